@@ -1,0 +1,43 @@
+# tessera_library(FOLDER LINK ... PRIVATE ...): the library of src/FOLDER/*.cc and, from
+# src/FOLDER/*_test.cc, the test program FOLDER_test. Slashes in names become underscores.
+function(tessera_library FOLDER)
+  cmake_parse_arguments(ARG "" "" "LINK;PRIVATE" ${ARGN})
+  string(REPLACE "/" "_" name ${FOLDER})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${FOLDER}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+    target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE tessera_warnings ${ARG_PRIVATE})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+    target_link_libraries(${name} INTERFACE ${ARG_LINK})
+  endif()
+  if(BUILD_TESTING AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE ${name} ${ARG_PRIVATE} tessera_warnings GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+  endif()
+endfunction()
+
+# tessera_proto(NAME): messages and services of proto/NAME/NAME.proto as library proto_NAME.
+function(tessera_proto NAME)
+  set(source ${CMAKE_SOURCE_DIR}/proto/${NAME}/${NAME}.proto)
+  set(out ${CMAKE_BINARY_DIR}/generated)
+  set(base ${out}/proto/${NAME}/${NAME})
+  file(MAKE_DIRECTORY ${out})
+  find_program(PROTOC protoc REQUIRED)
+  find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+  add_custom_command(
+    OUTPUT ${base}.pb.cc ${base}.pb.h ${base}.grpc.pb.cc ${base}.grpc.pb.h
+    COMMAND ${PROTOC} -I${CMAKE_SOURCE_DIR} --cpp_out=${out} --grpc_out=${out}
+            --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${source}
+    DEPENDS ${source})
+  add_library(proto_${NAME} STATIC ${base}.pb.cc ${base}.grpc.pb.cc)
+  target_include_directories(proto_${NAME} SYSTEM PUBLIC ${out})
+  target_link_libraries(proto_${NAME} PUBLIC tessera::grpc)
+endfunction()

@@ -1,0 +1,43 @@
+# The third-party libraries, all from Debian 12, one target each: tessera::NAME.
+# Shared for development; with TESSERA_STATIC everything but libc and libm is linked in.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+function(tessera_external NAME)
+  cmake_parse_arguments(ARG "" "" "LINK;DEFINE;INCLUDE" ${ARGN})
+  add_library(external_${NAME} INTERFACE)
+  target_link_libraries(external_${NAME} INTERFACE ${ARG_LINK})
+  target_compile_definitions(external_${NAME} INTERFACE ${ARG_DEFINE})
+  target_include_directories(external_${NAME} SYSTEM INTERFACE ${ARG_INCLUDE})
+  add_library(tessera::${NAME} ALIAS external_${NAME})
+endfunction()
+
+tessera_external(expected)
+tessera_external(cli11)
+if(TESSERA_STATIC)
+  # Debian's grpc++_unsecure.pc names no dependencies, so grpc++'s list is taken and the names swapped.
+  execute_process(COMMAND pkg-config --static --libs-only-l grpc++ protobuf
+    OUTPUT_VARIABLE grpc_libs OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(grpc_libs)
+  list(REMOVE_DUPLICATES grpc_libs)
+  list(REMOVE_ITEM grpc_libs -lssl -lcrypto -lpthread -lm -lrt -ldl -lprotobuf)
+  list(TRANSFORM grpc_libs REPLACE "^-lgrpc\\+\\+$" "-lgrpc++_unsecure")
+  list(TRANSFORM grpc_libs REPLACE "^-lgrpc$" "-lgrpc_unsecure")
+  set(begin -Wl,-Bstatic -Wl,--start-group)
+  set(end -Wl,--end-group -Wl,-Bdynamic)
+  tessera_external(grpc LINK ${begin} ${grpc_libs} -lprotobuf-lite ${end} Threads::Threads)
+  tessera_external(fmt DEFINE FMT_HEADER_ONLY)
+  tessera_external(event_core LINK ${begin} -levent_core ${end})
+  tessera_external(event_http LINK ${begin} -levent_extra -levent_core ${end})
+  tessera_external(yaml LINK ${begin} -lyaml-cpp ${end})
+  tessera_external(boost_json LINK ${begin} -lboost_json ${end})
+  add_link_options(-static-libstdc++ -static-libgcc)
+else()
+  tessera_external(grpc LINK grpc++_unsecure grpc_unsecure gpr protobuf-lite absl_synchronization
+    Threads::Threads)
+  tessera_external(fmt LINK fmt)
+  tessera_external(event_core LINK event_core)
+  tessera_external(event_http LINK event_extra event_core)
+  tessera_external(yaml LINK yaml-cpp)
+  tessera_external(boost_json LINK boost_json)
+endif()

@@ -1,0 +1,15 @@
+# tessera_scenarios(TARGET): the scenarios of demo/scenarios/ become part of the library TARGET.
+function(tessera_scenarios TARGET)
+  file(GLOB scenarios CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/demo/scenarios/*.yaml)
+  set(out ${CMAKE_BINARY_DIR}/generated/builtin_scenarios.cc)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DDIR=${CMAKE_SOURCE_DIR}/demo/scenarios -DOUT=${out}
+            -P ${CMAKE_SOURCE_DIR}/cmake/embed_scenarios.cmake
+    DEPENDS ${scenarios} ${CMAKE_SOURCE_DIR}/cmake/embed_scenarios.cmake)
+  target_sources(${TARGET} PRIVATE ${out})
+  if(TARGET ${TARGET}_test)  # one of the tests plays scenarios with the program
+    target_compile_definitions(${TARGET}_test PRIVATE TESSERA_PROGRAM="$<TARGET_FILE:tessera>")
+    add_dependencies(${TARGET}_test tessera)
+  endif()
+endfunction()
