@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/quote.h"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+uint8_t ByteAt(std::string_view text, size_t at) {
+  return static_cast<uint8_t>(text[at]);
+}
+
+// The length of the UTF-8 sequence that begins at `at`, or 0 when none does. Overlong forms,
+// surrogates and code points beyond U+10FFFF are none.
+size_t SequenceLength(std::string_view text, size_t at) {
+  const uint8_t lead = ByteAt(text, at);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xC2 && lead <= 0xDF   ? 2
+                        : (lead & 0xF0) == 0xE0        ? 3
+                        : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                       : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((ByteAt(text, at + i) & 0xC0) != 0x80) return 0;
+  }
+  const uint8_t second = ByteAt(text, at + 1);
+  if (lead == 0xE0 && second < 0xA0) return 0;
+  if (lead == 0xED && second > 0x9F) return 0;
+  if (lead == 0xF0 && second < 0x90) return 0;
+  if (lead == 0xF4 && second > 0x8F) return 0;
+  return length;
+}
+
+void AppendAscii(std::string& out, char c) {
+  switch (c) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
+        out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      } else {
+        out += c;
+      }
+  }
+}
+
+}  // namespace
+
+std::string Quote(std::string_view text) {
+  std::string out = "\"";
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = SequenceLength(text, at);
+    if (length == 1) {
+      AppendAscii(out, text[at]);
+    } else if (length == 0) {
+      out += kReplacement;
+    } else {
+      out += text.substr(at, length);
+    }
+    at += length == 0 ? 1 : length;
+  }
+  return out + "\"";
+}
+
+std::string ValidUtf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = SequenceLength(text, at);
+    out += length == 0 ? kReplacement : text.substr(at, length);
+    at += length == 0 ? 1 : length;
+  }
+  return out;
+}
+
+}  // namespace tessera

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/repeats.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace tessera::log {
+
+std::vector<Repeats::Dropped> Repeats::Ended(Steady now) {
+  if (now < next_end_) return {};
+  std::vector<std::pair<Steady, Dropped>> ended;
+  next_end_ = Steady::max();
+  for (auto it = seen_.begin(); it != seen_.end();) {
+    const Seen& seen = it->second;
+    if (now < seen.begin + kSpan) {
+      next_end_ = std::min(next_end_, seen.begin + kSpan);
+      ++it;
+      continue;
+    }
+    if (seen.count > kPassed) {
+      ended.push_back({seen.begin, Dropped{seen.level, it->first, seen.count - kPassed}});
+    }
+    it = seen_.erase(it);
+  }
+  std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first, a.second.line) < std::tie(b.first, b.second.line);
+  });
+  std::vector<Dropped> result;
+  result.reserve(ended.size());
+  for (auto& [begin, dropped] : ended) result.push_back(std::move(dropped));
+  return result;
+}
+
+bool Repeats::Passes(int level, std::string_view line, Steady now) {
+  auto it = seen_.find(std::string(line));
+  if (it == seen_.end()) {
+    if (seen_.size() >= kWatched) return true;
+    it = seen_.emplace(std::string(line), Seen{level, now, 0}).first;
+    next_end_ = std::min(next_end_, now + kSpan);
+  }
+  return ++it->second.count <= kPassed;
+}
+
+}  // namespace tessera::log

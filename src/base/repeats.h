@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds back repeats of a log line: the first three of ten seconds pass, and when those are over
+// the number of those dropped is told. One thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace tessera::log {
+
+class Repeats {
+ public:
+  static constexpr int kPassed = 3;
+  static constexpr Duration kSpan{10'000};
+  // Beyond so many different lines in one span further ones pass unwatched.
+  static constexpr size_t kWatched = 1024;
+
+  struct Dropped {
+    int level = 0;
+    std::string line;
+    int count = 0;
+  };
+
+  // Lines whose span is over and of which some were dropped, oldest first.
+  std::vector<Dropped> Ended(Steady now);
+  // Whether this line may pass; to be asked after Ended.
+  bool Passes(int level, std::string_view line, Steady now);
+
+ private:
+  struct Seen {
+    int level = 0;
+    Steady begin;
+    int count = 0;
+  };
+  std::unordered_map<std::string, Seen> seen_;
+  Steady next_end_ = Steady::max();
+};
+
+}  // namespace tessera::log

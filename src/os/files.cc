@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "os/fd.h"
+
+namespace tessera::os {
+namespace {
+
+FileInfo::Type TypeOf(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return FileInfo::Type::kFile;
+    case S_IFDIR:
+      return FileInfo::Type::kDirectory;
+    case S_IFLNK:
+      return FileInfo::Type::kSymlink;
+    case S_IFSOCK:
+      return FileInfo::Type::kSocket;
+    case S_IFCHR:
+      return FileInfo::Type::kCharDevice;
+    case S_IFBLK:
+      return FileInfo::Type::kBlockDevice;
+    default:
+      return FileInfo::Type::kOther;
+  }
+}
+
+FileInfo InfoOf(const struct stat& s) {
+  return {.type = TypeOf(s.st_mode),
+          .device = s.st_dev,
+          .inode = s.st_ino,
+          .changed_ns = int64_t{s.st_ctim.tv_sec} * 1'000'000'000 + s.st_ctim.tv_nsec,
+          .rdev = s.st_rdev,
+          .mode = static_cast<mode_t>(s.st_mode & 07777),
+          .links = s.st_nlink};
+}
+
+std::string DirectoryOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status WriteAll(const Fd& fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    ssize_t n = write(fd.get(), content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Fail(SystemError("cannot write " + path, errno));
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+// Writes and syncs a fresh temporary file.
+Status WriteTemporary(const std::string& path, std::string_view content, mode_t mode) {
+  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!fd.valid()) return Fail(SystemError("cannot create " + path, errno));
+  TRY(WriteAll(fd, content, path));
+  if (fchmod(fd.get(), mode) != 0) return Fail(SystemError("cannot set mode of " + path, errno));
+  if (fsync(fd.get()) != 0) return Fail(SystemError("cannot sync " + path, errno));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return Fail(SystemError("cannot open " + path, errno));
+  std::string text;
+  char buffer[16384];
+  for (;;) {
+    ssize_t n = read(fd.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Fail(SystemError("cannot read " + path, errno));
+    if (n == 0) return text;
+    text.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view content, mode_t mode) {
+  if (auto info = Inspect(path); info && info->type != FileInfo::Type::kFile) {
+    return Fail(Reason::kSocketPlanted, "{} is not a regular file and is not replaced", path);
+  }
+  // The same directory: a rename across directories is not seen by every watcher, nor atomic across
+  // mounts. One name a process: what a crash left behind is overwritten by the next write.
+  std::string temporary = path + ".tmp" + std::to_string(getpid());
+  TRY(RemoveFile(temporary));
+  if (auto written = WriteTemporary(temporary, content, mode); !written) {
+    unlink(temporary.c_str());
+    return written;
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    Error error = SystemError("cannot rename " + temporary + " to " + path, errno);
+    unlink(temporary.c_str());
+    return Fail(std::move(error));
+  }
+  Fd directory(open(DirectoryOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.valid()) fsync(directory.get());
+  return {};
+}
+
+Result<FileInfo> Inspect(const std::string& path) {
+  struct stat s{};
+  if (lstat(path.c_str(), &s) != 0) return Fail(SystemError("cannot look at " + path, errno));
+  return InfoOf(s);
+}
+
+Result<FileInfo> InspectTarget(const std::string& path) {
+  struct stat s{};
+  if (stat(path.c_str(), &s) != 0) return Fail(SystemError("cannot look at " + path, errno));
+  return InfoOf(s);
+}
+
+bool Exists(const std::string& path) {
+  return Inspect(path).has_value();
+}
+
+Result<std::vector<std::string>> ListDirectory(const std::string& path) {
+  DIR* directory = opendir(path.c_str());
+  if (directory == nullptr) return Fail(SystemError("cannot list " + path, errno));
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(directory)) {  // NOLINT(concurrency-mt-unsafe): own stream
+    std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(std::move(name));
+  }
+  closedir(directory);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status MakeDirectories(const std::string& path, mode_t mode) {
+  if (path.empty() || path == "/") return {};
+  if (mkdir(path.c_str(), mode) == 0) return {};
+  if (errno == ENOENT) {
+    TRY(MakeDirectories(DirectoryOf(path), mode));
+    if (mkdir(path.c_str(), mode) == 0) return {};
+  }
+  int error = errno;
+  if (auto info = InspectTarget(path); info && info->type == FileInfo::Type::kDirectory) return {};
+  return Fail(SystemError("cannot make directory " + path, error));
+}
+
+Status RemoveFile(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return Fail(SystemError("cannot remove " + path, errno));
+}
+
+Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return Fail(SystemError("cannot remove " + path, error.value()));
+  return {};
+}
+
+Result<std::string> MakeTemporaryDirectory(const std::string& prefix) {
+  std::string path = prefix + "XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) return Fail(SystemError("cannot make " + path, errno));
+  return path;
+}
+
+Result<std::string> ReadBootId() {
+  std::string text = TRY(ReadFile("/proc/sys/kernel/random/boot_id"));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string Root::WithoutPrefix(std::string_view path) const {
+  if (path.starts_with(prefix_)) path.remove_prefix(prefix_.size());
+  return std::string(path);
+}
+
+}  // namespace tessera::os

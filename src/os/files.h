@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files as the agent needs them: whole reads, writes that a crash cannot tear, listings. Paths
+// given to Root are absolute and resolved below its prefix, so that tests bring their own /sys,
+// /dev and /var. Any thread; nothing is cached.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tessera::os {
+
+// What stat says of a path, as far as it is of use here.
+struct FileInfo {
+  enum class Type : uint8_t {
+    kFile,
+    kDirectory,
+    kSymlink,
+    kSocket,
+    kCharDevice,
+    kBlockDevice,
+    kOther
+  };
+  Type type = Type::kOther;
+  dev_t device = 0;
+  ino_t inode = 0;
+  int64_t changed_ns = 0;  // ctime: with device and inode it tells a file from its successor
+  dev_t rdev = 0;          // of a device node
+  mode_t mode = 0;         // permission bits
+  nlink_t links = 0;
+  bool operator==(const FileInfo&) const = default;
+};
+
+Result<std::string> ReadFile(const std::string& path);
+// Writes `content` to a temporary file in the same directory, syncs and renames it to `path`, and
+// syncs the directory: after a crash the file is the old one or the new one, whole. Refuses to
+// replace anything but a regular file.
+Status WriteFileAtomically(const std::string& path, std::string_view content, mode_t mode = 0600);
+// lstat: symbolic links are not followed. kNotFound when nothing is there.
+Result<FileInfo> Inspect(const std::string& path);
+// stat: symbolic links are followed.
+Result<FileInfo> InspectTarget(const std::string& path);
+bool Exists(const std::string& path);
+// Names (not paths) in a directory, sorted, without "." and "..".
+Result<std::vector<std::string>> ListDirectory(const std::string& path);
+// Makes the directory and its missing parents.
+Status MakeDirectories(const std::string& path, mode_t mode = 0750);
+// Removing what is not there is fine.
+Status RemoveFile(const std::string& path);
+Status RemoveTree(const std::string& path);
+// A fresh directory "PREFIXxxxxxx", mode 0700.
+Result<std::string> MakeTemporaryDirectory(const std::string& prefix);
+// The kernel's boot id: another one means that the node has booted since.
+Result<std::string> ReadBootId();
+
+// A prefix under which absolute paths are looked up: "" in production, a temporary tree in tests.
+class Root {
+ public:
+  Root() = default;
+  explicit Root(std::string prefix) : prefix_(std::move(prefix)) {}
+  std::string Path(std::string_view absolute) const { return prefix_ + std::string(absolute); }
+  // The path as the rest of the world knows it: without the prefix.
+  std::string WithoutPrefix(std::string_view path) const;
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  std::string prefix_;
+};
+
+}  // namespace tessera::os

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/files.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tessera::os {
+namespace {
+
+class FilesTest : public testing::Test {
+ protected:
+  ~FilesTest() override { (void)RemoveTree(dir_); }
+  std::string dir_ = *MakeTemporaryDirectory(testing::TempDir() + "files");
+};
+
+TEST_F(FilesTest, WhatIsWrittenCanBeRead) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "first"));
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "second"));
+
+  EXPECT_EQ(*ReadFile(dir_ + "/a"), "second");
+}
+
+TEST_F(FilesTest, AWriteLeavesNoTemporaryFile) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "text"));
+
+  EXPECT_EQ(*ListDirectory(dir_), std::vector<std::string>{"a"});
+}
+
+TEST_F(FilesTest, AWrittenFileHasTheModeAskedForWhateverTheUmask) {
+  mode_t before = umask(0);
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "text", 0640));
+  umask(before);
+
+  EXPECT_EQ(Inspect(dir_ + "/a")->mode, 0640u);
+}
+
+TEST_F(FilesTest, APlantedSymbolicLinkIsNotWrittenThrough) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/victim", "precious"));
+  ASSERT_EQ(symlink((dir_ + "/victim").c_str(), (dir_ + "/a").c_str()), 0);
+
+  Status status = WriteFileAtomically(dir_ + "/a", "text");
+
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, dir_ + "/a is not a regular file and is not replaced");
+  EXPECT_EQ(*ReadFile(dir_ + "/victim"), "precious");
+}
+
+TEST_F(FilesTest, AMissingFileIsNotFound) {
+  auto text = ReadFile(dir_ + "/none");
+
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error(),
+            (Error{Reason::kNotFound, "cannot open " + dir_ + "/none: No such file or directory"}));
+}
+
+TEST_F(FilesTest, DirectoriesAreMadeWithTheirParents) {
+  ASSERT_TRUE(MakeDirectories(dir_ + "/x/y/z"));
+  ASSERT_TRUE(MakeDirectories(dir_ + "/x/y/z"));
+
+  EXPECT_EQ(Inspect(dir_ + "/x/y/z")->type, FileInfo::Type::kDirectory);
+}
+
+TEST_F(FilesTest, AFileInTheWayOfADirectoryIsAnError) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/x", ""));
+
+  EXPECT_FALSE(MakeDirectories(dir_ + "/x"));
+}
+
+TEST_F(FilesTest, AReplacedFileLooksDifferent) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "same"));
+  FileInfo before = *Inspect(dir_ + "/a");
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "same"));
+
+  EXPECT_NE(*Inspect(dir_ + "/a"), before);
+}
+
+TEST(RootTest, AnAbsolutePathIsLookedUpBelowThePrefix) {
+  Root root("/tmp/tree");
+
+  EXPECT_EQ(root.Path("/sys/bus"), "/tmp/tree/sys/bus");
+  EXPECT_EQ(root.WithoutPrefix("/tmp/tree/dev/tty0"), "/dev/tty0");
+}
+
+}  // namespace
+}  // namespace tessera::os

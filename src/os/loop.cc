@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/loop.h"
+
+#include <event2/event.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "os/fd.h"
+
+namespace tessera::os {
+namespace {
+
+timeval ToTimeval(Duration d) {
+  auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::max(d, Duration(0))).count();
+  return {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
+}
+
+}  // namespace
+
+// libevent keeps a pointer to this, so it stays at one address for as long as the event is armed.
+// The task is shared: it may destroy its own handle while it runs.
+struct Loop::Handle::Impl {
+  Impl(event_base* base, int fd, short what, std::function<void()> task_)
+      : task(std::make_shared<std::function<void()>>(std::move(task_))),
+        armed(event_new(base, fd, what, &Impl::Fire, this)) {}
+  ~Impl() { event_free(armed); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  static void Fire(evutil_socket_t, short, void* self) {
+    auto running = static_cast<Impl*>(self)->task;
+    (*running)();
+  }
+
+  std::shared_ptr<std::function<void()>> task;
+  event* armed;
+};
+
+Loop::Handle::Handle() = default;
+Loop::Handle::Handle(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Loop::Handle::Handle(Handle&&) noexcept = default;
+Loop::Handle& Loop::Handle::operator=(Handle&&) noexcept = default;
+Loop::Handle::~Handle() = default;
+
+struct Loop::Impl {
+  event_base* base = event_base_new();
+  Fd wake{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Handle wake_watch;
+  std::atomic<bool> stopping{false};
+  std::mutex mutex;
+  std::vector<std::function<void()>> posted;  // under mutex
+
+  void Wake() {
+    uint64_t one = 1;
+    [[maybe_unused]] ssize_t n = write(wake.get(), &one, sizeof one);
+  }
+
+  void RunPosted() {
+    std::vector<std::function<void()>> tasks;
+    {
+      std::lock_guard lock(mutex);
+      tasks.swap(posted);
+    }
+    for (auto& task : tasks) task();
+  }
+};
+
+Loop::Loop() : impl_(std::make_unique<Impl>()) {
+  impl_->wake_watch = WhenReadable(impl_->wake.get(), [this] {
+    uint64_t count = 0;
+    [[maybe_unused]] ssize_t n = read(impl_->wake.get(), &count, sizeof count);
+    impl_->RunPosted();
+    if (impl_->stopping) event_base_loopbreak(impl_->base);
+  });
+}
+
+Loop::~Loop() {
+  impl_->wake_watch = Handle();
+  event_base_free(impl_->base);
+}
+
+void Loop::Post(std::function<void()> task) {
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->posted.push_back(std::move(task));
+  }
+  impl_->Wake();
+}
+
+Loop::Handle Loop::After(Duration delay, std::function<void()> task) {
+  auto impl = std::make_unique<Handle::Impl>(impl_->base, -1, 0, std::move(task));
+  timeval time = ToTimeval(delay);
+  event_add(impl->armed, &time);
+  return Handle(std::move(impl));
+}
+
+Loop::Handle Loop::Every(Duration period, std::function<void()> task) {
+  auto impl = std::make_unique<Handle::Impl>(impl_->base, -1, EV_PERSIST, std::move(task));
+  timeval time = ToTimeval(period);
+  event_add(impl->armed, &time);
+  return Handle(std::move(impl));
+}
+
+Loop::Handle Loop::WhenReadable(int fd, std::function<void()> task) {
+  auto impl =
+      std::make_unique<Handle::Impl>(impl_->base, fd, EV_READ | EV_PERSIST, std::move(task));
+  event_add(impl->armed, nullptr);
+  return Handle(std::move(impl));
+}
+
+Loop::Handle Loop::OnSignal(int signal, std::function<void()> task) {
+  auto impl =
+      std::make_unique<Handle::Impl>(impl_->base, signal, EV_SIGNAL | EV_PERSIST, std::move(task));
+  event_add(impl->armed, nullptr);
+  return Handle(std::move(impl));
+}
+
+void Loop::Run() {
+  if (!impl_->stopping) event_base_loop(impl_->base, EVLOOP_NO_EXIT_ON_EMPTY);
+  impl_->stopping = false;
+}
+
+void Loop::Stop() {
+  impl_->stopping = true;
+  impl_->Wake();
+}
+
+void Loop::RunOnce() {
+  event_base_loop(impl_->base, EVLOOP_NONBLOCK);
+}
+
+event_base* Loop::base() {
+  return impl_->base;
+}
+
+}  // namespace tessera::os

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/loop.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <thread>
+
+namespace tessera::os {
+namespace {
+
+TEST(LoopTest, PostedTasksRunInTheirOrder) {
+  Loop loop;
+  std::string order;
+  loop.Post([&] { order += "a"; });
+  loop.Post([&] { order += "b"; });
+  loop.Post([&] { loop.Stop(); });
+
+  loop.Run();
+
+  EXPECT_EQ(order, "ab");
+}
+
+TEST(LoopTest, ATaskFromAnotherThreadWakesTheLoop) {
+  Loop loop;
+  std::thread thread([&] { loop.Post([&] { loop.Stop(); }); });
+
+  loop.Run();
+
+  thread.join();
+}
+
+TEST(LoopTest, StopBeforeRunIsNotLost) {
+  Loop loop;
+  loop.Stop();
+
+  loop.Run();
+}
+
+TEST(LoopTest, ATimerRunsOnceAndAPeriodicOneAgain) {
+  Loop loop;
+  int once = 0;
+  int often = 0;
+  auto timer = loop.After(Duration(1), [&] { ++once; });
+  auto periodic = loop.Every(Duration(1), [&] {
+    if (++often == 5) loop.Stop();
+  });
+
+  loop.Run();
+
+  EXPECT_EQ(once, 1);
+  EXPECT_EQ(often, 5);
+}
+
+TEST(LoopTest, ADestroyedTimerDoesNotRun) {
+  Loop loop;
+  bool ran = false;
+  {
+    auto timer = loop.After(Duration(0), [&] { ran = true; });
+  }
+  auto end = loop.After(Duration(5), [&] { loop.Stop(); });
+
+  loop.Run();
+
+  EXPECT_FALSE(ran);
+}
+
+TEST(LoopTest, ATimerMayDestroyItself) {
+  Loop loop;
+  Loop::Handle timer;
+  timer = loop.Every(Duration(1), [&] {
+    timer = Loop::Handle();
+    loop.Stop();
+  });
+
+  loop.Run();
+
+  EXPECT_FALSE(timer);
+}
+
+TEST(LoopTest, AReadablePipeIsTold) {
+  Loop loop;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  char got = 0;
+  auto watch = loop.WhenReadable(ends[0], [&] {
+    ASSERT_EQ(read(ends[0], &got, 1), 1);
+    loop.Stop();
+  });
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+
+  loop.Run();
+
+  EXPECT_EQ(got, 'x');
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(LoopTest, ASignalIsHandledOnTheLoop) {
+  Loop loop;
+  auto handle = loop.OnSignal(SIGHUP, [&] { loop.Stop(); });
+  raise(SIGHUP);
+
+  loop.Run();
+}
+
+}  // namespace
+}  // namespace tessera::os

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A child process, started with posix_spawn (the parent may have threads). One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tessera::os {
+
+class Process {
+ public:
+  // Starts `argv` with the parent's environment; standard output and error go to `log_path`
+  // (appended), or where the parent's go when empty. The child is killed when the thread that
+  // started it ends: start children from a thread that stays.
+  static Result<Process> Start(const std::vector<std::string>& argv, const std::string& log_path);
+
+  Process() = default;
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  // Kills and reaps a child that still runs.
+  ~Process();
+
+  void Signal(int signal);
+  // Waits for the end; the exit code, or 128 + signal number.
+  int Wait();
+  // The same, without waiting: nothing while it runs.
+  std::optional<int> Poll();
+  pid_t pid() const { return pid_; }
+
+ private:
+  explicit Process(pid_t pid) : pid_(pid) {}
+  pid_t pid_ = -1;
+};
+
+// The path of the running program.
+std::string OwnPath();
+
+}  // namespace tessera::os

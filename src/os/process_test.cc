@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/process.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "os/files.h"
+
+namespace tessera::os {
+namespace {
+
+TEST(ProcessTest, TheExitCodeAndTheOutputArrive) {
+  std::string dir = *MakeTemporaryDirectory(testing::TempDir() + "proc");
+  auto process = Process::Start({"/bin/sh", "-c", "echo hello; exit 3"}, dir + "/log");
+  ASSERT_TRUE(process);
+
+  EXPECT_EQ(process->Wait(), 3);
+  EXPECT_EQ(*ReadFile(dir + "/log"), "hello\n");
+  (void)RemoveTree(dir);
+}
+
+TEST(ProcessTest, ASignalledProcessSaysWhich) {
+  auto process = Process::Start({"/bin/sleep", "100"}, "");
+  ASSERT_TRUE(process);
+  EXPECT_EQ(process->Poll(), std::nullopt);
+
+  process->Signal(SIGTERM);
+
+  EXPECT_EQ(process->Wait(), 128 + SIGTERM);
+}
+
+TEST(ProcessTest, AProgramThatIsNotThereEndsWith127) {
+  auto process = Process::Start({"/nowhere/program"}, "");
+  ASSERT_TRUE(process);
+
+  EXPECT_EQ(process->Wait(), 127);
+}
+
+}  // namespace
+}  // namespace tessera::os

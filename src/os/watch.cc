@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/watch.h"
+
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "os/files.h"
+
+namespace tessera::os {
+namespace {
+
+constexpr uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE |
+                           IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+
+}  // namespace
+
+Result<std::unique_ptr<DirectoryWatch>> DirectoryWatch::Make(Loop& loop, Duration poll,
+                                                             std::function<void()> changed) {
+  Fd inotify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!inotify.valid()) return Fail(SystemError("cannot start inotify", errno));
+  std::unique_ptr<DirectoryWatch> watch(
+      new DirectoryWatch(loop, std::move(inotify), std::move(changed)));
+  watch->poll_ = loop.Every(poll, [self = watch.get()] {
+    if (self->Renew()) self->changed_();
+  });
+  return watch;
+}
+
+DirectoryWatch::DirectoryWatch(Loop& loop, Fd inotify, std::function<void()> changed)
+    : inotify_(std::move(inotify)), changed_(std::move(changed)) {
+  readable_ = loop.WhenReadable(inotify_.get(), [this] { Drain(); });
+}
+
+void DirectoryWatch::Watch(std::set<std::string> directories) {
+  std::erase_if(entries_, [&](const auto& item) {
+    if (directories.contains(item.first)) return false;
+    if (item.second.descriptor >= 0) inotify_rm_watch(inotify_.get(), item.second.descriptor);
+    return true;
+  });
+  for (const std::string& directory : directories) entries_.try_emplace(directory);
+  Renew();
+}
+
+void DirectoryWatch::Drain() {
+  // What the events say is not used: after an overflow it would be wrong, and the listener looks at
+  // the directory itself in any case. Only the echo of our own inotify_rm_watch is told apart.
+  alignas(inotify_event) char buffer[8192];
+  bool told = false;
+  ssize_t n = 0;
+  while ((n = read(inotify_.get(), buffer, sizeof buffer)) > 0) {
+    for (ssize_t at = 0; at < n;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+      told |= event->mask != IN_IGNORED;
+      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    }
+  }
+  if (Renew() || told) changed_();
+}
+
+bool DirectoryWatch::Renew() {
+  bool changed = false;
+  for (auto& [path, entry] : entries_) {
+    auto info = InspectTarget(path);
+    bool there = info && info->type == FileInfo::Type::kDirectory;
+    bool same = there && entry.descriptor >= 0 && info->device == entry.device &&
+                info->inode == entry.inode;
+    if (same || (!there && entry.descriptor < 0)) continue;
+    // The kernel ended the watch of a removed directory by itself; of a moved one we must.
+    if (entry.descriptor >= 0) inotify_rm_watch(inotify_.get(), entry.descriptor);
+    entry = Entry{};
+    changed = true;
+    if (!there) continue;
+    entry.descriptor = inotify_add_watch(inotify_.get(), path.c_str(), kMask);
+    entry.device = info->device;
+    entry.inode = info->inode;
+  }
+  return changed;
+}
+
+}  // namespace tessera::os

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// inotify on directories. Tells that something changed, not what: inotify may overflow, and the
+// truth is in the directory, so the listener looks again. A directory that does not exist yet, or
+// is replaced by another, is found again by polling. One thread (the loop's).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "os/fd.h"
+#include "os/loop.h"
+
+namespace tessera::os {
+
+class DirectoryWatch {
+ public:
+  // `changed` runs on the loop after anything in a watched directory was created, removed, renamed
+  // or written and closed, after an overflow, and when a watched directory itself came or went;
+  // several changes at once make one call. `poll` is how often the directories are compared with
+  // what is watched, for those that appear late or are replaced.
+  static Result<std::unique_ptr<DirectoryWatch>> Make(Loop& loop, Duration poll,
+                                                      std::function<void()> changed);
+
+  // Watches exactly these directories from now on; missing ones are watched when they appear.
+  void Watch(std::set<std::string> directories);
+
+ private:
+  struct Entry {
+    int descriptor = -1;  // inotify's, -1 while the directory is missing
+    dev_t device = 0;
+    ino_t inode = 0;
+  };
+
+  DirectoryWatch(Loop& loop, Fd inotify, std::function<void()> changed);
+  void Drain();
+  // Adds and renews watches; true when one came or went.
+  bool Renew();
+
+  Fd inotify_;
+  std::function<void()> changed_;
+  std::map<std::string, Entry> entries_;
+  Loop::Handle readable_;
+  Loop::Handle poll_;
+};
+
+}  // namespace tessera::os

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/watch.h"
+
+#include <gtest/gtest.h>
+
+#include "os/files.h"
+
+namespace tessera::os {
+namespace {
+
+class WatchTest : public testing::Test {
+ protected:
+  WatchTest() {
+    // One change ends one Run; the deadline only keeps a broken watch from hanging the test.
+    watch_ = *DirectoryWatch::Make(loop_, Duration(5), [this] {
+      ++changes_;
+      loop_.Stop();
+    });
+    deadline_ = loop_.After(Duration(20'000), [this] {
+      ADD_FAILURE() << "nothing was noticed";
+      loop_.Stop();
+    });
+  }
+  ~WatchTest() override { (void)RemoveTree(dir_); }
+
+  std::string dir_ = *MakeTemporaryDirectory(testing::TempDir() + "watch");
+  Loop loop_;
+  int changes_ = 0;
+  std::unique_ptr<DirectoryWatch> watch_;
+  Loop::Handle deadline_;
+};
+
+TEST_F(WatchTest, ANewFileIsNoticed) {
+  watch_->Watch({dir_});
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", ""));
+
+  loop_.Run();
+
+  EXPECT_GE(changes_, 1);
+}
+
+TEST_F(WatchTest, ADirectoryThatAppearsLaterIsNoticed) {
+  watch_->Watch({dir_ + "/late"});
+  ASSERT_TRUE(MakeDirectories(dir_ + "/late"));
+
+  loop_.Run();
+
+  EXPECT_EQ(changes_, 1);
+}
+
+TEST_F(WatchTest, AReplacedDirectoryIsWatchedAgain) {
+  ASSERT_TRUE(MakeDirectories(dir_ + "/d"));
+  watch_->Watch({dir_ + "/d"});
+  ASSERT_TRUE(RemoveTree(dir_ + "/d"));
+  loop_.Run();
+  ASSERT_TRUE(MakeDirectories(dir_ + "/d"));
+  loop_.Run();
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/d/a", ""));
+
+  loop_.Run();
+
+  EXPECT_GE(changes_, 3);
+}
+
+TEST_F(WatchTest, ADirectoryNoLongerAskedForIsQuiet) {
+  watch_->Watch({dir_});
+  watch_->Watch({});
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", ""));
+  auto end = loop_.After(Duration(30), [this] { loop_.Stop(); });
+
+  loop_.Run();
+
+  EXPECT_EQ(changes_, 0);
+}
+
+}  // namespace
+}  // namespace tessera::os

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/worker.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace tessera::os {
+namespace {
+constexpr Duration kIdle{10'000};  // a thread without work ends after this
+}  // namespace
+
+struct Workers::State {
+  explicit State(int limit_) : limit(limit_) {}
+  const int limit;
+  std::mutex mutex;
+  std::condition_variable work;   // a task came, or the end
+  std::condition_variable ended;  // a thread ended
+  std::deque<std::function<void()>> tasks;
+  int threads = 0;
+  int idle = 0;
+  bool stopping = false;
+};
+
+namespace {
+
+// One thread's life. It holds the state itself, so it may outlive Workers when its task hangs.
+void Work(const std::shared_ptr<Workers::State>& state);
+
+}  // namespace
+
+Workers::Workers(int limit) : state_(std::make_shared<State>(limit)) {}
+
+Workers::~Workers() {
+  std::unique_lock lock(state_->mutex);
+  state_->stopping = true;
+  state_->tasks.clear();
+  state_->work.notify_all();
+  state_->ended.wait_for(lock, kGrace, [this] { return state_->threads == 0; });
+}
+
+void Workers::Run(std::function<void()> task) {
+  std::lock_guard lock(state_->mutex);
+  if (state_->stopping) return;
+  state_->tasks.push_back(std::move(task));
+  bool waiting = state_->idle >= static_cast<int>(state_->tasks.size());
+  if (!waiting && state_->threads < state_->limit) {
+    ++state_->threads;
+    std::thread([state = state_] { Work(state); }).detach();
+  }
+  state_->work.notify_one();
+}
+
+namespace {
+
+void Work(const std::shared_ptr<Workers::State>& state) {
+  std::unique_lock lock(state->mutex);
+  for (;;) {
+    ++state->idle;
+    bool woken =
+        state->work.wait_for(lock, kIdle, [&] { return state->stopping || !state->tasks.empty(); });
+    --state->idle;
+    if (!woken || state->stopping) break;
+    auto task = std::move(state->tasks.front());
+    state->tasks.pop_front();
+    lock.unlock();
+    task();
+    task = nullptr;  // its captures end here, not under the lock
+    lock.lock();
+  }
+  --state->threads;
+  state->ended.notify_all();
+}
+
+}  // namespace
+
+}  // namespace tessera::os

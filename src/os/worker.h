@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads for calls that may block: one task a thread, idle threads are reused and end after a
+// while. A task that hangs costs its own thread and nothing else.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/clock.h"
+
+namespace tessera::os {
+
+class Workers {
+ public:
+  // At most `limit` threads; further tasks wait in line.
+  explicit Workers(int limit);
+  // Tasks not begun are dropped; running ones are waited for at most `kGrace`, then left behind
+  // (their threads own all they use), so that a hung vendor call cannot keep the agent from ending.
+  ~Workers();
+  static constexpr Duration kGrace{1'000};
+
+  // Any thread.
+  void Run(std::function<void()> task);
+
+  struct State;  // shared with the threads, which may outlive this object
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tessera::os
