@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/choose.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+
+namespace tessera {
+namespace {
+
+// The group of devices without NUMA information; last, so that known nodes win ties.
+constexpr int kNoNode = std::numeric_limits<int>::max();
+
+struct DeviceRoom {
+  std::vector<uint32_t> free;  // positions in Offer::shares, ascending
+  size_t next = 0;             // the first of `free` not taken yet
+  size_t taken = 0;            // shares in use or chosen
+
+  size_t room() const { return free.size() - next; }
+};
+
+struct NodeRoom {
+  std::vector<uint32_t> devices;  // those with room, ascending
+  size_t room = 0;                // free shares
+  bool near = false;              // near to a device that is in the answer anyway
+};
+
+std::span<const int> NodesOf(const Device& device) {
+  if (device.numa_nodes.empty()) return {&kNoNode, 1};
+  return device.numa_nodes;
+}
+
+// The free shares of an offer by device and by NUMA node, shrinking as shares are taken.
+class Rooms {
+ public:
+  Rooms(const Offer& offer, const Preference& preference, std::span<const std::string> included);
+
+  // Takes up to `wanted` shares; returns their positions in the order they are to be named.
+  std::vector<uint32_t> Take(size_t wanted);
+
+ private:
+  // What makes one node better than another, the weightiest first; smaller is better.
+  using Rank = std::tuple<bool, bool, size_t>;  // far, too small, by room or load
+
+  void MarkFree(std::span<const std::string> available, std::span<const std::string> included);
+  void MarkNear(std::span<const std::string> included);
+  size_t DeviceRank(uint32_t device) const;  // smaller is better
+  Rank NodeRank(const NodeRoom& node, size_t wanted) const;
+  NodeRoom* BestNode(size_t wanted);
+  void TakeFrom(NodeRoom& node, size_t wanted, std::vector<uint32_t>& answer);
+
+  const Offer& offer_;
+  const Placement placement_;
+  bool divided_;  // devices have several shares
+  std::vector<DeviceRoom> devices_;
+  std::map<int, NodeRoom> nodes_;
+};
+
+Rooms::Rooms(const Offer& offer, const Preference& preference,
+             std::span<const std::string> included)
+    : offer_(offer),
+      placement_(preference.placement),
+      divided_(offer.shares.size() > offer.devices.size()),
+      devices_(offer.devices.size()) {
+  MarkFree(preference.available, included);
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    if (devices_[device].room() == 0) continue;
+    for (int number : NodesOf(offer_.devices[device])) {
+      nodes_[number].devices.push_back(device);
+      nodes_[number].room += devices_[device].room();
+    }
+  }
+  MarkNear(included);
+}
+
+void Rooms::MarkFree(std::span<const std::string> available,
+                     std::span<const std::string> included) {
+  std::vector<bool> free(offer_.shares.size());
+  for (const std::string& id : available) {
+    const auto it = offer_.index.find(id);
+    if (it != offer_.index.end()) free[it->second] = offer_.shares[it->second].healthy;
+  }
+  for (const std::string& id : included) {
+    const auto it = offer_.index.find(id);
+    if (it != offer_.index.end()) free[it->second] = false;
+  }
+  for (uint32_t position = 0; position < free.size(); ++position) {
+    DeviceRoom& device = devices_[offer_.shares[position].device];
+    if (free[position]) {
+      device.free.push_back(position);
+    } else {
+      ++device.taken;
+    }
+  }
+}
+
+void Rooms::MarkNear(std::span<const std::string> included) {
+  for (const std::string& id : included) {
+    const Share* share = offer_.Find(id);
+    if (share == nullptr) continue;
+    for (int number : NodesOf(offer_.devices[share->device])) {
+      const auto it = nodes_.find(number);
+      if (it != nodes_.end()) it->second.near = true;
+    }
+  }
+}
+
+size_t Rooms::DeviceRank(uint32_t device) const {
+  const DeviceRoom& room = devices_[device];
+  return placement_ == Placement::kSpread ? room.taken : room.room();
+}
+
+Rooms::Rank Rooms::NodeRank(const NodeRoom& node, size_t wanted) const {
+  const bool far = !node.near;
+  // Nothing suffices alone: the largest first, so that few are needed.
+  if (node.room < wanted) return {far, true, std::numeric_limits<size_t>::max() - node.room};
+  if (!divided_ || placement_ == Placement::kPack) return {far, false, node.room};
+  size_t least_taken = std::numeric_limits<size_t>::max();
+  for (uint32_t device : node.devices) {
+    if (devices_[device].room() > 0) least_taken = std::min(least_taken, devices_[device].taken);
+  }
+  return {far, false, least_taken};
+}
+
+NodeRoom* Rooms::BestNode(size_t wanted) {
+  NodeRoom* best = nullptr;
+  Rank best_rank;
+  for (auto& [number, node] : nodes_) {
+    if (node.room == 0) continue;
+    const Rank rank = NodeRank(node, wanted);
+    if (best == nullptr || rank < best_rank) {
+      best = &node;
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
+void Rooms::TakeFrom(NodeRoom& node, size_t wanted, std::vector<uint32_t>& answer) {
+  using Ranked = std::pair<size_t, uint32_t>;  // rank, device: the smallest comes out first
+  std::priority_queue<Ranked, std::vector<Ranked>, std::greater<>> queue;
+  for (uint32_t device : node.devices) {
+    if (devices_[device].room() > 0) queue.emplace(DeviceRank(device), device);
+  }
+  for (; wanted > 0 && !queue.empty(); --wanted) {
+    const uint32_t device = queue.top().second;
+    queue.pop();
+    DeviceRoom& room = devices_[device];
+    answer.push_back(room.free[room.next++]);
+    ++room.taken;
+    for (int number : NodesOf(offer_.devices[device])) --nodes_.at(number).room;
+    if (room.room() > 0) queue.emplace(DeviceRank(device), device);
+  }
+}
+
+std::vector<uint32_t> Rooms::Take(size_t wanted) {
+  std::vector<uint32_t> answer;
+  while (answer.size() < wanted) {
+    NodeRoom* node = BestNode(wanted - answer.size());
+    if (node == nullptr) break;
+    TakeFrom(*node, wanted - answer.size(), answer);
+  }
+  return answer;
+}
+
+}  // namespace
+
+std::vector<std::string> Choose(const Offer& offer, const Preference& preference) {
+  const size_t size = preference.size > 0 ? static_cast<size_t>(preference.size) : 0;
+  std::vector<std::string> answer(preference.must_include.begin(), preference.must_include.end());
+  std::sort(answer.begin(), answer.end(), NaturalLess());
+  answer.erase(std::unique(answer.begin(), answer.end()), answer.end());
+  if (answer.size() >= size) {
+    answer.resize(size);
+    return answer;
+  }
+  Rooms rooms(offer, preference, answer);
+  for (uint32_t position : rooms.Take(size - answer.size())) {
+    answer.push_back(offer.shares[position].id);
+  }
+  return answer;
+}
+
+}  // namespace tessera

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/choose.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+constexpr char kNpu[] = "dummy.com/npu";
+
+using Ids = std::vector<std::string>;
+using Nodes = std::vector<int>;
+
+// An offer of devices "0", "1", ... with these NUMA nodes.
+Offer OfferOf(const std::vector<Nodes>& numa_nodes, int replicas = 1, const Ids& sick = {}) {
+  Inventory inventory;
+  for (size_t i = 0; i < numa_nodes.size(); ++i) {
+    Device device;
+    device.key = {kNpu, std::to_string(i)};
+    device.numa_nodes = numa_nodes[i];
+    inventory.devices.push_back(device);
+  }
+  const Policy policy{replicas == 1 ? Division::kWhole : Division::kReplicas, replicas};
+  return Divide(kNpu, policy, inventory, kNpu, [&](const Device& device) -> std::optional<Error> {
+    for (const std::string& id : sick) {
+      if (id == device.key.id) return Error{Reason::kCheckFailed, "injected failure"};
+    }
+    return std::nullopt;
+  });
+}
+
+Ids AllOf(const Offer& offer) {
+  Ids ids;
+  for (const Share& share : offer.shares) ids.push_back(share.id);
+  return ids;
+}
+
+Ids Chosen(const Offer& offer, const Ids& available, const Ids& must_include, int size,
+           Placement placement = Placement::kSpread) {
+  return Choose(offer, {available, must_include, size, placement});
+}
+
+TEST(Choose, WithoutNumaInformationTakesTheFirstInNaturalOrder) {
+  const Offer offer = OfferOf(std::vector<Nodes>(12));
+
+  EXPECT_EQ(Chosen(offer, {"11", "10", "9", "2"}, {}, 3), (Ids{"2", "9", "10"}));
+}
+
+TEST(Choose, StaysOnOneNodeWhenThatIsEnough) {
+  const Offer offer = OfferOf({{0}, {1}, {0}, {1}, {0}, {1}});
+
+  EXPECT_EQ(Chosen(offer, {"0", "1", "3", "5", "2"}, {}, 3), (Ids{"1", "3", "5"}));
+}
+
+TEST(Choose, TakesTheNodeWithTheLeastSufficientRoom) {
+  const Offer offer = OfferOf({{0}, {0}, {0}, {0}, {1}, {1}, {2}});
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 1), Ids{"6"});
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 2), (Ids{"4", "5"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 3), (Ids{"0", "1", "2"}));
+}
+
+TEST(Choose, TakesAsFewNodesAsPossible) {
+  const Offer offer = OfferOf({{0}, {0}, {1}, {1}, {1}, {2}, {2}, {2}, {2}});
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 6), (Ids{"5", "6", "7", "8", "0", "1"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 7), (Ids{"5", "6", "7", "8", "2", "3", "4"}));
+}
+
+TEST(Choose, PutsMustIncludeFirstAndStaysNearIt) {
+  const Offer offer = OfferOf({{0}, {1}, {0}, {1}, {0}, {1}});
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {"3"}, 3), (Ids{"3", "1", "5"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {"3"}, 4), (Ids{"3", "1", "5", "0"}));
+}
+
+TEST(Choose, DevicesNearSeveralNodesCountForEach) {
+  const Offer offer = OfferOf({{0}, {1}, {0, 1}, {1}});
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 3), (Ids{"1", "2", "3"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 2), (Ids{"0", "2"}));
+}
+
+TEST(Choose, DevicesWithoutNumaInformationAreAGroupOfTheirOwn) {
+  const Offer offer = OfferOf({{0}, {}, {1}, {}});
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 2), (Ids{"1", "3"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 1), Ids{"0"});
+}
+
+TEST(Choose, SpreadTakesPartsOfTheLeastTakenDevice) {
+  const Offer offer = OfferOf({{}, {}, {}}, 3);
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 4), (Ids{"0::0", "1::0", "2::0", "0::1"}));
+  EXPECT_EQ(Chosen(offer, {"0::2", "1::1", "1::2", "2::2"}, {}, 1), Ids{"1::1"});
+}
+
+TEST(Choose, SpreadReachesTheOtherNodeToo) {
+  const Offer offer = OfferOf({{0}, {1}}, 3);
+
+  EXPECT_EQ(Chosen(offer, {"0::1", "0::2", "1::0", "1::1", "1::2"}, {}, 1), Ids{"1::0"});
+}
+
+TEST(Choose, PackTakesPartsOfTheMostTakenDevice) {
+  const Offer offer = OfferOf({{}, {}, {}}, 3);
+
+  EXPECT_EQ(
+      Chosen(offer, {"0::0", "0::1", "0::2", "1::2", "2::1", "2::2"}, {}, 4, Placement::kPack),
+      (Ids{"1::2", "2::1", "2::2", "0::0"}));
+}
+
+TEST(Choose, PackStaysWithTheNodeThatIsFullest) {
+  const Offer offer = OfferOf({{0}, {1}}, 3);
+
+  EXPECT_EQ(Chosen(offer, {"0::0", "0::1", "0::2", "1::1", "1::2"}, {}, 1, Placement::kPack),
+            Ids{"1::1"});
+}
+
+TEST(Choose, MustIncludeCountsAsTaken) {
+  const Offer offer = OfferOf({{}, {}}, 3);
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {"0::0"}, 2), (Ids{"0::0", "1::0"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {"0::0"}, 2, Placement::kPack), (Ids{"0::0", "0::1"}));
+}
+
+TEST(Choose, TooLittleAvailableGivesAllThereIs) {
+  const Offer offer = OfferOf({{0}, {1}, {}});
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 9), (Ids{"0", "1", "2"}));
+  EXPECT_EQ(Chosen(offer, {}, {}, 9), Ids{});
+  EXPECT_EQ(Chosen(Offer{}, {"0"}, {}, 1), Ids{});
+}
+
+TEST(Choose, ASizeBelowMustIncludeGivesItsFirst) {
+  const Offer offer = OfferOf(std::vector<Nodes>(12));
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {"10", "9", "2"}, 2), (Ids{"2", "9"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {"2"}, 0), Ids{});
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {"2"}, -1), Ids{});
+}
+
+TEST(Choose, UnknownIdsAreNotProposed) {
+  const Offer offer = OfferOf({{0}, {1}});
+
+  EXPECT_EQ(Chosen(offer, {"7", "1", "1", ""}, {}, 2), Ids{"1"});
+}
+
+TEST(Choose, MustIncludeIsKeptEvenWhenUnknown) {
+  const Offer offer = OfferOf({{0}, {1}});
+
+  EXPECT_EQ(Chosen(offer, {"0", "1"}, {"gone"}, 2), (Ids{"gone", "0"}));
+}
+
+TEST(Choose, UnhealthyIdsAreNotProposed) {
+  const Offer offer = OfferOf({{0}, {0}, {0}}, 1, {"0"});
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 2), (Ids{"1", "2"}));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device: one physical thing or hardware partition, as its backend found it. Everything a
+// container needs to use it is in here, so that dividing, choosing and granting are pure functions.
+// Plain data; any thread.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace tessera {
+
+// A device's name on this node: ids are unique only within the source that found them.
+struct DeviceKey {
+  std::string source;  // the configured resource whose backend found it, e.g. "dummy.com/npu"
+  std::string id;      // stable across restarts, reboots and renumbering, e.g. "7"
+
+  std::string Text() const { return source + "/" + id; }
+  bool operator==(const DeviceKey&) const = default;
+};
+
+// A device node to hand into the container.
+struct DeviceNode {
+  std::string host_path;
+  std::string container_path;
+  std::string permissions = "rw";  // letters of "rwm": read, write, mknod
+  bool operator==(const DeviceNode&) const = default;
+};
+
+// A bind mount to hand into the container.
+struct Mount {
+  std::string host_path;
+  std::string container_path;
+  bool read_only = true;
+  bool operator==(const Mount&) const = default;
+};
+
+struct Device {
+  DeviceKey key;
+  std::string model;            // for people: "dummy NPU", "tty"
+  std::string visible_as;       // its name in the resource's visible-devices variable; never empty
+  std::vector<int> numa_nodes;  // ascending; empty: unknown or near to all
+  std::vector<DeviceNode> nodes;
+  std::vector<Mount> mounts;
+  std::optional<Error> defect;  // set: it is there but cannot be read, and is never offered healthy
+  bool present = true;          // false: it vanished while it may be in use (kept, Unhealthy)
+
+  bool operator==(const Device&) const = default;
+};
+
+// Natural order of source, then id.
+struct DeviceKeyLess {
+  bool operator()(const DeviceKey& a, const DeviceKey& b) const;
+};
+
+}  // namespace tessera

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grant/grant.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+
+namespace tessera {
+namespace {
+
+using Devices = std::vector<const Device*>;
+
+struct StrategyRow {
+  Strategy strategy;
+  std::string_view name;
+};
+constexpr std::array kStrategies = {
+    StrategyRow{Strategy::kEnvvar, "envvar"},
+    StrategyRow{Strategy::kVolumeMounts, "volume-mounts"},
+    StrategyRow{Strategy::kDeviceSpecs, "device-specs"},
+    StrategyRow{Strategy::kCdiAnnotations, "cdi-annotations"},
+    StrategyRow{Strategy::kCdiCri, "cdi-cri"},
+};
+
+Status CheckHealthy(const Offer& offer, const Share& share) {
+  if (share.healthy) return {};
+  const std::string& id = offer.devices[share.device].key.id;
+  const auto trouble = offer.troubles.find(share.device);
+  if (trouble == offer.troubles.end()) {
+    return Fail(Reason::kUnhealthyShare, "{}: device {} is unhealthy", offer.resource, id);
+  }
+  const Error& why = trouble->second;
+  return Fail(Reason::kUnhealthyShare, "{}: device {} is unhealthy: {}", offer.resource, id,
+              why.message.empty() ? ReasonName(why.reason) : std::string_view(why.message));
+}
+
+// The devices the ids belong to, each once, in natural order.
+Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) {
+  if (ids.empty()) {
+    return Fail(Reason::kEmptyRequest, "{}: the request names no device", offer.resource);
+  }
+  std::vector<std::string> sorted(ids.begin(), ids.end());
+  std::sort(sorted.begin(), sorted.end(), NaturalLess());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) {
+    return Fail(Reason::kDuplicateShare, "{}: id {} is requested twice", offer.resource, *twice);
+  }
+  std::vector<uint32_t> positions;
+  for (const std::string& id : sorted) {
+    const Share* share = offer.Find(id);
+    if (share == nullptr) {
+      return Fail(Reason::kUnknownShare, "{}: there is no id {} among the {} this node offers",
+                  offer.resource, id, offer.shares.size());
+    }
+    TRY(CheckHealthy(offer, *share));
+    positions.push_back(share->device);
+  }
+  std::sort(positions.begin(), positions.end());
+  positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+  Devices devices;
+  for (uint32_t position : positions) devices.push_back(&offer.devices[position]);
+  return devices;
+}
+
+// Collects the nodes or mounts of the devices. What several devices share is named once; two
+// different things for one place in the container cannot both be had.
+template <class Item>
+Result<std::vector<Item>> Collect(const Offer& offer, const Devices& devices,
+                                  std::vector<Item> Device::* items) {
+  std::vector<Item> collected;
+  std::map<std::string_view, std::pair<const Item*, const Device*>> taken;
+  for (const Device* device : devices) {
+    for (const Item& item : device->*items) {
+      const auto [it, fresh] = taken.try_emplace(item.container_path, &item, device);
+      if (fresh) {
+        collected.push_back(item);
+      } else if (*it->second.first != item) {
+        return Fail(Reason::kPathConflict, "{}: devices {} and {} both need {} in the container",
+                    offer.resource, it->second.second->key.id, device->key.id, item.container_path);
+      }
+    }
+  }
+  return collected;
+}
+
+void NameVisible(const Devices& devices, const std::string& variable, Grant& grant) {
+  if (variable.empty()) return;
+  std::vector<std::string> names;
+  for (const Device* device : devices) names.push_back(device->visible_as);
+  grant.envs[variable] = Join(names, ",");
+}
+
+std::vector<std::string> CdiNames(const Devices& devices, const std::string& kind) {
+  std::vector<std::string> names;
+  if (kind.empty()) return names;
+  for (const Device* device : devices) names.push_back(CdiDeviceName(kind, device->key.id));
+  return names;
+}
+
+Status Render(const Offer& offer, const Rendering& rendering, const Devices& devices,
+              Strategy strategy, Grant& grant) {
+  switch (strategy) {
+    case Strategy::kEnvvar:
+      NameVisible(devices, rendering.env, grant);
+      break;
+    case Strategy::kVolumeMounts:
+      grant.mounts = TRY(Collect(offer, devices, &Device::mounts));
+      break;
+    case Strategy::kDeviceSpecs:
+      grant.devices = TRY(Collect(offer, devices, &Device::nodes));
+      break;
+    case Strategy::kCdiAnnotations:
+      if (rendering.cdi_kind.empty()) break;
+      grant.annotations[CdiAnnotationKey(offer.resource)] =
+          Join(CdiNames(devices, rendering.cdi_kind), ",");
+      break;
+    case Strategy::kCdiCri:
+      grant.cdi_devices = CdiNames(devices, rendering.cdi_kind);
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view StrategyName(Strategy strategy) {
+  return kStrategies[static_cast<size_t>(strategy)].name;
+}
+
+std::optional<Strategy> StrategyFromName(std::string_view name) {
+  for (const StrategyRow& row : kStrategies) {
+    if (row.name == name) return row.strategy;
+  }
+  return std::nullopt;
+}
+
+Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
+                       std::span<const std::string> ids) {
+  const Devices devices = TRY(DevicesOf(offer, ids));
+  Grant grant;
+  for (Strategy strategy : rendering.strategies) {
+    TRY(Render(offer, rendering, devices, strategy, grant));
+  }
+  return grant;
+}
+
+}  // namespace tessera

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A grant: what one container receives for the ids kubelet chose. The same ids give the same
+// answer; no I/O, no vendor call. Pure; plain data; any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "share/share.h"
+
+namespace tessera {
+
+// How edits reach the container; a resource may name several.
+enum class Strategy : uint8_t {
+  kEnvvar,          // the visible-devices variable names the devices
+  kVolumeMounts,    // the devices' files are bind-mounted
+  kDeviceSpecs,     // the devices' nodes are handed to the runtime
+  kCdiAnnotations,  // CDI names in container annotations, for runtimes without the CRI field
+  kCdiCri,          // CDI names in the CRI field
+};
+std::string_view StrategyName(Strategy strategy);  // "envvar", "volume-mounts", ...
+std::optional<Strategy> StrategyFromName(std::string_view name);
+
+// What of a resource's configuration a grant needs.
+struct Rendering {
+  std::vector<Strategy> strategies = {Strategy::kEnvvar, Strategy::kVolumeMounts,
+                                      Strategy::kDeviceSpecs};
+  std::string env;       // the visible-devices variable; empty: none
+  std::string cdi_kind;  // "vendor.com/class"; empty: no CDI
+  bool operator==(const Rendering&) const = default;
+};
+
+struct Grant {
+  std::map<std::string, std::string> envs;
+  std::vector<Mount> mounts;
+  std::vector<DeviceNode> devices;
+  std::map<std::string, std::string> annotations;
+  std::vector<std::string> cdi_devices;
+  bool operator==(const Grant&) const = default;
+};
+
+// The grant for exactly these ids, in any order: kEmptyRequest, kDuplicateShare, kUnknownShare,
+// kUnhealthyShare or, when two of the devices want one path in the container, kPathConflict
+// otherwise, with a message for whoever asked for the pod. Devices are named once and in natural
+// order, however many of their shares are asked for.
+Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
+                       std::span<const std::string> ids);
+
+// Whether `kind` is a CDI kind, "vendor.com/class", that every runtime takes. Vendor and class have
+// at least two characters: one runtime in use crashes on shorter ones.
+Status CheckCdiKind(std::string_view kind);
+
+// The CDI document (JSON, as text) for the offer's devices under `rendering.cdi_kind`: one CDI
+// device each, with its nodes and mounts; CDI 0.3.0 or as much later as the content needs. When
+// the resource has a visible-devices variable, or a device has neither nodes nor mounts (CDI wants
+// at least one edit), it gets a variable of its own, "VARIABLE_ID=NAME". Empty when the offer has
+// no devices: there is no such document, and an old file is to be removed.
+std::string CdiDocument(const Offer& offer, const Rendering& rendering);
+// The file name for it below a CDI directory: "tessera-vendor.com_class.json".
+std::string CdiFileName(std::string_view cdi_kind);
+// A device's name in CDI, "vendor.com/class=7". An id that CDI's grammar refuses is replaced by its
+// harmless characters and a hash of the whole.
+std::string CdiDeviceName(std::string_view cdi_kind, std::string_view device_id);
+// The key of the annotation that carries a resource's CDI names: one a resource, at most 63
+// characters behind the slash.
+std::string CdiAnnotationKey(std::string_view resource);
+
+}  // namespace tessera

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/ledger.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "share/share.h"
+
+namespace tessera {
+namespace {
+
+bool Less(const Holding& a, const Holding& b) {
+  const auto names = [](const Holding& h) {
+    return std::tie(h.pod_namespace, h.pod, h.pod_uid, h.container, h.resource, h.share_ids);
+  };
+  return names(a) < names(b);
+}
+
+// Whether two words for one thing agree, as far as both were told.
+bool Agree(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() || a == b;
+}
+
+bool SameHolding(const Holding& a, const Holding& b) {
+  return Agree(a.pod_namespace, b.pod_namespace) && Agree(a.pod, b.pod) &&
+         Agree(a.pod_uid, b.pod_uid);
+}
+
+// Holdings by what is always told of them: resource, container and ids.
+using Content = std::tuple<std::string, std::string, std::vector<std::string>>;
+
+Content ContentOf(const Holding& holding) {
+  return {holding.resource, holding.container, holding.share_ids};
+}
+
+// What a view of kubelet's left out this time is kept from the last.
+void Complete(Holding& holding, const Holding& known) {
+  if (holding.pod_namespace.empty()) holding.pod_namespace = known.pod_namespace;
+  if (holding.pod.empty()) holding.pod = known.pod;
+  if (holding.pod_uid.empty()) holding.pod_uid = known.pod_uid;
+}
+
+// Completes `after` from `before`; what is in only one of them has appeared or ended.
+void Compare(std::vector<Holding> before, std::vector<Holding>& after, LedgerChange& change) {
+  std::multimap<Content, Holding> known;
+  for (Holding& holding : before) known.emplace(ContentOf(holding), std::move(holding));
+  for (Holding& holding : after) {
+    const auto [begin, end] = known.equal_range(ContentOf(holding));
+    const auto match = std::find_if(
+        begin, end, [&](const auto& entry) { return SameHolding(entry.second, holding); });
+    if (match == end) {
+      change.appeared.push_back(holding);
+    } else {
+      Complete(holding, match->second);
+      known.erase(match);
+    }
+  }
+  for (auto& [content, holding] : known) change.ended.push_back(std::move(holding));
+  std::sort(change.ended.begin(), change.ended.end(), Less);
+}
+
+bool Confirms(const Holding& holding, const PendingGrant& grant) {
+  return holding.resource == grant.resource && holding.share_ids == grant.share_ids;
+}
+
+}  // namespace
+
+void Ledger::Granted(std::string_view resource, std::vector<std::string> share_ids, Steady now) {
+  std::sort(share_ids.begin(), share_ids.end(), NaturalLess());
+  for (PendingGrant& grant : pending_) {
+    if (grant.resource != resource || grant.share_ids != share_ids) continue;
+    grant.since = now;
+    return;
+  }
+  for (const std::string& id : share_ids) {
+    uses_[{std::string(resource), DeviceOfShare(id)}];
+  }
+  pending_.push_back({std::string(resource), std::move(share_ids), now});
+}
+
+LedgerChange Ledger::Reconcile(std::vector<Holding> holdings, Steady now) {
+  LedgerChange change;
+  for (Holding& holding : holdings) {
+    std::sort(holding.share_ids.begin(), holding.share_ids.end(), NaturalLess());
+  }
+  std::sort(holdings.begin(), holdings.end(), Less);
+  Compare(std::move(holdings_), holdings, change);
+  std::sort(holdings.begin(), holdings.end(), Less);
+  holdings_ = std::move(holdings);
+  Settle(now, change);
+  reconciled_ = true;
+  Index();
+  return change;
+}
+
+// Takes the pending grants that were confirmed or have waited too long off the list, and finds the
+// holdings that none of them explains.
+void Ledger::Settle(Steady now, LedgerChange& change) {
+  for (const Holding& holding : change.appeared) {
+    const auto given = [&](const PendingGrant& grant) { return Confirms(holding, grant); };
+    if (reconciled_ && std::none_of(pending_.begin(), pending_.end(), given)) {
+      change.unexpected.push_back(holding);
+    }
+  }
+  std::erase_if(pending_, [&](const PendingGrant& grant) {
+    const auto confirms = [&](const Holding& holding) { return Confirms(holding, grant); };
+    return std::any_of(change.appeared.begin(), change.appeared.end(), confirms);
+  });
+  std::erase_if(pending_, [&](const PendingGrant& grant) {
+    if (now - grant.since < pending_limit_) return false;
+    change.forgotten.push_back(grant);
+    return true;
+  });
+}
+
+void Ledger::Index() {
+  uses_.clear();
+  for (size_t i = 0; i < holdings_.size(); ++i) {
+    for (const std::string& id : holdings_[i].share_ids) {
+      Holders& holders = uses_[{holdings_[i].resource, DeviceOfShare(id)}];
+      if (holders.empty() || holders.back() != i) holders.push_back(i);
+    }
+  }
+  for (const PendingGrant& grant : pending_) {
+    for (const std::string& id : grant.share_ids) {
+      uses_[{grant.resource, DeviceOfShare(id)}];
+    }
+  }
+}
+
+bool Ledger::MayBeInUse(const DeviceKey& key) const {
+  return !reconciled_ || uses_.contains(key);
+}
+
+std::vector<Holding> Ledger::HoldersOf(const DeviceKey& key) const {
+  std::vector<Holding> holders;
+  const auto use = uses_.find(key);
+  if (use == uses_.end()) return holders;
+  for (size_t i : use->second) holders.push_back(holdings_[i]);
+  return holders;
+}
+
+}  // namespace tessera

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger: which pod and container hold which shares. Known from Allocate at once (without a
+// pod: kubelet does not name it), confirmed by kubelet's pod-resources API, and completed from
+// kubelet's checkpoint, which alone knows plain init containers. Pure: the edges read, the ledger
+// compares. One thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "device/device.h"
+
+namespace tessera {
+
+// One container's shares of one resource, as kubelet tells it.
+struct Holding {
+  std::string pod_namespace;  // empty when only the checkpoint knows it
+  std::string pod;            // likewise
+  std::string pod_uid;        // empty when only pod-resources knows it
+  std::string container;
+  std::string resource;
+  std::vector<std::string> share_ids;  // natural order
+  bool operator==(const Holding&) const = default;
+};
+
+// A grant that Allocate made and no list of kubelet's has confirmed yet.
+struct PendingGrant {
+  std::string resource;
+  std::vector<std::string> share_ids;
+  Steady since{};
+};
+
+// What a reconciliation changed, for the log and the counters.
+struct LedgerChange {
+  std::vector<Holding> appeared;  // newly confirmed
+  std::vector<Holding> ended;
+  std::vector<Holding> unexpected;  // those of `appeared` that no Allocate of this process gave:
+                                    // drift; none in the first list after a start
+  std::vector<PendingGrant> forgotten;  // pending for too long: the pod was refused after all
+};
+
+class Ledger {
+ public:
+  // A pending grant that no list has confirmed for this long is forgotten.
+  explicit Ledger(Duration pending_limit) : pending_limit_(pending_limit) {}
+
+  // Allocate answered with these ids. The same ids again only renew the time.
+  void Granted(std::string_view resource, std::vector<std::string> share_ids, Steady now);
+
+  // kubelet's complete view: pod-resources and checkpoint, already joined. A holding that lacks a
+  // name or UID it had before is the same holding and keeps what was known of it.
+  LedgerChange Reconcile(std::vector<Holding> holdings, Steady now);
+
+  // Whether a container may hold a share of this device: true for every device until the first
+  // reconciliation. `source` is the resource's name.
+  bool MayBeInUse(const DeviceKey& key) const;
+
+  // Who holds shares of this device; confirmed holdings only, in the ledger's order.
+  std::vector<Holding> HoldersOf(const DeviceKey& key) const;
+
+  // Ordered by namespace, pod, UID, container and resource.
+  const std::vector<Holding>& holdings() const { return holdings_; }
+  const std::vector<PendingGrant>& pending() const { return pending_; }
+  bool reconciled() const { return reconciled_; }
+
+ private:
+  // Positions in holdings_ of a device's confirmed holdings, ascending; none while only pending
+  // grants name it.
+  using Holders = std::vector<size_t>;
+
+  void Settle(Steady now, LedgerChange& change);
+  void Index();
+
+  Duration pending_limit_;
+  bool reconciled_ = false;
+  std::vector<Holding> holdings_;
+  std::vector<PendingGrant> pending_;
+  std::map<DeviceKey, Holders, DeviceKeyLess> uses_;
+};
+
+// Joins pod-resources (names, app containers and sidecars) with the checkpoint (UIDs, init
+// containers too): a checkpoint entry that names the same container, resource and ids adds its UID
+// to the pod-resources one; one that matches none stands for itself. pod-resources lists a
+// container's ids of one resource in several entries, one a NUMA node: they are put together first.
+// When several checkpoint entries match one entry, which can only be while a pod ends and another
+// takes its place, none is taken for it.
+std::vector<Holding> Join(std::vector<Holding> pod_resources, std::vector<Holding> checkpoint);
+
+}  // namespace tessera

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+constexpr char kNpu[] = "dummy.com/npu";
+constexpr Duration kLimit{600'000};
+constexpr Steady kStart{Duration(1'000'000)};
+
+using Ids = std::vector<std::string>;
+using Holdings = std::vector<Holding>;
+
+Holding Held(const std::string& pod, const Ids& ids, const std::string& uid = "",
+             const std::string& container = "main") {
+  return {pod.empty() ? "" : "default", pod, uid, container, kNpu, ids};
+}
+
+TEST(Ledger, EveryDeviceMayBeInUseUntilTheFirstList) {
+  Ledger ledger(kLimit);
+
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "7"}));
+  ledger.Reconcile({}, kStart);
+  EXPECT_FALSE(ledger.MayBeInUse({kNpu, "7"}));
+}
+
+TEST(Ledger, APendingGrantMakesItsDevicesInUse) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({}, kStart);
+
+  ledger.Granted(kNpu, {"7", "8::1"}, kStart);
+
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "7"}));
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
+  EXPECT_FALSE(ledger.MayBeInUse({kNpu, "9"}));
+  EXPECT_FALSE(ledger.MayBeInUse({"other.com/npu", "7"}));
+  EXPECT_TRUE(ledger.HoldersOf({kNpu, "7"}).empty());
+}
+
+TEST(Ledger, AHoldingIsFoundByItsDevice) {
+  Ledger ledger(kLimit);
+
+  ledger.Reconcile({Held("a", {"7::0", "7::1"}), Held("b", {"7::2"}), Held("c", {"8::0"})}, kStart);
+
+  EXPECT_EQ(ledger.HoldersOf({kNpu, "7"}),
+            (Holdings{Held("a", {"7::0", "7::1"}), Held("b", {"7::2"})}));
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
+  EXPECT_FALSE(ledger.MayBeInUse({kNpu, "9"}));
+}
+
+TEST(Ledger, TheFirstListIsExpected) {
+  Ledger ledger(kLimit);
+
+  const LedgerChange change = ledger.Reconcile({Held("a", {"1"})}, kStart);
+
+  EXPECT_EQ(change.appeared, Holdings{Held("a", {"1"})});
+  EXPECT_TRUE(change.unexpected.empty());
+  EXPECT_TRUE(ledger.reconciled());
+}
+
+TEST(Ledger, AListConfirmsAPendingGrant) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({}, kStart);
+  ledger.Granted(kNpu, {"10", "2"}, kStart);
+
+  const LedgerChange change = ledger.Reconcile({Held("a", {"10", "2"})}, kStart);
+
+  EXPECT_EQ(change.appeared, Holdings{Held("a", {"2", "10"})});
+  EXPECT_TRUE(change.unexpected.empty());
+  EXPECT_TRUE(ledger.pending().empty());
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "2"}));
+}
+
+TEST(Ledger, OneGrantExplainsInitAndAppContainerWithTheSameIds) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({}, kStart);
+  ledger.Granted(kNpu, {"1"}, kStart);
+  ledger.Granted(kNpu, {"1"}, kStart);
+
+  const LedgerChange change =
+      ledger.Reconcile({Held("a", {"1"}, "", "init"), Held("a", {"1"}, "", "main")}, kStart);
+
+  EXPECT_EQ(change.appeared.size(), 2U);
+  EXPECT_TRUE(change.unexpected.empty());
+}
+
+TEST(Ledger, AHoldingWithoutAnAllocateIsUnexpected) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({}, kStart);
+  ledger.Granted(kNpu, {"1"}, kStart);
+
+  const LedgerChange change = ledger.Reconcile({Held("a", {"2"})}, kStart);
+
+  EXPECT_EQ(change.unexpected, Holdings{Held("a", {"2"})});
+  EXPECT_EQ(ledger.pending().size(), 1U);
+}
+
+TEST(Ledger, AHoldingThatIsNotListedAnyMoreHasEnded) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({Held("a", {"1"}), Held("b", {"2"})}, kStart);
+
+  const LedgerChange change = ledger.Reconcile({Held("b", {"2"})}, kStart);
+
+  EXPECT_EQ(change.ended, Holdings{Held("a", {"1"})});
+  EXPECT_TRUE(change.appeared.empty());
+  EXPECT_FALSE(ledger.MayBeInUse({kNpu, "1"}));
+}
+
+TEST(Ledger, AnEqualListChangesNothing) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({Held("a", {"1", "2"}, "u1"), Held("b", {"3"}, "u2")}, kStart);
+
+  const LedgerChange change =
+      ledger.Reconcile({Held("b", {"3"}, "u2"), Held("a", {"2", "1"}, "u1")}, kStart);
+
+  EXPECT_TRUE(change.appeared.empty());
+  EXPECT_TRUE(change.ended.empty());
+}
+
+TEST(Ledger, AMissingUidIsKeptFromBefore) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({Held("a", {"1"}, "u1")}, kStart);
+
+  const LedgerChange change = ledger.Reconcile({Held("a", {"1"})}, kStart);
+
+  EXPECT_TRUE(change.appeared.empty());
+  EXPECT_TRUE(change.ended.empty());
+  EXPECT_EQ(ledger.holdings(), Holdings{Held("a", {"1"}, "u1")});
+}
+
+TEST(Ledger, ANameLearntLaterIsTheSameHolding) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({Held("", {"1"}, "u1")}, kStart);
+
+  const LedgerChange change = ledger.Reconcile({Held("a", {"1"}, "u1")}, kStart);
+
+  EXPECT_TRUE(change.appeared.empty());
+  EXPECT_EQ(ledger.holdings(), Holdings{Held("a", {"1"}, "u1")});
+}
+
+TEST(Ledger, APodOfTheSameNameWithAnotherUidIsAnother) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({Held("a", {"1"}, "u1")}, kStart);
+
+  const LedgerChange change = ledger.Reconcile({Held("a", {"1"}, "u2")}, kStart);
+
+  EXPECT_EQ(change.ended, Holdings{Held("a", {"1"}, "u1")});
+  EXPECT_EQ(change.appeared, Holdings{Held("a", {"1"}, "u2")});
+}
+
+TEST(Ledger, APendingGrantIsForgottenAfterItsTime) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({}, kStart);
+  ledger.Granted(kNpu, {"1"}, kStart);
+
+  EXPECT_TRUE(ledger.Reconcile({}, kStart + kLimit - Duration(1)).forgotten.empty());
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "1"}));
+  const LedgerChange change = ledger.Reconcile({}, kStart + kLimit);
+
+  ASSERT_EQ(change.forgotten.size(), 1U);
+  EXPECT_EQ(change.forgotten[0].share_ids, Ids{"1"});
+  EXPECT_FALSE(ledger.MayBeInUse({kNpu, "1"}));
+}
+
+TEST(Ledger, TheSameGrantAgainRenewsItsTime) {
+  Ledger ledger(kLimit);
+  ledger.Granted(kNpu, {"1"}, kStart);
+  ledger.Granted(kNpu, {"1"}, kStart + Duration(1));
+
+  ledger.Reconcile({}, kStart + kLimit);
+
+  EXPECT_EQ(ledger.pending().size(), 1U);
+}
+
+TEST(Ledger, AGrantMadeAfterAListWasReadIsNotConfirmedByItsPredecessor) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({Held("a", {"1"})}, kStart);
+  ledger.Granted(kNpu, {"1"}, kStart);
+
+  ledger.Reconcile({Held("a", {"1"})}, kStart);
+  ledger.Reconcile({}, kStart);
+
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "1"}));
+}
+
+}  // namespace
+}  // namespace tessera

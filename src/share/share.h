@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shares: a resource's policy divides devices into the units that kubelet counts. Pure; plain data;
+// any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "device/inventory.h"
+#include "health/health.h"
+
+namespace tessera {
+
+enum class Division : uint8_t { kWhole, kReplicas };
+std::string_view DivisionName(Division division);  // "whole", "replicas"
+
+// How a resource divides its devices.
+struct Policy {
+  Division division = Division::kWhole;
+  int replicas = 1;  // ids a device, when kReplicas; at least 2 there
+  bool operator==(const Policy&) const = default;
+};
+
+// One unit kubelet counts: a whole device or one of its replicas. Its id is made from the device's
+// id alone, so it stays the same whatever other devices come and go. "::" stands in a share's id
+// only before the replica's number: within a device's id the second colon is written "%3A", and "%"
+// is written "%25", so that two devices never share an id.
+struct Share {
+  std::string id;       // whole: the device's id; replica n of it: "<id>::<n>"
+  uint32_t device = 0;  // index into Offer::devices
+  bool healthy = false;
+  bool operator==(const Share&) const = default;
+};
+
+// All shares of one resource at one generation. Immutable once made; shared between threads as
+// std::shared_ptr<const Offer>.
+struct Offer {
+  std::string resource;
+  std::vector<Device> devices;  // in natural order of their ids
+  std::vector<Share> shares;    // device by device, replicas ascending; ids unique
+  std::unordered_map<std::string, uint32_t> index;  // share id -> position in shares
+  // For each device that is not healthy, why, for whoever is refused it: the message completes
+  // "device 7 is unhealthy: ...".
+  std::unordered_map<uint32_t, Error> troubles;  // by device index
+
+  const Share* Find(const std::string& id) const;
+};
+
+using OfferPtr = std::shared_ptr<const Offer>;
+
+// Why a device is not offered as healthy; nothing when it is. Its message completes "device 7 is
+// unhealthy: ...".
+using Trouble = std::function<std::optional<Error>(const Device&)>;
+
+// Divides the devices of `source` by `policy`. Devices that are not healthy are in the offer as
+// Unhealthy: a device that may be in use never disappears. A device with a defect or one that
+// vanished is unhealthy whatever `trouble` says.
+Offer Divide(std::string_view resource, const Policy& policy, const Inventory& inventory,
+             std::string_view source, const Trouble& trouble);
+
+// The device a share id belongs to: "7::2" -> "7", "7" -> "7". For ids kubelet still remembers
+// from a former policy as well, so it needs no offer.
+std::string DeviceOfShare(std::string_view share_id);
+
+}  // namespace tessera

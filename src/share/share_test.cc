@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "share/share.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+constexpr char kNpu[] = "dummy.com/npu";
+
+Device MakeDevice(const std::string& id) {
+  Device device;
+  device.key = {kNpu, id};
+  device.visible_as = id;
+  return device;
+}
+
+Inventory InventoryOf(const std::vector<std::string>& ids) {
+  std::vector<Device> devices;
+  for (const std::string& id : ids) devices.push_back(MakeDevice(id));
+  return *Merge(std::make_shared<Inventory>(), kNpu, devices, [](const DeviceKey&) {
+            return false;
+          }).inventory;
+}
+
+std::optional<Error> NoTrouble(const Device&) {
+  return std::nullopt;
+}
+
+std::vector<std::string> IdsOf(const Offer& offer) {
+  std::vector<std::string> ids;
+  for (const Share& share : offer.shares) ids.push_back(share.id);
+  return ids;
+}
+
+std::vector<std::string> Divided(const Policy& policy, const std::vector<std::string>& ids) {
+  return IdsOf(Divide(kNpu, policy, InventoryOf(ids), kNpu, NoTrouble));
+}
+
+using Ids = std::vector<std::string>;
+
+TEST(Divide, AWholeDeviceIsOneShareWithItsId) {
+  EXPECT_EQ(Divided({}, {"10", "2", "0000:19:00.0"}), (Ids{"0000:19:00.0", "2", "10"}));
+}
+
+TEST(Divide, ReplicasAreNumberedDeviceByDevice) {
+  EXPECT_EQ(Divided({Division::kReplicas, 2}, {"10", "9"}),
+            (Ids{"9::0", "9::1", "10::0", "10::1"}));
+}
+
+TEST(Divide, OtherSourcesAreLeftOut) {
+  Inventory inventory = InventoryOf({"1"});
+  Device other = MakeDevice("1");
+  other.key.source = "other.com/npu";
+  inventory.devices.push_back(other);
+
+  const Offer offer = Divide("other.com/npu", {}, inventory, "other.com/npu", NoTrouble);
+
+  EXPECT_EQ(offer.resource, "other.com/npu");
+  EXPECT_EQ(offer.devices, std::vector<Device>{other});
+}
+
+TEST(Divide, TroubleMakesAllSharesOfADeviceUnhealthyAndSaysWhy) {
+  const Error sick{Reason::kCheckFailed, "injected failure"};
+  const auto trouble = [&](const Device& device) -> std::optional<Error> {
+    if (device.key.id == "1") return sick;
+    return std::nullopt;
+  };
+
+  const Offer offer =
+      Divide(kNpu, {Division::kReplicas, 2}, InventoryOf({"0", "1"}), kNpu, trouble);
+
+  EXPECT_EQ(offer.shares,
+            (std::vector<Share>{
+                {"0::0", 0, true}, {"0::1", 0, true}, {"1::0", 1, false}, {"1::1", 1, false}}));
+  EXPECT_EQ(offer.troubles, (std::unordered_map<uint32_t, Error>{{1, sick}}));
+}
+
+TEST(Divide, ADeviceWithADefectIsNeverHealthy) {
+  Inventory inventory = InventoryOf({"1"});
+  inventory.devices[0].defect = Error{Reason::kUnreadable, "/dev/npu1: permission denied"};
+
+  const Offer offer = Divide(kNpu, {}, inventory, kNpu, NoTrouble);
+
+  EXPECT_FALSE(offer.shares[0].healthy);
+  EXPECT_EQ(offer.troubles.at(0), *inventory.devices[0].defect);
+}
+
+TEST(Divide, AVanishedDeviceIsNeverHealthy) {
+  Inventory inventory = InventoryOf({"1"});
+  inventory.devices[0].present = false;
+
+  const Offer offer = Divide(kNpu, {}, inventory, kNpu, NoTrouble);
+
+  EXPECT_FALSE(offer.shares[0].healthy);
+  EXPECT_EQ(offer.troubles.at(0), (Error{Reason::kVanished, "it vanished while it may be in use"}));
+}
+
+TEST(Offer, FindsAShareByItsId) {
+  const Offer offer =
+      Divide(kNpu, {Division::kReplicas, 3}, InventoryOf({"0", "1"}), kNpu, NoTrouble);
+
+  ASSERT_NE(offer.Find("1::2"), nullptr);
+  EXPECT_EQ(*offer.Find("1::2"), (Share{"1::2", 1, true}));
+  EXPECT_EQ(offer.Find("1::3"), nullptr);
+  EXPECT_EQ(offer.Find("1"), nullptr);
+}
+
+TEST(DeviceOfShare, UndoesTheDivision) {
+  struct Row {
+    std::string share;
+    std::string device;
+  };
+  const Row rows[] = {{"7", "7"},
+                      {"7::2", "7"},
+                      {"0000:19:00.0", "0000:19:00.0"},
+                      {"0000:19:00.0::1", "0000:19:00.0"},
+                      {"", ""},
+                      {"a:%3A1", "a::1"},
+                      {"a:%3A1::5", "a::1"},
+                      {"50%25", "50%"},
+                      {"5%", "5%"}};
+
+  for (const Row& row : rows) EXPECT_EQ(DeviceOfShare(row.share), row.device) << row.share;
+}
+
+TEST(ShareIds, AreUniqueAndLeadBackForAnyDeviceIds) {
+  std::mt19937 random(11);
+  std::set<std::string> names;
+  while (names.size() < 400) {
+    std::string name;
+    for (auto n = 1 + random() % 6; n > 0; --n) name += std::string(":::%3A25a0")[random() % 10];
+    names.insert(name);
+  }
+  const Inventory inventory = InventoryOf({names.begin(), names.end()});
+  std::set<std::string> ids;
+
+  for (const Policy& policy : {Policy{}, Policy{Division::kReplicas, 3}}) {
+    const Offer offer = Divide(kNpu, policy, inventory, kNpu, NoTrouble);
+    for (const Share& share : offer.shares) {
+      EXPECT_TRUE(ids.insert(share.id).second) << share.id;
+      EXPECT_EQ(DeviceOfShare(share.id), offer.devices[share.device].key.id) << share.id;
+      EXPECT_EQ(offer.Find(share.id), &share);
+    }
+  }
+}
+
+TEST(ShareIds, StayWhenOtherDevicesComeAndGo) {
+  std::mt19937 random(5);
+  for (const Policy& policy : {Policy{}, Policy{Division::kReplicas, 2}}) {
+    for (int round = 0; round < 50; ++round) {
+      std::vector<std::string> present = {"stays"};
+      for (int i = 0; i < 20; ++i) {
+        if (random() % 2 == 0) present.push_back(std::to_string(i));
+      }
+      const Ids ids = Divided(policy, present);
+      const Ids expected =
+          policy.division == Division::kWhole ? Ids{"stays"} : Ids{"stays::0", "stays::1"};
+      EXPECT_EQ(Ids(ids.end() - static_cast<std::ptrdiff_t>(expected.size()), ids.end()), expected);
+    }
+  }
+}
+
+TEST(Divide, SixtyThousandSharesAreAllThere) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 1'000; ++i) names.push_back(std::to_string(i));
+
+  const Offer offer = Divide(kNpu, {Division::kReplicas, 60}, InventoryOf(names), kNpu, NoTrouble);
+
+  EXPECT_EQ(offer.shares.size(), 60'000U);
+  EXPECT_EQ(offer.index.size(), 60'000U);
+}
+
+}  // namespace
+}  // namespace tessera
