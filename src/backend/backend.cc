@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/backend.h"
+
+namespace tessera {
+
+Status Backend::Reset(const Device&) {
+  return {};
+}
+
+Status Backend::InjectFault(std::string_view verb, std::string_view, std::string_view) {
+  return Fail(Reason::kNotFound,
+              "cannot inject \"{}\": devices of this kind are real and take no faults", verb);
+}
+
+}  // namespace tessera

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend: the code for one kind of device. It finds devices, reports evidence about them and
+// puts into each Device what a container needs to use it. A new kind costs one folder with one
+// class below and one line in agent/backends.cc.
+//
+// Threads: Scan, Check and Reset may block; they are called on worker threads, Check for several
+// devices at once when one of them hangs. Start and Stop are called on the agent's loop.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "device/device.h"
+#include "health/health.h"
+#include "json/json.h"
+
+namespace tessera {
+
+// Where a backend reports what it noticed by itself. Outlives the backend; any thread; never
+// blocks.
+class BackendEvents {
+ public:
+  virtual ~BackendEvents() = default;
+  // Something was plugged or unplugged: scan again soon.
+  virtual void RescanSoon() = 0;
+  // Evidence that did not come from Check.
+  virtual void Report(const DeviceKey& key, Evidence evidence) = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Begins to watch for hot-plug and events.
+  virtual Status Start(BackendEvents& events) = 0;
+  // No event comes after Stop has returned.
+  virtual void Stop() = 0;
+
+  // All devices. One that cannot be read is a Device with a defect, never an error; an error means
+  // that the scan as a whole failed, and the last good list stays.
+  virtual Result<std::vector<Device>> Scan() = 0;
+
+  // One look at one device.
+  virtual Evidence Check(const Device& device) = 0;
+
+  // Puts the device into its initial state before a container starts (PreStartContainer). Must be
+  // repeatable. The default does nothing.
+  virtual Status Reset(const Device& device);
+
+  // Faults for trying things out: kNotFound where this kind has none. `verb` is one of "fail",
+  // "heal", "flap", "hide", "show", "slow", "break", "reset-fails", "lose-all", "restore"; `id` is
+  // a device id, empty for those that concern all.
+  virtual Status InjectFault(std::string_view verb, std::string_view id, std::string_view detail);
+};
+
+}  // namespace tessera

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/dummy/dummy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "base/log.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+constexpr Duration kPoll{2'000};
+constexpr char kBusLost[] = "the whole bus is gone";
+constexpr char kUnplugged[] = "unplugged";
+constexpr char kFlapping[] = "flapping";
+
+std::string FaultFile(const DummyConfig& config, const std::string& state_dir,
+                      std::string resource) {
+  if (!config.fault_file.empty()) return config.fault_file;
+  std::ranges::replace(resource, '/', '_');
+  return state_dir + "/dummy/" + resource + ".json";
+}
+
+std::string Directory(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+std::string WithId(std::string path, std::string_view id) {
+  static constexpr std::string_view kPlaceholder = "{id}";
+  for (size_t at = path.find(kPlaceholder); at != std::string::npos;
+       at = path.find(kPlaceholder, at + id.size())) {
+    path.replace(at, kPlaceholder.size(), id);
+  }
+  return path;
+}
+
+Result<dummy::Faults> ReadFaults(const std::string& path) {
+  Result<std::string> text = os::ReadFile(path);
+  if (!text && text.error().reason == Reason::kNotFound) return dummy::Faults{};
+  if (!text) return Fail(std::move(text).error());
+  return TRY_IN(dummy::ParseFaults(*text), path);
+}
+
+}  // namespace
+
+DummyBackend::DummyBackend(std::string resource, DummyConfig config, const std::string& state_dir,
+                           os::Loop& loop, const Clock& clock)
+    : resource_(std::move(resource)),
+      config_(std::move(config)),
+      fault_file_(FaultFile(config_, state_dir, resource_)),
+      loop_(loop),
+      clock_(clock) {
+  Reload();
+}
+
+Status DummyBackend::Start(BackendEvents& events) {
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = false;
+    events_ = &events;
+    Announce({}, faults_);
+  }
+  // Without a watch the devices work, and faults from InjectFault count; only hand edits do not.
+  if (Status made = os::MakeDirectories(Directory(fault_file_)); !made) {
+    log::Warn("no directory for faults", made.error(), {{"resource", resource_}});
+  }
+  auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] {
+    Reload();
+    FollowFlapping();
+  });
+  if (!watch) {
+    log::Warn("faults edited by hand will not be seen", watch.error(), {{"resource", resource_}});
+  } else {
+    watch_ = *std::move(watch);
+    watch_->Watch({Directory(fault_file_)});
+  }
+  Reload();
+  FollowFlapping();
+  return {};
+}
+
+void DummyBackend::Stop() {
+  watch_.reset();
+  flap_timer_ = {};
+  flapped_.clear();
+  std::lock_guard lock(mutex_);
+  events_ = nullptr;
+  stopped_ = true;
+  wake_.notify_all();
+}
+
+Result<std::vector<Device>> DummyBackend::Scan() {
+  std::lock_guard lock(mutex_);
+  if (faults_.lost) {
+    return Fail(Reason::kScanFailed, "{}: {} (fault \"lost\" in {})", resource_, kBusLost,
+                fault_file_);
+  }
+  std::vector<Device> devices;
+  for (int number = 0; number < config_.count; ++number) {
+    Device device = Describe(number);
+    if (!faults_.Of(device.key.id).hidden) devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+Device DummyBackend::Describe(int number) const {
+  const std::string id = std::to_string(number);
+  Device device;
+  device.key = Key(id);
+  device.model = "dummy NPU";
+  device.visible_as = id;
+  if (config_.numa_nodes > 0) {
+    device.numa_nodes = {static_cast<int>(int64_t{number} * config_.numa_nodes / config_.count)};
+  }
+  device.nodes = config_.nodes;
+  for (DeviceNode& node : device.nodes) {
+    node.host_path = WithId(node.host_path, id);
+    node.container_path = WithId(node.container_path, id);
+  }
+  device.mounts = config_.mounts;
+  for (Mount& mount : device.mounts) {
+    mount.host_path = WithId(mount.host_path, id);
+    mount.container_path = WithId(mount.container_path, id);
+  }
+  return device;
+}
+
+bool DummyBackend::Has(std::string_view id) const {
+  int number = -1;
+  std::from_chars(id.data(), id.data() + id.size(), number);
+  return number >= 0 && number < config_.count && std::to_string(number) == id;
+}
+
+Evidence DummyBackend::Check(const Device& device) {
+  std::unique_lock lock(mutex_);
+  if (!AwaitAnswer(lock, device.key.id)) {
+    return {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
+            "the agent stops"};
+  }
+  if (std::optional<Evidence> trouble = Trouble(device.key.id)) return *std::move(trouble);
+  if (const dummy::Fault fault = faults_.Of(device.key.id); fault.broken) {
+    return {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckFailed, *fault.broken};
+  }
+  return {EvidenceKind::kGood, EvidenceSource::kCheck, {}, {}};
+}
+
+std::optional<Evidence> DummyBackend::Trouble(const std::string& id) const {
+  Evidence bad{EvidenceKind::kBad, EvidenceSource::kCheck, Reason::kCheckFailed, ""};
+  const dummy::Fault fault = faults_.Of(id);
+  if (faults_.lost) {
+    bad.detail = kBusLost;
+  } else if (fault.hidden || !Has(id)) {
+    bad = {EvidenceKind::kFatal, EvidenceSource::kCheck, Reason::kVanished, kUnplugged};
+  } else if (fault.fail) {
+    bad.detail = *fault.fail;
+  } else if (fault.flap.count() > 0 && dummy::InFailingPhase(fault.flap, clock_.Now())) {
+    bad.detail = kFlapping;
+  } else {
+    return std::nullopt;
+  }
+  return bad;
+}
+
+bool DummyBackend::AwaitAnswer(std::unique_lock<std::mutex>& lock, const std::string& id) {
+  // Real time: a slow device takes somebody's time. Healing it lets the answer come at once.
+  const auto begin = std::chrono::steady_clock::now();
+  while (!stopped_) {
+    const auto end = begin + faults_.Of(id).slow;
+    if (std::chrono::steady_clock::now() >= end) return true;
+    wake_.wait_until(lock, end);
+  }
+  return false;
+}
+
+Status DummyBackend::Reset(const Device& device) {
+  const std::string& id = device.key.id;
+  {
+    std::unique_lock lock(mutex_);
+    if (!AwaitAnswer(lock, id)) {
+      return Fail(Reason::kUnavailable, "{} was not reset: the agent stops", device.key.Text());
+    }
+    if (const std::optional<Evidence> trouble = Trouble(id)) {
+      return Fail(Reason::kResetFailed, "{} cannot be reset: {}", device.key.Text(),
+                  trouble->detail);
+    }
+    if (const dummy::Fault fault = faults_.Of(id); fault.reset_fails) {
+      return Fail(Reason::kResetFailed, "{} cannot be reset: {}", device.key.Text(),
+                  *fault.reset_fails);
+    }
+    ++resets_[id];
+  }
+  log::Info("device reset", {{"device", device.key.Text()}});
+  return {};
+}
+
+int DummyBackend::resets(const std::string& id) const {
+  std::lock_guard lock(mutex_);
+  const auto it = resets_.find(id);
+  return it == resets_.end() ? 0 : it->second;
+}
+
+Status DummyBackend::InjectFault(std::string_view verb, std::string_view id,
+                                 std::string_view detail) {
+  std::lock_guard file_lock(file_mutex_);
+  dummy::Faults next;
+  {
+    std::lock_guard lock(mutex_);
+    next = faults_;
+  }
+  TRY(dummy::ApplyVerb(next, verb, id, detail));
+  if (!id.empty() && !Has(id)) {
+    return Fail(Reason::kNotFound, "{} has no device \"{}\"; it has {}, from \"0\"", resource_, id,
+                Count(static_cast<size_t>(config_.count), "device"));
+  }
+  TRY(os::MakeDirectories(Directory(fault_file_)));
+  TRY(os::WriteFileAtomically(fault_file_, dummy::WriteFaults(next)));
+  file_error_.reset();
+  log::Info("fault injected", {{"resource", resource_}, {"verb", verb}, {"device", id}});
+  Replace(std::move(next));
+  return {};
+}
+
+void DummyBackend::Reload() {
+  std::lock_guard file_lock(file_mutex_);
+  Result<dummy::Faults> faults = ReadFaults(fault_file_);
+  if (faults) {
+    file_error_.reset();
+    Replace(*std::move(faults));
+  } else if (file_error_ != faults.error()) {
+    log::Warn("fault file is broken, the last good faults stay", faults.error(),
+              {{"resource", resource_}});
+    file_error_ = faults.error();
+  }
+}
+
+void DummyBackend::Replace(dummy::Faults next) {
+  std::lock_guard lock(mutex_);
+  if (next == faults_) return;
+  Announce(faults_, next);
+  faults_ = std::move(next);
+  wake_.notify_all();
+}
+
+void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& after) {
+  if (events_ == nullptr) return;
+  const auto report = [this](std::string_view id, Reason reason, std::string detail) {
+    events_->Report(Key(id),
+                    {EvidenceKind::kFatal, EvidenceSource::kEvent, reason, std::move(detail)});
+  };
+  bool rescan = before.lost != after.lost;
+  for (int number = 0; number < config_.count; ++number) {
+    const std::string id = std::to_string(number);
+    const dummy::Fault old = before.Of(id);
+    const dummy::Fault now = after.Of(id);
+    if (after.lost && !before.lost) report(id, Reason::kFatalEvent, kBusLost);
+    if (now.hidden && !old.hidden) report(id, Reason::kVanished, kUnplugged);
+    if (now.fail && now.fail != old.fail) report(id, Reason::kFatalEvent, *now.fail);
+    rescan |= now.hidden != old.hidden;
+  }
+  if (rescan) events_->RescanSoon();
+}
+
+// Checks alone would see a short flap by luck only: each fall is reported when it comes.
+void DummyBackend::FollowFlapping() {
+  std::optional<Duration> wait;
+  std::lock_guard lock(mutex_);
+  if (events_ == nullptr) return;
+  const Steady now = clock_.Now();
+  std::set<std::string> flapped;
+  for (const auto& [id, fault] : faults_.devices) {
+    if (fault.flap.count() == 0 || !Has(id)) continue;
+    const Duration left = dummy::NextPhase(fault.flap, now) - now;
+    wait = std::min(wait.value_or(left), left);
+    if (!dummy::InFailingPhase(fault.flap, now)) continue;
+    if (!flapped_.contains(id)) {
+      events_->Report(
+          Key(id), {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, kFlapping});
+    }
+    flapped.insert(id);
+  }
+  flapped_ = std::move(flapped);
+  flap_timer_ = wait ? loop_.After(*wait, [this] { FollowFlapping(); }) : os::Loop::Handle();
+}
+
+}  // namespace tessera

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dummy NPU: devices that exist only in the configuration, for learning, trying out and tests.
+// They are called "0" to "count-1", share nothing with real hardware, and break when told to: their
+// faults (faults.h) stand in a file that a person or InjectFault writes, and that outlives the
+// agent.
+//
+// Threads: as in backend.h; InjectFault may be called on any thread. Destroyed after Stop, once no
+// call runs, on any thread.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "backend/backend.h"
+#include "backend/dummy/dummy_config.h"
+#include "backend/dummy/faults.h"
+#include "base/clock.h"
+#include "os/loop.h"
+#include "os/watch.h"
+
+namespace tessera {
+
+class DummyBackend : public Backend {
+ public:
+  // Reads the faults. `loop` and `clock` outlive the backend.
+  DummyBackend(std::string resource, DummyConfig config, const std::string& state_dir,
+               os::Loop& loop, const Clock& clock);
+
+  // Watches the fault file. Devices that are broken by now are reported at once.
+  Status Start(BackendEvents& events) override;
+  // Ends checks that hang because their device is slow.
+  void Stop() override;
+  // kScanFailed while the bus is lost: the last good list stays, and every check fails.
+  Result<std::vector<Device>> Scan() override;
+  Evidence Check(const Device& device) override;
+  // kResetFailed for a device that is broken, gone or told to refuse. Each reset is logged and
+  // counted.
+  Status Reset(const Device& device) override;
+  // The verbs of dummy::ApplyVerb. A broken fault file is replaced.
+  Status InjectFault(std::string_view verb, std::string_view id, std::string_view detail) override;
+
+  // How often the device was reset since this backend was made. Any thread.
+  int resets(const std::string& id) const;
+  const std::string& fault_file() const { return fault_file_; }
+
+ private:
+  Device Describe(int number) const;
+  DeviceKey Key(std::string_view id) const { return {resource_, std::string(id)}; }
+  bool Has(std::string_view id) const;
+
+  void Reload();
+  void Replace(dummy::Faults next);
+  void Announce(const dummy::Faults& before, const dummy::Faults& after);
+  void FollowFlapping();
+  // Waits while the device is slow; false when Stop came first.
+  bool AwaitAnswer(std::unique_lock<std::mutex>& lock, const std::string& id);
+  // Why the device does not work, if so. With mutex_ held.
+  std::optional<Evidence> Trouble(const std::string& id) const;
+
+  const std::string resource_;
+  const DummyConfig config_;
+  const std::string fault_file_;
+  os::Loop& loop_;
+  const Clock& clock_;
+
+  // Lock order: file_mutex_ before mutex_.
+  std::mutex file_mutex_;            // held while the file is read or written
+  std::optional<Error> file_error_;  // what is wrong with the file, once logged
+
+  mutable std::mutex mutex_;      // guards what follows; events are reported under it, so that none
+                                  // comes after Stop
+  std::condition_variable wake_;  // faults_ or stopped_ changed
+  dummy::Faults faults_;
+  std::map<std::string, int> resets_;
+  BackendEvents* events_ = nullptr;
+  bool stopped_ = false;
+
+  // The loop's thread only.
+  std::unique_ptr<os::DirectoryWatch> watch_;
+  os::Loop::Handle flap_timer_;
+  std::set<std::string> flapped_;  // devices reported broken in their present phase
+};
+
+}  // namespace tessera

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/dummy/dummy.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/log.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+constexpr Duration kPatience{10'000};  // for what must happen soon; a test that waits so long fails
+
+// Notes what it is told, and ends the loop when a rescan is asked for or a report comes.
+class Recorder : public BackendEvents {
+ public:
+  explicit Recorder(os::Loop& loop) : loop_(loop) {}
+  void RescanSoon() override {
+    ++rescans;
+    loop_.Stop();
+  }
+  void Report(const DeviceKey& key, Evidence evidence) override {
+    reports.push_back(
+        fmt::format("{} {} {}", key.Text(), ReasonName(evidence.reason), evidence.detail));
+    EXPECT_EQ(evidence.kind, EvidenceKind::kFatal);
+    EXPECT_EQ(evidence.source, EvidenceSource::kEvent);
+    loop_.Stop();
+  }
+
+  size_t heard() const { return static_cast<size_t>(rescans) + reports.size(); }
+
+  int rescans = 0;
+  std::vector<std::string> reports;
+
+ private:
+  os::Loop& loop_;
+};
+
+class DummyTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    state_ = os::MakeTemporaryDirectory("/tmp/dummy_test").value();
+    file_ = state_ + "/dummy/dummy.com_npu.json";
+  }
+  void TearDown() override { EXPECT_TRUE(os::RemoveTree(state_)); }
+
+  std::unique_ptr<DummyBackend> Make(DummyConfig config = {}) {
+    return std::make_unique<DummyBackend>("dummy.com/npu", std::move(config), state_, loop_,
+                                          clock_);
+  }
+  static Device Npu(const std::string& id) {
+    Device device;
+    device.key = {"dummy.com/npu", id};
+    device.model = "dummy NPU";
+    device.visible_as = id;
+    return device;
+  }
+  void WriteFaultFile(std::string_view text) {
+    ASSERT_TRUE(os::MakeDirectories(state_ + "/dummy"));
+    ASSERT_TRUE(os::WriteFileAtomically(file_, text));
+  }
+  // Runs the loop until the recorder heard something new.
+  void AwaitEvent() {
+    bool late = false;
+    const os::Loop::Handle timeout = loop_.After(kPatience, [&] {
+      late = true;
+      loop_.Stop();
+    });
+    for (const size_t before = events_.heard(); events_.heard() == before && !late;) loop_.Run();
+    EXPECT_FALSE(late) << "no event came";
+  }
+  static std::string Say(const Evidence& e) {
+    static constexpr std::string_view kKinds[] = {"good", "bad", "fatal", "unknown"};
+    const std::string_view kind = kKinds[static_cast<size_t>(e.kind)];
+    if (e.kind == EvidenceKind::kGood) return std::string(kind);
+    return fmt::format("{} {} {}", kind, ReasonName(e.reason), e.detail);
+  }
+
+  std::string state_, file_;
+  os::Loop loop_;
+  FakeClock clock_;
+  Recorder events_{loop_};
+};
+
+TEST_F(DummyTest, DevicesAreNumberedFromZero) {
+  const auto devices = Make({.count = 3})->Scan();
+
+  ASSERT_TRUE(devices);
+  EXPECT_EQ(*devices, (std::vector<Device>{Npu("0"), Npu("1"), Npu("2")}));
+}
+
+TEST_F(DummyTest, ThereAre64ByDefault) {
+  const auto devices = Make()->Scan();
+
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->size(), 64U);
+  EXPECT_EQ(devices->back(), Npu("63"));
+}
+
+TEST_F(DummyTest, NumaNodesGetEvenBlocks) {
+  const auto devices = Make({.count = 8, .numa_nodes = 3})->Scan();
+
+  ASSERT_TRUE(devices);
+  std::vector<int> nodes;
+  for (const Device& device : *devices) nodes.push_back(device.numa_nodes.at(0));
+  EXPECT_EQ(nodes, (std::vector<int>{0, 0, 0, 1, 1, 1, 2, 2}));
+}
+
+TEST_F(DummyTest, PathsNameTheDevice) {
+  const auto backend = Make({.count = 12,
+                             .nodes = {{"/dev/npu{id}", "/dev/npu/{id}/{id}", "rwm"}},
+                             .mounts = {{"/srv/npu/{id}", "/npu", true}}});
+
+  const auto devices = backend->Scan();
+
+  ASSERT_TRUE(devices);
+  EXPECT_EQ(devices->at(11).nodes,
+            (std::vector<DeviceNode>{{"/dev/npu11", "/dev/npu/11/11", "rwm"}}));
+  EXPECT_EQ(devices->at(11).mounts, (std::vector<Mount>{{"/srv/npu/11", "/npu", true}}));
+}
+
+TEST_F(DummyTest, ADeviceWithoutFaultsIsGood) {
+  EXPECT_EQ(Say(Make()->Check(Npu("7"))), "good");
+}
+
+TEST_F(DummyTest, AFailedDeviceIsReportedAtOnceAndFailsItsChecks) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->Start(events_));
+
+  ASSERT_TRUE(backend->InjectFault("fail", "7", "smoke"));
+
+  EXPECT_EQ(events_.reports, (std::vector<std::string>{"dummy.com/npu/7 fatal-event smoke"}));
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "bad check-failed smoke");
+  EXPECT_EQ(Say(backend->Check(Npu("8"))), "good");
+}
+
+TEST_F(DummyTest, AHealedDeviceIsGood) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->InjectFault("fail", "7", ""));
+
+  ASSERT_TRUE(backend->InjectFault("heal", "7", ""));
+
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "good");
+}
+
+TEST_F(DummyTest, FaultsOutliveTheBackend) {
+  ASSERT_TRUE(Make()->InjectFault("fail", "7", "smoke"));
+
+  const auto next = Make();
+  ASSERT_TRUE(next->Start(events_));
+
+  EXPECT_EQ(events_.reports, (std::vector<std::string>{"dummy.com/npu/7 fatal-event smoke"}));
+  EXPECT_EQ(Say(next->Check(Npu("7"))), "bad check-failed smoke");
+}
+
+TEST_F(DummyTest, TheFaultFileCanBeChosen) {
+  const auto backend = Make({.fault_file = state_ + "/elsewhere/faults.json"});
+
+  ASSERT_TRUE(backend->InjectFault("hide", "7", ""));
+
+  EXPECT_TRUE(os::Exists(state_ + "/elsewhere/faults.json"));
+  EXPECT_FALSE(os::Exists(file_));
+}
+
+TEST_F(DummyTest, AFileEditedByHandCounts) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->Start(events_));
+
+  WriteFaultFile(R"({"version":1,"devices":{"7":{"fail":"by hand"}}})");
+  AwaitEvent();
+
+  EXPECT_EQ(events_.reports, (std::vector<std::string>{"dummy.com/npu/7 fatal-event by hand"}));
+}
+
+TEST_F(DummyTest, RemovingTheFileEndsAllFaults) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->InjectFault("hide", "7", ""));
+  ASSERT_TRUE(backend->Start(events_));
+  events_.rescans = 0;
+
+  ASSERT_TRUE(os::RemoveFile(file_));
+  AwaitEvent();
+
+  EXPECT_EQ(events_.rescans, 1);
+  EXPECT_EQ(backend->Scan()->size(), 64U);
+}
+
+TEST_F(DummyTest, ABrokenFileKeepsTheFaultsAndIsLoggedOnce) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->InjectFault("fail", "7", "smoke"));
+  ASSERT_TRUE(backend->Start(events_));
+  std::vector<std::string> lines;
+  log::SetSink([&](std::string_view line) { lines.emplace_back(line); });
+
+  WriteFaultFile("{");
+  loop_.RunOnce();
+  WriteFaultFile("{");
+  loop_.RunOnce();
+  log::SetSink(nullptr);
+
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "bad check-failed smoke");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("fault file is broken, the last good faults stay"), std::string::npos);
+  EXPECT_NE(lines[0].find(file_), std::string::npos);
+}
+
+TEST_F(DummyTest, AnInjectedFaultReplacesABrokenFile) {
+  WriteFaultFile("{");
+  const auto backend = Make();
+
+  ASSERT_TRUE(backend->InjectFault("fail", "7", "smoke"));
+
+  EXPECT_EQ(dummy::ParseFaults(os::ReadFile(file_).value()).value().Of("7"),
+            dummy::Fault{.fail = "smoke"});
+}
+
+TEST_F(DummyTest, AHiddenDeviceIsUnplugged) {
+  const auto backend = Make({.count = 3});
+  ASSERT_TRUE(backend->Start(events_));
+
+  ASSERT_TRUE(backend->InjectFault("hide", "1", ""));
+
+  EXPECT_EQ(events_.rescans, 1);
+  EXPECT_EQ(events_.reports, (std::vector<std::string>{"dummy.com/npu/1 vanished unplugged"}));
+  EXPECT_EQ(backend->Scan().value(), (std::vector<Device>{Npu("0"), Npu("2")}));
+  EXPECT_EQ(Say(backend->Check(Npu("1"))), "fatal vanished unplugged");
+}
+
+TEST_F(DummyTest, AShownDeviceIsBack) {
+  const auto backend = Make({.count = 2});
+  ASSERT_TRUE(backend->InjectFault("hide", "1", ""));
+  ASSERT_TRUE(backend->Start(events_));
+  events_.rescans = 0;
+
+  ASSERT_TRUE(backend->InjectFault("show", "1", ""));
+
+  EXPECT_EQ(events_.rescans, 1);
+  EXPECT_EQ(backend->Scan().value(), (std::vector<Device>{Npu("0"), Npu("1")}));
+}
+
+TEST_F(DummyTest, ABrokenCheckGivesNoAnswer) {
+  const auto backend = Make();
+
+  ASSERT_TRUE(backend->InjectFault("break", "7", "no reply"));
+
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "unknown check-failed no reply");
+}
+
+TEST_F(DummyTest, ALostBusFailsTheScanAndEveryCheck) {
+  const auto backend = Make({.count = 2});
+  ASSERT_TRUE(backend->Start(events_));
+
+  ASSERT_TRUE(backend->InjectFault("lose-all", "", ""));
+
+  EXPECT_EQ(events_.rescans, 1);
+  EXPECT_EQ(events_.reports,
+            (std::vector<std::string>{"dummy.com/npu/0 fatal-event the whole bus is gone",
+                                      "dummy.com/npu/1 fatal-event the whole bus is gone"}));
+  EXPECT_EQ(backend->Scan().error(),
+            (Error{Reason::kScanFailed,
+                   "dummy.com/npu: the whole bus is gone (fault \"lost\" in " + file_ + ")"}));
+  EXPECT_EQ(Say(backend->Check(Npu("1"))), "bad check-failed the whole bus is gone");
+}
+
+TEST_F(DummyTest, RestoreBringsEverythingBack) {
+  const auto backend = Make({.count = 2});
+  ASSERT_TRUE(backend->InjectFault("lose-all", "", ""));
+  ASSERT_TRUE(backend->InjectFault("fail", "0", ""));
+
+  ASSERT_TRUE(backend->InjectFault("restore", "", ""));
+
+  EXPECT_EQ(backend->Scan()->size(), 2U);
+  EXPECT_EQ(Say(backend->Check(Npu("0"))), "good");
+}
+
+TEST_F(DummyTest, AFlappingDeviceFollowsTheClock) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->InjectFault("flap", "7", "10s"));  // the fake clock begins at 1000 s
+
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "good");
+  clock_.Advance(Duration(10'000));
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "bad check-failed flapping");
+  clock_.Advance(Duration(10'000));
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "good");
+}
+
+TEST_F(DummyTest, EachFallOfAFlappingDeviceIsReported) {
+  ASSERT_TRUE(Make()->InjectFault("flap", "7", "10ms"));
+  DummyBackend backend("dummy.com/npu", {}, state_, loop_, SystemClock());
+  ASSERT_TRUE(backend.Start(events_));
+
+  AwaitEvent();
+  AwaitEvent();
+  backend.Stop();
+
+  EXPECT_EQ(events_.reports.at(0), "dummy.com/npu/7 fatal-event flapping");
+  EXPECT_EQ(events_.reports.at(1), "dummy.com/npu/7 fatal-event flapping");
+}
+
+TEST_F(DummyTest, ASlowCheckEndsWithItsDevice) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->InjectFault("slow", "7", "24h"));
+  Evidence evidence;
+  std::thread check([&] { evidence = backend->Check(Npu("7")); });
+
+  ASSERT_TRUE(backend->InjectFault("heal", "7", ""));
+  check.join();
+
+  EXPECT_EQ(Say(evidence), "good");
+}
+
+TEST_F(DummyTest, StopEndsASlowCheck) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->InjectFault("slow", "7", "24h"));
+  Evidence evidence;
+  std::thread check([&] { evidence = backend->Check(Npu("7")); });
+
+  backend->Stop();
+  check.join();
+
+  EXPECT_EQ(Say(evidence), "unknown check-timed-out the agent stops");
+}
+
+TEST_F(DummyTest, ASlowCheckTakesItsTime) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->InjectFault("slow", "7", "20ms"));
+  const auto begin = std::chrono::steady_clock::now();
+
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "good");
+
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, Duration(20));
+}
+
+TEST_F(DummyTest, NoEventComesAfterStop) {
+  const auto backend = Make();
+  ASSERT_TRUE(backend->Start(events_));
+
+  backend->Stop();
+  ASSERT_TRUE(backend->InjectFault("fail", "7", ""));
+  loop_.RunOnce();
+
+  EXPECT_EQ(events_.reports, std::vector<std::string>{});
+}
+
+TEST_F(DummyTest, ResetsAreCounted) {
+  const auto backend = Make();
+
+  EXPECT_TRUE(backend->Reset(Npu("7")));
+  EXPECT_TRUE(backend->Reset(Npu("7")));
+
+  EXPECT_EQ(backend->resets("7"), 2);
+  EXPECT_EQ(backend->resets("8"), 0);
+}
+
+TEST_F(DummyTest, AResetFailsWithTheDevice) {
+  const struct {
+    std::string_view verb, message;
+  } cases[] = {
+      {"reset-fails", "dummy.com/npu/7 cannot be reset: injected reset failure"},
+      {"fail", "dummy.com/npu/7 cannot be reset: injected failure"},
+      {"hide", "dummy.com/npu/7 cannot be reset: unplugged"},
+  };
+  for (const auto& c : cases) {
+    const auto backend = Make();
+    ASSERT_TRUE(backend->InjectFault("restore", "", ""));
+    ASSERT_TRUE(backend->InjectFault(c.verb, "7", ""));
+
+    const Status status = backend->Reset(Npu("7"));
+
+    ASSERT_FALSE(status) << c.verb;
+    EXPECT_EQ(status.error(), (Error{Reason::kResetFailed, std::string(c.message)}));
+    EXPECT_EQ(backend->resets("7"), 0);
+  }
+}
+
+TEST_F(DummyTest, AnUnknownDeviceCannotFail) {
+  const auto backend = Make();
+  for (const std::string_view id : {"64", "07", "-1", "npu", "7 "}) {
+    const Status status = backend->InjectFault("fail", id, "");
+
+    ASSERT_FALSE(status) << id;
+    EXPECT_EQ(status.error(),
+              (Error{Reason::kNotFound, fmt::format("dummy.com/npu has no device \"{}\"; it has 64 "
+                                                    "devices, from \"0\"",
+                                                    id)}));
+  }
+  EXPECT_FALSE(os::Exists(file_));
+}
+
+TEST_F(DummyTest, AFileThatCannotBeWrittenChangesNothing) {
+  ASSERT_TRUE(os::WriteFileAtomically(state_ + "/dummy", "in the way"));
+  const auto backend = Make();
+
+  EXPECT_FALSE(backend->InjectFault("fail", "7", ""));
+
+  EXPECT_EQ(Say(backend->Check(Npu("7"))), "good");
+}
+
+}  // namespace
+}  // namespace tessera

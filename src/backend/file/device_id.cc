@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/file/device_id.h"
+
+#include <fmt/core.h>
+
+#include <cctype>
+#include <cstdint>
+
+namespace tessera::file {
+namespace {
+
+constexpr size_t kHashDigits = 12;
+
+bool IsAlphanumeric(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// FNV-1a, 64 bits: ids stand in kubelet's checkpoint, so the hash must never change.
+std::string Hash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash).substr(0, kHashDigits);
+}
+
+}  // namespace
+
+std::string DeviceId(std::string_view path) {
+  static constexpr std::string_view kDev = "/dev/";
+  std::string_view name = path;
+  name.remove_prefix(path.starts_with(kDev) ? kDev.size() : path.starts_with('/') ? 1 : 0);
+  std::string id;
+  bool changed = false;
+  for (const char c : name) {
+    // "::" stands between a device's id and the number of a replica.
+    const bool kept =
+        IsAlphanumeric(c) || c == '.' || c == '_' || c == '-' || (c == ':' && !id.ends_with(':'));
+    id += kept ? c : '-';
+    changed |= !kept && c != '/';
+  }
+  if (id.empty() || !IsAlphanumeric(id.front())) {
+    id.insert(0, "x");
+    changed = true;
+  }
+  changed |= !IsAlphanumeric(id.back());
+  if (!changed && id.size() <= kMaxIdLength) return id;
+  return id.substr(0, kMaxIdLength - kHashDigits - 1) + "-" + Hash(path);
+}
+
+}  // namespace tessera::file

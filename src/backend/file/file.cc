@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/file/file.h"
+
+#include <sys/sysmacros.h>
+
+#include <set>
+#include <utility>
+
+#include "backend/file/describe.h"
+#include "backend/file/glob.h"
+#include "base/log.h"
+
+namespace tessera {
+namespace {
+
+constexpr Duration kPoll{2'000};
+// Every process that ends its writing to /dev/null makes an inotify event in /dev: looks are
+// spaced.
+constexpr Duration kSettle{100};
+
+Evidence Bad(EvidenceKind kind, Reason reason, std::string detail) {
+  return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
+}
+
+std::string DeviceNumber(dev_t device) {
+  return fmt::format("{}:{}", major(device), minor(device));
+}
+
+}  // namespace
+
+FileBackend::FileBackend(std::string resource, FileConfig config, os::Root root, os::Loop& loop)
+    : resource_(std::move(resource)),
+      config_(std::move(config)),
+      root_(std::move(root)),
+      loop_(loop) {}
+
+Status FileBackend::Start(BackendEvents& events) {
+  {
+    std::lock_guard lock(mutex_);
+    events_ = &events;
+  }
+  auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] {
+    if (!look_) look_ = loop_.After(kSettle, [this] { LookAgain(); });
+  });
+  if (!watch) {
+    // Scans and checks still find what changed, only later.
+    log::Warn("hot-plug will be noticed late", watch.error(), {{"resource", resource_}});
+    return {};
+  }
+  watch_ = *std::move(watch);
+  watch_->Watch(Directories());
+  sight_ = Look();
+  return {};
+}
+
+void FileBackend::Stop() {
+  watch_.reset();
+  look_ = {};
+  std::lock_guard lock(mutex_);
+  events_ = nullptr;
+}
+
+Result<std::vector<std::vector<std::string>>> FileBackend::Matches(
+    const FileConfig::Group& group) const {
+  std::vector<std::vector<std::string>> matches;
+  for (const FileConfig::Path& path : group.paths) {
+    matches.push_back(TRY(file::Expand(root_, path.pattern)));
+  }
+  return matches;
+}
+
+Result<std::vector<Device>> FileBackend::Scan() {
+  std::vector<Device> found;
+  std::map<std::string, std::vector<Seen>> needed;
+  std::set<std::string> taken;
+  for (const FileConfig::Group& group : config_.groups) {
+    const auto matches = Matches(group);
+    if (!matches) return Fail(Reason::kScanFailed, "{}: {}", resource_, matches.error().message);
+    for (const file::Members& members : file::Combine(group, *matches)) {
+      if (!taken.insert(file::Resolve(root_, members.front().file)).second) continue;
+      Device device = file::Describe(root_, resource_, group, members);
+      needed.try_emplace(device.key.id, Needed(group, members));
+      found.push_back(std::move(device));
+    }
+  }
+  std::lock_guard lock(mutex_);
+  devices_ = std::move(needed);
+  scanned_ = true;
+  return found;
+}
+
+std::vector<FileBackend::Seen> FileBackend::Needed(const FileConfig::Group& group,
+                                                   const file::Members& members) const {
+  std::vector<Seen> needed;
+  for (const file::Member& member : members) {
+    if (group.paths[member.path].optional) continue;
+    Seen seen{.path = member.file};
+    if (const auto info = os::InspectTarget(root_.Path(member.file))) {
+      seen.type = info->type;
+      seen.rdev = info->rdev;
+    }
+    needed.push_back(std::move(seen));
+  }
+  return needed;
+}
+
+Evidence FileBackend::Check(const Device& device) {
+  if (device.defect) {
+    return Bad(EvidenceKind::kBad, device.defect->reason, device.defect->message);
+  }
+  std::vector<Seen> files;
+  {
+    std::lock_guard lock(mutex_);
+    if (!scanned_) {
+      return Bad(EvidenceKind::kUnknown, Reason::kNotChecked, "no scan since the agent started");
+    }
+    const auto it = devices_.find(device.key.id);
+    if (it == devices_.end()) {
+      return Bad(EvidenceKind::kFatal, Reason::kVanished, "its files are gone");
+    }
+    files = it->second;
+  }
+  for (const Seen& seen : files) {
+    if (std::optional<Evidence> trouble = Trouble(seen)) return *std::move(trouble);
+  }
+  return {EvidenceKind::kGood, EvidenceSource::kCheck, {}, {}};
+}
+
+std::optional<Evidence> FileBackend::Trouble(const Seen& seen) const {
+  const Result<os::FileInfo> now = os::InspectTarget(root_.Path(seen.path));
+  if (!now && now.error().reason == Reason::kNotFound) {
+    return Bad(EvidenceKind::kFatal, Reason::kVanished, seen.path + " is gone");
+  }
+  if (!now) return Bad(EvidenceKind::kBad, Reason::kUnreadable, now.error().message);
+  if (now->type != seen.type) {
+    return Bad(EvidenceKind::kBad, Reason::kCheckFailed,
+               fmt::format("{} was a {} and is a {}", seen.path, file::TypeName(seen.type),
+                           file::TypeName(now->type)));
+  }
+  if (now->rdev != seen.rdev) {
+    return Bad(EvidenceKind::kBad, Reason::kCheckFailed,
+               fmt::format("{} was device {} and is device {}", seen.path, DeviceNumber(seen.rdev),
+                           DeviceNumber(now->rdev)));
+  }
+  return std::nullopt;
+}
+
+void FileBackend::LookAgain() {
+  look_ = {};
+  Sight sight = Look();
+  if (sight == sight_) return;
+  sight_ = std::move(sight);
+  watch_->Watch(Directories());
+  ReportGone();
+  std::lock_guard lock(mutex_);
+  if (events_ != nullptr) events_->RescanSoon();
+}
+
+FileBackend::Sight FileBackend::Look() const {
+  Sight sight;
+  for (const FileConfig::Group& group : config_.groups) {
+    for (const FileConfig::Path& path : group.paths) {
+      const auto matches = file::Expand(root_, path.pattern);
+      if (!matches) continue;
+      for (const std::string& match : *matches) {
+        os::FileInfo info = os::InspectTarget(root_.Path(match)).value_or(os::FileInfo{});
+        info.changed_ns = 0;  // being used is no change
+        info.links = 0;
+        sight.emplace(match, info);
+      }
+    }
+  }
+  return sight;
+}
+
+std::set<std::string> FileBackend::Directories() const {
+  std::set<std::string> directories;
+  for (const FileConfig::Group& group : config_.groups) {
+    for (const FileConfig::Path& path : group.paths) {
+      directories.merge(file::WatchedDirectories(root_, path.pattern));
+    }
+  }
+  return directories;
+}
+
+// Who holds a device should hear at once that it is gone, before the next scan or check.
+void FileBackend::ReportGone() {
+  std::lock_guard lock(mutex_);
+  if (events_ == nullptr) return;
+  std::erase_if(devices_, [this](const auto& device) {
+    const auto& [id, files] = device;
+    for (const Seen& seen : files) {
+      if (sight_.contains(seen.path)) continue;
+      events_->Report({resource_, id}, {EvidenceKind::kFatal, EvidenceSource::kEvent,
+                                        Reason::kVanished, seen.path + " is gone"});
+      return true;
+    }
+    return false;
+  });
+}
+
+}  // namespace tessera

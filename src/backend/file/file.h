@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device files: whatever matches a pattern such as /dev/ttyUSB* is a device, alone or in groups
+// (group.h), named by its path (device_id.h), handed in as a device node or a mount (describe.h).
+//
+// - Groups are looked at in the order of the configuration; a file that already names a device
+// names
+//   no second one. A file counts as the one that its symbolic links lead to, so that two links to
+//   one piece of hardware are not two devices.
+// - A check looks whether every file that the device needs is there and still what it was; nothing
+//   is opened.
+// - Plugging and unplugging is seen by inotify, in directories below wildcards as well.
+//
+// Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/file/file_config.h"
+#include "backend/file/group.h"
+#include "os/files.h"
+#include "os/loop.h"
+#include "os/watch.h"
+
+namespace tessera {
+
+class FileBackend : public Backend {
+ public:
+  // `loop` outlives the backend.
+  FileBackend(std::string resource, FileConfig config, os::Root root, os::Loop& loop);
+
+  Status Start(BackendEvents& events) override;
+  void Stop() override;
+  // kScanFailed when a directory that a pattern begins with cannot be read.
+  Result<std::vector<Device>> Scan() override;
+  Evidence Check(const Device& device) override;
+
+ private:
+  // A file as the last scan saw it.
+  struct Seen {
+    std::string path;
+    os::FileInfo::Type type = os::FileInfo::Type::kOther;
+    dev_t rdev = 0;
+  };
+  // Every match and what it leads to: what there is to notice between two looks.
+  using Sight = std::map<std::string, os::FileInfo>;
+
+  Result<std::vector<std::vector<std::string>>> Matches(const FileConfig::Group& group) const;
+  std::vector<Seen> Needed(const FileConfig::Group& group, const file::Members& members) const;
+  std::optional<Evidence> Trouble(const Seen& file) const;
+
+  void LookAgain();
+  Sight Look() const;
+  std::set<std::string> Directories() const;
+  void ReportGone();
+
+  const std::string resource_;
+  const FileConfig config_;
+  const os::Root root_;
+  os::Loop& loop_;
+
+  std::mutex mutex_;  // guards what follows; events are reported under it, so that none comes after
+                      // Stop
+  BackendEvents* events_ = nullptr;
+  bool scanned_ = false;
+  std::map<std::string, std::vector<Seen>> devices_;  // by id; what each device needs
+
+  // The loop's thread only.
+  std::unique_ptr<os::DirectoryWatch> watch_;
+  os::Loop::Handle look_;
+  Sight sight_;
+};
+
+}  // namespace tessera

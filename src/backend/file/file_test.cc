@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/file/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tessera {
+namespace {
+
+using Ids = std::vector<std::string>;
+
+constexpr Duration kPatience{10'000};  // for what must happen soon; a test that waits so long fails
+
+// Notes what it is told, and ends the loop when a rescan is asked for.
+class Recorder : public BackendEvents {
+ public:
+  explicit Recorder(os::Loop& loop) : loop_(loop) {}
+  void RescanSoon() override {
+    ++rescans;
+    loop_.Stop();
+  }
+  void Report(const DeviceKey& key, Evidence evidence) override {
+    reports.push_back(
+        fmt::format("{} {} {}", key.Text(), ReasonName(evidence.reason), evidence.detail));
+    EXPECT_EQ(evidence.kind, EvidenceKind::kFatal);
+    EXPECT_EQ(evidence.source, EvidenceSource::kEvent);
+  }
+
+  int rescans = 0;
+  std::vector<std::string> reports;
+
+ private:
+  os::Loop& loop_;
+};
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = os::Root(os::MakeTemporaryDirectory("/tmp/file_test").value());
+    ASSERT_TRUE(os::MakeDirectories(root_.Path("/dev")));
+  }
+  void TearDown() override { EXPECT_TRUE(os::RemoveTree(root_.prefix())); }
+
+  // A backend for plain files, each a device.
+  FileBackend Mounted(const std::string& pattern) {
+    return FileBackend("example.com/thing", {{{{{.pattern = pattern, .mount = true}}}}}, root_,
+                       loop_);
+  }
+  void Write(const std::string& path) {
+    ASSERT_TRUE(os::MakeDirectories(root_.Path(path.substr(0, path.rfind('/')))));
+    ASSERT_TRUE(os::WriteFileAtomically(root_.Path(path), ""));
+  }
+  void Link(const std::string& path, const std::string& target) {
+    ASSERT_EQ(symlink(target.c_str(), root_.Path(path).c_str()), 0);
+  }
+  void Remove(const std::string& path) { ASSERT_TRUE(os::RemoveFile(root_.Path(path))); }
+  static Ids ScannedIds(FileBackend& backend) {
+    Ids ids;
+    const auto devices = backend.Scan();
+    EXPECT_TRUE(devices);
+    for (const Device& device : devices.value()) ids.push_back(device.key.id);
+    return ids;
+  }
+  static std::string Check(FileBackend& backend, const Device& device) {
+    static constexpr std::string_view kKinds[] = {"good", "bad", "fatal", "unknown"};
+    const Evidence e = backend.Check(device);
+    const std::string_view kind = kKinds[static_cast<size_t>(e.kind)];
+    if (e.kind == EvidenceKind::kGood) return std::string(kind);
+    return fmt::format("{} {} {}", kind, ReasonName(e.reason), e.detail);
+  }
+  void AwaitRescan() {
+    bool late = false;
+    const os::Loop::Handle timeout = loop_.After(kPatience, [&] {
+      late = true;
+      loop_.Stop();
+    });
+    for (const int before = events_.rescans; events_.rescans == before && !late;) loop_.Run();
+    EXPECT_FALSE(late) << "no rescan was asked for";
+  }
+
+  os::Root root_;
+  os::Loop loop_;
+  Recorder events_{loop_};
+};
+
+TEST_F(FileTest, EveryMatchIsADevice) {
+  for (const char* path : {"/dev/x10", "/dev/x2", "/dev/y0"}) Write(path);
+  FileBackend backend = Mounted("/dev/x*");
+
+  EXPECT_EQ(ScannedIds(backend), (Ids{"x2", "x10"}));
+}
+
+TEST_F(FileTest, IdsDoNotDependOnWhatElseIsPlugged) {
+  for (const char* path : {"/dev/bus/001/x", "/dev/bus/002/x"}) Write(path);
+  FileBackend backend = Mounted("/dev/bus/*/x");
+  EXPECT_EQ(ScannedIds(backend), (Ids{"bus-001-x", "bus-002-x"}));
+
+  Remove("/dev/bus/001/x");
+
+  EXPECT_EQ(ScannedIds(backend), (Ids{"bus-002-x"}));
+}
+
+TEST_F(FileTest, OneThingUnderTwoNamesIsOneDevice) {
+  Write("/dev/x0");
+  ASSERT_TRUE(os::MakeDirectories(root_.Path("/dev/by-id")));
+  Link("/dev/by-id/first", "../x0");
+  Link("/dev/by-id/second", "../x0");
+  const FileConfig config{
+      {{{{.pattern = "/dev/by-id/*", .mount = true}}}, {{{.pattern = "/dev/x*", .mount = true}}}}};
+  FileBackend backend("example.com/thing", config, root_, loop_);
+
+  EXPECT_EQ(ScannedIds(backend), (Ids{"by-id-first"}));
+}
+
+TEST_F(FileTest, OneBadFileCostsNoOther) {
+  Write("/dev/x0");
+  Link("/dev/x1", "nowhere");
+  FileBackend backend = Mounted("/dev/x*");
+
+  const auto devices = backend.Scan();
+
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->size(), 2U);
+  EXPECT_EQ(devices->at(0).defect, std::nullopt);
+  ASSERT_TRUE(devices->at(1).defect);
+  EXPECT_EQ(Check(backend, devices->at(0)), "good");
+  EXPECT_EQ(Check(backend, devices->at(1)), "bad unreadable " + devices->at(1).defect->message);
+}
+
+TEST_F(FileTest, ADirectoryThatCannotBeReadFailsTheScan) {
+  Write("/dev/x");
+  FileBackend backend = Mounted("/dev/x/*");
+
+  const auto devices = backend.Scan();
+
+  ASSERT_FALSE(devices);
+  EXPECT_EQ(devices.error(), (Error{Reason::kScanFailed,
+                                    "example.com/thing: cannot look for /dev/x/*: cannot list " +
+                                        root_.Path("/dev/x") + ": Not a directory"}));
+}
+
+TEST_F(FileTest, NothingIsKnownBeforeTheFirstScan) {
+  Write("/dev/x0");
+  FileBackend first = Mounted("/dev/x*");
+  const Device device = first.Scan()->at(0);
+  FileBackend backend = Mounted("/dev/x*");
+
+  EXPECT_EQ(Check(backend, device), "unknown not-checked no scan since the agent started");
+}
+
+TEST_F(FileTest, AMissingFileIsFatal) {
+  Write("/dev/x0");
+  FileBackend backend = Mounted("/dev/x*");
+  const Device device = backend.Scan()->at(0);
+
+  Remove("/dev/x0");
+
+  EXPECT_EQ(Check(backend, device), "fatal vanished /dev/x0 is gone");
+  EXPECT_EQ(ScannedIds(backend), Ids{});
+  EXPECT_EQ(Check(backend, device), "fatal vanished its files are gone");
+}
+
+TEST_F(FileTest, AnotherKindOfFileInItsPlaceIsBad) {
+  Write("/dev/x0");
+  FileBackend backend = Mounted("/dev/x*");
+  const Device device = backend.Scan()->at(0);
+
+  Remove("/dev/x0");
+  ASSERT_EQ(mkfifo(root_.Path("/dev/x0").c_str(), 0600), 0);
+
+  EXPECT_EQ(Check(backend, device),
+            "bad check-failed /dev/x0 was a regular file and is a special file");
+}
+
+TEST_F(FileTest, AnotherDeviceInItsPlaceIsBad) {
+  Link("/dev/x0", "/dev/null");
+  FileBackend backend("example.com/thing", {{{{{.pattern = "/dev/x*"}}}}}, root_, loop_);
+  const Device device = backend.Scan()->at(0);
+  EXPECT_EQ(Check(backend, device), "good");
+
+  Remove("/dev/x0");
+  Link("/dev/x0", "/dev/zero");
+
+  EXPECT_EQ(Check(backend, device), "bad check-failed /dev/x0 was device 1:3 and is device 1:5");
+}
+
+TEST_F(FileTest, AnOptionalFileMayGo) {
+  Write("/dev/x0");
+  Write("/dev/x0.log");
+  const FileConfig config{{{{{.pattern = "/dev/x?", .mount = true},
+                             {.pattern = "/dev/x0.log", .mount = true, .optional = true}}}}};
+  FileBackend backend("example.com/thing", config, root_, loop_);
+  const Device device = backend.Scan()->at(0);
+  EXPECT_EQ(device.mounts.size(), 2U);
+
+  Remove("/dev/x0.log");
+
+  EXPECT_EQ(Check(backend, device), "good");
+}
+
+TEST_F(FileTest, PluggingAsksForAScan) {
+  FileBackend backend = Mounted("/dev/x*");
+  ASSERT_TRUE(backend.Start(events_));
+
+  Write("/dev/x0");
+  AwaitRescan();
+
+  EXPECT_EQ(ScannedIds(backend), Ids{"x0"});
+  backend.Stop();
+}
+
+TEST_F(FileTest, PluggingBelowAWildcardAsksForAScan) {
+  Write("/dev/bus/001/004");
+  FileBackend backend = Mounted("/dev/bus/*/*");
+  ASSERT_TRUE(backend.Start(events_));
+
+  Write("/dev/bus/001/005");
+  AwaitRescan();
+  EXPECT_EQ(ScannedIds(backend), (Ids{"bus-001-004", "bus-001-005"}));
+
+  Write("/dev/bus/002/001");
+  // The directory is seen before the file in it, if the watch is quick.
+  for (int i = 0; i < 2 && ScannedIds(backend).size() < 3; ++i) AwaitRescan();
+  EXPECT_EQ(ScannedIds(backend), (Ids{"bus-001-004", "bus-001-005", "bus-002-001"}));
+  backend.Stop();
+}
+
+TEST_F(FileTest, UnpluggingIsReportedAtOnce) {
+  Write("/dev/x0");
+  Write("/dev/x1");
+  FileBackend backend = Mounted("/dev/x*");
+  ASSERT_TRUE(backend.Start(events_));
+  ASSERT_TRUE(backend.Scan());
+
+  Remove("/dev/x1");
+  AwaitRescan();
+
+  EXPECT_EQ(events_.reports, (Ids{"example.com/thing/x1 vanished /dev/x1 is gone"}));
+  backend.Stop();
+}
+
+TEST_F(FileTest, SeveralChangesAskForOneScan) {
+  FileBackend backend = Mounted("/dev/x*");
+  ASSERT_TRUE(backend.Start(events_));
+
+  Write("/dev/other");
+  Write("/dev/x0");  // what is heard next is about this one
+  AwaitRescan();
+
+  EXPECT_EQ(events_.rescans, 1);
+  backend.Stop();
+}
+
+TEST_F(FileTest, NothingIsHeardAfterStop) {
+  FileBackend backend = Mounted("/dev/x*");
+  ASSERT_TRUE(backend.Start(events_));
+
+  backend.Stop();
+  Write("/dev/x0");
+  loop_.RunOnce();
+
+  EXPECT_EQ(events_.rescans, 0);
+}
+
+TEST_F(FileTest, DevicesTakeNoFaults) {
+  FileBackend backend = Mounted("/dev/x*");
+
+  EXPECT_EQ(backend.InjectFault("fail", "x0", "").error().reason, Reason::kNotFound);
+}
+
+}  // namespace
+}  // namespace tessera
