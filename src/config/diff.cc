@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/diff.h"
+
+#include <fmt/core.h>
+
+#include <map>
+
+#include "config/kinds.h"
+#include "config/problem.h"
+#include "config/show.h"
+
+namespace tessera::config {
+namespace {
+
+// A value as text, with its key: all that a comparison needs.
+struct Leaf {
+  std::string text;
+  const Key* key = nullptr;
+};
+
+// The values below `shown`, in order, by their path without `prefix`.
+std::vector<std::pair<std::string, Leaf>> LeavesOf(const Shown& shown, size_t prefix) {
+  std::vector<std::pair<std::string, Leaf>> leaves;
+  ForEachValue(shown, [&](const Shown& value) {
+    leaves.emplace_back(value.path.substr(prefix), Leaf{ValueText(value.value), value.key});
+  });
+  return leaves;
+}
+
+using Leaves = std::vector<std::pair<std::string, Leaf>>;
+
+std::vector<Change> CompareLeaves(const Leaves& before, const Leaves& after) {
+  const std::map<std::string, Leaf> old(before.begin(), before.end());
+  std::map<std::string, Leaf> gone = old;
+  std::vector<Change> changes;
+  for (const auto& [path, leaf] : after) {
+    gone.erase(path);
+    const auto found = old.find(path);
+    if (found != old.end() && found->second.text == leaf.text) continue;
+    changes.push_back({.path = path,
+                       .before = found == old.end() ? "" : found->second.text,
+                       .after = leaf.text,
+                       .effect = leaf.key->effect});
+  }
+  for (const auto& [path, leaf] : gone) {
+    changes.push_back({.path = path, .before = leaf.text, .effect = leaf.key->effect});
+  }
+  return changes;
+}
+
+// The settings outside resources.
+Leaves SettingsOf(const Shown& root) {
+  Leaves leaves;
+  for (const Shown& child : root.children) {
+    if (child.key->type == Type::kList) continue;
+    for (auto& leaf : LeavesOf(child, 0)) leaves.push_back(std::move(leaf));
+  }
+  return leaves;
+}
+
+const Shown& ResourcesOf(const Shown& root) {
+  for (const Shown& child : root.children) {
+    if (child.key->name == "resources") return child;
+  }
+  return root;
+}
+
+Leaves ResourceLeaves(const Shown& root, size_t index) {
+  const Shown& item = ResourcesOf(root).children[index];
+  return LeavesOf(item, item.path.size() + 1);
+}
+
+std::map<std::string, size_t> IndexByName(const Config& config) {
+  std::map<std::string, size_t> index;
+  for (size_t i = 0; i < config.resources.size(); ++i) index[config.resources[i].name] = i;
+  return index;
+}
+
+bool NeedsRegistration(const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    if (change.effect == Effect::kRegister) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Difference Compare(const Config& running, const Config& next) {
+  Difference difference;
+  const Shown before = Show(running);
+  const Shown after = Show(next);
+  difference.settings = CompareLeaves(SettingsOf(before), SettingsOf(after));
+  const std::map<std::string, size_t> old = IndexByName(running);
+  const std::map<std::string, size_t> now = IndexByName(next);
+  for (const Resource& resource : running.resources) {
+    if (!now.contains(resource.name)) difference.removed.push_back(resource.name);
+  }
+  for (size_t i = 0; i < next.resources.size(); ++i) {
+    const std::string& name = next.resources[i].name;
+    const auto found = old.find(name);
+    if (found == old.end()) {
+      difference.added.push_back(name);
+    } else if (running.resources[found->second] == next.resources[i]) {
+      difference.unchanged.push_back(name);
+    } else {
+      std::vector<Change> changes =
+          CompareLeaves(ResourceLeaves(before, found->second), ResourceLeaves(after, i));
+      const bool other_kind = &KindOf(running, found->second) != &KindOf(next, i);
+      const bool anew = other_kind || NeedsRegistration(changes);
+      difference.changed.push_back(
+          {.name = name, .changes = std::move(changes), .needs_registration = anew});
+    }
+  }
+  return difference;
+}
+
+Config KeepUntilRestart(const Config& running, Config next) {
+  ForEachValue(Show(running), [&](const Shown& shown) {
+    if (shown.key->effect == Effect::kRestart) {
+      shown.key->field.store(next, At{}, shown.value);
+    }
+  });
+  return next;
+}
+
+std::vector<std::string> RestartWarnings(const std::vector<Change>& changes) {
+  std::vector<std::string> warnings;
+  for (const Change& change : changes) {
+    if (change.effect != Effect::kRestart) continue;
+    warnings.push_back(
+        fmt::format("{} stays {} until the agent is restarted; the configuration now says {}",
+                    change.path, Quoted(change.before), Quoted(change.after)));
+  }
+  return warnings;
+}
+
+}  // namespace tessera::config

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reload changes. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "config/schema.h"
+
+namespace tessera::config {
+
+// One key whose value changed. What does not exist on one side is empty there.
+struct Change {
+  std::string path{};  // "log.level"; below a resource without its part: "dummy.count"
+  std::string before{};
+  std::string after{};
+  Effect effect = Effect::kLive;
+  bool operator==(const Change&) const = default;
+};
+
+struct ResourceChange {
+  std::string name{};
+  std::vector<Change> changes{};
+  // Whether kubelet must be told anew, because options it reads only then changed.
+  bool needs_registration = false;
+  bool operator==(const ResourceChange&) const = default;
+};
+
+// Resources are told apart by name; their order means nothing.
+struct Difference {
+  std::vector<std::string> added{};
+  std::vector<std::string> removed{};
+  std::vector<ResourceChange> changed{};
+  std::vector<std::string> unchanged{};
+  std::vector<Change> settings{};  // of the agent as a whole
+
+  bool Empty() const {
+    return added.empty() && removed.empty() && changed.empty() && settings.empty();
+  }
+};
+
+Difference Compare(const Config& running, const Config& next);
+
+// `next` with every setting that needs a restart as it is in `running`: what a reload may apply.
+Config KeepUntilRestart(const Config& running, Config next);
+
+// The settings among `changes` that wait for a restart, one sentence each for the log: "state.dir
+// stays '/var/lib/tessera' until the agent is restarted; the configuration now says '/data'".
+std::vector<std::string> RestartWarnings(const std::vector<Change>& changes);
+
+}  // namespace tessera::config

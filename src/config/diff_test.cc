@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/diff.h"
+
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+
+namespace tessera::config {
+namespace {
+
+Config From(const std::string& text) {
+  const LoadResult result =
+      Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
+  EXPECT_TRUE(result.ok()) << Text(result.errors);
+  return result.config;
+}
+
+constexpr const char* kTwo =
+    "resources:\n"
+    "- {name: dummy.com/a, env: A, dummy: {count: 4}}\n"
+    "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n";
+
+TEST(Compare, TheSameConfigurationIsNoDifference) {
+  const Difference difference = Compare(From(kTwo), From(kTwo));
+  EXPECT_TRUE(difference.Empty());
+  EXPECT_EQ(difference.unchanged, (std::vector<std::string>{"dummy.com/a", "dummy.com/b"}));
+}
+
+TEST(Compare, TheOrderOfResourcesMeansNothing) {
+  const Config other = From(
+      "resources:\n"
+      "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n"
+      "- {name: dummy.com/a, env: A, dummy: {count: 4}}\n");
+  EXPECT_TRUE(Compare(From(kTwo), other).Empty());
+}
+
+TEST(Compare, ResourcesComeGoAndStay) {
+  const Config next = From(
+      "resources:\n"
+      "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n"
+      "- {name: dummy.com/c, env: C, dummy: {count: 4}}\n");
+  const Difference difference = Compare(From(kTwo), next);
+  EXPECT_EQ(difference.removed, std::vector<std::string>{"dummy.com/a"});
+  EXPECT_EQ(difference.added, std::vector<std::string>{"dummy.com/c"});
+  EXPECT_EQ(difference.unchanged, std::vector<std::string>{"dummy.com/b"});
+  EXPECT_TRUE(difference.changed.empty());
+}
+
+TEST(Compare, AChangedResourceNamesTheKeys) {
+  const Config next = From(
+      "resources:\n"
+      "- {name: dummy.com/a, env: A, policy: replicas, replicas: 2, dummy: {count: 5}}\n"
+      "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
+  const Difference difference = Compare(From(kTwo), next);
+  ASSERT_EQ(difference.changed.size(), 1u);
+  EXPECT_EQ(difference.changed[0],
+            (ResourceChange{.name = "dummy.com/a",
+                            .changes = {{.path = "policy", .before = "whole", .after = "replicas"},
+                                        {.path = "replicas", .before = "1", .after = "2"},
+                                        {.path = "dummy.count", .before = "4", .after = "5"}}}));
+}
+
+TEST(Compare, AnOptionOfPluginsNeedsANewRegistration) {
+  const Config next = From(
+      "resources:\n"
+      "- {name: dummy.com/a, env: A, dummy: {count: 4, reset: before-start}}\n"
+      "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
+  const Difference difference = Compare(From(kTwo), next);
+  ASSERT_EQ(difference.changed.size(), 1u);
+  EXPECT_TRUE(difference.changed[0].needs_registration);
+}
+
+TEST(Compare, AnotherKindNeedsANewRegistration) {
+  const Config next = From(
+      "resources:\n"
+      "- {name: dummy.com/a, env: A, files: {paths: [/dev/x]}}\n"
+      "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
+  const Difference difference = Compare(From(kTwo), next);
+  ASSERT_EQ(difference.changed.size(), 1u);
+  EXPECT_TRUE(difference.changed[0].needs_registration);
+}
+
+TEST(Compare, ItemsOfListsThatGoAreChanges) {
+  const auto with = [](const std::string& nodes) {
+    return From("resources:\n- {name: dummy.com/a, dummy: {nodes: " + nodes + "}}\n");
+  };
+  const Difference difference =
+      Compare(with("[{hostPath: /dev/a}, {hostPath: /dev/b}]"), with("[{hostPath: /dev/a}]"));
+  ASSERT_EQ(difference.changed.size(), 1u);
+  EXPECT_EQ(difference.changed[0].changes,
+            (std::vector<Change>{
+                {.path = "dummy.nodes[1].containerPath", .before = "/dev/b"},
+                {.path = "dummy.nodes[1].hostPath", .before = "/dev/b"},
+                {.path = "dummy.nodes[1].permissions", .before = "rw"},
+            }));
+}
+
+TEST(Compare, SettingsSayWhetherTheyWaitForARestart) {
+  const Difference difference =
+      Compare(From(""), From("log: {level: debug}\nstate: {dir: /data}\nhealth: {failures: 5}\n"));
+  EXPECT_EQ(difference.settings, (std::vector<Change>{
+                                     {.path = "health.failures", .before = "3", .after = "5"},
+                                     {.path = "state.dir",
+                                      .before = "/var/lib/tessera",
+                                      .after = "/data",
+                                      .effect = Effect::kRestart},
+                                     {.path = "log.level", .before = "info", .after = "debug"},
+                                 }));
+  EXPECT_EQ(RestartWarnings(difference.settings),
+            std::vector<std::string>{
+                "state.dir stays '/var/lib/tessera' until the agent is restarted; the "
+                "configuration now says '/data'"});
+}
+
+TEST(KeepUntilRestart, TakesWhatIsLiveAndKeepsTheRest) {
+  const Config running = From("");
+  const Config next = From("log: {level: debug}\nstate: {dir: /data}\nadvertise: {debounce: 1s}\n" +
+                           std::string(kTwo));
+  Config expected = next;
+  expected.state_dir = "/var/lib/tessera";
+  EXPECT_EQ(KeepUntilRestart(running, next), expected);
+}
+
+// What the agent reads once at its start.
+TEST(KeepUntilRestart, CoversEverythingThatIsBoundAtTheStart) {
+  std::vector<std::string> paths;
+  for (const PathKey& key : AllKeys()) {
+    if (key.key->effect == Effect::kRestart) paths.push_back(key.path);
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"kubelet.root", "kubelet.registration",
+                                             "kubelet.socketPrefix", "kubelet.registerTimeout",
+                                             "kubelet.streamTimeout", "kubelet.pollInterval",
+                                             "state.dir", "control.socket", "http.address",
+                                             "ledger.pendingLimit", "rootPrefix"}));
+}
+
+}  // namespace
+}  // namespace tessera::config

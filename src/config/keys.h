@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts the table is put together from.
+#pragma once
+
+#include <vector>
+
+#include "config/schema.h"
+
+namespace tessera::config {
+
+// Everything but resources: the settings of the agent as a whole.
+std::vector<Key> AgentKeys();
+Key ResourcesKey();
+
+}  // namespace tessera::config

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/checks.h"
+#include "config/fields.h"
+#include "config/keys.h"
+
+namespace tessera::config {
+namespace {
+
+constexpr int64_t kSecond = 1'000;
+constexpr int64_t kMinute = 60 * kSecond;
+constexpr int64_t kHour = 60 * kMinute;
+constexpr int64_t kDay = 24 * kHour;
+
+const auto kTop = [](auto& config, const At&) -> auto& { return config; };
+const auto kKubelet = [](auto& config, const At&) -> auto& { return config.kubelet; };
+const auto kHealth = [](auto& config, const At&) -> auto& { return config.health; };
+const auto kPolicy = [](auto& config, const At&) -> auto& { return config.health.policy; };
+
+Key Section(std::string name, std::string doc, std::vector<Key> children) {
+  return {.name = std::move(name),
+          .type = Type::kSection,
+          .doc = std::move(doc),
+          .children = std::move(children)};
+}
+
+Key VersionKey() {
+  return {.name = "version",
+          .type = Type::kEnum,
+          .doc = "The version of this format.",
+          .example = std::string(kVersion),
+          .default_note = "none: it must be there",
+          .required = true,
+          .values = {std::string(kVersion)},
+          .field = {[](Config&, const At&, const Value&) {},
+                    [](const Config&, const At&) { return Value(std::string(kVersion)); }}};
+}
+
+std::vector<Key> KubeletPlaceKeys() {
+  const Choices<Registration> registration = {
+      {"auto", Registration::kAuto},
+      {"kubelet-socket", Registration::kKubeletSocket},
+      {"plugin-watcher", Registration::kPluginWatcher},
+  };
+  return {
+      {.name = "root",
+       .type = Type::kPath,
+       .doc = "Kubelet's directory, the one with `device-plugins`, `plugins_registry` and "
+              "`pod-resources` in it.",
+       .example = "/var/lib/kubelet",
+       .default_note = "found among the usual places",
+       .effect = Effect::kRestart,
+       .field = Bind(kKubelet, &KubeletConfig::root)},
+      {.name = "registration",
+       .type = Type::kEnum,
+       .doc = "How the agent makes itself known: by calling `kubelet.sock`, by a socket in "
+              "`plugins_registry`, or whichever of them is there.",
+       .example = "kubelet-socket",
+       .values = NamesOf(registration),
+       .effect = Effect::kRestart,
+       .field = BindEnum(kKubelet, &KubeletConfig::registration, registration)},
+      {.name = "socketPrefix",
+       .doc = "What the file names of the agent's own sockets begin with; two agents on one node "
+              "need two.",
+       .example = "tessera-test",
+       .check = CheckSocketPrefix,
+       .effect = Effect::kRestart,
+       .field = Bind(kKubelet, &KubeletConfig::socket_prefix)},
+  };
+}
+
+std::vector<Key> KubeletTimeKeys() {
+  return {
+      {.name = "registerTimeout",
+       .type = Type::kTime,
+       .doc = "How long one Register call may take; kubelet calls back within it.",
+       .example = "15s",
+       .min = kSecond,
+       .max = 2 * kMinute,
+       .effect = Effect::kRestart,
+       .field = Bind(kKubelet, &KubeletConfig::register_timeout)},
+      {.name = "streamTimeout",
+       .type = Type::kTime,
+       .doc = "How long after registering kubelet may take to ask for the devices; then the "
+              "resource registers anew.",
+       .example = "20s",
+       .min = kSecond,
+       .max = 10 * kMinute,
+       .effect = Effect::kRestart,
+       .field = Bind(kKubelet, &KubeletConfig::stream_timeout)},
+      {.name = "pollInterval",
+       .type = Type::kTime,
+       .doc = "How often kubelet's directory is looked at, besides being told of changes.",
+       .example = "1s",
+       .min = 100,
+       .max = 5 * kMinute,
+       .effect = Effect::kRestart,
+       .field = Bind(kKubelet, &KubeletConfig::poll)},
+  };
+}
+
+Key KubeletKey() {
+  std::vector<Key> keys = KubeletPlaceKeys();
+  for (Key& key : KubeletTimeKeys()) keys.push_back(std::move(key));
+  return Section("kubelet", "Where kubelet is and how to talk to it.", std::move(keys));
+}
+
+std::vector<Key> FallKeys() {
+  return {
+      {.name = "failures",
+       .type = Type::kInt,
+       .doc = "So many bad checks within `window` make a device unhealthy.",
+       .example = "5",
+       .unit = "bad checks",
+       .min = 1,
+       .max = 100,
+       .field = Bind(kPolicy, &HealthPolicy::failures)},
+      {.name = "window",
+       .type = Type::kTime,
+       .doc = "How long a bad check counts.",
+       .example = "2m",
+       .min = kSecond,
+       .max = kDay,
+       .field = Bind(kPolicy, &HealthPolicy::window)},
+      {.name = "passes",
+       .type = Type::kInt,
+       .doc = "So many good checks in a row are needed to recover.",
+       .example = "3",
+       .unit = "good checks",
+       .min = 1,
+       .max = 100,
+       .field = Bind(kPolicy, &HealthPolicy::passes)},
+      {.name = "recovery",
+       .type = Type::kTime,
+       .doc = "For how long nothing bad may happen before a device is healthy again.",
+       .example = "30s",
+       .min = 0,
+       .max = kDay,
+       .field = Bind(kPolicy, &HealthPolicy::recovery)},
+  };
+}
+
+std::vector<Key> FlapKeys() {
+  return {
+      {.name = "flaps",
+       .type = Type::kInt,
+       .doc = "A device that falls so many times within `flapWindow` is flapping.",
+       .example = "5",
+       .unit = "falls",
+       .min = 2,
+       .max = 100,
+       .field = Bind(kPolicy, &HealthPolicy::flaps)},
+      {.name = "flapWindow",
+       .type = Type::kTime,
+       .doc = "How long a fall counts as flapping.",
+       .example = "1h",
+       .min = kSecond,
+       .max = 7 * kDay,
+       .field = Bind(kPolicy, &HealthPolicy::flap_window)},
+      {.name = "hold",
+       .type = Type::kTime,
+       .doc = "For how long a flapping device is held out; it doubles with every further fall.",
+       .example = "5m",
+       .min = 0,
+       .max = 7 * kDay,
+       .field = Bind(kPolicy, &HealthPolicy::hold)},
+      {.name = "holdLimit",
+       .type = Type::kTime,
+       .doc = "The longest time a flapping device is held out.",
+       .example = "2h",
+       .min = 0,
+       .max = 7 * kDay,
+       .field = Bind(kPolicy, &HealthPolicy::hold_limit)},
+  };
+}
+
+std::vector<Key> CheckKeys() {
+  return {
+      {.name = "checkInterval",
+       .type = Type::kTime,
+       .doc = "How often every device is checked.",
+       .example = "10s",
+       .min = 100,
+       .max = kHour,
+       .field = Bind(kHealth, &HealthConfig::check_interval)},
+      {.name = "checkTimeout",
+       .type = Type::kTime,
+       .doc = "A check that takes longer counts as a bad one.",
+       .example = "5s",
+       .min = 10,
+       .max = kHour,
+       .field = Bind(kHealth, &HealthConfig::check_timeout)},
+      {.name = "staleAfter",
+       .type = Type::kTime,
+       .doc = "A device of which no check has told anything for so long is unhealthy; at least "
+              "`checkInterval` and `checkTimeout` together.",
+       .example = "2m",
+       .min = kSecond,
+       .max = kDay,
+       .field = Bind(kHealth, &HealthConfig::stale_after)},
+  };
+}
+
+Key HealthKey() {
+  std::vector<Key> keys = FallKeys();
+  for (Key& key : FlapKeys()) keys.push_back(std::move(key));
+  for (Key& key : CheckKeys()) keys.push_back(std::move(key));
+  return Section("health", "When a device counts as healthy.", std::move(keys));
+}
+
+Key LogKey() {
+  const Choices<log::Level> level = {{"debug", log::Level::kDebug},
+                                     {"info", log::Level::kInfo},
+                                     {"warn", log::Level::kWarn},
+                                     {"error", log::Level::kError},
+                                     {"off", log::Level::kOff}};
+  const Choices<log::Format> format = {{"text", log::Format::kText}, {"json", log::Format::kJson}};
+  return Section("log", "The log, on standard error.",
+                 {{.name = "level",
+                   .type = Type::kEnum,
+                   .doc = "Lines below this level are left out.",
+                   .example = "debug",
+                   .values = NamesOf(level),
+                   .field = BindEnum(kTop, &Config::log_level, level)},
+                  {.name = "format",
+                   .type = Type::kEnum,
+                   .doc = "One line of text, or one JSON object, for each event.",
+                   .example = "json",
+                   .values = NamesOf(format),
+                   .field = BindEnum(kTop, &Config::log_format, format)}});
+}
+
+// The sections for the agent's own places.
+std::vector<Key> PlaceKeys() {
+  return {
+      Section("state", "What the agent remembers.",
+              {{.name = "dir",
+                .type = Type::kPath,
+                .doc = "The directory for health verdicts and cordons; it should outlive the "
+                       "agent's pod.",
+                .example = "/var/lib/tessera",
+                .effect = Effect::kRestart,
+                .field = Bind(kTop, &Config::state_dir)}}),
+      Section("control", "Commands from `tessera devices` and `tessera explain`.",
+              {{.name = "socket",
+                .type = Type::kPath,
+                .doc = "The unix socket the agent listens on; at most 107 bytes.",
+                .example = "/run/tessera/agent.sock",
+                .check = CheckSocketPath,
+                .effect = Effect::kRestart,
+                .field = Bind(kTop, &Config::control_socket)}}),
+      Section("http", "Metrics, health and status pages.",
+              {{.name = "address",
+                .doc = "`HOST:PORT` to listen on, or `off`; port `0` takes a free one.",
+                .example = "0.0.0.0:9440",
+                .check = CheckHttpAddress,
+                .effect = Effect::kRestart,
+                .field = Bind(kTop, &Config::http_address)}}),
+  };
+}
+
+std::vector<Key> PaceKeys() {
+  return {
+      Section("advertise", "How devices are told to kubelet.",
+              {{.name = "debounce",
+                .type = Type::kTime,
+                .doc = "Changes within this time go out together; the first bad news goes at once.",
+                .example = "200ms",
+                .min = 0,
+                .max = 10 * kSecond,
+                .field = Bind(kTop, &Config::advertise_debounce)}}),
+      Section("ledger", "Who holds which devices.",
+              {{.name = "interval",
+                .type = Type::kTime,
+                .doc = "How often kubelet is asked which pods hold which devices.",
+                .example = "30s",
+                .min = kSecond,
+                .max = kHour,
+                .field = Bind(kTop, &Config::ledger_interval)},
+               {.name = "pendingLimit",
+                .type = Type::kTime,
+                .doc = "For how long a grant that kubelet has not confirmed counts as in use.",
+                .example = "5m",
+                .min = kSecond,
+                .max = kDay,
+                .effect = Effect::kRestart,
+                .field = Bind(kTop, &Config::ledger_pending)}}),
+  };
+}
+
+}  // namespace
+
+std::vector<Key> AgentKeys() {
+  std::vector<Key> keys = {VersionKey(), KubeletKey(), HealthKey()};
+  for (Key& key : PlaceKeys()) keys.push_back(std::move(key));
+  keys.push_back(LogKey());
+  for (Key& key : PaceKeys()) keys.push_back(std::move(key));
+  keys.push_back({.name = "rootPrefix",
+                  .type = Type::kPath,
+                  .doc = "For trying things out: `/dev` and `/sys` are looked up below it.",
+                  .example = "/tmp/machine",
+                  .default_note = "none",
+                  .effect = Effect::kRestart,
+                  .field = Bind(kTop, &Config::root_prefix)});
+  return keys;
+}
+
+}  // namespace tessera::config

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/load.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "config/findings.h"
+#include "config/reader.h"
+#include "config/rules.h"
+#include "config/show.h"
+#include "os/files.h"
+
+namespace tessera::config {
+namespace {
+
+constexpr std::string_view kOwnPrefix = "TESSERA_";
+
+// Stores a text that came from outside the file.
+void SetOutside(const PathKey& key, const std::string& text, const std::string& origin,
+                Config& config, Findings& findings) {
+  const Parsed<Value> value = ParseValue(*key.key, text);
+  findings.SetOutside(key.path, origin, text, value.has_value());
+  if (value) {
+    key.key->field.store(config, At{}, *value);
+  } else {
+    findings.Report(value.error().reason, key.path, value.error().message,
+                    value.error().suggestion);
+  }
+}
+
+void ApplyEnvironment(const std::map<std::string, std::string>& environment, Config& config,
+                      Findings& findings) {
+  std::map<std::string, PathKey> keys;
+  std::vector<std::string> names;
+  for (const PathKey& key : AllKeys()) {
+    if (!HasFlag(key)) continue;
+    const std::string name = EnvironmentName(key.path);
+    names.push_back(name.substr(kOwnPrefix.size()));
+    keys.emplace(name, key);
+  }
+  for (const auto& [name, text] : environment) {
+    const std::string origin = "environment " + name;
+    if (const auto found = keys.find(name); found != keys.end()) {
+      // Empty is as good as unset: manifests often cannot leave a variable out.
+      if (!text.empty()) SetOutside(found->second, text, origin, config, findings);
+      continue;
+    }
+    // Only likely typing errors: Kubernetes makes variables of a service's name by itself.
+    if (!name.starts_with(kOwnPrefix)) continue;
+    if (const auto closest = Closest(name.substr(kOwnPrefix.size()), names)) {
+      findings.AddWarning({.reason = Reason::kConfigUnknownKey,
+                           .origin = origin,
+                           .text = name,
+                           .message = "is no variable of Tessera's and has no effect",
+                           .suggestion = fmt::format("{}{}", kOwnPrefix, *closest)});
+    }
+  }
+}
+
+void ApplyFlags(const std::map<std::string, std::string>& flags, Config& config,
+                Findings& findings) {
+  std::map<std::string, PathKey> keys;
+  std::vector<std::string> names;
+  for (const PathKey& key : AllKeys()) {
+    if (!HasFlag(key)) continue;
+    names.push_back(FlagName(key.path));
+    keys.emplace(names.back(), key);
+  }
+  for (const auto& [name, text] : flags) {
+    const std::string origin = "flag --" + name;
+    if (const auto found = keys.find(name); found != keys.end()) {
+      SetOutside(found->second, text, origin, config, findings);
+      continue;
+    }
+    findings.Add({.reason = Reason::kConfigUnknownKey,
+                  .origin = origin,
+                  .text = name,
+                  .message = "no such flag",
+                  .suggestion = Closest(name, names).value_or("")});
+  }
+}
+
+std::vector<Setting> ListSettings(const Config& config, const Findings& findings) {
+  std::vector<Setting> settings;
+  ForEachValue(Show(config), [&](const Shown& shown) {
+    settings.push_back({shown.path, ValueText(shown.value), findings.SourceOf(shown.path)});
+  });
+  return settings;
+}
+
+}  // namespace
+
+std::string LoadResult::SourceOf(const std::string& path) const {
+  for (const Setting& setting : settings) {
+    if (setting.path == path) return setting.source;
+  }
+  return "default";
+}
+
+LoadResult Load(const Sources& sources) {
+  LoadResult result;
+  const Document none;
+  const Document& document = sources.file ? *sources.file : none;
+  Findings findings(document);
+  if (sources.file) Reader(result.config, findings, document).ReadAll();
+  ApplyEnvironment(sources.environment, result.config, findings);
+  ApplyFlags(sources.flags, result.config, findings);
+  Complete(result.config);
+  CheckRules(result.config, findings);
+  result.errors = findings.SortedErrors();
+  result.warnings = findings.warnings();
+  if (result.config.resources.empty() && result.ok()) {
+    result.warnings.push_back({.reason = Reason::kConfigMissing,
+                               .origin = sources.file ? document.name() : "no configuration file",
+                               .message = "no resources: the agent serves nothing"});
+  }
+  if (result.ok()) result.settings = ListSettings(result.config, findings);
+  return result;
+}
+
+LoadResult LoadFile(const std::optional<std::string>& path,
+                    const std::map<std::string, std::string>& environment,
+                    const std::map<std::string, std::string>& flags) {
+  Sources sources{.file = std::nullopt, .environment = environment, .flags = flags};
+  if (path) {
+    sources.file = Document::Read(*path);
+  } else if (os::Exists(kDefaultFile)) {
+    sources.file = Document::Read(kDefaultFile);
+  }
+  return Load(sources);
+}
+
+std::map<std::string, std::string> OwnEnvironment() {
+  std::map<std::string, std::string> own;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (!text.starts_with(kOwnPrefix) || equals == std::string_view::npos) continue;
+    own.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return own;
+}
+
+}  // namespace tessera::config

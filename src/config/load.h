@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a person wrote to a checked Config. A flag overrides an environment variable, which
+// overrides the file, which overrides the default. Any thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "config/problem.h"
+#include "config/yaml.h"
+
+namespace tessera::config {
+
+// Where the agent looks when nobody names a file.
+inline constexpr const char* kDefaultFile = "/etc/tessera/tessera.yaml";
+
+// What a configuration is made from. Without a file there are no resources, which is legal: the
+// agent serves nothing and says so.
+struct Sources {
+  std::optional<Document> file{};
+  std::map<std::string, std::string>
+      environment{};                           // NAME -> value; names other than ours are ignored
+  std::map<std::string, std::string> flags{};  // without the dashes: "kubelet-root" -> value
+};
+
+// A setting as it came out, and where from.
+struct Setting {
+  std::string path{};    // "resources[0].dummy.count"
+  std::string value{};   // "64"
+  std::string source{};  // "default", "tessera.yaml:12", "environment NAME" or "flag --NAME"
+  bool operator==(const Setting&) const = default;
+};
+
+struct LoadResult {
+  Config config;                    // to be used only when ok()
+  std::vector<Setting> settings{};  // every key with a value, in the reference's order; when ok()
+  std::vector<Problem> errors{};    // all of them, in the order of the file
+  std::vector<Problem> warnings{};  // what is legal, but surely not meant
+
+  bool ok() const { return errors.empty(); }
+  // "default" for a path that is not in settings.
+  std::string SourceOf(const std::string& path) const;
+};
+
+LoadResult Load(const Sources& sources);
+
+// Reads the file anew, for a start and for every reload. With no `path` kDefaultFile is read if it
+// is there.
+LoadResult LoadFile(const std::optional<std::string>& path,
+                    const std::map<std::string, std::string>& environment,
+                    const std::map<std::string, std::string>& flags);
+
+// The variables of this process that could be ours: those that begin with TESSERA_.
+std::map<std::string, std::string> OwnEnvironment();
+
+}  // namespace tessera::config

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "base/text.h"
+#include "config/reference.h"
+#include "config/schema.h"
+
+namespace tessera::config {
+namespace {
+
+std::string Code(std::string_view text) {
+  return fmt::format("`{}`", text);
+}
+
+std::string Codes(const std::vector<std::string>& texts) {
+  std::vector<std::string> codes;
+  for (const std::string& text : texts) codes.push_back(Code(text));
+  return Join(codes, ", ");
+}
+
+std::string TypeCell(const Key& key) {
+  const std::string type(TypeText(key.type));
+  switch (key.type) {
+    case Type::kInt:
+      return fmt::format("{} of {}, {} to {}", type, key.unit, key.min, key.max);
+    case Type::kTime:
+      return fmt::format("{}, {} to {}", type, FormatDuration(Duration(key.min)),
+                         FormatDuration(Duration(key.max)));
+    case Type::kEnum:
+      return key.values.size() == 1 ? Codes(key.values)
+                                    : fmt::format("one of {}", Codes(key.values));
+    case Type::kList:
+      return fmt::format("{}, at most {}", type, key.max);
+    case Type::kEnumList:
+      return fmt::format("list of {}", Codes(key.values));
+    default:
+      return type;
+  }
+}
+
+std::string DefaultCell(const Key& key) {
+  if (!key.default_note.empty()) return key.default_note;
+  if (key.required) return "none: it must be there";
+  const std::string text = DefaultText(key);
+  if (key.type == Type::kEnumList) return Code(fmt::format("[{}]", text));
+  return text.empty() ? "none" : Code(text);
+}
+
+void AddRows(const std::vector<PathKey>& keys, const std::string& prefix, std::string& out) {
+  out += "| Key | Type | Default | Example | A change takes effect | Meaning |\n";
+  out += "|---|---|---|---|---|---|\n";
+  for (const PathKey& key : keys) {
+    if (!key.path.starts_with(prefix)) continue;
+    if (!key.key->IsScalar()) {
+      out +=
+          fmt::format("| {} | {} | | | | {} |\n", Code(key.path), TypeCell(*key.key), key.key->doc);
+      continue;
+    }
+    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", Code(key.path), TypeCell(*key.key),
+                       DefaultCell(*key.key), Code(key.key->example), EffectText(key.key->effect),
+                       key.key->doc);
+  }
+}
+
+void AddFlags(const std::vector<PathKey>& keys, std::string& out) {
+  out += "### Flags and environment variables\n\n| Key | Flag | Variable |\n|---|---|---|\n";
+  for (const PathKey& key : keys) {
+    if (!HasFlag(key)) continue;
+    out += fmt::format("| {} | {} | {} |\n", Code(key.path), Code("--" + FlagName(key.path)),
+                       Code(EnvironmentName(key.path)));
+  }
+}
+
+}  // namespace
+
+std::string MarkdownReference() {
+  const std::vector<PathKey> keys = AllKeys();
+  std::string out;
+  for (const Key& top : Schema().children) {
+    out += fmt::format("### `{}`\n\n", top.name);
+    if (!top.IsScalar()) out += top.doc + "\n\n";
+    const bool is_section = top.type == Type::kSection;
+    AddRows(keys, is_section ? top.name + "." : top.name, out);
+    out += "\n";
+  }
+  AddFlags(keys, out);
+  return out;
+}
+
+}  // namespace tessera::config

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/print.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/text.h"
+#include "config/show.h"
+#include "json/json.h"
+
+namespace tessera::config {
+namespace {
+
+// Comments begin here, unless a line is longer.
+constexpr size_t kCommentColumn = 44;
+
+// Whether YAML reads the text as this very text without quotes.
+bool IsPlain(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kWords = {"null", "Null", "NULL", "true", "false", "-"};
+  const auto safe = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._:-").find(c) != std::string_view::npos;
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), safe) && text.front() != '-' &&
+         text.front() != ':' && text.back() != ':' &&
+         std::find(kWords.begin(), kWords.end(), text) == kWords.end();
+}
+
+std::string Scalar(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return IsPlain(*text) ? *text : json::Write(json::Value(*text));
+  }
+  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
+    return fmt::format("[{}]", Join(*items, ", "));
+  }
+  return ValueText(value);
+}
+
+class YamlPrinter {
+ public:
+  explicit YamlPrinter(const LoadResult& result) {
+    for (const Setting& setting : result.settings) sources_[setting.path] = setting.source;
+  }
+
+  void Section(const Shown& section, std::string first, const std::string& indent) {
+    for (const Shown& child : section.children) {
+      One(child, first.empty() ? indent : first);
+      first.clear();
+    }
+  }
+
+  std::string TakeText() { return std::move(out_); }
+
+ private:
+  // `lead` stands before the key; what is below is two spaces further in.
+  void One(const Shown& shown, const std::string& lead) {
+    const std::string& name = shown.key->name;
+    const std::string inner(lead.size() + 2, ' ');
+    if (shown.key->IsScalar()) {
+      const std::string line = fmt::format("{}{}: {}", lead, name, Scalar(shown.value));
+      out_ += fmt::format("{:<{}}  # {}\n", line, kCommentColumn, sources_[shown.path]);
+    } else if (shown.children.empty()) {
+      out_ += fmt::format("{}{}: {}\n", lead, name, shown.key->type == Type::kList ? "[]" : "{}");
+    } else if (shown.key->type == Type::kSection) {
+      out_ += fmt::format("{}{}:\n", lead, name);
+      Section(shown, "", inner);
+    } else {
+      out_ += fmt::format("{}{}:\n", lead, name);
+      for (const Shown& item : shown.children) Section(item, inner + "- ", inner + "  ");
+    }
+  }
+
+  std::map<std::string, std::string> sources_;
+  std::string out_;
+};
+
+json::Value ToJson(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* number = std::get_if<int64_t>(&value)) return *number;
+  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
+    json::Array array;
+    for (const std::string& item : *items) array.emplace_back(item);
+    return array;
+  }
+  return json::Value(ValueText(value));
+}
+
+json::Value ToJson(const Shown& shown) {
+  if (shown.key->IsScalar()) return ToJson(shown.value);
+  if (shown.key->type == Type::kList && !shown.is_item) {
+    json::Array array;
+    for (const Shown& item : shown.children) array.push_back(ToJson(item));
+    return array;
+  }
+  json::Object object;
+  for (const Shown& child : shown.children) object[child.key->name] = ToJson(child);
+  return object;
+}
+
+}  // namespace
+
+std::string PrintYaml(const LoadResult& result) {
+  YamlPrinter printer(result);
+  printer.Section(Show(result.config), "", "");
+  return printer.TakeText();
+}
+
+std::string PrintJson(const LoadResult& result) {
+  json::Object sources;
+  for (const Setting& setting : result.settings) sources[setting.path] = setting.source;
+  json::Object whole;
+  whole["config"] = ToJson(Show(result.config));
+  whole["sources"] = std::move(sources);
+  return json::WritePretty(whole);
+}
+
+}  // namespace tessera::config

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/print.h"
+
+#include <gtest/gtest.h>
+
+#include "config/schema.h"
+#include "json/json.h"
+
+namespace tessera::config {
+namespace {
+
+// Every key is set to its example, in two resources since there are two kinds.
+constexpr const char* kEverything = R"(version: tessera/v1
+kubelet: {root: /var/lib/kubelet, registration: kubelet-socket, socketPrefix: tessera-test,
+          registerTimeout: 15s, streamTimeout: 20s, pollInterval: 1s}
+health: {failures: 5, window: 2m, passes: 3, recovery: 30s, flaps: 5, flapWindow: 1h, hold: 5m,
+         holdLimit: 2h, checkInterval: 10s, checkTimeout: 5s, staleAfter: 2m}
+state: {dir: /data}
+control: {socket: /data/agent.sock}
+http: {address: "0.0.0.0:9440"}
+log: {level: debug, format: json}
+advertise: {debounce: 200ms}
+ledger: {interval: 30s, pendingLimit: 5m}
+rootPrefix: /tmp/machine
+resources:
+  - name: dummy.com/npu
+    policy: replicas
+    replicas: 4
+    placement: pack
+    env: NPUS
+    strategies: [envvar, cdi-cri]
+    cdi: {kind: dummy.com/npu, dir: /etc/cdi}
+    dummy:
+      count: 8
+      numaNodes: 2
+      nodes: [{hostPath: "/dev/npu{id}", containerPath: /dev/npu, permissions: rwm}]
+      mounts: [{hostPath: /var/lib/npu, containerPath: /npu, readOnly: false}]
+      reset: before-start
+      faultFile: /run/faults.json
+  - name: serial.example/usb
+    files:
+      paths: ["/dev/ttyUSB*"]
+      groups:
+        - paths:
+            - {path: "/dev/video*", containerPath: /dev/video, permissions: r}
+            - {path: /etc/camera, mount: true, readOnly: false, optional: true}
+)";
+
+LoadResult From(const std::string& text, const std::string& name = "t.yaml") {
+  LoadResult result = Load({.file = Document::Parse(name, text)});
+  EXPECT_EQ(Text(result.errors), "");
+  return result;
+}
+
+TEST(PrintYaml, EveryKeySurvivesARoundTrip) {
+  const LoadResult first = From(kEverything);
+  const LoadResult second = From(PrintYaml(first));
+  EXPECT_EQ(second.config, first.config);
+  for (const PathKey& key : AllKeys()) {
+    if (!key.key->IsScalar() || !key.key->expands_to.empty()) continue;
+    bool set = false;
+    for (const Setting& setting : first.settings) {
+      std::string path = setting.path;
+      for (size_t at = path.find('['); at != std::string::npos; at = path.find('[', at + 1)) {
+        path.erase(at + 1, path.find(']', at) - at - 1);
+      }
+      set = set || (path == key.path && setting.source != "default");
+    }
+    EXPECT_TRUE(set) << key.path << " is not in the test's file";
+  }
+}
+
+TEST(PrintYaml, DefaultsSurviveARoundTrip) {
+  const LoadResult first = From(
+      "version: tessera/v1\nresources: [{name: a.com/b, dummy: }, {name: c.com/d, files: {paths: "
+      "[/x]}}]\n");
+  EXPECT_EQ(From(PrintYaml(first)).config, first.config);
+}
+
+TEST(PrintYaml, SaysWhereEachValueCameFrom) {
+  const LoadResult result =
+      Load({.file = Document::Parse(
+                "t.yaml",
+                "version: tessera/v1\nresources:\n- name: dummy.com/npu\n  dummy: {nodes: "
+                "[{hostPath: '/dev/{id}'}]}\n"),
+            .environment = {{"TESSERA_LOG_LEVEL", "debug"}},
+            .flags = {{"state-dir", "/data"}}});
+  const std::string printed = PrintYaml(result);
+  EXPECT_TRUE(
+      printed.starts_with("version: tessera/v1                           # t.yaml:1\n"
+                          "kubelet:\n"
+                          "  root: \"\"                                    # default\n"))
+      << printed;
+  EXPECT_NE(printed.find("state:\n"
+                         "  dir: /data                                  # flag --state-dir\n"),
+            std::string::npos)
+      << printed;
+  EXPECT_NE(printed.find("log:\n"
+                         "  level: debug                                # environment "
+                         "TESSERA_LOG_LEVEL\n"),
+            std::string::npos)
+      << printed;
+  EXPECT_TRUE(
+      printed.ends_with("resources:\n"
+                        "  - name: dummy.com/npu                       # t.yaml:3\n"
+                        "    policy: whole                             # default\n"
+                        "    replicas: 1                               # default\n"
+                        "    placement: spread                         # default\n"
+                        "    env: DUMMY_VISIBLE_DEVICES                # default\n"
+                        "    strategies: [envvar, volume-mounts, device-specs]  # default\n"
+                        "    cdi:\n"
+                        "      kind: \"\"                                # default\n"
+                        "      dir: /var/run/cdi                       # default\n"
+                        "    dummy:\n"
+                        "      count: 64                               # default\n"
+                        "      numaNodes: 0                            # default\n"
+                        "      nodes:\n"
+                        "        - hostPath: \"/dev/{id}\"               # t.yaml:4\n"
+                        "          containerPath: \"/dev/{id}\"          # default\n"
+                        "          permissions: rw                     # default\n"
+                        "      mounts: []\n"
+                        "      reset: never                            # default\n"
+                        "      faultFile: \"\"                           # default\n"))
+      << printed;
+}
+
+TEST(PrintYaml, TextsThatYamlWouldTakeForSomethingElseAreQuoted) {
+  for (const char* dir : {"/null", "/a: b", "/a #b", "/a:", "/\"", "/a\\", "/gr\u00fc\u00df"}) {
+    const LoadResult first = Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n"),
+                                   .flags = {{"state-dir", dir}}});
+    EXPECT_EQ(From(PrintYaml(first)).config.state_dir, dir);
+  }
+  for (const char* prefix : {"null", "true", "-", "8"}) {
+    const LoadResult first = Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n"),
+                                   .flags = {{"kubelet-socket-prefix", prefix}}});
+    EXPECT_EQ(From(PrintYaml(first)).config.kubelet.socket_prefix, prefix);
+  }
+}
+
+TEST(PrintJson, HoldsTheValuesAndTheirSources) {
+  const json::Value whole = *json::Parse(PrintJson(From(kEverything)));
+  const json::Object& config = *json::GetObject(whole.as_object(), "config");
+  const json::Object& sources = *json::GetObject(whole.as_object(), "sources");
+  EXPECT_EQ(json::Write(config.at("log")), R"({"level":"debug","format":"json"})");
+  const json::Object& resource = json::GetArray(config, "resources")->at(0).as_object();
+  EXPECT_EQ(json::Write(resource.at("strategies")), R"(["envvar","cdi-cri"])");
+  EXPECT_EQ(json::Write(json::GetObject(resource, "dummy")->at("mounts")),
+            R"([{"hostPath":"/var/lib/npu","containerPath":"/npu","readOnly":false}])");
+  EXPECT_EQ(json::GetInt(resource, "replicas"), 4);
+  EXPECT_EQ(json::GetString(sources, "resources[0].dummy.count"), "t.yaml:22");
+}
+
+}  // namespace
+}  // namespace tessera::config

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a file by the table and stores what it finds. One thread.
+#pragma once
+
+#include <string>
+
+#include "config/findings.h"
+#include "config/schema.h"
+
+namespace tessera::config {
+
+class Reader {
+ public:
+  Reader(Config& config, Findings& findings, const Document& document)
+      : config_(config), findings_(findings), document_(document) {}
+
+  // Everything in the file; what cannot be used is in the findings and leaves its default.
+  void ReadAll();
+
+ private:
+  // A section or list item: `at` is its place in the lists above, `depth` how many those are.
+  struct Place {
+    std::string path;
+    At at{};
+    size_t depth = 0;
+  };
+
+  // False when the file is of another version, so that going on would only confuse.
+  bool CheckVersion(const Node& root);
+  void ReadSection(const Key& section, const Node& node, const Place& place);
+  void ReadKey(const Key& key, const Node& node, const Place& parent);
+  void ReadList(const Key& key, const Node& node, const Place& place);
+  // False, and reported, when there are more items than `list` may have.
+  bool Fits(const Key& list, const Node& node, const std::string& path);
+  void ReadScalar(const Key& key, const Node& node, const Place& place);
+  // The long form of each item of a short one.
+  void Expand(const Key& key, const Node& node, const Place& parent);
+  void ExpandItem(const Key& section, std::string_view rest, const Node& item, Place place);
+
+  void Report(Reason reason, const Node& at, std::string message, std::string suggestion = "");
+  void ReportKind(const Node& node, const std::string& path, const std::string& wanted);
+  void ReportUnknown(const Key& section, const Node& name, const std::string& path);
+
+  Config& config_;
+  Findings& findings_;
+  const Document& document_;
+};
+
+}  // namespace tessera::config

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is told about the format, made from the table. Pure.
+#pragma once
+
+#include <string>
+
+namespace tessera::config {
+
+// The JSON Schema (draft 2020-12) of the file, for editors and checks elsewhere.
+std::string JsonSchema();
+
+// The tables of docs/configuration.md.
+std::string MarkdownReference();
+
+}  // namespace tessera::config

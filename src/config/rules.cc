@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/rules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "config/kinds.h"
+
+namespace tessera::config {
+namespace {
+
+std::string ResourcePath(size_t index) {
+  return fmt::format("resources[{}]", index);
+}
+
+bool Uses(const Resource& resource, Strategy strategy) {
+  const std::vector<Strategy>& all = resource.rendering.strategies;
+  return std::find(all.begin(), all.end(), strategy) != all.end();
+}
+
+// The first of the paths that is set, to show the reader something he wrote.
+std::string FirstSet(const Findings& findings, std::initializer_list<const char*> paths) {
+  for (const char* path : paths) {
+    if (findings.IsSet(path)) return path;
+  }
+  return *paths.begin();
+}
+
+void CheckHold(const HealthPolicy& policy, Findings& findings) {
+  if (findings.IsBad("health.hold") || findings.IsBad("health.holdLimit")) return;
+  if (policy.hold <= policy.hold_limit) return;
+  findings.Report(Reason::kConfigBadValue, FirstSet(findings, {"health.holdLimit", "health.hold"}),
+                  fmt::format("does not fit: 'hold' ({}) is longer than 'holdLimit' ({})",
+                              FormatDuration(policy.hold), FormatDuration(policy.hold_limit)));
+}
+
+void CheckStale(const HealthConfig& health, Findings& findings) {
+  for (const char* path : {"health.staleAfter", "health.checkInterval", "health.checkTimeout"}) {
+    if (findings.IsBad(path)) return;
+  }
+  const Duration round = health.check_interval + health.check_timeout;
+  if (health.stale_after >= round) return;
+  findings.Report(
+      Reason::kConfigBadValue,
+      FirstSet(findings, {"health.staleAfter", "health.checkInterval", "health.checkTimeout"}),
+      fmt::format("does not fit: 'checkInterval' and 'checkTimeout' together ({}) are longer than "
+                  "'staleAfter' ({}), so every device would be unhealthy between two checks",
+                  FormatDuration(round), FormatDuration(health.stale_after)));
+}
+
+// Exactly one section must say what kind of devices the resource is made of.
+void CheckKind(const Config& config, size_t index, Findings& findings) {
+  const std::string path = ResourcePath(index);
+  if (findings.IsBad(path)) return;
+  std::vector<std::string> names;
+  std::vector<std::string> set;
+  for (const Kind& kind : Kinds()) {
+    names.push_back(kind.section.name);
+    if (findings.IsSet(path + "." + kind.section.name)) set.push_back(kind.section.name);
+  }
+  if (set.empty()) {
+    findings.Report(Reason::kConfigMissing, path,
+                    fmt::format("needs one section of {}", Listed(names)));
+    return;
+  }
+  for (size_t i = 1; i < set.size(); ++i) {
+    findings.Report(Reason::kConfigBadValue, fmt::format("{}.{}", path, set[i]),
+                    fmt::format("cannot stand beside '{}': a resource is of one kind", set[0]));
+  }
+  const Kind& kind = KindOf(config, index);
+  const std::string section = path + "." + kind.section.name;
+  if (set.size() == 1 && !findings.IsBad(section)) kind.check(config, index, section, findings);
+}
+
+void CheckPolicy(const Resource& resource, const std::string& path, Findings& findings) {
+  if (findings.IsBad(path + ".policy") || findings.IsBad(path + ".replicas")) return;
+  const bool divided = resource.policy.division == Division::kReplicas;
+  if (divided && !findings.IsSet(path + ".replicas")) {
+    findings.Report(Reason::kConfigMissing, path + ".policy",
+                    "is 'replicas' and needs the key 'replicas' beside it");
+  } else if (divided && resource.policy.replicas < 2) {
+    findings.Report(Reason::kConfigBadValue, path + ".replicas",
+                    "must be at least 2 with 'policy: replicas'");
+  } else if (!divided && resource.policy.replicas > 1) {
+    findings.Report(Reason::kConfigMissing, path + ".replicas",
+                    "needs 'policy: replicas' beside it");
+  }
+}
+
+void CheckStrategies(const Resource& resource, const std::string& path, Findings& findings) {
+  const std::string key = path + ".strategies";
+  if (findings.IsBad(key)) return;
+  std::set<Strategy> seen;
+  for (Strategy strategy : resource.rendering.strategies) {
+    if (!seen.insert(strategy).second) {
+      findings.Report(Reason::kConfigDuplicate, key,
+                      fmt::format("names '{}' twice", StrategyName(strategy)));
+    }
+  }
+  if (seen.empty()) {
+    findings.Report(Reason::kConfigMissing, key,
+                    "must name at least one: containers would get nothing");
+  }
+  const bool cdi_set = !resource.rendering.cdi_kind.empty() || findings.IsBad(path + ".cdi.kind");
+  for (Strategy strategy : {Strategy::kCdiAnnotations, Strategy::kCdiCri}) {
+    if (cdi_set || !seen.contains(strategy)) continue;
+    findings.Report(Reason::kConfigMissing, key,
+                    fmt::format("has '{}', which needs 'cdi.kind'", StrategyName(strategy)));
+  }
+}
+
+// Reports, at the later one, every pair of resources that share what each must have for itself.
+// `value` gives that of a resource; empty: it has none.
+void CheckUnique(const Config& config, std::string_view key, std::string_view why,
+                 const std::function<std::string(const Resource&)>& value,
+                 const std::function<std::string(const Resource&)>& suggestion,
+                 Findings& findings) {
+  std::map<std::string, size_t> first;
+  for (size_t i = 0; i < config.resources.size(); ++i) {
+    const std::string text = value(config.resources[i]);
+    if (text.empty()) continue;
+    const auto [entry, is_new] = first.emplace(text, i);
+    if (is_new) continue;
+    const Resource& other = config.resources[entry->second];
+    const std::string whose = text == other.name ? "" : fmt::format(" ({})", Quoted(other.name));
+    findings.Report(Reason::kConfigDuplicate, fmt::format("{}.{}", ResourcePath(i), key),
+                    fmt::format("{} is that of {}{} already{}", Quoted(text),
+                                ResourcePath(entry->second), whose, why),
+                    suggestion(config.resources[i]));
+  }
+}
+
+// "dummy.com/big-npu" -> "DUMMY_BIG_NPU_VISIBLE_DEVICES".
+std::string LongVariable(const Resource& resource) {
+  std::string out;
+  const auto add = [&](std::string_view text) {
+    for (char c : text) {
+      const bool lower = c >= 'a' && c <= 'z';
+      const bool kept = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      out += lower ? static_cast<char>(c - 'a' + 'A') : kept ? c : '_';
+    }
+    out += '_';
+  };
+  const std::string_view name = resource.name;
+  add(name.substr(0, name.find_first_of("./")));
+  add(name.substr(name.find('/') + 1));
+  return out + "VISIBLE_DEVICES";
+}
+
+void CheckAllUnique(const Config& config, Findings& findings) {
+  const auto nothing = [](const Resource&) { return std::string(); };
+  CheckUnique(
+      config, "name", "", [](const Resource& resource) { return resource.name; }, nothing,
+      findings);
+  CheckUnique(
+      config, "env", ": a container with both would get only one of them",
+      [](const Resource& resource) {
+        return Uses(resource, Strategy::kEnvvar) ? resource.rendering.env : "";
+      },
+      LongVariable, findings);
+  CheckUnique(
+      config, "cdi.kind", ": their devices would have the same names",
+      [](const Resource& resource) { return resource.rendering.cdi_kind; }, nothing, findings);
+}
+
+}  // namespace
+
+void Complete(Config& config) {
+  for (size_t i = 0; i < config.resources.size(); ++i) {
+    KindOf(config, i).complete(config.resources[i]);
+  }
+}
+
+void CheckRules(const Config& config, Findings& findings) {
+  CheckHold(config.health.policy, findings);
+  CheckStale(config.health, findings);
+  for (size_t i = 0; i < config.resources.size(); ++i) {
+    CheckKind(config, i, findings);
+    CheckPolicy(config.resources[i], ResourcePath(i), findings);
+    CheckStrategies(config.resources[i], ResourcePath(i), findings);
+  }
+  CheckAllUnique(config, findings);
+}
+
+}  // namespace tessera::config

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the table cannot express: keys that depend on each other.
+#pragma once
+
+#include "config/config.h"
+#include "config/findings.h"
+
+namespace tessera::config {
+
+// Fills in defaults that depend on other keys.
+void Complete(Config& config);
+
+// Reports every rule that is broken. Values that are known to be bad break no further rule.
+void CheckRules(const Config& config, Findings& findings);
+
+}  // namespace tessera::config

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "config/told.h"
+
+namespace tessera::config {
+namespace {
+
+Config Good(const std::string& text) {
+  const LoadResult result =
+      Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
+  EXPECT_EQ(Text(result.errors), "");
+  return result.config;
+}
+
+TEST(Rules, OneVariableInTwoResourcesIsFineWhereOnlyOneUsesIt) {
+  Good(
+      "resources:\n"
+      "- {name: dummy.com/a, dummy: }\n"
+      "- {name: dummy.com/b, dummy: , strategies: [device-specs]}\n");
+}
+
+const BadInput kBadInputs[] = {
+    {"TheHoldIsLongerThanItsLimit", "health: {hold: 2h}\n",
+     "t.yaml:2:16: health.hold does not fit: 'hold' (2h) is longer than 'holdLimit' (30m) "
+     "[config-bad-value]\n"
+     "health: {hold: 2h}\n"
+     "               ^\n"},
+    {"ChecksCannotKeepUp", "health: {staleAfter: 6s}\n",
+     "t.yaml:2:22: health.staleAfter does not fit: 'checkInterval' and 'checkTimeout' together "
+     "(7s) are longer than 'staleAfter' (6s), so every device would be unhealthy between two "
+     "checks [config-bad-value]\n"
+     "health: {staleAfter: 6s}\n"
+     "                     ^\n"},
+    {"TwoResourcesHaveOneName",
+     "resources:\n"
+     "- {name: dummy.com/npu, dummy: }\n"
+     "- {name: dummy.com/npu, env: X, dummy: }\n",
+     "t.yaml:4:10: resources[1].name 'dummy.com/npu' is that of resources[0] already "
+     "[config-duplicate]\n"
+     "- {name: dummy.com/npu, env: X, dummy: }\n"
+     "         ^\n"},
+    {"TwoResourcesHaveOneVariable",
+     "resources:\n"
+     "- {name: dummy.com/npu, dummy: }\n"
+     "- {name: dummy.com/fpga, dummy: }\n",
+     "t.yaml:4:3: resources[1].env 'DUMMY_VISIBLE_DEVICES' is that of resources[0] "
+     "('dummy.com/npu') already: a container with both would get only one of them; did you mean "
+     "'DUMMY_FPGA_VISIBLE_DEVICES'? [config-duplicate]\n"
+     "- {name: dummy.com/fpga, dummy: }\n"
+     "  ^\n"},
+    {"TwoResourcesHaveOneCdiKind",
+     "resources:\n"
+     "- {name: a.com/x, dummy: , cdi: {kind: a.com/yy}}\n"
+     "- {name: b.com/x, dummy: , cdi: {kind: a.com/yy}}\n",
+     "t.yaml:4:40: resources[1].cdi.kind 'a.com/yy' is that of resources[0] ('a.com/x') already: "
+     "their devices would have the same names [config-duplicate]\n"
+     "- {name: b.com/x, dummy: , cdi: {kind: a.com/yy}}\n"
+     "                                       ^\n"},
+    {"TheKindIsMissing",
+     "resources:\n"
+     "- name: dummy.com/npu\n",
+     "t.yaml:3:3: resources[0] needs one section of 'dummy' or 'files' [config-missing]\n"
+     "- name: dummy.com/npu\n"
+     "  ^\n"},
+    {"TheKindIsGivenTwice",
+     "resources:\n"
+     "- name: dummy.com/npu\n"
+     "  dummy:\n"
+     "  files: {paths: [/dev/x]}\n",
+     "t.yaml:5:10: resources[0].files cannot stand beside 'dummy': a resource is of one kind "
+     "[config-bad-value]\n"
+     "  files: {paths: [/dev/x]}\n"
+     "         ^\n"},
+    {"ReplicasHaveNoNumber",
+     "resources:\n"
+     "- {name: a.com/b, dummy: , policy: replicas}\n",
+     "t.yaml:3:36: resources[0].policy is 'replicas' and needs the key 'replicas' beside it "
+     "[config-missing]\n"
+     "- {name: a.com/b, dummy: , policy: replicas}\n"
+     "                                   ^\n"},
+    {"ReplicasHaveNoPolicy",
+     "resources:\n"
+     "- {name: a.com/b, dummy: , replicas: 4}\n",
+     "t.yaml:3:38: resources[0].replicas needs 'policy: replicas' beside it [config-missing]\n"
+     "- {name: a.com/b, dummy: , replicas: 4}\n"
+     "                                     ^\n"},
+    {"ReplicasAreOne",
+     "resources:\n"
+     "- {name: a.com/b, dummy: , policy: replicas, replicas: 1}\n",
+     "t.yaml:3:56: resources[0].replicas must be at least 2 with 'policy: replicas' "
+     "[config-bad-value]\n"
+     "- {name: a.com/b, dummy: , policy: replicas, replicas: 1}\n"
+     "                                                       ^\n"},
+    {"ThePolicyIsMistypedAndNothingElseIsTold",
+     "resources:\n"
+     "- {name: a.com/b, dummy: , policy: replica, replicas: 4}\n",
+     "t.yaml:3:36: resources[0].policy takes 'whole' or 'replicas', not 'replica'; did you mean "
+     "'replicas'? [config-bad-value]\n"
+     "- {name: a.com/b, dummy: , policy: replica, replicas: 4}\n"
+     "                                   ^\n"},
+    {"AStrategyIsNamedTwice",
+     "resources:\n"
+     "- {name: a.com/b, dummy: , strategies: [envvar, envvar]}\n",
+     "t.yaml:3:40: resources[0].strategies names 'envvar' twice [config-duplicate]\n"
+     "- {name: a.com/b, dummy: , strategies: [envvar, envvar]}\n"
+     "                                       ^\n"},
+    {"StrategiesAreEmpty",
+     "resources:\n"
+     "- {name: a.com/b, dummy: , strategies: []}\n",
+     "t.yaml:3:40: resources[0].strategies must name at least one: containers would get nothing "
+     "[config-missing]\n"
+     "- {name: a.com/b, dummy: , strategies: []}\n"
+     "                                       ^\n"},
+    {"CdiHasNoKind",
+     "resources:\n"
+     "- {name: a.com/b, dummy: , strategies: [cdi-annotations, cdi-cri]}\n",
+     "t.yaml:3:40: resources[0].strategies has 'cdi-annotations', which needs 'cdi.kind' "
+     "[config-missing]\n"
+     "- {name: a.com/b, dummy: , strategies: [cdi-annotations, cdi-cri]}\n"
+     "                                       ^\n"
+     "t.yaml:3:40: resources[0].strategies has 'cdi-cri', which needs 'cdi.kind' [config-missing]\n"
+     "- {name: a.com/b, dummy: , strategies: [cdi-annotations, cdi-cri]}\n"
+     "                                       ^\n"},
+};
+
+class RulesErrors : public testing::TestWithParam<BadInput> {};
+
+TEST_P(RulesErrors, AreTold) {
+  EXPECT_EQ(Told(GetParam().yaml), GetParam().told);
+}
+
+INSTANTIATE_TEST_SUITE_P(When, RulesErrors, testing::ValuesIn(kBadInputs),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace tessera::config

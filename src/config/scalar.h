@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// One value read from text, the same way for files, environment variables and flags. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace tessera::config {
+
+// Why a text is not the value that was asked for. The message follows the name of the key: "takes
+// true or false, not 'yes'".
+struct Misfit {
+  Reason reason = Reason::kConfigWrongType;
+  std::string message{};
+  std::string suggestion{};
+};
+
+template <class T>
+using Parsed = tl::expected<T, Misfit>;
+
+Parsed<bool> ReadBool(std::string_view text);
+Parsed<int64_t> ReadInt(std::string_view text, int64_t min, int64_t max);
+Parsed<double> ReadNumber(std::string_view text);
+Parsed<Duration> ReadTime(std::string_view text, Duration min, Duration max);
+Parsed<std::string> ReadOneOf(std::string_view text, std::span<const std::string> values);
+
+// "'a', 'b' or 'c'".
+std::string Listed(std::span<const std::string> values);
+
+}  // namespace tessera::config

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/schema.h"
+
+#include <fmt/core.h>
+
+#include "base/quote.h"
+#include "base/text.h"
+#include "config/checks.h"
+#include "config/keys.h"
+#include "config/problem.h"
+
+namespace tessera::config {
+namespace {
+
+bool IsUpper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+char ToUpper(char c) {
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+char ToLower(char c) {
+  return IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+void AddKeys(const Key& section, const std::string& path, std::vector<PathKey>& out) {
+  for (const Key& key : section.children) {
+    const std::string key_path = JoinPath(path, key.name);
+    out.push_back({key_path, &key});
+    AddKeys(key, key.type == Type::kList ? key_path + "[]" : key_path, out);
+  }
+}
+
+// The default of `wanted` below `section`, with every choice made so that it is reached.
+std::optional<Value> DefaultBelow(const Key& section, const Key& wanted, Config config) {
+  for (const Key& key : section.children) {
+    if (&key == &wanted)
+      return key.field.load ? key.field.load(config, At{}) : Value(std::string());
+    if (key.children.empty()) continue;
+    Config deeper = config;
+    if (key.choice.choose) key.choice.choose(deeper, At{});
+    if (key.list.append) key.list.append(deeper, At{});
+    if (auto found = DefaultBelow(key, wanted, std::move(deeper))) return found;
+  }
+  return std::nullopt;
+}
+
+template <class T>
+Parsed<Value> Wrap(Parsed<T> value) {
+  if (!value) return tl::unexpected(std::move(value).error());
+  return Value(*std::move(value));
+}
+
+Parsed<Value> ParseText(const Key& key, std::string_view text) {
+  if (key.check) {
+    if (auto misfit = key.check(text)) return tl::unexpected(*std::move(misfit));
+  }
+  return Value(std::string(text));
+}
+
+Parsed<Value> ParsePath(const Key& key, std::string_view text) {
+  if (auto misfit = CheckAbsolutePath(text)) return tl::unexpected(*std::move(misfit));
+  return ParseText(key, text);
+}
+
+Parsed<Value> ParseItems(const Key& key, std::string_view text) {
+  std::vector<std::string> items;
+  if (text.empty()) return Value(items);
+  for (const std::string& part : Split(text, ',')) {
+    const std::string item(Trim(part));
+    if (key.type == Type::kPathList) {
+      if (auto misfit = CheckAbsolutePath(item)) return tl::unexpected(*std::move(misfit));
+    } else if (Parsed<std::string> value = ReadOneOf(item, key.values); !value) {
+      return tl::unexpected(std::move(value).error());
+    }
+    items.push_back(item);
+  }
+  return Value(items);
+}
+
+}  // namespace
+
+std::string_view TypeText(Type type) {
+  switch (type) {
+    case Type::kSection:
+      return "section";
+    case Type::kList:
+      return "list of sections";
+    case Type::kText:
+      return "text";
+    case Type::kPath:
+      return "path";
+    case Type::kBool:
+      return "true or false";
+    case Type::kInt:
+      return "whole number";
+    case Type::kTime:
+      return "time";
+    case Type::kEnum:
+      return "choice";
+    case Type::kEnumList:
+      return "list of choices";
+    case Type::kPathList:
+      return "list of paths";
+  }
+  return "";
+}
+
+std::string_view EffectText(Effect effect) {
+  switch (effect) {
+    case Effect::kLive:
+      return "at once";
+    case Effect::kRegister:
+      return "new registration";
+    case Effect::kRestart:
+      return "restart";
+  }
+  return "";
+}
+
+const Key* Key::Child(std::string_view child) const {
+  for (const Key& key : children) {
+    if (key.name == child) return &key;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Key::ChildNames() const {
+  std::vector<std::string> names;
+  for (const Key& key : children) names.push_back(key.name);
+  return names;
+}
+
+const Key& Schema() {
+  static const Key root = [] {
+    Key key{.type = Type::kSection, .children = AgentKeys()};
+    key.children.push_back(ResourcesKey());
+    return key;
+  }();
+  return root;
+}
+
+Parsed<Value> ParseValue(const Key& key, std::string_view text) {
+  // An empty text stands for a default that is empty: "no path".
+  const bool may_be_empty = !key.required && (key.type == Type::kPath || key.type == Type::kText);
+  if (text.empty() && may_be_empty && DefaultText(key).empty()) return Value(std::string());
+  if (ValidUtf8(text) != text) {
+    return tl::unexpected(Misfit{Reason::kConfigWrongType,
+                                 fmt::format("takes text in UTF-8, not {}", Quoted(text)), ""});
+  }
+  switch (key.type) {
+    case Type::kBool:
+      return Wrap(ReadBool(text));
+    case Type::kInt:
+      return Wrap(ReadInt(text, key.min, key.max));
+    case Type::kTime:
+      return Wrap(ReadTime(text, Duration(key.min), Duration(key.max)));
+    case Type::kEnum:
+      return Wrap(ReadOneOf(text, key.values));
+    case Type::kPath:
+      return ParsePath(key, text);
+    case Type::kEnumList:
+    case Type::kPathList:
+      return ParseItems(key, text);
+    case Type::kText:
+    case Type::kSection:
+    case Type::kList:
+      return ParseText(key, text);
+  }
+  return Value(std::string(text));
+}
+
+std::string ValueText(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
+  if (const auto* time = std::get_if<Duration>(&value)) return FormatDuration(*time);
+  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) return Join(*items, ", ");
+  return std::get<std::string>(value);
+}
+
+std::string DefaultText(const Key& key) {
+  return ValueText(DefaultBelow(Schema(), key, Config{}).value_or(Value(std::string())));
+}
+
+std::vector<PathKey> AllKeys() {
+  std::vector<PathKey> keys;
+  AddKeys(Schema(), "", keys);
+  return keys;
+}
+
+bool HasFlag(const PathKey& key) {
+  return key.key->IsScalar() && key.path.find('[') == std::string::npos && key.path != "version";
+}
+
+std::string FlagName(std::string_view path) {
+  std::string name;
+  for (char c : path) {
+    if (c == '.') {
+      name += '-';
+    } else {
+      if (IsUpper(c)) name += '-';
+      name += ToLower(c);
+    }
+  }
+  return name;
+}
+
+std::string EnvironmentName(std::string_view path) {
+  std::string name = "TESSERA_";
+  for (char c : FlagName(path)) name += c == '-' ? '_' : ToUpper(c);
+  return name;
+}
+
+std::string JoinPath(std::string_view parent, std::string_view name) {
+  return parent.empty() ? std::string(name) : fmt::format("{}.{}", parent, name);
+}
+
+}  // namespace tessera::config

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace tessera::config {
+namespace {
+
+const Key& KeyAt(const std::string& path) {
+  for (const PathKey& key : AllKeys()) {
+    if (key.path == path) return *key.key;
+  }
+  ADD_FAILURE() << "no key " << path;
+  return Schema();
+}
+
+TEST(Schema, EveryKeyIsDescribed) {
+  for (const PathKey& key : AllKeys()) {
+    SCOPED_TRACE(key.path);
+    EXPECT_FALSE(key.key->doc.empty());
+    EXPECT_TRUE(key.key->doc.ends_with('.'));
+    EXPECT_EQ(key.key->IsScalar(), !key.key->example.empty());
+    EXPECT_EQ(key.key->IsScalar(), key.key->children.empty());
+    EXPECT_EQ(key.key->type == Type::kInt, !key.key->unit.empty());
+  }
+}
+
+TEST(Schema, EveryPathIsThereOnce) {
+  std::set<std::string> paths;
+  for (const PathKey& key : AllKeys()) EXPECT_TRUE(paths.insert(key.path).second) << key.path;
+}
+
+TEST(Schema, EveryValueHasAPlaceInConfig) {
+  for (const PathKey& key : AllKeys()) {
+    SCOPED_TRACE(key.path);
+    const bool bound = key.key->field.store && key.key->field.load;
+    EXPECT_EQ(bound, key.key->IsScalar() && key.key->expands_to.empty());
+    EXPECT_EQ(key.key->list.append != nullptr, key.key->type == Type::kList);
+  }
+}
+
+TEST(Schema, EveryDefaultIsALegalValue) {
+  for (const PathKey& key : AllKeys()) {
+    if (!key.key->IsScalar() || key.key->required) continue;
+    EXPECT_TRUE(ParseValue(*key.key, DefaultText(*key.key))) << key.path;
+  }
+}
+
+TEST(Schema, DefaultsAreThoseOfTheStructs) {
+  std::map<std::string, std::string> defaults;
+  for (const PathKey& key : AllKeys()) {
+    if (key.key->IsScalar()) defaults[key.path] = DefaultText(*key.key);
+  }
+  const std::string file = "resources[].files.groups[].paths[].";
+  const std::map<std::string, std::string> expected = {
+      {"advertise.debounce", "50ms"},
+      {"control.socket", "/run/tessera/agent.sock"},
+      {"health.checkInterval", "5s"},
+      {"health.checkTimeout", "2s"},
+      {"health.failures", "3"},
+      {"health.flapWindow", "10m"},
+      {"health.flaps", "3"},
+      {"health.hold", "1m"},
+      {"health.holdLimit", "30m"},
+      {"health.passes", "2"},
+      {"health.recovery", "10s"},
+      {"health.staleAfter", "1m"},
+      {"health.window", "1m"},
+      {"http.address", "127.0.0.1:9440"},
+      {"kubelet.pollInterval", "2s"},
+      {"kubelet.registerTimeout", "12s"},
+      {"kubelet.registration", "auto"},
+      {"kubelet.root", ""},
+      {"kubelet.socketPrefix", "tessera"},
+      {"kubelet.streamTimeout", "10s"},
+      {"ledger.interval", "10s"},
+      {"ledger.pendingLimit", "10m"},
+      {"log.format", "text"},
+      {"log.level", "info"},
+      {"resources[].cdi.dir", "/var/run/cdi"},
+      {"resources[].cdi.kind", ""},
+      {"resources[].dummy.count", "64"},
+      {"resources[].dummy.faultFile", ""},
+      {"resources[].dummy.mounts[].containerPath", ""},
+      {"resources[].dummy.mounts[].hostPath", ""},
+      {"resources[].dummy.mounts[].readOnly", "true"},
+      {"resources[].dummy.nodes[].containerPath", ""},
+      {"resources[].dummy.nodes[].hostPath", ""},
+      {"resources[].dummy.nodes[].permissions", "rw"},
+      {"resources[].dummy.numaNodes", "0"},
+      {"resources[].dummy.reset", "never"},
+      {"resources[].env", ""},
+      {file + "containerPath", ""},
+      {file + "mount", "false"},
+      {file + "optional", "false"},
+      {file + "path", ""},
+      {file + "permissions", "rw"},
+      {file + "readOnly", "true"},
+      {"resources[].files.paths", ""},
+      {"resources[].name", ""},
+      {"resources[].placement", "spread"},
+      {"resources[].policy", "whole"},
+      {"resources[].replicas", "1"},
+      {"resources[].strategies", "envvar, volume-mounts, device-specs"},
+      {"rootPrefix", ""},
+      {"state.dir", "/var/lib/tessera"},
+      {"version", "tessera/v1"},
+  };
+  EXPECT_EQ(defaults, expected);
+}
+
+TEST(Schema, FlagsAndVariablesFollowFromThePath) {
+  EXPECT_EQ(FlagName("kubelet.socketPrefix"), "kubelet-socket-prefix");
+  EXPECT_EQ(EnvironmentName("kubelet.socketPrefix"), "TESSERA_KUBELET_SOCKET_PREFIX");
+  EXPECT_EQ(FlagName("rootPrefix"), "root-prefix");
+}
+
+TEST(Schema, OnlySingleValuesOutsideListsHaveFlags) {
+  std::set<std::string> without;
+  for (const PathKey& key : AllKeys()) {
+    if (!HasFlag(key) && !key.path.starts_with("resources")) without.insert(key.path);
+    if (key.path.starts_with("resources")) {
+      EXPECT_FALSE(HasFlag(key)) << key.path;
+    }
+  }
+  EXPECT_EQ(without, (std::set<std::string>{"advertise", "control", "health", "http", "kubelet",
+                                            "ledger", "log", "state", "version"}));
+}
+
+TEST(Schema, AnEmptyTextIsAValueOnlyWhereItIsTheDefault) {
+  EXPECT_TRUE(ParseValue(KeyAt("kubelet.root"), ""));
+  EXPECT_TRUE(ParseValue(KeyAt("resources[].env"), ""));
+  EXPECT_FALSE(ParseValue(KeyAt("state.dir"), ""));
+  EXPECT_FALSE(ParseValue(KeyAt("resources[].name"), ""));
+  EXPECT_FALSE(ParseValue(KeyAt("resources[].dummy.nodes[].hostPath"), ""));
+}
+
+TEST(Schema, ValuesAreUtf8) {
+  const Parsed<Value> value = ParseValue(KeyAt("state.dir"), "/gr\xfc");
+  ASSERT_FALSE(value);
+  EXPECT_EQ(value.error().message, "takes text in UTF-8, not '/gr\uFFFD'");
+}
+
+}  // namespace
+}  // namespace tessera::config
