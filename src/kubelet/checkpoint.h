@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// kubelet's checkpoint of device allocations: device-plugins/kubelet_internal_checkpoint. An
+// internal format of kubelet's, stable from 1.20 to 1.37: JSON
+// {"Data":{"PodDeviceEntries":[{"PodUID","ContainerName","ResourceName","DeviceIDs":{"<numa>":[ids]},
+// "AllocResp":base64}],"RegisteredDevices":{resource:[ids]}},"Checksum":n}. Pure; any thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tessera::kubelet {
+
+inline constexpr char kCheckpointFile[] = "kubelet_internal_checkpoint";
+
+struct CheckpointEntry {
+  std::string pod_uid;
+  std::string container;
+  std::string resource;
+  std::map<std::string, std::vector<std::string>> ids_by_numa;  // "-1" without NUMA
+  std::string allocate_response;                                // serialized, decoded from base64
+
+  std::vector<std::string> ids() const;  // all of them, natural order
+};
+
+struct Checkpoint {
+  std::vector<CheckpointEntry> entries;
+  std::map<std::string, std::vector<std::string>> registered;  // resource -> healthy ids
+};
+
+// kInvalid when it is not such a document. The checksum is not compared: it is made from Go's
+// memory layout, and a torn file does not parse.
+Result<Checkpoint> ParseCheckpoint(std::string_view text);
+std::string WriteCheckpoint(const Checkpoint& checkpoint);
+
+}  // namespace tessera::kubelet

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends blocking work: once cancelled, for good, waits end early and the hooks of calls in flight
+// are run. Any thread.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/clock.h"
+
+namespace tessera::kubelet::embedded {
+
+class Cancellation {
+ public:
+  void Cancel();
+  bool cancelled() const;
+  // Waits that long; true when cancelled before or meanwhile.
+  bool WaitFor(Duration duration) const;
+
+  // While it lives, `run` is called when the work is cancelled, at once when it already is. `run`
+  // must neither block nor touch the cancellation.
+  class Hook {
+   public:
+    Hook(Cancellation& cancellation, std::function<void()> run);
+    ~Hook();
+    Hook(const Hook&) = delete;
+    Hook& operator=(const Hook&) = delete;
+
+   private:
+    Cancellation& cancellation_;
+  };
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool cancelled_ = false;
+  std::map<const Hook*, std::function<void()>> hooks_;
+};
+
+// Counts work that must have ended before its surroundings are taken down. Any thread.
+class Outstanding {
+ public:
+  // The work lasts until the last copy of what is returned is gone.
+  [[nodiscard]] std::shared_ptr<void> Begin();
+  void WaitForNone() const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable ended_;
+  int count_ = 0;
+};
+
+}  // namespace tessera::kubelet::embedded

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of one running embedded kubelet share: its directories, its books under one mutex,
+// its loop and its workers. Made at start, gone after Stop; the facade owns it and the parts refer
+// to it.
+//
+// The loop's thread does what must not wait: accepting, timers, lists as they come in. Whatever
+// blocks runs on a worker or on the caller's thread. gRPC's threads only hand over.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "kubelet/embedded/cancellation.h"
+#include "kubelet/embedded/device_manager.h"
+#include "kubelet/embedded/embedded.h"
+#include "kubelet/embedded/pods.h"
+#include "os/loop.h"
+#include "os/worker.h"
+
+namespace tessera::kubelet::embedded {
+
+struct Directories {
+  explicit Directories(const std::string& root);
+  std::string plugins;        // device-plugins
+  std::string registry;       // plugins_registry
+  std::string pod_resources;  // pod-resources
+  std::string pods_file;
+};
+
+class Core {
+ public:
+  explicit Core(const EmbeddedOptions& options);
+
+  const EmbeddedOptions options;
+  const Directories directories;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t version = 0;   // under mutex; counts what changed
+  DeviceManager devices;  // under mutex
+  Pods pods;              // under mutex
+  Ids pending;            // under mutex; uid of the pod in admission
+
+  std::atomic<bool> silent{false};  // fault: Register is accepted, and no stream is asked for
+  Cancellation stopping;
+  Outstanding outstanding;  // streams, calls and tasks that refer to this
+  os::Loop loop;
+  os::Workers workers{64};
+
+  // A wait of kubelet's, at this one's speed.
+  Duration Scaled(Duration real) const {
+    return std::max(real / std::max(options.speed, 1), Duration(1));
+  }
+
+  // ---- with the mutex held
+  // Tells those who wait for a change.
+  void Changed();
+  void SaveCheckpoint();
+  void SavePods();
+  // Frees what ended pods hold.
+  void CollectGarbage();
+
+  // ---- without it
+  void Emit(KubeletEvent::Kind kind, const std::string& resource, std::string text);
+  void SetListener(std::function<void(const KubeletEvent&)> listener);
+  // Hands events over that were not yet; for the end, when the loop no longer runs.
+  void DeliverEvents();
+
+ private:
+  std::mutex event_mutex_;
+  std::deque<KubeletEvent> events_;  // under event_mutex_
+  // Held while a listener runs, so that SetListener returns only when the former one is done.
+  std::recursive_mutex listener_mutex_;
+  std::function<void(const KubeletEvent&)> listener_;
+};
+
+}  // namespace tessera::kubelet::embedded

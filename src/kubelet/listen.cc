@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kubelet/listen.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "kubelet/callback_threads.h"
+#include "os/files.h"
+#include "os/unix_socket.h"
+
+namespace tessera::kubelet {
+
+Result<std::unique_ptr<grpc::Server>> ServeUnix(grpc::ServerBuilder& builder,
+                                                const std::string& path) {
+  // gRPC says only in its own log why it cannot bind, and replaces a socket it finds: so the path
+  // is tried first, which gives the reason and refuses what stands there.
+  {
+    os::Fd probe = TRY(os::ListenUnix(path));
+  }
+  TRY(os::RemoveFile(path));
+  KeepCallbackThreads();
+  builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return Fail(Reason::kIo, "gRPC cannot listen on {}", path);
+  if (chmod(path.c_str(), 0600) != 0) return Fail(SystemError("cannot set mode of " + path, errno));
+  return server;
+}
+
+}  // namespace tessera::kubelet

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kubelet/plugin.h"
+
+#include <algorithm>
+#include <random>
+
+#include "base/log.h"
+#include "os/unix_socket.h"
+
+namespace tessera::kubelet {
+namespace {
+
+constexpr Duration kFirstBackoff{100};
+constexpr Duration kLastBackoff{5'000};
+// A stream that lived this long clears the back-off: the next loss is answered at once.
+constexpr Duration kStableStream{2'000};
+// sun_path is short and resource names may be long.
+constexpr size_t kMaxSlug = 32;
+
+// A file name that tells a person whose socket it is, and that no process ever had before:
+// PREFIX-RESOURCE-RANDOM.sock.
+std::string SocketName(const std::string& prefix, std::string resource) {
+  std::replace(resource.begin(), resource.end(), '/', '_');
+  if (resource.size() > kMaxSlug) resource = resource.substr(resource.size() - kMaxSlug);
+  std::random_device random;
+  return fmt::format("{}-{}-{:08x}{:08x}.sock", prefix, resource, random(), random());
+}
+
+}  // namespace
+
+std::string_view PluginStateName(PluginState state) {
+  constexpr std::string_view kNames[] = {"waiting", "registering", "registered", "streaming",
+                                         "backoff"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+// Callbacks run on the loop's thread, where `plugin` is cleared when the object goes.
+struct Plugin::Life {
+  os::Loop* loop;
+  Plugin* plugin;
+};
+
+template <class F>
+auto Plugin::OnLoop(F function) {
+  return [life = life_, function](auto... arguments) {
+    life->loop->Post([life, function, arguments...] {
+      if (life->plugin != nullptr) function(*life->plugin, arguments...);
+    });
+  };
+}
+
+Plugin::Plugin(os::Loop& loop, os::Workers& workers, Parameters parameters,
+               std::shared_ptr<PluginHandler> handler, PluginObserver& observer)
+    : loop_(loop),
+      workers_(workers),
+      parameters_(std::move(parameters)),
+      handler_(std::move(handler)),
+      observer_(observer),
+      life_(std::make_shared<Life>(Life{&loop, this})) {}
+
+Plugin::~Plugin() {
+  life_->plugin = nullptr;
+  Retire();
+}
+
+void Plugin::Publish(ListBytes list) {
+  bool first = list_ == nullptr;
+  list_ = std::move(list);
+  if (first) {
+    Begin();
+  } else if (server_ != nullptr) {
+    server_->Publish(list_);
+  }
+}
+
+std::string Plugin::socket_path() const {
+  return server_ == nullptr ? std::string() : server_->socket_path();
+}
+
+// A new endpoint from nothing: whatever there was is ended first.
+void Plugin::Begin() {
+  Retire();
+  bool watcher = parameters_.path == RegistrationPath::kPluginWatcher;
+  const Directories& directories = parameters_.directories;
+  if (!watcher) {
+    os::FileInfo socket = os::Inspect(directories.kubelet_socket()).value_or(os::FileInfo{});
+    if (socket != kubelet_) backoff_ = Duration(0);  // another kubelet: nothing of the old counts
+    kubelet_ = socket;
+    // Existence proves nothing: a killed kubelet leaves its socket, a new one binds before it
+    // listens.
+    if (!os::IsListening(directories.kubelet_socket())) {
+      Enter(PluginState::kWaiting);
+      return Retry();
+    }
+  }
+  std::string path = (watcher ? directories.registry() : directories.device_plugins()) + "/" +
+                     SocketName(parameters_.socket_prefix, parameters_.resource);
+  auto server =
+      PluginServer::Start({.socket_path = path,
+                           .options = parameters_.options,
+                           .watcher_name = watcher ? parameters_.resource : std::string()},
+                          handler_, list_, EventsOf(++epoch_));
+  if (!server) {
+    log::Warn("cannot serve", server.error(), {{"resource", parameters_.resource}});
+    Enter(PluginState::kBackoff);
+    return Retry();
+  }
+  server_ = *std::move(server);
+  Enter(PluginState::kRegistering);
+  if (!watcher) Register();
+}
+
+void Plugin::Register() {
+  const std::string& path = server_->socket_path();
+  call_ = RegisterCall::Start({.kubelet_socket = parameters_.directories.kubelet_socket(),
+                               .endpoint = path.substr(path.rfind('/') + 1),
+                               .resource = parameters_.resource,
+                               .options = parameters_.options,
+                               .timeout = parameters_.register_timeout},
+                              OnLoop([epoch = epoch_](Plugin& self, const Status& status) {
+                                self.OnRegistered(epoch, status);
+                              }));
+}
+
+void Plugin::OnRegistered(uint64_t epoch, Status status) {
+  if (epoch != epoch_ || server_ == nullptr) return;
+  call_.reset();
+  observer_.Registered(parameters_.resource, status);
+  if (status) return EnterRegistered();
+  log::Warn("registration failed", status.error(), {{"resource", parameters_.resource}});
+  // The watcher's verdict leaves the socket in place: kubelet tries it again by itself.
+  if (parameters_.path == RegistrationPath::kPluginWatcher) return;
+  Retire();
+  Enter(PluginState::kBackoff);
+  Retry();
+}
+
+// kubelet may have opened its stream before its answer to Register arrived.
+void Plugin::EnterRegistered() {
+  log::Info("registered", {{"resource", parameters_.resource},
+                           {"via", RegistrationPathName(parameters_.path)},
+                           {"socket", server_->socket_path()}});
+  if (server_->streams() > 0) {
+    if (state_ != PluginState::kStreaming) OnStreamOpened(epoch_);
+    return;
+  }
+  Enter(PluginState::kRegistered);
+  timer_ = loop_.After(parameters_.stream_timeout, [this] {
+    log::Warn("no stream after registration",
+              Error{Reason::kStreamMissing,
+                    fmt::format("kubelet took the registration of {} and never asked for its list",
+                                parameters_.resource)});
+    Begin();
+  });
+}
+
+void Plugin::OnStreamOpened(uint64_t epoch) {
+  if (epoch != epoch_ || server_ == nullptr) return;
+  observer_.StreamsChanged(parameters_.resource, server_->streams());
+  if (state_ == PluginState::kStreaming || server_->streams() == 0) return;
+  timer_ = os::Loop::Handle();
+  streaming_since_ = SystemClock().Now();
+  Enter(PluginState::kStreaming);
+}
+
+void Plugin::OnStreamEnded(uint64_t epoch, bool by_peer) {
+  if (epoch != epoch_ || server_ == nullptr) return;
+  observer_.StreamsChanged(parameters_.resource, server_->streams());
+  if (!by_peer || server_->streams() > 0) return;
+  log::Info("kubelet hung up",
+            {{"resource", parameters_.resource}, {"reason", ReasonName(Reason::kStreamEnded)}});
+  if (SystemClock().Now() - streaming_since_ >= kStableStream) backoff_ = Duration(0);
+  Retire();
+  Enter(PluginState::kBackoff);
+  Retry();
+}
+
+void Plugin::Look() {
+  if (list_ == nullptr) return;
+  if (state_ == PluginState::kWaiting) return Begin();
+  if (server_ == nullptr) return;  // a retry is timed
+  if (!server_->SocketStands()) {
+    log::Info("socket was removed",
+              {{"resource", parameters_.resource}, {"socket", server_->socket_path()}});
+    backoff_ = Duration(0);
+    return Begin();
+  }
+  if (parameters_.path == RegistrationPath::kPluginWatcher) return;
+  auto socket = os::Inspect(parameters_.directories.kubelet_socket());
+  if (socket && *socket != kubelet_) {
+    log::Info("kubelet was restarted", {{"resource", parameters_.resource}});
+    backoff_ = Duration(0);
+    Begin();
+  }
+}
+
+void Plugin::RegisterAgain(std::string_view why) {
+  log::Warn("registering again", {{"resource", parameters_.resource}, {"because", why}});
+  Begin();
+}
+
+void Plugin::Retry() {
+  timer_ = loop_.After(backoff_, [this] { Begin(); });
+  backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLastBackoff);
+}
+
+// The endpoint's end may take a moment (calls under way), so it happens on a worker.
+void Plugin::Retire() {
+  timer_ = os::Loop::Handle();
+  call_.reset();
+  ++epoch_;
+  if (server_ == nullptr) return;
+  server_->Close();
+  observer_.StreamsChanged(parameters_.resource, 0);
+  workers_.Run([server = std::shared_ptr<PluginServer>(std::move(server_))] {});
+}
+
+void Plugin::Enter(PluginState state) {
+  if (state == state_) return;
+  state_ = state;
+  observer_.StateChanged(parameters_.resource, state);
+}
+
+PluginServerEvents Plugin::EventsOf(uint64_t epoch) {
+  return {
+      .stream_opened = OnLoop([epoch](Plugin& self) { self.OnStreamOpened(epoch); }),
+      .stream_ended =
+          OnLoop([epoch](Plugin& self, bool by_peer) { self.OnStreamEnded(epoch, by_peer); }),
+      .list_sent = OnLoop([](Plugin& self, size_t bytes) {
+        self.observer_.ListSent(self.parameters_.resource, bytes);
+      }),
+      .watcher_notified =
+          OnLoop([epoch](Plugin& self, const Status& status) { self.OnRegistered(epoch, status); }),
+  };
+}
+
+void RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix) {
+  for (const std::string& directory : {directories.device_plugins(), directories.registry()}) {
+    auto names = os::ListDirectory(directory);
+    if (!names) continue;
+    for (const std::string& name : *names) {
+      if (!name.starts_with(socket_prefix + "-") || !name.ends_with(".sock")) continue;
+      if (os::RemoveStaleSocket(directory + "/" + name)) {
+        log::Info("removed a stale socket", {{"path", directory + "/" + name}});
+      }
+    }
+  }
+}
+
+}  // namespace tessera::kubelet

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// One resource's life with kubelet: serve, then register; notice every way in which kubelet can
+// lose us, and register again. The rules (facts of Kubernetes 1.28 to 1.37):
+//   - every registration has a socket of its own, under a name never used before;
+//   - never Register while a stream of ours is open: end it first;
+//   - kubelet.sock replaced, our socket wiped, or the stream ended by the peer: register again;
+//   - Register accepted but no stream within `stream_timeout`: a new name, and again;
+//   - failures are repeated with back-off, on a fresh channel each time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "kubelet/list.h"
+#include "kubelet/plugin_server.h"
+#include "kubelet/register_call.h"
+#include "kubelet/root.h"
+#include "os/loop.h"
+#include "os/worker.h"
+
+namespace tessera::kubelet {
+
+enum class PluginState : uint8_t {
+  kWaiting,      // kubelet is not there
+  kRegistering,  // Register under way, or kubelet's watcher has not come yet
+  kRegistered,   // accepted; no stream yet
+  kStreaming,    // kubelet listens
+  kBackoff,      // something failed; the next attempt is timed
+};
+std::string_view PluginStateName(PluginState state);
+
+// Told on the loop's thread.
+class PluginObserver {
+ public:
+  virtual ~PluginObserver() = default;
+  virtual void StateChanged(const std::string& resource, PluginState state) = 0;
+  virtual void Registered(const std::string& resource, const Status& status) = 0;
+  virtual void StreamsChanged(const std::string& resource, int streams) = 0;
+  virtual void ListSent(const std::string& resource, size_t bytes) = 0;
+};
+
+// One thread: the loop's.
+class Plugin {
+ public:
+  struct Parameters {
+    std::string resource;
+    RegistrationPath path = RegistrationPath::kKubeletSocket;
+    Directories directories;
+    std::string socket_prefix = "tessera";
+    PluginOptions options;
+    Duration register_timeout{12'000};
+    Duration stream_timeout{10'000};
+  };
+
+  // Everything given must outlive it; `workers` ends endpoints that are no longer used.
+  Plugin(os::Loop& loop, os::Workers& workers, Parameters parameters,
+         std::shared_ptr<PluginHandler> handler, PluginObserver& observer);
+  // Ends the streams and removes the socket.
+  ~Plugin();
+
+  // The list from now on. The first call starts everything.
+  void Publish(ListBytes list);
+  // Something may have changed in kubelet's directories: looks at kubelet.sock and at our socket.
+  void Look();
+
+  // Ends the stream and registers under a new name, because of something the stream does not show.
+  void RegisterAgain(std::string_view why);
+
+  PluginState state() const { return state_; }
+  RegistrationPath path() const { return parameters_.path; }
+  // Of the endpoint that is in use; empty while there is none.
+  std::string socket_path() const;
+
+ private:
+  struct Life;  // lets callbacks from gRPC's threads find out that this object is gone
+
+  void Begin();
+  void Register();
+  void Retry();
+  void Retire();
+  void EnterRegistered();
+  void Enter(PluginState state);
+  void OnRegistered(uint64_t epoch, Status status);
+  void OnStreamOpened(uint64_t epoch);
+  void OnStreamEnded(uint64_t epoch, bool by_peer);
+  PluginServerEvents EventsOf(uint64_t epoch);
+  template <class F>
+  auto OnLoop(F function);
+
+  os::Loop& loop_;
+  os::Workers& workers_;
+  const Parameters parameters_;
+  const std::shared_ptr<PluginHandler> handler_;
+  PluginObserver& observer_;
+  std::shared_ptr<Life> life_;
+
+  PluginState state_ = PluginState::kWaiting;
+  ListBytes list_;
+  std::unique_ptr<PluginServer> server_;
+  std::unique_ptr<RegisterCall> call_;
+  uint64_t epoch_ = 0;    // one an endpoint; events of former ones are ignored
+  os::FileInfo kubelet_;  // kubelet.sock as it was when we last registered
+  Steady streaming_since_{};
+  Duration backoff_{0};
+  os::Loop::Handle timer_;  // retry or watchdog
+};
+
+// Removes sockets of earlier processes from the directories: those of our naming on which nobody
+// listens.
+void RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix);
+
+}  // namespace tessera::kubelet

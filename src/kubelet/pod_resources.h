@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Client of kubelet's pod-resources API: who holds which devices. Every call makes a channel of its
+// own, so a kubelet that restarted is reached again at once. kubelet takes 100 calls a second, ten
+// at once; the caller asks every few seconds and one at a time. Any thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "ledger/ledger.h"
+
+namespace tessera::kubelet {
+
+// kubelet's own view of the devices, of both calls at one time.
+struct PodResourcesView {
+  std::vector<Holding> holdings;           // one a container and resource, each id once
+  std::map<std::string, int> allocatable;  // resource -> healthy ids, those that are held included
+};
+
+// Cancels the call when destroyed.
+class PodResourcesCall {
+ public:
+  // List, then GetAllocatableResources. `done` is called once, on one of gRPC's threads:
+  // kPodResourcesUnavailable when either fails. `timeout` is for each of them.
+  static std::unique_ptr<PodResourcesCall> Ask(const std::string& socket_path, Duration timeout,
+                                               std::function<void(Result<PodResourcesView>)> done);
+  ~PodResourcesCall();
+
+ private:
+  struct State;
+  explicit PodResourcesCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tessera::kubelet

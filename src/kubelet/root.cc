@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kubelet/root.h"
+
+namespace tessera::kubelet {
+
+std::string_view RegistrationPathName(RegistrationPath path) {
+  return path == RegistrationPath::kKubeletSocket ? "kubelet-socket" : "plugin-watcher";
+}
+
+std::optional<std::string> DetectRoot(const os::Root& prefix) {
+  for (const char* candidate :
+       {"/var/lib/kubelet", "/var/snap/microk8s/common/var/lib/kubelet", "/var/lib/k0s/kubelet"}) {
+    Directories directories{prefix.Path(candidate)};
+    if (os::Exists(directories.device_plugins()) || os::Exists(directories.registry())) {
+      return directories.root;
+    }
+  }
+  return std::nullopt;
+}
+
+RegistrationPath PreferredPath(const Directories& directories) {
+  if (os::Exists(directories.device_plugins() + "/DEPRECATION")) {
+    return RegistrationPath::kPluginWatcher;
+  }
+  if (os::Exists(directories.device_plugins()) || !os::Exists(directories.registry())) {
+    return RegistrationPath::kKubeletSocket;
+  }
+  return RegistrationPath::kPluginWatcher;
+}
+
+}  // namespace tessera::kubelet

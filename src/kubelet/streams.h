@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The open ListAndWatch streams of one endpoint: every one gets the newest list at once and again
+// whenever there is a newer one. gRPC's types appear here: include it only in this folder's .cc
+// files.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "kubelet/list.h"
+#include "kubelet/plugin_server.h"
+
+namespace tessera::kubelet {
+
+// Any thread. Held by every stream, so it lives until the last one has ended.
+class Streams : public std::enable_shared_from_this<Streams> {
+ public:
+  Streams(ListBytes list, PluginServerEvents events);
+
+  // The reactor for a new stream, owned here until it is done.
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Open();
+  void Publish(ListBytes list);
+  // Ends every stream with OK, now or as soon as its write is done; new ones end at once.
+  void End();
+  int count() const;
+
+ private:
+  class Stream;
+
+  const PluginServerEvents events_;
+  mutable std::mutex mutex_;  // guards all below and the streams' own fields
+  grpc::Slice list_;          // reference-counted: streams send it without a copy
+  uint64_t generation_ = 1;
+  bool ending_ = false;
+  // Each is removed by its own OnDone; whoever calls Proceed holds a reference meanwhile.
+  std::set<std::shared_ptr<Stream>> open_;
+};
+
+}  // namespace tessera::kubelet

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between our types and kubelet's messages. gRPC's types appear here: include it only in this
+// folder's .cc files. Pure; any thread.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include "base/error.h"
+#include "grant/grant.h"
+#include "proto/deviceplugin/deviceplugin.pb.h"
+
+namespace tessera::kubelet {
+
+// The gRPC status of an error: a code for programs, Text() for people.
+grpc::Status ToGrpc(const Error& error);
+// The error of a failed call to kubelet; `what` names the call.
+Error FromGrpc(const grpc::Status& status, std::string_view what);
+
+void ToWire(const Grant& grant, v1beta1::ContainerAllocateResponse& response);
+Grant FromWire(const v1beta1::ContainerAllocateResponse& response);
+
+}  // namespace tessera::kubelet
