@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// "host:port" as a socket address. Hosts are address literals: nothing here asks a resolver. Pure;
+// any thread.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tessera::http {
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  bool any = false;  // the host was left out: every address of the machine
+
+  int family() const { return storage.ss_family; }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+// "127.0.0.1:9440", "[::1]:0", ":9440"; kInvalid otherwise.
+Result<Address> ParseAddress(std::string_view text);
+
+// Every IPv4 address of the machine, for kernels without IPv6.
+Address AnyIpv4(uint16_t port);
+
+// The port of an address, in host order.
+uint16_t PortOf(const Address& address);
+
+}  // namespace tessera::http

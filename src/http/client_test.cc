@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the client does where there is no good server; exchanges that succeed are in server_test.cc.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "http/http.h"
+#include "os/files.h"
+#include "os/unix_socket.h"
+
+namespace tessera::http {
+namespace {
+
+constexpr Duration kPatience{10'000};
+
+TEST(Client, NobodyListensIsUnavailable) {
+  os::Loop loop;
+  auto server =
+      Server::ListenTcp(loop, "127.0.0.1:0", [](const Request&) { return Text(""); }).value();
+  std::string address = fmt::format("127.0.0.1:{}", server->port());
+  server.reset();
+
+  auto response = CallTcp(address, {}, kPatience);
+
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error(), (Error{Reason::kUnavailable, "nobody listens on " + address}));
+}
+
+TEST(Client, SilentServerTimesOut) {
+  std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-http-").value();
+  os::Fd listener = os::ListenUnix(directory + "/silent.sock").value();
+
+  auto response = CallUnix(directory + "/silent.sock", {}, Duration(20));
+
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error(), (Error{Reason::kTimedOut, "no answer in time"}));
+  (void)os::RemoveTree(directory);
+}
+
+TEST(Client, ServerThatHangsUpIsUnavailable) {
+  std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-http-").value();
+  os::Fd listener = os::ListenUnix(directory + "/rude.sock").value();
+  std::thread server([&] {
+    os::Fd connection;
+    while (!connection.valid()) connection = os::Accept(listener);
+  });
+
+  auto response = ExchangeUnix(directory + "/rude.sock", {}, kPatience);
+  server.join();
+
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error(),
+            (Error{Reason::kUnavailable, "the connection ended before an answer came"}));
+  (void)os::RemoveTree(directory);
+}
+
+}  // namespace
+}  // namespace tessera::http

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP for metrics, health, the status pages and the control socket. The server (libevent's) lives
+// on the agent's loop: handlers run there and must not block. The client is for the command line.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "json/json.h"
+#include "os/loop.h"
+
+namespace tessera::http {
+
+struct Request {
+  std::string method = "GET";                // GET or POST
+  std::string path = "/";                    // without the query, e.g. "/inventory"
+  std::map<std::string, std::string> query;  // decoded
+  std::string body;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+};
+
+Response Json(const json::Value& value, int status = 200);
+Response Text(std::string text, int status = 200);
+// {"error":{"code":...,"message":...,"advice":...}}; 404 for kNotFound, 503 for kUnavailable,
+// 400 otherwise.
+Response Failure(const Error& error);
+// The error such a body carries.
+Error FailureIn(const Response& response);
+
+using Handler = std::function<Response(const Request&)>;
+
+// One listener. One thread: the loop's.
+class Server {
+ public:
+  // "127.0.0.1:9440", "[::1]:0", ":9440".
+  static Result<std::unique_ptr<Server>> ListenTcp(os::Loop& loop, const std::string& address,
+                                                   Handler handler);
+  static Result<std::unique_ptr<Server>> ListenUnix(os::Loop& loop, const std::string& path,
+                                                    Handler handler);
+  ~Server();  // closes; removes the unix socket's file
+  int port() const;
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// One exchange over a unix socket; blocks at most `timeout`. An Error means that none took place;
+// whatever the server answered is a Response.
+Result<Response> ExchangeUnix(const std::string& socket_path, const Request& request,
+                              Duration timeout);
+// The same with a status of 400 and above as an Error (FailureIn).
+Result<Response> CallUnix(const std::string& socket_path, const Request& request, Duration timeout);
+// The same over TCP to "host:port", host an address literal.
+Result<Response> CallTcp(const std::string& address, const Request& request, Duration timeout);
+
+}  // namespace tessera::http

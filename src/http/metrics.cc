@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/metrics.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <mutex>
+
+#include "base/text.h"
+
+namespace tessera::http {
+namespace {
+
+constexpr MetricInfo kMetrics[] = {
+#define METRIC(name, text, type, help, labels) {text, type, help, labels},
+#include "http/metrics.def"
+#undef METRIC
+};
+
+// Upper bounds in seconds, from a map look-up to kubelet's patience.
+constexpr std::array<double, 13> kBuckets = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
+                                             0.025,  0.05,    0.1,    0.25,  0.5,    1};
+
+struct Series {
+  double value = 0;  // of histograms: the sum
+  uint64_t count = 0;
+  std::array<uint64_t, kBuckets.size()> buckets{};  // observations at or below each bound
+};
+
+using LabelValues = std::vector<std::string>;
+using Family = std::map<LabelValues, Series>;
+
+std::string Number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  // Whole numbers without exponent or point, as far as a double holds them exactly.
+  if (std::abs(value) < 9e15 && value == std::floor(value)) {
+    return fmt::format("{}", static_cast<int64_t>(value));
+  }
+  return fmt::format("{}", value);
+}
+
+std::string Escape(std::string_view text, bool quotes) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\\') {
+      out += "\\\\";
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '"' && quotes) {
+      out += "\\\"";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+size_t LabelCount(const MetricInfo& info) {
+  return info.labels.empty() ? 0 : Split(info.labels, ',').size();
+}
+
+// `{resource="a",code="ok"}`; `last` (a finished pair) comes after the others.
+std::string Labels(const MetricInfo& info, const LabelValues& values, std::string last = {}) {
+  std::vector<std::string> pairs;
+  auto names = Split(info.labels, ',');
+  for (size_t i = 0; i < values.size(); ++i) {
+    pairs.push_back(fmt::format("{}=\"{}\"", names[i], Escape(values[i], true)));
+  }
+  if (!last.empty()) pairs.push_back(std::move(last));
+  return pairs.empty() ? "" : "{" + Join(pairs, ",") + "}";
+}
+
+void ExposeHistogram(std::string& out, const MetricInfo& info, const LabelValues& values,
+                     const Series& series) {
+  auto to = std::back_inserter(out);
+  for (size_t i = 0; i < kBuckets.size(); ++i) {
+    std::string bound = fmt::format("le=\"{}\"", kBuckets[i]);
+    fmt::format_to(to, "{}_bucket{} {}\n", info.name, Labels(info, values, bound),
+                   series.buckets[i]);
+  }
+  fmt::format_to(to, "{}_bucket{} {}\n", info.name, Labels(info, values, "le=\"+Inf\""),
+                 series.count);
+  std::string labels = Labels(info, values);
+  fmt::format_to(to, "{}_sum{} {}\n", info.name, labels, Number(series.value));
+  fmt::format_to(to, "{}_count{} {}\n", info.name, labels, series.count);
+}
+
+void ExposeFamily(std::string& out, const MetricInfo& info, const Family& family) {
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "# HELP {} {}\n", info.name, Escape(info.help, false));
+  fmt::format_to(to, "# TYPE {} {}\n", info.name, info.type);
+  for (const auto& [values, series] : family) {
+    if (info.type == "histogram") {
+      ExposeHistogram(out, info, values, series);
+    } else {
+      fmt::format_to(to, "{}{} {}\n", info.name, Labels(info, values), Number(series.value));
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const MetricInfo> AllMetrics() {
+  return kMetrics;
+}
+
+struct Metrics::Impl {
+  std::mutex mutex;
+  std::array<Family, std::size(kMetrics)> families;  // under mutex
+
+  Series& Find(Metric metric, LabelValues labels) {
+    auto position = static_cast<size_t>(metric);
+    size_t count = LabelCount(kMetrics[position]);
+    assert(labels.size() == count);
+    labels.resize(count);
+    return families[position][std::move(labels)];
+  }
+};
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::~Metrics() = default;
+
+void Metrics::Add(Metric metric, std::vector<std::string> labels, double by) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->Find(metric, std::move(labels)).value += by;
+}
+
+void Metrics::Set(Metric metric, std::vector<std::string> labels, double value) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->Find(metric, std::move(labels)).value = value;
+}
+
+void Metrics::Observe(Metric metric, std::vector<std::string> labels, double seconds) {
+  std::lock_guard lock(impl_->mutex);
+  Series& series = impl_->Find(metric, std::move(labels));
+  series.value += seconds;
+  ++series.count;
+  for (size_t i = 0; i < kBuckets.size(); ++i) {
+    if (seconds <= kBuckets[i]) ++series.buckets[i];
+  }
+}
+
+void Metrics::Forget(Metric metric, size_t position, std::string_view value) {
+  std::lock_guard lock(impl_->mutex);
+  std::erase_if(impl_->families[static_cast<size_t>(metric)], [&](const auto& entry) {
+    return position < entry.first.size() && entry.first[position] == value;
+  });
+}
+
+std::string Metrics::Expose() const {
+  std::string out;
+  std::lock_guard lock(impl_->mutex);
+  for (size_t i = 0; i < impl_->families.size(); ++i) {
+    if (!impl_->families[i].empty()) ExposeFamily(out, kMetrics[i], impl_->families[i]);
+  }
+  return out;
+}
+
+}  // namespace tessera::http

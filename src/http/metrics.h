@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics in Prometheus' text format. Families are declared once in a table (metrics.def: name,
+// type, help, labels), which docs/metrics.md is checked against. Any thread; a mutex inside, held
+// only for the map's operation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::http {
+
+enum class Metric : uint8_t {
+#define METRIC(name, text, type, help, labels) name,
+#include "http/metrics.def"
+#undef METRIC
+};
+
+struct MetricInfo {
+  std::string_view name;  // "tessera_allocations_total"
+  std::string_view type;  // "counter", "gauge", "histogram"
+  std::string_view help;
+  std::string_view labels;  // "resource,code"; empty: none
+};
+std::span<const MetricInfo> AllMetrics();
+
+// The Content-Type of Expose's text.
+inline constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  // `labels` are the values, in the order the table names them.
+  void Add(Metric metric, std::vector<std::string> labels = {}, double by = 1);
+  void Set(Metric metric, std::vector<std::string> labels, double value);
+  void Observe(Metric metric, std::vector<std::string> labels, double seconds);  // histograms
+  // Forgets every series of the metric whose label at `position` has that value: what no longer
+  // exists is no longer shown.
+  void Forget(Metric metric, size_t position, std::string_view value);
+  // The text exposition: families in the table's order, series in the order of their label values.
+  // A family that has no series yet is left out.
+  std::string Expose() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera::http

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "http/address.h"
+#include "http/http.h"
+#include "os/files.h"
+#include "os/unix_socket.h"
+
+namespace tessera::http {
+namespace {
+
+constexpr ev_ssize_t kMaxHeader = 16 * 1024;
+constexpr ev_ssize_t kMaxBody = 1024 * 1024;
+constexpr int kIdleSeconds = 30;
+
+struct FreeHttp {
+  void operator()(evhttp* http) const { evhttp_free(http); }
+};
+
+const char* MethodName(evhttp_request* request) {
+  return evhttp_request_get_command(request) == EVHTTP_REQ_POST ? "POST" : "GET";
+}
+
+// Nothing when the query cannot be decoded.
+std::optional<std::map<std::string, std::string>> ReadQuery(const evhttp_uri* uri) {
+  std::map<std::string, std::string> query;
+  const char* text = evhttp_uri_get_query(uri);
+  if (text == nullptr || *text == 0) return query;
+  evkeyvalq pairs{};
+  if (evhttp_parse_query_str(text, &pairs) != 0) return {};
+  for (const evkeyval* pair = pairs.tqh_first; pair != nullptr; pair = pair->next.tqe_next) {
+    query[pair->key] = pair->value;
+  }
+  evhttp_clear_headers(&pairs);
+  return query;
+}
+
+std::string ReadBody(evhttp_request* request) {
+  evbuffer* input = evhttp_request_get_input_buffer(request);
+  std::string body(evbuffer_get_length(input), '\0');
+  evbuffer_copyout(input, body.data(), body.size());
+  return body;
+}
+
+void Send(evhttp_request* request, const Response& response) {
+  evkeyvalq* headers = evhttp_request_get_output_headers(request);
+  evhttp_add_header(headers, "Content-Type", response.content_type.c_str());
+  evhttp_add_header(headers, "Content-Length", std::to_string(response.body.size()).c_str());
+  evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+  evhttp_add_header(headers, "Cache-Control", "no-store");
+  if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD) {
+    evbuffer* output = evhttp_request_get_output_buffer(request);
+    evbuffer_add(output, response.body.data(), response.body.size());
+  }
+  // A null reason phrase means the standard one.
+  evhttp_send_reply(request, response.status, nullptr, nullptr);
+}
+
+void Handle(evhttp_request* request, void* handler) noexcept {
+  const evhttp_uri* uri = evhttp_request_get_evhttp_uri(request);
+  auto query = ReadQuery(uri);
+  if (!query) {
+    Send(request, Failure({Reason::kInvalid, "the query cannot be decoded"}));
+    return;
+  }
+  const char* path = evhttp_uri_get_path(uri);
+  Request ours{MethodName(request), path == nullptr || *path == 0 ? "/" : path, std::move(*query),
+               ReadBody(request)};
+  Send(request, (*static_cast<const Handler*>(handler))(ours));
+}
+
+Result<os::Fd> Bind(const Address& address, std::string_view text) {
+  os::Fd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return Fail(SystemError("cannot make a socket", errno));
+  // A restart must not wait for connections of the former process to time out.
+  int on = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address.family() == AF_INET6) {
+    int only_ipv6 = address.any ? 0 : 1;
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only_ipv6, sizeof only_ipv6);
+  }
+  if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), 64) != 0) {
+    if (errno == EADDRINUSE) return Fail(Reason::kPortInUse, "cannot listen on {}", text);
+    return Fail(SystemError(fmt::format("cannot listen on {}", text), errno));
+  }
+  return fd;
+}
+
+Result<int> BoundPort(const os::Fd& fd) {
+  Address address;
+  address.length = sizeof address.storage;
+  if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) {
+    return Fail(SystemError("cannot read the port", errno));
+  }
+  return PortOf(address);
+}
+
+}  // namespace
+
+struct Server::Impl {
+  Impl(os::Loop& loop, Handler handler_)
+      : handler(std::move(handler_)), http(evhttp_new(loop.base())) {}
+
+  // Serves the connections that come in on `listener`.
+  Status Serve(os::Fd listener) {
+    if (!http) return Fail(Reason::kInternal, "cannot make an HTTP server");
+    evhttp_set_max_headers_size(http.get(), kMaxHeader);
+    evhttp_set_max_body_size(http.get(), kMaxBody);
+    evhttp_set_timeout(http.get(), kIdleSeconds);
+    evhttp_set_allowed_methods(http.get(), EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD);
+    evhttp_set_gencb(http.get(), &Handle, &handler);
+    if (evhttp_accept_socket(http.get(), listener.get()) != 0) {
+      return Fail(Reason::kInternal, "cannot accept connections");
+    }
+    listener.Release();  // evhttp closes it
+    return {};
+  }
+
+  Handler handler;
+  std::unique_ptr<evhttp, FreeHttp> http;
+  int port = 0;
+  std::string path;                    // of a unix socket
+  std::optional<os::FileInfo> socket;  // its file, to tell it from a successor's
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() {
+  if (impl_->path.empty()) return;
+  auto now = os::Inspect(impl_->path);
+  bool ours = now && impl_->socket && now->inode == impl_->socket->inode &&
+              now->device == impl_->socket->device;
+  if (ours) (void)os::RemoveFile(impl_->path);
+}
+
+int Server::port() const {
+  return impl_->port;
+}
+
+Result<std::unique_ptr<Server>> Server::ListenTcp(os::Loop& loop, const std::string& address,
+                                                  Handler handler) {
+  Address parsed = TRY(ParseAddress(address));
+  auto listener = Bind(parsed, address);
+  bool no_ipv6 = !listener && listener.error().reason == Reason::kIo;
+  if (parsed.any && no_ipv6) listener = Bind(AnyIpv4(PortOf(parsed)), address);
+  if (!listener) return Fail(listener.error());
+  auto impl = std::make_unique<Impl>(loop, std::move(handler));
+  impl->port = TRY(BoundPort(*listener));
+  TRY(impl->Serve(*std::move(listener)));
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Result<std::unique_ptr<Server>> Server::ListenUnix(os::Loop& loop, const std::string& path,
+                                                   Handler handler) {
+  os::RemoveStaleSocket(path);
+  os::Fd listener = TRY(os::ListenUnix(path, 0600));
+  auto impl = std::make_unique<Impl>(loop, std::move(handler));
+  impl->path = path;
+  if (auto info = os::Inspect(path)) impl->socket = *info;
+  TRY(impl->Serve(std::move(listener)));
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+}  // namespace tessera::http
