@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/agent.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "agent/agent_core.h"
+#include "agent/config_file.h"
+#include "base/log.h"
+#include "config/load.h"
+#include "config/problem.h"
+#include "os/loop.h"
+
+namespace tessera::agent {
+namespace {
+
+// A reading that is not good changes nothing that works.
+void Reloaded(Agent& agent, const config::LoadResult& loaded) {
+  agent.metrics().Add(http::Metric::kReloads, {loaded.ok() ? "good" : "failed"});
+  for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
+  if (!loaded.ok()) {
+    for (const config::Problem& problem : loaded.errors) {
+      log::LogError("configuration error", {{"reason", ReasonName(problem.reason)},
+                                            {"file", problem.origin},
+                                            {"line", problem.line},
+                                            {"column", problem.column},
+                                            {"error", problem.message},
+                                            {"closest", problem.suggestion}});
+    }
+    log::LogError("the new configuration is not used, the former one stays");
+    return;
+  }
+  log::Configure(loaded.config.log_level, loaded.config.log_format);
+  agent.Apply(loaded.config);
+  log::Info("configuration reloaded");
+}
+
+}  // namespace
+
+int RunAgent(const AgentOptions& options) {
+  umask(0077);
+  signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
+  os::Loop loop;
+  std::unique_ptr<Agent> agent;
+  ConfigFile file(loop, options,
+                  [&agent](const config::LoadResult& loaded) { Reloaded(*agent, loaded); });
+  // Watched before it is read: no change in between is lost, and no SIGHUP kills.
+  file.Watch();
+  config::LoadResult loaded = file.Read();
+  if (!loaded.ok()) {
+    fmt::print(stderr, "{}", config::Text(loaded.errors));
+    return 1;
+  }
+  log::Configure(loaded.config.log_level, loaded.config.log_format);
+  for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
+
+  std::vector<os::Loop::Handle> signals;
+  for (int number : {SIGTERM, SIGINT, SIGQUIT}) {
+    signals.push_back(loop.OnSignal(number, [&loop, number] {
+      log::Info("stopping", {{"signal", number}});
+      loop.Stop();
+    }));
+  }
+  agent = std::make_unique<Agent>(loop, loaded.config);
+  if (Status started = agent->Start(); !started) {
+    log::LogError("cannot start", started.error());
+    return 1;
+  }
+  loop.Run();
+  std::optional<Error> fatal = agent->fatal();
+  agent.reset();
+  if (fatal) log::LogError("cannot go on", *fatal);
+  log::Info("stopped");
+  return fatal ? 1 : 0;
+}
+
+}  // namespace tessera::agent

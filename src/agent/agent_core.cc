@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/agent_core.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "config/diff.h"
+#include "os/files.h"
+#include "os/notify.h"
+#include "os/unix_socket.h"
+#include "version.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr Duration kTick{1'000};
+constexpr Duration kSettle{100};          // kubelet reads our list before it is asked about it
+constexpr Duration kCompareAgain{1'000};  // a doubt about kubelet's view is looked into so soon
+constexpr int kWorkers = 64;
+// More transitions than this at once make one line in the log, not one each.
+constexpr size_t kTransitionsInDetail = 8;
+
+Node::Parameters NodeParameters(const config::Config& config) {
+  return {.policy = config.health.policy,
+          .stale_after = config.health.stale_after,
+          .ledger_pending = config.ledger_pending};
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+kubelet::RegistrationPath PathFor(config::Registration registration,
+                                  const kubelet::Directories& directories) {
+  switch (registration) {
+    case config::Registration::kKubeletSocket:
+      return kubelet::RegistrationPath::kKubeletSocket;
+    case config::Registration::kPluginWatcher:
+      return kubelet::RegistrationPath::kPluginWatcher;
+    case config::Registration::kAuto:
+      break;
+  }
+  return kubelet::PreferredPath(directories);
+}
+
+// A directory that is mounted into our container and was deleted on the host still resolves, but
+// has no links left; nothing that is made in it can be seen from outside.
+bool DirectoryGone(const std::string& path) {
+  auto info = os::InspectTarget(path);
+  return info && info->type == os::FileInfo::Type::kDirectory && info->links == 0;
+}
+
+}  // namespace
+
+Agent::Agent(os::Loop& loop, config::Config config)
+    : loop_(loop),
+      config_(std::move(config)),
+      workers_(kWorkers),
+      store_(config_.state_dir),
+      node_(SystemClock(), NodeParameters(config_), *this) {}
+
+Agent::~Agent() {
+  os::NotifyServiceManager("STOPPING=1");
+  resources_.clear();
+  if (Status saved = SaveState(); !saved) log::Warn("cannot save the state", saved.error());
+}
+
+Status Agent::Start() {
+  boot_id_ = TRY_IN(os::ReadBootId(), "the kernel's boot id is unknown");
+  metrics_.Set(http::Metric::kBuildInfo, {TESSERA_VERSION, TESSERA_COMMIT}, 1);
+  RestoreState();
+  directories_.root = config_.kubelet.root;
+  if (directories_.root.empty()) {
+    auto detected = kubelet::DetectRoot(os::Root(config_.root_prefix));
+    directories_.root = detected.value_or("/var/lib/kubelet");
+    if (!detected) {
+      log::Warn("kubelet's directory was not found",
+                Error{Reason::kKubeletAbsent, directories_.root + " is waited for"});
+    }
+  }
+  path_ = PathFor(config_.kubelet.registration, directories_);
+  kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
+  ledger_sync_ = std::make_unique<LedgerSync>(
+      loop_, node_, metrics_, directories_, config_.ledger_interval,
+      LedgerSync::Listener{// A vanished device may leave the list once nobody holds it.
+                           .changed =
+                               [this] {
+                                 for (auto& [name, resource] : resources_) resource->RescanSoon();
+                               },
+                           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
+  if (config_.resources.empty()) log::Warn("no resources are configured: nothing is served");
+  for (const config::Resource& resource : config_.resources) AddResource(resource);
+  ResourcesChanged();
+  WatchKubelet();
+  OpenControlSocket();
+  OpenStatusPort();
+  tick_ = loop_.Every(kTick, [this] { Tick(); });
+  log::Info("started", {{"version", TESSERA_VERSION},
+                        {"kubelet", directories_.root},
+                        {"via", kubelet::RegistrationPathName(path_)},
+                        {"resources", config_.resources.size()}});
+  return {};
+}
+
+void Agent::RestoreState() {
+  store_.TryToBecomeWriter();
+  saved_ = store_.Load();
+  node_.Restore(saved_, boot_id_);
+}
+
+void Agent::WatchKubelet() {
+  auto watch = os::DirectoryWatch::Make(loop_, config_.kubelet.poll, [this] { Look(); });
+  if (watch) {
+    kubelet_watch_ = *std::move(watch);
+    kubelet_watch_->Watch(
+        {directories_.root, directories_.device_plugins(), directories_.registry()});
+  } else {
+    log::Warn("kubelet is watched by polling alone", watch.error());
+  }
+  poll_ = loop_.Every(config_.kubelet.poll, [this] { Look(); });
+}
+
+void Agent::Look() {
+  for (const std::string& directory : {directories_.device_plugins(), directories_.registry()}) {
+    if (!DirectoryGone(directory)) continue;
+    fatal_ =
+        Error{Reason::kDirectoryGone, directory + " was deleted on the host while mounted here"};
+    return loop_.Stop();
+  }
+  for (auto& [name, resource] : resources_) resource->Look();
+  // What changed in kubelet's directory may have been another instance's socket.
+  ledger_sync_->AskSoon(kCompareAgain);
+}
+
+void Agent::Tick() {
+  node_.Tick();
+  if (!store_.writer() && store_.TryToBecomeWriter()) {
+    log::Info("now the writer of the state");
+    saved_ = store_.Load();
+    node_.AdoptCordons(saved_.cordons);
+    if (Status saved = SaveState(); !saved) log::Warn("cannot save the state", saved.error());
+  }
+  if (control_ == nullptr) OpenControlSocket();
+  if (status_ == nullptr) OpenStatusPort();
+  AnnounceReady();
+}
+
+// Another live instance may hold either place during a rolling update: tried again with every tick.
+void Agent::OpenControlSocket() {
+  if (config_.control_socket.empty()) return;
+  const std::string& path = config_.control_socket;
+  os::RemoveStaleSocket(path);
+  Status made = os::MakeDirectories(path.substr(0, path.rfind('/')));
+  auto server =
+      made ? http::Server::ListenUnix(loop_, path, ControlRoutes(Routes())) : Fail(made.error());
+  if (server) {
+    control_ = *std::move(server);
+  } else {
+    log::Warn("no control socket yet", server.error());
+  }
+}
+
+void Agent::OpenStatusPort() {
+  if (config_.http_address == "off") return;
+  auto server = http::Server::ListenTcp(loop_, config_.http_address, ReadRoutes(Routes()));
+  if (server) {
+    status_ = *std::move(server);
+    log::Info("status port open", {{"address", config_.http_address}, {"port", status_->port()}});
+  } else if (server.error().message != port_refusal_) {
+    port_refusal_ = server.error().message;
+    log::Warn("no status port yet", server.error());
+  }
+}
+
+void Agent::AddResource(const config::Resource& resource) {
+  Shared shared{.loop = loop_,
+                .workers = workers_,
+                .metrics = metrics_,
+                .node = node_,
+                .observer = *this,
+                .save_state = [this] {
+                  if (Status saved = SaveState(); !saved) {
+                    log::LogError("cannot save the state", saved.error());
+                  }
+                }};
+  auto served =
+      std::make_unique<ServedResource>(std::move(shared), config_, resource, path_, directories_);
+  ServedResource& started = *served;
+  resources_[resource.name] = std::move(served);
+  started.Start();
+}
+
+void Agent::RemoveResource(const std::string& name) {
+  resources_.erase(name);
+  node_.Forget(name);
+  for (http::Metric metric :
+       {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
+        http::Metric::kStreams, http::Metric::kListBytes}) {
+    metrics_.Forget(metric, 0, name);
+  }
+}
+
+void Agent::ResourcesChanged() {
+  std::set<std::string> names;
+  for (const auto& [name, resource] : resources_) names.insert(name);
+  ledger_sync_->SetResources(std::move(names));
+  ledger_sync_->AskSoon(Duration(0));
+}
+
+// Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
+// after us has gone. It shows only in what kubelet says it can allocate.
+void Agent::Compared(const std::map<std::string, int>& allocatable) {
+  for (auto& [name, resource] : resources_) {
+    auto at = allocatable.find(name);
+    if (!resource->Compare(at == allocatable.end() ? 0 : at->second)) {
+      ledger_sync_->AskSoon(kCompareAgain);
+    }
+  }
+}
+
+void Agent::Apply(const config::Config& next) {
+  config::Difference difference = config::Compare(config_, next);
+  for (const std::string& warning : config::RestartWarnings(difference.settings)) {
+    log::Warn(warning);
+  }
+  config_ = config::KeepUntilRestart(config_, next);
+  node_.SetParameters(NodeParameters(config_));
+  ledger_sync_->SetInterval(config_.ledger_interval);
+  for (const std::string& name : difference.removed) {
+    log::Info("resource removed", {{"resource", name}});
+    RemoveResource(name);
+  }
+  for (const config::Resource& resource : config_.resources) {
+    auto at = resources_.find(resource.name);
+    if (at == resources_.end()) {
+      log::Info("resource added", {{"resource", resource.name}});
+      AddResource(resource);
+    } else {
+      at->second->Apply(config_, resource);
+    }
+  }
+  ResourcesChanged();
+}
+
+Status Agent::SaveState() {
+  if (!store_.writer()) return {};
+  SavedState now = node_.Snapshot(boot_id_);
+  if (now == saved_) return {};
+  Status saved = store_.Save(now);
+  metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
+  if (saved) saved_ = std::move(now);
+  return saved;
+}
+
+// "Ready" to the service manager is: the devices are checked. kubelet may start only after us.
+void Agent::AnnounceReady() {
+  if (announced_) return;
+  for (const auto& [name, resource] : resources_) {
+    if (!resource->ready() && !resource->refusal()) return;
+  }
+  announced_ = true;
+  os::NotifyServiceManager("READY=1");
+}
+
+std::string Agent::NotReady() const {
+  std::string text;
+  for (const auto& [name, resource] : resources_) {
+    if (resource->refusal()) {
+      text += fmt::format("{}: {}\n", name, resource->refusal()->Text());
+    } else if (resource->plugin()->state() != kubelet::PluginState::kStreaming) {
+      text += fmt::format("{}: {}\n", name, kubelet::PluginStateName(resource->plugin()->state()));
+    }
+  }
+  return text;
+}
+
+void Agent::RefreshMetrics() {
+  metrics_.Set(http::Metric::kWriter, {}, store_.writer() ? 1 : 0);
+  std::map<std::string, std::map<HealthState, double>> states;
+  for (const Device& device : node_.inventory()->devices) {
+    ++states[device.key.source][node_.VerdictOf(device.key).state];
+  }
+  std::map<std::string, double> held;
+  for (const Holding& holding : node_.ledger().holdings()) {
+    held[holding.resource] += static_cast<double>(holding.share_ids.size());
+  }
+  for (const auto& [name, resource] : resources_) {
+    for (HealthState state :
+         {HealthState::kUnverified, HealthState::kHealthy, HealthState::kSuspect,
+          HealthState::kUnhealthy, HealthState::kRecovering}) {
+      metrics_.Set(http::Metric::kDevices, {name, std::string(HealthStateName(state))},
+                   states[name][state]);
+    }
+    OfferPtr offer = resource->offer();
+    auto healthy = std::count_if(offer->shares.begin(), offer->shares.end(),
+                                 [](const Share& share) { return share.healthy; });
+    metrics_.Set(http::Metric::kShares, {name, "healthy"}, static_cast<double>(healthy));
+    metrics_.Set(http::Metric::kShares, {name, "unhealthy"},
+                 static_cast<double>(offer->shares.size()) - static_cast<double>(healthy));
+    metrics_.Set(http::Metric::kSharesHeld, {name}, held[name]);
+  }
+}
+
+RouteSources Agent::Routes() {
+  return {.view = [this] { return MakeView(); },
+          .node = node_,
+          .resources = resources_,
+          .metrics = metrics_,
+          .refresh_metrics = [this] { RefreshMetrics(); },
+          .not_ready = [this] { return NotReady(); },
+          .save = [this] { return SaveState(); }};
+}
+
+View Agent::MakeView() const {
+  return {.node = node_,
+          .resources = resources_,
+          .writer = store_.writer(),
+          .ledger_error = ledger_sync_->error(),
+          .node_name = HostName(),
+          .now = SystemClock().Now(),
+          .wall_now = SystemClock().WallNow()};
+}
+
+void Agent::SourceChanged(const std::string& source, bool bad_news) {
+  auto at = resources_.find(source);
+  if (at != resources_.end()) at->second->Changed(bad_news);
+}
+
+void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {
+  std::map<std::string, size_t> counts;  // by where the devices came to
+  for (const Transition& step : steps) {
+    std::string from(HealthStateName(step.before.state));
+    std::string to(HealthStateName(step.after.state));
+    bool good = step.after.state == HealthState::kHealthy;
+    metrics_.Add(http::Metric::kHealthTransitions,
+                 {source, from, to, good ? "" : std::string(ReasonName(step.after.reason))});
+    ++counts[to];
+    if (steps.size() > kTransitionsInDetail) continue;
+    if (step.after.offered()) {
+      log::Info("device " + to, {{"device", step.key.Text()}, {"from", from}});
+    } else {
+      log::Warn("device " + to, Error{step.after.reason, step.after.detail},
+                {{"device", step.key.Text()}, {"from", from}});
+    }
+  }
+  if (steps.size() <= kTransitionsInDetail) return;
+  for (const auto& [state, count] : counts) {
+    log::Info("devices " + state, {{"resource", source}, {"count", count}});
+  }
+}
+
+void Agent::StateChanged(const std::string& resource, kubelet::PluginState state) {
+  log::Debug("registration state",
+             {{"resource", resource}, {"state", kubelet::PluginStateName(state)}});
+}
+
+void Agent::Registered(const std::string& resource, const Status& status) {
+  metrics_.Add(http::Metric::kRegistrations,
+               {resource, status ? "ok" : std::string(ReasonName(status.error().reason))});
+}
+
+void Agent::StreamsChanged(const std::string& resource, int streams) {
+  metrics_.Set(http::Metric::kStreams, {resource}, streams);
+  // kubelet came: its view of who holds what can be had.
+  if (streams > 0) ledger_sync_->AskSoon(kSettle);
+}
+
+void Agent::ListSent(const std::string& resource, size_t) {
+  metrics_.Add(http::Metric::kListsSent, {resource});
+}
+
+}  // namespace tessera::agent

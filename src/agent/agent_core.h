@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the running agent and how they are tied together. One thread: the loop's.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/ledger_sync.h"
+#include "agent/node.h"
+#include "agent/pages.h"
+#include "agent/routes.h"
+#include "agent/served_resource.h"
+#include "agent/state_store.h"
+#include "config/config.h"
+#include "http/http.h"
+#include "http/metrics.h"
+#include "kubelet/root.h"
+#include "os/loop.h"
+#include "os/watch.h"
+#include "os/worker.h"
+
+namespace tessera::agent {
+
+class Agent : public NodeObserver, public kubelet::PluginObserver {
+ public:
+  Agent(os::Loop& loop, config::Config config);
+  ~Agent() override;
+
+  // Starts everything, in the order in which the parts need each other.
+  Status Start();
+  // Takes another configuration over: resources added, changed and removed, the others untouched.
+  void Apply(const config::Config& next);
+  // Why the agent cannot go on, once it has stopped the loop by itself.
+  const std::optional<Error>& fatal() const { return fatal_; }
+  http::Metrics& metrics() { return metrics_; }
+  const config::Config& config() const { return config_; }
+
+  void SourceChanged(const std::string& source, bool bad_news) override;
+  void Transitions(const std::string& source, const std::vector<Transition>& steps) override;
+  void StateChanged(const std::string& resource, kubelet::PluginState state) override;
+  void Registered(const std::string& resource, const Status& status) override;
+  void StreamsChanged(const std::string& resource, int streams) override;
+  void ListSent(const std::string& resource, size_t bytes) override;
+
+ private:
+  void RestoreState();
+  void WatchKubelet();
+  void Look();
+  void Tick();
+  void OpenControlSocket();
+  void OpenStatusPort();
+  void AddResource(const config::Resource& resource);
+  void RemoveResource(const std::string& name);
+  void ResourcesChanged();
+  void Compared(const std::map<std::string, int>& allocatable);
+  Status SaveState();
+  void AnnounceReady();
+  std::string NotReady() const;
+  void RefreshMetrics();
+  RouteSources Routes();
+  View MakeView() const;
+
+  os::Loop& loop_;
+  config::Config config_;
+  http::Metrics metrics_;
+  os::Workers workers_;
+  StateStore store_;
+  std::string boot_id_;
+  SavedState saved_;  // what the file says, as far as we wrote it
+  Node node_;
+  kubelet::Directories directories_;
+  kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
+  std::unique_ptr<LedgerSync> ledger_sync_;
+  ServedResources resources_;
+  std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
+  std::unique_ptr<http::Server> control_;
+  std::unique_ptr<http::Server> status_;
+  std::string port_refusal_;  // why the status port is not open, logged once
+  bool announced_ = false;    // READY=1 was sent
+  std::optional<Error> fatal_;
+  os::Loop::Handle tick_;
+  os::Loop::Handle poll_;
+};
+
+}  // namespace tessera::agent

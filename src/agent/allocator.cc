@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/allocator.h"
+
+#include <set>
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace tessera::agent {
+namespace {
+
+std::string CodeOf(const Error* error) {
+  return error == nullptr ? "ok" : std::string(ReasonName(error->reason));
+}
+
+}  // namespace
+
+Allocator::Allocator(std::string resource, os::Workers& workers, http::Metrics& metrics,
+                     Granted granted)
+    : resource_(std::move(resource)),
+      workers_(workers),
+      metrics_(metrics),
+      granted_(std::move(granted)),
+      snapshot_(std::make_shared<Snapshot>()) {}
+
+void Allocator::Set(Snapshot snapshot) {
+  auto next = std::make_shared<const Snapshot>(std::move(snapshot));
+  std::lock_guard lock(mutex_);
+  snapshot_ = std::move(next);
+}
+
+std::shared_ptr<const Allocator::Snapshot> Allocator::Get() const {
+  std::lock_guard lock(mutex_);
+  return snapshot_;
+}
+
+Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
+  auto began = std::chrono::steady_clock::now();
+  auto snapshot = Get();
+  auto grant = tessera::Allocate(*snapshot->offer, snapshot->rendering, ids);
+  const Error* error = grant ? nullptr : &grant.error();
+  if (error == nullptr) {
+    granted_(ids);
+    log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}});
+  } else {
+    log::Warn("allocation refused", *error, {{"resource", resource_}});
+  }
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  metrics_.Observe(http::Metric::kAllocateSeconds, {resource_}, took.count());
+  metrics_.Add(http::Metric::kAllocations, {resource_, CodeOf(error)});
+  return grant;
+}
+
+std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& available,
+                                           const std::vector<std::string>& must_include, int size) {
+  metrics_.Add(http::Metric::kPreferences, {resource_});
+  auto snapshot = Get();
+  return Choose(*snapshot->offer, {.available = available,
+                                   .must_include = must_include,
+                                   .size = size,
+                                   .placement = snapshot->placement});
+}
+
+void Allocator::PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) {
+  workers_.Run([self = shared_from_this(), ids, done = std::move(done)] {
+    Status status = self->Reset(*self->Get(), ids);
+    const Error* error = status ? nullptr : &status.error();
+    if (error != nullptr) log::Warn("reset failed", *error, {{"resource", self->resource_}});
+    self->metrics_.Add(http::Metric::kPreStarts, {self->resource_, CodeOf(error)});
+    done(std::move(status));
+  });
+}
+
+Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>& ids) const {
+  std::set<uint32_t> done;
+  for (const std::string& id : ids) {
+    const Share* share = snapshot.offer->Find(id);
+    if (share == nullptr) return Fail(Reason::kUnknownShare, "{} has no id {}", resource_, id);
+    if (!done.insert(share->device).second) continue;
+    const Device& device = snapshot.offer->devices[share->device];
+    if (Status status = snapshot.backend->Reset(device); !status) {
+      return Fail(Reason::kResetFailed, "{}: device {} could not be reset: {}", resource_,
+                  device.key.id, status.error().message);
+    }
+  }
+  return {};
+}
+
+}  // namespace tessera::agent

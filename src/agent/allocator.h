@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers kubelet's calls for one resource, out of a snapshot of its offer: no lock is held while
+// an answer is computed, and nothing here waits. Any thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "choose/choose.h"
+#include "grant/grant.h"
+#include "http/metrics.h"
+#include "kubelet/plugin_server.h"
+#include "os/worker.h"
+
+namespace tessera::agent {
+
+class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_this<Allocator> {
+ public:
+  struct Snapshot {
+    OfferPtr offer = std::make_shared<Offer>();
+    Rendering rendering = {};
+    Placement placement = Placement::kSpread;
+    std::shared_ptr<Backend> backend = nullptr;  // for resets
+  };
+  // An Allocate was answered with these ids; called on gRPC's threads.
+  using Granted = std::function<void(std::vector<std::string> ids)>;
+
+  Allocator(std::string resource, os::Workers& workers, http::Metrics& metrics, Granted granted);
+
+  void Set(Snapshot snapshot);
+  OfferPtr offer() const { return Get()->offer; }
+
+  Result<Grant> Allocate(const std::vector<std::string>& ids) override;
+  std::vector<std::string> Prefer(const std::vector<std::string>& available,
+                                  const std::vector<std::string>& must_include, int size) override;
+  // Resets the devices behind the ids, one after the other, on a worker; a reset that fails keeps
+  // the container from starting.
+  void PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) override;
+
+ private:
+  std::shared_ptr<const Snapshot> Get() const;
+  Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids) const;
+
+  const std::string resource_;
+  os::Workers& workers_;
+  http::Metrics& metrics_;
+  const Granted granted_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Snapshot> snapshot_;  // under mutex_
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration while the agent runs: read anew when its file changes (the symbolic link swaps
+// of a ConfigMap included) and on SIGHUP. One thread: the loop's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/agent.h"
+#include "config/load.h"
+#include "os/loop.h"
+#include "os/watch.h"
+
+namespace tessera::agent {
+
+class ConfigFile {
+ public:
+  // `loaded` gets every later reading that differs from the one before, good or bad.
+  ConfigFile(os::Loop& loop, AgentOptions options,
+             std::function<void(const config::LoadResult&)> loaded);
+
+  // The first reading.
+  config::LoadResult Read();
+  // Begins to watch. Without a file there is only SIGHUP, which finds one that appeared.
+  void Watch();
+
+ private:
+  void Changed();
+  void Reload();
+  std::string path() const;
+
+  os::Loop& loop_;
+  const AgentOptions options_;
+  const std::function<void(const config::LoadResult&)> loaded_;
+  std::optional<std::string> text_;  // as read the last time
+  std::unique_ptr<os::DirectoryWatch> watch_;
+  os::Loop::Handle hangup_;
+};
+
+}  // namespace tessera::agent

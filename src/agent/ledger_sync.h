@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares what we know with what kubelet knows: asks its pod-resources API and reads its
+// checkpoint, on a timer and whenever something happened. One question at a time, so kubelet's
+// limit of ten at once is never near. One thread: the loop's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/node.h"
+#include "http/metrics.h"
+#include "kubelet/pod_resources.h"
+#include "kubelet/root.h"
+#include "os/loop.h"
+
+namespace tessera::agent {
+
+class LedgerSync {
+ public:
+  struct Listener {
+    std::function<void()> changed;  // holdings began or ended
+    // How many healthy ids of each resource kubelet can hand out.
+    std::function<void(const std::map<std::string, int>& allocatable)> compared;
+  };
+
+  LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
+             const kubelet::Directories& directories, Duration interval, Listener listener);
+  ~LedgerSync();
+
+  void SetInterval(Duration interval) { interval_ = interval; }
+  // Only holdings of these resources concern us.
+  void SetResources(std::set<std::string> resources) { resources_ = std::move(resources); }
+  // Asks after `delay`, or sooner if that is planned already; not while a question is under way.
+  void AskSoon(Duration delay);
+  // Why kubelet could not be asked the last time; nothing when it could, or never was.
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  struct Life;
+  void Ask();
+  void Answered(Result<kubelet::PodResourcesView> view);
+  std::vector<Holding> ReadCheckpoint() const;
+  std::vector<Holding> Ours(std::vector<Holding> holdings) const;
+
+  os::Loop& loop_;
+  Node& node_;
+  http::Metrics& metrics_;
+  const kubelet::Directories directories_;
+  Duration interval_;
+  const Listener listener_;
+  std::shared_ptr<Life> life_;
+  std::set<std::string> resources_;
+  std::unique_ptr<kubelet::PodResourcesCall> call_;
+  std::optional<Error> error_;
+  Steady next_{};
+  os::Loop::Handle timer_;
+};
+
+}  // namespace tessera::agent

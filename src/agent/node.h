@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent knows about the node: the inventory, a verdict for each device, the cordons and
+// the ledger. Everything that happens comes in here; what follows from it goes out through the
+// observer. No I/O. One thread: the loop's.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/state.h"
+#include "base/clock.h"
+#include "device/inventory.h"
+#include "health/health.h"
+#include "ledger/ledger.h"
+
+namespace tessera::agent {
+
+// One device's step from one health state to another.
+struct Transition {
+  DeviceKey key;
+  Verdict before;
+  Verdict after;
+};
+
+// What one device was observed to be.
+struct Observation {
+  DeviceKey key;
+  Evidence evidence;
+};
+
+class NodeObserver {
+ public:
+  virtual ~NodeObserver() = default;
+  // Devices of the source, or what is to be said of them, changed. `bad_news`: one that was offered
+  // as healthy no longer is.
+  virtual void SourceChanged(const std::string& source, bool bad_news) = 0;
+  virtual void Transitions(const std::string& source, const std::vector<Transition>& steps) = 0;
+};
+
+class Node {
+ public:
+  struct Parameters {
+    HealthPolicy policy;
+    Duration stale_after{60'000};
+    Duration ledger_pending{600'000};
+  };
+
+  Node(const Clock& clock, Parameters parameters, NodeObserver& observer);
+  void SetParameters(const Parameters& parameters) { parameters_ = parameters; }
+
+  // Takes what an earlier process saved, before anything else is told. On another boot the verdicts
+  // are dropped: those devices are unverified.
+  void Restore(const SavedState& state, std::string_view boot_id);
+  // What to save now.
+  SavedState Snapshot(std::string_view boot_id) const;
+  // Cordons as another instance left them: they replace those held here.
+  void AdoptCordons(std::map<DeviceKey, Cordon, DeviceKeyLess> cordons);
+
+  // A scan of the source listed these devices, all there are.
+  void Found(const std::string& source, std::vector<Device> devices);
+  // The source is no longer configured.
+  void Forget(const std::string& source);
+  // Evidence about devices of one source; unknown devices are ignored.
+  void Observe(const std::string& source, const std::vector<Observation>& observations);
+  // Devices of which nothing was heard for too long become unhealthy.
+  void Tick();
+
+  // Takes a device out by hand, or puts it back. `name` is "source/id", or an id that only one
+  // source has. kNotFound, or kInvalid when it is ambiguous.
+  Result<DeviceKey> Cordon(std::string_view name, std::string_view reason);
+  Result<DeviceKey> Uncordon(std::string_view name);
+  Result<DeviceKey> Resolve(std::string_view name) const;
+
+  // Why a device is not offered as healthy, in one sentence; nothing when it is.
+  std::optional<Error> TroubleOf(const Device& device) const;
+  const Verdict& VerdictOf(const DeviceKey& key) const;
+  const tessera::Cordon* CordonOf(const DeviceKey& key) const;
+  // Whether every present device of the source has been checked on this boot.
+  bool Verified(std::string_view source) const;
+
+  const InventoryPtr& inventory() const { return inventory_; }
+  Ledger& ledger() { return ledger_; }
+  const Ledger& ledger() const { return ledger_; }
+
+ private:
+  struct Health {
+    Verdict verdict;
+    Steady heard{};  // when the last evidence came
+  };
+
+  void Judge(const DeviceKey& key, const Evidence& evidence, std::vector<Transition>& steps);
+  void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
+              bool bad_news);
+
+  const Clock& clock_;
+  Parameters parameters_;
+  NodeObserver& observer_;
+  InventoryPtr inventory_;
+  std::map<DeviceKey, Health, DeviceKeyLess> health_;
+  std::map<DeviceKey, tessera::Cordon, DeviceKeyLess> cordons_;
+  Ledger ledger_;
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/node.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::agent {
+namespace {
+
+const std::string kSource = "dummy.com/npu";
+
+Device Npu(const std::string& id) {
+  Device device;
+  device.key = {kSource, id};
+  device.visible_as = id;
+  return device;
+}
+
+Observation Good(const std::string& id) {
+  return {{kSource, id}, {EvidenceKind::kGood, EvidenceSource::kCheck, Reason::kCheckFailed, ""}};
+}
+
+Observation Fatal(const std::string& id, const std::string& detail) {
+  return {{kSource, id},
+          {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, detail}};
+}
+
+class NodeTest : public testing::Test, public NodeObserver {
+ protected:
+  void SourceChanged(const std::string& source, bool bad_news) override {
+    told_ += (bad_news ? "bad:" : "change:") + source + " ";
+  }
+  void Transitions(const std::string&, const std::vector<Transition>& steps) override {
+    for (const Transition& step : steps) {
+      told_ += step.key.id + "=" + std::string(HealthStateName(step.after.state)) + " ";
+    }
+  }
+  std::string TakeTold() { return std::exchange(told_, ""); }
+  std::optional<Error> Trouble(const std::string& id) {
+    return node_.TroubleOf(*node_.inventory()->Find({kSource, id}));
+  }
+
+  FakeClock clock_;
+  std::string told_;
+  Node node_{clock_, {}, *this};
+};
+
+TEST_F(NodeTest, ADeviceThatWasFoundIsNotYetOffered) {
+  node_.Found(kSource, {Npu("0")});
+
+  EXPECT_EQ(TakeTold(), "change:dummy.com/npu ");
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kNotChecked, "not checked yet on this boot"}));
+  EXPECT_FALSE(node_.Verified(kSource));
+}
+
+TEST_F(NodeTest, AGoodCheckMakesItHealthy) {
+  node_.Found(kSource, {Npu("0")});
+  TakeTold();
+
+  node_.Observe(kSource, {Good("0")});
+
+  EXPECT_EQ(TakeTold(), "0=healthy change:dummy.com/npu ");
+  EXPECT_EQ(Trouble("0"), std::nullopt);
+  EXPECT_TRUE(node_.Verified(kSource));
+}
+
+TEST_F(NodeTest, AFatalEventOfAHealthyDeviceIsBadNews) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.Observe(kSource, {Good("0"), Good("1")});
+  TakeTold();
+
+  node_.Observe(kSource, {Fatal("0", "on fire")});
+
+  EXPECT_EQ(TakeTold(), "0=unhealthy bad:dummy.com/npu ");
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kFatalEvent, "on fire"}));
+  EXPECT_EQ(Trouble("1"), std::nullopt);
+}
+
+TEST_F(NodeTest, TheSameEvidenceAgainTellsNobody) {
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0")});
+  TakeTold();
+
+  node_.Observe(kSource, {Good("0")});
+
+  EXPECT_EQ(TakeTold(), "");
+}
+
+TEST_F(NodeTest, AVanishedDeviceStaysWhileItMayBeInUse) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.Observe(kSource, {Good("0"), Good("1")});
+
+  node_.Found(kSource, {Npu("1")});
+
+  ASSERT_NE(node_.inventory()->Find({kSource, "0"}), nullptr);
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kVanished, "it is no longer there"}));
+}
+
+TEST_F(NodeTest, AVanishedDeviceLeavesOnceTheLedgerSaysThatNobodyHoldsIt) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.ledger().Reconcile({}, clock_.Now());
+
+  node_.Found(kSource, {Npu("1")});
+
+  EXPECT_EQ(node_.inventory()->Find({kSource, "0"}), nullptr);
+}
+
+TEST_F(NodeTest, ADeviceWithADefectIsNotHealedByAGoodCheck) {
+  Device broken = Npu("0");
+  broken.defect = Error{Reason::kUnreadable, "no permission"};
+  node_.Found(kSource, {broken});
+
+  node_.Observe(kSource, {Good("0")});
+
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kUnreadable, "no permission"}));
+}
+
+TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0")});
+  TakeTold();
+  clock_.Advance(Duration(60'000));
+
+  node_.Tick();
+
+  EXPECT_EQ(TakeTold(), "0=unhealthy bad:dummy.com/npu ");
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1m"}));
+}
+
+TEST_F(NodeTest, ACordonTakesAHealthyDeviceOutUntilItIsLifted) {
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0")});
+  TakeTold();
+
+  ASSERT_TRUE(node_.Cordon("0", "fan is loud"));
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/npu ");
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kCordoned, "cordoned: fan is loud"}));
+
+  ASSERT_TRUE(node_.Uncordon("dummy.com/npu/0"));
+  EXPECT_EQ(Trouble("0"), std::nullopt);
+}
+
+TEST_F(NodeTest, AnAmbiguousNameIsRefused) {
+  node_.Found(kSource, {Npu("0")});
+  Device other = Npu("0");
+  other.key.source = "dummy.com/tpu";
+  node_.Found("dummy.com/tpu", {other});
+
+  EXPECT_EQ(node_.Cordon("0", "why").error(),
+            (Error{Reason::kInvalid,
+                   "device 0 could be dummy.com/npu/0 or dummy.com/tpu/0: name it in full"}));
+  EXPECT_EQ(node_.Cordon("9", "why").error(), (Error{Reason::kNotFound, "there is no device 9"}));
+}
+
+TEST_F(NodeTest, ARestartOnTheSameBootKeepsVerdictsAndCordons) {
+  node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
+  node_.Observe(kSource, {Good("0"), Good("1"), Fatal("2", "on fire")});
+  ASSERT_TRUE(node_.Cordon("1", "by hand"));
+  SavedState saved = *ParseState(WriteState(node_.Snapshot("boot-1")));
+
+  Node next(clock_, {}, *this);
+  next.Restore(saved, "boot-1");
+
+  EXPECT_TRUE(next.Verified(kSource));
+  EXPECT_EQ(next.inventory()->devices, node_.inventory()->devices);
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "0"})), std::nullopt);
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "1"}))->message, "cordoned: by hand");
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "2"}))->message, "on fire");
+}
+
+TEST_F(NodeTest, AnotherBootKeepsTheInventoryAndCordonsButNoVerdict) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.Observe(kSource, {Good("0"), Good("1")});
+  ASSERT_TRUE(node_.Cordon("1", "by hand"));
+
+  Node next(clock_, {}, *this);
+  next.Restore(node_.Snapshot("boot-1"), "boot-2");
+
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "0"}))->reason, Reason::kNotChecked);
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "1"}))->reason, Reason::kCordoned);
+}
+
+TEST_F(NodeTest, AForgottenSourceLeavesTheOthers) {
+  node_.Found(kSource, {Npu("0")});
+  Device other = Npu("0");
+  other.key.source = "dummy.com/tpu";
+  node_.Found("dummy.com/tpu", {other});
+
+  node_.Forget(kSource);
+
+  ASSERT_EQ(node_.inventory()->devices.size(), 1u);
+  EXPECT_EQ(node_.inventory()->devices[0].key.Text(), "dummy.com/tpu/0");
+}
+
+}  // namespace
+}  // namespace tessera::agent

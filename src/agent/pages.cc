@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pages.h"
+
+#include <unistd.h>
+
+#include <set>
+
+#include "base/text.h"
+#include "version.h"
+
+namespace tessera::agent {
+namespace {
+
+json::Array Strings(const std::vector<std::string>& texts) {
+  json::Array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  return array;
+}
+
+json::Array NodesOf(const std::vector<DeviceNode>& nodes) {
+  json::Array array;
+  for (const DeviceNode& node : nodes) {
+    array.push_back(json::Object{{"hostPath", node.host_path},
+                                 {"containerPath", node.container_path},
+                                 {"permissions", node.permissions}});
+  }
+  return array;
+}
+
+json::Array MountsOf(const std::vector<Mount>& mounts) {
+  json::Array array;
+  for (const Mount& mount : mounts) {
+    array.push_back(json::Object{{"hostPath", mount.host_path},
+                                 {"containerPath", mount.container_path},
+                                 {"readOnly", mount.read_only}});
+  }
+  return array;
+}
+
+json::Object MapOf(const std::map<std::string, std::string>& map) {
+  json::Object object;
+  for (const auto& [key, value] : map) object[key] = value;
+  return object;
+}
+
+json::Object HoldingOf(const Holding& holding) {
+  return {{"namespace", holding.pod_namespace},
+          {"pod", holding.pod},
+          {"uid", holding.pod_uid},
+          {"container", holding.container},
+          {"shares", Strings(holding.share_ids)}};
+}
+
+// Which shares of the current offer belong to each device.
+using SharesByDevice = std::map<DeviceKey, std::vector<std::string>, DeviceKeyLess>;
+
+SharesByDevice SharesOf(const ServedResources& resources) {
+  SharesByDevice shares;
+  for (const auto& [name, resource] : resources) {
+    OfferPtr offer = resource->offer();
+    for (const Share& share : offer->shares) {
+      shares[offer->devices[share.device].key].push_back(share.id);
+    }
+  }
+  return shares;
+}
+
+using HoldersByDevice = std::map<DeviceKey, std::vector<Holding>, DeviceKeyLess>;
+
+// Each holding below every device it has a share of, with only that device's shares.
+HoldersByDevice HoldersOf(const Ledger& ledger) {
+  HoldersByDevice holders;
+  for (const Holding& holding : ledger.holdings()) {
+    std::map<std::string, std::vector<std::string>> by_device;
+    for (const std::string& id : holding.share_ids) by_device[DeviceOfShare(id)].push_back(id);
+    for (auto& [device, ids] : by_device) {
+      Holding part = holding;
+      part.share_ids = std::move(ids);
+      holders[{holding.resource, device}].push_back(std::move(part));
+    }
+  }
+  return holders;
+}
+
+std::string TimeOf(const View& view, Steady time) {
+  return FormatTime(view.wall_now - (view.now - time));
+}
+
+json::Object DeviceObject(const View& view, const Device& device, const SharesByDevice& shares,
+                          const HoldersByDevice& holders) {
+  const Verdict& verdict = view.node.VerdictOf(device.key);
+  std::optional<Error> trouble = view.node.TroubleOf(device);
+  json::Object object{
+      {"source", device.key.source},
+      {"id", device.key.id},
+      {"model", device.model},
+      {"visibleAs", device.visible_as},
+      {"numaNodes", json::Array(device.numa_nodes.begin(), device.numa_nodes.end())},
+      {"present", device.present},
+      {"offered", !trouble},
+      {"state", HealthStateName(verdict.state)},
+      {"reason", trouble ? ReasonName(trouble->reason) : ""},
+      {"detail", trouble ? trouble->message : ""},
+      {"advice", trouble ? ReasonAdvice(trouble->reason) : ""},
+      {"since", verdict.since == Steady{} ? "" : TimeOf(view, verdict.since)},
+      {"nodes", NodesOf(device.nodes)},
+      {"mounts", MountsOf(device.mounts)}};
+  const Cordon* cordon = view.node.CordonOf(device.key);
+  object["cordon"] = cordon == nullptr
+                         ? json::Value(nullptr)
+                         : json::Value(json::Object{{"reason", cordon->reason},
+                                                    {"since", FormatTime(cordon->since)}});
+  auto own = shares.find(device.key);
+  object["shares"] = own == shares.end() ? json::Array() : Strings(own->second);
+  json::Array held;
+  if (auto at = holders.find(device.key); at != holders.end()) {
+    for (const Holding& holding : at->second) held.push_back(HoldingOf(holding));
+  }
+  object["holders"] = std::move(held);
+  return object;
+}
+
+json::Object ResourceObject(const View& view, const std::string& name,
+                            const ServedResource& resource) {
+  OfferPtr offer = resource.offer();
+  int64_t healthy = 0;
+  for (const Share& share : offer->shares) healthy += share.healthy ? 1 : 0;
+  size_t held = 0;
+  for (const Holding& holding : view.node.ledger().holdings()) {
+    if (holding.resource == name) held += holding.share_ids.size();
+  }
+  json::Object object{{"name", name},
+                      {"policy", DivisionName(resource.resource().policy.division)},
+                      {"capacity", offer->shares.size()},
+                      {"allocatable", healthy},
+                      {"held", held},
+                      {"registration", kubelet::RegistrationPathName(resource.plugin()->path())},
+                      {"state", kubelet::PluginStateName(resource.plugin()->state())},
+                      {"socket", resource.plugin()->socket_path()},
+                      {"listBytes", resource.list_bytes()}};
+  if (resource.refusal()) object["error"] = resource.refusal()->Text();
+  return object;
+}
+
+// Why one device is, or is not, offered, for `tessera explain`.
+json::Object Candidate(const View& view, const Device& device, const SharesByDevice& shares) {
+  std::optional<Error> trouble = view.node.TroubleOf(device);
+  json::Object object{
+      {"source", device.key.source},
+      {"id", device.key.id},
+      {"offered", !trouble},
+      {"resource", device.key.source},
+      {"numaNodes", json::Array(device.numa_nodes.begin(), device.numa_nodes.end())},
+      {"grant", nullptr}};
+  auto own = shares.find(device.key);
+  std::vector<std::string> ids = own == shares.end() ? std::vector<std::string>() : own->second;
+  object["shares"] = Strings(ids);
+  auto resource = view.resources.find(device.key.source);
+  if (trouble) {
+    object["why"] = trouble->Text();
+    return object;
+  }
+  if (ids.empty() || resource == view.resources.end()) {
+    object["why"] = "healthy, but not in the list kubelet has";
+    return object;
+  }
+  object["why"] = fmt::format("healthy, offered as {}", Count(ids.size(), "share"));
+  auto grant = Allocate(*resource->second->offer(), resource->second->resource().rendering,
+                        std::span(ids.data(), 1));
+  if (!grant) return object;
+  object["grant"] = json::Object{{"envs", MapOf(grant->envs)},
+                                 {"mounts", MountsOf(grant->mounts)},
+                                 {"devices", NodesOf(grant->devices)},
+                                 {"annotations", MapOf(grant->annotations)},
+                                 {"cdiDevices", Strings(grant->cdi_devices)}};
+  return object;
+}
+
+}  // namespace
+
+json::Value InventoryPage(const View& view) {
+  json::Array resources;
+  for (const auto& [name, resource] : view.resources) {
+    resources.push_back(ResourceObject(view, name, *resource));
+  }
+  SharesByDevice shares = SharesOf(view.resources);
+  HoldersByDevice holders = HoldersOf(view.node.ledger());
+  json::Array devices;
+  for (const Device& device : view.node.inventory()->devices) {
+    devices.push_back(DeviceObject(view, device, shares, holders));
+  }
+  return json::Object{{"node", view.node_name},
+                      {"generation", view.node.inventory()->generation},
+                      {"agent", json::Object{{"version", TESSERA_VERSION},
+                                             {"commit", TESSERA_COMMIT},
+                                             {"pid", getpid()},
+                                             {"writer", view.writer}}},
+                      {"resources", std::move(resources)},
+                      {"devices", std::move(devices)}};
+}
+
+json::Value LedgerPage(const View& view) {
+  json::Array holdings;
+  for (const Holding& holding : view.node.ledger().holdings()) {
+    json::Object object = HoldingOf(holding);
+    object["resource"] = holding.resource;
+    holdings.push_back(std::move(object));
+  }
+  json::Array pending;
+  for (const PendingGrant& grant : view.node.ledger().pending()) {
+    auto age = std::chrono::duration_cast<std::chrono::seconds>(view.now - grant.since);
+    pending.push_back(json::Object{{"resource", grant.resource},
+                                   {"shares", Strings(grant.share_ids)},
+                                   {"ageSeconds", age.count()}});
+  }
+  return json::Object{{"reconciled", view.node.ledger().reconciled()},
+                      {"podResources", view.ledger_error ? view.ledger_error->Text() : "ok"},
+                      {"holdings", std::move(holdings)},
+                      {"pending", std::move(pending)}};
+}
+
+Result<json::Value> ExplainPage(const View& view, const std::string& device) {
+  SharesByDevice shares = SharesOf(view.resources);
+  json::Array candidates;
+  if (!device.empty()) {
+    DeviceKey key = TRY(view.node.Resolve(device));
+    candidates.push_back(Candidate(view, *view.node.inventory()->Find(key), shares));
+  } else {
+    for (const Device& each : view.node.inventory()->devices) {
+      candidates.push_back(Candidate(view, each, shares));
+    }
+  }
+  return json::Value(json::Object{{"candidates", std::move(candidates)}});
+}
+
+json::Value CdiPage(const View& view) {
+  json::Array documents;
+  for (const auto& [name, resource] : view.resources) {
+    if (resource->cdi_document().empty()) continue;
+    auto document = json::Parse(resource->cdi_document());
+    documents.push_back(
+        json::Object{{"path", resource->cdi_path()},
+                     {"resource", name},
+                     {"document", document ? *std::move(document) : json::Value(nullptr)}});
+  }
+  return json::Object{{"documents", std::move(documents)}};
+}
+
+}  // namespace tessera::agent

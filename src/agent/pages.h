@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent shows: the JSON behind /inventory, /ledger, /explain and /cdi. Pure functions of
+// what the agent knows at this moment.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/node.h"
+#include "agent/served_resource.h"
+#include "json/json.h"
+
+namespace tessera::agent {
+
+using ServedResources = std::map<std::string, std::unique_ptr<ServedResource>>;
+
+struct View {
+  const Node& node;
+  const ServedResources& resources;
+  bool writer = false;                       // of the state
+  const std::optional<Error>& ledger_error;  // why kubelet could not be asked
+  std::string node_name;
+  Steady now{};
+  Wall wall_now{};
+};
+
+json::Value InventoryPage(const View& view);
+json::Value LedgerPage(const View& view);
+// One device, by its name as people write it, or all of them when empty.
+Result<json::Value> ExplainPage(const View& view, const std::string& device);
+json::Value CdiPage(const View& view);
+
+}  // namespace tessera::agent

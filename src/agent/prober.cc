@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/prober.h"
+
+#include <mutex>
+
+namespace tessera::agent {
+
+// Shared by the loop and one worker.
+struct Prober::Sweep {
+  std::mutex mutex;
+  std::vector<Device> devices;       // not changed once begun
+  std::vector<Observation> results;  // under mutex, as all below
+  size_t current = 0;                // the device being checked
+  Steady began{};                    // when its check began; zero: not yet
+  bool abandoned = false;            // the loop has given up on `current`
+};
+
+struct Prober::Life {
+  os::Loop* loop;
+  Prober* prober;
+};
+
+Prober::Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend,
+               Parameters parameters, Sink sink)
+    : loop_(loop),
+      workers_(workers),
+      backend_(std::move(backend)),
+      parameters_(parameters),
+      sink_(std::move(sink)),
+      life_(std::make_shared<Life>(Life{&loop, this})) {}
+
+Prober::~Prober() {
+  life_->prober = nullptr;
+  if (sweep_ == nullptr) return;
+  std::lock_guard lock(sweep_->mutex);
+  sweep_->abandoned = true;
+}
+
+void Prober::SetDevices(std::vector<Device> devices) {
+  devices_ = std::move(devices);
+  if (sweep_ != nullptr) {
+    again_ = true;
+  } else {
+    Begin();
+  }
+}
+
+void Prober::Begin() {
+  again_ = false;
+  std::vector<Device> devices;
+  std::vector<Observation> silent;
+  for (const Device& device : devices_) {
+    if (hanging_.contains(device.key)) {
+      silent.push_back({device.key,
+                        {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
+                         "its health check still hangs"}});
+    } else {
+      devices.push_back(device);
+    }
+  }
+  if (!silent.empty()) sink_(silent);
+  Continue(std::move(devices));
+}
+
+void Prober::Continue(std::vector<Device> devices) {
+  if (devices.empty()) {
+    sweep_.reset();
+    watch_ = os::Loop::Handle();
+    next_ = loop_.After(again_ ? Duration(0) : parameters_.interval, [this] { Begin(); });
+    return;
+  }
+  sweep_ = std::make_shared<Sweep>();
+  sweep_->devices = std::move(devices);
+  watch_ = loop_.Every(std::max(parameters_.timeout / 4, Duration(5)), [this] { Watch(); });
+  workers_.Run([sweep = sweep_, backend = backend_, life = life_] {
+    for (size_t i = 0; i < sweep->devices.size(); ++i) {
+      {
+        std::lock_guard lock(sweep->mutex);
+        sweep->current = i;
+        sweep->began = SystemClock().Now();
+      }
+      Evidence evidence = backend->Check(sweep->devices[i]);
+      std::lock_guard lock(sweep->mutex);
+      if (sweep->abandoned) {
+        // Late, but it answered: from the next sweep on it is asked again.
+        life->loop->Post([life, key = sweep->devices[i].key, evidence] {
+          if (life->prober != nullptr) life->prober->Returned(key, evidence);
+        });
+        return;
+      }
+      sweep->results.push_back({sweep->devices[i].key, std::move(evidence)});
+    }
+    life->loop->Post([life, sweep] {
+      if (life->prober != nullptr) life->prober->Finished(sweep);
+    });
+  });
+}
+
+// Whether the device being checked has had its time; if so, the rest goes on without it.
+void Prober::Watch() {
+  if (sweep_ == nullptr) return;
+  std::vector<Observation> results;
+  std::vector<Device> rest;
+  {
+    std::lock_guard lock(sweep_->mutex);
+    if (sweep_->began == Steady{}) return;
+    if (sweep_->results.size() == sweep_->devices.size()) return;  // Finished is on its way
+    if (SystemClock().Now() - sweep_->began < parameters_.timeout) return;
+    sweep_->abandoned = true;
+    const Device& stuck = sweep_->devices[sweep_->current];
+    results = std::move(sweep_->results);
+    results.push_back({stuck.key,
+                       {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
+                        "its health check did not answer in time"}});
+    hanging_.insert(stuck.key);
+    rest.assign(sweep_->devices.begin() + static_cast<std::ptrdiff_t>(sweep_->current) + 1,
+                sweep_->devices.end());
+  }
+  sink_(results);
+  Continue(std::move(rest));
+}
+
+void Prober::Finished(const std::shared_ptr<Sweep>& sweep) {
+  if (sweep != sweep_) return;
+  std::vector<Observation> results = std::move(sweep->results);
+  sink_(results);
+  Continue({});
+}
+
+void Prober::Returned(const DeviceKey& key, const Evidence& evidence) {
+  hanging_.erase(key);
+  // A good answer that took too long is no good answer.
+  if (evidence.kind != EvidenceKind::kGood) sink_({{key, evidence}});
+}
+
+}  // namespace tessera::agent

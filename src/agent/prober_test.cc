@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/prober.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+namespace tessera::agent {
+namespace {
+
+// Devices answer well, but for those told to hang until released.
+class FakeBackend : public Backend {
+ public:
+  Status Start(BackendEvents&) override { return {}; }
+  void Stop() override {}
+  Result<std::vector<Device>> Scan() override { return std::vector<Device>(); }
+  Evidence Check(const Device& device) override {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return !hang_.contains(device.key.id); });
+    return {EvidenceKind::kGood, EvidenceSource::kCheck, Reason::kCheckFailed, ""};
+  }
+  void Hang(const std::string& id) {
+    std::lock_guard lock(mutex_);
+    hang_.insert(id);
+  }
+  void Release() {
+    std::lock_guard lock(mutex_);
+    hang_.clear();
+    wake_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::set<std::string> hang_;
+};
+
+Device Npu(const std::string& id) {
+  Device device;
+  device.key = {"dummy.com/npu", id};
+  return device;
+}
+
+class ProberTest : public testing::Test {
+ protected:
+  ~ProberTest() override { backend_->Release(); }
+
+  // Runs until a sink call makes `done` true.
+  void RunUntil(const std::function<bool()>& done) {
+    done_ = done;
+    auto deadline = loop_.After(Duration(20'000), [this] {
+      ADD_FAILURE() << "not observed in time";
+      loop_.Stop();
+    });
+    loop_.Run();
+  }
+
+  void Sink(const std::vector<Observation>& observations) {
+    for (const Observation& observation : observations) {
+      seen_[observation.key.id].push_back(observation.evidence.kind);
+    }
+    if (done_ && done_()) loop_.Stop();
+  }
+
+  os::Loop loop_;
+  os::Workers workers_{8};
+  std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();
+  std::map<std::string, std::vector<EvidenceKind>> seen_;
+  std::function<bool()> done_;
+  Prober prober_{loop_,
+                 workers_,
+                 backend_,
+                 {.interval = Duration(1), .timeout = Duration(50)},
+                 [this](const std::vector<Observation>& observations) { Sink(observations); }};
+};
+
+TEST_F(ProberTest, EveryDeviceIsCheckedAgainAndAgain) {
+  prober_.SetDevices({Npu("0"), Npu("1")});
+
+  RunUntil([this] { return seen_["1"].size() >= 3; });
+
+  EXPECT_GE(seen_["0"].size(), 3u);
+  EXPECT_EQ(seen_["0"].front(), EvidenceKind::kGood);
+}
+
+TEST_F(ProberTest, AHangingCheckCostsOnlyItsOwnDevice) {
+  backend_->Hang("0");
+  prober_.SetDevices({Npu("0"), Npu("1")});
+
+  RunUntil([this] { return seen_["1"].size() >= 2 && seen_["0"].size() >= 2; });
+
+  EXPECT_EQ(seen_["0"][0], EvidenceKind::kUnknown);
+  EXPECT_EQ(seen_["0"][1], EvidenceKind::kUnknown);
+  EXPECT_EQ(seen_["1"][0], EvidenceKind::kGood);
+  EXPECT_EQ(prober_.hanging(), 1u);
+}
+
+TEST_F(ProberTest, ADeviceWhoseCheckReturnsIsAskedAgain) {
+  backend_->Hang("0");
+  prober_.SetDevices({Npu("0")});
+  RunUntil([this] { return !seen_["0"].empty(); });
+
+  backend_->Release();
+  RunUntil([this] { return seen_["0"].back() == EvidenceKind::kGood; });
+
+  EXPECT_EQ(prober_.hanging(), 0u);
+}
+
+TEST_F(ProberTest, NewDevicesAreCheckedWithoutWaitingForTheInterval) {
+  prober_.SetParameters({.interval = Duration(3'600'000), .timeout = Duration(50)});
+  prober_.SetDevices({Npu("0")});
+  RunUntil([this] { return !seen_["0"].empty(); });
+
+  loop_.Post([this] { prober_.SetDevices({Npu("0"), Npu("1")}); });
+  RunUntil([this] { return !seen_["1"].empty(); });
+
+  EXPECT_EQ(seen_["1"].front(), EvidenceKind::kGood);
+}
+
+}  // namespace
+}  // namespace tessera::agent

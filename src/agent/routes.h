@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's HTTP: what may be read (on the status port and the control socket) and what may be
+// asked for (on the control socket alone, which only its owner can open).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "agent/pages.h"
+#include "http/http.h"
+#include "http/metrics.h"
+
+namespace tessera::agent {
+
+// What the routes need of the agent. Called on the loop's thread.
+struct RouteSources {
+  std::function<View()> view;
+  Node& node;
+  const ServedResources& resources;
+  http::Metrics& metrics;
+  std::function<void()> refresh_metrics;   // gauges that are computed when asked for
+  std::function<std::string()> not_ready;  // why not, a line each; empty when ready
+  std::function<Status()> save;            // what a person ordered is on disk before the answer
+};
+
+// GET /metrics, /healthz, /readyz, /inventory, /ledger, /explain, /cdi.
+http::Handler ReadRoutes(RouteSources sources);
+// Those and POST /cordon, /uncordon, /fault.
+http::Handler ControlRoutes(RouteSources sources);
+
+}  // namespace tessera::agent

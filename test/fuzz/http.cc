@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a server answers and what a person gives as an address.
+
+#include "http/address.h"
+#include "http/wire.h"
+#include "test/fuzz/fuzz.h"
+
+using tessera::fuzz::Require;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text = tessera::fuzz::Text(data, size);
+  const auto response = tessera::http::ParseResponse(text);
+  if (response) {
+    Require(response->status >= 100 && response->status <= 999, "a status has three digits");
+    Require(response->body.size() <= size, "no byte comes from nowhere");
+    tessera::http::FailureIn(*response);
+  }
+  const auto address = tessera::http::ParseAddress(text);
+  Require(!address || address->length > 0, "an address has a length");
+  for (const char letter : tessera::http::PercentEncode(text)) {
+    Require(letter > ' ' && letter <= '~', "encoded text is plain");
+  }
+  return 0;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices that break, and what becomes of them.
+#include <csignal>
+
+#include "agent_fixture.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n";
+
+bool Healthy(const kubelet::ResourceStatus& status, const std::string& id) {
+  for (const auto& device : status.devices) {
+    if (device.id == id) return device.healthy;
+  }
+  return false;
+}
+
+class HealthTest : public AgentTest {};
+
+TEST_F(HealthTest, AFailedDeviceIsTakenOutAndComesBack) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+
+  Fault("fail", "2", "on fire");
+  Expect(kNpu, 4, 3);
+  EXPECT_FALSE(Healthy(Status(kNpu), "2"));
+
+  Fault("heal", "2");
+  Expect(kNpu, 4, 4);
+}
+
+TEST_F(HealthTest, ASickDeviceStaysSickAcrossAKillOfTheAgent) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+  Fault("fail", "2", "on fire");
+  Expect(kNpu, 4, 3);
+
+  EndAgent(SIGKILL);
+  agent_ = StartAgent();
+
+  // kubelet's first list of the new agent already says so: 4 is never seen.
+  Expect(kNpu, 4, 3);
+  EXPECT_FALSE(Healthy(Status(kNpu), "2"));
+}
+
+TEST_F(HealthTest, ACheckThatHangsCostsOnlyItsOwnDevice) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+
+  Fault("slow", "1", "60s");
+
+  Expect(kNpu, 4, 3);
+  EXPECT_FALSE(Healthy(Status(kNpu), "1"));
+}
+
+TEST_F(HealthTest, AHeldDeviceThatIsUnpluggedStaysInTheListUnhealthy) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+  kubelet::Admission pod = Run("a", {{kNpu, 1}});
+  ASSERT_EQ(pod.grants[0].ids, std::vector<std::string>{"0"});
+
+  Fault("hide", "0");
+
+  Expect(kNpu, 4, 3);
+  EXPECT_FALSE(Healthy(Status(kNpu), "0"));
+}
+
+TEST_F(HealthTest, AnUnheldDeviceThatIsUnpluggedLeavesAndComesBack) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+  ASSERT_TRUE(AwaitPage("/ledger", [](const json::Object& page) {
+    return json::GetBool(page, "reconciled").value_or(false);
+  }));
+
+  Fault("hide", "3");
+  Expect(kNpu, 3, 3);
+
+  Fault("show", "3");
+  Expect(kNpu, 4, 4);
+}
+
+TEST_F(HealthTest, WhenTheWholeBusIsLostTheListStaysUnhealthyAndComesBack) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+
+  Fault("lose-all");
+  Expect(kNpu, 4, 0);
+
+  Fault("restore");
+  Expect(kNpu, 4, 4);
+}
+
+TEST_F(HealthTest, ACordonHoldsAcrossARestartUntilItIsLifted) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+  ASSERT_TRUE(Order("/cordon", {{"device", "3"}, {"reason", "loud fan"}}));
+  Expect(kNpu, 4, 3);
+
+  EndAgent(SIGKILL);
+  agent_ = StartAgent();
+  Expect(kNpu, 4, 3);
+
+  ASSERT_TRUE(Order("/uncordon", {{"device", "3"}}));
+  Expect(kNpu, 4, 4);
+}
+
+}  // namespace
+}  // namespace tessera

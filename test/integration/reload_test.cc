@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration changes while pods run; and lists that kubelet would not take.
+#include <unistd.h>
+
+#include <csignal>
+
+#include "agent_fixture.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n";
+constexpr char kTpu[] = "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 2}}\n";
+
+class ReloadTest : public AgentTest {
+ protected:
+  bool AwaitLog(const std::string& text) {
+    for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit;) {
+      if (Log().find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(ReloadTest, AnAddedResourceIsServedAndTheOthersAreNotRegisteredAgain) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+
+  WriteConfig(Config(std::string(kFour) + kTpu));
+
+  Expect("dummy.com/tpu", 2, 2);
+  EXPECT_EQ(Registrations(kNpu), 1);
+}
+
+TEST_F(ReloadTest, ARemovedResourceIsNoLongerServed) {
+  StartAll(std::string(kFour) + kTpu);
+  Expect(kNpu, 4, 4);
+  Expect("dummy.com/tpu", 2, 2);
+
+  WriteConfig(Config(kFour));
+
+  ASSERT_TRUE(kubelet_->WaitUntil(
+      [&](const auto&) { return !Status("dummy.com/tpu").connected; }, kLimit));
+  Expect(kNpu, 4, 4);
+  EXPECT_EQ(Registrations(kNpu), 1);
+}
+
+TEST_F(ReloadTest, AChangedCountTakesEffectWithoutANewRegistration) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+  kubelet::Admission pod = Run("a", {{kNpu, 1}});
+  ASSERT_TRUE(pod.admitted);
+
+  WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 6}}\n"));
+
+  Expect(kNpu, 6, 6);
+  EXPECT_EQ(Registrations(kNpu), 1);
+}
+
+TEST_F(ReloadTest, ResetBeforeStartNeedsANewRegistrationAndGetsIt) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+
+  WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, reset: before-start}}\n"));
+  ASSERT_TRUE(
+      kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) == 2; }, kLimit));
+  Expect(kNpu, 4, 4);
+
+  Run("a", {{kNpu, 1}});
+  EXPECT_NE(Log().find("device reset device=dummy.com/npu/0"), std::string::npos);
+}
+
+TEST_F(ReloadTest, AnInvalidFileChangesNothingAndSaysWhy) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+
+  WriteConfig(Config("  - {name: dummy.com/npu, dumy: {count: 9}}\n"));
+
+  EXPECT_TRUE(AwaitLog("the new configuration is not used, the former one stays"));
+  EXPECT_NE(Log().find("tessera.yaml line=9 column=27 "), std::string::npos);
+  EXPECT_NE(Log().find("closest=dummy"), std::string::npos);
+  Expect(kNpu, 4, 4);
+}
+
+TEST_F(ReloadTest, ASwappedSymbolicLinkIsARead) {
+  // As a ConfigMap is mounted: FILE -> ..data/FILE, and ..data is swapped.
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/v1"));
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/v2"));
+  ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/v1/tessera.yaml", Config(kFour)));
+  ASSERT_TRUE(os::WriteFileAtomically(
+      dir_ + "/v2/tessera.yaml", Config("  - {name: dummy.com/npu, dummy: {count: 5}}\n")));
+  ASSERT_EQ(symlink("v1", (dir_ + "/..data").c_str()), 0);
+  ASSERT_EQ(symlink("..data/tessera.yaml", (dir_ + "/tessera.yaml").c_str()), 0);
+  StartKubelet();
+  agent_ = StartAgent();
+  Expect(kNpu, 4, 4);
+
+  ASSERT_EQ(symlink("v2", (dir_ + "/..new").c_str()), 0);
+  ASSERT_EQ(rename((dir_ + "/..new").c_str(), (dir_ + "/..data").c_str()), 0);
+
+  Expect(kNpu, 5, 5);
+}
+
+TEST_F(ReloadTest, AFileThatAppearsLaterIsReadOnHangup) {
+  WriteConfig(Config("  []\n"));
+  StartKubelet();
+  agent_ = StartAgent();
+  ASSERT_TRUE(AwaitLog("no resources are configured"));
+
+  WriteConfig(Config(kFour));
+  agent_.Signal(SIGHUP);
+
+  Expect(kNpu, 4, 4);
+}
+
+TEST_F(ReloadTest, AListThatDoesNotFitIsRefusedWithTheCountThatWould) {
+  StartAll("  - {name: dummy.com/npu, policy: replicas, replicas: 500, dummy: {count: 500}}\n" +
+           std::string(kTpu));
+
+  Expect("dummy.com/tpu", 2, 2);  // one resource's trouble is not another's
+  EXPECT_TRUE(AwaitLog("resource is not served"));
+  EXPECT_NE(Log().find("would fit kubelet's 4194304 bytes"), std::string::npos);
+  EXPECT_EQ(Status(kNpu).capacity, 0);
+}
+
+TEST_F(ReloadTest, AListThatNoLongerFitsLeavesTheFormerOneServing) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+
+  WriteConfig(
+      Config("  - {name: dummy.com/npu, policy: replicas, replicas: 500, dummy: {count: 500}}\n"));
+  EXPECT_TRUE(AwaitLog("the former device list stays"));
+  Fault("fail", "2", "on fire");
+
+  // And its health goes on.
+  Expect(kNpu, 4, 3);
+}
+
+}  // namespace
+}  // namespace tessera
