@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+#include "cli/completion.h"
+#include "cli/main.h"
+#include "cli/output.h"
+
+namespace tessera::cli {
+namespace {
+
+int ShowCompletion(const Arguments& arguments) {
+  Command program = Program();
+  return Print(arguments.Get("SHELL") == "zsh" ? ZshCompletion(program) : BashCompletion(program));
+}
+
+}  // namespace
+
+Command CompletionCommand() {
+  return {.name = "completion",
+          .summary = "a completion script for your shell",
+          .description = "Prints a script that completes commands, flags and their values.",
+          .options = {{.name = "SHELL",
+                       .help = "which shell",
+                       .choices = {"bash", "zsh"},
+                       .required = true}},
+          .examples = {{"source <(tessera completion bash)", "For this bash."},
+                       {"tessera completion zsh > /usr/share/zsh/vendor-completions/_tessera",
+                        "For every zsh of this machine."}},
+          .run = ShowCompletion};
+}
+
+}  // namespace tessera::cli

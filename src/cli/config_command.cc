@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/config_command.h"
+
+#include <fmt/core.h>
+
+#include "base/text.h"
+#include "config/load.h"
+#include "config/print.h"
+#include "config/reference.h"
+
+namespace tessera::cli {
+namespace {
+
+// Prints what is wrong; false when the configuration cannot be used.
+bool Tell(const config::LoadResult& result, FILE* err) {
+  for (const config::Problem& warning : result.warnings) {
+    fmt::print(err, "warning: {}\n", warning.Text());
+  }
+  fmt::print(err, "{}", config::Text(result.errors));
+  return result.ok();
+}
+
+}  // namespace
+
+int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* err) {
+  const config::LoadResult result =
+      config::LoadFile(sources.file, sources.environment, sources.flags);
+  if (!Tell(result, err)) return 1;
+  fmt::print(out, "{}",
+             form == ConfigForm::kYaml ? config::PrintYaml(result) : config::PrintJson(result));
+  return 0;
+}
+
+int ConfigCheck(const ConfigSources& sources, FILE* out, FILE* err) {
+  const config::LoadResult result =
+      config::LoadFile(sources.file, sources.environment, sources.flags);
+  const std::string name = sources.file.value_or(config::kDefaultFile);
+  if (!Tell(result, err)) {
+    fmt::print(err, "{}: {}\n", name, Count(result.errors.size(), "error"));
+    return 1;
+  }
+  fmt::print(out, "{}: good, {}\n", name, Count(result.config.resources.size(), "resource"));
+  return 0;
+}
+
+int ConfigSchema(FILE* out) {
+  fmt::print(out, "{}", config::JsonSchema());
+  return 0;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tessera config print`, `check` and `schema`. What these return is the exit code: 0, or 1 when
+// the configuration has an error. One thread.
+#pragma once
+
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace tessera::cli {
+
+// Where a configuration is taken from, as for the agent.
+struct ConfigSources {
+  std::optional<std::string> file{};  // nothing: the default file, if it is there
+  std::map<std::string, std::string> environment{};
+  std::map<std::string, std::string> flags{};  // without dashes: "kubelet-root" -> value
+};
+
+enum class ConfigForm { kYaml, kJson };
+
+// The configuration that the agent would use, with the origin of every value, to `out`; problems go
+// to `err`.
+int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* err);
+
+// One line to `out` when the configuration is good; all errors and warnings go to `err`.
+int ConfigCheck(const ConfigSources& sources, FILE* out, FILE* err);
+
+// The JSON Schema of the file.
+int ConfigSchema(FILE* out);
+
+}  // namespace tessera::cli

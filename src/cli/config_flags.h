@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration's keys as flags: one for each that has a single value. Pure; any thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace tessera::cli {
+
+// --config FILE and the flags of the keys. Neither defaults nor environment variables are filled in
+// by the parser: the configuration does that, and knows then where a value came from.
+std::vector<Option> ConfigFlags();
+
+std::optional<std::string> ConfigFileIn(const Arguments& arguments);
+// By flag name without dashes: "kubelet-root".
+std::map<std::string, std::string> ConfigFlagsIn(const Arguments& arguments);
+
+}  // namespace tessera::cli

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `tessera config`; what its commands do is in config_command.cc.
+#include "cli/commands.h"
+#include "cli/config_command.h"
+#include "cli/config_flags.h"
+#include "config/load.h"
+
+namespace tessera::cli {
+namespace {
+
+int PrintConfig(const Arguments& arguments) {
+  ConfigSources sources{.file = ConfigFileIn(arguments),
+                        .environment = config::OwnEnvironment(),
+                        .flags = ConfigFlagsIn(arguments)};
+  ConfigForm form = arguments.Get("output") == "json" ? ConfigForm::kJson : ConfigForm::kYaml;
+  return ConfigPrint(sources, form, stdout, stderr);
+}
+
+// The file alone: what this shell's environment says must not decide whether it is good.
+int CheckConfig(const Arguments& arguments) {
+  ConfigSources sources;
+  if (arguments.Has("FILE")) sources.file = arguments.Get("FILE");
+  return ConfigCheck(sources, stdout, stderr);
+}
+
+Command PrintCommand() {
+  Command print = {
+      .name = "print",
+      .summary = "the configuration that counts, and where each value comes from",
+      .description =
+          "Prints the configuration as the agent would use it, with the origin of every "
+          "value: the file and line, an environment variable, a flag, or the default.",
+      .options = ConfigFlags(),
+      .examples = {{"tessera config print --config ./try.yaml", "What does this file amount to?"}},
+      .run = PrintConfig};
+  print.options.push_back({.name = "--output",
+                           .value = "FORMAT",
+                           .help = "form of the answer",
+                           .letter = 'o',
+                           .fallback = "yaml",
+                           .choices = {"yaml", "json"}});
+  return print;
+}
+
+}  // namespace
+
+Command ConfigCommand() {
+  Command check = {
+      .name = "check",
+      .summary = "whether a file is a good configuration",
+      .description =
+          "Reads a configuration file and says everything that is wrong with it, with "
+          "line, column and what was probably meant. Exits with 1 when there is an "
+          "error; warnings alone are no error.",
+      .options = {{.name = "FILE",
+                   .help = "the file",
+                   .note = std::string("[default: ") + config::kDefaultFile + "]"}},
+      .examples = {{"tessera config check ./tessera.yaml", "Before it is rolled out."}},
+      .run = CheckConfig};
+  Command schema = {
+      .name = "schema",
+      .summary = "the JSON Schema of the file, for editors",
+      .description =
+          "Prints the JSON Schema of the configuration file. Editors complete and check "
+          "by it.",
+      .examples = {{"tessera config schema > tessera.schema.json", "For your editor."}},
+      .run = [](const Arguments&) { return ConfigSchema(stdout); }};
+  return {.name = "config",
+          .summary = "print and check the configuration",
+          .description =
+              "Prints and checks the configuration. Every key is described in "
+              "docs/configuration.md.",
+          .commands = {PrintCommand(), check, schema}};
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/control.h"
+
+#include "config/config.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr Duration kPatience{10'000};
+
+// The transport's error in the words of somebody who wanted to ask the agent.
+Error Explain(Error error) {
+  if (error.reason == Reason::kNotFound || error.reason == Reason::kUnavailable) {
+    return {Reason::kAgentAbsent, "no agent answers: " + error.message};
+  }
+  if (error.reason == Reason::kPermission) {
+    error.message += "; the control socket is for root and the agent's own user";
+  }
+  return error;
+}
+
+}  // namespace
+
+Option ControlOption() {
+  return {.name = "--control",
+          .value = "PATH",
+          .help = "the agent's control socket",
+          .fallback = config::Config().control_socket,
+          .environment = "TESSERA_CONTROL_SOCKET"};
+}
+
+Result<json::Value> AskAgent(const Arguments& arguments, const http::Request& request) {
+  std::string socket = arguments.Get("control");
+  auto response = http::ExchangeUnix(socket, request, kPatience);
+  if (!response) return Fail(Explain(response.error()));
+  if (response->status >= 400) return Fail(http::FailureIn(*response));
+  return json::Parse(response->body);
+}
+
+Result<json::Value> TellAgent(const Arguments& arguments, const std::string& path,
+                              const json::Object& body) {
+  return AskAgent(arguments, {"POST", path, {}, json::Write(body)});
+}
+
+}  // namespace tessera::cli

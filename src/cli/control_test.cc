@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/control.h"
+
+#include "cli/commands.h"
+#include "cli/fake_agent_test.h"
+
+namespace tessera::cli {
+namespace {
+
+using ControlTest = FakeAgentTest;
+
+TEST_F(ControlTest, AbsentAgentIsSaidWithWhatToDo) {
+  Run(ExplainCommand());
+
+  EXPECT_EQ(code_, kFailed);
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(err_, "tessera: no agent answers: cannot connect to " + Socket() +
+                      ": No such file or directory [agent-absent]: start 'tessera agent'; if it "
+                      "runs, name its control socket with --control or TESSERA_CONTROL_SOCKET\n");
+}
+
+TEST_F(ControlTest, RefusalOfTheAgentIsPassedOn) {
+  Error error{Reason::kNotFound, "no device 99"};
+  Serve(http::Failure(error));
+  arguments_.Set("DEVICE", "99");
+
+  Run(ExplainCommand());
+
+  EXPECT_EQ(code_, kFailed);
+  EXPECT_EQ(err_, "tessera: " + error.Text() + "\n");
+  EXPECT_EQ(asked_, "GET /explain device=99 \n");
+}
+
+TEST_F(ControlTest, FaultSendsAllItWasTold) {
+  Serve(http::Json(json::Object{}));
+  arguments_.Set("VERB", "fail");
+  arguments_.Set("RESOURCE", "dummy.com/npu");
+  arguments_.Set("DEVICE", "7");
+  arguments_.Set("DETAIL", "ECC error");
+
+  Run(FaultCommand());
+
+  EXPECT_EQ(out_, "fail: dummy.com/npu/7\n");
+  EXPECT_EQ(asked_,
+            "POST /fault {\"resource\":\"dummy.com/npu\",\"verb\":\"fail\",\"device\":\"7\","
+            "\"detail\":\"ECC error\"}\n");
+}
+
+TEST_F(ControlTest, CdiDocumentsStandUnderTheirPaths) {
+  json::Value document = json::Parse(R"({"cdiVersion": "0.5.0"})").value();
+  json::Object entry{{"path", "/var/run/cdi/tessera-dummy.com_npu.json"},
+                     {"resource", "dummy.com/npu"},
+                     {"document", document}};
+  Serve(http::Json(json::Object{{"documents", json::Array{entry}}}));
+  arguments_.Set("output", "text");
+
+  Run(CdiCommand());
+
+  EXPECT_EQ(out_, "/var/run/cdi/tessera-dummy.com_npu.json (dummy.com/npu):\n" +
+                      json::WritePretty(document));
+}
+
+TEST_F(ControlTest, NoCdiDocumentsAreSaid) {
+  Serve(http::Json(json::Object{{"documents", json::Array{}}}));
+  arguments_.Set("output", "text");
+
+  Run(CdiCommand());
+
+  EXPECT_EQ(out_, "no resource uses CDI: none has a CDI strategy in its configuration\n");
+}
+
+}  // namespace
+}  // namespace tessera::cli

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/devices_view.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/text.h"
+#include "cli/fields.h"
+
+namespace tessera::cli {
+namespace {
+
+// In one word. What takes a device out stands above its health: a person, or its absence.
+std::string StateOf(const json::Object& device) {
+  if (json::GetObject(device, "cordon") != nullptr) return "cordoned";
+  std::string state = TextIn(device, "state");
+  bool well = state == "healthy" || state == "suspect";
+  std::string reason = TextIn(device, "reason");
+  return well && !IsTrue(device, "offered") && !reason.empty() ? reason : state;
+}
+
+Tone ToneOf(std::string_view state) {
+  if (state == "healthy") return Tone::kGood;
+  bool bad = state == "unhealthy" || state == "vanished" || state == "unreadable";
+  return bad ? Tone::kBad : Tone::kWarning;
+}
+
+// Why the device is not offered.
+std::string WhyOf(const json::Object& device) {
+  if (const json::Object* cordon = json::GetObject(device, "cordon")) {
+    return TextIn(*cordon, "reason");
+  }
+  std::string reason = TextIn(device, "reason");
+  std::string detail = TextIn(device, "detail");
+  if (reason.empty() || detail.empty()) return reason + detail;
+  return reason == StateOf(device) ? detail : reason + ": " + detail;
+}
+
+std::string HoldersOf(const json::Object& device, Detail detail) {
+  std::vector<std::string> holders;
+  for (const json::Object* holder : ObjectsIn(device, "holders")) {
+    std::string text = PodName(*holder);
+    if (detail == Detail::kWide) {
+      text += fmt::format("/{} ({})", TextIn(*holder, "container"),
+                          Join(ListIn(*holder, "shares"), " "));
+    }
+    holders.push_back(std::move(text));
+  }
+  return Join(holders, ", ");
+}
+
+std::string Head(const json::Object& inventory) {
+  const json::Object* agent = json::GetObject(inventory, "agent");
+  std::string version = agent == nullptr ? "" : TextIn(*agent, "version");
+  return fmt::format("node {}, agent {}, inventory {}\n", TextIn(inventory, "node"), version,
+                     TextIn(inventory, "generation"));
+}
+
+std::string Resources(const json::Object& inventory, Detail detail, const View& view) {
+  std::vector<Column> columns = {{"RESOURCE"},          {"POLICY"},     {"CAPACITY", true},
+                                 {"ALLOCATABLE", true}, {"HELD", true}, {"KUBELET"}};
+  bool wide = detail == Detail::kWide;
+  if (wide) columns.insert(columns.end(), {{"LIST BYTES", true}, {"PATH"}, {"SOCKET"}});
+  std::vector<std::vector<Cell>> rows;
+  for (const json::Object* resource : ObjectsIn(inventory, "resources")) {
+    std::string state = TextIn(*resource, "state");
+    rows.push_back({{TextIn(*resource, "name")},
+                    {TextIn(*resource, "policy")},
+                    {TextIn(*resource, "capacity")},
+                    {TextIn(*resource, "allocatable")},
+                    {TextIn(*resource, "held")},
+                    {state, state == "streaming" ? Tone::kGood : Tone::kWarning}});
+    if (!wide) continue;
+    for (const char* key : {"listBytes", "registration", "socket"}) {
+      rows.back().push_back({TextIn(*resource, key)});
+    }
+  }
+  return rows.empty() ? "no resources are configured\n" : Table(columns, rows, view);
+}
+
+std::string DevicesUsual(const json::Object& inventory, const View& view) {
+  std::vector<Column> columns = {
+      {"DEVICE"}, {"STATE"}, {"NUMA"}, {"HELD BY", false, true}, {"WHY", false, true}};
+  std::vector<std::vector<Cell>> rows;
+  for (const json::Object* device : ObjectsIn(inventory, "devices")) {
+    std::string state = StateOf(*device);
+    rows.push_back({{DeviceName(*device)},
+                    {state, ToneOf(state)},
+                    {Join(ListIn(*device, "numaNodes"), ",")},
+                    {HoldersOf(*device, Detail::kUsual)},
+                    {WhyOf(*device)}});
+  }
+  return rows.empty() ? "" : "\n" + Table(columns, rows, view);
+}
+
+std::string DevicesWide(const json::Object& inventory, const View& view) {
+  std::vector<Column> columns = {{"DEVICE"},
+                                 {"MODEL"},
+                                 {"VISIBLE AS"},
+                                 {"STATE"},
+                                 {"SINCE"},
+                                 {"OFFERED"},
+                                 {"NUMA"},
+                                 {"SHARES", false, true},
+                                 {"HELD BY", false, true},
+                                 {"WHY", false, true}};
+  std::vector<std::vector<Cell>> rows;
+  for (const json::Object* device : ObjectsIn(inventory, "devices")) {
+    std::string state = StateOf(*device);
+    rows.push_back({{DeviceName(*device)},
+                    {TextIn(*device, "model")},
+                    {TextIn(*device, "visibleAs")},
+                    {state, ToneOf(state)},
+                    {TextIn(*device, "since")},
+                    {IsTrue(*device, "offered") ? "yes" : "no"},
+                    {Join(ListIn(*device, "numaNodes"), ",")},
+                    {Join(ListIn(*device, "shares"), " ")},
+                    {HoldersOf(*device, Detail::kWide)},
+                    {WhyOf(*device)}});
+  }
+  return rows.empty() ? "" : "\n" + Table(columns, rows, view);
+}
+
+// "64 devices: 1 cordoned, 62 healthy, 1 unhealthy", for lists that scroll.
+std::string Sum(const json::Object& inventory) {
+  std::map<std::string, size_t> states;
+  size_t all = 0;
+  for (const json::Object* device : ObjectsIn(inventory, "devices")) {
+    ++states[StateOf(*device)];
+    ++all;
+  }
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : states) parts.push_back(fmt::format("{} {}", count, state));
+  return fmt::format("\n{}{}{}\n", Count(all, "device"), all > 0 ? ": " : "", Join(parts, ", "));
+}
+
+// What a person should know who takes the tables at their word.
+std::string Notes(const json::Object& inventory, const json::Object& ledger, const View& view) {
+  std::string out;
+  auto note = [&](const std::string& text) {
+    out += Paint("note: " + text, Tone::kWarning, view) + "\n";
+  };
+  for (const json::Object* resource : ObjectsIn(inventory, "resources")) {
+    std::string error = TextIn(*resource, "error");
+    if (!error.empty()) note(TextIn(*resource, "name") + ": " + error);
+  }
+  const json::Object* agent = json::GetObject(inventory, "agent");
+  if (agent != nullptr && !json::GetBool(*agent, "writer").value_or(true)) {
+    note("another instance writes the state; this one serves from memory");
+  }
+  if (!json::GetBool(ledger, "reconciled").value_or(true)) {
+    note("kubelet has not said yet who holds what");
+  }
+  std::string source = TextIn(ledger, "podResources");
+  if (!source.empty() && source != "ok") note("who holds what may be old: " + source);
+  for (const json::Object* pending : ObjectsIn(ledger, "pending")) {
+    note(fmt::format("granted {} s ago and not yet confirmed by kubelet: {} {}",
+                     TextIn(*pending, "ageSeconds"), TextIn(*pending, "resource"),
+                     Join(ListIn(*pending, "shares"), " ")));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string DevicesText(const json::Value& inventory, const json::Value& ledger, Detail detail,
+                        const View& view) {
+  const json::Object& all = ObjectOf(inventory);
+  std::string devices = detail == Detail::kWide ? DevicesWide(all, view) : DevicesUsual(all, view);
+  return Head(all) + "\n" + Resources(all, detail, view) + devices + Sum(all) +
+         Notes(all, ObjectOf(ledger), view);
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+#include "cli/control.h"
+#include "cli/explain_view.h"
+#include "cli/output.h"
+
+namespace tessera::cli {
+namespace {
+
+int Explain(const Arguments& arguments) {
+  http::Request request{.path = "/explain", .query = {}, .body = ""};
+  if (arguments.Has("DEVICE")) request.query["device"] = arguments.Get("DEVICE");
+  auto answer = AskAgent(arguments, request);
+  if (!answer) return PrintFailure(answer.error());
+  if (arguments.Get("output") == "json") return Print(Document(*answer, "json"));
+  return Print(ExplainText(*answer, OutputView()));
+}
+
+}  // namespace
+
+Command ExplainCommand() {
+  return {.name = "explain",
+          .summary = "why a device is offered or not, and what a container gets with it",
+          .description =
+              "Says for every candidate whether it is offered to kubelet, as what and "
+              "why, under which ids, near which NUMA nodes, and what a container that "
+              "gets it finds: variables, mounts, device nodes, annotations, CDI names.",
+          .options = {{.name = "DEVICE", .help = "one device, as 'tessera devices' names it"},
+                      {.name = "--output",
+                       .value = "FORMAT",
+                       .help = "form of the answer",
+                       .letter = 'o',
+                       .fallback = "table",
+                       .choices = {"table", "json"}},
+                      ControlOption()},
+          .examples = {{"tessera explain", "Explain every candidate of this node."},
+                       {"tessera explain dummy.com/npu/7", "Why does nobody get this one?"}},
+          .run = Explain};
+}
+
+}  // namespace tessera::cli

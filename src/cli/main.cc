@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/main.h"
+
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+
+namespace tessera::cli {
+
+Command Program() {
+  return {
+      .name = "tessera",
+      .summary = "hands the devices of a node to Kubernetes pods",
+      .description =
+          "Tessera hands the devices of a node to Kubernetes pods, whole or in exact "
+          "shares. 'tessera agent' is the daemon of a node; the other commands ask it, "
+          "check its configuration, or let you try it with no cluster and no hardware.",
+      .examples = {{"tessera demo", "Watch it work, on simulated devices."},
+                   {"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
+                   {"tessera devices", "See what is here and who holds it."}},
+      .commands = {AgentCommand(), DemoCommand(), KubeletCommand(), DevicesCommand(),
+                   ExplainCommand(), ConfigCommand(), FaultCommand(), CdiCommand(),
+                   VersionCommand(), CompletionCommand(), ManCommand()},
+  };
+}
+
+int Main(int argc, char** argv) {
+  Command program = Program();
+  Parsed parsed = Parse(program, std::vector<std::string>(argv + 1, argv + argc));
+  if (parsed.command != nullptr) return parsed.command->run(parsed.arguments);
+  if (parsed.exit_code == kOk) return Print(parsed.text);
+  PrintToError(parsed.text);
+  return parsed.exit_code;
+}
+
+}  // namespace tessera::cli

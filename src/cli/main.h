@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program: a list of subcommands.
+#pragma once
+
+#include "cli/command.h"
+
+namespace tessera::cli {
+
+// The whole command tree.
+Command Program();
+
+// Runs what the command line says; the program's exit code.
+int Main(int argc, char** argv);
+
+}  // namespace tessera::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real command tree: what must be true of every command of it.
+#include "cli/main.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/completion.h"
+#include "cli/help.h"
+#include "cli/layout.h"
+#include "cli/man_page.h"
+#include "os/files.h"
+#include "os/process.h"
+
+namespace tessera::cli {
+namespace {
+
+struct Place {
+  std::string path;
+  const Command* command;
+};
+
+void Walk(const Command& command, const std::string& path, std::vector<Place>& places) {
+  places.push_back({path, &command});
+  for (const Command& child : command.commands) Walk(child, path + " " + child.name, places);
+}
+
+class ProgramTest : public testing::Test {
+ protected:
+  ProgramTest() { Walk(program_, "tessera", places_); }
+
+  Command program_ = Program();
+  std::vector<Place> places_;
+};
+
+// Runs a program and returns its exit code and all it wrote.
+std::pair<int, std::string> RunProgram(const std::vector<std::string>& argv) {
+  std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-cli-").value();
+  auto process = os::Process::Start(argv, directory + "/out");
+  int code = process ? process->Wait() : -1;
+  std::string text = os::ReadFile(directory + "/out").value_or("");
+  (void)os::RemoveTree(directory);
+  return {code, text};
+}
+
+TEST_F(ProgramTest, EveryCommandIsDescribed) {
+  for (const Place& place : places_) {
+    EXPECT_FALSE(place.command->summary.empty()) << place.path;
+    EXPECT_TRUE(place.command->description.ends_with('.')) << place.path;
+    EXPECT_TRUE(place.command->run || !place.command->commands.empty()) << place.path;
+    for (const Option& option : place.command->options) {
+      EXPECT_FALSE(option.help.empty()) << place.path << " " << option.name;
+    }
+  }
+}
+
+TEST_F(ProgramTest, EveryCommandThatTakesSomethingHasAnExample) {
+  for (const Place& place : places_) {
+    if (!place.command->run) continue;
+    EXPECT_FALSE(place.command->examples.empty()) << place.path;
+    for (const Example& example : place.command->examples) {
+      EXPECT_NE(example.line.find(place.path), example.line.npos) << example.line;
+    }
+  }
+}
+
+TEST_F(ProgramTest, HelpFitsIntoEightyColumns) {
+  for (const Place& place : places_) {
+    for (const std::string& line : Split(HelpText(*place.command, place.path), '\n')) {
+      EXPECT_LE(Width(line), 80U) << line;
+    }
+  }
+}
+
+TEST_F(ProgramTest, CompletionKnowsEveryCommand) {
+  std::string bash = BashCompletion(program_);
+  std::string zsh = ZshCompletion(program_);
+
+  for (const Place& place : places_) {
+    EXPECT_NE(bash.find("'" + place.path + "')"), bash.npos) << place.path;
+    std::string function = "_" + place.path;
+    std::replace_if(
+        function.begin(), function.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+    function += "() {";
+    EXPECT_NE(zsh.find(function), zsh.npos) << function;
+  }
+}
+
+TEST_F(ProgramTest, BashTakesTheCompletionScript) {
+  auto [code, text] = RunProgram({"/bin/bash", "--norc", "-n", "-c", BashCompletion(program_)});
+
+  EXPECT_EQ(code, 0) << text;
+  EXPECT_EQ(text, "");
+}
+
+TEST_F(ProgramTest, ManPageRendersWithoutWarnings) {
+  if (access("/usr/bin/man", X_OK) != 0) GTEST_SKIP() << "man is not installed";
+  std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-cli-").value();
+  std::string page = directory + "/tessera.1";
+  ASSERT_TRUE(os::WriteFileAtomically(page, ManPage(program_, "0.1.0"), 0644).has_value());
+
+  auto [code, text] =
+      RunProgram({"/usr/bin/env", "LC_ALL=C", "MANWIDTH=80", "MANROFFSEQ=", "/usr/bin/man",
+                  "--warnings", "-P", "cat", "-l", page});
+
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(text.find("NAME\n"), text.npos) << text;
+  EXPECT_EQ(text.find("warning:"), text.npos) << text;
+  for (const Place& place : places_) EXPECT_NE(text.find(place.path), text.npos) << place.path;
+  (void)os::RemoveTree(directory);
+}
+
+}  // namespace
+}  // namespace tessera::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/command.h"
+#include "cli/yaml.h"
+
+namespace tessera::cli {
+
+int Print(std::string_view text) {
+  bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  return written && std::fflush(stdout) == 0 ? kOk : kFailed;
+}
+
+void PrintToError(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+int PrintFailure(const Error& error) {
+  PrintToError(fmt::format("tessera: {}\n", error.Text()));
+  return kFailed;
+}
+
+int PrintMisuse(std::string_view command, std::string_view what) {
+  PrintToError(fmt::format("tessera {0}: {1}\n'tessera {0} --help' says more\n", command, what));
+  return kUsage;
+}
+
+View OutputView() {
+  View view;
+  if (isatty(STDOUT_FILENO) == 0) return view;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) view.columns = size.ws_col;
+  const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): never set
+  view.color = no_color == nullptr || *no_color == 0;
+  return view;
+}
+
+std::string Document(const json::Value& value, std::string_view format) {
+  return format == "yaml" ? WriteYaml(value) : json::WritePretty(value);
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/parse.h"
+
+#include <fmt/core.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "base/text.h"
+#include "cli/help.h"
+
+namespace tessera::cli {
+namespace {
+
+// One command with its counterpart in the parser.
+struct Node {
+  struct Slot {
+    const Option* option;
+    CLI::Option* parser = nullptr;
+    std::string text{};
+    std::vector<std::string> texts{};  // of a flag that may be repeated
+    bool on = false;
+  };
+
+  const Command* command;
+  CLI::App* app;
+  std::string path;          // "tessera devices"
+  std::deque<Slot> slots{};  // the parser keeps pointers to them
+  std::deque<Node> children{};
+};
+
+void AddOption(Node& node, const Option& option) {
+  Node::Slot& slot = node.slots.emplace_back(Node::Slot{.option = &option});
+  std::string names = option.name;
+  if (option.letter != 0) names = std::string("-") + option.letter + "," + names;
+  if (option.IsFlag() && option.value.empty()) {
+    slot.parser = node.app->add_flag(names, slot.on);
+    return;
+  }
+  if (option.repeated) {
+    // One value for each time it is given, never all words that follow.
+    slot.parser = node.app->add_option(names, slot.texts)->allow_extra_args(false);
+  } else {
+    slot.parser = node.app->add_option(names, slot.text);
+    if (option.IsFlag()) slot.parser->take_last();
+  }
+  slot.parser->type_name(option.value);
+  if (!option.environment.empty()) slot.parser->envname(option.environment);
+  if (!option.choices.empty()) slot.parser->check(CLI::IsMember(option.choices));
+  if (option.required) slot.parser->required();
+}
+
+void Build(Node& node) {
+  for (const Option& option : node.command->options) AddOption(node, option);
+  for (const Command& command : node.command->commands) {
+    CLI::App* app = node.app->add_subcommand(command.name);
+    Build(node.children.emplace_back(Node{&command, app, node.path + " " + command.name}));
+  }
+  if (!node.command->commands.empty()) node.app->require_subcommand(0, 1);
+}
+
+// The nodes from the root to the command that was named, as far as the parser got.
+std::vector<const Node*> Chain(const Node& root) {
+  std::vector<const Node*> chain = {&root};
+  while (true) {
+    auto named = chain.back()->app->get_subcommands();
+    if (named.empty()) return chain;
+    for (const Node& child : chain.back()->children) {
+      if (child.app == named.front()) {
+        chain.push_back(&child);
+        break;
+      }
+    }
+  }
+}
+
+// The values of the flags that may be repeated. The parser tells the order of the flags, and each
+// flag the order of its own values.
+void CollectRepeated(const Node& node, Arguments& arguments) {
+  std::map<const CLI::Option*, size_t> taken;
+  for (const CLI::Option* given : node.app->parse_order()) {
+    for (const Node::Slot& slot : node.slots) {
+      if (slot.parser == given && slot.option->repeated) {
+        arguments.Add(slot.option->Key(), slot.texts.at(taken[given]++));
+      }
+    }
+  }
+}
+
+Arguments Collect(const std::vector<const Node*>& chain) {
+  Arguments arguments;
+  for (const Node* node : chain) {
+    for (const Node::Slot& slot : node->slots) {
+      std::string key = slot.option->Key();
+      if (slot.option->repeated) continue;
+      if (slot.parser->count() > 0) {
+        arguments.Set(key, slot.on ? "true" : slot.text);
+      } else if (!slot.option->fallback.empty() && !arguments.Has(key)) {
+        arguments.Set(key, slot.option->fallback);
+      }
+    }
+    CollectRepeated(*node, arguments);
+  }
+  return arguments;
+}
+
+// What to say of a word that means nothing here.
+std::string Unknown(const Node& node, const std::string& word) {
+  bool flag = word.starts_with("-");
+  std::vector<std::string> known;
+  if (flag) {
+    for (const Option& option : node.command->options) known.push_back(option.name);
+  } else {
+    for (const Command& command : node.command->commands) known.push_back(command.name);
+  }
+  std::string text = flag ? fmt::format("there is no flag '{}'", word)
+                     : node.command->commands.empty()
+                         ? fmt::format("unexpected argument '{}'", word)
+                         : fmt::format("there is no command '{}'", word);
+  auto meant = Closest(word.substr(0, word.find('=')), known);
+  return meant ? fmt::format("{}; did you mean '{}'?", text, *meant) : text;
+}
+
+Parsed Misuse(const Node& node, const std::string& what) {
+  Parsed parsed;
+  parsed.exit_code = kUsage;
+  parsed.text = fmt::format("{0}: {1}\n'{0} --help' says more\n", node.path, what);
+  return parsed;
+}
+
+}  // namespace
+
+Parsed Parse(const Command& program, const std::vector<std::string>& words) {
+  CLI::App app;
+  Node root{&program, &app, program.name};
+  try {
+    Build(root);
+    // The parser takes its words from the back.
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::CallForHelp&) {
+    const Node& node = *Chain(root).back();
+    return {.text = HelpText(*node.command, node.path)};
+  } catch (const CLI::Error& error) {
+    const Node& node = *Chain(root).back();
+    // An unknown word explains more than what is missing because of it.
+    std::vector<std::string> unknown = node.app->remaining();
+    return Misuse(node, unknown.empty() ? error.what() : Unknown(node, unknown.front()));
+  }
+  auto chain = Chain(root);
+  const Node& node = *chain.back();
+  if (!node.command->run) {
+    return {.text = HelpText(*node.command, node.path), .exit_code = kUsage};
+  }
+  return {.command = node.command, .arguments = Collect(chain)};
+}
+
+}  // namespace tessera::cli
