@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The built program plays scenarios as fast as it can.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "json/json.h"
+#include "os/files.h"
+#include "os/process.h"
+
+namespace tessera::demo {
+namespace {
+
+class DemoTest : public ::testing::Test {
+ protected:
+  DemoTest() : directory_(*os::MakeTemporaryDirectory("/tmp/tessera-test-")) {
+    // Where the demo makes its own directory.
+    setenv("TMPDIR", directory_.c_str(), 1);
+  }
+  ~DemoTest() override {
+    unsetenv("TMPDIR");
+    EXPECT_TRUE(os::RemoveTree(directory_));
+  }
+
+  os::Process Start(std::vector<std::string> arguments) {
+    std::vector<std::string> argv = {TESSERA_PROGRAM, "demo"};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return *os::Process::Start(argv, output_path());
+  }
+  std::string output_path() const { return directory_ + "/output"; }
+  std::string Output() const { return os::ReadFile(output_path()).value_or(""); }
+  // What is left besides the output.
+  std::vector<std::string> Left() const {
+    std::vector<std::string> names = *os::ListDirectory(directory_);
+    std::erase(names, "output");
+    return names;
+  }
+  json::Object Summary() const {
+    const std::string output = Output();
+    const std::vector<std::string> lines = Split(Trim(output), '\n');
+    const Result<json::Value> last = json::Parse(lines.back());
+    return last && last->is_object() ? last->get_object() : json::Object();
+  }
+  void Plays(const std::string& scenario) {
+    EXPECT_EQ(Start({"--scenario", scenario, "--json", "--speed", "20"}).Wait(), 0) << Output();
+    const json::Object summary = Summary();
+    EXPECT_EQ(json::GetString(summary, "event"), "summary");
+    EXPECT_EQ(json::GetBool(summary, "good"), true);
+    EXPECT_EQ(json::GetInt(summary, "wrong_grants"), 0);
+    EXPECT_GT(json::GetInt(summary, "pods_admitted").value_or(0), 0);
+    EXPECT_EQ(Left(), std::vector<std::string>());
+  }
+
+  const std::string directory_;
+};
+
+TEST_F(DemoTest, DefaultScenarioGoesWell) {
+  Plays("default");
+}
+TEST_F(DemoTest, RestartStormGoesWell) {
+  Plays("restart-storm");
+}
+TEST_F(DemoTest, FlappingDevicesGoesWell) {
+  Plays("flapping-devices");
+}
+TEST_F(DemoTest, RollingUpdateGoesWell) {
+  Plays("rolling-update");
+}
+
+TEST_F(DemoTest, WrongScenarioIsNamedWithItsLine) {
+  const std::string path = directory_ + "/wrong.yaml";
+  ASSERT_TRUE(os::WriteFileAtomically(
+      path, "config: |\n  version: tessera/v1\nsteps:\n  - {at: soon, say: a}\n"));
+  EXPECT_EQ(Start({"--scenario", path}).Wait(), 2);
+  EXPECT_EQ(Output(), path +
+                          ":4:10: steps[0].at takes a time such as 2.5s or 250ms, not 'soon' "
+                          "[config-wrong-type]\n"
+                          "  - {at: soon, say: a}\n"
+                          "         ^\n");
+  ASSERT_TRUE(os::RemoveFile(path));
+}
+
+TEST_F(DemoTest, UnmetExpectationFails) {
+  const std::string path = directory_ + "/unmet.yaml";
+  ASSERT_TRUE(os::WriteFileAtomically(
+      path,
+      "config: |\n"
+      "  version: tessera/v1\n"
+      "  resources: [{name: dummy.com/npu, dummy: {count: 2}}]\n"
+      "steps:\n"
+      "  - expect: {resource: dummy.com/npu, capacity: 3, within: 300ms}\n"));
+  EXPECT_EQ(Start({"--scenario", path, "--json"}).Wait(), 1);
+  ASSERT_TRUE(os::RemoveFile(path));
+  EXPECT_NE(Output().find(path + ":5: not as expected: dummy.com/npu capacity 3; seen:"),
+            std::string::npos)
+      << Output();
+  EXPECT_EQ(Left(), std::vector<std::string>());
+}
+
+TEST_F(DemoTest, InterruptionLeavesNothingBehind) {
+  os::Process demo = Start({"--plain"});
+  const Steady end = SystemClock().Now() + Duration(20'000);
+  while (Output().find("runs with") == std::string::npos && SystemClock().Now() < end) {
+    ASSERT_EQ(demo.Poll(), std::nullopt) << Output();
+  }
+  demo.Signal(SIGINT);
+  EXPECT_EQ(demo.Wait(), 130);
+  EXPECT_EQ(Left(), std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace tessera::demo

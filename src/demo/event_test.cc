@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "demo/event.h"
+
+#include <gtest/gtest.h>
+
+#include "demo/observations_for_test.h"
+
+namespace tessera::demo {
+namespace {
+
+std::vector<std::string> Lines(const std::vector<Event>& events) {
+  std::vector<std::string> lines;
+  for (const Event& event : events) lines.push_back(PlainLine(event));
+  return lines;
+}
+using Texts = std::vector<std::string>;
+
+TEST(Narrator, AdmittedPodIsTold) {
+  Narrator narrator;
+  EXPECT_EQ(Lines(narrator.Tell(Saw(Admitted("train", {"0", "1", "2", "7"}), {}, 2'500))),
+            Texts({"00:02.500  pod train runs with dummy.com/npu 0-2,7"}));
+}
+
+TEST(Narrator, RefusedPodIsToldWithTheReason) {
+  Narrator narrator;
+  PodTried tried = Admitted("greedy", {});
+  tried.admission = {};
+  tried.admission.reason = "UnexpectedAdmissionError";
+  tried.admission.message = "too\nmany";
+  EXPECT_EQ(Lines(narrator.Tell(Saw(tried))),
+            Texts({"00:00.000  pod greedy refused: UnexpectedAdmissionError: too many"}));
+}
+
+TEST(Narrator, NumbersAreToldWhenTheyChange) {
+  Narrator narrator;
+  EXPECT_EQ(Lines(narrator.Tell(Saw(Listed(), {Npus(4)}))),
+            Texts({"00:00.000  dummy.com/npu: 4 of 4 allocatable"}));
+  EXPECT_EQ(Lines(narrator.Tell(Saw(Listed(), {Npus(4)}))), Texts());
+}
+
+TEST(Narrator, StoryIsMarked) {
+  Narrator narrator;
+  EXPECT_EQ(Lines(narrator.Tell(Saw(Said{"kubelet restarts"}, {}, 61'000))),
+            Texts({"01:01.000  -- kubelet restarts"}));
+}
+
+TEST(Narrator, WhatWasAlreadySoIsQuiet) {
+  Narrator narrator;
+  const Expected met{.text = "x", .seen = "", .met = true, .waited = Duration(0)};
+  EXPECT_TRUE(narrator.Tell(Saw(met))[0].quiet);
+  const Expected missed{.text = "x", .seen = "y", .met = false, .waited = Duration(5'000)};
+  EXPECT_EQ(Lines(narrator.Tell(Saw(missed))),
+            Texts({"00:00.000  NOT AS EXPECTED after 5000 ms: x; seen: y"}));
+}
+
+TEST(Event, JsonLineHasTheParticulars) {
+  Narrator narrator;
+  Observation seen = Saw(Admitted("p", {"3"}), {}, 1'250);
+  seen.scenario_line = "default.yaml:12";
+  EXPECT_EQ(JsonLine(narrator.Tell(seen)[0]),
+            R"({"time":1.25E0,"event":"pod-admitted","text":"pod p runs with dummy.com/npu 3",)"
+            R"("pod":"p","grants":[{"container":"main","resource":"dummy.com/npu","ids":["3"],)"
+            R"("env":{"DUMMY_VISIBLE_DEVICES":"3"}}],"step":"default.yaml:12"})");
+}
+
+TEST(ShortIds, RunsOfThreeAndMoreAreShortened) {
+  EXPECT_EQ(ShortIds({"0", "1", "2", "3", "7"}), "0-3,7");
+  EXPECT_EQ(ShortIds({"0", "1", "5"}), "0,1,5");
+  EXPECT_EQ(ShortIds({"a", "b"}), "a,b");
+  EXPECT_EQ(ShortIds({"1", "3", "5"}, 2), "1,3,...");
+  EXPECT_EQ(ShortIds({}), "");
+}
+
+}  // namespace
+}  // namespace tessera::demo

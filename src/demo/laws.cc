@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "demo/laws.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/text.h"
+#include "share/share.h"
+
+namespace tessera::demo {
+namespace {
+
+using Kind = kubelet::ContainerSpec::Kind;
+
+Kind KindOf(const kubelet::PodSpec& pod, const std::string& container) {
+  for (const kubelet::ContainerSpec& spec : pod.containers) {
+    if (spec.name == container) return spec.kind;
+  }
+  return Kind::kApp;
+}
+
+// Whether two containers of one pod may hold a share together: an init container is over before
+// the app containers start, and kubelet hands its devices on to them.
+bool OneAfterTheOther(Kind a, Kind b) {
+  return a == Kind::kInit || b == Kind::kInit;
+}
+
+// The devices behind the shares, each once, ascending: what the environment must say.
+std::string DevicesOf(const std::vector<std::string>& share_ids) {
+  std::set<std::string, NaturalLess> devices;
+  for (const std::string& id : share_ids) devices.insert(DeviceOfShare(id));
+  return Join(std::vector<std::string>(devices.begin(), devices.end()), ",");
+}
+
+std::string LineOf(const std::string& pod, const std::string& container,
+                   const std::string& resource, std::vector<std::string> ids) {
+  std::sort(ids.begin(), ids.end(), NaturalLess());
+  return fmt::format("{} {} holds {} {}", pod, container, resource, Join(ids, ","));
+}
+
+}  // namespace
+
+std::string_view LawName(Law law) {
+  switch (law) {
+    case Law::kOneHolder:
+      return "one-holder";
+    case Law::kHealthyOnly:
+      return "healthy-only";
+    case Law::kExact:
+      return "exact-grant";
+    case Law::kHeldStays:
+      return "held-stays";
+    case Law::kNothingLost:
+      return "nothing-lost";
+    case Law::kLedgerAgrees:
+      return "ledger-agrees";
+  }
+  return "";
+}
+
+std::string_view LawText(Law law) {
+  switch (law) {
+    case Law::kOneHolder:
+      return "no share is granted to two running containers";
+    case Law::kHealthyOnly:
+      return "no share is granted while it is Unhealthy";
+    case Law::kExact:
+      return "a container gets exactly what it asked for";
+    case Law::kHeldStays:
+      return "a device that a pod holds never leaves the list";
+    case Law::kNothingLost:
+      return "no restart loses or sickens a sound device";
+    case Law::kLedgerAgrees:
+      return "the agent's ledger says what kubelet granted";
+  }
+  return "";
+}
+
+std::set<std::string> LedgerLines(const std::vector<Holding>& holdings) {
+  std::set<std::string> lines;
+  for (const Holding& holding : holdings) {
+    if (holding.pod.empty()) continue;
+    lines.insert(LineOf(PodText(holding.pod_namespace, holding.pod), holding.container,
+                        holding.resource, holding.share_ids));
+  }
+  return lines;
+}
+
+std::vector<Breach> Laws::Check(const Observation& observation) {
+  breaches_.clear();
+  if (const auto* tried = std::get_if<PodTried>(&observation.what)) {
+    CheckPod(*tried);
+  } else if (const auto* ended = std::get_if<PodEnded>(&observation.what)) {
+    for (auto& [share, holders] : holders_) {
+      std::erase_if(holders, [&](const Holder& holder) { return holder.pod == ended->pod; });
+    }
+    std::erase_if(holders_, [](const auto& entry) { return entry.second.empty(); });
+  } else if (const auto* fault = std::get_if<FaultMade>(&observation.what)) {
+    Excuse(fault->fault.resource, fault->fault.device);
+  } else if (const auto* cordon = std::get_if<CordonMade>(&observation.what)) {
+    Excuse(cordon->cordon.resource, cordon->cordon.device);
+  } else if (const auto* configured = std::get_if<Configured>(&observation.what)) {
+    if (!configured->broken) {
+      envs_ = configured->envs;
+      lists_.clear();  // another count or division is no loss
+    }
+  } else if (const auto* told = std::get_if<KubeletTold>(&observation.what)) {
+    if (told->event.kind == kubelet::KubeletEvent::Kind::kList) {
+      for (const kubelet::ResourceStatus& resource : observation.resources) {
+        if (resource.name == told->event.resource && resource.connected) CheckList(resource);
+      }
+    }
+  } else if (const auto* ledger = std::get_if<LedgerRead>(&observation.what)) {
+    CheckLedger(*ledger);
+  }
+  return std::move(breaches_);
+}
+
+void Laws::CheckPod(const PodTried& tried) {
+  if (!tried.admission.admitted) return;
+  for (const kubelet::ContainerGrant& grant : tried.admission.grants) {
+    CheckGrant(tried, grant);
+    CheckHolders(tried, grant);
+    CheckExact(tried, grant);
+  }
+}
+
+void Laws::CheckGrant(const PodTried& tried, const kubelet::ContainerGrant& grant) {
+  Looked(Law::kHealthyOnly);
+  for (const std::string& id : grant.ids) {
+    if (!tried.sick.contains(grant.resource + " " + id)) continue;
+    Break(Law::kHealthyOnly, fmt::format("{} {} was granted {} {}, which was Unhealthy",
+                                         tried.pod.name, grant.container, grant.resource, id));
+  }
+}
+
+void Laws::CheckHolders(const PodTried& tried, const kubelet::ContainerGrant& grant) {
+  Looked(Law::kOneHolder);
+  const std::string pod = PodText(tried.pod.pod_namespace, tried.pod.name);
+  const Kind kind = KindOf(tried.pod, grant.container);
+  for (const std::string& id : grant.ids) {
+    std::vector<Holder>& holders = holders_[{grant.resource, id}];
+    for (const Holder& other : holders) {
+      if (other.pod == pod && OneAfterTheOther(other.kind, kind)) continue;
+      Break(Law::kOneHolder,
+            fmt::format("{} {} was granted {} {}, which {} {} holds", pod, grant.container,
+                        grant.resource, id, other.pod, other.container));
+    }
+    holders.push_back({pod, grant.container, kind});
+  }
+}
+
+void Laws::CheckExact(const PodTried& tried, const kubelet::ContainerGrant& grant) {
+  Looked(Law::kExact);
+  const std::string who = fmt::format("{} {}", tried.pod.name, grant.container);
+  for (const kubelet::ContainerSpec& spec : tried.pod.containers) {
+    const auto limit = spec.limits.find(grant.resource);
+    if (spec.name != grant.container || limit == spec.limits.end()) continue;
+    const std::set<std::string> distinct(grant.ids.begin(), grant.ids.end());
+    if (std::cmp_equal(distinct.size(), limit->second) && distinct.size() == grant.ids.size()) {
+      continue;
+    }
+    Break(Law::kExact, fmt::format("{} asked for {} of {} and was granted {}", who, limit->second,
+                                   grant.resource, Join(grant.ids, ",")));
+  }
+  const auto name = envs_.find(grant.resource);
+  if (name == envs_.end() || name->second.empty()) return;
+  const auto env = grant.response.envs.find(name->second);
+  const std::string wanted = DevicesOf(grant.ids);
+  const std::string said = env == grant.response.envs.end() ? "nothing" : env->second;
+  if (said != wanted) {
+    Break(Law::kExact, fmt::format("{} was granted {} of {}, but {} says {}", who, wanted,
+                                   grant.resource, name->second, said));
+  }
+}
+
+void Laws::CheckList(const kubelet::ResourceStatus& resource) {
+  List now;
+  for (const kubelet::DeviceStatus& device : resource.devices) now[device.id] = device.healthy;
+  Looked(Law::kHeldStays);
+  for (const auto& [share, holders] : holders_) {
+    if (share.first != resource.name || now.contains(share.second)) continue;
+    Break(Law::kHeldStays, fmt::format("{} {} left the list while {} holds it", share.first,
+                                       share.second, holders.front().pod));
+  }
+  Looked(Law::kNothingLost);
+  for (const auto& [id, healthy] : lists_[resource.name]) {
+    const auto device = now.find(id);
+    if (Excused(resource.name, id)) continue;
+    if (device == now.end()) {
+      Break(Law::kNothingLost,
+            fmt::format("{} {} left the list and nothing had happened to it", resource.name, id));
+    } else if (healthy && !device->second) {
+      Break(Law::kNothingLost, fmt::format("{} {} turned Unhealthy and nothing had happened to it",
+                                           resource.name, id));
+    }
+  }
+  lists_[resource.name] = std::move(now);
+}
+
+void Laws::CheckLedger(const LedgerRead& read) {
+  Looked(Law::kLedgerAgrees);
+  using Key = std::tuple<std::string, std::string, std::string>;  // pod, container, resource
+  std::map<Key, std::vector<std::string>> ids;
+  for (const auto& [share, holders] : holders_) {
+    for (const Holder& holder : holders) {
+      if (holder.kind == Kind::kInit) continue;
+      ids[{holder.pod, holder.container, share.first}].push_back(share.second);
+    }
+  }
+  std::set<std::string> granted;
+  for (const auto& [key, shares] : ids) {
+    granted.insert(LineOf(std::get<0>(key), std::get<1>(key), std::get<2>(key), shares));
+  }
+  const std::set<std::string> known = LedgerLines(read.holdings);
+  for (const std::string& line : granted) {
+    if (!known.contains(line)) Break(Law::kLedgerAgrees, line + ", which the ledger does not have");
+  }
+  for (const std::string& line : known) {
+    if (!granted.contains(line)) {
+      Break(Law::kLedgerAgrees, "the ledger says that " + line + ", which is not so");
+    }
+  }
+}
+
+void Laws::Excuse(const std::string& resource, const std::string& device) {
+  excused_.insert({resource, device});
+}
+
+bool Laws::Excused(const std::string& resource, const std::string& share) const {
+  return excused_.contains({resource, ""}) || excused_.contains({resource, DeviceOfShare(share)});
+}
+
+}  // namespace tessera::demo

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the demo sees happen, as plain values. The laws, the tally, the picture and the list of
+// events are all made from these and nothing else. Any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "demo/scenario.h"
+#include "kubelet/embedded/embedded.h"
+#include "ledger/ledger.h"
+
+namespace tessera::demo {
+
+struct Said {
+  std::string text;
+};
+
+// kubelet told of something.
+struct KubeletTold {
+  kubelet::KubeletEvent event;
+};
+
+// kubelet starts or ends. It has started a moment after `up` is noted.
+struct KubeletMoved {
+  bool up = false;
+  std::string how;  // "started", "killed with SIGKILL", "stopped"
+};
+
+struct AgentMoved {
+  pid_t pid = 0;
+  bool up = false;
+  bool wanted = true;  // false: it ended by itself
+  std::string how;     // "started", "killed with SIGKILL", "stopped with SIGTERM", "ended with 1"
+};
+
+// What kubelet made of a pod.
+struct PodTried {
+  kubelet::PodSpec pod;
+  kubelet::Admission admission;
+  // "resource id" of the shares kubelet saw Unhealthy both just before and just after.
+  std::set<std::string> sick;
+};
+
+struct PodEnded {
+  std::string pod;
+};
+
+struct ContainerRestarted {
+  std::string pod;
+  std::string container;
+  std::optional<Error> error;
+};
+
+// Noted before the fault takes effect.
+struct FaultMade {
+  Fault fault;
+};
+
+struct CordonMade {
+  SetCordon cordon;
+};
+
+// Something the scenario asked for could not be done.
+struct Refused {
+  std::string what;
+  Error error;
+};
+
+// The agent's configuration, at the start and whenever it changes. Noted before it takes effect.
+struct Configured {
+  std::map<std::string, std::string> envs;  // see AgentConfig
+  bool first = false;
+  bool broken = false;  // the agent must keep what it had
+};
+
+// The agent's ledger once the play is over, when it had time to settle.
+struct LedgerRead {
+  std::vector<Holding> holdings;
+};
+
+// What the agent thinks of its devices: (resource, device id) -> state and why.
+struct DeviceJudged {
+  std::string state;   // "healthy", "suspect", ...
+  std::string reason;  // stable name of the reason; empty when healthy
+  bool cordoned = false;
+  bool operator==(const DeviceJudged&) const = default;
+};
+using Judgements = std::map<std::pair<std::string, std::string>, DeviceJudged>;
+struct InventoryRead {
+  Judgements devices;
+};
+
+// The scenario waits until something is true.
+struct Waiting {
+  std::string text;
+};
+struct Expected {
+  std::string text;
+  std::string seen;  // what was there instead, when not met
+  bool met = true;
+  Duration waited{};
+};
+
+using What = std::variant<Said, KubeletTold, KubeletMoved, AgentMoved, PodTried, PodEnded,
+                          ContainerRestarted, FaultMade, CordonMade, Refused, Configured,
+                          LedgerRead, InventoryRead, Waiting, Expected>;
+
+struct Observation {
+  Duration at{};  // since the play began, real time
+  What what;
+  // kubelet's resources right after; kept from before while kubelet is down.
+  std::vector<kubelet::ResourceStatus> resources;
+  std::string scenario_line;  // "default.yaml:12", empty when no step is behind it
+};
+
+// "ns/name" or, in the namespace `default`, only the name.
+std::string PodText(const std::string& pod_namespace, const std::string& name);
+
+}  // namespace tessera::demo

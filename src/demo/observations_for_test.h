@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fabricated observations, for tests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "demo/observation.h"
+
+namespace tessera::demo {
+
+inline constexpr char kNpu[] = "dummy.com/npu";
+
+inline Observation Saw(What what, std::vector<kubelet::ResourceStatus> resources = {},
+                       int64_t at_ms = 0) {
+  return {.at = Duration(at_ms),
+          .what = std::move(what),
+          .resources = std::move(resources),
+          .scenario_line = ""};
+}
+
+inline KubeletTold Told(kubelet::KubeletEvent::Kind kind) {
+  return {{kind, {}, kNpu, "told"}};
+}
+inline KubeletTold Listed() {
+  return Told(kubelet::KubeletEvent::Kind::kList);
+}
+
+inline kubelet::DeviceStatus HealthyDevice(std::string id) {
+  kubelet::DeviceStatus device;
+  device.id = std::move(id);
+  device.healthy = true;
+  return device;
+}
+
+// A resource with devices "0" to "count-1", all healthy and free.
+inline kubelet::ResourceStatus Npus(int count) {
+  kubelet::ResourceStatus resource;
+  resource.name = kNpu;
+  resource.capacity = count;
+  resource.allocatable = count;
+  resource.connected = true;
+  for (int i = 0; i < count; ++i) {
+    resource.devices.push_back(HealthyDevice(std::to_string(i)));
+  }
+  return resource;
+}
+
+// A pod of one container that asked for these and got them, with the environment to match.
+inline PodTried Admitted(const std::string& pod, std::vector<std::string> ids) {
+  PodTried tried;
+  tried.pod.name = pod;
+  tried.pod.containers = {
+      {kMainContainer, kubelet::ContainerSpec::Kind::kApp, {{kNpu, static_cast<int>(ids.size())}}}};
+  tried.admission.admitted = true;
+  kubelet::ContainerGrant grant{kMainContainer, kNpu, ids, {}};
+  std::string env;
+  for (const std::string& id : ids) env += (env.empty() ? "" : ",") + id;
+  grant.response.envs["DUMMY_VISIBLE_DEVICES"] = env;
+  tried.admission.grants = {grant};
+  return tried;
+}
+
+inline Configured WithEnv() {
+  return {.envs = {{kNpu, "DUMMY_VISIBLE_DEVICES"}}, .first = true, .broken = false};
+}
+
+}  // namespace tessera::demo
