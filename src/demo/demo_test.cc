@@ -15,7 +15,7 @@ namespace {
 
 class DemoTest : public ::testing::Test {
  protected:
-  DemoTest() : directory_(*os::MakeTemporaryDirectory("/tmp/tessera-test-")) {
+  DemoTest() : directory_(*os::MakeTemporaryDirectory("/tmp/demo-")) {
     // Where the demo makes its own directory.
     setenv("TMPDIR", directory_.c_str(), 1);
   }

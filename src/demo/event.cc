@@ -87,10 +87,10 @@ std::vector<Event> Narrator::Tell(const Observation& observation) {
   events_.clear();
   at_ = observation.at;
   std::visit([this](const auto& what) { Of(what); }, observation.what);
-  Counts(observation.resources);
   if (!observation.scenario_line.empty()) {
     for (Event& event : events_) event.details["step"] = observation.scenario_line;
   }
+  Counts(observation.resources);
   return std::move(events_);
 }
 
@@ -255,7 +255,7 @@ std::string PlainLine(const Event& event) {
 
 std::string JsonLine(const Event& event) {
   json::Object object;
-  object["time"] = static_cast<double>(event.at.count()) / 1'000;
+  object["time_ms"] = event.at.count();
   object["event"] = event.name;
   object["text"] = event.text;
   for (const auto& detail : event.details) object[detail.key()] = detail.value();

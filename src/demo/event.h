@@ -63,7 +63,7 @@ class Narrator {
 
 // "00:02.500  pod train runs: dummy.com/npu 0,1", no newline.
 std::string PlainLine(const Event& event);
-// {"time":2.5,"event":"pod-admitted","text":...,...} on one line.
+// {"time_ms":2500,"event":"pod-admitted","text":...,...} on one line.
 std::string JsonLine(const Event& event);
 // "00:02.500".
 std::string ClockText(Duration at);

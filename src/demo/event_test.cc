@@ -58,7 +58,7 @@ TEST(Event, JsonLineHasTheParticulars) {
   Observation seen = Saw(Admitted("p", {"3"}), {}, 1'250);
   seen.scenario_line = "default.yaml:12";
   EXPECT_EQ(JsonLine(narrator.Tell(seen)[0]),
-            R"({"time":1.25E0,"event":"pod-admitted","text":"pod p runs with dummy.com/npu 3",)"
+            R"({"time_ms":1250,"event":"pod-admitted","text":"pod p runs with dummy.com/npu 3",)"
             R"("pod":"p","grants":[{"container":"main","resource":"dummy.com/npu","ids":["3"],)"
             R"("env":{"DUMMY_VISIBLE_DEVICES":"3"}}],"step":"default.yaml:12"})");
 }

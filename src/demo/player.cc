@@ -45,7 +45,8 @@ void Player::Play() {
   if (!Begin()) return;
   const Steady began = SystemClock().Now();
   for (const Step& step : scenario_.steps) {
-    const double scaled = static_cast<double>(step.at.count()) / pace_.speed;
+    const double speed = step.unhurried ? 1 : pace_.speed;
+    const double scaled = static_cast<double>(step.at.count()) / speed;
     if (!WaitUntil(began + Duration(static_cast<int64_t>(scaled)))) return;
     if (!PlayStep(step)) return;
   }

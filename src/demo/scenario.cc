@@ -63,6 +63,7 @@ std::string Expect::Text() const {
 
 std::map<std::string, std::string> AgentFlags(const std::string& directory) {
   return {{config::FlagName("kubelet.root"), directory + "/kubelet"},
+          {config::FlagName("kubelet.socketPrefix"), "demo"},  // paths of sockets must be short
           {config::FlagName("state.dir"), directory + "/state"},
           {config::FlagName("control.socket"), directory + "/agent.sock"},
           {config::FlagName("http.address"), "off"}};

@@ -106,8 +106,9 @@ using Action = std::variant<Say, RunPod, EndPod, EndAll, RestartContainer, Fault
                             MoveKubelet, MoveAgent, Reconfigure, Expect>;
 
 struct Step {
-  Duration at{};  // not before, in the scenario's time
-  int line = 0;   // where it stands in the file
+  Duration at{};           // not before, in the scenario's time
+  bool unhurried = false;  // `at` is real time, whatever the speed
+  int line = 0;            // where it stands in the file
   Action action;
 };
 

@@ -90,6 +90,12 @@ TEST(Scenario, StepWithoutATimeComesWithTheOneBefore) {
   EXPECT_EQ(read.scenario.steps[1].at, Duration(2'000));
 }
 
+TEST(Scenario, StepMayBeUnhurried) {
+  const ReadScenario read = ParseSteps("  - {at: 1s, unhurried: true, say: a}\n  - say: b\n");
+  EXPECT_TRUE(read.scenario.steps[0].unhurried);
+  EXPECT_FALSE(read.scenario.steps[1].unhurried);
+}
+
 TEST(Scenario, PodHasInitContainerThenSidecarThenMain) {
   const ReadScenario read =
       ParseSteps("  - run: {pod: p, limits: {a.b/c: 2}, init: {a.b/c: 1}, sidecar: {a.b/d: 3}}\n");
@@ -170,9 +176,10 @@ TEST(Scenario, ProblemInTheAgentsConfigurationHasItsLineInTheScenario) {
       "      dumy: {count: 4}\n"
       "steps:\n"
       "  - say: a\n");
-  ASSERT_FALSE(read.problems.empty());
-  EXPECT_EQ(read.problems[0].line, 5);
-  EXPECT_EQ(read.problems[0].suggestion, "dummy");
+  EXPECT_EQ(ProblemsOf(read),
+            Lines({"4: config: resources[0] needs one section of 'dummy' or 'files'",
+                   "5: config: unknown key 'dumy' in resources[0]"}));
+  EXPECT_EQ(read.problems[1].suggestion, "dummy");
 }
 
 TEST(Scenario, ConfigurationMeantToBeBrokenMustBeBroken) {

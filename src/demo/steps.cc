@@ -61,7 +61,7 @@ const std::vector<StepReader::Known>& StepReader::Actions() {
 }
 
 std::vector<std::string> StepReader::Keys() {
-  std::vector<std::string> keys = {"at"};
+  std::vector<std::string> keys = {"at", "unhurried"};
   for (const Known& action : Actions()) keys.emplace_back(action.key);
   return keys;
 }
@@ -71,6 +71,8 @@ void StepReader::Read(const Node& step, const std::string& path) {
   if (!step.IsMap()) return;
   line_ = step.line;
   at_ = TimeOf(step, path, "at", at_);
+  const Node* unhurried = step.Find("unhurried");
+  unhurried_ = unhurried && document_.Bool(*unhurried, Below(path, "unhurried")).value_or(false);
   int actions = 0;
   for (const Known& action : Actions()) {
     const Node* value = step.Find(action.key);
@@ -311,7 +313,7 @@ std::vector<kubelet::ContainerSpec> StepReader::Containers(const Node& map,
 }
 
 void StepReader::AddAt(Duration at, Action action) {
-  steps_.push_back({at, line_, std::move(action)});
+  steps_.push_back({at, unhurried_, line_, std::move(action)});
 }
 
 }  // namespace tessera::demo

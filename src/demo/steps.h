@@ -67,6 +67,7 @@ class StepReader {
   config::Document& document_;
   std::mt19937_64 random_;
   Duration at_{};  // of the step being read
+  bool unhurried_ = false;
   int line_ = 0;
   std::vector<Step> steps_;
 };

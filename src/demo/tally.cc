@@ -191,7 +191,7 @@ json::Object SummaryJson(const Summary& summary) {
   return json::Object{
       {"event", "summary"},
       {"good", summary.good()},
-      {"seconds", static_cast<double>(summary.took.count()) / 1'000},
+      {"took_ms", summary.took.count()},
       {"pods_admitted", summary.admitted},
       {"pods_refused", RefusedPods(summary)},
       {"refusals", std::move(refused)},

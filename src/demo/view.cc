@@ -78,9 +78,9 @@ Line StatusLine(const Picture& picture, const Look& look) {
   return line;
 }
 
-Line PanelHead(const Panel& panel, const Look& look) {
+Line PanelHead(const Panel& panel, int name_columns, const Look& look) {
   Line line;
-  line.Add(panel.connected ? Style::kStory : Style::kDim, " " + panel.name);
+  line.Add(panel.connected ? Style::kStory : Style::kDim, " " + Fit(panel.name, name_columns));
   line.Add(Style::kPlain, fmt::format("  capacity {:>3}  ", panel.capacity));
   const bool whole = panel.allocatable == panel.capacity;
   line.Add(whole ? Style::kPlain : Style::kWarning,
@@ -124,9 +124,13 @@ void AddPanels(const Picture& picture, const Look& look, int lines, Frame& frame
   const int heads = static_cast<int>(picture.panels.size());
   const Grid grid = PlanGrid(picture.panels, look.columns, lines - heads);
   const size_t end = frame.size() + static_cast<size_t>(std::max(lines, 0));
+  int name_columns = 0;
+  for (const Panel& panel : picture.panels) {
+    name_columns = std::max(name_columns, Columns(panel.name));
+  }
   for (const Panel& panel : picture.panels) {
     if (frame.size() >= end) return;
-    frame.push_back(PanelHead(panel, look));
+    frame.push_back(PanelHead(panel, name_columns, look));
     const int room = static_cast<int>(end - frame.size());
     for (Line& line : TileLines(panel, grid, look, picture.now, room)) {
       frame.push_back(std::move(line));

@@ -9,7 +9,7 @@ namespace tessera::demo {
 namespace {
 
 std::string TextOf(const Frame& frame) {
-  std::string text;
+  std::string text = "\n";
   for (const Line& line : frame) text += line.Plain() + "\n";
   return text;
 }
@@ -63,15 +63,96 @@ Picture Busy() {
 }
 
 TEST(View, EightyColumns) {
-  EXPECT_EQ(TextOf(Render(Busy(), {.columns = 80, .rows = 24, .unicode = true})), R"(FRAME80)");
+  EXPECT_EQ(TextOf(Render(Busy(), {.columns = 80, .rows = 24, .unicode = true})), R"(
+ tessera demo  a try                                   ━━━━━━━━──────── 00:10.0
+ ▸ An NPU fails.
+ kubelet 1.36 ● up   agent ● 4242   pods 2   refused 1   laws hold (9)
+ dummy.com/npu         capacity  20  allocatable  17  held   3  ━━─────────────
+ 0  ■ 1  ✗ 2  ■ 3  ! 4  ⊘ 5  ✗ 6  · 7  · 8  · 9  · 10 · 11 · 12 · 13 · 14 · 15 ·
+ tr-a tr-a jo12
+
+ 16 · 17 · 18 · 19 ·
+
+ dummy.com/npu-shared  capacity   4  allocatable   4  held   1  ━━━────────────
+ 0  ■ 1  ·
+ ██░░ ░░░░
+── waiting for dummy.com/npu allocatable 20 ────────────────────────────────────
+ 00:04.0 An NPU fails.
+
+
+
+
+
+
+
+
+
+  ·  free   ■  held   !  suspect   ✗  unhealthy   ⊘  cordoned   ?  not known now
+)");
 }
 
 TEST(View, TwoHundredColumns) {
-  EXPECT_EQ(TextOf(Render(Busy(), {.columns = 200, .rows = 30, .unicode = true})), R"(FRAME200)");
+  EXPECT_EQ(TextOf(Render(Busy(), {.columns = 200, .rows = 30, .unicode = true})), R"(
+ tessera demo  a try                                                                                                                                                       ━━━━━━━━━━────────── 00:10.0
+ ▸ An NPU fails.
+ kubelet 1.36 ● up   agent ● 4242   pods 2   refused 1   laws hold (9)
+ dummy.com/npu         capacity  20  allocatable  17  held   3  ━━━━━━──────────────────────────────────
+ 0         ■ 1         ✗ 2         ■ 3         ! 4         ⊘ 5         ✗ 6         · 7         · 8         · 9         · 10        · 11        · 12        · 13        · 14        · 15        ·
+ train-a     train-a     job-12
+             check-faile             check-faile cordoned    recovering
+
+ 16        · 17        · 18        · 19        ·
+
+
+ dummy.com/npu-shared  capacity   4  allocatable   4  held   1  ━━━━━━━━━━──────────────────────────────
+ 0         ■ 1         ·
+ █████░░░░░  ░░░░░░░░░░
+
+── waiting for dummy.com/npu allocatable 20 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ 00:04.0 An NPU fails.
+
+
+
+
+
+
+
+
+
+
+
+
+  ·  free   ■  held   !  suspect   ✗  unhealthy   ⊘  cordoned   ?  not known now                                                                                                            Ctrl-C ends
+)");
 }
 
 TEST(View, WithoutUnicode) {
-  EXPECT_EQ(TextOf(Render(Busy(), {.columns = 80, .rows = 24, .unicode = false})), R"(FRAMEASCII)");
+  EXPECT_EQ(TextOf(Render(Busy(), {.columns = 80, .rows = 24, .unicode = false})), R"(
+ tessera demo  a try                                   ========-------- 00:10.0
+ > An NPU fails.
+ kubelet 1.36 * up   agent * 4242   pods 2   refused 1   laws hold (9)
+ dummy.com/npu         capacity  20  allocatable  17  held   3  ==-------------
+ 0  * 1  x 2  * 3  ! 4  - 5  x 6  . 7  . 8  . 9  . 10 . 11 . 12 . 13 . 14 . 15 .
+ tr-a tr-a jo12
+
+ 16 . 17 . 18 . 19 .
+
+ dummy.com/npu-shared  capacity   4  allocatable   4  held   1  ===------------
+ 0  * 1  .
+ ##.. ....
+-- waiting for dummy.com/npu allocatable 20 ------------------------------------
+ 00:04.0 An NPU fails.
+
+
+
+
+
+
+
+
+
+  .  free   *  held   !  suspect   x  unhealthy   -  cordoned   ?  not known now
+)");
 }
 
 TEST(View, DownIsShown) {

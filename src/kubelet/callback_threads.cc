@@ -5,19 +5,25 @@
 #include <grpcpp/grpcpp.h>
 
 namespace tessera::kubelet {
+namespace {
 
 // A server that listens nowhere: the least that holds the threads.
-struct CallbackThreads::Impl {
+struct Holder {
+  Holder() {
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(&service);
+    server = builder.BuildAndStart();
+  }
   grpc::CallbackGenericService service;
   std::unique_ptr<grpc::Server> server;
 };
 
-CallbackThreads::CallbackThreads() : impl_(std::make_unique<Impl>()) {
-  grpc::ServerBuilder builder;
-  builder.RegisterCallbackGenericService(&impl_->service);
-  impl_->server = builder.BuildAndStart();
-}
+}  // namespace
 
-CallbackThreads::~CallbackThreads() = default;
+void KeepCallbackThreads() {
+  // Never destroyed: at the process's end it would wait for gRPC's threads.
+  static const Holder* const kHolder = new Holder;
+  (void)kHolder;
+}
 
 }  // namespace tessera::kubelet

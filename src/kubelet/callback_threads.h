@@ -4,20 +4,10 @@
 // ("ref_counted.h: assertion failed: prior > 0").
 #pragma once
 
-#include <memory>
-
 namespace tessera::kubelet {
 
-// Every program that calls kubelet, or is called by it, holds one of these for as long as it does.
-// Made and destroyed on any thread but gRPC's own.
-class CallbackThreads {
- public:
-  CallbackThreads();
-  ~CallbackThreads();
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
+// From the first call on the threads live as long as the process. Called before every channel and
+// server is made; any thread.
+void KeepCallbackThreads();
 
 }  // namespace tessera::kubelet

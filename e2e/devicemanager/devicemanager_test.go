@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devicemanager
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
+	"k8s.io/kubernetes/pkg/kubelet/container"
+)
+
+// visible is the whole of what a container with these NPUs gets.
+func visible(ids ...string) *devicemanager.DeviceRunContainerOptions {
+	return &devicemanager.DeviceRunContainerOptions{
+		Envs: []container.EnvVar{{Name: "DUMMY_VISIBLE_DEVICES", Value: strings.Join(ids, ",")}},
+	}
+}
+
+// expectStarts starts a pod's main container and checks that it gets exactly the ids in kubelet's
+// books, which it returns.
+func expectStarts(t *testing.T, k *kubelet, pod *v1.Pod, count int) []string {
+	t.Helper()
+	main := pod.Spec.Containers[0]
+	ids := k.devices(pod, main.Name)
+	equal(t, "number of devices", len(ids), count)
+	options, err := k.startContainer(pod, main)
+	must(t, err)
+	equal(t, "what the container gets", options, visible(ids...))
+	return ids
+}
+
+func TestAll64DevicesAreAllocatable(t *testing.T) {
+	k := startKubelet(t)
+
+	k.startAgent("")
+
+	k.waitFor("64 of 64")
+	equal(t, "allocatable devices",
+		byNumber(keys(k.manager.GetAllocatableDevices()[npu])), numbers(0, 63))
+}
+
+func TestAPodWith2NPUsGetsExactlyItsTwoIDs(t *testing.T) {
+	k := startKubelet(t)
+	k.startAgent("")
+	k.waitFor("64 of 64")
+
+	pod := podOf("two", 2)
+	must(t, k.admit(pod))
+
+	expectStarts(t, k, pod, 2)
+}
+
+func Test32PodsShareAllDevicesAndThe33rdIsRefused(t *testing.T) {
+	k := startKubelet(t)
+	k.startAgent("")
+	k.waitFor("64 of 64")
+
+	var held []string
+	for n := range 32 {
+		pod := podOf(fmt.Sprintf("pod-%d", n), 2)
+		must(t, k.admit(pod))
+		held = append(held, expectStarts(t, k, pod, 2)...)
+	}
+
+	equal(t, "devices held", byNumber(held), numbers(0, 63))
+	err := k.admit(podOf("late", 2))
+	equal(t, "refusal", fmt.Sprint(err), "requested number of devices unavailable for "+
+		"dummy.com/npu. Requested: 2, Available: 0")
+}
+
+func TestAnInitContainerAndItsAppContainerGetTheSameDevices(t *testing.T) {
+	k := startKubelet(t)
+	k.startAgent("")
+	k.waitFor("64 of 64")
+
+	pod := podOf("with-init", 2)
+	pod.Spec.InitContainers = []v1.Container{containerOf("prepare", 2)}
+	must(t, k.admit(pod))
+
+	ids := expectStarts(t, k, pod, 2)
+	options, err := k.startContainer(pod, pod.Spec.InitContainers[0])
+	must(t, err)
+	equal(t, "what the init container gets", options, visible(ids...))
+}
+
+func TestAFailedDeviceIsWithheldUntilItRecovers(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent("")
+	k.waitFor("64 of 64")
+
+	a.tessera("fault", "fail", npu, "7")
+
+	k.waitFor("63 of 64")
+	pod := podOf("all-that-work", 63)
+	must(t, k.admit(pod))
+	equal(t, "devices of the pod", k.devices(pod, "main"), append(numbers(0, 6), numbers(8, 63)...))
+
+	a.tessera("fault", "heal", npu, "7")
+
+	k.waitFor("64 of 64")
+	other := podOf("the-healed-one", 1)
+	must(t, k.admit(other))
+	equal(t, "devices of the other pod", expectStarts(t, k, other, 1), []string{"7"})
+}
+
+func TestAPodKeepsItsDevicesWhenKubeletRestarts(t *testing.T) {
+	k := startKubelet(t)
+	k.startAgent("")
+	k.waitFor("64 of 64")
+	pod := podOf("survivor", 2)
+	must(t, k.admit(pod))
+	before := expectStarts(t, k, pod, 2)
+
+	k.stop()
+	k.start()
+
+	k.waitFor("64 of 64")
+	equal(t, "devices after the restart", expectStarts(t, k, pod, 2), before)
+	rest := podOf("rest", 62)
+	must(t, k.admit(rest))
+	both := append(expectStarts(t, k, rest, 62), before...)
+	equal(t, "devices of both pods", byNumber(both), numbers(0, 63))
+}
+
+func TestAPodKeepsItsDevicesWhenTheAgentCrashes(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent("")
+	k.waitFor("64 of 64")
+	pod := podOf("survivor", 2)
+	must(t, k.admit(pod))
+	before := expectStarts(t, k, pod, 2)
+
+	a.kill()
+	k.waitFor("0 of 64")
+	a.start()
+
+	k.waitFor("64 of 64")
+	equal(t, "devices after the crash", expectStarts(t, k, pod, 2), before)
+}
+
+func TestAStoppedAgentLeavesNoSocketAndNothingToAllocate(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent("")
+	k.waitFor("64 of 64")
+
+	status := a.stop()
+
+	equal(t, "exit status", status, 0)
+	k.waitFor("0 of 64")
+	entries, err := os.ReadDir(filepath.Join(kubeletRoot, "device-plugins"))
+	must(t, err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	equal(t, "files left", names, []string{"kubelet.sock", "kubelet_internal_checkpoint"})
+}
+
+func TestKubeletStartedAfterTheAgentFindsAllDevices(t *testing.T) {
+	k := startKubelet(t)
+	k.stop()
+	must(t, os.RemoveAll(filepath.Join(kubeletRoot, "device-plugins")))
+	k.startAgent("")
+
+	k.start()
+
+	k.waitFor("64 of 64")
+}
+
+func TestTheAgentRegistersThroughThePluginWatcher(t *testing.T) {
+	k := startKubelet(t)
+	k.startAgent("kubelet:\n  registration: plugin-watcher\n")
+	k.waitFor("64 of 64")
+
+	pod := podOf("two", 2)
+	must(t, k.admit(pod))
+	before := expectStarts(t, k, pod, 2)
+	k.stop()
+	k.start()
+
+	k.waitFor("64 of 64")
+	equal(t, "devices after the restart", expectStarts(t, k, pod, 2), before)
+}
+
+func keys(devices devicemanager.DeviceInstances) []string {
+	var ids []string
+	for id := range devices {
+		ids = append(ids, id)
+	}
+	return ids
+}

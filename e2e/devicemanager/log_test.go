@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devicemanager
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+// text collects what a program writes, for the report of a test that fails. Any goroutine.
+type text struct {
+	mutex sync.Mutex
+	bytes.Buffer
+}
+
+func (t *text) Write(p []byte) (int, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.Buffer.Write(p)
+}
+
+func (t *text) take() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	defer t.Buffer.Reset()
+	return t.Buffer.String()
+}
+
+// kubeletLog is what Kubernetes' code has logged since the test began.
+var kubeletLog text
+
+func sendKubeletLogToTests() {
+	configuration := textlogger.NewConfig(textlogger.Output(&kubeletLog), textlogger.Verbosity(2))
+	klog.SetLogger(textlogger.NewLogger(configuration))
+}
+
+// showKubeletLogOnFailure begins a test's part of the log.
+func showKubeletLogOnFailure(t *testing.T) {
+	kubeletLog.take()
+	t.Cleanup(func() {
+		if log := kubeletLog.take(); t.Failed() {
+			t.Logf("kubelet's log:\n%s", log)
+		}
+	})
+}

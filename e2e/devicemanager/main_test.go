@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package devicemanager shows the shipped binary to Kubernetes' own device manager: the manager,
+// its plugin watcher and the pod-resources API run in the test's process, the agent runs as a
+// process of its own. kubelet's directory is a constant of Kubernetes, so the tests run in a mount
+// namespace where it is a temporary file system; they need root.
+package devicemanager
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+const (
+	kubeletRoot      = "/var/lib/kubelet"
+	insideVariable   = "TESSERA_E2E_INSIDE"
+	binaryVariable   = "TESSERA"
+	fileSystemOfTest = "tessera-e2e"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(insideVariable) == "" {
+		os.Exit(runInNamespace())
+	}
+	if err := enterNamespace(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	sendKubeletLogToTests()
+	os.Exit(m.Run())
+}
+
+// runInNamespace runs this program again in a mount namespace of its own, and returns its status.
+func runInNamespace() int {
+	if os.Geteuid() != 0 {
+		fmt.Fprintln(os.Stderr, "e2e: these tests need root, for a mount namespace; run tools/e2e")
+		return 1
+	}
+	made := missingDirectories(kubeletRoot)
+	if err := os.MkdirAll(kubeletRoot, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	defer func() {
+		for _, directory := range made {
+			os.Remove(directory)
+		}
+	}()
+	command := exec.Command("/proc/self/exe", os.Args[1:]...)
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.Env = append(os.Environ(), insideVariable+"=1")
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Unshareflags: syscall.CLONE_NEWNS,
+		Pdeathsig:    syscall.SIGKILL,
+	}
+	err := command.Run()
+	if err != nil && command.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, "e2e: cannot make a mount namespace:", err)
+		return 1
+	}
+	return command.ProcessState.ExitCode()
+}
+
+// missingDirectories lists the directories that making path will make, the deepest first.
+func missingDirectories(path string) []string {
+	var missing []string
+	for ; path != "/"; path = filepath.Dir(path) {
+		if _, err := os.Stat(path); err == nil {
+			break
+		}
+		missing = append(missing, path)
+	}
+	return missing
+}
+
+func enterNamespace() error {
+	if binary := os.Getenv(binaryVariable); binary == "" {
+		return fmt.Errorf("%s does not name the release binary; run tools/e2e", binaryVariable)
+	} else if _, err := os.Stat(binary); err != nil {
+		return err
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, ""); err != nil {
+		return fmt.Errorf("making the mounts private: %w", err)
+	}
+	err := syscall.Mount(fileSystemOfTest, kubeletRoot, "tmpfs", syscall.MS_NOSUID, "mode=0755")
+	if err != nil {
+		return fmt.Errorf("mounting a file system on %s: %w", kubeletRoot, err)
+	}
+	return nil
+}

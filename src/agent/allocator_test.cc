@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/allocator.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+namespace tessera::agent {
+namespace {
+
+class FakeBackend : public Backend {
+ public:
+  Status Start(BackendEvents&) override { return {}; }
+  void Stop() override {}
+  Result<std::vector<Device>> Scan() override { return std::vector<Device>(); }
+  Evidence Check(const Device&) override { return {}; }
+  Status Reset(const Device& device) override {
+    reset_.push_back(device.key.id);
+    if (device.key.id == "1") return Fail(Reason::kIo, "stuck");
+    return {};
+  }
+  std::vector<std::string> reset_;
+};
+
+class AllocatorTest : public testing::Test {
+ protected:
+  AllocatorTest() {
+    Inventory inventory;
+    for (const char* id : {"0", "1"}) {
+      Device device;
+      device.key = {"dummy.com/npu", id};
+      device.visible_as = id;
+      inventory.devices.push_back(device);
+    }
+    auto offer = std::make_shared<Offer>(
+        Divide("dummy.com/npu", {Division::kReplicas, 2}, inventory, "dummy.com/npu",
+               [](const Device&) { return std::optional<Error>(); }));
+    Rendering rendering;
+    rendering.env = "DUMMY_VISIBLE_DEVICES";
+    allocator_->Set({offer, rendering, Placement::kSpread, backend_});
+  }
+
+  Status PreStart(const std::vector<std::string>& ids) {
+    std::promise<Status> answer;
+    allocator_->PreStart(ids, [&](Status status) { answer.set_value(std::move(status)); });
+    return answer.get_future().get();
+  }
+
+  os::Workers workers_{2};
+  http::Metrics metrics_;
+  std::vector<std::string> granted_;
+  std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();
+  std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
+      "dummy.com/npu", workers_, metrics_,
+      [this](std::vector<std::string> ids) { granted_ = std::move(ids); });
+};
+
+TEST_F(AllocatorTest, AGrantIsToldToTheLedgerAndCounted) {
+  auto grant = allocator_->Allocate({"0::0"});
+
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->envs.at("DUMMY_VISIBLE_DEVICES"), "0");
+  EXPECT_EQ(granted_, std::vector<std::string>{"0::0"});
+  EXPECT_NE(
+      metrics_.Expose().find("tessera_allocations_total{resource=\"dummy.com/npu\",code=\"ok\"} 1"),
+      std::string::npos);
+}
+
+TEST_F(AllocatorTest, ARefusalIsNoGrantAndIsCountedByItsReason) {
+  auto grant = allocator_->Allocate({"7::0"});
+
+  ASSERT_FALSE(grant);
+  EXPECT_EQ(grant.error().reason, Reason::kUnknownShare);
+  EXPECT_TRUE(granted_.empty());
+  EXPECT_NE(metrics_.Expose().find("code=\"unknown-share\"} 1"), std::string::npos);
+}
+
+TEST_F(AllocatorTest, PreferenceSpreadsOverDevices) {
+  EXPECT_EQ(allocator_->Prefer({"0::0", "0::1", "1::0", "1::1"}, {"0::0"}, 2),
+            (std::vector<std::string>{"0::0", "1::0"}));
+}
+
+TEST_F(AllocatorTest, EachDeviceIsResetOnceHoweverManyOfItsSharesAreStarted) {
+  EXPECT_TRUE(PreStart({"0::0", "0::1"}));
+  EXPECT_EQ(backend_->reset_, std::vector<std::string>{"0"});
+}
+
+TEST_F(AllocatorTest, AFailedResetSaysWhichDeviceAndWhy) {
+  Status status = PreStart({"1::0"});
+
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error(),
+            (Error{Reason::kResetFailed, "dummy.com/npu: device 1 could not be reset: stuck"}));
+}
+
+TEST_F(AllocatorTest, AnUnknownIdIsNotReset) {
+  EXPECT_EQ(PreStart({"9"}).error(), (Error{Reason::kUnknownShare, "dummy.com/npu has no id 9"}));
+}
+
+}  // namespace
+}  // namespace tessera::agent

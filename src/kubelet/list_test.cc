@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kubelet/list.h"
+
+#include <gtest/gtest.h>
+
+#include "proto/deviceplugin/deviceplugin.pb.h"
+
+namespace tessera::kubelet {
+namespace {
+
+Offer OfferOf(int count, const std::string& prefix = "") {
+  Offer offer;
+  offer.resource = "dummy.com/npu";
+  for (int i = 0; i < count; ++i) {
+    offer.devices.emplace_back();
+    offer.shares.push_back({prefix + std::to_string(i), static_cast<uint32_t>(i), true});
+  }
+  return offer;
+}
+
+v1beta1::ListAndWatchResponse Parse(const ListBytes& bytes) {
+  v1beta1::ListAndWatchResponse list;
+  EXPECT_TRUE(list.ParseFromString(*bytes));
+  return list;
+}
+
+TEST(ListTest, EveryShareGoesOutWithItsHealth) {
+  Offer offer = OfferOf(2);
+  offer.shares[1].healthy = false;
+
+  v1beta1::ListAndWatchResponse list = Parse(*SerializeList(offer));
+
+  ASSERT_EQ(list.devices_size(), 2);
+  EXPECT_EQ(list.devices(0).id(), "0");
+  EXPECT_EQ(list.devices(0).health(), "Healthy");
+  EXPECT_EQ(list.devices(1).health(), "Unhealthy");
+}
+
+TEST(ListTest, TopologyIsLeftOutWhenNoNodeIsKnown) {
+  Offer offer = OfferOf(2);
+  offer.devices[1].numa_nodes = {0, 1};
+
+  v1beta1::ListAndWatchResponse list = Parse(*SerializeList(offer));
+
+  EXPECT_FALSE(list.devices(0).has_topology());
+  ASSERT_EQ(list.devices(1).topology().nodes_size(), 2);
+  EXPECT_EQ(list.devices(1).topology().nodes(1).id(), 1);
+}
+
+TEST(ListTest, SixtyThousandSharesWithLongIdsFit) {
+  auto bytes = SerializeList(OfferOf(60'000, std::string(40, 'x')));
+
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_LT((*bytes)->size(), kMaxListBytes);
+}
+
+TEST(ListTest, AListThatDoesNotFitSaysHowManyWould) {
+  auto bytes = SerializeList(OfferOf(100'000, std::string(40, 'x')));
+
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error(),
+            (Error{Reason::kListTooLarge,
+                   "dummy.com/npu: 100000 shares make a list of 5788890 bytes; about 72454 would "
+                   "fit kubelet's 4194304 bytes"}));
+}
+
+}  // namespace
+}  // namespace tessera::kubelet

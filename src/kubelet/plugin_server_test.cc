@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kubelet/plugin_server.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "kubelet/channel.h"
+#include "os/files.h"
+#include "os/unix_socket.h"
+#include "proto/deviceplugin/deviceplugin.grpc.pb.h"
+#include "proto/pluginregistration/pluginregistration.grpc.pb.h"
+
+namespace tessera::kubelet {
+namespace {
+
+class FakeHandler : public PluginHandler {
+ public:
+  Result<Grant> Allocate(const std::vector<std::string>& ids) override {
+    if (ids == std::vector<std::string>{"9"}) return Fail(Reason::kUnknownShare, "no id 9");
+    Grant grant;
+    grant.envs["IDS"] = ids.front();
+    return grant;
+  }
+  std::vector<std::string> Prefer(const std::vector<std::string>& available,
+                                  const std::vector<std::string>&, int size) override {
+    return {available.begin(), available.begin() + size};
+  }
+  void PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) override {
+    if (ids.front() == "hang") return kept_.push_back(std::move(done));
+    done(ids.front() == "0" ? Status() : Fail(Reason::kResetFailed, "stuck"));
+  }
+
+ private:
+  std::vector<std::function<void(Status)>> kept_;
+};
+
+ListBytes ListOf(const std::string& id) {
+  v1beta1::ListAndWatchResponse list;
+  list.add_devices()->set_id(id);
+  return std::make_shared<const std::string>(list.SerializeAsString());
+}
+
+class PluginServerTest : public testing::Test {
+ protected:
+  ~PluginServerTest() override {
+    server_.reset();
+    (void)os::RemoveTree(dir_);
+  }
+
+  void Start(const std::string& watcher_name = "") {
+    auto server = PluginServer::Start(
+        {.socket_path = path_, .options = {true, true}, .watcher_name = watcher_name},
+        std::make_shared<FakeHandler>(), ListOf("first"),
+        {.stream_opened = [] {},
+         .stream_ended = [this](bool by_peer) { Count(by_peer ? ended_by_peer_ : ended_by_us_); },
+         .list_sent = [](size_t) {},
+         .watcher_notified = [](const Status&) {}});
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = *std::move(server);
+    channel_ = FreshChannel(path_);
+    stub_ = v1beta1::DevicePlugin::NewStub(channel_);
+  }
+  void Count(int& counter) {
+    std::lock_guard lock(mutex_);
+    ++counter;
+    changed_.notify_all();
+  }
+  bool AwaitOne(const int& counter) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return counter == 1; });
+  }
+
+  std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "plugin");
+  std::string path_ = dir_ + "/p.sock";
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int ended_by_peer_ = 0;
+  int ended_by_us_ = 0;
+  std::unique_ptr<PluginServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1beta1::DevicePlugin::Stub> stub_;
+};
+
+TEST_F(PluginServerTest, TheSocketIsPrivateAndItsOptionsAreTold) {
+  Start();
+  grpc::ClientContext context;
+  v1beta1::DevicePluginOptions options;
+
+  ASSERT_TRUE(stub_->GetDevicePluginOptions(&context, {}, &options).ok());
+
+  EXPECT_TRUE(options.pre_start_required());
+  EXPECT_TRUE(options.get_preferred_allocation_available());
+  EXPECT_EQ(os::Inspect(path_)->mode, 0600u);
+}
+
+TEST_F(PluginServerTest, EveryStreamGetsTheListAtOnceAndEachNewerOne) {
+  Start();
+  grpc::ClientContext contexts[2];
+  std::unique_ptr<grpc::ClientReader<v1beta1::ListAndWatchResponse>> streams[2];
+  v1beta1::ListAndWatchResponse list;
+  for (int i = 0; i < 2; ++i) {
+    streams[i] = stub_->ListAndWatch(&contexts[i], {});
+    ASSERT_TRUE(streams[i]->Read(&list));
+    EXPECT_EQ(list.devices(0).id(), "first");
+  }
+
+  server_->Publish(ListOf("second"));
+
+  for (auto& stream : streams) {
+    ASSERT_TRUE(stream->Read(&list));
+    EXPECT_EQ(list.devices(0).id(), "second");
+  }
+  EXPECT_EQ(server_->streams(), 2);
+}
+
+TEST_F(PluginServerTest, AStreamThatThePeerEndsIsToldSo) {
+  Start();
+  grpc::ClientContext context;
+  auto stream = stub_->ListAndWatch(&context, {});
+  v1beta1::ListAndWatchResponse list;
+  ASSERT_TRUE(stream->Read(&list));
+
+  context.TryCancel();
+
+  EXPECT_TRUE(AwaitOne(ended_by_peer_));
+  EXPECT_EQ(server_->streams(), 0);
+}
+
+TEST_F(PluginServerTest, CloseEndsTheStreamsAndRemovesTheSocket) {
+  Start();
+  grpc::ClientContext context;
+  auto stream = stub_->ListAndWatch(&context, {});
+  v1beta1::ListAndWatchResponse list;
+  ASSERT_TRUE(stream->Read(&list));
+
+  server_->Close();
+
+  EXPECT_FALSE(stream->Read(&list));
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(AwaitOne(ended_by_us_));
+  EXPECT_FALSE(os::Exists(path_));
+}
+
+TEST_F(PluginServerTest, ARefusalReachesTheCallerWithCodeAndAdvice) {
+  Start();
+  grpc::ClientContext context;
+  v1beta1::AllocateRequest request;
+  request.add_container_requests()->add_devices_ids("9");
+  v1beta1::AllocateResponse response;
+
+  grpc::Status status = stub_->Allocate(&context, request, &response);
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(), (Error{Reason::kUnknownShare, "no id 9"}).Text());
+}
+
+TEST_F(PluginServerTest, EachContainerRequestGetsItsOwnResponse) {
+  Start();
+  grpc::ClientContext context;
+  v1beta1::AllocateRequest request;
+  request.add_container_requests()->add_devices_ids("3");
+  request.add_container_requests()->add_devices_ids("4");
+  v1beta1::AllocateResponse response;
+
+  ASSERT_TRUE(stub_->Allocate(&context, request, &response).ok());
+
+  ASSERT_EQ(response.container_responses_size(), 2);
+  EXPECT_EQ(response.container_responses(0).envs().at("IDS"), "3");
+  EXPECT_EQ(response.container_responses(1).envs().at("IDS"), "4");
+}
+
+TEST_F(PluginServerTest, APreStartThatHangsDoesNotHoldUpTheEnd) {
+  Start();
+  grpc::ClientContext context;
+  v1beta1::PreStartContainerRequest request;
+  request.add_devices_ids("hang");
+  v1beta1::PreStartContainerResponse response;
+  std::mutex mutex;
+  std::condition_variable done;
+  bool ended = false;
+  stub_->async()->PreStartContainer(&context, &request, &response, [&](const grpc::Status&) {
+    std::lock_guard lock(mutex);
+    ended = true;
+    done.notify_all();
+  });
+
+  server_.reset();
+
+  std::unique_lock lock(mutex);
+  EXPECT_TRUE(done.wait_for(lock, std::chrono::seconds(20), [&] { return ended; }));
+}
+
+TEST_F(PluginServerTest, APathThatIsTakenIsRefused) {
+  auto taken = os::ListenUnix(path_);
+
+  auto server = PluginServer::Start({.socket_path = path_, .options = {}, .watcher_name = ""},
+                                    std::make_shared<FakeHandler>(), ListOf("x"), {});
+
+  ASSERT_FALSE(server);
+  EXPECT_EQ(server.error(), (Error{Reason::kSocketInUse, path_ + " has a live listener"}));
+}
+
+TEST_F(PluginServerTest, TheWatcherIsToldWhoWeAre) {
+  Start("dummy.com/npu");
+  grpc::ClientContext context;
+  pluginregistration::PluginInfo info;
+
+  ASSERT_TRUE(
+      pluginregistration::Registration::NewStub(channel_)->GetInfo(&context, {}, &info).ok());
+
+  EXPECT_EQ(info.type(), "DevicePlugin");
+  EXPECT_EQ(info.name(), "dummy.com/npu");
+  EXPECT_EQ(info.endpoint(), "");
+  ASSERT_EQ(info.supported_versions_size(), 1);
+  EXPECT_EQ(info.supported_versions(0), "v1beta1");
+}
+
+}  // namespace
+}  // namespace tessera::kubelet
