@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "agent/agent_core.h"
 #include "agent/config_file.h"
@@ -73,7 +74,8 @@ int RunAgent(const AgentOptions& options) {
   agent.reset();
   if (fatal) log::LogError("cannot go on", *fatal);
   log::Info("stopped");
-  return fatal ? 1 : 0;
+  // Threads that hang in a backend were left behind; they must not meet the end of what they use.
+  std::_Exit(fatal ? 1 : 0);
 }
 
 }  // namespace tessera::agent

@@ -111,6 +111,10 @@ void Agent::RestoreState() {
   store_.TryToBecomeWriter();
   saved_ = store_.Load();
   node_.Restore(saved_, boot_id_);
+  std::set<std::string> sources;
+  for (const Device& device : saved_.devices) sources.insert(device.key.source);
+  for (const config::Resource& resource : config_.resources) sources.erase(resource.name);
+  for (const std::string& source : sources) node_.Forget(source);  // no longer configured
 }
 
 void Agent::WatchKubelet() {
@@ -145,6 +149,7 @@ void Agent::Tick() {
     node_.AdoptCordons(saved_.cordons);
     if (Status saved = SaveState(); !saved) log::Warn("cannot save the state", saved.error());
   }
+  if (unsaved_ && SaveState()) log::Info("the state is saved again");
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
   AnnounceReady();
@@ -253,8 +258,16 @@ Status Agent::SaveState() {
   if (now == saved_) return {};
   Status saved = store_.Save(now);
   metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
+  unsaved_ = !saved;
   if (saved) saved_ = std::move(now);
   return saved;
+}
+
+Status Agent::MaySave() const {
+  if (store_.writer()) return {};
+  return Fail(Reason::kStateLocked,
+              "this instance does not write the state, so the order would be lost; give it to the "
+              "instance that does, or wait until that has ended");
 }
 
 // "Ready" to the service manager is: the devices are checked. kubelet may start only after us.
@@ -313,6 +326,7 @@ RouteSources Agent::Routes() {
           .metrics = metrics_,
           .refresh_metrics = [this] { RefreshMetrics(); },
           .not_ready = [this] { return NotReady(); },
+          .may_save = [this] { return MaySave(); },
           .save = [this] { return SaveState(); }};
 }
 
@@ -329,6 +343,7 @@ View Agent::MakeView() const {
 void Agent::SourceChanged(const std::string& source, bool bad_news) {
   auto at = resources_.find(source);
   if (at != resources_.end()) at->second->Changed(bad_news);
+  AnnounceReady();
 }
 
 void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {

@@ -59,6 +59,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void ResourcesChanged();
   void Compared(const std::map<std::string, int>& allocatable);
   Status SaveState();
+  Status MaySave() const;
   void AnnounceReady();
   std::string NotReady() const;
   void RefreshMetrics();
@@ -81,6 +82,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;
   std::string port_refusal_;  // why the status port is not open, logged once
+  bool unsaved_ = false;      // the last write failed
   bool announced_ = false;    // READY=1 was sent
   std::optional<Error> fatal_;
   os::Loop::Handle tick_;

@@ -34,9 +34,10 @@ config::LoadResult ConfigFile::Read() {
 
 void ConfigFile::Watch() {
   hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
+  poll_ = loop_.Every(kPoll, [this] { Changed(); });
   auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] { Changed(); });
   if (!watch) {
-    log::Warn("the configuration is read again on SIGHUP only", watch.error());
+    log::Warn("the configuration is watched by polling alone", watch.error());
     return;
   }
   watch_ = *std::move(watch);
@@ -52,7 +53,13 @@ void ConfigFile::Changed() {
   if (text && text != text_) Reload();
 }
 
+// A file that was there and is gone is no order to serve nothing.
 void ConfigFile::Reload() {
+  if (text_ && !TextOf(path())) {
+    log::LogError("the configuration file is gone, the former configuration stays",
+                  {{"file", path()}});
+    return;
+  }
   loaded_(Read());
 }
 

@@ -37,6 +37,7 @@ class ConfigFile {
   std::optional<std::string> text_;  // as read the last time
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Loop::Handle hangup_;
+  os::Loop::Handle poll_;
 };
 
 }  // namespace tessera::agent

@@ -66,20 +66,21 @@ void LedgerSync::Answered(Result<kubelet::PodResourcesView> view) {
   }
   if (error_) log::Info("the ledger is compared again");
   error_.reset();
+  ReadCheckpoint();
   bool first = !node_.ledger().reconciled();
   LedgerChange change = node_.ledger().Reconcile(
-      Join(Ours(std::move(view->holdings)), Ours(ReadCheckpoint())), SystemClock().Now());
+      Join(Ours(std::move(view->holdings)), Ours(checkpoint_)), SystemClock().Now());
   for (const Holding& holding : change.unexpected) {
     metrics_.Add(http::Metric::kDrift, {holding.resource});
-    log::Warn("ledger drift",
-              Error{Reason::kLedgerDrift, "kubelet knows a holding that was not granted here"},
-              {{"resource", holding.resource},
+    log::Info("ledger drift: granted by another instance, or before this one started",
+              {{"reason", ReasonName(Reason::kLedgerDrift)},
+               {"resource", holding.resource},
                {"pod", holding.pod_namespace + "/" + holding.pod},
                {"container", holding.container},
                {"ids", tessera::Join(holding.share_ids, ",")}});
   }
   if (first || !change.appeared.empty() || !change.ended.empty()) listener_.changed();
-  listener_.compared(view->allocatable);
+  if (view->allocatable) listener_.compared(*view->allocatable);
 }
 
 std::vector<Holding> LedgerSync::Ours(std::vector<Holding> holdings) const {
@@ -88,21 +89,25 @@ std::vector<Holding> LedgerSync::Ours(std::vector<Holding> holdings) const {
   return holdings;
 }
 
-std::vector<Holding> LedgerSync::ReadCheckpoint() const {
+// One that cannot be read, or is torn, changes nothing: plain init containers are known from it
+// alone, and what they hold must not look free.
+void LedgerSync::ReadCheckpoint() {
   auto text = os::ReadFile(directories_.device_plugins() + "/" + kubelet::kCheckpointFile);
-  if (!text) return {};
-  auto checkpoint = kubelet::ParseCheckpoint(*text);
-  if (!checkpoint) return {};  // pod-resources alone is the rule; this only completes it
-  std::vector<Holding> holdings;
-  for (const kubelet::CheckpointEntry& entry : checkpoint->entries) {
-    holdings.push_back({.pod_namespace = "",
-                        .pod = "",
-                        .pod_uid = entry.pod_uid,
-                        .container = entry.container,
-                        .resource = entry.resource,
-                        .share_ids = entry.ids()});
+  if (!text) {
+    if (text.error().reason == Reason::kNotFound) checkpoint_.clear();
+    return;
   }
-  return holdings;
+  auto checkpoint = kubelet::ParseCheckpoint(*text);
+  if (!checkpoint) return;
+  checkpoint_.clear();
+  for (const kubelet::CheckpointEntry& entry : checkpoint->entries) {
+    checkpoint_.push_back({.pod_namespace = "",
+                           .pod = "",
+                           .pod_uid = entry.pod_uid,
+                           .container = entry.container,
+                           .resource = entry.resource,
+                           .share_ids = entry.ids()});
+  }
 }
 
 }  // namespace tessera::agent

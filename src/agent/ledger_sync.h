@@ -44,7 +44,7 @@ class LedgerSync {
   struct Life;
   void Ask();
   void Answered(Result<kubelet::PodResourcesView> view);
-  std::vector<Holding> ReadCheckpoint() const;
+  void ReadCheckpoint();
   std::vector<Holding> Ours(std::vector<Holding> holdings) const;
 
   os::Loop& loop_;
@@ -56,6 +56,7 @@ class LedgerSync {
   std::shared_ptr<Life> life_;
   std::set<std::string> resources_;
   std::unique_ptr<kubelet::PodResourcesCall> call_;
+  std::vector<Holding> checkpoint_;  // as last read whole
   std::optional<Error> error_;
   Steady next_{};
   os::Loop::Handle timer_;

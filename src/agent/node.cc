@@ -26,11 +26,15 @@ Node::Node(const Clock& clock, Parameters parameters, NodeObserver& observer)
 
 void Node::Restore(const SavedState& state, std::string_view boot_id) {
   cordons_ = state.cordons;
+  policies_ = state.policies;
   auto inventory = std::make_shared<Inventory>();
   inventory->generation = 1;
   inventory->devices = state.devices;
   std::sort(inventory->devices.begin(), inventory->devices.end(),
             [](const Device& a, const Device& b) { return DeviceKeyLess()(a.key, b.key); });
+  auto same = [](const Device& a, const Device& b) { return a.key == b.key; };
+  auto& devices = inventory->devices;
+  devices.erase(std::unique(devices.begin(), devices.end(), same), devices.end());
   inventory_ = std::move(inventory);
   if (state.boot_id != boot_id) return;
   Steady now = clock_.Now();
@@ -42,6 +46,7 @@ SavedState Node::Snapshot(std::string_view boot_id) const {
   state.boot_id = boot_id;
   state.devices = inventory_->devices;
   state.cordons = cordons_;
+  state.policies = policies_;
   for (const Device& device : inventory_->devices) {
     auto at = health_.find(device.key);
     if (at != health_.end()) state.verdicts[device.key] = at->second.verdict;
@@ -154,7 +159,10 @@ Result<DeviceKey> Node::Cordon(std::string_view name, std::string_view reason) {
 }
 
 Result<DeviceKey> Node::Uncordon(std::string_view name) {
-  DeviceKey key = TRY(Resolve(name));
+  // A cordoned device need not be here any more.
+  auto cordoned = std::find_if(cordons_.begin(), cordons_.end(),
+                               [&](const auto& item) { return item.first.Text() == name; });
+  DeviceKey key = cordoned != cordons_.end() ? cordoned->first : TRY(Resolve(name));
   if (cordons_.erase(key) == 0) {
     return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
   }
@@ -174,6 +182,16 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
     return Error{verdict.reason, "not checked yet on this boot"};
   }
   return Error{verdict.reason, verdict.detail};
+}
+
+Policy Node::PolicyFor(const std::string& source, const Policy& wanted) {
+  auto [former, first] = policies_.try_emplace(source, wanted);
+  bool held = std::any_of(inventory_->devices.begin(), inventory_->devices.end(),
+                          [&](const Device& device) {
+                            return device.key.source == source && ledger_.MayBeInUse(device.key);
+                          });
+  if (!held) former->second = wanted;
+  return former->second;
 }
 
 const Verdict& Node::VerdictOf(const DeviceKey& key) const {

@@ -77,6 +77,10 @@ class Node {
 
   // Why a device is not offered as healthy, in one sentence; nothing when it is.
   std::optional<Error> TroubleOf(const Device& device) const;
+  // How the source's devices are to be divided when `wanted` is configured: its former policy for
+  // as long as anybody may hold one of them. Under another policy the ids in use would be gone, and
+  // their devices would be given away a second time.
+  Policy PolicyFor(const std::string& source, const Policy& wanted);
   const Verdict& VerdictOf(const DeviceKey& key) const;
   const tessera::Cordon* CordonOf(const DeviceKey& key) const;
   // Whether every present device of the source has been checked on this boot.
@@ -102,6 +106,7 @@ class Node {
   InventoryPtr inventory_;
   std::map<DeviceKey, Health, DeviceKeyLess> health_;
   std::map<DeviceKey, tessera::Cordon, DeviceKeyLess> cordons_;
+  std::map<std::string, Policy> policies_;  // by source, as last divided
   Ledger ledger_;
 };
 

@@ -73,12 +73,12 @@ void Prober::Continue(std::vector<Device> devices) {
   sweep_->devices = std::move(devices);
   watch_ = loop_.Every(std::max(parameters_.timeout / 4, Duration(5)), [this] { Watch(); });
   workers_.Run([sweep = sweep_, backend = backend_, life = life_] {
+    {
+      std::lock_guard lock(sweep->mutex);
+      if (sweep->abandoned) return;
+      sweep->began = SystemClock().Now();
+    }
     for (size_t i = 0; i < sweep->devices.size(); ++i) {
-      {
-        std::lock_guard lock(sweep->mutex);
-        sweep->current = i;
-        sweep->began = SystemClock().Now();
-      }
       Evidence evidence = backend->Check(sweep->devices[i]);
       std::lock_guard lock(sweep->mutex);
       if (sweep->abandoned) {
@@ -88,7 +88,10 @@ void Prober::Continue(std::vector<Device> devices) {
         });
         return;
       }
+      // With the answer the next device's time begins: nobody can give up on one that has answered.
       sweep->results.push_back({sweep->devices[i].key, std::move(evidence)});
+      sweep->current = i + 1;
+      sweep->began = SystemClock().Now();
     }
     life->loop->Post([life, sweep] {
       if (life->prober != nullptr) life->prober->Finished(sweep);

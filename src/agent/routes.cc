@@ -44,6 +44,7 @@ Result<json::Value> ChangeCordon(const RouteSources& sources, const json::Object
   if (on && reason.empty()) {
     return Fail(Reason::kInvalid, "a cordon needs a reason, for whoever finds it");
   }
+  TRY(sources.may_save());
   DeviceKey key = TRY(on ? sources.node.Cordon(device, reason) : sources.node.Uncordon(device));
   TRY_IN(sources.save(), "the order holds until the agent restarts");
   log::Info(on ? "cordoned" : "uncordoned", {{"device", key.Text()}, {"reason", reason}});

@@ -20,6 +20,7 @@ struct RouteSources {
   http::Metrics& metrics;
   std::function<void()> refresh_metrics;   // gauges that are computed when asked for
   std::function<std::string()> not_ready;  // why not, a line each; empty when ready
+  std::function<Status()> may_save;        // kStateLocked while another instance writes the state
   std::function<Status()> save;            // what a person ordered is on disk before the answer
 };
 

@@ -10,9 +10,12 @@
 namespace tessera::agent {
 namespace {
 
-constexpr Duration kRescan{60'000};        // hot-plug that made no event is found this late
-constexpr Duration kScanRetry{5'000};      // after a scan that failed as a whole
-constexpr Duration kScanSettle{20};        // several hot-plug events make one scan
+constexpr Duration kRescan{60'000};      // hot-plug that made no event is found this late
+constexpr Duration kScanRetry{5'000};    // after a scan that failed as a whole
+constexpr Duration kScanSettle{20};      // several hot-plug events make one scan
+constexpr Duration kSettleLimit{5'000};  // another backend's first scan is waited for so long
+constexpr int kCheckThreads = 8;
+constexpr int kResetThreads = 16;
 constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for first checks
 
 kubelet::PluginOptions OptionsOf(const config::Resource& resource) {
@@ -47,17 +50,18 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
       config_(config),
       path_(path),
       directories_(directories),
-      life_(std::make_shared<Life>(Life{&shared_.loop, this})) {
+      life_(std::make_shared<Life>(Life{&shared_.loop, this})),
+      checks_(kCheckThreads),
+      resets_(kResetThreads) {
   config_.resources.clear();
-  allocator_ =
-      std::make_shared<Allocator>(resource_.name, shared_.workers, shared_.metrics,
-                                  [life = life_](std::vector<std::string> ids) {
-                                    life->loop->Post([life, ids = std::move(ids)] {
-                                      if (life->resource == nullptr) return;
-                                      life->resource->shared_.node.ledger().Granted(
-                                          life->resource->resource_.name, ids, SystemClock().Now());
-                                    });
-                                  });
+  allocator_ = std::make_shared<Allocator>(
+      resource_.name, resets_, shared_.metrics, [life = life_](std::vector<std::string> ids) {
+        life->loop->Post([life, ids = std::move(ids)] {
+          if (life->resource == nullptr) return;
+          life->resource->shared_.node.ledger().Granted(life->resource->resource_.name, ids,
+                                                        SystemClock().Now());
+        });
+      });
 }
 
 ServedResource::~ServedResource() {
@@ -92,7 +96,7 @@ void ServedResource::MakePlugin() {
 void ServedResource::StartBackend() {
   backend_ = MakeBackend(resource_, config_, shared_.loop);
   prober_ = std::make_unique<Prober>(
-      shared_.loop, shared_.workers, backend_, ProberParameters(config_),
+      shared_.loop, checks_, backend_, ProberParameters(config_),
       [this](const std::vector<Observation>& observations) {
         for (const Observation& observation : observations) {
           shared_.metrics.Add(
@@ -105,7 +109,8 @@ void ServedResource::StartBackend() {
     log::LogError("backend did not start", started.error(), {{"resource", resource_.name}});
     backend_error_ = started.error();
   }
-  prober_->SetDevices(OwnDevices());
+  // What is known from before is not checked until a scan has shown that it is there.
+  scanned_ = false;
   Scan();
 }
 
@@ -133,11 +138,14 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
     StopBackend();
     StartBackend();
   }
-  settling_ = other_backend;
-  if (other_options) {
-    MakePlugin();
-    if (list_ != nullptr) plugin_->Publish(list_);
+  if (other_backend) {
+    settling_ = true;
+    settle_timer_ = shared_.loop.After(kSettleLimit, [this] {
+      settling_ = false;
+      Publish();
+    });
   }
+  if (other_options) plugin_->SetOptions(OptionsOf(resource_));
   Publish();
 }
 
@@ -153,6 +161,7 @@ bool ServedResource::Compare(int allocatable) {
   bool again = doubt && doubted_;
   doubted_ = doubt && !again;
   if (again) plugin_->RegisterAgain("kubelet lists none of its healthy devices");
+  if (allocatable > 0) plugin_->Confirm();
   return !doubted_;
 }
 
@@ -193,13 +202,16 @@ void ServedResource::Scanned(uint64_t scan, Result<std::vector<Device>> devices)
   if (scan != scan_) return;
   scanning_ = false;
   settling_ = false;
+  settle_timer_ = os::Loop::Handle();
   shared_.metrics.Add(http::Metric::kScans, {resource_.name, devices ? "good" : "failed"});
   if (!devices) {
     log::Warn("scan failed, the last device list stays", devices.error(),
               {{"resource", resource_.name}});
+    prober_->SetDevices(OwnDevices());
     Publish();
     return ScheduleScan(kScanRetry);
   }
+  scanned_ = true;
   shared_.node.Found(resource_.name, *std::move(devices));
   prober_->SetDevices(OwnDevices());
   Publish();  // a first list may have waited for this, as may one after another configuration
@@ -218,10 +230,14 @@ std::vector<Device> ServedResource::OwnDevices() const {
 
 // The first bad news goes out at once; everything else within `debounce` becomes one list.
 void ServedResource::Changed(bool bad_news) {
+  if (bad_news && !told_bad_news_) {
+    told_bad_news_ = true;
+    Publish();
+  }
   if (publish_timer_) return;
-  if (bad_news) Publish();
   publish_timer_ = shared_.loop.After(config_.advertise_debounce, [this] {
     publish_timer_ = os::Loop::Handle();
+    told_bad_news_ = false;
     Publish();
   });
 }
@@ -234,15 +250,27 @@ bool ServedResource::Premature() const {
   return (scanning_ && OwnDevices().empty()) || !shared_.node.Verified(resource_.name);
 }
 
+Policy ServedResource::CurrentPolicy() {
+  Policy policy = shared_.node.PolicyFor(resource_.name, resource_.policy);
+  if (policy != resource_.policy) {
+    log::Warn("the former policy stays until nobody holds a device",
+              {{"resource", resource_.name},
+               {"serving", DivisionName(policy.division)},
+               {"configured", DivisionName(resource_.policy.division)}});
+  }
+  return policy;
+}
+
 Offer ServedResource::MakeOffer(const Policy& policy, const Inventory& inventory) const {
   return Divide(resource_.name, policy, inventory, resource_.name,
                 [this](const Device& device) { return shared_.node.TroubleOf(device); });
 }
 
 void ServedResource::Publish() {
-  if (Premature()) return;
   shared_.save_state();
-  auto offer = std::make_shared<Offer>(MakeOffer(resource_.policy, *shared_.node.inventory()));
+  if (Premature()) return;
+  Policy policy = CurrentPolicy();
+  auto offer = std::make_shared<Offer>(MakeOffer(policy, *shared_.node.inventory()));
   auto list = kubelet::SerializeList(*offer);
   if (!list) {
     shared_.metrics.Add(http::Metric::kListsRefused, {resource_.name});
@@ -252,7 +280,7 @@ void ServedResource::Publish() {
     list = kubelet::SerializeList(*offer);
     if (!list) return;
   } else {
-    policy_ = resource_.policy;
+    policy_ = policy;
     refusal_ = backend_error_;
   }
   WriteCdi(*offer);

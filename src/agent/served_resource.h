@@ -67,8 +67,8 @@ class ServedResource : public BackendEvents {
   size_t list_bytes() const { return list_ == nullptr ? 0 : list_->size(); }
   // Why it is not served, if so: its list is too large for kubelet, or its backend did not start.
   const std::optional<Error>& refusal() const { return refusal_; }
-  // The first list has been made: its devices were checked, or waited for long enough.
-  bool ready() const { return list_ != nullptr; }
+  // Its devices have been looked for and checked on this boot.
+  bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
   // The CDI document in use, and where it is; empty without CDI.
   const std::string& cdi_document() const { return cdi_document_; }
   std::string cdi_path() const;
@@ -84,6 +84,7 @@ class ServedResource : public BackendEvents {
   void ScheduleScan(Duration delay);
   void Publish();
   bool Premature() const;
+  Policy CurrentPolicy();
   Offer MakeOffer(const Policy& policy, const Inventory& inventory) const;
   Offer FormerOffer() const;
   void Refuse(Error error);
@@ -99,6 +100,10 @@ class ServedResource : public BackendEvents {
   std::shared_ptr<Life> life_;
 
   std::shared_ptr<Backend> backend_;
+  // Threads of this resource alone, so that calls into its hardware that hang starve no other
+  // resource's. A check that finds no thread is no check: its device becomes stale.
+  os::Workers checks_;
+  os::Workers resets_;
   std::unique_ptr<Prober> prober_;
   std::shared_ptr<Allocator> allocator_;
   std::unique_ptr<kubelet::Plugin> plugin_;
@@ -111,12 +116,15 @@ class ServedResource : public BackendEvents {
   bool doubted_ = false;  // kubelet's last answer had none of our healthy ids
   uint64_t scan_ = 0;     // the newest scan begun; answers of former ones are dropped
   bool scanning_ = false;
-  bool rescan_ = false;    // asked for while one was under way
-  bool settling_ = false;  // another backend's first scan is under way
-  bool waited_ = false;    // for the first checks, long enough
+  bool rescan_ = false;         // asked for while one was under way
+  bool settling_ = false;       // another backend's first scan is under way
+  bool scanned_ = false;        // at least once, with this backend
+  bool told_bad_news_ = false;  // within this debounce window
+  bool waited_ = false;         // for the first checks, long enough
   os::Loop::Handle scan_timer_;
   os::Loop::Handle publish_timer_;
   os::Loop::Handle first_timer_;
+  os::Loop::Handle settle_timer_;
 };
 
 }  // namespace tessera::agent

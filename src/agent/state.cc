@@ -154,6 +154,20 @@ void EachKeyed(const json::Object& object, std::string_view name, F f) {
   }
 }
 
+void ReadPolicies(const json::Object& object, SavedState& state) {
+  const json::Array* array = json::GetArray(object, "policies");
+  if (array == nullptr) return;
+  for (const json::Value& value : *array) {
+    if (!value.is_object()) continue;
+    const json::Object& item = value.get_object();
+    std::string source = json::GetString(item, "source").value_or("");
+    bool whole = json::GetString(item, "division") == DivisionName(Division::kWhole);
+    auto replicas = static_cast<int>(json::GetInt(item, "replicas").value_or(1));
+    if (source.empty() || replicas < 1) continue;
+    state.policies[source] = {whole ? Division::kWhole : Division::kReplicas, replicas};
+  }
+}
+
 }  // namespace
 
 std::string WriteState(const SavedState& state) {
@@ -168,11 +182,18 @@ std::string WriteState(const SavedState& state) {
                                    {"reason", cordon.reason},
                                    {"since", cordon.since.time_since_epoch().count()}});
   }
+  json::Array policies;
+  for (const auto& [source, policy] : state.policies) {
+    policies.push_back(json::Object{{"source", source},
+                                    {"division", DivisionName(policy.division)},
+                                    {"replicas", policy.replicas}});
+  }
   return json::Write(json::Object{{"version", kStateVersion},
                                   {"bootId", state.boot_id},
                                   {"devices", std::move(devices)},
                                   {"verdicts", std::move(verdicts)},
-                                  {"cordons", std::move(cordons)}});
+                                  {"cordons", std::move(cordons)},
+                                  {"policies", std::move(policies)}});
 }
 
 Result<SavedState> ParseState(std::string_view text) {
@@ -198,6 +219,7 @@ Result<SavedState> ParseState(std::string_view text) {
     state.cordons[key] = {json::GetString(item, "reason").value_or(""),
                           Wall(Duration(json::GetInt(item, "since").value_or(0)))};
   });
+  ReadPolicies(object, state);
   return state;
 }
 

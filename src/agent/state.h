@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "health/health.h"
+#include "share/share.h"
 
 namespace tessera::agent {
 
@@ -23,6 +24,7 @@ struct SavedState {
   std::vector<Device> devices;
   std::map<DeviceKey, Verdict, DeviceKeyLess> verdicts;
   std::map<DeviceKey, Cordon, DeviceKeyLess> cordons;
+  std::map<std::string, Policy> policies;  // by source: how its devices were divided last
   bool operator==(const SavedState&) const = default;
 };
 

@@ -32,6 +32,7 @@ SavedState Example() {
   state.boot_id = "boot-1";
   state.devices = {device};
   state.verdicts[device.key] = verdict;
+  state.policies["dummy.com/npu"] = {Division::kReplicas, 4};
   state.cordons[device.key] = {"by hand", Wall(Duration(1'700'000'000'000))};
   return state;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include <poll.h>
+#include <unistd.h>
 #include <algorithm>
+
 #include <atomic>
+#include <climits>
 #include <cstdio>
 #include <mutex>
 #include <utility>
@@ -45,11 +49,17 @@ std::string Body(Format format, std::string_view message, const std::vector<Fiel
   return body;
 }
 
+// What a pipe takes in one piece; a pipe that is writable at all has room for so much.
+constexpr size_t kLongestLine = PIPE_BUF;
+
+// Never waits: a reader that does not read costs lines, not answers to kubelet.
 void WriteToStandardError(std::string_view line) {
-  std::string text(line);
+  pollfd standard_error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&standard_error, 1, 0) != 1 || (standard_error.revents & POLLOUT) == 0) return;
+  std::string text(line.substr(0, kLongestLine - 1));
   text += '\n';
   // One call, so that the lines of two processes on one terminal do not mix.
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
 class Log {

@@ -2,7 +2,9 @@
 // The log: one line an event, on standard error. A line is a short fixed message ("registered") and
 // named fields; in text form `TIME LEVEL message key=value ...`, in JSON form one object.
 // Repeats of the same level and message with the same fields are held back: the first three in ten
-// seconds pass, then one line says how many were dropped. Any thread.
+// seconds pass, then one line says how many were dropped. Writing never waits: while nobody reads
+// standard error, lines are lost; lines longer than a pipe takes in one piece (4096 bytes) are cut.
+// Any thread.
 #pragma once
 
 #include <fmt/core.h>

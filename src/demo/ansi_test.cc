@@ -32,15 +32,5 @@ TEST(Difference, UnknownScreenIsWrittenWhole) {
             "\x1b[?2026h\x1b[1;1H\x1b[2Ka\x1b[2;1H\x1b[0J\x1b[?2026l");
 }
 
-TEST(Line, ClipsByCharactersNotBytes) {
-  Line line = Line().Add(Style::kPlain, "■■").Add(Style::kBad, "■■");
-  line.ClipTo(3);
-  EXPECT_EQ(line.Plain(), "■■■");
-  EXPECT_EQ(line.columns(), 3);
-  line.ClipTo(2);
-  EXPECT_EQ(line.Plain(), "■■");
-  EXPECT_EQ(line.spans().size(), 1u);
-}
-
 }  // namespace
 }  // namespace tessera::demo

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "demo/output.h"
 #include "demo/player.h"
 #include "demo/scenario.h"
@@ -23,6 +24,12 @@ constexpr size_t kLogLines = 20;
 
 void Complain(const std::string& text) {
   fmt::print(stderr, "tessera demo: {}\n", text);
+}
+
+std::string Names() {
+  std::vector<std::string> names;
+  for (const BuiltinScenario& scenario : BuiltinScenarios()) names.emplace_back(scenario.name);
+  return Join(names, ", ");
 }
 
 // One that ships, else a file.
@@ -76,6 +83,9 @@ int RunDemo(const DemoOptions& options) {
   const ReadScenario read = ParseScenario(Find(options.scenario));
   if (!read.problems.empty()) {
     fmt::print(stderr, "{}", config::Text(read.problems));
+    if (read.problems.front().reason == Reason::kConfigUnreadable) {
+      Complain("the scenarios that ship are " + Names());
+    }
     return kUsage;
   }
   log::Configure(log::Level::kOff, log::Format::kText);

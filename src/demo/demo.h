@@ -10,11 +10,11 @@
 namespace tessera::demo {
 
 struct DemoOptions {
-  std::string scenario;  // the name of one that ships, or a file; empty: "default"
-  bool json = false;     // one JSON object a line
-  bool plain = false;    // plain lines, also on a terminal
-  double speed = 1;      // the scenario's times are divided by it; above 0
-  bool keep = false;     // the temporary directory stays, and is named at the end
+  std::string scenario{};  // the name of one that ships, or a file; empty: "default"
+  bool json = false;       // one JSON object a line
+  bool plain = false;      // plain lines, also on a terminal
+  double speed = 1;        // the scenario's times are divided by it; above 0
+  bool keep = false;       // the temporary directory stays, and is named at the end
 };
 
 // Plays it, on the calling thread, which must not end meanwhile. 0: all went as it should; 1: a law

@@ -82,6 +82,14 @@ TEST_F(DemoTest, WrongScenarioIsNamedWithItsLine) {
   ASSERT_TRUE(os::RemoveFile(path));
 }
 
+TEST_F(DemoTest, UnknownScenarioNamesThoseThatShip) {
+  EXPECT_EQ(Start({"--scenario", "storm"}).Wait(), 2);
+  EXPECT_NE(Output().find("tessera demo: the scenarios that ship are default, flapping-devices, "
+                          "restart-storm, rolling-update\n"),
+            std::string::npos)
+      << Output();
+}
+
 TEST_F(DemoTest, UnmetExpectationFails) {
   const std::string path = directory_ + "/unmet.yaml";
   ASSERT_TRUE(os::WriteFileAtomically(

@@ -23,10 +23,10 @@ enum class Tone : uint8_t { kStory, kPlain, kGood, kBad, kWarning, kBroken };
 struct Event {
   Duration at{};
   Tone tone = Tone::kPlain;
-  std::string name;      // stable, for JSON: "pod-admitted"
-  std::string text;      // for people
-  json::Object details;  // for JSON
-  bool quiet = false;    // for JSON only
+  std::string name{};      // stable, for JSON: "pod-admitted"
+  std::string text{};      // for people
+  json::Object details{};  // for JSON
+  bool quiet = false;      // for JSON only
 };
 
 // Turns observations into events. Keeps only what it needs to leave out what says nothing new.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "demo/agent_calls.h"
 #include "demo/laws.h"
 
@@ -156,7 +157,7 @@ bool Player::Act(const MoveAgent& move) {
   }
   if (stage_.agents() != expected) {
     return Do("start of an agent",
-              Fail(Reason::kInvalid, "{} agents run already", stage_.agents()));
+              Fail(Reason::kInvalid, "{} running already", Count(stage_.agents(), "agent")));
   }
   return Do("start of an agent", stage_.StartAgent());
 }
@@ -230,29 +231,15 @@ std::vector<Holding> Player::Granted() {
   return holdings;
 }
 
-Result<std::vector<Holding>> Player::Ledger(const std::set<std::string>& granted) {
-  std::vector<Holding> holdings = TRY(CallLedger(stage_.control_socket()));
-  const std::vector<kubelet::CheckpointEntry> entries = stage_.Checkpoint();
-  std::erase_if(holdings, [&](const Holding& holding) {
-    const std::set<std::string> line = LedgerLines({holding});
-    if (line.empty() || granted.contains(*line.begin())) return false;
-    return std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
-      return entry.container == holding.container && entry.resource == holding.resource &&
-             entry.ids() == holding.share_ids;
-    });
-  });
-  return holdings;
-}
-
 void Player::CompareLedger() {
   if (stage_.kubelet() == nullptr || stage_.agents() == 0) return;
   stage_.Note(Waiting{"the agent's ledger to be what kubelet granted"});
   const std::set<std::string> granted = LedgerLines(Granted());
   const Steady end = SystemClock().Now() + kLedgerLimit;
-  Result<std::vector<Holding>> ledger = Ledger(granted);
+  Result<std::vector<Holding>> ledger = CallLedger(stage_.control_socket());
   while ((!ledger || LedgerLines(*ledger) != granted) && SystemClock().Now() < end) {
     if (!WaitUntil(SystemClock().Now() + kSlice)) return;
-    ledger = Ledger(granted);
+    ledger = CallLedger(stage_.control_socket());
   }
   if (Do("the ledger", ledger ? Status() : Fail(ledger.error()))) stage_.Note(LedgerRead{*ledger});
   stage_.Note(Waiting{""});

@@ -59,7 +59,6 @@ class Player {
   std::vector<Holding> Granted();
   // The agent's ledger. Ended pods stand in kubelet's checkpoint until it writes the next one; what
   // the ledger has from there is kubelet's word, and left out.
-  Result<std::vector<Holding>> Ledger(const std::set<std::string>& granted);
   void CompareLedger();
 
   const Scenario& scenario_;

@@ -25,6 +25,7 @@ Show::Show(std::unique_ptr<Output> output, Picture picture, Interruption& interr
     const os::Loop::Handle frames = loop_.Every(kFrame, [this] { Draw(); });
     ready.set_value();
     loop_.Run();
+    loop_.RunOnce();  // a show that ended before it began still takes what was observed
     last_resort_ = {};
   });
   ready.get_future().wait();

@@ -266,14 +266,6 @@ void Stage::SetStep(std::string scenario_line) {
   scenario_line_ = std::move(scenario_line);
 }
 
-std::vector<kubelet::CheckpointEntry> Stage::Checkpoint() const {
-  const Result<std::string> text =
-      os::ReadFile(directory_ + "/kubelet/device-plugins/" + kubelet::kCheckpointFile);
-  if (!text) return {};
-  Result<kubelet::Checkpoint> checkpoint = kubelet::ParseCheckpoint(*text);
-  return checkpoint ? std::move(checkpoint->entries) : std::vector<kubelet::CheckpointEntry>();
-}
-
 std::string Stage::LogTail(size_t lines) const {
   const Result<std::string> log = os::ReadFile(directory_ + "/agent.log");
   if (!log) return "";

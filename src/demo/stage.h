@@ -16,7 +16,6 @@
 #include "demo/interruption.h"
 #include "demo/observation.h"
 #include "demo/scenario.h"
-#include "kubelet/checkpoint.h"
 #include "kubelet/embedded/embedded.h"
 #include "os/process.h"
 
@@ -67,8 +66,6 @@ class Stage {
 
   std::string control_socket() const { return directory_ + "/agent.sock"; }
   const std::string& directory() const { return directory_; }
-  // What stands in kubelet's checkpoint.
-  std::vector<kubelet::CheckpointEntry> Checkpoint() const;
   // The last lines of the agents' log.
   std::string LogTail(size_t lines) const;
 

@@ -169,15 +169,6 @@ TEST(View, DownIsShown) {
   EXPECT_EQ(frame[4].Plain(), " 0  ? 1  ?");
 }
 
-TEST(View, KubeletThatKnowsNoDevicesYetKeepsTheTiles) {
-  Picture picture = Busy();
-  kubelet::ResourceStatus none;
-  none.name = kNpu;
-  picture.Update(Saw(KubeletMoved{true, "started"}, {none}, 11'000));
-  ASSERT_EQ(picture.panels[0].tiles.size(), 20u);
-  EXPECT_EQ(picture.panels[0].tiles[0].state, TileState::kUnknown);
-}
-
 TEST(View, AnySizeIsFilledAndNotOverrun) {
   const Picture picture = Busy();
   for (int columns : {1, 7, 20, 40, 79, 80, 133, 300}) {

@@ -21,9 +21,10 @@ struct Holder {
 }  // namespace
 
 void KeepCallbackThreads() {
-  // Never destroyed: at the process's end it would wait for gRPC's threads.
-  static const Holder* const kHolder = new Holder;
-  (void)kHolder;
+  // Never destroyed: at the process's end it would wait for gRPC's threads. Volatile, so that the
+  // pointer itself is kept and what it leads to is no leak.
+  static Holder* volatile holder = new Holder;
+  (void)holder;
 }
 
 }  // namespace tessera::kubelet

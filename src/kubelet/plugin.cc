@@ -12,6 +12,8 @@ namespace {
 
 constexpr Duration kFirstBackoff{100};
 constexpr Duration kLastBackoff{5'000};
+constexpr Duration kConnectLimit{200};
+constexpr Duration kPeerNotices{20};  // from the end of our stream to kubelet's having seen it
 // A stream that lived this long clears the back-off: the next loss is answered at once.
 constexpr Duration kStableStream{2'000};
 // sun_path is short and resource names may be long.
@@ -77,9 +79,16 @@ std::string Plugin::socket_path() const {
   return server_ == nullptr ? std::string() : server_->socket_path();
 }
 
-// A new endpoint from nothing: whatever there was is ended first.
+// A new endpoint from nothing: whatever there was is ended first. Kubelet up to 1.36 that sees the
+// end of an older stream after a newer registration hangs up on the newer one.
 void Plugin::Begin() {
   Retire();
+  if (retiring_ == 0) return Serve();
+  waiting_to_serve_ = true;
+  Enter(PluginState::kBackoff);
+}
+
+void Plugin::Serve() {
   bool watcher = parameters_.path == RegistrationPath::kPluginWatcher;
   const Directories& directories = parameters_.directories;
   if (!watcher) {
@@ -88,7 +97,10 @@ void Plugin::Begin() {
     kubelet_ = socket;
     // Existence proves nothing: a killed kubelet leaves its socket, a new one binds before it
     // listens.
-    if (!os::IsListening(directories.kubelet_socket())) {
+    if (auto there = os::ConnectUnix(directories.kubelet_socket(), kConnectLimit); !there) {
+      if (state_ != PluginState::kWaiting) {
+        log::Warn("waiting for kubelet", there.error(), {{"resource", parameters_.resource}});
+      }
       Enter(PluginState::kWaiting);
       return Retry();
     }
@@ -196,7 +208,15 @@ void Plugin::Look() {
 
 void Plugin::RegisterAgain(std::string_view why) {
   log::Warn("registering again", {{"resource", parameters_.resource}, {"because", why}});
-  Begin();
+  Retire();
+  Enter(PluginState::kBackoff);
+  Retry();
+}
+
+void Plugin::SetOptions(const PluginOptions& options) {
+  if (options == parameters_.options) return;
+  parameters_.options = options;
+  if (list_ != nullptr) Begin();
 }
 
 void Plugin::Retry() {
@@ -208,11 +228,21 @@ void Plugin::Retry() {
 void Plugin::Retire() {
   timer_ = os::Loop::Handle();
   call_.reset();
+  waiting_to_serve_ = false;
   ++epoch_;
   if (server_ == nullptr) return;
   server_->Close();
   observer_.StreamsChanged(parameters_.resource, 0);
-  workers_.Run([server = std::shared_ptr<PluginServer>(std::move(server_))] {});
+  ++retiring_;
+  auto ended = OnLoop([](Plugin& self) {
+    if (--self.retiring_ > 0 || !self.waiting_to_serve_) return;
+    self.waiting_to_serve_ = false;
+    self.timer_ = self.loop_.After(kPeerNotices, [&self] { self.Serve(); });
+  });
+  workers_.Run([server = std::shared_ptr<PluginServer>(std::move(server_)), ended]() mutable {
+    server.reset();
+    ended();
+  });
 }
 
 void Plugin::Enter(PluginState state) {

@@ -65,8 +65,13 @@ class Plugin {
   // Something may have changed in kubelet's directories: looks at kubelet.sock and at our socket.
   void Look();
 
-  // Ends the stream and registers under a new name, because of something the stream does not show.
+  // Ends the stream and registers under a new name, because of something the stream does not show:
+  // at once the first time, with back-off until Confirm.
   void RegisterAgain(std::string_view why);
+  // kubelet was seen to know our devices.
+  void Confirm() { backoff_ = Duration(0); }
+  // kubelet reads options only at registration, so others mean a new one.
+  void SetOptions(const PluginOptions& options);
 
   PluginState state() const { return state_; }
   RegistrationPath path() const { return parameters_.path; }
@@ -77,6 +82,7 @@ class Plugin {
   struct Life;  // lets callbacks from gRPC's threads find out that this object is gone
 
   void Begin();
+  void Serve();
   void Register();
   void Retry();
   void Retire();
@@ -91,7 +97,7 @@ class Plugin {
 
   os::Loop& loop_;
   os::Workers& workers_;
-  const Parameters parameters_;
+  Parameters parameters_;
   const std::shared_ptr<PluginHandler> handler_;
   PluginObserver& observer_;
   std::shared_ptr<Life> life_;
@@ -103,6 +109,8 @@ class Plugin {
   uint64_t epoch_ = 0;    // one an endpoint; events of former ones are ignored
   os::FileInfo kubelet_;  // kubelet.sock as it was when we last registered
   Steady streaming_since_{};
+  int retiring_ = 0;  // former endpoints that still end their streams
+  bool waiting_to_serve_ = false;
   Duration backoff_{0};
   os::Loop::Handle timer_;  // retry or watchdog
 };

@@ -75,8 +75,9 @@ struct PodResourcesCall::State : std::enable_shared_from_this<State> {
     stub->async()->GetAllocatableResources(
         &allocatable_context, &allocatable_request, &allocatable,
         [self = shared_from_this()](const grpc::Status& status) {
-          if (!status.ok()) return self->Refused(status);
-          self->done(PodResourcesView{ToHoldings(self->list), CountAllocatable(self->allocatable)});
+          PodResourcesView view{.holdings = ToHoldings(self->list), .allocatable = {}};
+          if (status.ok()) view.allocatable = CountAllocatable(self->allocatable);
+          self->done(std::move(view));
         });
   }
 

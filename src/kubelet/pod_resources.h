@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,15 +19,16 @@ namespace tessera::kubelet {
 
 // kubelet's own view of the devices, of both calls at one time.
 struct PodResourcesView {
-  std::vector<Holding> holdings;           // one a container and resource, each id once
-  std::map<std::string, int> allocatable;  // resource -> healthy ids, those that are held included
+  std::vector<Holding> holdings;  // one a container and resource, each id once
+  // Resource -> healthy ids, those that are held included; nothing when kubelet would not say.
+  std::optional<std::map<std::string, int>> allocatable;
 };
 
 // Cancels the call when destroyed.
 class PodResourcesCall {
  public:
   // List, then GetAllocatableResources. `done` is called once, on one of gRPC's threads:
-  // kPodResourcesUnavailable when either fails. `timeout` is for each of them.
+  // kPodResourcesUnavailable when List fails. `timeout` is for each of them.
   static std::unique_ptr<PodResourcesCall> Ask(const std::string& socket_path, Duration timeout,
                                                std::function<void(Result<PodResourcesView>)> done);
   ~PodResourcesCall();

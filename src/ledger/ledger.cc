@@ -85,6 +85,7 @@ LedgerChange Ledger::Reconcile(std::vector<Holding> holdings, Steady now) {
   for (Holding& holding : holdings) {
     std::sort(holding.share_ids.begin(), holding.share_ids.end(), NaturalLess());
   }
+  DropEnded(holdings);
   std::sort(holdings.begin(), holdings.end(), Less);
   Compare(std::move(holdings_), holdings, change);
   std::sort(holdings.begin(), holdings.end(), Less);
@@ -93,6 +94,24 @@ LedgerChange Ledger::Reconcile(std::vector<Holding> holdings, Steady now) {
   reconciled_ = true;
   Index();
   return change;
+}
+
+void Ledger::DropEnded(std::vector<Holding>& holdings) {
+  std::set<std::string> listed;   // by pod-resources
+  std::set<std::string> present;  // in either
+  for (const Holding& holding : holdings) {
+    if (!holding.pod.empty()) listed.insert(holding.pod_uid);
+    present.insert(holding.pod_uid);
+  }
+  for (const Holding& former : holdings_) {
+    if (!former.pod.empty() && !former.pod_uid.empty()) ended_uids_.insert(former.pod_uid);
+  }
+  std::erase_if(ended_uids_, [&](const std::string& uid) {
+    return listed.contains(uid) || !present.contains(uid);
+  });
+  std::erase_if(holdings, [&](const Holding& holding) {
+    return holding.pod.empty() && ended_uids_.contains(holding.pod_uid);
+  });
 }
 
 // Takes the pending grants that were confirmed or have waited too long off the list, and finds the

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,7 +75,12 @@ class Ledger {
   void Settle(Steady now, LedgerChange& change);
   void Index();
 
+  void DropEnded(std::vector<Holding>& holdings);
+
   Duration pending_limit_;
+  // Pods that pod-resources named once and names no more: kubelet's checkpoint keeps their entries
+  // until it is next written.
+  std::set<std::string> ended_uids_;
   bool reconciled_ = false;
   std::vector<Holding> holdings_;
   std::vector<PendingGrant> pending_;

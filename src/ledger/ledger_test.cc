@@ -188,5 +188,21 @@ TEST(Ledger, AGrantMadeAfterAListWasReadIsNotConfirmedByItsPredecessor) {
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "1"}));
 }
 
+TEST(LedgerTest, APodThatIsNoLongerListedHasEndedThoughItsCheckpointEntryStays) {
+  Ledger ledger(Duration(600'000));
+  const Holding both{"default", "a", "uid-a", "main", "dummy.com/npu", {"0"}};
+  const Holding init{"", "", "uid-b", "init", "dummy.com/npu", {"1"}};
+  Holding stale = both;
+  stale.pod_namespace = stale.pod = "";
+  ledger.Reconcile({both, init}, Steady());
+
+  ledger.Reconcile({stale, init}, Steady());
+  EXPECT_EQ(ledger.holdings(), std::vector<Holding>{init});
+
+  // And stays ended, for as long as the entry does.
+  ledger.Reconcile({stale, init}, Steady());
+  EXPECT_EQ(ledger.holdings(), std::vector<Holding>{init});
+}
+
 }  // namespace
 }  // namespace tessera

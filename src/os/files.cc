@@ -140,10 +140,14 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
 
 Status MakeDirectories(const std::string& path, mode_t mode) {
   if (path.empty() || path == "/") return {};
-  if (mkdir(path.c_str(), mode) == 0) return {};
-  if (errno == ENOENT) {
+  int made = mkdir(path.c_str(), mode);
+  if (made != 0 && errno == ENOENT) {
     TRY(MakeDirectories(DirectoryOf(path), mode));
-    if (mkdir(path.c_str(), mode) == 0) return {};
+    made = mkdir(path.c_str(), mode);
+  }
+  if (made == 0) {
+    chmod(path.c_str(), mode);  // the mode asked for, whatever the umask
+    return {};
   }
   int error = errno;
   if (auto info = InspectTarget(path); info && info->type == FileInfo::Type::kDirectory) return {};

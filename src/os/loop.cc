@@ -121,7 +121,11 @@ Loop::Handle Loop::OnSignal(int signal, std::function<void()> task) {
 }
 
 void Loop::Run() {
-  if (!impl_->stopping) event_base_loop(impl_->base, EVLOOP_NO_EXIT_ON_EMPTY);
+  if (impl_->stopping) {
+    impl_->RunPosted();  // Stop came first; what was posted before it still runs
+  } else {
+    event_base_loop(impl_->base, EVLOOP_NO_EXIT_ON_EMPTY);
+  }
   impl_->stopping = false;
 }
 

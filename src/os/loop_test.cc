@@ -39,6 +39,17 @@ TEST(LoopTest, StopBeforeRunIsNotLost) {
   loop.Run();
 }
 
+TEST(LoopTest, TasksPostedBeforeAnEarlyStopStillRun) {
+  Loop loop;
+  bool ran = false;
+  loop.Post([&] { ran = true; });
+  loop.Stop();
+
+  loop.Run();
+
+  EXPECT_TRUE(ran);
+}
+
 TEST(LoopTest, ATimerRunsOnceAndAPeriodicOneAgain) {
   Loop loop;
   int once = 0;

@@ -84,12 +84,11 @@ bool IsListening(const std::string& path) {
 bool RemoveStaleSocket(const std::string& path) {
   auto info = Inspect(path);
   if (!info) return info.error().reason == Reason::kNotFound;
-  if (info->type != FileInfo::Type::kSocket || IsListening(path)) return false;
+  if (info->type != FileInfo::Type::kSocket) return false;
+  // Only "connection refused" proves that nobody listens; no permission or no descriptor does not.
+  auto connection = ConnectUnix(path, Duration(200));
+  if (connection || connection.error().reason != Reason::kUnavailable) return false;
   return RemoveFile(path).has_value();
-}
-
-Fd Accept(const Fd& listener) {
-  return Fd(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 }  // namespace tessera::os

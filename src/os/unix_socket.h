@@ -29,7 +29,4 @@ bool IsListening(const std::string& path);
 // links and other files are left alone.
 bool RemoveStaleSocket(const std::string& path);
 
-// Accepts one connection, or an invalid Fd when none waits.
-Fd Accept(const Fd& listener);
-
 }  // namespace tessera::os

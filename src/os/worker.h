@@ -17,7 +17,7 @@ class Workers {
   // Tasks not begun are dropped; running ones are waited for at most `kGrace`, then left behind
   // (their threads own all they use), so that a hung vendor call cannot keep the agent from ending.
   ~Workers();
-  static constexpr Duration kGrace{1'000};
+  static constexpr Duration kGrace{300};
 
   // Any thread.
   void Run(std::function<void()> task);

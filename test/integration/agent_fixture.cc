@@ -21,12 +21,17 @@ AgentTest::~AgentTest() {
 std::string AgentTest::Config(const std::string& resources, const std::string& extra) const {
   return "version: tessera/v1\n" + extra + "kubelet: {root: " + dir_ +
          "/kubelet, pollInterval: 200ms, streamTimeout: 1s}\n"
-         "state: {dir: " + dir_ + "/state}\n"
-         "control: {socket: " + dir_ + "/agent.sock}\n"
+         "state: {dir: " +
+         dir_ +
+         "/state}\n"
+         "control: {socket: " +
+         dir_ +
+         "/agent.sock}\n"
          "http: {address: \"off\"}\n"
          "health: {checkInterval: 100ms, checkTimeout: 300ms, recovery: 200ms, hold: 1s}\n"
          "ledger: {interval: 1s}\n"
-         "resources:\n" + resources;
+         "resources:\n" +
+         resources;
 }
 
 void AgentTest::WriteConfig(const std::string& text) {
@@ -49,8 +54,8 @@ void AgentTest::StartKubelet(kubelet::ConnectionRules rules) {
 }
 
 os::Process AgentTest::StartAgent() {
-  auto process = os::Process::Start(
-      {TESSERA_BINARY, "agent", "--config", dir_ + "/tessera.yaml"}, dir_ + "/agent.log");
+  auto process = os::Process::Start({TESSERA_BINARY, "agent", "--config", dir_ + "/tessera.yaml"},
+                                    dir_ + "/agent.log");
   EXPECT_TRUE(process);
   return *std::move(process);
 }
@@ -114,10 +119,11 @@ kubelet::Admission AgentTest::Run(const std::string& pod, std::map<std::string, 
 Result<http::Response> AgentTest::Order(const std::string& path, const json::Object& body) {
   Steady limit = SystemClock().Now() + kLimit;
   for (;;) {
-    auto response =
-        http::CallUnix(dir_ + "/agent.sock", {"POST", path, {}, json::Write(body)}, Duration(5'000));
-    bool absent = !response && (response.error().reason == Reason::kUnavailable ||
-                                response.error().reason == Reason::kNotFound) &&
+    auto response = http::CallUnix(dir_ + "/agent.sock", {"POST", path, {}, json::Write(body)},
+                                   Duration(5'000));
+    bool absent = !response &&
+                  (response.error().reason == Reason::kUnavailable ||
+                   response.error().reason == Reason::kNotFound) &&
                   !os::Exists(dir_ + "/agent.sock");
     if (!absent || SystemClock().Now() > limit) return response;
     sched_yield();
@@ -126,10 +132,8 @@ Result<http::Response> AgentTest::Order(const std::string& path, const json::Obj
 
 void AgentTest::Fault(const std::string& verb, const std::string& device,
                       const std::string& detail) {
-  auto response = Order("/fault", {{"resource", kNpu},
-                                   {"verb", verb},
-                                   {"device", device},
-                                   {"detail", detail}});
+  auto response =
+      Order("/fault", {{"resource", kNpu}, {"verb", verb}, {"device", device}, {"detail", detail}});
   ASSERT_TRUE(response) << response.error().message;
 }
 
@@ -153,6 +157,8 @@ int AgentTest::Registrations(const std::string& resource) {
   return registrations_[resource];
 }
 
-std::string AgentTest::Log() { return os::ReadFile(dir_ + "/agent.log").value_or(""); }
+std::string AgentTest::Log() {
+  return os::ReadFile(dir_ + "/agent.log").value_or("");
+}
 
 }  // namespace tessera

@@ -64,8 +64,8 @@ TEST_F(PagesTest, ReadinessFollowsTheStream) {
   Steady limit = SystemClock().Now() + kLimit;
   std::string text;
   do {
-    auto response = http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""},
-                                       Duration(5'000));
+    auto response =
+        http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, Duration(5'000));
     ASSERT_TRUE(response);
     text = response->status == 503 ? response->body : "";
   } while (text.empty() && SystemClock().Now() < limit);
@@ -99,6 +99,30 @@ TEST_F(PagesTest, AnOrderThatCannotBeFollowedSaysWhy) {
             (Error{Reason::kNotFound, "device dummy.com/npu/0 is not cordoned"}));
   EXPECT_EQ(Order("/fault", {{"resource", "x.y/z"}, {"verb", "fail"}}).error(),
             (Error{Reason::kNotFound, "there is no resource x.y/z"}));
+}
+
+TEST_F(PagesTest, AStatusPortInUseIsTakenOnceItIsFree) {
+  os::Loop loop;
+  auto other = http::Server::ListenTcp(loop, "127.0.0.1:0",
+                                       [](const http::Request&) { return http::Text(""); });
+  ASSERT_TRUE(other);
+  std::string address = "127.0.0.1:" + std::to_string((*other)->port());
+  std::string text = Config(kTwo);
+  text.replace(text.find("\"off\""), 5, "\"" + address + "\"");
+  WriteConfig(text);
+  StartKubelet();
+  agent_ = StartAgent();
+  Expect(kNpu, 2, 2);  // the port costs nobody a device
+  EXPECT_NE(Log().find("no status port yet reason=port-in-use"), std::string::npos);
+
+  other->reset();
+
+  Result<http::Response> answer = Fail(Reason::kUnavailable, "not asked");
+  for (Steady limit = SystemClock().Now() + kLimit; !answer && SystemClock().Now() < limit;) {
+    answer = http::CallTcp(address, {"GET", "/healthz", {}, ""}, Duration(5'000));
+  }
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "ok\n");
 }
 
 TEST_F(PagesTest, TheControlSocketIsItsOwnersAlone) {

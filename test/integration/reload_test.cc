@@ -40,8 +40,8 @@ TEST_F(ReloadTest, ARemovedResourceIsNoLongerServed) {
 
   WriteConfig(Config(kFour));
 
-  ASSERT_TRUE(kubelet_->WaitUntil(
-      [&](const auto&) { return !Status("dummy.com/tpu").connected; }, kLimit));
+  ASSERT_TRUE(
+      kubelet_->WaitUntil([&](const auto&) { return !Status("dummy.com/tpu").connected; }, kLimit));
   Expect(kNpu, 4, 4);
   EXPECT_EQ(Registrations(kNpu), 1);
 }
@@ -58,13 +58,26 @@ TEST_F(ReloadTest, AChangedCountTakesEffectWithoutANewRegistration) {
   EXPECT_EQ(Registrations(kNpu), 1);
 }
 
+TEST_F(ReloadTest, AnotherPolicyWaitsUntilNobodyHoldsADevice) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+  ASSERT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+
+  WriteConfig(
+      Config("  - {name: dummy.com/npu, policy: replicas, replicas: 2, dummy: {count: 4}}\n"));
+  EXPECT_TRUE(AwaitLog("the former policy stays until nobody holds a device"));
+  Expect(kNpu, 4, 4);  // nobody else gets a part of what the pod has whole
+
+  ASSERT_TRUE(kubelet_->EndPod("default", "a"));
+  Expect(kNpu, 8, 8);
+}
+
 TEST_F(ReloadTest, ResetBeforeStartNeedsANewRegistrationAndGetsIt) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
 
   WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, reset: before-start}}\n"));
-  ASSERT_TRUE(
-      kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) == 2; }, kLimit));
+  ASSERT_TRUE(kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) == 2; }, kLimit));
   Expect(kNpu, 4, 4);
 
   Run("a", {{kNpu, 1}});
@@ -88,8 +101,8 @@ TEST_F(ReloadTest, ASwappedSymbolicLinkIsARead) {
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/v1"));
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/v2"));
   ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/v1/tessera.yaml", Config(kFour)));
-  ASSERT_TRUE(os::WriteFileAtomically(
-      dir_ + "/v2/tessera.yaml", Config("  - {name: dummy.com/npu, dummy: {count: 5}}\n")));
+  ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/v2/tessera.yaml",
+                                      Config("  - {name: dummy.com/npu, dummy: {count: 5}}\n")));
   ASSERT_EQ(symlink("v1", (dir_ + "/..data").c_str()), 0);
   ASSERT_EQ(symlink("..data/tessera.yaml", (dir_ + "/tessera.yaml").c_str()), 0);
   StartKubelet();

@@ -107,9 +107,8 @@ TEST_F(AgentTest, TheLedgerSaysWhichPodHoldsWhat) {
     return holdings != nullptr && holdings->size() == 1;
   }));
 
-  json::Object expected{{"namespace", "default"}, {"pod", "a"},
-                        {"uid", pod.uid},         {"container", "main"},
-                        {"shares", {"0", "1"}},   {"resource", kNpu}};
+  json::Object expected{{"namespace", "default"}, {"pod", "a"},           {"uid", pod.uid},
+                        {"container", "main"},    {"shares", {"0", "1"}}, {"resource", kNpu}};
   EXPECT_EQ(Page("/ledger").at("holdings"), json::Value(json::Array{expected}));
 }
 
@@ -132,8 +131,7 @@ TEST_F(AgentTest, AResetThatFailsKeepsTheContainerFromStarting) {
   kubelet::Admission pod = Run("a", {{kNpu, 1}});
 
   ASSERT_EQ(pod.start_failures.size(), 1u);
-  EXPECT_NE(pod.start_failures[0].second.find(
-                "dummy.com/npu: device 0 could not be reset: "),
+  EXPECT_NE(pod.start_failures[0].second.find("dummy.com/npu: device 0 could not be reset: "),
             std::string::npos)
       << pod.start_failures[0].second;
   EXPECT_NE(pod.start_failures[0].second.find("stuck in reset"), std::string::npos);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/quote.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+TEST(Quote, EscapesAsJsonAsks) {
+  EXPECT_EQ(Quote("plain"), R"("plain")");
+  EXPECT_EQ(Quote("a \"b\" \\ \n\r\t"), R"("a \"b\" \\ \n\r\t")");
+  EXPECT_EQ(Quote(std::string_view("\0\x1F\x7F", 3)), R"("\u0000\u001f\u007f")");
+}
+
+TEST(Quote, KeepsUtf8) {
+  EXPECT_EQ(Quote("\u00E9 \u20AC \U0001F600"), "\"\u00E9 \u20AC \U0001F600\"");
+}
+
+TEST(ValidUtf8, KeepsWhatIsValid) {
+  EXPECT_EQ(ValidUtf8("a\u00E9 \u20AC \U0001F600\n"), "a\u00E9 \u20AC \U0001F600\n");
+}
+
+TEST(ValidUtf8, ReplacesEveryByteThatIsNot) {
+  const char* const invalid[] = {
+      "\xFF",  // never
+      "\x80",  // a continuation of nothing
+      "\xC3",  // cut off
+      "\xC0",  // overlong
+      "\xF5",  // beyond the last plane
+  };
+  for (const char* bytes : invalid) EXPECT_EQ(ValidUtf8(bytes), "\uFFFD") << bytes;
+  EXPECT_EQ(ValidUtf8("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");  // a surrogate
+  EXPECT_EQ(ValidUtf8("\xE0\x80\x80x"), "\uFFFD\uFFFD\uFFFDx");
+  EXPECT_EQ(ValidUtf8("\xC3("), "\uFFFD(");
+}
+
+}  // namespace
+}  // namespace tessera
