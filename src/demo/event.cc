@@ -234,7 +234,7 @@ void Narrator::Counts(const std::vector<kubelet::ResourceStatus>& resources) {
   }
 }
 
-Event& Narrator::Add(Tone tone, std::string name, std::string text) {
+Event& Narrator::Add(Tone tone, std::string name, std::string_view text) {
   events_.push_back({at_, tone, std::move(name), OneLine(text), {}});
   return events_.back();
 }

@@ -54,7 +54,7 @@ class Narrator {
   void Of(const Expected& expected);
   // The resources whose numbers are not what was last told.
   void Counts(const std::vector<kubelet::ResourceStatus>& resources);
-  Event& Add(Tone tone, std::string name, std::string text);
+  Event& Add(Tone tone, std::string name, std::string_view text);
 
   Duration at_{};
   std::vector<Event> events_;                          // of the observation being told

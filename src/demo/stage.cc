@@ -33,7 +33,7 @@ std::set<std::string> SickIn(const std::vector<kubelet::ResourceStatus>& resourc
 // $TMPDIR, unless sockets below it would have names too long for a unix socket.
 std::string TemporaryPlace() {
   constexpr size_t kLongest = 16;
-  const char* wanted = std::getenv("TMPDIR");
+  const char* wanted = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   const std::string_view place = wanted == nullptr ? "" : wanted;
   return place.starts_with('/') && place.size() <= kLongest ? std::string(place) : "/tmp";
 }

@@ -13,7 +13,7 @@
 namespace tessera::kubelet {
 
 // kubelet's gRPC client takes no larger message: it would end the stream and lose every device.
-inline constexpr size_t kMaxListBytes = 4 * 1024 * 1024;
+inline constexpr size_t kMaxListBytes = size_t{4} * 1024 * 1024;
 
 // A serialized v1beta1.ListAndWatchResponse.
 using ListBytes = std::shared_ptr<const std::string>;

@@ -44,7 +44,7 @@ struct Plugin::Life {
 
 template <class F>
 auto Plugin::OnLoop(F function) {
-  return [life = life_, function](auto... arguments) {
+  return [life = life_, function](const auto&... arguments) {
     life->loop->Post([life, function, arguments...] {
       if (life->plugin != nullptr) function(*life->plugin, arguments...);
     });

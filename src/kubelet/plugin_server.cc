@@ -187,10 +187,10 @@ struct PluginServer::Impl {
   }
 };
 
-Result<std::unique_ptr<PluginServer>> PluginServer::Start(Parameters parameters,
+Result<std::unique_ptr<PluginServer>> PluginServer::Start(const Parameters& parameters,
                                                           std::shared_ptr<PluginHandler> handler,
                                                           ListBytes list,
-                                                          PluginServerEvents events) {
+                                                          const PluginServerEvents& events) {
   auto impl = std::make_unique<Impl>();
   impl->socket_path = parameters.socket_path;
   impl->streams = std::make_shared<Streams>(std::move(list), events);

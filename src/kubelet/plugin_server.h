@@ -55,9 +55,10 @@ class PluginServer {
   };
 
   // Serves at once: `list` is what a stream gets first.
-  static Result<std::unique_ptr<PluginServer>> Start(Parameters parameters,
+  static Result<std::unique_ptr<PluginServer>> Start(const Parameters& parameters,
                                                      std::shared_ptr<PluginHandler> handler,
-                                                     ListBytes list, PluginServerEvents events);
+                                                     ListBytes list,
+                                                     const PluginServerEvents& events);
 
   // Ends what is still open, which may take half a second, and removes the socket if it is still
   // this one. Any thread.

@@ -49,7 +49,8 @@ class AgentTest : public testing::Test {
              const std::string& detail = "");
   json::Object Page(const std::string& path);
   // Waits until the page fulfils the condition.
-  bool AwaitPage(const std::string& path, const std::function<bool(const json::Object&)>& condition);
+  bool AwaitPage(const std::string& path,
+                 const std::function<bool(const json::Object&)>& condition);
   int Registrations(const std::string& resource);
   std::string Log();
 

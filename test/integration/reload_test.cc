@@ -68,6 +68,10 @@ TEST_F(ReloadTest, AnotherPolicyWaitsUntilNobodyHoldsADevice) {
   EXPECT_TRUE(AwaitLog("the former policy stays until nobody holds a device"));
   Expect(kNpu, 4, 4);  // nobody else gets a part of what the pod has whole
 
+  ASSERT_TRUE(AwaitPage("/ledger", [](const json::Object& page) {
+    const json::Array* holdings = json::GetArray(page, "holdings");
+    return holdings != nullptr && holdings->size() == 1 && holdings->at(0).at("pod") == "a";
+  }));
   ASSERT_TRUE(kubelet_->EndPod("default", "a"));
   Expect(kNpu, 8, 8);
 }

@@ -59,7 +59,7 @@ void ReadBooks(Core& core) {
 }  // namespace
 
 struct EmbeddedKubelet::Impl {
-  explicit Impl(EmbeddedOptions options) : core(std::move(options)) {}
+  explicit Impl(const EmbeddedOptions& options) : core(options) {}
 
   Status Start();
   void End(bool abruptly);

@@ -25,7 +25,9 @@ SocketServer::SocketServer(std::string path, std::shared_ptr<grpc::Service> serv
                            std::unique_ptr<grpc::Server> server)
     : path_(std::move(path)), service_(std::move(service)), server_(std::move(server)) {}
 
-SocketServer::~SocketServer() { Close(false); }
+SocketServer::~SocketServer() {
+  Close(false);
+}
 
 void SocketServer::Close(bool abruptly) {
   if (closed_) return;
