@@ -200,7 +200,9 @@ TEST_F(RestartTest, AReplacedDirectoryIsNoticed) {
   kubelet_->Stop();
   kubelet_.reset();
 
-  ASSERT_TRUE(os::RemoveTree(dir_ + "/kubelet"));
+  // Moved away first: the agent may be making a socket in it at this moment.
+  ASSERT_EQ(rename((dir_ + "/kubelet").c_str(), (dir_ + "/former").c_str()), 0);
+  ASSERT_TRUE(os::RemoveTree(dir_ + "/former"));
   StartKubelet();
 
   Expect(kNpu, 4, 4);

@@ -144,8 +144,8 @@ std::vector<ResourceStatus> EmbeddedKubelet::Impl::Resources() {
   return resources;
 }
 
-Result<std::unique_ptr<EmbeddedKubelet>> EmbeddedKubelet::Start(EmbeddedOptions options) {
-  auto impl = std::make_shared<Impl>(std::move(options));
+Result<std::unique_ptr<EmbeddedKubelet>> EmbeddedKubelet::Start(const EmbeddedOptions& options) {
+  auto impl = std::make_shared<Impl>(options);
   std::unique_ptr<EmbeddedKubelet> kubelet(new EmbeddedKubelet(impl));
   TRY_IN(impl->Start(), "the embedded kubelet cannot start");
   return kubelet;

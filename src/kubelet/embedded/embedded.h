@@ -118,7 +118,7 @@ class EmbeddedKubelet {
   // Starts as kubelet does: reads the checkpoint, deletes the sockets in device-plugins, binds
   // kubelet.sock. The pods of the last run (kept in ROOT/pods.json, as the API server would) are
   // still running; a pod with a container that never came to start is admitted anew, and refused.
-  static Result<std::unique_ptr<EmbeddedKubelet>> Start(EmbeddedOptions options);
+  static Result<std::unique_ptr<EmbeddedKubelet>> Start(const EmbeddedOptions& options);
   ~EmbeddedKubelet();  // Stop
 
   // Ends as on SIGTERM: connections closed, sockets removed. Pods keep running (the checkpoint has
