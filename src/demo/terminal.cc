@@ -20,6 +20,7 @@ namespace {
 constexpr std::array kCrashSignals = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
 std::string_view Environment(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment
   const char* value = std::getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
 }

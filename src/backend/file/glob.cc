@@ -77,6 +77,7 @@ Result<std::vector<std::string>> Expand(const os::Root& root, const std::string&
     return Fail(names.error().In("cannot look for " + pattern));
   }
   GlobResult found;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread of ours changes directory or locale
   const int rc = glob((Escape(root.prefix()) + pattern).c_str(), GLOB_NOSORT, nullptr, &found);
   if (rc != 0 && rc != GLOB_NOMATCH) {
     return Fail(Reason::kIo, "cannot look for {}: {} could not be read", pattern, fixed);
