@@ -1,7 +1,8 @@
-# tessera_library(FOLDER LINK ... PRIVATE ...): the library of src/FOLDER/*.cc and, from
-# src/FOLDER/*_test.cc, the test program FOLDER_test. Slashes in names become underscores.
+# tessera_library(FOLDER LINK ... PRIVATE ... TESTS ...): the library of src/FOLDER/*.cc and, from
+# src/FOLDER/*_test.cc, the test program FOLDER_test, which may use what TESTS names as well. Slashes
+# in names become underscores.
 function(tessera_library FOLDER)
-  cmake_parse_arguments(ARG "" "" "LINK;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINK;PRIVATE;TESTS" ${ARGN})
   string(REPLACE "/" "_" name ${FOLDER})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${FOLDER}/*.cc)
   set(tests ${sources})
@@ -18,10 +19,26 @@ function(tessera_library FOLDER)
   endif()
   if(BUILD_TESTING AND tests)
     add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE ${name} ${ARG_PRIVATE} tessera_warnings GTest::gtest_main)
+    target_link_libraries(${name}_test PRIVATE ${name} ${ARG_PRIVATE} ${ARG_TESTS} tessera_warnings GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
   endif()
+endfunction()
+
+# tessera_kind(NAME PRIVATE ...): a kind of device. The library of src/backend/NAME/, and its place in
+# the list that src/kinds/ is made from. Its tests read configurations as the agent does.
+function(tessera_kind NAME)
+  tessera_library(backend/${NAME} LINK backend TESTS config ${ARGN})
+  set_property(GLOBAL APPEND_STRING PROPERTY TESSERA_KINDS "TESSERA_KIND(${NAME})\n")
+  set_property(GLOBAL APPEND PROPERTY TESSERA_KIND_LIBRARIES backend_${NAME})
+endfunction()
+
+# tessera_kind_list(): what the lines above said, for the library of src/kinds/.
+function(tessera_kind_list)
+  get_property(kinds GLOBAL PROPERTY TESSERA_KINDS)
+  get_property(libraries GLOBAL PROPERTY TESSERA_KIND_LIBRARIES)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/kinds.def CONTENT "${kinds}" @ONLY)
+  target_link_libraries(kinds PUBLIC ${libraries})
 endfunction()
 
 # tessera_proto(NAME): messages and services of proto/NAME/NAME.proto as library proto_NAME.

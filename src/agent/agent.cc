@@ -11,7 +11,7 @@
 #include "agent/config_file.h"
 #include "base/log.h"
 #include "config/load.h"
-#include "config/problem.h"
+#include "config/schema/problem.h"
 #include "os/loop.h"
 
 namespace tessera::agent {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "agent/report.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "config/diff.h"
 #include "os/files.h"
 #include "os/notify.h"
@@ -20,8 +20,6 @@ constexpr Duration kTick{1'000};
 constexpr Duration kSettle{100};          // kubelet reads our list before it is asked about it
 constexpr Duration kCompareAgain{1'000};  // a doubt about kubelet's view is looked into so soon
 constexpr int kWorkers = 64;
-// More transitions than this at once make one line in the log, not one each.
-constexpr size_t kTransitionsInDetail = 8;
 
 Node::Parameters NodeParameters(const config::Config& config) {
   return {.policy = config.health.policy,
@@ -74,28 +72,8 @@ Status Agent::Start() {
   boot_id_ = TRY_IN(os::ReadBootId(), "the kernel's boot id is unknown");
   metrics_.Set(http::Metric::kBuildInfo, {TESSERA_VERSION, TESSERA_COMMIT}, 1);
   RestoreState();
-  directories_.root = config_.kubelet.root;
-  if (directories_.root.empty()) {
-    auto detected = kubelet::DetectRoot(os::Root(config_.root_prefix));
-    directories_.root = detected.value_or("/var/lib/kubelet");
-    if (!detected) {
-      log::Warn("kubelet's directory was not found",
-                Error{Reason::kKubeletAbsent, directories_.root + " is waited for"});
-    }
-  }
-  path_ = PathFor(config_.kubelet.registration, directories_);
-  kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
-  ledger_sync_ = std::make_unique<LedgerSync>(
-      loop_, node_, metrics_, directories_, config_.ledger_interval,
-      LedgerSync::Listener{// A vanished device may leave the list once nobody holds it.
-                           .changed =
-                               [this] {
-                                 for (auto& [name, resource] : resources_) resource->RescanSoon();
-                               },
-                           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
   if (config_.resources.empty()) log::Warn("no resources are configured: nothing is served");
-  for (const config::Resource& resource : config_.resources) AddResource(resource);
-  ResourcesChanged();
+  FindKubelet();
   WatchKubelet();
   OpenControlSocket();
   OpenStatusPort();
@@ -117,12 +95,50 @@ void Agent::RestoreState() {
   for (const std::string& source : sources) node_.Forget(source);  // no longer configured
 }
 
+// Where no directory is configured, the usual places are looked at until kubelet is in one of them;
+// meanwhile everything waits for it in the most usual one.
+void Agent::FindKubelet() {
+  std::string root = config_.kubelet.root;
+  if (root.empty()) {
+    auto detected = kubelet::DetectRoot(os::Root(config_.root_prefix));
+    root = detected.value_or(os::Root(config_.root_prefix).Path("/var/lib/kubelet"));
+    seeking_ = !detected;
+    if (seeking_ && root != directories_.root) {
+      log::Warn("kubelet's directory was not found",
+                Error{Reason::kKubeletAbsent, root + " is waited for"});
+    }
+  }
+  if (root != directories_.root) UseKubelet(root);
+}
+
+void Agent::UseKubelet(const std::string& root) {
+  resources_.clear();
+  directories_.root = root;
+  path_ = PathFor(config_.kubelet.registration, directories_);
+  kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
+  ledger_sync_ = std::make_unique<LedgerSync>(
+      loop_, node_, metrics_, directories_, config_.ledger_interval,
+      LedgerSync::Listener{// A vanished device may leave the list once nobody holds it.
+                           .changed =
+                               [this] {
+                                 for (auto& [name, resource] : resources_) resource->RescanSoon();
+                               },
+                           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
+  for (const config::Resource& resource : config_.resources) AddResource(resource);
+  ResourcesChanged();
+  if (kubelet_watch_ != nullptr) WatchDirectories();
+}
+
+void Agent::WatchDirectories() {
+  kubelet_watch_->Watch(
+      {directories_.root, directories_.device_plugins(), directories_.registry()});
+}
+
 void Agent::WatchKubelet() {
   auto watch = os::DirectoryWatch::Make(loop_, config_.kubelet.poll, [this] { Look(); });
   if (watch) {
     kubelet_watch_ = *std::move(watch);
-    kubelet_watch_->Watch(
-        {directories_.root, directories_.device_plugins(), directories_.registry()});
+    WatchDirectories();
   } else {
     log::Warn("kubelet is watched by polling alone", watch.error());
   }
@@ -130,6 +146,7 @@ void Agent::WatchKubelet() {
 }
 
 void Agent::Look() {
+  if (seeking_) FindKubelet();
   for (const std::string& directory : {directories_.device_plugins(), directories_.registry()}) {
     if (!DirectoryGone(directory)) continue;
     fatal_ =
@@ -165,7 +182,8 @@ void Agent::OpenControlSocket() {
       made ? http::Server::ListenUnix(loop_, path, ControlRoutes(Routes())) : Fail(made.error());
   if (server) {
     control_ = *std::move(server);
-  } else {
+  } else if (server.error().message != control_refusal_) {
+    control_refusal_ = server.error().message;
     log::Warn("no control socket yet", server.error());
   }
 }
@@ -240,13 +258,23 @@ void Agent::Apply(const config::Config& next) {
     log::Info("resource removed", {{"resource", name}});
     RemoveResource(name);
   }
+  for (const std::string& name : difference.added) {
+    log::Info("resource added", {{"resource", name}});
+  }
+  for (const config::ResourceChange& changed : difference.changed) {
+    for (const config::Change& change : changed.changes) {
+      log::Info("resource changed", {{"resource", changed.name},
+                                     {"key", change.path},
+                                     {"from", change.before},
+                                     {"to", change.after}});
+    }
+  }
   for (const config::Resource& resource : config_.resources) {
     auto at = resources_.find(resource.name);
     if (at == resources_.end()) {
-      log::Info("resource added", {{"resource", resource.name}});
       AddResource(resource);
     } else {
-      at->second->Apply(config_, resource);
+      at->second->Apply(config_, resource);  // settings of the agent concern all of them
     }
   }
   ResourcesChanged();
@@ -292,39 +320,12 @@ std::string Agent::NotReady() const {
   return text;
 }
 
-void Agent::RefreshMetrics() {
-  metrics_.Set(http::Metric::kWriter, {}, store_.writer() ? 1 : 0);
-  std::map<std::string, std::map<HealthState, double>> states;
-  for (const Device& device : node_.inventory()->devices) {
-    ++states[device.key.source][node_.VerdictOf(device.key).state];
-  }
-  std::map<std::string, double> held;
-  for (const Holding& holding : node_.ledger().holdings()) {
-    held[holding.resource] += static_cast<double>(holding.share_ids.size());
-  }
-  for (const auto& [name, resource] : resources_) {
-    for (HealthState state :
-         {HealthState::kUnverified, HealthState::kHealthy, HealthState::kSuspect,
-          HealthState::kUnhealthy, HealthState::kRecovering}) {
-      metrics_.Set(http::Metric::kDevices, {name, std::string(HealthStateName(state))},
-                   states[name][state]);
-    }
-    OfferPtr offer = resource->offer();
-    auto healthy = std::count_if(offer->shares.begin(), offer->shares.end(),
-                                 [](const Share& share) { return share.healthy; });
-    metrics_.Set(http::Metric::kShares, {name, "healthy"}, static_cast<double>(healthy));
-    metrics_.Set(http::Metric::kShares, {name, "unhealthy"},
-                 static_cast<double>(offer->shares.size()) - static_cast<double>(healthy));
-    metrics_.Set(http::Metric::kSharesHeld, {name}, held[name]);
-  }
-}
-
 RouteSources Agent::Routes() {
   return {.view = [this] { return MakeView(); },
           .node = node_,
           .resources = resources_,
           .metrics = metrics_,
-          .refresh_metrics = [this] { RefreshMetrics(); },
+          .refresh_metrics = [this] { RefreshMetrics(MakeView(), metrics_); },
           .not_ready = [this] { return NotReady(); },
           .may_save = [this] { return MaySave(); },
           .save = [this] { return SaveState(); }};
@@ -347,26 +348,7 @@ void Agent::SourceChanged(const std::string& source, bool bad_news) {
 }
 
 void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {
-  std::map<std::string, size_t> counts;  // by where the devices came to
-  for (const Transition& step : steps) {
-    std::string from(HealthStateName(step.before.state));
-    std::string to(HealthStateName(step.after.state));
-    bool good = step.after.state == HealthState::kHealthy;
-    metrics_.Add(http::Metric::kHealthTransitions,
-                 {source, from, to, good ? "" : std::string(ReasonName(step.after.reason))});
-    ++counts[to];
-    if (steps.size() > kTransitionsInDetail) continue;
-    if (step.after.offered()) {
-      log::Info("device " + to, {{"device", step.key.Text()}, {"from", from}});
-    } else {
-      log::Warn("device " + to, Error{step.after.reason, step.after.detail},
-                {{"device", step.key.Text()}, {"from", from}});
-    }
-  }
-  if (steps.size() <= kTransitionsInDetail) return;
-  for (const auto& [state, count] : counts) {
-    log::Info("devices " + state, {{"resource", source}, {"count", count}});
-  }
+  ReportTransitions(source, steps, metrics_);
 }
 
 void Agent::StateChanged(const std::string& resource, kubelet::PluginState state) {

@@ -16,7 +16,7 @@
 #include "agent/routes.h"
 #include "agent/served_resource.h"
 #include "agent/state_store.h"
-#include "config/config.h"
+#include "config/schema/config.h"
 #include "http/http.h"
 #include "http/metrics.h"
 #include "kubelet/root.h"
@@ -49,7 +49,10 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
 
  private:
   void RestoreState();
+  void FindKubelet();
+  void UseKubelet(const std::string& root);
   void WatchKubelet();
+  void WatchDirectories();
   void Look();
   void Tick();
   void OpenControlSocket();
@@ -62,7 +65,6 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   Status MaySave() const;
   void AnnounceReady();
   std::string NotReady() const;
-  void RefreshMetrics();
   RouteSources Routes();
   View MakeView() const;
 
@@ -75,15 +77,17 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   SavedState saved_;  // what the file says, as far as we wrote it
   Node node_;
   kubelet::Directories directories_;
+  bool seeking_ = false;  // kubelet was in none of the usual places yet
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
   ServedResources resources_;
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;
-  std::string port_refusal_;  // why the status port is not open, logged once
-  bool unsaved_ = false;      // the last write failed
-  bool announced_ = false;    // READY=1 was sent
+  std::string control_refusal_;  // why the control socket is not open, logged once
+  std::string port_refusal_;     // likewise the status port
+  bool unsaved_ = false;         // the last write failed
+  bool announced_ = false;       // READY=1 was sent
   std::optional<Error> fatal_;
   os::Loop::Handle tick_;
   os::Loop::Handle poll_;

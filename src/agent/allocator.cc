@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/allocator.h"
 
+#include <mutex>
 #include <set>
 
 #include "base/log.h"
@@ -25,22 +26,25 @@ Allocator::Allocator(std::string resource, os::Workers& workers, http::Metrics& 
 
 void Allocator::Set(Snapshot snapshot) {
   auto next = std::make_shared<const Snapshot>(std::move(snapshot));
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   snapshot_ = std::move(next);
 }
 
 std::shared_ptr<const Allocator::Snapshot> Allocator::Get() const {
-  std::lock_guard lock(mutex_);
+  std::shared_lock lock(mutex_);
   return snapshot_;
 }
 
 Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
   auto began = std::chrono::steady_clock::now();
-  auto snapshot = Get();
-  auto grant = tessera::Allocate(*snapshot->offer, snapshot->rendering, ids);
+  auto grant = [&]() {
+    std::shared_lock lock(mutex_);
+    auto made = tessera::Allocate(*snapshot_->offer, snapshot_->rendering, ids);
+    if (made) granted_(ids);
+    return made;
+  }();
   const Error* error = grant ? nullptr : &grant.error();
   if (error == nullptr) {
-    granted_(ids);
     log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}});
   } else {
     log::Warn("allocation refused", *error, {{"resource", resource_}});

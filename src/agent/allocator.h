@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers kubelet's calls for one resource, out of a snapshot of its offer: no lock is held while
-// an answer is computed, and nothing here waits. Any thread.
+// Answers kubelet's calls for one resource, out of a snapshot of its offer. Nothing here waits, but
+// Set for grants under way: once it has returned, all that was granted out of the former snapshot
+// has been told. Any thread.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     Placement placement = Placement::kSpread;
     std::shared_ptr<Backend> backend = nullptr;  // for resets
   };
-  // An Allocate was answered with these ids; called on gRPC's threads.
+  // An Allocate is answered with these ids; called on gRPC's threads, and must not wait.
   using Granted = std::function<void(std::vector<std::string> ids)>;
 
   Allocator(std::string resource, os::Workers& workers, http::Metrics& metrics, Granted granted);
@@ -49,7 +50,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   os::Workers& workers_;
   http::Metrics& metrics_;
   const Granted granted_;
-  mutable std::mutex mutex_;
+  mutable std::shared_mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_;  // under mutex_
 };
 

@@ -15,11 +15,6 @@ constexpr Duration kTimeout{5'000};
 
 }  // namespace
 
-struct LedgerSync::Life {
-  os::Loop* loop;
-  LedgerSync* sync;
-};
-
 LedgerSync::LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
                        const kubelet::Directories& directories, Duration interval,
                        Listener listener)
@@ -29,11 +24,7 @@ LedgerSync::LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
       directories_(directories),
       interval_(interval),
       listener_(std::move(listener)),
-      life_(std::make_shared<Life>(Life{&loop, this})) {}
-
-LedgerSync::~LedgerSync() {
-  life_->sync = nullptr;
-}
+      mailbox_(loop, *this) {}
 
 void LedgerSync::AskSoon(Duration delay) {
   if (call_ != nullptr) return;
@@ -45,17 +36,11 @@ void LedgerSync::AskSoon(Duration delay) {
 
 void LedgerSync::Ask() {
   timer_ = os::Loop::Handle();
-  call_ =
-      kubelet::PodResourcesCall::Ask(directories_.pod_resources_socket(), kTimeout,
-                                     [life = life_](Result<kubelet::PodResourcesView> view) {
-                                       life->loop->Post([life, view = std::move(view)]() mutable {
-                                         if (life->sync != nullptr)
-                                           life->sync->Answered(std::move(view));
-                                       });
-                                     });
+  call_ = kubelet::PodResourcesCall::Ask(directories_.pod_resources_socket(), kTimeout,
+                                         mailbox_.Bind(&LedgerSync::Answered));
 }
 
-void LedgerSync::Answered(Result<kubelet::PodResourcesView> view) {
+void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
   call_.reset();
   AskSoon(interval_);
   metrics_.Add(http::Metric::kReconciliations, {view ? "good" : "failed"});
@@ -67,9 +52,11 @@ void LedgerSync::Answered(Result<kubelet::PodResourcesView> view) {
   if (error_) log::Info("the ledger is compared again");
   error_.reset();
   ReadCheckpoint();
-  bool first = !node_.ledger().reconciled();
-  LedgerChange change = node_.ledger().Reconcile(
-      Join(Ours(std::move(view->holdings)), Ours(checkpoint_)), SystemClock().Now());
+  bool first = std::any_of(resources_.begin(), resources_.end(), [this](const auto& resource) {
+    return !node_.ledger().reconciled(resource);
+  });
+  LedgerChange change = node_.ledger().Reconcile(Join(Ours(view->holdings), Ours(checkpoint_)),
+                                                 resources_, SystemClock().Now());
   for (const Holding& holding : change.unexpected) {
     metrics_.Add(http::Metric::kDrift, {holding.resource});
     log::Info("ledger drift: granted by another instance, or before this one started",

@@ -17,6 +17,7 @@
 #include "kubelet/pod_resources.h"
 #include "kubelet/root.h"
 #include "os/loop.h"
+#include "os/mailbox.h"
 
 namespace tessera::agent {
 
@@ -30,7 +31,6 @@ class LedgerSync {
 
   LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
              const kubelet::Directories& directories, Duration interval, Listener listener);
-  ~LedgerSync();
 
   void SetInterval(Duration interval) { interval_ = interval; }
   // Only holdings of these resources concern us.
@@ -41,9 +41,8 @@ class LedgerSync {
   const std::optional<Error>& error() const { return error_; }
 
  private:
-  struct Life;
   void Ask();
-  void Answered(Result<kubelet::PodResourcesView> view);
+  void Answered(const Result<kubelet::PodResourcesView>& view);
   void ReadCheckpoint();
   std::vector<Holding> Ours(std::vector<Holding> holdings) const;
 
@@ -53,13 +52,13 @@ class LedgerSync {
   const kubelet::Directories directories_;
   Duration interval_;
   const Listener listener_;
-  std::shared_ptr<Life> life_;
   std::set<std::string> resources_;
   std::unique_ptr<kubelet::PodResourcesCall> call_;
   std::vector<Holding> checkpoint_;  // as last read whole
   std::optional<Error> error_;
   Steady next_{};
   os::Loop::Handle timer_;
+  os::Mailbox<LedgerSync> mailbox_;
 };
 
 }  // namespace tessera::agent

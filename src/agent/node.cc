@@ -64,17 +64,19 @@ void Node::AdoptCordons(std::map<DeviceKey, tessera::Cordon, DeviceKeyLess> cord
   for (const std::string& source : sources) observer_.SourceChanged(source, true);
 }
 
-void Node::Found(const std::string& source, std::vector<Device> devices) {
+bool Node::Found(const std::string& source, std::vector<Device> devices) {
   Merged merged = Merge(inventory_, source, std::move(devices),
                         [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
   bool changed = merged.inventory != inventory_;
   inventory_ = merged.inventory;
   std::vector<Transition> steps;
+  bool may_leave = false;
   for (const DeviceKey& key : merged.removed) health_.erase(key);
   for (const Device& device : inventory_->devices) {
     if (device.key.source != source) continue;
     // What the scan itself shows is evidence like any other, and goes the same way.
     if (!device.present) {
+      may_leave |= !ledger_.MayBeInUse(device.key);
       Judge(
           device.key,
           {EvidenceKind::kFatal, EvidenceSource::kScan, Reason::kVanished, "it is no longer there"},
@@ -87,6 +89,7 @@ void Node::Found(const std::string& source, std::vector<Device> devices) {
     }
   }
   Report(source, steps, changed, !merged.vanished.empty() || !merged.removed.empty());
+  return may_leave;
 }
 
 void Node::Forget(const std::string& source) {
@@ -186,12 +189,15 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
 
 Policy Node::PolicyFor(const std::string& source, const Policy& wanted) {
   auto [former, first] = policies_.try_emplace(source, wanted);
-  bool held = std::any_of(inventory_->devices.begin(), inventory_->devices.end(),
-                          [&](const Device& device) {
-                            return device.key.source == source && ledger_.MayBeInUse(device.key);
-                          });
-  if (!held) former->second = wanted;
+  if (!MayBeInUse(source)) former->second = wanted;
   return former->second;
+}
+
+bool Node::MayBeInUse(const std::string& source) const {
+  return std::any_of(inventory_->devices.begin(), inventory_->devices.end(),
+                     [&](const Device& device) {
+                       return device.key.source == source && ledger_.MayBeInUse(device.key);
+                     });
 }
 
 const Verdict& Node::VerdictOf(const DeviceKey& key) const {

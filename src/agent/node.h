@@ -60,8 +60,9 @@ class Node {
   // Cordons as another instance left them: they replace those held here.
   void AdoptCordons(std::map<DeviceKey, Cordon, DeviceKeyLess> cordons);
 
-  // A scan of the source listed these devices, all there are.
-  void Found(const std::string& source, std::vector<Device> devices);
+  // A scan of the source listed these devices, all there are. True when the next scan may let one
+  // leave that this one missed: until then the ledger may hear of a grant that was made meanwhile.
+  bool Found(const std::string& source, std::vector<Device> devices);
   // The source is no longer configured.
   void Forget(const std::string& source);
   // Evidence about devices of one source; unknown devices are ignored.
@@ -81,6 +82,8 @@ class Node {
   // as long as anybody may hold one of them. Under another policy the ids in use would be gone, and
   // their devices would be given away a second time.
   Policy PolicyFor(const std::string& source, const Policy& wanted);
+  // Whether a container may hold any device of the source.
+  bool MayBeInUse(const std::string& source) const;
   const Verdict& VerdictOf(const DeviceKey& key) const;
   const tessera::Cordon* CordonOf(const DeviceKey& key) const;
   // Whether every present device of the source has been checked on this boot.

@@ -97,11 +97,24 @@ TEST_F(NodeTest, AVanishedDeviceStaysWhileItMayBeInUse) {
 
 TEST_F(NodeTest, AVanishedDeviceLeavesOnceTheLedgerSaysThatNobodyHoldsIt) {
   node_.Found(kSource, {Npu("0"), Npu("1")});
-  node_.ledger().Reconcile({}, clock_.Now());
+  node_.ledger().Reconcile({}, {kSource}, clock_.Now());
 
-  node_.Found(kSource, {Npu("1")});
+  EXPECT_TRUE(node_.Found(kSource, {Npu("1")}));
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kVanished, "it is no longer there"}));
 
+  EXPECT_FALSE(node_.Found(kSource, {Npu("1")}));
   EXPECT_EQ(node_.inventory()->Find({kSource, "0"}), nullptr);
+}
+
+TEST_F(NodeTest, ADeviceThatIsGrantedWhileItVanishesStays) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.ledger().Reconcile({}, {kSource}, clock_.Now());
+  EXPECT_TRUE(node_.Found(kSource, {Npu("1")}));
+
+  node_.ledger().Granted(kSource, {"0"}, clock_.Now());
+
+  EXPECT_FALSE(node_.Found(kSource, {Npu("1")}));
+  EXPECT_NE(node_.inventory()->Find({kSource, "0"}), nullptr);
 }
 
 TEST_F(NodeTest, ADeviceWithADefectIsNotHealedByAGoodCheck) {

@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
+#include "agent/device_json.h"
 #include "base/text.h"
 #include "version.h"
 
@@ -14,26 +16,6 @@ namespace {
 json::Array Strings(const std::vector<std::string>& texts) {
   json::Array array;
   for (const std::string& text : texts) array.emplace_back(text);
-  return array;
-}
-
-json::Array NodesOf(const std::vector<DeviceNode>& nodes) {
-  json::Array array;
-  for (const DeviceNode& node : nodes) {
-    array.push_back(json::Object{{"hostPath", node.host_path},
-                                 {"containerPath", node.container_path},
-                                 {"permissions", node.permissions}});
-  }
-  return array;
-}
-
-json::Array MountsOf(const std::vector<Mount>& mounts) {
-  json::Array array;
-  for (const Mount& mount : mounts) {
-    array.push_back(json::Object{{"hostPath", mount.host_path},
-                                 {"containerPath", mount.container_path},
-                                 {"readOnly", mount.read_only}});
-  }
   return array;
 }
 
@@ -103,8 +85,8 @@ json::Object DeviceObject(const View& view, const Device& device, const SharesBy
       {"detail", trouble ? trouble->message : ""},
       {"advice", trouble ? ReasonAdvice(trouble->reason) : ""},
       {"since", verdict.since == Steady{} ? "" : TimeOf(view, verdict.since)},
-      {"nodes", NodesOf(device.nodes)},
-      {"mounts", MountsOf(device.mounts)}};
+      {"nodes", NodesJson(device.nodes)},
+      {"mounts", MountsJson(device.mounts)}};
   const Cordon* cordon = view.node.CordonOf(device.key);
   object["cordon"] = cordon == nullptr
                          ? json::Value(nullptr)
@@ -169,8 +151,8 @@ json::Object Candidate(const View& view, const Device& device, const SharesByDev
                         std::span(ids.data(), 1));
   if (!grant) return object;
   object["grant"] = json::Object{{"envs", MapOf(grant->envs)},
-                                 {"mounts", MountsOf(grant->mounts)},
-                                 {"devices", NodesOf(grant->devices)},
+                                 {"mounts", MountsJson(grant->mounts)},
+                                 {"devices", NodesJson(grant->devices)},
                                  {"annotations", MapOf(grant->annotations)},
                                  {"cdiDevices", Strings(grant->cdi_devices)}};
   return object;
@@ -213,7 +195,10 @@ json::Value LedgerPage(const View& view) {
                                    {"shares", Strings(grant.share_ids)},
                                    {"ageSeconds", age.count()}});
   }
-  return json::Object{{"reconciled", view.node.ledger().reconciled()},
+  bool reconciled =
+      std::all_of(view.resources.begin(), view.resources.end(),
+                  [&](const auto& served) { return view.node.ledger().reconciled(served.first); });
+  return json::Object{{"reconciled", reconciled},
                       {"podResources", view.ledger_error ? view.ledger_error->Text() : "ok"},
                       {"holdings", std::move(holdings)},
                       {"pending", std::move(pending)}};
@@ -236,10 +221,10 @@ Result<json::Value> ExplainPage(const View& view, const std::string& device) {
 json::Value CdiPage(const View& view) {
   json::Array documents;
   for (const auto& [name, resource] : view.resources) {
-    if (resource->cdi_document().empty()) continue;
-    auto document = json::Parse(resource->cdi_document());
+    if (resource->cdi().document().empty()) continue;
+    auto document = json::Parse(resource->cdi().document());
     documents.push_back(
-        json::Object{{"path", resource->cdi_path()},
+        json::Object{{"path", resource->cdi().path()},
                      {"resource", name},
                      {"document", document ? *std::move(document) : json::Value(nullptr)}});
   }

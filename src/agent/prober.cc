@@ -15,11 +15,6 @@ struct Prober::Sweep {
   bool abandoned = false;            // the loop has given up on `current`
 };
 
-struct Prober::Life {
-  os::Loop* loop;
-  Prober* prober;
-};
-
 Prober::Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend,
                Parameters parameters, Sink sink)
     : loop_(loop),
@@ -27,10 +22,9 @@ Prober::Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> ba
       backend_(std::move(backend)),
       parameters_(parameters),
       sink_(std::move(sink)),
-      life_(std::make_shared<Life>(Life{&loop, this})) {}
+      mailbox_(loop, *this) {}
 
 Prober::~Prober() {
-  life_->prober = nullptr;
   if (sweep_ == nullptr) return;
   std::lock_guard lock(sweep_->mutex);
   sweep_->abandoned = true;
@@ -72,7 +66,8 @@ void Prober::Continue(std::vector<Device> devices) {
   sweep_ = std::make_shared<Sweep>();
   sweep_->devices = std::move(devices);
   watch_ = loop_.Every(std::max(parameters_.timeout / 4, Duration(5)), [this] { Watch(); });
-  workers_.Run([sweep = sweep_, backend = backend_, life = life_] {
+  workers_.Run([sweep = sweep_, backend = backend_, returned = mailbox_.Bind(&Prober::Returned),
+                finished = mailbox_.Bind(&Prober::Finished)] {
     {
       std::lock_guard lock(sweep->mutex);
       if (sweep->abandoned) return;
@@ -83,19 +78,14 @@ void Prober::Continue(std::vector<Device> devices) {
       std::lock_guard lock(sweep->mutex);
       if (sweep->abandoned) {
         // Late, but it answered: from the next sweep on it is asked again.
-        life->loop->Post([life, key = sweep->devices[i].key, evidence] {
-          if (life->prober != nullptr) life->prober->Returned(key, evidence);
-        });
-        return;
+        return returned(sweep->devices[i].key, evidence);
       }
       // With the answer the next device's time begins: nobody can give up on one that has answered.
       sweep->results.push_back({sweep->devices[i].key, std::move(evidence)});
       sweep->current = i + 1;
       sweep->began = SystemClock().Now();
     }
-    life->loop->Post([life, sweep] {
-      if (life->prober != nullptr) life->prober->Finished(sweep);
-    });
+    finished(sweep);
   });
 }
 

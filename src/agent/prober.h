@@ -15,6 +15,7 @@
 #include "agent/node.h"
 #include "backend/backend.h"
 #include "os/loop.h"
+#include "os/mailbox.h"
 #include "os/worker.h"
 
 namespace tessera::agent {
@@ -35,12 +36,9 @@ class Prober {
   // Checks these devices from now on, beginning at once.
   void SetDevices(std::vector<Device> devices);
   void SetParameters(Parameters parameters) { parameters_ = parameters; }
-  // Devices whose check hangs at present.
-  size_t hanging() const { return hanging_.size(); }
 
  private:
   struct Sweep;
-  struct Life;
 
   void Begin();
   void Continue(std::vector<Device> devices);
@@ -53,13 +51,13 @@ class Prober {
   std::shared_ptr<Backend> backend_;
   Parameters parameters_;
   Sink sink_;
-  std::shared_ptr<Life> life_;
   std::vector<Device> devices_;
   std::set<DeviceKey, DeviceKeyLess> hanging_;
   std::shared_ptr<Sweep> sweep_;  // the one under way
   bool again_ = false;            // the devices changed during it
   os::Loop::Handle next_;
   os::Loop::Handle watch_;
+  os::Mailbox<Prober> mailbox_;
 };
 
 }  // namespace tessera::agent

@@ -12,13 +12,16 @@
 #include <vector>
 
 #include "agent/allocator.h"
+#include "agent/cdi_file.h"
 #include "agent/node.h"
 #include "agent/prober.h"
+#include "agent/scanner.h"
 #include "backend/backend.h"
-#include "config/config.h"
+#include "config/schema/config.h"
 #include "http/metrics.h"
 #include "kubelet/plugin.h"
 #include "os/loop.h"
+#include "os/mailbox.h"
 #include "os/worker.h"
 
 namespace tessera::agent {
@@ -69,41 +72,32 @@ class ServedResource : public BackendEvents {
   const std::optional<Error>& refusal() const { return refusal_; }
   // Its devices have been looked for and checked on this boot.
   bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
-  // The CDI document in use, and where it is; empty without CDI.
-  const std::string& cdi_document() const { return cdi_document_; }
-  std::string cdi_path() const;
+  const CdiFile& cdi() const { return cdi_; }
 
  private:
-  struct Life;
-
+  std::shared_ptr<Backend> MakeBackend() const;
   void StartBackend();
   void StopBackend();
-  void MakePlugin();
-  void Scan();
-  void Scanned(uint64_t scan, Result<std::vector<Device>> devices);
-  void ScheduleScan(Duration delay);
+  void Scanned(Result<std::vector<Device>> devices);
+  void Observed(const std::vector<Observation>& observations);
   void Publish();
   bool Premature() const;
   Policy CurrentPolicy();
   Offer MakeOffer(const Policy& policy, const Inventory& inventory) const;
   Offer FormerOffer() const;
   void Refuse(Error error);
-  void WriteCdi(const Offer& offer);
-  void RemoveCdi();
   std::vector<Device> OwnDevices() const;
 
   Shared shared_;
   config::Resource resource_;
   config::Config config_;  // of the last Apply, without use of its resources
-  const kubelet::RegistrationPath path_;
-  const kubelet::Directories directories_;
-  std::shared_ptr<Life> life_;
 
   std::shared_ptr<Backend> backend_;
   // Threads of this resource alone, so that calls into its hardware that hang starve no other
   // resource's. A check that finds no thread is no check: its device becomes stale.
   os::Workers checks_;
   os::Workers resets_;
+  std::unique_ptr<Scanner> scanner_;
   std::unique_ptr<Prober> prober_;
   std::shared_ptr<Allocator> allocator_;
   std::unique_ptr<kubelet::Plugin> plugin_;
@@ -112,19 +106,16 @@ class ServedResource : public BackendEvents {
   Policy policy_;                       // and the policy it was made by
   std::optional<Error> refusal_;        // of the newest offer
   std::optional<Error> backend_error_;  // the backend did not start
-  std::string cdi_document_;
-  bool doubted_ = false;  // kubelet's last answer had none of our healthy ids
-  uint64_t scan_ = 0;     // the newest scan begun; answers of former ones are dropped
-  bool scanning_ = false;
-  bool rescan_ = false;         // asked for while one was under way
+  CdiFile cdi_;
+  bool doubted_ = false;        // kubelet's last answer had none of our healthy ids
   bool settling_ = false;       // another backend's first scan is under way
   bool scanned_ = false;        // at least once, with this backend
   bool told_bad_news_ = false;  // within this debounce window
   bool waited_ = false;         // for the first checks, long enough
-  os::Loop::Handle scan_timer_;
   os::Loop::Handle publish_timer_;
   os::Loop::Handle first_timer_;
   os::Loop::Handle settle_timer_;
+  os::Mailbox<ServedResource> mailbox_;
 };
 
 }  // namespace tessera::agent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state.h"
 
+#include "agent/device_json.h"
 #include "json/json.h"
 
 namespace tessera::agent {
@@ -43,20 +44,8 @@ json::Object DeviceObject(const Device& device) {
   if (device.defect) object["defect"] = ErrorObject(*device.defect);
   json::Array numa(device.numa_nodes.begin(), device.numa_nodes.end());
   if (!numa.empty()) object["numaNodes"] = std::move(numa);
-  json::Array nodes;
-  for (const DeviceNode& node : device.nodes) {
-    nodes.push_back(json::Object{{"hostPath", node.host_path},
-                                 {"containerPath", node.container_path},
-                                 {"permissions", node.permissions}});
-  }
-  if (!nodes.empty()) object["nodes"] = std::move(nodes);
-  json::Array mounts;
-  for (const Mount& mount : device.mounts) {
-    mounts.push_back(json::Object{{"hostPath", mount.host_path},
-                                  {"containerPath", mount.container_path},
-                                  {"readOnly", mount.read_only}});
-  }
-  if (!mounts.empty()) object["mounts"] = std::move(mounts);
+  if (!device.nodes.empty()) object["nodes"] = NodesJson(device.nodes);
+  if (!device.mounts.empty()) object["mounts"] = MountsJson(device.mounts);
   return object;
 }
 

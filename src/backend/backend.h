@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend: the code for one kind of device. It finds devices, reports evidence about them and
-// puts into each Device what a container needs to use it. A new kind costs one folder with one
-// class below and one line in agent/backends.cc.
+// puts into each Device what a container needs to use it. A new kind costs one folder, with a class
+// derived from this and its description (kind.h), and one line in CMakeLists.txt.
 //
 // Threads: Scan, Check and Reset may block; they are called on worker threads, Check for several
 // devices at once when one of them hangs. Start and Stop are called on the agent's loop.
@@ -45,6 +45,8 @@ class Backend {
   // One look at one device.
   virtual Evidence Check(const Device& device) = 0;
 
+  // Whether Reset is to be called before every container start; never changes.
+  virtual bool ResetsBeforeStart() const { return false; }
   // Puts the device into its initial state before a container starts (PreStartContainer). Must be
   // repeatable. The default does nothing.
   virtual Status Reset(const Device& device);

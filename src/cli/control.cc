@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/control.h"
 
-#include "config/config.h"
+#include "config/schema/config.h"
 
 namespace tessera::cli {
 namespace {

@@ -5,8 +5,7 @@
 
 #include <map>
 
-#include "config/kinds.h"
-#include "config/problem.h"
+#include "config/schema/problem.h"
 #include "config/show.h"
 
 namespace tessera::config {
@@ -76,13 +75,6 @@ std::map<std::string, size_t> IndexByName(const Config& config) {
   return index;
 }
 
-bool NeedsRegistration(const std::vector<Change>& changes) {
-  for (const Change& change : changes) {
-    if (change.effect == Effect::kRegister) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Difference Compare(const Config& running, const Config& next) {
@@ -100,15 +92,10 @@ Difference Compare(const Config& running, const Config& next) {
     const auto found = old.find(name);
     if (found == old.end()) {
       difference.added.push_back(name);
-    } else if (running.resources[found->second] == next.resources[i]) {
-      difference.unchanged.push_back(name);
-    } else {
-      std::vector<Change> changes =
-          CompareLeaves(ResourceLeaves(before, found->second), ResourceLeaves(after, i));
-      const bool other_kind = &KindOf(running, found->second) != &KindOf(next, i);
-      const bool anew = other_kind || NeedsRegistration(changes);
-      difference.changed.push_back(
-          {.name = name, .changes = std::move(changes), .needs_registration = anew});
+    } else if (running.resources[found->second] != next.resources[i]) {
+      difference.changed.push_back({.name = name,
+                                    .changes = CompareLeaves(ResourceLeaves(before, found->second),
+                                                             ResourceLeaves(after, i))});
     }
   }
   return difference;

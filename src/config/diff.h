@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "config/config.h"
 #include "config/schema.h"
+#include "config/schema/config.h"
 
 namespace tessera::config {
 
@@ -22,8 +22,6 @@ struct Change {
 struct ResourceChange {
   std::string name{};
   std::vector<Change> changes{};
-  // Whether kubelet must be told anew, because options it reads only then changed.
-  bool needs_registration = false;
   bool operator==(const ResourceChange&) const = default;
 };
 
@@ -32,7 +30,6 @@ struct Difference {
   std::vector<std::string> added{};
   std::vector<std::string> removed{};
   std::vector<ResourceChange> changed{};
-  std::vector<std::string> unchanged{};
   std::vector<Change> settings{};  // of the agent as a whole
 
   bool Empty() const {

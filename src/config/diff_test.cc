@@ -23,7 +23,6 @@ constexpr const char* kTwo =
 TEST(Compare, TheSameConfigurationIsNoDifference) {
   const Difference difference = Compare(From(kTwo), From(kTwo));
   EXPECT_TRUE(difference.Empty());
-  EXPECT_EQ(difference.unchanged, (std::vector<std::string>{"dummy.com/a", "dummy.com/b"}));
 }
 
 TEST(Compare, TheOrderOfResourcesMeansNothing) {
@@ -42,7 +41,6 @@ TEST(Compare, ResourcesComeGoAndStay) {
   const Difference difference = Compare(From(kTwo), next);
   EXPECT_EQ(difference.removed, std::vector<std::string>{"dummy.com/a"});
   EXPECT_EQ(difference.added, std::vector<std::string>{"dummy.com/c"});
-  EXPECT_EQ(difference.unchanged, std::vector<std::string>{"dummy.com/b"});
   EXPECT_TRUE(difference.changed.empty());
 }
 
@@ -60,24 +58,29 @@ TEST(Compare, AChangedResourceNamesTheKeys) {
                                         {.path = "dummy.count", .before = "4", .after = "5"}}}));
 }
 
-TEST(Compare, AnOptionOfPluginsNeedsANewRegistration) {
+TEST(Compare, AChangeSaysWhatItEntails) {
   const Config next = From(
       "resources:\n"
       "- {name: dummy.com/a, env: A, dummy: {count: 4, reset: before-start}}\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
   const Difference difference = Compare(From(kTwo), next);
   ASSERT_EQ(difference.changed.size(), 1u);
-  EXPECT_TRUE(difference.changed[0].needs_registration);
+  EXPECT_EQ(difference.changed[0].changes, (std::vector<Change>{{.path = "dummy.reset",
+                                                                 .before = "never",
+                                                                 .after = "before-start",
+                                                                 .effect = Effect::kRegister}}));
 }
 
-TEST(Compare, AnotherKindNeedsANewRegistration) {
+TEST(Compare, AnotherKindIsAChangeOfAllItsKeys) {
   const Config next = From(
       "resources:\n"
-      "- {name: dummy.com/a, env: A, files: {paths: [/dev/x]}}\n"
-      "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
+      "- {name: dummy.com/a, env: A, dummy: {count: 4}}\n"
+      "- {name: dummy.com/b, env: B, files: {paths: [/dev/x]}}\n");
   const Difference difference = Compare(From(kTwo), next);
   ASSERT_EQ(difference.changed.size(), 1u);
-  EXPECT_TRUE(difference.changed[0].needs_registration);
+  EXPECT_EQ(difference.changed[0].name, "dummy.com/b");
+  EXPECT_TRUE(difference.added.empty());
+  EXPECT_TRUE(difference.removed.empty());
 }
 
 TEST(Compare, ItemsOfListsThatGoAreChanges) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/checks.h"
-#include "config/fields.h"
 #include "config/keys.h"
+#include "config/schema/checks.h"
+#include "config/schema/fields.h"
 
 namespace tessera::config {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/checks.h"
-#include "config/fields.h"
 #include "config/keys.h"
-#include "config/kinds.h"
+#include "config/schema/checks.h"
+#include "config/schema/fields.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config {
 namespace {

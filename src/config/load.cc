@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "config/findings.h"
 #include "config/reader.h"
 #include "config/rules.h"
+#include "config/schema/findings.h"
 #include "config/show.h"
 #include "os/files.h"
 

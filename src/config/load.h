@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "config/config.h"
-#include "config/problem.h"
-#include "config/yaml.h"
+#include "config/schema/config.h"
+#include "config/schema/problem.h"
+#include "config/schema/yaml.h"
 
 namespace tessera::config {
 

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
-#include "config/scalar.h"
+#include "config/schema/scalar.h"
 
 namespace tessera::config {
 namespace {

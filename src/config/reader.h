@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "config/findings.h"
 #include "config/schema.h"
+#include "config/schema/findings.h"
 
 namespace tessera::config {
 

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "config/kinds.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config {
 namespace {
@@ -72,9 +72,10 @@ void CheckKind(const Config& config, size_t index, Findings& findings) {
     findings.Report(Reason::kConfigBadValue, fmt::format("{}.{}", path, set[i]),
                     fmt::format("cannot stand beside '{}': a resource is of one kind", set[0]));
   }
-  const Kind& kind = KindOf(config, index);
-  const std::string section = path + "." + kind.section.name;
-  if (set.size() == 1 && !findings.IsBad(section)) kind.check(config, index, section, findings);
+  const Kind* kind = KindOf(config.resources[index]);
+  if (kind == nullptr || set.size() != 1) return;
+  const std::string section = path + "." + kind->section.name;
+  if (!findings.IsBad(section)) kind->check(config, index, section, findings);
 }
 
 void CheckPolicy(const Resource& resource, const std::string& path, Findings& findings) {
@@ -172,7 +173,7 @@ void CheckAllUnique(const Config& config, Findings& findings) {
 
 void Complete(Config& config) {
   for (size_t i = 0; i < config.resources.size(); ++i) {
-    KindOf(config, i).complete(config.resources[i]);
+    if (const Kind* kind = KindOf(config.resources[i])) kind->complete(config.resources[i]);
   }
 }
 

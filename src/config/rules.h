@@ -2,8 +2,8 @@
 // What the table cannot express: keys that depend on each other.
 #pragma once
 
-#include "config/config.h"
-#include "config/findings.h"
+#include "config/schema/config.h"
+#include "config/schema/findings.h"
 
 namespace tessera::config {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "config/yaml.h"
+#include "config/schema/yaml.h"
 #include "kubelet/embedded/embedded.h"
 
 namespace tessera::demo {

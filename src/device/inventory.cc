@@ -33,7 +33,7 @@ std::vector<Device> Unique(std::string_view source, std::vector<Device> scanned)
 // Puts what is left of a device that the scan did not find into `merged`.
 void Missing(const Device& known, const std::function<bool(const DeviceKey&)>& in_use,
              std::vector<Device>& devices, Merged& merged) {
-  if (!in_use(known.key)) {
+  if (!known.present && !in_use(known.key)) {
     merged.removed.push_back(known.key);
     return;
   }

@@ -27,14 +27,14 @@ using InventoryPtr = std::shared_ptr<const Inventory>;
 struct Merged {
   InventoryPtr inventory;           // the one given, when nothing changed
   std::vector<DeviceKey> appeared;  // new, or back after having vanished
-  std::vector<DeviceKey> vanished;  // kept as not present, because `in_use` said so
+  std::vector<DeviceKey> vanished;  // no longer listed; kept as not present
   std::vector<DeviceKey> removed;   // left the inventory
 };
 
 // The next inventory after `source` listed `scanned`. Devices of other sources stay as they are. A
-// device of this source that is missing from the scan stays with present=false while `in_use` says
-// that somebody may hold it, and leaves otherwise. Two scanned devices with one id: the first
-// counts, and carries a defect that says so.
+// device of this source that is missing from the scan stays with present=false, so that it is seen
+// to be out before it is gone, and leaves with a later scan, once `in_use` says that nobody can
+// hold it. Two scanned devices with one id: the first counts, and carries a defect that says so.
 Merged Merge(const InventoryPtr& before, std::string_view source, std::vector<Device> scanned,
              const std::function<bool(const DeviceKey&)>& in_use);
 

@@ -136,12 +136,14 @@ TEST(Merge, AVanishedDeviceThatReturnsAppears) {
   EXPECT_TRUE(merged.inventory->Find({kNpu, "1"})->present);
 }
 
-TEST(Merge, AMissingDeviceNobodyHoldsLeaves) {
+TEST(Merge, AMissingDeviceNobodyHoldsIsSeenToBeOutBeforeItLeaves) {
   const Merged merged = Merge(Scanned({"0", "1"}), kNpu, Devices(kNpu, {"1"}), Never);
 
-  EXPECT_EQ(merged.removed, (Keys{{kNpu, "0"}}));
-  EXPECT_TRUE(merged.vanished.empty());
-  EXPECT_EQ(KeysOf(*merged.inventory), (Keys{{kNpu, "1"}}));
+  EXPECT_EQ(merged.vanished, (Keys{{kNpu, "0"}}));
+  EXPECT_TRUE(merged.removed.empty());
+  EXPECT_EQ(KeysOf(*merged.inventory), (Keys{{kNpu, "0"}, {kNpu, "1"}}));
+  EXPECT_EQ(KeysOf(*Merge(merged.inventory, kNpu, Devices(kNpu, {"1"}), Never).inventory),
+            (Keys{{kNpu, "1"}}));
 }
 
 TEST(Merge, OtherSourcesStayAsTheyAre) {
@@ -150,7 +152,7 @@ TEST(Merge, OtherSourcesStayAsTheyAre) {
 
   const Merged merged = Merge(before, kNpu, {}, Never);
 
-  EXPECT_EQ(KeysOf(*merged.inventory), (Keys{{kTty, "ttyUSB0"}}));
+  EXPECT_EQ(*merged.inventory->Find({kTty, "ttyUSB0"}), *before->Find({kTty, "ttyUSB0"}));
 }
 
 TEST(Merge, TwoDevicesWithOneIdAreOneWithADefect) {

@@ -97,7 +97,8 @@ TEST(Metrics, ForgottenSeriesAreGone) {
   metrics.Forget(Metric::kDevices, 0, "a.com/x");
 
   EXPECT_EQ(metrics.Expose(),
-            "# HELP tessera_devices Devices by resource and health state.\n"
+            "# HELP tessera_devices Devices by resource and health state; cordoned ones count as "
+            "that alone.\n"
             "# TYPE tessera_devices gauge\n"
             "tessera_devices{resource=\"b.com/y\",state=\"healthy\"} 2\n");
 }

@@ -11,7 +11,7 @@ namespace tessera::kubelet {
 namespace {
 
 constexpr Duration kFirstBackoff{100};
-constexpr Duration kLastBackoff{5'000};
+constexpr Duration kLastBackoff{1'000};
 constexpr Duration kConnectLimit{200};
 constexpr Duration kPeerNotices{20};  // from the end of our stream to kubelet's having seen it
 // A stream that lived this long clears the back-off: the next loss is answered at once.
@@ -36,21 +36,6 @@ std::string_view PluginStateName(PluginState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-// Callbacks run on the loop's thread, where `plugin` is cleared when the object goes.
-struct Plugin::Life {
-  os::Loop* loop;
-  Plugin* plugin;
-};
-
-template <class F>
-auto Plugin::OnLoop(F function) {
-  return [life = life_, function](const auto&... arguments) {
-    life->loop->Post([life, function, arguments...] {
-      if (life->plugin != nullptr) function(*life->plugin, arguments...);
-    });
-  };
-}
-
 Plugin::Plugin(os::Loop& loop, os::Workers& workers, Parameters parameters,
                std::shared_ptr<PluginHandler> handler, PluginObserver& observer)
     : loop_(loop),
@@ -58,10 +43,9 @@ Plugin::Plugin(os::Loop& loop, os::Workers& workers, Parameters parameters,
       parameters_(std::move(parameters)),
       handler_(std::move(handler)),
       observer_(observer),
-      life_(std::make_shared<Life>(Life{&loop, this})) {}
+      mailbox_(loop, *this) {}
 
 Plugin::~Plugin() {
-  life_->plugin = nullptr;
   Retire();
 }
 
@@ -129,7 +113,7 @@ void Plugin::Register() {
                                .resource = parameters_.resource,
                                .options = parameters_.options,
                                .timeout = parameters_.register_timeout},
-                              OnLoop([epoch = epoch_](Plugin& self, const Status& status) {
+                              mailbox_.Bind([epoch = epoch_](Plugin& self, const Status& status) {
                                 self.OnRegistered(epoch, status);
                               }));
 }
@@ -190,14 +174,14 @@ void Plugin::OnStreamEnded(uint64_t epoch, bool by_peer) {
 void Plugin::Look() {
   if (list_ == nullptr) return;
   if (state_ == PluginState::kWaiting) return Begin();
-  if (server_ == nullptr) return;  // a retry is timed
-  if (!server_->SocketStands()) {
+  if (server_ != nullptr && !server_->SocketStands()) {
     log::Info("socket was removed",
               {{"resource", parameters_.resource}, {"socket", server_->socket_path()}});
     backoff_ = Duration(0);
     return Begin();
   }
-  if (parameters_.path == RegistrationPath::kPluginWatcher) return;
+  if (waiting_to_serve_ || parameters_.path == RegistrationPath::kPluginWatcher) return;
+  // Another kubelet: whatever is under way or timed was meant for the former.
   auto socket = os::Inspect(parameters_.directories.kubelet_socket());
   if (socket && *socket != kubelet_) {
     log::Info("kubelet was restarted", {{"resource", parameters_.resource}});
@@ -234,7 +218,7 @@ void Plugin::Retire() {
   server_->Close();
   observer_.StreamsChanged(parameters_.resource, 0);
   ++retiring_;
-  auto ended = OnLoop([](Plugin& self) {
+  auto ended = mailbox_.Bind([](Plugin& self) {
     if (--self.retiring_ > 0 || !self.waiting_to_serve_) return;
     self.waiting_to_serve_ = false;
     self.timer_ = self.loop_.After(kPeerNotices, [&self] { self.Serve(); });
@@ -253,14 +237,14 @@ void Plugin::Enter(PluginState state) {
 
 PluginServerEvents Plugin::EventsOf(uint64_t epoch) {
   return {
-      .stream_opened = OnLoop([epoch](Plugin& self) { self.OnStreamOpened(epoch); }),
-      .stream_ended =
-          OnLoop([epoch](Plugin& self, bool by_peer) { self.OnStreamEnded(epoch, by_peer); }),
-      .list_sent = OnLoop([](Plugin& self, size_t bytes) {
+      .stream_opened = mailbox_.Bind([epoch](Plugin& self) { self.OnStreamOpened(epoch); }),
+      .stream_ended = mailbox_.Bind(
+          [epoch](Plugin& self, bool by_peer) { self.OnStreamEnded(epoch, by_peer); }),
+      .list_sent = mailbox_.Bind([](Plugin& self, size_t bytes) {
         self.observer_.ListSent(self.parameters_.resource, bytes);
       }),
-      .watcher_notified =
-          OnLoop([epoch](Plugin& self, const Status& status) { self.OnRegistered(epoch, status); }),
+      .watcher_notified = mailbox_.Bind(
+          [epoch](Plugin& self, const Status& status) { self.OnRegistered(epoch, status); }),
   };
 }
 

@@ -18,6 +18,7 @@
 #include "kubelet/register_call.h"
 #include "kubelet/root.h"
 #include "os/loop.h"
+#include "os/mailbox.h"
 #include "os/worker.h"
 
 namespace tessera::kubelet {
@@ -79,8 +80,6 @@ class Plugin {
   std::string socket_path() const;
 
  private:
-  struct Life;  // lets callbacks from gRPC's threads find out that this object is gone
-
   void Begin();
   void Serve();
   void Register();
@@ -92,15 +91,12 @@ class Plugin {
   void OnStreamOpened(uint64_t epoch);
   void OnStreamEnded(uint64_t epoch, bool by_peer);
   PluginServerEvents EventsOf(uint64_t epoch);
-  template <class F>
-  auto OnLoop(F function);
 
   os::Loop& loop_;
   os::Workers& workers_;
   Parameters parameters_;
   const std::shared_ptr<PluginHandler> handler_;
   PluginObserver& observer_;
-  std::shared_ptr<Life> life_;
 
   PluginState state_ = PluginState::kWaiting;
   ListBytes list_;
@@ -113,6 +109,7 @@ class Plugin {
   bool waiting_to_serve_ = false;
   Duration backoff_{0};
   os::Loop::Handle timer_;  // retry or watchdog
+  os::Mailbox<Plugin> mailbox_;
 };
 
 // Removes sockets of earlier processes from the directories: those of our naming on which nobody

@@ -80,7 +80,8 @@ void Ledger::Granted(std::string_view resource, std::vector<std::string> share_i
   pending_.push_back({std::string(resource), std::move(share_ids), now});
 }
 
-LedgerChange Ledger::Reconcile(std::vector<Holding> holdings, Steady now) {
+LedgerChange Ledger::Reconcile(std::vector<Holding> holdings,
+                               const std::set<std::string>& resources, Steady now) {
   LedgerChange change;
   for (Holding& holding : holdings) {
     std::sort(holding.share_ids.begin(), holding.share_ids.end(), NaturalLess());
@@ -91,7 +92,7 @@ LedgerChange Ledger::Reconcile(std::vector<Holding> holdings, Steady now) {
   std::sort(holdings.begin(), holdings.end(), Less);
   holdings_ = std::move(holdings);
   Settle(now, change);
-  reconciled_ = true;
+  reconciled_ = resources;
   Index();
   return change;
 }
@@ -119,7 +120,7 @@ void Ledger::DropEnded(std::vector<Holding>& holdings) {
 void Ledger::Settle(Steady now, LedgerChange& change) {
   for (const Holding& holding : change.appeared) {
     const auto given = [&](const PendingGrant& grant) { return Confirms(holding, grant); };
-    if (reconciled_ && std::none_of(pending_.begin(), pending_.end(), given)) {
+    if (reconciled(holding.resource) && std::none_of(pending_.begin(), pending_.end(), given)) {
       change.unexpected.push_back(holding);
     }
   }
@@ -150,7 +151,7 @@ void Ledger::Index() {
 }
 
 bool Ledger::MayBeInUse(const DeviceKey& key) const {
-  return !reconciled_ || uses_.contains(key);
+  return !reconciled(key.source) || uses_.contains(key);
 }
 
 std::vector<Holding> Ledger::HoldersOf(const DeviceKey& key) const {

@@ -39,7 +39,7 @@ struct LedgerChange {
   std::vector<Holding> appeared;  // newly confirmed
   std::vector<Holding> ended;
   std::vector<Holding> unexpected;  // those of `appeared` that no Allocate of this process gave:
-                                    // drift; none in the first list after a start
+                                    // drift; none in a resource's first list
   std::vector<PendingGrant> forgotten;  // pending for too long: the pod was refused after all
 };
 
@@ -51,12 +51,14 @@ class Ledger {
   // Allocate answered with these ids. The same ids again only renew the time.
   void Granted(std::string_view resource, std::vector<std::string> share_ids, Steady now);
 
-  // kubelet's complete view: pod-resources and checkpoint, already joined. A holding that lacks a
-  // name or UID it had before is the same holding and keeps what was known of it.
-  LedgerChange Reconcile(std::vector<Holding> holdings, Steady now);
+  // kubelet's complete view of these resources: pod-resources and checkpoint, already joined. A
+  // holding that lacks a name or UID it had before is the same holding and keeps what was known of
+  // it.
+  LedgerChange Reconcile(std::vector<Holding> holdings, const std::set<std::string>& resources,
+                         Steady now);
 
-  // Whether a container may hold a share of this device: true for every device until the first
-  // reconciliation. `source` is the resource's name.
+  // Whether a container may hold a share of this device: true for every device of a resource until
+  // its first reconciliation. `source` is the resource's name.
   bool MayBeInUse(const DeviceKey& key) const;
 
   // Who holds shares of this device; confirmed holdings only, in the ledger's order.
@@ -65,7 +67,7 @@ class Ledger {
   // Ordered by namespace, pod, UID, container and resource.
   const std::vector<Holding>& holdings() const { return holdings_; }
   const std::vector<PendingGrant>& pending() const { return pending_; }
-  bool reconciled() const { return reconciled_; }
+  bool reconciled(const std::string& resource) const { return reconciled_.contains(resource); }
 
  private:
   // Positions in holdings_ of a device's confirmed holdings, ascending; none while only pending
@@ -81,7 +83,7 @@ class Ledger {
   // Pods that pod-resources named once and names no more: kubelet's checkpoint keeps their entries
   // until it is next written.
   std::set<std::string> ended_uids_;
-  bool reconciled_ = false;
+  std::set<std::string> reconciled_;  // resources whose holdings kubelet has told
   std::vector<Holding> holdings_;
   std::vector<PendingGrant> pending_;
   std::map<DeviceKey, Holders, DeviceKeyLess> uses_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace {
 constexpr char kNpu[] = "dummy.com/npu";
 constexpr Duration kLimit{600'000};
 constexpr Steady kStart{Duration(1'000'000)};
+const std::set<std::string> kResources = {kNpu, "other.com/npu"};
 
 using Ids = std::vector<std::string>;
 using Holdings = std::vector<Holding>;
@@ -25,13 +27,21 @@ TEST(Ledger, EveryDeviceMayBeInUseUntilTheFirstList) {
   Ledger ledger(kLimit);
 
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "7"}));
-  ledger.Reconcile({}, kStart);
+  ledger.Reconcile({}, kResources, kStart);
   EXPECT_FALSE(ledger.MayBeInUse({kNpu, "7"}));
+}
+
+TEST(Ledger, EachResourceWaitsForItsOwnFirstList) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({}, {"other.com/npu"}, kStart);
+
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "7"}));
+  EXPECT_TRUE(ledger.Reconcile({Held("a", {"7"})}, kResources, kStart).unexpected.empty());
 }
 
 TEST(Ledger, APendingGrantMakesItsDevicesInUse) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({}, kStart);
+  ledger.Reconcile({}, kResources, kStart);
 
   ledger.Granted(kNpu, {"7", "8::1"}, kStart);
 
@@ -45,7 +55,8 @@ TEST(Ledger, APendingGrantMakesItsDevicesInUse) {
 TEST(Ledger, AHoldingIsFoundByItsDevice) {
   Ledger ledger(kLimit);
 
-  ledger.Reconcile({Held("a", {"7::0", "7::1"}), Held("b", {"7::2"}), Held("c", {"8::0"})}, kStart);
+  ledger.Reconcile({Held("a", {"7::0", "7::1"}), Held("b", {"7::2"}), Held("c", {"8::0"})},
+                   kResources, kStart);
 
   EXPECT_EQ(ledger.HoldersOf({kNpu, "7"}),
             (Holdings{Held("a", {"7::0", "7::1"}), Held("b", {"7::2"})}));
@@ -56,19 +67,19 @@ TEST(Ledger, AHoldingIsFoundByItsDevice) {
 TEST(Ledger, TheFirstListIsExpected) {
   Ledger ledger(kLimit);
 
-  const LedgerChange change = ledger.Reconcile({Held("a", {"1"})}, kStart);
+  const LedgerChange change = ledger.Reconcile({Held("a", {"1"})}, kResources, kStart);
 
   EXPECT_EQ(change.appeared, Holdings{Held("a", {"1"})});
   EXPECT_TRUE(change.unexpected.empty());
-  EXPECT_TRUE(ledger.reconciled());
+  EXPECT_TRUE(ledger.reconciled(kNpu));
 }
 
 TEST(Ledger, AListConfirmsAPendingGrant) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({}, kStart);
+  ledger.Reconcile({}, kResources, kStart);
   ledger.Granted(kNpu, {"10", "2"}, kStart);
 
-  const LedgerChange change = ledger.Reconcile({Held("a", {"10", "2"})}, kStart);
+  const LedgerChange change = ledger.Reconcile({Held("a", {"10", "2"})}, kResources, kStart);
 
   EXPECT_EQ(change.appeared, Holdings{Held("a", {"2", "10"})});
   EXPECT_TRUE(change.unexpected.empty());
@@ -78,12 +89,12 @@ TEST(Ledger, AListConfirmsAPendingGrant) {
 
 TEST(Ledger, OneGrantExplainsInitAndAppContainerWithTheSameIds) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({}, kStart);
+  ledger.Reconcile({}, kResources, kStart);
   ledger.Granted(kNpu, {"1"}, kStart);
   ledger.Granted(kNpu, {"1"}, kStart);
 
-  const LedgerChange change =
-      ledger.Reconcile({Held("a", {"1"}, "", "init"), Held("a", {"1"}, "", "main")}, kStart);
+  const LedgerChange change = ledger.Reconcile(
+      {Held("a", {"1"}, "", "init"), Held("a", {"1"}, "", "main")}, kResources, kStart);
 
   EXPECT_EQ(change.appeared.size(), 2U);
   EXPECT_TRUE(change.unexpected.empty());
@@ -91,10 +102,10 @@ TEST(Ledger, OneGrantExplainsInitAndAppContainerWithTheSameIds) {
 
 TEST(Ledger, AHoldingWithoutAnAllocateIsUnexpected) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({}, kStart);
+  ledger.Reconcile({}, kResources, kStart);
   ledger.Granted(kNpu, {"1"}, kStart);
 
-  const LedgerChange change = ledger.Reconcile({Held("a", {"2"})}, kStart);
+  const LedgerChange change = ledger.Reconcile({Held("a", {"2"})}, kResources, kStart);
 
   EXPECT_EQ(change.unexpected, Holdings{Held("a", {"2"})});
   EXPECT_EQ(ledger.pending().size(), 1U);
@@ -102,9 +113,9 @@ TEST(Ledger, AHoldingWithoutAnAllocateIsUnexpected) {
 
 TEST(Ledger, AHoldingThatIsNotListedAnyMoreHasEnded) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({Held("a", {"1"}), Held("b", {"2"})}, kStart);
+  ledger.Reconcile({Held("a", {"1"}), Held("b", {"2"})}, kResources, kStart);
 
-  const LedgerChange change = ledger.Reconcile({Held("b", {"2"})}, kStart);
+  const LedgerChange change = ledger.Reconcile({Held("b", {"2"})}, kResources, kStart);
 
   EXPECT_EQ(change.ended, Holdings{Held("a", {"1"})});
   EXPECT_TRUE(change.appeared.empty());
@@ -113,10 +124,10 @@ TEST(Ledger, AHoldingThatIsNotListedAnyMoreHasEnded) {
 
 TEST(Ledger, AnEqualListChangesNothing) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({Held("a", {"1", "2"}, "u1"), Held("b", {"3"}, "u2")}, kStart);
+  ledger.Reconcile({Held("a", {"1", "2"}, "u1"), Held("b", {"3"}, "u2")}, kResources, kStart);
 
   const LedgerChange change =
-      ledger.Reconcile({Held("b", {"3"}, "u2"), Held("a", {"2", "1"}, "u1")}, kStart);
+      ledger.Reconcile({Held("b", {"3"}, "u2"), Held("a", {"2", "1"}, "u1")}, kResources, kStart);
 
   EXPECT_TRUE(change.appeared.empty());
   EXPECT_TRUE(change.ended.empty());
@@ -124,9 +135,9 @@ TEST(Ledger, AnEqualListChangesNothing) {
 
 TEST(Ledger, AMissingUidIsKeptFromBefore) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({Held("a", {"1"}, "u1")}, kStart);
+  ledger.Reconcile({Held("a", {"1"}, "u1")}, kResources, kStart);
 
-  const LedgerChange change = ledger.Reconcile({Held("a", {"1"})}, kStart);
+  const LedgerChange change = ledger.Reconcile({Held("a", {"1"})}, kResources, kStart);
 
   EXPECT_TRUE(change.appeared.empty());
   EXPECT_TRUE(change.ended.empty());
@@ -135,9 +146,9 @@ TEST(Ledger, AMissingUidIsKeptFromBefore) {
 
 TEST(Ledger, ANameLearntLaterIsTheSameHolding) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({Held("", {"1"}, "u1")}, kStart);
+  ledger.Reconcile({Held("", {"1"}, "u1")}, kResources, kStart);
 
-  const LedgerChange change = ledger.Reconcile({Held("a", {"1"}, "u1")}, kStart);
+  const LedgerChange change = ledger.Reconcile({Held("a", {"1"}, "u1")}, kResources, kStart);
 
   EXPECT_TRUE(change.appeared.empty());
   EXPECT_EQ(ledger.holdings(), Holdings{Held("a", {"1"}, "u1")});
@@ -145,9 +156,9 @@ TEST(Ledger, ANameLearntLaterIsTheSameHolding) {
 
 TEST(Ledger, APodOfTheSameNameWithAnotherUidIsAnother) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({Held("a", {"1"}, "u1")}, kStart);
+  ledger.Reconcile({Held("a", {"1"}, "u1")}, kResources, kStart);
 
-  const LedgerChange change = ledger.Reconcile({Held("a", {"1"}, "u2")}, kStart);
+  const LedgerChange change = ledger.Reconcile({Held("a", {"1"}, "u2")}, kResources, kStart);
 
   EXPECT_EQ(change.ended, Holdings{Held("a", {"1"}, "u1")});
   EXPECT_EQ(change.appeared, Holdings{Held("a", {"1"}, "u2")});
@@ -155,12 +166,12 @@ TEST(Ledger, APodOfTheSameNameWithAnotherUidIsAnother) {
 
 TEST(Ledger, APendingGrantIsForgottenAfterItsTime) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({}, kStart);
+  ledger.Reconcile({}, kResources, kStart);
   ledger.Granted(kNpu, {"1"}, kStart);
 
-  EXPECT_TRUE(ledger.Reconcile({}, kStart + kLimit - Duration(1)).forgotten.empty());
+  EXPECT_TRUE(ledger.Reconcile({}, kResources, kStart + kLimit - Duration(1)).forgotten.empty());
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "1"}));
-  const LedgerChange change = ledger.Reconcile({}, kStart + kLimit);
+  const LedgerChange change = ledger.Reconcile({}, kResources, kStart + kLimit);
 
   ASSERT_EQ(change.forgotten.size(), 1U);
   EXPECT_EQ(change.forgotten[0].share_ids, Ids{"1"});
@@ -172,18 +183,18 @@ TEST(Ledger, TheSameGrantAgainRenewsItsTime) {
   ledger.Granted(kNpu, {"1"}, kStart);
   ledger.Granted(kNpu, {"1"}, kStart + Duration(1));
 
-  ledger.Reconcile({}, kStart + kLimit);
+  ledger.Reconcile({}, kResources, kStart + kLimit);
 
   EXPECT_EQ(ledger.pending().size(), 1U);
 }
 
 TEST(Ledger, AGrantMadeAfterAListWasReadIsNotConfirmedByItsPredecessor) {
   Ledger ledger(kLimit);
-  ledger.Reconcile({Held("a", {"1"})}, kStart);
+  ledger.Reconcile({Held("a", {"1"})}, kResources, kStart);
   ledger.Granted(kNpu, {"1"}, kStart);
 
-  ledger.Reconcile({Held("a", {"1"})}, kStart);
-  ledger.Reconcile({}, kStart);
+  ledger.Reconcile({Held("a", {"1"})}, kResources, kStart);
+  ledger.Reconcile({}, kResources, kStart);
 
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "1"}));
 }
@@ -194,13 +205,13 @@ TEST(LedgerTest, APodThatIsNoLongerListedHasEndedThoughItsCheckpointEntryStays) 
   const Holding init{"", "", "uid-b", "init", "dummy.com/npu", {"1"}};
   Holding stale = both;
   stale.pod_namespace = stale.pod = "";
-  ledger.Reconcile({both, init}, Steady());
+  ledger.Reconcile({both, init}, kResources, Steady());
 
-  ledger.Reconcile({stale, init}, Steady());
+  ledger.Reconcile({stale, init}, kResources, Steady());
   EXPECT_EQ(ledger.holdings(), std::vector<Holding>{init});
 
   // And stays ended, for as long as the entry does.
-  ledger.Reconcile({stale, init}, Steady());
+  ledger.Reconcile({stale, init}, kResources, Steady());
   EXPECT_EQ(ledger.holdings(), std::vector<Holding>{init});
 }
 

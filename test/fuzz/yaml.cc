@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as YAML: whatever it is, it is read whole or refused with a place.
 
-#include "config/yaml.h"
+#include "config/schema/yaml.h"
 
 #include "test/fuzz/fuzz.h"
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/log.h"
+
+namespace tessera::agent {
+namespace {
+
+// More transitions than this at once make one line in the log, not one each.
+constexpr size_t kTransitionsInDetail = 8;
+// In the metric, a device that was taken out by hand is in this state, whatever its health.
+constexpr std::string_view kCordoned = "cordoned";
+
+void LogStep(const Transition& step) {
+  const std::string_view from = HealthStateName(step.before.state);
+  const std::string event = "device " + std::string(HealthStateName(step.after.state));
+  if (step.after.offered()) {
+    log::Info(event, {{"device", step.key.Text()}, {"from", from}});
+  } else {
+    log::Warn(event, Error{step.after.reason, step.after.detail},
+              {{"device", step.key.Text()}, {"from", from}});
+  }
+}
+
+// Devices of each source by state.
+std::map<std::string, std::map<std::string_view, double>> CountDevices(const Node& node) {
+  std::map<std::string, std::map<std::string_view, double>> counts;
+  for (const Device& device : node.inventory()->devices) {
+    const bool cordoned = node.CordonOf(device.key) != nullptr;
+    ++counts[device.key.source]
+            [cordoned ? kCordoned : HealthStateName(node.VerdictOf(device.key).state)];
+  }
+  return counts;
+}
+
+}  // namespace
+
+void ReportTransitions(const std::string& source, const std::vector<Transition>& steps,
+                       http::Metrics& metrics) {
+  std::map<std::string_view, size_t> counts;  // by where the devices came to
+  for (const Transition& step : steps) {
+    const bool good = step.after.state == HealthState::kHealthy;
+    metrics.Add(http::Metric::kHealthTransitions,
+                {source, std::string(HealthStateName(step.before.state)),
+                 std::string(HealthStateName(step.after.state)),
+                 good ? "" : std::string(ReasonName(step.after.reason))});
+    ++counts[HealthStateName(step.after.state)];
+    if (steps.size() <= kTransitionsInDetail) LogStep(step);
+  }
+  if (steps.size() <= kTransitionsInDetail) return;
+  for (const auto& [state, count] : counts) {
+    log::Info("devices " + std::string(state), {{"resource", source}, {"count", count}});
+  }
+}
+
+void RefreshMetrics(const View& view, http::Metrics& metrics) {
+  metrics.Set(http::Metric::kWriter, {}, view.writer ? 1 : 0);
+  auto devices = CountDevices(view.node);
+  std::map<std::string, double> held;
+  for (const Holding& holding : view.node.ledger().holdings()) {
+    held[holding.resource] += static_cast<double>(holding.share_ids.size());
+  }
+  for (const auto& [name, resource] : view.resources) {
+    std::vector<std::string_view> states = {kCordoned};
+    for (HealthState state :
+         {HealthState::kUnverified, HealthState::kHealthy, HealthState::kSuspect,
+          HealthState::kUnhealthy, HealthState::kRecovering}) {
+      states.push_back(HealthStateName(state));
+    }
+    for (std::string_view state : states) {
+      metrics.Set(http::Metric::kDevices, {name, std::string(state)}, devices[name][state]);
+    }
+    OfferPtr offer = resource->offer();
+    const auto healthy = std::count_if(offer->shares.begin(), offer->shares.end(),
+                                       [](const Share& share) { return share.healthy; });
+    metrics.Set(http::Metric::kShares, {name, "healthy"}, static_cast<double>(healthy));
+    metrics.Set(http::Metric::kShares, {name, "unhealthy"},
+                static_cast<double>(offer->shares.size()) - static_cast<double>(healthy));
+    metrics.Set(http::Metric::kSharesHeld, {name}, held[name]);
+  }
+}
+
+}  // namespace tessera::agent

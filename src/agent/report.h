@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent tells of its devices in the log and in the metrics. One thread: the loop's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/node.h"
+#include "agent/pages.h"
+#include "http/metrics.h"
+
+namespace tessera::agent {
+
+// Counts the steps and logs them: one line a device, or, for many at once, one a state.
+void ReportTransitions(const std::string& source, const std::vector<Transition>& steps,
+                       http::Metrics& metrics);
+
+// Sets the figures that are counted only when somebody reads them.
+void RefreshMetrics(const View& view, http::Metrics& metrics);
+
+}  // namespace tessera::agent

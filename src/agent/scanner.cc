@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/scanner.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr Duration kInterval{60'000};  // hot-plug that made no event is found this late
+constexpr Duration kRetry{5'000};      // after a scan that failed as a whole
+constexpr Duration kSettle{20};        // several hot-plug events make one scan
+
+}  // namespace
+
+Scanner::Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink)
+    : loop_(loop),
+      workers_(workers),
+      backend_(std::move(backend)),
+      sink_(std::move(sink)),
+      mailbox_(loop, *this) {
+  Scan();
+}
+
+void Scanner::Soon() {
+  again_ = true;
+  if (!scanning_) After(kSettle);
+}
+
+void Scanner::After(Duration delay) {
+  Steady at = SystemClock().Now() + delay;
+  if (timer_ && next_ <= at) return;
+  next_ = at;
+  timer_ = loop_.After(delay, [this] { Scan(); });
+}
+
+void Scanner::Scan() {
+  timer_ = os::Loop::Handle();
+  scanning_ = true;
+  again_ = false;
+  workers_.Run([backend = backend_, scanned = mailbox_.Bind(&Scanner::Scanned)] {
+    scanned(backend->Scan());
+  });
+}
+
+void Scanner::Scanned(const Result<std::vector<Device>>& devices) {
+  scanning_ = false;
+  sink_(devices);
+  After(again_ ? kSettle : devices ? kInterval : kRetry);
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kind of device: how it is configured, and the backend that serves it. Each folder of backend/
+// describes its kind by one function, `Kind NAME::Describe()`, in its kind.cc. Immutable; any
+// thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "config/schema/findings.h"
+#include "config/schema/key.h"
+#include "os/files.h"
+#include "os/loop.h"
+
+namespace tessera {
+
+class Backend;
+
+// What a backend may need of the agent. The loop outlives it.
+struct Surroundings {
+  std::string state_dir;
+  os::Root root;  // where /dev and /sys are looked up
+  os::Loop& loop;
+};
+
+struct Kind {
+  // Its section in a resource; the name of the section is the name of the kind.
+  config::Key section;
+  // Fills in what was left out and has a default that depends on other keys.
+  void (*complete)(config::Resource& resource);
+  // Reports what the table cannot express. `index` is the resource's; `path` is the section's.
+  void (*check)(const config::Config& config, size_t index, const std::string& path,
+                config::Findings& findings);
+  // The backend of a resource of this kind.
+  std::shared_ptr<Backend> (*make)(const config::Resource& resource, const Surroundings& at);
+};
+
+// How a kind's section is chosen, and known again, by the struct that it is kept in.
+template <class T>
+config::ChoiceField KindChoice() {
+  return {[](config::Config& config, const config::At& at) {
+            config.resources[at[0]].kind = config::KindConfig::Of(T{});
+          },
+          [](const config::Config& config, const config::At& at) {
+            return config.resources[at[0]].kind.As<T>() != nullptr;
+          }};
+}
+
+// The struct of config.resources[at[0]], for binding keys to its members (config/schema/fields.h).
+template <class T>
+inline constexpr auto kKindConfig = [](auto& config, const config::At& at) -> auto& {
+  return *config.resources[at[0]].kind.template As<T>();
+};
+
+}  // namespace tessera

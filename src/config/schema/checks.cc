@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/schema/checks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "config/schema/problem.h"
+#include "os/unix_socket.h"
+
+namespace tessera::config {
+namespace {
+
+bool IsLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool AllOf(std::string_view text, std::string_view extra) {
+  return std::all_of(text.begin(), text.end(), [&](char c) {
+    return IsLetter(c) || IsDigit(c) || extra.find(c) != std::string_view::npos;
+  });
+}
+
+Misfit Must(std::string_view rule, std::string_view text, Reason reason = Reason::kConfigBadValue) {
+  return {reason, fmt::format("must be {}, not {}", rule, Quoted(text)), ""};
+}
+
+// CDI's rule for both halves of a kind: begins with a letter, ends with a letter or digit. One
+// letter is not enough: CDI libraries in use take at least two.
+bool IsCdiPart(std::string_view part, std::string_view extra) {
+  return part.size() >= 2 && IsLetter(part.front()) &&
+         (IsLetter(part.back()) || IsDigit(part.back())) && AllOf(part, extra);
+}
+
+}  // namespace
+
+std::optional<Misfit> CheckAbsolutePath(std::string_view text) {
+  if (!text.starts_with('/')) return Must("an absolute path", text);
+  for (const std::string& part : Split(text, '/')) {
+    if (part == "..") return Must("a path without '..'", text);
+  }
+  return std::nullopt;
+}
+
+std::optional<Misfit> CheckSocketPath(std::string_view text) {
+  if (text.size() > os::kMaxSocketPath) {
+    return Misfit{Reason::kConfigBadValue,
+                  fmt::format("is {} bytes long; the path of a unix socket may have {}",
+                              text.size(), os::kMaxSocketPath),
+                  ""};
+  }
+  return std::nullopt;
+}
+
+std::optional<Misfit> CheckResourceName(std::string_view text) {
+  if (IsExtendedResourceName(text)) return std::nullopt;
+  Misfit misfit = Must("an extended resource name, vendor.domain/name outside kubernetes.io", text,
+                       Reason::kConfigBadName);
+  if (text.starts_with("requests.")) misfit.suggestion = text.substr(9);
+  return misfit;
+}
+
+std::optional<Misfit> CheckEnvironmentName(std::string_view text) {
+  if (!text.empty() && !IsDigit(text.front()) && AllOf(text, "_")) return std::nullopt;
+  return Must("the name of an environment variable (letters, digits and _)", text);
+}
+
+std::optional<Misfit> CheckPermissions(std::string_view text) {
+  const auto once = [&](char c) { return std::count(text.begin(), text.end(), c) == 1; };
+  const bool known = text.find_first_not_of("rwm") == std::string_view::npos;
+  if (!text.empty() && known && std::all_of(text.begin(), text.end(), once)) return std::nullopt;
+  return Must("some of the letters r (read), w (write) and m (mknod), each once", text);
+}
+
+std::optional<Misfit> CheckCdiKind(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash != std::string_view::npos && IsCdiPart(text.substr(0, slash), "_-.") &&
+      IsCdiPart(text.substr(slash + 1), "_-")) {
+    return std::nullopt;
+  }
+  return Must("a CDI kind, vendor/class with at least two letters each", text);
+}
+
+std::optional<Misfit> CheckSocketPrefix(std::string_view text) {
+  constexpr size_t kLongest = 32;
+  if (!text.empty() && text.size() <= kLongest && text.front() != '.' && AllOf(text, "_-.")) {
+    return std::nullopt;
+  }
+  return Must("the beginning of a file name (at most 32 letters, digits, _, - and .)", text);
+}
+
+std::optional<Misfit> CheckHttpAddress(std::string_view text) {
+  if (text == "off") return std::nullopt;
+  const size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos && colon > 0) {
+    const std::string_view host = text.substr(0, colon);
+    const bool bracketed = host.starts_with('[') && host.ends_with(']');
+    const bool good_host =
+        bracketed ? AllOf(host.substr(1, host.size() - 2), ":.") : AllOf(host, ".-");
+    if (good_host && ReadInt(text.substr(colon + 1), 0, 65535)) return std::nullopt;
+  }
+  return Must("'off' or HOST:PORT", text);
+}
+
+}  // namespace tessera::config

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules for single texts that their type does not express. Each returns why the text is not good,
+// as a continuation of the key's name, or nothing. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/schema/scalar.h"
+
+namespace tessera::config {
+
+std::optional<Misfit> CheckAbsolutePath(std::string_view text);
+std::optional<Misfit> CheckSocketPath(std::string_view text);
+std::optional<Misfit> CheckResourceName(std::string_view text);
+std::optional<Misfit> CheckEnvironmentName(std::string_view text);
+std::optional<Misfit> CheckPermissions(std::string_view text);
+std::optional<Misfit> CheckCdiKind(std::string_view text);
+std::optional<Misfit> CheckSocketPrefix(std::string_view text);
+std::optional<Misfit> CheckHttpAddress(std::string_view text);
+
+}  // namespace tessera::config

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One key of the configuration: its name, type, documentation, and where its value lives in Config.
+// Plain data; any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/schema/config.h"
+#include "config/schema/scalar.h"
+
+namespace tessera::config {
+
+enum class Type : uint8_t {
+  kSection,   // a map with the keys of `children`
+  kList,      // a list of such maps
+  kText,      // any text
+  kPath,      // an absolute path
+  kBool,      // true or false
+  kInt,       // a whole number from `min` to `max`
+  kTime,      // "250ms", "10s", "5m", "2h"; from `min` to `max` milliseconds
+  kEnum,      // one of `values`
+  kEnumList,  // a list of some of `values`
+  kPathList,  // a list of absolute paths; a short form, see `expands_to`
+};
+std::string_view TypeText(Type type);  // "path", "time", ...
+
+// What a change of the key while the agent runs means.
+enum class Effect : uint8_t {
+  kLive,      // it takes effect at once
+  kRegister,  // the resource is registered with kubelet anew
+  kRestart,   // the old value stays until the agent is restarted
+};
+std::string_view EffectText(Effect effect);  // "at once", "new registration", "restart"
+
+// A value in the type that goes with its key: kBool bool, kInt int64_t, kTime Duration, kEnumList
+// and kPathList a list, the rest text.
+using Value = std::variant<bool, int64_t, Duration, std::string, std::vector<std::string>>;
+
+// The positions in the lists that a path goes through, outermost first: for
+// "resources[1].dummy.nodes[0].hostPath" {1, 0}.
+using At = std::array<size_t, 3>;
+
+// Where a key's value lives in Config.
+struct Field {
+  std::function<void(Config&, const At&, const Value&)> store;
+  std::function<Value(const Config&, const At&)> load;
+};
+
+// Where a list lives in Config.
+struct ListField {
+  std::function<void(Config&, const At&)> append;
+  std::function<size_t(const Config&, const At&)> size;
+};
+
+// A section of which one of several must be chosen: the kinds of a resource.
+struct ChoiceField {
+  std::function<void(Config&, const At&)> choose;
+  std::function<bool(const Config&, const At&)> chosen;
+};
+
+// Why a text of the right type is still not a good value; nothing when it is good.
+using Check = std::optional<Misfit> (*)(std::string_view text);
+
+struct Key {
+  std::string name{};  // the last part of the path
+  Type type = Type::kText;
+  std::string doc{};      // one sentence
+  std::string example{};  // as it stands in YAML
+  std::string unit{};     // of a number: "devices"
+  // Where the default depends on something else: what it is, in words.
+  std::string default_note{};
+  bool required = false;
+  int64_t min = 0;
+  int64_t max = std::numeric_limits<int64_t>::max();  // of a list: so many items
+  std::vector<std::string> values{};
+  Check check = nullptr;
+  Effect effect = Effect::kLive;
+  Field field{};
+  ListField list{};
+  ChoiceField choice{};
+  // Each item of this short form stands for one such long form: "groups[].paths[].path", relative
+  // to the section that the key is in.
+  std::string expands_to{};
+  std::vector<Key> children{};
+
+  bool IsScalar() const { return type != Type::kSection && type != Type::kList; }
+  const Key* Child(std::string_view child) const;
+  std::vector<std::string> ChildNames() const;
+};
+
+}  // namespace tessera::config

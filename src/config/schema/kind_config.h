@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the configuration says about a resource's devices, as a struct that only their kind knows:
+// the rest can copy it and tell whether it changed. A value; any thread.
+#pragma once
+
+#include <any>
+#include <utility>
+
+namespace tessera::config {
+
+class KindConfig {
+ public:
+  // Of no kind.
+  KindConfig() = default;
+  // `T` has a copy constructor and `==`.
+  template <class T>
+  static KindConfig Of(T value) {
+    KindConfig config;
+    config.value_ = std::move(value);
+    config.equal_ = [](const std::any& a, const std::any& b) {
+      return *std::any_cast<T>(&a) == *std::any_cast<T>(&b);
+    };
+    return config;
+  }
+
+  // Null when it is of another kind.
+  template <class T>
+  T* As() {
+    return std::any_cast<T>(&value_);
+  }
+  template <class T>
+  const T* As() const {
+    return std::any_cast<T>(&value_);
+  }
+
+  bool operator==(const KindConfig& other) const {
+    if (value_.type() != other.value_.type()) return false;
+    return equal_ == nullptr || equal_(value_, other.value_);
+  }
+
+ private:
+  std::any value_;
+  bool (*equal_)(const std::any&, const std::any&) = nullptr;  // of two values of its type
+};
+
+}  // namespace tessera::config

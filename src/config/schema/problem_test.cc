@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/schema/problem.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "config/schema/yaml.h"
+
+namespace tessera::config {
+namespace {
+
+Document Parsed(std::string text) {
+  return Document::Parse("t.yaml", std::move(text));
+}
+
+TEST(Problem, ControlCharactersDoNotReachTheTerminal) {
+  const Problem problem{.origin = "t.yaml",
+                        .line = 1,
+                        .column = 4,
+                        .message = "x is " + Quoted("\x1b[31m"),
+                        .excerpt = "a: \x1b[31m"};
+  EXPECT_EQ(problem.Text(),
+            "t.yaml:1:4: x is '?[31m' [config-bad-value]\n"
+            "a: ?[31m\n"
+            "   ^");
+}
+
+TEST(Problem, TheCaretCountsCharactersNotBytes) {
+  Document document = Parsed("{\"gr\u00fc\u00df\": 1}\n");
+  document.Report(Reason::kConfigBadValue, *document.root().Find("gr\u00fc\u00df"), "no");
+  EXPECT_EQ(Text(document.problems()),
+            "t.yaml:1:12: no [config-bad-value]\n"
+            "{\"gr\u00fc\u00df\": 1}\n"
+            "         ^\n");
+}
+
+TEST(Problem, LongLinesAreShortened) {
+  const Problem problem{.origin = "t.yaml",
+                        .line = 1,
+                        .column = 200,
+                        .message = "no",
+                        .excerpt = std::string(256, 'x')};
+  EXPECT_EQ(problem.Text(),
+            "t.yaml:1:200: no [config-bad-value]\n" + std::string(160, 'x') + "...");
+}
+
+TEST(Problem, AsAnErrorTheFirstStandsForAll) {
+  const std::vector<Problem> problems = Parsed("{a: 1, a: 2, a: 3}\n").problems();
+  EXPECT_EQ(ToError(problems),
+            (Error{Reason::kConfigDuplicate,
+                   "t.yaml:1:8: key 'a' stands here a second time; the first is on line 1 (and 1 "
+                   "problem more)"}));
+}
+
+}  // namespace
+}  // namespace tessera::config
