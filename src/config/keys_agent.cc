@@ -296,7 +296,9 @@ std::vector<Key> AgentKeys() {
   for (Key& key : PaceKeys()) keys.push_back(std::move(key));
   keys.push_back({.name = "rootPrefix",
                   .type = Type::kPath,
-                  .doc = "For trying things out: `/dev` and `/sys` are looked up below it.",
+                  .doc =
+                      "For trying things out: `/dev`, `/sys` and kubelet's usual directories are "
+                      "looked up below it.",
                   .example = "/tmp/machine",
                   .default_note = "none",
                   .effect = Effect::kRestart,

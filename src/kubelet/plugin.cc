@@ -2,9 +2,9 @@
 #include "kubelet/plugin.h"
 
 #include <algorithm>
-#include <random>
 
 #include "base/log.h"
+#include "kubelet/socket_name.h"
 #include "os/unix_socket.h"
 
 namespace tessera::kubelet {
@@ -16,17 +16,6 @@ constexpr Duration kConnectLimit{200};
 constexpr Duration kPeerNotices{20};  // from the end of our stream to kubelet's having seen it
 // A stream that lived this long clears the back-off: the next loss is answered at once.
 constexpr Duration kStableStream{2'000};
-// sun_path is short and resource names may be long.
-constexpr size_t kMaxSlug = 32;
-
-// A file name that tells a person whose socket it is, and that no process ever had before:
-// PREFIX-RESOURCE-RANDOM.sock.
-std::string SocketName(const std::string& prefix, std::string resource) {
-  std::replace(resource.begin(), resource.end(), '/', '_');
-  if (resource.size() > kMaxSlug) resource = resource.substr(resource.size() - kMaxSlug);
-  std::random_device random;
-  return fmt::format("{}-{}-{:08x}{:08x}.sock", prefix, resource, random(), random());
-}
 
 }  // namespace
 
@@ -89,8 +78,8 @@ void Plugin::Serve() {
       return Retry();
     }
   }
-  std::string path = (watcher ? directories.registry() : directories.device_plugins()) + "/" +
-                     SocketName(parameters_.socket_prefix, parameters_.resource);
+  std::string path = NewSocketPath(watcher ? directories.registry() : directories.device_plugins(),
+                                   parameters_.socket_prefix, parameters_.resource);
   auto server =
       PluginServer::Start({.socket_path = path,
                            .options = parameters_.options,
@@ -253,7 +242,7 @@ void RemoveStaleSockets(const Directories& directories, const std::string& socke
     auto names = os::ListDirectory(directory);
     if (!names) continue;
     for (const std::string& name : *names) {
-      if (!name.starts_with(socket_prefix + "-") || !name.ends_with(".sock")) continue;
+      if (!IsSocketName(name, socket_prefix)) continue;
       if (os::RemoveStaleSocket(directory + "/" + name)) {
         log::Info("removed a stale socket", {{"path", directory + "/" + name}});
       }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the agent looks for kubelet when nobody tells it.
+#include "agent_fixture.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+class KubeletRootTest : public AgentTest {
+ protected:
+  // As the others, but looking for kubelet below dir_ in the usual places.
+  void StartAgentThatSeeks() {
+    std::string text =
+        Config("  - {name: dummy.com/npu, dummy: {count: 4}}\n", "rootPrefix: " + dir_ + "\n");
+    const std::string root = "root: " + dir_ + "/kubelet, ";
+    text.replace(text.find(root), root.size(), "");
+    WriteConfig(text);
+    agent_ = StartAgent();
+  }
+  void StartKubeletIn(const std::string& place) {
+    kubelet::EmbeddedOptions options;
+    options.root = dir_ + place;
+    auto started = kubelet::EmbeddedKubelet::Start(options);
+    ASSERT_TRUE(started) << started.error().message;
+    kubelet_ = *std::move(started);
+  }
+};
+
+TEST_F(KubeletRootTest, KubeletIsFoundInEachOfItsUsualPlaces) {
+  // MicroK8s' place has no room for a test's directory before it (root_test.cc has it).
+  for (const char* place : {"/var/lib/kubelet", "/var/lib/k0s/kubelet"}) {
+    SCOPED_TRACE(place);
+    StartKubeletIn(place);
+    StartAgentThatSeeks();
+    Expect(kNpu, 4, 4);
+    EndAgent(SIGTERM);
+    kubelet_.reset();
+    ASSERT_TRUE(os::RemoveTree(dir_ + place));
+  }
+}
+
+TEST_F(KubeletRootTest, AKubeletThatComesLaterInAnotherPlaceIsFound) {
+  StartAgentThatSeeks();
+  ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) {
+    const json::Array* devices = json::GetArray(page, "devices");
+    return devices != nullptr && devices->size() == 4;
+  }));
+
+  StartKubeletIn("/var/lib/k0s/kubelet");
+
+  Expect(kNpu, 4, 4);
+  EXPECT_NE(Log().find("kubelet's directory was not found reason=kubelet-absent error=\"" + dir_ +
+                       "/var/lib/kubelet is waited for\""),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera
