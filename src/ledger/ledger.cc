@@ -154,6 +154,12 @@ bool Ledger::MayBeInUse(const DeviceKey& key) const {
   return !reconciled(key.source) || uses_.contains(key);
 }
 
+bool Ledger::AnyMayBeInUse(const std::string& source) const {
+  if (!reconciled(source)) return true;
+  const auto use = uses_.lower_bound({source, ""});
+  return use != uses_.end() && use->first.source == source;
+}
+
 std::vector<Holding> Ledger::HoldersOf(const DeviceKey& key) const {
   std::vector<Holding> holders;
   const auto use = uses_.find(key);

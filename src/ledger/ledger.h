@@ -60,6 +60,8 @@ class Ledger {
   // Whether a container may hold a share of this device: true for every device of a resource until
   // its first reconciliation. `source` is the resource's name.
   bool MayBeInUse(const DeviceKey& key) const;
+  // The same of all devices of a resource together.
+  bool AnyMayBeInUse(const std::string& source) const;
 
   // Who holds shares of this device; confirmed holdings only, in the ledger's order.
   std::vector<Holding> HoldersOf(const DeviceKey& key) const;
