@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between our types and kubelet's messages. gRPC's types appear here: include it only in this
-// folder's .cc files. Pure; any thread.
+// Between our types and kubelet's messages. gRPC's types appear here: include it only in .cc
+// files, of this folder and those in it. Pure; any thread.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
