@@ -22,8 +22,8 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 std::vector<std::string> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
 
-// The candidate nearest to `word` by edit distance, if it is near enough to be meant (a third of
-// the word's length, at least one edit).
+// The candidate nearest to `word`, if it is near enough to be meant: a third of the word's length in
+// edits, at least one. Swapped neighbours ("lgo" for "log") are one edit.
 std::optional<std::string> Closest(std::string_view word, std::span<const std::string> candidates);
 
 // "64 devices", "1 device".

@@ -70,10 +70,18 @@ TEST(Closest, FindsTheWordThatWasMeant) {
 
   EXPECT_EQ(Closest("replica", keys), "replicas");
   EXPECT_EQ(Closest("resorces", keys), "resources");
-  EXPECT_EQ(Closest("cuont", {keys.data(), 1}), std::nullopt);
   EXPECT_EQ(Closest("coun", keys), "count");
   EXPECT_EQ(Closest("speed", keys), std::nullopt);
   EXPECT_EQ(Closest("", keys), std::nullopt);
+}
+
+TEST(Closest, TakesSwappedNeighboursForOneSlip) {
+  const std::vector<std::string> keys = {"log", "http", "count"};
+
+  EXPECT_EQ(Closest("lgo", keys), "log");
+  EXPECT_EQ(Closest("htpt", keys), "http");
+  EXPECT_EQ(Closest("cuont", keys), "count");
+  EXPECT_EQ(Closest("cnuto", keys), std::nullopt);
 }
 
 TEST(Closest, TakesTheFirstOfEquallyNearOnes) {
