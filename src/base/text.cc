@@ -42,8 +42,8 @@ struct Unit {
 constexpr std::array kUnits = {Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
                                Unit{"ms", 1}};
 
-// Edit distance, as optimal string alignment: characters inserted, deleted, replaced, and neighbours
-// swapped, each place edited once.
+// Edit distance, as optimal string alignment: characters inserted, deleted, replaced, and
+// neighbours swapped, each place edited once.
 size_t Distance(std::string_view a, std::string_view b) {
   // Of the last three prefixes of `a`, the newest last: how far each is from every prefix of `b`.
   std::array<std::vector<size_t>, 3> rows;
@@ -172,6 +172,15 @@ std::string FormatDuration(Duration duration) {
     }
   }
   return {};  // not reached: everything is a multiple of a millisecond
+}
+
+std::string MeasuredText(Duration duration) {
+  const int64_t milliseconds = duration.count();
+  const int64_t seconds = milliseconds / 1'000;
+  if (seconds < 1) return fmt::format("{} ms", milliseconds);
+  if (seconds < 60) return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / 1'000);
+  if (seconds < 3'600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
+  return fmt::format("{} h {} min", seconds / 3'600, seconds / 60 % 60);
 }
 
 std::string FormatTime(Wall time) {

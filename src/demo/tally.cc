@@ -15,11 +15,11 @@ using Kind = kubelet::KubeletEvent::Kind;
 
 constexpr size_t kSummaryWidth = 65;
 
-// "p50 120 ms, max 130 ms (3 times)".
+// "p50 120 ms, max 1.3 s (3 times)".
 std::string TimesText(std::vector<Duration> times) {
   std::sort(times.begin(), times.end());
-  return fmt::format("p50 {} ms, max {} ms ({})", times[(times.size() - 1) / 2].count(),
-                     times.back().count(), Count(times.size(), "time"));
+  return fmt::format("p50 {}, max {} ({})", MeasuredText(times[(times.size() - 1) / 2]),
+                     MeasuredText(times.back()), Count(times.size(), "time"));
 }
 
 json::Value TimesJson(std::vector<Duration> times) {
