@@ -26,10 +26,14 @@ void Complain(const std::string& text) {
   fmt::print(stderr, "tessera demo: {}\n", text);
 }
 
-std::string Names() {
+// Neither a scenario that ships nor a file that can be read.
+void ComplainOfName(const std::string& name, const config::Problem& problem) {
   std::vector<std::string> names;
   for (const BuiltinScenario& scenario : BuiltinScenarios()) names.emplace_back(scenario.name);
-  return Join(names, ", ");
+  const std::optional<std::string> meant = Closest(name, names);
+  Complain(fmt::format("{}: {}, and no scenario of that name ships{}", name, problem.message,
+                       meant ? fmt::format("; did you mean '{}'?", *meant) : ""));
+  fmt::print(stderr, "those that ship are {}\n", Join(names, ", "));
 }
 
 // One that ships, else a file.
@@ -82,9 +86,10 @@ int RunDemo(const DemoOptions& options) {
   }
   const ReadScenario read = ParseScenario(Find(options.scenario));
   if (!read.problems.empty()) {
-    fmt::print(stderr, "{}", config::Text(read.problems));
     if (read.problems.front().reason == Reason::kConfigUnreadable) {
-      Complain("the scenarios that ship are " + Names());
+      ComplainOfName(options.scenario, read.problems.front());
+    } else {
+      fmt::print(stderr, "{}", config::Text(read.problems));
     }
     return kUsage;
   }
