@@ -13,7 +13,7 @@ namespace tessera::kubelet {
 
 // The gRPC status of an error: a code for programs, Text() for people.
 grpc::Status ToGrpc(const Error& error);
-// The error of a failed call to kubelet; `what` names the call.
+// The error of a failed call to kubelet, in plain words; `what` names the call.
 Error FromGrpc(const grpc::Status& status, std::string_view what);
 
 void ToWire(const Grant& grant, v1beta1::ContainerAllocateResponse& response);
