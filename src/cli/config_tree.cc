@@ -16,11 +16,8 @@ int PrintConfig(const Arguments& arguments) {
   return ConfigPrint(sources, form, stdout, stderr);
 }
 
-// The file alone: what this shell's environment says must not decide whether it is good.
 int CheckConfig(const Arguments& arguments) {
-  ConfigSources sources;
-  if (arguments.Has("FILE")) sources.file = arguments.Get("FILE");
-  return ConfigCheck(sources, stdout, stderr);
+  return ConfigCheck(arguments.Get("FILE"), stdout, stderr);
 }
 
 Command PrintCommand() {
@@ -52,9 +49,7 @@ Command ConfigCommand() {
           "Reads a configuration file and says everything that is wrong with it, with "
           "line, column and what was probably meant. Exits with 1 when there is an "
           "error; warnings alone are no error.",
-      .options = {{.name = "FILE",
-                   .help = "the file",
-                   .note = std::string("[default: ") + config::kDefaultFile + "]"}},
+      .options = {{.name = "FILE", .help = "the file", .fallback = config::kDefaultFile}},
       .examples = {{"tessera config check ./tessera.yaml", "Before it is rolled out."}},
       .run = CheckConfig};
   Command schema = {
