@@ -265,7 +265,7 @@ Result<json::Value> KubeletServer::RestartContainer(const json::Object& body) {
     Status done = kubelet->RestartContainer(pod.first, pod.second, container);
     return {{"done", true},
             {"admitted", done.has_value()},
-            {"reason", ""},
+            {"reason", done ? "" : ReasonName(done.error().reason)},
             {"message", done ? "" : done.error().message}};
   });
 }

@@ -138,6 +138,13 @@ TEST_F(KubeletCommandLine, StatusAndEventsAreShown) {
   EXPECT_TRUE(events.ends_with("Z kubelet was killed\n")) << events;
 }
 
+TEST_F(KubeletCommandLine, AContainerThatIsNotThereIsNotFound) {
+  EXPECT_EQ(Run("run", {"p"}), "0 admitted\n");
+  EXPECT_EQ(Run("restart-container", {"p", "other"}),
+            "1 tessera: pod default/p has no container other [not-found]: check the name; 'tessera "
+            "devices' lists what is here\n");
+}
+
 TEST_F(KubeletCommandLine, AMistakeIsExplained) {
   auto error = [](const std::string& what) {
     return "1 tessera: " + what + " [invalid]: correct the value named\n";
@@ -145,13 +152,16 @@ TEST_F(KubeletCommandLine, AMistakeIsExplained) {
   EXPECT_EQ(Run("run", {}), error("the pod's name is missing"));
   EXPECT_EQ(Run("run", {"p", "--limits"}), error("\"--limits\" is not a flag with its limits"));
   EXPECT_EQ(Run("run", {"p", "--limits", "x"}), error("\"x\" is not RESOURCE=COUNT"));
+  EXPECT_EQ(Run("run", {"p", "--limits", "a.com/b=2x"}),
+            error("\"a.com/b=2x\" is not RESOURCE=COUNT"));
   EXPECT_EQ(Run("end", {}), error("end takes 1 argument, not 0"));
   EXPECT_EQ(Run("events", {"--all"}), error("\"--all\" is neither --follow nor --last N"));
+  EXPECT_EQ(Run("events", {"--last", "5x"}), error("\"5x\" is not a number"));
 }
 
 TEST(KubeletView, TheStatusShowsResourcesAndWhatIsNotJustFree) {
   auto status = json::Parse(
-      R"({"running":true,"pods":[],"resources":[{"name":"a.com/b","capacity":3,"allocatable":2,)"
+      R"({"running":true,"pods":["ns/p","ns/q"],"resources":[{"name":"a.com/b","capacity":3,"allocatable":2,)"
       R"("connected":true,"devices":[)"
       R"({"id":"0","healthy":true,"numa":[],"pod":"","container":""},)"
       R"({"id":"1","healthy":false,"numa":[],"pod":"","container":""},)"
@@ -163,7 +173,9 @@ TEST(KubeletView, TheStatusShowsResourcesAndWhatIsNotJustFree) {
             "\n"
             "RESOURCE  DEVICE  HEALTH     NUMA  POD   CONTAINER\n"
             "a.com/b   1       unhealthy\n"
-            "a.com/b   2       healthy    0,1   ns/p  app\n");
+            "a.com/b   2       healthy    0,1   ns/p  app\n"
+            "\n"
+            "2 pods: ns/p, ns/q\n");
 }
 
 TEST(KubeletView, AnAdmissionShowsGrantsOrTheRefusal) {
