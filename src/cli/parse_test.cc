@@ -185,7 +185,33 @@ TEST_F(ParseTest, MissingArgumentsAreNamed) {
 
 TEST_F(ParseTest, ValuesOutsideTheChoicesAreRefused) {
   EXPECT_EQ(Wrong({"cups", "-o", "xml"}),
-            "kitchen cups: --output: xml not in {table,json}\n'kitchen cups --help' says more\n");
+            "kitchen cups: --output takes 'table' or 'json', not 'xml'\n"
+            "'kitchen cups --help' says more\n");
+}
+
+TEST_F(ParseTest, MistypedChoiceGetsASuggestion) {
+  EXPECT_EQ(Wrong({"cups", "-o", "jsno"}),
+            "kitchen cups: --output takes 'table' or 'json', not 'jsno'; did you mean 'json'?\n"
+            "'kitchen cups --help' says more\n");
+}
+
+TEST_F(ParseTest, MistypedChoiceIsSaidBeforeWhatIsMissing) {
+  EXPECT_EQ(Wrong({"cups", "-o", "tabel", "fill"}),
+            "kitchen cups fill: --output takes 'table' or 'json', not 'tabel'; did you mean "
+            "'table'?\n'kitchen cups fill --help' says more\n");
+}
+
+TEST_F(ParseTest, FlagWithoutItsValueSaysWhichItTakes) {
+  EXPECT_EQ(Wrong({"cups", "--output"}),
+            "kitchen cups: --output needs a value: 'table' or 'json'\n"
+            "'kitchen cups --help' says more\n");
+  EXPECT_EQ(Wrong({"cups", "--shelf"}),
+            "kitchen cups: --shelf needs a value: PATH\n'kitchen cups --help' says more\n");
+}
+
+TEST_F(ParseTest, SwitchMayBeTurnedOff) {
+  EXPECT_TRUE(Of({"cups", "--quick"}).arguments.Has("quick"));
+  EXPECT_FALSE(Of({"cups", "--quick=false"}).arguments.Has("quick"));
 }
 
 }  // namespace
