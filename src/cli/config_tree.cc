@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/config_command.h"
 #include "cli/config_flags.h"
+#include "cli/output.h"
 #include "config/load.h"
 
 namespace tessera::cli {
@@ -30,12 +31,7 @@ Command PrintCommand() {
       .options = ConfigFlags(),
       .examples = {{"tessera config print --config ./try.yaml", "What does this file amount to?"}},
       .run = PrintConfig};
-  print.options.push_back({.name = "--output",
-                           .value = "FORMAT",
-                           .help = "form of the answer",
-                           .letter = 'o',
-                           .fallback = "yaml",
-                           .choices = {"yaml", "json"}});
+  print.options.push_back(OutputOption({"yaml", "json"}));
   return print;
 }
 
