@@ -130,6 +130,30 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
+size_t Width(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // not a continuation byte
+  }));
+}
+
+std::vector<std::string> Wrap(std::string_view text, size_t columns) {
+  std::vector<std::string> lines;
+  for (const std::string& paragraph : Split(text, '\n')) {
+    std::string line;
+    for (const std::string& word : Split(paragraph, ' ')) {
+      if (word.empty()) continue;
+      if (!line.empty() && Width(line) + 1 + Width(word) > columns) {
+        lines.push_back(std::move(line));
+        line.clear();
+      }
+      if (!line.empty()) line += ' ';
+      line += word;
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 std::optional<std::string> Closest(std::string_view word, std::span<const std::string> candidates) {
   size_t limit = std::max<size_t>(1, word.size() / 3);
   std::optional<std::string> closest;

@@ -22,6 +22,12 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 std::vector<std::string> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
 
+// How many columns a text takes: one for every character, whatever its bytes.
+size_t Width(std::string_view text);
+// The lines of a text broken at spaces so that none is wider than `columns` (a longer word stays
+// whole). Line ends in the text stay.
+std::vector<std::string> Wrap(std::string_view text, size_t columns);
+
 // The candidate nearest to `word`, if it is near enough to be meant: a third of the word's length
 // in edits, at least one. Swapped neighbours ("lgo" for "log") are one edit.
 std::optional<std::string> Closest(std::string_view word, std::span<const std::string> candidates);

@@ -65,6 +65,17 @@ TEST(Text, TrimTakesWhiteSpaceOffBothEnds) {
   EXPECT_EQ(Trim("  "), "");
 }
 
+TEST(Text, WidthCountsCharactersAndNotBytes) {
+  EXPECT_EQ(Width("größe…"), 6U);
+  EXPECT_EQ(Width(""), 0U);
+}
+
+TEST(Text, IsWrappedAtSpaces) {
+  EXPECT_EQ(Wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(Wrap("one", 2), (std::vector<std::string>{"one"}));
+  EXPECT_EQ(Wrap("one\n\ntwo", 80), (std::vector<std::string>{"one", "", "two"}));
+}
+
 TEST(Closest, FindsTheWordThatWasMeant) {
   const std::vector<std::string> keys = {"count", "replicas", "resources", "numaNodes"};
 

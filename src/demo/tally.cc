@@ -43,20 +43,6 @@ std::string ContainersText(const Summary& summary) {
   return text;
 }
 
-// The words in lines of at most `columns`, unless one is longer.
-std::vector<std::string> Wrap(const std::string& text, size_t columns) {
-  std::vector<std::string> lines = {""};
-  for (const std::string& word : Split(text, ' ')) {
-    std::string& line = lines.back();
-    if (!line.empty() && line.size() + 1 + word.size() > columns) {
-      lines.push_back(word);
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-  }
-  return lines;
-}
-
 }  // namespace
 
 void Tally::Count(const Observation& observation) {
@@ -144,9 +130,12 @@ std::string SummaryText(const Summary& summary) {
   std::string text =
       fmt::format("\n{} after {:.1f} s\n", summary.good() ? "All went well" : "FAILED",
                   static_cast<double>(summary.took.count()) / 1'000);
-  const auto row = [&](std::string_view what, const std::string& said) {
-    for (const std::string& line : Wrap(said, kSummaryWidth)) {
-      text += fmt::format("  {:<11} {}\n", what, line);
+  const auto line = [&](std::string_view what, std::string_view said) {
+    text += fmt::format("  {:<11} {}\n", what, said);
+  };
+  const auto row = [&](std::string_view what, std::string_view said) {
+    for (const std::string& part : Wrap(said, kSummaryWidth)) {
+      line(what, part);
       what = "";
     }
   };
@@ -168,8 +157,8 @@ std::string SummaryText(const Summary& summary) {
   for (Law law : kAllLaws) {
     const auto checked = summary.checked.find(law);
     const int times = checked == summary.checked.end() ? 0 : checked->second;
-    row(heading, fmt::format("{:<6} {:>4} x  {}", summary.broken.contains(law) ? "BROKEN" : "held",
-                             times, LawText(law)));
+    line(heading, fmt::format("{:<6} {:>4} x  {}", summary.broken.contains(law) ? "BROKEN" : "held",
+                              times, LawText(law)));
     heading = "";
   }
   for (const std::string& failure : summary.failures) row("FAILED", OneLine(failure));
