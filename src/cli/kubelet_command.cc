@@ -169,13 +169,13 @@ Result<int> Obey(Control& control, const std::string& verb,
 
 }  // namespace
 
-int RunKubelet(const KubeletCommandOptions& options) {
-  Status made = os::MakeDirectories(options.kubelet.root);
+int RunKubelet(const kubelet::EmbeddedOptions& options) {
+  Status made = os::MakeDirectories(options.root);
   if (!made) return PrintFailure(made.error());
   os::Loop loop;
   auto interrupted = loop.OnSignal(SIGINT, [&] { loop.Stop(); });
   auto terminated = loop.OnSignal(SIGTERM, [&] { loop.Stop(); });
-  KubeletServer server(loop, options.kubelet, [](const std::string& line) { Print(line + "\n"); });
+  KubeletServer server(loop, options, [](const std::string& line) { Print(line + "\n"); });
   if (Status started = server.Start(); !started) return PrintFailure(started.error());
   loop.Run();
   server.Stop();

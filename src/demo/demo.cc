@@ -28,8 +28,7 @@ void Complain(const std::string& text) {
 
 // Neither a scenario that ships nor a file that can be read.
 void ComplainOfName(const std::string& name, const config::Problem& problem) {
-  std::vector<std::string> names;
-  for (const BuiltinScenario& scenario : BuiltinScenarios()) names.emplace_back(scenario.name);
+  const std::vector<std::string> names = ScenarioNames();
   const std::optional<std::string> meant = Closest(name, names);
   Complain(fmt::format("{}: {}, and no scenario of that name ships{}", name, problem.message,
                        meant ? fmt::format("; did you mean '{}'?", *meant) : ""));
@@ -78,6 +77,12 @@ Result<Ending> PlayOn(const Scenario& scenario, const DemoOptions& options, bool
 }
 
 }  // namespace
+
+std::vector<std::string> ScenarioNames() {
+  std::vector<std::string> names;
+  for (const BuiltinScenario& scenario : BuiltinScenarios()) names.emplace_back(scenario.name);
+  return names;
+}
 
 int RunDemo(const DemoOptions& options) {
   if (!(options.speed > 0)) {

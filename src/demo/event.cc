@@ -238,10 +238,6 @@ Event& Narrator::Add(Tone tone, std::string name, std::string_view text) {
   return events_.back();
 }
 
-std::string PodText(const std::string& pod_namespace, const std::string& name) {
-  return pod_namespace.empty() || pod_namespace == "default" ? name : pod_namespace + "/" + name;
-}
-
 std::string ClockText(Duration at) {
   const int64_t ms = at.count();
   return fmt::format("{:02}:{:02}.{:03}", ms / 60'000, ms / 1'000 % 60, ms % 1'000);
