@@ -203,8 +203,13 @@ std::string MeasuredText(Duration duration) {
   const int64_t seconds = milliseconds / 1'000;
   if (seconds < 1) return fmt::format("{} ms", milliseconds);
   if (seconds < 60) return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / 1'000);
-  if (seconds < 3'600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
-  return fmt::format("{} h {} min", seconds / 3'600, seconds / 60 % 60);
+  const auto text = [](int64_t whole, std::string_view unit, int64_t rest,
+                       std::string_view lesser) {
+    const std::string most = fmt::format("{} {}", whole, unit);
+    return rest == 0 ? most : fmt::format("{} {} {}", most, rest, lesser);
+  };
+  if (seconds < 3'600) return text(seconds / 60, "min", seconds % 60, "s");
+  return text(seconds / 3'600, "h", seconds / 60 % 60, "min");
 }
 
 std::string FormatTime(Wall time) {

@@ -38,7 +38,7 @@ std::string Count(size_t n, std::string_view noun);
 // A time span as people write it: "250ms", "10s", "5m", "2h"; whole numbers with one unit.
 std::optional<Duration> ParseDuration(std::string_view text);
 std::string FormatDuration(Duration duration);
-// A measured one, for people: "250 ms", "6.0 s", "2 min 5 s", "3 h 20 min".
+// A measured one, for people: "250 ms", "6.0 s", "2 min 5 s", "3 h".
 std::string MeasuredText(Duration duration);
 
 // "2026-11-20T18:00:00.123Z".

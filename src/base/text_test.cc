@@ -126,6 +126,7 @@ TEST(Durations, ThatWereMeasuredAreRounded) {
   EXPECT_EQ(MeasuredText(Duration(0)), "0 ms");
   EXPECT_EQ(MeasuredText(Duration(999)), "999 ms");
   EXPECT_EQ(MeasuredText(Duration(5'994)), "6.0 s");
+  EXPECT_EQ(MeasuredText(Duration(60'000)), "1 min");
   EXPECT_EQ(MeasuredText(Duration(125'300)), "2 min 5 s");
   EXPECT_EQ(MeasuredText(Duration(12'000'000)), "3 h 20 min");
 }
