@@ -182,6 +182,10 @@ Parsed Parse(const Command& program, const std::vector<std::string>& words) {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
     const Node& node = *Chain(root).back();
+    // Nobody is helped by the help of another command than the one that was misspelt.
+    if (auto unknown = node.app->remaining(); !unknown.empty()) {
+      return Misuse(node, Unknown(node, unknown.front()));
+    }
     return {.text = HelpText(*node.command, node.path)};
   } catch (const CLI::Error& error) {
     auto chain = Chain(root);

@@ -146,6 +146,12 @@ TEST_F(ParseTest, HelpIsForTheCommandNamed) {
   EXPECT_EQ(parsed.text, HelpText(program_.commands[0].commands[0], "kitchen cups fill"));
 }
 
+TEST_F(ParseTest, HelpForNoCommandNamesTheNearest) {
+  EXPECT_EQ(
+      Wrong({"cusp", "--help"}),
+      "kitchen: there is no command 'cusp'; did you mean 'cups'?\n'kitchen --help' says more\n");
+}
+
 TEST_F(ParseTest, NothingSaidIsHelpAndWrongUsage) {
   EXPECT_EQ(Wrong({}), HelpText(program_, "kitchen"));
 }
