@@ -7,6 +7,7 @@
 #include "cli/kubelet_server.h"
 #include "cli/kubelet_view.h"
 #include "os/files.h"
+#include "os/unix_socket.h"
 
 namespace tessera::cli {
 namespace {
@@ -88,6 +89,23 @@ TEST_F(KubeletOrders, KubeletIsKilledAndStartedAgain) {
   EXPECT_EQ(Tell("/start"), R"({"done":true})");
   EXPECT_EQ(Tell("/start"), "kubelet runs already");
   EXPECT_EQ(Tell("/restart"), R"({"done":true})");
+}
+
+TEST_F(KubeletOrders, ASecondOneLeavesTheFirstAlone) {
+  KubeletServer second(loop, options, [](const std::string&) {});
+  Status started = second.Start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, options.root + "/control.sock has a live listener");
+  EXPECT_EQ(Tell("/restart"), R"({"done":true})");
+}
+
+TEST_F(KubeletOrders, TheNodesOwnKubeletIsLeftAlone) {
+  Tell("/kill");
+  ASSERT_TRUE(os::RemoveStaleSocket(options.root + "/device-plugins/kubelet.sock"));
+  auto other = os::ListenUnix(options.root + "/device-plugins/kubelet.sock");
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(Tell("/start"),
+            "another kubelet listens on " + options.root + "/device-plugins/kubelet.sock");
 }
 
 TEST_F(KubeletOrders, EventsAreKeptAndPrinted) {
