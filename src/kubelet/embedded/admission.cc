@@ -265,8 +265,8 @@ std::vector<ContainerGrant> PodAdmission::GrantsOf(const PodSpec& pod) const {
   for (const ContainerSpec& container : pod.containers) {
     for (const CheckpointEntry* entry : core_.devices.pod_devices().Of(pod.uid)) {
       if (entry->container != container.name) continue;
-      grants.push_back({entry->container, entry->resource, entry->ids(),
-                        ReadGrant(entry->allocate_response)});
+      grants.push_back(
+          {entry->container, entry->resource, entry->ids(), ReadGrant(entry->allocate_response)});
     }
   }
   return grants;
