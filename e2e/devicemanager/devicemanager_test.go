@@ -37,9 +37,18 @@ func expectStarts(t *testing.T, k *kubelet, pod *v1.Pod, count int) []string {
 // startPod admits a pod and starts its main container, and returns the ids it got.
 func startPod(t *testing.T, k *kubelet, name string, count int) (*v1.Pod, []string) {
 	t.Helper()
-	pod := podOf(name, count)
+	pod := podOf(name, int64(count))
 	must(t, k.admit(pod))
 	return pod, expectStarts(t, k, pod, count)
+}
+
+// expectKeptOverRestart restarts kubelet and checks that the pod's devices are still its own.
+func expectKeptOverRestart(t *testing.T, k *kubelet, pod *v1.Pod, ids []string) {
+	t.Helper()
+	k.stop()
+	k.start()
+	k.waitFor("64 of 64")
+	equal(t, "devices after the restart", expectStarts(t, k, pod, len(ids)), ids)
 }
 
 func TestAll64DevicesAreAllocatable(t *testing.T) {
@@ -117,11 +126,8 @@ func TestAPodKeepsItsDevicesWhenKubeletRestarts(t *testing.T) {
 	k.waitFor("64 of 64")
 	pod, before := startPod(t, k, "survivor", 2)
 
-	k.stop()
-	k.start()
+	expectKeptOverRestart(t, k, pod, before)
 
-	k.waitFor("64 of 64")
-	equal(t, "devices after the restart", expectStarts(t, k, pod, 2), before)
 	_, rest := startPod(t, k, "rest", 62)
 	equal(t, "devices of both pods", byNumber(append(rest, before...)), numbers(0, 63))
 }
@@ -176,11 +182,7 @@ func TestTheAgentRegistersThroughThePluginWatcher(t *testing.T) {
 
 	pod, before := startPod(t, k, "survivor", 2)
 
-	k.stop()
-	k.start()
-
-	k.waitFor("64 of 64")
-	equal(t, "devices after the restart", expectStarts(t, k, pod, 2), before)
+	expectKeptOverRestart(t, k, pod, before)
 }
 
 func keys(devices devicemanager.DeviceInstances) []string {
