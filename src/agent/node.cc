@@ -160,7 +160,7 @@ void Node::Tick() {
     stale[key.source].push_back(
         {key,
          {EvidenceKind::kFatal, EvidenceSource::kCheck, Reason::kCheckStale,
-          "nothing was heard of it for " + FormatDuration(now - health.heard)}});
+          "nothing was heard of it for " + MeasuredText(now - health.heard)}});
   }
   for (const auto& [source, observations] : stale) Observe(source, observations);
 }

@@ -153,7 +153,7 @@ TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
   node_.Tick();
 
   EXPECT_EQ(TakeTold(), "0=unhealthy bad:dummy.com/npu ");
-  EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1m"}));
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1 min"}));
 }
 
 TEST_F(NodeTest, ACordonTakesAHealthyDeviceOutUntilItIsLifted) {
