@@ -4,12 +4,15 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
+#include "kubelet/grpc_log.h"
+
 namespace tessera::kubelet {
 namespace {
 
 // A server that listens nowhere: the least that holds the threads.
 struct Holder {
   Holder() {
+    TakeGrpcLog();
     grpc::ServerBuilder builder;
     builder.RegisterCallbackGenericService(&service);
     server = builder.BuildAndStart();
