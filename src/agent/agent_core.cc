@@ -65,7 +65,7 @@ Agent::Agent(os::Loop& loop, config::Config config)
 Agent::~Agent() {
   os::NotifyServiceManager("STOPPING=1");
   resources_.clear();
-  if (Status saved = SaveState(); !saved) log::Warn("cannot save the state", saved.error());
+  (void)SaveState();
 }
 
 Status Agent::Start() {
@@ -164,9 +164,9 @@ void Agent::Tick() {
     log::Info("now the writer of the state");
     saved_ = store_.Load();
     node_.AdoptCordons(saved_.cordons);
-    if (Status saved = SaveState(); !saved) log::Warn("cannot save the state", saved.error());
+    (void)SaveState();
   }
-  if (unsaved_ && SaveState()) log::Info("the state is saved again");
+  if (save_refusal_) (void)SaveState();
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
   AnnounceReady();
@@ -206,11 +206,7 @@ void Agent::AddResource(const config::Resource& resource) {
                 .metrics = metrics_,
                 .node = node_,
                 .observer = *this,
-                .save_state = [this] {
-                  if (Status saved = SaveState(); !saved) {
-                    log::LogError("cannot save the state", saved.error());
-                  }
-                }};
+                .save_state = [this] { (void)SaveState(); }};
   auto served =
       std::make_unique<ServedResource>(std::move(shared), config_, resource, path_, directories_);
   ServedResource& started = *served;
@@ -283,12 +279,19 @@ void Agent::Apply(const config::Config& next) {
 Status Agent::SaveState() {
   if (!store_.writer()) return {};
   SavedState now = node_.Snapshot(boot_id_);
-  if (now == saved_) return {};
-  Status saved = store_.Save(now);
-  metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
-  unsaved_ = !saved;
-  if (saved) saved_ = std::move(now);
-  return saved;
+  if (now != saved_) {
+    Status saved = store_.Save(now);
+    metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
+    if (!saved) {
+      if (save_refusal_ != saved.error()) log::LogError("cannot save the state", saved.error());
+      save_refusal_ = saved.error();
+      return saved;
+    }
+    saved_ = std::move(now);
+  }
+  if (save_refusal_) log::Info("the state is saved again");
+  save_refusal_.reset();
+  return {};
 }
 
 Status Agent::MaySave() const {

@@ -84,10 +84,10 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;
-  std::string control_refusal_;  // why the control socket is not open, logged once
-  std::string port_refusal_;     // likewise the status port
-  bool unsaved_ = false;         // the last write failed
-  bool announced_ = false;       // READY=1 was sent
+  std::string control_refusal_;        // why the control socket is not open, logged once
+  std::string port_refusal_;           // likewise the status port
+  std::optional<Error> save_refusal_;  // likewise the last write of the state
+  bool announced_ = false;             // READY=1 was sent
   std::optional<Error> fatal_;
   os::Loop::Handle tick_;
   os::Loop::Handle poll_;
