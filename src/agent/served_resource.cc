@@ -62,7 +62,7 @@ void ServedResource::Start() {
   StartBackend();
   first_timer_ = shared_.loop.After(kFirstCheckLimit, [this] {
     waited_ = true;
-    Publish();
+    if (list_ == nullptr) Publish();
   });
   Publish();  // what is known from before, if all of it was checked on this boot
 }

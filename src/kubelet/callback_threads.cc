@@ -4,12 +4,15 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
+#include "kubelet/grpc_log.h"
+
 namespace tessera::kubelet {
 namespace {
 
 // Listens nowhere; having a callback service is what makes a server need the threads.
 struct IdleServer {
   IdleServer() {
+    TakeGrpcLog();
     grpc::ServerBuilder builder;
     builder.RegisterCallbackGenericService(&service);
     server = builder.BuildAndStart();
