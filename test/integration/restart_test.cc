@@ -237,8 +237,8 @@ TEST_P(TwoInstancesTest, TheFirstServesOnWhenTheSecondGoes) {
   EXPECT_EQ(second.Wait(), 0);
 
   // Kubelet up to 1.36 may have hung up on the first when the second came; it has registered again.
-  // From 1.37 on kubelet asks the second until it has seen its stream end; pods that come in between
-  // are refused, and nobody but kubelet could change that.
+  // From 1.37 on kubelet asks the second until it has seen its stream end; pods that come in
+  // between are refused, and nobody but kubelet could change that.
   int tries = 0;
   kubelet::Admission pod;
   do {
