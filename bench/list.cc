@@ -15,7 +15,10 @@ void DivideWholeDevices(benchmark::State& state) {
   Compare(
       state,
       [&] { benchmark::DoNotOptimize(Divide(kResource, Policy{}, inventory, kResource, Healthy)); },
-      [&] { benchmark::DoNotOptimize(std::vector<Device>(inventory.devices)); });
+      [&] {
+        benchmark::DoNotOptimize(
+            std::vector<Device>(inventory.devices.begin(), inventory.devices.end()));
+      });
 }
 BENCHMARK(DivideWholeDevices)->Arg(64)->Arg(1'600)->Arg(60'000);
 

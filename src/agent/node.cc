@@ -151,6 +151,7 @@ void Node::Report(const std::string& source, const std::vector<Transition>& step
 }
 
 void Node::Tick() {
+  ledger_.TakeIn();
   Steady now = clock_.Now();
   std::map<std::string, std::vector<Observation>> stale;
   for (size_t i = 0; i < health_.size(); ++i) {

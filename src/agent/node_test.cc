@@ -128,7 +128,7 @@ TEST_F(NodeTest, ADeviceThatIsGrantedWhileItVanishesStays) {
   node_.ledger().Reconcile({}, {kSource}, clock_.Now());
   EXPECT_TRUE(node_.Found(kSource, {Npu("1")}));
 
-  node_.ledger().Granted(kSource, {"0"}, clock_.Now());
+  node_.ledger().inbox()->Put(kSource, {"0"}, clock_.Now());
 
   EXPECT_FALSE(node_.Found(kSource, {Npu("1")}));
   EXPECT_NE(node_.inventory()->Find({kSource, "0"}), nullptr);

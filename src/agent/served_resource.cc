@@ -38,9 +38,9 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
   backend_ = MakeBackend();
   allocator_ = std::make_shared<Allocator>(
       resource_.name, resets_, shared_.metrics,
-      mailbox_.Bind([](ServedResource& self, const std::vector<std::string>& ids) {
-        self.shared_.node.ledger().Granted(self.resource_.name, ids, SystemClock().Now());
-      }));
+      [inbox = shared_.node.ledger().inbox(), name = resource_.name](std::vector<std::string> ids) {
+        inbox->Put(name, std::move(ids), SystemClock().Now());
+      });
   plugin_ = std::make_unique<kubelet::Plugin>(
       shared_.loop, shared_.workers,
       kubelet::Plugin::Parameters{.resource = resource_.name,
@@ -179,8 +179,10 @@ DeviceList ServedResource::OwnDevices() const {
   return own;
 }
 
-// The first bad news goes out at once; everything else within `debounce` becomes one list.
+// The first list and the first bad news go out at once; everything else within `debounce` becomes
+// one list.
 void ServedResource::Changed(bool bad_news) {
+  if (list_ == nullptr) return Publish();  // kubelet waits for the first
   if (bad_news && !told_bad_news_) {
     told_bad_news_ = true;
     Publish(News::kBad);

@@ -11,6 +11,7 @@ namespace tessera::kubelet {
 namespace {
 
 constexpr Duration kFirstBackoff{100};
+constexpr Duration kFirstWait{1};  // a socket that is bound and not listened on yet will be soon
 constexpr Duration kLastBackoff{1'000};
 constexpr Duration kConnectLimit{200};
 constexpr Duration kPeerNotices{20};  // from the end of our stream to kubelet's having seen it
@@ -75,7 +76,7 @@ void Plugin::Serve() {
         log::Warn("waiting for kubelet", there.error(), {{"resource", parameters_.resource}});
       }
       Enter(PluginState::kWaiting);
-      return Retry();
+      return Retry(kFirstWait);
     }
   }
   std::string path = NewSocketPath(watcher ? directories.registry() : directories.device_plugins(),
@@ -88,7 +89,7 @@ void Plugin::Serve() {
   if (!server) {
     log::Warn("cannot serve", server.error(), {{"resource", parameters_.resource}});
     Enter(PluginState::kBackoff);
-    return Retry();
+    return Retry(kFirstBackoff);
   }
   server_ = *std::move(server);
   Enter(PluginState::kRegistering);
@@ -117,7 +118,7 @@ void Plugin::OnRegistered(uint64_t epoch, Status status) {
   if (parameters_.path == RegistrationPath::kPluginWatcher) return;
   Retire();
   Enter(PluginState::kBackoff);
-  Retry();
+  Retry(kFirstBackoff);
 }
 
 // kubelet may have opened its stream before its answer to Register arrived.
@@ -157,7 +158,7 @@ void Plugin::OnStreamEnded(uint64_t epoch, bool by_peer) {
   if (SystemClock().Now() - streaming_since_ >= kStableStream) backoff_ = Duration(0);
   Retire();
   Enter(PluginState::kBackoff);
-  Retry();
+  Retry(kFirstBackoff);
 }
 
 void Plugin::Look() {
@@ -183,7 +184,7 @@ void Plugin::RegisterAgain(std::string_view why) {
   log::Warn("registering again", {{"resource", parameters_.resource}, {"because", why}});
   Retire();
   Enter(PluginState::kBackoff);
-  Retry();
+  Retry(kFirstBackoff);
 }
 
 void Plugin::SetOptions(const PluginOptions& options) {
@@ -192,9 +193,9 @@ void Plugin::SetOptions(const PluginOptions& options) {
   if (list_ != nullptr) Begin();
 }
 
-void Plugin::Retry() {
+void Plugin::Retry(Duration first) {
   timer_ = loop_.After(backoff_, [this] { Begin(); });
-  backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLastBackoff);
+  backoff_ = std::clamp(backoff_ * 2, first, kLastBackoff);
 }
 
 // The endpoint's end may take a moment (calls under way), so it happens on a worker.

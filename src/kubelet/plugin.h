@@ -83,7 +83,7 @@ class Plugin {
   void Begin();
   void Serve();
   void Register();
-  void Retry();
+  void Retry(Duration first);
   void Retire();
   void EnterRegistered();
   void Enter(PluginState state);

@@ -67,19 +67,37 @@ bool Confirms(const Holding& holding, const PendingGrant& grant) {
 
 }  // namespace
 
-void Ledger::Granted(std::string_view resource, std::vector<std::string> share_ids, Steady now) {
-  std::sort(share_ids.begin(), share_ids.end(), NaturalLess());
-  for (PendingGrant& grant : pending_) {
-    if (grant.resource != resource || grant.share_ids != share_ids) continue;
-    grant.since = now;
-    return;
+void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_ids, Steady now) {
+  std::lock_guard lock(mutex_);
+  grants_.push_back({std::string(resource), std::move(share_ids), now});
+  filled_ = true;
+}
+
+std::vector<PendingGrant> GrantInbox::TakeAll() {
+  if (!filled_) return {};
+  std::lock_guard lock(mutex_);
+  filled_ = false;
+  return std::exchange(grants_, {});
+}
+
+void Ledger::TakeIn() const {
+  for (PendingGrant& fresh : inbox_->TakeAll()) {
+    std::sort(fresh.share_ids.begin(), fresh.share_ids.end(), NaturalLess());
+    auto known = std::find_if(pending_.begin(), pending_.end(), [&](const PendingGrant& grant) {
+      return grant.resource == fresh.resource && grant.share_ids == fresh.share_ids;
+    });
+    if (known != pending_.end()) {
+      known->since = fresh.since;
+      continue;
+    }
+    NoteUse(fresh.resource, fresh.share_ids);
+    pending_.push_back(std::move(fresh));
   }
-  NoteUse(std::string(resource), share_ids);
-  pending_.push_back({std::string(resource), std::move(share_ids), now});
 }
 
 LedgerChange Ledger::Reconcile(std::vector<Holding> holdings,
                                const std::set<std::string>& resources, Steady now) {
+  TakeIn();
   LedgerChange change;
   for (Holding& holding : holdings) {
     std::sort(holding.share_ids.begin(), holding.share_ids.end(), NaturalLess());
@@ -139,15 +157,17 @@ void Ledger::Index() {
   for (const PendingGrant& grant : pending_) NoteUse(grant.resource, grant.share_ids);
 }
 
-void Ledger::NoteUse(const std::string& resource, std::span<const std::string> share_ids) {
+void Ledger::NoteUse(const std::string& resource, std::span<const std::string> share_ids) const {
   for (const std::string& id : share_ids) in_use_.insert({resource, DeviceOfShare(id)});
 }
 
 bool Ledger::MayBeInUse(const DeviceKey& key) const {
+  TakeIn();
   return !reconciled(key.source) || in_use_.contains(key);
 }
 
 bool Ledger::AnyMayBeInUse(const std::string& source) const {
+  TakeIn();
   if (!reconciled(source)) return true;
   const auto use = in_use_.lower_bound({source, ""});
   return use != in_use_.end() && use->source == source;

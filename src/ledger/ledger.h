@@ -5,7 +5,10 @@
 // compares. One thread.
 #pragma once
 
+#include <atomic>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -44,13 +47,30 @@ struct LedgerChange {
   std::vector<PendingGrant> forgotten;  // pending for too long: the pod was refused after all
 };
 
+// Where grants are put down as they are made, on whatever thread, until the ledger takes them in.
+// It may outlive the ledger.
+class GrantInbox {
+ public:
+  // Allocate answered with these ids. Any thread; never waits for the ledger.
+  void Put(std::string_view resource, std::vector<std::string> share_ids, Steady now);
+  std::vector<PendingGrant> TakeAll();
+
+ private:
+  std::atomic<bool> filled_ = false;
+  std::mutex mutex_;
+  std::vector<PendingGrant> grants_;  // under mutex_
+};
+
 class Ledger {
  public:
   // A pending grant that no list has confirmed for this long is forgotten.
   explicit Ledger(Duration pending_limit) : pending_limit_(pending_limit) {}
 
-  // Allocate answered with these ids. The same ids again only renew the time.
-  void Granted(std::string_view resource, std::vector<std::string> share_ids, Steady now);
+  // What is put in here counts as granted from the next question on. The same ids again only renew
+  // the time.
+  const std::shared_ptr<GrantInbox>& inbox() const { return inbox_; }
+  // Empties the inbox; every question does so by itself, and somebody should now and then.
+  void TakeIn() const;
 
   // kubelet's complete view of these resources: pod-resources and checkpoint, already joined. A
   // holding that lacks a name or UID it had before is the same holding and keeps what was known of
@@ -66,24 +86,30 @@ class Ledger {
 
   // Ordered by namespace, pod, UID, container and resource.
   const std::vector<Holding>& holdings() const { return holdings_; }
-  const std::vector<PendingGrant>& pending() const { return pending_; }
+  const std::vector<PendingGrant>& pending() const {
+    TakeIn();
+    return pending_;
+  }
   bool reconciled(const std::string& resource) const { return reconciled_.contains(resource); }
 
  private:
   void Settle(Steady now, LedgerChange& change);
   void Index();
-  void NoteUse(const std::string& resource, std::span<const std::string> share_ids);
+  void NoteUse(const std::string& resource, std::span<const std::string> share_ids) const;
 
   void DropEnded(std::vector<Holding>& holdings);
 
+  const std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
   Duration pending_limit_;
   // Pods that pod-resources named once and names no more: kubelet's checkpoint keeps their entries
   // until it is next written.
   std::set<std::string> ended_uids_;
   std::set<std::string> reconciled_;  // resources whose holdings kubelet has told
   std::vector<Holding> holdings_;
-  std::vector<PendingGrant> pending_;
-  std::set<DeviceKey, DeviceKeyLess> in_use_;  // of which a holding or a pending grant has a share
+  // Completed from the inbox whenever somebody asks.
+  mutable std::vector<PendingGrant> pending_;
+  mutable std::set<DeviceKey, DeviceKeyLess>
+      in_use_;  // of which a holding or a pending grant has a share
 };
 
 // Joins pod-resources (names, app containers and sidecars) with the checkpoint (UIDs, init

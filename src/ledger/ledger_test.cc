@@ -43,7 +43,7 @@ TEST(Ledger, APendingGrantMakesItsDevicesInUse) {
   Ledger ledger(kLimit);
   ledger.Reconcile({}, kResources, kStart);
 
-  ledger.Granted(kNpu, {"7", "8::1"}, kStart);
+  ledger.inbox()->Put(kNpu, {"7", "8::1"}, kStart);
 
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "7"}));
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
@@ -78,7 +78,7 @@ TEST(Ledger, TheFirstListIsExpected) {
 TEST(Ledger, AListConfirmsAPendingGrant) {
   Ledger ledger(kLimit);
   ledger.Reconcile({}, kResources, kStart);
-  ledger.Granted(kNpu, {"10", "2"}, kStart);
+  ledger.inbox()->Put(kNpu, {"10", "2"}, kStart);
 
   const LedgerChange change = ledger.Reconcile({Held("a", {"10", "2"})}, kResources, kStart);
 
@@ -91,8 +91,8 @@ TEST(Ledger, AListConfirmsAPendingGrant) {
 TEST(Ledger, OneGrantExplainsInitAndAppContainerWithTheSameIds) {
   Ledger ledger(kLimit);
   ledger.Reconcile({}, kResources, kStart);
-  ledger.Granted(kNpu, {"1"}, kStart);
-  ledger.Granted(kNpu, {"1"}, kStart);
+  ledger.inbox()->Put(kNpu, {"1"}, kStart);
+  ledger.inbox()->Put(kNpu, {"1"}, kStart);
 
   const LedgerChange change = ledger.Reconcile(
       {Held("a", {"1"}, "", "init"), Held("a", {"1"}, "", "main")}, kResources, kStart);
@@ -104,7 +104,7 @@ TEST(Ledger, OneGrantExplainsInitAndAppContainerWithTheSameIds) {
 TEST(Ledger, AHoldingWithoutAnAllocateIsUnexpected) {
   Ledger ledger(kLimit);
   ledger.Reconcile({}, kResources, kStart);
-  ledger.Granted(kNpu, {"1"}, kStart);
+  ledger.inbox()->Put(kNpu, {"1"}, kStart);
 
   const LedgerChange change = ledger.Reconcile({Held("a", {"2"})}, kResources, kStart);
 
@@ -168,7 +168,7 @@ TEST(Ledger, APodOfTheSameNameWithAnotherUidIsAnother) {
 TEST(Ledger, APendingGrantIsForgottenAfterItsTime) {
   Ledger ledger(kLimit);
   ledger.Reconcile({}, kResources, kStart);
-  ledger.Granted(kNpu, {"1"}, kStart);
+  ledger.inbox()->Put(kNpu, {"1"}, kStart);
 
   EXPECT_TRUE(ledger.Reconcile({}, kResources, kStart + kLimit - Duration(1)).forgotten.empty());
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "1"}));
@@ -181,8 +181,8 @@ TEST(Ledger, APendingGrantIsForgottenAfterItsTime) {
 
 TEST(Ledger, TheSameGrantAgainRenewsItsTime) {
   Ledger ledger(kLimit);
-  ledger.Granted(kNpu, {"1"}, kStart);
-  ledger.Granted(kNpu, {"1"}, kStart + Duration(1));
+  ledger.inbox()->Put(kNpu, {"1"}, kStart);
+  ledger.inbox()->Put(kNpu, {"1"}, kStart + Duration(1));
 
   ledger.Reconcile({}, kResources, kStart + kLimit);
 
@@ -192,7 +192,7 @@ TEST(Ledger, TheSameGrantAgainRenewsItsTime) {
 TEST(Ledger, AGrantMadeAfterAListWasReadIsNotConfirmedByItsPredecessor) {
   Ledger ledger(kLimit);
   ledger.Reconcile({Held("a", {"1"})}, kResources, kStart);
-  ledger.Granted(kNpu, {"1"}, kStart);
+  ledger.inbox()->Put(kNpu, {"1"}, kStart);
 
   ledger.Reconcile({Held("a", {"1"})}, kResources, kStart);
   ledger.Reconcile({}, kResources, kStart);

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The least a device plugin can be: a bare grpc++ callback server with the messages of the dummy
+// NPU, registered with kubelet once. The baseline of wire.cc.
+// usage: bench_bare KUBELET_DIR COUNT CHANGES_DIR
+//   A file renamed to CHANGES_DIR/change.json that holds a device's number makes it Unhealthy.
+#include <grpcpp/grpcpp.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <csignal>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "proto/deviceplugin/deviceplugin.grpc.pb.h"
+
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using grpc::Status;
+
+class Plugin;
+
+class Watch : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse> {
+ public:
+  explicit Watch(Plugin& plugin);
+  void OnWriteDone(bool) override;
+  void OnCancel() override;
+  void OnDone() override;
+  void Send();
+
+ private:
+  Plugin& plugin_;
+  std::mutex mutex_;
+  bool writing_ = false;
+  bool again_ = false;
+  bool finished_ = false;
+};
+
+class Plugin : public v1beta1::DevicePlugin::CallbackService {
+ public:
+  explicit Plugin(int count) {
+    for (int i = 0; i < count; ++i) {
+      auto* device = list.add_devices();
+      device->set_id(std::to_string(i));
+      device->set_health("Healthy");
+    }
+  }
+
+  ServerUnaryReactor* GetDevicePluginOptions(CallbackServerContext* context, const v1beta1::Empty*,
+                                             v1beta1::DevicePluginOptions* options) override {
+    options->set_get_preferred_allocation_available(true);
+    return Finish(context);
+  }
+  ServerUnaryReactor* Allocate(CallbackServerContext* context,
+                               const v1beta1::AllocateRequest* request,
+                               v1beta1::AllocateResponse* response) override {
+    for (const auto& container : request->container_requests()) {
+      std::string ids;
+      for (const std::string& id : container.devices_ids()) ids += (ids.empty() ? "" : ",") + id;
+      (*response->add_container_responses()->mutable_envs())["DUMMY_VISIBLE_DEVICES"] = ids;
+    }
+    return Finish(context);
+  }
+  grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* ListAndWatch(
+      CallbackServerContext*, const v1beta1::Empty*) override {
+    auto* watch = new Watch(*this);
+    {
+      std::lock_guard lock(mutex);
+      stream = watch;
+    }
+    watch->Send();
+    return watch;
+  }
+
+  void Fail(int device) {
+    std::lock_guard lock(mutex);
+    list.mutable_devices(device)->set_health("Unhealthy");
+    if (stream != nullptr) stream->Send();
+  }
+
+  std::mutex mutex;
+  v1beta1::ListAndWatchResponse list;
+  Watch* stream = nullptr;
+
+ private:
+  static ServerUnaryReactor* Finish(CallbackServerContext* context) {
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(Status::OK);
+    return reactor;
+  }
+};
+
+Watch::Watch(Plugin& plugin) : plugin_(plugin) {}
+
+void Watch::Send() {
+  std::lock_guard lock(mutex_);
+  if (finished_) return;
+  if (writing_) {
+    again_ = true;
+    return;
+  }
+  writing_ = true;
+  StartWrite(&plugin_.list);  // serialized at once
+}
+
+void Watch::OnWriteDone(bool) {
+  {
+    std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (!again_) return;
+    again_ = false;
+  }
+  Send();
+}
+
+void Watch::OnCancel() {
+  std::lock_guard lock(mutex_);
+  finished_ = true;
+  Finish(Status::CANCELLED);
+}
+
+void Watch::OnDone() {
+  {
+    std::lock_guard lock(plugin_.mutex);
+    if (plugin_.stream == this) plugin_.stream = nullptr;
+  }
+  delete this;
+}
+
+void FollowChanges(Plugin& plugin, const std::string& directory) {
+  const int fd = inotify_init1(IN_CLOEXEC);
+  inotify_add_watch(fd, directory.c_str(), IN_MOVED_TO);
+  char buffer[4096];
+  while (read(fd, buffer, sizeof buffer) > 0) {
+    int device = 0;
+    if (std::ifstream(directory + "/change.json") >> device) plugin.Fail(device);
+  }
+}
+
+bool Register(const std::string& plugins, const std::string& endpoint) {
+  auto stub = v1beta1::Registration::NewStub(
+      grpc::CreateChannel("unix:" + plugins + "/kubelet.sock", grpc::InsecureChannelCredentials()));
+  v1beta1::RegisterRequest request;
+  request.set_version("v1beta1");
+  request.set_endpoint(endpoint);
+  request.set_resource_name("dummy.com/npu");
+  grpc::ClientContext context;
+  v1beta1::Empty empty;
+  return stub->Register(&context, request, &empty).ok();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  const std::string plugins = std::string(argv[1]) + "/device-plugins";
+  const std::string endpoint = "bare-" + std::to_string(getpid()) + ".sock";
+  Plugin plugin(std::stoi(argv[2]));
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("unix:" + plugins + "/" + endpoint, grpc::InsecureServerCredentials());
+  builder.RegisterService(&plugin);
+  auto server = builder.BuildAndStart();
+  if (server == nullptr || !Register(plugins, endpoint)) return 1;
+  std::thread(FollowChanges, std::ref(plugin), std::string(argv[3])).detach();
+  server->Wait();
+  return 0;
+}

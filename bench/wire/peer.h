@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The benchmarks' own, smallest kubelet, and the plugin process it talks to. Blocking; one thread.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "os/process.h"
+#include "proto/deviceplugin/deviceplugin.grpc.pb.h"
+
+namespace tessera::bench {
+
+using Clock = std::chrono::steady_clock;
+using Millis = std::chrono::duration<double, std::milli>;
+
+// Serves Registration on DIR/device-plugins/kubelet.sock and remembers the last endpoint.
+class Kubelet : public v1beta1::Registration::Service {
+ public:
+  explicit Kubelet(std::string directory);
+
+  void Listen();
+  void Hush();  // ends the server and removes its socket, as kubelet does
+  // The endpoint of the next registration after `seen`; waits for it.
+  std::string AwaitEndpoint(int seen);
+  int registrations();
+
+  grpc::Status Register(grpc::ServerContext*, const v1beta1::RegisterRequest* request,
+                        v1beta1::Empty*) override;
+
+  const std::string directory;
+
+ private:
+  std::unique_ptr<grpc::Server> server_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  int registrations_ = 0;
+  std::string endpoint_;
+};
+
+// A connection to a plugin, with its list open.
+class Connection {
+ public:
+  explicit Connection(const std::string& socket);
+  ~Connection();
+  // The next list; waits for it. Its size is that of the devices in it.
+  v1beta1::ListAndWatchResponse Read();
+  void Allocate(int device);
+  v1beta1::DevicePlugin::Stub& stub() { return *stub_; }
+
+ private:
+  std::unique_ptr<v1beta1::DevicePlugin::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1beta1::ListAndWatchResponse>> reader_;
+};
+
+// One of the two programs that are compared, in a temporary directory of its own.
+class Subject {
+ public:
+  enum class Kind { kTessera, kBare };
+  // `also`: more lines of the agent's configuration.
+  Subject(Kind kind, int devices, const std::string& also = "");
+  ~Subject();
+
+  // Starts the program and waits for its first list; the time from before exec to having read it.
+  Millis Start();
+  // A device fails; the time until a list says so.
+  Millis Fail(int device);
+  // kubelet.sock goes and comes back; the time from listening to having read the first list.
+  Millis RestartKubelet();
+  Connection& connection() { return *connection_; }
+
+  double rss_mb() const;
+  int fds() const;
+  double cpu_ms() const;  // used so far by all its threads
+  const std::string& directory() const { return directory_; }
+
+ private:
+  void Connect(int seen);
+
+  const Kind kind_;
+  const int devices_;
+  std::string directory_;
+  std::unique_ptr<Kubelet> kubelet_;
+  std::string faults_;
+  os::Process process_;
+  std::unique_ptr<Connection> connection_;
+};
+
+// The value below which `share` of the sorted values lie.
+double Quantile(std::vector<double> values, double share);
+
+}  // namespace tessera::bench

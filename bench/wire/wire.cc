@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kubelet feels of the shipped binary, beside a bare grpc++ callback server with the same
+// messages: both run, and are asked in turns. Prints a table.
+// usage: bench_wire [--rest SECONDS]   how long the idle processes are watched
+#include <fmt/core.h>
+
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "bench/wire/peer.h"
+
+namespace tessera::bench {
+namespace {
+
+using Kind = Subject::Kind;
+using std::chrono::milliseconds;
+
+constexpr const char* kQuick = "advertise: {debounce: 1ms}\n";
+
+struct Samples {
+  std::vector<double> tessera;
+  std::vector<double> bare;
+};
+
+void Head(const std::string& what) {
+  fmt::print("\n{:<44}{:>7}{:>11}{:>11}{:>11}{:>11}{:>9}{:>9}\n", what, "n", "p50", "bare p50",
+             "p99", "bare p99", "p50 x", "p99 x");
+}
+
+void Row(const std::string& what, const Samples& s) {
+  const double p50 = Quantile(s.tessera, 0.5);
+  const double p99 = Quantile(s.tessera, 0.99);
+  const double bare50 = Quantile(s.bare, 0.5);
+  const double bare99 = Quantile(s.bare, 0.99);
+  fmt::print("{:<44}{:>7}{:>11.3f}{:>11.3f}{:>11.3f}{:>11.3f}{:>9.2f}{:>9.2f}\n", what,
+             s.tessera.size(), p50, bare50, p99, bare99, p50 / bare50, p99 / bare99);
+}
+
+void Line(const std::string& what, double value, double bare, const std::string& unit) {
+  fmt::print("{:<44}{:>11.2f} {:<6} bare {:>9.2f}\n", what, value, unit, bare);
+}
+
+// `one` for tessera and for the bare server, alternating in small groups.
+Samples InTurns(int groups, int group, const std::function<double(Kind)>& one) {
+  Samples samples;
+  for (int g = 0; g < groups; ++g) {
+    for (int i = 0; i < group; ++i) samples.tessera.push_back(one(Kind::kTessera));
+    for (int i = 0; i < group; ++i) samples.bare.push_back(one(Kind::kBare));
+  }
+  return samples;
+}
+
+void BenchStart() {
+  Row("exec to first list, 64 devices, ms", InTurns(20, 1, [](Kind kind) {
+        Subject subject(kind, 64);
+        return subject.Start().count();
+      }));
+}
+
+void BenchKubeletRestart() {
+  Subject subject(Kind::kTessera, 64);
+  subject.Start();
+  Samples samples;
+  for (int i = 0; i < 60; ++i) {
+    samples.tessera.push_back(subject.RestartKubelet().count());
+    std::this_thread::sleep_for(milliseconds(20));  // another kubelet does not come at once
+  }
+  samples.bare = {1};  // a bare server does not come back by itself
+  Row("kubelet.sock back to first list, ms", samples);
+}
+
+void BenchAllocate() {
+  Subject tessera(Kind::kTessera, 64);
+  Subject bare(Kind::kBare, 64);
+  tessera.Start();
+  bare.Start();
+  const auto one = [&](Kind kind) {
+    static int device = 0;
+    device = (device + 1) % 64;
+    Connection& connection = (kind == Kind::kTessera ? tessera : bare).connection();
+    const auto begin = Clock::now();
+    connection.Allocate(device);
+    return Millis(Clock::now() - begin).count();
+  };
+  (void)InTurns(2, 500, one);
+  Row("Allocate, one caller, ms", InTurns(40, 250, one));
+
+  const auto calls_a_second = [&](Kind kind) {
+    Connection& connection = (kind == Kind::kTessera ? tessera : bare).connection();
+    constexpr int kCalls = 500;
+    const auto begin = Clock::now();
+    std::vector<std::jthread> callers;
+    for (int c = 0; c < 8; ++c) {
+      callers.emplace_back([&connection, c] {
+        for (int i = 0; i < kCalls; ++i) connection.Allocate((c * 8 + i) % 64);
+      });
+    }
+    callers.clear();
+    return 8 * kCalls / (Millis(Clock::now() - begin).count() / 1e3);
+  };
+  Row("Allocate, 8 callers, calls/s", InTurns(10, 1, calls_a_second));
+}
+
+void BenchChange(int devices, int n) {
+  Subject tessera(Kind::kTessera, devices, kQuick);
+  Subject bare(Kind::kBare, devices, kQuick);
+  tessera.Start();
+  bare.Start();
+  int next_tessera = 0;
+  int next_bare = 0;
+  Row(fmt::format("a device fails to list read, {} devices, ms", devices),
+      InTurns(n, 1, [&](Kind kind) {
+        std::this_thread::sleep_for(milliseconds(8));  // beyond the debounce
+        return kind == Kind::kTessera ? tessera.Fail(next_tessera++).count()
+                                      : bare.Fail(next_bare++).count();
+      }));
+}
+
+void BenchRest(int devices, int seconds) {
+  Subject tessera(Kind::kTessera, devices);
+  Subject bare(Kind::kBare, devices);
+  tessera.Start();
+  bare.Start();
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  const double cpu = tessera.cpu_ms();
+  const double bare_cpu = bare.cpu_ms();
+  std::this_thread::sleep_for(std::chrono::seconds(seconds));
+  Line(fmt::format("memory at rest, {} devices", devices), tessera.rss_mb(), bare.rss_mb(), "MB");
+  Line(fmt::format("CPU at rest, {} devices, a minute", devices),
+       (tessera.cpu_ms() - cpu) * 60 / seconds, (bare.cpu_ms() - bare_cpu) * 60 / seconds, "ms");
+}
+
+}  // namespace
+}  // namespace tessera::bench
+
+int main(int argc, char** argv) {
+  using namespace tessera::bench;
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
+  int rest = 20;
+  if (argc == 3 && std::strcmp(argv[1], "--rest") == 0) rest = std::stoi(argv[2]);
+  Head("time");
+  BenchStart();
+  BenchKubeletRestart();
+  BenchAllocate();
+  BenchChange(64, 60);
+  BenchChange(8'000, 200);
+  fmt::print("\n");
+  BenchRest(64, rest);
+  BenchRest(60'000, 5);
+  return 0;
+}
