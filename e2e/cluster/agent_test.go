@@ -20,7 +20,7 @@ const (
 )
 
 // installAgent applies deploy/examples/daemonset.yaml as it ships, or as change has it, and waits
-// until the agent is ready. It goes with the test, and so does all that it remembers.
+// until the agent is ready. It goes with the test, and so do all pods and all that it remembers.
 func (c *cluster) installAgent(t *testing.T, change func(manifest)) {
 	t.Helper()
 	t.Cleanup(func() { must(t, os.RemoveAll(agentState)) })
@@ -35,6 +35,7 @@ func (c *cluster) installAgent(t *testing.T, change func(manifest)) {
 		if t.Failed() {
 			c.showAgentLogs(t)
 		}
+		must(t, c.removePods(context.Background()))
 	})
 	c.waitForAgent(t)
 }

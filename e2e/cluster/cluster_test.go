@@ -32,6 +32,7 @@ func startCluster() (*cluster, error) {
 	err := inOrder(
 		makeKeys,
 		c.configureNode,
+		configureContainers,
 		c.startControlPlane,
 		c.startContainerd,
 		importImages,

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -51,6 +53,11 @@ func (c *cluster) waitForHealth(t *testing.T, name string, want ...v1.ResourceHe
 			return err
 		}
 		got := pod.Status.ContainerStatuses[0].AllocatedResourcesStatus
+		for _, status := range got { // kubelet tells them in any order
+			slices.SortFunc(status.Resources, func(a, b v1.ResourceHealth) int {
+				return strings.Compare(string(a.ResourceID), string(b.ResourceID))
+			})
+		}
 		if !reflect.DeepEqual(got, []v1.ResourceStatus{{Name: npu, Resources: want}}) {
 			return fmt.Errorf("the health of what %s has is %+v", name, got)
 		}

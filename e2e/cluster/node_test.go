@@ -4,9 +4,11 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 
@@ -90,6 +92,33 @@ func (c *cluster) configureNode() error {
 		}
 	}
 	return os.Remove("/var/lib/kubelet/.made")
+}
+
+// configureContainers writes what all containers have in common: the runtime's default, and that the
+// node's boot id is theirs.
+func configureContainers() error {
+	output, err := program("ctr", "oci", "spec").Output()
+	if err != nil {
+		return fmt.Errorf("ctr oci spec: %w", err)
+	}
+	var common map[string]any
+	if err := json.Unmarshal(output, &common); err != nil {
+		return err
+	}
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		return err
+	}
+	// Such a hook runs where the container's root is the working directory.
+	common["hooks"] = map[string]any{"createContainer": []any{map[string]any{
+		"path": busybox,
+		"args": []string{"mount", "-o", "bind", bootIDFile, bootIDOfKernel[1:]},
+	}}}
+	content, err := json.Marshal(common)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("/e2e/container.json", content, 0o644)
 }
 
 func (c *cluster) startContainerd() error {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	kinds "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -52,26 +51,26 @@ const (
 	tellToEnd       = `echo > /tmp/end`
 )
 
-// create makes a pod that goes with the test.
+// create makes a pod. It goes with the agent of the test.
 func (c *cluster) create(t *testing.T, pod *v1.Pod) {
 	t.Helper()
 	_, err := c.pods().Create(t.Context(), pod, metav1.CreateOptions{})
 	must(t, err)
-	t.Cleanup(func() { must(t, c.delete(context.Background(), pod.Name)) })
 }
 
-// delete waits until the pod is gone from the API, which is after its containers are gone.
-func (c *cluster) delete(ctx context.Context, name string) error {
-	err := c.pods().Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && !kinds.IsNotFound(err) {
+// removePods deletes all pods of the tests and waits until they are gone from the API, which is
+// after their containers are gone.
+func (c *cluster) removePods(ctx context.Context) error {
+	err := c.pods().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err != nil {
 		return err
 	}
 	return waitUntil(patient, func(ctx context.Context) error {
-		_, err := c.pods().Get(ctx, name, metav1.GetOptions{})
-		if kinds.IsNotFound(err) {
-			return nil
+		list, err := c.pods().List(ctx, metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d pods are still there, %s among them", len(list.Items), list.Items[0].Name)
 		}
-		return fmt.Errorf("pod %s is still there: %w", name, err)
+		return err
 	})
 }
 
@@ -96,6 +95,12 @@ func (c *cluster) waitForPhase(t *testing.T, name string, phase v1.PodPhase) *v1
 		return nil
 	})
 	return pod
+}
+
+// lifeOf is what changes when a pod or its container is not the same any more.
+func lifeOf(pod *v1.Pod) string {
+	main := pod.Status.ContainerStatuses[0]
+	return fmt.Sprint(pod.Name, " ", pod.UID, " ", pod.Status.Phase, " ", main.ContainerID, " ", main.RestartCount)
 }
 
 // describe says what keeps a pod.

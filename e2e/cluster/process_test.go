@@ -108,21 +108,17 @@ func (p *process) becomes(state string, check func(context.Context) error) error
 	return nil
 }
 
-// waitUntil asks again and again until check has nothing to say.
+// waitUntil asks again and again until check has nothing to say. A check may end a little late, so
+// that what it says is about the state and not about the time.
 func waitUntil(limit time.Duration, check func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	deadline := time.Now().Add(limit)
+	ctx, cancel := context.WithDeadline(context.Background(), deadline.Add(10*time.Second))
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		err := check(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
+	for ; ; <-tick.C {
+		if err := check(ctx); err == nil || time.Now().After(deadline) {
 			return err
-		case <-tick.C:
 		}
 	}
 }

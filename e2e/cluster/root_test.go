@@ -55,8 +55,13 @@ func makeRoot() error {
 			return err
 		}
 	}
-	for _, name := range []string{"/usr", "/etc", "/dev", "/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
+	for _, name := range []string{"/dev", "/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
 		if err := show(name, root); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"/usr", "/etc"} {
+		if err := cover(name, root); err != nil {
 			return err
 		}
 	}
@@ -80,6 +85,8 @@ func makeRoot() error {
 		// kubelet's volumes need mounts that reach containers.
 		func() error { return mount("", "/", "", syscall.MS_SHARED|syscall.MS_REC, "") },
 		func() error { return syscall.Sethostname([]byte(nodeName)) },
+		newBootID,
+		func() error { return bind(bootIDFile, bootIDOfKernel) },
 		makeNetwork,
 	)
 }
@@ -131,6 +138,18 @@ func show(name, root string) error {
 		return errors.Join(err, os.Symlink(target, root+name))
 	}
 	return bind(name, root+name)
+}
+
+// cover shows a directory under the new root, where it can be written to and stays as it is.
+func cover(name, root string) error {
+	written := root + "/e2e/written" + name
+	for _, path := range []string{written + "/upper", written + "/work", root + name} {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+	}
+	return mount("overlay", root+name, "overlay", 0,
+		"lowerdir="+name+",upperdir="+written+"/upper,workdir="+written+"/work")
 }
 
 // makeNetwork gives the node an address on the bridge that its pods are connected to.
