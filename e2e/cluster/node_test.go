@@ -31,6 +31,7 @@ oom_score = 0
     conf_dir = "/e2e/cni"
   [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
+    base_runtime_spec = "/e2e/container.json"
     [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
       SystemdCgroup = false
 [plugins.'io.containerd.cri.v1.images'.pinned_images]

@@ -86,7 +86,7 @@ func makeRoot() error {
 		func() error { return mount("", "/", "", syscall.MS_SHARED|syscall.MS_REC, "") },
 		func() error { return syscall.Sethostname([]byte(nodeName)) },
 		newBootID,
-		func() error { return bind(bootIDFile, bootIDOfKernel) },
+		func() error { return mount(bootIDFile, bootIDOfKernel, "", syscall.MS_BIND, "") },
 		makeNetwork,
 	)
 }

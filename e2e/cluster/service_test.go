@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -48,7 +49,7 @@ func (c *cluster) installService(t *testing.T) *service {
 		c.processes["setpriv"].end(syscall.SIGTERM)
 		delete(c.processes, "setpriv")
 	})
-	t.Cleanup(func() { must(t, c.removePods(t.Context())) })
+	t.Cleanup(func() { must(t, c.removePods(context.Background())) })
 	return s
 }
 
