@@ -64,20 +64,20 @@ func TestACDIDocumentBringsVariableMountAndNode(t *testing.T) {
 			"npu0\nnpu1\na opens\nb opens\n")
 }
 
-// waitForWarning waits until a warning was given about a pod, and returns it.
-func (c *cluster) waitForWarning(t *testing.T, name string) string {
+// waitForFailure waits until kubelet says that it could not start a pod's container, and returns it.
+func (c *cluster) waitForFailure(t *testing.T, name string) string {
 	t.Helper()
 	var said string
 	eventually(t, func(ctx context.Context) error {
 		list, err := c.client.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
-			FieldSelector: "type=Warning,involvedObject.name=" + name})
+			FieldSelector: "reason=Failed,involvedObject.name=" + name})
 		if err != nil {
 			return err
 		}
 		if len(list.Items) == 0 {
-			return fmt.Errorf("nobody warned about pod %s", name)
+			return fmt.Errorf("nothing is said to have failed about pod %s", name)
 		}
-		said = list.Items[0].Reason + ": " + list.Items[0].Message
+		said = list.Items[0].Message
 		return nil
 	})
 	return said
@@ -89,7 +89,7 @@ func (c *cluster) expectNoStartUntilWritten(t *testing.T, pod string, why string
 	t.Helper()
 	c.create(t, podOf(pod, 1, showGrant))
 
-	said := c.waitForWarning(t, pod)
+	said := c.waitForFailure(t, pod)
 	if !strings.Contains(said, why) {
 		t.Fatalf("the warning is not about %q:\n%s", why, said)
 	}

@@ -69,7 +69,7 @@ func TestAContainerOpensTheDeviceFileItWasGrantedAndNotTheOther(t *testing.T) {
 	both := map[string]bool{}
 
 	for _, name := range []string{"one", "two"} {
-		pod := podOf(name, 0, script+"exec sleep 86400")
+		pod := podOf(name, 0, script+stay)
 		pod.Spec.Containers[0].Resources.Limits["example.com/line"] = *resource.NewQuantity(1, resource.DecimalSI)
 		c.create(t, pod)
 		c.waitForPhase(t, name, v1.PodRunning)

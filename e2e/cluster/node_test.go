@@ -72,6 +72,8 @@ imageGCHighThresholdPercent: 100
 serializeImagePulls: false
 maxPods: 250
 resolvConf: ""
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
 nodeStatusUpdateFrequency: 1s
 featureGates:
   ResourceHealthStatus: true

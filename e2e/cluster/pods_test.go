@@ -44,10 +44,11 @@ func podOf(name string, count int64, script string) *v1.Pod {
 	}
 }
 
-// Scripts of pods. The second stays until it is told to end, or its pod is deleted.
+// Scripts of pods. Those that stay end when they are told to, or when their pod is deleted.
 const (
-	printIDs        = `echo "$DUMMY_VISIBLE_DEVICES"`
-	printIDsAndStay = `mkfifo /tmp/end; trap 'exit 0' TERM; ` + printIDs + `; cat /tmp/end & wait`
+	printIDs        = `echo "$DUMMY_VISIBLE_DEVICES"; `
+	stay            = `trap 'exit 0' TERM; mkfifo /tmp/end; cat /tmp/end & wait`
+	printIDsAndStay = printIDs + stay
 	tellToEnd       = `echo > /tmp/end`
 )
 

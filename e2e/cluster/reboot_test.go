@@ -19,8 +19,7 @@ import (
 const (
 	replicas = 8 // of 8 NPUs each: all that there are
 
-	printIDsAndBoot = `trap 'exit 0' TERM; echo "$DUMMY_VISIBLE_DEVICES $(cat /proc/sys/kernel/random/boot_id)"; ` +
-		`sleep 86400 & wait`
+	printIDsAndBoot = `echo "$DUMMY_VISIBLE_DEVICES $(cat /proc/sys/kernel/random/boot_id)"; `
 )
 
 // earlyRefusals are what kubelet says to pods that come before the agent.
@@ -32,7 +31,7 @@ var earlyRefusals = []string{
 func (c *cluster) startDeployment(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"app": "holders"}
-	template := podOf("", 64/replicas, printIDsAndBoot)
+	template := podOf("", 64/replicas, printIDsAndBoot+stay)
 	template.Spec.RestartPolicy = v1.RestartPolicyAlways
 	count := int32(replicas)
 	deployments := c.client.AppsV1().Deployments(metav1.NamespaceDefault)
