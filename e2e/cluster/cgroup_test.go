@@ -50,23 +50,46 @@ func hierarchies() []string {
 
 func makeFolders(name string) error {
 	for _, hierarchy := range hierarchies() {
-		if err := os.Mkdir(filepath.Join(hierarchy, name), 0o755); err != nil {
+		folder := filepath.Join(hierarchy, name)
+		if err := os.Mkdir(folder, 0o755); err != nil {
 			return fmt.Errorf("making a cgroup folder: %w", err)
 		}
+		prepare := inheritProcessors
+		if hierarchy == cgroupRoot {
+			prepare = passOnControllers
+		}
+		if err := prepare(hierarchy, folder); err != nil {
+			return fmt.Errorf("preparing a cgroup folder: %w", err)
+		}
 	}
-	return inheritProcessors(name)
+	return nil
 }
 
-// inheritProcessors allows the folder what its parent is allowed; version 1 begins with nothing.
-func inheritProcessors(name string) error {
-	for _, hierarchy := range hierarchies() {
-		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-			allowed, err := os.ReadFile(filepath.Join(hierarchy, file))
-			if err != nil || hierarchy == cgroupRoot {
-				continue
-			}
-			if err := os.WriteFile(filepath.Join(hierarchy, name, file), allowed, 0o644); err != nil {
-				return err
+// inheritProcessors allows the folder what its parent is allowed; in version 1 it begins with nothing.
+func inheritProcessors(hierarchy, folder string) error {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		allowed, err := os.ReadFile(filepath.Join(hierarchy, file))
+		if err != nil {
+			continue // not the hierarchy of that controller
+		}
+		if err := os.WriteFile(filepath.Join(folder, file), allowed, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passOnControllers lets the folder and those below it have all controllers, as version 2 wants it.
+func passOnControllers(hierarchy, folder string) error {
+	controllers, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{hierarchy, folder} {
+		for _, controller := range strings.Fields(string(controllers)) {
+			file := filepath.Join(path, "cgroup.subtree_control")
+			if err := os.WriteFile(file, []byte("+"+controller), 0o644); err != nil {
+				return fmt.Errorf("%s: %w", controller, err)
 			}
 		}
 	}

@@ -5,8 +5,10 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"syscall"
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,14 +17,42 @@ import (
 
 const patient = time.Minute // for whatever should be there in seconds on a machine that is not busy
 
-// shared is the cluster that all tests use one after another.
-var shared *cluster
-
 // cluster is a whole cluster of one node. It belongs to the goroutine of the tests.
 type cluster struct {
 	client    kubernetes.Interface
 	processes map[string]*process
 	order     []string // in which they were started first
+}
+
+// shared is the cluster that all tests use one after another, once one has asked for it.
+var shared struct {
+	cluster *cluster
+	err     error
+}
+
+// theCluster is the cluster, ready and without pods. Whatever a failed test has left of the node is
+// started again.
+func theCluster(t *testing.T) *cluster {
+	t.Helper()
+	if shared.cluster == nil && shared.err == nil {
+		shared.cluster, shared.err = startCluster()
+	}
+	if shared.err != nil {
+		t.Fatalf("there is no cluster: %v; what its programs said is in %s", shared.err, os.Getenv(logsVariable))
+	}
+	c := shared.cluster
+	if !c.processes["containerd"].running() {
+		must(t, c.startContainerd())
+	}
+	if !c.processes["kubelet"].running() {
+		must(t, c.startKubelet())
+	}
+	for name, process := range c.processes {
+		if !process.running() {
+			t.Fatalf("%s ended: %v", name, process.command.ProcessState)
+		}
+	}
+	return c
 }
 
 // startCluster starts everything and waits until the node is ready.
@@ -43,7 +73,7 @@ func startCluster() (*cluster, error) {
 		c.stop()
 		return nil, err
 	}
-	fmt.Printf("the cluster is up after %.1f s\n", time.Since(begun).Seconds())
+	fmt.Printf("measured the cluster's start: %.1f s\n", time.Since(begun).Seconds())
 	return c, nil
 }
 

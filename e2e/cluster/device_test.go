@@ -56,7 +56,7 @@ func tryToOpen(name string, device number) string {
 
 func TestAContainerOpensTheDeviceFileItWasGrantedAndNotTheOther(t *testing.T) {
 	const directory = "/var/lib/e2e-devices"
-	c := shared
+	c := theCluster(t)
 	nodes := makeNodes(t, directory, "line-a", "line-b")
 	c.installAgent(t, serving(t, `resources:
   - name: example.com/line
@@ -64,8 +64,10 @@ func TestAContainerOpensTheDeviceFileItWasGrantedAndNotTheOther(t *testing.T) {
     files:
       paths: ["`+directory+`/line-*"]
 `, directory))
-	script := `echo "$LINE_PATHS"; ls ` + directory + `; (: <>"$LINE_PATHS") && echo it opens; ` +
-		tryToOpen("line-a", nodes["line-a"]) + tryToOpen("line-b", nodes["line-b"])
+	// All is said at once, so that it is read as a whole.
+	script := `{ echo "$LINE_PATHS"; ls ` + directory + `; (: <>"$LINE_PATHS") && echo it opens; ` +
+		tryToOpen("line-a", nodes["line-a"]) + tryToOpen("line-b", nodes["line-b"]) +
+		`} >/tmp/said 2>&1; cat /tmp/said; `
 	both := map[string]bool{}
 
 	for _, name := range []string{"one", "two"} {

@@ -67,7 +67,7 @@ func (c *cluster) waitForHealth(t *testing.T, name string, want ...v1.ResourceHe
 }
 
 func TestADeviceThatFailsUnderAPodIsWithheldAndThePodKeepsIt(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 	c.create(t, podOf("holder", 2, printIDsAndStay))

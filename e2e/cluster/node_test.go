@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+const pluginsDirectory = "/usr/lib/cni" // of containernetworking-plugins
+
 const containerdConfiguration = `version = 3
 root = "/var/lib/containerd"
 state = "/run/containerd"
@@ -27,7 +29,7 @@ oom_score = 0
   enable_cdi = true
   cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]
   [plugins.'io.containerd.cri.v1.runtime'.cni]
-    bin_dirs = ["/usr/lib/cni"]
+    bin_dirs = ["` + pluginsDirectory + `"]
     conf_dir = "/e2e/cni"
   [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"

@@ -88,7 +88,7 @@ func (c *cluster) waitForDeployment(t *testing.T) (given map[string][]string, re
 }
 
 func TestABootRefusesSomePodsOfADaemonSetsDevicesAndTheirReplacementsRun(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 	c.startDeployment(t)
@@ -110,7 +110,7 @@ func TestABootRefusesSomePodsOfADaemonSetsDevicesAndTheirReplacementsRun(t *test
 }
 
 func TestABootRefusesNoPodOfTheHostServicesDevices(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	s := c.installService(t)
 	c.waitForDevices(t, "64 of 64")
 	c.startDeployment(t)

@@ -41,7 +41,7 @@ func (c *cluster) expectUntouched(t *testing.T, pods []*v1.Pod, held []string) {
 }
 
 func TestPodsKeepTheirDevicesWhenKubeletRestarts(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 	pods, held := c.startHolders(t)
@@ -52,7 +52,7 @@ func TestPodsKeepTheirDevicesWhenKubeletRestarts(t *testing.T) {
 }
 
 func TestPodsKeepTheirDevicesWhenKubeletIsKilled(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 	pods, held := c.startHolders(t)
@@ -63,7 +63,7 @@ func TestPodsKeepTheirDevicesWhenKubeletIsKilled(t *testing.T) {
 }
 
 func TestPodsKeepTheirDevicesWhenContainerdRestarts(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 	pods, held := c.startHolders(t)

@@ -18,7 +18,7 @@ const (
 )
 
 func TestThePodOfTheExamplePrintsItsTwoIDs(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 
@@ -31,7 +31,7 @@ func TestThePodOfTheExamplePrintsItsTwoIDs(t *testing.T) {
 }
 
 func Test32PodsShareAllDevicesAndThe33rdRunsWhenOneHasEnded(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 
@@ -62,7 +62,7 @@ func Test32PodsShareAllDevicesAndThe33rdRunsWhenOneHasEnded(t *testing.T) {
 }
 
 func TestAPodThatAsksFor65DevicesStaysPending(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 

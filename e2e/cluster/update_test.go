@@ -121,7 +121,7 @@ func lengthsOfGaps(t *testing.T, since time.Time) []time.Duration {
 }
 
 func TestAnUpdateOfTheAgentLeavesKubeletWithoutDevicesForMilliseconds(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 
@@ -139,7 +139,7 @@ func TestAnUpdateOfTheAgentLeavesKubeletWithoutDevicesForMilliseconds(t *testing
 }
 
 func TestUpdatesOfTheAgentWhilePodsComeAndGoGrantNothingTwice(t *testing.T) {
-	c := shared
+	c := theCluster(t)
 	t.Cleanup(func() { must(t, os.RemoveAll(heldDirectory)) })
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
