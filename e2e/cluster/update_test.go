@@ -26,7 +26,7 @@ const usualChurn = 20 * time.Second
 // to do adds to it as it likes, seldom to the shortest of several.
 const (
 	usualGap   = 50 * time.Millisecond
-	longestGap = time.Second
+	longestGap = 5 * time.Second
 )
 
 func churnTime(t *testing.T) time.Duration {
@@ -40,8 +40,8 @@ func churnTime(t *testing.T) time.Duration {
 	return duration
 }
 
-// updateAgent changes the DaemonSet as "kubectl rollout restart" does and waits until the new agent
-// alone is there.
+// updateAgent changes the DaemonSet as "kubectl rollout restart" does and waits until the new agent is
+// ready and alone.
 func (c *cluster) updateAgent(t *testing.T) {
 	t.Helper()
 	old := c.waitForAgent(t).UID
@@ -60,11 +60,16 @@ func (c *cluster) updateAgent(t *testing.T) {
 		}
 		return nil
 	})
+	c.waitForAgent(t)
 }
 
 // noneHealthy is what kubelet says to a pod that comes in a gap.
 const noneHealthy = "Pod was rejected: Allocate failed due to no healthy devices present; cannot allocate " +
 	"unhealthy devices dummy.com/npu, which is unexpected"
+
+// inTheGap matches that, and what kubelet says where it hangs up on the agent while it asks.
+var inTheGap = regexp.MustCompile("^(" + regexp.QuoteMeta(noneHealthy) +
+	"|Pod was rejected: Allocate failed due to .*: the client connection is closing, which is unexpected)$")
 
 // gap is a time in which kubelet had no healthy NPU to give.
 type gap struct{ from, to time.Time }
@@ -164,7 +169,9 @@ func TestUpdatesOfTheAgentWhilePodsComeAndGoGrantNothingTwice(t *testing.T) {
 		updates, time.Since(begun).Seconds(), churning.passed, len(churning.refused), lengths)
 	equal(t, "pods that failed", churning.failed, []error(nil))
 	for _, said := range churning.refused {
-		equal(t, "why a pod was refused", said, noneHealthy)
+		if !inTheGap.MatchString(said) {
+			t.Errorf("a pod was refused for no good reason: %s", said)
+		}
 	}
 	if longest := slices.Max(lengths); longest > longestGap {
 		t.Errorf("kubelet saw no healthy device for %v; %v is the most", longest, longestGap)
@@ -173,7 +180,7 @@ func TestUpdatesOfTheAgentWhilePodsComeAndGoGrantNothingTwice(t *testing.T) {
 		equal(t, "a pod that stays", lifeOf(c.pod(t, before.Name)), lifeOf(before))
 	}
 	held := readHeld(t)
-	expectNoDoubleGrant(t, held)
+	equal(t, "devices granted twice", doubleGrants(held), []string(nil))
 	count := 0
 	for _, spans := range held {
 		count += len(spans)
