@@ -1,12 +1,37 @@
-# generated/version.h: what `tessera version` prints. Rewritten only when it changes.
-execute_process(COMMAND git -C ${CMAKE_SOURCE_DIR} rev-parse --short=12 HEAD
-  OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-if(NOT commit)
-  set(commit unknown)
+# The library "version": what `tessera version` prints. generated/version.h does not change with the
+# commit, which stands in a file of its own: a new HEAD compiles that file alone.
+set(commit unknown)
+if(EXISTS ${CMAKE_SOURCE_DIR}/.git)  # a file in a worktree; a tarball has none
+  set(git git -C ${CMAKE_SOURCE_DIR} rev-parse)
+  execute_process(COMMAND ${git} --short=12 HEAD
+    OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${git} --absolute-git-dir
+    OUTPUT_VARIABLE git_dir OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(head)
+    set(commit ${head})
+  endif()
+  # A checkout rewrites HEAD; commits, resets and the like are added to its log.
+  foreach(file ${git_dir}/HEAD ${git_dir}/logs/HEAD)
+    if(git_dir AND EXISTS ${file})
+      set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    endif()
+  endforeach()
 endif()
+
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/version.h CONTENT
 "#pragma once
 #define TESSERA_VERSION \"@PROJECT_VERSION@\"
-#define TESSERA_COMMIT \"@commit@\"
 #define TESSERA_BUILD \"@CMAKE_BUILD_TYPE@ @CMAKE_CXX_COMPILER_ID@ @CMAKE_CXX_COMPILER_VERSION@\"
+#define TESSERA_COMMIT tessera::kCommit
+
+namespace tessera {
+extern const char* const kCommit;  // \"unknown\" when it was built outside of git
+}
 " @ONLY)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/commit.cc CONTENT
+"#include \"version.h\"
+
+const char* const tessera::kCommit = \"@commit@\";
+" @ONLY)
+add_library(version STATIC ${CMAKE_BINARY_DIR}/generated/commit.cc)
+target_include_directories(version PUBLIC ${CMAKE_BINARY_DIR}/generated)

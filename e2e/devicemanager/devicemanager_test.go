@@ -34,6 +34,23 @@ func expectStarts(t *testing.T, k *kubelet, pod *v1.Pod, count int) []string {
 	return ids
 }
 
+// startPod admits a pod and starts its main container, and returns the ids it got.
+func startPod(t *testing.T, k *kubelet, name string, count int) (*v1.Pod, []string) {
+	t.Helper()
+	pod := podOf(name, int64(count))
+	must(t, k.admit(pod))
+	return pod, expectStarts(t, k, pod, count)
+}
+
+// expectKeptOverRestart restarts kubelet and checks that the pod's devices are still its own.
+func expectKeptOverRestart(t *testing.T, k *kubelet, pod *v1.Pod, ids []string) {
+	t.Helper()
+	k.stop()
+	k.start()
+	k.waitFor("64 of 64")
+	equal(t, "devices after the restart", expectStarts(t, k, pod, len(ids)), ids)
+}
+
 func TestAll64DevicesAreAllocatable(t *testing.T) {
 	k := startKubelet(t)
 
@@ -49,10 +66,7 @@ func TestAPodWith2NPUsGetsExactlyItsTwoIDs(t *testing.T) {
 	k.startAgent("")
 	k.waitFor("64 of 64")
 
-	pod := podOf("two", 2)
-	must(t, k.admit(pod))
-
-	expectStarts(t, k, pod, 2)
+	startPod(t, k, "two", 2)
 }
 
 func Test32PodsShareAllDevicesAndThe33rdIsRefused(t *testing.T) {
@@ -62,9 +76,8 @@ func Test32PodsShareAllDevicesAndThe33rdIsRefused(t *testing.T) {
 
 	var held []string
 	for n := range 32 {
-		pod := podOf(fmt.Sprintf("pod-%d", n), 2)
-		must(t, k.admit(pod))
-		held = append(held, expectStarts(t, k, pod, 2)...)
+		_, ids := startPod(t, k, fmt.Sprintf("pod-%d", n), 2)
+		held = append(held, ids...)
 	}
 
 	equal(t, "devices held", byNumber(held), numbers(0, 63))
@@ -103,37 +116,27 @@ func TestAFailedDeviceIsWithheldUntilItRecovers(t *testing.T) {
 	a.tessera("fault", "heal", npu, "7")
 
 	k.waitFor("64 of 64")
-	other := podOf("the-healed-one", 1)
-	must(t, k.admit(other))
-	equal(t, "devices of the other pod", expectStarts(t, k, other, 1), []string{"7"})
+	_, ids := startPod(t, k, "the-healed-one", 1)
+	equal(t, "devices of the other pod", ids, []string{"7"})
 }
 
 func TestAPodKeepsItsDevicesWhenKubeletRestarts(t *testing.T) {
 	k := startKubelet(t)
 	k.startAgent("")
 	k.waitFor("64 of 64")
-	pod := podOf("survivor", 2)
-	must(t, k.admit(pod))
-	before := expectStarts(t, k, pod, 2)
+	pod, before := startPod(t, k, "survivor", 2)
 
-	k.stop()
-	k.start()
+	expectKeptOverRestart(t, k, pod, before)
 
-	k.waitFor("64 of 64")
-	equal(t, "devices after the restart", expectStarts(t, k, pod, 2), before)
-	rest := podOf("rest", 62)
-	must(t, k.admit(rest))
-	both := append(expectStarts(t, k, rest, 62), before...)
-	equal(t, "devices of both pods", byNumber(both), numbers(0, 63))
+	_, rest := startPod(t, k, "rest", 62)
+	equal(t, "devices of both pods", byNumber(append(rest, before...)), numbers(0, 63))
 }
 
 func TestAPodKeepsItsDevicesWhenTheAgentCrashes(t *testing.T) {
 	k := startKubelet(t)
 	a := k.startAgent("")
 	k.waitFor("64 of 64")
-	pod := podOf("survivor", 2)
-	must(t, k.admit(pod))
-	before := expectStarts(t, k, pod, 2)
+	pod, before := startPod(t, k, "survivor", 2)
 
 	a.kill()
 	k.waitFor("0 of 64")
@@ -177,14 +180,9 @@ func TestTheAgentRegistersThroughThePluginWatcher(t *testing.T) {
 	k.startAgent("kubelet:\n  registration: plugin-watcher\n")
 	k.waitFor("64 of 64")
 
-	pod := podOf("two", 2)
-	must(t, k.admit(pod))
-	before := expectStarts(t, k, pod, 2)
-	k.stop()
-	k.start()
+	pod, before := startPod(t, k, "survivor", 2)
 
-	k.waitFor("64 of 64")
-	equal(t, "devices after the restart", expectStarts(t, k, pod, 2), before)
+	expectKeptOverRestart(t, k, pod, before)
 }
 
 func keys(devices devicemanager.DeviceInstances) []string {

@@ -35,9 +35,7 @@ func TestTheLedgerNamesThePodThatHoldsADeviceUntilItEnds(t *testing.T) {
 	k := startKubelet(t)
 	a := k.startAgent("")
 	k.waitFor("64 of 64")
-	pod := podOf("two", 2)
-	must(t, k.admit(pod))
-	ids := expectStarts(t, k, pod, 2)
+	pod, ids := startPod(t, k, "two", 2)
 
 	// kubelet's checkpoint knows the UID, its pod-resources API the names.
 	us := holder{Namespace: "default", Pod: "two", UID: "two-uid", Container: "main"}

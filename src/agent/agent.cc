@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
+#include "os/heap.h"
 #include "os/loop.h"
 
 namespace tessera::agent {
@@ -41,6 +42,7 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
 }  // namespace
 
 int RunAgent(const AgentOptions& options) {
+  os::KeepHeapSmall();
   umask(0077);
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
   os::Loop loop;

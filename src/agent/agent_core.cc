@@ -65,7 +65,7 @@ Agent::Agent(os::Loop& loop, config::Config config)
 Agent::~Agent() {
   os::NotifyServiceManager("STOPPING=1");
   resources_.clear();
-  if (Status saved = SaveState(); !saved) log::Warn("cannot save the state", saved.error());
+  SaveAll();
 }
 
 Status Agent::Start() {
@@ -87,10 +87,10 @@ Status Agent::Start() {
 
 void Agent::RestoreState() {
   store_.TryToBecomeWriter();
-  saved_ = store_.Load();
-  node_.Restore(saved_, boot_id_);
+  node_.Restore(store_.LoadFacts(), store_.LoadVerdicts(boot_id_));
+  saved_facts_ = node_.facts_generation();
   std::set<std::string> sources;
-  for (const Device& device : saved_.devices) sources.insert(device.key.source);
+  for (const Device& device : node_.inventory()->devices) sources.insert(device.key.source);
   for (const config::Resource& resource : config_.resources) sources.erase(resource.name);
   for (const std::string& source : sources) node_.Forget(source);  // no longer configured
 }
@@ -162,11 +162,12 @@ void Agent::Tick() {
   node_.Tick();
   if (!store_.writer() && store_.TryToBecomeWriter()) {
     log::Info("now the writer of the state");
-    saved_ = store_.Load();
-    node_.AdoptCordons(saved_.cordons);
-    if (Status saved = SaveState(); !saved) log::Warn("cannot save the state", saved.error());
+    node_.AdoptCordons(store_.LoadFacts().cordons);
+    saved_facts_ = 0;
+    node_.VerdictsLost();
+    SaveAll();
   }
-  if (unsaved_ && SaveState()) log::Info("the state is saved again");
+  if (unsaved_) SaveAll();
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
   AnnounceReady();
@@ -206,11 +207,8 @@ void Agent::AddResource(const config::Resource& resource) {
                 .metrics = metrics_,
                 .node = node_,
                 .observer = *this,
-                .save_state = [this] {
-                  if (Status saved = SaveState(); !saved) {
-                    log::LogError("cannot save the state", saved.error());
-                  }
-                }};
+                .save_verdicts = [this] { (void)Save(SaveVerdicts()); },
+                .save_facts = [this] { (void)Save(SaveFacts()); }};
   auto served =
       std::make_unique<ServedResource>(std::move(shared), config_, resource, path_, directories_);
   ServedResource& started = *served;
@@ -280,15 +278,47 @@ void Agent::Apply(const config::Config& next) {
   ResourcesChanged();
 }
 
-Status Agent::SaveState() {
+Status Agent::SaveVerdicts() {
   if (!store_.writer()) return {};
-  SavedState now = node_.Snapshot(boot_id_);
-  if (now == saved_) return {};
-  Status saved = store_.Save(now);
+  const bool all = node_.all_verdicts_unsaved() || store_.WantsRewrite();
+  if (!all && node_.unsaved_verdicts().empty()) return {};
+  std::string text = all ? VerdictsHeader(boot_id_) : std::string();
+  if (all) {
+    for (const Device& device : node_.inventory()->devices) {
+      text += VerdictLine(device.key, node_.VerdictOf(device.key));
+    }
+  }
+  for (const DeviceKey& key : node_.unsaved_verdicts()) {
+    if (!all) text += VerdictLine(key, node_.VerdictOf(key));
+  }
+  Status saved = all ? store_.RewriteVerdicts(text) : store_.AppendVerdicts(text);
   metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
-  unsaved_ = !saved;
-  if (saved) saved_ = std::move(now);
+  if (saved) node_.VerdictsSaved();
   return saved;
+}
+
+Status Agent::SaveFacts() {
+  if (!store_.writer() || node_.facts_generation() == saved_facts_) return {};
+  Status saved = store_.SaveFacts(node_.inventory()->devices, node_.cordons(), node_.policies());
+  metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
+  if (saved) saved_facts_ = node_.facts_generation();
+  return saved;
+}
+
+// One line when writing begins to fail, and one when everything is written again.
+Status Agent::Save(const Status& written) {
+  const bool whole =
+      !store_.writer() || (node_.facts_generation() == saved_facts_ &&
+                           !node_.all_verdicts_unsaved() && node_.unsaved_verdicts().empty());
+  if (!written && !unsaved_) log::LogError("cannot save the state", written.error());
+  if (unsaved_ && whole) log::Info("the state is saved again");
+  unsaved_ = !whole && (unsaved_ || !written);
+  return written;
+}
+
+void Agent::SaveAll() {
+  (void)Save(SaveVerdicts());
+  (void)Save(SaveFacts());
 }
 
 Status Agent::MaySave() const {
@@ -328,7 +358,7 @@ RouteSources Agent::Routes() {
           .refresh_metrics = [this] { RefreshMetrics(MakeView(), metrics_); },
           .not_ready = [this] { return NotReady(); },
           .may_save = [this] { return MaySave(); },
-          .save = [this] { return SaveState(); }};
+          .save = [this] { return Save(SaveFacts()); }};
 }
 
 View Agent::MakeView() const {

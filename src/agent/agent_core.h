@@ -61,7 +61,12 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void RemoveResource(const std::string& name);
   void ResourcesChanged();
   void Compared(const std::map<std::string, int>& allocatable);
-  Status SaveState();
+  // Write what is not saved yet; without the lock, nothing.
+  Status SaveVerdicts();
+  Status SaveFacts();
+  // Tells how a write went.
+  Status Save(const Status& written);
+  void SaveAll();
   Status MaySave() const;
   void AnnounceReady();
   std::string NotReady() const;
@@ -74,7 +79,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   os::Workers workers_;
   StateStore store_;
   std::string boot_id_;
-  SavedState saved_;  // what the file says, as far as we wrote it
+  uint64_t saved_facts_ = 0;  // their generation
   Node node_;
   kubelet::Directories directories_;
   bool seeking_ = false;  // kubelet was in none of the usual places yet
@@ -86,7 +91,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   std::unique_ptr<http::Server> status_;
   std::string control_refusal_;  // why the control socket is not open, logged once
   std::string port_refusal_;     // likewise the status port
-  bool unsaved_ = false;         // the last write failed
+  bool unsaved_ = false;         // the last write failed, and it was logged
   bool announced_ = false;       // READY=1 was sent
   std::optional<Error> fatal_;
   os::Loop::Handle tick_;

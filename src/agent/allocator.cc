@@ -67,6 +67,7 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
 
 void Allocator::PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) {
   workers_.Run([self = shared_from_this(), ids, done = std::move(done)] {
+    log::Debug("pre-start", {{"resource", self->resource_}, {"ids", Join(ids, ",")}});
     Status status = self->Reset(*self->Get(), ids);
     const Error* error = status ? nullptr : &status.error();
     if (error != nullptr) log::Warn("reset failed", *error, {{"resource", self->resource_}});

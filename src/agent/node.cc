@@ -10,6 +10,7 @@ namespace tessera::agent {
 namespace {
 
 const Verdict kUnverified;
+constexpr size_t kManyUnsaved = 1'000;
 
 bool BadNews(const Transition& step) {
   return step.before.offered() && !step.after.offered();
@@ -24,43 +25,57 @@ Node::Node(const Clock& clock, Parameters parameters, NodeObserver& observer)
       inventory_(std::make_shared<Inventory>()),
       ledger_(parameters.ledger_pending) {}
 
-void Node::Restore(const SavedState& state, std::string_view boot_id) {
-  cordons_ = state.cordons;
-  policies_ = state.policies;
+void Node::Restore(Facts facts, const Verdicts& verdicts) {
+  cordons_ = std::move(facts.cordons);
+  policies_ = std::move(facts.policies);
   auto inventory = std::make_shared<Inventory>();
   inventory->generation = 1;
-  inventory->devices = state.devices;
-  std::sort(inventory->devices.begin(), inventory->devices.end(),
-            [](const Device& a, const Device& b) { return DeviceKeyLess()(a.key, b.key); });
-  auto same = [](const Device& a, const Device& b) { return a.key == b.key; };
-  auto& devices = inventory->devices;
-  devices.erase(std::unique(devices.begin(), devices.end(), same), devices.end());
-  inventory_ = std::move(inventory);
-  if (state.boot_id != boot_id) return;
+  inventory->devices = std::move(facts.devices);
+  Replace(std::move(inventory));
   Steady now = clock_.Now();
-  for (const auto& [key, verdict] : state.verdicts) health_[key] = {verdict, now};
-}
-
-SavedState Node::Snapshot(std::string_view boot_id) const {
-  SavedState state;
-  state.boot_id = boot_id;
-  state.devices = inventory_->devices;
-  state.cordons = cordons_;
-  state.policies = policies_;
-  for (const Device& device : inventory_->devices) {
-    auto at = health_.find(device.key);
-    if (at != health_.end()) state.verdicts[device.key] = at->second.verdict;
+  for (size_t i = 0; i < health_.size(); ++i) {
+    auto saved = verdicts.find(inventory_->devices[i].key);
+    if (saved != verdicts.end()) health_[i] = {saved->second, now};
   }
-  return state;
 }
 
-void Node::AdoptCordons(std::map<DeviceKey, tessera::Cordon, DeviceKeyLess> cordons) {
+void Node::Replace(InventoryPtr inventory) {
+  const DeviceList& before = inventory_->devices;
+  std::vector<Health> health(inventory->devices.size());
+  size_t old = 0;
+  for (size_t i = 0; i < health.size(); ++i) {
+    const DeviceKey& key = inventory->devices[i].key;
+    while (old < before.size() && DeviceKeyLess()(before[old].key, key)) ++old;
+    if (old < before.size() && before[old].key == key) health[i] = std::move(health_[old]);
+  }
+  inventory_ = std::move(inventory);
+  health_ = std::move(health);
+  expected_ = 0;
+  ++facts_generation_;
+}
+
+std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
+  const DeviceList& devices = inventory_->devices;
+  if (expected_ >= devices.size() || devices[expected_].key != key) {
+    expected_ = inventory_->LowerBound(key);
+    if (expected_ == devices.size() || devices[expected_].key != key) return std::nullopt;
+  }
+  return expected_++;
+}
+
+void Node::VerdictsSaved() {
+  all_unsaved_ = false;
+  unsaved_.clear();
+}
+
+void Node::AdoptCordons(Cordons cordons) {
   if (cordons == cordons_) return;
   std::set<std::string> sources;
   for (const auto* both : {&cordons, &cordons_}) {
     for (const auto& [key, cordon] : *both) sources.insert(key.source);
   }
   cordons_ = std::move(cordons);
+  ++facts_generation_;
   for (const std::string& source : sources) observer_.SourceChanged(source, true);
 }
 
@@ -68,21 +83,21 @@ bool Node::Found(const std::string& source, std::vector<Device> devices) {
   Merged merged = Merge(inventory_, source, std::move(devices),
                         [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
   bool changed = merged.inventory != inventory_;
-  inventory_ = merged.inventory;
+  if (changed) Replace(merged.inventory);
   std::vector<Transition> steps;
   bool may_leave = false;
-  for (const DeviceKey& key : merged.removed) health_.erase(key);
-  for (const Device& device : inventory_->devices) {
+  for (size_t i = 0; i < inventory_->devices.size(); ++i) {
+    const Device& device = inventory_->devices[i];
     if (device.key.source != source) continue;
     // What the scan itself shows is evidence like any other, and goes the same way.
     if (!device.present) {
       may_leave |= !ledger_.MayBeInUse(device.key);
       Judge(
-          device.key,
+          i,
           {EvidenceKind::kFatal, EvidenceSource::kScan, Reason::kVanished, "it is no longer there"},
           steps);
     } else if (device.defect) {
-      Judge(device.key,
+      Judge(i,
             {EvidenceKind::kFatal, EvidenceSource::kScan, device.defect->reason,
              device.defect->message},
             steps);
@@ -93,32 +108,38 @@ bool Node::Found(const std::string& source, std::vector<Device> devices) {
 }
 
 void Node::Forget(const std::string& source) {
-  inventory_ = WithoutSource(inventory_, source);
-  std::erase_if(health_, [&](const auto& item) { return item.first.source == source; });
+  InventoryPtr without = WithoutSource(inventory_, source);
+  if (without != inventory_) Replace(std::move(without));
 }
 
 void Node::Observe(const std::string& source, const std::vector<Observation>& observations) {
   std::vector<Transition> steps;
   for (const Observation& observation : observations) {
-    const Device* device = inventory_->Find(observation.key);
+    auto position = PositionOf(observation.key);
+    if (!position) continue;
     // Good evidence of a device that a scan found broken or gone proves nothing.
-    if (device == nullptr) continue;
+    const Device& device = inventory_->devices[*position];
     bool good = observation.evidence.kind == EvidenceKind::kGood;
-    if (good && (device->defect || !device->present)) continue;
-    Judge(observation.key, observation.evidence, steps);
+    if (good && (device.defect || !device.present)) continue;
+    Judge(*position, observation.evidence, steps);
   }
   Report(source, steps, false, false);
 }
 
-void Node::Judge(const DeviceKey& key, const Evidence& evidence, std::vector<Transition>& steps) {
+void Node::Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps) {
   Steady now = clock_.Now();
-  auto [at, inserted] = health_.try_emplace(key);
-  Health& health = at->second;
-  if (inserted) health.verdict.since = now;
+  Health& health = health_[position];
+  if (health.heard == Steady{}) health.verdict.since = now;
+  health.heard = now;
   Verdict after = tessera::Judge(health.verdict, evidence, parameters_.policy, now);
+  if (after == health.verdict) return;
+  const DeviceKey& key = inventory_->devices[position].key;
   if (after.state != health.verdict.state) steps.push_back({key, health.verdict, after});
   health.verdict = std::move(after);
-  health.heard = now;
+  if (all_unsaved_) return;
+  unsaved_.insert(key);
+  // So many are as quickly saved with all others.
+  if (unsaved_.size() > kManyUnsaved) all_unsaved_ = true;
 }
 
 void Node::Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
@@ -132,12 +153,14 @@ void Node::Report(const std::string& source, const std::vector<Transition>& step
 void Node::Tick() {
   Steady now = clock_.Now();
   std::map<std::string, std::vector<Observation>> stale;
-  for (const auto& [key, health] : health_) {
+  for (size_t i = 0; i < health_.size(); ++i) {
+    const Health& health = health_[i];
     if (!health.verdict.offered() || now - health.heard < parameters_.stale_after) continue;
+    const DeviceKey& key = inventory_->devices[i].key;
     stale[key.source].push_back(
         {key,
          {EvidenceKind::kFatal, EvidenceSource::kCheck, Reason::kCheckStale,
-          "nothing was heard of it for " + FormatDuration(now - health.heard)}});
+          "nothing was heard of it for " + MeasuredText(now - health.heard)}});
   }
   for (const auto& [source, observations] : stale) Observe(source, observations);
 }
@@ -157,6 +180,7 @@ Result<DeviceKey> Node::Resolve(std::string_view name) const {
 Result<DeviceKey> Node::Cordon(std::string_view name, std::string_view reason) {
   DeviceKey key = TRY(Resolve(name));
   cordons_[key] = {std::string(reason), clock_.WallNow()};
+  ++facts_generation_;
   observer_.SourceChanged(key.source, true);
   return key;
 }
@@ -169,6 +193,7 @@ Result<DeviceKey> Node::Uncordon(std::string_view name) {
   if (cordons_.erase(key) == 0) {
     return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
   }
+  ++facts_generation_;
   observer_.SourceChanged(key.source, false);
   return key;
 }
@@ -189,33 +214,30 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
 
 Policy Node::PolicyFor(const std::string& source, const Policy& wanted) {
   auto [former, first] = policies_.try_emplace(source, wanted);
-  if (!MayBeInUse(source)) former->second = wanted;
-  return former->second;
-}
-
-bool Node::MayBeInUse(const std::string& source) const {
-  return std::any_of(inventory_->devices.begin(), inventory_->devices.end(),
-                     [&](const Device& device) {
-                       return device.key.source == source && ledger_.MayBeInUse(device.key);
-                     });
+  if (!first && (former->second == wanted || ledger_.AnyMayBeInUse(source))) return former->second;
+  former->second = wanted;
+  ++facts_generation_;
+  return wanted;
 }
 
 const Verdict& Node::VerdictOf(const DeviceKey& key) const {
-  auto at = health_.find(key);
-  return at == health_.end() ? kUnverified : at->second.verdict;
+  auto position = PositionOf(key);
+  return position ? health_[*position].verdict : kUnverified;
 }
 
 const tessera::Cordon* Node::CordonOf(const DeviceKey& key) const {
+  if (cordons_.empty()) return nullptr;
   auto at = cordons_.find(key);
   return at == cordons_.end() ? nullptr : &at->second;
 }
 
 bool Node::Verified(std::string_view source) const {
-  return std::all_of(inventory_->devices.begin(), inventory_->devices.end(),
-                     [&](const Device& device) {
-                       return device.key.source != source || !device.present ||
-                              VerdictOf(device.key).state != HealthState::kUnverified;
-                     });
+  for (size_t i = 0; i < health_.size(); ++i) {
+    const Device& device = inventory_->devices[i];
+    if (device.key.source != source || !device.present) continue;
+    if (health_[i].verdict.state == HealthState::kUnverified) return false;
+  }
+  return true;
 }
 
 }  // namespace tessera::agent

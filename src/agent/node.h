@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,13 +53,21 @@ class Node {
   Node(const Clock& clock, Parameters parameters, NodeObserver& observer);
   void SetParameters(const Parameters& parameters) { parameters_ = parameters; }
 
-  // Takes what an earlier process saved, before anything else is told. On another boot the verdicts
-  // are dropped: those devices are unverified.
-  void Restore(const SavedState& state, std::string_view boot_id);
-  // What to save now.
-  SavedState Snapshot(std::string_view boot_id) const;
+  // Takes what an earlier process saved, before anything else is told. Devices without a verdict
+  // are unverified.
+  void Restore(Facts facts, const Verdicts& verdicts);
   // Cordons as another instance left them: they replace those held here.
-  void AdoptCordons(std::map<DeviceKey, Cordon, DeviceKeyLess> cordons);
+  void AdoptCordons(Cordons cordons);
+
+  // What is to be saved: facts whenever the generation is another; of the verdicts, those of
+  // `unsaved_verdicts`, or all of them.
+  uint64_t facts_generation() const { return facts_generation_; }
+  const Cordons& cordons() const { return cordons_; }
+  const Policies& policies() const { return policies_; }
+  bool all_verdicts_unsaved() const { return all_unsaved_; }
+  const std::set<DeviceKey, DeviceKeyLess>& unsaved_verdicts() const { return unsaved_; }
+  void VerdictsSaved();
+  void VerdictsLost() { all_unsaved_ = true; }  // nobody knows what of them was saved
 
   // A scan of the source listed these devices, all there are. True when the next scan may let one
   // leave that this one missed: until then the ledger may hear of a grant that was made meanwhile.
@@ -82,8 +91,6 @@ class Node {
   // as long as anybody may hold one of them. Under another policy the ids in use would be gone, and
   // their devices would be given away a second time.
   Policy PolicyFor(const std::string& source, const Policy& wanted);
-  // Whether a container may hold any device of the source.
-  bool MayBeInUse(const std::string& source) const;
   const Verdict& VerdictOf(const DeviceKey& key) const;
   const tessera::Cordon* CordonOf(const DeviceKey& key) const;
   // Whether every present device of the source has been checked on this boot.
@@ -96,21 +103,27 @@ class Node {
  private:
   struct Health {
     Verdict verdict;
-    Steady heard{};  // when the last evidence came
+    Steady heard{};  // when the last evidence came; zero: never
   };
 
-  void Judge(const DeviceKey& key, const Evidence& evidence, std::vector<Transition>& steps);
+  void Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps);
   void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
               bool bad_news);
+  void Replace(InventoryPtr inventory);
+  std::optional<size_t> PositionOf(const DeviceKey& key) const;
 
   const Clock& clock_;
   Parameters parameters_;
   NodeObserver& observer_;
   InventoryPtr inventory_;
-  std::map<DeviceKey, Health, DeviceKeyLess> health_;
-  std::map<DeviceKey, tessera::Cordon, DeviceKeyLess> cordons_;
-  std::map<std::string, Policy> policies_;  // by source, as last divided
+  std::vector<Health> health_;   // of the devices of inventory_, in the same order
+  mutable size_t expected_ = 0;  // where the next device asked for probably is: after the last one
+  Cordons cordons_;
+  Policies policies_;
   Ledger ledger_;
+  uint64_t facts_generation_ = 1;
+  bool all_unsaved_ = true;
+  std::set<DeviceKey, DeviceKeyLess> unsaved_;
 };
 
 }  // namespace tessera::agent

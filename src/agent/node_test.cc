@@ -39,6 +39,23 @@ class NodeTest : public testing::Test, public NodeObserver {
     return node_.TroubleOf(*node_.inventory()->Find({kSource, id}));
   }
 
+  // As the next process reads it.
+  Facts SavedFacts() {
+    return *ParseFacts(WriteFacts(node_.inventory()->devices, node_.cordons(), node_.policies()));
+  }
+  Verdicts SavedVerdicts() {
+    std::string log = VerdictsHeader("boot");
+    for (const Device& device : node_.inventory()->devices) {
+      log += VerdictLine(device.key, node_.VerdictOf(device.key));
+    }
+    return *ParseVerdicts(log, "boot");
+  }
+  std::vector<std::string> Unsaved() {
+    std::vector<std::string> ids;
+    for (const DeviceKey& key : node_.unsaved_verdicts()) ids.push_back(key.id);
+    return ids;
+  }
+
   FakeClock clock_;
   std::string told_;
   Node node_{clock_, {}, *this};
@@ -136,7 +153,7 @@ TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
   node_.Tick();
 
   EXPECT_EQ(TakeTold(), "0=unhealthy bad:dummy.com/npu ");
-  EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1m"}));
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1 min"}));
 }
 
 TEST_F(NodeTest, ACordonTakesAHealthyDeviceOutUntilItIsLifted) {
@@ -168,10 +185,9 @@ TEST_F(NodeTest, ARestartOnTheSameBootKeepsVerdictsAndCordons) {
   node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
   node_.Observe(kSource, {Good("0"), Good("1"), Fatal("2", "on fire")});
   ASSERT_TRUE(node_.Cordon("1", "by hand"));
-  SavedState saved = *ParseState(WriteState(node_.Snapshot("boot-1")));
 
   Node next(clock_, {}, *this);
-  next.Restore(saved, "boot-1");
+  next.Restore(SavedFacts(), SavedVerdicts());
 
   EXPECT_TRUE(next.Verified(kSource));
   EXPECT_EQ(next.inventory()->devices, node_.inventory()->devices);
@@ -180,16 +196,61 @@ TEST_F(NodeTest, ARestartOnTheSameBootKeepsVerdictsAndCordons) {
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "2"}))->message, "on fire");
 }
 
-TEST_F(NodeTest, AnotherBootKeepsTheInventoryAndCordonsButNoVerdict) {
+TEST_F(NodeTest, WithoutVerdictsTheInventoryAndCordonsAreKept) {
   node_.Found(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0"), Good("1")});
   ASSERT_TRUE(node_.Cordon("1", "by hand"));
 
   Node next(clock_, {}, *this);
-  next.Restore(node_.Snapshot("boot-1"), "boot-2");
+  next.Restore(SavedFacts(), {});
 
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "0"}))->reason, Reason::kNotChecked);
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "1"}))->reason, Reason::kCordoned);
+}
+
+TEST_F(NodeTest, OnlyVerdictsThatChangedAreToBeSaved) {
+  node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
+  node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});
+  node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});  // passes are counted no further
+  EXPECT_TRUE(node_.all_verdicts_unsaved());
+  node_.VerdictsSaved();
+
+  node_.Observe(kSource, {Good("0"), Fatal("1", "on fire"), Good("2")});
+
+  EXPECT_FALSE(node_.all_verdicts_unsaved());
+  EXPECT_EQ(Unsaved(), std::vector<std::string>{"1"});
+}
+
+TEST_F(NodeTest, FactsAreToBeSavedWhenDevicesCordonsOrPoliciesChange) {
+  uint64_t generation = node_.facts_generation();
+  const auto changed = [&] {
+    return std::exchange(generation, node_.facts_generation()) != node_.facts_generation();
+  };
+  node_.Found(kSource, {Npu("0")});
+  EXPECT_TRUE(changed());
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0"), Fatal("0", "on fire")});
+  EXPECT_FALSE(changed());
+  ASSERT_TRUE(node_.Cordon("0", "why"));
+  EXPECT_TRUE(changed());
+  ASSERT_TRUE(node_.Uncordon("0"));
+  EXPECT_TRUE(changed());
+  node_.PolicyFor(kSource, {});
+  EXPECT_TRUE(changed());
+  node_.PolicyFor(kSource, {});
+  EXPECT_FALSE(changed());
+}
+
+TEST_F(NodeTest, VerdictsStayWithTheirDevicesWhenOthersComeAndGo) {
+  node_.Found(kSource, {Npu("1"), Npu("3")});
+  node_.Observe(kSource, {Good("1"), Fatal("3", "on fire")});
+
+  node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2"), Npu("3")});
+
+  EXPECT_EQ(Trouble("0")->reason, Reason::kNotChecked);
+  EXPECT_EQ(Trouble("1"), std::nullopt);
+  EXPECT_EQ(Trouble("2")->reason, Reason::kNotChecked);
+  EXPECT_EQ(Trouble("3")->message, "on fire");
 }
 
 TEST_F(NodeTest, AForgottenSourceLeavesTheOthers) {

@@ -8,7 +8,7 @@ namespace tessera::agent {
 // Shared by the loop and one worker.
 struct Prober::Sweep {
   std::mutex mutex;
-  std::vector<Device> devices;       // not changed once begun
+  DeviceList devices;                // not changed once begun
   std::vector<Observation> results;  // under mutex, as all below
   size_t current = 0;                // the device being checked
   Steady began{};                    // when its check began; zero: not yet
@@ -30,7 +30,7 @@ Prober::~Prober() {
   sweep_->abandoned = true;
 }
 
-void Prober::SetDevices(std::vector<Device> devices) {
+void Prober::SetDevices(DeviceList devices) {
   devices_ = std::move(devices);
   if (sweep_ != nullptr) {
     again_ = true;
@@ -41,22 +41,23 @@ void Prober::SetDevices(std::vector<Device> devices) {
 
 void Prober::Begin() {
   again_ = false;
-  std::vector<Device> devices;
+  DeviceList devices;
   std::vector<Observation> silent;
-  for (const Device& device : devices_) {
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const Device& device = devices_[i];
     if (hanging_.contains(device.key)) {
       silent.push_back({device.key,
                         {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
                          "its health check still hangs"}});
     } else {
-      devices.push_back(device);
+      devices.push_back(devices_.Shared(i));
     }
   }
   if (!silent.empty()) sink_(silent);
   Continue(std::move(devices));
 }
 
-void Prober::Continue(std::vector<Device> devices) {
+void Prober::Continue(DeviceList devices) {
   if (devices.empty()) {
     sweep_.reset();
     watch_ = os::Loop::Handle();
@@ -93,7 +94,7 @@ void Prober::Continue(std::vector<Device> devices) {
 void Prober::Watch() {
   if (sweep_ == nullptr) return;
   std::vector<Observation> results;
-  std::vector<Device> rest;
+  DeviceList rest;
   {
     std::lock_guard lock(sweep_->mutex);
     if (sweep_->began == Steady{}) return;
@@ -106,8 +107,9 @@ void Prober::Watch() {
                        {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
                         "its health check did not answer in time"}});
     hanging_.insert(stuck.key);
-    rest.assign(sweep_->devices.begin() + static_cast<std::ptrdiff_t>(sweep_->current) + 1,
-                sweep_->devices.end());
+    for (size_t i = sweep_->current + 1; i < sweep_->devices.size(); ++i) {
+      rest.push_back(sweep_->devices.Shared(i));
+    }
   }
   sink_(results);
   Continue(std::move(rest));

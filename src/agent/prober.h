@@ -34,14 +34,14 @@ class Prober {
   ~Prober();
 
   // Checks these devices from now on, beginning at once.
-  void SetDevices(std::vector<Device> devices);
+  void SetDevices(DeviceList devices);
   void SetParameters(Parameters parameters) { parameters_ = parameters; }
 
  private:
   struct Sweep;
 
   void Begin();
-  void Continue(std::vector<Device> devices);
+  void Continue(DeviceList devices);
   void Watch();
   void Finished(const std::shared_ptr<Sweep>& sweep);
   void Returned(const DeviceKey& key, const Evidence& evidence);
@@ -51,7 +51,7 @@ class Prober {
   std::shared_ptr<Backend> backend_;
   Parameters parameters_;
   Sink sink_;
-  std::vector<Device> devices_;
+  DeviceList devices_;
   std::set<DeviceKey, DeviceKeyLess> hanging_;
   std::shared_ptr<Sweep> sweep_;  // the one under way
   bool again_ = false;            // the devices changed during it

@@ -62,7 +62,7 @@ void ServedResource::Start() {
   StartBackend();
   first_timer_ = shared_.loop.After(kFirstCheckLimit, [this] {
     waited_ = true;
-    Publish();
+    if (list_ == nullptr) Publish();
   });
   Publish();  // what is known from before, if all of it was checked on this boot
 }
@@ -167,21 +167,23 @@ void ServedResource::Scanned(Result<std::vector<Device>> devices) {
   Publish();  // a first list may have waited for this, as may one after another configuration
 }
 
-std::vector<Device> ServedResource::OwnDevices() const {
-  std::vector<Device> devices;
-  for (const Device& device : shared_.node.inventory()->devices) {
+DeviceList ServedResource::OwnDevices() const {
+  DeviceList own;
+  const DeviceList& all = shared_.node.inventory()->devices;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Device& device = all[i];
     if (device.key.source == resource_.name && device.present && !device.defect) {
-      devices.push_back(device);
+      own.push_back(all.Shared(i));
     }
   }
-  return devices;
+  return own;
 }
 
 // The first bad news goes out at once; everything else within `debounce` becomes one list.
 void ServedResource::Changed(bool bad_news) {
   if (bad_news && !told_bad_news_) {
     told_bad_news_ = true;
-    Publish();
+    Publish(News::kBad);
   }
   if (publish_timer_) return;
   publish_timer_ = shared_.loop.After(config_.advertise_debounce, [this] {
@@ -211,13 +213,20 @@ Policy ServedResource::CurrentPolicy() {
 }
 
 Offer ServedResource::MakeOffer(const Policy& policy, const Inventory& inventory) const {
-  return Divide(resource_.name, policy, inventory, resource_.name,
-                [this](const Device& device) { return shared_.node.TroubleOf(device); });
+  return Divide(
+      resource_.name, policy, inventory, resource_.name,
+      [this](const Device& device) { return shared_.node.TroubleOf(device); },
+      allocator_->offer().get());
 }
 
-void ServedResource::Publish() {
-  shared_.save_state();
-  if (Premature()) return;
+void ServedResource::Publish(News news) {
+  shared_.save_verdicts();
+  if (news == News::kGood) shared_.save_facts();
+  if (!Premature()) SendOffer();
+  if (news == News::kBad) shared_.save_facts();
+}
+
+void ServedResource::SendOffer() {
   Policy policy = CurrentPolicy();
   auto offer = std::make_shared<Offer>(MakeOffer(policy, *shared_.node.inventory()));
   auto list = kubelet::SerializeList(*offer);
@@ -234,7 +243,7 @@ void ServedResource::Publish() {
   }
   // Before the list goes out, so that no container names a device that the runtime cannot find.
   cdi_.Write(resource_.cdi_dir, *offer, resource_.rendering,
-             shared_.node.MayBeInUse(resource_.name));
+             shared_.node.ledger().AnyMayBeInUse(resource_.name));
   // Before the list goes out: an Allocate for what it adds must find it.
   allocator_->Set({offer, resource_.rendering, resource_.placement, backend_});
   if (list_ != nullptr && **list == *list_) return;
@@ -250,8 +259,9 @@ Offer ServedResource::FormerOffer() const {
   Inventory inventory;
   for (const Device& device : former->devices) {
     const Device* now = shared_.node.inventory()->Find(device.key);
-    inventory.devices.push_back(now != nullptr ? *now : device);
-    if (now == nullptr) inventory.devices.back().present = false;
+    Device kept = now != nullptr ? *now : device;
+    if (now == nullptr) kept.present = false;
+    inventory.devices.push_back(std::move(kept));
   }
   return MakeOffer(policy_, inventory);
 }

@@ -33,9 +33,11 @@ struct Shared {
   http::Metrics& metrics;
   Node& node;
   kubelet::PluginObserver& observer;
-  // Writes the state if it changed; before every list that goes out, so that what kubelet was told
-  // is never better than what the next start would read.
-  std::function<void()> save_state;
+  // Write what changed. Verdicts before every list that goes out, so that what kubelet was told is
+  // never better than what the next start would read; facts, which take a disk's time, before good
+  // news and after bad.
+  std::function<void()> save_verdicts;
+  std::function<void()> save_facts;
 };
 
 class ServedResource : public BackendEvents {
@@ -80,13 +82,15 @@ class ServedResource : public BackendEvents {
   void StopBackend();
   void Scanned(Result<std::vector<Device>> devices);
   void Observed(const std::vector<Observation>& observations);
-  void Publish();
+  enum class News : bool { kGood, kBad };
+  void Publish(News news = News::kGood);
+  void SendOffer();
   bool Premature() const;
   Policy CurrentPolicy();
   Offer MakeOffer(const Policy& policy, const Inventory& inventory) const;
   Offer FormerOffer() const;
   void Refuse(Error error);
-  std::vector<Device> OwnDevices() const;
+  DeviceList OwnDevices() const;
 
   Shared shared_;
   config::Resource resource_;

@@ -133,83 +133,128 @@ std::optional<Verdict> ReadVerdict(const json::Object& object) {
   return verdict;
 }
 
-template <class F>
-void EachKeyed(const json::Object& object, std::string_view name, F f) {
-  const json::Array* array = json::GetArray(object, name);
-  if (array == nullptr) return;
-  for (const json::Value& value : *array) {
-    if (!value.is_object()) continue;
-    if (auto key = ReadKey(value.get_object())) f(*std::move(key), value.get_object());
-  }
+void AddLine(const json::Object& object, std::string& text) {
+  text += json::Write(object);
+  text += '\n';
 }
 
-void ReadPolicies(const json::Object& object, SavedState& state) {
-  const json::Array* array = json::GetArray(object, "policies");
-  if (array == nullptr) return;
-  for (const json::Value& value : *array) {
-    if (!value.is_object()) continue;
-    const json::Object& item = value.get_object();
-    std::string source = json::GetString(item, "source").value_or("");
-    bool whole = json::GetString(item, "division") == DivisionName(Division::kWhole);
-    auto replicas = static_cast<int>(json::GetInt(item, "replicas").value_or(1));
-    if (source.empty() || replicas < 1) continue;
-    state.policies[source] = {whole ? Division::kWhole : Division::kReplicas, replicas};
+// Hands every line after the first to `each`; the first says which version this is, and goes to
+// `header`.
+template <class Header, class Each>
+Status ReadLines(std::string_view text, Header header, Each each) {
+  bool first = true;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) {
+      return Fail(Reason::kStateCorrupt, "line {} has no end", number);
+    }
+    auto value = json::Parse(text.substr(0, end));
+    text.remove_prefix(end + 1);
+    if (!value) return Fail(Reason::kStateCorrupt, "line {}: {}", number, value.error().message);
+    if (!value->is_object()) {
+      return Fail(Reason::kStateCorrupt, "line {} is not a JSON object", number);
+    }
+    const json::Object& object = value->get_object();
+    if (!first) {
+      each(object);
+      continue;
+    }
+    first = false;
+    const int64_t version = json::GetInt(object, "version").value_or(0);
+    if (version > kStateVersion) {
+      return Fail(Reason::kStateNewer, "it has version {}, this agent knows {}", version,
+                  kStateVersion);
+    }
+    if (version < 1) return Fail(Reason::kStateCorrupt, "it has no version");
+    header(object);
+  }
+  if (first) return Fail(Reason::kStateCorrupt, "it is empty");
+  return {};
+}
+
+void ReadPolicy(const json::Object& item, Policies& policies) {
+  std::string source = json::GetString(item, "source").value_or("");
+  const bool whole = json::GetString(item, "division") == DivisionName(Division::kWhole);
+  const auto replicas = static_cast<int>(json::GetInt(item, "replicas").value_or(1));
+  if (source.empty() || replicas < 1) return;
+  policies[source] = {whole ? Division::kWhole : Division::kReplicas, replicas};
+}
+
+void ReadFact(const json::Object& line, Facts& facts) {
+  if (const json::Object* device = json::GetObject(line, "device")) {
+    if (auto key = ReadKey(*device)) facts.devices.push_back(ReadDevice(*std::move(key), *device));
+  }
+  if (const json::Object* cordon = json::GetObject(line, "cordon")) {
+    if (auto key = ReadKey(*cordon)) {
+      facts.cordons[*std::move(key)] = {json::GetString(*cordon, "reason").value_or(""),
+                                        Wall(Duration(json::GetInt(*cordon, "since").value_or(0)))};
+    }
+  }
+  if (const json::Object* policy = json::GetObject(line, "policy")) {
+    ReadPolicy(*policy, facts.policies);
   }
 }
 
 }  // namespace
 
-std::string WriteState(const SavedState& state) {
-  json::Array devices;
-  for (const Device& device : state.devices) devices.push_back(DeviceObject(device));
-  json::Array verdicts;
-  for (const auto& [key, verdict] : state.verdicts) verdicts.push_back(VerdictObject(key, verdict));
-  json::Array cordons;
-  for (const auto& [key, cordon] : state.cordons) {
-    cordons.push_back(json::Object{{"source", key.source},
-                                   {"id", key.id},
-                                   {"reason", cordon.reason},
-                                   {"since", cordon.since.time_since_epoch().count()}});
+std::string WriteFacts(const DeviceList& devices, const Cordons& cordons,
+                       const Policies& policies) {
+  std::string text;
+  AddLine({{"version", kStateVersion}}, text);
+  for (const Device& device : devices) AddLine({{"device", DeviceObject(device)}}, text);
+  for (const auto& [key, cordon] : cordons) {
+    AddLine({{"cordon", json::Object{{"source", key.source},
+                                     {"id", key.id},
+                                     {"reason", cordon.reason},
+                                     {"since", cordon.since.time_since_epoch().count()}}}},
+            text);
   }
-  json::Array policies;
-  for (const auto& [source, policy] : state.policies) {
-    policies.push_back(json::Object{{"source", source},
-                                    {"division", DivisionName(policy.division)},
-                                    {"replicas", policy.replicas}});
+  for (const auto& [source, policy] : policies) {
+    AddLine({{"policy", json::Object{{"source", source},
+                                     {"division", DivisionName(policy.division)},
+                                     {"replicas", policy.replicas}}}},
+            text);
   }
-  return json::Write(json::Object{{"version", kStateVersion},
-                                  {"bootId", state.boot_id},
-                                  {"devices", std::move(devices)},
-                                  {"verdicts", std::move(verdicts)},
-                                  {"cordons", std::move(cordons)},
-                                  {"policies", std::move(policies)}});
+  return text;
 }
 
-Result<SavedState> ParseState(std::string_view text) {
-  auto value = json::Parse(text);
-  if (!value) return Fail(Reason::kStateCorrupt, "{}", value.error().message);
-  if (!value->is_object()) return Fail(Reason::kStateCorrupt, "it is not a JSON object");
-  const json::Object& object = value->get_object();
-  int64_t version = json::GetInt(object, "version").value_or(0);
-  if (version > kStateVersion) {
-    return Fail(Reason::kStateNewer, "it has version {}, this agent knows {}", version,
-                kStateVersion);
-  }
-  if (version < 1) return Fail(Reason::kStateCorrupt, "it has no version");
-  SavedState state;
-  state.boot_id = json::GetString(object, "bootId").value_or("");
-  EachKeyed(object, "devices", [&](DeviceKey key, const json::Object& item) {
-    state.devices.push_back(ReadDevice(std::move(key), item));
-  });
-  EachKeyed(object, "verdicts", [&](const DeviceKey& key, const json::Object& item) {
-    if (auto verdict = ReadVerdict(item)) state.verdicts[key] = *std::move(verdict);
-  });
-  EachKeyed(object, "cordons", [&](const DeviceKey& key, const json::Object& item) {
-    state.cordons[key] = {json::GetString(item, "reason").value_or(""),
-                          Wall(Duration(json::GetInt(item, "since").value_or(0)))};
-  });
-  ReadPolicies(object, state);
-  return state;
+Result<Facts> ParseFacts(std::string_view text) {
+  Facts facts;
+  TRY(ReadLines(
+      text, [](const json::Object&) {}, [&](const json::Object& line) { ReadFact(line, facts); }));
+  return facts;
+}
+
+std::string VerdictsHeader(std::string_view boot_id) {
+  std::string text;
+  AddLine({{"version", kStateVersion}, {"bootId", boot_id}}, text);
+  return text;
+}
+
+std::string VerdictLine(const DeviceKey& key, const Verdict& verdict) {
+  std::string text;
+  AddLine(VerdictObject(key, verdict), text);
+  return text;
+}
+
+Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id) {
+  Verdicts verdicts;
+  bool same_boot = false;
+  TRY(ReadLines(
+      text,
+      [&](const json::Object& header) {
+        same_boot = json::GetString(header, "bootId").value_or("") == boot_id;
+      },
+      [&](const json::Object& line) {
+        auto key = ReadKey(line);
+        if (!same_boot || !key) return;
+        if (auto verdict = ReadVerdict(line)) {
+          verdicts[*std::move(key)] = *std::move(verdict);
+        } else {
+          verdicts.erase(*key);
+        }
+      }));
+  return verdicts;
 }
 
 }  // namespace tessera::agent

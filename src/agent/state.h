@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent remembers across restarts: the inventory, the verdicts (good for one boot of the
-// kernel) and the cordons (good until lifted). One JSON file, written whole. The functions are
-// pure.
+// What the agent remembers, as text: two files of JSON lines, each beginning with its version.
+//
+// - Facts, good until they change: the inventory, the cordons, and how each resource was divided.
+// - Verdicts, good for one boot of the kernel: a log, in which the last line about a device counts.
+//
+// Pure; any thread.
 #pragma once
 
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
-#include "device/device.h"
+#include "device/device_list.h"
 #include "health/health.h"
 #include "share/share.h"
 
@@ -19,18 +21,28 @@ namespace tessera::agent {
 // The version written; a file of a higher one comes from a newer agent.
 inline constexpr int kStateVersion = 1;
 
-struct SavedState {
-  std::string boot_id;
-  std::vector<Device> devices;
-  std::map<DeviceKey, Verdict, DeviceKeyLess> verdicts;
-  std::map<DeviceKey, Cordon, DeviceKeyLess> cordons;
-  std::map<std::string, Policy> policies;  // by source: how its devices were divided last
-  bool operator==(const SavedState&) const = default;
+using Cordons = std::map<DeviceKey, Cordon, DeviceKeyLess>;
+using Policies = std::map<std::string, Policy>;  // by source: how its devices were divided last
+using Verdicts = std::map<DeviceKey, Verdict, DeviceKeyLess>;
+
+struct Facts {
+  DeviceList devices;
+  Cordons cordons;
+  Policies policies;
+  bool operator==(const Facts&) const = default;
 };
 
-std::string WriteState(const SavedState& state);
-// kStateNewer or kStateCorrupt when it cannot be used. A device or verdict that cannot be read is
-// left out: it is verified anew.
-Result<SavedState> ParseState(std::string_view text);
+std::string WriteFacts(const DeviceList& devices, const Cordons& cordons, const Policies& policies);
+// kStateNewer or kStateCorrupt when it cannot be used. A device that cannot be read is left out: it
+// will be found anew.
+Result<Facts> ParseFacts(std::string_view text);
+
+// The first line of a log of verdicts.
+std::string VerdictsHeader(std::string_view boot_id);
+// One more line of it.
+std::string VerdictLine(const DeviceKey& key, const Verdict& verdict);
+// kStateNewer or kStateCorrupt when it cannot be used: a line that is torn may have said that a
+// device is sick, so nothing before it counts. Nothing when the log is of another boot.
+Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id);
 
 }  // namespace tessera::agent

@@ -8,6 +8,11 @@
 #include "os/files.h"
 
 namespace tessera::agent {
+namespace {
+
+constexpr size_t kLogSlack = size_t{256} * 1024;
+
+}  // namespace
 
 bool StateStore::TryToBecomeWriter() {
   if (writer()) return false;
@@ -16,6 +21,7 @@ bool StateStore::TryToBecomeWriter() {
   if (lock) {
     lock_ = *std::move(lock);
     refusal_.clear();
+    RemoveLeftovers();
     return true;
   }
   if (lock.error().message != refusal_) {
@@ -25,28 +31,66 @@ bool StateStore::TryToBecomeWriter() {
   return false;
 }
 
-SavedState StateStore::Load() {
-  auto text = os::ReadFile(path());
+// What writers left that were killed in the middle of a write.
+void StateStore::RemoveLeftovers() {
+  auto names = os::ListDirectory(directory_);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (name.find(".jsonl.tmp") != std::string::npos) (void)os::RemoveFile(directory_ + "/" + name);
+  }
+}
+
+template <class Parsed, class Parse>
+Parsed StateStore::Load(const std::string& path, Parse parse) {
+  auto text = os::ReadFile(path);
   if (!text) {
     if (text.error().reason != Reason::kNotFound) log::Warn("cannot read the state", text.error());
     return {};
   }
-  auto state = ParseState(*text);
-  if (state) return *std::move(state);
-  log::Warn("the saved state is not used", state.error().In(path()));
+  auto parsed = parse(*text);
+  if (parsed) return *std::move(parsed);
+  log::Warn("the saved state is not used", parsed.error().In(path));
   if (writer()) {
     std::string aside =
-        path() + (state.error().reason == Reason::kStateNewer ? ".newer" : ".corrupt");
-    if (rename(path().c_str(), aside.c_str()) != 0) {
+        path + (parsed.error().reason == Reason::kStateNewer ? ".newer" : ".corrupt");
+    if (rename(path.c_str(), aside.c_str()) != 0) {
       log::Warn("cannot set the state aside", SystemError(aside, errno));
     }
   }
   return {};
 }
 
-Status StateStore::Save(const SavedState& state) {
-  if (!writer()) return {};
-  return os::WriteFileAtomically(path(), WriteState(state));
+Facts StateStore::LoadFacts() {
+  return Load<Facts>(facts_path(), ParseFacts);
+}
+
+Verdicts StateStore::LoadVerdicts(std::string_view boot_id) {
+  return Load<Verdicts>(verdicts_path(),
+                        [&](std::string_view text) { return ParseVerdicts(text, boot_id); });
+}
+
+Status StateStore::SaveFacts(const DeviceList& devices, const Cordons& cordons,
+                             const Policies& policies) {
+  return os::WriteFileAtomically(facts_path(), WriteFacts(devices, cordons, policies));
+}
+
+bool StateStore::WantsRewrite() const {
+  return !log_.valid() || log_size_ > 2 * log_base_ + kLogSlack;
+}
+
+Status StateStore::RewriteVerdicts(const std::string& text) {
+  log_ = os::Fd();
+  TRY(os::ReplaceFile(verdicts_path(), text));
+  log_ = TRY(os::OpenToAppend(verdicts_path()));
+  log_size_ = log_base_ = text.size();
+  return {};
+}
+
+Status StateStore::AppendVerdicts(const std::string& lines) {
+  Status written = os::Append(log_, lines, verdicts_path());
+  if (!written) log_ = os::Fd();  // its last line may be torn
+  log_size_ += lines.size();
+  return written;
 }
 
 }  // namespace tessera::agent

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state file and the lock that names its one writer. Two instances may run at once (a rolling
-// update): the one without the lock serves from memory and takes over when the other ends. One
-// thread.
+// The state files and the lock that names their one writer. Two instances may run at once (a
+// rolling update): the one without the lock serves from memory and takes over when the other ends.
+//
+//   state.jsonl     facts: replaced as a whole, synced to the disk
+//   verdicts.jsonl  a log of this boot's verdicts: appended to before kubelet is told, not synced,
+//                   for it need only outlive the process; with the kernel it means nothing
+//
+// One thread.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "agent/state.h"
+#include "os/fd.h"
 #include "os/lock.h"
 
 namespace tessera::agent {
@@ -20,20 +26,33 @@ class StateStore {
   bool TryToBecomeWriter();
   bool writer() const { return lock_.has_value(); }
 
-  // What the file says; an empty state when there is none. A file that cannot be used is renamed to
-  // state.json.newer or .corrupt by the writer, logged, and counts as none.
-  SavedState Load();
+  // What the files say; nothing when there are none. A file that cannot be used is renamed to
+  // NAME.newer or NAME.corrupt by the writer, logged, and counts as none.
+  Facts LoadFacts();
+  Verdicts LoadVerdicts(std::string_view boot_id);
 
-  // Writes the file, synced; does nothing without the lock. After a failure the next call tries
-  // again.
-  Status Save(const SavedState& state);
+  // What follows is for the writer alone.
+  Status SaveFacts(const DeviceList& devices, const Cordons& cordons, const Policies& policies);
+  // Begins the log anew: `text` is the header and a line for every verdict.
+  Status RewriteVerdicts(const std::string& text);
+  // Appends lines. Not to be called while the log wants to be rewritten: it is not open yet, the
+  // last write failed, or it has grown far beyond what it began with.
+  Status AppendVerdicts(const std::string& lines);
+  bool WantsRewrite() const;
 
  private:
-  std::string path() const { return directory_ + "/state.json"; }
+  std::string facts_path() const { return directory_ + "/state.jsonl"; }
+  std::string verdicts_path() const { return directory_ + "/verdicts.jsonl"; }
+  void RemoveLeftovers();
+  template <class Parsed, class Parse>
+  Parsed Load(const std::string& path, Parse parse);
 
   std::string directory_;
   std::optional<os::FileLock> lock_;
   std::string refusal_;  // the last reason for not being the writer, logged once
+  os::Fd log_;           // verdicts.jsonl, while it can be appended to
+  size_t log_size_ = 0;
+  size_t log_base_ = 0;  // its size when it was begun
 };
 
 }  // namespace tessera::agent

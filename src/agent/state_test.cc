@@ -9,9 +9,11 @@
 namespace tessera::agent {
 namespace {
 
-SavedState Example() {
+const DeviceKey kKey = {"dummy.com/npu", "7"};
+
+Facts ExampleFacts() {
   Device device;
-  device.key = {"dummy.com/npu", "7"};
+  device.key = kKey;
   device.model = "dummy NPU";
   device.visible_as = "7";
   device.numa_nodes = {0, 1};
@@ -19,6 +21,14 @@ SavedState Example() {
   device.mounts = {{"/opt/npu", "/opt/npu", true}};
   device.defect = Error{Reason::kUnreadable, "no permission"};
   device.present = false;
+  Facts facts;
+  facts.devices.push_back(device);
+  facts.policies["dummy.com/npu"] = {Division::kReplicas, 4};
+  facts.cordons[kKey] = {"by hand", Wall(Duration(1'700'000'000'000))};
+  return facts;
+}
+
+Verdict Sick() {
   Verdict verdict;
   verdict.state = HealthState::kUnhealthy;
   verdict.reason = Reason::kFatalEvent;
@@ -28,45 +38,81 @@ SavedState Example() {
   verdict.failures = {Steady(Duration(100)), Steady(Duration(200))};
   verdict.falls = {Steady(Duration(300))};
   verdict.held_until = Steady(Duration(400));
-  SavedState state;
-  state.boot_id = "boot-1";
-  state.devices = {device};
-  state.verdicts[device.key] = verdict;
-  state.policies["dummy.com/npu"] = {Division::kReplicas, 4};
-  state.cordons[device.key] = {"by hand", Wall(Duration(1'700'000'000'000))};
-  return state;
+  return verdict;
+}
+
+Verdict Well() {
+  Verdict verdict;
+  verdict.state = HealthState::kHealthy;
+  return verdict;
+}
+
+std::string Text(const Facts& facts) {
+  return WriteFacts(facts.devices, facts.cordons, facts.policies);
+}
+
+Status Save(StateStore& store, const Facts& facts) {
+  return store.SaveFacts(facts.devices, facts.cordons, facts.policies);
 }
 
 class StateTest : public testing::Test {
  protected:
   ~StateTest() override { (void)os::RemoveTree(dir_); }
+  std::vector<std::string> Files() {
+    return os::ListDirectory(dir_).value_or(std::vector<std::string>{});
+  }
   std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "state");
 };
 
-TEST_F(StateTest, WhatIsWrittenIsReadBackWhole) {
-  auto read = ParseState(WriteState(Example()));
+TEST_F(StateTest, FactsAreReadBackWhole) {
+  auto read = ParseFacts(Text(ExampleFacts()));
 
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(*read, Example());
+  EXPECT_EQ(*read, ExampleFacts());
+}
+
+TEST_F(StateTest, TheLastVerdictOfADeviceCounts) {
+  auto read = ParseVerdicts(
+      VerdictsHeader("boot") + VerdictLine(kKey, Well()) + VerdictLine(kKey, Sick()), "boot");
+
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, (Verdicts{{kKey, Sick()}}));
+}
+
+TEST_F(StateTest, VerdictsOfAnotherBootAreNone) {
+  EXPECT_EQ(ParseVerdicts(VerdictsHeader("boot") + VerdictLine(kKey, Well()), "another"),
+            Verdicts{});
 }
 
 TEST_F(StateTest, AFileOfANewerAgentIsSaidToBeNewer) {
-  EXPECT_EQ(ParseState(R"({"version":2})").error(),
-            (Error{Reason::kStateNewer, "it has version 2, this agent knows 1"}));
+  const Error newer{Reason::kStateNewer, "it has version 2, this agent knows 1"};
+  EXPECT_EQ(ParseFacts("{\"version\":2}\n").error(), newer);
+  EXPECT_EQ(ParseVerdicts("{\"version\":2}\n", "boot").error(), newer);
 }
 
 TEST_F(StateTest, ABrokenFileIsCorrupt) {
-  EXPECT_EQ(ParseState("{").error().reason, Reason::kStateCorrupt);
-  EXPECT_EQ(ParseState("[]").error(), (Error{Reason::kStateCorrupt, "it is not a JSON object"}));
-  EXPECT_EQ(ParseState("{}").error(), (Error{Reason::kStateCorrupt, "it has no version"}));
+  EXPECT_EQ(ParseFacts("").error(), (Error{Reason::kStateCorrupt, "it is empty"}));
+  EXPECT_EQ(ParseFacts("{\n").error().reason, Reason::kStateCorrupt);
+  EXPECT_EQ(ParseFacts("[]\n").error(),
+            (Error{Reason::kStateCorrupt, "line 1 is not a JSON object"}));
+  EXPECT_EQ(ParseFacts("{}\n").error(), (Error{Reason::kStateCorrupt, "it has no version"}));
+}
+
+TEST_F(StateTest, ATornLogOfVerdictsIsNotBelieved) {
+  const std::string log =
+      VerdictsHeader("boot") + VerdictLine(kKey, Well()) + VerdictLine(kKey, Sick());
+  EXPECT_EQ(ParseVerdicts(log.substr(0, log.size() - 1), "boot").error(),
+            (Error{Reason::kStateCorrupt, "line 3 has no end"}));
 }
 
 TEST_F(StateTest, AVerdictInAnUnknownStateIsVerifiedAnew) {
-  auto read =
-      ParseState(R"({"version":1,"verdicts":[{"source":"a.b/c","id":"0","state":"splendid"}]})");
+  auto read = ParseVerdicts(VerdictsHeader("boot") + VerdictLine(kKey, Well()) +
+                                "{\"source\":\"dummy.com/npu\",\"id\":\"7\","
+                                "\"state\":\"splendid\"}\n",
+                            "boot");
 
   ASSERT_TRUE(read);
-  EXPECT_TRUE(read->verdicts.empty());
+  EXPECT_TRUE(read->empty());
 }
 
 TEST_F(StateTest, OnlyOneStoreWritesAtATime) {
@@ -75,31 +121,54 @@ TEST_F(StateTest, OnlyOneStoreWritesAtATime) {
   ASSERT_TRUE(first.TryToBecomeWriter());
 
   EXPECT_FALSE(second.TryToBecomeWriter());
-  ASSERT_TRUE(second.Save(Example()));
-
-  EXPECT_FALSE(os::Exists(dir_ + "/state.json"));
+  EXPECT_FALSE(second.writer());
 }
 
 TEST_F(StateTest, TheSecondTakesOverWhenTheFirstEnds) {
   auto first = std::make_unique<StateStore>(dir_);
   StateStore second(dir_);
   ASSERT_TRUE(first->TryToBecomeWriter());
-  ASSERT_TRUE(first->Save(Example()));
+  ASSERT_TRUE(Save(*first, ExampleFacts()));
+  ASSERT_TRUE(first->RewriteVerdicts(VerdictsHeader("boot")));
+  ASSERT_TRUE(first->AppendVerdicts(VerdictLine(kKey, Sick())));
   ASSERT_FALSE(second.TryToBecomeWriter());
 
   first.reset();
 
   EXPECT_TRUE(second.TryToBecomeWriter());
-  EXPECT_EQ(second.Load(), Example());
+  EXPECT_EQ(second.LoadFacts(), ExampleFacts());
+  EXPECT_EQ(second.LoadVerdicts("boot"), (Verdicts{{kKey, Sick()}}));
+}
+
+TEST_F(StateTest, TheLogIsBegunAnewBeforeTheFirstLineAndWhenItHasGrown) {
+  StateStore store(dir_);
+  ASSERT_TRUE(store.TryToBecomeWriter());
+  EXPECT_TRUE(store.WantsRewrite());
+  ASSERT_TRUE(store.RewriteVerdicts(VerdictsHeader("boot")));
+  EXPECT_FALSE(store.WantsRewrite());
+
+  std::string lines;
+  while (lines.size() < size_t{300} * 1024) lines += VerdictLine(kKey, Sick());
+  ASSERT_TRUE(store.AppendVerdicts(lines));
+
+  EXPECT_TRUE(store.WantsRewrite());
 }
 
 TEST_F(StateTest, ANewerFileIsSetAsideAndKept) {
-  ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/state.json", R"({"version":99})"));
+  ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/state.jsonl", "{\"version\":99}\n"));
   StateStore store(dir_);
   store.TryToBecomeWriter();
 
-  EXPECT_EQ(store.Load(), SavedState{});
-  EXPECT_EQ(*os::ReadFile(dir_ + "/state.json.newer"), R"({"version":99})");
+  EXPECT_EQ(store.LoadFacts(), Facts{});
+  EXPECT_EQ(*os::ReadFile(dir_ + "/state.jsonl.newer"), "{\"version\":99}\n");
+}
+
+TEST_F(StateTest, WhatAKilledWriterLeftIsRemoved) {
+  ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/verdicts.jsonl.tmp4711", "half a l"));
+  StateStore store(dir_);
+  store.TryToBecomeWriter();
+
+  EXPECT_EQ(Files(), std::vector<std::string>{"lock"});
 }
 
 }  // namespace

@@ -42,20 +42,25 @@ struct Unit {
 constexpr std::array kUnits = {Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
                                Unit{"ms", 1}};
 
-// Edit distance: inserted, deleted and replaced characters.
+// Edit distance, as optimal string alignment: characters inserted, deleted, replaced, and
+// neighbours swapped, each place edited once.
 size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+  // Of the last three prefixes of `a`, the newest last: how far each is from every prefix of `b`.
+  std::array<std::vector<size_t>, 3> rows;
+  rows.fill(std::vector<size_t>(b.size() + 1));
+  std::iota(rows[2].begin(), rows[2].end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    std::rotate(rows.begin(), rows.begin() + 1, rows.end());
+    auto& [before_last, last, row] = rows;
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, last[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
     }
   }
-  return row.back();
+  return rows[2].back();
 }
 
 // A DNS-1123 subdomain of at most `limit` bytes.
@@ -125,6 +130,30 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
+size_t Width(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // not a continuation byte
+  }));
+}
+
+std::vector<std::string> Wrap(std::string_view text, size_t columns) {
+  std::vector<std::string> lines;
+  for (const std::string& paragraph : Split(text, '\n')) {
+    std::string line;
+    for (const std::string& word : Split(paragraph, ' ')) {
+      if (word.empty()) continue;
+      if (!line.empty() && Width(line) + 1 + Width(word) > columns) {
+        lines.push_back(std::move(line));
+        line.clear();
+      }
+      if (!line.empty()) line += ' ';
+      line += word;
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 std::optional<std::string> Closest(std::string_view word, std::span<const std::string> candidates) {
   size_t limit = std::max<size_t>(1, word.size() / 3);
   std::optional<std::string> closest;
@@ -167,6 +196,20 @@ std::string FormatDuration(Duration duration) {
     }
   }
   return {};  // not reached: everything is a multiple of a millisecond
+}
+
+std::string MeasuredText(Duration duration) {
+  const int64_t milliseconds = duration.count();
+  const int64_t seconds = milliseconds / 1'000;
+  if (seconds < 1) return fmt::format("{} ms", milliseconds);
+  if (seconds < 60) return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / 1'000);
+  const auto text = [](int64_t whole, std::string_view unit, int64_t rest,
+                       std::string_view lesser) {
+    const std::string most = fmt::format("{} {}", whole, unit);
+    return rest == 0 ? most : fmt::format("{} {} {}", most, rest, lesser);
+  };
+  if (seconds < 3'600) return text(seconds / 60, "min", seconds % 60, "s");
+  return text(seconds / 3'600, "h", seconds / 60 % 60, "min");
 }
 
 std::string FormatTime(Wall time) {

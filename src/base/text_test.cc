@@ -65,15 +65,34 @@ TEST(Text, TrimTakesWhiteSpaceOffBothEnds) {
   EXPECT_EQ(Trim("  "), "");
 }
 
+TEST(Text, WidthCountsCharactersAndNotBytes) {
+  EXPECT_EQ(Width("größe…"), 6U);
+  EXPECT_EQ(Width(""), 0U);
+}
+
+TEST(Text, IsWrappedAtSpaces) {
+  EXPECT_EQ(Wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(Wrap("one", 2), (std::vector<std::string>{"one"}));
+  EXPECT_EQ(Wrap("one\n\ntwo", 80), (std::vector<std::string>{"one", "", "two"}));
+}
+
 TEST(Closest, FindsTheWordThatWasMeant) {
   const std::vector<std::string> keys = {"count", "replicas", "resources", "numaNodes"};
 
   EXPECT_EQ(Closest("replica", keys), "replicas");
   EXPECT_EQ(Closest("resorces", keys), "resources");
-  EXPECT_EQ(Closest("cuont", {keys.data(), 1}), std::nullopt);
   EXPECT_EQ(Closest("coun", keys), "count");
   EXPECT_EQ(Closest("speed", keys), std::nullopt);
   EXPECT_EQ(Closest("", keys), std::nullopt);
+}
+
+TEST(Closest, TakesSwappedNeighboursForOneSlip) {
+  const std::vector<std::string> keys = {"log", "http", "count"};
+
+  EXPECT_EQ(Closest("lgo", keys), "log");
+  EXPECT_EQ(Closest("htpt", keys), "http");
+  EXPECT_EQ(Closest("cuont", keys), "count");
+  EXPECT_EQ(Closest("cnuto", keys), std::nullopt);
 }
 
 TEST(Closest, TakesTheFirstOfEquallyNearOnes) {
@@ -101,6 +120,15 @@ TEST(Durations, AnythingElseIsRefused) {
                            "99999999999999999999s", "9223372036854775807h"}) {
     EXPECT_EQ(ParseDuration(text), std::nullopt) << text;
   }
+}
+
+TEST(Durations, ThatWereMeasuredAreRounded) {
+  EXPECT_EQ(MeasuredText(Duration(0)), "0 ms");
+  EXPECT_EQ(MeasuredText(Duration(999)), "999 ms");
+  EXPECT_EQ(MeasuredText(Duration(5'994)), "6.0 s");
+  EXPECT_EQ(MeasuredText(Duration(60'000)), "1 min");
+  EXPECT_EQ(MeasuredText(Duration(125'300)), "2 min 5 s");
+  EXPECT_EQ(MeasuredText(Duration(12'000'000)), "3 h 20 min");
 }
 
 TEST(Durations, AreWrittenWithTheLargestUnitThatFits) {

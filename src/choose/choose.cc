@@ -83,12 +83,10 @@ void Rooms::MarkFree(std::span<const std::string> available,
                      std::span<const std::string> included) {
   std::vector<bool> free(offer_.shares.size());
   for (const std::string& id : available) {
-    const auto it = offer_.index.find(id);
-    if (it != offer_.index.end()) free[it->second] = offer_.shares[it->second].healthy;
+    if (const auto at = offer_.PositionOf(id)) free[*at] = offer_.shares[*at].healthy;
   }
   for (const std::string& id : included) {
-    const auto it = offer_.index.find(id);
-    if (it != offer_.index.end()) free[it->second] = false;
+    if (const auto at = offer_.PositionOf(id)) free[*at] = false;
   }
   for (uint32_t position = 0; position < free.size(); ++position) {
     DeviceRoom& device = devices_[offer_.shares[position].device];

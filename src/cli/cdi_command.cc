@@ -23,8 +23,7 @@ std::string DocumentsText(const json::Value& answer) {
 int ShowCdi(const Arguments& arguments) {
   auto answer = AskAgent(arguments, {.path = "/cdi", .query = {}, .body = ""});
   if (!answer) return PrintFailure(answer.error());
-  std::string format = arguments.Get("output");
-  if (format == "json" || format == "yaml") return Print(Document(*answer, format));
+  if (auto printed = PrintDocument(arguments, *answer)) return *printed;
   return Print(DocumentsText(*answer));
 }
 
@@ -36,13 +35,7 @@ Command CdiCommand() {
           .description =
               "Prints the CDI documents of this node, each under the path where the "
               "container runtime finds it: what would be injected for every CDI name.",
-          .options = {{.name = "--output",
-                       .value = "FORMAT",
-                       .help = "form of the answer",
-                       .letter = 'o',
-                       .fallback = "text",
-                       .choices = {"text", "json", "yaml"}},
-                      ControlOption()},
+          .options = {OutputOption({"text", "json", "yaml"}), ControlOption()},
           .examples = {{"tessera cdi", "See what a runtime would inject."}},
           .run = ShowCdi};
 }

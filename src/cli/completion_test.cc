@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/completion.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include "os/files.h"
-#include "os/process.h"
+#include "cli/run_program_test.h"
 
 namespace tessera::cli {
 namespace {
@@ -28,23 +26,12 @@ Command Program() {
                     .options = {{.name = "HOW", .choices = {"hot", "cold"}}, {.name = "FILE"}}}}};
 }
 
-// What a command prints; its exit code goes to `code`.
-std::string OutputOf(const std::vector<std::string>& argv, int& code) {
-  std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-cli-").value();
-  auto process = os::Process::Start(argv, directory + "/out");
-  code = process ? process->Wait() : -1;
-  std::string text = os::ReadFile(directory + "/out").value_or("");
-  (void)os::RemoveTree(directory);
-  return text;
-}
-
 // The words that bash offers after `line`, one a line.
 std::string Completed(const std::string& line) {
   std::string script = BashCompletion(Program()) + "COMP_WORDS=(" + line +
                        ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_kitchen\n" +
                        "printf '%s\\n' \"${COMPREPLY[@]}\"\n";
-  int code = 0;
-  std::string text = OutputOf({"/bin/bash", "--norc", "-c", script}, code);
+  auto [code, text] = RunProgram({"/bin/bash", "--norc", "-c", script});
   EXPECT_EQ(code, 0) << text;
   return text;
 }

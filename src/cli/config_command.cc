@@ -31,15 +31,13 @@ int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* 
   return 0;
 }
 
-int ConfigCheck(const ConfigSources& sources, FILE* out, FILE* err) {
-  const config::LoadResult result =
-      config::LoadFile(sources.file, sources.environment, sources.flags);
-  const std::string name = sources.file.value_or(config::kDefaultFile);
+int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
+  const config::LoadResult result = config::LoadFile(file, {}, {});
   if (!Tell(result, err)) {
-    fmt::print(err, "{}: {}\n", name, Count(result.errors.size(), "error"));
+    fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
     return 1;
   }
-  fmt::print(out, "{}: good, {}\n", name, Count(result.config.resources.size(), "resource"));
+  fmt::print(out, "{}: good, {}\n", file, Count(result.config.resources.size(), "resource"));
   return 0;
 }
 

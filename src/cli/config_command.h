@@ -23,8 +23,9 @@ enum class ConfigForm { kYaml, kJson };
 // to `err`.
 int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* err);
 
-// One line to `out` when the configuration is good; all errors and warnings go to `err`.
-int ConfigCheck(const ConfigSources& sources, FILE* out, FILE* err);
+// One line to `out` when the file is a good configuration; all errors and warnings go to `err`. The
+// file alone: what this shell's environment says must not decide whether it is good.
+int ConfigCheck(const std::string& file, FILE* out, FILE* err);
 
 // The JSON Schema of the file.
 int ConfigSchema(FILE* out);

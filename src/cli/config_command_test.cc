@@ -38,10 +38,10 @@ class ConfigCommandTest : public testing::Test {
  protected:
   ~ConfigCommandTest() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
 
-  // The sources for a file with this content.
-  ConfigSources File(std::string_view content) {
+  // A file with this content; its path.
+  std::string Write(std::string_view content) {
     EXPECT_TRUE(os::WriteFileAtomically(path_, content));
-    return {.file = path_};
+    return path_;
   }
 
   std::string directory_ = *os::MakeTemporaryDirectory("/tmp/tessera-cli-");
@@ -54,37 +54,37 @@ constexpr const char* kGood =
     "version: tessera/v1\nresources: [{name: dummy.com/npu, dummy: {count: 4}}]\n";
 
 TEST_F(ConfigCommandTest, CheckOfAGoodFileSaysSo) {
-  EXPECT_EQ(ConfigCheck(File(kGood), out_.get(), err_.get()), 0);
+  EXPECT_EQ(ConfigCheck(Write(kGood), out_.get(), err_.get()), 0);
   EXPECT_EQ(out_.Text(), path_ + ": good, 1 resource\n");
   EXPECT_EQ(err_.Text(), "");
 }
 
 TEST_F(ConfigCommandTest, CheckTellsAllErrorsAndFails) {
-  EXPECT_EQ(ConfigCheck(File("version: tessera/v1\nlogg: 1\nlog: {levl: info}\n"), out_.get(),
+  EXPECT_EQ(ConfigCheck(Write("version: tessera/v1\nlogg: 1\nlgo: {level: info}\n"), out_.get(),
                         err_.get()),
             1);
   EXPECT_EQ(out_.Text(), "");
   EXPECT_EQ(err_.Text(),
             path_ + ":2:1: unknown key 'logg'; did you mean 'log'? [config-unknown-key]\n" +
                 "logg: 1\n" + "^\n" + path_ +
-                ":3:7: unknown key 'levl' in log; did you mean 'level'? [config-unknown-key]\n" +
-                "log: {levl: info}\n" + "      ^\n" + path_ + ": 2 errors\n");
+                ":3:1: unknown key 'lgo'; did you mean 'log'? [config-unknown-key]\n" +
+                "lgo: {level: info}\n" + "^\n" + path_ + ": 2 errors\n");
 }
 
 TEST_F(ConfigCommandTest, CheckPassesWarningsOn) {
-  EXPECT_EQ(ConfigCheck(File("version: tessera/v1\n"), out_.get(), err_.get()), 0);
+  EXPECT_EQ(ConfigCheck(Write("version: tessera/v1\n"), out_.get(), err_.get()), 0);
   EXPECT_EQ(err_.Text(),
             "warning: " + path_ + ": no resources: the agent serves nothing [config-missing]\n");
 }
 
 TEST_F(ConfigCommandTest, CheckOfAFileThatIsNotThereFails) {
-  EXPECT_EQ(ConfigCheck({.file = path_}, out_.get(), err_.get()), 1);
+  EXPECT_EQ(ConfigCheck(path_, out_.get(), err_.get()), 1);
   EXPECT_EQ(err_.Text(),
             path_ + ": there is no such file [config-unreadable]\n" + path_ + ": 1 error\n");
 }
 
 TEST_F(ConfigCommandTest, PrintShowsWhatTheAgentWouldUse) {
-  ConfigSources sources = File(kGood);
+  ConfigSources sources{.file = Write(kGood)};
   sources.environment = {{"TESSERA_LOG_LEVEL", "warn"}};
   sources.flags = {{"log-level", "debug"}};
   EXPECT_EQ(ConfigPrint(sources, ConfigForm::kYaml, out_.get(), err_.get()), 0);
@@ -94,12 +94,12 @@ TEST_F(ConfigCommandTest, PrintShowsWhatTheAgentWouldUse) {
 }
 
 TEST_F(ConfigCommandTest, PrintAsJsonIsJson) {
-  EXPECT_EQ(ConfigPrint(File(kGood), ConfigForm::kJson, out_.get(), err_.get()), 0);
+  EXPECT_EQ(ConfigPrint({.file = Write(kGood)}, ConfigForm::kJson, out_.get(), err_.get()), 0);
   EXPECT_TRUE(json::Parse(out_.Text()));
 }
 
 TEST_F(ConfigCommandTest, PrintOfABadFileFails) {
-  EXPECT_EQ(ConfigPrint(File("a: 1\n"), ConfigForm::kYaml, out_.get(), err_.get()), 1);
+  EXPECT_EQ(ConfigPrint({.file = Write("a: 1\n")}, ConfigForm::kYaml, out_.get(), err_.get()), 1);
   EXPECT_EQ(out_.Text(), "");
   EXPECT_NE(err_.Text(), "");
 }

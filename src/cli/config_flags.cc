@@ -19,11 +19,12 @@ std::string Placeholder(const config::Key& key) {
   return text;
 }
 
-// "The version of `this`." -> "the version of this", as the other flags are described.
+// "The version of `this`." -> "the version of this", as the other flags are described; what begins
+// with an abbreviation stays.
 std::string Described(std::string doc) {
   std::erase(doc, '`');
   if (doc.ends_with('.')) doc.pop_back();
-  bool word = doc.size() > 1 && doc[1] >= 'a' && doc[1] <= 'z';
+  bool word = doc.size() > 1 && ((doc[1] >= 'a' && doc[1] <= 'z') || doc[1] == ' ');
   if (word && doc[0] >= 'A' && doc[0] <= 'Z') doc[0] = static_cast<char>(doc[0] - 'A' + 'a');
   return doc;
 }

@@ -31,6 +31,13 @@ TEST(ConfigFlags, EveryKeySaysItsDefaultAndItsVariable) {
   EXPECT_NE(std::find(level->choices.begin(), level->choices.end(), "debug"), level->choices.end());
 }
 
+TEST(ConfigFlags, TheirHelpBeginsLikeThatOfOthers) {
+  auto flags = ConfigFlags();
+
+  EXPECT_EQ(Find(flags, "--health-flaps")->help,
+            "a device that falls so many times within flapWindow is flapping");
+}
+
 TEST(ConfigFlags, TheParserFillsNothingIn) {
   for (const Option& flag : ConfigFlags()) {
     EXPECT_EQ(flag.fallback, "") << flag.name;

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/config_command.h"
 #include "cli/config_flags.h"
+#include "cli/output.h"
 #include "config/load.h"
 
 namespace tessera::cli {
@@ -16,11 +17,8 @@ int PrintConfig(const Arguments& arguments) {
   return ConfigPrint(sources, form, stdout, stderr);
 }
 
-// The file alone: what this shell's environment says must not decide whether it is good.
 int CheckConfig(const Arguments& arguments) {
-  ConfigSources sources;
-  if (arguments.Has("FILE")) sources.file = arguments.Get("FILE");
-  return ConfigCheck(sources, stdout, stderr);
+  return ConfigCheck(arguments.Get("FILE"), stdout, stderr);
 }
 
 Command PrintCommand() {
@@ -33,12 +31,7 @@ Command PrintCommand() {
       .options = ConfigFlags(),
       .examples = {{"tessera config print --config ./try.yaml", "What does this file amount to?"}},
       .run = PrintConfig};
-  print.options.push_back({.name = "--output",
-                           .value = "FORMAT",
-                           .help = "form of the answer",
-                           .letter = 'o',
-                           .fallback = "yaml",
-                           .choices = {"yaml", "json"}});
+  print.options.push_back(OutputOption({"yaml", "json"}));
   return print;
 }
 
@@ -52,9 +45,7 @@ Command ConfigCommand() {
           "Reads a configuration file and says everything that is wrong with it, with "
           "line, column and what was probably meant. Exits with 1 when there is an "
           "error; warnings alone are no error.",
-      .options = {{.name = "FILE",
-                   .help = "the file",
-                   .note = std::string("[default: ") + config::kDefaultFile + "]"}},
+      .options = {{.name = "FILE", .help = "the file", .fallback = config::kDefaultFile}},
       .examples = {{"tessera config check ./tessera.yaml", "Before it is rolled out."}},
       .run = CheckConfig};
   Command schema = {

@@ -23,14 +23,6 @@ int PlayDemo(const Arguments& arguments) {
                         .keep = arguments.Has("keep")});
 }
 
-std::string ScenarioNames() {
-  std::vector<std::string> names;
-  for (const demo::BuiltinScenario& scenario : demo::BuiltinScenarios()) {
-    names.emplace_back(scenario.name);
-  }
-  return Join(names, ", ");
-}
-
 }  // namespace
 
 Command DemoCommand() {
@@ -44,7 +36,8 @@ Command DemoCommand() {
           .options =
               {{.name = "--scenario",
                 .value = "FILE",
-                .help = "a scenario in YAML, or the name of one that ships: " + ScenarioNames()},
+                .help = "a scenario in YAML, or the name of one that ships: " +
+                        Join(demo::ScenarioNames(), ", ")},
                {.name = "--speed", .value = "N", .help = "so many times as fast", .fallback = "1"},
                {.name = "--plain", .help = "plain lines, also on a terminal"},
                {.name = "--json", .help = "one JSON object a line"},

@@ -11,11 +11,10 @@ namespace {
 int ShowDevices(const Arguments& arguments) {
   auto inventory = AskAgent(arguments, {.path = "/inventory", .query = {}, .body = ""});
   if (!inventory) return PrintFailure(inventory.error());
-  std::string format = arguments.Get("output");
-  if (format == "json" || format == "yaml") return Print(Document(*inventory, format));
+  if (auto printed = PrintDocument(arguments, *inventory)) return *printed;
   auto ledger = AskAgent(arguments, {.path = "/ledger", .query = {}, .body = ""});
   if (!ledger) return PrintFailure(ledger.error());
-  Detail detail = format == "wide" ? Detail::kWide : Detail::kUsual;
+  Detail detail = arguments.Get("output") == "wide" ? Detail::kWide : Detail::kUsual;
   return Print(DevicesText(*inventory, *ledger, detail, OutputView()));
 }
 
@@ -79,13 +78,7 @@ Command DevicesCommand() {
           .description =
               "Shows the resources and devices of this node: how many there are, how "
               "they are, whether kubelet knows them, which pods hold them.",
-          .options = {{.name = "--output",
-                       .value = "FORMAT",
-                       .help = "form of the answer",
-                       .letter = 'o',
-                       .fallback = "table",
-                       .choices = {"table", "wide", "json", "yaml"}},
-                      ControlOption()},
+          .options = {OutputOption({"table", "wide", "json", "yaml"}), ControlOption()},
           .examples = {{"tessera devices", "See what is here and who holds it."},
                        {"tessera devices -o wide", "The same with models, times and shares."},
                        {"tessera devices -o json | jq '.devices[] | select(.offered | not)'",

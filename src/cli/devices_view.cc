@@ -149,11 +149,13 @@ std::string Notes(const json::Object& inventory, const json::Object& ledger, con
   if (agent != nullptr && !json::GetBool(*agent, "writer").value_or(true)) {
     note("another instance writes the state; this one serves from memory");
   }
-  if (!json::GetBool(ledger, "reconciled").value_or(true)) {
+  bool known = json::GetBool(ledger, "reconciled").value_or(true);
+  std::string source = TextIn(ledger, "podResources");
+  if (!source.empty() && source != "ok") {
+    note((known ? "who holds what may be old: " : "who holds what is not known yet: ") + source);
+  } else if (!known) {
     note("kubelet has not said yet who holds what");
   }
-  std::string source = TextIn(ledger, "podResources");
-  if (!source.empty() && source != "ok") note("who holds what may be old: " + source);
   for (const json::Object* pending : ObjectsIn(ledger, "pending")) {
     note(fmt::format("granted {} s ago and not yet confirmed by kubelet: {} {}",
                      TextIn(*pending, "ageSeconds"), TextIn(*pending, "resource"),

@@ -102,7 +102,7 @@ TEST(DevicesText, SaysWhatIsNotCertain) {
   json::Value inventory = json::Parse(R"({"node": "n", "generation": 1, "resources": [],
     "devices": [], "agent": {"version": "0.1.0", "writer": false}})")
                               .value();
-  json::Value ledger = json::Parse(R"({"reconciled": false, "podResources": "nobody listens",
+  json::Value ledger = json::Parse(R"({"reconciled": false, "podResources": "ok",
     "pending": [{"resource": "dummy.com/npu", "shares": ["7", "8"], "ageSeconds": 12}]})")
                            .value();
 
@@ -114,9 +114,20 @@ no resources are configured
 0 devices
 note: another instance writes the state; this one serves from memory
 note: kubelet has not said yet who holds what
-note: who holds what may be old: nobody listens
 note: granted 12 s ago and not yet confirmed by kubelet: dummy.com/npu 7 8
 )");
+}
+
+TEST(DevicesText, SaysWhyKubeletCouldNotBeAsked) {
+  auto note_of = [](const char* ledger) {
+    std::string text = DevicesText(json::Object{}, json::Parse(ledger).value(), Detail::kUsual, {});
+    return text.substr(text.find("note: "));
+  };
+
+  EXPECT_EQ(note_of(R"({"reconciled": false, "podResources": "nobody listens"})"),
+            "note: who holds what is not known yet: nobody listens\n");
+  EXPECT_EQ(note_of(R"({"reconciled": true, "podResources": "nobody listens"})"),
+            "note: who holds what may be old: nobody listens\n");
 }
 
 TEST(DevicesText, DeviceThatIsGoneIsNotCalledHealthy) {

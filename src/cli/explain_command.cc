@@ -12,7 +12,7 @@ int Explain(const Arguments& arguments) {
   if (arguments.Has("DEVICE")) request.query["device"] = arguments.Get("DEVICE");
   auto answer = AskAgent(arguments, request);
   if (!answer) return PrintFailure(answer.error());
-  if (arguments.Get("output") == "json") return Print(Document(*answer, "json"));
+  if (auto printed = PrintDocument(arguments, *answer)) return *printed;
   return Print(ExplainText(*answer, OutputView()));
 }
 
@@ -26,12 +26,7 @@ Command ExplainCommand() {
               "why, under which ids, near which NUMA nodes, and what a container that "
               "gets it finds: variables, mounts, device nodes, annotations, CDI names.",
           .options = {{.name = "DEVICE", .help = "one device, as 'tessera devices' names it"},
-                      {.name = "--output",
-                       .value = "FORMAT",
-                       .help = "form of the answer",
-                       .letter = 'o',
-                       .fallback = "table",
-                       .choices = {"table", "json"}},
+                      OutputOption({"table", "json", "yaml"}),
                       ControlOption()},
           .examples = {{"tessera explain", "Explain every candidate of this node."},
                        {"tessera explain dummy.com/npu/7", "Why does nobody get this one?"}},

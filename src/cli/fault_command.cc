@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "backend/dummy/faults.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/output.h"
@@ -31,18 +32,13 @@ Command FaultCommand() {
           "Does something to the devices of a dummy resource, to see how everything "
           "around them takes it. Real devices are left alone. Faults stay until they "
           "are taken back, also when the agent is restarted.",
-      .options = {{.name = "VERB",
-                   .help = "what to do",
-                   .choices = {"fail", "heal", "flap", "hide", "show", "slow", "break",
-                               "reset-fails", "lose-all", "restore"},
-                   .required = true},
-                  {.name = "RESOURCE",
-                   .help = "the resource, e.g. dummy.com/npu",
-                   .required = true},
-                  {.name = "DEVICE", .help = "the id of one device; not with lose-all and restore"},
-                  {.name = "DETAIL",
-                   .help = "why (fail, break, reset-fails), how long (slow) or how often (flap)"},
-                  ControlOption()},
+      .options =
+          {{.name = "VERB", .help = "what to do", .choices = dummy::FaultVerbs(), .required = true},
+           {.name = "RESOURCE", .help = "the resource, e.g. dummy.com/npu", .required = true},
+           {.name = "DEVICE", .help = "the id of one device; not with lose-all and restore"},
+           {.name = "DETAIL",
+            .help = "why (fail, break, reset-fails), how long (slow) or how often (flap)"},
+           ControlOption()},
       .examples = {{"tessera fault fail dummy.com/npu 7 'ECC error'", "Device 7 fails its checks."},
                    {"tessera fault heal dummy.com/npu 7", "It is well again."},
                    {"tessera fault flap dummy.com/npu 7 2s", "It fails and recovers by turns."},

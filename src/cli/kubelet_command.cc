@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <csignal>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "cli/fields.h"
 #include "cli/kubelet_server.h"
 #include "cli/kubelet_view.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "http/http.h"
 #include "os/files.h"
@@ -26,7 +26,7 @@ constexpr size_t kEventsShown = 50;
 // Asks the kubelet that runs in `dir`.
 class Control {
  public:
-  explicit Control(const std::string& dir) : socket_(dir + "/control.sock") {}
+  explicit Control(std::string dir) : dir_(std::move(dir)) {}
 
   Result<json::Object> Get(const std::string& path, std::map<std::string, std::string> query = {}) {
     return Exchange({"GET", path, std::move(query), ""});
@@ -46,18 +46,21 @@ class Control {
 
  private:
   Result<json::Object> Exchange(const http::Request& request) {
-    auto response = http::ExchangeUnix(socket_, request, kPatience);
+    auto response = http::ExchangeUnix(dir_ + "/control.sock", request, kPatience);
     if (!response) {
-      return Fail(Reason::kUnavailable, "no embedded kubelet answers on {}: {}", socket_,
-                  response.error().message);
+      return Fail(Reason::kUnavailable,
+                  "no embedded kubelet answers in {}, where 'tessera kubelet --dir {}' starts one: "
+                  "{}",
+                  dir_, dir_, response.error().message);
     }
     if (response->status >= 400) return Fail(http::FailureIn(*response));
     json::Value value = TRY(json::Parse(response->body));
-    if (!value.is_object()) return Fail(Reason::kInvalid, "{} answered no object", socket_);
+    if (!value.is_object())
+      return Fail(Reason::kInvalid, "the kubelet in {} answered no object", dir_);
     return std::move(value.get_object());
   }
 
-  const std::string socket_;
+  const std::string dir_;
 };
 
 // "dummy.com/npu=2,dummy.com/other=1".
@@ -65,13 +68,12 @@ Result<json::Object> ParseLimits(const std::string& text) {
   json::Object limits;
   for (const std::string& part : Split(text, ',')) {
     size_t equals = part.rfind('=');
-    int count = 0;
-    const char* end = part.data() + part.size();
-    bool good = equals != std::string::npos && equals > 0 &&
-                std::from_chars(part.data() + equals + 1, end, count).ptr == end &&
-                equals + 1 < part.size() && count >= 0;
-    if (!good) return Fail(Reason::kInvalid, "\"{}\" is not RESOURCE=COUNT", part);
-    limits[part.substr(0, equals)] = count;
+    std::optional<int> count;
+    if (equals != std::string::npos && equals > 0) {
+      count = ParseNumber<int>(std::string_view(part).substr(equals + 1));
+    }
+    if (!count || *count < 0) return Fail(Reason::kInvalid, "\"{}\" is not RESOURCE=COUNT", part);
+    limits[part.substr(0, equals)] = *count;
   }
   return limits;
 }
@@ -106,10 +108,9 @@ Result<int> ShowEvents(Control& control, const std::vector<std::string>& argumen
     if (arguments[at] == "--follow") {
       follow = true;
     } else if (arguments[at] == "--last" && at + 1 < arguments.size()) {
-      const std::string& text = arguments[++at];
-      if (std::from_chars(text.data(), text.data() + text.size(), shown).ec != std::errc()) {
-        return Fail(Reason::kInvalid, "\"{}\" is not a number", text);
-      }
+      auto number = ParseNumber<size_t>(arguments[++at]);
+      if (!number) return Fail(Reason::kInvalid, "\"{}\" is not a number", arguments[at]);
+      shown = *number;
     } else {
       return Fail(Reason::kInvalid, "\"{}\" is neither --follow nor --last N", arguments[at]);
     }
@@ -153,7 +154,8 @@ Result<int> Obey(Control& control, const std::string& verb,
     json::Object result =
         TRY(control.PostAndWait(verb, {{"pod", arguments[0]}, {"container", arguments[1]}}));
     if (IsTrue(result, "admitted")) return Print("started\n");
-    return Fail(Reason::kUnavailable, "{}", TextIn(result, "message"));
+    Reason reason = ReasonFromName(TextIn(result, "reason")).value_or(Reason::kUnavailable);
+    return Fail(Error{reason, TextIn(result, "message")});
   }
   if (verb == "end" || verb == "drop") {
     TRY(expect(1));
@@ -167,13 +169,13 @@ Result<int> Obey(Control& control, const std::string& verb,
 
 }  // namespace
 
-int RunKubelet(const KubeletCommandOptions& options) {
-  Status made = os::MakeDirectories(options.kubelet.root);
+int RunKubelet(const kubelet::EmbeddedOptions& options) {
+  Status made = os::MakeDirectories(options.root);
   if (!made) return PrintFailure(made.error());
   os::Loop loop;
   auto interrupted = loop.OnSignal(SIGINT, [&] { loop.Stop(); });
   auto terminated = loop.OnSignal(SIGTERM, [&] { loop.Stop(); });
-  KubeletServer server(loop, options.kubelet, [](const std::string& line) { Print(line + "\n"); });
+  KubeletServer server(loop, options, [](const std::string& line) { Print(line + "\n"); });
   if (Status started = server.Start(); !started) return PrintFailure(started.error());
   loop.Run();
   server.Stop();

@@ -10,14 +10,8 @@
 
 namespace tessera::cli {
 
-struct KubeletCommandOptions {
-  // `root` is --dir: it gets device-plugins, plugins_registry, pod-resources and the control
-  // socket.
-  kubelet::EmbeddedOptions kubelet;
-};
-
-// Runs until SIGINT or SIGTERM; prints one line an event.
-int RunKubelet(const KubeletCommandOptions& options);
+// Runs until SIGINT or SIGTERM; prints one line an event. The root gets the control socket as well.
+int RunKubelet(const kubelet::EmbeddedOptions& options);
 
 // An order to the one that runs in `dir`:
 //   status                      the resources, their devices' holders, the pods

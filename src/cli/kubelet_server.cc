@@ -4,6 +4,8 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "kubelet/root.h"
+#include "os/unix_socket.h"
 
 namespace tessera::cli {
 namespace {
@@ -130,11 +132,11 @@ KubeletServer::~KubeletServer() {
 }
 
 Status KubeletServer::Start() {
-  TRY(StartKubelet());
+  // First, as it refuses where another one runs: starting kubelet takes the directory over.
   server_ = TRY(
       http::Server::ListenUnix(loop_, options_.root + "/control.sock",
                                [this](const http::Request& request) { return Answer(request); }));
-  return {};
+  return StartKubelet();
 }
 
 void KubeletServer::Stop() {
@@ -145,6 +147,11 @@ void KubeletServer::Stop() {
 
 Status KubeletServer::StartKubelet() {
   if (kubelet_) return Fail(Reason::kInvalid, "kubelet runs already");
+  // The node's own kubelet, mostly: its plugins would be lost to it.
+  std::string socket = kubelet::Directories{options_.root}.kubelet_socket();
+  if (os::IsListening(socket)) {
+    return Fail(Reason::kSocketInUse, "another kubelet listens on {}", socket);
+  }
   kubelet_ = TRY(kubelet::EmbeddedKubelet::Start(options_));
   return {};
 }
@@ -265,7 +272,7 @@ Result<json::Value> KubeletServer::RestartContainer(const json::Object& body) {
     Status done = kubelet->RestartContainer(pod.first, pod.second, container);
     return {{"done", true},
             {"admitted", done.has_value()},
-            {"reason", ""},
+            {"reason", done ? "" : ReasonName(done.error().reason)},
             {"message", done ? "" : done.error().message}};
   });
 }

@@ -7,6 +7,7 @@
 #include "cli/kubelet_server.h"
 #include "cli/kubelet_view.h"
 #include "os/files.h"
+#include "os/unix_socket.h"
 
 namespace tessera::cli {
 namespace {
@@ -90,6 +91,23 @@ TEST_F(KubeletOrders, KubeletIsKilledAndStartedAgain) {
   EXPECT_EQ(Tell("/restart"), R"({"done":true})");
 }
 
+TEST_F(KubeletOrders, ASecondOneLeavesTheFirstAlone) {
+  KubeletServer second(loop, options, [](const std::string&) {});
+  Status started = second.Start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, options.root + "/control.sock has a live listener");
+  EXPECT_EQ(Tell("/restart"), R"({"done":true})");
+}
+
+TEST_F(KubeletOrders, TheNodesOwnKubeletIsLeftAlone) {
+  Tell("/kill");
+  ASSERT_TRUE(os::RemoveStaleSocket(options.root + "/device-plugins/kubelet.sock"));
+  auto other = os::ListenUnix(options.root + "/device-plugins/kubelet.sock");
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(Tell("/start"),
+            "another kubelet listens on " + options.root + "/device-plugins/kubelet.sock");
+}
+
 TEST_F(KubeletOrders, EventsAreKeptAndPrinted) {
   Tell("/restart");
   server->Stop();
@@ -138,6 +156,13 @@ TEST_F(KubeletCommandLine, StatusAndEventsAreShown) {
   EXPECT_TRUE(events.ends_with("Z kubelet was killed\n")) << events;
 }
 
+TEST_F(KubeletCommandLine, AContainerThatIsNotThereIsNotFound) {
+  EXPECT_EQ(Run("run", {"p"}), "0 admitted\n");
+  EXPECT_EQ(Run("restart-container", {"p", "other"}),
+            "1 tessera: pod default/p has no container other [not-found]: check the name; 'tessera "
+            "devices' lists what is here\n");
+}
+
 TEST_F(KubeletCommandLine, AMistakeIsExplained) {
   auto error = [](const std::string& what) {
     return "1 tessera: " + what + " [invalid]: correct the value named\n";
@@ -145,13 +170,16 @@ TEST_F(KubeletCommandLine, AMistakeIsExplained) {
   EXPECT_EQ(Run("run", {}), error("the pod's name is missing"));
   EXPECT_EQ(Run("run", {"p", "--limits"}), error("\"--limits\" is not a flag with its limits"));
   EXPECT_EQ(Run("run", {"p", "--limits", "x"}), error("\"x\" is not RESOURCE=COUNT"));
+  EXPECT_EQ(Run("run", {"p", "--limits", "a.com/b=2x"}),
+            error("\"a.com/b=2x\" is not RESOURCE=COUNT"));
   EXPECT_EQ(Run("end", {}), error("end takes 1 argument, not 0"));
   EXPECT_EQ(Run("events", {"--all"}), error("\"--all\" is neither --follow nor --last N"));
+  EXPECT_EQ(Run("events", {"--last", "5x"}), error("\"5x\" is not a number"));
 }
 
 TEST(KubeletView, TheStatusShowsResourcesAndWhatIsNotJustFree) {
   auto status = json::Parse(
-      R"({"running":true,"pods":[],"resources":[{"name":"a.com/b","capacity":3,"allocatable":2,)"
+      R"({"running":true,"pods":["ns/p","ns/q"],"resources":[{"name":"a.com/b","capacity":3,"allocatable":2,)"
       R"("connected":true,"devices":[)"
       R"({"id":"0","healthy":true,"numa":[],"pod":"","container":""},)"
       R"({"id":"1","healthy":false,"numa":[],"pod":"","container":""},)"
@@ -163,7 +191,9 @@ TEST(KubeletView, TheStatusShowsResourcesAndWhatIsNotJustFree) {
             "\n"
             "RESOURCE  DEVICE  HEALTH     NUMA  POD   CONTAINER\n"
             "a.com/b   1       unhealthy\n"
-            "a.com/b   2       healthy    0,1   ns/p  app\n");
+            "a.com/b   2       healthy    0,1   ns/p  app\n"
+            "\n"
+            "2 pods: ns/p, ns/q\n");
 }
 
 TEST(KubeletView, AnAdmissionShowsGrantsOrTheRefusal) {

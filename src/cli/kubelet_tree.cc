@@ -22,7 +22,7 @@ int Serve(const Arguments& arguments) {
                                                    : kubelet::ConnectionRules::kUpTo136;
   options.speed = *speed;
   options.seed = *seed;
-  return RunKubelet({options});
+  return RunKubelet(options);
 }
 
 // The words that follow the verb, as KubeletControl takes them: arguments, then flags.

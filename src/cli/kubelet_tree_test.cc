@@ -46,7 +46,12 @@ TEST(KubeletTree, OrderWithNobodyThereFails) {
       command, {"run", "p", "--init", "a.com/x=1", "--limits", "a.com/x=2", "--dir", "/nowhere"});
 
   ASSERT_NE(parsed.command, nullptr) << parsed.text;
+  testing::internal::CaptureStderr();
   EXPECT_EQ(parsed.command->run(parsed.arguments), kFailed);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "tessera: no embedded kubelet answers in /nowhere, where 'tessera kubelet --dir "
+            "/nowhere' starts one: cannot connect to /nowhere/control.sock: No such file or "
+            "directory [unavailable]: try again; if it goes on, see whether the other side runs\n");
 }
 
 }  // namespace

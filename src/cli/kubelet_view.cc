@@ -7,6 +7,15 @@
 #include "cli/fields.h"
 
 namespace tessera::cli {
+namespace {
+
+// A line below the tables: pods need not hold a device to run.
+std::string PodsText(const json::Object& status) {
+  auto pods = ListIn(status, "pods");
+  return pods.empty() ? "" : fmt::format("\n{}: {}\n", Count(pods.size(), "pod"), Join(pods, ", "));
+}
+
+}  // namespace
 
 std::string KubeletStatusText(const json::Object& status, const View& view) {
   if (!IsTrue(status, "running")) return "kubelet is down\n";
@@ -30,13 +39,14 @@ std::string KubeletStatusText(const json::Object& status, const View& view) {
                          {TextIn(*device, "container")}});
     }
   }
-  if (resources.empty()) return "no plugin has registered\n";
+  if (resources.empty()) return "no plugin has registered\n" + PodsText(status);
   std::string text =
       Table({{"RESOURCE"}, {"CAPACITY", true}, {"ALLOCATABLE", true}, {"PLUGIN"}}, resources, view);
-  if (devices.empty()) return text;
-  return text + "\n" +
-         Table({{"RESOURCE"}, {"DEVICE"}, {"HEALTH"}, {"NUMA"}, {"POD"}, {"CONTAINER"}}, devices,
-               view);
+  if (!devices.empty()) {
+    text += "\n" + Table({{"RESOURCE"}, {"DEVICE"}, {"HEALTH"}, {"NUMA"}, {"POD"}, {"CONTAINER"}},
+                         devices, view);
+  }
+  return text + PodsText(status);
 }
 
 std::string AdmissionText(const json::Object& admission) {

@@ -9,7 +9,7 @@
 
 namespace tessera::cli {
 
-// Resources, then the devices that are held or not healthy.
+// Resources, then the devices that are held or not healthy, then the pods.
 std::string KubeletStatusText(const json::Object& status, const View& view);
 // What became of a pod.
 std::string AdmissionText(const json::Object& admission);

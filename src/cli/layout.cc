@@ -74,12 +74,6 @@ std::string Paint(std::string_view text, Tone tone, const View& view) {
   return fmt::format("\x1b[{}m{}\x1b[0m", Code(tone), text);
 }
 
-size_t Width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // not a continuation byte
-  }));
-}
-
 std::string Elide(std::string_view text, size_t columns) {
   if (Width(text) <= columns) return std::string(text);
   size_t seen = 0;
@@ -89,24 +83,6 @@ std::string Elide(std::string_view text, size_t columns) {
     if (starts && seen++ == columns - 1) break;
   }
   return std::string(text.substr(0, end)) + "…";
-}
-
-std::vector<std::string> Wrap(std::string_view text, size_t columns) {
-  std::vector<std::string> lines;
-  for (const std::string& paragraph : Split(text, '\n')) {
-    std::string line;
-    for (const std::string& word : Split(paragraph, ' ')) {
-      if (word.empty()) continue;
-      if (!line.empty() && Width(line) + 1 + Width(word) > columns) {
-        lines.push_back(std::move(line));
-        line.clear();
-      }
-      if (!line.empty()) line += ' ';
-      line += word;
-    }
-    lines.push_back(std::move(line));
-  }
-  return lines;
 }
 
 std::string Table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,

@@ -20,15 +20,8 @@ enum class Tone : uint8_t { kPlain, kGood, kWarning, kBad, kQuiet, kTitle };
 // `text` in the tone's colour, or as it is where there are no colours.
 std::string Paint(std::string_view text, Tone tone, const View& view);
 
-// How many columns a text takes: one for every character, whatever its bytes.
-size_t Width(std::string_view text);
-
 // The text cut to `columns`, with "…" at its end when something was cut.
 std::string Elide(std::string_view text, size_t columns);
-
-// The lines of a text broken at spaces so that none is wider than `columns` (a longer word stays
-// whole). Line ends in the text stay.
-std::vector<std::string> Wrap(std::string_view text, size_t columns);
 
 struct Column {
   std::string title;

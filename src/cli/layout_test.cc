@@ -40,16 +40,9 @@ TEST(Table, ColoursTakeNoSpace) {
 }
 
 TEST(Elide, CountsCharactersAndNotBytes) {
-  EXPECT_EQ(Width("größe…"), 6U);
   EXPECT_EQ(Elide("größe", 5), "größe");
   EXPECT_EQ(Elide("größe", 4), "grö…");
   EXPECT_EQ(Elide("größe", 1), "…");
-}
-
-TEST(Wrap, BreaksAtSpaces) {
-  EXPECT_EQ(Wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
-  EXPECT_EQ(Wrap("one", 2), (std::vector<std::string>{"one"}));
-  EXPECT_EQ(Wrap("one\n\ntwo", 80), (std::vector<std::string>{"one", "", "two"}));
 }
 
 }  // namespace

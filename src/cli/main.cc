@@ -9,6 +9,17 @@
 #include "cli/parse.h"
 
 namespace tessera::cli {
+namespace {
+
+// What people try first with any program: `--version`, and `help COMMAND` for `COMMAND --help`.
+void Translate(std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"--version"}) words = {"version"};
+  if (words.empty() || words.front() != "help") return;
+  words.erase(words.begin());
+  words.emplace_back("--help");
+}
+
+}  // namespace
 
 Command Program() {
   return {
@@ -29,7 +40,9 @@ Command Program() {
 
 int Main(int argc, char** argv) {
   Command program = Program();
-  Parsed parsed = Parse(program, std::vector<std::string>(argv + 1, argv + argc));
+  std::vector<std::string> words(argv + 1, argv + argc);
+  Translate(words);
+  Parsed parsed = Parse(program, words);
   if (parsed.command != nullptr) return parsed.command->run(parsed.arguments);
   if (parsed.exit_code == kOk) return Print(parsed.text);
   PrintToError(parsed.text);

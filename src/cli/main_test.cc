@@ -3,7 +3,6 @@
 #include "cli/main.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -12,8 +11,8 @@
 #include "cli/help.h"
 #include "cli/layout.h"
 #include "cli/man_page.h"
-#include "os/files.h"
-#include "os/process.h"
+#include "cli/run_program_test.h"
+#include "version.h"
 
 namespace tessera::cli {
 namespace {
@@ -35,16 +34,6 @@ class ProgramTest : public testing::Test {
   Command program_ = Program();
   std::vector<Place> places_;
 };
-
-// Runs a program and returns its exit code and all it wrote.
-std::pair<int, std::string> RunProgram(const std::vector<std::string>& argv) {
-  std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-cli-").value();
-  auto process = os::Process::Start(argv, directory + "/out");
-  int code = process ? process->Wait() : -1;
-  std::string text = os::ReadFile(directory + "/out").value_or("");
-  (void)os::RemoveTree(directory);
-  return {code, text};
-}
 
 TEST_F(ProgramTest, EveryCommandIsDescribed) {
   for (const Place& place : places_) {
@@ -97,7 +86,6 @@ TEST_F(ProgramTest, BashTakesTheCompletionScript) {
 }
 
 TEST_F(ProgramTest, ManPageRendersWithoutWarnings) {
-  if (access("/usr/bin/man", X_OK) != 0) GTEST_SKIP() << "man is not installed";
   std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-cli-").value();
   std::string page = directory + "/tessera.1";
   ASSERT_TRUE(os::WriteFileAtomically(page, ManPage(program_, "0.1.0"), 0644).has_value());
@@ -106,11 +94,31 @@ TEST_F(ProgramTest, ManPageRendersWithoutWarnings) {
       RunProgram({"/usr/bin/env", "LC_ALL=C", "MANWIDTH=80", "MANROFFSEQ=", "/usr/bin/man",
                   "--warnings", "-P", "cat", "-l", page});
 
-  EXPECT_EQ(code, 0);
+  EXPECT_EQ(code, 0) << "man is of the package man-db";
   EXPECT_NE(text.find("NAME\n"), text.npos) << text;
   EXPECT_EQ(text.find("warning:"), text.npos) << text;
   for (const Place& place : places_) EXPECT_NE(text.find(place.path), text.npos) << place.path;
   (void)os::RemoveTree(directory);
+}
+
+// Exit code, then what was written to standard output.
+std::string OutputOf(std::vector<std::string> words) {
+  words.insert(words.begin(), "tessera");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStdout();
+  int code = Main(static_cast<int>(argv.size()), argv.data());
+  return std::to_string(code) + " " + testing::internal::GetCapturedStdout();
+}
+
+TEST_F(ProgramTest, VersionMayBeAskedForAsAFlag) {
+  EXPECT_TRUE(OutputOf({"--version"}).starts_with("0 tessera " TESSERA_VERSION " (commit "));
+  EXPECT_EQ(OutputOf({"--version"}), OutputOf({"version"}));
+}
+
+TEST_F(ProgramTest, HelpMayBeAskedForAsACommand) {
+  EXPECT_EQ(OutputOf({"help"}), OutputOf({"--help"}));
+  EXPECT_EQ(OutputOf({"help", "devices", "cordon"}), OutputOf({"devices", "cordon", "--help"}));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cli/command.h"
 #include "cli/yaml.h"
 
 namespace tessera::cli {
@@ -42,8 +41,20 @@ View OutputView() {
   return view;
 }
 
-std::string Document(const json::Value& value, std::string_view format) {
-  return format == "yaml" ? WriteYaml(value) : json::WritePretty(value);
+Option OutputOption(std::vector<std::string> forms) {
+  return {.name = "--output",
+          .value = "FORMAT",
+          .help = "form of the answer",
+          .letter = 'o',
+          .fallback = forms.front(),
+          .choices = std::move(forms)};
+}
+
+std::optional<int> PrintDocument(const Arguments& arguments, const json::Value& value) {
+  std::string form = arguments.Get("output");
+  if (form == "json") return Print(json::WritePretty(value));
+  if (form == "yaml") return Print(WriteYaml(value));
+  return {};
 }
 
 }  // namespace tessera::cli

@@ -2,9 +2,13 @@
 // What a command writes: results to standard output, the rest to standard error.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
+#include "cli/command.h"
 #include "cli/layout.h"
 #include "json/json.h"
 
@@ -26,7 +30,10 @@ int PrintMisuse(std::string_view command, std::string_view what);
 // none. NO_COLOR is respected.
 View OutputView();
 
-// A document in "json" or "yaml".
-std::string Document(const json::Value& value, std::string_view format);
+// --output FORMAT, -o for short; the first form is the default.
+Option OutputOption(std::vector<std::string> forms);
+// Prints a document where --output asks for one, "json" or "yaml"; nothing where it asks for a form
+// for people.
+std::optional<int> PrintDocument(const Arguments& arguments, const json::Value& value);
 
 }  // namespace tessera::cli

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "cli/help.h"
+#include "config/schema/scalar.h"
 
 namespace tessera::cli {
 namespace {
@@ -51,7 +52,6 @@ void AddOption(Node& node, const Option& option) {
   }
   slot.parser->type_name(option.value);
   if (!option.environment.empty()) slot.parser->envname(option.environment);
-  if (!option.choices.empty()) slot.parser->check(CLI::IsMember(option.choices));
   if (option.required) slot.parser->required();
 }
 
@@ -98,8 +98,11 @@ Arguments Collect(const std::vector<const Node*>& chain) {
     for (const Node::Slot& slot : node->slots) {
       std::string key = slot.option->Key();
       if (slot.option->repeated) continue;
-      if (slot.parser->count() > 0) {
-        arguments.Set(key, slot.on ? "true" : slot.text);
+      bool is_switch = slot.option->IsFlag() && slot.option->value.empty();
+      if (is_switch) {
+        if (slot.on) arguments.Set(key, "true");
+      } else if (slot.parser->count() > 0) {
+        arguments.Set(key, slot.text);
       } else if (!slot.option->fallback.empty() && !arguments.Has(key)) {
         arguments.Set(key, slot.option->fallback);
       }
@@ -126,6 +129,41 @@ std::string Unknown(const Node& node, const std::string& word) {
   return meant ? fmt::format("{}; did you mean '{}'?", text, *meant) : text;
 }
 
+// What to say of a value that is not among its option's choices; nothing when all are. The parser
+// has the words even where it gave up.
+std::optional<std::string> WrongChoice(const std::vector<const Node*>& chain) {
+  for (const Node* node : chain) {
+    for (const Node::Slot& slot : node->slots) {
+      if (slot.option->choices.empty()) continue;
+      for (const std::string& word : slot.parser->results()) {
+        auto read = config::ReadOneOf(word, slot.option->choices);
+        if (read) continue;
+        std::string text = fmt::format("{} {}", slot.option->name, read.error().message);
+        const std::string& meant = read.error().suggestion;
+        return meant.empty() ? text : fmt::format("{}; did you mean '{}'?", text, meant);
+      }
+    }
+  }
+  return {};
+}
+
+// What to say where the parser gave up.
+std::string Explain(const std::vector<const Node*>& chain, const CLI::Error& error) {
+  const Node& node = *chain.back();
+  // An unknown word explains more than what is missing because of it.
+  if (auto unknown = node.app->remaining(); !unknown.empty()) return Unknown(node, unknown.front());
+  if (auto wrong = WrongChoice(chain)) return *wrong;
+  std::string text = error.what();
+  if (error.get_name() != "ArgumentMismatch") return text;
+  for (const Node::Slot& slot : node.slots) {
+    const Option& option = *slot.option;
+    if (!text.starts_with(option.name + ":")) continue;
+    return fmt::format("{} needs a value: {}", option.name,
+                       option.choices.empty() ? option.value : config::Listed(option.choices));
+  }
+  return text;
+}
+
 Parsed Misuse(const Node& node, const std::string& what) {
   Parsed parsed;
   parsed.exit_code = kUsage;
@@ -144,14 +182,17 @@ Parsed Parse(const Command& program, const std::vector<std::string>& words) {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
     const Node& node = *Chain(root).back();
+    // Nobody is helped by the help of another command than the one that was misspelt.
+    if (auto unknown = node.app->remaining(); !unknown.empty()) {
+      return Misuse(node, Unknown(node, unknown.front()));
+    }
     return {.text = HelpText(*node.command, node.path)};
   } catch (const CLI::Error& error) {
-    const Node& node = *Chain(root).back();
-    // An unknown word explains more than what is missing because of it.
-    std::vector<std::string> unknown = node.app->remaining();
-    return Misuse(node, unknown.empty() ? error.what() : Unknown(node, unknown.front()));
+    auto chain = Chain(root);
+    return Misuse(*chain.back(), Explain(chain, error));
   }
   auto chain = Chain(root);
+  if (auto wrong = WrongChoice(chain)) return Misuse(*chain.back(), *wrong);
   const Node& node = *chain.back();
   if (!node.command->run) {
     return {.text = HelpText(*node.command, node.path), .exit_code = kUsage};

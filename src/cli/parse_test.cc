@@ -146,6 +146,12 @@ TEST_F(ParseTest, HelpIsForTheCommandNamed) {
   EXPECT_EQ(parsed.text, HelpText(program_.commands[0].commands[0], "kitchen cups fill"));
 }
 
+TEST_F(ParseTest, HelpForNoCommandNamesTheNearest) {
+  EXPECT_EQ(
+      Wrong({"cusp", "--help"}),
+      "kitchen: there is no command 'cusp'; did you mean 'cups'?\n'kitchen --help' says more\n");
+}
+
 TEST_F(ParseTest, NothingSaidIsHelpAndWrongUsage) {
   EXPECT_EQ(Wrong({}), HelpText(program_, "kitchen"));
 }
@@ -185,7 +191,33 @@ TEST_F(ParseTest, MissingArgumentsAreNamed) {
 
 TEST_F(ParseTest, ValuesOutsideTheChoicesAreRefused) {
   EXPECT_EQ(Wrong({"cups", "-o", "xml"}),
-            "kitchen cups: --output: xml not in {table,json}\n'kitchen cups --help' says more\n");
+            "kitchen cups: --output takes 'table' or 'json', not 'xml'\n"
+            "'kitchen cups --help' says more\n");
+}
+
+TEST_F(ParseTest, MistypedChoiceGetsASuggestion) {
+  EXPECT_EQ(Wrong({"cups", "-o", "jsno"}),
+            "kitchen cups: --output takes 'table' or 'json', not 'jsno'; did you mean 'json'?\n"
+            "'kitchen cups --help' says more\n");
+}
+
+TEST_F(ParseTest, MistypedChoiceIsSaidBeforeWhatIsMissing) {
+  EXPECT_EQ(Wrong({"cups", "-o", "tabel", "fill"}),
+            "kitchen cups fill: --output takes 'table' or 'json', not 'tabel'; did you mean "
+            "'table'?\n'kitchen cups fill --help' says more\n");
+}
+
+TEST_F(ParseTest, FlagWithoutItsValueSaysWhichItTakes) {
+  EXPECT_EQ(Wrong({"cups", "--output"}),
+            "kitchen cups: --output needs a value: 'table' or 'json'\n"
+            "'kitchen cups --help' says more\n");
+  EXPECT_EQ(Wrong({"cups", "--shelf"}),
+            "kitchen cups: --shelf needs a value: PATH\n'kitchen cups --help' says more\n");
+}
+
+TEST_F(ParseTest, SwitchMayBeTurnedOff) {
+  EXPECT_TRUE(Of({"cups", "--quick"}).arguments.Has("quick"));
+  EXPECT_FALSE(Of({"cups", "--quick=false"}).arguments.Has("quick"));
 }
 
 }  // namespace

@@ -9,11 +9,9 @@ namespace tessera::cli {
 namespace {
 
 int ShowVersion(const Arguments& arguments) {
-  if (arguments.Get("output") == "json") {
-    json::Object version{
-        {"version", TESSERA_VERSION}, {"commit", TESSERA_COMMIT}, {"build", TESSERA_BUILD}};
-    return Print(json::WritePretty(std::move(version)));
-  }
+  json::Object version{
+      {"version", TESSERA_VERSION}, {"commit", TESSERA_COMMIT}, {"build", TESSERA_BUILD}};
+  if (auto printed = PrintDocument(arguments, std::move(version))) return *printed;
   return Print(
       fmt::format("tessera {} (commit {}, {})\n", TESSERA_VERSION, TESSERA_COMMIT, TESSERA_BUILD));
 }
@@ -24,12 +22,7 @@ Command VersionCommand() {
   return {.name = "version",
           .summary = "which build this is",
           .description = "Prints the version, the commit and how the program was built.",
-          .options = {{.name = "--output",
-                       .value = "FORMAT",
-                       .help = "form of the answer",
-                       .letter = 'o',
-                       .fallback = "text",
-                       .choices = {"text", "json"}}},
+          .options = {OutputOption({"text", "json", "yaml"})},
           .examples = {{"tessera version -o json", "For scripts."}},
           .run = ShowVersion};
 }

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "config/told.h"
+#include "config/told_test.h"
 
 namespace tessera::config {
 namespace {
-
-Config Good(const std::string& text) {
-  const LoadResult result =
-      Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
-  EXPECT_EQ(Text(result.errors), "");
-  return result.config;
-}
 
 TEST(AgentKeys, ValuesReachTheirPlace) {
   const Config config = Good(
@@ -92,14 +85,13 @@ const BadInput kBadInputs[] = {
      "                        ^\n"},
 };
 
-class AgentKeysErrors : public testing::TestWithParam<BadInput> {};
+using AgentKeysErrors = BadInputTest;
 
 TEST_P(AgentKeysErrors, AreTold) {
-  EXPECT_EQ(Told(GetParam().yaml), GetParam().told);
+  ExpectIsTold();
 }
 
-INSTANTIATE_TEST_SUITE_P(When, AgentKeysErrors, testing::ValuesIn(kBadInputs),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(When, AgentKeysErrors, testing::ValuesIn(kBadInputs), NameOf);
 
 }  // namespace
 }  // namespace tessera::config

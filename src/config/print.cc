@@ -17,9 +17,10 @@ namespace {
 // Comments begin here, unless a line is longer.
 constexpr size_t kCommentColumn = 44;
 
-// Whether YAML reads the text as this very text without quotes.
+// Whether YAML, 1.1 as well, reads the text as this very text without quotes.
 bool IsPlain(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kWords = {"null", "Null", "NULL", "true", "false", "-"};
+  constexpr std::array<std::string_view, 10> kWords = {"null", "Null", "NULL", "true", "false",
+                                                       "yes",  "no",   "on",   "off",  "-"};
   const auto safe = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("/._:-").find(c) != std::string_view::npos;

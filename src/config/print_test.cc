@@ -52,6 +52,11 @@ LoadResult From(const std::string& text, const std::string& name = "t.yaml") {
   return result;
 }
 
+TEST(PrintYaml, WordsThatMeanAnythingElseInYaml11AreQuoted) {
+  const std::string text = PrintYaml(From("version: tessera/v1\nhttp: {address: \"off\"}\n"));
+  EXPECT_NE(text.find("  address: \"off\" "), std::string::npos) << text;
+}
+
 TEST(PrintYaml, EveryKeySurvivesARoundTrip) {
   const LoadResult first = From(kEverything);
   const LoadResult second = From(PrintYaml(first));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "config/told.h"
+#include "config/told_test.h"
 
 namespace tessera::config {
 namespace {
@@ -131,14 +131,13 @@ const BadInput kBadInputs[] = {
      "  ^\n"},
 };
 
-class ReaderErrors : public testing::TestWithParam<BadInput> {};
+using ReaderErrors = BadInputTest;
 
 TEST_P(ReaderErrors, AreTold) {
-  EXPECT_EQ(Told(GetParam().yaml), GetParam().told);
+  ExpectIsTold();
 }
 
-INSTANTIATE_TEST_SUITE_P(When, ReaderErrors, testing::ValuesIn(kBadInputs),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(When, ReaderErrors, testing::ValuesIn(kBadInputs), NameOf);
 
 }  // namespace
 }  // namespace tessera::config

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "config/told.h"
+#include "config/told_test.h"
 
 namespace tessera::config {
 namespace {
-
-Config Good(const std::string& text) {
-  const LoadResult result =
-      Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
-  EXPECT_EQ(Text(result.errors), "");
-  return result.config;
-}
 
 TEST(Rules, OneVariableInTwoResourcesIsFineWhereOnlyOneUsesIt) {
   Good(
@@ -124,14 +117,13 @@ const BadInput kBadInputs[] = {
      "                                       ^\n"},
 };
 
-class RulesErrors : public testing::TestWithParam<BadInput> {};
+using RulesErrors = BadInputTest;
 
 TEST_P(RulesErrors, AreTold) {
-  EXPECT_EQ(Told(GetParam().yaml), GetParam().told);
+  ExpectIsTold();
 }
 
-INSTANTIATE_TEST_SUITE_P(When, RulesErrors, testing::ValuesIn(kBadInputs),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(When, RulesErrors, testing::ValuesIn(kBadInputs), NameOf);
 
 }  // namespace
 }  // namespace tessera::config

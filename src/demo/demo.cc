@@ -26,10 +26,13 @@ void Complain(const std::string& text) {
   fmt::print(stderr, "tessera demo: {}\n", text);
 }
 
-std::string Names() {
-  std::vector<std::string> names;
-  for (const BuiltinScenario& scenario : BuiltinScenarios()) names.emplace_back(scenario.name);
-  return Join(names, ", ");
+// Neither a scenario that ships nor a file that can be read.
+void ComplainOfName(const std::string& name, const config::Problem& problem) {
+  const std::vector<std::string> names = ScenarioNames();
+  const std::optional<std::string> meant = Closest(name, names);
+  Complain(fmt::format("{}: {}, and no scenario of that name ships{}", name, problem.message,
+                       meant ? fmt::format("; did you mean '{}'?", *meant) : ""));
+  fmt::print(stderr, "those that ship are {}\n", Join(names, ", "));
 }
 
 // One that ships, else a file.
@@ -75,6 +78,12 @@ Result<Ending> PlayOn(const Scenario& scenario, const DemoOptions& options, bool
 
 }  // namespace
 
+std::vector<std::string> ScenarioNames() {
+  std::vector<std::string> names;
+  for (const BuiltinScenario& scenario : BuiltinScenarios()) names.emplace_back(scenario.name);
+  return names;
+}
+
 int RunDemo(const DemoOptions& options) {
   if (!(options.speed > 0)) {
     Complain("--speed takes a number above 0");
@@ -82,9 +91,10 @@ int RunDemo(const DemoOptions& options) {
   }
   const ReadScenario read = ParseScenario(Find(options.scenario));
   if (!read.problems.empty()) {
-    fmt::print(stderr, "{}", config::Text(read.problems));
     if (read.problems.front().reason == Reason::kConfigUnreadable) {
-      Complain("the scenarios that ship are " + Names());
+      ComplainOfName(options.scenario, read.problems.front());
+    } else {
+      fmt::print(stderr, "{}", config::Text(read.problems));
     }
     return kUsage;
   }

@@ -29,5 +29,6 @@ struct BuiltinScenario {
 };
 // The default first.
 const std::vector<BuiltinScenario>& BuiltinScenarios();
+std::vector<std::string> ScenarioNames();
 
 }  // namespace tessera::demo

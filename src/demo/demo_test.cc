@@ -84,10 +84,17 @@ TEST_F(DemoTest, WrongScenarioIsNamedWithItsLine) {
 
 TEST_F(DemoTest, UnknownScenarioNamesThoseThatShip) {
   EXPECT_EQ(Start({"--scenario", "storm"}).Wait(), 2);
-  EXPECT_NE(Output().find("tessera demo: the scenarios that ship are default, flapping-devices, "
-                          "restart-storm, rolling-update\n"),
-            std::string::npos)
-      << Output();
+  EXPECT_EQ(Output(),
+            "tessera demo: storm: there is no such file, and no scenario of that name ships\n"
+            "those that ship are default, flapping-devices, restart-storm, rolling-update\n");
+}
+
+TEST_F(DemoTest, MistypedScenarioGetsASuggestion) {
+  EXPECT_EQ(Start({"--scenario", "restart-strom"}).Wait(), 2);
+  EXPECT_EQ(Output(),
+            "tessera demo: restart-strom: there is no such file, and no scenario of that name "
+            "ships; did you mean 'restart-storm'?\n"
+            "those that ship are default, flapping-devices, restart-storm, rolling-update\n");
 }
 
 TEST_F(DemoTest, UnmetExpectationFails) {

@@ -46,7 +46,7 @@ std::string GrantsText(const kubelet::Admission& admission) {
   std::string text;
   for (const kubelet::ContainerGrant& grant : admission.grants) {
     if (!text.empty()) text += "; ";
-    if (grant.container != "main") text += grant.container + " ";
+    if (grant.container != kMainContainer) text += grant.container + " ";
     text += fmt::format("{} {}", grant.resource, ShortIds(grant.ids));
   }
   return text.empty() ? "no devices" : text;
@@ -207,14 +207,13 @@ void Narrator::Of(const InventoryRead&) {}
 void Narrator::Of(const Waiting&) {}
 
 void Narrator::Of(const Expected& expected) {
-  const auto waited = static_cast<int>(expected.waited.count());
-  std::string text = expected.met
-                         ? fmt::format("as expected after {} ms: {}", waited, expected.text)
-                         : fmt::format("NOT AS EXPECTED after {} ms: {}; seen: {}", waited,
-                                       expected.text, expected.seen);
+  const std::string waited = MeasuredText(expected.waited);
+  std::string text = expected.met ? fmt::format("as expected after {}: {}", waited, expected.text)
+                                  : fmt::format("NOT AS EXPECTED after {}: {}; seen: {}", waited,
+                                                expected.text, expected.seen);
   Event& event = Add(expected.met ? Tone::kGood : Tone::kBroken,
                      expected.met ? "expected" : "not-expected", std::move(text));
-  event.details["waited_ms"] = waited;
+  event.details["waited_ms"] = expected.waited.count();
   event.quiet = expected.met && expected.waited < kNoticed;
 }
 
@@ -237,10 +236,6 @@ void Narrator::Counts(const std::vector<kubelet::ResourceStatus>& resources) {
 Event& Narrator::Add(Tone tone, std::string name, std::string_view text) {
   events_.push_back({at_, tone, std::move(name), OneLine(text), {}});
   return events_.back();
-}
-
-std::string PodText(const std::string& pod_namespace, const std::string& name) {
-  return pod_namespace.empty() || pod_namespace == "default" ? name : pod_namespace + "/" + name;
 }
 
 std::string ClockText(Duration at) {

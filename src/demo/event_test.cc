@@ -50,7 +50,7 @@ TEST(Narrator, WhatWasAlreadySoIsQuiet) {
   EXPECT_TRUE(narrator.Tell(Saw(met))[0].quiet);
   const Expected missed{.text = "x", .seen = "y", .met = false, .waited = Duration(5'000)};
   EXPECT_EQ(Lines(narrator.Tell(Saw(missed))),
-            Texts({"00:00.000  NOT AS EXPECTED after 5000 ms: x; seen: y"}));
+            Texts({"00:00.000  NOT AS EXPECTED after 5.0 s: x; seen: y"}));
 }
 
 TEST(Event, JsonLineHasTheParticulars) {

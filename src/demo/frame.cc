@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/text.h"
+
 namespace tessera::demo {
 namespace {
 
@@ -65,9 +67,7 @@ std::string Line::Plain() const {
 }
 
 int Columns(std::string_view text) {
-  int columns = 0;
-  for (char c : text) columns += Continues(c) ? 0 : 1;
-  return columns;
+  return static_cast<int>(Width(text));
 }
 
 std::string Fit(std::string_view text, int columns) {

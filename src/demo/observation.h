@@ -123,7 +123,4 @@ struct Observation {
   std::string scenario_line;  // "default.yaml:12", empty when no step is behind it
 };
 
-// "ns/name" or, in the namespace `default`, only the name.
-std::string PodText(const std::string& pod_namespace, const std::string& name);
-
 }  // namespace tessera::demo

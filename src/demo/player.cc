@@ -12,7 +12,6 @@
 namespace tessera::demo {
 namespace {
 
-constexpr char kNamespace[] = "default";
 // How long a wait goes on without looking whether all still stand.
 constexpr Duration kSlice{100};
 constexpr Duration kLookInterval{200};
@@ -112,10 +111,10 @@ bool Player::Act(const EndPod& end) {
 bool Player::Act(const EndAll& end) {
   if (stage_.kubelet() == nullptr)
     return Do("end of pods", Fail(Reason::kUnavailable, "kubelet is down"));
-  const std::string begin = fmt::format("{}/{}", kNamespace, end.prefix);
+  const std::string begin = fmt::format("{}/{}", kPodNamespace, end.prefix);
   for (const std::string& pod : stage_.kubelet()->Pods()) {
     if (!pod.starts_with(begin)) continue;
-    const std::string name = pod.substr(sizeof kNamespace);
+    const std::string name = pod.substr(sizeof kPodNamespace);
     if (!Do("end of pod " + name, stage_.EndPod(name))) return false;
   }
   return true;
@@ -211,16 +210,17 @@ std::optional<std::string> Player::PodDiffers(const Expect& expect) {
 bool Player::IsRunning(const std::string& pod) {
   if (stage_.kubelet() == nullptr) return false;
   const std::vector<std::string> pods = stage_.kubelet()->Pods();
-  return std::find(pods.begin(), pods.end(), fmt::format("{}/{}", kNamespace, pod)) != pods.end();
+  return std::find(pods.begin(), pods.end(), fmt::format("{}/{}", kPodNamespace, pod)) !=
+         pods.end();
 }
 
 std::vector<Holding> Player::Granted() {
   std::vector<Holding> holdings;
   for (const std::string& pod : stage_.kubelet()->Pods()) {
-    const std::string name = pod.substr(sizeof kNamespace);
-    for (const kubelet::ContainerGrant& grant : stage_.kubelet()->GrantsOf(kNamespace, name)) {
+    const std::string name = pod.substr(sizeof kPodNamespace);
+    for (const kubelet::ContainerGrant& grant : stage_.kubelet()->GrantsOf(kPodNamespace, name)) {
       if (grant.container == kInitContainer) continue;
-      holdings.push_back({.pod_namespace = kNamespace,
+      holdings.push_back({.pod_namespace = kPodNamespace,
                           .pod = name,
                           .pod_uid = {},
                           .container = grant.container,

@@ -46,6 +46,11 @@ void ReadHead(Document& document, Scenario& scenario) {
 
 }  // namespace
 
+std::string PodText(const std::string& pod_namespace, const std::string& name) {
+  return pod_namespace.empty() || pod_namespace == kPodNamespace ? name
+                                                                 : pod_namespace + "/" + name;
+}
+
 std::string Expect::Text() const {
   if (!pod.empty()) {
     if (!refused.empty()) return fmt::format("pod {} refused with '{}'", pod, refused);

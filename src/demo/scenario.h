@@ -24,10 +24,14 @@ struct AgentConfig {
   std::map<std::string, std::string> envs;
 };
 
-// The names of a pod's containers in every scenario.
+// Of every scenario's pods: their namespace and the names of their containers.
+inline constexpr char kPodNamespace[] = "default";
 inline constexpr char kInitContainer[] = "init";
 inline constexpr char kSidecarContainer[] = "sidecar";
 inline constexpr char kMainContainer[] = "main";
+
+// "ns/name" or, in the namespace of a scenario's pods, only the name.
+std::string PodText(const std::string& pod_namespace, const std::string& name);
 
 // A sentence for whoever watches: what is about to be seen.
 struct Say {

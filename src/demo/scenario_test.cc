@@ -1,42 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "demo/scenario.h"
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "demo/demo.h"
 #include "demo/frame.h"
+#include "demo/scenarios_for_test.h"
 
 namespace tessera::demo {
 namespace {
-
-constexpr char kHead[] = R"(title: a try
-seed: 3
-kubelet: "1.37"
-config: |
-  version: tessera/v1
-  resources:
-    - name: dummy.com/npu
-      dummy: {count: 4}
-steps:
-)";
-
-ReadScenario Parse(const std::string& text) {
-  return ParseScenario(config::Document::Parse("try.yaml", text));
-}
-ReadScenario ParseSteps(const std::string& steps) {
-  return Parse(kHead + steps);
-}
-
-// "line: message" of every problem.
-std::vector<std::string> ProblemsOf(const ReadScenario& read) {
-  std::vector<std::string> lines;
-  for (const config::Problem& problem : read.problems) {
-    lines.push_back(fmt::format("{}: {}", problem.line, problem.message));
-  }
-  return lines;
-}
-using Lines = std::vector<std::string>;
 
 TEST(Scenario, HeadIsRead) {
   const ReadScenario read = ParseSteps("  - {at: 2.5s, say: hello}\n");

@@ -15,7 +15,6 @@
 namespace tessera::demo {
 namespace {
 
-constexpr char kNamespace[] = "default";
 // The agent promises two seconds.
 constexpr Duration kStopLimit{5'000};
 constexpr Duration kStopPoll{10};
@@ -204,13 +203,13 @@ kubelet::Admission Stage::RunPod(const kubelet::PodSpec& pod) {
 
 Status Stage::EndPod(const std::string& pod) {
   auto* running = TRY(Running());
-  TRY(running->EndPod(kNamespace, pod));
+  TRY(running->EndPod(kPodNamespace, pod));
   Note(PodEnded{pod});
   return {};
 }
 
 Status Stage::RestartContainer(const std::string& pod, const std::string& container) {
-  const Status done = TRY(Running())->RestartContainer(kNamespace, pod, container);
+  const Status done = TRY(Running())->RestartContainer(kPodNamespace, pod, container);
   const auto error = done ? std::nullopt : std::optional(done.error());
   Note(ContainerRestarted{pod, container, error});
   return {};
@@ -218,7 +217,8 @@ Status Stage::RestartContainer(const std::string& pod, const std::string& contai
 
 Status Stage::MakeFault(Fault fault) {
   if (fault.device.empty() && !fault.pod.empty()) {
-    for (const kubelet::ContainerGrant& grant : TRY(Running())->GrantsOf(kNamespace, fault.pod)) {
+    for (const kubelet::ContainerGrant& grant :
+         TRY(Running())->GrantsOf(kPodNamespace, fault.pod)) {
       if (grant.resource == fault.resource && !grant.ids.empty()) {
         fault.device = DeviceOfShare(grant.ids.front());
       }

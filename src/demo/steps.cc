@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "backend/dummy/faults.h"
 #include "base/text.h"
 
 namespace tessera::demo {
@@ -143,11 +144,9 @@ void StepReader::ReadRestartContainer(const Node& node, const std::string& path)
 
 void StepReader::ReadFault(const Node& node, const std::string& path) {
   document_.AllowKeys(node, path, {"verb", "resource", "device", "pod", "detail"});
-  const std::vector<std::string> verbs = {"fail", "heal",  "flap",        "hide",     "show",
-                                          "slow", "break", "reset-fails", "lose-all", "restore"};
   Fault fault;
   if (const Node* verb = Need(node, path, "verb")) {
-    fault.verb = document_.OneOf(*verb, Below(path, "verb"), verbs).value_or("");
+    fault.verb = document_.OneOf(*verb, Below(path, "verb"), dummy::FaultVerbs()).value_or("");
   }
   fault.resource = NeedText(node, path, "resource");
   fault.device = TextOf(node, path, "device");

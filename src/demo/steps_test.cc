@@ -1,39 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "demo/steps.h"
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
+
+#include "demo/scenarios_for_test.h"
 
 namespace tessera::demo {
 namespace {
-
-constexpr char kHead[] = R"(title: a try
-seed: 3
-kubelet: "1.37"
-config: |
-  version: tessera/v1
-  resources:
-    - name: dummy.com/npu
-      dummy: {count: 4}
-steps:
-)";
-
-ReadScenario Parse(const std::string& text) {
-  return ParseScenario(config::Document::Parse("try.yaml", text));
-}
-ReadScenario ParseSteps(const std::string& steps) {
-  return Parse(kHead + steps);
-}
-
-// "line: message" of every problem.
-std::vector<std::string> ProblemsOf(const ReadScenario& read) {
-  std::vector<std::string> lines;
-  for (const config::Problem& problem : read.problems) {
-    lines.push_back(fmt::format("{}: {}", problem.line, problem.message));
-  }
-  return lines;
-}
-using Lines = std::vector<std::string>;
 
 TEST(Steps, StepsAreOrderedByTimeAndKeepTheFilesOrderWithinOne) {
   const ReadScenario read = ParseSteps(

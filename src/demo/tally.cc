@@ -15,11 +15,11 @@ using Kind = kubelet::KubeletEvent::Kind;
 
 constexpr size_t kSummaryWidth = 65;
 
-// "p50 120 ms, max 130 ms (3 times)".
+// "p50 120 ms, max 1.3 s (3 times)".
 std::string TimesText(std::vector<Duration> times) {
   std::sort(times.begin(), times.end());
-  return fmt::format("p50 {} ms, max {} ms ({})", times[(times.size() - 1) / 2].count(),
-                     times.back().count(), Count(times.size(), "time"));
+  return fmt::format("p50 {}, max {} ({})", MeasuredText(times[(times.size() - 1) / 2]),
+                     MeasuredText(times.back()), Count(times.size(), "time"));
 }
 
 json::Value TimesJson(std::vector<Duration> times) {
@@ -41,20 +41,6 @@ std::string ContainersText(const Summary& summary) {
   if (summary.restarted > 0) text += fmt::format(", {} of them again", summary.restarted);
   if (summary.start_failures > 0) text += fmt::format(", {} failed", summary.start_failures);
   return text;
-}
-
-// The words in lines of at most `columns`, unless one is longer.
-std::vector<std::string> Wrap(const std::string& text, size_t columns) {
-  std::vector<std::string> lines = {""};
-  for (const std::string& word : Split(text, ' ')) {
-    std::string& line = lines.back();
-    if (!line.empty() && line.size() + 1 + word.size() > columns) {
-      lines.push_back(word);
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-  }
-  return lines;
 }
 
 }  // namespace
@@ -144,9 +130,12 @@ std::string SummaryText(const Summary& summary) {
   std::string text =
       fmt::format("\n{} after {:.1f} s\n", summary.good() ? "All went well" : "FAILED",
                   static_cast<double>(summary.took.count()) / 1'000);
-  const auto row = [&](std::string_view what, const std::string& said) {
-    for (const std::string& line : Wrap(said, kSummaryWidth)) {
-      text += fmt::format("  {:<11} {}\n", what, line);
+  const auto line = [&](std::string_view what, std::string_view said) {
+    text += fmt::format("  {:<11} {}\n", what, said);
+  };
+  const auto row = [&](std::string_view what, std::string_view said) {
+    for (const std::string& part : Wrap(said, kSummaryWidth)) {
+      line(what, part);
       what = "";
     }
   };
@@ -168,8 +157,8 @@ std::string SummaryText(const Summary& summary) {
   for (Law law : kAllLaws) {
     const auto checked = summary.checked.find(law);
     const int times = checked == summary.checked.end() ? 0 : checked->second;
-    row(heading, fmt::format("{:<6} {:>4} x  {}", summary.broken.contains(law) ? "BROKEN" : "held",
-                             times, LawText(law)));
+    line(heading, fmt::format("{:<6} {:>4} x  {}", summary.broken.contains(law) ? "BROKEN" : "held",
+                              times, LawText(law)));
     heading = "";
   }
   for (const std::string& failure : summary.failures) row("FAILED", OneLine(failure));

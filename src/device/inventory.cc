@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/inventory.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace tessera {
@@ -30,62 +27,87 @@ std::vector<Device> Unique(std::string_view source, std::vector<Device> scanned)
   return unique;
 }
 
-// Puts what is left of a device that the scan did not find into `merged`.
-void Missing(const Device& known, const std::function<bool(const DeviceKey&)>& in_use,
-             std::vector<Device>& devices, Merged& merged) {
-  if (!known.present && !in_use(known.key)) {
-    merged.removed.push_back(known.key);
-    return;
-  }
-  if (known.present) merged.vanished.push_back(known.key);
-  devices.push_back(known);
-  devices.back().present = false;
-}
-
-InventoryPtr Next(const InventoryPtr& before, std::vector<Device> devices) {
+InventoryPtr Next(const InventoryPtr& before, DeviceList devices) {
   auto next = std::make_shared<Inventory>();
   next->generation = before->generation + 1;
   next->devices = std::move(devices);
   return next;
 }
 
+// What becomes of a device that the scan did not find.
+void AddMissing(const DevicePtr& known, const std::function<bool(const DeviceKey&)>& in_use,
+                DeviceList& devices, Merged& merged) {
+  if (!known->present) {
+    if (in_use(known->key)) {
+      devices.push_back(known);
+    } else {
+      merged.removed.push_back(known->key);
+    }
+    return;
+  }
+  merged.vanished.push_back(known->key);
+  Device vanished = *known;
+  vanished.present = false;
+  devices.push_back(std::move(vanished));
+}
+
+// What the scan found; the device as it is known, when nothing about it changed.
+void AddFound(const DevicePtr* known, Device device, DeviceList& devices, Merged& merged) {
+  if (known == nullptr || !(*known)->present) merged.appeared.push_back(device.key);
+  if (known != nullptr && **known == device) {
+    devices.push_back(*known);
+  } else {
+    devices.push_back(std::move(device));
+  }
+}
+
 }  // namespace
 
-const Device* Inventory::Find(const DeviceKey& key) const {
+size_t Inventory::LowerBound(const DeviceKey& key) const {
   const auto it = std::lower_bound(
       devices.begin(), devices.end(), key,
       [](const Device& device, const DeviceKey& k) { return DeviceKeyLess()(device.key, k); });
-  return it != devices.end() && it->key == key ? &*it : nullptr;
+  return static_cast<size_t>(it - devices.begin());
+}
+
+const Device* Inventory::Find(const DeviceKey& key) const {
+  const size_t position = LowerBound(key);
+  if (position == devices.size() || devices[position].key != key) return nullptr;
+  return &devices[position];
 }
 
 Merged Merge(const InventoryPtr& before, std::string_view source, std::vector<Device> scanned,
              const std::function<bool(const DeviceKey&)>& in_use) {
   Merged merged;
   std::vector<Device> found = Unique(source, std::move(scanned));
-  const Inventory listed{0, found};
-  std::vector<Device> devices;
-  for (const Device& known : before->devices) {
-    if (known.key.source != source) {
+  DeviceList devices;
+  devices.reserve(found.size());
+  // Both are in order: one walk through both.
+  auto next = found.begin();
+  for (size_t i = 0; i < before->devices.size(); ++i) {
+    const DevicePtr& known = before->devices.Shared(i);
+    for (; next != found.end() && DeviceKeyLess()(next->key, known->key); ++next) {
+      AddFound(nullptr, std::move(*next), devices, merged);
+    }
+    if (next != found.end() && next->key == known->key) {
+      AddFound(&known, std::move(*next++), devices, merged);
+    } else if (known->key.source != source) {
       devices.push_back(known);
-    } else if (listed.Find(known.key) == nullptr) {
-      Missing(known, in_use, devices, merged);
+    } else {
+      AddMissing(known, in_use, devices, merged);
     }
   }
-  for (Device& device : found) {
-    const Device* known = before->Find(device.key);
-    if (known == nullptr || !known->present) merged.appeared.push_back(device.key);
-    devices.push_back(std::move(device));
-  }
-  std::sort(devices.begin(), devices.end(), Less);
+  for (; next != found.end(); ++next) AddFound(nullptr, std::move(*next), devices, merged);
   const bool same = devices == before->devices;
   merged.inventory = same ? before : Next(before, std::move(devices));
   return merged;
 }
 
 InventoryPtr WithoutSource(const InventoryPtr& before, std::string_view source) {
-  std::vector<Device> devices;
-  std::copy_if(before->devices.begin(), before->devices.end(), std::back_inserter(devices),
-               [&](const Device& device) { return device.key.source != source; });
+  DeviceList devices;
+  for (size_t i = 0; i < before->devices.size(); ++i) {
+    if (before->devices[i].key.source != source) devices.push_back(before->devices.Shared(i));
+  }
   if (devices.size() == before->devices.size()) return before;
   return Next(before, std::move(devices));
 }

@@ -10,15 +10,17 @@
 #include <string_view>
 #include <vector>
 
-#include "device/device.h"
+#include "device/device_list.h"
 
 namespace tessera {
 
 struct Inventory {
   uint64_t generation = 0;
-  std::vector<Device> devices;  // ordered by DeviceKeyLess, keys unique
+  DeviceList devices;  // ordered by DeviceKeyLess, keys unique
 
   const Device* Find(const DeviceKey& key) const;
+  // The position of the key, or where it would stand.
+  size_t LowerBound(const DeviceKey& key) const;
 };
 
 using InventoryPtr = std::shared_ptr<const Inventory>;

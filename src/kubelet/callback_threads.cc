@@ -4,12 +4,15 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
+#include "kubelet/grpc_log.h"
+
 namespace tessera::kubelet {
 namespace {
 
-// A server that listens nowhere: the least that holds the threads.
-struct Holder {
-  Holder() {
+// Listens nowhere; having a callback service is what makes a server need the threads.
+struct IdleServer {
+  IdleServer() {
+    TakeGrpcLog();
     grpc::ServerBuilder builder;
     builder.RegisterCallbackGenericService(&service);
     server = builder.BuildAndStart();
@@ -21,10 +24,10 @@ struct Holder {
 }  // namespace
 
 void KeepCallbackThreads() {
-  // Never destroyed: at the process's end it would wait for gRPC's threads. Volatile, so that the
-  // pointer itself is kept and what it leads to is no leak.
-  static Holder* volatile holder = new Holder;
-  (void)holder;
+  // Never deleted: that would wait for the threads while the process ends. Volatile, so that the
+  // compiler keeps the unread pointer, without which the leak checker takes the server for lost.
+  static IdleServer* volatile kept = new IdleServer;
+  (void)kept;
 }
 
 }  // namespace tessera::kubelet

@@ -1,32 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kubelet/list.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include "proto/deviceplugin/deviceplugin.pb.h"
 
 namespace tessera::kubelet {
+namespace {
+
+using google::protobuf::io::CodedOutputStream;
+using v1beta1::ListAndWatchResponse;
+
+// A list of many thousand messages is written field by field into one string: building the messages
+// first costs several times the memory and the time. All fields are length-delimited but the number
+// of a NUMA node.
+constexpr uint8_t Tag(int field, int type) {
+  return static_cast<uint8_t>(field << 3 | type);
+}
+constexpr int kVarint = 0;
+constexpr int kLengthDelimited = 2;
+
+size_t SizeOf(size_t content) {  // tag, length and content
+  return 1 + CodedOutputStream::VarintSize32(static_cast<uint32_t>(content)) + content;
+}
+
+void Put(uint64_t number, std::string& out) {
+  uint8_t buffer[10];
+  uint8_t* end = CodedOutputStream::WriteVarint64ToArray(number, buffer);
+  out.append(std::begin(buffer), end);
+}
+
+void PutHead(int field, size_t length, std::string& out) {
+  out += static_cast<char>(Tag(field, kLengthDelimited));
+  Put(length, out);
+}
+
+void PutText(int field, std::string_view text, std::string& out) {
+  PutHead(field, text.size(), out);
+  out += text;
+}
+
+// Of a NUMANode; number 0 is the default and takes no bytes.
+size_t NodeSize(int node) {
+  return node == 0 ? 0 : 1 + CodedOutputStream::VarintSize64(static_cast<uint64_t>(int64_t{node}));
+}
+
+size_t TopologySize(const std::vector<int>& nodes) {
+  size_t size = 0;
+  for (int node : nodes) size += SizeOf(NodeSize(node));
+  return size;
+}
+
+void PutTopology(const std::vector<int>& nodes, std::string& out) {
+  PutHead(v1beta1::Device::kTopologyFieldNumber, TopologySize(nodes), out);
+  for (int node : nodes) {
+    PutHead(v1beta1::TopologyInfo::kNodesFieldNumber, NodeSize(node), out);
+    if (node == 0) continue;
+    out += static_cast<char>(Tag(v1beta1::NUMANode::kIDFieldNumber, kVarint));
+    Put(static_cast<uint64_t>(int64_t{node}), out);
+  }
+}
+
+std::string_view HealthOf(const Share& share) {
+  return share.healthy ? "Healthy" : "Unhealthy";
+}
+
+size_t DeviceSize(const Offer& offer, const Share& share) {
+  const std::vector<int>& nodes = offer.devices[share.device].numa_nodes;
+  const size_t size = SizeOf(share.id.size()) + SizeOf(HealthOf(share).size());
+  // An empty topology would hide the device from pod-resources, so it is set only with nodes.
+  return nodes.empty() ? size : size + SizeOf(TopologySize(nodes));
+}
+
+}  // namespace
 
 Result<ListBytes> SerializeList(const Offer& offer) {
-  v1beta1::ListAndWatchResponse list;
-  list.mutable_devices()->Reserve(static_cast<int>(offer.shares.size()));
-  for (const Share& share : offer.shares) {
-    auto* device = list.add_devices();
-    device->set_id(share.id);
-    device->set_health(share.healthy ? "Healthy" : "Unhealthy");
-    // An empty topology would hide the device from pod-resources, so it is set only with nodes.
-    for (int node : offer.devices[share.device].numa_nodes) {
-      device->mutable_topology()->add_nodes()->set_id(node);
-    }
-  }
-  size_t bytes = list.ByteSizeLong();
+  size_t bytes = 0;
+  for (const Share& share : offer.shares) bytes += SizeOf(DeviceSize(offer, share));
   if (bytes > kMaxListBytes) {
     size_t fit = offer.shares.size() * kMaxListBytes / bytes;
     return Fail(Reason::kListTooLarge,
                 "{}: {} shares make a list of {} bytes; about {} would fit kubelet's {} bytes",
                 offer.resource, offer.shares.size(), bytes, fit, kMaxListBytes);
   }
-  auto text = std::make_shared<std::string>();
-  list.SerializeToString(text.get());
-  return text;
+  auto out = std::make_shared<std::string>();
+  out->reserve(bytes);
+  for (const Share& share : offer.shares) {
+    PutHead(ListAndWatchResponse::kDevicesFieldNumber, DeviceSize(offer, share), *out);
+    PutText(v1beta1::Device::kIDFieldNumber, share.id, *out);
+    PutText(v1beta1::Device::kHealthFieldNumber, HealthOf(share), *out);
+    const std::vector<int>& nodes = offer.devices[share.device].numa_nodes;
+    if (!nodes.empty()) PutTopology(nodes, *out);
+  }
+  return out;
 }
 
 }  // namespace tessera::kubelet

@@ -8,11 +8,13 @@
 namespace tessera::kubelet {
 namespace {
 
-Offer OfferOf(int count, const std::string& prefix = "") {
+Offer OfferOf(int count, const std::string& prefix = "", const std::vector<int>& numa = {}) {
   Offer offer;
   offer.resource = "dummy.com/npu";
   for (int i = 0; i < count; ++i) {
-    offer.devices.emplace_back();
+    Device device;
+    if (i > 0) device.numa_nodes = numa;
+    offer.devices.push_back(device);
     offer.shares.push_back({prefix + std::to_string(i), static_cast<uint32_t>(i), true});
   }
   return offer;
@@ -36,9 +38,20 @@ TEST(ListTest, EveryShareGoesOutWithItsHealth) {
   EXPECT_EQ(list.devices(1).health(), "Unhealthy");
 }
 
+TEST(ListTest, TheBytesAreThoseThatProtobufWrites) {
+  Offer offer = OfferOf(300, "GPU-8a1c7f9e-0d7b-4f2e-9f37-", {0, 7, 300});
+  offer.shares[7].healthy = false;
+
+  const ListBytes bytes = *SerializeList(offer);
+
+  std::string again;
+  ASSERT_TRUE(Parse(bytes).SerializeToString(&again));
+  EXPECT_EQ(*bytes, again);
+  EXPECT_EQ(Parse(bytes).devices(299).topology().nodes(2).id(), 300);
+}
+
 TEST(ListTest, TopologyIsLeftOutWhenNoNodeIsKnown) {
-  Offer offer = OfferOf(2);
-  offer.devices[1].numa_nodes = {0, 1};
+  Offer offer = OfferOf(2, "", {0, 1});
 
   v1beta1::ListAndWatchResponse list = Parse(*SerializeList(offer));
 

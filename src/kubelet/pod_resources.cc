@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "kubelet/channel.h"
+#include "kubelet/wire.h"
 #include "proto/podresources/podresources.grpc.pb.h"
 
 namespace tessera::kubelet {
@@ -82,8 +83,9 @@ struct PodResourcesCall::State : std::enable_shared_from_this<State> {
   }
 
   void Refused(const grpc::Status& status) {
-    done(Fail(Reason::kPodResourcesUnavailable, "asking {}: {}", socket_path,
-              status.error_message()));
+    Error error = FromGrpc(status, "asking " + socket_path);
+    error.reason = Reason::kPodResourcesUnavailable;
+    done(Fail(std::move(error)));
   }
 };
 

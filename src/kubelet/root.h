@@ -23,7 +23,8 @@ struct Directories {
   std::string device_plugins() const { return root + "/device-plugins"; }
   std::string kubelet_socket() const { return device_plugins() + "/kubelet.sock"; }
   std::string registry() const { return root + "/plugins_registry"; }
-  std::string pod_resources_socket() const { return root + "/pod-resources/kubelet.sock"; }
+  std::string pod_resources() const { return root + "/pod-resources"; }
+  std::string pod_resources_socket() const { return pod_resources() + "/kubelet.sock"; }
 };
 
 // The first of the usual directories in which kubelet lives (it has device-plugins or

@@ -26,6 +26,13 @@ grpc::StatusCode CodeOf(Reason reason) {
   }
 }
 
+// gRPC's account of a connection that failed ends with the system's: "failed to connect to all
+// addresses; last error: UNKNOWN: unix:/run/a.sock: Connection refused".
+std::string SystemWords(const std::string& message) {
+  const size_t colon = message.rfind(": ");
+  return colon == std::string::npos ? message : message.substr(colon + 2);
+}
+
 }  // namespace
 
 grpc::Status ToGrpc(const Error& error) {
@@ -33,10 +40,14 @@ grpc::Status ToGrpc(const Error& error) {
 }
 
 Error FromGrpc(const grpc::Status& status, std::string_view what) {
-  Reason reason = Reason::kRegisterFailed;
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) reason = Reason::kUnavailable;
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) reason = Reason::kTimedOut;
-  return Error{reason, status.error_message()}.In(what);
+  Error error{Reason::kRegisterFailed, status.error_message()};
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    error = {Reason::kUnavailable,
+             "kubelet does not answer: " + SystemWords(status.error_message())};
+  } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    error = {Reason::kTimedOut, "kubelet does not answer in time"};
+  }
+  return error.In(what);
 }
 
 void ToWire(const Grant& grant, v1beta1::ContainerAllocateResponse& response) {

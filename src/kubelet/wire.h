@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between our types and kubelet's messages. gRPC's types appear here: include it only in this
-// folder's .cc files. Pure; any thread.
+// Between our types and kubelet's messages. gRPC's types appear here: include it only in .cc
+// files, of this folder and those in it. Pure; any thread.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -13,7 +13,7 @@ namespace tessera::kubelet {
 
 // The gRPC status of an error: a code for programs, Text() for people.
 grpc::Status ToGrpc(const Error& error);
-// The error of a failed call to kubelet; `what` names the call.
+// The error of a failed call to kubelet, in plain words; `what` names the call.
 Error FromGrpc(const grpc::Status& status, std::string_view what);
 
 void ToWire(const Grant& grant, v1beta1::ContainerAllocateResponse& response);

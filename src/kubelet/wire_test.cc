@@ -44,10 +44,19 @@ TEST(WireTest, AFailedCallNamesWhatWasCalled) {
   EXPECT_EQ(
       FromGrpc({grpc::StatusCode::UNKNOWN, "the ResourceName \"x\" is invalid"}, "registering x"),
       (Error{Reason::kRegisterFailed, "registering x: the ResourceName \"x\" is invalid"}));
-  EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAVAILABLE, "gone"}, "registering x").reason,
-            Reason::kUnavailable);
-  EXPECT_EQ(FromGrpc({grpc::StatusCode::DEADLINE_EXCEEDED, "late"}, "registering x").reason,
-            Reason::kTimedOut);
+}
+
+TEST(WireTest, AConnectionThatFailedIsToldInPlainWords) {
+  EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAVAILABLE,
+                      "failed to connect to all addresses; last error: UNKNOWN: unix:/run/k.sock: "
+                      "No such file or directory"},
+                     "asking /run/k.sock"),
+            (Error{Reason::kUnavailable,
+                   "asking /run/k.sock: kubelet does not answer: No such file or directory"}));
+  EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAVAILABLE, "Socket closed"}, "registering x"),
+            (Error{Reason::kUnavailable, "registering x: kubelet does not answer: Socket closed"}));
+  EXPECT_EQ(FromGrpc({grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded"}, "registering x"),
+            (Error{Reason::kTimedOut, "registering x: kubelet does not answer in time"}));
 }
 
 }  // namespace

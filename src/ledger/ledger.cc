@@ -74,9 +74,7 @@ void Ledger::Granted(std::string_view resource, std::vector<std::string> share_i
     grant.since = now;
     return;
   }
-  for (const std::string& id : share_ids) {
-    uses_[{std::string(resource), DeviceOfShare(id)}];
-  }
+  NoteUse(std::string(resource), share_ids);
   pending_.push_back({std::string(resource), std::move(share_ids), now});
 }
 
@@ -136,30 +134,23 @@ void Ledger::Settle(Steady now, LedgerChange& change) {
 }
 
 void Ledger::Index() {
-  uses_.clear();
-  for (size_t i = 0; i < holdings_.size(); ++i) {
-    for (const std::string& id : holdings_[i].share_ids) {
-      Holders& holders = uses_[{holdings_[i].resource, DeviceOfShare(id)}];
-      if (holders.empty() || holders.back() != i) holders.push_back(i);
-    }
-  }
-  for (const PendingGrant& grant : pending_) {
-    for (const std::string& id : grant.share_ids) {
-      uses_[{grant.resource, DeviceOfShare(id)}];
-    }
-  }
+  in_use_.clear();
+  for (const Holding& holding : holdings_) NoteUse(holding.resource, holding.share_ids);
+  for (const PendingGrant& grant : pending_) NoteUse(grant.resource, grant.share_ids);
+}
+
+void Ledger::NoteUse(const std::string& resource, std::span<const std::string> share_ids) {
+  for (const std::string& id : share_ids) in_use_.insert({resource, DeviceOfShare(id)});
 }
 
 bool Ledger::MayBeInUse(const DeviceKey& key) const {
-  return !reconciled(key.source) || uses_.contains(key);
+  return !reconciled(key.source) || in_use_.contains(key);
 }
 
-std::vector<Holding> Ledger::HoldersOf(const DeviceKey& key) const {
-  std::vector<Holding> holders;
-  const auto use = uses_.find(key);
-  if (use == uses_.end()) return holders;
-  for (size_t i : use->second) holders.push_back(holdings_[i]);
-  return holders;
+bool Ledger::AnyMayBeInUse(const std::string& source) const {
+  if (!reconciled(source)) return true;
+  const auto use = in_use_.lower_bound({source, ""});
+  return use != in_use_.end() && use->source == source;
 }
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,9 +61,8 @@ class Ledger {
   // Whether a container may hold a share of this device: true for every device of a resource until
   // its first reconciliation. `source` is the resource's name.
   bool MayBeInUse(const DeviceKey& key) const;
-
-  // Who holds shares of this device; confirmed holdings only, in the ledger's order.
-  std::vector<Holding> HoldersOf(const DeviceKey& key) const;
+  // The same of all devices of a resource together.
+  bool AnyMayBeInUse(const std::string& source) const;
 
   // Ordered by namespace, pod, UID, container and resource.
   const std::vector<Holding>& holdings() const { return holdings_; }
@@ -70,12 +70,9 @@ class Ledger {
   bool reconciled(const std::string& resource) const { return reconciled_.contains(resource); }
 
  private:
-  // Positions in holdings_ of a device's confirmed holdings, ascending; none while only pending
-  // grants name it.
-  using Holders = std::vector<size_t>;
-
   void Settle(Steady now, LedgerChange& change);
   void Index();
+  void NoteUse(const std::string& resource, std::span<const std::string> share_ids);
 
   void DropEnded(std::vector<Holding>& holdings);
 
@@ -86,7 +83,7 @@ class Ledger {
   std::set<std::string> reconciled_;  // resources whose holdings kubelet has told
   std::vector<Holding> holdings_;
   std::vector<PendingGrant> pending_;
-  std::map<DeviceKey, Holders, DeviceKeyLess> uses_;
+  std::set<DeviceKey, DeviceKeyLess> in_use_;  // of which a holding or a pending grant has a share
 };
 
 // Joins pod-resources (names, app containers and sidecars) with the checkpoint (UIDs, init

@@ -49,17 +49,18 @@ TEST(Ledger, APendingGrantMakesItsDevicesInUse) {
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
   EXPECT_FALSE(ledger.MayBeInUse({kNpu, "9"}));
   EXPECT_FALSE(ledger.MayBeInUse({"other.com/npu", "7"}));
-  EXPECT_TRUE(ledger.HoldersOf({kNpu, "7"}).empty());
+  EXPECT_EQ(ledger.holdings(), Holdings());
 }
 
-TEST(Ledger, AHoldingIsFoundByItsDevice) {
+TEST(Ledger, AHoldingMakesTheDevicesOfItsSharesInUse) {
   Ledger ledger(kLimit);
 
-  ledger.Reconcile({Held("a", {"7::0", "7::1"}), Held("b", {"7::2"}), Held("c", {"8::0"})},
+  ledger.Reconcile({Held("b", {"7::2"}), Held("a", {"7::0", "7::1"}), Held("c", {"8::0"})},
                    kResources, kStart);
 
-  EXPECT_EQ(ledger.HoldersOf({kNpu, "7"}),
-            (Holdings{Held("a", {"7::0", "7::1"}), Held("b", {"7::2"})}));
+  EXPECT_EQ(ledger.holdings(),
+            (Holdings{Held("a", {"7::0", "7::1"}), Held("b", {"7::2"}), Held("c", {"8::0"})}));
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "7"}));
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
   EXPECT_FALSE(ledger.MayBeInUse({kNpu, "9"}));
 }

@@ -61,13 +61,41 @@ Status WriteAll(const Fd& fd, std::string_view content, const std::string& path)
   return {};
 }
 
-// Writes and syncs a fresh temporary file.
-Status WriteTemporary(const std::string& path, std::string_view content, mode_t mode) {
+// Whether what is written must outlive the kernel, or only this process.
+enum class Outlives : bool { kProcess, kKernel };
+
+Status WriteTemporary(const std::string& path, std::string_view content, mode_t mode,
+                      Outlives outlives) {
   Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd.valid()) return Fail(SystemError("cannot create " + path, errno));
   TRY(WriteAll(fd, content, path));
   if (fchmod(fd.get(), mode) != 0) return Fail(SystemError("cannot set mode of " + path, errno));
-  if (fsync(fd.get()) != 0) return Fail(SystemError("cannot sync " + path, errno));
+  if (outlives == Outlives::kKernel && fsync(fd.get()) != 0) {
+    return Fail(SystemError("cannot sync " + path, errno));
+  }
+  return {};
+}
+
+Status Replace(const std::string& path, std::string_view content, mode_t mode, Outlives outlives) {
+  if (auto info = Inspect(path); info && info->type != FileInfo::Type::kFile) {
+    return Fail(Reason::kSocketPlanted, "{} is not a regular file and is not replaced", path);
+  }
+  // The same directory: a rename across directories is not seen by every watcher, nor atomic across
+  // mounts. One name a process: what a crash left behind is overwritten by the next write.
+  std::string temporary = path + ".tmp" + std::to_string(getpid());
+  TRY(RemoveFile(temporary));
+  if (auto written = WriteTemporary(temporary, content, mode, outlives); !written) {
+    unlink(temporary.c_str());
+    return written;
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    Error error = SystemError("cannot rename " + temporary + " to " + path, errno);
+    unlink(temporary.c_str());
+    return Fail(std::move(error));
+  }
+  if (outlives == Outlives::kProcess) return {};
+  Fd directory(open(DirectoryOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.valid()) fsync(directory.get());
   return {};
 }
 
@@ -88,25 +116,21 @@ Result<std::string> ReadFile(const std::string& path) {
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view content, mode_t mode) {
-  if (auto info = Inspect(path); info && info->type != FileInfo::Type::kFile) {
-    return Fail(Reason::kSocketPlanted, "{} is not a regular file and is not replaced", path);
-  }
-  // The same directory: a rename across directories is not seen by every watcher, nor atomic across
-  // mounts. One name a process: what a crash left behind is overwritten by the next write.
-  std::string temporary = path + ".tmp" + std::to_string(getpid());
-  TRY(RemoveFile(temporary));
-  if (auto written = WriteTemporary(temporary, content, mode); !written) {
-    unlink(temporary.c_str());
-    return written;
-  }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    Error error = SystemError("cannot rename " + temporary + " to " + path, errno);
-    unlink(temporary.c_str());
-    return Fail(std::move(error));
-  }
-  Fd directory(open(DirectoryOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.valid()) fsync(directory.get());
-  return {};
+  return Replace(path, content, mode, Outlives::kKernel);
+}
+
+Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode) {
+  return Replace(path, content, mode, Outlives::kProcess);
+}
+
+Result<Fd> OpenToAppend(const std::string& path) {
+  Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return Fail(SystemError("cannot open " + path, errno));
+  return fd;
+}
+
+Status Append(const Fd& fd, std::string_view content, const std::string& path) {
+  return WriteAll(fd, content, path);
 }
 
 Result<FileInfo> Inspect(const std::string& path) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "os/fd.h"
 
 namespace tessera::os {
 
@@ -42,6 +43,12 @@ Result<std::string> ReadFile(const std::string& path);
 // syncs the directory: after a crash the file is the old one or the new one, whole. Refuses to
 // replace anything but a regular file.
 Status WriteFileAtomically(const std::string& path, std::string_view content, mode_t mode = 0600);
+// The same without syncing, for what need not outlive the kernel: quick, and whole for whoever
+// reads it after this process was killed.
+Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode = 0600);
+// Opens a file that is there; symbolic links are not followed.
+Result<Fd> OpenToAppend(const std::string& path);
+Status Append(const Fd& fd, std::string_view content, const std::string& path);
 // lstat: symbolic links are not followed. kNotFound when nothing is there.
 Result<FileInfo> Inspect(const std::string& path);
 // stat: symbolic links are followed.

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/log.h"
 #include "os/fd.h"
 
 namespace tessera::os {
@@ -18,6 +19,12 @@ namespace {
 timeval ToTimeval(Duration d) {
   auto us = std::chrono::duration_cast<std::chrono::microseconds>(std::max(d, Duration(0))).count();
   return {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
+}
+
+// What libevent has to say goes where ours goes: its own way to standard error waits for a reader.
+void TakeLog(int severity, const char* text) {
+  if (severity == EVENT_LOG_DEBUG) return;
+  log::Warn("event loop", {{"text", text}});
 }
 
 }  // namespace
@@ -71,6 +78,7 @@ struct Loop::Impl {
 };
 
 Loop::Loop() : impl_(std::make_unique<Impl>()) {
+  event_set_log_callback(TakeLog);
   impl_->wake_watch = WhenReadable(impl_->wake.get(), [this] {
     uint64_t count = 0;
     [[maybe_unused]] ssize_t n = read(impl_->wake.get(), &count, sizeof count);

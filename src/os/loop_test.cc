@@ -7,6 +7,10 @@
 #include <csignal>
 #include <string>
 #include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "os/fd.h"
 
 namespace tessera::os {
 namespace {
@@ -115,6 +119,21 @@ TEST(LoopTest, ASignalIsHandledOnTheLoop) {
   raise(SIGHUP);
 
   loop.Run();
+}
+
+TEST(LoopTest, WhatTheLibraryComplainsOfIsALineOfOurLog) {
+  std::vector<std::string> lines;
+  log::SetSink([&](std::string_view line) { lines.emplace_back(line); });
+  Loop loop;
+  Fd fd(dup(STDERR_FILENO));
+  int closed = fd.get();
+  fd.Reset();
+
+  auto watch = loop.WhenReadable(closed, [] {});
+
+  log::SetSink(nullptr);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find(" WARN event loop text=\"Epoll ADD"), std::string::npos) << lines[0];
 }
 
 }  // namespace

@@ -6,8 +6,6 @@
 
 #include <cerrno>
 
-#include "os/files.h"
-
 namespace tessera::os {
 namespace {
 
@@ -34,12 +32,12 @@ DirectoryWatch::DirectoryWatch(Loop& loop, Fd inotify, std::function<void()> cha
 }
 
 void DirectoryWatch::Watch(std::set<std::string> directories) {
-  std::erase_if(entries_, [&](const auto& item) {
+  std::erase_if(watched_, [&](const auto& item) {
     if (directories.contains(item.first)) return false;
-    if (item.second.descriptor >= 0) inotify_rm_watch(inotify_.get(), item.second.descriptor);
+    if (item.second >= 0) inotify_rm_watch(inotify_.get(), item.second);
     return true;
   });
-  for (const std::string& directory : directories) entries_.try_emplace(directory);
+  for (const std::string& directory : directories) watched_.try_emplace(directory, -1);
   Renew();
 }
 
@@ -59,22 +57,17 @@ void DirectoryWatch::Drain() {
   if (Renew() || told) changed_();
 }
 
+// The kernel answers with the descriptor it has when it still watches this very directory, whatever
+// events were lost. A look at the inode would not do: a new directory may have that of the old.
 bool DirectoryWatch::Renew() {
   bool changed = false;
-  for (auto& [path, entry] : entries_) {
-    auto info = InspectTarget(path);
-    bool there = info && info->type == FileInfo::Type::kDirectory;
-    bool same = there && entry.descriptor >= 0 && info->device == entry.device &&
-                info->inode == entry.inode;
-    if (same || (!there && entry.descriptor < 0)) continue;
+  for (auto& [path, descriptor] : watched_) {
+    int now = inotify_add_watch(inotify_.get(), path.c_str(), kMask);
+    // What is there and cannot be watched is polled: every look may find a change.
+    changed |= now != descriptor || (now < 0 && errno != ENOENT && errno != ENOTDIR);
     // The kernel ended the watch of a removed directory by itself; of a moved one we must.
-    if (entry.descriptor >= 0) inotify_rm_watch(inotify_.get(), entry.descriptor);
-    entry = Entry{};
-    changed = true;
-    if (!there) continue;
-    entry.descriptor = inotify_add_watch(inotify_.get(), path.c_str(), kMask);
-    entry.device = info->device;
-    entry.inode = info->inode;
+    if (now != descriptor && descriptor >= 0) inotify_rm_watch(inotify_.get(), descriptor);
+    descriptor = now;
   }
   return changed;
 }

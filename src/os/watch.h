@@ -29,12 +29,6 @@ class DirectoryWatch {
   void Watch(std::set<std::string> directories);
 
  private:
-  struct Entry {
-    int descriptor = -1;  // inotify's, -1 while the directory is missing
-    dev_t device = 0;
-    ino_t inode = 0;
-  };
-
   DirectoryWatch(Loop& loop, Fd inotify, std::function<void()> changed);
   void Drain();
   // Adds and renews watches; true when one came or went.
@@ -42,7 +36,7 @@ class DirectoryWatch {
 
   Fd inotify_;
   std::function<void()> changed_;
-  std::map<std::string, Entry> entries_;
+  std::map<std::string, int> watched_;  // inotify's descriptors, -1 while the directory is missing
   Loop::Handle readable_;
   Loop::Handle poll_;
 };

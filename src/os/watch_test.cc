@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <charconv>
+
 #include "os/files.h"
 
 namespace tessera::os {
@@ -60,6 +62,40 @@ TEST_F(WatchTest, AReplacedDirectoryIsWatchedAgain) {
   loop_.Run();
 
   EXPECT_GE(changes_, 3);
+}
+
+TEST_F(WatchTest, ADirectoryReplacedBetweenTwoLooksIsWatchedAgain) {
+  // The new one may well get the inode of the old.
+  ASSERT_TRUE(MakeDirectories(dir_ + "/d"));
+  watch_->Watch({dir_ + "/d"});
+  ASSERT_TRUE(RemoveTree(dir_ + "/d"));
+  ASSERT_TRUE(MakeDirectories(dir_ + "/d"));
+  loop_.Run();
+  changes_ = 0;
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/d/a", ""));
+
+  loop_.Run();
+
+  EXPECT_GE(changes_, 1);
+}
+
+TEST_F(WatchTest, AnOverflowIsNoticedByItself) {
+  std::string text = ReadFile("/proc/sys/fs/inotify/max_queued_events").value_or("");
+  int longest = 0;
+  std::from_chars(text.data(), text.data() + text.size(), longest);
+  ASSERT_GT(longest, 0);
+  if (longest > 1'000'000) GTEST_SKIP() << "this kernel's queue takes too long to fill";
+  // Full of echoes of our own doing, which are no news, so that the news finds no room in it.
+  for (int i = 0; i < longest; ++i) {
+    watch_->Watch({dir_});
+    watch_->Watch({});
+  }
+  watch_->Watch({dir_});
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", ""));
+
+  loop_.Run();
+
+  EXPECT_EQ(changes_, 1);
 }
 
 TEST_F(WatchTest, ADirectoryNoLongerAskedForIsQuiet) {

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <utility>
 
 namespace tessera {
@@ -49,16 +51,35 @@ std::optional<Error> TroubleOf(const Device& device, const Trouble& trouble) {
   return trouble(device);
 }
 
-void AddShares(const Policy& policy, uint32_t device, bool healthy, Offer& offer) {
-  const std::string id = Escaped(offer.devices[device].key.id);
+void AddShares(const Device& device, uint32_t position, const Policy& policy,
+               std::vector<Share>& shares) {
+  const std::string id = Escaped(device.key.id);
   if (policy.division == Division::kWhole) {
-    offer.shares.push_back({id, device, healthy});
+    shares.push_back({id, position, false});
     return;
   }
   for (int n = 0; n < std::max(policy.replicas, 1); ++n) {
-    offer.shares.push_back({fmt::format("{}{}{}", id, kSeparator, n), device, healthy});
+    shares.push_back({fmt::format("{}{}{}", id, kSeparator, n), position, false});
   }
 }
+
+// Whether the same policy divides devices of the same names.
+bool SameShares(const Offer& a, const Offer& b) {
+  if (a.policy != b.policy || a.devices.size() != b.devices.size()) return false;
+  for (size_t i = 0; i < a.devices.size(); ++i) {
+    if (a.devices.Shared(i) == b.devices.Shared(i)) continue;
+    if (a.devices[i].key.id != b.devices[i].key.id) return false;
+  }
+  return true;
+}
+
+size_t SlotsFor(size_t shares) {
+  size_t slots = 2;
+  while (slots < 2 * shares) slots *= 2;
+  return slots;
+}
+
+constexpr uint32_t kFree = std::numeric_limits<uint32_t>::max();
 
 }  // namespace
 
@@ -66,26 +87,56 @@ std::string_view DivisionName(Division division) {
   return division == Division::kWhole ? "whole" : "replicas";
 }
 
-const Share* Offer::Find(const std::string& id) const {
-  const auto it = index.find(id);
-  return it == index.end() ? nullptr : &shares[it->second];
+ShareIndex::ShareIndex(const std::vector<Share>& shares) : slots_(SlotsFor(shares.size()), kFree) {
+  for (uint32_t position = 0; position < shares.size(); ++position) {
+    size_t slot = std::hash<std::string_view>()(shares[position].id);
+    while (slots_[slot & (slots_.size() - 1)] != kFree) ++slot;
+    slots_[slot & (slots_.size() - 1)] = position;
+  }
+}
+
+std::optional<uint32_t> ShareIndex::Find(const std::vector<Share>& shares,
+                                         std::string_view id) const {
+  for (size_t slot = std::hash<std::string_view>()(id);; ++slot) {
+    const uint32_t position = slots_[slot & (slots_.size() - 1)];
+    if (position == kFree) return std::nullopt;
+    if (shares[position].id == id) return position;
+  }
+}
+
+std::optional<uint32_t> Offer::PositionOf(std::string_view id) const {
+  return index == nullptr ? std::nullopt : index->Find(shares, id);
+}
+
+const Share* Offer::Find(std::string_view id) const {
+  const auto position = PositionOf(id);
+  return position ? &shares[*position] : nullptr;
 }
 
 Offer Divide(std::string_view resource, const Policy& policy, const Inventory& inventory,
-             std::string_view source, const Trouble& trouble) {
+             std::string_view source, const Trouble& trouble, const Offer* former) {
   Offer offer;
   offer.resource = resource;
-  for (const Device& device : inventory.devices) {
+  offer.policy = policy;
+  for (size_t i = 0; i < inventory.devices.size(); ++i) {
+    const Device& device = inventory.devices[i];
     if (device.key.source != source) continue;
     const auto position = static_cast<uint32_t>(offer.devices.size());
+    offer.devices.push_back(inventory.devices.Shared(i));
     std::optional<Error> why = TroubleOf(device, trouble);
-    offer.devices.push_back(device);
-    AddShares(policy, position, !why, offer);
     if (why) offer.troubles.emplace(position, *std::move(why));
   }
-  offer.index.reserve(offer.shares.size());
-  for (const Share& share : offer.shares) {
-    offer.index.emplace(share.id, static_cast<uint32_t>(offer.index.size()));
+  if (former != nullptr && SameShares(*former, offer)) {
+    offer.shares = former->shares;
+    offer.index = former->index;
+  } else {
+    for (uint32_t position = 0; position < offer.devices.size(); ++position) {
+      AddShares(offer.devices[position], position, policy, offer.shares);
+    }
+    offer.index = std::make_shared<ShareIndex>(offer.shares);
+  }
+  for (Share& share : offer.shares) {
+    share.healthy = offer.troubles.empty() || !offer.troubles.contains(share.device);
   }
   return offer;
 }

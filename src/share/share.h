@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,18 +39,34 @@ struct Share {
   bool operator==(const Share&) const = default;
 };
 
+// Finds ids among shares: a hash table of positions, which holds no ids of its own.
+class ShareIndex {
+ public:
+  explicit ShareIndex(const std::vector<Share>& shares);
+  // `shares` has the ids of those that the index was made of.
+  std::optional<uint32_t> Find(const std::vector<Share>& shares, std::string_view id) const;
+
+ private:
+  std::vector<uint32_t> slots_;  // a power of two of them, at most half taken
+};
+
 // All shares of one resource at one generation. Immutable once made; shared between threads as
 // std::shared_ptr<const Offer>.
 struct Offer {
   std::string resource;
-  std::vector<Device> devices;  // in natural order of their ids
-  std::vector<Share> shares;    // device by device, replicas ascending; ids unique
-  std::unordered_map<std::string, uint32_t> index;  // share id -> position in shares
+  Policy policy;              // what the shares were made by
+  DeviceList devices;         // in natural order of their ids
+  std::vector<Share> shares;  // device by device, replicas ascending; ids unique
   // For each device that is not healthy, why, for whoever is refused it: the message completes
   // "device 7 is unhealthy: ...".
   std::unordered_map<uint32_t, Error> troubles;  // by device index
 
-  const Share* Find(const std::string& id) const;
+  // Where in `shares` the id is; nothing when it is none of them.
+  std::optional<uint32_t> PositionOf(std::string_view id) const;
+  const Share* Find(std::string_view id) const;
+
+  std::shared_ptr<const ShareIndex>
+      index;  // of the ids in `shares`; offers of the same ids share it
 };
 
 using OfferPtr = std::shared_ptr<const Offer>;
@@ -58,11 +75,12 @@ using OfferPtr = std::shared_ptr<const Offer>;
 // unhealthy: ...".
 using Trouble = std::function<std::optional<Error>(const Device&)>;
 
-// Divides the devices of `source` by `policy`. Devices that are not healthy are in the offer as
+// Divides the devices of `source` by `policy`. `former`, if any, is the offer before: what has not
+// changed since is taken from it. Devices that are not healthy are in the offer as
 // Unhealthy: a device that may be in use never disappears. A device with a defect or one that
 // vanished is unhealthy whatever `trouble` says.
 Offer Divide(std::string_view resource, const Policy& policy, const Inventory& inventory,
-             std::string_view source, const Trouble& trouble);
+             std::string_view source, const Trouble& trouble, const Offer* former = nullptr);
 
 // The device a share id belongs to: "7::2" -> "7", "7" -> "7". For ids kubelet still remembers
 // from a former policy as well, so it needs no offer.

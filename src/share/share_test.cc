@@ -62,7 +62,7 @@ TEST(Divide, OtherSourcesAreLeftOut) {
   const Offer offer = Divide("other.com/npu", {}, inventory, "other.com/npu", NoTrouble);
 
   EXPECT_EQ(offer.resource, "other.com/npu");
-  EXPECT_EQ(offer.devices, std::vector<Device>{other});
+  EXPECT_EQ(offer.devices, DeviceList{other});
 }
 
 TEST(Divide, TroubleMakesAllSharesOfADeviceUnhealthyAndSaysWhy) {
@@ -82,20 +82,20 @@ TEST(Divide, TroubleMakesAllSharesOfADeviceUnhealthyAndSaysWhy) {
 }
 
 TEST(Divide, ADeviceWithADefectIsNeverHealthy) {
-  Inventory inventory = InventoryOf({"1"});
-  inventory.devices[0].defect = Error{Reason::kUnreadable, "/dev/npu1: permission denied"};
+  Device broken = MakeDevice("1");
+  broken.defect = Error{Reason::kUnreadable, "/dev/npu1: permission denied"};
 
-  const Offer offer = Divide(kNpu, {}, inventory, kNpu, NoTrouble);
+  const Offer offer = Divide(kNpu, {}, {1, {broken}}, kNpu, NoTrouble);
 
   EXPECT_FALSE(offer.shares[0].healthy);
-  EXPECT_EQ(offer.troubles.at(0), *inventory.devices[0].defect);
+  EXPECT_EQ(offer.troubles.at(0), *broken.defect);
 }
 
 TEST(Divide, AVanishedDeviceIsNeverHealthy) {
-  Inventory inventory = InventoryOf({"1"});
-  inventory.devices[0].present = false;
+  Device gone = MakeDevice("1");
+  gone.present = false;
 
-  const Offer offer = Divide(kNpu, {}, inventory, kNpu, NoTrouble);
+  const Offer offer = Divide(kNpu, {}, {1, {gone}}, kNpu, NoTrouble);
 
   EXPECT_FALSE(offer.shares[0].healthy);
   EXPECT_EQ(offer.troubles.at(0), (Error{Reason::kVanished, "it vanished while it may be in use"}));
@@ -109,6 +109,30 @@ TEST(Offer, FindsAShareByItsId) {
   EXPECT_EQ(*offer.Find("1::2"), (Share{"1::2", 1, true}));
   EXPECT_EQ(offer.Find("1::3"), nullptr);
   EXPECT_EQ(offer.Find("1"), nullptr);
+}
+
+TEST(Offer, SharesItsIdsWithTheOfferBefore) {
+  const Inventory inventory = InventoryOf({"0", "1"});
+  const auto sick = [](const Device& device) -> std::optional<Error> {
+    if (device.key.id == "1") return Error{Reason::kCheckFailed, "injected failure"};
+    return std::nullopt;
+  };
+  const Offer former = Divide(kNpu, {Division::kReplicas, 2}, inventory, kNpu, sick);
+
+  const Offer next = Divide(kNpu, {Division::kReplicas, 2}, inventory, kNpu, NoTrouble, &former);
+
+  EXPECT_EQ(next.index, former.index);
+  EXPECT_EQ(next.shares, Divide(kNpu, {Division::kReplicas, 2}, inventory, kNpu, NoTrouble).shares);
+}
+
+TEST(Offer, TakesNothingFromAnOfferOfOtherIds) {
+  const Offer former = Divide(kNpu, {}, InventoryOf({"0", "1"}), kNpu, NoTrouble);
+
+  EXPECT_EQ(IdsOf(Divide(kNpu, {}, InventoryOf({"0", "2"}), kNpu, NoTrouble, &former)),
+            (Ids{"0", "2"}));
+  EXPECT_EQ(IdsOf(Divide(kNpu, {Division::kReplicas, 1}, InventoryOf({"0", "1"}), kNpu, NoTrouble,
+                         &former)),
+            (Ids{"0::0", "1::0"}));
 }
 
 TEST(DeviceOfShare, UndoesTheDivision) {
@@ -173,7 +197,9 @@ TEST(Divide, SixtyThousandSharesAreAllThere) {
   const Offer offer = Divide(kNpu, {Division::kReplicas, 60}, InventoryOf(names), kNpu, NoTrouble);
 
   EXPECT_EQ(offer.shares.size(), 60'000U);
-  EXPECT_EQ(offer.index.size(), 60'000U);
+  for (uint32_t i = 0; i < offer.shares.size(); ++i) {
+    ASSERT_EQ(offer.PositionOf(offer.shares[i].id), i);
+  }
 }
 
 }  // namespace

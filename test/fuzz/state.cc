@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's state file: any text is refused, or read to what writing and reading gives again.
+// The agent's state files: any text is refused, or read to what writing and reading gives again.
 
 #include "agent/state.h"
 
@@ -7,17 +7,43 @@
 
 using tessera::fuzz::Require;
 
+namespace {
+
+constexpr char kBoot[] = "b";
+
+void CheckRefusal(const tessera::Error& error) {
+  Require(error.reason == tessera::Reason::kStateNewer ||
+              error.reason == tessera::Reason::kStateCorrupt,
+          "a refusal is one of the two");
+}
+
+std::string Written(const tessera::agent::Facts& facts) {
+  return tessera::agent::WriteFacts(facts.devices, facts.cordons, facts.policies);
+}
+
+std::string Written(const tessera::agent::Verdicts& verdicts) {
+  std::string text = tessera::agent::VerdictsHeader(kBoot);
+  for (const auto& [key, verdict] : verdicts) text += tessera::agent::VerdictLine(key, verdict);
+  return text;
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto state = tessera::agent::ParseState(tessera::fuzz::Text(data, size));
-  if (!state) {
-    const tessera::Reason reason = state.error().reason;
-    Require(reason == tessera::Reason::kStateNewer || reason == tessera::Reason::kStateCorrupt,
-            "a refusal is one of the two");
-    return 0;
+  const auto text = tessera::fuzz::Text(data, size);
+  if (const auto facts = tessera::agent::ParseFacts(text)) {
+    const auto again = tessera::agent::ParseFacts(Written(*facts));
+    Require(again.has_value(), "facts that were written parse");
+    Require(Written(*again) == Written(*facts), "writing facts again gives the same");
+  } else {
+    CheckRefusal(facts.error());
   }
-  const std::string written = tessera::agent::WriteState(*state);
-  const auto again = tessera::agent::ParseState(written);
-  Require(again.has_value(), "what was written parses");
-  Require(tessera::agent::WriteState(*again) == written, "writing again gives the same");
+  if (const auto verdicts = tessera::agent::ParseVerdicts(text, kBoot)) {
+    const auto again = tessera::agent::ParseVerdicts(Written(*verdicts), kBoot);
+    Require(again.has_value(), "verdicts that were written parse");
+    Require(*again == *verdicts, "writing verdicts and reading them gives the same");
+  } else {
+    CheckRefusal(verdicts.error());
+  }
   return 0;
 }

@@ -2,8 +2,11 @@
 #include "agent_fixture.h"
 
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
 
 #include "os/files.h"
 
@@ -47,17 +50,26 @@ void AgentTest::StartKubelet(kubelet::ConnectionRules rules) {
   ASSERT_TRUE(started) << started.error().message;
   kubelet_ = *std::move(started);
   kubelet_->SetListener([this](const kubelet::KubeletEvent& event) {
-    if (event.kind != kubelet::KubeletEvent::Kind::kRegistered) return;
     std::lock_guard lock(mutex_);
-    ++registrations_[event.resource];
+    events_[event.kind].push_back(event.text);
+    if (event.kind == kubelet::KubeletEvent::Kind::kRegistered) ++registrations_[event.resource];
+    told_.notify_all();
   });
 }
 
-os::Process AgentTest::StartAgent() {
-  auto process = os::Process::Start({TESSERA_BINARY, "agent", "--config", dir_ + "/tessera.yaml"},
-                                    dir_ + "/agent.log");
+os::Process AgentTest::StartAgent(const std::vector<std::string>& before) {
+  std::vector<std::string> argv = before;
+  argv.insert(argv.end(), {TESSERA_BINARY, "agent", "--config", dir_ + "/tessera.yaml"});
+  auto process = os::Process::Start(argv, dir_ + "/agent.log");
   EXPECT_TRUE(process);
   return *std::move(process);
+}
+
+std::vector<std::string> AgentTest::WithMounts(const std::string& mounts) {
+  std::vector<std::string> before = {"/usr/bin/unshare", "--mount"};
+  if (geteuid() != 0) before.emplace_back("--map-root-user");
+  before.insert(before.end(), {"/bin/sh", "-c", mounts + R"( && exec "$@")", "sh"});
+  return before;
 }
 
 void AgentTest::StartAll(const std::string& resources, const std::string& extra) {
@@ -137,10 +149,18 @@ void AgentTest::Fault(const std::string& verb, const std::string& device,
   ASSERT_TRUE(response) << response.error().message;
 }
 
-json::Object AgentTest::Page(const std::string& path) {
+void AgentTest::SetFaults(const json::Object& devices) {
+  ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/state/dummy/dummy.com_npu.json",
+                                      json::Write({{"version", 1}, {"devices", devices}})));
+}
+
+std::string AgentTest::Get(const std::string& path) {
   auto response = http::CallUnix(dir_ + "/agent.sock", {"GET", path, {}, ""}, Duration(5'000));
-  if (!response) return {};
-  auto value = json::Parse(response->body);
+  return response ? response->body : response.error().Text();
+}
+
+json::Object AgentTest::Page(const std::string& path) {
+  auto value = json::Parse(Get(path));
   return value && value->is_object() ? value->get_object() : json::Object();
 }
 
@@ -152,13 +172,72 @@ bool AgentTest::AwaitPage(const std::string& path,
   return false;
 }
 
+json::Object AgentTest::DeviceOn(const json::Object& inventory, const std::string& id) {
+  const json::Array* devices = json::GetArray(inventory, "devices");
+  for (const json::Value& device : devices == nullptr ? json::Array() : *devices) {
+    const json::Object* object = device.if_object();
+    if (object != nullptr && json::GetString(*object, "id") == id) return *object;
+  }
+  return {};
+}
+
+bool AgentTest::AwaitMetric(const std::string& series, int at_least) {
+  for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
+    const std::string metrics = Get("/metrics");
+    size_t at = metrics.find("\n" + series + " ");
+    if (at != std::string::npos && std::atoi(&metrics[at + series.size() + 2]) >= at_least) {
+      return true;
+    }
+  }
+  return false;
+}
+
 int AgentTest::Registrations(const std::string& resource) {
   std::lock_guard lock(mutex_);
   return registrations_[resource];
 }
 
+std::vector<std::string> AgentTest::EventsUntil(kubelet::KubeletEvent::Kind kind,
+                                                const std::string& last) {
+  std::unique_lock lock(mutex_);
+  std::vector<std::string>& told = events_[kind];
+  auto find = [&] { return std::find(told.begin(), told.end(), last); };
+  bool came = told_.wait_for(lock, kLimit, [&] { return find() != told.end(); });
+  EXPECT_TRUE(came) << "kubelet never told: " << last;
+  auto end = came ? find() + 1 : told.end();
+  std::vector<std::string> events(told.begin(), end);
+  told.erase(told.begin(), end);
+  return events;
+}
+
+std::vector<std::string> AgentTest::ListsUntil(const std::string& last) {
+  return EventsUntil(kubelet::KubeletEvent::Kind::kList, last);
+}
+
+bool AgentTest::AwaitLog(const std::string& text) {
+  for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
+    if (Log().find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> AgentTest::OwnSockets() const {
+  auto names =
+      os::ListDirectory(dir_ + "/kubelet/device-plugins").value_or(std::vector<std::string>());
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("tessera-"); });
+  return names;
+}
+
 std::string AgentTest::Log() {
   return os::ReadFile(dir_ + "/agent.log").value_or("");
+}
+
+std::string ListOf(int healthy, int all) {
+  return fmt::format("{}: {} of {} devices healthy", kNpu, healthy, all);
+}
+
+void kubelet::PrintTo(ConnectionRules rules, std::ostream* out) {
+  *out << (rules == ConnectionRules::kUpTo136 ? "UpTo136" : "From137");
 }
 
 }  // namespace tessera

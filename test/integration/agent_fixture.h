@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,7 @@
 namespace tessera {
 
 inline constexpr char kNpu[] = "dummy.com/npu";
+inline constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n";
 // How long a test waits for what must happen; only a broken build ever waits so long.
 inline constexpr Duration kLimit{15'000};
 
@@ -32,7 +34,10 @@ class AgentTest : public testing::Test {
   std::string Config(const std::string& resources, const std::string& extra = "") const;
   void WriteConfig(const std::string& text);
   void StartKubelet(kubelet::ConnectionRules rules = kubelet::ConnectionRules::kUpTo136);
-  os::Process StartAgent();
+  // `before` is put in front of the agent's own command line and becomes it: env, setpriv, sh.
+  os::Process StartAgent(const std::vector<std::string>& before = {});
+  // For StartAgent: gives the agent a mount namespace of its own, in which `mounts` ran.
+  static std::vector<std::string> WithMounts(const std::string& mounts);
   // Writes the configuration with these resources and starts kubelet and one agent.
   void StartAll(const std::string& resources, const std::string& extra = "");
 
@@ -47,12 +52,27 @@ class AgentTest : public testing::Test {
   Result<http::Response> Order(const std::string& path, const json::Object& body);
   void Fault(const std::string& verb, const std::string& device = "",
              const std::string& detail = "");
+  // The faults of the dummy devices, all at once: {"2": {"fail": "on fire"}}.
+  void SetFaults(const json::Object& devices);
+  std::string Get(const std::string& path);
   json::Object Page(const std::string& path);
   // Waits until the page fulfils the condition.
   bool AwaitPage(const std::string& path,
                  const std::function<bool(const json::Object&)>& condition);
+  // A device as the inventory page has it; empty when it has none.
+  static json::Object DeviceOn(const json::Object& inventory, const std::string& id);
+  // Waits until the series, as it stands before its value, has come to that value.
+  bool AwaitMetric(const std::string& series, int at_least);
   int Registrations(const std::string& resource);
+  // What kubelet told of such events since the last call, up to the one whose text is `last`, which
+  // is waited for.
+  std::vector<std::string> EventsUntil(kubelet::KubeletEvent::Kind kind, const std::string& last);
+  // The same for device lists (ListOf).
+  std::vector<std::string> ListsUntil(const std::string& last);
   std::string Log();
+  bool AwaitLog(const std::string& text);
+  // Sockets of ours in kubelet's directory.
+  std::vector<std::string> OwnSockets() const;
 
   std::string dir_;
   std::unique_ptr<kubelet::EmbeddedKubelet> kubelet_;
@@ -60,7 +80,17 @@ class AgentTest : public testing::Test {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, int> registrations_;  // under mutex_
+  std::condition_variable told_;
+  std::map<std::string, int> registrations_;  // under mutex_, as is what follows
+  std::map<kubelet::KubeletEvent::Kind, std::vector<std::string>> events_;
 };
+
+// A device list as kubelet's event tells it.
+std::string ListOf(int healthy, int all);
+
+namespace kubelet {
+// For the names of tests.
+void PrintTo(ConnectionRules rules, std::ostream* out);
+}  // namespace kubelet
 
 }  // namespace tessera

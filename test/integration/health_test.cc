@@ -7,8 +7,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n";
-
 bool Healthy(const kubelet::ResourceStatus& status, const std::string& id) {
   for (const auto& device : status.devices) {
     if (device.id == id) return device.healthy;

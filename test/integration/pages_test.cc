@@ -14,10 +14,6 @@ class PagesTest : public AgentTest {
     StartAll(kTwo);
     Expect(kNpu, 2, 2);
   }
-  std::string Get(const std::string& path) {
-    auto response = http::CallUnix(dir_ + "/agent.sock", {"GET", path, {}, ""}, Duration(5'000));
-    return response ? response->body : response.error().Text();
-  }
 };
 
 TEST_F(PagesTest, TheInventoryShowsResourcesAndDevices) {

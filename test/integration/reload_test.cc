@@ -10,18 +10,9 @@
 namespace tessera {
 namespace {
 
-constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n";
 constexpr char kTpu[] = "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 2}}\n";
 
-class ReloadTest : public AgentTest {
- protected:
-  bool AwaitLog(const std::string& text) {
-    for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit;) {
-      if (Log().find(text) != std::string::npos) return true;
-    }
-    return false;
-  }
-};
+class ReloadTest : public AgentTest {};
 
 TEST_F(ReloadTest, AnAddedResourceIsServedAndTheOthersAreNotRegisteredAgain) {
   StartAll(kFour);

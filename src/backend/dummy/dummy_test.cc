@@ -5,38 +5,12 @@
 
 #include <thread>
 
+#include "backend/recorder_test.h"
 #include "base/log.h"
 #include "os/files.h"
 
 namespace tessera {
 namespace {
-
-constexpr Duration kPatience{10'000};  // for what must happen soon; a test that waits so long fails
-
-// Notes what it is told, and ends the loop when a rescan is asked for or a report comes.
-class Recorder : public BackendEvents {
- public:
-  explicit Recorder(os::Loop& loop) : loop_(loop) {}
-  void RescanSoon() override {
-    ++rescans;
-    loop_.Stop();
-  }
-  void Report(const DeviceKey& key, Evidence evidence) override {
-    reports.push_back(
-        fmt::format("{} {} {}", key.Text(), ReasonName(evidence.reason), evidence.detail));
-    EXPECT_EQ(evidence.kind, EvidenceKind::kFatal);
-    EXPECT_EQ(evidence.source, EvidenceSource::kEvent);
-    loop_.Stop();
-  }
-
-  size_t heard() const { return static_cast<size_t>(rescans) + reports.size(); }
-
-  int rescans = 0;
-  std::vector<std::string> reports;
-
- private:
-  os::Loop& loop_;
-};
 
 class DummyTest : public testing::Test {
  protected:
@@ -60,22 +34,6 @@ class DummyTest : public testing::Test {
   void WriteFaultFile(std::string_view text) {
     ASSERT_TRUE(os::MakeDirectories(state_ + "/dummy"));
     ASSERT_TRUE(os::WriteFileAtomically(file_, text));
-  }
-  // Runs the loop until the recorder heard something new.
-  void AwaitEvent() {
-    bool late = false;
-    const os::Loop::Handle timeout = loop_.After(kPatience, [&] {
-      late = true;
-      loop_.Stop();
-    });
-    for (const size_t before = events_.heard(); events_.heard() == before && !late;) loop_.Run();
-    EXPECT_FALSE(late) << "no event came";
-  }
-  static std::string Say(const Evidence& e) {
-    static constexpr std::string_view kKinds[] = {"good", "bad", "fatal", "unknown"};
-    const std::string_view kind = kKinds[static_cast<size_t>(e.kind)];
-    if (e.kind == EvidenceKind::kGood) return std::string(kind);
-    return fmt::format("{} {} {}", kind, ReasonName(e.reason), e.detail);
   }
 
   std::string state_, file_;
@@ -169,7 +127,7 @@ TEST_F(DummyTest, AFileEditedByHandCounts) {
   ASSERT_TRUE(backend->Start(events_));
 
   WriteFaultFile(R"({"version":1,"devices":{"7":{"fail":"by hand"}}})");
-  AwaitEvent();
+  events_.AwaitNews();
 
   EXPECT_EQ(events_.reports, (std::vector<std::string>{"dummy.com/npu/7 fatal-event by hand"}));
 }
@@ -181,7 +139,7 @@ TEST_F(DummyTest, RemovingTheFileEndsAllFaults) {
   events_.rescans = 0;
 
   ASSERT_TRUE(os::RemoveFile(file_));
-  AwaitEvent();
+  events_.AwaitNews();
 
   EXPECT_EQ(events_.rescans, 1);
   EXPECT_EQ(backend->Scan()->size(), 64U);
@@ -291,8 +249,8 @@ TEST_F(DummyTest, EachFallOfAFlappingDeviceIsReported) {
   DummyBackend backend("dummy.com/npu", {}, state_, loop_, SystemClock());
   ASSERT_TRUE(backend.Start(events_));
 
-  AwaitEvent();
-  AwaitEvent();
+  events_.AwaitNews();
+  events_.AwaitNews();
   backend.Stop();
 
   EXPECT_EQ(events_.reports.at(0), "dummy.com/npu/7 fatal-event flapping");

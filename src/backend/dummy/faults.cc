@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "json/json.h"
 
@@ -133,13 +132,6 @@ constexpr std::array kVerbs = {
          }},
 };
 
-tl::unexpected<Error> UnknownVerb(std::string_view verb) {
-  std::vector<std::string> names;
-  for (const Verb& known : kVerbs) names.emplace_back(known.name);
-  names.insert(names.end(), {"lose-all", "restore"});
-  return Fail(Reason::kInvalid, "no fault is called \"{}\"; there are {}", verb, Join(names, ", "));
-}
-
 }  // namespace
 
 Fault Faults::Of(std::string_view id) const {
@@ -187,13 +179,23 @@ Status ApplyVerb(Faults& faults, std::string_view verb, std::string_view id,
     return {};
   }
   const auto known = std::ranges::find(kVerbs, verb, &Verb::name);
-  if (known == kVerbs.end()) return UnknownVerb(verb);
+  if (known == kVerbs.end()) {
+    return Fail(Reason::kInvalid, "no fault is called \"{}\"; there are {}", verb,
+                Join(FaultVerbs(), ", "));
+  }
   if (id.empty()) return Fail(Reason::kInvalid, "\"{}\" needs the id of a device", verb);
   Fault fault = faults.Of(id);
   TRY_IN(known->apply(fault, detail), verb);
   faults.devices.erase(std::string(id));
   if (fault != Fault{}) faults.devices.emplace(id, std::move(fault));
   return {};
+}
+
+std::vector<std::string> FaultVerbs() {
+  std::vector<std::string> names;
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  names.insert(names.end(), {"lose-all", "restore"});
+  return names;
 }
 
 bool InFailingPhase(Duration period, Steady now) {

@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -61,6 +62,9 @@ std::string WriteFaults(const Faults& faults);
 // kInvalid, with `faults` as they were, when the verb or what follows it makes no sense.
 Status ApplyVerb(Faults& faults, std::string_view verb, std::string_view id,
                  std::string_view detail);
+
+// Every verb.
+std::vector<std::string> FaultVerbs();
 
 // Whether a device that flaps with this period is broken now: the answer depends on the clock only.
 bool InFailingPhase(Duration period, Steady now);

@@ -4,19 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "backend/dummy/dummy_config.h"
-#include "config/told.h"
+#include "config/told_test.h"
 
 namespace tessera::dummy {
 namespace {
 
 using namespace config;  // the words of its keys
-
-Config Good(const std::string& text) {
-  const LoadResult result =
-      Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
-  EXPECT_EQ(Text(result.errors), "");
-  return result.config;
-}
 
 TEST(DummyKind, ADummyResourceHasTheDefaultsOfItsVendor) {
   const Config config = Good("resources: [{name: my-vendor.example.com/npu, dummy: {count: 2}}]\n");
@@ -95,14 +88,13 @@ const BadInput kBadInputs[] = {
      "           ^\n"},
 };
 
-class DummyKindErrors : public testing::TestWithParam<BadInput> {};
+using DummyKindErrors = BadInputTest;
 
 TEST_P(DummyKindErrors, AreTold) {
-  EXPECT_EQ(Told(GetParam().yaml), GetParam().told);
+  ExpectIsTold();
 }
 
-INSTANTIATE_TEST_SUITE_P(When, DummyKindErrors, testing::ValuesIn(kBadInputs),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(When, DummyKindErrors, testing::ValuesIn(kBadInputs), NameOf);
 
 }  // namespace
 }  // namespace tessera::dummy

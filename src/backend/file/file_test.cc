@@ -5,34 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/recorder_test.h"
+
 namespace tessera {
 namespace {
 
 using Ids = std::vector<std::string>;
-
-constexpr Duration kPatience{10'000};  // for what must happen soon; a test that waits so long fails
-
-// Notes what it is told, and ends the loop when a rescan is asked for.
-class Recorder : public BackendEvents {
- public:
-  explicit Recorder(os::Loop& loop) : loop_(loop) {}
-  void RescanSoon() override {
-    ++rescans;
-    loop_.Stop();
-  }
-  void Report(const DeviceKey& key, Evidence evidence) override {
-    reports.push_back(
-        fmt::format("{} {} {}", key.Text(), ReasonName(evidence.reason), evidence.detail));
-    EXPECT_EQ(evidence.kind, EvidenceKind::kFatal);
-    EXPECT_EQ(evidence.source, EvidenceSource::kEvent);
-  }
-
-  int rescans = 0;
-  std::vector<std::string> reports;
-
- private:
-  os::Loop& loop_;
-};
 
 class FileTest : public testing::Test {
  protected:
@@ -63,20 +41,7 @@ class FileTest : public testing::Test {
     return ids;
   }
   static std::string Check(FileBackend& backend, const Device& device) {
-    static constexpr std::string_view kKinds[] = {"good", "bad", "fatal", "unknown"};
-    const Evidence e = backend.Check(device);
-    const std::string_view kind = kKinds[static_cast<size_t>(e.kind)];
-    if (e.kind == EvidenceKind::kGood) return std::string(kind);
-    return fmt::format("{} {} {}", kind, ReasonName(e.reason), e.detail);
-  }
-  void AwaitRescan() {
-    bool late = false;
-    const os::Loop::Handle timeout = loop_.After(kPatience, [&] {
-      late = true;
-      loop_.Stop();
-    });
-    for (const int before = events_.rescans; events_.rescans == before && !late;) loop_.Run();
-    EXPECT_FALSE(late) << "no rescan was asked for";
+    return Say(backend.Check(device));
   }
 
   os::Root root_;
@@ -204,7 +169,7 @@ TEST_F(FileTest, PluggingAsksForAScan) {
   ASSERT_TRUE(backend.Start(events_));
 
   Write("/dev/x0");
-  AwaitRescan();
+  events_.AwaitRescan();
 
   EXPECT_EQ(ScannedIds(backend), Ids{"x0"});
   backend.Stop();
@@ -216,12 +181,12 @@ TEST_F(FileTest, PluggingBelowAWildcardAsksForAScan) {
   ASSERT_TRUE(backend.Start(events_));
 
   Write("/dev/bus/001/005");
-  AwaitRescan();
+  events_.AwaitRescan();
   EXPECT_EQ(ScannedIds(backend), (Ids{"bus-001-004", "bus-001-005"}));
 
   Write("/dev/bus/002/001");
   // The directory is seen before the file in it, if the watch is quick.
-  for (int i = 0; i < 2 && ScannedIds(backend).size() < 3; ++i) AwaitRescan();
+  for (int i = 0; i < 2 && ScannedIds(backend).size() < 3; ++i) events_.AwaitRescan();
   EXPECT_EQ(ScannedIds(backend), (Ids{"bus-001-004", "bus-001-005", "bus-002-001"}));
   backend.Stop();
 }
@@ -234,7 +199,7 @@ TEST_F(FileTest, UnpluggingIsReportedAtOnce) {
   ASSERT_TRUE(backend.Scan());
 
   Remove("/dev/x1");
-  AwaitRescan();
+  events_.AwaitRescan();
 
   EXPECT_EQ(events_.reports, (Ids{"example.com/thing/x1 vanished /dev/x1 is gone"}));
   backend.Stop();
@@ -246,7 +211,7 @@ TEST_F(FileTest, SeveralChangesAskForOneScan) {
 
   Write("/dev/other");
   Write("/dev/x0");  // what is heard next is about this one
-  AwaitRescan();
+  events_.AwaitRescan();
 
   EXPECT_EQ(events_.rescans, 1);
   backend.Stop();

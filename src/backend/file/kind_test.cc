@@ -4,19 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "backend/file/file_config.h"
-#include "config/told.h"
+#include "config/told_test.h"
 
 namespace tessera::file {
 namespace {
 
 using namespace config;  // the words of its keys
-
-Config Good(const std::string& text) {
-  const LoadResult result =
-      Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
-  EXPECT_EQ(Text(result.errors), "");
-  return result.config;
-}
 
 TEST(FilesKind, FilesMayBeGivenShort) {
   const Config config = Good("resources: [{name: a.com/tty, files: {paths: [/dev/a*, /dev/b]}}]\n");
@@ -86,14 +79,13 @@ const BadInput kBadInputs[] = {
      "                 ^\n"},
 };
 
-class FilesKindErrors : public testing::TestWithParam<BadInput> {};
+using FilesKindErrors = BadInputTest;
 
 TEST_P(FilesKindErrors, AreTold) {
-  EXPECT_EQ(Told(GetParam().yaml), GetParam().told);
+  ExpectIsTold();
 }
 
-INSTANTIATE_TEST_SUITE_P(When, FilesKindErrors, testing::ValuesIn(kBadInputs),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(When, FilesKindErrors, testing::ValuesIn(kBadInputs), NameOf);
 
 }  // namespace
 }  // namespace tessera::file

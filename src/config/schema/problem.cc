@@ -74,16 +74,4 @@ std::string Text(std::span<const Problem> problems) {
   return out;
 }
 
-Error ToError(std::span<const Problem> problems) {
-  Problem first = problems.front();
-  first.excerpt.clear();
-  std::string message = first.Text();
-  // The reason is the error's own: Error::Text adds it again.
-  message.resize(message.size() - ReasonName(first.reason).size() - 3);
-  if (problems.size() > 1) {
-    message += fmt::format(" (and {} more)", Count(problems.size() - 1, "problem"));
-  }
-  return Error{first.reason, std::move(message)};
-}
-
 }  // namespace tessera::config

@@ -31,10 +31,6 @@ struct Problem {
 // All of them, one below the other, each ended by a newline.
 std::string Text(std::span<const Problem> problems);
 
-// The problems as one error, for callers that carry Result: the first, and how many more there are.
-// `problems` is not empty.
-Error ToError(std::span<const Problem> problems);
-
 // The text in single quotes, shortened and free of control characters, for messages.
 std::string Quoted(std::string_view text);
 

@@ -45,13 +45,5 @@ TEST(Problem, LongLinesAreShortened) {
             "t.yaml:1:200: no [config-bad-value]\n" + std::string(160, 'x') + "...");
 }
 
-TEST(Problem, AsAnErrorTheFirstStandsForAll) {
-  const std::vector<Problem> problems = Parsed("{a: 1, a: 2, a: 3}\n").problems();
-  EXPECT_EQ(ToError(problems),
-            (Error{Reason::kConfigDuplicate,
-                   "t.yaml:1:8: key 'a' stands here a second time; the first is on line 1 (and 1 "
-                   "problem more)"}));
-}
-
 }  // namespace
 }  // namespace tessera::config

@@ -107,7 +107,7 @@ Document Document::Read(const std::string& path) {
   if (!info) {
     text = Fail(info.error());
   } else if (info->type != os::FileInfo::Type::kFile) {
-    text = Fail(Reason::kIo, "{}: not a regular file", path);
+    text = Fail(Reason::kIo, "it is not a regular file");
   } else {
     text = os::ReadFile(path);
   }

@@ -6,7 +6,7 @@
 //   document.AllowKeys(document.root(), "", {"name", "steps"});
 //   if (const Node* name = document.root().Find("name")) title = document.Text(*name, "name");
 //   for (const Node& step : document.List(document.root().Find("steps"), "steps")) ...
-//   if (!document.ok()) return Fail(ToError(document.problems()));
+//   if (!document.ok()) return Text(document.problems());
 //
 // Reading goes on after a problem, so that all of them are found; a reader that got nothing has a
 // problem in the list that says why.

@@ -150,7 +150,7 @@ TEST(Document, AFileThatIsNotThereIsAProblem) {
 
 TEST(Document, ADirectoryIsNoFile) {
   EXPECT_EQ(Text(Document::Read("/").problems()),
-            "/: cannot be read: /: not a regular file [config-unreadable]\n");
+            "/: cannot be read: it is not a regular file [config-unreadable]\n");
 }
 
 TEST(Document, ReadsAFile) {
@@ -221,7 +221,7 @@ TEST(Document, ScalarsOfAnotherTypeAreTold) {
             "d takes a time such as 250ms, 10s, 5m or 2h, not '5'\n"
             "c takes 'one' or 'two', not 'tow'\n"
             "m takes a list, not a map\n");
-  EXPECT_EQ(document.problems()[5].suggestion, "");
+  EXPECT_EQ(document.problems()[5].suggestion, "two");
 }
 
 TEST(Document, AMissingListIsEmpty) {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "base/text.h"
-#include "kubelet/embedded/allocate_response.h"
+#include "kubelet/wire.h"
 
 namespace tessera::kubelet::embedded {
 namespace {
@@ -29,6 +29,12 @@ std::vector<ContainerSpec> InOrder(const PodSpec& pod) {
     }
   }
   return ordered;
+}
+
+// The grant in a serialized ContainerAllocateResponse; empty when it is not one.
+Grant ReadGrant(const std::string& serialized) {
+  v1beta1::ContainerAllocateResponse response;
+  return response.ParseFromString(serialized) ? FromWire(response) : Grant();
 }
 
 // What the API server would refuse.
@@ -259,8 +265,8 @@ std::vector<ContainerGrant> PodAdmission::GrantsOf(const PodSpec& pod) const {
   for (const ContainerSpec& container : pod.containers) {
     for (const CheckpointEntry* entry : core_.devices.pod_devices().Of(pod.uid)) {
       if (entry->container != container.name) continue;
-      grants.push_back({entry->container, entry->resource, entry->ids(),
-                        ReadAllocateResponse(entry->allocate_response)});
+      grants.push_back(
+          {entry->container, entry->resource, entry->ids(), ReadGrant(entry->allocate_response)});
     }
   }
   return grants;

@@ -7,15 +7,9 @@
 
 namespace tessera::kubelet::embedded {
 
-Directories::Directories(const std::string& root)
-    : plugins(root + "/device-plugins"),
-      registry(root + "/plugins_registry"),
-      pod_resources(root + "/pod-resources"),
-      pods_file(root + "/pods.json") {}
-
 Core::Core(const EmbeddedOptions& options_)
     : options(options_),
-      directories(options_.root),
+      directories{options_.root},
       devices(options_.rules, Scaled(options_.grace), options_.seed) {}
 
 void Core::Changed() {
@@ -25,13 +19,13 @@ void Core::Changed() {
 
 void Core::SaveCheckpoint() {
   // kubelet goes on without it as well.
-  Status saved = os::WriteFileAtomically(directories.plugins + "/" + kCheckpointFile,
+  Status saved = os::WriteFileAtomically(directories.device_plugins() + "/" + kCheckpointFile,
                                          WriteCheckpoint(devices.Save()));
   if (!saved) log::Warn("checkpoint not written", saved.error());
 }
 
 void Core::SavePods() {
-  Status saved = os::WriteFileAtomically(directories.pods_file, pods.Write());
+  Status saved = os::WriteFileAtomically(pods_file(), pods.Write());
   if (!saved) log::Warn("pods not written", saved.error());
 }
 

@@ -19,18 +19,11 @@
 #include "kubelet/embedded/device_manager.h"
 #include "kubelet/embedded/embedded.h"
 #include "kubelet/embedded/pods.h"
+#include "kubelet/root.h"
 #include "os/loop.h"
 #include "os/worker.h"
 
 namespace tessera::kubelet::embedded {
-
-struct Directories {
-  explicit Directories(const std::string& root);
-  std::string plugins;        // device-plugins
-  std::string registry;       // plugins_registry
-  std::string pod_resources;  // pod-resources
-  std::string pods_file;
-};
 
 class Core {
  public:
@@ -38,6 +31,7 @@ class Core {
 
   const EmbeddedOptions options;
   const Directories directories;
+  std::string pods_file() const { return directories.root + "/pods.json"; }
 
   std::mutex mutex;
   std::condition_variable changed;

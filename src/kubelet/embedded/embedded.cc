@@ -21,7 +21,7 @@ using embedded::Core;
 using embedded::Pod;
 using embedded::PodName;
 
-constexpr char kSocket[] = "/kubelet.sock";
+constexpr std::string_view kSocket = "kubelet.sock";
 
 // Every socket directly in device-plugins goes; sub-directories and files stay.
 Status RemoveSockets(const std::string& directory, std::string_view except) {
@@ -36,7 +36,7 @@ Status RemoveSockets(const std::string& directory, std::string_view except) {
 
 // A file that cannot be read is as good as none, as for kubelet.
 void ReadBooks(Core& core) {
-  std::string path = core.directories.plugins + "/" + kCheckpointFile;
+  std::string path = core.directories.device_plugins() + "/" + kCheckpointFile;
   if (auto text = os::ReadFile(path)) {
     auto checkpoint = ParseCheckpoint(*text);
     if (checkpoint) {
@@ -45,12 +45,12 @@ void ReadBooks(Core& core) {
       log::Warn("checkpoint ignored", checkpoint.error(), {{"path", path}});
     }
   }
-  if (auto text = os::ReadFile(core.directories.pods_file)) {
+  if (auto text = os::ReadFile(core.pods_file())) {
     auto pods = embedded::Pods::Parse(*text);
     if (pods) {
       core.pods = *std::move(pods);
     } else {
-      log::Warn("pods ignored", pods.error(), {{"path", core.directories.pods_file}});
+      log::Warn("pods ignored", pods.error(), {{"path", core.pods_file()}});
     }
   }
   core.CollectGarbage();
@@ -79,17 +79,17 @@ struct EmbeddedKubelet::Impl {
 
 Status EmbeddedKubelet::Impl::Start() {
   const auto& at = core.directories;
-  for (const std::string& directory : {at.plugins, at.registry, at.pod_resources}) {
+  for (const std::string& directory : {at.device_plugins(), at.registry(), at.pod_resources()}) {
     TRY(os::MakeDirectories(directory, 0750));
   }
   ReadBooks(core);
-  TRY(RemoveSockets(at.plugins, ""));
+  TRY(RemoveSockets(at.device_plugins(), ""));
   core.SetListener(core.options.listener);
   core.Emit(KubeletEvent::Kind::kStarted, "", "kubelet started");
   admission.ReadmitUnstarted();
   registration = TRY(embedded::SocketServer::Start(
-      at.plugins + kSocket, embedded::MakeRegistrationService(core, connections)));
-  pod_resources = TRY(embedded::SocketServer::Start(at.pod_resources + kSocket,
+      at.kubelet_socket(), embedded::MakeRegistrationService(core, connections)));
+  pod_resources = TRY(embedded::SocketServer::Start(at.pod_resources_socket(),
                                                     embedded::MakePodResourcesService(core)));
   watcher.Start();
   connections.WatchGrace();
@@ -232,7 +232,7 @@ Status EmbeddedKubelet::DropStream(const std::string& resource) {
 }
 
 Status EmbeddedKubelet::WipeSocketDirectory() {
-  return RemoveSockets(impl_->core.directories.plugins, std::string_view(kSocket).substr(1));
+  return RemoveSockets(impl_->core.directories.device_plugins(), kSocket);
 }
 
 }  // namespace tessera::kubelet

@@ -124,8 +124,7 @@ class PluginClient::ListReader : public grpc::ClientReadReactor<v1beta1::ListAnd
     std::string why =
         status.ok() ? "EOF"
                     : RpcErrorText(static_cast<int>(status.error_code()), status.error_message());
-    // The channel goes before the listener, which keeps kubelet waiting: gRPC's threads end with
-    // the last channel or server of the process, and must not be told so by one of themselves.
+    // All of this goes before the listener, which alone makes a kubelet that ends wait for it.
     Listener listener = std::move(listener_);
     delete this;
     listener.ended(std::move(why));

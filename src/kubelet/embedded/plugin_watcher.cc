@@ -135,7 +135,7 @@ void PluginWatcher::ScanInto(const std::string& directory, Found& found) {
 
 void PluginWatcher::Reconcile() {
   Found found;
-  ScanInto(core_.directories.registry, found);
+  ScanInto(core_.directories.registry(), found);
   std::erase_if(sockets_, [&](const auto& item) {
     const auto& [path, socket] = item;
     auto still = found.find(path);

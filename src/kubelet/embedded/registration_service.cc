@@ -75,7 +75,7 @@ class RegistrationService : public v1beta1::Registration::CallbackService {
 
   Status Connect(grpc::CallbackServerContext& context, const v1beta1::RegisterRequest& request) {
     // Go joins the two even when the endpoint begins with a slash.
-    std::string path = core_.directories.plugins + "/" + request.endpoint();
+    std::string path = core_.directories.device_plugins() + "/" + request.endpoint();
     path = std::filesystem::path(path).lexically_normal().string();
     Steady asked = DeadlineOf(context);
     return connections_.Connect(request.resource_name(), path,

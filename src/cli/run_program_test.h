@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: other programs, such as shells and man, that read what we print.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "os/files.h"
+#include "os/process.h"
+
+namespace tessera::cli {
+
+// Runs a program and returns its exit code, -1 when it does not start, and all it wrote.
+inline std::pair<int, std::string> RunProgram(const std::vector<std::string>& argv) {
+  std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-cli-").value();
+  auto process = os::Process::Start(argv, directory + "/out");
+  int code = process ? process->Wait() : -1;
+  std::string text = os::ReadFile(directory + "/out").value_or("");
+  (void)os::RemoveTree(directory);
+  return {code, text};
+}
+
+}  // namespace tessera::cli

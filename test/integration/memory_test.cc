@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent remembers, and what becomes of it when it cannot write it down.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "agent_fixture.h"
+#include "os/fd.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+class MemoryTest : public AgentTest {
+ protected:
+  // An agent on a machine whose kernel says this boot id.
+  os::Process StartOnBoot(const std::string& boot_id) {
+    EXPECT_TRUE(os::WriteFileAtomically(dir_ + "/boot_id", boot_id + "\n"));
+    return StartAgent(WithMounts("mount --bind " + dir_ + "/boot_id " + kBootId));
+  }
+  // The boot that the saved verdicts are of.
+  std::string SavedBoot() {
+    const std::string log = os::ReadFile(dir_ + "/state/verdicts.jsonl").value_or("");
+    auto header = json::Parse(log.substr(0, log.find('\n')));
+    if (!header || !header->is_object()) return "none";
+    return json::GetString(header->get_object(), "bootId").value_or("none");
+  }
+  // What the inventory says of a device; a fresh agent's socket may come after its first list.
+  bool AwaitDetail(const std::string& device, const std::string& detail) {
+    return AwaitPage("/inventory", [&](const json::Object& page) {
+      return json::GetString(DeviceOn(page, device), "detail") == detail;
+    });
+  }
+
+  static constexpr char kBootId[] = "/proc/sys/kernel/random/boot_id";
+};
+
+TEST_F(MemoryTest, ACordonOutlivesTheBoot) {
+  WriteConfig(Config(kFour));
+  StartKubelet();
+  agent_ = StartOnBoot("one");
+  Expect(kNpu, 4, 4);
+  ASSERT_TRUE(Order("/cordon", {{"device", "3"}, {"reason", "loud fan"}}));
+  EXPECT_EQ(SavedBoot(), "one");
+
+  EndAgent(SIGKILL);
+  agent_ = StartOnBoot("two");
+
+  Expect(kNpu, 4, 3);
+  EXPECT_TRUE(AwaitDetail("3", "cordoned: loud fan"));
+  EXPECT_EQ(SavedBoot(), "two");
+}
+
+TEST_F(MemoryTest, AVerdictDoesNotOutliveTheBoot) {
+  std::string config = Config(kFour);
+  config.replace(config.find("recovery: 200ms"), 15, "recovery: 1h");
+  WriteConfig(config);
+  StartKubelet();
+  agent_ = StartOnBoot("one");
+  Expect(kNpu, 4, 4);
+  Fault("fail", "3", "on fire");
+  Expect(kNpu, 4, 3);
+
+  EndAgent(SIGKILL);
+  SetFaults({});
+  agent_ = StartOnBoot("two");
+
+  Expect(kNpu, 4, 4);  // an hour too early for a recovery
+}
+
+TEST_F(MemoryTest, TheSecondInstanceTakesTheCordonsOverWhenTheFirstEnds) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+  os::Process second = StartAgent();
+  ASSERT_TRUE(AwaitLog("not the writer of the state"));
+  ASSERT_TRUE(kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) > 1; }, kLimit));
+  ASSERT_TRUE(Order("/cordon", {{"device", "3"}, {"reason", "loud fan"}}));
+
+  agent_.Signal(SIGKILL);
+  agent_.Wait();
+  agent_ = std::move(second);
+
+  ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) {
+    const json::Object* agent = json::GetObject(page, "agent");
+    return agent != nullptr && json::GetBool(*agent, "writer").value_or(false);
+  }));
+  Expect(kNpu, 4, 3);
+  EXPECT_TRUE(AwaitDetail("3", "cordoned: loud fan"));
+}
+
+TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
+  std::string config = Config(kFour);
+  config.replace(config.find("recovery: 200ms"), 15, "recovery: 1h");
+  WriteConfig(config);
+  StartKubelet();
+  agent_ = StartAgent();
+  ListsUntil(ListOf(4, 4));
+  SetFaults({{"2", {{"fail", "on fire"}}}});
+  ListsUntil(ListOf(3, 4));
+
+  agent_.Signal(SIGKILL);
+  agent_.Wait();
+  // The device itself says nothing any more: only what was written down before the list went out.
+  SetFaults({});
+  agent_ = StartAgent();
+
+  EXPECT_EQ(ListsUntil(ListOf(3, 4)), Texts{ListOf(3, 4)});
+  EXPECT_TRUE(AwaitDetail("2", "on fire"));
+}
+
+TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
+  WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
+                     "/faults/npu.json}}\n"));
+  StartKubelet();
+  agent_ = StartAgent(WithMounts("mount -t tmpfs -o size=64k tmpfs " + dir_ + "/state"));
+  Expect(kNpu, 4, 4);
+  // The scan after the first look at the ledger is the last thing that is saved by itself.
+  ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="dummy.com/npu",result="good"})", 2));
+  const std::string rest = "/proc/" + std::to_string(agent_.pid()) + "/root" + dir_ + "/state/rest";
+  os::Fd fd(open(rest.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  while (write(fd.get(), std::string(4096, 'x').data(), 4096) > 0) {
+  }
+  ASSERT_EQ(errno, ENOSPC);
+
+  Fault("fail", "2", "on fire");
+  Expect(kNpu, 4, 3);
+  // With the list, after the debounce, and with two ticks.
+  EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="failed"})", 4));
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  fd.Reset();
+  ASSERT_TRUE(os::RemoveFile(rest));
+
+  EXPECT_TRUE(AwaitLog("the state is saved again"));
+  const std::string log = Log();
+  const std::string line = "cannot save the state reason=";
+  size_t first = log.find(line);
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_EQ(log.find(line, first + 1), std::string::npos);
+  EXPECT_NE(log.find("No space left on device"), std::string::npos);
+}
+
+TEST_F(MemoryTest, AStateDirectoryThatCannotBeMadeCostsNoServiceAndIsMadeOnceItCan) {
+  ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/state", "in the way"));
+  WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
+                     "/faults/npu.json}}\n"));
+  StartKubelet();
+  agent_ = StartAgent();
+  Expect(kNpu, 4, 4);
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  EXPECT_TRUE(AwaitLog("not the writer of the state directory=" + dir_ +
+                       "/state reason=io error=\"cannot make directory " + dir_ +
+                       "/state: File exists\""));
+
+  ASSERT_TRUE(os::RemoveFile(dir_ + "/state"));
+
+  EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="good"})", 2));
+  const std::string facts = os::ReadFile(dir_ + "/state/state.jsonl").value_or("");
+  EXPECT_EQ(std::count(facts.begin(), facts.end(), '\n'), 1 + 4 + 1);  // version, devices, policy
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent as a service of its machine: its manager, its user, and whoever reads its log.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "agent_fixture.h"
+#include "os/fd.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+// The service manager's end of NOTIFY_SOCKET.
+class NotifySocket {
+ public:
+  explicit NotifySocket(const std::string& path) : fd_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    timeval limit{.tv_sec = kLimit.count() / 1'000, .tv_usec = 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+  // The next message, waited for; "" when there is none and `flags` has MSG_DONTWAIT.
+  std::string Next(int flags = 0) {
+    char text[256];
+    ssize_t n = recv(fd_.get(), text, sizeof text, flags);
+    return n < 0 ? "" : std::string(text, static_cast<size_t>(n));
+  }
+
+ private:
+  os::Fd fd_;
+};
+
+class ServiceTest : public AgentTest {
+ protected:
+  std::vector<std::string> Notifying() const {
+    return {"/usr/bin/env", "NOTIFY_SOCKET=" + dir_ + "/notify"};
+  }
+};
+
+TEST_F(ServiceTest, TheServiceManagerIsToldOfReadinessOnceAllIsChecked) {
+  NotifySocket manager(dir_ + "/notify");
+  std::string config = Config(kFour);
+  config.replace(config.find("checkTimeout: 300ms, "), 21, "checkTimeout: 1h, staleAfter: 2h, ");
+  WriteConfig(config);
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/state/dummy"));
+  SetFaults({{"3", {{"slowMs", 3'600'000}}}});
+  StartKubelet();
+  agent_ = StartAgent(Notifying());
+
+  // Served, and its ledger compared twice, a second apart: the agent is busy, but for device 3.
+  Expect(kNpu, 4, 0);
+  ASSERT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="good"})", 3));
+  EXPECT_EQ(manager.Next(MSG_DONTWAIT), "");
+
+  Fault("heal", "3");
+  EXPECT_EQ(manager.Next(), "READY=1");
+}
+
+TEST_F(ServiceTest, TheServiceManagerIsToldOfTheEnd) {
+  NotifySocket manager(dir_ + "/notify");
+  WriteConfig(Config(kFour));
+  StartKubelet();
+  agent_ = StartAgent(Notifying());
+  ASSERT_EQ(manager.Next(), "READY=1");
+
+  agent_.Signal(SIGTERM);
+  EXPECT_EQ(manager.Next(), "STOPPING=1");
+  EXPECT_EQ(agent_.Wait(), 0);
+}
+
+TEST_F(ServiceTest, AnotherUserThanRootServesInDirectoriesOfItsOwn) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  WriteConfig(Config(kFour));
+  StartKubelet();
+  ASSERT_EQ(chown(dir_.c_str(), kNobody, kNobody), 0);
+  for (const auto& each : std::filesystem::recursive_directory_iterator(dir_)) {
+    ASSERT_EQ(lchown(each.path().c_str(), kNobody, kNobody), 0) << each.path();
+  }
+  // The program may lie where this user cannot go: it is opened before.
+  agent_ = StartAgent({"/bin/sh", "-c",
+                       "exec 9<\"$1\"; shift; exec setpriv --reuid 65534 --regid 65534 "
+                       "--clear-groups --inh-caps=-all --bounding-set=-all "
+                       "/proc/self/fd/9 \"$@\"",
+                       "sh"});
+
+  Expect(kNpu, 4, 4);
+  kubelet::Admission pod = Run("a", {{kNpu, 2}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  struct stat process{};
+  ASSERT_EQ(stat(("/proc/" + std::to_string(agent_.pid())).c_str(), &process), 0);
+  EXPECT_EQ(process.st_uid, kNobody);
+}
+
+TEST_F(ServiceTest, AFullLogPipeThatNobodyReadsBlocksNothing) {
+  ASSERT_EQ(mkfifo((dir_ + "/pipe").c_str(), 0600), 0);
+  os::Fd pipe(open((dir_ + "/pipe").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(pipe.valid());
+  while (write(pipe.get(), "x", 1) == 1) {
+  }
+  ASSERT_EQ(errno, EAGAIN);
+  WriteConfig(Config(kFour, "log: {level: debug}\n"));
+  StartKubelet();
+  // gRPC says much when asked to, and is not to be waited for either.
+  agent_ = StartAgent(
+      {"/bin/sh", "-c", "exec env GRPC_VERBOSITY=DEBUG \"$@\" 2>" + dir_ + "/pipe", "sh"});
+
+  Expect(kNpu, 4, 4);
+  kubelet::Admission pod = Run("a", {{kNpu, 2}});
+  EXPECT_TRUE(pod.admitted) << pod.message;
+  Fault("fail", "3", "on fire");
+  Expect(kNpu, 4, 3);
+  agent_.Signal(SIGTERM);
+  EXPECT_EQ(agent_.Wait(), 0);
+}
+
+}  // namespace
+}  // namespace tessera
