@@ -40,7 +40,7 @@ func (c *cluster) installAgent(t *testing.T, change func(manifest)) {
 	c.waitForAgent(t)
 }
 
-// agentPods are the agent's pods that have not ended.
+// agentPods are the agent's pods, two of them during an update.
 func (c *cluster) agentPods(ctx context.Context) ([]v1.Pod, error) {
 	list, err := c.client.CoreV1().Pods(agentNamespace).
 		List(ctx, metav1.ListOptions{LabelSelector: agentSelector})

@@ -30,8 +30,8 @@ var shared struct {
 	err     error
 }
 
-// theCluster is the cluster, ready and without pods. Whatever a failed test has left of the node is
-// started again.
+// theCluster is the cluster. Where a failed test has left the node without kubelet or containerd, these
+// are started again.
 func theCluster(t *testing.T) *cluster {
 	t.Helper()
 	if shared.cluster == nil && shared.err == nil {

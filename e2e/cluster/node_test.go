@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,10 +84,9 @@ featureGates:
 
 func (c *cluster) configureNode() error {
 	content := map[string]string{
-		"/e2e/containerd.toml":   containerdConfiguration,
-		"/e2e/cni/e2e.conflist":  networkConfiguration,
-		"/e2e/kubelet.yaml":      fmt.Sprintf(kubeletConfiguration, keysDirectory, os.Getenv(folderVariable)),
-		"/var/lib/kubelet/.made": "",
+		"/e2e/containerd.toml":  containerdConfiguration,
+		"/e2e/cni/e2e.conflist": networkConfiguration,
+		"/e2e/kubelet.yaml":     fmt.Sprintf(kubeletConfiguration, keysDirectory, os.Getenv(folderVariable)),
 	}
 	for path, text := range content {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -96,7 +96,7 @@ func (c *cluster) configureNode() error {
 			return err
 		}
 	}
-	return os.Remove("/var/lib/kubelet/.made")
+	return nil
 }
 
 // configureContainers writes what all containers have in common: the runtime's default, and that the
@@ -147,7 +147,7 @@ func (c *cluster) startKubelet() error {
 	if err != nil {
 		return err
 	}
-	begun := metav1.Now().Rfc3339Copy()
+	begun := time.Now().Truncate(time.Second) // as the API has times
 	return kubelet.becomes("ready", func(ctx context.Context) error {
 		node, err := c.node(ctx)
 		if err != nil {
@@ -155,7 +155,7 @@ func (c *cluster) startKubelet() error {
 		}
 		for _, condition := range node.Status.Conditions {
 			if condition.Type == v1.NodeReady {
-				if condition.Status == v1.ConditionTrue && !condition.LastHeartbeatTime.Before(&begun) {
+				if condition.Status == v1.ConditionTrue && condition.LastHeartbeatTime.After(begun) {
 					return nil
 				}
 				return errors.New(condition.Message)

@@ -50,8 +50,8 @@ func startProcessWith(variables []string, name string, arguments ...string) (*pr
 func program(name string, arguments ...string) *exec.Cmd {
 	path := name
 	switch name {
-	case "tessera":
-		path = binaryPath
+	case "service":
+		path = "setpriv"
 	case "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet":
 		path = filepath.Join(programsDirectory, "node") // which goes by the name it is called with
 	case "containerd", "ctr":

@@ -46,8 +46,8 @@ func (c *cluster) installService(t *testing.T) *service {
 	t.Cleanup(func() { must(t, os.RemoveAll(agentState)) })
 	must(t, s.start())
 	t.Cleanup(func() {
-		c.processes["setpriv"].end(syscall.SIGTERM)
-		delete(c.processes, "setpriv")
+		c.processes["service"].end(syscall.SIGTERM)
+		delete(c.processes, "service")
 	})
 	t.Cleanup(func() { must(t, c.removePods(context.Background())) })
 	return s
@@ -69,11 +69,11 @@ func (s *service) start() error {
 	}
 	defer socket.Close()
 	arguments := append([]string{"--bounding-set=-all", "--no-new-privs", "--"}, s.command...)
-	p, err := startProcessWith([]string{"NOTIFY_SOCKET=" + address}, "setpriv", arguments...)
+	p, err := startProcessWith([]string{"NOTIFY_SOCKET=" + address}, "service", arguments...)
 	if err != nil {
 		return err
 	}
-	s.cluster.processes["setpriv"] = p
+	s.cluster.processes["service"] = p
 	if err := socket.SetReadDeadline(time.Now().Add(patient)); err != nil {
 		return err
 	}
