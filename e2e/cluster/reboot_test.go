@@ -81,7 +81,7 @@ func (c *cluster) waitForDeployment(t *testing.T) (given map[string][]string, re
 	return given, refused
 }
 
-func TestABootRefusesSomePodsOfADaemonSetsDevicesAndTheirReplacementsRun(t *testing.T) {
+func TestABootWithTheAgentInAContainerRefusesPodsAndTheirReplacementsRun(t *testing.T) {
 	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
@@ -103,7 +103,7 @@ func TestABootRefusesSomePodsOfADaemonSetsDevicesAndTheirReplacementsRun(t *test
 	}
 }
 
-func TestABootRefusesNoPodOfTheHostServicesDevices(t *testing.T) {
+func TestABootWithTheAgentAsAServiceOfTheHostRefusesNoPod(t *testing.T) {
 	c := theCluster(t)
 	s := c.installService(t)
 	c.waitForDevices(t, "64 of 64")
