@@ -115,24 +115,25 @@ TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
 
 TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
-  WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
+  // So many that their verdicts do not fit into what the last page of the log has left.
+  WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 64, faultFile: " + dir_ +
                      "/faults/npu.json}}\n"));
   StartKubelet();
-  agent_ = StartAgent(WithMounts("mount -t tmpfs -o size=64k tmpfs " + dir_ + "/state"));
-  Expect(kNpu, 4, 4);
-  // The scan after the first look at the ledger is the last thing that is saved by itself.
-  ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="dummy.com/npu",result="good"})", 2));
+  agent_ = StartAgent(WithMounts("mount -t tmpfs -o size=256k tmpfs " + dir_ + "/state"));
+  Expect(kNpu, 64, 64);
   const std::string rest = "/proc/" + std::to_string(agent_.pid()) + "/root" + dir_ + "/state/rest";
   os::Fd fd(open(rest.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   while (write(fd.get(), std::string(4096, 'x').data(), 4096) > 0) {
   }
   ASSERT_EQ(errno, ENOSPC);
 
-  Fault("fail", "2", "on fire");
-  Expect(kNpu, 4, 3);
-  // With the list, after the debounce, and with two ticks.
-  EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="failed"})", 4));
+  Fault("lose-all");
+  Expect(kNpu, 64, 0);
+  Fault("restore");
+  Expect(kNpu, 64, 64);
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  // With each of these, and then with every tick.
+  EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="failed"})", 12));
   fd.Reset();
   ASSERT_TRUE(os::RemoveFile(rest));
 
