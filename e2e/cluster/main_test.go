@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 )
 
 const (
@@ -84,6 +85,11 @@ func runOutside() int {
 	case got := <-signals:
 		command.Process.Kill()
 		<-ended
+		removeFolders(folder)
+		// Whoever started this program sees that it was interrupted, and stops as well.
+		signal.Reset()
+		syscall.Kill(os.Getpid(), got.(syscall.Signal))
+		<-time.After(time.Second)
 		return 128 + int(got.(syscall.Signal))
 	}
 }
