@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	npuNodes    = "/var/lib/e2e-npu-nodes"
+	npuMounts   = "/var/lib/e2e-npu-mounts"
+	cdiDocument = "/var/run/cdi/tessera-dummy.com_npu.json"
+)
+
+// installCdiAgent serves two NPUs with a device node and a mount each, by CDI alone.
+func (c *cluster) installCdiAgent(t *testing.T) map[string]number {
+	t.Helper()
+	nodes := makeNodes(t, npuNodes, "0", "1")
+	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(cdiDocument))) })
+	t.Cleanup(func() { must(t, os.RemoveAll(npuMounts)) })
+	for id := range nodes {
+		must(t, os.MkdirAll(filepath.Join(npuMounts, id), 0o755))
+		must(t, os.WriteFile(filepath.Join(npuMounts, id, "name"), []byte("this is NPU "+id+"\n"), 0o644))
+	}
+	c.installAgent(t, serving(t, `resources:
+  - name: dummy.com/npu
+    env: DUMMY_VISIBLE_DEVICES
+    strategies: [cdi-cri]
+    cdi:
+      kind: dummy.com/npu
+    dummy:
+      count: 2
+      nodes: [{hostPath: "`+npuNodes+`/{id}", containerPath: "/dev/npu{id}"}]
+      mounts: [{hostPath: "`+npuMounts+`/{id}", containerPath: "/npu/{id}"}]
+`, filepath.Dir(cdiDocument)))
+	c.waitForDevices(t, "2 of 2")
+	return nodes
+}
+
+const showGrant = `env | grep DUMMY | sort; cat /npu/*/name; ls /dev | grep npu; `
+
+func TestACDIDocumentBringsVariableMountAndNode(t *testing.T) {
+	c := theCluster(t)
+	nodes := c.installCdiAgent(t)
+	script := showGrant + tryToOpen("a", nodes["0"]) + tryToOpen("b", nodes["1"])
+
+	c.create(t, podOf("one", 1, script))
+	c.waitForPhase(t, "one", v1.PodSucceeded)
+	c.create(t, podOf("both", 2, script))
+	c.waitForPhase(t, "both", v1.PodSucceeded)
+
+	equal(t, "what the pod with one says", c.output(t, "one"),
+		"DUMMY_VISIBLE_DEVICES_0=0\nthis is NPU 0\nnpu0\na opens\nb does not open\n")
+	equal(t, "what the pod with both says", c.output(t, "both"),
+		"DUMMY_VISIBLE_DEVICES_0=0\nDUMMY_VISIBLE_DEVICES_1=1\nthis is NPU 0\nthis is NPU 1\n"+
+			"npu0\nnpu1\na opens\nb opens\n")
+}
+
+// waitForFailure waits until kubelet says that it could not start a pod's container, and returns it.
+func (c *cluster) waitForFailure(t *testing.T, name string) string {
+	t.Helper()
+	var said string
+	eventually(t, func(ctx context.Context) error {
+		list, err := c.client.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
+			FieldSelector: "reason=Failed,involvedObject.name=" + name})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) == 0 {
+			return fmt.Errorf("nothing is said to have failed about pod %s", name)
+		}
+		said = list.Items[0].Message
+		return nil
+	})
+	return said
+}
+
+// expectNoStartUntilWritten checks that a pod does not start without the document, that its events say
+// why, and that it starts with all it should have once an agent has written the document again.
+func (c *cluster) expectNoStartUntilWritten(t *testing.T, pod string) {
+	t.Helper()
+	c.create(t, podOf(pod, 1, showGrant))
+
+	equal(t, "what failed", c.waitForFailure(t, pod), "Error: failed to create containerd container: "+
+		"CDI device injection failed: unresolvable CDI devices dummy.com/npu=0")
+	equal(t, "the pod's phase", c.pod(t, pod).Status.Phase, v1.PodPending)
+
+	c.updateAgent(t)
+	c.waitForPhase(t, pod, v1.PodSucceeded)
+	equal(t, "what the pod says", c.output(t, pod), "DUMMY_VISIBLE_DEVICES_0=0\nthis is NPU 0\nnpu0\n")
+}
+
+func TestNoContainerStartsWhileItsCDIDocumentIsGone(t *testing.T) {
+	c := theCluster(t)
+	c.installCdiAgent(t)
+
+	must(t, os.Remove(cdiDocument))
+
+	c.expectNoStartUntilWritten(t, "without-document")
+}
+
+func TestNoContainerStartsWhileItsCDIDocumentIsBroken(t *testing.T) {
+	c := theCluster(t)
+	c.installCdiAgent(t)
+
+	must(t, os.WriteFile(cdiDocument, []byte("{"), 0o644))
+
+	c.expectNoStartUntilWritten(t, "broken-document")
+}

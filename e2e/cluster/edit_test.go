@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// serving changes the manifests as deploy/README.md tells people to who serve other devices: the
+// list of resources in the ConfigMap, and the directories of the host that the agent must see.
+func serving(t *testing.T, resources string, directories ...string) func(manifest) {
+	return func(m manifest) {
+		t.Helper()
+		if m.object.GetKind() == "ConfigMap" {
+			setResources(t, m.object, resources)
+			return
+		}
+		for _, directory := range directories {
+			mountDirectory(t, m.object, directory)
+		}
+	}
+}
+
+func setResources(t *testing.T, configMap *unstructured.Unstructured, resources string) {
+	t.Helper()
+	text, _, err := unstructured.NestedString(configMap.Object, "data", "tessera.yaml")
+	must(t, err)
+	kept, _, _ := strings.Cut(text, "resources:")
+	must(t, unstructured.SetNestedField(configMap.Object, kept+resources, "data", "tessera.yaml"))
+}
+
+func mountDirectory(t *testing.T, daemonSet *unstructured.Unstructured, directory string) {
+	t.Helper()
+	name := strings.ReplaceAll(strings.Trim(directory, "/"), "/", "-")
+	pod := []string{"spec", "template", "spec"}
+	volumes, _, err := unstructured.NestedSlice(daemonSet.Object, append(pod, "volumes")...)
+	must(t, err)
+	volumes = append(volumes, map[string]any{"name": name,
+		"hostPath": map[string]any{"path": directory, "type": "DirectoryOrCreate"}})
+	must(t, unstructured.SetNestedSlice(daemonSet.Object, volumes, append(pod, "volumes")...))
+
+	containers, _, err := unstructured.NestedSlice(daemonSet.Object, append(pod, "containers")...)
+	must(t, err)
+	agent := containers[0].(map[string]any)
+	agent["volumeMounts"] = append(agent["volumeMounts"].([]any),
+		map[string]any{"name": name, "mountPath": directory})
+	must(t, unstructured.SetNestedSlice(daemonSet.Object, containers, append(pod, "containers")...))
+}

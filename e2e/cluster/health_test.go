@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// held is one entry of the agent's page /ledger.
+type held struct {
+	Resource, Namespace, Pod, Container string
+	Shares                              []string
+}
+
+// waitForLedger waits until the agent says so of who holds what, at the address where Prometheus
+// finds it too.
+func (c *cluster) waitForLedger(t *testing.T, want ...held) {
+	t.Helper()
+	address := fmt.Sprintf("http://%s:9440/ledger", c.waitForAgent(t).Status.PodIP)
+	eventually(t, func(context.Context) error {
+		response, err := http.Get(address)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		var page struct{ Holdings []held }
+		if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(page.Holdings, want) {
+			return fmt.Errorf("the ledger is %+v, not %+v", page.Holdings, want)
+		}
+		return nil
+	})
+}
+
+// waitForHealth waits until the pod's status says so of the devices of its container.
+func (c *cluster) waitForHealth(t *testing.T, name string, want ...v1.ResourceHealth) *v1.Pod {
+	t.Helper()
+	var pod *v1.Pod
+	eventually(t, func(ctx context.Context) (err error) {
+		if pod, err = c.pods().Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		got := pod.Status.ContainerStatuses[0].AllocatedResourcesStatus
+		for _, status := range got { // kubelet tells them in any order
+			slices.SortFunc(status.Resources, func(a, b v1.ResourceHealth) int {
+				return strings.Compare(string(a.ResourceID), string(b.ResourceID))
+			})
+		}
+		if !reflect.DeepEqual(got, []v1.ResourceStatus{{Name: npu, Resources: want}}) {
+			return fmt.Errorf("the health of what %s has is %+v", name, got)
+		}
+		return nil
+	})
+	return pod
+}
+
+func TestADeviceThatFailsUnderAPodIsWithheldAndThePodKeepsIt(t *testing.T) {
+	c := theCluster(t)
+	c.installAgent(t, nil)
+	c.waitForDevices(t, "64 of 64")
+	c.create(t, podOf("holder", 2, printIDsAndStay))
+	before := c.waitForPhase(t, "holder", v1.PodRunning)
+	equal(t, "devices of the pod", c.output(t, "holder"), "0,1\n")
+
+	c.tessera(t, "fault", "fail", string(npu), "1", "ECC error")
+
+	c.waitForDevices(t, "63 of 64")
+	now := c.waitForHealth(t, "holder", v1.ResourceHealth{ResourceID: "0", Health: v1.ResourceHealthStatusHealthy},
+		v1.ResourceHealth{ResourceID: "1", Health: v1.ResourceHealthStatusUnhealthy})
+	equal(t, "the pod's container", now.Status.ContainerStatuses[0].ContainerID,
+		before.Status.ContainerStatuses[0].ContainerID)
+	equal(t, "the pod's phase", now.Status.Phase, v1.PodRunning)
+	c.waitForLedger(t, held{Resource: string(npu), Namespace: "default", Pod: "holder",
+		Container: "main", Shares: []string{"0", "1"}})
+
+	c.tessera(t, "fault", "heal", string(npu), "1")
+
+	c.waitForDevices(t, "64 of 64")
+	c.waitForHealth(t, "holder", v1.ResourceHealth{ResourceID: "0", Health: v1.ResourceHealthStatusHealthy},
+		v1.ResourceHealth{ResourceID: "1", Health: v1.ResourceHealthStatusHealthy})
+}

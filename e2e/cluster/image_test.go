@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/distribution/reference"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+const (
+	agentImage   = "tessera:0.1.0" // as deploy/examples/daemonset.yaml says
+	busyboxImage = "busybox:1.36"  // as deploy/examples/pod.yaml says
+	pauseImage   = "e2e.test/pause:1"
+)
+
+// files are the contents of an image: path -> what is there.
+type files map[string]file
+
+type file struct {
+	header  tar.Header // but for its name and size
+	content []byte
+}
+
+// importImages makes the images and gives them to containerd, as no registry is at hand.
+func importImages() error {
+	agent, err := agentFiles()
+	if err != nil {
+		return err
+	}
+	busybox, err := busyboxFiles()
+	if err != nil {
+		return err
+	}
+	pause, err := programFile(filepath.Join(programsDirectory, "pause"))
+	if err != nil {
+		return err
+	}
+	path := []string{"PATH=/usr/bin:/bin"}
+	for _, image := range []struct {
+		name          string
+		content       files
+		configuration v1.Config
+	}{
+		// What deploy/Dockerfile says of the image.
+		{agentImage, agent, v1.Config{Entrypoint: []string{"/usr/bin/tessera"},
+			Cmd: []string{"--help"}, User: "65532:65532", Env: []string{"PATH=/usr/bin"}}},
+		{busyboxImage, busybox, v1.Config{Cmd: []string{"sh"}, Env: path}},
+		{pauseImage, files{"pause": pause}, v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"}},
+	} {
+		if err := importImage(image.name, image.content, image.configuration); err != nil {
+			return fmt.Errorf("the image %s: %w", image.name, err)
+		}
+	}
+	return nil
+}
+
+// agentFiles are the binary and the libraries that it names, each at its own path.
+func agentFiles() (files, error) {
+	content := files{"tmp": directory(0o1777)}
+	names, err := exec.Command("ldd", binaryPath).Output()
+	if err != nil {
+		return nil, fmt.Errorf("ldd: %w", err)
+	}
+	for _, library := range regexp.MustCompile(`/[^ ]*`).FindAllString(string(names), -1) {
+		if content[strings.TrimPrefix(library, "/")], err = programFile(library); err != nil {
+			return nil, err
+		}
+	}
+	content["usr/bin/tessera"], err = programFile(binaryPath)
+	return content, err
+}
+
+func busyboxFiles() (files, error) {
+	path, err := exec.LookPath("busybox")
+	if err != nil {
+		return nil, err
+	}
+	names, err := exec.Command(path, "--list").Output()
+	if err != nil {
+		return nil, err
+	}
+	content := files{"tmp": directory(0o1777)}
+	for _, name := range strings.Fields(string(names)) {
+		content["bin/"+name] = file{header: tar.Header{Typeflag: tar.TypeSymlink, Linkname: "busybox"}}
+	}
+	content["bin/busybox"], err = programFile(path)
+	return content, err
+}
+
+func directory(mode int64) file {
+	return file{header: tar.Header{Typeflag: tar.TypeDir, Mode: mode}}
+}
+
+func programFile(path string) (file, error) {
+	content, err := os.ReadFile(path)
+	return file{tar.Header{Typeflag: tar.TypeReg, Mode: 0o755}, content}, err
+}
+
+// importImage writes an OCI archive of one layer and has containerd read it.
+func importImage(name string, content files, configuration v1.Config) error {
+	full, err := reference.ParseDockerRef(name) // the name as runtimes complete it
+	if err != nil {
+		return err
+	}
+	image, err := makeImage(content, configuration)
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "image")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	tree := filepath.Join(scratch, "layout")
+	index, err := layout.Write(tree, empty.Index)
+	if err != nil {
+		return err
+	}
+	annotations := map[string]string{"io.containerd.image.name": full.String()}
+	if err := index.AppendImage(image, layout.WithAnnotations(annotations)); err != nil {
+		return err
+	}
+	archive, err := os.Create(filepath.Join(scratch, "image.tar"))
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	writer := tar.NewWriter(archive)
+	if err := writer.AddFS(os.DirFS(tree)); err != nil {
+		return err
+	}
+	if err := writer.Close(); err != nil {
+		return err
+	}
+	output, err := program("ctr", "--namespace=k8s.io", "images", "import", archive.Name()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ctr: %w: %s", err, output)
+	}
+	return nil
+}
+
+func makeImage(content files, configuration v1.Config) (v1.Image, error) {
+	var packed bytes.Buffer
+	writer := tar.NewWriter(&packed)
+	for name, file := range content {
+		file.header.Name, file.header.Size = name, int64(len(file.content))
+		if err := writer.WriteHeader(&file.header); err != nil {
+			return nil, err
+		}
+		if _, err := writer.Write(file.content); err != nil {
+			return nil, err
+		}
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(packed.Bytes())), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
+	}
+	described, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	described = described.DeepCopy()
+	described.OS, described.Architecture, described.Config = "linux", runtime.GOARCH, configuration
+	return mutate.ConfigFile(image, described)
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/remotecommand"
+)
+
+const npu = v1.ResourceName("dummy.com/npu")
+
+func (c *cluster) pods() corev1.PodInterface {
+	return c.client.CoreV1().Pods(metav1.NamespaceDefault)
+}
+
+// podOf is a pod of one container that asks for so many NPUs and runs a shell script.
+func podOf(name string, count int64, script string) *v1.Pod {
+	limits := v1.ResourceList{}
+	if count > 0 {
+		limits[npu] = *resource.NewQuantity(count, resource.DecimalSI)
+	}
+	no := false
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.PodSpec{
+			RestartPolicy:                v1.RestartPolicyNever,
+			AutomountServiceAccountToken: &no,
+			EnableServiceLinks:           &no,
+			Containers: []v1.Container{{
+				Name: "main", Image: busyboxImage, Command: []string{"sh", "-c", script},
+				Resources: v1.ResourceRequirements{Limits: limits},
+			}},
+		},
+	}
+}
+
+// Scripts of pods. Those that stay end when they are told to, or when their pod is deleted.
+const (
+	printIDs        = `echo "$DUMMY_VISIBLE_DEVICES"; `
+	stay            = `trap 'exit 0' TERM; mkfifo /tmp/end; cat /tmp/end & wait`
+	printIDsAndStay = printIDs + stay
+	tellToEnd       = `echo > /tmp/end`
+)
+
+// create makes a pod. It goes with the agent of the test.
+func (c *cluster) create(t *testing.T, pod *v1.Pod) {
+	t.Helper()
+	_, err := c.pods().Create(t.Context(), pod, metav1.CreateOptions{})
+	must(t, err)
+}
+
+// removePods deletes all pods of the tests and waits until they are gone from the API, which is
+// after their containers are gone.
+func (c *cluster) removePods(ctx context.Context) error {
+	err := c.pods().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	return waitUntil(patient, func(ctx context.Context) error {
+		list, err := c.pods().List(ctx, metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d pods are still there, %s among them", len(list.Items), list.Items[0].Name)
+		}
+		return err
+	})
+}
+
+func (c *cluster) pod(t *testing.T, name string) *v1.Pod {
+	t.Helper()
+	pod, err := c.pods().Get(t.Context(), name, metav1.GetOptions{})
+	must(t, err)
+	return pod
+}
+
+// waitForPhase waits until the pod is so far: "Running", "Succeeded".
+func (c *cluster) waitForPhase(t *testing.T, name string, phase v1.PodPhase) *v1.Pod {
+	t.Helper()
+	var pod *v1.Pod
+	eventually(t, func(ctx context.Context) (err error) {
+		if pod, err = c.pods().Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if pod.Status.Phase != phase {
+			return fmt.Errorf("pod %s is %s, not %s: %s", name, pod.Status.Phase, phase, describe(pod))
+		}
+		return nil
+	})
+	return pod
+}
+
+// lifeOf is what changes when a pod or its container is not the same any more.
+func lifeOf(pod *v1.Pod) string {
+	main := pod.Status.ContainerStatuses[0]
+	return fmt.Sprint(pod.Name, " ", pod.UID, " ", pod.Status.Phase, " ", main.ContainerID, " ", main.RestartCount)
+}
+
+// describe says what keeps a pod.
+func describe(pod *v1.Pod) string {
+	said := []string{pod.Status.Reason, pod.Status.Message}
+	for _, condition := range pod.Status.Conditions {
+		said = append(said, condition.Message)
+	}
+	for _, container := range pod.Status.ContainerStatuses {
+		if waiting := container.State.Waiting; waiting != nil {
+			said = append(said, waiting.Reason, waiting.Message)
+		}
+		if ended := container.State.Terminated; ended != nil {
+			said = append(said, fmt.Sprintf("%s with %d", ended.Reason, ended.ExitCode), ended.Message)
+		}
+	}
+	return strings.Join(strings.Fields(strings.Join(said, " ")), " ")
+}
+
+// waitForUnschedulable waits until the scheduler has tried the pod, and returns what it said.
+func (c *cluster) waitForUnschedulable(t *testing.T, name string) string {
+	t.Helper()
+	var said string
+	eventually(t, func(ctx context.Context) error {
+		pod, err := c.pods().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == v1.PodScheduled && condition.Reason == v1.PodReasonUnschedulable {
+				said = condition.Message
+				return nil
+			}
+		}
+		return fmt.Errorf("pod %s is %s", name, pod.Status.Phase)
+	})
+	return said
+}
+
+// output is all that the pod's container has written, once it has written a line.
+func (c *cluster) output(t *testing.T, name string) string {
+	t.Helper()
+	var said string
+	eventually(t, func(ctx context.Context) error {
+		content, err := c.pods().GetLogs(name, &v1.PodLogOptions{}).DoRaw(ctx)
+		if err == nil && len(content) == 0 {
+			err = fmt.Errorf("pod %s has said nothing", name)
+		}
+		said = string(content)
+		return err
+	})
+	return said
+}
+
+// run runs a command in a pod's container, as "kubectl exec" does, and returns its output.
+func (c *cluster) run(ctx context.Context, pod *v1.Pod, command ...string) (string, error) {
+	request := c.client.CoreV1().RESTClient().Post().Resource("pods").
+		Namespace(pod.Namespace).Name(pod.Name).SubResource("exec").
+		VersionedParams(&v1.PodExecOptions{
+			Container: pod.Spec.Containers[0].Name, Command: command, Stdout: true, Stderr: true,
+		}, scheme.ParameterCodec)
+	executor, err := remotecommand.NewWebSocketExecutor(administrator(), "GET", request.URL().String())
+	if err != nil {
+		return "", err
+	}
+	var output bytes.Buffer
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &output, Stderr: &output})
+	if err != nil {
+		return "", fmt.Errorf("%s in %s: %w: %s", strings.Join(command, " "), pod.Name, err, output.String())
+	}
+	return output.String(), nil
+}

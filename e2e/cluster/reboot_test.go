@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	replicas = 8 // of 8 NPUs each: all that there are
+
+	printIDsAndBoot = `echo "$DUMMY_VISIBLE_DEVICES $(cat /proc/sys/kernel/random/boot_id)"; `
+)
+
+// startDeployment runs pods that have replacements and waits until they run.
+func (c *cluster) startDeployment(t *testing.T) {
+	t.Helper()
+	labels := map[string]string{"app": "holders"}
+	template := podOf("", 64/replicas, printIDsAndBoot+stay)
+	template.Spec.RestartPolicy = v1.RestartPolicyAlways
+	count := int32(replicas)
+	deployments := c.client.AppsV1().Deployments(metav1.NamespaceDefault)
+	_, err := deployments.Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "holders"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &count,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: template.Spec},
+		},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	t.Cleanup(func() {
+		must(t, deployments.Delete(context.Background(), "holders", metav1.DeleteOptions{}))
+	})
+}
+
+// waitForDeployment waits until all its pods have started since the boot and have all devices among
+// them. It returns what each has, and what was said to pods that were refused.
+func (c *cluster) waitForDeployment(t *testing.T) (given map[string][]string, refused []string) {
+	t.Helper()
+	content, err := os.ReadFile(bootIDOfKernel)
+	must(t, err)
+	boot := strings.TrimSpace(string(content))
+	eventually(t, func(ctx context.Context) error {
+		list, err := c.pods().List(ctx, metav1.ListOptions{LabelSelector: "app=holders"})
+		if err != nil {
+			return err
+		}
+		given, refused = map[string][]string{}, nil
+		var all []string
+		for _, pod := range list.Items {
+			if pod.Status.Phase == v1.PodFailed {
+				refused = append(refused, pod.Status.Message)
+				continue
+			}
+			log, err := c.pods().GetLogs(pod.Name, &v1.PodLogOptions{}).DoRaw(ctx)
+			if err != nil {
+				return err
+			}
+			ids, of, _ := strings.Cut(strings.TrimSpace(string(log)), " ")
+			if of != boot {
+				return fmt.Errorf("pod %s has not started since the boot", pod.Name)
+			}
+			given[pod.Name] = byNumber(listed(ids))
+			all = append(all, given[pod.Name]...)
+		}
+		if !reflect.DeepEqual(byNumber(all), numbers(0, 63)) {
+			return fmt.Errorf("devices are held like this: %v", given)
+		}
+		return nil
+	})
+	return given, refused
+}
+
+func TestABootWithTheAgentInAContainerRefusesPodsAndTheirReplacementsRun(t *testing.T) {
+	c := theCluster(t)
+	c.installAgent(t, nil)
+	c.waitForDevices(t, "64 of 64")
+	c.startDeployment(t)
+	before, _ := c.waitForDeployment(t)
+
+	must(t, c.boot(func() error { return nil }))
+
+	after, refused := c.waitForDeployment(t)
+	fmt.Printf("measured a boot with the agent in a container: %d of %d pods were refused\n",
+		len(refused), replicas)
+	for _, said := range refused {
+		equal(t, "why a pod was refused", said, noneHealthy)
+	}
+	for name, ids := range after {
+		if former := before[name]; former != nil {
+			equal(t, "devices of a pod that was there before", ids, former)
+		}
+	}
+}
+
+func TestABootWithTheAgentAsAServiceOfTheHostRefusesNoPod(t *testing.T) {
+	c := theCluster(t)
+	s := c.installService(t)
+	c.waitForDevices(t, "64 of 64")
+	c.startDeployment(t)
+	before, _ := c.waitForDeployment(t)
+
+	must(t, c.boot(s.start))
+
+	after, refused := c.waitForDeployment(t)
+	equal(t, "pods that were refused", refused, []string(nil))
+	equal(t, "devices of every pod", after, before)
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// startHolders starts 8 pods of 2 NPUs each, and returns them with the ids they have.
+func (c *cluster) startHolders(t *testing.T) (pods []*v1.Pod, held []string) {
+	t.Helper()
+	for n := range 8 {
+		c.create(t, podOf(fmt.Sprintf("holder-%d", n), 2, printIDsAndStay))
+	}
+	for n := range 8 {
+		pod := c.waitForPhase(t, fmt.Sprintf("holder-%d", n), v1.PodRunning)
+		pods = append(pods, pod)
+		held = append(held, listed(c.output(t, pod.Name))...)
+	}
+	return pods, held
+}
+
+// expectUntouched checks that nothing happened to pods, and that a pod that asks for all other
+// devices gets exactly these.
+func (c *cluster) expectUntouched(t *testing.T, pods []*v1.Pod, held []string) {
+	t.Helper()
+	c.waitForAgent(t)
+	c.waitForDevices(t, "64 of 64")
+	c.create(t, podOf("rest", 48, printIDs))
+	c.waitForPhase(t, "rest", v1.PodSucceeded)
+	both := slices.Concat(held, listed(c.output(t, "rest")))
+	equal(t, "devices of all pods", byNumber(both), numbers(0, 63))
+	for _, before := range pods {
+		equal(t, "a pod", lifeOf(c.pod(t, before.Name)), lifeOf(before))
+	}
+}
+
+func TestPodsKeepTheirDevicesWhenKubeletRestarts(t *testing.T) {
+	c := theCluster(t)
+	c.installAgent(t, nil)
+	c.waitForDevices(t, "64 of 64")
+	pods, held := c.startHolders(t)
+
+	must(t, c.restart("kubelet", syscall.SIGTERM))
+
+	c.expectUntouched(t, pods, held)
+}
+
+func TestPodsKeepTheirDevicesWhenKubeletIsKilled(t *testing.T) {
+	c := theCluster(t)
+	c.installAgent(t, nil)
+	c.waitForDevices(t, "64 of 64")
+	pods, held := c.startHolders(t)
+
+	must(t, c.restart("kubelet", syscall.SIGKILL))
+
+	c.expectUntouched(t, pods, held)
+}
+
+func TestPodsKeepTheirDevicesWhenContainerdRestarts(t *testing.T) {
+	c := theCluster(t)
+	c.installAgent(t, nil)
+	c.waitForDevices(t, "64 of 64")
+	pods, held := c.startHolders(t)
+
+	must(t, c.restart("containerd", syscall.SIGKILL))
+
+	c.expectUntouched(t, pods, held)
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// Where things are below the new root.
+const (
+	programsDirectory = "/e2e/programs"
+	deployDirectory   = "/e2e/deploy"
+	binaryPath        = "/e2e/tessera"
+	nodeName          = "node-1"
+	nodeAddress       = "10.88.0.1"
+	podSubnet         = "10.88.0.0/16"
+)
+
+// makeRoot makes a file system in memory the root of this mount namespace, with the machine's
+// programs and libraries in it and with all that a node writes to still empty.
+func makeRoot() error {
+	// The file system is mounted over /tmp, which is everywhere; what is needed may be below it.
+	needed := map[string]string{
+		os.Getenv(programsVariable): programsDirectory,
+		os.Getenv(deployVariable):   deployDirectory,
+		os.Getenv(binaryVariable):   binaryPath,
+		os.Getenv(logsVariable):     logsDirectory,
+	}
+	opened := map[string]string{}
+	for from, to := range needed {
+		fd, err := syscall.Open(from, syscall.O_RDONLY, 0)
+		if err != nil {
+			return fmt.Errorf("%s: %w", from, err)
+		}
+		defer syscall.Close(fd)
+		opened[fmt.Sprintf("/proc/self/fd/%d", fd)] = to
+	}
+	const root = "/tmp"
+	if err := mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, ""); err != nil {
+		return err
+	}
+	if err := mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return err
+	}
+	if err := mount("tmpfs", root, "tmpfs", 0, "mode=0755"); err != nil {
+		return err
+	}
+	for from, to := range opened {
+		if err := bind(from, root+to); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"/dev", "/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
+		if err := show(name, root); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"/usr", "/etc"} {
+		if err := cover(name, root); err != nil {
+			return err
+		}
+	}
+	for name, mode := range map[string]os.FileMode{
+		"/proc": 0o555, "/sys": 0o555, "/run": 0o755, "/var/lib": 0o755, "/var/log": 0o755,
+		"/tmp": 0o777 | os.ModeSticky, "/old": 0o700, "/root": 0o700,
+	} {
+		if err := errors.Join(os.MkdirAll(root+name, 0o755), os.Chmod(root+name, mode)); err != nil {
+			return err
+		}
+	}
+	return inOrder(
+		func() error { return os.Symlink("/run", root+"/var/run") },
+		func() error { return mount("proc", root+"/proc", "proc", 0, "") },
+		func() error { return mount("sysfs", root+"/sys", "sysfs", 0, "") },
+		func() error { return bind(cgroupRoot, root+cgroupRoot) },
+		func() error { return syscall.PivotRoot(root, root+"/old") },
+		func() error { return os.Chdir("/") },
+		func() error { return syscall.Unmount("/old", syscall.MNT_DETACH) },
+		func() error { return os.Remove("/old") },
+		// kubelet's volumes need mounts that reach containers.
+		func() error { return mount("", "/", "", syscall.MS_SHARED|syscall.MS_REC, "") },
+		func() error { return syscall.Sethostname([]byte(nodeName)) },
+		newBootID,
+		func() error { return mount(bootIDFile, bootIDOfKernel, "", syscall.MS_BIND, "") },
+		makeNetwork,
+	)
+}
+
+// inOrder takes one step after another, up to the first that fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mount(source, target, kind string, flags uintptr, data string) error {
+	if err := syscall.Mount(source, target, kind, flags, data); err != nil {
+		return fmt.Errorf("mounting %s: %w", target, err)
+	}
+	return nil
+}
+
+// bind shows a file or directory, and all that is mounted below it, at another place as well.
+func bind(from, to string) error {
+	about, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if about.IsDir() {
+		err = os.MkdirAll(to, 0o755)
+	} else {
+		err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, nil, 0o644))
+	}
+	if err != nil {
+		return err
+	}
+	return mount(from, to, "", syscall.MS_BIND|syscall.MS_REC, "")
+}
+
+// show shows one of the machine's own directories under the new root; some are links to others.
+func show(name, root string) error {
+	about, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case about.Mode().Type() == os.ModeSymlink:
+		target, err := os.Readlink(name)
+		return errors.Join(err, os.Symlink(target, root+name))
+	}
+	return bind(name, root+name)
+}
+
+// cover shows a directory under the new root, where it can be written to and stays as it is.
+func cover(name, root string) error {
+	written := root + "/e2e/written" + name
+	for _, path := range []string{written + "/upper", written + "/work", root + name} {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+	}
+	return mount("overlay", root+name, "overlay", 0,
+		"lowerdir="+name+",upperdir="+written+"/upper,workdir="+written+"/work")
+}
+
+// makeNetwork gives the node an address on the bridge that its pods are connected to.
+func makeNetwork() error {
+	for _, arguments := range [][]string{
+		{"link", "set", "lo", "up"},
+		{"link", "add", "cni0", "type", "bridge"},
+		{"address", "add", nodeAddress + "/16", "dev", "cni0"},
+		{"link", "set", "cni0", "up"},
+		{"route", "add", "default", "dev", "cni0"},
+	} {
+		if output, err := exec.Command("ip", arguments...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %v: %w: %s", arguments, err, output)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// For how long the agent is updated again and again; TESSERA_E2E_CHURN=60s and more is for a search
+// for rare faults.
+const usualChurn = 20 * time.Second
+
+// For how long kubelet may see no healthy device while agents take turns. A machine that has too much
+// to do adds to it as it likes, seldom to the shortest of several.
+const (
+	usualGap   = 50 * time.Millisecond
+	longestGap = 5 * time.Second
+)
+
+func churnTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("TESSERA_E2E_CHURN")
+	if text == "" {
+		return usualChurn
+	}
+	duration, err := time.ParseDuration(text)
+	must(t, err)
+	return duration
+}
+
+// updateAgent changes the DaemonSet as "kubectl rollout restart" does and waits until the new agent is
+// ready and alone.
+func (c *cluster) updateAgent(t *testing.T) {
+	t.Helper()
+	old := c.waitForAgent(t).UID
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"restarted":"%d"}}}}}`,
+		time.Now().UnixNano())
+	_, err := c.client.AppsV1().DaemonSets(agentNamespace).Patch(t.Context(), "tessera",
+		types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	must(t, err)
+	eventually(t, func(ctx context.Context) error {
+		pods, err := c.agentPods(ctx)
+		if err != nil {
+			return err
+		}
+		if len(pods) != 1 || pods[0].UID == old {
+			return fmt.Errorf("the update is not done: %d agents", len(pods))
+		}
+		return nil
+	})
+	c.waitForAgent(t)
+}
+
+// noneHealthy is what kubelet says to a pod that comes in a gap.
+const noneHealthy = "Pod was rejected: Allocate failed due to no healthy devices present; cannot allocate " +
+	"unhealthy devices dummy.com/npu, which is unexpected"
+
+// inTheGap matches that, and what kubelet says where it hangs up on the agent while it asks.
+var inTheGap = regexp.MustCompile("^(" + regexp.QuoteMeta(noneHealthy) +
+	"|Pod was rejected: Allocate failed due to .*: the client connection is closing, which is unexpected)$")
+
+// gap is a time in which kubelet had no healthy NPU to give.
+type gap struct{ from, to time.Time }
+
+func (g gap) length() time.Duration { return g.to.Sub(g.from) }
+
+var healthyLine = regexp.MustCompile(
+	`^I(\d{4} [\d:.]+) .*\] (?:"Mark all resources Unhealthy for resource" resourceName="dummy.com/npu"|` +
+		`"Processed device updates for resource" resourceName="dummy.com/npu" totalCount=64 healthyCount=(\d+))`)
+
+// gapsSince are the times in which kubelet had no healthy NPU, as kubelet's own log has them, since a
+// moment at which it had some. The last one must have ended.
+func gapsSince(since time.Time) (found []gap, err error) {
+	log, err := os.Open(logOf("kubelet"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	var open *gap
+	for lines.Scan() {
+		match := healthyLine.FindStringSubmatch(lines.Text())
+		if match == nil {
+			continue
+		}
+		at, err := time.ParseInLocation("2006 0102 15:04:05.000000",
+			strconv.Itoa(since.Year())+" "+match[1], time.Local)
+		if err != nil {
+			return nil, err
+		}
+		healthy := match[2] != "" && match[2] != "0"
+		switch {
+		case at.Before(since):
+		case !healthy && open == nil:
+			open = &gap{from: at}
+		case healthy && open != nil:
+			open.to = at
+			found = append(found, *open)
+			open = nil
+		}
+	}
+	if open != nil {
+		return nil, fmt.Errorf("kubelet has had no healthy device since %s", open.from)
+	}
+	return found, lines.Err()
+}
+
+// lengthsOfGaps are the lengths of the gaps since a moment, the shortest first.
+func lengthsOfGaps(t *testing.T, since time.Time) []time.Duration {
+	t.Helper()
+	var lengths []time.Duration
+	eventually(t, func(context.Context) error {
+		found, err := gapsSince(since)
+		lengths = nil
+		for _, gap := range found {
+			lengths = append(lengths, gap.length())
+		}
+		return err
+	})
+	slices.Sort(lengths)
+	return lengths
+}
+
+func TestAnUpdateOfTheAgentLeavesKubeletWithoutDevicesForMilliseconds(t *testing.T) {
+	c := theCluster(t)
+	c.installAgent(t, nil)
+	c.waitForDevices(t, "64 of 64")
+
+	// A busy machine may need more than five to show once what the agent can do.
+	begun := time.Now()
+	var lengths []time.Duration
+	updates := 0
+	for ; updates < 5 || updates < 15 && lengths[0] > usualGap; updates++ {
+		c.updateAgent(t)
+		lengths = lengthsOfGaps(t, begun)
+	}
+
+	fmt.Printf("measured %d updates: no healthy device for %v\n", updates, lengths)
+	equal(t, "number of gaps", len(lengths), updates)
+	if lengths[0] > usualGap || slices.Max(lengths) > longestGap {
+		t.Errorf("kubelet saw no healthy device for too long; %v is what it may take", usualGap)
+	}
+}
+
+func TestUpdatesOfTheAgentWhilePodsComeAndGoGrantNothingTwice(t *testing.T) {
+	c := theCluster(t)
+	t.Cleanup(func() { must(t, os.RemoveAll(heldDirectory)) })
+	c.installAgent(t, nil)
+	c.waitForDevices(t, "64 of 64")
+	var staying []*v1.Pod
+	for n := range 4 {
+		pod := holderOf(fmt.Sprintf("stays-%d", n), 8, writeStart+printIDsAndStay)
+		c.create(t, pod)
+		staying = append(staying, c.waitForPhase(t, pod.Name, v1.PodRunning))
+	}
+
+	begun := time.Now()
+	churning, stop := c.startChurn(t.Context())
+	t.Cleanup(stop)
+	updates := 0
+	for ; time.Since(begun) < churnTime(t); updates++ {
+		c.updateAgent(t)
+	}
+	stop()
+
+	lengths := lengthsOfGaps(t, begun)
+	fmt.Printf("measured %d updates in %.0f s: %d pods ran, %d were refused; no healthy device for %v\n",
+		updates, time.Since(begun).Seconds(), churning.passed, len(churning.refused), lengths)
+	equal(t, "pods that failed", churning.failed, []error(nil))
+	for _, said := range churning.refused {
+		if !inTheGap.MatchString(said) {
+			t.Errorf("a pod was refused for no good reason: %s", said)
+		}
+	}
+	if longest := slices.Max(lengths); longest > longestGap {
+		t.Errorf("kubelet saw no healthy device for %v; %v is the most", longest, longestGap)
+	}
+	for _, before := range staying {
+		equal(t, "a pod that stays", lifeOf(c.pod(t, before.Name)), lifeOf(before))
+	}
+	held := readHeld(t)
+	equal(t, "devices granted twice", doubleGrants(held), []string(nil))
+	count := 0
+	for _, spans := range held {
+		count += len(spans)
+	}
+	equal(t, "devices granted in all", count, 4*8+churning.passed*churnCount)
+}
