@@ -122,9 +122,11 @@ Subject::~Subject() {
 
 void Subject::Connect(int seen) {
   connection_ = std::make_unique<Connection>(kubelet_->AwaitEndpoint(seen));
-  auto list = connection_->Read();
-  if (list.devices_size() != devices_) Die("the first list is not whole");
-  while (list.devices(0).health() != "Healthy") list = connection_->Read();
+  // Many devices take longer than a first list is waited for.
+  v1beta1::ListAndWatchResponse list;
+  while (list.devices_size() != devices_ || list.devices(0).health() != "Healthy") {
+    list = connection_->Read();
+  }
 }
 
 Millis Subject::Start() {

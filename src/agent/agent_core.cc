@@ -135,7 +135,11 @@ void Agent::WatchDirectories() {
 }
 
 void Agent::WatchKubelet() {
-  auto watch = os::DirectoryWatch::Make(loop_, config_.kubelet.poll, [this] { Look(); });
+  auto watch = os::DirectoryWatch::Make(loop_, config_.kubelet.poll, [this] {
+    Look();
+    // What changed in kubelet's directory may have been another instance's socket.
+    ledger_sync_->AskSoon(kCompareAgain);
+  });
   if (watch) {
     kubelet_watch_ = *std::move(watch);
     WatchDirectories();
@@ -154,8 +158,6 @@ void Agent::Look() {
     return loop_.Stop();
   }
   for (auto& [name, resource] : resources_) resource->Look();
-  // What changed in kubelet's directory may have been another instance's socket.
-  ledger_sync_->AskSoon(kCompareAgain);
 }
 
 void Agent::Tick() {

@@ -205,7 +205,10 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
   if (const tessera::Cordon* cordon = CordonOf(device.key)) {
     return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
   }
-  const Verdict& verdict = VerdictOf(device.key);
+  // Asked of all devices one after the other: the next one is known by its address.
+  const DeviceList& devices = inventory_->devices;
+  const bool expected = expected_ < devices.size() && &devices[expected_] == &device;
+  const Verdict& verdict = expected ? health_[expected_++].verdict : VerdictOf(device.key);
   if (verdict.offered()) return std::nullopt;
   if (verdict.state == HealthState::kUnverified && verdict.detail.empty()) {
     return Error{verdict.reason, "not checked yet on this boot"};

@@ -29,7 +29,7 @@ struct Page {
 
 Page ReadPage() {
   Page page;
-  std::ifstream file(TESSERA_SOURCE_DIR "/docs/errors.md");
+  std::ifstream file("docs/errors.md");
   bool has_text = true;
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("#")) {
