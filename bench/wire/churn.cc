@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   Subject subject(
       Subject::Kind::kTessera, 64,
       "advertise: {debounce: 1ms}\n"
-      "health: {checkInterval: 100ms, failures: 1, passes: 1, recovery: 0ms, flaps: 0}\n");
+      "health: {checkInterval: 100ms, failures: 1, passes: 1, recovery: 0s, hold: 0s}\n");
   subject.Start();
   constexpr int kRounds = 10;
   double before = 0;

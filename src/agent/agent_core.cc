@@ -289,6 +289,7 @@ Status Agent::SaveVerdicts() {
     for (const Device& device : node_.inventory()->devices) {
       text += VerdictLine(device.key, node_.VerdictOf(device.key));
     }
+    for (const auto& [key, verdict] : node_.awaited_verdicts()) text += VerdictLine(key, verdict);
   }
   for (const DeviceKey& key : node_.unsaved_verdicts()) {
     if (!all) text += VerdictLine(key, node_.VerdictOf(key));

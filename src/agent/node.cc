@@ -25,18 +25,15 @@ Node::Node(const Clock& clock, Parameters parameters, NodeObserver& observer)
       inventory_(std::make_shared<Inventory>()),
       ledger_(parameters.ledger_pending) {}
 
-void Node::Restore(Facts facts, const Verdicts& verdicts) {
+void Node::Restore(Facts facts, Verdicts verdicts) {
   cordons_ = std::move(facts.cordons);
   policies_ = std::move(facts.policies);
   auto inventory = std::make_shared<Inventory>();
   inventory->generation = 1;
   inventory->devices = std::move(facts.devices);
+  inventory->devices.SortUnique();
+  awaited_ = std::move(verdicts);
   Replace(std::move(inventory));
-  Steady now = clock_.Now();
-  for (size_t i = 0; i < health_.size(); ++i) {
-    auto saved = verdicts.find(inventory_->devices[i].key);
-    if (saved != verdicts.end()) health_[i] = {saved->second, now};
-  }
 }
 
 void Node::Replace(InventoryPtr inventory) {
@@ -46,7 +43,12 @@ void Node::Replace(InventoryPtr inventory) {
   for (size_t i = 0; i < health.size(); ++i) {
     const DeviceKey& key = inventory->devices[i].key;
     while (old < before.size() && DeviceKeyLess()(before[old].key, key)) ++old;
-    if (old < before.size() && before[old].key == key) health[i] = std::move(health_[old]);
+    if (old < before.size() && before[old].key == key) {
+      health[i] = std::move(health_[old]);
+    } else if (auto saved = awaited_.find(key); saved != awaited_.end()) {
+      health[i] = {std::move(saved->second), clock_.Now()};
+      awaited_.erase(saved);
+    }
   }
   inventory_ = std::move(inventory);
   health_ = std::move(health);

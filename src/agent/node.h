@@ -55,7 +55,7 @@ class Node {
 
   // Takes what an earlier process saved, before anything else is told. Devices without a verdict
   // are unverified.
-  void Restore(Facts facts, const Verdicts& verdicts);
+  void Restore(Facts facts, Verdicts verdicts);
   // Cordons as another instance left them: they replace those held here.
   void AdoptCordons(Cordons cordons);
 
@@ -66,6 +66,8 @@ class Node {
   const Policies& policies() const { return policies_; }
   bool all_verdicts_unsaved() const { return all_unsaved_; }
   const std::set<DeviceKey, DeviceKeyLess>& unsaved_verdicts() const { return unsaved_; }
+  // Saved by an earlier process about devices that were not found yet: to be kept.
+  const Verdicts& awaited_verdicts() const { return awaited_; }
   void VerdictsSaved();
   void VerdictsLost() { all_unsaved_ = true; }  // nobody knows what of them was saved
 
@@ -121,6 +123,7 @@ class Node {
   Cordons cordons_;
   Policies policies_;
   Ledger ledger_;
+  Verdicts awaited_;
   uint64_t facts_generation_ = 1;
   bool all_unsaved_ = true;
   std::set<DeviceKey, DeviceKeyLess> unsaved_;

@@ -208,6 +208,29 @@ TEST_F(NodeTest, WithoutVerdictsTheInventoryAndCordonsAreKept) {
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "1"}))->reason, Reason::kCordoned);
 }
 
+TEST_F(NodeTest, ASavedVerdictWaitsForItsDeviceToBeFound) {
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Fatal("0", "on fire")});
+  Node next(clock_, {}, *this);
+  next.Restore({}, SavedVerdicts());
+  EXPECT_EQ(next.awaited_verdicts().size(), 1u);
+
+  next.Found(kSource, {Npu("0")});
+
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "0"}))->message, "on fire");
+  EXPECT_TRUE(next.awaited_verdicts().empty());
+}
+
+TEST_F(NodeTest, DevicesThatWereSavedInAnotherOrderAreFoundAllTheSame) {
+  Facts facts;
+  for (const char* id : {"10", "2", "1", "2"}) facts.devices.push_back(Npu(id));
+  node_.Restore(std::move(facts), {});
+
+  std::string ids;
+  for (const Device& device : node_.inventory()->devices) ids += device.key.id + " ";
+  EXPECT_EQ(ids, "1 2 10 ");
+}
+
 TEST_F(NodeTest, OnlyVerdictsThatChangedAreToBeSaved) {
   node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
   node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});

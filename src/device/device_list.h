@@ -3,7 +3,9 @@
 // It reads like a std::vector<Device> that cannot be changed but at its end. Any thread may read.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -61,6 +63,15 @@ class DeviceList {
   Iterator end() const { return Iterator(items_.data() + items_.size()); }
   // The device itself, for another list.
   const DevicePtr& Shared(size_t i) const { return items_[i]; }
+
+  // Puts the devices into DeviceKeyLess order; of several with one key, the first stays.
+  void SortUnique() {
+    std::stable_sort(items_.begin(), items_.end(), [](const DevicePtr& a, const DevicePtr& b) {
+      return DeviceKeyLess()(a->key, b->key);
+    });
+    const auto same = [](const DevicePtr& a, const DevicePtr& b) { return a->key == b->key; };
+    items_.erase(std::unique(items_.begin(), items_.end(), same), items_.end());
+  }
 
   void reserve(size_t size) { items_.reserve(size); }
   void push_back(Device device) {
