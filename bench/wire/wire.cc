@@ -132,13 +132,8 @@ void BenchRest(int devices, int seconds) {
 }
 
 }  // namespace
-}  // namespace tessera::bench
 
-int main(int argc, char** argv) {
-  using namespace tessera::bench;
-  setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
-  int rest = 20;
-  if (argc == 3 && std::strcmp(argv[1], "--rest") == 0) rest = std::stoi(argv[2]);
+void RunAll(int rest_seconds) {
   Head("time");
   BenchStart();
   BenchKubeletRestart();
@@ -146,7 +141,15 @@ int main(int argc, char** argv) {
   BenchChange(64, 60);
   BenchChange(8'000, 200);
   fmt::print("\n");
-  BenchRest(64, rest);
+  BenchRest(64, rest_seconds);
   BenchRest(60'000, 5);
+}
+
+}  // namespace tessera::bench
+
+int main(int argc, char** argv) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
+  const bool given = argc == 3 && std::strcmp(argv[1], "--rest") == 0;
+  tessera::bench::RunAll(given ? std::stoi(argv[2]) : 20);
   return 0;
 }

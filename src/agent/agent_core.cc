@@ -87,7 +87,7 @@ Status Agent::Start() {
 
 void Agent::RestoreState() {
   store_.TryToBecomeWriter();
-  node_.Restore(store_.LoadFacts(), store_.LoadVerdicts(boot_id_));
+  node_.Restore(store_.LoadFacts().value_or(Facts{}), store_.LoadVerdicts(boot_id_));
   saved_facts_ = node_.facts_generation();
   std::set<std::string> sources;
   for (const Device& device : node_.inventory()->devices) sources.insert(device.key.source);
@@ -164,12 +164,14 @@ void Agent::Tick() {
   node_.Tick();
   if (!store_.writer() && store_.TryToBecomeWriter()) {
     log::Info("now the writer of the state");
-    node_.AdoptCordons(store_.LoadFacts().cordons);
+    if (auto facts = store_.LoadFacts()) node_.AdoptCordons(std::move(facts->cordons));
+    node_.AdoptFalls(store_.LoadVerdicts(boot_id_));
     saved_facts_ = 0;
     node_.VerdictsLost();
     SaveAll();
   }
   if (unsaved_) SaveAll();
+  (void)Noted(SaveVerdicts());
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
   AnnounceReady();
@@ -209,8 +211,8 @@ void Agent::AddResource(const config::Resource& resource) {
                 .metrics = metrics_,
                 .node = node_,
                 .observer = *this,
-                .save_verdicts = [this] { (void)Save(SaveVerdicts()); },
-                .save_facts = [this] { (void)Save(SaveFacts()); }};
+                .save_verdicts = [this] { (void)Noted(SaveVerdicts()); },
+                .save_facts = [this] { (void)Noted(SaveFacts()); }};
   auto served =
       std::make_unique<ServedResource>(std::move(shared), config_, resource, path_, directories_);
   ServedResource& started = *served;
@@ -282,22 +284,30 @@ void Agent::Apply(const config::Config& next) {
 
 Status Agent::SaveVerdicts() {
   if (!store_.writer()) return {};
-  const bool all = node_.all_verdicts_unsaved() || store_.WantsRewrite();
+  const bool all = node_.all_verdicts_unsaved() || !store_.log_open();
   if (!all && node_.unsaved_verdicts().empty()) return {};
-  std::string text = all ? VerdictsHeader(boot_id_) : std::string();
-  if (all) {
-    for (const Device& device : node_.inventory()->devices) {
-      text += VerdictLine(device.key, node_.VerdictOf(device.key));
+  Status saved;
+  const bool rewrite = all || store_.LogHasGrown();
+  if (rewrite) saved = store_.RewriteVerdicts(AllVerdicts());
+  if (!rewrite || (!saved && !all)) {
+    std::string lines;
+    for (const DeviceKey& key : node_.unsaved_verdicts()) {
+      lines += VerdictLine(key, node_.VerdictOf(key));
     }
-    for (const auto& [key, verdict] : node_.awaited_verdicts()) text += VerdictLine(key, verdict);
+    saved = store_.AppendVerdicts(lines);
   }
-  for (const DeviceKey& key : node_.unsaved_verdicts()) {
-    if (!all) text += VerdictLine(key, node_.VerdictOf(key));
-  }
-  Status saved = all ? store_.RewriteVerdicts(text) : store_.AppendVerdicts(text);
   metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
   if (saved) node_.VerdictsSaved();
   return saved;
+}
+
+std::string Agent::AllVerdicts() const {
+  std::string text = VerdictsHeader(boot_id_);
+  for (const Device& device : node_.inventory()->devices) {
+    text += VerdictLine(device.key, node_.VerdictOf(device.key));
+  }
+  for (const auto& [key, verdict] : node_.awaited_verdicts()) text += VerdictLine(key, verdict);
+  return text;
 }
 
 Status Agent::SaveFacts() {
@@ -309,7 +319,7 @@ Status Agent::SaveFacts() {
 }
 
 // One line when writing begins to fail, and one when everything is written again.
-Status Agent::Save(const Status& written) {
+Status Agent::Noted(const Status& written) {
   const bool whole =
       !store_.writer() || (node_.facts_generation() == saved_facts_ &&
                            !node_.all_verdicts_unsaved() && node_.unsaved_verdicts().empty());
@@ -320,8 +330,8 @@ Status Agent::Save(const Status& written) {
 }
 
 void Agent::SaveAll() {
-  (void)Save(SaveVerdicts());
-  (void)Save(SaveFacts());
+  (void)Noted(SaveVerdicts());
+  (void)Noted(SaveFacts());
 }
 
 Status Agent::MaySave() const {
@@ -361,7 +371,7 @@ RouteSources Agent::Routes() {
           .refresh_metrics = [this] { RefreshMetrics(MakeView(), metrics_); },
           .not_ready = [this] { return NotReady(); },
           .may_save = [this] { return MaySave(); },
-          .save = [this] { return Save(SaveFacts()); }};
+          .save = [this] { return Noted(SaveFacts()); }};
 }
 
 View Agent::MakeView() const {
@@ -381,6 +391,7 @@ void Agent::SourceChanged(const std::string& source, bool bad_news) {
 }
 
 void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {
+  (void)Noted(SaveVerdicts());  // not only with the next list, which may be a debounce away
   ReportTransitions(source, steps, metrics_);
 }
 

@@ -64,8 +64,9 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   // Write what is not saved yet; without the lock, nothing.
   Status SaveVerdicts();
   Status SaveFacts();
-  // Tells how a write went.
-  Status Save(const Status& written);
+  std::string AllVerdicts() const;
+  // Tells how a write went, once.
+  Status Noted(const Status& written);
   void SaveAll();
   Status MaySave() const;
   void AnnounceReady();

@@ -16,10 +16,10 @@ std::string CodeOf(const Error* error) {
 
 }  // namespace
 
-Allocator::Allocator(std::string resource, os::Workers& workers, http::Metrics& metrics,
-                     Granted granted)
+Allocator::Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
+                     http::Metrics& metrics, Granted granted)
     : resource_(std::move(resource)),
-      workers_(workers),
+      workers_(std::move(workers)),
       metrics_(metrics),
       granted_(std::move(granted)),
       snapshot_(std::make_shared<Snapshot>()) {}
@@ -66,7 +66,7 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
 }
 
 void Allocator::PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) {
-  workers_.Run([self = shared_from_this(), ids, done = std::move(done)] {
+  workers_->Run([self = shared_from_this(), ids, done = std::move(done)] {
     log::Debug("pre-start", {{"resource", self->resource_}, {"ids", Join(ids, ",")}});
     Status status = self->Reset(*self->Get(), ids);
     const Error* error = status ? nullptr : &status.error();

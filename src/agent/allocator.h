@@ -30,7 +30,9 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   // An Allocate is answered with these ids; called on gRPC's threads, and must not wait.
   using Granted = std::function<void(std::vector<std::string> ids)>;
 
-  Allocator(std::string resource, os::Workers& workers, http::Metrics& metrics, Granted granted);
+  // `workers` run resets; shared, for gRPC may call the allocator after its resource has gone.
+  Allocator(std::string resource, std::shared_ptr<os::Workers> workers, http::Metrics& metrics,
+            Granted granted);
 
   void Set(Snapshot snapshot);
   OfferPtr offer() const { return Get()->offer; }
@@ -47,7 +49,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids) const;
 
   const std::string resource_;
-  os::Workers& workers_;
+  const std::shared_ptr<os::Workers> workers_;
   http::Metrics& metrics_;
   const Granted granted_;
   mutable std::shared_mutex mutex_;

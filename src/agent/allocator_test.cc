@@ -46,7 +46,7 @@ class AllocatorTest : public testing::Test {
     return answer.get_future().get();
   }
 
-  os::Workers workers_{2};
+  std::shared_ptr<os::Workers> workers_ = std::make_shared<os::Workers>(2);
   http::Metrics metrics_;
   std::vector<std::string> granted_;
   std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();

@@ -81,6 +81,20 @@ void Node::AdoptCordons(Cordons cordons) {
   for (const std::string& source : sources) observer_.SourceChanged(source, true);
 }
 
+void Node::AdoptFalls(const Verdicts& verdicts) {
+  std::map<std::string, std::vector<Transition>> steps;
+  for (const auto& [key, verdict] : verdicts) {
+    auto position = PositionOf(key);
+    if (!position || verdict.offered()) continue;
+    Verdict& held = health_[*position].verdict;
+    if (!held.offered() || verdict.since <= held.since) continue;
+    steps[key.source].push_back({key, held, verdict});
+    held = verdict;
+  }
+  all_unsaved_ |= !steps.empty();
+  for (const auto& [source, taken] : steps) Report(source, taken, false, false);
+}
+
 bool Node::Found(const std::string& source, std::vector<Device> devices) {
   Merged merged = Merge(inventory_, source, std::move(devices),
                         [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });

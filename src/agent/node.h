@@ -59,6 +59,10 @@ class Node {
   // Cordons as another instance left them: they replace those held here.
   void AdoptCordons(Cordons cordons);
 
+  // Falls that another instance saw and this one did not: where it says that a device is out, since
+  // later than what is held here, that counts.
+  void AdoptFalls(const Verdicts& verdicts);
+
   // What is to be saved: facts whenever the generation is another; of the verdicts, those of
   // `unsaved_verdicts`, or all of them.
   uint64_t facts_generation() const { return facts_generation_; }

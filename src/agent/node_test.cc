@@ -231,6 +231,24 @@ TEST_F(NodeTest, DevicesThatWereSavedInAnotherOrderAreFoundAllTheSame) {
   EXPECT_EQ(ids, "1 2 10 ");
 }
 
+TEST_F(NodeTest, AFallThatAnotherInstanceSawLaterIsAdopted) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.Observe(kSource, {Good("0"), Good("1")});
+  Verdicts theirs = SavedVerdicts();
+  for (auto& [key, verdict] : theirs) {
+    verdict.state = HealthState::kUnhealthy;
+    verdict.detail = "on fire";
+  }
+  theirs[{kSource, "1"}].since = clock_.Now() + Duration(1);
+  TakeTold();
+
+  node_.AdoptFalls(theirs);
+
+  EXPECT_EQ(Trouble("0"), std::nullopt);  // they knew it before we saw it well
+  EXPECT_EQ(Trouble("1")->message, "on fire");
+  EXPECT_EQ(TakeTold(), "1=unhealthy bad:dummy.com/npu ");
+}
+
 TEST_F(NodeTest, OnlyVerdictsThatChangedAreToBeSaved) {
   node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
   node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});

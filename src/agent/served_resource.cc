@@ -32,12 +32,11 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
       resource_(resource),
       config_(config),
       checks_(kCheckThreads),
-      resets_(kResetThreads),
       mailbox_(shared_.loop, *this) {
   config_.resources.clear();
   backend_ = MakeBackend();
   allocator_ = std::make_shared<Allocator>(
-      resource_.name, resets_, shared_.metrics,
+      resource_.name, std::make_shared<os::Workers>(kResetThreads), shared_.metrics,
       [inbox = shared_.node.ledger().inbox(), name = resource_.name](std::vector<std::string> ids) {
         inbox->Put(name, std::move(ids), SystemClock().Now());
       });
@@ -230,6 +229,8 @@ void ServedResource::Publish(News news) {
 
 void ServedResource::SendOffer() {
   Policy policy = CurrentPolicy();
+  // Ids of another policy must be known to the next start before anybody can hold one.
+  if (list_ == nullptr || policy != policy_) shared_.save_facts();
   auto offer = std::make_shared<Offer>(MakeOffer(policy, *shared_.node.inventory()));
   auto list = kubelet::SerializeList(*offer);
   if (!list) {

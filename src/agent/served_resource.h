@@ -33,8 +33,8 @@ struct Shared {
   http::Metrics& metrics;
   Node& node;
   kubelet::PluginObserver& observer;
-  // Write what changed. Verdicts before every list that goes out, so that what kubelet was told is
-  // never better than what the next start would read; facts, which take a disk's time, before good
+  // Write what changed. Verdicts before every list that goes out, so that the next start never
+  // reads better of a device than kubelet was told; facts, which take a disk's time, before good
   // news and after bad.
   std::function<void()> save_verdicts;
   std::function<void()> save_facts;
@@ -100,7 +100,6 @@ class ServedResource : public BackendEvents {
   // Threads of this resource alone, so that calls into its hardware that hang starve no other
   // resource's. A check that finds no thread is no check: its device becomes stale.
   os::Workers checks_;
-  os::Workers resets_;
   std::unique_ptr<Scanner> scanner_;
   std::unique_ptr<Prober> prober_;
   std::shared_ptr<Allocator> allocator_;

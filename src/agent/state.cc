@@ -7,7 +7,7 @@
 namespace tessera::agent {
 namespace {
 
-constexpr size_t kMaxTimes = 64;  // of failures and falls read from a file
+constexpr size_t kMaxTimes = 128;  // of failures and falls read from a file
 
 int64_t Ms(Steady time) {
   return time.time_since_epoch().count();
@@ -239,10 +239,12 @@ std::string VerdictLine(const DeviceKey& key, const Verdict& verdict) {
 
 Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id) {
   Verdicts verdicts;
+  bool begun = false;
   bool same_boot = false;
-  TRY(ReadLines(
+  Status read = ReadLines(
       text,
       [&](const json::Object& header) {
+        begun = true;
         same_boot = json::GetString(header, "bootId").value_or("") == boot_id;
       },
       [&](const json::Object& line) {
@@ -253,7 +255,10 @@ Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id) 
         } else {
           verdicts.erase(*key);
         }
-      }));
+      });
+  if (read) return verdicts;
+  if (!begun) return Fail(read.error());
+  std::erase_if(verdicts, [](const auto& item) { return item.second.offered(); });
   return verdicts;
 }
 

@@ -41,8 +41,9 @@ Result<Facts> ParseFacts(std::string_view text);
 std::string VerdictsHeader(std::string_view boot_id);
 // One more line of it.
 std::string VerdictLine(const DeviceKey& key, const Verdict& verdict);
-// kStateNewer or kStateCorrupt when it cannot be used: a line that is torn may have said that a
-// device is sick, so nothing before it counts. Nothing when the log is of another boot.
+// Nothing when the log is of another boot; kStateNewer or kStateCorrupt when that cannot be told.
+// At a line that cannot be read it ends; as that line may have said that a device is sick, only
+// those that were sick already are believed.
 Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id);
 
 }  // namespace tessera::agent

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/state_store.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 
@@ -41,11 +44,11 @@ void StateStore::RemoveLeftovers() {
 }
 
 template <class Parsed, class Parse>
-Parsed StateStore::Load(const std::string& path, Parse parse) {
+std::optional<Parsed> StateStore::Load(const std::string& path, Parse parse) {
   auto text = os::ReadFile(path);
   if (!text) {
     if (text.error().reason != Reason::kNotFound) log::Warn("cannot read the state", text.error());
-    return {};
+    return std::nullopt;
   }
   auto parsed = parse(*text);
   if (parsed) return *std::move(parsed);
@@ -57,16 +60,17 @@ Parsed StateStore::Load(const std::string& path, Parse parse) {
       log::Warn("cannot set the state aside", SystemError(aside, errno));
     }
   }
-  return {};
+  return std::nullopt;
 }
 
-Facts StateStore::LoadFacts() {
+std::optional<Facts> StateStore::LoadFacts() {
   return Load<Facts>(facts_path(), ParseFacts);
 }
 
 Verdicts StateStore::LoadVerdicts(std::string_view boot_id) {
   return Load<Verdicts>(verdicts_path(),
-                        [&](std::string_view text) { return ParseVerdicts(text, boot_id); });
+                        [&](std::string_view text) { return ParseVerdicts(text, boot_id); })
+      .value_or(Verdicts{});
 }
 
 Status StateStore::SaveFacts(const DeviceList& devices, const Cordons& cordons,
@@ -74,12 +78,17 @@ Status StateStore::SaveFacts(const DeviceList& devices, const Cordons& cordons,
   return os::WriteFileAtomically(facts_path(), WriteFacts(devices, cordons, policies));
 }
 
-bool StateStore::WantsRewrite() const {
-  return !log_.valid() || log_size_ > 2 * log_base_ + kLogSlack;
+bool StateStore::log_open() const {
+  struct stat info{};
+  return log_.valid() && fstat(log_.get(), &info) == 0 && info.st_nlink > 0;
 }
 
+bool StateStore::LogHasGrown() const {
+  return log_size_ > 2 * log_base_ + kLogSlack;
+}
+
+// The former log stays in use until the new one is.
 Status StateStore::RewriteVerdicts(const std::string& text) {
-  log_ = os::Fd();
   TRY(os::ReplaceFile(verdicts_path(), text));
   log_ = TRY(os::OpenToAppend(verdicts_path()));
   log_size_ = log_base_ = text.size();
@@ -88,8 +97,11 @@ Status StateStore::RewriteVerdicts(const std::string& text) {
 
 Status StateStore::AppendVerdicts(const std::string& lines) {
   Status written = os::Append(log_, lines, verdicts_path());
-  if (!written) log_ = os::Fd();  // its last line may be torn
-  log_size_ += lines.size();
+  if (written) {
+    log_size_ += lines.size();
+  } else if (ftruncate(log_.get(), static_cast<off_t>(log_size_)) != 0) {
+    log_ = os::Fd();  // its last line is torn
+  }
   return written;
 }
 

@@ -28,24 +28,26 @@ class StateStore {
 
   // What the files say; nothing when there are none. A file that cannot be used is renamed to
   // NAME.newer or NAME.corrupt by the writer, logged, and counts as none.
-  Facts LoadFacts();
+  std::optional<Facts> LoadFacts();
   Verdicts LoadVerdicts(std::string_view boot_id);
 
   // What follows is for the writer alone.
   Status SaveFacts(const DeviceList& devices, const Cordons& cordons, const Policies& policies);
   // Begins the log anew: `text` is the header and a line for every verdict.
   Status RewriteVerdicts(const std::string& text);
-  // Appends lines. Not to be called while the log wants to be rewritten: it is not open yet, the
-  // last write failed, or it has grown far beyond what it began with.
+  // Appends lines to the open log: all of them or, where that fails, none.
   Status AppendVerdicts(const std::string& lines);
-  bool WantsRewrite() const;
+  // Whether it can be appended to: it was begun by this process, and nobody has removed it.
+  bool log_open() const;
+  // Far beyond what it began with: to be rewritten when that can be.
+  bool LogHasGrown() const;
 
  private:
   std::string facts_path() const { return directory_ + "/state.jsonl"; }
   std::string verdicts_path() const { return directory_ + "/verdicts.jsonl"; }
   void RemoveLeftovers();
   template <class Parsed, class Parse>
-  Parsed Load(const std::string& path, Parse parse);
+  std::optional<Parsed> Load(const std::string& path, Parse parse);
 
   std::string directory_;
   std::optional<os::FileLock> lock_;

@@ -98,11 +98,11 @@ TEST_F(StateTest, ABrokenFileIsCorrupt) {
   EXPECT_EQ(ParseFacts("{}\n").error(), (Error{Reason::kStateCorrupt, "it has no version"}));
 }
 
-TEST_F(StateTest, ATornLogOfVerdictsIsNotBelieved) {
-  const std::string log =
-      VerdictsHeader("boot") + VerdictLine(kKey, Well()) + VerdictLine(kKey, Sick());
-  EXPECT_EQ(ParseVerdicts(log.substr(0, log.size() - 1), "boot").error(),
-            (Error{Reason::kStateCorrupt, "line 3 has no end"}));
+TEST_F(StateTest, OfATornLogOnlySickDevicesAreBelieved) {
+  const DeviceKey well = {"dummy.com/npu", "8"};
+  const std::string log = VerdictsHeader("boot") + VerdictLine(well, Well()) +
+                          VerdictLine(kKey, Sick()) + VerdictLine(well, Sick());
+  EXPECT_EQ(ParseVerdicts(log.substr(0, log.size() - 1), "boot"), (Verdicts{{kKey, Sick()}}));
 }
 
 TEST_F(StateTest, AVerdictInAnUnknownStateIsVerifiedAnew) {
@@ -143,15 +143,30 @@ TEST_F(StateTest, TheSecondTakesOverWhenTheFirstEnds) {
 TEST_F(StateTest, TheLogIsBegunAnewBeforeTheFirstLineAndWhenItHasGrown) {
   StateStore store(dir_);
   ASSERT_TRUE(store.TryToBecomeWriter());
-  EXPECT_TRUE(store.WantsRewrite());
+  EXPECT_FALSE(store.log_open());
   ASSERT_TRUE(store.RewriteVerdicts(VerdictsHeader("boot")));
-  EXPECT_FALSE(store.WantsRewrite());
+  EXPECT_TRUE(store.log_open());
+  EXPECT_FALSE(store.LogHasGrown());
 
   std::string lines;
   while (lines.size() < size_t{300} * 1024) lines += VerdictLine(kKey, Sick());
   ASSERT_TRUE(store.AppendVerdicts(lines));
 
-  EXPECT_TRUE(store.WantsRewrite());
+  EXPECT_TRUE(store.LogHasGrown());
+}
+
+TEST_F(StateTest, ALogThatSomebodyRemovedIsNotAppendedTo) {
+  StateStore store(dir_);
+  ASSERT_TRUE(store.TryToBecomeWriter());
+  ASSERT_TRUE(store.RewriteVerdicts(VerdictsHeader("boot")));
+  ASSERT_TRUE(os::RemoveFile(dir_ + "/verdicts.jsonl"));
+
+  EXPECT_FALSE(store.log_open());
+}
+
+TEST_F(StateTest, WithoutAFileThereAreNoFacts) {
+  StateStore store(dir_);
+  EXPECT_EQ(store.LoadFacts(), std::nullopt);
 }
 
 TEST_F(StateTest, ANewerFileIsSetAsideAndKept) {
@@ -159,7 +174,7 @@ TEST_F(StateTest, ANewerFileIsSetAsideAndKept) {
   StateStore store(dir_);
   store.TryToBecomeWriter();
 
-  EXPECT_EQ(store.LoadFacts(), Facts{});
+  EXPECT_EQ(store.LoadFacts(), std::nullopt);
   EXPECT_EQ(*os::ReadFile(dir_ + "/state.jsonl.newer"), "{\"version\":99}\n");
 }
 

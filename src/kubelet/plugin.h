@@ -103,7 +103,7 @@ class Plugin {
   std::unique_ptr<PluginServer> server_;
   std::unique_ptr<RegisterCall> call_;
   uint64_t epoch_ = 0;    // one an endpoint; events of former ones are ignored
-  os::FileInfo kubelet_;  // kubelet.sock as it was when we last registered
+  os::FileInfo kubelet_;  // kubelet.sock as it was when we last tried to register
   Steady streaming_since_{};
   int retiring_ = 0;  // former endpoints that still end their streams
   bool waiting_to_serve_ = false;

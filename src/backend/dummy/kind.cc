@@ -8,10 +8,8 @@
 #include "config/schema/checks.h"
 #include "config/schema/fields.h"
 
-namespace tessera::dummy {
+namespace tessera::config {
 namespace {
-
-using namespace config;  // the words of its keys
 
 constexpr auto kDummy = kKindConfig<DummyConfig>;
 constexpr auto kNode = [](auto& config, const At& at) -> auto& {
@@ -152,9 +150,7 @@ std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) 
                                         at.state_dir, at.loop, SystemClock());
 }
 
-}  // namespace
-
-Kind Describe() {
+Kind MakeKind() {
   return {.section = {.name = "dummy",
                       .type = Type::kSection,
                       .doc = "Devices that exist only in the agent, to try things out.",
@@ -163,6 +159,15 @@ Kind Describe() {
           .complete = Complete,
           .check = CheckDummy,
           .make = Make};
+}
+
+}  // namespace
+}  // namespace tessera::config
+
+namespace tessera::dummy {
+
+Kind Describe() {
+  return config::MakeKind();
 }
 
 }  // namespace tessera::dummy

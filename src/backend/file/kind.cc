@@ -10,10 +10,8 @@
 #include "config/schema/checks.h"
 #include "config/schema/fields.h"
 
-namespace tessera::file {
+namespace tessera::config {
 namespace {
-
-using namespace config;  // the words of its keys
 
 constexpr auto kFiles = kKindConfig<FileConfig>;
 constexpr auto kGroup = [](auto& config, const At& at) -> auto& {
@@ -126,9 +124,7 @@ std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) 
                                        at.loop);
 }
 
-}  // namespace
-
-Kind Describe() {
+Kind MakeKind() {
   return {.section = {.name = "files",
                       .type = Type::kSection,
                       .doc = "Devices that are files on the host, found by path or pattern.",
@@ -137,6 +133,15 @@ Kind Describe() {
           .complete = Complete,
           .check = CheckFiles,
           .make = Make};
+}
+
+}  // namespace
+}  // namespace tessera::config
+
+namespace tessera::file {
+
+Kind Describe() {
+  return config::MakeKind();
 }
 
 }  // namespace tessera::file
