@@ -146,6 +146,8 @@ void ServedResource::Observed(const std::vector<Observation>& observations) {
   for (const Observation& observation : observations) {
     bool good = observation.evidence.kind == EvidenceKind::kGood;
     shared_.metrics.Add(http::Metric::kChecks, {resource_.name, good ? "good" : "bad"});
+    // Plugged and unplugged so quickly that only a scan in between has seen it.
+    if (!good && observation.evidence.reason == Reason::kVanished) scanner_->Soon();
   }
   shared_.node.Observe(resource_.name, observations);
 }
