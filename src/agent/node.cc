@@ -240,6 +240,11 @@ Policy Node::PolicyFor(const std::string& source, const Policy& wanted) {
   return wanted;
 }
 
+void Node::KeepPolicy(const std::string& source, const Policy& policy) {
+  policies_[source] = policy;
+  ++facts_generation_;
+}
+
 const Verdict& Node::VerdictOf(const DeviceKey& key) const {
   auto position = PositionOf(key);
   return position ? health_[*position].verdict : kUnverified;

@@ -97,6 +97,8 @@ class Node {
   // as long as anybody may hold one of them. Under another policy the ids in use would be gone, and
   // their devices would be given away a second time.
   Policy PolicyFor(const std::string& source, const Policy& wanted);
+  // Back to this policy, which ids that were granted meanwhile are of.
+  void KeepPolicy(const std::string& source, const Policy& policy);
   const Verdict& VerdictOf(const DeviceKey& key) const;
   const tessera::Cordon* CordonOf(const DeviceKey& key) const;
   // Whether every present device of the source has been checked on this boot.

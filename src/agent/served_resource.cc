@@ -2,6 +2,7 @@
 #include "agent/served_resource.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "kinds/kinds.h"
@@ -243,7 +244,6 @@ void ServedResource::SendOffer() {
     list = kubelet::SerializeList(*offer);
     if (!list) return;
   } else {
-    policy_ = policy;
     refusal_ = backend_error_;
   }
   // Before the list goes out, so that no container names a device that the runtime cannot find.
@@ -251,6 +251,13 @@ void ServedResource::SendOffer() {
              shared_.node.ledger().AnyMayBeInUse(resource_.name));
   // Before the list goes out: an Allocate for what it adds must find it.
   allocator_->Set({offer, resource_.rendering, resource_.placement, backend_});
+  const Policy former = std::exchange(policy_, offer->policy);
+  const bool switched = list_ != nullptr && policy_ != former && policy_ == resource_.policy;
+  if (switched && shared_.node.ledger().AnyMayBeInUse(resource_.name)) {
+    // Granted while the policy changed, of the ids that would be gone now: all stays as it was.
+    shared_.node.KeepPolicy(resource_.name, former);
+    return SendOffer();
+  }
   if (list_ != nullptr && **list == *list_) return;
   list_ = *std::move(list);
   shared_.metrics.Set(http::Metric::kListBytes, {resource_.name},

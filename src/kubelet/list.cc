@@ -61,8 +61,11 @@ void PutTopology(const std::vector<int>& nodes, std::string& out) {
   }
 }
 
+constexpr std::string_view kHealthy = "Healthy";
+constexpr std::string_view kUnhealthy = "Unhealthy";
+
 std::string_view HealthOf(const Share& share) {
-  return share.healthy ? "Healthy" : "Unhealthy";
+  return share.healthy ? kHealthy : kUnhealthy;
 }
 
 size_t DeviceSize(const Offer& offer, const Share& share) {
@@ -76,12 +79,17 @@ size_t DeviceSize(const Offer& offer, const Share& share) {
 
 Result<ListBytes> SerializeList(const Offer& offer) {
   size_t bytes = 0;
-  for (const Share& share : offer.shares) bytes += SizeOf(DeviceSize(offer, share));
-  if (bytes > kMaxListBytes) {
-    size_t fit = offer.shares.size() * kMaxListBytes / bytes;
+  size_t largest = 0;  // were all of them sick: a list must not cease to fit when it matters most
+  for (const Share& share : offer.shares) {
+    const size_t size = DeviceSize(offer, share);
+    bytes += SizeOf(size);
+    largest += SizeOf(size + kUnhealthy.size() - HealthOf(share).size());
+  }
+  if (largest > kMaxListBytes) {
+    size_t fit = offer.shares.size() * kMaxListBytes / largest;
     return Fail(Reason::kListTooLarge,
                 "{}: {} shares make a list of {} bytes; about {} would fit kubelet's {} bytes",
-                offer.resource, offer.shares.size(), bytes, fit, kMaxListBytes);
+                offer.resource, offer.shares.size(), largest, fit, kMaxListBytes);
   }
   auto out = std::make_shared<std::string>();
   out->reserve(bytes);

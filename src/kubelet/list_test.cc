@@ -67,13 +67,22 @@ TEST(ListTest, SixtyThousandSharesWithLongIdsFit) {
   EXPECT_LT((*bytes)->size(), kMaxListBytes);
 }
 
+TEST(ListTest, AListThatFitsWhileAllAreHealthyFitsWhenNoneIs) {
+  int count = 60'000;
+  while (SerializeList(OfferOf(count + 500, std::string(40, 'x')))) count += 500;
+  Offer sick = OfferOf(count, std::string(40, 'x'));
+  for (Share& share : sick.shares) share.healthy = false;
+
+  EXPECT_TRUE(SerializeList(sick));
+}
+
 TEST(ListTest, AListThatDoesNotFitSaysHowManyWould) {
   auto bytes = SerializeList(OfferOf(100'000, std::string(40, 'x')));
 
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error(),
             (Error{Reason::kListTooLarge,
-                   "dummy.com/npu: 100000 shares make a list of 5788890 bytes; about 72454 would "
+                   "dummy.com/npu: 100000 shares make a list of 5988890 bytes; about 70034 would "
                    "fit kubelet's 4194304 bytes"}));
 }
 

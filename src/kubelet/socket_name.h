@@ -13,7 +13,8 @@ namespace tessera::kubelet {
 std::string NewSocketPath(const std::string& directory, std::string_view prefix,
                           std::string_view resource);
 
-// Whether a file of this name was made by NewSocketPath with this prefix.
+// Whether a file of this name may have been made by NewSocketPath with this prefix, or with one
+// that begins so and a hyphen.
 bool IsSocketName(std::string_view name, std::string_view prefix);
 
 }  // namespace tessera::kubelet
