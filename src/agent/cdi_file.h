@@ -12,10 +12,10 @@ namespace tessera::agent {
 
 class CdiFile {
  public:
-  // Writes what the offer's devices need below `directory`, where the rendering asks for CDI, unless
-  // this process wrote the same there already: every write makes the runtime read all documents. A
-  // document that an earlier call wrote to another place is removed, unless `in_use`: containers may
-  // be made from it again. A failure is logged, and tried again with the next call.
+  // Writes what the offer's devices need below `directory`, where the rendering asks for CDI,
+  // unless this process wrote the same there already: every write makes the runtime read all
+  // documents. A document that an earlier call wrote to another place is removed, unless `in_use`:
+  // containers may be made from it again. A failure is logged, and tried again with the next call.
   void Write(const std::string& directory, const Offer& offer, const Rendering& rendering,
              bool in_use);
 
