@@ -20,9 +20,10 @@ int main(int argc, char** argv) {
   constexpr int kRounds = 10;
   double before = 0;
   int fds = 0;
+  // One half of the devices is allocated, the other fails.
   for (int round = 0; round < kRounds; ++round) {
-    for (int i = 0; i < counts[0] / kRounds; ++i) subject.connection().Allocate(i % 64);
-    for (int i = 0; i < counts[1] / kRounds; ++i) subject.Fail(i % 64);
+    for (int i = 0; i < counts[0] / kRounds; ++i) subject.connection().Allocate(i % 32);
+    for (int i = 0; i < counts[1] / kRounds; ++i) subject.Fail(32 + i % 32);
     for (int i = 0; i < counts[2] / kRounds; ++i) subject.RestartKubelet();
     fmt::print("round {:>2}: {:.2f} MB, {} file descriptors\n", round + 1, subject.rss_mb(),
                subject.fds());
