@@ -40,35 +40,28 @@ func (c *cluster) expectUntouched(t *testing.T, pods []*v1.Pod, held []string) {
 	}
 }
 
-func TestPodsKeepTheirDevicesWhenKubeletRestarts(t *testing.T) {
+// expectKept checks that pods keep their devices when a program of the node is sent the signal and
+// started again.
+func expectKept(t *testing.T, program string, signal syscall.Signal) {
+	t.Helper()
 	c := theCluster(t)
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 	pods, held := c.startHolders(t)
 
-	must(t, c.restart("kubelet", syscall.SIGTERM))
+	must(t, c.restart(program, signal))
 
 	c.expectUntouched(t, pods, held)
+}
+
+func TestPodsKeepTheirDevicesWhenKubeletRestarts(t *testing.T) {
+	expectKept(t, "kubelet", syscall.SIGTERM)
 }
 
 func TestPodsKeepTheirDevicesWhenKubeletIsKilled(t *testing.T) {
-	c := theCluster(t)
-	c.installAgent(t, nil)
-	c.waitForDevices(t, "64 of 64")
-	pods, held := c.startHolders(t)
-
-	must(t, c.restart("kubelet", syscall.SIGKILL))
-
-	c.expectUntouched(t, pods, held)
+	expectKept(t, "kubelet", syscall.SIGKILL)
 }
 
 func TestPodsKeepTheirDevicesWhenContainerdRestarts(t *testing.T) {
-	c := theCluster(t)
-	c.installAgent(t, nil)
-	c.waitForDevices(t, "64 of 64")
-	pods, held := c.startHolders(t)
-
-	must(t, c.restart("containerd", syscall.SIGKILL))
-
-	c.expectUntouched(t, pods, held)
+	expectKept(t, "containerd", syscall.SIGKILL)
 }

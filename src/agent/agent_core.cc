@@ -168,10 +168,8 @@ void Agent::Tick() {
     node_.AdoptFalls(store_.LoadVerdicts(boot_id_));
     saved_facts_ = 0;
     node_.VerdictsLost();
-    SaveAll();
   }
-  if (unsaved_) SaveAll();
-  (void)Noted(SaveVerdicts());
+  SaveAll();
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
   AnnounceReady();

@@ -95,8 +95,6 @@ void ServedResource::StopBackend() {
   backend_->Stop();
 }
 
-// Kept: the registration, unless what kubelet reads at registration changes; the backend, unless
-// its section changes.
 void ServedResource::Apply(const config::Config& config, const config::Resource& resource) {
   bool other_backend = resource.kind != resource_.kind;
   resource_ = resource;
