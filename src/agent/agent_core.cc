@@ -96,25 +96,29 @@ void Agent::RestoreState() {
 }
 
 // Where no directory is configured, the usual places are looked at until kubelet is in one of them;
-// meanwhile everything waits for it in the most usual one.
+// meanwhile everything waits for it in the most usual one. How it wants us to register shows only
+// when it has come.
 void Agent::FindKubelet() {
   std::string root = config_.kubelet.root;
   if (root.empty()) {
-    auto detected = kubelet::DetectRoot(os::Root(config_.root_prefix));
-    root = detected.value_or(os::Root(config_.root_prefix).Path("/var/lib/kubelet"));
-    seeking_ = !detected;
-    if (seeking_ && root != directories_.root) {
-      log::Warn("kubelet's directory was not found",
-                Error{Reason::kKubeletAbsent, root + " is waited for"});
-    }
+    const os::Root prefix(config_.root_prefix);
+    root = kubelet::DetectRoot(prefix).value_or(prefix.Path("/var/lib/kubelet"));
   }
-  if (root != directories_.root) UseKubelet(root);
+  const kubelet::Directories directories{root};
+  const kubelet::RegistrationPath path = PathFor(config_.kubelet.registration, directories);
+  seeking_ = !kubelet::HasComeTo(directories);
+  if (root == directories_.root && path == path_) return;
+  if (seeking_) {
+    log::Warn("kubelet's directory was not found",
+              Error{Reason::kKubeletAbsent, root + " is waited for"});
+  }
+  UseKubelet(directories, path);
 }
 
-void Agent::UseKubelet(const std::string& root) {
+void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::RegistrationPath path) {
   resources_.clear();
-  directories_.root = root;
-  path_ = PathFor(config_.kubelet.registration, directories_);
+  directories_ = directories;
+  path_ = path;
   kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
   ledger_sync_ = std::make_unique<LedgerSync>(
       loop_, node_, metrics_, directories_, config_.ledger_interval,

@@ -50,7 +50,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
  private:
   void RestoreState();
   void FindKubelet();
-  void UseKubelet(const std::string& root);
+  void UseKubelet(const kubelet::Directories& directories, kubelet::RegistrationPath path);
   void WatchKubelet();
   void WatchDirectories();
   void Look();
@@ -83,7 +83,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   uint64_t saved_facts_ = 0;  // their generation
   Node node_;
   kubelet::Directories directories_;
-  bool seeking_ = false;  // kubelet was in none of the usual places yet
+  bool seeking_ = false;  // kubelet has not come yet
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
   ServedResources resources_;

@@ -19,7 +19,9 @@ Status WriteUnlessThere(const std::string& directory, const std::string& path,
                         const std::string& document) {
   if (auto on_disk = os::ReadFile(path); on_disk && *on_disk == document) return {};
   TRY(os::MakeDirectories(directory, 0755));
-  TRY(os::WriteFileAtomically(path, document, 0644));
+  // Not synced, for bad news may be waiting for it: after a crash of the machine, the agent's start
+  // writes it anew before anything can be granted.
+  TRY(os::ReplaceFile(path, document, 0644));
   log::Info("wrote the CDI document", {{"path", path}});
   return {};
 }

@@ -105,8 +105,6 @@ json::Object DeviceObject(const View& view, const Device& device, const SharesBy
 json::Object ResourceObject(const View& view, const std::string& name,
                             const ServedResource& resource) {
   OfferPtr offer = resource.offer();
-  int64_t healthy = 0;
-  for (const Share& share : offer->shares) healthy += share.healthy ? 1 : 0;
   size_t held = 0;
   for (const Holding& holding : view.node.ledger().holdings()) {
     if (holding.resource == name) held += holding.share_ids.size();
@@ -114,7 +112,7 @@ json::Object ResourceObject(const View& view, const std::string& name,
   json::Object object{{"name", name},
                       {"policy", DivisionName(resource.resource().policy.division)},
                       {"capacity", offer->shares.size()},
-                      {"allocatable", healthy},
+                      {"allocatable", offer->HealthyShares()},
                       {"held", held},
                       {"registration", kubelet::RegistrationPathName(resource.plugin()->path())},
                       {"state", kubelet::PluginStateName(resource.plugin()->state())},

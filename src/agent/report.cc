@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/report.h"
 
-#include <algorithm>
 #include <map>
 
 #include "base/log.h"
@@ -74,11 +73,10 @@ void RefreshMetrics(const View& view, http::Metrics& metrics) {
       metrics.Set(http::Metric::kDevices, {name, std::string(state)}, devices[name][state]);
     }
     OfferPtr offer = resource->offer();
-    const auto healthy = std::count_if(offer->shares.begin(), offer->shares.end(),
-                                       [](const Share& share) { return share.healthy; });
+    const size_t healthy = offer->HealthyShares();
     metrics.Set(http::Metric::kShares, {name, "healthy"}, static_cast<double>(healthy));
     metrics.Set(http::Metric::kShares, {name, "unhealthy"},
-                static_cast<double>(offer->shares.size()) - static_cast<double>(healthy));
+                static_cast<double>(offer->shares.size() - healthy));
     metrics.Set(http::Metric::kSharesHeld, {name}, held[name]);
   }
 }

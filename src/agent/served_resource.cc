@@ -121,9 +121,8 @@ void ServedResource::Look() {
 
 bool ServedResource::Compare(int allocatable) {
   OfferPtr offer = allocator_->offer();
-  bool healthy = std::any_of(offer->shares.begin(), offer->shares.end(),
-                             [](const Share& share) { return share.healthy; });
-  bool doubt = healthy && allocatable == 0 && plugin_->state() == kubelet::PluginState::kStreaming;
+  bool doubt = offer->HealthyShares() > 0 && allocatable == 0 &&
+               plugin_->state() == kubelet::PluginState::kStreaming;
   bool again = doubt && doubted_;
   doubted_ = doubt && !again;
   if (again) plugin_->RegisterAgain("kubelet lists none of its healthy devices");
@@ -223,55 +222,74 @@ Offer ServedResource::MakeOffer(const Policy& policy, const Inventory& inventory
 
 void ServedResource::Publish(News news) {
   shared_.save_verdicts();
-  if (news == News::kGood) shared_.save_facts();
-  if (!Premature()) SendOffer();
+  const bool premature = Premature();
+  const Policy policy = premature ? policy_ : CurrentPolicy();
+  // Ids of another policy must be known to the next start before anybody can hold one.
+  const bool other_ids = !premature && (list_ == nullptr || policy != policy_);
+  if (news == News::kGood || other_ids) shared_.save_facts();
+  if (!premature) Serve(policy);
   if (news == News::kBad) shared_.save_facts();
 }
 
-void ServedResource::SendOffer() {
-  Policy policy = CurrentPolicy();
-  // Ids of another policy must be known to the next start before anybody can hold one.
-  if (list_ == nullptr || policy != policy_) shared_.save_facts();
-  auto offer = std::make_shared<Offer>(MakeOffer(policy, *shared_.node.inventory()));
-  auto list = kubelet::SerializeList(*offer);
-  if (!list) {
-    shared_.metrics.Add(http::Metric::kListsRefused, {resource_.name});
-    Refuse(list.error());
-    if (list_ == nullptr) return;
-    *offer = FormerOffer();
-    list = kubelet::SerializeList(*offer);
-    if (!list) return;
-  } else {
-    refusal_ = backend_error_;
-  }
+void ServedResource::Serve(const Policy& policy) {
+  std::optional<Draft> draft = MakeDraft(policy);
+  if (!draft) return;
   // Before the list goes out, so that no container names a device that the runtime cannot find.
-  cdi_.Write(resource_.cdi_dir, *offer, resource_.rendering,
+  cdi_.Write(resource_.cdi_dir, *draft->offer, resource_.rendering,
              shared_.node.ledger().AnyMayBeInUse(resource_.name));
   // Before the list goes out: an Allocate for what it adds must find it.
-  allocator_->Set({offer, resource_.rendering, resource_.placement, backend_});
-  const Policy former = std::exchange(policy_, offer->policy);
+  allocator_->Set({draft->offer, resource_.rendering, resource_.placement, backend_});
+  const Policy former = std::exchange(policy_, draft->offer->policy);
   const bool switched = list_ != nullptr && policy_ != former && policy_ == resource_.policy;
   if (switched && shared_.node.ledger().AnyMayBeInUse(resource_.name)) {
     // Granted while the policy changed, of the ids that would be gone now: all stays as it was.
     shared_.node.KeepPolicy(resource_.name, former);
-    return SendOffer();
+    shared_.save_facts();
+    return Serve(former);
   }
-  if (list_ != nullptr && **list == *list_) return;
-  list_ = *std::move(list);
+  SendList(std::move(draft->list));
+}
+
+void ServedResource::SendList(kubelet::ListBytes list) {
+  if (list_ != nullptr && *list == *list_) return;
+  list_ = std::move(list);
   shared_.metrics.Set(http::Metric::kListBytes, {resource_.name},
                       static_cast<double>(list_->size()));
   plugin_->Publish(list_);
 }
 
+// The offer and its list; where that does not fit, of the former offer; nothing when there is none.
+std::optional<ServedResource::Draft> ServedResource::MakeDraft(const Policy& policy) {
+  auto offer = std::make_shared<Offer>(MakeOffer(policy, *shared_.node.inventory()));
+  auto list = kubelet::SerializeList(*offer);
+  if (list) {
+    refusal_ = backend_error_;
+    return Draft{std::move(offer), *std::move(list)};
+  }
+  shared_.metrics.Add(http::Metric::kListsRefused, {resource_.name});
+  Refuse(list.error());
+  if (list_ == nullptr) return std::nullopt;
+  *offer = FormerOffer();
+  list = kubelet::SerializeList(*offer);
+  if (!list) return std::nullopt;
+  return Draft{std::move(offer), *std::move(list)};
+}
+
 // The devices and the policy of the last list that fit, with today's health.
 Offer ServedResource::FormerOffer() const {
-  OfferPtr former = allocator_->offer();
+  const OfferPtr offer = allocator_->offer();
+  const DeviceList& former = offer->devices;
+  const Inventory& now = *shared_.node.inventory();
   Inventory inventory;
-  for (const Device& device : former->devices) {
-    const Device* now = shared_.node.inventory()->Find(device.key);
-    Device kept = now != nullptr ? *now : device;
-    if (now == nullptr) kept.present = false;
-    inventory.devices.push_back(std::move(kept));
+  for (size_t i = 0; i < former.size(); ++i) {
+    const size_t at = now.LowerBound(former[i].key);
+    if (at < now.devices.size() && now.devices[at].key == former[i].key) {
+      inventory.devices.push_back(now.devices.Shared(at));
+    } else {
+      Device gone = former[i];
+      gone.present = false;
+      inventory.devices.push_back(std::move(gone));
+    }
   }
   return MakeOffer(policy_, inventory);
 }

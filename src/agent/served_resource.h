@@ -84,11 +84,17 @@ class ServedResource : public BackendEvents {
   void Observed(const std::vector<Observation>& observations);
   enum class News : bool { kGood, kBad };
   void Publish(News news = News::kGood);
-  void SendOffer();
   bool Premature() const;
   Policy CurrentPolicy();
+  struct Draft {
+    OfferPtr offer;
+    kubelet::ListBytes list;
+  };
+  std::optional<Draft> MakeDraft(const Policy& policy);
   Offer MakeOffer(const Policy& policy, const Inventory& inventory) const;
   Offer FormerOffer() const;
+  void Serve(const Policy& policy);
+  void SendList(kubelet::ListBytes list);
   void Refuse(Error error);
   DeviceList OwnDevices() const;
 

@@ -52,8 +52,7 @@ void AddMissing(const DevicePtr& known, const std::function<bool(const DeviceKey
 }
 
 // What the scan found; the device as it is known, when nothing about it changed.
-void AddFound(const DevicePtr* known, Device device, DeviceList& devices, Merged& merged) {
-  if (known == nullptr || !(*known)->present) merged.appeared.push_back(device.key);
+void AddFound(const DevicePtr* known, Device device, DeviceList& devices) {
   if (known != nullptr && **known == device) {
     devices.push_back(*known);
   } else {
@@ -87,17 +86,17 @@ Merged Merge(const InventoryPtr& before, std::string_view source, std::vector<De
   for (size_t i = 0; i < before->devices.size(); ++i) {
     const DevicePtr& known = before->devices.Shared(i);
     for (; next != found.end() && DeviceKeyLess()(next->key, known->key); ++next) {
-      AddFound(nullptr, std::move(*next), devices, merged);
+      AddFound(nullptr, std::move(*next), devices);
     }
     if (next != found.end() && next->key == known->key) {
-      AddFound(&known, std::move(*next++), devices, merged);
+      AddFound(&known, std::move(*next++), devices);
     } else if (known->key.source != source) {
       devices.push_back(known);
     } else {
       AddMissing(known, in_use, devices, merged);
     }
   }
-  for (; next != found.end(); ++next) AddFound(nullptr, std::move(*next), devices, merged);
+  for (; next != found.end(); ++next) AddFound(nullptr, std::move(*next), devices);
   const bool same = devices == before->devices;
   merged.inventory = same ? before : Next(before, std::move(devices));
   return merged;

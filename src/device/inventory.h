@@ -28,7 +28,6 @@ using InventoryPtr = std::shared_ptr<const Inventory>;
 // What came of one scan of one source.
 struct Merged {
   InventoryPtr inventory;           // the one given, when nothing changed
-  std::vector<DeviceKey> appeared;  // new, or back after having vanished
   std::vector<DeviceKey> vanished;  // no longer listed; kept as not present
   std::vector<DeviceKey> removed;   // left the inventory
 };

@@ -7,13 +7,15 @@ std::string_view RegistrationPathName(RegistrationPath path) {
   return path == RegistrationPath::kKubeletSocket ? "kubelet-socket" : "plugin-watcher";
 }
 
+bool HasComeTo(const Directories& directories) {
+  return os::Exists(directories.device_plugins()) || os::Exists(directories.registry());
+}
+
 std::optional<std::string> DetectRoot(const os::Root& prefix) {
   for (const char* candidate :
        {"/var/lib/kubelet", "/var/snap/microk8s/common/var/lib/kubelet", "/var/lib/k0s/kubelet"}) {
     Directories directories{prefix.Path(candidate)};
-    if (os::Exists(directories.device_plugins()) || os::Exists(directories.registry())) {
-      return directories.root;
-    }
+    if (HasComeTo(directories)) return directories.root;
   }
   return std::nullopt;
 }

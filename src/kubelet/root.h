@@ -27,8 +27,11 @@ struct Directories {
   std::string pod_resources_socket() const { return pod_resources() + "/kubelet.sock"; }
 };
 
-// The first of the usual directories in which kubelet lives (it has device-plugins or
-// plugins_registry): /var/lib/kubelet, then those of MicroK8s and k0s. Nothing when none does yet.
+// Whether kubelet lives here: there is a device-plugins or a plugins_registry.
+bool HasComeTo(const Directories& directories);
+
+// The first of the usual directories in which kubelet lives: /var/lib/kubelet, then those of
+// MicroK8s and k0s. Nothing when it lives in none yet.
 std::optional<std::string> DetectRoot(const os::Root& prefix);
 
 // What `auto` means on this root: the kubelet socket wherever device-plugins is, unless a file

@@ -13,8 +13,9 @@ namespace tessera::kubelet {
 std::string NewSocketPath(const std::string& directory, std::string_view prefix,
                           std::string_view resource);
 
-// Whether a file of this name may have been made by NewSocketPath with this prefix, or with one
-// that begins so and a hyphen.
+// Whether a file of this name may have been made by NewSocketPath with this prefix. One that begins
+// with this prefix and a hyphen cannot be told from it; only sockets that nobody listens on are
+// ever removed for their names.
 bool IsSocketName(std::string_view name, std::string_view prefix);
 
 }  // namespace tessera::kubelet

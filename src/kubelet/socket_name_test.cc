@@ -36,6 +36,8 @@ TEST(SocketName, IsKnownAgain) {
   EXPECT_FALSE(IsSocketName(name, "tess"));
   EXPECT_FALSE(IsSocketName("tessera-dummy.com_npu.json", "tessera"));
   EXPECT_FALSE(IsSocketName("kubelet.sock", "tessera"));
+  EXPECT_FALSE(IsSocketName("tessera-dummy.com_npu.sock", "tessera"));
+  EXPECT_FALSE(IsSocketName("tessera-0123456789abcdef.sock", "tessera"));
 }
 
 }  // namespace

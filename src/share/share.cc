@@ -113,6 +113,11 @@ const Share* Offer::Find(std::string_view id) const {
   return position ? &shares[*position] : nullptr;
 }
 
+size_t Offer::HealthyShares() const {
+  return static_cast<size_t>(std::count_if(shares.begin(), shares.end(),
+                                           [](const Share& share) { return share.healthy; }));
+}
+
 Offer Divide(std::string_view resource, const Policy& policy, const Inventory& inventory,
              std::string_view source, const Trouble& trouble, const Offer* former) {
   Offer offer;

@@ -64,9 +64,10 @@ struct Offer {
   // Where in `shares` the id is; nothing when it is none of them.
   std::optional<uint32_t> PositionOf(std::string_view id) const;
   const Share* Find(std::string_view id) const;
+  size_t HealthyShares() const;
 
-  std::shared_ptr<const ShareIndex>
-      index;  // of the ids in `shares`; offers of the same ids share it
+  // Of the ids in `shares`; offers of the same ids share it.
+  std::shared_ptr<const ShareIndex> index;
 };
 
 using OfferPtr = std::shared_ptr<const Offer>;

@@ -54,5 +54,24 @@ TEST_F(KubeletRootTest, AKubeletThatComesLaterInAnotherPlaceIsFound) {
             std::string::npos);
 }
 
+TEST_F(KubeletRootTest, HowToRegisterIsDecidedWhenKubeletHasCome) {
+  const std::string place = "/var/lib/kubelet";
+  StartAgentThatSeeks();
+  const auto registers = [this](std::string_view path) {
+    return AwaitPage("/inventory", [&](const json::Object& page) {
+      const json::Array* resources = json::GetArray(page, "resources");
+      return resources != nullptr && resources->size() == 1 &&
+             json::GetString(*resources->front().if_object(), "registration") == path;
+    });
+  };
+  ASSERT_TRUE(registers("kubelet-socket"));
+
+  ASSERT_TRUE(os::MakeDirectories(dir_ + place + "/plugins_registry"));
+
+  ASSERT_TRUE(registers("plugin-watcher"));
+  StartKubeletIn(place);
+  Expect(kNpu, 4, 4);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -56,7 +56,7 @@ TEST_F(DescribeTest, AMountedFileIsNamedByWhatItsLinkLeadsTo) {
       One({.pattern = "/dev/serial/by-id/*", .mount = true}, "/dev/serial/by-id/model");
 
   Device expected;
-  expected.key = {kResource, "serial-by-id-model"};
+  expected.key = {kResource, "serial:by-id:model"};
   expected.model = "regular file";
   expected.visible_as = "/dev/serial/by-id/model";
   expected.mounts = {{"/data/model-1", "/dev/serial/by-id/model", true}};
@@ -72,7 +72,7 @@ TEST_F(DescribeTest, SeveralFilesMakeOneDevice) {
   const Device device = Describe(root_, kResource, group, {{0, "/data/a0.bin"}, {1, "/dev/a0"}});
 
   Device expected;
-  expected.key = {kResource, "data-a0.bin"};
+  expected.key = {kResource, "data:a0.bin-d663943e0076"};
   expected.model = "regular file";
   expected.visible_as = "/data/a0.bin";
   expected.nodes = {{"/dev/null", "/dev/a0", "rw"}};

@@ -29,15 +29,14 @@ std::string Hash(std::string_view text) {
 
 std::string DeviceId(std::string_view path) {
   static constexpr std::string_view kDev = "/dev/";
+  const bool below_dev = path.starts_with(kDev);
   std::string_view name = path;
-  name.remove_prefix(path.starts_with(kDev) ? kDev.size() : path.starts_with('/') ? 1 : 0);
+  name.remove_prefix(below_dev ? kDev.size() : path.starts_with('/') ? 1 : 0);
   std::string id;
-  bool changed = false;
+  bool changed = !below_dev;
   for (const char c : name) {
-    // "::" stands between a device's id and the number of a replica.
-    const bool kept =
-        IsAlphanumeric(c) || c == '.' || c == '_' || c == '-' || (c == ':' && !id.ends_with(':'));
-    id += kept ? c : '-';
+    const bool kept = IsAlphanumeric(c) || c == '.' || c == '_' || c == '-';
+    id += kept ? c : c == '/' ? ':' : '-';
     changed |= !kept && c != '/';
   }
   if (id.empty() || !IsAlphanumeric(id.front())) {

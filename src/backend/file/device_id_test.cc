@@ -9,18 +9,25 @@ namespace {
 TEST(DeviceIdTest, ADeviceIsCalledByItsPathBelowDev) {
   EXPECT_EQ(DeviceId("/dev/ttyUSB0"), "ttyUSB0");
   EXPECT_EQ(DeviceId("/dev/serial/by-id/usb-FTDI_A6008isP-if00-port0"),
-            "serial-by-id-usb-FTDI_A6008isP-if00-port0");
-  EXPECT_EQ(DeviceId("/dev/serial/by-path/pci-0000:00:14.0-usb-0:2:1.0-port0"),
-            "serial-by-path-pci-0000:00:14.0-usb-0:2:1.0-port0");
+            "serial:by-id:usb-FTDI_A6008isP-if00-port0");
 }
 
-TEST(DeviceIdTest, FilesElsewhereAreCalledByTheirWholePath) {
-  EXPECT_EQ(DeviceId("/srv/models/1"), "srv-models-1");
+TEST(DeviceIdTest, FilesElsewhereAreCalledByTheirWholePathAndAHash) {
+  EXPECT_EQ(DeviceId("/srv/models/1"), "srv:models:1-07db9c9d4b73");
+}
+
+TEST(DeviceIdTest, PathsThatLookAlikeStayApart) {
+  EXPECT_EQ(DeviceId("/dev/a-b"), "a-b");
+  EXPECT_EQ(DeviceId("/dev/a/b"), "a:b");
+  EXPECT_EQ(DeviceId("/dev/a:b"), "a-b-4ad9d682a59d");
+  EXPECT_NE(DeviceId("/a/b"), DeviceId("/dev/a/b"));
 }
 
 TEST(DeviceIdTest, ReplacedCharactersLeaveAHash) {
   EXPECT_EQ(DeviceId("/dev/a b"), "a-b-4ab7d682a580");
   EXPECT_NE(DeviceId("/dev/a b"), DeviceId("/dev/a,b"));
+  EXPECT_EQ(DeviceId("/dev/serial/by-path/pci-0000:00:14.0-usb-0:2:1.0-port0"),
+            "serial:by-path:pci-0000-00-14.0-usb-0-2-1.0-port0-d0ea8a5366c2");
 }
 
 TEST(DeviceIdTest, AReplicaSeparatorCannotAppear) {

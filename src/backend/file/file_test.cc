@@ -59,11 +59,11 @@ TEST_F(FileTest, EveryMatchIsADevice) {
 TEST_F(FileTest, IdsDoNotDependOnWhatElseIsPlugged) {
   for (const char* path : {"/dev/bus/001/x", "/dev/bus/002/x"}) Write(path);
   FileBackend backend = Mounted("/dev/bus/*/x");
-  EXPECT_EQ(ScannedIds(backend), (Ids{"bus-001-x", "bus-002-x"}));
+  EXPECT_EQ(ScannedIds(backend), (Ids{"bus:001:x", "bus:002:x"}));
 
   Remove("/dev/bus/001/x");
 
-  EXPECT_EQ(ScannedIds(backend), (Ids{"bus-002-x"}));
+  EXPECT_EQ(ScannedIds(backend), (Ids{"bus:002:x"}));
 }
 
 TEST_F(FileTest, OneThingUnderTwoNamesIsOneDevice) {
@@ -75,7 +75,7 @@ TEST_F(FileTest, OneThingUnderTwoNamesIsOneDevice) {
       {{{{.pattern = "/dev/by-id/*", .mount = true}}}, {{{.pattern = "/dev/x*", .mount = true}}}}};
   FileBackend backend("example.com/thing", config, root_, loop_);
 
-  EXPECT_EQ(ScannedIds(backend), (Ids{"by-id-first"}));
+  EXPECT_EQ(ScannedIds(backend), (Ids{"by-id:first"}));
 }
 
 TEST_F(FileTest, OneBadFileCostsNoOther) {
@@ -182,12 +182,12 @@ TEST_F(FileTest, PluggingBelowAWildcardAsksForAScan) {
 
   Write("/dev/bus/001/005");
   events_.AwaitRescan();
-  EXPECT_EQ(ScannedIds(backend), (Ids{"bus-001-004", "bus-001-005"}));
+  EXPECT_EQ(ScannedIds(backend), (Ids{"bus:001:004", "bus:001:005"}));
 
   Write("/dev/bus/002/001");
   // The directory is seen before the file in it, if the watch is quick.
   for (int i = 0; i < 2 && ScannedIds(backend).size() < 3; ++i) events_.AwaitRescan();
-  EXPECT_EQ(ScannedIds(backend), (Ids{"bus-001-004", "bus-001-005", "bus-002-001"}));
+  EXPECT_EQ(ScannedIds(backend), (Ids{"bus:001:004", "bus:001:005", "bus:002:001"}));
   backend.Stop();
 }
 
