@@ -17,6 +17,7 @@ namespace tessera::agent {
 namespace {
 
 constexpr Duration kTick{1'000};
+constexpr Duration kRestless{10'000};     // a change in kubelet's directory seldom comes alone
 constexpr Duration kSettle{100};          // kubelet reads our list before it is asked about it
 constexpr Duration kCompareAgain{1'000};  // a doubt about kubelet's view is looked into so soon
 constexpr int kWorkers = 64;
@@ -60,7 +61,8 @@ Agent::Agent(os::Loop& loop, config::Config config)
       config_(std::move(config)),
       workers_(kWorkers),
       store_(config_.state_dir),
-      node_(SystemClock(), NodeParameters(config_), *this) {}
+      node_(SystemClock(), NodeParameters(config_), *this),
+      tick_(loop, [this] { Tick(); }) {}
 
 Agent::~Agent() {
   os::NotifyServiceManager("STOPPING=1");
@@ -77,7 +79,7 @@ Status Agent::Start() {
   WatchKubelet();
   OpenControlSocket();
   OpenStatusPort();
-  tick_ = loop_.Every(kTick, [this] { Tick(); });
+  tick_.Within(kTick);
   log::Info("started", {{"version", TESSERA_VERSION},
                         {"kubelet", directories_.root},
                         {"via", kubelet::RegistrationPathName(path_)},
@@ -127,6 +129,7 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
                                [this] {
                                  for (auto& [name, resource] : resources_) resource->RescanSoon();
                                },
+                           .waiting = [this] { return AnyoneWaitsForHolders(); },
                            .compared = [this](const auto& allocatable) { Compared(allocatable); }});
   for (const config::Resource& resource : config_.resources) AddResource(resource);
   ResourcesChanged();
@@ -140,7 +143,9 @@ void Agent::WatchDirectories() {
 
 void Agent::WatchKubelet() {
   auto watch = os::DirectoryWatch::Make(loop_, config_.kubelet.poll, [this] {
+    restless_until_ = SystemClock().Now() + kRestless;
     Look();
+    LookAgain();
     // What changed in kubelet's directory may have been another instance's socket.
     ledger_sync_->AskSoon(kCompareAgain);
   });
@@ -150,7 +155,34 @@ void Agent::WatchKubelet() {
   } else {
     log::Warn("kubelet is watched by polling alone", watch.error());
   }
-  poll_ = loop_.Every(config_.kubelet.poll, [this] { Look(); });
+  LookAgain();
+}
+
+// While all is well, the watch tells of whatever happens; to be sure, a look is taken all the same.
+void Agent::LookAgain() {
+  const bool rest = kubelet_watch_ != nullptr && AllStreaming() && !seeking_ &&
+                    SystemClock().Now() >= restless_until_;
+  const Duration poll = config_.kubelet.poll;
+  poll_ = loop_.After(rest ? std::max(poll, os::kRestingPoll) : poll, [this] {
+    Look();
+    LookAgain();
+  });
+}
+
+bool Agent::AllStreaming() const {
+  return std::all_of(resources_.begin(), resources_.end(), [](const auto& item) {
+    return item.second->plugin()->state() == kubelet::PluginState::kStreaming;
+  });
+}
+
+// A vanished device may leave and another policy may come only when nobody holds what was granted.
+bool Agent::AnyoneWaitsForHolders() const {
+  const DeviceList& devices = node_.inventory()->devices;
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const Device& device) { return !device.present; }) ||
+         std::any_of(resources_.begin(), resources_.end(), [](const auto& item) {
+           return item.second->offer()->policy != item.second->resource().policy;
+         });
 }
 
 void Agent::Look() {
@@ -164,8 +196,9 @@ void Agent::Look() {
   for (auto& [name, resource] : resources_) resource->Look();
 }
 
+// Due a second after anything changed, and again for as long as something is left to be done.
 void Agent::Tick() {
-  node_.Tick();
+  const std::optional<Steady> stale = node_.Tick();
   if (!store_.writer() && store_.TryToBecomeWriter()) {
     log::Info("now the writer of the state");
     if (auto facts = store_.LoadFacts()) node_.AdoptCordons(std::move(facts->cordons));
@@ -177,6 +210,14 @@ void Agent::Tick() {
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
   AnnounceReady();
+  if (Unfinished()) tick_.Within(kTick);
+  if (stale) tick_.Within(std::max(kTick, *stale - SystemClock().Now()));
+}
+
+bool Agent::Unfinished() const {
+  return !store_.writer() || unsaved_ || !announced_ ||
+         (control_ == nullptr && !config_.control_socket.empty()) ||
+         (status_ == nullptr && config_.http_address != "off");
 }
 
 // Another live instance may hold either place during a rolling update: tried again with every tick.
@@ -282,6 +323,7 @@ void Agent::Apply(const config::Config& next) {
     }
   }
   ResourcesChanged();
+  tick_.Within(kTick);
 }
 
 Status Agent::SaveVerdicts() {
@@ -328,6 +370,7 @@ Status Agent::Noted(const Status& written) {
   if (!written && !unsaved_) log::LogError("cannot save the state", written.error());
   if (unsaved_ && whole) log::Info("the state is saved again");
   unsaved_ = !whole && (unsaved_ || !written);
+  if (unsaved_) tick_.Within(kTick);
   return written;
 }
 
@@ -366,11 +409,19 @@ std::string Agent::NotReady() const {
 }
 
 RouteSources Agent::Routes() {
-  return {.view = [this] { return MakeView(); },
+  return {.view =
+              [this] {
+                ledger_sync_->AskIfOld();
+                return MakeView();
+              },
           .node = node_,
           .resources = resources_,
           .metrics = metrics_,
-          .refresh_metrics = [this] { RefreshMetrics(MakeView(), metrics_); },
+          .refresh_metrics =
+              [this] {
+                ledger_sync_->AskIfOld();
+                RefreshMetrics(MakeView(), metrics_);
+              },
           .not_ready = [this] { return NotReady(); },
           .may_save = [this] { return MaySave(); },
           .save = [this] { return Noted(SaveFacts()); }};
@@ -390,11 +441,13 @@ void Agent::SourceChanged(const std::string& source, bool bad_news) {
   auto at = resources_.find(source);
   if (at != resources_.end()) at->second->Changed(bad_news);
   AnnounceReady();
+  tick_.Within(kTick);
 }
 
 void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {
   (void)Noted(SaveVerdicts());  // not only with the next list, which may be a debounce away
   ReportTransitions(source, steps, metrics_);
+  tick_.Within(kTick);
 }
 
 void Agent::StateChanged(const std::string& resource, kubelet::PluginState state) {

@@ -20,6 +20,7 @@
 #include "http/http.h"
 #include "http/metrics.h"
 #include "kubelet/root.h"
+#include "os/alarm.h"
 #include "os/loop.h"
 #include "os/watch.h"
 #include "os/worker.h"
@@ -54,7 +55,11 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void WatchKubelet();
   void WatchDirectories();
   void Look();
+  void LookAgain();
+  bool AllStreaming() const;
+  bool AnyoneWaitsForHolders() const;
   void Tick();
+  bool Unfinished() const;
   void OpenControlSocket();
   void OpenStatusPort();
   void AddResource(const config::Resource& resource);
@@ -95,7 +100,8 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   bool unsaved_ = false;         // the last write failed, and it was logged
   bool announced_ = false;       // READY=1 was sent
   std::optional<Error> fatal_;
-  os::Loop::Handle tick_;
+  os::Alarm tick_;  // rings while something is unfinished, and when a device becomes stale
+  Steady restless_until_{};
   os::Loop::Handle poll_;
 };
 

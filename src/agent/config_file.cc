@@ -10,7 +10,8 @@
 namespace tessera::agent {
 namespace {
 
-constexpr Duration kPoll{10'000};  // for file systems without inotify
+// For file systems without inotify, and for files behind links.
+constexpr Duration kPoll = os::kRestingPoll;
 
 std::optional<std::string> TextOf(const std::string& path) {
   auto text = os::ReadFile(path);

@@ -12,50 +12,59 @@ namespace tessera::agent {
 namespace {
 
 constexpr Duration kTimeout{5'000};
+constexpr Duration kLongestPause{60'000};
 
 }  // namespace
 
 LedgerSync::LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
                        const kubelet::Directories& directories, Duration interval,
                        Listener listener)
-    : loop_(loop),
-      node_(node),
+    : node_(node),
       metrics_(metrics),
       directories_(directories),
       interval_(interval),
       listener_(std::move(listener)),
+      pause_(interval),
+      next_(loop, [this] { Ask(); }),
       mailbox_(loop, *this) {}
 
 void LedgerSync::AskSoon(Duration delay) {
-  if (call_ != nullptr) return;
-  Steady at = SystemClock().Now() + delay;
-  if (timer_ && next_ <= at) return;
-  next_ = at;
-  timer_ = loop_.After(delay, [this] { Ask(); });
+  if (call_ == nullptr) next_.Within(delay);
+}
+
+void LedgerSync::AskIfOld() {
+  if (SystemClock().Now() - answered_ >= interval_) AskSoon(Duration(0));
 }
 
 void LedgerSync::Ask() {
-  timer_ = os::Loop::Handle();
+  next_.Cancel();
   call_ = kubelet::PodResourcesCall::Ask(directories_.pod_resources_socket(), kTimeout,
                                          mailbox_.Bind(&LedgerSync::Answered));
 }
 
 void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
   call_.reset();
-  AskSoon(interval_);
+  answered_ = SystemClock().Now();
   metrics_.Add(http::Metric::kReconciliations, {view ? "good" : "failed"});
+  const bool news = view && Reconcile(*view);
   if (!view) {
     if (!error_) log::Warn("cannot compare the ledger", view.error());
     error_ = view.error();
-    return;
   }
+  pause_ = news || listener_.waiting() ? interval_
+                                       : std::min(2 * pause_, std::max(interval_, kLongestPause));
+  AskSoon(pause_);
+}
+
+// Whether anything had changed.
+bool LedgerSync::Reconcile(const kubelet::PodResourcesView& view) {
   if (error_) log::Info("the ledger is compared again");
   error_.reset();
   ReadCheckpoint();
   bool first = std::any_of(resources_.begin(), resources_.end(), [this](const auto& resource) {
     return !node_.ledger().reconciled(resource);
   });
-  LedgerChange change = node_.ledger().Reconcile(Join(Ours(view->holdings), Ours(checkpoint_)),
+  LedgerChange change = node_.ledger().Reconcile(Join(Ours(view.holdings), Ours(checkpoint_)),
                                                  resources_, SystemClock().Now());
   for (const Holding& holding : change.unexpected) {
     metrics_.Add(http::Metric::kDrift, {holding.resource});
@@ -66,8 +75,10 @@ void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
                {"container", holding.container},
                {"ids", tessera::Join(holding.share_ids, ",")}});
   }
-  if (first || !change.appeared.empty() || !change.ended.empty()) listener_.changed();
-  if (view->allocatable) listener_.compared(*view->allocatable);
+  const bool changed = first || !change.appeared.empty() || !change.ended.empty();
+  if (changed) listener_.changed();
+  if (view.allocatable) listener_.compared(*view.allocatable);
+  return changed;
 }
 
 std::vector<Holding> LedgerSync::Ours(std::vector<Holding> holdings) const {

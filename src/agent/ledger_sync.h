@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares what we know with what kubelet knows: asks its pod-resources API and reads its
-// checkpoint, on a timer and whenever something happened. One question at a time, so kubelet's
-// limit of ten at once is never near. One thread: the loop's.
+// checkpoint whenever something happened, and on a timer: every `interval`, and ever less often, up
+// to kLongestPause, while nothing changes and nobody wants to know. One question at a time, so
+// kubelet's limit of ten at once is never near. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -16,6 +17,7 @@
 #include "http/metrics.h"
 #include "kubelet/pod_resources.h"
 #include "kubelet/root.h"
+#include "os/alarm.h"
 #include "os/loop.h"
 #include "os/mailbox.h"
 
@@ -25,6 +27,7 @@ class LedgerSync {
  public:
   struct Listener {
     std::function<void()> changed;  // holdings began or ended
+    std::function<bool()> waiting;  // whether something can be done only when holdings have ended
     // How many healthy ids of each resource kubelet can hand out.
     std::function<void(const std::map<std::string, int>& allocatable)> compared;
   };
@@ -32,21 +35,23 @@ class LedgerSync {
   LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
              const kubelet::Directories& directories, Duration interval, Listener listener);
 
-  void SetInterval(Duration interval) { interval_ = interval; }
+  void SetInterval(Duration interval) { pause_ = interval_ = interval; }
   // Only holdings of these resources concern us.
   void SetResources(std::set<std::string> resources) { resources_ = std::move(resources); }
   // Asks after `delay`, or sooner if that is planned already; not while a question is under way.
   void AskSoon(Duration delay);
+  // Somebody looks at the answer: asks, unless that was done within the last `interval`.
+  void AskIfOld();
   // Why kubelet could not be asked the last time; nothing when it could, or never was.
   const std::optional<Error>& error() const { return error_; }
 
  private:
   void Ask();
   void Answered(const Result<kubelet::PodResourcesView>& view);
+  bool Reconcile(const kubelet::PodResourcesView& view);
   void ReadCheckpoint();
   std::vector<Holding> Ours(std::vector<Holding> holdings) const;
 
-  os::Loop& loop_;
   Node& node_;
   http::Metrics& metrics_;
   const kubelet::Directories directories_;
@@ -56,8 +61,9 @@ class LedgerSync {
   std::unique_ptr<kubelet::PodResourcesCall> call_;
   std::vector<Holding> checkpoint_;  // as last read whole
   std::optional<Error> error_;
-  Steady next_{};
-  os::Loop::Handle timer_;
+  Duration pause_;  // from the last answer to the next question
+  Steady answered_{};
+  os::Alarm next_;
   os::Mailbox<LedgerSync> mailbox_;
 };
 

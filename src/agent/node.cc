@@ -166,13 +166,19 @@ void Node::Report(const std::string& source, const std::vector<Transition>& step
   observer_.SourceChanged(source, bad_news);
 }
 
-void Node::Tick() {
+std::optional<Steady> Node::Tick() {
   ledger_.TakeIn();
   Steady now = clock_.Now();
   std::map<std::string, std::vector<Observation>> stale;
+  std::optional<Steady> next;
   for (size_t i = 0; i < health_.size(); ++i) {
     const Health& health = health_[i];
-    if (!health.verdict.offered() || now - health.heard < parameters_.stale_after) continue;
+    if (!health.verdict.offered()) continue;
+    const Steady limit = health.heard + parameters_.stale_after;
+    if (now < limit) {
+      next = std::min(next.value_or(limit), limit);
+      continue;
+    }
     const DeviceKey& key = inventory_->devices[i].key;
     stale[key.source].push_back(
         {key,
@@ -180,6 +186,7 @@ void Node::Tick() {
           "nothing was heard of it for " + MeasuredText(now - health.heard)}});
   }
   for (const auto& [source, observations] : stale) Observe(source, observations);
+  return next;
 }
 
 Result<DeviceKey> Node::Resolve(std::string_view name) const {
@@ -257,10 +264,22 @@ const tessera::Cordon* Node::CordonOf(const DeviceKey& key) const {
 }
 
 bool Node::Verified(std::string_view source) const {
+  return Every(source,
+               [](const Device&, HealthState state) { return state != HealthState::kUnverified; });
+}
+
+bool Node::AllHealthy(std::string_view source) const {
+  return Every(source, [](const Device& device, HealthState state) {
+    return device.defect || state == HealthState::kHealthy;
+  });
+}
+
+template <class Is>
+bool Node::Every(std::string_view source, Is is) const {
   for (size_t i = 0; i < health_.size(); ++i) {
     const Device& device = inventory_->devices[i];
     if (device.key.source != source || !device.present) continue;
-    if (health_[i].verdict.state == HealthState::kUnverified) return false;
+    if (!is(device, health_[i].verdict.state)) return false;
   }
   return true;
 }

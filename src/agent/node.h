@@ -82,8 +82,9 @@ class Node {
   void Forget(const std::string& source);
   // Evidence about devices of one source; unknown devices are ignored.
   void Observe(const std::string& source, const std::vector<Observation>& observations);
-  // Devices of which nothing was heard for too long become unhealthy.
-  void Tick();
+  // Devices of which nothing was heard for too long become unhealthy. Returns when the next one
+  // will, if nothing is heard of it; nothing when none is offered.
+  std::optional<Steady> Tick();
 
   // Takes a device out by hand, or puts it back. `name` is "source/id", or an id that only one
   // source has. kNotFound, or kInvalid when it is ambiguous.
@@ -103,6 +104,8 @@ class Node {
   const tessera::Cordon* CordonOf(const DeviceKey& key) const;
   // Whether every present device of the source has been checked on this boot.
   bool Verified(std::string_view source) const;
+  // Whether every one that can be is healthy.
+  bool AllHealthy(std::string_view source) const;
 
   const InventoryPtr& inventory() const { return inventory_; }
   Ledger& ledger() { return ledger_; }
@@ -119,6 +122,9 @@ class Node {
               bool bad_news);
   void Replace(InventoryPtr inventory);
   std::optional<size_t> PositionOf(const DeviceKey& key) const;
+  // Whether all present devices of the source are so.
+  template <class Is>
+  bool Every(std::string_view source, Is is) const;
 
   const Clock& clock_;
   Parameters parameters_;

@@ -156,6 +156,28 @@ TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
   EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1 min"}));
 }
 
+TEST_F(NodeTest, ATickTellsWhenTheFirstDeviceWillBeStale) {
+  EXPECT_EQ(node_.Tick(), std::nullopt);
+  node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
+  node_.Observe(kSource, {Good("1")});
+  const Steady first = clock_.Now();
+  clock_.Advance(Duration(1'000));
+  node_.Observe(kSource, {Good("2")});
+
+  EXPECT_EQ(node_.Tick(), first + Duration(60'000));
+}
+
+TEST_F(NodeTest, AllAreHealthyWhenAllThatCanBeAre) {
+  Device broken = Npu("2");
+  broken.defect = Error{Reason::kUnreadable, "no permission"};
+  node_.Found(kSource, {Npu("0"), Npu("1"), broken});
+
+  node_.Observe(kSource, {Good("0")});
+  EXPECT_FALSE(node_.AllHealthy(kSource));
+  node_.Observe(kSource, {Good("1")});
+  EXPECT_TRUE(node_.AllHealthy(kSource));
+}
+
 TEST_F(NodeTest, ACordonTakesAHealthyDeviceOutUntilItIsLifted) {
   node_.Found(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});

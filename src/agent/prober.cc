@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/prober.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace tessera::agent {
@@ -22,6 +23,7 @@ Prober::Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> ba
       backend_(std::move(backend)),
       parameters_(parameters),
       sink_(std::move(sink)),
+      next_(loop, [this] { Begin(); }),
       mailbox_(loop, *this) {}
 
 Prober::~Prober() {
@@ -39,8 +41,15 @@ void Prober::SetDevices(DeviceList devices) {
   }
 }
 
+void Prober::Soon() {
+  soon_ = true;
+  if (sweep_ == nullptr) next_.Within(parameters_.interval);
+}
+
 void Prober::Begin() {
+  next_.Cancel();
   again_ = false;
+  soon_ = !backend_->TellsByItself() || !hanging_.empty();
   DeviceList devices;
   std::vector<Observation> silent;
   for (size_t i = 0; i < devices_.size(); ++i) {
@@ -61,8 +70,9 @@ void Prober::Continue(DeviceList devices) {
   if (devices.empty()) {
     sweep_.reset();
     watch_ = os::Loop::Handle();
-    next_ = loop_.After(again_ ? Duration(0) : parameters_.interval, [this] { Begin(); });
-    return;
+    return next_.Within(again_  ? Duration(0)
+                        : soon_ ? parameters_.interval
+                                : std::max(parameters_.interval, parameters_.resting));
   }
   sweep_ = std::make_shared<Sweep>();
   sweep_->devices = std::move(devices);
@@ -107,6 +117,7 @@ void Prober::Watch() {
                        {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
                         "its health check did not answer in time"}});
     hanging_.insert(stuck.key);
+    soon_ = true;
     for (size_t i = sweep_->current + 1; i < sweep_->devices.size(); ++i) {
       rest.push_back(sweep_->devices.Shared(i));
     }
@@ -118,6 +129,9 @@ void Prober::Watch() {
 void Prober::Finished(const std::shared_ptr<Sweep>& sweep) {
   if (sweep != sweep_) return;
   std::vector<Observation> results = std::move(sweep->results);
+  soon_ |= std::any_of(results.begin(), results.end(), [](const Observation& observation) {
+    return observation.evidence.kind != EvidenceKind::kGood;
+  });
   sink_(results);
   Continue({});
 }

@@ -14,6 +14,7 @@
 
 #include "agent/node.h"
 #include "backend/backend.h"
+#include "os/alarm.h"
 #include "os/loop.h"
 #include "os/mailbox.h"
 #include "os/worker.h"
@@ -24,6 +25,7 @@ class Prober {
  public:
   struct Parameters {
     Duration interval{5'000};  // from the end of one sweep to the next
+    Duration resting{30'000};  // the same where all is well and the backend tells by itself
     Duration timeout{2'000};   // of one device's check
   };
   // What sweeps observed; called on the loop's thread.
@@ -36,6 +38,8 @@ class Prober {
   // Checks these devices from now on, beginning at once.
   void SetDevices(DeviceList devices);
   void SetParameters(Parameters parameters) { parameters_ = parameters; }
+  // Something is to be learned from the next sweep: it comes after `interval` at the latest.
+  void Soon();
 
  private:
   struct Sweep;
@@ -55,7 +59,8 @@ class Prober {
   std::set<DeviceKey, DeviceKeyLess> hanging_;
   std::shared_ptr<Sweep> sweep_;  // the one under way
   bool again_ = false;            // the devices changed during it
-  os::Loop::Handle next_;
+  bool soon_ = false;             // the next one is not to wait for longer than `interval`
+  os::Alarm next_;
   os::Loop::Handle watch_;
   os::Mailbox<Prober> mailbox_;
 };

@@ -20,6 +20,8 @@ class FakeBackend : public Backend {
     wake_.wait(lock, [&] { return !hang_.contains(device.key.id); });
     return {EvidenceKind::kGood, EvidenceSource::kCheck, Reason::kCheckFailed, ""};
   }
+  bool TellsByItself() const override { return tells_; }
+  void TellByItself() { tells_ = true; }
   void Hang(const std::string& id) {
     std::lock_guard lock(mutex_);
     hang_.insert(id);
@@ -31,6 +33,7 @@ class FakeBackend : public Backend {
   }
 
  private:
+  bool tells_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::set<std::string> hang_;
@@ -113,6 +116,29 @@ TEST_F(ProberTest, NewDevicesAreCheckedWithoutWaitingForTheInterval) {
   RunUntil([this] { return !seen_["1"].empty(); });
 
   EXPECT_EQ(seen_["1"].front(), EvidenceKind::kGood);
+}
+
+TEST_F(ProberTest, ABackendThatTellsByItselfIsLeftAloneUntilSomethingIsToBeLearned) {
+  backend_->TellByItself();
+  prober_.SetDevices({Npu("0")});
+  RunUntil([this] { return !seen_["0"].empty(); });
+
+  const auto enough = loop_.After(Duration(30), [this] { loop_.Stop(); });
+  loop_.Run();
+  EXPECT_EQ(seen_["0"].size(), 1U);
+
+  prober_.Soon();
+  RunUntil([this] { return seen_["0"].size() == 2; });
+}
+
+TEST_F(ProberTest, ABackendThatTellsByItselfIsAskedAgainWhileADeviceHangs) {
+  backend_->TellByItself();
+  backend_->Hang("0");
+  prober_.SetDevices({Npu("0"), Npu("1")});
+
+  RunUntil([this] { return seen_["1"].size() >= 3; });
+
+  EXPECT_EQ(seen_["0"].back(), EvidenceKind::kUnknown);
 }
 
 }  // namespace

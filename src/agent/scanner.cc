@@ -11,28 +11,20 @@ constexpr Duration kSettle{20};        // several hot-plug events make one scan
 }  // namespace
 
 Scanner::Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink)
-    : loop_(loop),
-      workers_(workers),
+    : workers_(workers),
       backend_(std::move(backend)),
       sink_(std::move(sink)),
+      next_(loop, [this] { Scan(); }),
       mailbox_(loop, *this) {
   Scan();
 }
 
 void Scanner::Soon() {
   again_ = true;
-  if (!scanning_) After(kSettle);
-}
-
-void Scanner::After(Duration delay) {
-  Steady at = SystemClock().Now() + delay;
-  if (timer_ && next_ <= at) return;
-  next_ = at;
-  timer_ = loop_.After(delay, [this] { Scan(); });
+  if (!scanning_) next_.Within(kSettle);
 }
 
 void Scanner::Scan() {
-  timer_ = os::Loop::Handle();
   scanning_ = true;
   again_ = false;
   workers_.Run([backend = backend_, scanned = mailbox_.Bind(&Scanner::Scanned)] {
@@ -43,7 +35,7 @@ void Scanner::Scan() {
 void Scanner::Scanned(const Result<std::vector<Device>>& devices) {
   scanning_ = false;
   sink_(devices);
-  After(again_ ? kSettle : devices ? kInterval : kRetry);
+  next_.Within(again_ ? kSettle : devices ? kInterval : kRetry);
 }
 
 }  // namespace tessera::agent

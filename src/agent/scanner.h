@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "os/alarm.h"
 #include "os/loop.h"
 #include "os/mailbox.h"
 #include "os/worker.h"
@@ -28,18 +29,15 @@ class Scanner {
   bool scanning() const { return scanning_; }
 
  private:
-  void After(Duration delay);
   void Scan();
   void Scanned(const Result<std::vector<Device>>& devices);
 
-  os::Loop& loop_;
   os::Workers& workers_;
   const std::shared_ptr<Backend> backend_;
   const Sink sink_;
   bool scanning_ = false;
   bool again_ = false;  // asked for while one was under way
-  Steady next_{};
-  os::Loop::Handle timer_;
+  os::Alarm next_;
   os::Mailbox<Scanner> mailbox_;
 };
 

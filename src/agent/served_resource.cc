@@ -21,7 +21,9 @@ kubelet::PluginOptions OptionsOf(const Backend& backend) {
 }
 
 Prober::Parameters ProberParameters(const config::Config& config) {
-  return {.interval = config.health.check_interval, .timeout = config.health.check_timeout};
+  return {.interval = config.health.check_interval,
+          .resting = config.health.stale_after / 2,
+          .timeout = config.health.check_timeout};
 }
 
 }  // namespace
@@ -148,6 +150,7 @@ void ServedResource::Observed(const std::vector<Observation>& observations) {
     if (!good && observation.evidence.reason == Reason::kVanished) scanner_->Soon();
   }
   shared_.node.Observe(resource_.name, observations);
+  if (!shared_.node.AllHealthy(resource_.name)) prober_->Soon();
 }
 
 void ServedResource::Scanned(Result<std::vector<Device>> devices) {
@@ -181,6 +184,7 @@ DeviceList ServedResource::OwnDevices() const {
 // The first list and the first bad news go out at once; everything else within `debounce` becomes
 // one list.
 void ServedResource::Changed(bool bad_news) {
+  prober_->Soon();
   if (list_ == nullptr) return Publish();  // kubelet waits for the first
   if (bad_news && !told_bad_news_) {
     told_bad_news_ = true;

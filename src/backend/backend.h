@@ -44,6 +44,9 @@ class Backend {
 
   // One look at one device.
   virtual Evidence Check(const Device& device) = 0;
+  // Whether whatever Check would find is told through the events by itself: Report, or RescanSoon,
+  // which brings a check of every device. Healthy devices are then looked at only now and then.
+  virtual bool TellsByItself() const { return false; }
 
   // Whether Reset is to be called before every container start; never changes.
   virtual bool ResetsBeforeStart() const { return false; }

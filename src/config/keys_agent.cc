@@ -89,7 +89,8 @@ std::vector<Key> KubeletTimeKeys() {
        .field = Bind(kKubelet, &KubeletConfig::stream_timeout)},
       {.name = "pollInterval",
        .type = Type::kTime,
-       .doc = "How often kubelet's directory is looked at, besides being told of changes.",
+       .doc = "How often kubelet's directory is looked at, besides being told of changes. While "
+              "all resources are served and nothing changes, every 30 s is enough.",
        .example = "1s",
        .min = 100,
        .max = 5 * kMinute,
@@ -177,7 +178,8 @@ std::vector<Key> CheckKeys() {
   return {
       {.name = "checkInterval",
        .type = Type::kTime,
-       .doc = "How often every device is checked.",
+       .doc = "How often every device is checked; healthy ones of a kind that tells of failures by "
+              "itself (`dummy`), every half `staleAfter`.",
        .example = "10s",
        .min = 100,
        .max = kHour,
@@ -271,7 +273,9 @@ std::vector<Key> PaceKeys() {
       Section("ledger", "Who holds which devices.",
               {{.name = "interval",
                 .type = Type::kTime,
-                .doc = "How often kubelet is asked which pods hold which devices.",
+                .doc = "How often kubelet is asked which pods hold which devices. While nothing "
+                       "changes and nobody wants to know, it is asked ever less often, down to "
+                       "once a minute.",
                 .example = "30s",
                 .min = kSecond,
                 .max = kHour,

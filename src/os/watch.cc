@@ -4,6 +4,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace tessera::os {
@@ -19,15 +20,12 @@ Result<std::unique_ptr<DirectoryWatch>> DirectoryWatch::Make(Loop& loop, Duratio
   Fd inotify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify.valid()) return Fail(SystemError("cannot start inotify", errno));
   std::unique_ptr<DirectoryWatch> watch(
-      new DirectoryWatch(loop, std::move(inotify), std::move(changed)));
-  watch->poll_ = loop.Every(poll, [self = watch.get()] {
-    if (self->Renew()) self->changed_();
-  });
+      new DirectoryWatch(loop, poll, std::move(inotify), std::move(changed)));
   return watch;
 }
 
-DirectoryWatch::DirectoryWatch(Loop& loop, Fd inotify, std::function<void()> changed)
-    : inotify_(std::move(inotify)), changed_(std::move(changed)) {
+DirectoryWatch::DirectoryWatch(Loop& loop, Duration poll, Fd inotify, std::function<void()> changed)
+    : inotify_(std::move(inotify)), changed_(std::move(changed)), loop_(loop), poll_(poll) {
   readable_ = loop.WhenReadable(inotify_.get(), [this] { Drain(); });
 }
 
@@ -39,6 +37,17 @@ void DirectoryWatch::Watch(std::set<std::string> directories) {
   });
   for (const std::string& directory : directories) watched_.try_emplace(directory, -1);
   Renew();
+  PollAgain();
+}
+
+void DirectoryWatch::PollAgain() {
+  const bool all = std::all_of(watched_.begin(), watched_.end(),
+                               [](const auto& item) { return item.second >= 0; });
+  next_poll_ = loop_.After(all ? std::max(poll_, kRestingPoll) : poll_, [this] {
+    const bool changed = Renew();
+    PollAgain();
+    if (changed) changed_();
+  });
 }
 
 void DirectoryWatch::Drain() {
@@ -54,7 +63,11 @@ void DirectoryWatch::Drain() {
       at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
     }
   }
-  if (Renew() || told) changed_();
+  if (Renew()) {
+    told = true;
+    PollAgain();
+  }
+  if (told) changed_();
 }
 
 // The kernel answers with the descriptor it has when it still watches this very directory, whatever

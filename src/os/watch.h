@@ -16,12 +16,16 @@
 
 namespace tessera::os {
 
+// What is watched for changes is looked at so often all the same.
+inline constexpr Duration kRestingPoll{30'000};
+
 class DirectoryWatch {
  public:
   // `changed` runs on the loop after anything in a watched directory was created, removed, renamed
   // or written and closed, after an overflow, and when a watched directory itself came or went;
   // several changes at once make one call. `poll` is how often the directories are compared with
-  // what is watched, for those that appear late or are replaced.
+  // what is watched while one is missing; otherwise that is done every kRestingPoll, for what the
+  // kernel does not tell of, such as a mount over one of them.
   static Result<std::unique_ptr<DirectoryWatch>> Make(Loop& loop, Duration poll,
                                                       std::function<void()> changed);
 
@@ -29,16 +33,19 @@ class DirectoryWatch {
   void Watch(std::set<std::string> directories);
 
  private:
-  DirectoryWatch(Loop& loop, Fd inotify, std::function<void()> changed);
+  DirectoryWatch(Loop& loop, Duration poll, Fd inotify, std::function<void()> changed);
   void Drain();
+  void PollAgain();
   // Adds and renews watches; true when one came or went.
   bool Renew();
 
   Fd inotify_;
   std::function<void()> changed_;
   std::map<std::string, int> watched_;  // inotify's descriptors, -1 while the directory is missing
+  Loop& loop_;
+  const Duration poll_;
   Loop::Handle readable_;
-  Loop::Handle poll_;
+  Loop::Handle next_poll_;
 };
 
 }  // namespace tessera::os

@@ -249,7 +249,6 @@ void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& af
     events_->Report(Key(id),
                     {EvidenceKind::kFatal, EvidenceSource::kEvent, reason, std::move(detail)});
   };
-  bool rescan = before.lost != after.lost;
   for (int number = 0; number < config_.count; ++number) {
     const std::string id = std::to_string(number);
     const dummy::Fault old = before.Of(id);
@@ -257,9 +256,9 @@ void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& af
     if (after.lost && !before.lost) report(id, Reason::kFatalEvent, kBusLost);
     if (now.hidden && !old.hidden) report(id, Reason::kVanished, kUnplugged);
     if (now.fail && now.fail != old.fail) report(id, Reason::kFatalEvent, *now.fail);
-    rescan |= now.hidden != old.hidden;
   }
-  if (rescan) events_->RescanSoon();
+  // For what was plugged or unplugged, and for what only a check shows.
+  if (after != before) events_->RescanSoon();
 }
 
 // Checks alone would see a short flap by luck only: each fall is reported when it comes.

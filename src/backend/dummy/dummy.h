@@ -38,6 +38,7 @@ class DummyBackend : public Backend {
   // kScanFailed while the bus is lost: the last good list stays, and every check fails.
   Result<std::vector<Device>> Scan() override;
   Evidence Check(const Device& device) override;
+  bool TellsByItself() const override { return watch_ != nullptr; }
   bool ResetsBeforeStart() const override { return config_.reset_before_start; }
   // kResetFailed for a device that is broken, gone or told to refuse. Each reset is logged and
   // counted.

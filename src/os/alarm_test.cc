@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/alarm.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::os {
+namespace {
+
+constexpr Duration kSoon{1};
+constexpr Duration kNever{3'600'000};
+
+class AlarmTest : public testing::Test {
+ protected:
+  Loop loop_;
+  int rings_ = 0;
+  Alarm alarm_{loop_, [this] {
+                 ++rings_;
+                 loop_.Stop();
+               }};
+};
+
+TEST_F(AlarmTest, TheEarliestWishCounts) {
+  alarm_.Within(kNever);
+  alarm_.Within(kSoon);
+  alarm_.Within(kNever);
+
+  loop_.Run();
+
+  EXPECT_EQ(rings_, 1);
+}
+
+TEST_F(AlarmTest, ItRingsOnceForAllWishes) {
+  alarm_.Within(kSoon);
+  alarm_.Within(kSoon);
+  loop_.Run();
+
+  const Loop::Handle end = loop_.After(10 * kSoon, [this] { loop_.Stop(); });
+  loop_.Run();
+
+  EXPECT_EQ(rings_, 1);
+}
+
+TEST_F(AlarmTest, ItCanBeSetAgainWhileItRings) {
+  Alarm twice(loop_, [&] {
+    if (++rings_ == 2) return loop_.Stop();
+    twice.Within(kSoon);
+  });
+  twice.Within(kSoon);
+
+  loop_.Run();
+
+  EXPECT_EQ(rings_, 2);
+}
+
+TEST_F(AlarmTest, CancelledItIsQuietUntilItIsSetAgain) {
+  alarm_.Within(kSoon);
+  alarm_.Cancel();
+  const Loop::Handle end = loop_.After(10 * kSoon, [this] { loop_.Stop(); });
+  loop_.Run();
+  EXPECT_EQ(rings_, 0);
+
+  alarm_.Within(kSoon);
+  loop_.Run();
+  EXPECT_EQ(rings_, 1);
+}
+
+}  // namespace
+}  // namespace tessera::os
