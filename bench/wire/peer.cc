@@ -25,17 +25,39 @@ void Write(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-Kubelet::Kubelet(std::string dir) : directory(std::move(dir)) {
-  if (!os::MakeDirectories(directory + "/device-plugins")) Die("cannot make " + directory);
+grpc::Status PodResources::List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
+                                v1::ListPodResourcesResponse*) {
+  return grpc::Status::OK;
+}
+
+grpc::Status PodResources::GetAllocatableResources(grpc::ServerContext*,
+                                                   const v1::AllocatableResourcesRequest*,
+                                                   v1::AllocatableResourcesResponse* response) {
+  v1::ContainerDevices* devices = response->add_devices();
+  devices->set_resource_name("dummy.com/npu");
+  for (int i = 0; i < devices_; ++i) devices->add_device_ids(std::to_string(i));
+  return grpc::Status::OK;
+}
+
+Kubelet::Kubelet(std::string dir, int devices)
+    : directory(std::move(dir)), pod_resources_(devices) {
+  for (const char* sub : {"/device-plugins", "/pod-resources"}) {
+    if (!os::MakeDirectories(directory + sub)) Die("cannot make " + directory + sub);
+  }
+  pod_resources_server_ = Serve("/pod-resources/kubelet.sock", pod_resources_);
+}
+
+std::unique_ptr<grpc::Server> Kubelet::Serve(const std::string& socket, grpc::Service& service) {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("unix:" + directory + socket, grpc::InsecureServerCredentials());
+  builder.RegisterService(&service);
+  auto server = builder.BuildAndStart();
+  if (server == nullptr) Die("cannot listen in " + directory);
+  return server;
 }
 
 void Kubelet::Listen() {
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("unix:" + directory + "/device-plugins/kubelet.sock",
-                           grpc::InsecureServerCredentials());
-  builder.RegisterService(this);
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr) Die("cannot listen in " + directory);
+  server_ = Serve("/device-plugins/kubelet.sock", *this);
 }
 
 void Kubelet::Hush() {
@@ -103,7 +125,7 @@ Subject::Subject(Kind kind, int devices, const std::string& also) : kind_(kind),
   directory_ = *made;
   faults_ = directory_ + "/faults";
   if (!os::MakeDirectories(faults_)) Die("cannot make " + faults_);
-  kubelet_ = std::make_unique<Kubelet>(directory_ + "/kubelet");
+  kubelet_ = std::make_unique<Kubelet>(directory_ + "/kubelet", devices_);
   kubelet_->Listen();
   Write(directory_ + "/tessera.yaml",
         fmt::format("version: tessera/v1\nkubelet: {{root: {0}/kubelet}}\nstate: {{dir: {0}}}\n"

@@ -13,16 +13,31 @@
 
 #include "os/process.h"
 #include "proto/deviceplugin/deviceplugin.grpc.pb.h"
+#include "proto/podresources/podresources.grpc.pb.h"
 
 namespace tessera::bench {
 
 using Clock = std::chrono::steady_clock;
 using Millis = std::chrono::duration<double, std::milli>;
 
-// Serves Registration on DIR/device-plugins/kubelet.sock and remembers the last endpoint.
+// Answers pod-resources: nobody holds any of so many NPUs.
+class PodResources : public v1::PodResourcesLister::Service {
+ public:
+  explicit PodResources(int devices) : devices_(devices) {}
+  grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
+                    v1::ListPodResourcesResponse*) override;
+  grpc::Status GetAllocatableResources(grpc::ServerContext*, const v1::AllocatableResourcesRequest*,
+                                       v1::AllocatableResourcesResponse* response) override;
+
+ private:
+  const int devices_;
+};
+
+// Serves Registration on DIR/device-plugins/kubelet.sock and remembers the last endpoint; serves
+// pod-resources all the time.
 class Kubelet : public v1beta1::Registration::Service {
  public:
-  explicit Kubelet(std::string directory);
+  Kubelet(std::string directory, int devices);
 
   void Listen();
   void Hush();  // ends the server and removes its socket, as kubelet does
@@ -36,7 +51,11 @@ class Kubelet : public v1beta1::Registration::Service {
   const std::string directory;
 
  private:
+  std::unique_ptr<grpc::Server> Serve(const std::string& socket, grpc::Service& service);
+
   std::unique_ptr<grpc::Server> server_;
+  PodResources pod_resources_;
+  std::unique_ptr<grpc::Server> pod_resources_server_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   int registrations_ = 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kubelet feels of the shipped binary, beside a bare grpc++ callback server with the same
 // messages: both run, and are asked in turns. Prints a table.
-// usage: bench_wire [--rest SECONDS]   how long the idle processes are watched
+// usage: bench_wire [start | kubelet | allocate | change | rest]...
 #include <fmt/core.h>
 
-#include <cstring>
+#include <algorithm>
 #include <functional>
+#include <string_view>
 #include <thread>
 
 #include "bench/wire/peer.h"
@@ -117,39 +118,56 @@ void BenchChange(int devices, int n) {
       }));
 }
 
-void BenchRest(int devices, int seconds) {
+// At rest is who has not been asked for anything for a while: the agent then asks kubelet ever less
+// often what its pods hold.
+constexpr std::chrono::seconds kUntilRest{75};
+
+constexpr std::chrono::seconds kRest{60};
+
+void BenchRest(int devices) {
   Subject tessera(Kind::kTessera, devices);
   Subject bare(Kind::kBare, devices);
   tessera.Start();
   bare.Start();
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+  std::this_thread::sleep_for(kUntilRest);
   const double cpu = tessera.cpu_ms();
   const double bare_cpu = bare.cpu_ms();
-  std::this_thread::sleep_for(std::chrono::seconds(seconds));
+  std::this_thread::sleep_for(kRest);
   Line(fmt::format("memory at rest, {} devices", devices), tessera.rss_mb(), bare.rss_mb(), "MB");
-  Line(fmt::format("CPU at rest, {} devices, a minute", devices),
-       (tessera.cpu_ms() - cpu) * 60 / seconds, (bare.cpu_ms() - bare_cpu) * 60 / seconds, "ms");
+  Line(fmt::format("CPU at rest, {} devices, a minute", devices), tessera.cpu_ms() - cpu,
+       bare.cpu_ms() - bare_cpu, "ms");
 }
+
+struct Part {
+  std::string_view name;
+  std::function<void()> run;
+};
+
+const Part kParts[] = {
+    {"start", BenchStart},
+    {"kubelet", BenchKubeletRestart},
+    {"allocate", BenchAllocate},
+    {"change",
+     [] {
+       BenchChange(64, 60);
+       BenchChange(8'000, 200);
+     }},
+    {"rest",
+     [] {
+       BenchRest(64);
+       BenchRest(60'000);
+     }},
+};
 
 }  // namespace
-
-void RunAll(int rest_seconds) {
-  Head("time");
-  BenchStart();
-  BenchKubeletRestart();
-  BenchAllocate();
-  BenchChange(64, 60);
-  BenchChange(8'000, 200);
-  fmt::print("\n");
-  BenchRest(64, rest_seconds);
-  BenchRest(60'000, 5);
-}
-
 }  // namespace tessera::bench
 
 int main(int argc, char** argv) {
   setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
-  const bool given = argc == 3 && std::strcmp(argv[1], "--rest") == 0;
-  tessera::bench::RunAll(given ? std::stoi(argv[2]) : 20);
+  tessera::bench::Head("time");
+  for (const tessera::bench::Part& part : tessera::bench::kParts) {
+    const bool wanted = std::find(argv + 1, argv + argc, part.name) != argv + argc;
+    if (argc == 1 || wanted) part.run();
+  }
   return 0;
 }

@@ -6,12 +6,14 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "agent/agent_core.h"
 #include "agent/config_file.h"
 #include "base/log.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
+#include "kubelet/callback_threads.h"
 #include "os/heap.h"
 #include "os/loop.h"
 
@@ -45,6 +47,8 @@ int RunAgent(const AgentOptions& options) {
   os::KeepHeapSmall();
   umask(0077);
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
+  // gRPC takes some milliseconds to start: meanwhile the devices are looked for.
+  const std::jthread warm_up(kubelet::KeepCallbackThreads);
   os::Loop loop;
   std::unique_ptr<Agent> agent;
   ConfigFile file(loop, options,

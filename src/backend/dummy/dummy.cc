@@ -249,6 +249,7 @@ void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& af
     events_->Report(Key(id),
                     {EvidenceKind::kFatal, EvidenceSource::kEvent, reason, std::move(detail)});
   };
+  bool look = before.lost != after.lost;  // for what only a scan or a check shows
   for (int number = 0; number < config_.count; ++number) {
     const std::string id = std::to_string(number);
     const dummy::Fault old = before.Of(id);
@@ -256,9 +257,9 @@ void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& af
     if (after.lost && !before.lost) report(id, Reason::kFatalEvent, kBusLost);
     if (now.hidden && !old.hidden) report(id, Reason::kVanished, kUnplugged);
     if (now.fail && now.fail != old.fail) report(id, Reason::kFatalEvent, *now.fail);
+    look |= now.hidden != old.hidden || now.slow != old.slow || now.broken != old.broken;
   }
-  // For what was plugged or unplugged, and for what only a check shows.
-  if (after != before) events_->RescanSoon();
+  if (look) events_->RescanSoon();
 }
 
 // Checks alone would see a short flap by luck only: each fall is reported when it comes.
