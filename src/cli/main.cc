@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/main.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -19,10 +21,21 @@ void Translate(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
-}  // namespace
+struct Row {
+  std::string_view name;
+  Command (*make)();
+};
+constexpr Row kCommands[] = {
+    {"agent", AgentCommand},           {"demo", DemoCommand},       {"kubelet", KubeletCommand},
+    {"devices", DevicesCommand},       {"explain", ExplainCommand}, {"config", ConfigCommand},
+    {"fault", FaultCommand},           {"cdi", CdiCommand},         {"version", VersionCommand},
+    {"completion", CompletionCommand}, {"man", ManCommand},
+};
+constexpr std::string_view kAll = "*";
 
-Command Program() {
-  return {
+// The program, with the commands that are `wanted`: all, or the one of that name.
+Command ProgramWith(std::string_view wanted) {
+  Command program{
       .name = "tessera",
       .summary = "hands the devices of a node to Kubernetes pods",
       .description =
@@ -32,16 +45,25 @@ Command Program() {
       .examples = {{"tessera demo", "Watch it work, on simulated devices."},
                    {"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
                    {"tessera devices", "See what is here and who holds it."}},
-      .commands = {AgentCommand(), DemoCommand(), KubeletCommand(), DevicesCommand(),
-                   ExplainCommand(), ConfigCommand(), FaultCommand(), CdiCommand(),
-                   VersionCommand(), CompletionCommand(), ManCommand()},
   };
+  for (const auto& [name, make] : kCommands) {
+    if (wanted == kAll || wanted == name) program.commands.push_back(make());
+  }
+  return program;
+}
+
+}  // namespace
+
+Command Program() {
+  return ProgramWith(kAll);
 }
 
 int Main(int argc, char** argv) {
-  Command program = Program();
   std::vector<std::string> words(argv + 1, argv + argc);
   Translate(words);
+  // The daemon's start is not to wait for descriptions that nobody reads.
+  const bool named = !words.empty() && std::ranges::count(kCommands, words.front(), &Row::name) > 0;
+  const Command program = ProgramWith(named ? words.front() : kAll);
   Parsed parsed = Parse(program, words);
   if (parsed.command != nullptr) return parsed.command->run(parsed.arguments);
   if (parsed.exit_code == kOk) return Print(parsed.text);

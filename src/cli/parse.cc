@@ -55,11 +55,13 @@ void AddOption(Node& node, const Option& option) {
   if (option.required) slot.parser->required();
 }
 
-void Build(Node& node) {
+// The parser learns only of the commands that are named: all of them would take it a millisecond.
+void Build(Node& node, const std::vector<std::string>& words) {
   for (const Option& option : node.command->options) AddOption(node, option);
   for (const Command& command : node.command->commands) {
+    if (std::find(words.begin(), words.end(), command.name) == words.end()) continue;
     CLI::App* app = node.app->add_subcommand(command.name);
-    Build(node.children.emplace_back(Node{&command, app, node.path + " " + command.name}));
+    Build(node.children.emplace_back(Node{&command, app, node.path + " " + command.name}), words);
   }
   if (!node.command->commands.empty()) node.app->require_subcommand(0, 1);
 }
@@ -177,7 +179,7 @@ Parsed Parse(const Command& program, const std::vector<std::string>& words) {
   CLI::App app;
   Node root{&program, &app, program.name};
   try {
-    Build(root);
+    Build(root, words);
     // The parser takes its words from the back.
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
