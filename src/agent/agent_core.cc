@@ -16,7 +16,6 @@
 namespace tessera::agent {
 namespace {
 
-constexpr Duration kTick{1'000};
 constexpr Duration kRestless{10'000};     // a change in kubelet's directory seldom comes alone
 constexpr Duration kSettle{100};          // kubelet reads our list before it is asked about it
 constexpr Duration kCompareAgain{1'000};  // a doubt about kubelet's view is looked into so soon
@@ -254,7 +253,7 @@ void Agent::AddResource(const config::Resource& resource) {
                 .metrics = metrics_,
                 .node = node_,
                 .observer = *this,
-                .save_verdicts = [this] { (void)Noted(SaveVerdicts()); },
+                .save_falls = [this] { SaveFalls(); },
                 .save_facts = [this] { (void)Noted(SaveFacts()); }};
   auto served =
       std::make_unique<ServedResource>(std::move(shared), config_, resource, path_, directories_);
@@ -277,7 +276,7 @@ void Agent::ResourcesChanged() {
   std::set<std::string> names;
   for (const auto& [name, resource] : resources_) names.insert(name);
   ledger_sync_->SetResources(std::move(names));
-  ledger_sync_->AskSoon(Duration(0));
+  ledger_sync_->AskSoon(kSettle);
 }
 
 // Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
@@ -323,7 +322,10 @@ void Agent::Apply(const config::Config& next) {
     }
   }
   ResourcesChanged();
-  tick_.Within(kTick);
+}
+
+void Agent::SaveFalls() {
+  if (node_.fall_unsaved()) (void)Noted(SaveVerdicts());
 }
 
 Status Agent::SaveVerdicts() {
@@ -441,13 +443,11 @@ void Agent::SourceChanged(const std::string& source, bool bad_news) {
   auto at = resources_.find(source);
   if (at != resources_.end()) at->second->Changed(bad_news);
   AnnounceReady();
-  tick_.Within(kTick);
 }
 
 void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {
-  (void)Noted(SaveVerdicts());  // not only with the next list, which may be a debounce away
+  SaveFalls();  // not only with the next list, which may be a debounce away
   ReportTransitions(source, steps, metrics_);
-  tick_.Within(kTick);
 }
 
 void Agent::StateChanged(const std::string& resource, kubelet::PluginState state) {

@@ -43,6 +43,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
 
   void SourceChanged(const std::string& source, bool bad_news) override;
   void Transitions(const std::string& source, const std::vector<Transition>& steps) override;
+  void Unsaved() override { tick_.Within(kTick); }
   void StateChanged(const std::string& resource, kubelet::PluginState state) override;
   void Registered(const std::string& resource, const Status& status) override;
   void StreamsChanged(const std::string& resource, int streams) override;
@@ -66,8 +67,11 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void RemoveResource(const std::string& name);
   void ResourcesChanged();
   void Compared(const std::map<std::string, int>& allocatable);
+  static constexpr Duration kTick{1'000};
+
   // Write what is not saved yet; without the lock, nothing.
   Status SaveVerdicts();
+  void SaveFalls();
   Status SaveFacts();
   std::string AllVerdicts() const;
   // Tells how a write went, once.

@@ -53,7 +53,7 @@ void Node::Replace(InventoryPtr inventory) {
   inventory_ = std::move(inventory);
   health_ = std::move(health);
   expected_ = 0;
-  ++facts_generation_;
+  FactsChanged();
 }
 
 std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
@@ -65,8 +65,14 @@ std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
   return expected_++;
 }
 
+void Node::FactsChanged() {
+  ++facts_generation_;
+  observer_.Unsaved();
+}
+
 void Node::VerdictsSaved() {
   all_unsaved_ = false;
+  fall_unsaved_ = false;
   unsaved_.clear();
 }
 
@@ -77,7 +83,7 @@ void Node::AdoptCordons(Cordons cordons) {
     for (const auto& [key, cordon] : *both) sources.insert(key.source);
   }
   cordons_ = std::move(cordons);
-  ++facts_generation_;
+  FactsChanged();
   for (const std::string& source : sources) observer_.SourceChanged(source, true);
 }
 
@@ -92,6 +98,7 @@ void Node::AdoptFalls(const Verdicts& verdicts) {
     held = verdict;
   }
   all_unsaved_ |= !steps.empty();
+  fall_unsaved_ |= !steps.empty();
   for (const auto& [source, taken] : steps) Report(source, taken, false, false);
 }
 
@@ -151,7 +158,9 @@ void Node::Judge(size_t position, const Evidence& evidence, std::vector<Transiti
   if (after == health.verdict) return;
   const DeviceKey& key = inventory_->devices[position].key;
   if (after.state != health.verdict.state) steps.push_back({key, health.verdict, after});
+  fall_unsaved_ |= !after.offered();
   health.verdict = std::move(after);
+  observer_.Unsaved();
   if (all_unsaved_) return;
   unsaved_.insert(key);
   // So many are as quickly saved with all others.
@@ -204,7 +213,7 @@ Result<DeviceKey> Node::Resolve(std::string_view name) const {
 Result<DeviceKey> Node::Cordon(std::string_view name, std::string_view reason) {
   DeviceKey key = TRY(Resolve(name));
   cordons_[key] = {std::string(reason), clock_.WallNow()};
-  ++facts_generation_;
+  FactsChanged();
   observer_.SourceChanged(key.source, true);
   return key;
 }
@@ -217,7 +226,7 @@ Result<DeviceKey> Node::Uncordon(std::string_view name) {
   if (cordons_.erase(key) == 0) {
     return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
   }
-  ++facts_generation_;
+  FactsChanged();
   observer_.SourceChanged(key.source, false);
   return key;
 }
@@ -243,13 +252,13 @@ Policy Node::PolicyFor(const std::string& source, const Policy& wanted) {
   auto [former, first] = policies_.try_emplace(source, wanted);
   if (!first && (former->second == wanted || ledger_.AnyMayBeInUse(source))) return former->second;
   former->second = wanted;
-  ++facts_generation_;
+  FactsChanged();
   return wanted;
 }
 
 void Node::KeepPolicy(const std::string& source, const Policy& policy) {
   policies_[source] = policy;
-  ++facts_generation_;
+  FactsChanged();
 }
 
 const Verdict& Node::VerdictOf(const DeviceKey& key) const {

@@ -40,6 +40,8 @@ class NodeObserver {
   // as healthy no longer is.
   virtual void SourceChanged(const std::string& source, bool bad_news) = 0;
   virtual void Transitions(const std::string& source, const std::vector<Transition>& steps) = 0;
+  // There is something to be saved.
+  virtual void Unsaved() = 0;
 };
 
 class Node {
@@ -69,11 +71,15 @@ class Node {
   const Cordons& cordons() const { return cordons_; }
   const Policies& policies() const { return policies_; }
   bool all_verdicts_unsaved() const { return all_unsaved_; }
+  // One of them is that a device is out: the others can wait, the next start would only think worse
+  // of a device than it should.
+  bool fall_unsaved() const { return fall_unsaved_; }
   const std::set<DeviceKey, DeviceKeyLess>& unsaved_verdicts() const { return unsaved_; }
   // Saved by an earlier process about devices that were not found yet: to be kept.
   const Verdicts& awaited_verdicts() const { return awaited_; }
   void VerdictsSaved();
-  void VerdictsLost() { all_unsaved_ = true; }  // nobody knows what of them was saved
+  // Nobody knows what of them was saved.
+  void VerdictsLost() { all_unsaved_ = fall_unsaved_ = true; }
 
   // A scan of the source listed these devices, all there are. True when the next scan may let one
   // leave that this one missed: until then the ledger may hear of a grant that was made meanwhile.
@@ -121,6 +127,7 @@ class Node {
   void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
               bool bad_news);
   void Replace(InventoryPtr inventory);
+  void FactsChanged();
   std::optional<size_t> PositionOf(const DeviceKey& key) const;
   // Whether all present devices of the source are so.
   template <class Is>
@@ -138,6 +145,7 @@ class Node {
   Verdicts awaited_;
   uint64_t facts_generation_ = 1;
   bool all_unsaved_ = true;
+  bool fall_unsaved_ = false;
   std::set<DeviceKey, DeviceKeyLess> unsaved_;
 };
 

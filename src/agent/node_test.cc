@@ -34,6 +34,7 @@ class NodeTest : public testing::Test, public NodeObserver {
       told_ += step.key.id + "=" + std::string(HealthStateName(step.after.state)) + " ";
     }
   }
+  void Unsaved() override { ++unsaved_; }
   std::string TakeTold() { return std::exchange(told_, ""); }
   std::optional<Error> Trouble(const std::string& id) {
     return node_.TroubleOf(*node_.inventory()->Find({kSource, id}));
@@ -50,7 +51,7 @@ class NodeTest : public testing::Test, public NodeObserver {
     }
     return *ParseVerdicts(log, "boot");
   }
-  std::vector<std::string> Unsaved() {
+  std::vector<std::string> UnsavedIds() {
     std::vector<std::string> ids;
     for (const DeviceKey& key : node_.unsaved_verdicts()) ids.push_back(key.id);
     return ids;
@@ -58,6 +59,7 @@ class NodeTest : public testing::Test, public NodeObserver {
 
   FakeClock clock_;
   std::string told_;
+  int unsaved_ = 0;
   Node node_{clock_, {}, *this};
 };
 
@@ -154,6 +156,22 @@ TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
 
   EXPECT_EQ(TakeTold(), "0=unhealthy bad:dummy.com/npu ");
   EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1 min"}));
+}
+
+TEST_F(NodeTest, AFallIsToBeSavedAtOnceAndAnythingElseSoon) {
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0")});
+  node_.VerdictsSaved();
+  unsaved_ = 0;
+
+  node_.Observe(kSource, {Fatal("0", "burnt")});
+  EXPECT_TRUE(node_.fall_unsaved());
+  node_.VerdictsSaved();
+  EXPECT_FALSE(node_.fall_unsaved());
+  ASSERT_TRUE(node_.Cordon("0", "fan is loud"));
+  EXPECT_FALSE(node_.fall_unsaved());
+
+  EXPECT_EQ(unsaved_, 2);
 }
 
 TEST_F(NodeTest, ATickTellsWhenTheFirstDeviceWillBeStale) {
@@ -281,7 +299,7 @@ TEST_F(NodeTest, OnlyVerdictsThatChangedAreToBeSaved) {
   node_.Observe(kSource, {Good("0"), Fatal("1", "on fire"), Good("2")});
 
   EXPECT_FALSE(node_.all_verdicts_unsaved());
-  EXPECT_EQ(Unsaved(), std::vector<std::string>{"1"});
+  EXPECT_EQ(UnsavedIds(), std::vector<std::string>{"1"});
 }
 
 TEST_F(NodeTest, FactsAreToBeSavedWhenDevicesCordonsOrPoliciesChange) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kSettleLimit{5'000};    // another backend's first scan is waited for so long
 constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for first checks
-constexpr int kCheckThreads = 8;
+constexpr int kHardwareThreads = 8;
 constexpr int kResetThreads = 16;
 
 kubelet::PluginOptions OptionsOf(const Backend& backend) {
@@ -34,7 +34,7 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
     : shared_(std::move(shared)),
       resource_(resource),
       config_(config),
-      checks_(kCheckThreads),
+      hardware_(kHardwareThreads),
       mailbox_(shared_.loop, *this) {
   config_.resources.clear();
   backend_ = MakeBackend();
@@ -82,12 +82,12 @@ void ServedResource::StartBackend() {
     backend_error_ = started.error();
   }
   prober_ = std::make_unique<Prober>(
-      shared_.loop, checks_, backend_, ProberParameters(config_),
+      shared_.loop, hardware_, backend_, ProberParameters(config_),
       [this](const std::vector<Observation>& observations) { Observed(observations); });
   // What is known from before is not checked until a scan has shown that it is there.
   scanned_ = false;
   scanner_ = std::make_unique<Scanner>(
-      shared_.loop, shared_.workers, backend_,
+      shared_.loop, hardware_, backend_,
       [this](Result<std::vector<Device>> devices) { Scanned(std::move(devices)); });
 }
 
@@ -225,13 +225,12 @@ Offer ServedResource::MakeOffer(const Policy& policy, const Inventory& inventory
 }
 
 void ServedResource::Publish(News news) {
-  shared_.save_verdicts();
-  const bool premature = Premature();
-  const Policy policy = premature ? policy_ : CurrentPolicy();
+  if (Premature()) return;
+  shared_.save_falls();
+  const Policy policy = CurrentPolicy();
   // Ids of another policy must be known to the next start before anybody can hold one.
-  const bool other_ids = !premature && (list_ == nullptr || policy != policy_);
-  if (news == News::kGood || other_ids) shared_.save_facts();
-  if (!premature) Serve(policy);
+  if (news == News::kGood || policy != policy_) shared_.save_facts();
+  Serve(policy);
   if (news == News::kBad) shared_.save_facts();
 }
 

@@ -33,10 +33,10 @@ struct Shared {
   http::Metrics& metrics;
   Node& node;
   kubelet::PluginObserver& observer;
-  // Write what changed. Verdicts before every list that goes out, so that the next start never
-  // reads better of a device than kubelet was told; facts, which take a disk's time, before good
-  // news and after bad.
-  std::function<void()> save_verdicts;
+  // Write what changed. Falls before every list that goes out, so that the next start never reads
+  // better of a device than kubelet was told; facts, which take a disk's time, before good news and
+  // after bad.
+  std::function<void()> save_falls;
   std::function<void()> save_facts;
 };
 
@@ -105,7 +105,7 @@ class ServedResource : public BackendEvents {
   std::shared_ptr<Backend> backend_;
   // Threads of this resource alone, so that calls into its hardware that hang starve no other
   // resource's. A check that finds no thread is no check: its device becomes stale.
-  os::Workers checks_;
+  os::Workers hardware_;
   std::unique_ptr<Scanner> scanner_;
   std::unique_ptr<Prober> prober_;
   std::shared_ptr<Allocator> allocator_;

@@ -80,9 +80,11 @@ std::string Quote(std::string_view text) {
 }
 
 std::string ValidUtf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
+  // Nearly all texts are ASCII from end to end.
+  size_t plain = 0;
+  while (plain < text.size() && ByteAt(text, plain) < 0x80) ++plain;
+  std::string out(text.substr(0, plain));
+  for (size_t at = plain; at < text.size();) {
     const size_t length = SequenceLength(text, at);
     out += length == 0 ? kReplacement : text.substr(at, length);
     at += length == 0 ? 1 : length;

@@ -135,6 +135,8 @@ TEST_F(ReloadTest, AListThatDoesNotFitIsRefusedWithTheCountThatWould) {
 TEST_F(ReloadTest, AListThatNoLongerFitsLeavesTheFormerOneServing) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
+  // Until it is known that nobody holds a device, the former policy would stay.
+  ASSERT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="good"})", 1));
 
   WriteConfig(
       Config("  - {name: dummy.com/npu, policy: replicas, replicas: 500, dummy: {count: 500}}\n"));
