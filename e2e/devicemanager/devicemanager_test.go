@@ -6,41 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
-	"k8s.io/kubernetes/pkg/kubelet/container"
 )
-
-// visible is the whole of what a container with these NPUs gets.
-func visible(ids ...string) *devicemanager.DeviceRunContainerOptions {
-	return &devicemanager.DeviceRunContainerOptions{
-		Envs: []container.EnvVar{{Name: "DUMMY_VISIBLE_DEVICES", Value: strings.Join(ids, ",")}},
-	}
-}
-
-// expectStarts starts a pod's main container and checks that it gets exactly the ids in kubelet's
-// books, which it returns.
-func expectStarts(t *testing.T, k *kubelet, pod *v1.Pod, count int) []string {
-	t.Helper()
-	main := pod.Spec.Containers[0]
-	ids := k.devices(pod, main.Name)
-	equal(t, "number of devices", len(ids), count)
-	options, err := k.startContainer(pod, main)
-	must(t, err)
-	equal(t, "what the container gets", options, visible(ids...))
-	return ids
-}
-
-// startPod admits a pod and starts its main container, and returns the ids it got.
-func startPod(t *testing.T, k *kubelet, name string, count int) (*v1.Pod, []string) {
-	t.Helper()
-	pod := podOf(name, int64(count))
-	must(t, k.admit(pod))
-	return pod, expectStarts(t, k, pod, count)
-}
 
 // expectKeptOverRestart restarts kubelet and checks that the pod's devices are still its own.
 func expectKeptOverRestart(t *testing.T, k *kubelet, pod *v1.Pod, ids []string) {
@@ -54,7 +24,7 @@ func expectKeptOverRestart(t *testing.T, k *kubelet, pod *v1.Pod, ids []string) 
 func TestAll64DevicesAreAllocatable(t *testing.T) {
 	k := startKubelet(t)
 
-	k.startAgent("")
+	k.startAgent(npus)
 
 	k.waitFor("64 of 64")
 	equal(t, "allocatable devices",
@@ -63,7 +33,7 @@ func TestAll64DevicesAreAllocatable(t *testing.T) {
 
 func TestAPodWith2NPUsGetsExactlyItsTwoIDs(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("")
+	k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	startPod(t, k, "two", 2)
@@ -71,7 +41,7 @@ func TestAPodWith2NPUsGetsExactlyItsTwoIDs(t *testing.T) {
 
 func Test32PodsShareAllDevicesAndThe33rdIsRefused(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("")
+	k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	var held []string
@@ -82,13 +52,13 @@ func Test32PodsShareAllDevicesAndThe33rdIsRefused(t *testing.T) {
 
 	equal(t, "devices held", byNumber(held), numbers(0, 63))
 	err := k.admit(podOf("late", 2))
-	equal(t, "refusal", fmt.Sprint(err), "requested number of devices unavailable for "+
-		"dummy.com/npu. Requested: 2, Available: 0")
+	equal(t, "refusal", fmt.Sprint(err), "UnexpectedAdmissionError: Allocate failed due to requested "+
+		"number of devices unavailable for dummy.com/npu. Requested: 2, Available: 0, which is unexpected")
 }
 
 func TestAnInitContainerAndItsAppContainerGetTheSameDevices(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("")
+	k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	pod := podOf("with-init", 2)
@@ -103,7 +73,7 @@ func TestAnInitContainerAndItsAppContainerGetTheSameDevices(t *testing.T) {
 
 func TestAFailedDeviceIsWithheldUntilItRecovers(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent("")
+	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	a.tessera("fault", "fail", npu, "7")
@@ -122,7 +92,7 @@ func TestAFailedDeviceIsWithheldUntilItRecovers(t *testing.T) {
 
 func TestAPodKeepsItsDevicesWhenKubeletRestarts(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("")
+	k.startAgent(npus)
 	k.waitFor("64 of 64")
 	pod, before := startPod(t, k, "survivor", 2)
 
@@ -134,7 +104,7 @@ func TestAPodKeepsItsDevicesWhenKubeletRestarts(t *testing.T) {
 
 func TestAPodKeepsItsDevicesWhenTheAgentCrashes(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent("")
+	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 	pod, before := startPod(t, k, "survivor", 2)
 
@@ -148,7 +118,7 @@ func TestAPodKeepsItsDevicesWhenTheAgentCrashes(t *testing.T) {
 
 func TestAStoppedAgentLeavesNoSocketAndNothingToAllocate(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent("")
+	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	status := a.stop()
@@ -168,7 +138,7 @@ func TestKubeletStartedAfterTheAgentFindsAllDevices(t *testing.T) {
 	k := startKubelet(t)
 	k.stop()
 	must(t, os.RemoveAll(filepath.Join(kubeletRoot, "device-plugins")))
-	k.startAgent("")
+	k.startAgent(npus)
 
 	k.start()
 
@@ -177,7 +147,7 @@ func TestKubeletStartedAfterTheAgentFindsAllDevices(t *testing.T) {
 
 func TestTheAgentRegistersThroughThePluginWatcher(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("kubelet:\n  registration: plugin-watcher\n")
+	k.startAgent(npus + "kubelet:\n  registration: plugin-watcher\n")
 	k.waitFor("64 of 64")
 
 	pod, before := startPod(t, k, "survivor", 2)

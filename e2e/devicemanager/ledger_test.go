@@ -33,7 +33,7 @@ func (a *agent) holders() map[string][]holder {
 
 func TestTheLedgerNamesThePodThatHoldsADeviceUntilItEnds(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent("")
+	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 	pod, ids := startPod(t, k, "two", 2)
 

@@ -23,6 +23,12 @@ func (t *text) Write(p []byte) (int, error) {
 	return t.Buffer.Write(p)
 }
 
+func (t *text) String() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.Buffer.String()
+}
+
 func (t *text) take() string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
