@@ -89,9 +89,16 @@ func (a *agent) path(name string) string { return filepath.Join(a.directory, nam
 
 func (a *agent) start() {
 	a.t.Helper()
+	a.startAs(func(*exec.Cmd) {})
+}
+
+// startAs starts the agent's command once it has been changed.
+func (a *agent) startAs(change func(*exec.Cmd)) {
+	a.t.Helper()
 	a.command = exec.Command(os.Getenv(binaryVariable), "agent", "--config", a.path("config.yaml"))
 	a.command.Stdout, a.command.Stderr = &a.log, &a.log
 	a.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	change(a.command)
 	must(a.t, a.command.Start())
 	a.meant.Store(false)
 	a.ended = make(chan struct{})
@@ -138,12 +145,28 @@ func (a *agent) stop() int {
 // tessera runs one of the commands that people use beside the agent.
 func (a *agent) tessera(arguments ...string) string {
 	a.t.Helper()
+	output, err := a.try(arguments...)
+	must(a.t, err)
+	return output
+}
+
+// try is tessera where no answer is an answer.
+func (a *agent) try(arguments ...string) (string, error) {
 	arguments = append(arguments, "--control", a.path("agent.sock"))
 	output, err := exec.Command(os.Getenv(binaryVariable), arguments...).CombinedOutput()
 	if err != nil {
-		a.t.Fatalf("tessera %s: %v: %s", strings.Join(arguments, " "), err, output)
+		err = fmt.Errorf("tessera %s: %w: %s", strings.Join(arguments, " "), err, output)
 	}
-	return string(output)
+	return string(output), err
+}
+
+// waitForControl waits until this instance answers people; in an update the older one does at first.
+func (a *agent) waitForControl() {
+	a.t.Helper()
+	eventually(a.t, func() error {
+		_, err := a.try("devices")
+		return err
+	})
 }
 
 // metrics are the agent's metrics whose names and labels begin so, with their values.

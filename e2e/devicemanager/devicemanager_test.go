@@ -5,7 +5,6 @@ package devicemanager
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -125,19 +124,13 @@ func TestAStoppedAgentLeavesNoSocketAndNothingToAllocate(t *testing.T) {
 
 	equal(t, "exit status", status, 0)
 	k.waitFor("0 of 64")
-	entries, err := os.ReadDir(filepath.Join(kubeletRoot, "device-plugins"))
-	must(t, err)
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	equal(t, "files left", names, []string{"kubelet.sock", "kubelet_internal_checkpoint"})
+	equal(t, "files left", filesIn(t, pluginDirectory()), []string{"kubelet.sock", checkpointFile})
 }
 
 func TestKubeletStartedAfterTheAgentFindsAllDevices(t *testing.T) {
 	k := startKubelet(t)
 	k.stop()
-	must(t, os.RemoveAll(filepath.Join(kubeletRoot, "device-plugins")))
+	must(t, os.RemoveAll(pluginDirectory()))
 	k.startAgent(npus)
 
 	k.start()
@@ -147,7 +140,7 @@ func TestKubeletStartedAfterTheAgentFindsAllDevices(t *testing.T) {
 
 func TestTheAgentRegistersThroughThePluginWatcher(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent(npus + "kubelet:\n  registration: plugin-watcher\n")
+	k.startAgent(npus + watched)
 	k.waitFor("64 of 64")
 
 	pod, before := startPod(t, k, "survivor", 2)

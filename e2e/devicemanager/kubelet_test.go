@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -172,6 +173,29 @@ func (k *kubelet) waitForResource(name v1.ResourceName, counts string) {
 		has, gives := capacity[name], allocatable[name]
 		if now := fmt.Sprintf("%d of %d", gives.Value(), has.Value()); now != counts {
 			return fmt.Errorf("%s of %s allocatable, not %s", now, name, counts)
+		}
+		return nil
+	})
+}
+
+// waitForRegistrations waits until plugins have called kubelet.sock so often since the test began.
+func (k *kubelet) waitForRegistrations(count int) {
+	k.t.Helper()
+	eventually(k.t, func() error {
+		const call = "Got registration request from device plugin with resource"
+		if so := strings.Count(kubeletLog.String(), call); so < count {
+			return fmt.Errorf("%d registrations, not %d", so, count)
+		}
+		return nil
+	})
+}
+
+// waitForRegistered waits until an agent has said so often that kubelet took its registration.
+func (k *kubelet) waitForRegistered(a *agent, times int) {
+	k.t.Helper()
+	eventually(k.t, func() error {
+		if so := strings.Count(a.log.String(), "INFO registered resource="+npu); so < times {
+			return fmt.Errorf("registered %d times, not %d", so, times)
 		}
 		return nil
 	})

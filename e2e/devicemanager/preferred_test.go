@@ -65,7 +65,6 @@ func TestMoreDevicesAreChosenNearThoseOfTheInitContainer(t *testing.T) {
 	// One device alone would be the last of the first node.
 	equal(t, "prepare", k.devices(pod, "prepare"), numbers(4, 5))
 	equal(t, "main", k.devices(pod, "main"), numbers(4, 6))
-	expectPods(t, k, numbers(3, 3))
 }
 
 func TestAnUnhealthyDeviceIsNeitherPreferredNorGiven(t *testing.T) {
