@@ -131,7 +131,7 @@ func TestOnlyTheConfiguredStrategiesReachTheContainer(t *testing.T) {
 
 func TestAContainerOfTwoResourcesGetsBoth(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent(npus + strings.TrimPrefix(cards, "resources:\n"))
+	k.startAgent(npus + moreCards)
 	k.waitFor("64 of 64")
 	k.waitForResource(card, "4 of 4")
 
