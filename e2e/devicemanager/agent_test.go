@@ -169,20 +169,26 @@ func (a *agent) waitForControl() {
 	})
 }
 
-// metrics are the agent's metrics whose names and labels begin so, with their values.
-func (a *agent) metrics(beginning string) []string {
+// page is one of the pages that the agent shows on its control socket.
+func (a *agent) page(path string) string {
 	a.t.Helper()
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		return net.Dial("unix", a.path("agent.sock"))
 	}
 	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	response, err := client.Get("http://agent/metrics")
+	response, err := client.Get("http://agent" + path)
 	must(a.t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	must(a.t, err)
+	return string(body)
+}
+
+// metrics are the agent's metrics whose names and labels begin so, with their values.
+func (a *agent) metrics(beginning string) []string {
+	a.t.Helper()
 	var found []string
-	for line := range strings.Lines(string(body)) {
+	for line := range strings.Lines(a.page("/metrics")) {
 		if strings.HasPrefix(line, beginning) {
 			found = append(found, strings.TrimSpace(line))
 		}

@@ -88,7 +88,7 @@ func (k *kubelet) start() {
 	topology.AddHintProvider(klog.Background(), manager)
 	containers, running := containermap.NewContainerMap(), sets.New[string]()
 	for _, pod := range k.pods.active() {
-		for _, container := range pod.Spec.Containers {
+		for _, container := range runningOf(pod) {
 			id := string(pod.UID) + "/" + container.Name
 			containers.Add(string(pod.UID), container.Name, id)
 			running.Insert(id)

@@ -66,6 +66,17 @@ func sidecarOf(name string, count int64) v1.Container {
 	return container
 }
 
+// runningOf are the containers that run for as long as the pod: sidecars and app containers.
+func runningOf(pod *v1.Pod) []v1.Container {
+	var all []v1.Container
+	for _, container := range pod.Spec.InitContainers {
+		if container.RestartPolicy != nil {
+			all = append(all, container)
+		}
+	}
+	return append(all, pod.Spec.Containers...)
+}
+
 // containerAsking makes a container that asks for so many of each resource.
 func containerAsking(name string, counts map[v1.ResourceName]int64) v1.Container {
 	limits := v1.ResourceList{}

@@ -14,6 +14,7 @@ import (
 func shared(devices, replicas int, placement string) string {
 	return fmt.Sprintf(`resources:
   - name: dummy.com/card
+    env: CARDS
     policy: replicas
     replicas: %d
     placement: %s
