@@ -142,39 +142,38 @@ func (a *agent) stop() int {
 	return a.command.ProcessState.ExitCode()
 }
 
-// tessera runs one of the commands that people use beside the agent.
-func (a *agent) tessera(arguments ...string) string {
-	a.t.Helper()
-	output, err := a.try(arguments...)
-	must(a.t, err)
-	return output
-}
+// dial connects to the agent's control socket. In an update that is the older agent's at first.
+func (a *agent) dial() (net.Conn, error) { return net.Dial("unix", a.path("agent.sock")) }
 
-// try is tessera where no answer is an answer.
-func (a *agent) try(arguments ...string) (string, error) {
-	arguments = append(arguments, "--control", a.path("agent.sock"))
-	output, err := exec.Command(os.Getenv(binaryVariable), arguments...).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("tessera %s: %w: %s", strings.Join(arguments, " "), err, output)
-	}
-	return string(output), err
-}
-
-// waitForControl waits until this instance answers people; in an update the older one does at first.
+// waitForControl waits until the agent answers people, which may be after kubelet has its devices.
 func (a *agent) waitForControl() {
 	a.t.Helper()
 	eventually(a.t, func() error {
-		_, err := a.try("devices")
+		connection, err := a.dial()
+		if err == nil {
+			connection.Close()
+		}
 		return err
 	})
+}
+
+// tessera runs one of the commands that people use beside the agent.
+func (a *agent) tessera(arguments ...string) string {
+	a.t.Helper()
+	a.waitForControl()
+	arguments = append(arguments, "--control", a.path("agent.sock"))
+	output, err := exec.Command(os.Getenv(binaryVariable), arguments...).CombinedOutput()
+	if err != nil {
+		a.t.Fatalf("tessera %s: %v: %s", strings.Join(arguments, " "), err, output)
+	}
+	return string(output)
 }
 
 // page is one of the pages that the agent shows on its control socket.
 func (a *agent) page(path string) string {
 	a.t.Helper()
-	dial := func(context.Context, string, string) (net.Conn, error) {
-		return net.Dial("unix", a.path("agent.sock"))
-	}
+	a.waitForControl()
+	dial := func(context.Context, string, string) (net.Conn, error) { return a.dial() }
 	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	response, err := client.Get("http://agent" + path)
 	must(a.t, err)

@@ -151,7 +151,6 @@ func TestARestartedAgentHasTheSameLedger(t *testing.T) {
 
 	a.kill()
 	a.start()
-	a.waitForControl()
 
 	k.expectBooks(a, books...)
 }

@@ -24,7 +24,7 @@ var inAGap = regexp.MustCompile(`^UnexpectedAdmissionError: Allocate failed due 
 	`no healthy devices present; cannot allocate unhealthy devices dummy.com/npu|` +
 	`requested number of devices unavailable for dummy.com/npu. Requested: \d, Available: \d|` +
 	`(device plugin GetPreferredAllocation rpc failed with err: )?` +
-	`rpc error: code = (Unavailable|Canceled) desc = .*` +
+	`(rpc error: code = (Unavailable|Canceled) desc = .*|endpoint .* has been stopped)` +
 	`), which is unexpected$`)
 
 // churn makes pods come, restarts their containers and ends them, one step after the other as
@@ -134,13 +134,4 @@ func (u *churn) expectGets(pod *v1.Pod) {
 
 func (u *churn) note(format string, arguments ...any) {
 	u.wrong = append(u.wrong, fmt.Sprintf(format, arguments...))
-}
-
-// holders are the pods that run, as the ledger should have them.
-func (u *churn) holders() map[string][]holder {
-	all := map[string][]holder{}
-	for id, pod := range u.held {
-		all[id] = []holder{holderOf(pod, "main")}
-	}
-	return all
 }

@@ -12,24 +12,24 @@ import (
 // kubelet.sock.
 const watched = "kubelet:\n  registration: plugin-watcher\n"
 
-// expectVia checks how the agent that runs has made itself known.
-func (a *agent) expectVia(t *testing.T, path string) {
-	t.Helper()
-	lines := strings.Split(strings.TrimSpace(a.log.String()), "\n")
-	var last string
-	for _, line := range lines {
-		if _, rest, found := strings.Cut(line, "INFO registered resource="+npu+" via="); found {
-			last, _, _ = strings.Cut(rest, " ")
+// waitForWay waits until the agent's last word about its registration names this way.
+func (a *agent) waitForWay(path string) {
+	a.t.Helper()
+	eventually(a.t, func() error {
+		said := strings.Split(a.log.String(), "INFO registered resource="+npu+" via=")
+		if way, _, _ := strings.Cut(said[len(said)-1], " "); way != path {
+			return fmt.Errorf("registered through %q, not %s", way, path)
 		}
-	}
-	equal(t, "way of the last registration", last, path)
+		return nil
+	})
 }
 
 // restartWith restarts the agent with another configuration.
-func (a *agent) restartWith(rest string) {
-	a.t.Helper()
+func (k *kubelet) restartWith(a *agent, rest string) {
+	k.t.Helper()
 	a.configure(rest)
-	equal(a.t, "exit status", a.stop(), 0)
+	equal(k.t, "exit status", a.stop(), 0)
+	k.waitFor("0 of 64")
 	a.start()
 }
 
@@ -38,20 +38,18 @@ func TestAPodKeepsItsDevicesWhenTheAgentMovesToThePluginWatcherAndBack(t *testin
 	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 	pod, ids := startPod(t, k, "survivor", 2)
-	a.expectVia(t, "kubelet-socket")
+	a.waitForWay("kubelet-socket")
 
-	a.restartWith(npus + watched)
-	k.waitFor("0 of 64")
+	k.restartWith(a, npus+watched)
+	a.waitForWay("plugin-watcher")
 	k.waitFor("64 of 64")
-	a.expectVia(t, "plugin-watcher")
 	equal(t, "devices after the move", expectStarts(t, k, pod, 2), ids)
 	other, _ := startPod(t, k, "other", 62)
 	k.pods.remove(other)
 
-	a.restartWith(npus)
-	k.waitFor("0 of 64")
+	k.restartWith(a, npus)
+	a.waitForWay("kubelet-socket")
 	k.waitFor("64 of 64")
-	a.expectVia(t, "kubelet-socket")
 	equal(t, "devices after the way back", expectStarts(t, k, pod, 2), ids)
 	_, rest := startPod(t, k, "rest", 62)
 	equal(t, "devices of another", rest, numbers(2, 63))
@@ -86,7 +84,7 @@ func TestAnUpdateMayMoveTheAgentToThePluginWatcher(t *testing.T) {
 	next.waitToSay("kubelet hung up")
 	k.waitForRegistered(next, 2)
 
-	next.expectVia(t, "plugin-watcher")
+	next.waitForWay("plugin-watcher")
 	k.expectServed(t, next)
 }
 
