@@ -29,9 +29,16 @@ const (
 		"kubelet's 4194304 bytes"
 )
 
+// startMany starts the agent for more devices than can be checked five times a second.
+func (k *kubelet) startMany(rest string) *agent {
+	k.t.Helper()
+	k.t.Setenv("TESSERA_HEALTH_CHECK_INTERVAL", "2s")
+	return k.startAgent(rest)
+}
+
 func Test60000DevicesAreServed(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent(numbering(60000))
+	a := k.startMany(numbering(60000))
 	k.waitFor("60000 of 60000")
 
 	a.tessera("fault", "fail", npu, "3")
@@ -39,16 +46,12 @@ func Test60000DevicesAreServed(t *testing.T) {
 
 	pod, ids := startPod(t, k, "four", 4)
 	equal(t, "devices of a pod", ids, []string{"0", "1", "2", "4"})
-	want := map[string][]holder{}
-	for _, id := range ids {
-		want[id] = []holder{holderOf(pod, "main")}
-	}
-	k.expectHolders(a, want)
+	k.expectBooks(a, holdingOf(pod, "main", npu, ids...))
 }
 
 func TestTheLargestListThatFitsIsServedWithAllDevicesHealthyOrSick(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent(manyNPUs(mostNPUs))
+	a := k.startMany(manyNPUs(mostNPUs))
 	k.waitFor(mostShares)
 	pod := podOf("four", 4)
 	must(t, k.admit(pod))
@@ -63,7 +66,7 @@ func TestTheLargestListThatFitsIsServedWithAllDevicesHealthyOrSick(t *testing.T)
 
 func TestAListThatGrewTooLargeIsNotSentAndTheFormerStays(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent(manyNPUs(mostNPUs))
+	a := k.startMany(manyNPUs(mostNPUs))
 	k.waitFor(mostShares)
 
 	a.configure(manyNPUs(mostNPUs + 1))
@@ -79,7 +82,7 @@ func TestAListThatGrewTooLargeIsNotSentAndTheFormerStays(t *testing.T) {
 
 func TestAResourceWhoseListDoesNotFitIsNotServedAndOthersAre(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent(manyNPUs(mostNPUs+1) + moreCards)
+	a := k.startMany(manyNPUs(mostNPUs+1) + moreCards)
 
 	k.waitForResource(card, "4 of 4")
 
