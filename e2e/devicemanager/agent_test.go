@@ -195,12 +195,16 @@ func (a *agent) metrics(beginning string) []string {
 	return found
 }
 
-// waitToSay waits until the agent's log has a text.
-func (a *agent) waitToSay(text string) {
+// waitToSay waits until the agent's log has a text, or has it so often.
+func (a *agent) waitToSay(text string, times ...int) {
 	a.t.Helper()
+	wanted := 1
+	if len(times) > 0 {
+		wanted = times[0]
+	}
 	eventually(a.t, func() error {
-		if !strings.Contains(a.log.String(), text) {
-			return fmt.Errorf("the agent does not say %q", text)
+		if so := a.log.count(text); so < wanted {
+			return fmt.Errorf("the agent said %q %d times, not %d", text, so, wanted)
 		}
 		return nil
 	})

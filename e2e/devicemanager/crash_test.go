@@ -78,5 +78,6 @@ func TestAnAgentKilledAtAnyPointGrantsNothingWrongAndNothingTwice(t *testing.T) 
 		holders[id] = []holder{holderOf(pod, "main")}
 	}
 	equal(t, "number of devices held", len(holders), 64)
+	equal(t, "sockets beside kubelet's", len(filesIn(t, pluginDirectory()))-2, 1)
 	k.expectHolders(a, holders)
 }

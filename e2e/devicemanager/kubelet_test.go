@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -178,25 +177,29 @@ func (k *kubelet) waitForResource(name v1.ResourceName, counts string) {
 	})
 }
 
-// waitForRegistrations waits until plugins have called kubelet.sock so often since the test began.
-func (k *kubelet) waitForRegistrations(count int) {
+// waitForLog waits until kubelet's log has a text so often since the test began.
+func (k *kubelet) waitForLog(text string, times int) {
 	k.t.Helper()
 	eventually(k.t, func() error {
-		const call = "Got registration request from device plugin with resource"
-		if so := strings.Count(kubeletLog.String(), call); so < count {
-			return fmt.Errorf("%d registrations, not %d", so, count)
+		if so := kubeletLog.count(text); so < times {
+			return fmt.Errorf("kubelet said %q %d times, not %d", text, so, times)
 		}
 		return nil
 	})
 }
 
-// waitForRegistered waits until an agent has said so often that kubelet took its registration.
-func (k *kubelet) waitForRegistered(a *agent, times int) {
+// waitForRegistrations waits until plugins have called kubelet.sock so often.
+func (k *kubelet) waitForRegistrations(times int) {
 	k.t.Helper()
-	eventually(k.t, func() error {
-		if so := strings.Count(a.log.String(), "INFO registered resource="+npu); so < times {
-			return fmt.Errorf("registered %d times, not %d", so, times)
-		}
-		return nil
-	})
+	k.waitForLog("Got registration request from device plugin with resource", times)
+}
+
+const listCame = "State pushed for device plugin"
+
+// lists is how many lists of devices have come.
+func (k *kubelet) lists() int { return kubeletLog.count(listCame) }
+
+func (k *kubelet) waitForLists(count int) {
+	k.t.Helper()
+	k.waitForLog(listCame, count)
 }

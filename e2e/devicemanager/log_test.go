@@ -4,6 +4,7 @@ package devicemanager
 
 import (
 	"bytes"
+	"strings"
 	"sync"
 	"testing"
 
@@ -29,6 +30,8 @@ func (t *text) String() string {
 	return t.Buffer.String()
 }
 
+func (t *text) count(part string) int { return strings.Count(t.String(), part) }
+
 func (t *text) take() string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -41,7 +44,7 @@ var kubeletLog text
 
 func sendKubeletLogToTests() {
 	configuration := textlogger.NewConfig(textlogger.Output(&kubeletLog), textlogger.Verbosity(2))
-	klog.SetLogger(textlogger.NewLogger(configuration))
+	klog.SetLoggerWithOptions(textlogger.NewLogger(configuration), klog.ContextualLogger(true))
 }
 
 // showKubeletLogOnFailure begins a test's part of the log.

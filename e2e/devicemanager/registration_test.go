@@ -4,6 +4,7 @@ package devicemanager
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -82,7 +83,7 @@ func TestAnUpdateMayMoveTheAgentToThePluginWatcher(t *testing.T) {
 	equal(t, "exit status", old.stop(), 0)
 	// kubelet hangs up on the new one, as in every update.
 	next.waitToSay("kubelet hung up")
-	k.waitForRegistered(next, 2)
+	next.waitToSay("INFO registered resource="+npu, 2)
 
 	next.waitForWay("plugin-watcher")
 	k.expectServed(t, next)
@@ -99,4 +100,5 @@ func TestACrashedAgentComesBackThroughThePluginWatcher(t *testing.T) {
 	a.start()
 
 	k.expectServed(t, a)
+	equal(t, "number of sockets", len(filesIn(t, filepath.Join(kubeletRoot, "plugins_registry"))), 1)
 }

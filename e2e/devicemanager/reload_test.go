@@ -34,6 +34,8 @@ func TestAResourceThatIsAddedIsServedAndTheOthersDoNotNotice(t *testing.T) {
 	must(t, k.admit(pod))
 	equal(t, "what a container of the new resource gets", k.startMain(pod), twoCards())
 	a.expectRegistered(1)
+	equal(t, "lists of the NPUs", a.metrics(`tessera_lists_sent_total{resource="dummy.com/npu"}`),
+		[]string{`tessera_lists_sent_total{resource="dummy.com/npu"} 1`})
 	k.pods.remove(pod)
 	k.expectServed(t, a)
 }
