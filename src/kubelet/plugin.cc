@@ -72,12 +72,14 @@ void Plugin::Serve() {
     // Existence proves nothing: a killed kubelet leaves its socket, a new one binds before it
     // listens.
     if (auto there = os::ConnectUnix(directories.kubelet_socket(), kConnectLimit); !there) {
-      if (state_ != PluginState::kWaiting) {
+      if (there.error() != absence_) {
         log::Warn("waiting for kubelet", there.error(), {{"resource", parameters_.resource}});
+        absence_ = there.error();
       }
       Enter(PluginState::kWaiting);
       return Retry(kFirstWait);
     }
+    absence_.reset();
   }
   std::string path = NewSocketPath(watcher ? directories.registry() : directories.device_plugins(),
                                    parameters_.socket_prefix, parameters_.resource);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -102,8 +103,9 @@ class Plugin {
   ListBytes list_;
   std::unique_ptr<PluginServer> server_;
   std::unique_ptr<RegisterCall> call_;
-  uint64_t epoch_ = 0;    // one an endpoint; events of former ones are ignored
-  os::FileInfo kubelet_;  // kubelet.sock as it was when we last tried to register
+  uint64_t epoch_ = 0;            // one an endpoint; events of former ones are ignored
+  os::FileInfo kubelet_;          // kubelet.sock as it was when we last tried to register
+  std::optional<Error> absence_;  // why there was no kubelet, as the log last said
   Steady streaming_since_{};
   int retiring_ = 0;  // former endpoints that still end their streams
   bool waiting_to_serve_ = false;

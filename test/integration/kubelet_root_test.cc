@@ -54,5 +54,20 @@ TEST_F(KubeletRootTest, AKubeletThatComesLaterInAnotherPlaceIsFound) {
             std::string::npos);
 }
 
+TEST_F(KubeletRootTest, ADirectoryWhoseSocketsHaveTooLongPathsIsNamed) {
+  std::string text = Config(kFour);
+  const std::string long_root = dir_ + "/" + std::string(100, 'k');
+  const std::string root = "root: " + dir_ + "/kubelet, ";
+  text.replace(text.find(root), root.size(), "root: " + long_root + ", ");
+  WriteConfig(text);
+  agent_ = StartAgent();
+
+  const std::string path = long_root + "/device-plugins/kubelet.sock";
+  EXPECT_TRUE(
+      AwaitLog("waiting for kubelet resource=dummy.com/npu reason=socket-path-too-long "
+               "error=\"socket path " +
+               path + " is " + std::to_string(path.size()) + " bytes long\""));
+}
+
 }  // namespace
 }  // namespace tessera
