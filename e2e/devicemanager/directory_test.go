@@ -115,15 +115,28 @@ func TestAPodKeepsItsDevicesWhenTheRegistryIsReplaced(t *testing.T) {
 	k := startKubelet(t)
 	a := k.startAgent(npus + watched)
 	k.waitFor("64 of 64")
-	pod, ids := startPod(t, k, "survivor", 2)
+	startPod(t, k, "survivor", 2)
 
 	k.stop()
 	discard(t, filepath.Join(kubeletRoot, "plugins_registry"))
-	a.waitToSay("socket was removed")
+	a.waitToSay("cannot serve")
 	k.start()
 
+	k.expectServed(t, a)
+}
+
+func TestAnAgentWhoseSocketInTheRegistryWasRemovedPutsAnotherThere(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent(npus + watched)
 	k.waitFor("64 of 64")
-	equal(t, "devices of the pod", expectStarts(t, k, pod, 2), ids)
+	startPod(t, k, "survivor", 2)
+
+	gone := wipe(t, filepath.Join(kubeletRoot, "plugins_registry"))
+	equal(t, "number of sockets removed", len(gone), 1)
+	a.waitToSay("socket was removed")
+	a.waitToSay("INFO registered resource="+npu, 2)
+
+	k.expectServed(t, a)
 }
 
 // startMounted starts the agent as in a container: kubelet's directories are mounts of those of the

@@ -69,5 +69,19 @@ TEST_F(KubeletRootTest, ADirectoryWhoseSocketsHaveTooLongPathsIsNamed) {
                path + " is " + std::to_string(path.size()) + " bytes long\""));
 }
 
+TEST_F(KubeletRootTest, ADirectoryThatIsNotThereIsNamedOnce) {
+  std::string text = Config(kFour);
+  text.replace(text.find("root: "), 0, "registration: plugin-watcher, ");
+  WriteConfig(text);
+  agent_ = StartAgent();
+
+  ASSERT_TRUE(AwaitMetric("tessera_ledger_reconciliations_total{result=\"failed\"}", 3));
+
+  const std::string log = Log();
+  const size_t first = log.find("cannot serve resource=dummy.com/npu reason=not-found");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(log.find("cannot serve", first + 1), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera
