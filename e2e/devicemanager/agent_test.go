@@ -3,6 +3,11 @@
 package devicemanager
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,24 +18,8 @@ import (
 	"time"
 )
 
-// agent is the shipped binary as a process of its own.
-type agent struct {
-	t         *testing.T
-	directory string // its configuration, state and control socket
-	log       text
-	command   *exec.Cmd
-	ended     chan struct{} // closed when the process has ended
-	meant     atomic.Bool   // to end
-}
-
-// startAgent starts the agent with 64 dummy NPUs and quick health checks, and whatever else the
-// configuration should say. It ends with the test.
-func (k *kubelet) startAgent(also string) *agent {
-	t := k.t
-	t.Helper()
-	a := &agent{t: t, directory: t.TempDir()}
-	k.agent = a
-	configuration := strings.ReplaceAll(`version: tessera/v1
+// settings are what all agents of these tests have in common: quick checks, files of their own.
+const settings = `version: tessera/v1
 state:
   dir: DIRECTORY/state
 control:
@@ -42,13 +31,43 @@ health:
   checkInterval: 200ms
 ledger:
   interval: 1s
-resources:
+`
+
+// npus are 64 NPUs, the usual devices of these tests.
+const npus = `resources:
   - name: dummy.com/npu
     dummy:
       count: 64
-`, "DIRECTORY", a.directory)
-	must(t, os.WriteFile(a.path("config.yaml"), []byte(configuration+also), 0o600))
+`
+
+// agent is the shipped binary as a process of its own.
+type agent struct {
+	t         *testing.T
+	directory string // its configuration, state and control socket
+	log       text
+	command   *exec.Cmd
+	ended     chan struct{} // closed when the process has ended
+	meant     atomic.Bool   // to end
+}
+
+// startAgent starts an agent with the settings of all and the rest of a configuration, in which
+// DIRECTORY stands for the agent's own. It ends with the test.
+func (k *kubelet) startAgent(rest string) *agent {
+	k.t.Helper()
+	a := k.newAgent(k.t.TempDir())
+	a.configure(rest)
 	a.start()
+	return a
+}
+
+// newAgent makes an agent of what is in a directory; nothing runs yet. Two agents of one directory
+// are what an update of the agent has for a while.
+func (k *kubelet) newAgent(directory string) *agent {
+	t := k.t
+	a := &agent{t: t, directory: directory, ended: make(chan struct{})}
+	close(a.ended)
+	a.meant.Store(true)
+	k.agents = append(k.agents, a)
 	t.Cleanup(func() {
 		a.kill()
 		if t.Failed() {
@@ -58,13 +77,28 @@ resources:
 	return a
 }
 
+// configure replaces the configuration at once, as a ConfigMap does.
+func (a *agent) configure(rest string) {
+	a.t.Helper()
+	text := strings.ReplaceAll(settings+rest, "DIRECTORY", a.directory)
+	must(a.t, os.WriteFile(a.path("next.yaml"), []byte(text), 0o600))
+	must(a.t, os.Rename(a.path("next.yaml"), a.path("config.yaml")))
+}
+
 func (a *agent) path(name string) string { return filepath.Join(a.directory, name) }
 
 func (a *agent) start() {
 	a.t.Helper()
+	a.startAs(func(*exec.Cmd) {})
+}
+
+// startAs starts the agent's command once it has been changed.
+func (a *agent) startAs(change func(*exec.Cmd)) {
+	a.t.Helper()
 	a.command = exec.Command(os.Getenv(binaryVariable), "agent", "--config", a.path("config.yaml"))
 	a.command.Stdout, a.command.Stderr = &a.log, &a.log
 	a.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	change(a.command)
 	must(a.t, a.command.Start())
 	a.meant.Store(false)
 	a.ended = make(chan struct{})
@@ -89,7 +123,9 @@ func (a *agent) expectAlive() {
 // kill ends the agent as a crash does.
 func (a *agent) kill() {
 	a.meant.Store(true)
-	a.command.Process.Kill()
+	if a.command != nil {
+		a.command.Process.Kill()
+	}
 	<-a.ended
 }
 
@@ -106,13 +142,70 @@ func (a *agent) stop() int {
 	return a.command.ProcessState.ExitCode()
 }
 
+// dial connects to the agent's control socket. In an update that is the older agent's at first.
+func (a *agent) dial() (net.Conn, error) { return net.Dial("unix", a.path("agent.sock")) }
+
+// waitForControl waits until the agent answers people, which may be after kubelet has its devices.
+func (a *agent) waitForControl() {
+	a.t.Helper()
+	eventually(a.t, func() error {
+		connection, err := a.dial()
+		if err == nil {
+			connection.Close()
+		}
+		return err
+	})
+}
+
 // tessera runs one of the commands that people use beside the agent.
 func (a *agent) tessera(arguments ...string) string {
 	a.t.Helper()
+	a.waitForControl()
 	arguments = append(arguments, "--control", a.path("agent.sock"))
 	output, err := exec.Command(os.Getenv(binaryVariable), arguments...).CombinedOutput()
 	if err != nil {
 		a.t.Fatalf("tessera %s: %v: %s", strings.Join(arguments, " "), err, output)
 	}
 	return string(output)
+}
+
+// page is one of the pages that the agent shows on its control socket.
+func (a *agent) page(path string) string {
+	a.t.Helper()
+	a.waitForControl()
+	dial := func(context.Context, string, string) (net.Conn, error) { return a.dial() }
+	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	response, err := client.Get("http://agent" + path)
+	must(a.t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	must(a.t, err)
+	return string(body)
+}
+
+// metrics are the agent's metrics whose names and labels begin so, with their values.
+func (a *agent) metrics(beginning string) []string {
+	a.t.Helper()
+	var found []string
+	for line := range strings.Lines(a.page("/metrics")) {
+		if strings.HasPrefix(line, beginning) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+// waitToSay waits until the agent's log has a text, or has it so often.
+func (a *agent) waitToSay(text string, times ...int) {
+	a.t.Helper()
+	wanted := 1
+	if len(times) > 0 {
+		wanted = times[0]
+	}
+	eventually(a.t, func() error {
+		if so := a.log.count(text); so < wanted {
+			return fmt.Errorf("the agent said %q %d times, not %d", text, so, wanted)
+		}
+		return nil
+	})
 }

@@ -5,42 +5,11 @@ package devicemanager
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
-	"k8s.io/kubernetes/pkg/kubelet/container"
 )
-
-// visible is the whole of what a container with these NPUs gets.
-func visible(ids ...string) *devicemanager.DeviceRunContainerOptions {
-	return &devicemanager.DeviceRunContainerOptions{
-		Envs: []container.EnvVar{{Name: "DUMMY_VISIBLE_DEVICES", Value: strings.Join(ids, ",")}},
-	}
-}
-
-// expectStarts starts a pod's main container and checks that it gets exactly the ids in kubelet's
-// books, which it returns.
-func expectStarts(t *testing.T, k *kubelet, pod *v1.Pod, count int) []string {
-	t.Helper()
-	main := pod.Spec.Containers[0]
-	ids := k.devices(pod, main.Name)
-	equal(t, "number of devices", len(ids), count)
-	options, err := k.startContainer(pod, main)
-	must(t, err)
-	equal(t, "what the container gets", options, visible(ids...))
-	return ids
-}
-
-// startPod admits a pod and starts its main container, and returns the ids it got.
-func startPod(t *testing.T, k *kubelet, name string, count int) (*v1.Pod, []string) {
-	t.Helper()
-	pod := podOf(name, int64(count))
-	must(t, k.admit(pod))
-	return pod, expectStarts(t, k, pod, count)
-}
 
 // expectKeptOverRestart restarts kubelet and checks that the pod's devices are still its own.
 func expectKeptOverRestart(t *testing.T, k *kubelet, pod *v1.Pod, ids []string) {
@@ -54,7 +23,7 @@ func expectKeptOverRestart(t *testing.T, k *kubelet, pod *v1.Pod, ids []string) 
 func TestAll64DevicesAreAllocatable(t *testing.T) {
 	k := startKubelet(t)
 
-	k.startAgent("")
+	k.startAgent(npus)
 
 	k.waitFor("64 of 64")
 	equal(t, "allocatable devices",
@@ -63,7 +32,7 @@ func TestAll64DevicesAreAllocatable(t *testing.T) {
 
 func TestAPodWith2NPUsGetsExactlyItsTwoIDs(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("")
+	k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	startPod(t, k, "two", 2)
@@ -71,7 +40,7 @@ func TestAPodWith2NPUsGetsExactlyItsTwoIDs(t *testing.T) {
 
 func Test32PodsShareAllDevicesAndThe33rdIsRefused(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("")
+	k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	var held []string
@@ -82,13 +51,13 @@ func Test32PodsShareAllDevicesAndThe33rdIsRefused(t *testing.T) {
 
 	equal(t, "devices held", byNumber(held), numbers(0, 63))
 	err := k.admit(podOf("late", 2))
-	equal(t, "refusal", fmt.Sprint(err), "requested number of devices unavailable for "+
-		"dummy.com/npu. Requested: 2, Available: 0")
+	equal(t, "refusal", fmt.Sprint(err), "UnexpectedAdmissionError: Allocate failed due to requested "+
+		"number of devices unavailable for dummy.com/npu. Requested: 2, Available: 0, which is unexpected")
 }
 
 func TestAnInitContainerAndItsAppContainerGetTheSameDevices(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("")
+	k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	pod := podOf("with-init", 2)
@@ -103,7 +72,7 @@ func TestAnInitContainerAndItsAppContainerGetTheSameDevices(t *testing.T) {
 
 func TestAFailedDeviceIsWithheldUntilItRecovers(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent("")
+	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	a.tessera("fault", "fail", npu, "7")
@@ -122,7 +91,7 @@ func TestAFailedDeviceIsWithheldUntilItRecovers(t *testing.T) {
 
 func TestAPodKeepsItsDevicesWhenKubeletRestarts(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("")
+	k.startAgent(npus)
 	k.waitFor("64 of 64")
 	pod, before := startPod(t, k, "survivor", 2)
 
@@ -134,7 +103,7 @@ func TestAPodKeepsItsDevicesWhenKubeletRestarts(t *testing.T) {
 
 func TestAPodKeepsItsDevicesWhenTheAgentCrashes(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent("")
+	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 	pod, before := startPod(t, k, "survivor", 2)
 
@@ -148,27 +117,21 @@ func TestAPodKeepsItsDevicesWhenTheAgentCrashes(t *testing.T) {
 
 func TestAStoppedAgentLeavesNoSocketAndNothingToAllocate(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent("")
+	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 
 	status := a.stop()
 
 	equal(t, "exit status", status, 0)
 	k.waitFor("0 of 64")
-	entries, err := os.ReadDir(filepath.Join(kubeletRoot, "device-plugins"))
-	must(t, err)
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	equal(t, "files left", names, []string{"kubelet.sock", "kubelet_internal_checkpoint"})
+	equal(t, "files left", filesIn(t, pluginDirectory()), []string{"kubelet.sock", checkpointFile})
 }
 
 func TestKubeletStartedAfterTheAgentFindsAllDevices(t *testing.T) {
 	k := startKubelet(t)
 	k.stop()
-	must(t, os.RemoveAll(filepath.Join(kubeletRoot, "device-plugins")))
-	k.startAgent("")
+	must(t, os.RemoveAll(pluginDirectory()))
+	k.startAgent(npus)
 
 	k.start()
 
@@ -177,7 +140,7 @@ func TestKubeletStartedAfterTheAgentFindsAllDevices(t *testing.T) {
 
 func TestTheAgentRegistersThroughThePluginWatcher(t *testing.T) {
 	k := startKubelet(t)
-	k.startAgent("kubelet:\n  registration: plugin-watcher\n")
+	k.startAgent(npus + watched)
 	k.waitFor("64 of 64")
 
 	pod, before := startPod(t, k, "survivor", 2)

@@ -8,14 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
+	cadvisor "github.com/google/cadvisor/info/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -24,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 	"k8s.io/kubernetes/pkg/kubelet/config"
+	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/kubernetes/pkg/kubelet/pluginmanager"
 )
 
@@ -32,50 +30,40 @@ const (
 	patient = 30 * time.Second // the time that Kubernetes' own node tests give a plugin
 )
 
-// pods are the pods bound to the node. They outlive kubelet. Any goroutine.
-type pods struct {
-	mutex sync.Mutex
-	list  []*v1.Pod
-}
-
-func (p *pods) active() []*v1.Pod {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return slices.Clone(p.list)
-}
-
-func (p *pods) add(pod *v1.Pod) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if !slices.Contains(p.list, pod) {
-		p.list = append(p.list, pod)
-	}
-}
-
-func (p *pods) remove(pod *v1.Pod) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.list = slices.DeleteFunc(p.list, func(other *v1.Pod) bool { return other == pod })
-}
-
 // sources says whether kubelet has seen all its pods since it started.
 type sources struct{ ready bool }
 
 func (s *sources) AddSource(string) {}
 func (s *sources) AllReady() bool   { return s.ready }
 
-// kubelet is the part of kubelet that a device plugin meets.
+// kubelet is the part of kubelet that a device plugin meets, on a machine of two NUMA nodes.
 type kubelet struct {
-	t       *testing.T
-	pods    *pods
-	sources *sources
-	manager *devicemanager.ManagerImpl
-	stops   []func()
-	agent   *agent // the plugin, once it has been started
+	t        *testing.T
+	policy   string // of the topology manager
+	pods     *pods
+	sources  *sources
+	topology topologymanager.Manager
+	manager  *devicemanager.ManagerImpl
+	stops    []func()
+	agents   []*agent // the plugin's processes
 }
 
 // startKubelet starts kubelet on an empty kubelet directory and ends it with the test.
 func startKubelet(t *testing.T) *kubelet {
+	t.Helper()
+	return startKubeletWith(t, topologymanager.PolicyNone)
+}
+
+// startKubeletWith starts kubelet with a policy of the topology manager.
+func startKubeletWith(t *testing.T, policy string) *kubelet {
+	t.Helper()
+	k := newKubelet(t, policy)
+	k.start()
+	return k
+}
+
+// newKubelet makes an empty kubelet directory, and a kubelet that does not run yet.
+func newKubelet(t *testing.T, policy string) *kubelet {
 	t.Helper()
 	showKubeletLogOnFailure(t)
 	entries, err := os.ReadDir(kubeletRoot)
@@ -83,8 +71,7 @@ func startKubelet(t *testing.T) *kubelet {
 	for _, entry := range entries {
 		must(t, os.RemoveAll(filepath.Join(kubeletRoot, entry.Name())))
 	}
-	k := &kubelet{t: t, pods: &pods{}}
-	k.start()
+	k := &kubelet{t: t, policy: policy, pods: &pods{}}
 	t.Cleanup(k.stop)
 	return k
 }
@@ -92,17 +79,21 @@ func startKubelet(t *testing.T) *kubelet {
 // start starts as kubelet does: the containers of its pods run already, and it has yet to see them.
 func (k *kubelet) start() {
 	k.t.Helper()
-	manager, err := devicemanager.NewManagerImpl(nil, topologymanager.NewFakeManager())
+	machine := []cadvisor.Node{{Id: 0}, {Id: 1}}
+	topology, err := topologymanager.NewManager(machine, k.policy, topologymanager.ContainerTopologyScope, nil)
 	must(k.t, err)
+	manager, err := devicemanager.NewManagerImpl(machine, topology)
+	must(k.t, err)
+	topology.AddHintProvider(klog.Background(), manager)
 	containers, running := containermap.NewContainerMap(), sets.New[string]()
 	for _, pod := range k.pods.active() {
-		for _, container := range pod.Spec.Containers {
+		for _, container := range runningOf(pod) {
 			id := string(pod.UID) + "/" + container.Name
 			containers.Add(string(pod.UID), container.Name, id)
 			running.Insert(id)
 		}
 	}
-	k.manager = manager
+	k.topology, k.manager = topology, manager
 	k.sources = &sources{}
 	must(k.t, manager.Start(klog.Background(), k.pods.active, k.sources, containers, running))
 	for _, pod := range k.pods.active() {
@@ -138,14 +129,14 @@ func startPluginWatcher(t *testing.T, manager *devicemanager.ManagerImpl, s conf
 	}
 }
 
-// admit gives a pod its devices, its init containers' first, or refuses it.
+// admit gives a pod its devices, its init containers' first, or refuses it in the words that stand in
+// the pod's status: "REASON: MESSAGE".
 func (k *kubelet) admit(pod *v1.Pod) error {
 	k.pods.add(pod)
-	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if err := k.manager.Allocate(pod, &container); err != nil {
-			k.pods.remove(pod)
-			return err
-		}
+	result := k.topology.Admit(&lifecycle.PodAdmitAttributes{Pod: pod})
+	if !result.Admit {
+		k.pods.remove(pod)
+		return fmt.Errorf("%s: %s", result.Reason, result.Message)
 	}
 	return nil
 }
@@ -157,38 +148,58 @@ func (k *kubelet) startContainer(pod *v1.Pod, container v1.Container) (*devicema
 
 // devices are the NPUs that kubelet gave a container, in kubelet's own books.
 func (k *kubelet) devices(pod *v1.Pod, container string) []string {
-	return byNumber(sets.KeySet(k.manager.GetDevices(string(pod.UID), container)[npu]).UnsortedList())
+	return byNumber(k.devicesOf(npu, pod, container))
 }
 
-func (k *kubelet) counts() string {
-	capacity, allocatable, _ := k.manager.GetCapacity()
-	has, gives := capacity[npu], allocatable[npu]
-	return fmt.Sprintf("%d of %d", gives.Value(), has.Value())
+// devicesOf are the ids of any resource, as texts are sorted.
+func (k *kubelet) devicesOf(resource string, pod *v1.Pod, container string) []string {
+	return sets.List(sets.KeySet(k.manager.GetDevices(string(pod.UID), container)[resource]))
 }
 
 // waitFor waits until so many of so many NPUs are allocatable: "63 of 64".
 func (k *kubelet) waitFor(counts string) {
 	k.t.Helper()
+	k.waitForResource(npu, counts)
+}
+
+func (k *kubelet) waitForResource(name v1.ResourceName, counts string) {
+	k.t.Helper()
 	eventually(k.t, func() error {
-		if k.agent != nil {
-			k.agent.expectAlive()
+		for _, agent := range k.agents {
+			agent.expectAlive()
 		}
-		if now := k.counts(); now != counts {
-			return fmt.Errorf("%s allocatable, not %s", now, counts)
+		capacity, allocatable, _ := k.manager.GetCapacity()
+		has, gives := capacity[name], allocatable[name]
+		if now := fmt.Sprintf("%d of %d", gives.Value(), has.Value()); now != counts {
+			return fmt.Errorf("%s of %s allocatable, not %s", now, name, counts)
 		}
 		return nil
 	})
 }
 
-// podOf makes a pod of one container that asks for so many NPUs.
-func podOf(name string, count int64) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name + "-uid")},
-		Spec:       v1.PodSpec{Containers: []v1.Container{containerOf("main", count)}},
-	}
+// waitForLog waits until kubelet's log has a text so often since the test began.
+func (k *kubelet) waitForLog(text string, times int) {
+	k.t.Helper()
+	eventually(k.t, func() error {
+		if so := kubeletLog.count(text); so < times {
+			return fmt.Errorf("kubelet said %q %d times, not %d", text, so, times)
+		}
+		return nil
+	})
 }
 
-func containerOf(name string, count int64) v1.Container {
-	limits := v1.ResourceList{npu: *resource.NewQuantity(count, resource.DecimalSI)}
-	return v1.Container{Name: name, Resources: v1.ResourceRequirements{Limits: limits, Requests: limits}}
+// waitForRegistrations waits until plugins have called kubelet.sock so often.
+func (k *kubelet) waitForRegistrations(times int) {
+	k.t.Helper()
+	k.waitForLog("Got registration request from device plugin with resource", times)
+}
+
+const listCame = "State pushed for device plugin"
+
+// lists is how many lists of devices have come.
+func (k *kubelet) lists() int { return kubeletLog.count(listCame) }
+
+func (k *kubelet) waitForLists(count int) {
+	k.t.Helper()
+	k.waitForLog(listCame, count)
 }

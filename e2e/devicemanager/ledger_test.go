@@ -7,10 +7,18 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // holder is who holds a device, as `tessera devices -o json` tells it.
 type holder struct{ Namespace, Pod, UID, Container string }
+
+// holderOf is a container as the ledger names it: kubelet's checkpoint knows the UID, its
+// pod-resources API the names.
+func holderOf(pod *v1.Pod, container string) holder {
+	return holder{Namespace: pod.Namespace, Pod: pod.Name, UID: string(pod.UID), Container: container}
+}
 
 // holders are the holders by device id, of devices that have any.
 func (a *agent) holders() map[string][]holder {
@@ -33,12 +41,11 @@ func (a *agent) holders() map[string][]holder {
 
 func TestTheLedgerNamesThePodThatHoldsADeviceUntilItEnds(t *testing.T) {
 	k := startKubelet(t)
-	a := k.startAgent("")
+	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 	pod, ids := startPod(t, k, "two", 2)
 
-	// kubelet's checkpoint knows the UID, its pod-resources API the names.
-	us := holder{Namespace: "default", Pod: "two", UID: "two-uid", Container: "main"}
+	us := holderOf(pod, "main")
 	k.expectHolders(a, map[string][]holder{ids[0]: {us}, ids[1]: {us}})
 
 	k.pods.remove(pod)

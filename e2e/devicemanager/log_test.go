@@ -4,6 +4,7 @@ package devicemanager
 
 import (
 	"bytes"
+	"strings"
 	"sync"
 	"testing"
 
@@ -23,6 +24,14 @@ func (t *text) Write(p []byte) (int, error) {
 	return t.Buffer.Write(p)
 }
 
+func (t *text) String() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.Buffer.String()
+}
+
+func (t *text) count(part string) int { return strings.Count(t.String(), part) }
+
 func (t *text) take() string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -35,7 +44,7 @@ var kubeletLog text
 
 func sendKubeletLogToTests() {
 	configuration := textlogger.NewConfig(textlogger.Output(&kubeletLog), textlogger.Verbosity(2))
-	klog.SetLogger(textlogger.NewLogger(configuration))
+	klog.SetLoggerWithOptions(textlogger.NewLogger(configuration), klog.ContextualLogger(true))
 }
 
 // showKubeletLogOnFailure begins a test's part of the log.

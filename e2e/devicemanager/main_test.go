@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(insideVariable) == "" {
 		os.Exit(runInNamespace())
 	}
+	if os.Getenv(killedVariable) != "" { // started by a test, in its namespace
+		sendKubeletLogToTests()
+		os.Exit(m.Run())
+	}
 	if err := enterNamespace(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)

@@ -72,9 +72,7 @@ void Plugin::Serve() {
     // Existence proves nothing: a killed kubelet leaves its socket, a new one binds before it
     // listens.
     if (auto there = os::ConnectUnix(directories.kubelet_socket(), kConnectLimit); !there) {
-      if (state_ != PluginState::kWaiting) {
-        log::Warn("waiting for kubelet", there.error(), {{"resource", parameters_.resource}});
-      }
+      SayOnce("waiting for kubelet", there.error());
       Enter(PluginState::kWaiting);
       return Retry(kFirstWait);
     }
@@ -87,13 +85,21 @@ void Plugin::Serve() {
                            .watcher_name = watcher ? parameters_.resource : std::string()},
                           handler_, list_, EventsOf(++epoch_));
   if (!server) {
-    log::Warn("cannot serve", server.error(), {{"resource", parameters_.resource}});
+    SayOnce("cannot serve", server.error());
     Enter(PluginState::kBackoff);
     return Retry(kFirstBackoff);
   }
   server_ = *std::move(server);
+  said_.reset();
   Enter(PluginState::kRegistering);
   if (!watcher) Register();
+}
+
+// Tried again every second, with another name each time.
+void Plugin::SayOnce(std::string_view event, const Error& error) {
+  if (said_ == error.reason) return;
+  log::Warn(event, error, {{"resource", parameters_.resource}});
+  said_ = error.reason;
 }
 
 void Plugin::Register() {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -82,6 +83,7 @@ class Plugin {
  private:
   void Begin();
   void Serve();
+  void SayOnce(std::string_view event, const Error& error);
   void Register();
   void Retry(Duration first);
   void Retire();
@@ -102,8 +104,9 @@ class Plugin {
   ListBytes list_;
   std::unique_ptr<PluginServer> server_;
   std::unique_ptr<RegisterCall> call_;
-  uint64_t epoch_ = 0;    // one an endpoint; events of former ones are ignored
-  os::FileInfo kubelet_;  // kubelet.sock as it was when we last tried to register
+  uint64_t epoch_ = 0;          // one an endpoint; events of former ones are ignored
+  os::FileInfo kubelet_;        // kubelet.sock as it was when we last tried to register
+  std::optional<Reason> said_;  // why there is no endpoint, as the log last said
   Steady streaming_since_{};
   int retiring_ = 0;  // former endpoints that still end their streams
   bool waiting_to_serve_ = false;

@@ -11,6 +11,7 @@ grpc::StatusCode CodeOf(Reason reason) {
       return grpc::StatusCode::NOT_FOUND;
     case Reason::kUnhealthyShare:
     case Reason::kNotOffered:
+    case Reason::kPathConflict:
       return grpc::StatusCode::FAILED_PRECONDITION;
     case Reason::kEmptyRequest:
     case Reason::kDuplicateShare:

@@ -27,6 +27,7 @@ TEST(WireTest, AnErrorBecomesACodeForProgramsAndTextForPeople) {
   };
   for (const Case& each : {Case{Reason::kUnknownShare, grpc::StatusCode::NOT_FOUND},
                            Case{Reason::kUnhealthyShare, grpc::StatusCode::FAILED_PRECONDITION},
+                           Case{Reason::kPathConflict, grpc::StatusCode::FAILED_PRECONDITION},
                            Case{Reason::kEmptyRequest, grpc::StatusCode::INVALID_ARGUMENT},
                            Case{Reason::kDuplicateShare, grpc::StatusCode::INVALID_ARGUMENT},
                            Case{Reason::kResetTimedOut, grpc::StatusCode::DEADLINE_EXCEEDED},

@@ -73,5 +73,34 @@ TEST_F(KubeletRootTest, HowToRegisterIsDecidedWhenKubeletHasCome) {
   Expect(kNpu, 4, 4);
 }
 
+TEST_F(KubeletRootTest, ADirectoryWhoseSocketsHaveTooLongPathsIsNamed) {
+  std::string text = Config(kFour);
+  const std::string long_root = dir_ + "/" + std::string(100, 'k');
+  const std::string root = "root: " + dir_ + "/kubelet, ";
+  text.replace(text.find(root), root.size(), "root: " + long_root + ", ");
+  WriteConfig(text);
+  agent_ = StartAgent();
+
+  const std::string path = long_root + "/device-plugins/kubelet.sock";
+  EXPECT_TRUE(
+      AwaitLog("waiting for kubelet resource=dummy.com/npu reason=socket-path-too-long "
+               "error=\"socket path " +
+               path + " is " + std::to_string(path.size()) + " bytes long\""));
+}
+
+TEST_F(KubeletRootTest, ADirectoryThatIsNotThereIsNamedOnce) {
+  std::string text = Config(kFour);
+  text.replace(text.find("root: "), 0, "registration: plugin-watcher, ");
+  WriteConfig(text);
+  agent_ = StartAgent();
+
+  ASSERT_TRUE(AwaitMetric("tessera_ledger_reconciliations_total{result=\"failed\"}", 3));
+
+  const std::string log = Log();
+  const size_t first = log.find("cannot serve resource=dummy.com/npu reason=not-found");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(log.find("cannot serve", first + 1), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devicemanager
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+const (
+	churnPace = time.Millisecond // from one step to the next
+	churnSize = 5                // a pod asks for at most so many devices
+)
+
+// inAGap is what kubelet says to a pod that comes while no agent serves, while one goes away, or
+// when nothing is left.
+var inAGap = regexp.MustCompile(`^UnexpectedAdmissionError: Allocate failed due to (` +
+	`no healthy devices present; cannot allocate unhealthy devices dummy.com/npu|` +
+	`requested number of devices unavailable for dummy.com/npu. Requested: \d, Available: \d|` +
+	`(device plugin GetPreferredAllocation rpc failed with err: )?` +
+	`(rpc error: code = (Unavailable|Canceled) desc = .*|endpoint .* has been stopped)` +
+	`), which is unexpected$`)
+
+// churn makes pods come, restarts their containers and ends them, one step after the other as
+// kubelet does, and checks every grant. Its results are good once it has stopped.
+type churn struct {
+	k        *kubelet
+	random   *rand.Rand
+	withheld []string // devices that no pod may get
+	stopping chan struct{}
+	stopped  chan struct{}
+
+	pods                         []*v1.Pod
+	held                         map[string]*v1.Pod // by device
+	admitted, refused, restarted int
+	wrong                        []string
+}
+
+// startChurn begins; devices that are withheld must not be granted.
+func (k *kubelet) startChurn(random *rand.Rand, withheld ...string) *churn {
+	u := &churn{k: k, random: random, withheld: withheld, held: map[string]*v1.Pod{},
+		stopping: make(chan struct{}), stopped: make(chan struct{})}
+	pace := time.NewTicker(churnPace)
+	go func() {
+		defer close(u.stopped)
+		defer pace.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-u.stopping:
+				return
+			case <-pace.C:
+				u.step(n)
+			}
+		}
+	}()
+	k.t.Cleanup(u.stop)
+	return u
+}
+
+// stop ends the steps; more than once does no harm.
+func (u *churn) stop() {
+	select {
+	case <-u.stopping:
+	default:
+		close(u.stopping)
+	}
+	<-u.stopped
+}
+
+func (u *churn) step(n int) {
+	switch choice := u.random.IntN(3); {
+	case choice == 0 && len(u.pods) > 0:
+		u.end(u.random.IntN(len(u.pods)))
+	case choice == 1 && len(u.pods) > 0:
+		u.restarted++
+		u.expectGets(u.pods[u.random.IntN(len(u.pods))])
+	default:
+		u.admit(podOf(fmt.Sprintf("churn-%d", n), int64(1+u.random.IntN(churnSize))))
+	}
+}
+
+func (u *churn) end(position int) {
+	pod := u.pods[position]
+	u.k.pods.remove(pod)
+	u.pods = slices.Delete(u.pods, position, position+1)
+	for id, holder := range u.held {
+		if holder == pod {
+			delete(u.held, id)
+		}
+	}
+}
+
+func (u *churn) admit(pod *v1.Pod) {
+	if err := u.k.admit(pod); err != nil {
+		u.refused++
+		if !inAGap.MatchString(err.Error()) {
+			u.note("%s was refused: %v", pod.Name, err)
+		}
+		return
+	}
+	u.admitted++
+	ids := u.k.devices(pod, "main")
+	limit := pod.Spec.Containers[0].Resources.Limits[npu]
+	if int64(len(ids)) != limit.Value() {
+		u.note("%s asked for %d devices and got %v", pod.Name, limit.Value(), ids)
+	}
+	for _, id := range ids {
+		if other := u.held[id]; other != nil {
+			u.note("device %s of %s went to %s as well", id, other.Name, pod.Name)
+		}
+		if slices.Contains(u.withheld, id) {
+			u.note("device %s went to %s, and may go to nobody", id, pod.Name)
+		}
+		u.held[id] = pod
+	}
+	u.pods = append(u.pods, pod)
+	u.expectGets(pod)
+}
+
+// expectGets starts a pod's container, which must get what kubelet's books say.
+func (u *churn) expectGets(pod *v1.Pod) {
+	options, err := u.k.startContainer(pod, pod.Spec.Containers[0])
+	want := visible(u.k.devices(pod, "main")...)
+	if err != nil || !reflect.DeepEqual(options, want) {
+		u.note("%s got %+v, %v instead of %+v", pod.Name, options, err, want)
+	}
+}
+
+func (u *churn) note(format string, arguments ...any) {
+	u.wrong = append(u.wrong, fmt.Sprintf(format, arguments...))
+}

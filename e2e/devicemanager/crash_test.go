@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devicemanager
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	seedVariable = "TESSERA_E2E_SEED"
+	kills        = 50
+)
+
+// seedOf is a new seed, or the one to repeat a run with; either is in the report.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		must(t, err)
+	}
+	t.Logf("%s=%d", seedVariable, seed)
+	return seed
+}
+
+func TestAnAgentKilledAtAnyPointGrantsNothingWrongAndNothingTwice(t *testing.T) {
+	seed := seedOf(t)
+	random := rand.New(rand.NewPCG(seed, 1))
+	k := startKubelet(t)
+	a := k.startAgent(npus)
+	k.waitFor("64 of 64")
+	// One device is out by a person's word and one is broken, whatever the agent forgets.
+	a.tessera("devices", "cordon", npu+"/7", "--reason", "fan is loud")
+	a.tessera("fault", "fail", npu, "9")
+	k.waitFor("62 of 64")
+
+	u := k.startChurn(rand.New(rand.NewPCG(seed, 2)), "7", "9")
+	for range kills {
+		if random.IntN(2) == 0 { // in the middle of serving, else somewhere on the way to it
+			k.waitFor("62 of 64")
+		}
+		<-time.After(time.Duration(random.IntN(50)) * time.Millisecond) // the point to be killed at
+		a.kill()
+		a.start()
+	}
+	k.waitFor("62 of 64")
+	u.stop()
+
+	for _, wrong := range u.wrong {
+		t.Error(wrong)
+	}
+	t.Logf("%d pods came, %d were refused, %d containers restarted", u.admitted, u.refused, u.restarted)
+	if u.admitted < kills || u.refused == 0 || u.restarted < kills {
+		t.Error("too little happened to mean anything")
+	}
+	if strings.Contains(a.log.String(), " ERROR ") {
+		t.Error("the agent met errors")
+	}
+	a.tessera("devices", "uncordon", npu+"/7")
+	a.tessera("fault", "heal", npu, "9")
+	k.waitFor("64 of 64")
+	// Its allocation also makes kubelet forget the last pods that ended.
+	rest, ids := startPod(t, k, "rest", 64-len(u.held))
+	for _, id := range ids {
+		if other := u.held[id]; other != nil {
+			t.Errorf("device %s of %s went to another pod as well", id, other.Name)
+		}
+		u.held[id] = rest
+	}
+	holders := map[string][]holder{}
+	for id, pod := range u.held {
+		holders[id] = []holder{holderOf(pod, "main")}
+	}
+	equal(t, "number of devices held", len(holders), 64)
+	equal(t, "sockets beside kubelet's", len(filesIn(t, pluginDirectory()))-2, 1)
+	k.expectHolders(a, holders)
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devicemanager
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
+)
+
+// eightNear are four NPUs near to each of the machine's two NUMA nodes: 0 to 3, and 4 to 7.
+const eightNear = `resources:
+  - name: dummy.com/npu
+    dummy:
+      count: 8
+      numaNodes: 2
+`
+
+// notAligned is what the topology manager says to a pod that its policy does not allow.
+const notAligned = "TopologyAffinityError: Resources cannot be allocated with Topology locality"
+
+func startOnTwoNodes(t *testing.T, policy string) *kubelet {
+	t.Helper()
+	k := startKubeletWith(t, policy)
+	k.startAgent(eightNear)
+	k.waitFor("8 of 8")
+	return k
+}
+
+// expectPods starts pods of so many NPUs one after the other and checks what each gets.
+func expectPods(t *testing.T, k *kubelet, want ...[]string) {
+	t.Helper()
+	for n, ids := range want {
+		_, got := startPod(t, k, fmt.Sprintf("pod-%d", n), len(ids))
+		equal(t, fmt.Sprintf("devices of pod %d", n), got, ids)
+	}
+}
+
+func expectRefused(t *testing.T, k *kubelet, count int64, want string) {
+	t.Helper()
+	equal(t, "refusal", fmt.Sprint(k.admit(podOf("refused", count))), want)
+}
+
+func TestPolicyNoneStillKeepsAPodOnOneNodeAndRefusesOnlyWhatIsNotThere(t *testing.T) {
+	k := startOnTwoNodes(t, topologymanager.PolicyNone)
+
+	expectPods(t, k, []string{"0", "1", "2"}, []string{"4", "5", "6"}, []string{"3", "7"})
+
+	expectRefused(t, k, 1, "UnexpectedAdmissionError: Allocate failed due to requested number of devices "+
+		"unavailable for dummy.com/npu. Requested: 1, Available: 0, which is unexpected")
+}
+
+func TestPolicyBestEffortAlignsWhatItCanAndTakesTheRest(t *testing.T) {
+	k := startOnTwoNodes(t, topologymanager.PolicyBestEffort)
+
+	expectPods(t, k, []string{"0", "1", "2"}, []string{"4", "5", "6"}, []string{"3", "7"})
+
+	expectRefused(t, k, 1, "UnexpectedAdmissionError: Allocate failed due to requested number of devices "+
+		"unavailable for dummy.com/npu. Requested: 1, Available: 0, which is unexpected")
+}
+
+func TestPolicyRestrictedRefusesAPodThatWouldFitOneNodeAndCannotHaveIt(t *testing.T) {
+	k := startOnTwoNodes(t, topologymanager.PolicyRestricted)
+
+	expectPods(t, k, []string{"0", "1", "2"}, []string{"4", "5", "6"})
+
+	expectRefused(t, k, 2, notAligned)
+}
+
+func TestPolicyRestrictedAdmitsAPodThatNeedsBothNodes(t *testing.T) {
+	k := startOnTwoNodes(t, topologymanager.PolicyRestricted)
+
+	expectPods(t, k, numbers(0, 5))
+}
+
+func TestPolicySingleNUMANodeRefusesAPodThatNeedsBothNodes(t *testing.T) {
+	k := startOnTwoNodes(t, topologymanager.PolicySingleNumaNode)
+
+	expectRefused(t, k, 5, notAligned)
+
+	expectPods(t, k, numbers(0, 3), numbers(4, 7))
+}
+
+func TestANodeWithAFailedDeviceHasNoRoomForAPodOfAllItsDevices(t *testing.T) {
+	k := startOnTwoNodes(t, topologymanager.PolicySingleNumaNode)
+
+	k.agents[0].tessera("fault", "fail", npu, "2")
+	k.waitFor("7 of 8")
+
+	expectPods(t, k, numbers(4, 7))
+	expectRefused(t, k, 4, notAligned)
+}
+
+func TestDevicesWithoutNUMANodesSatisfyEveryPolicy(t *testing.T) {
+	k := startKubeletWith(t, topologymanager.PolicySingleNumaNode)
+	k.startAgent(npus)
+	k.waitFor("64 of 64")
+
+	expectPods(t, k, numbers(0, 62))
+}
+
+func TestAnAlignedPodKeepsItsNodeWhenKubeletRestarts(t *testing.T) {
+	k := startOnTwoNodes(t, topologymanager.PolicySingleNumaNode)
+	expectPods(t, k, numbers(0, 2))
+	pod := k.pods.active()[0]
+
+	k.stop()
+	k.start()
+	k.waitFor("8 of 8")
+
+	equal(t, "devices after the restart", expectStarts(t, k, pod, 3), numbers(0, 2))
+	_, other := startPod(t, k, "other", 4)
+	equal(t, "devices of another pod", other, numbers(4, 7))
+}

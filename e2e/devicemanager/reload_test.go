@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devicemanager
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// moreCards are the cards as a further resource.
+var moreCards = strings.TrimPrefix(cards, "resources:\n")
+
+// numbering are so many NPUs.
+func numbering(count int) string { return strings.Replace(npus, "64", fmt.Sprint(count), 1) }
+
+// expectRegistered checks how often the NPUs were registered.
+func (a *agent) expectRegistered(times int) {
+	a.t.Helper()
+	equal(a.t, "registrations", a.metrics(`tessera_registrations_total{resource="dummy.com/npu"`),
+		[]string{fmt.Sprintf(`tessera_registrations_total{resource="dummy.com/npu",code="ok"} %d`, times)})
+}
+
+func TestAResourceThatIsAddedIsServedAndTheOthersDoNotNotice(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent(npus)
+	k.waitFor("64 of 64")
+	startPod(t, k, "survivor", 2)
+
+	a.configure(npus + moreCards)
+
+	k.waitForResource(card, "4 of 4")
+	pod := askingFor("two", card, 2)
+	must(t, k.admit(pod))
+	equal(t, "what a container of the new resource gets", k.startMain(pod), twoCards())
+	a.expectRegistered(1)
+	equal(t, "lists of the NPUs", a.metrics(`tessera_lists_sent_total{resource="dummy.com/npu"}`),
+		[]string{`tessera_lists_sent_total{resource="dummy.com/npu"} 1`})
+	k.pods.remove(pod)
+	k.expectServed(t, a)
+}
+
+func TestAResourceThatIsRemovedAndAddedAgainKeepsItsPods(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent(npus + moreCards)
+	k.waitFor("64 of 64")
+	k.waitForResource(card, "4 of 4")
+	pod := askingFor("survivor", card, 2)
+	must(t, k.admit(pod))
+
+	a.configure(npus)
+	k.waitForResource(card, "0 of 4")
+	equal(t, "what its container gets", k.startMain(pod), twoCards())
+	equal(t, "refusal", fmt.Sprint(k.admit(askingFor("late", card, 1))), "UnexpectedAdmissionError: Allocate "+
+		"failed due to no healthy devices present; cannot allocate unhealthy devices dummy.com/card, "+
+		"which is unexpected")
+
+	a.configure(npus + moreCards)
+	k.waitForResource(card, "4 of 4")
+	equal(t, "what its container gets", k.startMain(pod), twoCards())
+	other := askingFor("other", card, 2)
+	must(t, k.admit(other))
+	equal(t, "cards of another pod", k.devicesOf(card, other, "main"), []string{"2", "3"})
+	a.expectRegistered(1)
+}
+
+func TestDevicesThatLeaveTheConfigurationStayListedUntilTheirPodEnds(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent(npus)
+	k.waitFor("64 of 64")
+	startPod(t, k, "stays", 2)
+	pod, ids := startPod(t, k, "ends", 2)
+	equal(t, "devices of the second pod", ids, numbers(2, 3))
+
+	a.configure(numbering(2))
+	k.waitFor("2 of 4")
+	equal(t, "devices after a restart of its container", expectStarts(t, k, pod, 2), ids)
+
+	k.pods.remove(pod)
+	k.waitFor("2 of 2")
+
+	a.configure(npus)
+	k.waitFor("64 of 64")
+	_, ids = startPod(t, k, "rest", 62)
+	equal(t, "devices of another pod", ids, numbers(2, 63))
+	a.expectRegistered(1)
+}
+
+func TestAChangedVariableIsForNewPodsAndRunningOnesKeepTheirs(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent(npus)
+	k.waitFor("64 of 64")
+	old, ids := startPod(t, k, "old", 2)
+
+	a.configure(strings.Replace(npus, "    dummy:", "    env: NPUS\n    dummy:", 1))
+	a.waitToSay("configuration reloaded")
+
+	pod := podOf("new", 2)
+	must(t, k.admit(pod))
+	want := visible("2", "3")
+	want.Envs[0].Name = "NPUS"
+	equal(t, "what a new container gets", k.startMain(pod), want)
+	equal(t, "devices of the old pod", expectStarts(t, k, old, 2), ids)
+}
+
+func TestAnotherPolicyWaitsUntilNoPodHoldsADevice(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent(npus)
+	k.waitFor("64 of 64")
+	pod, ids := startPod(t, k, "holder", 1)
+
+	a.configure(strings.Replace(npus, "    dummy:", "    policy: replicas\n    replicas: 2\n    dummy:", 1))
+	a.waitToSay("the former policy stays until nobody holds a device resource=dummy.com/npu serving=whole " +
+		"configured=replicas")
+	other, more := startPod(t, k, "other", 1)
+	equal(t, "devices of another pod", more, []string{"1"})
+	equal(t, "devices of the first", expectStarts(t, k, pod, 1), ids)
+	k.expectHolders(a, map[string][]holder{"0": {holderOf(pod, "main")}, "1": {holderOf(other, "main")}})
+
+	k.pods.remove(pod)
+	k.pods.remove(other)
+	k.waitFor("128 of 128")
+	a.expectRegistered(1)
+}
+
+func TestAResetBeforeEachStartTakesANewRegistrationAndKeepsPods(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent(npus)
+	k.waitFor("64 of 64")
+	startPod(t, k, "survivor", 2)
+
+	a.configure(resettable)
+	k.waitForRegistrations(2)
+
+	k.expectServed(t, a)
+	a.expectRegistered(2)
+	equal(t, "resets", a.metrics("tessera_pre_starts_total"),
+		[]string{`tessera_pre_starts_total{resource="dummy.com/npu",code="ok"} 2`})
+}
+
+func TestABrokenConfigurationChangesNothing(t *testing.T) {
+	k := startKubelet(t)
+	a := k.startAgent(npus)
+	k.waitFor("64 of 64")
+	startPod(t, k, "survivor", 2)
+
+	a.configure(strings.Replace(npus, "count: 64", "count: many", 1))
+	a.waitToSay("ERROR the new configuration is not used, the former one stays")
+
+	k.expectServed(t, a)
+	a.expectRegistered(1)
+	a.configure(numbering(64) + moreCards)
+	k.waitForResource(card, "4 of 4")
+}
