@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -108,7 +109,8 @@ class Plugin {
   int retiring_ = 0;  // former endpoints that still end their streams
   bool waiting_to_serve_ = false;
   Duration backoff_{0};
-  os::Loop::Handle timer_;  // retry or watchdog
+  std::optional<Error> failure_;  // of the last attempts, once logged
+  os::Loop::Handle timer_;        // retry or watchdog
   os::Mailbox<Plugin> mailbox_;
 };
 
