@@ -250,12 +250,11 @@ void RemoveStaleSockets(const Directories& directories, const std::string& socke
   for (const std::string& directory : {directories.device_plugins(), directories.registry()}) {
     auto names = os::ListDirectory(directory);
     if (!names) continue;
-    for (const std::string& name : *names) {
-      if (!IsSocketName(name, socket_prefix)) continue;
-      if (os::RemoveStaleSocket(directory + "/" + name)) {
-        log::Info("removed a stale socket", {{"path", directory + "/" + name}});
-      }
-    }
+    const auto removed = std::count_if(names->begin(), names->end(), [&](const std::string& name) {
+      return IsSocketName(name, socket_prefix) && os::RemoveStaleSocket(directory + "/" + name);
+    });
+    if (removed == 0) continue;
+    log::Info("removed stale sockets", {{"directory", directory}, {"count", removed}});
   }
 }
 
