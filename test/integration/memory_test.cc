@@ -165,5 +165,32 @@ TEST_F(MemoryTest, AStateDirectoryThatCannotBeMadeCostsNoServiceAndIsMadeOnceItC
   EXPECT_EQ(std::count(facts.begin(), facts.end(), '\n'), 1 + 4 + 1);  // version, devices, policy
 }
 
+TEST_F(MemoryTest, AReadOnlyStateDirectoryCostsNoServiceAndIsWrittenToOnceItCanBe) {
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
+  WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
+                     "/faults/npu.json}}\n"));
+  StartKubelet();
+  agent_ = StartAgent(WithMounts("mount -t tmpfs -o ro tmpfs " + dir_ + "/state"));
+  Expect(kNpu, 4, 4);
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  Fault("fail", "3", "on fire");
+  Expect(kNpu, 4, 3);
+  EXPECT_TRUE(AwaitLog("WARN not the writer of the state directory=" + dir_ +
+                       "/state reason=io error=\"cannot open " + dir_ +
+                       "/state/lock: Read-only file system\" advice="));
+  EXPECT_TRUE(AwaitMetric("tessera_state_writer", 0));
+
+  std::vector<std::string> remount = {"/usr/bin/nsenter", "--mount", "--target",
+                                      std::to_string(agent_.pid())};
+  if (geteuid() != 0) remount.insert(remount.end(), {"--user", "--preserve-credentials"});
+  remount.insert(remount.end(), {"/bin/mount", "-o", "remount,rw", dir_ + "/state"});
+  auto mount = os::Process::Start(remount, dir_ + "/mount.log");
+  ASSERT_TRUE(mount);
+  ASSERT_EQ(mount->Wait(), 0) << os::ReadFile(dir_ + "/mount.log").value_or("");
+
+  EXPECT_TRUE(AwaitLog("INFO now the writer of the state"));
+  EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="good"})", 2));
+}
+
 }  // namespace
 }  // namespace tessera
