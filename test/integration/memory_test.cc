@@ -113,6 +113,27 @@ TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
   EXPECT_TRUE(AwaitDetail("2", "on fire"));
 }
 
+TEST_F(MemoryTest, AStateThatIsNoneIsSetAsideAndCostsNoService) {
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
+  const Texts files = {dir_ + "/state/state.jsonl", dir_ + "/state/verdicts.jsonl"};
+  for (const std::string& file : files) {
+    ASSERT_TRUE(os::WriteFileAtomically(file, std::string("\0\xff{]", 4)));
+  }
+
+  StartAll(kFour);
+
+  Expect(kNpu, 4, 4);
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  const std::string log = Log();
+  for (const std::string& file : files) {
+    EXPECT_NE(log.find("WARN the saved state is not used reason=state-corrupt error=\"" + file +
+                       ": line 1 has no end\" advice=\"the state could not be read; it was set "
+                       "aside and devices are checked anew\"\n"),
+              std::string::npos);
+    EXPECT_TRUE(os::Exists(file + ".corrupt"));
+  }
+}
+
 TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
   // So many that their verdicts do not fit into what the last page of the log has left.
