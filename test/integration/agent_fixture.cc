@@ -47,15 +47,15 @@ void NodeUnderTest::StartKubelet(kubelet::ConnectionRules rules) {
   options.root = dir_ + "/kubelet";
   options.rules = rules;
   options.speed = 20;
-  auto started = kubelet::EmbeddedKubelet::Start(options);
-  ASSERT_TRUE(started) << started.error().message;
-  kubelet_ = *std::move(started);
-  kubelet_->SetListener([this](const kubelet::KubeletEvent& event) {
+  options.listener = [this](const kubelet::KubeletEvent& event) {
     std::lock_guard lock(mutex_);
     events_[event.kind].push_back(event.text);
     if (event.kind == kubelet::KubeletEvent::Kind::kRegistered) ++registrations_[event.resource];
     told_.notify_all();
-  });
+  };
+  auto started = kubelet::EmbeddedKubelet::Start(options);
+  ASSERT_TRUE(started) << started.error().message;
+  kubelet_ = *std::move(started);
 }
 
 os::Process NodeUnderTest::StartAgent(const std::vector<std::string>& before) {
@@ -196,6 +196,11 @@ bool NodeUnderTest::AwaitMetric(const std::string& series, int at_least) {
 int NodeUnderTest::Registrations(const std::string& resource) {
   std::lock_guard lock(mutex_);
   return registrations_[resource];
+}
+
+bool NodeUnderTest::AwaitRegistrations(const std::string& resource, int at_least) {
+  std::unique_lock lock(mutex_);
+  return told_.wait_for(lock, kLimit, [&] { return registrations_[resource] >= at_least; });
 }
 
 std::vector<std::string> NodeUnderTest::EventsUntil(kubelet::KubeletEvent::Kind kind,

@@ -67,6 +67,7 @@ class NodeUnderTest {
   // Waits until the series, as it stands before its value, has come to that value.
   bool AwaitMetric(const std::string& series, int at_least);
   int Registrations(const std::string& resource);
+  bool AwaitRegistrations(const std::string& resource, int at_least);
   // What kubelet told of such events since the last call, up to the one whose text is `last`, which
   // is waited for.
   std::vector<std::string> EventsUntil(kubelet::KubeletEvent::Kind kind, const std::string& last);

@@ -44,12 +44,8 @@ class KubeletFaultsTest : public AgentTest {
     const int before = Registrations(kNpu);
     const Steady began = SystemClock().Now();
     end();
-    ASSERT_TRUE(kubelet_->WaitUntil(
-        [&](const auto&) {
-          return Registrations(kNpu) > before && Status(kNpu).connected &&
-                 Status(kNpu).allocatable == 4;
-        },
-        kLimit));
+    ASSERT_TRUE(AwaitRegistrations(kNpu, before + 1));
+    Expect(kNpu, 4, 4);
     EXPECT_LT(SystemClock().Now() - began, kSoon);
     EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod_.grants[0].ids);
     EXPECT_TRUE(Run("b", {{kNpu, 3}}).admitted);

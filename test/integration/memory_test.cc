@@ -78,7 +78,7 @@ TEST_F(MemoryTest, TheSecondInstanceTakesTheCordonsOverWhenTheFirstEnds) {
   Expect(kNpu, 4, 4);
   os::Process second = StartAgent();
   ASSERT_TRUE(AwaitLog("not the writer of the state"));
-  ASSERT_TRUE(kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) > 1; }, kLimit));
+  ASSERT_TRUE(AwaitRegistrations(kNpu, 2));
   ASSERT_TRUE(Order("/cordon", {{"device", "3"}, {"reason", "loud fan"}}));
 
   agent_.Signal(SIGKILL);
@@ -111,6 +111,17 @@ TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
 
   EXPECT_EQ(ListsUntil(ListOf(3, 4)), Texts{ListOf(3, 4)});
   EXPECT_TRUE(AwaitDetail("2", "on fire"));
+}
+
+TEST_F(MemoryTest, ADeviceThatBreaksWhileTheAgentIsAwayIsUnhealthyInItsFirstList) {
+  StartAll(kFour);
+  ListsUntil(ListOf(4, 4));
+
+  EndAgent(SIGKILL);
+  SetFaults({{"2", {{"fail", "on fire"}}}});
+  agent_ = StartAgent();
+
+  EXPECT_EQ(ListsUntil(ListOf(3, 4)), Texts{ListOf(3, 4)});
 }
 
 TEST_F(MemoryTest, AStateThatIsNoneIsSetAsideAndCostsNoService) {

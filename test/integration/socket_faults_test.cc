@@ -73,7 +73,7 @@ TEST_F(SocketFaultsTest, TenThousandStaleSocketsAreRemovedAtOnceAndToldInOneLine
   agent_ = StartAgent();
 
   ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) { return !page.empty(); }));
-  EXPECT_LT(SystemClock().Now() - began, Duration(1'000));
+  EXPECT_LT(SystemClock().Now() - began, Duration(5'000));  // it takes a tenth of a second
   EXPECT_EQ(OwnSockets(), Names{});
   EXPECT_NE(Log().find("INFO removed stale sockets directory=" + plugins_ + " count=10000\n"),
             std::string::npos);
