@@ -13,6 +13,12 @@ namespace {
 
 class LimitsTest : public AgentTest {
  protected:
+  void SetUp() override {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "the sanitizers need memory, and descriptors to look at it, themselves";
+#endif
+  }
+
   rlimit Descriptors() {
     rlimit now{};
     EXPECT_EQ(prlimit(agent_.pid(), RLIMIT_NOFILE, nullptr, &now), 0);
@@ -82,9 +88,6 @@ TEST_F(LimitsTest, AConnectionThatCannotBeAcceptedIsNotTriedWithoutPause) {
 }
 
 TEST_F(LimitsTest, SixtyFourDevicesNeedLessThanHalfOf64MiB) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer needs more by itself";
-#endif
   StartAll("  - {name: dummy.com/npu, policy: replicas, replicas: 10, dummy: {count: 64}}\n");
   Expect(kNpu, 640, 640);
   for (int i = 0; i < 64; ++i) {
