@@ -31,7 +31,8 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
                                             {"line", problem.line},
                                             {"column", problem.column},
                                             {"error", problem.message},
-                                            {"closest", problem.suggestion}});
+                                            {"closest", problem.suggestion},
+                                            {"advice", ReasonAdvice(problem.reason)}});
     }
     log::LogError("the new configuration is not used, the former one stays");
     return;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "base/quote.h"
 #include "base/text.h"
 
 namespace tessera::agent {
@@ -80,7 +81,8 @@ Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>
   std::set<uint32_t> done;
   for (const std::string& id : ids) {
     const Share* share = snapshot.offer->Find(id);
-    if (share == nullptr) return Fail(Reason::kUnknownShare, "{} has no id {}", resource_, id);
+    if (share == nullptr)
+      return Fail(Reason::kUnknownShare, "{} has no id {}", resource_, Brief(id));
     if (!done.insert(share->device).second) continue;
     const Device& device = snapshot.offer->devices[share->device];
     if (Status status = snapshot.backend->Reset(device); !status) {

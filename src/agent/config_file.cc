@@ -5,18 +5,15 @@
 #include <csignal>
 
 #include "base/log.h"
-#include "os/files.h"
+#include "config/schema/yaml.h"
 
 namespace tessera::agent {
 namespace {
 
 // For file systems without inotify, and for files behind links.
 constexpr Duration kPoll = os::kRestingPoll;
-
-std::optional<std::string> TextOf(const std::string& path) {
-  auto text = os::ReadFile(path);
-  return text ? std::optional(*std::move(text)) : std::nullopt;
-}
+// A swap takes several steps, in the midst of which the file may be missing for a moment.
+constexpr Duration kSwap{500};
 
 }  // namespace
 
@@ -29,8 +26,11 @@ std::string ConfigFile::path() const {
 }
 
 config::LoadResult ConfigFile::Read() {
-  text_ = TextOf(path());
-  return config::LoadFile(options_.config_file, options_.environment, options_.flags);
+  text_ = config::ReadText(path());
+  had_file_ |= text_.has_value();
+  // A file that was there and is gone is no order to serve nothing.
+  const auto file = had_file_ ? std::optional(path()) : options_.config_file;
+  return config::LoadFile(file, options_.environment, options_.flags);
 }
 
 void ConfigFile::Watch() {
@@ -47,20 +47,22 @@ void ConfigFile::Watch() {
   watch_->Watch({slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1))});
 }
 
-// Events of the directory concern other files too, and a swap takes several steps, in the midst of
-// which the file may be missing: only another text counts.
+// Events of the directory concern other files too: only another text counts, or that there is none.
 void ConfigFile::Changed() {
-  auto text = TextOf(path());
-  if (text && text != text_) Reload();
+  auto text = config::ReadText(path());
+  if (text != text_) {
+    if (text) return Reload();
+    if (!swap_) swap_ = loop_.After(kSwap, [this] { Gone(); });
+  }
 }
 
-// A file that was there and is gone is no order to serve nothing.
+void ConfigFile::Gone() {
+  swap_ = os::Loop::Handle();
+  auto text = config::ReadText(path());
+  if (!text && text != text_) Reload();
+}
+
 void ConfigFile::Reload() {
-  if (text_ && !TextOf(path())) {
-    log::LogError("the configuration file is gone, the former configuration stays",
-                  {{"file", path()}});
-    return;
-  }
   loaded_(Read());
 }
 

@@ -21,23 +21,26 @@ class ConfigFile {
   ConfigFile(os::Loop& loop, AgentOptions options,
              std::function<void(const config::LoadResult&)> loaded);
 
-  // The first reading.
+  // The first reading; of a file that has been there before and is gone, an error.
   config::LoadResult Read();
   // Begins to watch. Without a file there is only SIGHUP, which finds one that appeared.
   void Watch();
 
  private:
   void Changed();
+  void Gone();
   void Reload();
   std::string path() const;
 
   os::Loop& loop_;
   const AgentOptions options_;
   const std::function<void(const config::LoadResult&)> loaded_;
-  std::optional<std::string> text_;  // as read the last time
+  Result<std::string> text_ = std::string();  // as read the last time
+  bool had_file_ = false;
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Loop::Handle hangup_;
   os::Loop::Handle poll_;
+  os::Loop::Handle swap_;  // while the file may be missing
 };
 
 }  // namespace tessera::agent

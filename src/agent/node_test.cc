@@ -40,6 +40,20 @@ class NodeTest : public testing::Test, public NodeObserver {
     return node_.TroubleOf(*node_.inventory()->Find({kSource, id}));
   }
 
+  // How often what kubelet would be told of the device changes while it flaps.
+  int ChangesOfAMinuteAtTenHertz() {
+    int changes = 0;
+    bool offered = !Trouble("0");
+    for (int i = 0; i < 600; ++i) {
+      clock_.Advance(Duration(100));
+      node_.Observe(kSource, {i % 2 == 0 ? Fatal("0", "off the bus") : Good("0")});
+      if (offered == !Trouble("0")) continue;
+      offered = !offered;
+      ++changes;
+    }
+    return changes;
+  }
+
   // As the next process reads it.
   Facts SavedFacts() {
     return *ParseFacts(WriteFacts(node_.inventory()->devices, node_.cordons(), node_.policies()));
@@ -92,6 +106,24 @@ TEST_F(NodeTest, AFatalEventOfAHealthyDeviceIsBadNews) {
   EXPECT_EQ(TakeTold(), "0=unhealthy bad:dummy.com/npu ");
   EXPECT_EQ(Trouble("0"), (Error{Reason::kFatalEvent, "on fire"}));
   EXPECT_EQ(Trouble("1"), std::nullopt);
+}
+
+TEST_F(NodeTest, ADeviceThatFlapsTenTimesASecondIsTakenOutOnce) {
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0")});
+
+  EXPECT_EQ(ChangesOfAMinuteAtTenHertz(), 1);
+}
+
+TEST_F(NodeTest, ADeviceThatFlapsTenTimesASecondAndRecoversAtOnceIsHeldOutAtItsThirdFall) {
+  HealthPolicy eager;
+  eager.passes = 1;
+  eager.recovery = Duration(0);
+  node_.SetParameters({.policy = eager});
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0")});
+
+  EXPECT_EQ(ChangesOfAMinuteAtTenHertz(), 5);  // out, in, out, in, out
 }
 
 TEST_F(NodeTest, TheSameEvidenceAgainTellsNobody) {

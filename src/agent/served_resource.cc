@@ -66,7 +66,9 @@ void ServedResource::Start() {
     waited_ = true;
     if (list_ == nullptr) Publish();
   });
-  Publish();  // what is known from before, if all of it was checked on this boot
+  // What is known from before, if all of it was checked on this boot; after what the backend has
+  // just reported of devices that broke meanwhile.
+  mailbox_.Bind([](ServedResource& self) { self.Publish(); })();
 }
 
 std::shared_ptr<Backend> ServedResource::MakeBackend() const {

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tessera {
@@ -90,6 +91,17 @@ std::string ValidUtf8(std::string_view text) {
     at += length == 0 ? 1 : length;
   }
   return out;
+}
+
+std::string Brief(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  const bool plain =
+      !name.empty() && name.size() <= kLongest &&
+      std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+  if (plain) return std::string(name);
+  std::string text = Quote(name.substr(0, kLongest));
+  if (name.size() > kLongest) text += fmt::format("... ({} bytes)", name.size());
+  return text;
 }
 
 }  // namespace tessera

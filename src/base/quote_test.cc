@@ -34,5 +34,20 @@ TEST(ValidUtf8, ReplacesEveryByteThatIsNot) {
   EXPECT_EQ(ValidUtf8("\xC3("), "\uFFFD(");
 }
 
+TEST(Brief, APlainNameStaysAsItIs) {
+  EXPECT_EQ(Brief("GPU-1::0"), "GPU-1::0");
+}
+
+TEST(Brief, WhatIsNotPlainIsQuoted) {
+  EXPECT_EQ(Brief(""), "\"\"");
+  EXPECT_EQ(Brief("a\nb"), "\"a\\nb\"");
+  EXPECT_EQ(Brief("\xff"), "\"\xEF\xBF\xBD\"");
+}
+
+TEST(Brief, ALongNameIsCut) {
+  EXPECT_EQ(Brief(std::string(1'000'000, 'x')),
+            "\"" + std::string(64, 'x') + "\"... (1000000 bytes)");
+}
+
 }  // namespace
 }  // namespace tessera

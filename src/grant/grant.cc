@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/quote.h"
 #include "base/text.h"
 
 namespace tessera {
@@ -45,14 +46,15 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   std::sort(sorted.begin(), sorted.end(), NaturalLess());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
-    return Fail(Reason::kDuplicateShare, "{}: id {} is requested twice", offer.resource, *twice);
+    return Fail(Reason::kDuplicateShare, "{}: id {} is requested twice", offer.resource,
+                Brief(*twice));
   }
   std::vector<uint32_t> positions;
   for (const std::string& id : sorted) {
     const Share* share = offer.Find(id);
     if (share == nullptr) {
       return Fail(Reason::kUnknownShare, "{}: there is no id {} among the {} this node offers",
-                  offer.resource, id, offer.shares.size());
+                  offer.resource, Brief(id), offer.shares.size());
     }
     TRY(CheckHealthy(offer, *share));
     positions.push_back(share->device);

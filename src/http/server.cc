@@ -2,12 +2,14 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <optional>
 
+#include "base/log.h"
 #include "http/address.h"
 #include "http/http.h"
 #include "os/files.h"
@@ -15,6 +17,8 @@
 
 namespace tessera::http {
 namespace {
+
+constexpr Duration kAcceptPause{1'000};
 
 constexpr ev_ssize_t kMaxHeader = 16 * 1024;
 constexpr ev_ssize_t kMaxBody = 1024 * 1024;
@@ -76,6 +80,13 @@ void Handle(evhttp_request* request, void* handler) noexcept {
   Send(request, (*static_cast<const Handler*>(handler))(ours));
 }
 
+// No descriptor is left: the connection stays at the door, and the loop would find it there again
+// at once, without end.
+void Pause(evconnlistener* connections, void*) noexcept {
+  log::Warn("cannot accept a connection", SystemError("accept", errno));
+  evconnlistener_disable(connections);
+}
+
 Result<os::Fd> Bind(const Address& address, std::string_view text) {
   os::Fd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return Fail(SystemError("cannot make a socket", errno));
@@ -105,8 +116,8 @@ Result<int> BoundPort(const os::Fd& fd) {
 }  // namespace
 
 struct Server::Impl {
-  Impl(os::Loop& loop, Handler handler_)
-      : handler(std::move(handler_)), http(evhttp_new(loop.base())) {}
+  Impl(os::Loop& loop_, Handler handler_)
+      : loop(loop_), handler(std::move(handler_)), http(evhttp_new(loop.base())) {}
 
   // Serves the connections that come in on `listener`.
   Status Serve(os::Fd listener) {
@@ -116,18 +127,22 @@ struct Server::Impl {
     evhttp_set_timeout(http.get(), kIdleSeconds);
     evhttp_set_allowed_methods(http.get(), EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD);
     evhttp_set_gencb(http.get(), &Handle, &handler);
-    if (evhttp_accept_socket(http.get(), listener.get()) != 0) {
-      return Fail(Reason::kInternal, "cannot accept connections");
-    }
+    evhttp_bound_socket* bound = evhttp_accept_socket_with_handle(http.get(), listener.get());
+    if (bound == nullptr) return Fail(Reason::kInternal, "cannot accept connections");
     listener.Release();  // evhttp closes it
+    evconnlistener* connections = evhttp_bound_socket_get_listener(bound);
+    evconnlistener_set_error_cb(connections, &Pause);
+    resume = loop.Every(kAcceptPause, [connections] { evconnlistener_enable(connections); });
     return {};
   }
 
+  os::Loop& loop;
   Handler handler;
   std::unique_ptr<evhttp, FreeHttp> http;
   int port = 0;
   std::string path;                    // of a unix socket
   std::optional<os::FileInfo> socket;  // its file, to tell it from a successor's
+  os::Loop::Handle resume;             // ends before the listener that it refers to
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kubelet/grpc_log.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
 #include "base/log.h"
@@ -19,6 +20,10 @@ void TakeGrpcLog() {
         return log::Warn("gRPC", fields);
     }
   });
+  google::protobuf::SetLogHandler(
+      [](google::protobuf::LogLevel, const char*, int, const std::string& text) {
+        log::Warn("protobuf", {{"text", text}});
+      });
 }
 
 }  // namespace tessera::kubelet

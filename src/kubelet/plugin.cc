@@ -67,7 +67,10 @@ void Plugin::Serve() {
   const Directories& directories = parameters_.directories;
   if (!watcher) {
     os::FileInfo socket = os::Inspect(directories.kubelet_socket()).value_or(os::FileInfo{});
-    if (socket != kubelet_) backoff_ = Duration(0);  // another kubelet: nothing of the old counts
+    if (socket != kubelet_) {  // another kubelet: nothing of the old counts
+      backoff_ = Duration(0);
+      failure_.reset();
+    }
     kubelet_ = socket;
     // Existence proves nothing: a killed kubelet leaves its socket, a new one binds before it
     // listens.
@@ -119,7 +122,11 @@ void Plugin::OnRegistered(uint64_t epoch, Status status) {
   call_.reset();
   observer_.Registered(parameters_.resource, status);
   if (status) return EnterRegistered();
-  log::Warn("registration failed", status.error(), {{"resource", parameters_.resource}});
+  // It is tried again every second, for as long as kubelet does not change its mind.
+  if (failure_ != status.error()) {
+    failure_ = status.error();
+    log::Warn("registration failed", *failure_, {{"resource", parameters_.resource}});
+  }
   // The watcher's verdict leaves the socket in place: kubelet tries it again by itself.
   if (parameters_.path == RegistrationPath::kPluginWatcher) return;
   Retire();
@@ -129,6 +136,7 @@ void Plugin::OnRegistered(uint64_t epoch, Status status) {
 
 // kubelet may have opened its stream before its answer to Register arrived.
 void Plugin::EnterRegistered() {
+  failure_.reset();
   log::Info("registered", {{"resource", parameters_.resource},
                            {"via", RegistrationPathName(parameters_.path)},
                            {"socket", server_->socket_path()}});
@@ -248,12 +256,11 @@ void RemoveStaleSockets(const Directories& directories, const std::string& socke
   for (const std::string& directory : {directories.device_plugins(), directories.registry()}) {
     auto names = os::ListDirectory(directory);
     if (!names) continue;
-    for (const std::string& name : *names) {
-      if (!IsSocketName(name, socket_prefix)) continue;
-      if (os::RemoveStaleSocket(directory + "/" + name)) {
-        log::Info("removed a stale socket", {{"path", directory + "/" + name}});
-      }
-    }
+    const auto removed = std::count_if(names->begin(), names->end(), [&](const std::string& name) {
+      return IsSocketName(name, socket_prefix) && os::RemoveStaleSocket(directory + "/" + name);
+    });
+    if (removed == 0) continue;
+    log::Info("removed stale sockets", {{"directory", directory}, {"count", removed}});
   }
 }
 

@@ -111,7 +111,8 @@ class Plugin {
   int retiring_ = 0;  // former endpoints that still end their streams
   bool waiting_to_serve_ = false;
   Duration backoff_{0};
-  os::Loop::Handle timer_;  // retry or watchdog
+  std::optional<Error> failure_;  // of the last attempts, once logged
+  os::Loop::Handle timer_;        // retry or watchdog
   os::Mailbox<Plugin> mailbox_;
 };
 

@@ -116,6 +116,39 @@ TEST_F(PluginServerTest, EveryStreamGetsTheListAtOnceAndEachNewerOne) {
   EXPECT_EQ(server_->streams(), 2);
 }
 
+TEST_F(PluginServerTest, AReaderThatHungGetsTheNewestListAndFewOfThoseBefore) {
+  Start();
+  grpc::ClientContext context;
+  auto stream = stub_->ListAndWatch(&context, {});
+  v1beta1::ListAndWatchResponse list;
+  ASSERT_TRUE(stream->Read(&list));
+
+  const std::string large(1'000'000, 'x');
+  for (int i = 0; i < 1'000; ++i) server_->Publish(ListOf(large + std::to_string(i)));
+
+  int read = 0;
+  do {
+    ASSERT_TRUE(stream->Read(&list));
+    ++read;
+  } while (list.devices(0).id() != large + "999");
+  EXPECT_LT(read, 100);
+}
+
+TEST_F(PluginServerTest, AReaderThatHangsDoesNotHoldUpTheEnd) {
+  Start();
+  grpc::ClientContext context;
+  auto stream = stub_->ListAndWatch(&context, {});
+  v1beta1::ListAndWatchResponse list;
+  ASSERT_TRUE(stream->Read(&list));
+  for (int i = 0; i < 100; ++i) server_->Publish(ListOf(std::string(1'000'000, 'x')));
+
+  const auto began = std::chrono::steady_clock::now();
+  server_.reset();
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+  EXPECT_EQ(ended_by_us_, 1);
+}
+
 TEST_F(PluginServerTest, AStreamThatThePeerEndsIsToldSo) {
   Start();
   grpc::ClientContext context;

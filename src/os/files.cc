@@ -101,18 +101,23 @@ Status Replace(const std::string& path, std::string_view content, mode_t mode, O
 
 }  // namespace
 
-Result<std::string> ReadFile(const std::string& path) {
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<std::string> ReadFile(const std::string& path, size_t most) {
+  // Without waiting: a pipe would not be open before somebody writes to it.
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return Fail(SystemError("cannot open " + path, errno));
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return Fail(SystemError("cannot look at " + path, errno));
+  if (!S_ISREG(info.st_mode)) return Fail(Reason::kIo, "{} is not a regular file", path);
   std::string text;
   char buffer[16384];
-  for (;;) {
-    ssize_t n = read(fd.get(), buffer, sizeof buffer);
+  while (text.size() < most) {
+    ssize_t n = read(fd.get(), buffer, std::min(sizeof buffer, most - text.size()));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return Fail(SystemError("cannot read " + path, errno));
-    if (n == 0) return text;
+    if (n == 0) break;
     text.append(buffer, static_cast<size_t>(n));
   }
+  return text;
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view content, mode_t mode) {

@@ -38,7 +38,9 @@ struct FileInfo {
   bool operator==(const FileInfo&) const = default;
 };
 
-Result<std::string> ReadFile(const std::string& path);
+// The whole of a regular file, or its first `most` bytes. Anything else at that path (a pipe, a
+// directory, a device) is kIo at once: reading it might never end.
+Result<std::string> ReadFile(const std::string& path, size_t most = SIZE_MAX);
 // Writes `content` to a temporary file in the same directory, syncs and renames it to `path`, and
 // syncs the directory: after a crash the file is the old one or the new one, whole. Refuses to
 // replace anything but a regular file.

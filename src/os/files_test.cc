@@ -54,6 +54,21 @@ TEST_F(FilesTest, AMissingFileIsNotFound) {
             (Error{Reason::kNotFound, "cannot open " + dir_ + "/none: No such file or directory"}));
 }
 
+TEST_F(FilesTest, APipeIsRefusedWithoutWaitingForAWriter) {
+  ASSERT_EQ(mkfifo((dir_ + "/pipe").c_str(), 0600), 0);
+
+  auto text = ReadFile(dir_ + "/pipe");
+
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error(), (Error{Reason::kIo, dir_ + "/pipe is not a regular file"}));
+}
+
+TEST_F(FilesTest, NoMoreIsReadThanWasAskedFor) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", std::string(100'000, 'x')));
+
+  EXPECT_EQ(*ReadFile(dir_ + "/a", 20'000), std::string(20'000, 'x'));
+}
+
 TEST_F(FilesTest, DirectoriesAreMadeWithTheirParents) {
   ASSERT_TRUE(MakeDirectories(dir_ + "/x/y/z"));
   ASSERT_TRUE(MakeDirectories(dir_ + "/x/y/z"));

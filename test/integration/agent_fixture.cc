@@ -7,21 +7,22 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "os/files.h"
 
 namespace tessera {
 
-AgentTest::AgentTest() : dir_(*os::MakeTemporaryDirectory("/tmp/tessera-it-")) {}
+NodeUnderTest::NodeUnderTest() : dir_(*os::MakeTemporaryDirectory("/tmp/tessera-it-")) {}
 
-AgentTest::~AgentTest() {
+NodeUnderTest::~NodeUnderTest() {
   agent_ = os::Process();
   kubelet_.reset();
-  if (HasFailure()) fprintf(stderr, "--- the agent's log ---\n%s\n", Log().c_str());
+  if (testing::Test::HasFailure()) fprintf(stderr, "--- the agent's log ---\n%s\n", Log().c_str());
   (void)os::RemoveTree(dir_);
 }
 
-std::string AgentTest::Config(const std::string& resources, const std::string& extra) const {
+std::string NodeUnderTest::Config(const std::string& resources, const std::string& extra) const {
   return "version: tessera/v1\n" + extra + "kubelet: {root: " + dir_ +
          "/kubelet, pollInterval: 200ms, streamTimeout: 1s}\n"
          "state: {dir: " +
@@ -37,27 +38,27 @@ std::string AgentTest::Config(const std::string& resources, const std::string& e
          resources;
 }
 
-void AgentTest::WriteConfig(const std::string& text) {
+void NodeUnderTest::WriteConfig(const std::string& text) {
   ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/tessera.yaml", text));
 }
 
-void AgentTest::StartKubelet(kubelet::ConnectionRules rules) {
+void NodeUnderTest::StartKubelet(kubelet::ConnectionRules rules) {
   kubelet::EmbeddedOptions options;
   options.root = dir_ + "/kubelet";
   options.rules = rules;
   options.speed = 20;
-  auto started = kubelet::EmbeddedKubelet::Start(options);
-  ASSERT_TRUE(started) << started.error().message;
-  kubelet_ = *std::move(started);
-  kubelet_->SetListener([this](const kubelet::KubeletEvent& event) {
+  options.listener = [this](const kubelet::KubeletEvent& event) {
     std::lock_guard lock(mutex_);
     events_[event.kind].push_back(event.text);
     if (event.kind == kubelet::KubeletEvent::Kind::kRegistered) ++registrations_[event.resource];
     told_.notify_all();
-  });
+  };
+  auto started = kubelet::EmbeddedKubelet::Start(options);
+  ASSERT_TRUE(started) << started.error().message;
+  kubelet_ = *std::move(started);
 }
 
-os::Process AgentTest::StartAgent(const std::vector<std::string>& before) {
+os::Process NodeUnderTest::StartAgent(const std::vector<std::string>& before) {
   std::vector<std::string> argv = before;
   argv.insert(argv.end(), {TESSERA_BINARY, "agent", "--config", dir_ + "/tessera.yaml"});
   auto process = os::Process::Start(argv, dir_ + "/agent.log");
@@ -65,20 +66,20 @@ os::Process AgentTest::StartAgent(const std::vector<std::string>& before) {
   return *std::move(process);
 }
 
-std::vector<std::string> AgentTest::WithMounts(const std::string& mounts) {
+std::vector<std::string> NodeUnderTest::WithMounts(const std::string& mounts) {
   std::vector<std::string> before = {"/usr/bin/unshare", "--mount"};
   if (geteuid() != 0) before.emplace_back("--map-root-user");
   before.insert(before.end(), {"/bin/sh", "-c", mounts + R"( && exec "$@")", "sh"});
   return before;
 }
 
-void AgentTest::StartAll(const std::string& resources, const std::string& extra) {
+void NodeUnderTest::StartAll(const std::string& resources, const std::string& extra) {
   WriteConfig(Config(resources, extra));
   StartKubelet();
   agent_ = StartAgent();
 }
 
-void AgentTest::EndAgent(int signal, const std::string& resource) {
+void NodeUnderTest::EndAgent(int signal, const std::string& resource) {
   agent_.Signal(signal);
   agent_.Wait();
   ASSERT_TRUE(kubelet_->WaitUntil(
@@ -91,7 +92,7 @@ void AgentTest::EndAgent(int signal, const std::string& resource) {
       kLimit));
 }
 
-bool AgentTest::Await(const std::string& resource, int capacity, int allocatable) {
+bool NodeUnderTest::Await(const std::string& resource, int capacity, int allocatable) {
   return kubelet_->WaitUntil(
       [&](const std::vector<kubelet::ResourceStatus>& all) {
         for (const auto& each : all) {
@@ -104,21 +105,21 @@ bool AgentTest::Await(const std::string& resource, int capacity, int allocatable
       kLimit);
 }
 
-void AgentTest::Expect(const std::string& resource, int capacity, int allocatable) {
+void NodeUnderTest::Expect(const std::string& resource, int capacity, int allocatable) {
   bool reached = Await(resource, capacity, allocatable);
   kubelet::ResourceStatus status = Status(resource);
   ASSERT_TRUE(reached) << resource << " has capacity " << status.capacity << " and allocatable "
                        << status.allocatable << ", connected " << status.connected;
 }
 
-kubelet::ResourceStatus AgentTest::Status(const std::string& resource) {
+kubelet::ResourceStatus NodeUnderTest::Status(const std::string& resource) {
   for (auto& each : kubelet_->Resources()) {
     if (each.name == resource) return each;
   }
   return {};
 }
 
-kubelet::Admission AgentTest::Run(const std::string& pod, std::map<std::string, int> limits) {
+kubelet::Admission NodeUnderTest::Run(const std::string& pod, std::map<std::string, int> limits) {
   kubelet::PodSpec spec;
   spec.name = pod;
   kubelet::ContainerSpec container;
@@ -128,7 +129,7 @@ kubelet::Admission AgentTest::Run(const std::string& pod, std::map<std::string, 
   return kubelet_->RunPod(spec);
 }
 
-Result<http::Response> AgentTest::Order(const std::string& path, const json::Object& body) {
+Result<http::Response> NodeUnderTest::Order(const std::string& path, const json::Object& body) {
   Steady limit = SystemClock().Now() + kLimit;
   for (;;) {
     auto response = http::CallUnix(dir_ + "/agent.sock", {"POST", path, {}, json::Write(body)},
@@ -142,37 +143,37 @@ Result<http::Response> AgentTest::Order(const std::string& path, const json::Obj
   }
 }
 
-void AgentTest::Fault(const std::string& verb, const std::string& device,
-                      const std::string& detail) {
+void NodeUnderTest::Fault(const std::string& verb, const std::string& device,
+                          const std::string& detail) {
   auto response =
       Order("/fault", {{"resource", kNpu}, {"verb", verb}, {"device", device}, {"detail", detail}});
   ASSERT_TRUE(response) << response.error().message;
 }
 
-void AgentTest::SetFaults(const json::Object& devices) {
+void NodeUnderTest::SetFaults(const json::Object& devices) {
   ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/state/dummy/dummy.com_npu.json",
                                       json::Write({{"version", 1}, {"devices", devices}})));
 }
 
-std::string AgentTest::Get(const std::string& path) {
+std::string NodeUnderTest::Get(const std::string& path) {
   auto response = http::CallUnix(dir_ + "/agent.sock", {"GET", path, {}, ""}, Duration(5'000));
   return response ? response->body : response.error().Text();
 }
 
-json::Object AgentTest::Page(const std::string& path) {
+json::Object NodeUnderTest::Page(const std::string& path) {
   auto value = json::Parse(Get(path));
   return value && value->is_object() ? value->get_object() : json::Object();
 }
 
-bool AgentTest::AwaitPage(const std::string& path,
-                          const std::function<bool(const json::Object&)>& condition) {
+bool NodeUnderTest::AwaitPage(const std::string& path,
+                              const std::function<bool(const json::Object&)>& condition) {
   for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
     if (condition(Page(path))) return true;
   }
   return false;
 }
 
-json::Object AgentTest::DeviceOn(const json::Object& inventory, const std::string& id) {
+json::Object NodeUnderTest::DeviceOn(const json::Object& inventory, const std::string& id) {
   const json::Array* devices = json::GetArray(inventory, "devices");
   for (const json::Value& device : devices == nullptr ? json::Array() : *devices) {
     const json::Object* object = device.if_object();
@@ -181,7 +182,7 @@ json::Object AgentTest::DeviceOn(const json::Object& inventory, const std::strin
   return {};
 }
 
-bool AgentTest::AwaitMetric(const std::string& series, int at_least) {
+bool NodeUnderTest::AwaitMetric(const std::string& series, int at_least) {
   for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
     const std::string metrics = Get("/metrics");
     size_t at = metrics.find("\n" + series + " ");
@@ -192,13 +193,18 @@ bool AgentTest::AwaitMetric(const std::string& series, int at_least) {
   return false;
 }
 
-int AgentTest::Registrations(const std::string& resource) {
+int NodeUnderTest::Registrations(const std::string& resource) {
   std::lock_guard lock(mutex_);
   return registrations_[resource];
 }
 
-std::vector<std::string> AgentTest::EventsUntil(kubelet::KubeletEvent::Kind kind,
-                                                const std::string& last) {
+bool NodeUnderTest::AwaitRegistrations(const std::string& resource, int at_least) {
+  std::unique_lock lock(mutex_);
+  return told_.wait_for(lock, kLimit, [&] { return registrations_[resource] >= at_least; });
+}
+
+std::vector<std::string> NodeUnderTest::EventsUntil(kubelet::KubeletEvent::Kind kind,
+                                                    const std::string& last) {
   std::unique_lock lock(mutex_);
   std::vector<std::string>& told = events_[kind];
   auto find = [&] { return std::find(told.begin(), told.end(), last); };
@@ -210,25 +216,30 @@ std::vector<std::string> AgentTest::EventsUntil(kubelet::KubeletEvent::Kind kind
   return events;
 }
 
-std::vector<std::string> AgentTest::ListsUntil(const std::string& last) {
+std::vector<std::string> NodeUnderTest::EventsSoFar(kubelet::KubeletEvent::Kind kind) {
+  std::lock_guard lock(mutex_);
+  return std::exchange(events_[kind], {});
+}
+
+std::vector<std::string> NodeUnderTest::ListsUntil(const std::string& last) {
   return EventsUntil(kubelet::KubeletEvent::Kind::kList, last);
 }
 
-bool AgentTest::AwaitLog(const std::string& text) {
+bool NodeUnderTest::AwaitLog(const std::string& text) {
   for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
     if (Log().find(text) != std::string::npos) return true;
   }
   return false;
 }
 
-std::vector<std::string> AgentTest::OwnSockets() const {
+std::vector<std::string> NodeUnderTest::OwnSockets() const {
   auto names =
       os::ListDirectory(dir_ + "/kubelet/device-plugins").value_or(std::vector<std::string>());
   std::erase_if(names, [](const std::string& name) { return !name.starts_with("tessera-"); });
   return names;
 }
 
-std::string AgentTest::Log() {
+std::string NodeUnderTest::Log() {
   return os::ReadFile(dir_ + "/agent.log").value_or("");
 }
 

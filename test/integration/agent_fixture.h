@@ -24,10 +24,13 @@ inline constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n"
 // How long a test waits for what must happen; only a broken build ever waits so long.
 inline constexpr Duration kLimit{15'000};
 
-class AgentTest : public testing::Test {
- protected:
-  AgentTest();
-  ~AgentTest() override;
+// Each is for one thread; a test may have several, each with a thread of its own.
+class NodeUnderTest {
+ public:
+  NodeUnderTest();
+  ~NodeUnderTest();
+  NodeUnderTest(const NodeUnderTest&) = delete;
+  NodeUnderTest& operator=(const NodeUnderTest&) = delete;
 
   // The configuration: everything below `dir_`, short times, and `resources` (YAML below
   // "resources:", indented by two). `extra` is put in front.
@@ -64,10 +67,13 @@ class AgentTest : public testing::Test {
   // Waits until the series, as it stands before its value, has come to that value.
   bool AwaitMetric(const std::string& series, int at_least);
   int Registrations(const std::string& resource);
+  bool AwaitRegistrations(const std::string& resource, int at_least);
   // What kubelet told of such events since the last call, up to the one whose text is `last`, which
   // is waited for.
   std::vector<std::string> EventsUntil(kubelet::KubeletEvent::Kind kind, const std::string& last);
-  // The same for device lists (ListOf).
+  // What kubelet told of such events since the last call, waiting for nothing.
+  std::vector<std::string> EventsSoFar(kubelet::KubeletEvent::Kind kind);
+  // As EventsUntil, for device lists (ListOf).
   std::vector<std::string> ListsUntil(const std::string& last);
   std::string Log();
   bool AwaitLog(const std::string& text);
@@ -83,6 +89,12 @@ class AgentTest : public testing::Test {
   std::condition_variable told_;
   std::map<std::string, int> registrations_;  // under mutex_, as is what follows
   std::map<kubelet::KubeletEvent::Kind, std::vector<std::string>> events_;
+};
+
+// A test with one node.
+class AgentTest : public testing::Test, protected NodeUnderTest {
+ protected:
+  using NodeUnderTest::Run;  // not testing::Test's
 };
 
 // A device list as kubelet's event tells it.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices that break, and what becomes of them.
+#include <unistd.h>
+
 #include <csignal>
 
 #include "agent_fixture.h"
+#include "os/files.h"
 
 namespace tessera {
 namespace {
@@ -87,6 +90,37 @@ TEST_F(HealthTest, WhenTheWholeBusIsLostTheListStaysUnhealthyAndComesBack) {
 
   Fault("restore");
   Expect(kNpu, 4, 4);
+}
+
+TEST_F(HealthTest, ADeviceThatReturnsUnderAnotherIndexIsTheSameDeviceAtItsNewPlace) {
+  const std::string data = dir_ + "/data";
+  const auto plug = [&](const std::string& serial, const std::string& index) {
+    ASSERT_TRUE(os::WriteFileAtomically(data + "/npu" + index, serial));
+    ASSERT_EQ(symlink(("../npu" + index).c_str(), (data + "/by-id/" + serial).c_str()), 0);
+  };
+  ASSERT_TRUE(os::MakeDirectories(data + "/by-id"));
+  plug("A", "0");
+  plug("B", "1");
+  StartAll("  - name: dummy.com/npu\n    files: {groups: [{paths: [{path: \"" + data +
+           "/by-id/*\", mount: true}]}]}\n");
+  Expect(kNpu, 2, 2);
+  kubelet::Admission pod = Run("a", {{kNpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  EXPECT_EQ(pod.grants[0].response.mounts[0].host_path, data + "/npu0");
+
+  ASSERT_TRUE(os::RemoveFile(data + "/by-id/A"));
+  ASSERT_TRUE(os::RemoveFile(data + "/npu0"));
+  Expect(kNpu, 2, 1);
+  EXPECT_FALSE(Healthy(Status(kNpu), pod.grants[0].ids[0]));
+  plug("A", "7");
+  Expect(kNpu, 2, 2);
+
+  EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
+  ASSERT_TRUE(kubelet_->EndPod("default", "a"));
+  kubelet::Admission next = Run("b", {{kNpu, 1}});
+  ASSERT_TRUE(next.admitted) << next.message;
+  EXPECT_EQ(next.grants[0].ids, pod.grants[0].ids);
+  EXPECT_EQ(next.grants[0].response.mounts[0].host_path, data + "/npu7");
 }
 
 TEST_F(HealthTest, ACordonHoldsAcrossARestartUntilItIsLifted) {

@@ -85,7 +85,7 @@ TEST_F(MemoryTest, TheSecondInstanceTakesTheCordonsOverWhenTheFirstEnds) {
   Expect(kNpu, 4, 4);
   os::Process second = StartAgent();
   ASSERT_TRUE(AwaitLog("not the writer of the state"));
-  ASSERT_TRUE(kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) > 1; }, kLimit));
+  ASSERT_TRUE(AwaitRegistrations(kNpu, 2));
   ASSERT_TRUE(Order("/cordon", {{"device", "3"}, {"reason", "loud fan"}}));
 
   agent_.Signal(SIGKILL);
@@ -118,6 +118,38 @@ TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
 
   EXPECT_EQ(ListsUntil(ListOf(3, 4)), Texts{ListOf(3, 4)});
   EXPECT_TRUE(AwaitDetail("2", "on fire"));
+}
+
+TEST_F(MemoryTest, ADeviceThatBreaksWhileTheAgentIsAwayIsUnhealthyInItsFirstList) {
+  StartAll(kFour);
+  ListsUntil(ListOf(4, 4));
+
+  EndAgent(SIGKILL);
+  SetFaults({{"2", {{"fail", "on fire"}}}});
+  agent_ = StartAgent();
+
+  EXPECT_EQ(ListsUntil(ListOf(3, 4)), Texts{ListOf(3, 4)});
+}
+
+TEST_F(MemoryTest, AStateThatIsNoneIsSetAsideAndCostsNoService) {
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
+  const Texts files = {dir_ + "/state/state.jsonl", dir_ + "/state/verdicts.jsonl"};
+  for (const std::string& file : files) {
+    ASSERT_TRUE(os::WriteFileAtomically(file, std::string("\0\xff{]", 4)));
+  }
+
+  StartAll(kFour);
+
+  Expect(kNpu, 4, 4);
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  const std::string log = Log();
+  for (const std::string& file : files) {
+    EXPECT_NE(log.find("WARN the saved state is not used reason=state-corrupt error=\"" + file +
+                       ": line 1 has no end\" advice=\"the state could not be read; it was set "
+                       "aside and devices are checked anew\"\n"),
+              std::string::npos);
+    EXPECT_TRUE(os::Exists(file + ".corrupt"));
+  }
 }
 
 TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {
@@ -170,6 +202,33 @@ TEST_F(MemoryTest, AStateDirectoryThatCannotBeMadeCostsNoServiceAndIsMadeOnceItC
   EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="good"})", 2));
   const std::string facts = os::ReadFile(dir_ + "/state/state.jsonl").value_or("");
   EXPECT_EQ(std::count(facts.begin(), facts.end(), '\n'), 1 + 4 + 1);  // version, devices, policy
+}
+
+TEST_F(MemoryTest, AReadOnlyStateDirectoryCostsNoServiceAndIsWrittenToOnceItCanBe) {
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
+  WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
+                     "/faults/npu.json}}\n"));
+  StartKubelet();
+  agent_ = StartAgent(WithMounts("mount -t tmpfs -o ro tmpfs " + dir_ + "/state"));
+  Expect(kNpu, 4, 4);
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  Fault("fail", "3", "on fire");
+  Expect(kNpu, 4, 3);
+  EXPECT_TRUE(AwaitLog("WARN not the writer of the state directory=" + dir_ +
+                       "/state reason=io error=\"cannot open " + dir_ +
+                       "/state/lock: Read-only file system\" advice="));
+  EXPECT_TRUE(AwaitMetric("tessera_state_writer", 0));
+
+  std::vector<std::string> remount = {"/usr/bin/nsenter", "--mount", "--target",
+                                      std::to_string(agent_.pid())};
+  if (geteuid() != 0) remount.insert(remount.end(), {"--user", "--preserve-credentials"});
+  remount.insert(remount.end(), {"/bin/mount", "-o", "remount,rw", dir_ + "/state"});
+  auto mount = os::Process::Start(remount, dir_ + "/mount.log");
+  ASSERT_TRUE(mount);
+  ASSERT_EQ(mount->Wait(), 0) << os::ReadFile(dir_ + "/mount.log").value_or("");
+
+  EXPECT_TRUE(AwaitLog("INFO now the writer of the state"));
+  EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="good"})", 2));
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_F(ReloadTest, ResetBeforeStartNeedsANewRegistrationAndGetsIt) {
   Expect(kNpu, 4, 4);
 
   WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, reset: before-start}}\n"));
-  ASSERT_TRUE(kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) == 2; }, kLimit));
+  ASSERT_TRUE(AwaitRegistrations(kNpu, 2));
   Expect(kNpu, 4, 4);
 
   Run("a", {{kNpu, 1}});

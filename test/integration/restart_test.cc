@@ -208,8 +208,7 @@ TEST_P(TwoInstancesTest, TheOneThatStaysServesAfterTheOtherHasGone) {
   Expect(kNpu, 4, 4);
   int before = Registrations(kNpu);
   os::Process second = StartAgent();
-  ASSERT_TRUE(
-      kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) > before; }, kLimit));
+  ASSERT_TRUE(AwaitRegistrations(kNpu, before + 1));
 
   agent_.Signal(SIGTERM);
   EXPECT_EQ(agent_.Wait(), 0);
@@ -230,8 +229,7 @@ TEST_P(TwoInstancesTest, TheFirstServesOnWhenTheSecondGoes) {
   Expect(kNpu, 4, 4);
   int before = Registrations(kNpu);
   os::Process second = StartAgent();
-  ASSERT_TRUE(
-      kubelet_->WaitUntil([&](const auto&) { return Registrations(kNpu) > before; }, kLimit));
+  ASSERT_TRUE(AwaitRegistrations(kNpu, before + 1));
 
   second.Signal(SIGTERM);
   EXPECT_EQ(second.Wait(), 0);

@@ -69,7 +69,7 @@ Document Document::Parse(std::string name, std::string text) {
         {.reason = Reason::kConfigSyntax, .origin = document.name_, .message = std::move(message)});
   };
   if (text.size() > kMaxBytes) {
-    whole(fmt::format("{} bytes; a file may have {}", text.size(), kMaxBytes));
+    whole(fmt::format("more than {} bytes, which is the most that a file may have", kMaxBytes));
     return document;
   }
   if (const size_t valid = Utf8Prefix(text); valid < text.size()) {
@@ -100,17 +100,12 @@ bool Document::IsTabIndented(int line) const {
   return lines_[index].substr(0, text).find('\t') != std::string::npos;
 }
 
+Result<std::string> ReadText(const std::string& path) {
+  return os::ReadFile(path, Document::kMaxBytes + 1);
+}
+
 Document Document::Read(const std::string& path) {
-  // Looked at first, so that a path such as /dev/zero is not read without end.
-  const Result<os::FileInfo> info = os::InspectTarget(path);
-  Result<std::string> text = std::string();
-  if (!info) {
-    text = Fail(info.error());
-  } else if (info->type != os::FileInfo::Type::kFile) {
-    text = Fail(Reason::kIo, "it is not a regular file");
-  } else {
-    text = os::ReadFile(path);
-  }
+  Result<std::string> text = ReadText(path);
   if (text) return Parse(path, *std::move(text));
   Document document;
   document.name_ = path;

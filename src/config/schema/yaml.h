@@ -109,4 +109,7 @@ class Document {
   std::vector<Problem> problems_;
 };
 
+// The text of a configuration file; of one that is too large, only so much as shows that.
+Result<std::string> ReadText(const std::string& path);
+
 }  // namespace tessera::config

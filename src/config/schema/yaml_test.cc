@@ -130,7 +130,8 @@ TEST(Document, LongTextsInAliasesCountAsWell) {
 
 TEST(Document, TooLargeATextIsRefused) {
   EXPECT_EQ(Told(std::string((1 << 20) + 1, 'x')),
-            "t.yaml: 1048577 bytes; a file may have 1048576 [config-syntax]\n");
+            "t.yaml: more than 1048576 bytes, which is the most that a file may have "
+            "[config-syntax]\n");
 }
 
 TEST(Document, AZeroByteIsRefused) {
@@ -150,7 +151,7 @@ TEST(Document, AFileThatIsNotThereIsAProblem) {
 
 TEST(Document, ADirectoryIsNoFile) {
   EXPECT_EQ(Text(Document::Read("/").problems()),
-            "/: cannot be read: it is not a regular file [config-unreadable]\n");
+            "/: cannot be read: / is not a regular file [config-unreadable]\n");
 }
 
 TEST(Document, ReadsAFile) {

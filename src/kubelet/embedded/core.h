@@ -35,12 +35,14 @@ class Core {
 
   std::mutex mutex;
   std::condition_variable changed;
-  uint64_t version = 0;   // under mutex; counts what changed
-  DeviceManager devices;  // under mutex
-  Pods pods;              // under mutex
-  Ids pending;            // under mutex; uid of the pod in admission
+  uint64_t version = 0;                 // under mutex; counts what changed
+  DeviceManager devices;                // under mutex
+  Pods pods;                            // under mutex
+  Ids pending;                          // under mutex; uid of the pod in admission
+  std::string api_version = "v1beta1";  // under mutex; what plugins must speak
 
   std::atomic<bool> silent{false};  // fault: Register is accepted, and no stream is asked for
+  std::atomic<bool> stuck{false};   // fault: Register is not answered
   Cancellation stopping;
   Outstanding outstanding;  // streams, calls and tasks that refer to this
   os::Loop loop;

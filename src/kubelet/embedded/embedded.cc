@@ -225,6 +225,15 @@ void EmbeddedKubelet::AcceptRegisterButNeverStream(bool on) {
   impl_->core.silent = on;
 }
 
+void EmbeddedKubelet::HangInRegister(bool on) {
+  impl_->core.stuck = on;
+}
+
+void EmbeddedKubelet::SpeakVersion(const std::string& version) {
+  std::lock_guard lock(impl_->core.mutex);
+  impl_->core.api_version = version;
+}
+
 Status EmbeddedKubelet::DropStream(const std::string& resource) {
   std::string path = impl_->connections.PathOf(resource);
   if (!path.empty() && impl_->connections.Disconnect(resource, path)) return {};

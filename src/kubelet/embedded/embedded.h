@@ -153,6 +153,10 @@ class EmbeddedKubelet {
   // While on, Register is answered with OK and nothing follows: what kubelets after 1.37 do with a
   // socket that they take for connected.
   void AcceptRegisterButNeverStream(bool on);
+  // While on, Register is not answered.
+  void HangInRegister(bool on);
+  // Takes plugins of that API version only, from the next Register on.
+  void SpeakVersion(const std::string& version);
   // Hangs up on the plugin of the resource. kNotFound when none is connected.
   Status DropStream(const std::string& resource);
   // Deletes the plugins' sockets from device-plugins, as a clean-up by other hands would;

@@ -13,7 +13,7 @@ namespace tessera::kubelet::embedded {
 namespace {
 
 constexpr Duration kDialLimit{10'000};
-constexpr std::string_view kVersion = "v1beta1";
+constexpr Duration kStuckSlice{5};  // a caller that gives up is noticed so soon
 
 // The caller's deadline as a steady time; it may be infinitely far.
 Steady DeadlineOf(const grpc::CallbackServerContext& context) {
@@ -42,6 +42,9 @@ class RegistrationService : public v1beta1::Registration::CallbackService {
 
  private:
   Status Handle(grpc::CallbackServerContext& context, const v1beta1::RegisterRequest& request) {
+    while (core_.stuck && !context.IsCancelled()) {
+      if (core_.stopping.WaitFor(kStuckSlice)) break;
+    }
     Status status = Check(request);
     if (status && !core_.silent) status = Connect(context, request);
     if (!status) {
@@ -60,11 +63,14 @@ class RegistrationService : public v1beta1::Registration::CallbackService {
     return {late ? grpc::StatusCode::DEADLINE_EXCEEDED : grpc::StatusCode::UNKNOWN, message};
   }
 
-  static Status Check(const v1beta1::RegisterRequest& request) {
-    if (request.version() != kVersion) {
+  Status Check(const v1beta1::RegisterRequest& request) {
+    std::unique_lock lock(core_.mutex);
+    const std::string version = core_.api_version;
+    lock.unlock();
+    if (request.version() != version) {
       return Fail(Reason::kInvalid,
                   "requested API version {} is not supported by kubelet. Supported version is [{}]",
-                  Quoted(request.version()), Quoted(kVersion));
+                  Quoted(request.version()), Quoted(version));
     }
     if (!IsExtendedResourceName(request.resource_name())) {
       return Fail(Reason::kInvalid, "the ResourceName {} is invalid",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kubelet/embedded/registration_service.h"
 
+#include <future>
+
 #include "kubelet/embedded/fake_plugin_test.h"
 
 namespace tessera::kubelet::embedded {
@@ -104,6 +106,29 @@ TEST_F(Registration, ASilentKubeletAcceptsAndNeverStreams) {
   kubelet->AcceptRegisterButNeverStream(false);
   EXPECT_TRUE(Register("a.sock").ok());
   EXPECT_TRUE(plugin.Await([](auto& p) { return p.list_calls == 1; }));
+}
+
+TEST_F(Registration, AKubeletOfAnotherVersionRefuses) {
+  Start();
+  kubelet->SpeakVersion("v1");
+  FakePlugin plugin;
+  plugin.Serve(PluginPath("a.sock"));
+  EXPECT_EQ(Register("a.sock").error_message(),
+            "requested API version \"v1beta1\" is not supported by kubelet. Supported version is "
+            "[\"v1\"]");
+}
+
+TEST_F(Registration, AKubeletThatHangsAnswersWhenItGoesOn) {
+  Start();
+  kubelet->HangInRegister(true);
+  FakePlugin plugin;
+  plugin.Serve(PluginPath("a.sock"));
+  auto answer = std::async(std::launch::async, [this] { return Register("a.sock").ok(); });
+  EXPECT_EQ(plugin.Read(&FakePlugin::options_calls), 0);
+
+  kubelet->HangInRegister(false);
+
+  EXPECT_TRUE(answer.get());
 }
 
 TEST_F(Registration, WipingTheDirectoryTakesThePluginsSocketsOnly) {

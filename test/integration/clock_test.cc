@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of day jumps while the agent runs: nothing that it does may depend on it.
+#include "agent_fixture.h"
+#include "preload_control.h"
+
+namespace tessera {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr int64_t kYear = int64_t{365} * 24 * 3'600 * 1'000'000'000;
+
+struct Jump {
+  const char* name;
+  int64_t ns;
+};
+
+// For the names of tests.
+void PrintTo(const Jump& jump, std::ostream* out) {
+  *out << jump.name;
+}
+
+class ClockTest : public AgentTest, public testing::WithParamInterface<Jump> {
+ protected:
+  PreloadControl control_{dir_ + "/control"};
+};
+
+TEST_P(ClockTest, AClockThatJumpsAYearChangesNothing) {
+  WriteConfig(Config(kFour));
+  StartKubelet();
+  agent_ = StartAgent(control_.Before());
+  Expect(kNpu, 4, 4);
+  kubelet::Admission pod = Run("a", {{kNpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const std::string checks =
+      R"(tessera_health_checks_total{resource="dummy.com/npu",result="good"})";
+  ASSERT_TRUE(AwaitMetric(checks, 8));
+
+  control_->clock_jump_ns = GetParam().ns;
+
+  // Twenty rounds of checks, and a comparison of the ledger.
+  EXPECT_TRUE(AwaitMetric(checks, 88));
+  EXPECT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="good"})", 2));
+  EXPECT_EQ(Status(kNpu).allocatable, 4);
+  EXPECT_EQ(Registrations(kNpu), 1);
+  EXPECT_EQ(EventsSoFar(kubelet::KubeletEvent::Kind::kStreamEnded), Texts{});
+  // What waits or has a deadline works as before.
+  Fault("fail", "3", "on fire");
+  Expect(kNpu, 4, 3);
+  Fault("heal", "3");
+  Expect(kNpu, 4, 4);
+  ASSERT_TRUE(kubelet_->DropStream(kNpu));
+  Expect(kNpu, 4, 4);
+  EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
+  EXPECT_TRUE(Run("b", {{kNpu, 3}}).admitted);
+  // The jump was seen: lines begin with the year.
+  const std::string log = Log();
+  EXPECT_NE(log.substr(log.rfind('\n', log.size() - 2) + 1, 4), log.substr(0, 4));
+}
+
+TEST_P(ClockTest, ARegistrationUnderWayAtTheJumpEndsAsItWould) {
+  WriteConfig(Config(kFour));
+  StartKubelet();
+  kubelet_->HangInRegister(true);
+  agent_ = StartAgent(control_.Before());
+  ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) {
+    const json::Array* resources = json::GetArray(page, "resources");
+    return resources != nullptr && !resources->empty() &&
+           json::GetString(resources->at(0).as_object(), "state") == "registering";
+  }));
+
+  control_->clock_jump_ns = GetParam().ns;
+  ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="dummy.com/npu",result="good"})", 1));
+  kubelet_->HangInRegister(false);
+
+  Expect(kNpu, 4, 4);
+  EXPECT_EQ(Registrations(kNpu), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(By, ClockTest,
+                         testing::Values(Jump{"AYearForth", kYear}, Jump{"AYearBack", -kYear}),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace tessera

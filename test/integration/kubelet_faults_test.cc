@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kubelet that goes wrong: how soon the agent is registered again, and what it says meanwhile.
+#include <csignal>
+
+#include "agent_fixture.h"
+
+namespace tessera {
+namespace {
+
+// As promised, from the moment at which the cause has ended; it takes a tenth of that.
+constexpr Duration kSoon{1'000};
+
+size_t LinesWith(const std::string& log, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
+  return count;
+}
+
+class KubeletFaultsTest : public AgentTest {
+ protected:
+  void StartWithPod() {
+    StartAll(kFour);
+    Expect(kNpu, 4, 4);
+    pod_ = Run("a", {{kNpu, 1}});
+    ASSERT_TRUE(pod_.admitted) << pod_.message;
+  }
+  void EndKubelet() {
+    kubelet_->Stop();
+    kubelet_.reset();
+  }
+  // The agent's next call hangs.
+  void HangInRegister() {
+    kubelet_->HangInRegister(true);
+    ASSERT_TRUE(kubelet_->DropStream(kNpu));
+    ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) {
+      const json::Array* resources = json::GetArray(page, "resources");
+      return resources != nullptr && !resources->empty() &&
+             json::GetString(resources->at(0).as_object(), "state") == "registering";
+    }));
+  }
+  // All is as before, the pod included, soon after `end` has ended the cause.
+  template <class End>
+  void ExpectBackSoonAfter(End end) {
+    const int before = Registrations(kNpu);
+    const Steady began = SystemClock().Now();
+    end();
+    ASSERT_TRUE(AwaitRegistrations(kNpu, before + 1));
+    Expect(kNpu, 4, 4);
+    EXPECT_LT(SystemClock().Now() - began, kSoon);
+    EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod_.grants[0].ids);
+    EXPECT_TRUE(Run("b", {{kNpu, 3}}).admitted);
+  }
+
+  kubelet::Admission pod_;
+};
+
+TEST_F(KubeletFaultsTest, AKubeletThatNeverComesBackIsWaitedForInOneLine) {
+  StartWithPod();
+
+  EndKubelet();
+
+  ASSERT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="failed"})", 2));
+  EXPECT_EQ(LinesWith(Log(), "WARN waiting for kubelet "), 1u);
+  EXPECT_NE(Log().find("WARN waiting for kubelet resource=dummy.com/npu reason="),
+            std::string::npos);
+  EXPECT_NE(Get("/metrics").find("\ntessera_streams{resource=\"dummy.com/npu\"} 0\n"),
+            std::string::npos);
+  agent_.Signal(SIGTERM);
+  EXPECT_EQ(agent_.Wait(), 0);
+}
+
+TEST_F(KubeletFaultsTest, AfterARestartOfKubeletTheAgentIsBackWithinASecond) {
+  StartWithPod();
+  EndKubelet();
+
+  ExpectBackSoonAfter([&] { StartKubelet(); });
+}
+
+TEST_F(KubeletFaultsTest, AfterADroppedStreamTheAgentIsBackWithinASecond) {
+  StartWithPod();
+
+  ExpectBackSoonAfter([&] { EXPECT_TRUE(kubelet_->DropStream(kNpu)); });
+}
+
+TEST_F(KubeletFaultsTest, AfterItsSocketWasRemovedTheAgentIsBackWithinASecond) {
+  StartWithPod();
+
+  ExpectBackSoonAfter([&] { EXPECT_TRUE(kubelet_->WipeSocketDirectory()); });
+}
+
+TEST_F(KubeletFaultsTest, AKubeletOfAnotherVersionIsAskedAgainUntilItIsReplaced) {
+  StartWithPod();
+  kubelet_->SpeakVersion("v1");
+  ASSERT_TRUE(kubelet_->DropStream(kNpu));
+
+  EXPECT_TRUE(AwaitMetric(
+      R"(tessera_registrations_total{resource="dummy.com/npu",code="register-failed"})", 4));
+  EXPECT_EQ(LinesWith(Log(), "WARN registration failed "), 1u);
+  EXPECT_NE(
+      Log().find("WARN registration failed resource=dummy.com/npu reason=register-failed "
+                 "error=\"registering dummy.com/npu: requested API version \\\"v1beta1\\\" is "
+                 "not supported by kubelet. Supported version is [\\\"v1\\\"]\" advice="),
+      std::string::npos);
+  EndKubelet();
+  ExpectBackSoonAfter([&] { StartKubelet(); });
+}
+
+TEST_F(KubeletFaultsTest, AKubeletThatHangsInRegisterIsGivenUpForItsSuccessor) {
+  StartWithPod();
+  HangInRegister();
+  kubelet_->Kill();
+  kubelet_.reset();
+
+  ExpectBackSoonAfter([&] { StartKubelet(); });
+}
+
+TEST_F(KubeletFaultsTest, AKubeletThatHungInRegisterIsRegisteredWithOnceItAnswers) {
+  StartWithPod();
+  HangInRegister();
+
+  ExpectBackSoonAfter([&] { kubelet_->HangInRegister(false); });
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What others put into kubelet's directory under names like ours.
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "agent_fixture.h"
+#include "os/files.h"
+#include "os/unix_socket.h"
+
+namespace tessera {
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr uid_t kNobody = 65534;
+
+class SocketFaultsTest : public AgentTest {
+ protected:
+  SocketFaultsTest() { EXPECT_TRUE(os::MakeDirectories(plugins_)); }
+
+  const std::string plugins_ = dir_ + "/kubelet/device-plugins";
+};
+
+TEST_F(SocketFaultsTest, PlantedSymbolicLinksAreNeitherFollowedNorRemoved) {
+  const std::string precious = dir_ + "/precious";
+  ASSERT_TRUE(os::WriteFileAtomically(precious, "precious"));
+  for (const char* name : {"/tessera-dummy.com_npu-0.sock", "/tessera-x.sock"}) {
+    ASSERT_EQ(symlink(precious.c_str(), (plugins_ + name).c_str()), 0);
+  }
+  ASSERT_EQ(symlink(precious.c_str(), (dir_ + "/agent.sock").c_str()), 0);
+
+  StartAll(kFour);
+
+  Expect(kNpu, 4, 4);
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  EXPECT_EQ(os::ReadFile(precious).value_or("gone"), "precious");
+  EXPECT_EQ(os::Inspect(plugins_ + "/tessera-x.sock")->type, os::FileInfo::Type::kSymlink);
+  EXPECT_TRUE(AwaitLog("WARN no control socket yet reason=socket-planted error=\"" + dir_ +
+                       "/agent.sock exists and is not ours to replace\" advice="));
+  ASSERT_TRUE(os::RemoveFile(dir_ + "/agent.sock"));
+  EXPECT_TRUE(AwaitPage("/ledger", [](const json::Object& page) { return !page.empty(); }));
+}
+
+TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
+  const Names others = {"tessera-a.sock", "tessera-b.sock", "tessera-c.sock"};
+  ASSERT_TRUE(os::WriteFileAtomically(plugins_ + "/" + others[0], "precious"));
+  ASSERT_TRUE(os::MakeDirectories(plugins_ + "/" + others[1]));
+  auto live = os::ListenUnix(plugins_ + "/" + others[2]);
+  ASSERT_TRUE(live);
+  if (geteuid() == 0) {
+    for (const std::string& name : others) {
+      ASSERT_EQ(lchown((plugins_ + "/" + name).c_str(), kNobody, kNobody), 0);
+    }
+  }
+  // As kubelet's start would remove them, it comes first.
+  WriteConfig(Config(kFour));
+  agent_ = StartAgent();
+  ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) { return !page.empty(); }));
+
+  EXPECT_EQ(OwnSockets(), others);
+  EXPECT_EQ(os::ReadFile(plugins_ + "/" + others[0]).value_or("gone"), "precious");
+}
+
+TEST_F(SocketFaultsTest, TenThousandStaleSocketsAreRemovedAtOnceAndToldInOneLine) {
+  constexpr int kStale = 10'000;
+  for (int i = 0; i < kStale; ++i) {
+    ASSERT_TRUE(os::ListenUnix(fmt::format("{}/tessera-{:05}.sock", plugins_, i)));
+  }
+  WriteConfig(Config(kFour));
+  const Steady began = SystemClock().Now();
+  agent_ = StartAgent();
+
+  ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) { return !page.empty(); }));
+  EXPECT_LT(SystemClock().Now() - began, Duration(5'000));  // it takes a tenth of a second
+  EXPECT_EQ(OwnSockets(), Names{});
+  EXPECT_NE(Log().find("INFO removed stale sockets directory=" + plugins_ + " count=10000\n"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera
