@@ -14,7 +14,6 @@ constexpr Duration kFirstBackoff{100};
 constexpr Duration kFirstWait{1};  // a socket that is bound and not listened on yet will be soon
 constexpr Duration kLastBackoff{1'000};
 constexpr Duration kConnectLimit{200};
-constexpr Duration kPeerNotices{20};  // from the end of our stream to kubelet's having seen it
 // A stream that lived this long clears the back-off: the next loss is answered at once.
 constexpr Duration kStableStream{2'000};
 
@@ -170,7 +169,7 @@ void Plugin::OnStreamEnded(uint64_t epoch, bool by_peer) {
   log::Info("kubelet hung up",
             {{"resource", parameters_.resource}, {"reason", ReasonName(Reason::kStreamEnded)}});
   if (SystemClock().Now() - streaming_since_ >= kStableStream) backoff_ = Duration(0);
-  Retire();
+  Retire(Duration(0));
   Enter(PluginState::kBackoff);
   Retry(kFirstBackoff);
 }
@@ -213,7 +212,7 @@ void Plugin::Retry(Duration first) {
 }
 
 // The endpoint's end may take a moment (calls under way), so it happens on a worker.
-void Plugin::Retire() {
+void Plugin::Retire(Duration peer_notices) {
   timer_ = os::Loop::Handle();
   call_.reset();
   waiting_to_serve_ = false;
@@ -222,10 +221,10 @@ void Plugin::Retire() {
   server_->Close();
   observer_.StreamsChanged(parameters_.resource, 0);
   ++retiring_;
-  auto ended = mailbox_.Bind([](Plugin& self) {
+  auto ended = mailbox_.Bind([peer_notices](Plugin& self) {
     if (--self.retiring_ > 0 || !self.waiting_to_serve_) return;
     self.waiting_to_serve_ = false;
-    self.timer_ = self.loop_.After(kPeerNotices, [&self] { self.Serve(); });
+    self.timer_ = self.loop_.After(peer_notices, [&self] { self.Serve(); });
   });
   workers_.Run([server = std::shared_ptr<PluginServer>(std::move(server_)), ended]() mutable {
     server.reset();

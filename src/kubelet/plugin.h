@@ -86,7 +86,9 @@ class Plugin {
   void SayOnce(std::string_view event, const Error& error);
   void Register();
   void Retry(Duration first);
-  void Retire();
+  // From the end of our stream to kubelet's having seen it; nothing where kubelet ended it.
+  static constexpr Duration kPeerNotices{20};
+  void Retire(Duration peer_notices = kPeerNotices);
   void EnterRegistered();
   void Enter(PluginState state);
   void OnRegistered(uint64_t epoch, Status status);

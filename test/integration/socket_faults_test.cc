@@ -26,7 +26,8 @@ class SocketFaultsTest : public AgentTest {
 TEST_F(SocketFaultsTest, PlantedSymbolicLinksAreNeitherFollowedNorRemoved) {
   const std::string precious = dir_ + "/precious";
   ASSERT_TRUE(os::WriteFileAtomically(precious, "precious"));
-  for (const char* name : {"/tessera-dummy.com_npu-0.sock", "/tessera-x.sock"}) {
+  for (const char* name :
+       {"/tessera-dummy.com_npu-0000000000000000.sock", "/tessera-x-0000000000000001.sock"}) {
     ASSERT_EQ(symlink(precious.c_str(), (plugins_ + name).c_str()), 0);
   }
   ASSERT_EQ(symlink(precious.c_str(), (dir_ + "/agent.sock").c_str()), 0);
@@ -36,7 +37,8 @@ TEST_F(SocketFaultsTest, PlantedSymbolicLinksAreNeitherFollowedNorRemoved) {
   Expect(kNpu, 4, 4);
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
   EXPECT_EQ(os::ReadFile(precious).value_or("gone"), "precious");
-  EXPECT_EQ(os::Inspect(plugins_ + "/tessera-x.sock")->type, os::FileInfo::Type::kSymlink);
+  EXPECT_EQ(os::Inspect(plugins_ + "/tessera-x-0000000000000001.sock")->type,
+            os::FileInfo::Type::kSymlink);
   EXPECT_TRUE(AwaitLog("WARN no control socket yet reason=socket-planted error=\"" + dir_ +
                        "/agent.sock exists and is not ours to replace\" advice="));
   ASSERT_TRUE(os::RemoveFile(dir_ + "/agent.sock"));
@@ -44,7 +46,8 @@ TEST_F(SocketFaultsTest, PlantedSymbolicLinksAreNeitherFollowedNorRemoved) {
 }
 
 TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
-  const Names others = {"tessera-a.sock", "tessera-b.sock", "tessera-c.sock"};
+  const Names others = {"tessera-a-0123456789abcdef.sock", "tessera-b-0123456789abcdef.sock",
+                        "tessera-c-0123456789abcdef.sock"};
   ASSERT_TRUE(os::WriteFileAtomically(plugins_ + "/" + others[0], "precious"));
   ASSERT_TRUE(os::MakeDirectories(plugins_ + "/" + others[1]));
   auto live = os::ListenUnix(plugins_ + "/" + others[2]);
@@ -66,7 +69,7 @@ TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
 TEST_F(SocketFaultsTest, TenThousandStaleSocketsAreRemovedAtOnceAndToldInOneLine) {
   constexpr int kStale = 10'000;
   for (int i = 0; i < kStale; ++i) {
-    ASSERT_TRUE(os::ListenUnix(fmt::format("{}/tessera-{:05}.sock", plugins_, i)));
+    ASSERT_TRUE(os::ListenUnix(fmt::format("{}/tessera-old-{:016x}.sock", plugins_, i)));
   }
   WriteConfig(Config(kFour));
   const Steady began = SystemClock().Now();
