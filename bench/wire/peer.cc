@@ -99,9 +99,9 @@ Connection::~Connection() {
   (void)reader_->Finish();
 }
 
-v1beta1::ListAndWatchResponse Connection::Read() {
+std::optional<v1beta1::ListAndWatchResponse> Connection::Read() {
   v1beta1::ListAndWatchResponse list;
-  if (!reader_->Read(&list)) Die("the stream has ended");
+  if (!reader_->Read(&list)) return std::nullopt;
   return list;
 }
 
@@ -142,17 +142,28 @@ Subject::~Subject() {
   (void)os::RemoveTree(directory_);
 }
 
-void Subject::Connect(int seen) {
-  connection_ = std::make_unique<Connection>(kubelet_->AwaitEndpoint(seen));
+void Subject::Open() {
+  const std::string endpoint = kubelet_->AwaitEndpoint(seen_);
+  seen_ = kubelet_->registrations();
+  connection_ = std::make_unique<Connection>(endpoint);
+}
+
+void Subject::Connect() {
+  Open();
   // Many devices take longer than a first list is waited for.
   v1beta1::ListAndWatchResponse list;
-  while (list.devices_size() != devices_ || list.devices(0).health() != "Healthy") {
-    list = connection_->Read();
+  while (list.devices_size() != devices_ || list.devices(0).health() != "Healthy") list = Read();
+}
+
+// One that ends its stream registers anew: whoever is not sure which kubelet it reached does so.
+v1beta1::ListAndWatchResponse Subject::Read() {
+  while (true) {
+    if (auto list = connection_->Read()) return *std::move(list);
+    Open();
   }
 }
 
 Millis Subject::Start() {
-  const int seen = kubelet_->registrations();
   const std::vector<std::string> command =
       kind_ == Kind::kBare ? std::vector<std::string>{BENCH_BARE, directory_ + "/kubelet",
                                                       std::to_string(devices_), faults_}
@@ -162,7 +173,7 @@ Millis Subject::Start() {
   auto process = os::Process::Start(command, directory_ + "/log");
   if (!process) Die(process.error().message);
   process_ = *std::move(process);
-  Connect(seen);
+  Connect();
   return Clock::now() - begin;
 }
 
@@ -175,7 +186,7 @@ Millis Subject::Fail(int device) {
   Write(faults_ + "/next", text);
   const auto begin = Clock::now();
   std::filesystem::rename(faults_ + "/next", faults_ + "/change.json");
-  while (connection_->Read().devices(device).health() != "Unhealthy") {
+  while (Read().devices(device).health() != "Unhealthy") {
   }
   return Clock::now() - begin;
 }
@@ -183,10 +194,10 @@ Millis Subject::Fail(int device) {
 Millis Subject::RestartKubelet() {
   connection_.reset();
   kubelet_->Hush();
-  const int seen = kubelet_->registrations();
+  seen_ = kubelet_->registrations();
   kubelet_->Listen();
   const auto begin = Clock::now();
-  Connect(seen);
+  Connect();
   return Clock::now() - begin;
 }
 

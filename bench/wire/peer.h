@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,8 +68,8 @@ class Connection {
  public:
   explicit Connection(const std::string& socket);
   ~Connection();
-  // The next list; waits for it. Its size is that of the devices in it.
-  v1beta1::ListAndWatchResponse Read();
+  // The next list; waits for it. Nothing when the stream has ended.
+  std::optional<v1beta1::ListAndWatchResponse> Read();
   void Allocate(int device);
   v1beta1::DevicePlugin::Stub& stub() { return *stub_; }
 
@@ -100,7 +101,9 @@ class Subject {
   const std::string& directory() const { return directory_; }
 
  private:
-  void Connect(int seen);
+  void Open();
+  void Connect();
+  v1beta1::ListAndWatchResponse Read();
 
   const Kind kind_;
   const int devices_;
@@ -109,6 +112,7 @@ class Subject {
   std::string faults_;
   os::Process process_;
   std::unique_ptr<Connection> connection_;
+  int seen_ = 0;  // registrations, up to the one of connection_
 };
 
 // The value below which `share` of the sorted values lie.

@@ -65,7 +65,8 @@ void Plugin::Serve() {
   bool watcher = parameters_.path == RegistrationPath::kPluginWatcher;
   const Directories& directories = parameters_.directories;
   if (!watcher) {
-    os::FileInfo socket = os::Inspect(directories.kubelet_socket()).value_or(os::FileInfo{});
+    const std::string path = directories.kubelet_socket();
+    const os::FileInfo socket = os::Inspect(path).value_or(os::FileInfo{});
     if (socket != kubelet_) {  // another kubelet: nothing of the old counts
       backoff_ = Duration(0);
       failure_.reset();
@@ -73,7 +74,12 @@ void Plugin::Serve() {
     kubelet_ = socket;
     // Existence proves nothing: a killed kubelet leaves its socket, a new one binds before it
     // listens.
-    if (auto there = os::ConnectUnix(directories.kubelet_socket(), kConnectLimit); !there) {
+    auto there = os::ConnectUnix(path, kConnectLimit);
+    // Nor is it known which of two has answered while one takes the other's place.
+    if (there && os::Inspect(path).value_or(os::FileInfo{}) != socket) {
+      there = Fail(Reason::kUnavailable, "{} is being replaced", path);
+    }
+    if (!there) {
       SayOnce("waiting for kubelet", there.error());
       Enter(PluginState::kWaiting);
       return Retry(kFirstWait);
