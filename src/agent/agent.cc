@@ -37,6 +37,8 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
     log::LogError("the new configuration is not used, the former one stays");
     return;
   }
+  // gRPC takes some milliseconds to start: meanwhile the devices are looked for.
+  const std::jthread warm_up(kubelet::KeepCallbackThreads);
   log::Configure(loaded.config.log_level, loaded.config.log_format);
   agent.Apply(loaded.config);
   log::Info("configuration reloaded");
@@ -48,8 +50,6 @@ int RunAgent(const AgentOptions& options) {
   os::KeepHeapSmall();
   umask(0077);
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
-  // gRPC takes some milliseconds to start: meanwhile the devices are looked for.
-  const std::jthread warm_up(kubelet::KeepCallbackThreads);
   os::Loop loop;
   std::unique_ptr<Agent> agent;
   ConfigFile file(loop, options,
@@ -74,7 +74,7 @@ int RunAgent(const AgentOptions& options) {
   agent = std::make_unique<Agent>(loop, loaded.config);
   if (Status started = agent->Start(); !started) {
     log::LogError("cannot start", started.error());
-    return 1;
+    std::_Exit(1);  // as below
   }
   loop.Run();
   std::optional<Error> fatal = agent->fatal();

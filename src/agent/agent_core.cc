@@ -98,8 +98,12 @@ void Agent::RestoreState() {
 
 // Where no directory is configured, the usual places are looked at until kubelet is in one of them;
 // meanwhile everything waits for it in the most usual one. How it wants us to register shows only
-// when it has come.
+// when it has come: it makes plugins_registry some time before device-plugins.
 void Agent::FindKubelet() {
+  if (AnyStreaming()) {
+    seeking_ = false;
+    return;
+  }
   std::string root = config_.kubelet.root;
   if (root.empty()) {
     const os::Root prefix(config_.root_prefix);
@@ -107,9 +111,11 @@ void Agent::FindKubelet() {
   }
   const kubelet::Directories directories{root};
   const kubelet::RegistrationPath path = PathFor(config_.kubelet.registration, directories);
-  seeking_ = !kubelet::HasComeTo(directories);
+  const bool there = kubelet::HasComeTo(directories);
+  seeking_ = !there || (config_.kubelet.registration == config::Registration::kAuto &&
+                        !os::Exists(directories.device_plugins()));
   if (root == directories_.root && path == path_) return;
-  if (seeking_) {
+  if (!there) {
     log::Warn("kubelet's directory was not found",
               Error{Reason::kKubeletAbsent, root + " is waited for"});
   }
@@ -123,13 +129,15 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
   kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
   ledger_sync_ = std::make_unique<LedgerSync>(
       loop_, node_, metrics_, directories_, config_.ledger_interval,
-      LedgerSync::Listener{// A vanished device may leave the list once nobody holds it.
-                           .changed =
-                               [this] {
-                                 for (auto& [name, resource] : resources_) resource->RescanSoon();
-                               },
-                           .waiting = [this] { return AnyoneWaitsForHolders(); },
-                           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
+      LedgerSync::Listener{
+          // A vanished device may leave the list once nobody holds it.
+          .changed =
+              [this] {
+                for (auto& [name, resource] : resources_) resource->RescanSoon();
+              },
+          .waiting =
+              [this] { return AnyoneWaitsForHolders() || kubelet_watch_ == nullptr || !Alone(); },
+          .compared = [this](const auto& allocatable) { Compared(allocatable); }});
   for (const config::Resource& resource : config_.resources) AddResource(resource);
   ResourcesChanged();
   if (kubelet_watch_ != nullptr) WatchDirectories();
@@ -168,10 +176,24 @@ void Agent::LookAgain() {
   });
 }
 
+bool Agent::AnyStreaming() const {
+  return std::any_of(resources_.begin(), resources_.end(), [](const auto& item) {
+    return item.second->plugin()->state() == kubelet::PluginState::kStreaming;
+  });
+}
+
 bool Agent::AllStreaming() const {
   return std::all_of(resources_.begin(), resources_.end(), [](const auto& item) {
     return item.second->plugin()->state() == kubelet::PluginState::kStreaming;
   });
+}
+
+// Whether no other instance's socket, alive or left behind, is in kubelet's directories. When the
+// other one goes, kubelet up to 1.36 can lose us, which only its answers show.
+bool Agent::Alone() const {
+  std::set<std::string> own;
+  for (const auto& [name, resource] : resources_) own.insert(resource->plugin()->socket_path());
+  return kubelet::SocketsIn(directories_, config_.kubelet.socket_prefix) == own;
 }
 
 // A vanished device may leave and another policy may come only when nobody holds what was granted.
@@ -322,6 +344,7 @@ void Agent::Apply(const config::Config& next) {
     }
   }
   ResourcesChanged();
+  tick_.Within(kTick);  // devices may become stale sooner than before
 }
 
 void Agent::SaveFalls() {

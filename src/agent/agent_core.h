@@ -57,7 +57,9 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void WatchDirectories();
   void Look();
   void LookAgain();
+  bool AnyStreaming() const;
   bool AllStreaming() const;
+  bool Alone() const;
   bool AnyoneWaitsForHolders() const;
   void Tick();
   bool Unfinished() const;
@@ -92,7 +94,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   uint64_t saved_facts_ = 0;  // their generation
   Node node_;
   kubelet::Directories directories_;
-  bool seeking_ = false;  // kubelet has not come yet
+  bool seeking_ = false;  // kubelet has not come yet, or not wholly
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
   ServedResources resources_;

@@ -59,7 +59,7 @@ void ConfigFile::Changed() {
 void ConfigFile::Gone() {
   swap_ = os::Loop::Handle();
   auto text = config::ReadText(path());
-  if (!text && text != text_) Reload();
+  if (text != text_) Reload();
 }
 
 void ConfigFile::Reload() {

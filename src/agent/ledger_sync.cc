@@ -2,6 +2,7 @@
 #include "agent/ledger_sync.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -29,7 +30,7 @@ LedgerSync::LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
       mailbox_(loop, *this) {}
 
 void LedgerSync::AskSoon(Duration delay) {
-  if (call_ == nullptr) next_.Within(delay);
+  next_.Within(delay);
 }
 
 void LedgerSync::AskIfOld() {
@@ -37,7 +38,10 @@ void LedgerSync::AskIfOld() {
 }
 
 void LedgerSync::Ask() {
-  next_.Cancel();
+  if (call_ != nullptr) {
+    again_ = true;  // its answer may be older than what made somebody ask
+    return;
+  }
   call_ = kubelet::PodResourcesCall::Ask(directories_.pod_resources_socket(), kTimeout,
                                          mailbox_.Bind(&LedgerSync::Answered));
 }
@@ -51,9 +55,14 @@ void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
     if (!error_) log::Warn("cannot compare the ledger", view.error());
     error_ = view.error();
   }
-  pause_ = news || listener_.waiting() ? interval_
-                                       : std::min(2 * pause_, std::max(interval_, kLongestPause));
-  AskSoon(pause_);
+  const bool often = news || !AllReconciled() || listener_.waiting();
+  pause_ = often ? interval_ : std::min(2 * pause_, std::max(interval_, kLongestPause));
+  AskSoon(std::exchange(again_, false) ? Duration(0) : pause_);
+}
+
+bool LedgerSync::AllReconciled() const {
+  return std::all_of(resources_.begin(), resources_.end(),
+                     [this](const auto& resource) { return node_.ledger().reconciled(resource); });
 }
 
 // Whether anything had changed.
@@ -61,9 +70,7 @@ bool LedgerSync::Reconcile(const kubelet::PodResourcesView& view) {
   if (error_) log::Info("the ledger is compared again");
   error_.reset();
   ReadCheckpoint();
-  bool first = std::any_of(resources_.begin(), resources_.end(), [this](const auto& resource) {
-    return !node_.ledger().reconciled(resource);
-  });
+  const bool first = !AllReconciled();
   LedgerChange change = node_.ledger().Reconcile(Join(Ours(view.holdings), Ours(checkpoint_)),
                                                  resources_, SystemClock().Now());
   for (const Holding& holding : change.unexpected) {

@@ -27,7 +27,8 @@ class LedgerSync {
  public:
   struct Listener {
     std::function<void()> changed;  // holdings began or ended
-    std::function<bool()> waiting;  // whether something can be done only when holdings have ended
+    std::function<bool()> waiting;  // whether something depends on the answer, so that it must not
+                                    // come ever less often
     // How many healthy ids of each resource kubelet can hand out.
     std::function<void(const std::map<std::string, int>& allocatable)> compared;
   };
@@ -38,7 +39,7 @@ class LedgerSync {
   void SetInterval(Duration interval) { pause_ = interval_ = interval; }
   // Only holdings of these resources concern us.
   void SetResources(std::set<std::string> resources) { resources_ = std::move(resources); }
-  // Asks after `delay`, or sooner if that is planned already; not while a question is under way.
+  // Asks after `delay`, or sooner if that is planned already; after the question under way, if any.
   void AskSoon(Duration delay);
   // Somebody looks at the answer: asks, unless that was done within the last `interval`.
   void AskIfOld();
@@ -50,6 +51,7 @@ class LedgerSync {
   void Answered(const Result<kubelet::PodResourcesView>& view);
   bool Reconcile(const kubelet::PodResourcesView& view);
   void ReadCheckpoint();
+  bool AllReconciled() const;
   std::vector<Holding> Ours(std::vector<Holding> holdings) const;
 
   Node& node_;
@@ -61,7 +63,8 @@ class LedgerSync {
   std::unique_ptr<kubelet::PodResourcesCall> call_;
   std::vector<Holding> checkpoint_;  // as last read whole
   std::optional<Error> error_;
-  Duration pause_;  // from the last answer to the next question
+  Duration pause_;      // from the last answer to the next question
+  bool again_ = false;  // asked for during the question under way
   Steady answered_{};
   os::Alarm next_;
   os::Mailbox<LedgerSync> mailbox_;

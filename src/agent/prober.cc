@@ -46,8 +46,17 @@ void Prober::Soon() {
   if (sweep_ == nullptr) next_.Within(parameters_.interval);
 }
 
+// From the end of a sweep to the next. A rest is counted from the beginning, so that a long sweep
+// does not make it longer.
+Duration Prober::Pause() const {
+  if (again_) return Duration(0);
+  if (soon_) return parameters_.interval;
+  return std::max(parameters_.interval, parameters_.resting - (SystemClock().Now() - sweep_began_));
+}
+
 void Prober::Begin() {
   next_.Cancel();
+  sweep_began_ = SystemClock().Now();
   again_ = false;
   soon_ = !backend_->TellsByItself() || !hanging_.empty();
   DeviceList devices;
@@ -67,13 +76,12 @@ void Prober::Begin() {
 }
 
 void Prober::Continue(DeviceList devices) {
-  if (devices.empty()) {
+  if (devices.empty() || hanging_.size() >= kMostHanging) {
     sweep_.reset();
     watch_ = os::Loop::Handle();
-    return next_.Within(again_  ? Duration(0)
-                        : soon_ ? parameters_.interval
-                                : std::max(parameters_.interval, parameters_.resting));
+    return next_.Within(Pause());
   }
+  next_.Cancel();  // the sink may have asked for it; one sweep at a time
   sweep_ = std::make_shared<Sweep>();
   sweep_->devices = std::move(devices);
   watch_ = loop_.Every(std::max(parameters_.timeout / 4, Duration(5)), [this] { Watch(); });

@@ -23,6 +23,9 @@ namespace tessera::agent {
 
 class Prober {
  public:
+  // While so many checks hang, no other device is checked.
+  static constexpr size_t kMostHanging = 8;
+
   struct Parameters {
     Duration interval{5'000};  // from the end of one sweep to the next
     Duration resting{30'000};  // the same where all is well and the backend tells by itself
@@ -37,7 +40,10 @@ class Prober {
 
   // Checks these devices from now on, beginning at once.
   void SetDevices(DeviceList devices);
-  void SetParameters(Parameters parameters) { parameters_ = parameters; }
+  void SetParameters(Parameters parameters) {
+    parameters_ = parameters;
+    Soon();
+  }
   // Something is to be learned from the next sweep: it comes after `interval` at the latest.
   void Soon();
 
@@ -46,6 +52,7 @@ class Prober {
 
   void Begin();
   void Continue(DeviceList devices);
+  Duration Pause() const;
   void Watch();
   void Finished(const std::shared_ptr<Sweep>& sweep);
   void Returned(const DeviceKey& key, const Evidence& evidence);
@@ -60,6 +67,7 @@ class Prober {
   std::shared_ptr<Sweep> sweep_;  // the one under way
   bool again_ = false;            // the devices changed during it
   bool soon_ = false;             // the next one is not to wait for longer than `interval`
+  Steady sweep_began_{};
   os::Alarm next_;
   os::Loop::Handle watch_;
   os::Mailbox<Prober> mailbox_;

@@ -18,10 +18,12 @@ class FakeBackend : public Backend {
   Evidence Check(const Device& device) override {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return !hang_.contains(device.key.id); });
+    wake_.wait_for(lock, time_, [] { return false; });
     return {EvidenceKind::kGood, EvidenceSource::kCheck, Reason::kCheckFailed, ""};
   }
   bool TellsByItself() const override { return tells_; }
   void TellByItself() { tells_ = true; }
+  void TakeTime(Duration time) { time_ = time; }
   void Hang(const std::string& id) {
     std::lock_guard lock(mutex_);
     hang_.insert(id);
@@ -34,6 +36,7 @@ class FakeBackend : public Backend {
 
  private:
   bool tells_ = false;
+  Duration time_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
   std::set<std::string> hang_;
@@ -63,6 +66,7 @@ class ProberTest : public testing::Test {
     for (const Observation& observation : observations) {
       seen_[observation.key.id].push_back(observation.evidence.kind);
     }
+    if (hasty_) prober_.Soon();
     if (done_ && done_()) loop_.Stop();
   }
 
@@ -71,6 +75,7 @@ class ProberTest : public testing::Test {
   std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();
   std::map<std::string, std::vector<EvidenceKind>> seen_;
   std::function<bool()> done_;
+  bool hasty_ = false;  // whoever hears wants to hear more soon
   Prober prober_{loop_,
                  workers_,
                  backend_,
@@ -129,6 +134,31 @@ TEST_F(ProberTest, ABackendThatTellsByItselfIsLeftAloneUntilSomethingIsToBeLearn
 
   prober_.Soon();
   RunUntil([this] { return seen_["0"].size() == 2; });
+}
+
+TEST_F(ProberTest, ASweepThatIsLongerThanTheIntervalIsHeardWhileADeviceHangs) {
+  hasty_ = true;
+  backend_->TakeTime(Duration(5));
+  backend_->Hang("0");
+  prober_.SetDevices({Npu("0"), Npu("1"), Npu("2")});
+
+  RunUntil([this] { return seen_["2"].size() >= 5; });
+
+  EXPECT_EQ(seen_["0"].back(), EvidenceKind::kUnknown);
+}
+
+TEST_F(ProberTest, WithManyHangingChecksNoOtherIsBegun) {
+  DeviceList devices;
+  for (int i = 0; i < 10; ++i) {
+    devices.push_back(Npu(std::to_string(i)));
+    if (i < 8) backend_->Hang(std::to_string(i));
+  }
+  prober_.SetDevices(devices);
+
+  RunUntil([this] { return seen_["7"].size() >= 3; });
+
+  EXPECT_TRUE(seen_["8"].empty());
+  EXPECT_TRUE(seen_["9"].empty());
 }
 
 TEST_F(ProberTest, ABackendThatTellsByItselfIsAskedAgainWhileADeviceHangs) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kSettleLimit{5'000};    // another backend's first scan is waited for so long
 constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for first checks
-constexpr int kHardwareThreads = 8;
+constexpr int kHardwareThreads = Prober::kMostHanging + 1;  // one for scans
 constexpr int kResetThreads = 16;
 
 kubelet::PluginOptions OptionsOf(const Backend& backend) {
@@ -34,7 +34,6 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
     : shared_(std::move(shared)),
       resource_(resource),
       config_(config),
-      hardware_(kHardwareThreads),
       mailbox_(shared_.loop, *this) {
   config_.resources.clear();
   backend_ = MakeBackend();
@@ -68,7 +67,10 @@ void ServedResource::Start() {
   });
   // What is known from before, if all of it was checked on this boot; after what the backend has
   // just reported of devices that broke meanwhile.
-  mailbox_.Bind([](ServedResource& self) { self.Publish(); })();
+  mailbox_.Bind([](ServedResource& self) {
+    self.begun_ = true;
+    self.Publish();
+  })();
 }
 
 std::shared_ptr<Backend> ServedResource::MakeBackend() const {
@@ -83,13 +85,17 @@ void ServedResource::StartBackend() {
     log::LogError("backend did not start", started.error(), {{"resource", resource_.name}});
     backend_error_ = started.error();
   }
+  // Threads that hang in another backend's calls are no loss to this one, and nobody waits for
+  // them.
+  if (hardware_ != nullptr) shared_.workers.Run([former = hardware_] {});
+  hardware_ = std::make_shared<os::Workers>(kHardwareThreads);
   prober_ = std::make_unique<Prober>(
-      shared_.loop, hardware_, backend_, ProberParameters(config_),
+      shared_.loop, *hardware_, backend_, ProberParameters(config_),
       [this](const std::vector<Observation>& observations) { Observed(observations); });
   // What is known from before is not checked until a scan has shown that it is there.
   scanned_ = false;
   scanner_ = std::make_unique<Scanner>(
-      shared_.loop, hardware_, backend_,
+      shared_.loop, *hardware_, backend_,
       [this](Result<std::vector<Device>> devices) { Scanned(std::move(devices)); });
 }
 
@@ -203,7 +209,7 @@ void ServedResource::Changed(bool bad_news) {
 // Whether a better list is about to come: nothing is known yet, or not yet checked, or the devices
 // of another configuration are still being looked for.
 bool ServedResource::Premature() const {
-  if (settling_) return true;
+  if (settling_ || !begun_) return true;
   if (list_ != nullptr || waited_) return false;
   return (scanner_->scanning() && OwnDevices().empty()) || !shared_.node.Verified(resource_.name);
 }

@@ -103,9 +103,9 @@ class ServedResource : public BackendEvents {
   config::Config config_;  // of the last Apply, without use of its resources
 
   std::shared_ptr<Backend> backend_;
-  // Threads of this resource alone, so that calls into its hardware that hang starve no other
-  // resource's. A check that finds no thread is no check: its device becomes stale.
-  os::Workers hardware_;
+  // Threads of this resource's backend alone, so that calls into its hardware that hang starve no
+  // other. A check that finds no thread is no check: its device becomes stale.
+  std::shared_ptr<os::Workers> hardware_;
   std::unique_ptr<Scanner> scanner_;
   std::unique_ptr<Prober> prober_;
   std::shared_ptr<Allocator> allocator_;
@@ -118,6 +118,7 @@ class ServedResource : public BackendEvents {
   CdiFile cdi_;
   bool doubted_ = false;        // kubelet's last answer had none of our healthy ids
   bool settling_ = false;       // another backend's first scan is under way
+  bool begun_ = false;          // what the backend reported at its start is judged
   bool scanned_ = false;        // at least once, with this backend
   bool told_bad_news_ = false;  // within this debounce window
   bool waited_ = false;         // for the first checks, long enough

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <event2/buffer.h>
+#include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
@@ -18,7 +19,8 @@
 namespace tessera::http {
 namespace {
 
-constexpr Duration kAcceptPause{1'000};
+constexpr timeval kAcceptPause{.tv_sec = 1, .tv_usec = 0};
+constexpr timeval kNoPause{.tv_sec = 86'400, .tv_usec = 0};
 
 constexpr ev_ssize_t kMaxHeader = 16 * 1024;
 constexpr ev_ssize_t kMaxBody = 1024 * 1024;
@@ -26,6 +28,10 @@ constexpr int kIdleSeconds = 30;
 
 struct FreeHttp {
   void operator()(evhttp* http) const { evhttp_free(http); }
+};
+
+struct FreeEvent {
+  void operator()(event* timer) const { event_free(timer); }
 };
 
 const char* MethodName(evhttp_request* request) {
@@ -80,11 +86,37 @@ void Handle(evhttp_request* request, void* handler) noexcept {
   Send(request, (*static_cast<const Handler*>(handler))(ours));
 }
 
+// A listener, and the timer after which it accepts again.
+struct Resumption {
+  evconnlistener* connections = nullptr;
+  event* timer = nullptr;
+};
+
+void Resume(evutil_socket_t, short, void* argument) noexcept {
+  const auto* self = static_cast<Resumption*>(argument);
+  evconnlistener_enable(self->connections);
+  event_add(self->timer, &kNoPause);
+}
+
 // No descriptor is left: the connection stays at the door, and the loop would find it there again
 // at once, without end.
 void Pause(evconnlistener* connections, void*) noexcept {
   log::Warn("cannot accept a connection", SystemError("accept", errno));
   evconnlistener_disable(connections);
+  // evhttp keeps the listener's user pointer to itself: its timer is found among the loop's.
+  Resumption sought{.connections = connections};
+  event_base_foreach_event(
+      evconnlistener_get_base(connections),
+      [](const event_base*, const event* found, void* argument) {
+        auto* wanted = static_cast<Resumption*>(argument);
+        if (event_get_callback(found) != &Resume) return 0;
+        auto* own = static_cast<Resumption*>(event_get_callback_arg(found));
+        if (own->connections != wanted->connections) return 0;
+        wanted->timer = own->timer;
+        return 1;
+      },
+      &sought);
+  if (sought.timer != nullptr) event_add(sought.timer, &kAcceptPause);
 }
 
 Result<os::Fd> Bind(const Address& address, std::string_view text) {
@@ -132,7 +164,10 @@ struct Server::Impl {
     listener.Release();  // evhttp closes it
     evconnlistener* connections = evhttp_bound_socket_get_listener(bound);
     evconnlistener_set_error_cb(connections, &Pause);
-    resume = loop.Every(kAcceptPause, [connections] { evconnlistener_enable(connections); });
+    resumption.connections = connections;
+    resumption.timer = event_new(loop.base(), -1, 0, &Resume, &resumption);
+    timer.reset(resumption.timer);
+    event_add(resumption.timer, &kNoPause);
     return {};
   }
 
@@ -142,7 +177,8 @@ struct Server::Impl {
   int port = 0;
   std::string path;                    // of a unix socket
   std::optional<os::FileInfo> socket;  // its file, to tell it from a successor's
-  os::Loop::Handle resume;             // ends before the listener that it refers to
+  Resumption resumption;
+  std::unique_ptr<event, FreeEvent> timer;  // ends before the listener that it refers to
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -14,6 +14,9 @@ constexpr Duration kFirstBackoff{100};
 constexpr Duration kFirstWait{1};  // a socket that is bound and not listened on yet will be soon
 constexpr Duration kLastBackoff{1'000};
 constexpr Duration kConnectLimit{200};
+// From the end of our stream to kubelet's having done what it does then: up to 1.36 that hits
+// whoever has registered the resource meanwhile, also where kubelet hung up itself.
+constexpr Duration kPeerNotices{20};
 // A stream that lived this long clears the back-off: the next loss is answered at once.
 constexpr Duration kStableStream{2'000};
 
@@ -105,9 +108,10 @@ void Plugin::Serve() {
 
 // Tried again every second, with another name each time.
 void Plugin::SayOnce(std::string_view event, const Error& error) {
-  if (said_ == error.reason) return;
+  Error said{error.reason, std::string(event)};
+  if (said_ == said) return;
   log::Warn(event, error, {{"resource", parameters_.resource}});
-  said_ = error.reason;
+  said_ = std::move(said);
 }
 
 void Plugin::Register() {
@@ -175,7 +179,7 @@ void Plugin::OnStreamEnded(uint64_t epoch, bool by_peer) {
   log::Info("kubelet hung up",
             {{"resource", parameters_.resource}, {"reason", ReasonName(Reason::kStreamEnded)}});
   if (SystemClock().Now() - streaming_since_ >= kStableStream) backoff_ = Duration(0);
-  Retire(Duration(0));
+  Retire();
   Enter(PluginState::kBackoff);
   Retry(kFirstBackoff);
 }
@@ -218,7 +222,7 @@ void Plugin::Retry(Duration first) {
 }
 
 // The endpoint's end may take a moment (calls under way), so it happens on a worker.
-void Plugin::Retire(Duration peer_notices) {
+void Plugin::Retire() {
   timer_ = os::Loop::Handle();
   call_.reset();
   waiting_to_serve_ = false;
@@ -227,15 +231,23 @@ void Plugin::Retire(Duration peer_notices) {
   server_->Close();
   observer_.StreamsChanged(parameters_.resource, 0);
   ++retiring_;
-  auto ended = mailbox_.Bind([peer_notices](Plugin& self) {
+  auto ended = mailbox_.Bind([](Plugin& self) {
     if (--self.retiring_ > 0 || !self.waiting_to_serve_) return;
     self.waiting_to_serve_ = false;
-    self.timer_ = self.loop_.After(peer_notices, [&self] { self.Serve(); });
+    // Another kubelet has nothing to notice of the former one's stream.
+    const Duration wait = self.SameKubelet() ? kPeerNotices : Duration(0);
+    self.timer_ = self.loop_.After(wait, [&self] { self.Serve(); });
   });
   workers_.Run([server = std::shared_ptr<PluginServer>(std::move(server_)), ended]() mutable {
     server.reset();
     ended();
   });
+}
+
+bool Plugin::SameKubelet() const {
+  if (parameters_.path == RegistrationPath::kPluginWatcher) return true;
+  auto socket = os::Inspect(parameters_.directories.kubelet_socket());
+  return socket && *socket == kubelet_;
 }
 
 void Plugin::Enter(PluginState state) {
@@ -257,15 +269,22 @@ PluginServerEvents Plugin::EventsOf(uint64_t epoch) {
   };
 }
 
-void RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix) {
+std::set<std::string> SocketsIn(const Directories& directories, const std::string& socket_prefix) {
+  std::set<std::string> sockets;
   for (const std::string& directory : {directories.device_plugins(), directories.registry()}) {
-    auto names = os::ListDirectory(directory);
-    if (!names) continue;
-    const auto removed = std::count_if(names->begin(), names->end(), [&](const std::string& name) {
-      return IsSocketName(name, socket_prefix) && os::RemoveStaleSocket(directory + "/" + name);
-    });
-    if (removed == 0) continue;
-    log::Info("removed stale sockets", {{"directory", directory}, {"count", removed}});
+    for (const std::string& name :
+         os::ListDirectory(directory).value_or(std::vector<std::string>())) {
+      if (IsSocketName(name, socket_prefix)) sockets.insert(directory + "/" + name);
+    }
+  }
+  return sockets;
+}
+
+void RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix) {
+  const std::set<std::string> sockets = SocketsIn(directories, socket_prefix);
+  const auto removed = std::count_if(sockets.begin(), sockets.end(), os::RemoveStaleSocket);
+  if (removed > 0) {
+    log::Info("removed stale sockets", {{"directory", directories.root}, {"count", removed}});
   }
 }
 

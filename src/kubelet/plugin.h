@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -86,9 +87,8 @@ class Plugin {
   void SayOnce(std::string_view event, const Error& error);
   void Register();
   void Retry(Duration first);
-  // From the end of our stream to kubelet's having seen it; nothing where kubelet ended it.
-  static constexpr Duration kPeerNotices{20};
-  void Retire(Duration peer_notices = kPeerNotices);
+  void Retire();
+  bool SameKubelet() const;
   void EnterRegistered();
   void Enter(PluginState state);
   void OnRegistered(uint64_t epoch, Status status);
@@ -106,9 +106,9 @@ class Plugin {
   ListBytes list_;
   std::unique_ptr<PluginServer> server_;
   std::unique_ptr<RegisterCall> call_;
-  uint64_t epoch_ = 0;          // one an endpoint; events of former ones are ignored
-  os::FileInfo kubelet_;        // kubelet.sock as it was when we last tried to register
-  std::optional<Reason> said_;  // why there is no endpoint, as the log last said
+  uint64_t epoch_ = 0;         // one an endpoint; events of former ones are ignored
+  os::FileInfo kubelet_;       // kubelet.sock as it was when we last tried to register
+  std::optional<Error> said_;  // why there is no endpoint, as the log last said: event and reason
   Steady streaming_since_{};
   int retiring_ = 0;  // former endpoints that still end their streams
   bool waiting_to_serve_ = false;
@@ -117,6 +117,9 @@ class Plugin {
   os::Loop::Handle timer_;        // retry or watchdog
   os::Mailbox<Plugin> mailbox_;
 };
+
+// Paths of the sockets of our naming in the directories, alive or not.
+std::set<std::string> SocketsIn(const Directories& directories, const std::string& socket_prefix);
 
 // Removes sockets of earlier processes from the directories: those of our naming on which nobody
 // listens.

@@ -182,13 +182,15 @@ json::Object NodeUnderTest::DeviceOn(const json::Object& inventory, const std::s
   return {};
 }
 
+int NodeUnderTest::MetricNow(const std::string& series) {
+  const std::string metrics = Get("/metrics");
+  const size_t at = metrics.find("\n" + series + " ");
+  return at == std::string::npos ? -1 : std::atoi(&metrics[at + series.size() + 2]);
+}
+
 bool NodeUnderTest::AwaitMetric(const std::string& series, int at_least) {
   for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
-    const std::string metrics = Get("/metrics");
-    size_t at = metrics.find("\n" + series + " ");
-    if (at != std::string::npos && std::atoi(&metrics[at + series.size() + 2]) >= at_least) {
-      return true;
-    }
+    if (MetricNow(series) >= at_least) return true;
   }
   return false;
 }

@@ -64,7 +64,9 @@ class NodeUnderTest {
                  const std::function<bool(const json::Object&)>& condition);
   // A device as the inventory page has it; empty when it has none.
   static json::Object DeviceOn(const json::Object& inventory, const std::string& id);
-  // Waits until the series, as it stands before its value, has come to that value.
+  // The value of the series, as it stands before its value; -1 where there is none.
+  int MetricNow(const std::string& series);
+  // Waits until it has come to that value.
   bool AwaitMetric(const std::string& series, int at_least);
   int Registrations(const std::string& resource);
   bool AwaitRegistrations(const std::string& resource, int at_least);

@@ -78,7 +78,7 @@ TEST_F(SocketFaultsTest, TenThousandStaleSocketsAreRemovedAtOnceAndToldInOneLine
   ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) { return !page.empty(); }));
   EXPECT_LT(SystemClock().Now() - began, Duration(5'000));  // it takes a tenth of a second
   EXPECT_EQ(OwnSockets(), Names{});
-  EXPECT_NE(Log().find("INFO removed stale sockets directory=" + plugins_ + " count=10000\n"),
+  EXPECT_NE(Log().find("INFO removed stale sockets directory=" + dir_ + "/kubelet count=10000\n"),
             std::string::npos);
 }
 
