@@ -39,7 +39,8 @@ func (a *agent) ledger() []holding {
 // podResources calls kubelet's pod-resources API as a monitor does.
 func (k *kubelet) podResources() podresourcesv1.PodResourcesListerClient {
 	k.t.Helper()
-	connection, err := grpc.NewClient("unix://"+filepath.Join(kubeletRoot, "pod-resources", "kubelet.sock"),
+	// Not NewClient, which Kubernetes 1.30's gRPC does not have.
+	connection, err := grpc.Dial("unix://"+filepath.Join(kubeletRoot, "pod-resources", "kubelet.sock"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(k.t, err)
 	k.t.Cleanup(func() { connection.Close() })

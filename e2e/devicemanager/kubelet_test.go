@@ -3,7 +3,6 @@
 package devicemanager
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,8 +14,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/cm/containermap"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
@@ -80,11 +79,11 @@ func newKubelet(t *testing.T, policy string) *kubelet {
 func (k *kubelet) start() {
 	k.t.Helper()
 	machine := []cadvisor.Node{{Id: 0}, {Id: 1}}
-	topology, err := topologymanager.NewManager(machine, k.policy, topologymanager.ContainerTopologyScope, nil)
+	topology, err := topologymanager.NewManager(machine, k.policy, kubeletconfig.ContainerTopologyManagerScope, nil)
 	must(k.t, err)
 	manager, err := devicemanager.NewManagerImpl(machine, topology)
 	must(k.t, err)
-	topology.AddHintProvider(klog.Background(), manager)
+	addHintProvider(topology, manager)
 	containers, running := containermap.NewContainerMap(), sets.New[string]()
 	for _, pod := range k.pods.active() {
 		for _, container := range runningOf(pod) {
@@ -95,13 +94,13 @@ func (k *kubelet) start() {
 	}
 	k.topology, k.manager = topology, manager
 	k.sources = &sources{}
-	must(k.t, manager.Start(klog.Background(), k.pods.active, k.sources, containers, running))
+	must(k.t, startDevices(manager, k.pods.active, k.sources, containers, running))
 	for _, pod := range k.pods.active() {
 		must(k.t, k.admit(pod))
 	}
 	k.sources.ready = true
 
-	k.stops = append(k.stops, func() { must(k.t, manager.Stop(klog.Background())) },
+	k.stops = append(k.stops, func() { must(k.t, stopDevices(manager)) },
 		startPluginWatcher(k.t, manager, k.sources), startPodResources(k.t, manager, k.pods))
 }
 
@@ -121,7 +120,7 @@ func startPluginWatcher(t *testing.T, manager *devicemanager.ManagerImpl, s conf
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		plugins.Run(context.Background(), s, stop)
+		runPluginWatcher(plugins, s, stop)
 	}()
 	return func() {
 		close(stop)
@@ -143,7 +142,7 @@ func (k *kubelet) admit(pod *v1.Pod) error {
 
 // startContainer is what kubelet asks the plugin, and what it tells the runtime, at every start.
 func (k *kubelet) startContainer(pod *v1.Pod, container v1.Container) (*devicemanager.DeviceRunContainerOptions, error) {
-	return k.manager.GetDeviceRunContainerOptions(context.Background(), pod, &container)
+	return containerOptions(k.manager, pod, &container)
 }
 
 // devices are the NPUs that kubelet gave a container, in kubelet's own books.

@@ -4,6 +4,7 @@ package devicemanager
 
 import (
 	"bytes"
+	"flag"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,9 @@ func (t *text) take() string {
 var kubeletLog text
 
 func sendKubeletLogToTests() {
+	var flags flag.FlagSet // before 1.36 it is klog, not the logger, that knows what is wanted
+	klog.InitFlags(&flags)
+	flags.Set("v", "2")
 	configuration := textlogger.NewConfig(textlogger.Output(&kubeletLog), textlogger.Verbosity(2))
 	klog.SetLoggerWithOptions(textlogger.NewLogger(configuration), klog.ContextualLogger(true))
 }

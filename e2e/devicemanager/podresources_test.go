@@ -3,7 +3,6 @@
 package devicemanager
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
-	kubeletgrpc "k8s.io/kubernetes/pkg/kubelet/apis/grpc"
 	"k8s.io/kubernetes/pkg/kubelet/apis/podresources"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 )
@@ -26,11 +24,9 @@ func startPodResources(t *testing.T, manager *devicemanager.ManagerImpl, p *pods
 	os.Remove(path)
 	listener, err := net.Listen("unix", path)
 	must(t, err)
-	ctx := context.Background()
-	server := grpc.NewServer(kubeletgrpc.WithRateLimiter(ctx, "podresources",
-		podresources.DefaultQPS, podresources.DefaultBurstTokens))
+	server := grpc.NewServer(limitedRate())
 	podresourcesv1.RegisterPodResourcesListerServer(server,
-		podresources.NewV1PodResourcesServer(ctx, podresources.PodResourcesProviders{
+		podResourcesServer(podresources.PodResourcesProviders{
 			Pods: p, Devices: deviceLister{manager}, Cpus: nothing{}, Memory: nothing{}, DynamicResources: nothing{},
 		}))
 	go server.Serve(listener)
