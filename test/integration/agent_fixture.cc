@@ -47,6 +47,7 @@ void NodeUnderTest::StartKubelet(kubelet::ConnectionRules rules) {
   kubelet::EmbeddedOptions options;
   options.root = dir_ + "/kubelet";
   // For tools/matrix, which runs tests that were written for one kubelet with the rules of another.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   const char* wanted = std::getenv("TESSERA_KUBELET_RULES");
   bool newest = wanted != nullptr && std::string_view(wanted) == "1.37";
   options.rules = newest ? kubelet::ConnectionRules::kFrom137 : rules;
