@@ -70,3 +70,16 @@ func TestAPodThatAsksFor65DevicesStaysPending(t *testing.T) {
 
 	equal(t, "why the pod waits", c.waitForUnschedulable(t, "too-many"), tooFewAll)
 }
+
+func TestTheAgentServesAllDevicesWithin64MiB(t *testing.T) {
+	c := theCluster(t)
+	c.installAgent(t, nil)
+	c.waitForDevices(t, "64 of 64")
+
+	c.create(t, podOf("all", 64, printIDs))
+	c.waitForPhase(t, "all", v1.PodSucceeded)
+
+	agent := c.waitForAgent(t).Status.ContainerStatuses[0]
+	equal(t, "the memory limit in force", agent.Resources.Limits.Memory().String(), "64Mi")
+	equal(t, "restarts under it", agent.RestartCount, int32(0))
+}

@@ -37,8 +37,6 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
     log::LogError("the new configuration is not used, the former one stays");
     return;
   }
-  // gRPC takes some milliseconds to start: meanwhile the devices are looked for.
-  const std::jthread warm_up(kubelet::KeepCallbackThreads);
   log::Configure(loaded.config.log_level, loaded.config.log_format);
   agent.Apply(loaded.config);
   log::Info("configuration reloaded");
@@ -46,10 +44,13 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
 
 }  // namespace
 
-int RunAgent(const AgentOptions& options) {
+void RunAgent(const AgentOptions& options) {
   os::KeepHeapSmall();
   umask(0077);
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
+  // gRPC takes a moment to start: meanwhile the configuration is read. From here on the process
+  // ends by _Exit: threads that stay must not meet the end of what they use.
+  const std::jthread warm_up(kubelet::KeepCallbackThreads);
   os::Loop loop;
   std::unique_ptr<Agent> agent;
   ConfigFile file(loop, options,
@@ -59,7 +60,7 @@ int RunAgent(const AgentOptions& options) {
   config::LoadResult loaded = file.Read();
   if (!loaded.ok()) {
     fmt::print(stderr, "{}", config::Text(loaded.errors));
-    return 1;
+    std::_Exit(1);
   }
   log::Configure(loaded.config.log_level, loaded.config.log_format);
   for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
@@ -74,14 +75,13 @@ int RunAgent(const AgentOptions& options) {
   agent = std::make_unique<Agent>(loop, loaded.config);
   if (Status started = agent->Start(); !started) {
     log::LogError("cannot start", started.error());
-    std::_Exit(1);  // as below
+    std::_Exit(1);
   }
   loop.Run();
   std::optional<Error> fatal = agent->fatal();
   agent.reset();
   if (fatal) log::LogError("cannot go on", *fatal);
   log::Info("stopped");
-  // Threads that hang in a backend were left behind; they must not meet the end of what they use.
   std::_Exit(fatal ? 1 : 0);
 }
 

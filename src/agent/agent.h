@@ -15,8 +15,8 @@ struct AgentOptions {
   std::map<std::string, std::string> flags;        // without the dashes
 };
 
-// Runs until SIGTERM, SIGINT or SIGQUIT. 0 after a graceful stop; 1 when it cannot start (said on
-// standard error) or cannot go on (kDirectoryGone).
-int RunAgent(const AgentOptions& options);
+// Runs until SIGTERM, SIGINT or SIGQUIT and ends the process: with 0 after a graceful stop, with 1
+// when it cannot start (said on standard error) or cannot go on (kDirectoryGone).
+[[noreturn]] void RunAgent(const AgentOptions& options);
 
 }  // namespace tessera::agent

@@ -8,9 +8,9 @@ namespace tessera::cli {
 namespace {
 
 int Serve(const Arguments& arguments) {
-  return agent::RunAgent({.config_file = ConfigFileIn(arguments),
-                          .environment = config::OwnEnvironment(),
-                          .flags = ConfigFlagsIn(arguments)});
+  agent::RunAgent({.config_file = ConfigFileIn(arguments),
+                   .environment = config::OwnEnvironment(),
+                   .flags = ConfigFlagsIn(arguments)});
 }
 
 }  // namespace
