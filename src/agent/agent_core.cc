@@ -170,10 +170,11 @@ void Agent::LookAgain() {
   const bool rest = kubelet_watch_ != nullptr && AllStreaming() && !seeking_ &&
                     SystemClock().Now() >= restless_until_;
   const Duration poll = config_.kubelet.poll;
-  poll_ = loop_.After(rest ? std::max(poll, os::kRestingPoll) : poll, [this] {
-    Look();
-    LookAgain();
-  });
+  poll_ =
+      loop_.After(rest && poll < os::kRestingPoll ? os::UntilBeat(os::kRestingPoll) : poll, [this] {
+        Look();
+        LookAgain();
+      });
 }
 
 bool Agent::AnyStreaming() const {

@@ -6,11 +6,12 @@
 
 #include "base/log.h"
 #include "config/schema/yaml.h"
+#include "os/alarm.h"
 
 namespace tessera::agent {
 namespace {
 
-// For file systems without inotify, and for files behind links.
+// For directories that are not there yet.
 constexpr Duration kPoll = os::kRestingPoll;
 // A swap takes several steps, in the midst of which the file may be missing for a moment.
 constexpr Duration kSwap{500};
@@ -35,7 +36,7 @@ config::LoadResult ConfigFile::Read() {
 
 void ConfigFile::Watch() {
   hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
-  poll_ = loop_.Every(kPoll, [this] { Changed(); });
+  PollAgain();
   auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] { Changed(); });
   if (!watch) {
     log::Warn("the configuration is watched by polling alone", watch.error());
@@ -45,6 +46,14 @@ void ConfigFile::Watch() {
   std::string file = path();
   size_t slash = file.rfind('/');
   watch_->Watch({slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1))});
+}
+
+// For file systems without inotify, and for files behind links.
+void ConfigFile::PollAgain() {
+  poll_ = loop_.After(os::UntilBeat(os::kRestingPoll), [this] {
+    PollAgain();
+    Changed();
+  });
 }
 
 // Events of the directory concern other files too: only another text counts, or that there is none.

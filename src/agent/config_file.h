@@ -27,6 +27,7 @@ class ConfigFile {
   void Watch();
 
  private:
+  void PollAgain();
   void Changed();
   void Gone();
   void Reload();

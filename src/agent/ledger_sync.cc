@@ -57,7 +57,8 @@ void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
   }
   const bool often = news || !AllReconciled() || listener_.waiting();
   pause_ = often ? interval_ : std::min(2 * pause_, std::max(interval_, kLongestPause));
-  AskSoon(std::exchange(again_, false) ? Duration(0) : pause_);
+  const bool rest = pause_ == kLongestPause;
+  AskSoon(std::exchange(again_, false) ? Duration(0) : rest ? os::UntilBeat(pause_) : pause_);
 }
 
 bool LedgerSync::AllReconciled() const {

@@ -46,12 +46,14 @@ void Prober::Soon() {
   if (sweep_ == nullptr) next_.Within(parameters_.interval);
 }
 
-// From the end of a sweep to the next. A rest is counted from the beginning, so that a long sweep
-// does not make it longer.
+// From the end of a sweep to the next. A rest lasts until the next beat, unless sweeps are so long
+// that beats would be missed.
 Duration Prober::Pause() const {
   if (again_) return Duration(0);
-  if (soon_) return parameters_.interval;
-  return std::max(parameters_.interval, parameters_.resting - (SystemClock().Now() - sweep_began_));
+  const Duration took = SystemClock().Now() - sweep_began_;
+  const bool rest = !soon_ && parameters_.resting > parameters_.interval;
+  return rest && took < parameters_.resting / 2 ? os::UntilBeat(parameters_.resting)
+                                                : parameters_.interval;
 }
 
 void Prober::Begin() {

@@ -11,6 +11,12 @@
 
 namespace tessera::os {
 
+// From now to the next of the moments that are `period` apart, the same ones for all who ask: what
+// is done now and then while all is quiet is done together, in one wake-up.
+inline Duration UntilBeat(Duration period) {
+  return period - SystemClock().Now().time_since_epoch() % period;
+}
+
 class Alarm {
  public:
   Alarm(Loop& loop, std::function<void()> task) : loop_(loop), task_(std::move(task)) {}

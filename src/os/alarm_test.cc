@@ -64,5 +64,17 @@ TEST_F(AlarmTest, CancelledItIsQuietUntilItIsSetAgain) {
   EXPECT_EQ(rings_, 1);
 }
 
+TEST(Beat, ComesAtTheSameMomentsForAll) {
+  constexpr Duration kPeriod{60'000};
+
+  const Duration wait = UntilBeat(kPeriod);
+  const Steady now = SystemClock().Now();
+
+  EXPECT_GT(wait, Duration(0));
+  EXPECT_LE(wait, kPeriod);
+  // At a multiple of the period, but for the time that passed between both readings.
+  EXPECT_LT((now + wait).time_since_epoch() % kPeriod, Duration(10'000));
+}
+
 }  // namespace
 }  // namespace tessera::os

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "os/alarm.h"
+
 namespace tessera::os {
 namespace {
 
@@ -43,7 +45,8 @@ void DirectoryWatch::Watch(std::set<std::string> directories) {
 void DirectoryWatch::PollAgain() {
   const bool all = std::all_of(watched_.begin(), watched_.end(),
                                [](const auto& item) { return item.second >= 0; });
-  next_poll_ = loop_.After(all ? std::max(poll_, kRestingPoll) : poll_, [this] {
+  const bool rest = all && poll_ < kRestingPoll;
+  next_poll_ = loop_.After(rest ? UntilBeat(kRestingPoll) : poll_, [this] {
     const bool changed = Renew();
     PollAgain();
     if (changed) changed_();
