@@ -59,10 +59,10 @@ TEST_F(KubeletFaultsTest, AKubeletThatNeverComesBackIsWaitedForInOneLine) {
 
   EndKubelet();
 
-  ASSERT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="failed"})", 2));
+  ASSERT_TRUE(AwaitLog("WARN waiting for kubelet resource=dummy.com/npu reason="));
+  constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="failed"})";
+  ASSERT_TRUE(AwaitMetric(kFailed, MetricNow(kFailed) + 2));
   EXPECT_EQ(LinesWith(Log(), "WARN waiting for kubelet "), 1u);
-  EXPECT_NE(Log().find("WARN waiting for kubelet resource=dummy.com/npu reason="),
-            std::string::npos);
   EXPECT_NE(Get("/metrics").find("\ntessera_streams{resource=\"dummy.com/npu\"} 0\n"),
             std::string::npos);
   agent_.Signal(SIGTERM);
