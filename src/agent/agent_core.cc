@@ -194,6 +194,7 @@ bool Agent::AllStreaming() const {
 bool Agent::Alone() const {
   std::set<std::string> own;
   for (const auto& [name, resource] : resources_) own.insert(resource->plugin()->socket_path());
+  own.erase("");  // of those that are not served
   return kubelet::SocketsIn(directories_, config_.kubelet.socket_prefix) == own;
 }
 
