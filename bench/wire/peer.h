@@ -71,7 +71,6 @@ class Connection {
   // The next list; waits for it. Nothing when the stream has ended.
   std::optional<v1beta1::ListAndWatchResponse> Read();
   void Allocate(int device);
-  v1beta1::DevicePlugin::Stub& stub() { return *stub_; }
 
  private:
   std::unique_ptr<v1beta1::DevicePlugin::Stub> stub_;
@@ -98,7 +97,6 @@ class Subject {
   double rss_mb() const;
   int fds() const;
   double cpu_ms() const;  // used so far by all its threads
-  const std::string& directory() const { return directory_; }
 
  private:
   void Open();

@@ -169,24 +169,20 @@ void Agent::WatchKubelet() {
 void Agent::LookAgain() {
   const bool rest = kubelet_watch_ != nullptr && AllStreaming() && !seeking_ &&
                     SystemClock().Now() >= restless_until_;
-  const Duration poll = config_.kubelet.poll;
-  poll_ =
-      loop_.After(rest && poll < os::kRestingPoll ? os::UntilBeat(os::kRestingPoll) : poll, [this] {
-        Look();
-        LookAgain();
-      });
+  poll_ = loop_.After(os::NextPoll(config_.kubelet.poll, rest), [this] {
+    Look();
+    LookAgain();
+  });
 }
 
 bool Agent::AnyStreaming() const {
-  return std::any_of(resources_.begin(), resources_.end(), [](const auto& item) {
-    return item.second->plugin()->state() == kubelet::PluginState::kStreaming;
-  });
+  return std::any_of(resources_.begin(), resources_.end(),
+                     [](const auto& item) { return item.second->streaming(); });
 }
 
 bool Agent::AllStreaming() const {
-  return std::all_of(resources_.begin(), resources_.end(), [](const auto& item) {
-    return item.second->plugin()->state() == kubelet::PluginState::kStreaming;
-  });
+  return std::all_of(resources_.begin(), resources_.end(),
+                     [](const auto& item) { return item.second->streaming(); });
 }
 
 // Whether no other instance's socket, alive or left behind, is in kubelet's directories. When the
@@ -428,7 +424,7 @@ std::string Agent::NotReady() const {
   for (const auto& [name, resource] : resources_) {
     if (resource->refusal()) {
       text += fmt::format("{}: {}\n", name, resource->refusal()->Text());
-    } else if (resource->plugin()->state() != kubelet::PluginState::kStreaming) {
+    } else if (!resource->streaming()) {
       text += fmt::format("{}: {}\n", name, kubelet::PluginStateName(resource->plugin()->state()));
     }
   }

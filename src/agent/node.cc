@@ -59,8 +59,9 @@ void Node::Replace(InventoryPtr inventory) {
 std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
   const DeviceList& devices = inventory_->devices;
   if (expected_ >= devices.size() || devices[expected_].key != key) {
-    expected_ = inventory_->LowerBound(key);
-    if (expected_ == devices.size() || devices[expected_].key != key) return std::nullopt;
+    const auto position = inventory_->PositionOf(key);
+    if (!position) return std::nullopt;
+    expected_ = *position;
   }
   return expected_++;
 }

@@ -131,8 +131,7 @@ void ServedResource::Look() {
 
 bool ServedResource::Compare(int allocatable) {
   OfferPtr offer = allocator_->offer();
-  bool doubt = offer->HealthyShares() > 0 && allocatable == 0 &&
-               plugin_->state() == kubelet::PluginState::kStreaming;
+  bool doubt = offer->HealthyShares() > 0 && allocatable == 0 && streaming();
   bool again = doubt && doubted_;
   doubted_ = doubt && !again;
   if (again) plugin_->RegisterAgain("kubelet lists none of its healthy devices");
@@ -293,9 +292,8 @@ Offer ServedResource::FormerOffer() const {
   const Inventory& now = *shared_.node.inventory();
   Inventory inventory;
   for (size_t i = 0; i < former.size(); ++i) {
-    const size_t at = now.LowerBound(former[i].key);
-    if (at < now.devices.size() && now.devices[at].key == former[i].key) {
-      inventory.devices.push_back(now.devices.Shared(at));
+    if (const auto at = now.PositionOf(former[i].key)) {
+      inventory.devices.push_back(now.devices.Shared(*at));
     } else {
       Device gone = former[i];
       gone.present = false;

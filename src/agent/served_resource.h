@@ -69,6 +69,8 @@ class ServedResource : public BackendEvents {
   Backend& backend() { return *backend_; }
   OfferPtr offer() const { return allocator_->offer(); }
   const kubelet::Plugin* plugin() const { return plugin_.get(); }
+  // kubelet listens.
+  bool streaming() const { return plugin_->state() == kubelet::PluginState::kStreaming; }
   size_t list_bytes() const { return list_ == nullptr ? 0 : list_->size(); }
   // Why it is not served, if so: its list is too large for kubelet, or its backend did not start.
   const std::optional<Error>& refusal() const { return refusal_; }

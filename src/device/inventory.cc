@@ -62,17 +62,17 @@ void AddFound(const DevicePtr* known, Device device, DeviceList& devices) {
 
 }  // namespace
 
-size_t Inventory::LowerBound(const DeviceKey& key) const {
+std::optional<size_t> Inventory::PositionOf(const DeviceKey& key) const {
   const auto it = std::lower_bound(
       devices.begin(), devices.end(), key,
       [](const Device& device, const DeviceKey& k) { return DeviceKeyLess()(device.key, k); });
+  if (it == devices.end() || it->key != key) return std::nullopt;
   return static_cast<size_t>(it - devices.begin());
 }
 
 const Device* Inventory::Find(const DeviceKey& key) const {
-  const size_t position = LowerBound(key);
-  if (position == devices.size() || devices[position].key != key) return nullptr;
-  return &devices[position];
+  const auto position = PositionOf(key);
+  return position ? &devices[*position] : nullptr;
 }
 
 Merged Merge(const InventoryPtr& before, std::string_view source, std::vector<Device> scanned,

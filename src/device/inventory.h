@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,8 +20,7 @@ struct Inventory {
   DeviceList devices;  // ordered by DeviceKeyLess, keys unique
 
   const Device* Find(const DeviceKey& key) const;
-  // The position of the key, or where it would stand.
-  size_t LowerBound(const DeviceKey& key) const;
+  std::optional<size_t> PositionOf(const DeviceKey& key) const;
 };
 
 using InventoryPtr = std::shared_ptr<const Inventory>;

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "os/alarm.h"
-
 namespace tessera::os {
 namespace {
 
@@ -45,8 +43,7 @@ void DirectoryWatch::Watch(std::set<std::string> directories) {
 void DirectoryWatch::PollAgain() {
   const bool all = std::all_of(watched_.begin(), watched_.end(),
                                [](const auto& item) { return item.second >= 0; });
-  const bool rest = all && poll_ < kRestingPoll;
-  next_poll_ = loop_.After(rest ? UntilBeat(kRestingPoll) : poll_, [this] {
+  next_poll_ = loop_.After(NextPoll(poll_, all), [this] {
     const bool changed = Renew();
     PollAgain();
     if (changed) changed_();

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "os/alarm.h"
 #include "os/fd.h"
 #include "os/loop.h"
 
@@ -18,6 +19,12 @@ namespace tessera::os {
 
 // What is watched for changes is looked at so often all the same.
 inline constexpr Duration kRestingPoll{30'000};
+
+// From now to the next look at what is polled every `poll`; at rest, to the next beat of
+// kRestingPoll, where that is rarer.
+inline Duration NextPoll(Duration poll, bool rest) {
+  return rest && poll < kRestingPoll ? UntilBeat(kRestingPoll) : poll;
+}
 
 class DirectoryWatch {
  public:

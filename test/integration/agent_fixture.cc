@@ -170,12 +170,16 @@ json::Object NodeUnderTest::Page(const std::string& path) {
   return value && value->is_object() ? value->get_object() : json::Object();
 }
 
-bool NodeUnderTest::AwaitPage(const std::string& path,
-                              const std::function<bool(const json::Object&)>& condition) {
+bool NodeUnderTest::Await(const std::function<bool()>& condition) {
   for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
-    if (condition(Page(path))) return true;
+    if (condition()) return true;
   }
   return false;
+}
+
+bool NodeUnderTest::AwaitPage(const std::string& path,
+                              const std::function<bool(const json::Object&)>& condition) {
+  return Await([&] { return condition(Page(path)); });
 }
 
 json::Object NodeUnderTest::DeviceOn(const json::Object& inventory, const std::string& id) {
@@ -194,10 +198,7 @@ int NodeUnderTest::MetricNow(const std::string& series) {
 }
 
 bool NodeUnderTest::AwaitMetric(const std::string& series, int at_least) {
-  for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
-    if (MetricNow(series) >= at_least) return true;
-  }
-  return false;
+  return Await([&] { return MetricNow(series) >= at_least; });
 }
 
 int NodeUnderTest::Registrations(const std::string& resource) {
@@ -233,10 +234,7 @@ std::vector<std::string> NodeUnderTest::ListsUntil(const std::string& last) {
 }
 
 bool NodeUnderTest::AwaitLog(const std::string& text) {
-  for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
-    if (Log().find(text) != std::string::npos) return true;
-  }
-  return false;
+  return Await([&] { return Log().find(text) != std::string::npos; });
 }
 
 std::vector<std::string> NodeUnderTest::OwnSockets() const {

@@ -59,6 +59,8 @@ class NodeUnderTest {
   void SetFaults(const json::Object& devices);
   std::string Get(const std::string& path);
   json::Object Page(const std::string& path);
+  // Waits until the condition holds; false when it has not after kLimit.
+  static bool Await(const std::function<bool()>& condition);
   // Waits until the page fulfils the condition.
   bool AwaitPage(const std::string& path,
                  const std::function<bool(const json::Object&)>& condition);

@@ -32,10 +32,7 @@ class MemoryTest : public AgentTest {
   }
   // Good verdicts are saved within a second.
   bool AwaitSavedBoot(const std::string& id) {
-    for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
-      if (SavedBoot() == id) return true;
-    }
-    return false;
+    return Await([&] { return SavedBoot() == id; });
   }
   // What the inventory says of a device; a fresh agent's socket may come after its first list.
   bool AwaitDetail(const std::string& device, const std::string& detail) {
