@@ -34,11 +34,15 @@ class PreStartCall : public grpc::ServerUnaryReactor,
  public:
   void Begin() {
     self_ = shared_from_this();
-    limit_.Set(std::chrono::system_clock::now() + kPreStartLimit, [self = self_](bool expired) {
+    // The alarm keeps this function as long as it lives, and it lives in the call: the function
+    // must let go of the call, or neither ever ends.
+    auto hold = [self = self_](bool expired) mutable {
+      const auto call = std::move(self);
       if (!expired) return;
-      self->End(ToGrpc({Reason::kResetTimedOut, fmt::format("the device was not ready after {} s",
+      call->End(ToGrpc({Reason::kResetTimedOut, fmt::format("the device was not ready after {} s",
                                                             kPreStartLimit.count())}));
-    });
+    };
+    limit_.Set(std::chrono::system_clock::now() + kPreStartLimit, std::move(hold));
   }
   void End(const grpc::Status& status) {
     if (ended_.exchange(true)) return;

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <condition_variable>
 #include <mutex>
@@ -224,6 +225,25 @@ TEST_F(PluginServerTest, APreStartThatHangsDoesNotHoldUpTheEnd) {
 
   std::unique_lock lock(mutex);
   EXPECT_TRUE(done.wait_for(lock, std::chrono::seconds(20), [&] { return ended; }));
+}
+
+TEST_F(PluginServerTest, APreStartLeavesNoMemoryBehind) {
+  Start();
+  v1beta1::PreStartContainerRequest request;
+  request.add_devices_ids("0");
+  auto call_often = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      grpc::ClientContext context;
+      v1beta1::PreStartContainerResponse response;
+      ASSERT_TRUE(stub_->PreStartContainer(&context, request, &response).ok());
+    }
+  };
+  call_often(100);
+
+  const size_t before = mallinfo2().uordblks;
+  call_often(2'000);
+
+  EXPECT_LT(mallinfo2().uordblks, before + 200'000) << "100 bytes a call";
 }
 
 TEST_F(PluginServerTest, APathThatIsTakenIsRefused) {
