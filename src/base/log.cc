@@ -7,8 +7,11 @@
 
 #include <atomic>
 #include <climits>
+#include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,88 +31,134 @@ std::string_view LevelName(Level level, Format format) {
 }
 
 // A value as it stands behind "key=": bare when it cannot be misread.
-std::string TextValue(std::string_view value) {
+void AppendValue(std::string& body, std::string_view value) {
   const bool bare = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
     return c > ' ' && c < 0x7F && c != '"' && c != '=' && c != '\\';
   });
-  return bare ? std::string(value) : Quote(value);
+  if (bare) {
+    body += value;
+  } else {
+    body += Quote(value);
+  }
 }
 
 // The line without time and level: what makes two lines the same.
-std::string Body(Format format, std::string_view message, const std::vector<Field>& fields) {
+std::string Body(Format format, std::string_view message, std::span<const Field> fields) {
   const bool json = format == Format::kJson;
   std::string body = json ? "\"message\":" + Quote(message) : std::string(message);
   for (const Field& field : fields) {
     if (json) {
       body += fmt::format(",{}:{}", Quote(field.key), Quote(field.value));
     } else {
-      body += fmt::format(" {}={}", field.key, TextValue(field.value));
+      body += ' ';
+      body += field.key;
+      body += '=';
+      AppendValue(body, field.value);
     }
   }
   return body;
 }
 
 // What a pipe takes in one piece; a pipe that is writable at all has room for so much.
-constexpr size_t kLongestLine = PIPE_BUF;
+constexpr size_t kLongestPiece = PIPE_BUF;
+
+// Beyond so many lines that nobody has written yet, further ones are lost.
+constexpr size_t kMostWaiting = 1024;
 
 // Never waits: a reader that does not read costs lines, not answers to kubelet.
-void WriteToStandardError(std::string_view line) {
+void WriteToStandardError(std::string_view text) {
   pollfd standard_error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&standard_error, 1, 0) != 1 || (standard_error.revents & POLLOUT) == 0) return;
-  std::string text(line.substr(0, kLongestLine - 1));
-  text += '\n';
   // One call, so that the lines of two processes on one terminal do not mix.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
+// As many whole lines as a pipe takes in one piece, each with its newline; they are taken from the
+// front of `lines`. A line that is too long is cut.
+std::string TakePiece(std::deque<std::string>& lines) {
+  std::string piece;
+  while (!lines.empty() &&
+         (piece.empty() || piece.size() + lines.front().size() + 1 <= kLongestPiece)) {
+    piece += std::string_view(lines.front()).substr(0, kLongestPiece - 1);
+    piece += '\n';
+    lines.pop_front();
+  }
+  return piece;
+}
+
+// The finished line.
+std::string Line(Format format, Level level, std::string_view body) {
+  const std::string time = FormatTime(SystemClock().WallNow());
+  const std::string_view name = LevelName(level, format);
+  return format == Format::kJson
+             ? fmt::format(R"({{"time":"{}","level":"{}",{}}})", time, name, body)
+             : fmt::format("{} {} {}", time, name, body);
+}
+
+// Whoever finds nobody writing writes, until nothing waits; the others only leave their lines, so
+// that a thread that answers kubelet never waits for another's system call.
 class Log {
  public:
   void Configure(Level level, Format format) {
-    const std::lock_guard lock(mutex_);
     level_ = level;
     format_ = format;
   }
 
   void SetSink(std::function<void(std::string_view)> sink) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return !writing_; });
     sink_ = std::move(sink);
     repeats_ = Repeats();  // what another reader saw says nothing about this one
   }
 
-  void Write(Level level, std::string_view message, const std::vector<Field>& fields) {
+  void Write(Level level, std::string_view message, std::span<const Field> fields) {
     if (level < level_.load(std::memory_order_relaxed)) return;
-    const std::lock_guard lock(mutex_);
+    const Format format = format_.load(std::memory_order_relaxed);
+    const std::string body = Body(format, message, fields);
+    std::unique_lock lock(mutex_);
     const Steady now = SystemClock().Now();
     for (const Repeats::Dropped& dropped : repeats_.Ended(now)) {
       const std::string_view count =
-          format_ == Format::kJson ? ",\"dropped\":\"{}\"" : " dropped={}";
-      Emit(static_cast<Level>(dropped.level),
-           dropped.line + fmt::format(fmt::runtime(count), dropped.count));
+          format == Format::kJson ? ",\"dropped\":\"{}\"" : " dropped={}";
+      Leave(Line(format, static_cast<Level>(dropped.level),
+                 dropped.line + fmt::format(fmt::runtime(count), dropped.count)));
     }
-    const std::string body = Body(format_, message, fields);
-    if (repeats_.Passes(static_cast<int>(level), body, now)) Emit(level, body);
+    if (repeats_.Passes(static_cast<int>(level), body, now)) Leave(Line(format, level, body));
+    if (writing_ || waiting_.empty()) return;
+    writing_ = true;
+    while (!waiting_.empty()) {
+      std::deque<std::string> lines = std::exchange(waiting_, {});
+      lock.unlock();
+      WriteOut(std::move(lines));
+      lock.lock();
+    }
+    writing_ = false;
+    idle_.notify_all();
   }
 
  private:
-  void Emit(Level level, std::string_view body) {
-    const std::string time = FormatTime(SystemClock().WallNow());
-    const std::string_view name = LevelName(level, format_);
-    const std::string line =
-        format_ == Format::kJson
-            ? fmt::format(R"({{"time":"{}","level":"{}",{}}})", time, name, body)
-            : fmt::format("{} {} {}", time, name, body);
+  void Leave(std::string line) {
+    if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(line));
+  }
+
+  // By one thread at a time, without the lock.
+  void WriteOut(std::deque<std::string> lines) const {
     if (sink_) {
-      sink_(line);
+      for (const std::string& line : lines) sink_(line);
     } else {
-      WriteToStandardError(line);
+      while (!lines.empty()) WriteToStandardError(TakePiece(lines));
     }
   }
 
-  std::mutex mutex_;
   std::atomic<Level> level_ = Level::kInfo;
-  Format format_ = Format::kText;
-  std::function<void(std::string_view)> sink_;
-  Repeats repeats_;
+  std::atomic<Format> format_ = Format::kText;
+
+  std::mutex mutex_;
+  std::condition_variable idle_;                // `writing_` has ended
+  bool writing_ = false;                        // under mutex_
+  std::deque<std::string> waiting_;             // under mutex_: lines to be written, oldest first
+  std::function<void(std::string_view)> sink_;  // changes under mutex_ while nobody writes
+  Repeats repeats_;                             // under mutex_
 };
 
 // Never destroyed: threads may log until the process is gone.
@@ -136,16 +185,16 @@ void SetSink(std::function<void(std::string_view line)> sink) {
 }
 
 void Debug(std::string_view message, Fields fields) {
-  TheLog().Write(Level::kDebug, message, fields);
+  TheLog().Write(Level::kDebug, message, {fields.begin(), fields.size()});
 }
 void Info(std::string_view message, Fields fields) {
-  TheLog().Write(Level::kInfo, message, fields);
+  TheLog().Write(Level::kInfo, message, {fields.begin(), fields.size()});
 }
 void Warn(std::string_view message, Fields fields) {
-  TheLog().Write(Level::kWarn, message, fields);
+  TheLog().Write(Level::kWarn, message, {fields.begin(), fields.size()});
 }
 void LogError(std::string_view message, Fields fields) {
-  TheLog().Write(Level::kError, message, fields);
+  TheLog().Write(Level::kError, message, {fields.begin(), fields.size()});
 }
 void Warn(std::string_view message, const Error& error, Fields fields) {
   WriteError(Level::kWarn, message, error, fields);

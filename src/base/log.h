@@ -2,8 +2,9 @@
 // The log: one line an event, on standard error. A line is a short fixed message ("registered") and
 // named fields; in text form `TIME LEVEL message key=value ...`, in JSON form one object.
 // Repeats of the same level and message with the same fields are held back: the first three in ten
-// seconds pass, then one line says how many were dropped. Writing never waits: while nobody reads
-// standard error, lines are lost; lines longer than a pipe takes in one piece (4096 bytes) are cut.
+// seconds pass, then one line says how many were dropped. Nobody waits: a line that comes while
+// another thread writes is written by that thread; while nobody reads standard error, lines are
+// lost; lines longer than a pipe takes in one piece (4096 bytes) are cut.
 // Any thread.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/error.h"
 
@@ -24,7 +26,13 @@ enum class Format : uint8_t { kText, kJson };
 
 struct Field {
   template <class T>
-  Field(std::string_view name, const T& content) : key(name), value(fmt::format("{}", content)) {}
+  Field(std::string_view name, const T& content) : key(name) {
+    if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      value = std::string_view(content);
+    } else {
+      value = fmt::format("{}", content);
+    }
+  }
   std::string_view key;
   std::string value;
 };
@@ -33,7 +41,8 @@ using Fields = std::initializer_list<Field>;
 // Level and form from here on; the default is info, text.
 void Configure(Level level, Format format);
 // Sends finished lines (without newline) to `sink` instead of standard error; nullptr goes back.
-// The sink is called by one thread at a time and must not log.
+// The sink is called by one thread at a time and must not log; once SetSink has returned, the
+// former one is not called any more.
 void SetSink(std::function<void(std::string_view line)> sink);
 
 void Debug(std::string_view message, Fields fields = {});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -100,6 +101,28 @@ TEST_F(LogTest, LinesOfSeveralThreadsStayWhole) {
   ASSERT_EQ(lines_.size(), 200U);
   for (const std::string& line : Text())
     EXPECT_EQ(line.substr(0, 18), "INFO event thread=") << line;
+}
+
+TEST(Log, NobodyWaitsForALineThatIsBeingWritten) {
+  std::promise<void> writing;
+  std::promise<void> go_on;
+  std::vector<std::string> lines;
+  SetSink([&](std::string_view line) {
+    lines.emplace_back(line.substr(kTimeLength + 1));
+    if (lines.size() > 1) return;
+    writing.set_value();
+    go_on.get_future().wait();
+  });
+  std::thread first([] { Info("first"); });
+  writing.get_future().wait();
+
+  Info("second");
+  Info("third");
+  go_on.set_value();
+  first.join();
+  SetSink(nullptr);
+
+  EXPECT_EQ(lines, (Lines{"INFO first", "INFO second", "INFO third"}));
 }
 
 TEST(Quote, EscapesWhatJsonForbids) {

@@ -32,11 +32,11 @@ std::vector<Repeats::Dropped> Repeats::Ended(Steady now) {
   return result;
 }
 
-bool Repeats::Passes(int level, std::string_view line, Steady now) {
-  auto it = seen_.find(std::string(line));
+bool Repeats::Passes(int level, const std::string& line, Steady now) {
+  auto it = seen_.find(line);
   if (it == seen_.end()) {
     if (seen_.size() >= kWatched) return true;
-    it = seen_.emplace(std::string(line), Seen{level, now, 0}).first;
+    it = seen_.emplace(line, Seen{level, now, 0}).first;
     next_end_ = std::min(next_end_, now + kSpan);
   }
   return ++it->second.count <= kPassed;

@@ -29,7 +29,7 @@ class Repeats {
   // Lines whose span is over and of which some were dropped, oldest first.
   std::vector<Dropped> Ended(Steady now);
   // Whether this line may pass; to be asked after Ended.
-  bool Passes(int level, std::string_view line, Steady now);
+  bool Passes(int level, const std::string& line, Steady now);
 
  private:
   struct Seen {

@@ -42,27 +42,30 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   if (ids.empty()) {
     return Fail(Reason::kEmptyRequest, "{}: the request names no device", offer.resource);
   }
-  std::vector<std::string> sorted(ids.begin(), ids.end());
-  std::sort(sorted.begin(), sorted.end(), NaturalLess());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) {
-    return Fail(Reason::kDuplicateShare, "{}: id {} is requested twice", offer.resource,
-                Brief(*twice));
-  }
   std::vector<uint32_t> positions;
-  for (const std::string& id : sorted) {
-    const Share* share = offer.Find(id);
-    if (share == nullptr) {
+  positions.reserve(ids.size());
+  for (const std::string& id : ids) {
+    const auto position = offer.PositionOf(id);
+    if (!position) {
       return Fail(Reason::kUnknownShare, "{}: there is no id {} among the {} this node offers",
                   offer.resource, Brief(id), offer.shares.size());
     }
-    TRY(CheckHealthy(offer, *share));
-    positions.push_back(share->device);
+    positions.push_back(*position);
   }
   std::sort(positions.begin(), positions.end());
-  positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+  const auto twice = std::adjacent_find(positions.begin(), positions.end());
+  if (twice != positions.end()) {
+    return Fail(Reason::kDuplicateShare, "{}: id {} is requested twice", offer.resource,
+                Brief(offer.shares[*twice].id));
+  }
   Devices devices;
-  for (uint32_t position : positions) devices.push_back(&offer.devices[position]);
+  devices.reserve(positions.size());
+  for (uint32_t position : positions) {  // device by device, as the shares of an offer are
+    const Share& share = offer.shares[position];
+    TRY(CheckHealthy(offer, share));
+    const Device* device = &offer.devices[share.device];
+    if (devices.empty() || devices.back() != device) devices.push_back(device);
+  }
   return devices;
 }
 
@@ -89,9 +92,12 @@ Result<std::vector<Item>> Collect(const Offer& offer, const Devices& devices,
 
 void NameVisible(const Devices& devices, const std::string& variable, Grant& grant) {
   if (variable.empty()) return;
-  std::vector<std::string> names;
-  for (const Device* device : devices) names.push_back(device->visible_as);
-  grant.envs[variable] = Join(names, ",");
+  std::string names;
+  for (const Device* device : devices) {
+    if (!names.empty()) names += ',';
+    names += device->visible_as;
+  }
+  grant.envs[variable] = std::move(names);
 }
 
 std::vector<std::string> CdiNames(const Devices& devices, const std::string& kind) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
@@ -32,7 +33,17 @@ struct Series {
 };
 
 using LabelValues = std::vector<std::string>;
-using Family = std::map<LabelValues, Series>;
+
+// Also by views, so that a series that exists is found without a copy of its labels.
+struct LabelsLess {
+  using is_transparent = void;
+  template <class A, class B>
+  bool operator()(const A& a, const B& b) const {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+  }
+};
+
+using Family = std::map<LabelValues, Series, LabelsLess>;
 
 std::string Number(double value) {
   if (std::isnan(value)) return "NaN";
@@ -61,7 +72,8 @@ std::string Escape(std::string_view text, bool quotes) {
 }
 
 size_t LabelCount(const MetricInfo& info) {
-  return info.labels.empty() ? 0 : Split(info.labels, ',').size();
+  if (info.labels.empty()) return 0;
+  return 1 + static_cast<size_t>(std::count(info.labels.begin(), info.labels.end(), ','));
 }
 
 // `{resource="a",code="ok"}`; `last` (a finished pair) comes after the others.
@@ -113,31 +125,34 @@ struct Metrics::Impl {
   std::mutex mutex;
   std::array<Family, std::size(kMetrics)> families;  // under mutex
 
-  Series& Find(Metric metric, LabelValues labels) {
-    auto position = static_cast<size_t>(metric);
-    size_t count = LabelCount(kMetrics[position]);
-    assert(labels.size() == count);
-    labels.resize(count);
-    return families[position][std::move(labels)];
+  Series& Find(Metric metric, Labels labels) {
+    const auto position = static_cast<size_t>(metric);
+    assert(labels.size() == LabelCount(kMetrics[position]));
+    Family& family = families[position];
+    const auto known = family.find(labels);
+    if (known != family.end()) return known->second;
+    LabelValues values(labels.begin(), labels.end());
+    values.resize(LabelCount(kMetrics[position]));
+    return family[std::move(values)];
   }
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
 Metrics::~Metrics() = default;
 
-void Metrics::Add(Metric metric, std::vector<std::string> labels, double by) {
+void Metrics::Add(Metric metric, Labels labels, double by) {
   std::lock_guard lock(impl_->mutex);
-  impl_->Find(metric, std::move(labels)).value += by;
+  impl_->Find(metric, labels).value += by;
 }
 
-void Metrics::Set(Metric metric, std::vector<std::string> labels, double value) {
+void Metrics::Set(Metric metric, Labels labels, double value) {
   std::lock_guard lock(impl_->mutex);
-  impl_->Find(metric, std::move(labels)).value = value;
+  impl_->Find(metric, labels).value = value;
 }
 
-void Metrics::Observe(Metric metric, std::vector<std::string> labels, double seconds) {
+void Metrics::Observe(Metric metric, Labels labels, double seconds) {
   std::lock_guard lock(impl_->mutex);
-  Series& series = impl_->Find(metric, std::move(labels));
+  Series& series = impl_->Find(metric, labels);
   series.value += seconds;
   ++series.count;
   for (size_t i = 0; i < kBuckets.size(); ++i) {

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace tessera::http {
 
@@ -34,10 +34,11 @@ class Metrics {
  public:
   Metrics();
   ~Metrics();
-  // `labels` are the values, in the order the table names them.
-  void Add(Metric metric, std::vector<std::string> labels = {}, double by = 1);
-  void Set(Metric metric, std::vector<std::string> labels, double value);
-  void Observe(Metric metric, std::vector<std::string> labels, double seconds);  // histograms
+  // The values of the labels, in the order the table names them.
+  using Labels = std::initializer_list<std::string_view>;
+  void Add(Metric metric, Labels labels = {}, double by = 1);
+  void Set(Metric metric, Labels labels, double value);
+  void Observe(Metric metric, Labels labels, double seconds);  // histograms
   // Forgets every series of the metric whose label at `position` has that value: what no longer
   // exists is no longer shown.
   void Forget(Metric metric, size_t position, std::string_view value);
