@@ -3,6 +3,8 @@
 
 #include "choose/choose.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <random>
 
@@ -31,6 +33,36 @@ void ChooseOutOfAll(benchmark::State& state) {
       });
 }
 BENCHMARK(ChooseOutOfAll)->Args({64, 1})->Args({64, 8})->Args({1'600, 8})->Args({60'000, 8});
+
+// Some out of 16 GPUs of two sockets with PCIe switches of four: the sizes in the middle have the
+// most sets. Same baseline.
+void ChooseByLinks(benchmark::State& state) {
+  Inventory inventory;
+  for (int i = 0; i < 16; ++i) {
+    Device device;
+    device.key = {"nvidia.com/gpu", fmt::format("GPU-{:02}", i)};
+    for (int peer = 0; peer < 16; ++peer) {
+      if (peer == i) continue;
+      const int points = peer / 8 != i / 8 ? 10 : peer / 4 != i / 4 ? 30 : 50 + 100 * (peer % 3);
+      device.links.push_back({fmt::format("GPU-{:02}", peer), points});
+    }
+    inventory.devices.push_back(device);
+  }
+  const Offer offer = Divide("nvidia.com/gpu", {}, inventory, "nvidia.com/gpu",
+                             [](const Device&) { return std::optional<Error>(); });
+  std::vector<std::string> available;
+  for (const Share& share : offer.shares) available.push_back(share.id);
+  const Preference preference{
+      .available = available, .must_include = {}, .size = static_cast<int>(state.range(0))};
+  Compare(
+      state, [&] { benchmark::DoNotOptimize(Choose(offer, preference)); },
+      [&] {
+        std::vector<std::string_view> ids(available.begin(), available.end());
+        std::sort(ids.begin(), ids.end(), NaturalLess());
+        benchmark::DoNotOptimize(ids);
+      });
+}
+BENCHMARK(ChooseByLinks)->Arg(1)->Arg(2)->Arg(4)->Arg(8)->Arg(12);
 
 }  // namespace
 }  // namespace tessera::bench

@@ -5,11 +5,13 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
 
 #include "base/text.h"
+#include "choose/closest.h"
 
 namespace tessera {
 namespace {
@@ -167,6 +169,52 @@ std::vector<uint32_t> Rooms::Take(size_t wanted) {
   return answer;
 }
 
+// Beyond so many the search would take longer than kubelet should wait.
+constexpr size_t kMostByLinks = 256;
+
+bool HasLinks(const Offer& offer) {
+  return std::any_of(offer.devices.begin(), offer.devices.end(), [](const Device& device) {
+    return !device.links.empty() || !device.parent.empty();
+  });
+}
+
+// The positions in Offer::shares of up to `wanted` free shares that are closest to each other and
+// to those included, in natural order; nothing where that is not known.
+std::optional<std::vector<uint32_t>> TakeClosest(const Offer& offer, const Preference& preference,
+                                                 std::span<const std::string> included,
+                                                 size_t wanted) {
+  if (offer.shares.size() != offer.devices.size() || !HasLinks(offer)) return std::nullopt;
+  std::vector<uint32_t> positions;
+  for (const std::string& id : preference.available) {
+    const auto at = offer.PositionOf(id);
+    if (at && offer.shares[*at].healthy) positions.push_back(*at);
+  }
+  std::vector<uint32_t> fixed;
+  for (const std::string& id : included) {
+    if (const auto at = offer.PositionOf(id)) fixed.push_back(*at);
+  }
+  positions.insert(positions.end(), fixed.begin(), fixed.end());
+  std::sort(positions.begin(), positions.end());
+  positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+  if (positions.size() > kMostByLinks) return std::nullopt;
+
+  std::vector<const Device*> devices;
+  std::vector<uint32_t> places;  // of `fixed` in `positions`
+  for (uint32_t i = 0; i < positions.size(); ++i) {
+    devices.push_back(&offer.devices[offer.shares[positions[i]].device]);
+    if (std::find(fixed.begin(), fixed.end(), positions[i]) != fixed.end()) places.push_back(i);
+  }
+  const Closeness closeness(devices);
+  if (!closeness.IsKnown()) return std::nullopt;
+  std::vector<uint32_t> answer;
+  for (uint32_t place :
+       Closest(closeness, places, std::min(places.size() + wanted, positions.size()))) {
+    const uint32_t position = positions[place];
+    if (std::find(fixed.begin(), fixed.end(), position) == fixed.end()) answer.push_back(position);
+  }
+  return answer;
+}
+
 }  // namespace
 
 std::vector<std::string> Choose(const Offer& offer, const Preference& preference) {
@@ -178,10 +226,10 @@ std::vector<std::string> Choose(const Offer& offer, const Preference& preference
     answer.resize(size);
     return answer;
   }
-  Rooms rooms(offer, preference, answer);
-  for (uint32_t position : rooms.Take(size - answer.size())) {
-    answer.push_back(offer.shares[position].id);
-  }
+  const size_t wanted = size - answer.size();
+  auto chosen = TakeClosest(offer, preference, answer, wanted);
+  if (!chosen) chosen = Rooms(offer, preference, answer).Take(wanted);
+  for (uint32_t position : *chosen) answer.push_back(offer.shares[position].id);
   return answer;
 }
 

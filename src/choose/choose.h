@@ -20,7 +20,9 @@ struct Preference {
   Placement placement = Placement::kSpread;
 };
 
-// The ids to take: must_include first, in natural order; then as few NUMA nodes as possible, those
+// The ids to take: must_include first, in natural order. Of undivided devices that have links or
+// parents, up to 256 of them, those that are closest to each other (closest.h). Of others
+// as few NUMA nodes as possible, those
 // of must_include before others; then, of the nodes that have room enough, the one with the least
 // room, so that large rooms stay whole; then `placement`; then natural order. Parts of devices that
 // are to be spread go to the node with the least taken device instead of the one with the least

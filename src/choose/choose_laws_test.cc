@@ -33,11 +33,16 @@ Offer RandomOffer(std::mt19937& random) {
   Inventory inventory;
   const auto devices = 1 + random() % 12;
   const auto kinds = 1 + random() % 4;
+  const bool linked = random() % 3 == 0;
   for (size_t i = 0; i < devices; ++i) {
     Device device;
     device.key = {kNpu, std::to_string(i)};
     if (const auto kind = random() % kinds; kind > 0) device.numa_nodes = {static_cast<int>(kind)};
     if (random() % 5 == 0) device.numa_nodes = {1, 2};
+    if (linked) {
+      device.links = {{std::to_string(random() % devices), 100},
+                      {std::to_string(random() % devices), 10}};
+    }
     inventory.devices.push_back(device);
   }
   const int replicas = 1 + static_cast<int>(random() % 4);
@@ -148,7 +153,9 @@ TEST(ChooseLaws, NoChoiceDoesWithFewerNodes) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     const Case made = RandomCase(seed);
     const Ids answer = made.Answer();
-    if (HasDeviceOnTwoNodes(made.offer) || answer.size() < made.must_include.size()) continue;
+    const bool linked = !made.offer.devices[0].links.empty();  // then links count, not nodes
+    if (linked || HasDeviceOnTwoNodes(made.offer)) continue;
+    if (answer.size() < made.must_include.size()) continue;
     ++tried;
     ASSERT_EQ(NodesOf(made.offer, answer).size(), FewestNodes(made)) << seed;
   }

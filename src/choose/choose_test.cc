@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -159,6 +160,41 @@ TEST(Choose, UnhealthyIdsAreNotProposed) {
   const Offer offer = OfferOf({{0}, {0}, {0}}, 1, {"0"});
 
   EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 2), (Ids{"1", "2"}));
+}
+
+// Four devices on one node; 0 and 2 are linked, as are 1 and 3.
+Offer LinkedOffer(const Ids& sick = {}) {
+  Inventory inventory;
+  for (int i = 0; i < 4; ++i) {
+    Device device;
+    device.key = {kNpu, std::to_string(i)};
+    device.numa_nodes = {0};
+    device.links = {{std::to_string((i + 2) % 4), 100}};
+    inventory.devices.push_back(device);
+  }
+  return Divide(kNpu, {}, inventory, kNpu, [&](const Device& device) -> std::optional<Error> {
+    if (std::find(sick.begin(), sick.end(), device.key.id) == sick.end()) return std::nullopt;
+    return Error{Reason::kCheckFailed, "injected failure"};
+  });
+}
+
+TEST(Choose, LinkedDevicesAreTakenTogether) {
+  EXPECT_EQ(Chosen(LinkedOffer(), {"3", "1", "2", "0"}, {}, 2), (Ids{"0", "2"}));
+  EXPECT_EQ(Chosen(LinkedOffer(), {"3", "1", "2", "0"}, {"3"}, 2), (Ids{"3", "1"}));
+}
+
+TEST(Choose, ASingleDeviceLeavesLinkedOnesTogether) {
+  EXPECT_EQ(Chosen(LinkedOffer(), {"0", "2", "3"}, {}, 1), (Ids{"3"}));
+}
+
+TEST(Choose, ALostDeviceOfALinkedPairCostsOnlyItself) {
+  EXPECT_EQ(Chosen(LinkedOffer({"2"}), {"0", "1", "2", "3"}, {}, 2), (Ids{"1", "3"}));
+  EXPECT_EQ(Chosen(LinkedOffer({"2"}), {"0", "1", "2", "3"}, {}, 3), (Ids{"0", "1", "3"}));
+  EXPECT_EQ(Chosen(LinkedOffer({"2"}), {"0", "1", "2", "3"}, {}, 4), (Ids{"0", "1", "3"}));
+}
+
+TEST(Choose, AnUnknownIncludedIdDoesNotHinderTheLinks) {
+  EXPECT_EQ(Chosen(LinkedOffer(), {"0", "1", "2", "3"}, {"9"}, 3), (Ids{"9", "0", "2"}));
 }
 
 }  // namespace

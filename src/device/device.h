@@ -38,11 +38,20 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
+// What connects a device to another of the same source.
+struct Link {
+  std::string peer;  // the other's id
+  int points = 0;    // how close they are; the more, the closer
+  bool operator==(const Link&) const = default;
+};
+
 struct Device {
   DeviceKey key;
   std::string model;            // for people: "dummy NPU", "tty"
   std::string visible_as;       // its name in the resource's visible-devices variable; never empty
   std::vector<int> numa_nodes;  // ascending; empty: unknown or near to all
+  std::vector<Link> links;      // in natural order of the peers; empty: nothing is known
+  std::string parent;           // what it is a part of, e.g. a GPU's id; empty: it is whole
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;
   std::optional<Error> defect;  // set: it is there but cannot be read, and is never offered healthy

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose/closest.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// Two parts of one device: what NVIDIA's plugin gives two GPUs of one board, from either side.
+constexpr int kSameParent = 2 * 60;
+
+constexpr size_t kMostSets = 60'000;
+
+// How many sets of `wanted` there are out of `size`, or more than kMostSets.
+size_t SetsOf(size_t size, size_t wanted) {
+  size_t sets = 1;
+  wanted = std::min(wanted, size - wanted);
+  for (size_t i = 1; i <= wanted; ++i) {
+    sets = sets * (size - wanted + i) / i;
+    if (sets > kMostSets) return sets;
+  }
+  return sets;
+}
+
+// How good a set is: the points inside it, then the fewest that connect its members to anybody.
+// What is left over among the rest is all points less the second, plus the first.
+struct Score {
+  int inside = 0;
+  int around = 0;
+
+  bool operator>(const Score& other) const {
+    return inside != other.inside ? inside > other.inside : around < other.around;
+  }
+};
+
+class Search {
+ public:
+  Search(const Closeness& closeness, std::span<const uint32_t> included, size_t wanted)
+      : closeness_(closeness), wanted_(wanted), gain_(closeness.size()), around_(closeness.size()) {
+    for (uint32_t a = 0; a < closeness.size(); ++a) {
+      for (uint32_t b = 0; b < closeness.size(); ++b) around_[a] += closeness.Between(a, b);
+      const bool in = std::find(included.begin(), included.end(), a) != included.end();
+      if (!in) open_.push_back(a);
+    }
+    for (uint32_t position : included) Add(position);
+  }
+
+  std::vector<uint32_t> Run() {
+    const size_t left = wanted_ - chosen_.size();
+    if (SetsOf(open_.size(), left) <= kMostSets) {
+      TryAll(0);
+    } else {
+      Grow();
+      while (Exchange()) {
+      }
+      Keep();
+    }
+    std::sort(best_.begin(), best_.end());
+    return best_;
+  }
+
+ private:
+  void Add(uint32_t position) {
+    score_.inside += gain_[position];
+    score_.around += around_[position];
+    chosen_.push_back(position);
+    for (uint32_t other = 0; other < gain_.size(); ++other) {
+      gain_[other] += closeness_.Between(position, other);
+    }
+  }
+  void Remove(std::vector<uint32_t>::iterator at) {
+    const uint32_t position = *at;
+    chosen_.erase(at);
+    for (uint32_t other = 0; other < gain_.size(); ++other) {
+      gain_[other] -= closeness_.Between(position, other);
+    }
+    score_.inside -= gain_[position];
+    score_.around -= around_[position];
+  }
+  void Keep() {
+    best_ = chosen_;
+    best_score_ = score_;
+  }
+
+  // All sets that have what is chosen and further ones from `from` on.
+  void TryAll(size_t from) {
+    const size_t missing = wanted_ - chosen_.size();
+    if (missing == 0) return Keep();
+    for (size_t i = from; i + missing <= open_.size(); ++i) {
+      if (missing == 1) {
+        TryLast(open_[i]);
+        continue;
+      }
+      Add(open_[i]);
+      TryAll(i + 1);
+      Remove(std::prev(chosen_.end()));
+    }
+  }
+  void TryLast(uint32_t position) {
+    const Score score{score_.inside + gain_[position], score_.around + around_[position]};
+    if (!best_.empty() && !(score > best_score_)) return;
+    Keep();
+    best_.push_back(position);
+    best_score_ = score;
+  }
+
+  bool IsChosen(uint32_t position) const {
+    return std::find(chosen_.begin(), chosen_.end(), position) != chosen_.end();
+  }
+
+  // One after the other, each the best beside those before.
+  void Grow() {
+    while (chosen_.size() < wanted_) {
+      const uint32_t* next = nullptr;
+      for (const uint32_t& candidate : open_) {
+        if (IsChosen(candidate)) continue;
+        const bool better = next == nullptr || Score{gain_[candidate], around_[candidate]} >
+                                                   Score{gain_[*next], around_[*next]};
+        if (better) next = &candidate;
+      }
+      Add(*next);
+    }
+  }
+
+  // The first exchange of one for another that makes the set better; false: there is none.
+  bool Exchange() {
+    const size_t fixed = closeness_.size() - open_.size();
+    for (size_t i = fixed; i < chosen_.size(); ++i) {
+      const uint32_t out = chosen_[i];
+      for (uint32_t in : open_) {
+        if (IsChosen(in)) continue;
+        const Score after{score_.inside - gain_[out] + gain_[in] - closeness_.Between(out, in),
+                          score_.around - around_[out] + around_[in]};
+        if (!(after > score_)) continue;
+        Remove(chosen_.begin() + static_cast<std::ptrdiff_t>(i));
+        Add(in);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const Closeness& closeness_;
+  const size_t wanted_;
+  std::vector<int> gain_;         // for each position, its points to all that are chosen
+  std::vector<int> around_;       // for each position, its points to all others
+  std::vector<uint32_t> open_;    // may be chosen, ascending
+  std::vector<uint32_t> chosen_;  // `included` first
+  Score score_;                   // of `chosen_`
+  std::vector<uint32_t> best_;
+  Score best_score_;
+};
+
+}  // namespace
+
+Closeness::Closeness(std::span<const Device* const> devices)
+    : size_(devices.size()), points_(size_ * size_) {
+  std::unordered_map<std::string_view, uint32_t> positions;
+  for (uint32_t i = 0; i < size_; ++i) positions.emplace(devices[i]->key.id, i);
+  for (uint32_t a = 0; a < size_; ++a) {
+    for (const Link& link : devices[a]->links) {
+      const auto peer = positions.find(link.peer);
+      if (peer == positions.end() || peer->second == a) continue;
+      points_[a * size_ + peer->second] += link.points;
+      points_[peer->second * size_ + a] += link.points;
+    }
+    if (devices[a]->parent.empty()) continue;
+    for (uint32_t b = 0; b < size_; ++b) {
+      if (a != b && devices[a]->parent == devices[b]->parent) points_[a * size_ + b] += kSameParent;
+    }
+  }
+}
+
+bool Closeness::IsKnown() const {
+  return std::any_of(points_.begin(), points_.end(), [](int points) { return points != 0; });
+}
+
+std::vector<uint32_t> Closest(const Closeness& closeness, std::span<const uint32_t> included,
+                              size_t wanted) {
+  return Search(closeness, included, wanted).Run();
+}
+
+}  // namespace tessera
