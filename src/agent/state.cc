@@ -113,6 +113,7 @@ json::Object VerdictObject(const DeviceKey& key, const Verdict& verdict) {
   if (!verdict.failures.empty()) object["failures"] = Times(verdict.failures);
   if (!verdict.falls.empty()) object["falls"] = Times(verdict.falls);
   if (verdict.held_until != Steady{}) object["heldUntil"] = Ms(verdict.held_until);
+  if (verdict.remedy != Remedy::kNone) object["remedy"] = RemedyName(verdict.remedy);
   return object;
 }
 
@@ -130,6 +131,9 @@ std::optional<Verdict> ReadVerdict(const json::Object& object) {
   verdict.failures = ReadTimes(object, "failures");
   verdict.falls = ReadTimes(object, "falls");
   verdict.held_until = Steady(Duration(json::GetInt(object, "heldUntil").value_or(0)));
+  // One that this version does not know is no weaker than any it knows.
+  verdict.remedy =
+      RemedyFromName(json::GetString(object, "remedy").value_or("none")).value_or(Remedy::kReboot);
   return verdict;
 }
 

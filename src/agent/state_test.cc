@@ -38,6 +38,7 @@ Verdict Sick() {
   verdict.failures = {Steady(Duration(100)), Steady(Duration(200))};
   verdict.falls = {Steady(Duration(300))};
   verdict.held_until = Steady(Duration(400));
+  verdict.remedy = Remedy::kReset;
   return verdict;
 }
 

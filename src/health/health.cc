@@ -19,6 +19,8 @@ constexpr std::array kStates = {HealthState::kUnverified, HealthState::kHealthy,
                                 HealthState::kSuspect, HealthState::kUnhealthy,
                                 HealthState::kRecovering};
 
+constexpr std::array<std::string_view, 3> kRemedies = {"none", "reset", "reboot"};
+
 size_t AtLeastOne(int n) {
   return static_cast<size_t>(std::max(n, 1));
 }
@@ -56,7 +58,7 @@ Duration Hold(const Verdict& verdict, const HealthPolicy& policy) {
 }
 
 void Explain(Verdict& verdict, const Evidence& evidence, const HealthPolicy& policy, Steady now) {
-  if (now >= verdict.held_until || verdict.offered()) {
+  if (now >= verdict.held_until || verdict.offered() || !IsFlapping(verdict, policy)) {
     verdict.reason = evidence.reason;
     verdict.detail = Shortened(evidence.detail);
     return;
@@ -88,6 +90,10 @@ void JudgeBad(Verdict& verdict, const Evidence& evidence, const HealthPolicy& po
   } else {
     Fall(verdict, policy, now);
   }
+  if (evidence.kind == EvidenceKind::kFatal) {
+    verdict.remedy = std::max(verdict.remedy, evidence.remedy);
+    verdict.held_until = std::max(verdict.held_until, now + evidence.probation);
+  }
   Explain(verdict, evidence, policy, now);
 }
 
@@ -97,6 +103,7 @@ bool HasRecovered(const Verdict& verdict, const HealthPolicy& policy, Steady now
 }
 
 void JudgeGood(Verdict& verdict, const HealthPolicy& policy, Steady now) {
+  if (verdict.remedy != Remedy::kNone) return;
   verdict.passes = std::min(verdict.passes + 1, std::max(policy.passes, 1));
   if (verdict.state == HealthState::kUnhealthy) Enter(verdict, HealthState::kRecovering, now);
   if (verdict.state == HealthState::kRecovering && !HasRecovered(verdict, policy, now)) return;
@@ -107,6 +114,16 @@ void JudgeGood(Verdict& verdict, const HealthPolicy& policy, Steady now) {
 }
 
 }  // namespace
+
+std::string_view RemedyName(Remedy remedy) {
+  return kRemedies[static_cast<size_t>(remedy)];
+}
+
+std::optional<Remedy> RemedyFromName(std::string_view name) {
+  const auto* it = std::find(kRemedies.begin(), kRemedies.end(), name);
+  if (it == kRemedies.end()) return std::nullopt;
+  return static_cast<Remedy>(it - kRemedies.begin());
+}
 
 std::string_view HealthStateName(HealthState state) {
   switch (state) {
@@ -138,6 +155,8 @@ Verdict Judge(const Verdict& before, const Evidence& evidence, const HealthPolic
   Prune(after.falls, policy.flap_window, AtLeastOne(policy.flaps) + kDoublings, now);
   if (evidence.kind == EvidenceKind::kGood) {
     JudgeGood(after, policy, now);
+  } else if (evidence.kind == EvidenceKind::kReset) {
+    if (after.remedy == Remedy::kReset) after.remedy = Remedy::kNone;
   } else {
     JudgeBad(after, evidence, policy, now);
   }

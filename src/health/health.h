@@ -6,7 +6,8 @@
 //                           ^               |  \--good--> healthy    ^--bad----------/  |
 //                           \-------------------------good for long enough--------------/
 //   fatal evidence leads from any state to unhealthy at once, and so does bad evidence from
-//   unverified: such a device is not offered anyway.
+//   unverified: such a device is not offered anyway. Where it names a remedy, good answers count
+//   only after that.
 //
 // A good answer does not wipe out earlier bad ones: three failures within the window count,
 // whatever passed in between. A fall is a way from offered (healthy, suspect) to unhealthy, which
@@ -29,9 +30,19 @@ enum class EvidenceKind : uint8_t {
   kBad,      // a check failed: counts, until enough of them came within the window
   kFatal,    // the device is out: an event that needs no second opinion
   kUnknown,  // a check gave no answer: counts like kBad; unknown is not healthy
+  kReset,    // the device was reset: the remedy for some; says nothing of how it is
 };
 
 enum class EvidenceSource : uint8_t { kCheck, kEvent, kScan, kCall };
+
+// What must have happened before good answers count again; the stronger is the greater.
+enum class Remedy : uint8_t {
+  kNone,    // nothing: good answers for long enough
+  kReset,   // a reset of the device
+  kReboot,  // a reboot of the node, with which all verdicts end
+};
+std::string_view RemedyName(Remedy remedy);  // "none", "reset", "reboot"
+std::optional<Remedy> RemedyFromName(std::string_view name);
 
 // What somebody observed about a device.
 struct Evidence {
@@ -39,6 +50,10 @@ struct Evidence {
   EvidenceSource source = EvidenceSource::kCheck;
   Reason reason = Reason::kCheckFailed;  // why it is not good; meaningless when kGood
   std::string detail;                    // particulars for people: "injected failure"
+  // Of fatal evidence: what it takes to bring the device back, and for how long it stays out
+  // whatever checks say.
+  Remedy remedy = Remedy::kNone;
+  Duration probation{0};
 };
 
 enum class HealthState : uint8_t { kUnverified, kHealthy, kSuspect, kUnhealthy, kRecovering };
@@ -67,7 +82,8 @@ struct Verdict {
   int passes = 0;                       // good answers in a row; not counted beyond the policy's
   std::vector<Steady> failures;         // bad answers within the window, oldest first
   std::vector<Steady> falls;            // falls within the flap window, oldest first
-  Steady held_until{};                  // no recovery before; set for flapping devices
+  Steady held_until{};                  // no recovery before; for flapping and on probation
+  Remedy remedy = Remedy::kNone;        // no recovery without
 
   // Whether kubelet is told Healthy: healthy and suspect devices are.
   bool offered() const { return state == HealthState::kHealthy || state == HealthState::kSuspect; }

@@ -21,6 +21,9 @@ Evidence Bad(const std::string& detail = "injected failure") {
 Evidence Fatal() {
   return {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, "fell off the bus"};
 }
+Evidence Reset() {
+  return {EvidenceKind::kReset, EvidenceSource::kEvent, Reason::kFatalEvent, ""};
+}
 Evidence Unknown() {
   return {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut, "no answer"};
 }
@@ -222,6 +225,65 @@ TEST_F(HealthTest, FlappingCanBeSwitchedOff) {
   EXPECT_EQ(verdict_.held_until, Steady());
 }
 
+TEST_F(HealthTest, WhatNeedsAResetStaysOutUntilThereWasOne) {
+  MakeHealthy();
+  Evidence fatal = Fatal();
+  fatal.remedy = Remedy::kReset;
+  After(fatal);
+
+  EXPECT_EQ(After(Good(), Duration(3'600'000)), HealthState::kUnhealthy);
+  EXPECT_EQ(After(Fatal()), HealthState::kUnhealthy);  // which alone needs none
+  EXPECT_EQ(After(Reset()), HealthState::kUnhealthy);
+  EXPECT_EQ(After(Good()), HealthState::kRecovering);
+  EXPECT_EQ(After(Good(), policy_.recovery), HealthState::kHealthy);
+}
+
+TEST_F(HealthTest, WhatNeedsARebootIsNotHelpedByAReset) {
+  MakeHealthy();
+  Evidence fatal = Fatal();
+  fatal.remedy = Remedy::kReboot;
+  After(fatal);
+  After(Reset());
+
+  EXPECT_EQ(After(Good(), Duration(3'600'000)), HealthState::kUnhealthy);
+  EXPECT_EQ(verdict_.remedy, Remedy::kReboot);
+  EXPECT_EQ(verdict_.detail, "fell off the bus");
+}
+
+TEST_F(HealthTest, AResetOfAHealthyDeviceChangesNothing) {
+  MakeHealthy();
+  const Verdict before = verdict_;
+
+  EXPECT_EQ(After(Reset()), HealthState::kHealthy);
+  EXPECT_EQ(verdict_, before);
+}
+
+TEST_F(HealthTest, ProbationKeepsADeviceOutWhateverChecksSay) {
+  MakeHealthy();
+  Evidence fatal = Fatal();
+  fatal.probation = Duration(300'000);
+  After(fatal);
+  const Steady begin = now_;
+
+  After(Good());
+  EXPECT_EQ(After(Good(), begin + Duration(299'999) - now_), HealthState::kRecovering);
+  EXPECT_EQ(verdict_.reason, Reason::kFatalEvent);
+  EXPECT_EQ(After(Good(), Duration(1)), HealthState::kHealthy);
+  EXPECT_EQ(verdict_.held_until, Steady());
+}
+
+TEST_F(HealthTest, ABadAnswerOnProbationIsNotCalledFlapping) {
+  MakeHealthy();
+  Evidence fatal = Fatal();
+  fatal.probation = Duration(300'000);
+  After(fatal);
+
+  After(Bad("no memory info"));
+
+  EXPECT_EQ(verdict_.reason, Reason::kCheckFailed);
+  EXPECT_EQ(verdict_.detail, "no memory info");
+}
+
 TEST_F(HealthTest, RepeatedGoodEvidenceChangesNothing) {
   MakeHealthy();
   After(Good());
@@ -260,6 +322,13 @@ TEST_F(HealthTest, ALongDetailIsCutBetweenCharacters) {
   After(Bad(std::string(kDetailLimit - 1, 'x') + "\xC3\xBC!"));
 
   EXPECT_EQ(verdict_.detail, std::string(kDetailLimit - 1, 'x'));
+}
+
+TEST(Remedy, NamesReadBack) {
+  for (Remedy remedy : {Remedy::kNone, Remedy::kReset, Remedy::kReboot}) {
+    EXPECT_EQ(RemedyFromName(RemedyName(remedy)), remedy);
+  }
+  EXPECT_EQ(RemedyFromName("prayer"), std::nullopt);
 }
 
 TEST(HealthState, NamesReadBack) {
