@@ -6,126 +6,22 @@
 //
 // As with NVML, any thread may call any function; a call that hangs hangs until the fault is taken
 // away, and disturbs no other.
-#include <dlfcn.h>
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <fstream>
 #include <functional>
 #include <optional>
-#include <sstream>
-#include <thread>
 
-#include "nvml/faults.h"
-#include "nvml/hardware.h"
+#include "nvml/driver.h"
 
 namespace tessera::nvml {
-
-struct OpaqueDevice {
-  unsigned index = 0;  // of the GPU
-  const HardwareGpu* gpu = nullptr;
-  const MigInstance* mig = nullptr;  // null: the GPU itself
-};
-
-struct OpaqueEventSet {
-  int inotify = -1;
-  std::mutex mutex;
-  std::map<unsigned, uint64_t> types;  // by GPU; under mutex, as what follows
-  size_t next = 0;                     // of the events in the file
-};
-
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-// What nvmlInit finds; handles point into it.
-struct Driver {
-  Driver(Hardware node, std::string fault_path)
-      : hardware(std::move(node)), faults(std::move(fault_path)) {
-    for (const HardwareGpu& gpu : hardware.gpus) {
-      const auto index = static_cast<unsigned>(gpus.size());
-      gpus.push_back({index, &gpu, nullptr});
-      std::deque<OpaqueDevice>& instances = migs.emplace_back();
-      for (const MigInstance& mig : gpu.mig) instances.push_back({index, &gpu, &mig});
-    }
-  }
-  const Hardware hardware;
-  FaultFile faults;
-  std::deque<OpaqueDevice> gpus;
-  std::deque<std::deque<OpaqueDevice>> migs;  // by GPU
-};
-
-std::mutex g_mutex;  // guards what follows
-std::shared_ptr<Driver> g_driver;
-int g_users = 0;
-
-std::string DescriptionPath() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
-  if (const char* path = getenv("TESSERA_FAKE_NVML")) return path;
-  Dl_info info{};
-  dladdr(reinterpret_cast<void*>(&DescriptionPath), &info);
-  const std::string library = info.dli_fname == nullptr ? "" : info.dli_fname;
-  return library.substr(0, library.rfind('/') + 1) + "fake-nvml.yaml";
-}
-
-// Null when there is no such description.
-std::shared_ptr<Driver> Load() {
-  const std::string path = DescriptionPath();
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  try {
-    if (!file) throw std::runtime_error("cannot be read");
-    return std::make_shared<Driver>(ParseHardware(text.str()), path + ".faults");
-  } catch (const std::exception& error) {
-    fprintf(stderr, "fake NVML: %s: %s\n", path.c_str(), error.what());
-    return nullptr;
-  }
-}
-
-std::shared_ptr<Driver> Current() {
-  std::lock_guard lock(g_mutex);
-  return g_users > 0 ? g_driver : nullptr;
-}
-
-// Takes the time that the faults want, and says how the call fails, if so.
-Return Endure(Driver& driver, const std::string& function, std::optional<unsigned> gpu) {
-  const auto faults = driver.faults.Now();
-  const CallFaults& of_gpu = gpu ? faults->Of(*gpu).calls : CallFaults();
-  std::this_thread::sleep_for(milliseconds(faults->driver.slow_ms + of_gpu.slow_ms));
-  const auto hangs = [&](const Faults& now) {
-    return now.driver.Hangs(function) || (gpu && now.Of(*gpu).calls.Hangs(function));
-  };
-  while (hangs(*driver.faults.Now())) std::this_thread::sleep_for(milliseconds(1));
-  const Return failure = faults->driver.FailureOf(function);
-  return failure != Return::kSuccess ? failure : of_gpu.FailureOf(function);
-}
-
-// A call about the whole node.
-Return Serve(const char* function, const std::function<Return(Driver&)>& answer) {
-  const auto driver = Current();
-  if (driver == nullptr) return Return::kUninitialized;
-  const Return failure = Endure(*driver, function, std::nullopt);
-  return failure == Return::kSuccess ? answer(*driver) : failure;
-}
-
-// A call about one GPU or MIG device.
-Return ServeDevice(const char* function, DeviceHandle device,
-                   const std::function<Return(const GpuFaults&)>& answer) {
-  const auto driver = Current();
-  if (driver == nullptr) return Return::kUninitialized;
-  if (device == nullptr) return Return::kInvalidArgument;
-  const Return failure = Endure(*driver, function, device->index);
-  if (failure != Return::kSuccess) return failure;
-  return answer(driver->faults.Now()->Of(device->index));
-}
 
 Return Write(const std::string& text, char* out, unsigned size) {
   if (text.size() >= size) return Return::kInsufficientSize;
@@ -174,21 +70,11 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 Return nvmlInit_v2() {
-  auto driver = Current();
-  if (driver == nullptr) driver = Load();
-  if (driver == nullptr) return Return::kDriverNotLoaded;
-  const Return failure = Endure(*driver, __func__, std::nullopt);
-  if (failure != Return::kSuccess) return failure;
-  std::lock_guard lock(g_mutex);
-  if (g_users++ == 0) g_driver = driver;
-  return Return::kSuccess;
+  return Open();
 }
 
 Return nvmlShutdown() {
-  std::lock_guard lock(g_mutex);
-  if (g_users == 0) return Return::kUninitialized;
-  if (--g_users == 0) g_driver = nullptr;
-  return Return::kSuccess;
+  return Close();
 }
 
 const char* nvmlErrorString(Return code) {
@@ -328,6 +214,33 @@ Return nvmlDeviceGetGpuInstanceId(DeviceHandle device, unsigned* id) {
 Return nvmlDeviceGetComputeInstanceId(DeviceHandle device, unsigned* id) {
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
     return WithMig(device, [&](auto& mig) { return Give(mig.compute_instance, id); });
+  });
+}
+
+Return nvmlDeviceGetGpuInstanceById(DeviceHandle device, unsigned id, GpuInstanceHandle* instance) {
+  const auto driver = Current();
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    for (OpaqueGpuInstance& each : driver->gpu_instances[device->index]) {
+      if (each.mig->gpu_instance == id) return Give(&each, instance);
+    }
+    return Return::kNotFound;
+  });
+}
+
+Return nvmlGpuInstanceGetInfo(GpuInstanceHandle instance, GpuInstanceInfo* info) {
+  const auto driver = Current();
+  return ServeDevice(__func__, instance->gpu, [&](const GpuFaults&) {
+    const DeviceAttributes& attributes = instance->mig->attributes;
+    for (const auto& [number, profile] : driver->hardware.profiles) {
+      if (profile.slices != attributes.gpu_instance_slices ||
+          profile.memory_mib != attributes.memory_mib) {
+        continue;
+      }
+      return Give(GpuInstanceInfo{instance->gpu, instance->mig->gpu_instance, profile.id, 0,
+                                  profile.slices},
+                  info);
+    }
+    return Return::kNotFound;
   });
 }
 

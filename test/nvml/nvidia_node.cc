@@ -29,12 +29,20 @@ NvidiaNode::NvidiaNode(std::string directory, const std::string& hardware)
   for (const char* node : {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"}) {
     Write(fmt::format("{}/dev/{}", directory_, node), "");
   }
+  std::string minors = "config 1\nmonitor 2\n";
+  unsigned next = 3;
   for (const nvml::HardwareGpu& gpu : hardware_.gpus) {
+    for (const nvml::MigInstance& mig : gpu.mig) {
+      const std::string instance = fmt::format("gpu{}/gi{}", gpu.minor, mig.gpu_instance);
+      minors += fmt::format("{}/access {}\n", instance, next++);
+      minors += fmt::format("{}/ci{}/access {}\n", instance, mig.compute_instance, next++);
+    }
     Write(fmt::format("{}/dev/nvidia{}", directory_, gpu.minor), "");
     Write(fmt::format("{}/sys/bus/pci/devices/{:04x}:{:02x}:{:02x}.0/numa_node", directory_,
                       gpu.pci.domain, gpu.pci.bus, gpu.pci.device),
           fmt::format("{}\n", gpu.numa));
   }
+  Write(directory_ + "/proc/driver/nvidia-caps/mig-minors", minors);
 }
 
 void NvidiaNode::InstallDriver() {

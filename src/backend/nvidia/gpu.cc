@@ -17,6 +17,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kSharedNodes = {
     "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"};
 
+constexpr char kMigMinors[] = "/proc/driver/nvidia-caps/mig-minors";
+
 // sysfs has PCI domains with four digits, and more only where they are needed.
 std::string SysfsAddress(const nvml::PciInfo& pci) {
   return fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
@@ -30,14 +32,18 @@ std::vector<int> NumaNodes(const os::Root& root, const std::string& pci) {
   return node < 0 ? std::vector<int>() : std::vector<int>{node};
 }
 
+bool Matches(const std::string& pattern, const std::string& text) {
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
 std::string Below(const std::string& directory, std::string_view path) {
   return (directory == "/" ? "" : directory) + std::string(path);
 }
 
 bool Fits(const NvidiaConfig::Selector& selector, const Gpu& gpu) {
-  return (selector.index < 0 || static_cast<unsigned>(selector.index) == gpu.index) &&
+  return (selector.index.empty() || selector.index == std::to_string(gpu.index)) &&
          (selector.uuid.empty() || selector.uuid == gpu.uuid) &&
-         (selector.model.empty() || fnmatch(selector.model.c_str(), gpu.model.c_str(), 0) == 0);
+         (selector.model.empty() || Matches(selector.model, gpu.model));
 }
 
 }  // namespace
@@ -54,10 +60,13 @@ nvml::Answer<Gpu> Read(const nvml::Library& library, unsigned index) {
   if (!name) return tl::unexpected(name.error());
   if (!minor) return tl::unexpected(minor.error());
   if (!pci) return tl::unexpected(pci.error());
+  auto mig = ReadMig(library, *device);
+  if (!mig) return tl::unexpected(mig.error());
   gpu.uuid = *uuid;
   gpu.model = *name;
   gpu.minor = *minor;
   gpu.pci = SysfsAddress(*pci);
+  gpu.mig = *std::move(mig);
   return gpu;
 }
 
@@ -88,6 +97,41 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
     }
   }
   return device;
+}
+
+Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
+                const Gpu& gpu, const MigDevice& mig) {
+  Device device = Describe(root, resource, config, gpu);
+  device.key.id = mig.uuid;
+  device.model = fmt::format("{} MIG {}", gpu.model, mig.profile);
+  device.visible_as = mig.uuid;
+  const auto minors = os::ReadFile(root.Path(kMigMinors));
+  const std::vector<std::string> nodes = CapabilityNodes(minors.value_or(""), gpu.minor, mig);
+  for (const std::string& path : nodes) {
+    device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
+  }
+  if (nodes.size() < 2) {
+    device.defect =
+        Error{Reason::kUnreadable,
+              fmt::format("{} does not list GPU instance {} and compute instance {} of "
+                          "GPU {}",
+                          kMigMinors, mig.gpu_instance, mig.compute_instance, gpu.index)};
+  }
+  return device;
+}
+
+std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
+                              const NvidiaConfig& config, const Gpu& gpu) {
+  std::vector<Device> devices;
+  if (IsDisplay(gpu) || !IsSelected(config.select, gpu)) return devices;
+  if (config.mig.empty() && !gpu.mig.enabled) {
+    devices.push_back(Describe(root, resource, config, gpu));
+  }
+  for (const MigDevice& mig : gpu.mig.devices) {
+    if (!Matches(config.mig, mig.profile)) continue;
+    devices.push_back(Describe(root, resource, config, gpu, mig));
+  }
+  return devices;
 }
 
 Device DescribeUnknown(const std::string& resource, unsigned index, const std::string& why) {

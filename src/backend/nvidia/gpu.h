@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/nvidia/mig.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "backend/nvidia/nvml.h"
 #include "device/device.h"
@@ -18,6 +19,7 @@ struct Gpu {
   std::string model{};  // "NVIDIA A100-SXM4-80GB"
   unsigned minor = 0;   // of /dev/nvidia<minor>
   std::string pci{};    // as sysfs has it: "0000:07:00.0"
+  Mig mig{};
   bool operator==(const Gpu&) const = default;
 };
 
@@ -34,6 +36,16 @@ bool IsSelected(const std::vector<NvidiaConfig::Selector>& select, const Gpu& gp
 // there, and its NUMA node.
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
                 const Gpu& gpu);
+
+// A MIG device of the GPU as a device of the resource: the nodes of the GPU, and those that open
+// the instance; a defect where the driver does not list them.
+Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
+                const Gpu& gpu, const MigDevice& mig);
+
+// What the resource has of this GPU: the GPU itself, or its MIG devices of the profile that is
+// wanted. A GPU in MIG mode is of no use as a whole: no process could run on it.
+std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
+                              const NvidiaConfig& config, const Gpu& gpu);
 
 // A GPU that has never answered, so that its id is not known: it counts, and is of no use. Nobody
 // can hold it, so its id may end with it.

@@ -89,6 +89,29 @@ TEST_F(GpuTest, WithoutNumaItIsNearToAll) {
   EXPECT_EQ(Describe(root_, "a.com/b", {}, A100()).numa_nodes, std::vector<int>());
 }
 
+TEST_F(GpuTest, AMigDeviceHasTheNodesOfItsGpuAndItsOwn) {
+  Write("/dev/nvidiactl");
+  Write("/proc/driver/nvidia-caps/mig-minors", "gpu5/gi1/access 12\ngpu5/gi1/ci0/access 13\n");
+  const MigDevice mig = {.uuid = "MIG-1", .profile = "1g.10gb", .gpu_instance = 1};
+
+  Device expected;
+  expected.key = {"a.com/b", "MIG-1"};
+  expected.model = "NVIDIA A100-SXM4-80GB MIG 1g.10gb";
+  expected.visible_as = "MIG-1";
+  expected.nodes = Nodes("/run", {"/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-caps/nvidia-cap12",
+                                  "/dev/nvidia-caps/nvidia-cap13"});
+  EXPECT_EQ(Describe(root_, "a.com/b", {.dev_root = "/run"}, A100(), mig), expected);
+}
+
+TEST_F(GpuTest, AMigDeviceThatTheDriverHasNoNodesForHasADefect) {
+  const Device device = Describe(root_, "a.com/b", {}, A100(), {.gpu_instance = 1});
+
+  EXPECT_EQ(device.defect,
+            (Error{Reason::kUnreadable,
+                   "/proc/driver/nvidia-caps/mig-minors does not list GPU instance 1 and compute "
+                   "instance 0 of GPU 3"}));
+}
+
 TEST_F(GpuTest, AGpuThatNeverAnsweredCountsAndIsOfNoUse) {
   const Device device = DescribeUnknown("a.com/b", 3, "it does not answer");
 
@@ -98,15 +121,16 @@ TEST_F(GpuTest, AGpuThatNeverAnsweredCountsAndIsOfNoUse) {
 
 TEST(GpuSelect, EveryGpuIsWantedUnlessTheConfigurationSaysWhich) {
   EXPECT_TRUE(IsSelected({}, A100()));
-  EXPECT_TRUE(IsSelected({{.index = 3}}, A100()));
+  EXPECT_TRUE(IsSelected({{.index = "3"}}, A100()));
   EXPECT_TRUE(IsSelected({{.uuid = kUuid}}, A100()));
   EXPECT_TRUE(IsSelected({{.model = "*A100*"}}, A100()));
-  EXPECT_TRUE(IsSelected({{.index = 1}, {.index = 3, .model = "NVIDIA A100-SXM4-80GB"}}, A100()));
+  EXPECT_TRUE(
+      IsSelected({{.index = "1"}, {.index = "3", .model = "NVIDIA A100-SXM4-80GB"}}, A100()));
 
-  EXPECT_FALSE(IsSelected({{.index = 1}}, A100()));
+  EXPECT_FALSE(IsSelected({{.index = "1"}}, A100()));
   EXPECT_FALSE(IsSelected({{.uuid = "GPU-8a1f1d3c"}}, A100()));
   EXPECT_FALSE(IsSelected({{.model = "A100"}}, A100()));
-  EXPECT_FALSE(IsSelected({{.index = 3, .model = "*H100*"}}, A100()));
+  EXPECT_FALSE(IsSelected({{.index = "3", .model = "*H100*"}}, A100()));
 }
 
 TEST(GpuSelect, TheDisplayOfADgxStationIsNone) {

@@ -16,6 +16,14 @@ constexpr auto kSelector = [](auto& config, const At& at) -> auto& {
   return kNvidia(config, at).select[at[1]];
 };
 
+std::optional<Misfit> CheckIndex(std::string_view text) {
+  const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
+  const bool plain = text.size() < 2 || text.front() != '0';
+  if (number && plain) return std::nullopt;
+  return Misfit{.reason = Reason::kConfigBadValue,
+                .message = fmt::format("must be a GPU's index, a number, not {}", Quoted(text))};
+}
+
 Key SelectKey() {
   return {.name = "select",
           .type = Type::kList,
@@ -25,12 +33,10 @@ Key SelectKey() {
           .list = BindList(kNvidia, &NvidiaConfig::select),
           .children = {
               {.name = "index",
-               .type = Type::kInt,
                .doc = "NVML's index of the GPU, which may change when one is plugged.",
                .example = "3",
                .default_note = "any",
-               .min = 0,
-               .max = 1024,
+               .check = CheckIndex,
                .field = Bind(kSelector, &NvidiaConfig::Selector::index)},
               {.name = "uuid",
                .doc = "The GPU's UUID.",
@@ -59,6 +65,12 @@ std::vector<Key> NvidiaKeys() {
        .example = "/run/nvidia/driver",
        .field = Bind(kNvidia, &NvidiaConfig::dev_root)},
       SelectKey(),
+      {.name = "mig",
+       .doc = "The profile of the MIG devices that the resource is made of, with `*` for any "
+              "characters.",
+       .example = "1g.10gb",
+       .default_note = "none: it is made of whole GPUs, those that are not in MIG mode",
+       .field = Bind(kNvidia, &NvidiaConfig::mig)},
   };
 }
 
@@ -71,7 +83,7 @@ void CheckNvidia(const Config& config, size_t index, const std::string& path, Fi
       config.resources[index].kind.As<NvidiaConfig>()->select;
   for (size_t i = 0; i < select.size(); ++i) {
     const std::string at = fmt::format("{}.select[{}]", path, i);
-    if (select[i] != NvidiaConfig::Selector() || findings.IsBad(at)) continue;
+    if (select[i] != NvidiaConfig::Selector() || findings.IsBad(at + ".index")) continue;
     findings.Report(Reason::kConfigMissing, at, "needs one of 'index', 'uuid' and 'model'");
   }
 }

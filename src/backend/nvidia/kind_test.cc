@@ -25,11 +25,11 @@ TEST(NvidiaKind, GpusAreSelected) {
       "    driverRoot: /run/nvidia/driver\n"
       "    devRoot: /run/nvidia\n"
       "    select: [{index: 0}, {uuid: GPU-1}, {model: \"*A100*\", index: 3}]\n");
-  EXPECT_EQ(
-      *config.resources[0].kind.As<NvidiaConfig>(),
-      (NvidiaConfig{.driver_root = "/run/nvidia/driver",
-                    .dev_root = "/run/nvidia",
-                    .select = {{.index = 0}, {.uuid = "GPU-1"}, {.index = 3, .model = "*A100*"}}}));
+  EXPECT_EQ(*config.resources[0].kind.As<NvidiaConfig>(),
+            (NvidiaConfig{
+                .driver_root = "/run/nvidia/driver",
+                .dev_root = "/run/nvidia",
+                .select = {{.index = "0"}, {.uuid = "GPU-1"}, {.index = "3", .model = "*A100*"}}}));
 }
 
 const BadInput kBadInputs[] = {
@@ -41,6 +41,14 @@ const BadInput kBadInputs[] = {
      "[config-missing]\n"
      "  nvidia: {select: [{index: 1}, {}]}\n"
      "                                ^\n"},
+    {"AnIndexIsNoNumber",
+     "resources:\n"
+     "- name: a.com/b\n"
+     "  nvidia: {select: [{index: GPU-1}]}\n",
+     "t.yaml:4:29: resources[0].nvidia.select[0].index must be a GPU's index, a number, not "
+     "'GPU-1' [config-bad-value]\n"
+     "  nvidia: {select: [{index: GPU-1}]}\n"
+     "                            ^\n"},
 };
 
 using NvidiaKindErrors = BadInputTest;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <optional>
+#include <iterator>
 #include <utility>
 
 namespace tessera {
@@ -98,11 +98,12 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   gpus_ = std::move(gpus);
   std::vector<Device> devices;
   for (unsigned i = 0; i < *count; ++i) {
-    const auto known = gpus_.find(i);
-    const nvidia::Gpu gpu = known == gpus_.end() ? nvidia::Gpu{.index = i} : known->second;
-    if (nvidia::IsDisplay(gpu) || !nvidia::IsSelected(config_.select, gpu)) continue;
-    devices.push_back(known == gpus_.end() ? nvidia::DescribeUnknown(resource_, i, silent[i])
-                                           : nvidia::Describe(root_, resource_, config_, gpu));
+    if (const auto gpu = gpus_.find(i); gpu != gpus_.end()) {
+      std::ranges::move(nvidia::DevicesOf(root_, resource_, config_, gpu->second),
+                        std::back_inserter(devices));
+    } else if (config_.mig.empty() && nvidia::IsSelected(config_.select, {.index = i})) {
+      devices.push_back(nvidia::DescribeUnknown(resource_, i, silent[i]));
+    }
   }
   return devices;
 }
@@ -128,29 +129,48 @@ Evidence NvidiaBackend::Check(const Device& device) {
   if (library == nullptr) {
     return From(EvidenceKind::kUnknown, Reason::kDriverMissing, "NVML is not open");
   }
-  std::optional<unsigned> index;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [i, gpu] : gpus_) {
-      if (gpu.uuid == device.key.id) index = i;
+  const std::optional<Place> place = Find(device.key.id);
+  if (!place) return From(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
+  const auto gpu = library->DeviceByIndex(place->gpu);
+  if (!gpu) return Bad(library, gpu.error());
+  return place->is_mig ? CheckMig(library, *gpu, device.key.id)
+                       : CheckGpu(library, *gpu, device.key.id);
+}
+
+std::optional<NvidiaBackend::Place> NvidiaBackend::Find(const std::string& id) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [index, gpu] : gpus_) {
+    if (gpu.uuid == id) return Place{index, false};
+    for (const nvidia::MigDevice& mig : gpu.mig.devices) {
+      if (mig.uuid == id) return Place{index, true};
     }
   }
-  if (!index) return From(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
+  return std::nullopt;
+}
 
-  const auto handle = library->DeviceByIndex(*index);
-  if (!handle) return Bad(library, handle.error());
-  const auto uuid = library->Uuid(*handle);
+Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
+                                 const std::string& id) {
+  const auto uuid = library->Uuid(gpu);
   if (!uuid) return Bad(library, uuid.error());
-  if (*uuid != device.key.id) {
-    return From(EvidenceKind::kFatal, Reason::kVanished,
-                fmt::format("GPU {} is another one now, {}", *index, *uuid));
+  if (*uuid != id) {
+    return From(EvidenceKind::kFatal, Reason::kVanished, "in its place is another GPU, " + *uuid);
   }
-  const auto memory = library->MemoryOf(*handle);
+  const auto memory = library->MemoryOf(gpu);
   // A GPU that shares the memory of its processor has none of its own to tell about.
   if (!memory && memory.error().code != nvml::Return::kNotSupported) {
     return Bad(library, memory.error());
   }
   return From(EvidenceKind::kGood, {}, {});
+}
+
+Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
+                                 const std::string& id) {
+  const auto devices = library->MigDevices(gpu);
+  if (!devices) return Bad(library, devices.error());
+  for (const nvml::DeviceHandle device : *devices) {
+    if (library->Uuid(device) == id) return CheckGpu(library, device, id);
+  }
+  return From(EvidenceKind::kFatal, Reason::kVanished, "its MIG instance was destroyed");
 }
 
 Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA GPUs, through NVML: each is a device, named by its UUID.
+// NVIDIA GPUs and MIG devices, through NVML: each is a device, named by its UUID.
 //
 // - Every GPU is read on a thread of its own: one that hangs costs no other, and no scan waits for
 //   it a second time.
@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ class NvidiaBackend : public Backend {
 
   Status Start(BackendEvents& events) override;
   void Stop() override;
-  // By index. kDriverMissing, kTimedOut, kScanFailed.
+  // In the order of NVML. kDriverMissing, kTimedOut, kScanFailed.
   Result<std::vector<Device>> Scan() override;
   // Whether the GPU is where it was and answers.
   Evidence Check(const Device& device) override;
@@ -40,6 +41,14 @@ class NvidiaBackend : public Backend {
   struct Reading;  // of one GPU, under way or done; shared with the thread that reads
 
   std::shared_ptr<Reading> BeginReading(const nvml::LibraryPtr& library, unsigned index);
+  // Where a device was found: on which GPU, by index, and whether it is one of its MIG devices.
+  struct Place {
+    unsigned gpu = 0;
+    bool is_mig = false;
+  };
+  std::optional<Place> Find(const std::string& id) const;
+  Evidence CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
+  Evidence CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
   // What the failure of a check means; a driver that is gone is looked for again.
   Evidence Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure);
 

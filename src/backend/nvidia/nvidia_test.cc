@@ -15,6 +15,7 @@ using Ids = std::vector<std::string>;
 
 class NvidiaTest : public testing::Test {
  protected:
+  explicit NvidiaTest(const std::string& hardware = "8xa100") : node_(directory_, hardware) {}
   void TearDown() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
 
   std::shared_ptr<NvidiaBackend> Backend(NvidiaConfig config = {}) {
@@ -38,7 +39,7 @@ class NvidiaTest : public testing::Test {
   }
 
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/nvidia_test").value();
-  NvidiaNode node_{directory_, "8xa100"};
+  NvidiaNode node_;
   os::Loop loop_;
   Recorder events_{loop_};
 };
@@ -63,7 +64,7 @@ TEST_F(NvidiaTest, EveryGpuIsADeviceNamedByItsUuidInTheOrderOfNvml) {
 }
 
 TEST_F(NvidiaTest, OnlyTheGpusSelectedAreDevices) {
-  EXPECT_EQ(ScannedIds(*Backend({.select = {{.index = 1}, {.uuid = Uuids()[6]}}})),
+  EXPECT_EQ(ScannedIds(*Backend({.select = {{.index = "1"}, {.uuid = Uuids()[6]}}})),
             (Ids{Uuids()[1], Uuids()[6]}));
 }
 
@@ -173,14 +174,54 @@ TEST_F(NvidiaTest, AfterStopNothingIsReported) {
 }
 
 TEST_F(NvidiaTest, BackendsThatLookTogetherFindTheSame) {
-  const auto first = Backend({.select = {{.index = 0}}});
-  const auto second = Backend({.select = {{.index = 1}}});
+  const auto first = Backend({.select = {{.index = "0"}}});
+  const auto second = Backend({.select = {{.index = "1"}}});
   Ids found;
   std::thread other([&] { found = ScannedIds(*second); });
 
   EXPECT_EQ(ScannedIds(*first), Ids{Uuids()[0]});
   other.join();
   EXPECT_EQ(found, Ids{Uuids()[1]});
+}
+
+class NvidiaMigTest : public NvidiaTest {
+ protected:
+  NvidiaMigTest() : NvidiaTest("8xh100-mig") {}
+  Ids MigUuids(const std::vector<std::pair<size_t, size_t>>& places) const {
+    Ids uuids;
+    for (const auto& [gpu, mig] : places) {
+      uuids.push_back(node_.hardware().gpus[gpu].mig[mig].uuid);
+    }
+    return uuids;
+  }
+};
+
+TEST_F(NvidiaMigTest, AResourceOfWholeGpusHasNoneThatIsInMigMode) {
+  Ids whole = Uuids();
+  whole.resize(6);
+  EXPECT_EQ(ScannedIds(*Backend()), whole);
+}
+
+TEST_F(NvidiaMigTest, AResourceOfAProfileHasTheMigDevicesOfAllGpus) {
+  EXPECT_EQ(ScannedIds(*Backend({.mig = "1g.10gb"})),
+            MigUuids({{6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {6, 6}, {7, 2}, {7, 3}}));
+  EXPECT_EQ(ScannedIds(*Backend({.select = {{.index = "7"}}, .mig = "*g.?0gb"})),
+            MigUuids({{7, 0}, {7, 1}, {7, 2}, {7, 3}}));
+  EXPECT_EQ(ScannedIds(*Backend({.mig = "7g.80gb"})), Ids());
+}
+
+TEST_F(NvidiaMigTest, AMigDeviceIsCheckedByItself) {
+  const auto backend = Backend({.mig = "3g.40gb"});
+  const Device device = backend->Scan().value().at(0);
+  EXPECT_EQ(device.defect, std::nullopt);
+  EXPECT_EQ(Say(backend->Check(device)), "good");
+
+  node_.SetFaults("gpus: {7: {fail: {nvmlDeviceGetMigDeviceHandleByIndex: 6}}}");
+  EXPECT_EQ(Say(backend->Check(device)), "fatal vanished its MIG instance was destroyed");
+  EXPECT_EQ(ScannedIds(*backend), Ids());
+
+  node_.SetFaults("gpus: {7: {lost: true}}");
+  EXPECT_EQ(Say(backend->Check(device)), "fatal vanished NVML does not list it");
 }
 
 }  // namespace

@@ -130,6 +130,56 @@ Answer<Memory> Library::MemoryOf(DeviceHandle device) const {
   return Ask<Memory>(api_.DeviceGetMemoryInfo, device);
 }
 
+Answer<bool> Library::IsInMigMode(DeviceHandle gpu) const {
+  unsigned current = kMigDisabled;
+  unsigned pending = kMigDisabled;
+  const Return code = api_.DeviceGetMigMode.call(gpu, &current, &pending);
+  if (code == Return::kNotSupported) return false;
+  if (code != Return::kSuccess) return tl::unexpected(Failure{api_.DeviceGetMigMode.name, code});
+  return current == kMigEnabled;
+}
+
+Answer<std::vector<DeviceHandle>> Library::MigDevices(DeviceHandle gpu) const {
+  const auto most = Ask<unsigned>(api_.DeviceGetMaxMigDeviceCount, gpu);
+  if (!most) return tl::unexpected(most.error());
+  std::vector<DeviceHandle> devices;
+  for (unsigned i = 0; i < *most; ++i) {
+    const auto device = Ask<DeviceHandle>(api_.DeviceGetMigDeviceHandleByIndex, gpu, i);
+    if (device) {
+      devices.push_back(*device);
+    } else if (device.error().code != Return::kNotFound &&
+               device.error().code != Return::kInvalidArgument) {
+      return tl::unexpected(device.error());  // the others only say that there is none
+    }
+  }
+  return devices;
+}
+
+Answer<DeviceAttributes> Library::Attributes(DeviceHandle mig_device) const {
+  return Ask<DeviceAttributes>(api_.DeviceGetAttributes, mig_device);
+}
+
+Answer<unsigned> Library::GpuInstance(DeviceHandle mig_device) const {
+  return Ask<unsigned>(api_.DeviceGetGpuInstanceId, mig_device);
+}
+
+Answer<unsigned> Library::ComputeInstance(DeviceHandle mig_device) const {
+  return Ask<unsigned>(api_.DeviceGetComputeInstanceId, mig_device);
+}
+
+Answer<unsigned> Library::GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_instance) const {
+  const auto instance = Ask<GpuInstanceHandle>(api_.DeviceGetGpuInstanceById, gpu, gpu_instance);
+  if (!instance) return tl::unexpected(instance.error());
+  const auto info = Ask<GpuInstanceInfo>(api_.GpuInstanceGetInfo, *instance);
+  if (!info) return tl::unexpected(info.error());
+  for (unsigned profile = 0; profile < kGpuInstanceProfiles; ++profile) {
+    const auto known =
+        Ask<GpuInstanceProfileInfo>(api_.DeviceGetGpuInstanceProfileInfo, gpu, profile);
+    if (known && known->id == info->profile) return profile;
+  }
+  return tl::unexpected(Failure{api_.DeviceGetGpuInstanceProfileInfo.name, Return::kNotFound});
+}
+
 std::string Library::Text(const Failure& failure) const {
   return TextOf(api_, failure);
 }

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <vector>
 
 #include "backend/nvidia/nvml_api.h"
@@ -56,6 +55,15 @@ class Library {
   Answer<unsigned> MinorNumber(DeviceHandle device) const;
   Answer<PciInfo> Pci(DeviceHandle device) const;
   Answer<Memory> MemoryOf(DeviceHandle device) const;
+
+  // False as well where the GPU or the driver knows no MIG.
+  Answer<bool> IsInMigMode(DeviceHandle gpu) const;
+  Answer<std::vector<DeviceHandle>> MigDevices(DeviceHandle gpu) const;
+  Answer<DeviceAttributes> Attributes(DeviceHandle mig_device) const;
+  Answer<unsigned> GpuInstance(DeviceHandle mig_device) const;
+  Answer<unsigned> ComputeInstance(DeviceHandle mig_device) const;
+  // NVML's number of the profile that this GPU instance was made by.
+  Answer<unsigned> GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_instance) const;
 
   // "nvmlDeviceGetUUID: GPU is lost (15)".
   std::string Text(const Failure& failure) const;

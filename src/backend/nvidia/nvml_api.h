@@ -33,6 +33,7 @@ enum class Return : int {
 
 // Opaque; good from nvmlInit to nvmlShutdown.
 using DeviceHandle = struct OpaqueDevice*;
+using GpuInstanceHandle = struct OpaqueGpuInstance*;
 using EventSetHandle = struct OpaqueEventSet*;
 
 // Sizes of the buffers that names are written to.
@@ -85,6 +86,15 @@ struct GpuInstanceProfileInfo {
   uint64_t memory_mib;
 };
 static_assert(sizeof(GpuInstanceProfileInfo) == 48);
+
+struct GpuInstanceInfo {
+  DeviceHandle device;
+  uint32_t id;
+  uint32_t profile;  // the id in GpuInstanceProfileInfo
+  uint32_t start;
+  uint32_t size;
+};
+static_assert(sizeof(GpuInstanceInfo) == 24);
 
 inline constexpr uint32_t kNoInstance = 0xFFFFFFFF;  // an event of the whole GPU
 
