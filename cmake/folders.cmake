@@ -27,10 +27,11 @@ function(tessera_library FOLDER)
   endif()
 endfunction()
 
-# tessera_kind(NAME PRIVATE ...): a kind of device. The library of src/backend/NAME/, and its place in
+# tessera_kind(NAME PRIVATE ... TESTS ...): a kind of device. The library of src/backend/NAME/, and its place in
 # the list that src/kinds/ is made from. Its tests read configurations as the agent does.
 function(tessera_kind NAME)
-  tessera_library(backend/${NAME} LINK backend TESTS config ${ARGN})
+  cmake_parse_arguments(ARG "" "" "PRIVATE;TESTS" ${ARGN})
+  tessera_library(backend/${NAME} LINK backend PRIVATE ${ARG_PRIVATE} TESTS config ${ARG_TESTS})
   set_property(GLOBAL APPEND_STRING PROPERTY TESSERA_KINDS "TESSERA_KIND(${NAME})\n")
   set_property(GLOBAL APPEND PROPERTY TESSERA_KIND_LIBRARIES backend_${NAME})
 endfunction()

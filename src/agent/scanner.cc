@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/scanner.h"
 
+#include <algorithm>
+
 namespace tessera::agent {
 namespace {
 
 constexpr Duration kInterval{60'000};  // hot-plug that made no event is found this late
-constexpr Duration kRetry{5'000};      // after a scan that failed as a whole
-constexpr Duration kSettle{20};        // several hot-plug events make one scan
+constexpr Duration kRetry{1'000};  // after a scan that failed as a whole; doubles up to kInterval
+constexpr Duration kSettle{20};    // several hot-plug events make one scan
 
 }  // namespace
 
@@ -35,7 +37,9 @@ void Scanner::Scan() {
 void Scanner::Scanned(const Result<std::vector<Device>>& devices) {
   scanning_ = false;
   sink_(devices);
-  next_.Within(again_ ? kSettle : devices ? kInterval : kRetry);
+  const Duration retry = std::clamp(retry_ * 2, kRetry, kInterval);
+  retry_ = devices ? Duration(0) : retry;
+  next_.Within(again_ ? kSettle : devices ? kInterval : retry);
 }
 
 }  // namespace tessera::agent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Has one source's backend look for its devices, off the loop: at once, when something was plugged,
-// and every minute. One scan at a time; a scan that hangs costs one thread. One thread: the loop's.
+// and every minute; after a failure sooner, less and less so. One scan at a time; a scan that hangs
+// costs one thread. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -37,6 +38,7 @@ class Scanner {
   const Sink sink_;
   bool scanning_ = false;
   bool again_ = false;  // asked for while one was under way
+  Duration retry_{0};   // the wait before the last repeat of a scan that failed; zero: it went well
   os::Alarm next_;
   os::Mailbox<Scanner> mailbox_;
 };

@@ -35,7 +35,8 @@ TEST(JsonSchema, AResourceIsOfOneKind) {
   const json::Value whole = *json::Parse(JsonSchema());
   const json::Object& resources = *json::GetObject(Properties(whole.as_object()), "resources");
   const json::Object& item = *json::GetObject(resources, "items");
-  EXPECT_EQ(json::Write(item.at("oneOf")), R"([{"required":["dummy"]},{"required":["files"]}])");
+  EXPECT_EQ(json::Write(item.at("oneOf")),
+            R"([{"required":["dummy"]},{"required":["files"]},{"required":["nvidia"]}])");
   EXPECT_EQ(json::Write(item.at("required")), R"(["name"])");
 }
 

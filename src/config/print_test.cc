@@ -44,6 +44,12 @@ resources:
         - paths:
             - {path: "/dev/video*", containerPath: /dev/video, permissions: r}
             - {path: /etc/camera, mount: true, readOnly: false, optional: true}
+  - name: nvidia.com/mig
+    nvidia:
+      driverRoot: /run/nvidia/driver
+      devRoot: /run/nvidia
+      select: [{index: 3}, {uuid: GPU-1, model: "*A100*"}]
+      mig: 1g.10gb
 )";
 
 LoadResult From(const std::string& text, const std::string& name = "t.yaml") {

@@ -99,7 +99,7 @@ const BadInput kBadInputs[] = {
      "t.yaml:3:3: resources[0] needs the key 'name' [config-missing]\n"
      "- {}\n"
      "  ^\n"
-     "t.yaml:3:3: resources[0] needs one section of 'dummy' or 'files' [config-missing]\n"
+     "t.yaml:3:3: resources[0] needs one section of 'dummy', 'files' or 'nvidia' [config-missing]\n"
      "- {}\n"
      "  ^\n"},
     {"SeveralAreWrongAndAllAreTold",
@@ -126,7 +126,7 @@ const BadInput kBadInputs[] = {
      "t.yaml:6:3: resources[1] needs the key 'name' [config-missing]\n"
      "- {}\n"
      "  ^\n"
-     "t.yaml:6:3: resources[1] needs one section of 'dummy' or 'files' [config-missing]\n"
+     "t.yaml:6:3: resources[1] needs one section of 'dummy', 'files' or 'nvidia' [config-missing]\n"
      "- {}\n"
      "  ^\n"},
 };

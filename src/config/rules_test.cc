@@ -53,7 +53,7 @@ const BadInput kBadInputs[] = {
     {"TheKindIsMissing",
      "resources:\n"
      "- name: dummy.com/npu\n",
-     "t.yaml:3:3: resources[0] needs one section of 'dummy' or 'files' [config-missing]\n"
+     "t.yaml:3:3: resources[0] needs one section of 'dummy', 'files' or 'nvidia' [config-missing]\n"
      "- name: dummy.com/npu\n"
      "  ^\n"},
     {"TheKindIsGivenTwice",

@@ -57,7 +57,7 @@ TEST(Scenario, ProblemInTheAgentsConfigurationHasItsLineInTheScenario) {
       "steps:\n"
       "  - say: a\n");
   EXPECT_EQ(ProblemsOf(read),
-            Lines({"4: config: resources[0] needs one section of 'dummy' or 'files'",
+            Lines({"4: config: resources[0] needs one section of 'dummy', 'files' or 'nvidia'",
                    "5: config: unknown key 'dumy' in resources[0]"}));
   EXPECT_EQ(read.problems[1].suggestion, "dummy");
 }

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/gpu.h"
+
+#include <fmt/core.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/text.h"
+
+namespace tessera::nvidia {
+namespace {
+
+// What every GPU needs besides its own node; some exist only once a module was loaded.
+constexpr std::array<std::string_view, 4> kSharedNodes = {
+    "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"};
+
+constexpr char kMigMinors[] = "/proc/driver/nvidia-caps/mig-minors";
+
+// sysfs has PCI domains with four digits, and more only where they are needed.
+std::string SysfsAddress(const nvml::PciInfo& pci) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
+}
+
+std::vector<int> NumaNodes(const os::Root& root, const std::string& pci) {
+  const auto text = os::ReadFile(root.Path(fmt::format("/sys/bus/pci/devices/{}/numa_node", pci)));
+  const std::string_view digits = text ? Trim(*text) : std::string_view();
+  int node = -1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), node);
+  return node < 0 ? std::vector<int>() : std::vector<int>{node};
+}
+
+bool Matches(const std::string& pattern, const std::string& text) {
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+std::string Below(const std::string& directory, std::string_view path) {
+  return (directory == "/" ? "" : directory) + std::string(path);
+}
+
+bool Fits(const NvidiaConfig::Selector& selector, const Gpu& gpu) {
+  return (selector.index.empty() || selector.index == std::to_string(gpu.index)) &&
+         (selector.uuid.empty() || selector.uuid == gpu.uuid) &&
+         (selector.model.empty() || Matches(selector.model, gpu.model));
+}
+
+}  // namespace
+
+nvml::Answer<Gpu> Read(const nvml::Library& library, unsigned index) {
+  Gpu gpu{.index = index};
+  const auto device = library.DeviceByIndex(index);
+  if (!device) return tl::unexpected(device.error());
+  const auto name = library.Name(*device);
+  const auto uuid = library.Uuid(*device);
+  const auto minor = library.MinorNumber(*device);
+  const auto pci = library.Pci(*device);
+  if (!uuid) return tl::unexpected(uuid.error());
+  if (!name) return tl::unexpected(name.error());
+  if (!minor) return tl::unexpected(minor.error());
+  if (!pci) return tl::unexpected(pci.error());
+  auto mig = ReadMig(library, *device);
+  if (!mig) return tl::unexpected(mig.error());
+  gpu.uuid = *uuid;
+  gpu.model = *name;
+  gpu.minor = *minor;
+  gpu.pci = SysfsAddress(*pci);
+  gpu.mig = *std::move(mig);
+  return gpu;
+}
+
+bool IsDisplay(const Gpu& gpu) {
+  return gpu.model == "DGX Display" || gpu.model == "NVIDIA DGX Display";
+}
+
+bool IsSelected(const std::vector<NvidiaConfig::Selector>& select, const Gpu& gpu) {
+  return select.empty() || std::any_of(select.begin(), select.end(),
+                                       [&](const auto& selector) { return Fits(selector, gpu); });
+}
+
+Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
+                const Gpu& gpu) {
+  Device device;
+  device.key = {resource, gpu.uuid};
+  device.model = gpu.model;
+  device.visible_as = gpu.uuid;
+  device.numa_nodes = NumaNodes(root, gpu.pci);
+  const auto add = [&](const std::string& path) {
+    device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
+  };
+  add(fmt::format("/dev/nvidia{}", gpu.minor));
+  for (const std::string_view path : kSharedNodes) {
+    // An agent in a container may see the host's nodes in its own /dev only.
+    if (os::Exists(root.Path(Below(config.dev_root, path))) || os::Exists(root.Path(path))) {
+      add(std::string(path));
+    }
+  }
+  return device;
+}
+
+Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
+                const Gpu& gpu, const MigDevice& mig) {
+  Device device = Describe(root, resource, config, gpu);
+  device.key.id = mig.uuid;
+  device.model = fmt::format("{} MIG {}", gpu.model, mig.profile);
+  device.visible_as = mig.uuid;
+  const auto minors = os::ReadFile(root.Path(kMigMinors));
+  const std::vector<std::string> nodes = CapabilityNodes(minors.value_or(""), gpu.minor, mig);
+  for (const std::string& path : nodes) {
+    device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
+  }
+  if (nodes.size() < 2) {
+    device.defect =
+        Error{Reason::kUnreadable,
+              fmt::format("{} does not list GPU instance {} and compute instance {} of "
+                          "GPU {}",
+                          kMigMinors, mig.gpu_instance, mig.compute_instance, gpu.index)};
+  }
+  return device;
+}
+
+std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
+                              const NvidiaConfig& config, const Gpu& gpu) {
+  std::vector<Device> devices;
+  if (IsDisplay(gpu) || !IsSelected(config.select, gpu)) return devices;
+  if (config.mig.empty() && !gpu.mig.enabled) {
+    devices.push_back(Describe(root, resource, config, gpu));
+  }
+  for (const MigDevice& mig : gpu.mig.devices) {
+    if (!Matches(config.mig, mig.profile)) continue;
+    devices.push_back(Describe(root, resource, config, gpu, mig));
+  }
+  return devices;
+}
+
+Device DescribeUnknown(const std::string& resource, unsigned index, const std::string& why) {
+  Device device;
+  device.key = {resource, fmt::format("unreadable-{}", index)};
+  device.model = "NVIDIA GPU";
+  device.visible_as = device.key.id;
+  device.defect = Error{Reason::kUnreadable, fmt::format("GPU {}: {}", index, why)};
+  return device;
+}
+
+}  // namespace tessera::nvidia

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU as NVML describes it, and what a container needs to use it. Plain data; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/nvidia/mig.h"
+#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/nvml.h"
+#include "device/device.h"
+#include "os/files.h"
+
+namespace tessera::nvidia {
+
+struct Gpu {
+  unsigned index = 0;   // NVML's, in the order of PCI addresses
+  std::string uuid{};   // "GPU-8a1f1d3c-...": the same for ever
+  std::string model{};  // "NVIDIA A100-SXM4-80GB"
+  unsigned minor = 0;   // of /dev/nvidia<minor>
+  std::string pci{};    // as sysfs has it: "0000:07:00.0"
+  Mig mig{};
+  bool operator==(const Gpu&) const = default;
+};
+
+// What NVML says about the GPU of this index. May hang with the GPU.
+nvml::Answer<Gpu> Read(const nvml::Library& library, unsigned index);
+
+// Whether this is a GPU that drives a DGX Station's display and takes no work.
+bool IsDisplay(const Gpu& gpu);
+
+// Whether the configuration wants this GPU.
+bool IsSelected(const std::vector<NvidiaConfig::Selector>& select, const Gpu& gpu);
+
+// The GPU as a device of the resource: its node and those that all GPUs share, as far as they are
+// there, and its NUMA node.
+Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
+                const Gpu& gpu);
+
+// A MIG device of the GPU as a device of the resource: the nodes of the GPU, and those that open
+// the instance; a defect where the driver does not list them.
+Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
+                const Gpu& gpu, const MigDevice& mig);
+
+// What the resource has of this GPU: the GPU itself, or its MIG devices of the profile that is
+// wanted. A GPU in MIG mode is of no use as a whole: no process could run on it.
+std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
+                              const NvidiaConfig& config, const Gpu& gpu);
+
+// A GPU that has never answered, so that its id is not known: it counts, and is of no use. Nobody
+// can hold it, so its id may end with it.
+Device DescribeUnknown(const std::string& resource, unsigned index, const std::string& why);
+
+}  // namespace tessera::nvidia

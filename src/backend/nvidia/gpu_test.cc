@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/gpu.h"
+
+#include <gtest/gtest.h>
+
+#include "nvml/nvidia_node.h"
+
+namespace tessera::nvidia {
+namespace {
+
+constexpr char kUuid[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
+
+Gpu A100() {
+  return {.index = 3,
+          .uuid = kUuid,
+          .model = "NVIDIA A100-SXM4-80GB",
+          .minor = 5,
+          .pci = "0000:4e:00.0"};
+}
+
+std::vector<DeviceNode> Nodes(const std::string& root, const std::vector<std::string>& paths) {
+  std::vector<DeviceNode> nodes;
+  for (const std::string& path : paths) {
+    nodes.push_back({.host_path = root + path, .container_path = path, .permissions = "rw"});
+  }
+  return nodes;
+}
+
+class GpuTest : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_TRUE(os::RemoveTree(root_.prefix())); }
+  void Write(const std::string& path, const std::string& content = "") {
+    ASSERT_TRUE(os::MakeDirectories(root_.Path(path.substr(0, path.rfind('/')))));
+    ASSERT_TRUE(os::WriteFileAtomically(root_.Path(path), content));
+  }
+
+  const os::Root root_{os::MakeTemporaryDirectory("/tmp/gpu_test").value()};
+};
+
+TEST_F(GpuTest, AGpuIsReadFromNvml) {
+  const NvidiaNode node(root_.prefix(), "8xa100");
+  nvml::Session session(nvml::LibraryPaths(root_, "/"));
+
+  EXPECT_EQ(Read(*session.Open().value(), 3), (Gpu{.index = 3,
+                                                   .uuid = node.hardware().gpus[3].uuid,
+                                                   .model = "NVIDIA A100-SXM4-80GB",
+                                                   .minor = 3,
+                                                   .pci = "0000:4e:00.0"}));
+}
+
+TEST_F(GpuTest, AnythingThatCannotBeReadIsAFailure) {
+  NvidiaNode node(root_.prefix(), "1xt4");
+  nvml::Session session(nvml::LibraryPaths(root_, "/"));
+  const nvml::LibraryPtr library = session.Open().value();
+  for (const char* function :
+       {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID", "nvmlDeviceGetName",
+        "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3"}) {
+    node.SetFaults(fmt::format("gpus: {{0: {{fail: {{{}: 999}}}}}}", function));
+    EXPECT_EQ(Read(*library, 0), tl::unexpected(nvml::Failure{function, nvml::Return::kUnknown}));
+  }
+}
+
+TEST_F(GpuTest, ItsNodesAreItsOwnAndThoseOfAllGpusThatAreThere) {
+  Write("/dev/nvidiactl");
+  Write("/dev/nvidia-uvm");
+  Write("/sys/bus/pci/devices/0000:4e:00.0/numa_node", "1\n");
+
+  Device expected;
+  expected.key = {"nvidia.com/gpu", kUuid};
+  expected.model = "NVIDIA A100-SXM4-80GB";
+  expected.visible_as = kUuid;
+  expected.numa_nodes = {1};
+  expected.nodes = Nodes("", {"/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-uvm"});
+  EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()), expected);
+}
+
+TEST_F(GpuTest, ADevRootIsWhereTheNodesAreOnTheHost) {
+  Write("/run/nvidia/driver/dev/nvidiactl");
+
+  const Device device =
+      Describe(root_, "nvidia.com/gpu", {.dev_root = "/run/nvidia/driver"}, A100());
+
+  EXPECT_EQ(device.nodes, Nodes("/run/nvidia/driver", {"/dev/nvidia5", "/dev/nvidiactl"}));
+}
+
+TEST_F(GpuTest, WithoutNumaItIsNearToAll) {
+  EXPECT_EQ(Describe(root_, "a.com/b", {}, A100()).numa_nodes, std::vector<int>());
+  Write("/sys/bus/pci/devices/0000:4e:00.0/numa_node", "-1\n");
+  EXPECT_EQ(Describe(root_, "a.com/b", {}, A100()).numa_nodes, std::vector<int>());
+}
+
+TEST_F(GpuTest, AMigDeviceHasTheNodesOfItsGpuAndItsOwn) {
+  Write("/dev/nvidiactl");
+  Write("/proc/driver/nvidia-caps/mig-minors", "gpu5/gi1/access 12\ngpu5/gi1/ci0/access 13\n");
+  const MigDevice mig = {.uuid = "MIG-1", .profile = "1g.10gb", .gpu_instance = 1};
+
+  Device expected;
+  expected.key = {"a.com/b", "MIG-1"};
+  expected.model = "NVIDIA A100-SXM4-80GB MIG 1g.10gb";
+  expected.visible_as = "MIG-1";
+  expected.nodes = Nodes("/run", {"/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-caps/nvidia-cap12",
+                                  "/dev/nvidia-caps/nvidia-cap13"});
+  EXPECT_EQ(Describe(root_, "a.com/b", {.dev_root = "/run"}, A100(), mig), expected);
+}
+
+TEST_F(GpuTest, AMigDeviceThatTheDriverHasNoNodesForHasADefect) {
+  const Device device = Describe(root_, "a.com/b", {}, A100(), {.gpu_instance = 1});
+
+  EXPECT_EQ(device.defect,
+            (Error{Reason::kUnreadable,
+                   "/proc/driver/nvidia-caps/mig-minors does not list GPU instance 1 and compute "
+                   "instance 0 of GPU 3"}));
+}
+
+TEST_F(GpuTest, AGpuThatNeverAnsweredCountsAndIsOfNoUse) {
+  const Device device = DescribeUnknown("a.com/b", 3, "it does not answer");
+
+  EXPECT_EQ(device.key, (DeviceKey{"a.com/b", "unreadable-3"}));
+  EXPECT_EQ(device.defect, (Error{Reason::kUnreadable, "GPU 3: it does not answer"}));
+}
+
+TEST(GpuSelect, EveryGpuIsWantedUnlessTheConfigurationSaysWhich) {
+  EXPECT_TRUE(IsSelected({}, A100()));
+  EXPECT_TRUE(IsSelected({{.index = "3"}}, A100()));
+  EXPECT_TRUE(IsSelected({{.uuid = kUuid}}, A100()));
+  EXPECT_TRUE(IsSelected({{.model = "*A100*"}}, A100()));
+  EXPECT_TRUE(
+      IsSelected({{.index = "1"}, {.index = "3", .model = "NVIDIA A100-SXM4-80GB"}}, A100()));
+
+  EXPECT_FALSE(IsSelected({{.index = "1"}}, A100()));
+  EXPECT_FALSE(IsSelected({{.uuid = "GPU-8a1f1d3c"}}, A100()));
+  EXPECT_FALSE(IsSelected({{.model = "A100"}}, A100()));
+  EXPECT_FALSE(IsSelected({{.index = "3", .model = "*H100*"}}, A100()));
+}
+
+TEST(GpuSelect, TheDisplayOfADgxStationIsNone) {
+  EXPECT_TRUE(IsDisplay({.model = "DGX Display"}));
+  EXPECT_TRUE(IsDisplay({.model = "NVIDIA DGX Display"}));
+  EXPECT_FALSE(IsDisplay(A100()));
+}
+
+}  // namespace
+}  // namespace tessera::nvidia

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/kind.h"
+
+#include <gtest/gtest.h>
+
+#include "backend/nvidia/nvidia_config.h"
+#include "config/told_test.h"
+
+namespace tessera::nvidia {
+namespace {
+
+using namespace config;  // the words of its keys
+
+TEST(NvidiaKind, NothingNeedsToBeSaid) {
+  const Config config = Good("resources: [{name: nvidia.com/gpu, nvidia: {}}]\n");
+  EXPECT_EQ(*config.resources[0].kind.As<NvidiaConfig>(), NvidiaConfig());
+  EXPECT_EQ(config.resources[0].rendering.env, "NVIDIA_VISIBLE_DEVICES");
+}
+
+TEST(NvidiaKind, GpusAreSelected) {
+  const Config config = Good(
+      "resources:\n"
+      "- name: nvidia.com/a100\n"
+      "  nvidia:\n"
+      "    driverRoot: /run/nvidia/driver\n"
+      "    devRoot: /run/nvidia\n"
+      "    select: [{index: 0}, {uuid: GPU-1}, {model: \"*A100*\", index: 3}]\n");
+  EXPECT_EQ(*config.resources[0].kind.As<NvidiaConfig>(),
+            (NvidiaConfig{
+                .driver_root = "/run/nvidia/driver",
+                .dev_root = "/run/nvidia",
+                .select = {{.index = "0"}, {.uuid = "GPU-1"}, {.index = "3", .model = "*A100*"}}}));
+}
+
+const BadInput kBadInputs[] = {
+    {"ASelectorSaysNothing",
+     "resources:\n"
+     "- name: a.com/b\n"
+     "  nvidia: {select: [{index: 1}, {}]}\n",
+     "t.yaml:4:33: resources[0].nvidia.select[1] needs one of 'index', 'uuid' and 'model' "
+     "[config-missing]\n"
+     "  nvidia: {select: [{index: 1}, {}]}\n"
+     "                                ^\n"},
+    {"AnIndexIsNoNumber",
+     "resources:\n"
+     "- name: a.com/b\n"
+     "  nvidia: {select: [{index: GPU-1}]}\n",
+     "t.yaml:4:29: resources[0].nvidia.select[0].index must be a GPU's index, a number, not "
+     "'GPU-1' [config-bad-value]\n"
+     "  nvidia: {select: [{index: GPU-1}]}\n"
+     "                            ^\n"},
+};
+
+using NvidiaKindErrors = BadInputTest;
+
+TEST_P(NvidiaKindErrors, AreTold) {
+  ExpectIsTold();
+}
+
+INSTANTIATE_TEST_SUITE_P(When, NvidiaKindErrors, testing::ValuesIn(kBadInputs), NameOf);
+
+}  // namespace
+}  // namespace tessera::nvidia

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/nvidia.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <iterator>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+constexpr Duration kPatience{2'000};  // of a scan with GPUs that do not answer
+constexpr int kReaders = 64;          // more than a node has GPUs
+
+Evidence From(EvidenceKind kind, Reason reason, std::string detail) {
+  return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
+}
+
+}  // namespace
+
+struct NvidiaBackend::Reading {
+  std::mutex mutex;
+  std::condition_variable done;
+  std::optional<nvml::Answer<nvidia::Gpu>> answer;  // under mutex, as what follows
+  bool late = false;                                // a scan has waited for it in vain
+
+  bool IsDone() {
+    std::lock_guard lock(mutex);
+    return answer.has_value();
+  }
+  void Finish(nvml::Answer<nvidia::Gpu> gpu) {
+    std::lock_guard lock(mutex);
+    answer = std::move(gpu);
+    done.notify_all();
+  }
+  // Nothing when it has not come until then.
+  std::optional<nvml::Answer<nvidia::Gpu>> Await(std::chrono::steady_clock::time_point limit) {
+    std::unique_lock lock(mutex);
+    if (!late) late = !done.wait_until(lock, limit, [this] { return answer.has_value(); });
+    return answer;
+  }
+};
+
+NvidiaBackend::NvidiaBackend(std::string resource, NvidiaConfig config, os::Root root)
+    : resource_(std::move(resource)),
+      config_(std::move(config)),
+      root_(std::move(root)),
+      session_(nvml::Session::Of(root_, config_.driver_root)),
+      readers_(kReaders) {}
+
+Status NvidiaBackend::Start(BackendEvents& events) {
+  std::lock_guard lock(mutex_);
+  events_ = &events;
+  return {};
+}
+
+void NvidiaBackend::Stop() {
+  std::lock_guard lock(mutex_);
+  events_ = nullptr;
+}
+
+Result<std::vector<Device>> NvidiaBackend::Scan() {
+  const nvml::LibraryPtr library = TRY_IN(session_->Open(), resource_);
+  const auto failed = [&](const nvml::Failure& failure) {
+    if (nvml::IsOfDriver(failure)) session_->Discard(library);
+    return Fail(Reason::kScanFailed, "{}: {}", resource_, library->Text(failure));
+  };
+  const nvml::Answer<unsigned> count = library->DeviceCount();
+  if (!count) return failed(count.error());
+  std::vector<std::shared_ptr<Reading>> readings;
+  for (unsigned i = 0; i < *count; ++i) readings.push_back(BeginReading(library, i));
+
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  std::map<unsigned, nvidia::Gpu> gpus;
+  std::map<unsigned, std::string> silent;  // by index, why
+  for (unsigned i = 0; i < *count; ++i) {
+    const auto answer = readings[i]->Await(limit);
+    if (!answer) {
+      silent[i] = "it does not answer";
+    } else if (*answer) {
+      gpus[i] = **answer;
+    } else if (nvml::IsOfDriver(answer->error())) {
+      return failed(answer->error());
+    } else {
+      silent[i] = library->Text(answer->error());
+    }
+  }
+
+  std::lock_guard lock(mutex_);
+  for (const auto& [index, gpu] : gpus_) {
+    const bool elsewhere = std::any_of(gpus.begin(), gpus.end(), [&gpu = gpu](const auto& other) {
+      return other.second.uuid == gpu.uuid;
+    });
+    if (silent.contains(index) && !elsewhere) gpus[index] = gpu;
+  }
+  gpus_ = std::move(gpus);
+  std::vector<Device> devices;
+  for (unsigned i = 0; i < *count; ++i) {
+    if (const auto gpu = gpus_.find(i); gpu != gpus_.end()) {
+      std::ranges::move(nvidia::DevicesOf(root_, resource_, config_, gpu->second),
+                        std::back_inserter(devices));
+    } else if (config_.mig.empty() && nvidia::IsSelected(config_.select, {.index = i})) {
+      devices.push_back(nvidia::DescribeUnknown(resource_, i, silent[i]));
+    }
+  }
+  return devices;
+}
+
+std::shared_ptr<NvidiaBackend::Reading> NvidiaBackend::BeginReading(const nvml::LibraryPtr& library,
+                                                                    unsigned index) {
+  std::shared_ptr<Reading> reading;
+  {
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<Reading>& last = readings_[index];
+    if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
+    reading = last = std::make_shared<Reading>();
+  }
+  readers_.Run([reading, library, index] { reading->Finish(nvidia::Read(*library, index)); });
+  return reading;
+}
+
+Evidence NvidiaBackend::Check(const Device& device) {
+  if (device.defect) {
+    return From(EvidenceKind::kBad, device.defect->reason, device.defect->message);
+  }
+  const nvml::LibraryPtr library = session_->current();
+  if (library == nullptr) {
+    return From(EvidenceKind::kUnknown, Reason::kDriverMissing, "NVML is not open");
+  }
+  const std::optional<Place> place = Find(device.key.id);
+  if (!place) return From(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
+  const auto gpu = library->DeviceByIndex(place->gpu);
+  if (!gpu) return Bad(library, gpu.error());
+  return place->is_mig ? CheckMig(library, *gpu, device.key.id)
+                       : CheckGpu(library, *gpu, device.key.id);
+}
+
+std::optional<NvidiaBackend::Place> NvidiaBackend::Find(const std::string& id) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [index, gpu] : gpus_) {
+    if (gpu.uuid == id) return Place{index, false};
+    for (const nvidia::MigDevice& mig : gpu.mig.devices) {
+      if (mig.uuid == id) return Place{index, true};
+    }
+  }
+  return std::nullopt;
+}
+
+Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
+                                 const std::string& id) {
+  const auto uuid = library->Uuid(gpu);
+  if (!uuid) return Bad(library, uuid.error());
+  if (*uuid != id) {
+    return From(EvidenceKind::kFatal, Reason::kVanished, "in its place is another GPU, " + *uuid);
+  }
+  const auto memory = library->MemoryOf(gpu);
+  // A GPU that shares the memory of its processor has none of its own to tell about.
+  if (!memory && memory.error().code != nvml::Return::kNotSupported) {
+    return Bad(library, memory.error());
+  }
+  return From(EvidenceKind::kGood, {}, {});
+}
+
+Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
+                                 const std::string& id) {
+  const auto devices = library->MigDevices(gpu);
+  if (!devices) return Bad(library, devices.error());
+  for (const nvml::DeviceHandle device : *devices) {
+    if (library->Uuid(device) == id) return CheckGpu(library, device, id);
+  }
+  return From(EvidenceKind::kFatal, Reason::kVanished, "its MIG instance was destroyed");
+}
+
+Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure) {
+  std::string text = library->Text(failure);
+  if (nvml::IsOfDriver(failure)) {
+    session_->Discard(library);
+    std::lock_guard lock(mutex_);
+    if (events_ != nullptr) events_->RescanSoon();
+    return From(EvidenceKind::kUnknown, Reason::kDriverMissing, std::move(text));
+  }
+  switch (failure.code) {
+    case nvml::Return::kGpuIsLost:
+    case nvml::Return::kResetRequired:
+      return From(EvidenceKind::kFatal, Reason::kDeviceLost, std::move(text));
+    case nvml::Return::kInvalidArgument:
+    case nvml::Return::kNotFound:
+    case nvml::Return::kGpuNotFound:
+      return From(EvidenceKind::kFatal, Reason::kVanished, std::move(text));
+    default:
+      return From(EvidenceKind::kBad, Reason::kCheckFailed, std::move(text));
+  }
+}
+
+}  // namespace tessera

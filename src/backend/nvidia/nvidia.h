@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA GPUs and MIG devices, through NVML: each is a device, named by its UUID.
+//
+// - Every GPU is read on a thread of its own: one that hangs costs no other, and no scan waits for
+//   it a second time.
+// - A GPU that was read before is the device it was when it cannot be read now; checks tell how it
+//   fares. One that was never read is a device with a defect.
+// - Without a driver a scan fails and is repeated, and every check answers "unknown".
+//
+// Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/nvidia/gpu.h"
+#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/nvml.h"
+#include "os/files.h"
+#include "os/worker.h"
+
+namespace tessera {
+
+class NvidiaBackend : public Backend {
+ public:
+  NvidiaBackend(std::string resource, NvidiaConfig config, os::Root root);
+
+  Status Start(BackendEvents& events) override;
+  void Stop() override;
+  // In the order of NVML. kDriverMissing, kTimedOut, kScanFailed.
+  Result<std::vector<Device>> Scan() override;
+  // Whether the GPU is where it was and answers.
+  Evidence Check(const Device& device) override;
+
+ private:
+  struct Reading;  // of one GPU, under way or done; shared with the thread that reads
+
+  std::shared_ptr<Reading> BeginReading(const nvml::LibraryPtr& library, unsigned index);
+  // Where a device was found: on which GPU, by index, and whether it is one of its MIG devices.
+  struct Place {
+    unsigned gpu = 0;
+    bool is_mig = false;
+  };
+  std::optional<Place> Find(const std::string& id) const;
+  Evidence CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
+  Evidence CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
+  // What the failure of a check means; a driver that is gone is looked for again.
+  Evidence Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure);
+
+  const std::string resource_;
+  const NvidiaConfig config_;
+  const os::Root root_;
+  const std::shared_ptr<nvml::Session> session_;
+  os::Workers readers_;
+
+  mutable std::mutex mutex_;  // guards what follows; events are reported under it, so that none
+                              // comes after Stop; never held over a call of NVML
+  BackendEvents* events_ = nullptr;
+  std::map<unsigned, std::shared_ptr<Reading>> readings_;  // by index, the last of each GPU
+  std::map<unsigned, nvidia::Gpu> gpus_;                   // by index, as they were last read
+};
+
+}  // namespace tessera

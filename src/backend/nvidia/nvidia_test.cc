@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/nvidia.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "backend/recorder_test.h"
+#include "nvml/nvidia_node.h"
+
+namespace tessera {
+namespace {
+
+using Ids = std::vector<std::string>;
+
+class NvidiaTest : public testing::Test {
+ protected:
+  explicit NvidiaTest(const std::string& hardware = "8xa100") : node_(directory_, hardware) {}
+  void TearDown() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
+
+  std::shared_ptr<NvidiaBackend> Backend(NvidiaConfig config = {}) {
+    return std::make_shared<NvidiaBackend>("nvidia.com/gpu", std::move(config),
+                                           os::Root(directory_));
+  }
+  Ids Uuids() const {
+    Ids uuids;
+    for (const nvml::HardwareGpu& gpu : node_.hardware().gpus) uuids.push_back(gpu.uuid);
+    return uuids;
+  }
+  static Ids IdsOf(const std::vector<Device>& devices) {
+    Ids ids;
+    for (const Device& device : devices) ids.push_back(device.key.id);
+    return ids;
+  }
+  static Ids ScannedIds(NvidiaBackend& backend) {
+    const auto devices = backend.Scan();
+    EXPECT_TRUE(devices) << devices.error().message;
+    return devices ? IdsOf(*devices) : Ids();
+  }
+
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/nvidia_test").value();
+  NvidiaNode node_;
+  os::Loop loop_;
+  Recorder events_{loop_};
+};
+
+TEST_F(NvidiaTest, EveryGpuIsADeviceNamedByItsUuidInTheOrderOfNvml) {
+  const auto backend = Backend();
+
+  const std::vector<Device> devices = backend->Scan().value();
+
+  EXPECT_EQ(IdsOf(devices), Uuids());
+  Device expected;
+  expected.key = {"nvidia.com/gpu", Uuids()[2]};
+  expected.model = "NVIDIA A100-SXM4-80GB";
+  expected.visible_as = Uuids()[2];
+  expected.numa_nodes = {1};
+  for (const char* path :
+       {"/dev/nvidia2", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
+    expected.nodes.push_back({.host_path = path, .container_path = path});
+  }
+  EXPECT_EQ(devices[2], expected);
+  for (const Device& device : devices) EXPECT_EQ(Say(backend->Check(device)), "good");
+}
+
+TEST_F(NvidiaTest, OnlyTheGpusSelectedAreDevices) {
+  EXPECT_EQ(ScannedIds(*Backend({.select = {{.index = "1"}, {.uuid = Uuids()[6]}}})),
+            (Ids{Uuids()[1], Uuids()[6]}));
+}
+
+TEST_F(NvidiaTest, AGpuThatIsLostIsTheDeviceItWasAndItsChecksSaySo) {
+  const auto backend = Backend();
+  const std::vector<Device> before = backend->Scan().value();
+
+  node_.SetFaults("gpus: {3: {lost: true}}");
+
+  EXPECT_EQ(backend->Scan().value(), before);
+  EXPECT_EQ(Say(backend->Check(before[3])),
+            "fatal device-lost nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)");
+  EXPECT_EQ(Say(backend->Check(before[4])), "good");
+
+  node_.SetFaults("");
+  EXPECT_EQ(Say(backend->Check(before[3])), "good");
+}
+
+TEST_F(NvidiaTest, AGpuThatWasNeverReadIsADeviceWithADefect) {
+  node_.SetFaults("gpus: {3: {fail: {nvmlDeviceGetUUID: 999}}}");
+  const auto backend = Backend();
+
+  const std::vector<Device> devices = backend->Scan().value();
+
+  Ids expected = Uuids();
+  expected[3] = "unreadable-3";
+  EXPECT_EQ(IdsOf(devices), expected);
+  EXPECT_EQ(devices[3].defect,
+            (Error{Reason::kUnreadable, "GPU 3: nvmlDeviceGetUUID: Unknown Error (999)"}));
+
+  node_.SetFaults("");
+  EXPECT_EQ(ScannedIds(*backend), Uuids());
+}
+
+TEST_F(NvidiaTest, AGpuThatHangsHoldsUpTheFirstScanForAWhileAndNoOtherGpu) {
+  node_.SetFaults("gpus: {3: {hang: all}}");
+  const auto backend = Backend();
+
+  const std::vector<Device> devices = backend->Scan().value();
+
+  EXPECT_EQ(devices[3].defect, (Error{Reason::kUnreadable, "GPU 3: it does not answer"}));
+  EXPECT_EQ(Say(backend->Check(devices[4])), "good");
+  EXPECT_EQ(backend->Scan().value(), devices);  // waits no second time
+
+  node_.SetFaults("");
+  while (ScannedIds(*backend) != Uuids()) std::this_thread::yield();
+}
+
+TEST_F(NvidiaTest, AFailureOfACheckMeansWhatItSays) {
+  const auto backend = Backend();
+  const Device device = backend->Scan().value()[0];
+  const std::pair<int, std::string> cases[] = {
+      {999, "bad check-failed nvmlDeviceGetMemoryInfo: Unknown Error (999)"},
+      {16, "fatal device-lost nvmlDeviceGetMemoryInfo: GPU requires reset (16)"},
+      {6, "fatal vanished nvmlDeviceGetMemoryInfo: Not Found (6)"},
+      {3, "good"},  // it has no memory of its own
+  };
+  for (const auto& [code, said] : cases) {
+    node_.SetFaults(fmt::format("gpus: {{0: {{fail: {{nvmlDeviceGetMemoryInfo: {}}}}}}}", code));
+    EXPECT_EQ(Say(backend->Check(device)), said);
+  }
+}
+
+TEST_F(NvidiaTest, WithoutADriverTheScanFailsUntilItIsInstalled) {
+  node_.RemoveDriver();
+  const auto backend = Backend();
+
+  const auto devices = backend->Scan();
+
+  ASSERT_FALSE(devices);
+  EXPECT_EQ(devices.error().reason, Reason::kDriverMissing);
+  EXPECT_TRUE(devices.error().message.starts_with("nvidia.com/gpu: cannot load NVML: "))
+      << devices.error().message;
+
+  node_.InstallDriver();
+  EXPECT_EQ(ScannedIds(*backend), Uuids());
+}
+
+TEST_F(NvidiaTest, ADriverThatGoesAwayIsLookedForAgain) {
+  const auto backend = Backend();
+  const std::vector<Device> devices = backend->Scan().value();
+  ASSERT_TRUE(backend->Start(events_));
+
+  node_.SetFaults("driver: {fail: {all: 9}}");
+  EXPECT_EQ(Say(backend->Check(devices[0])),
+            "unknown driver-missing nvmlDeviceGetHandleByIndex_v2: Driver Not Loaded (9)");
+  EXPECT_EQ(events_.rescans, 1);
+  EXPECT_EQ(Say(backend->Check(devices[1])), "unknown driver-missing NVML is not open");
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+
+  node_.SetFaults("");
+  EXPECT_EQ(backend->Scan().value(), devices);
+  EXPECT_EQ(Say(backend->Check(devices[0])), "good");
+  backend->Stop();
+}
+
+TEST_F(NvidiaTest, AfterStopNothingIsReported) {
+  const auto backend = Backend();
+  const std::vector<Device> devices = backend->Scan().value();
+  ASSERT_TRUE(backend->Start(events_));
+  backend->Stop();
+
+  node_.SetFaults("driver: {fail: {all: 9}}");
+  (void)backend->Check(devices[0]);
+
+  EXPECT_EQ(events_.rescans, 0);
+}
+
+TEST_F(NvidiaTest, BackendsThatLookTogetherFindTheSame) {
+  const auto first = Backend({.select = {{.index = "0"}}});
+  const auto second = Backend({.select = {{.index = "1"}}});
+  Ids found;
+  std::thread other([&] { found = ScannedIds(*second); });
+
+  EXPECT_EQ(ScannedIds(*first), Ids{Uuids()[0]});
+  other.join();
+  EXPECT_EQ(found, Ids{Uuids()[1]});
+}
+
+class NvidiaMigTest : public NvidiaTest {
+ protected:
+  NvidiaMigTest() : NvidiaTest("8xh100-mig") {}
+  Ids MigUuids(const std::vector<std::pair<size_t, size_t>>& places) const {
+    Ids uuids;
+    for (const auto& [gpu, mig] : places) {
+      uuids.push_back(node_.hardware().gpus[gpu].mig[mig].uuid);
+    }
+    return uuids;
+  }
+};
+
+TEST_F(NvidiaMigTest, AResourceOfWholeGpusHasNoneThatIsInMigMode) {
+  Ids whole = Uuids();
+  whole.resize(6);
+  EXPECT_EQ(ScannedIds(*Backend()), whole);
+}
+
+TEST_F(NvidiaMigTest, AResourceOfAProfileHasTheMigDevicesOfAllGpus) {
+  EXPECT_EQ(ScannedIds(*Backend({.mig = "1g.10gb"})),
+            MigUuids({{6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {6, 6}, {7, 2}, {7, 3}}));
+  EXPECT_EQ(ScannedIds(*Backend({.select = {{.index = "7"}}, .mig = "*g.?0gb"})),
+            MigUuids({{7, 0}, {7, 1}, {7, 2}, {7, 3}}));
+  EXPECT_EQ(ScannedIds(*Backend({.mig = "7g.80gb"})), Ids());
+}
+
+TEST_F(NvidiaMigTest, AMigDeviceIsCheckedByItself) {
+  const auto backend = Backend({.mig = "3g.40gb"});
+  const Device device = backend->Scan().value().at(0);
+  EXPECT_EQ(device.defect, std::nullopt);
+  EXPECT_EQ(Say(backend->Check(device)), "good");
+
+  node_.SetFaults("gpus: {7: {fail: {nvmlDeviceGetMigDeviceHandleByIndex: 6}}}");
+  EXPECT_EQ(Say(backend->Check(device)), "fatal vanished its MIG instance was destroyed");
+  EXPECT_EQ(ScannedIds(*backend), Ids());
+
+  node_.SetFaults("gpus: {7: {lost: true}}");
+  EXPECT_EQ(Say(backend->Check(device)), "fatal vanished NVML does not list it");
+}
+
+}  // namespace
+}  // namespace tessera

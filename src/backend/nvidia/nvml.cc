@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/nvml.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <map>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace tessera::nvml {
+namespace {
+
+constexpr char kSoname[] = "libnvidia-ml.so.1";
+
+// Where distributions and driver containers put the library below the driver's root.
+constexpr std::array<std::string_view, 6> kDirectories = {
+    "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+    "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
+
+template <class Signature>
+void Look(void* handle, Function<Signature>& function) {
+  if (void* symbol = dlsym(handle, function.name)) {
+    function.call = reinterpret_cast<typename Function<Signature>::Pointer>(symbol);
+  }
+}
+
+Api LookUp(void* handle) {
+  Api api;
+#define NVML_FUNCTION(name, ...) Look(handle, api.name);
+#include "backend/nvidia/nvml_functions.def"
+#undef NVML_FUNCTION
+  api.ErrorString = reinterpret_cast<decltype(api.ErrorString)>(dlsym(handle, "nvmlErrorString"));
+  return api;
+}
+
+// What a function gives through its last parameter.
+template <class T, class... Parameters, class... Arguments>
+Answer<T> Ask(const Function<Return(Parameters...)>& function, Arguments... arguments) {
+  T value{};
+  const Return code = function.call(arguments..., &value);
+  if (code != Return::kSuccess) return tl::unexpected(Failure{function.name, code});
+  return value;
+}
+
+// What it writes into a buffer.
+template <unsigned kSize, class... Parameters, class... Arguments>
+Answer<std::string> AskText(const Function<Return(Parameters...)>& function,
+                            Arguments... arguments) {
+  std::array<char, kSize + 1> text{};  // ends with a zero whatever is written
+  const Return code = function.call(arguments..., text.data(), kSize);
+  if (code != Return::kSuccess) return tl::unexpected(Failure{function.name, code});
+  return std::string(text.data());
+}
+
+std::string TextOf(const Api& api, const Failure& failure) {
+  const char* text = api.ErrorString == nullptr ? nullptr : api.ErrorString(failure.code);
+  return fmt::format("{}: {} ({})", failure.function, text == nullptr ? "failed" : text,
+                     static_cast<int>(failure.code));
+}
+
+}  // namespace
+
+bool IsOfDriver(const Failure& failure) {
+  return failure.code == Return::kUninitialized || failure.code == Return::kDriverNotLoaded ||
+         failure.code == Return::kLibRmVersionMismatch;
+}
+
+Result<LibraryPtr> Library::Open(const std::vector<std::string>& paths) {
+  std::string path;
+  for (const std::string& candidate : paths) {
+    path = candidate;
+    if (os::Exists(path)) break;
+  }
+  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
+    return Fail(Reason::kDriverMissing, "cannot load NVML: {} (looked for {})",
+                why == nullptr ? path : why, Join(paths, ", "));
+  }
+  const Api api = LookUp(handle);
+  if (const Return code = api.Init.call(); code != Return::kSuccess) {
+    Error error{Reason::kDriverMissing, fmt::format("cannot start NVML from {}: {}", path,
+                                                    TextOf(api, {api.Init.name, code}))};
+    dlclose(handle);
+    return Fail(std::move(error));
+  }
+  return LibraryPtr(new Library(std::move(path), handle, api));
+}
+
+Library::Library(std::string path, void* handle, const Api& api)
+    : path_(std::move(path)), handle_(handle), api_(api) {}
+
+Library::~Library() {
+  api_.Shutdown.call();
+  dlclose(handle_);
+}
+
+Answer<std::string> Library::DriverVersion() const {
+  return AskText<kDriverVersionSize>(api_.SystemGetDriverVersion);
+}
+
+Answer<unsigned> Library::DeviceCount() const {
+  return Ask<unsigned>(api_.DeviceGetCount);
+}
+
+Answer<DeviceHandle> Library::DeviceByIndex(unsigned index) const {
+  return Ask<DeviceHandle>(api_.DeviceGetHandleByIndex, index);
+}
+
+Answer<std::string> Library::Uuid(DeviceHandle device) const {
+  return AskText<kUuidSize>(api_.DeviceGetUuid, device);
+}
+
+Answer<std::string> Library::Name(DeviceHandle device) const {
+  return AskText<kNameSize>(api_.DeviceGetName, device);
+}
+
+Answer<unsigned> Library::MinorNumber(DeviceHandle device) const {
+  return Ask<unsigned>(api_.DeviceGetMinorNumber, device);
+}
+
+Answer<PciInfo> Library::Pci(DeviceHandle device) const {
+  return Ask<PciInfo>(api_.DeviceGetPciInfo, device);
+}
+
+Answer<Memory> Library::MemoryOf(DeviceHandle device) const {
+  return Ask<Memory>(api_.DeviceGetMemoryInfo, device);
+}
+
+Answer<bool> Library::IsInMigMode(DeviceHandle gpu) const {
+  unsigned current = kMigDisabled;
+  unsigned pending = kMigDisabled;
+  const Return code = api_.DeviceGetMigMode.call(gpu, &current, &pending);
+  if (code == Return::kNotSupported) return false;
+  if (code != Return::kSuccess) return tl::unexpected(Failure{api_.DeviceGetMigMode.name, code});
+  return current == kMigEnabled;
+}
+
+Answer<std::vector<DeviceHandle>> Library::MigDevices(DeviceHandle gpu) const {
+  const auto most = Ask<unsigned>(api_.DeviceGetMaxMigDeviceCount, gpu);
+  if (!most) return tl::unexpected(most.error());
+  std::vector<DeviceHandle> devices;
+  for (unsigned i = 0; i < *most; ++i) {
+    const auto device = Ask<DeviceHandle>(api_.DeviceGetMigDeviceHandleByIndex, gpu, i);
+    if (device) {
+      devices.push_back(*device);
+    } else if (device.error().code != Return::kNotFound &&
+               device.error().code != Return::kInvalidArgument) {
+      return tl::unexpected(device.error());  // the others only say that there is none
+    }
+  }
+  return devices;
+}
+
+Answer<DeviceAttributes> Library::Attributes(DeviceHandle mig_device) const {
+  return Ask<DeviceAttributes>(api_.DeviceGetAttributes, mig_device);
+}
+
+Answer<unsigned> Library::GpuInstance(DeviceHandle mig_device) const {
+  return Ask<unsigned>(api_.DeviceGetGpuInstanceId, mig_device);
+}
+
+Answer<unsigned> Library::ComputeInstance(DeviceHandle mig_device) const {
+  return Ask<unsigned>(api_.DeviceGetComputeInstanceId, mig_device);
+}
+
+Answer<unsigned> Library::GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_instance) const {
+  const auto instance = Ask<GpuInstanceHandle>(api_.DeviceGetGpuInstanceById, gpu, gpu_instance);
+  if (!instance) return tl::unexpected(instance.error());
+  const auto info = Ask<GpuInstanceInfo>(api_.GpuInstanceGetInfo, *instance);
+  if (!info) return tl::unexpected(info.error());
+  for (unsigned profile = 0; profile < kGpuInstanceProfiles; ++profile) {
+    const auto known =
+        Ask<GpuInstanceProfileInfo>(api_.DeviceGetGpuInstanceProfileInfo, gpu, profile);
+    if (known && known->id == info->profile) return profile;
+  }
+  return tl::unexpected(Failure{api_.DeviceGetGpuInstanceProfileInfo.name, Return::kNotFound});
+}
+
+std::string Library::Text(const Failure& failure) const {
+  return TextOf(api_, failure);
+}
+
+std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root) {
+  while (driver_root.ends_with('/')) driver_root.remove_suffix(1);
+  const std::string base = root.Path(driver_root);
+  if (base.empty()) return {kSoname};
+  std::vector<std::string> paths;
+  for (const std::string_view directory : kDirectories) {
+    paths.push_back(fmt::format("{}{}/{}", base, directory, kSoname));
+  }
+  if (root.prefix().empty()) paths.emplace_back(kSoname);
+  return paths;
+}
+
+std::shared_ptr<Session> Session::Of(const os::Root& root, const std::string& driver_root) {
+  static std::mutex mutex;
+  static std::map<std::vector<std::string>, std::weak_ptr<Session>> sessions;
+  std::vector<std::string> paths = LibraryPaths(root, driver_root);
+  std::lock_guard lock(mutex);
+  std::weak_ptr<Session>& known = sessions[paths];
+  std::shared_ptr<Session> session = known.lock();
+  if (session == nullptr) known = session = std::make_shared<Session>(std::move(paths));
+  return session;
+}
+
+Result<LibraryPtr> Session::Open() {
+  {
+    std::unique_lock lock(mutex_);
+    if (!opened_.wait_for(lock, kPatience, [this] { return !opening_; })) {
+      return Fail(Reason::kTimedOut, "NVML from {} does not start: the driver hangs",
+                  Join(paths_, ", "));
+    }
+    if (library_ != nullptr) return library_;
+    opening_ = true;
+  }
+  Result<LibraryPtr> library = Library::Open(paths_);
+  if (library) {
+    log::Info("NVML opened",
+              {{"library", (*library)->path()},
+               {"driver", (*library)->DriverVersion().value_or("of unknown version")}});
+  }
+  std::lock_guard lock(mutex_);
+  opening_ = false;
+  opened_.notify_all();
+  if (library) library_ = *library;
+  return library;
+}
+
+LibraryPtr Session::current() const {
+  std::lock_guard lock(mutex_);
+  return library_;
+}
+
+void Session::Discard(const LibraryPtr& library) {
+  LibraryPtr closed;  // let go of with the mutex free: it may be the last
+  std::lock_guard lock(mutex_);
+  if (library_ == library) closed = std::move(library_);
+}
+
+}  // namespace tessera::nvml

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVML: libnvidia-ml.so.1 of the driver that is installed, opened at run time.
+//
+// Library is one opened and initialised copy, shared by all who call it: it is shut down and
+// unloaded when the last of them lets go, so that a driver can be replaced. Its calls may take any
+// time, or hang with the GPU that they are about; nothing is locked meanwhile.
+//
+// Session hands out the library that is open now, and opens one when there is none: the driver may
+// be installed later, lost, and come back. One a driver root and process, shared by the backends of
+// all resources.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/nvidia/nvml_api.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "os/files.h"
+
+namespace tessera::nvml {
+
+// A call that failed.
+struct Failure {
+  std::string_view function;  // "nvmlDeviceGetUUID"
+  Return code = Return::kUnknown;
+  bool operator==(const Failure&) const = default;
+};
+template <class T>
+using Answer = tl::expected<T, Failure>;
+
+// Whether the failure is of the whole driver, not of one GPU: the library is to be opened anew.
+bool IsOfDriver(const Failure& failure);
+
+// Any thread.
+class Library {
+ public:
+  // The first of these paths that is a file, or the last, whatever it is; opened and initialised.
+  // kDriverMissing when that fails.
+  static Result<std::shared_ptr<const Library>> Open(const std::vector<std::string>& paths);
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  Answer<std::string> DriverVersion() const;
+  Answer<unsigned> DeviceCount() const;
+  Answer<DeviceHandle> DeviceByIndex(unsigned index) const;
+  Answer<std::string> Uuid(DeviceHandle device) const;
+  Answer<std::string> Name(DeviceHandle device) const;
+  Answer<unsigned> MinorNumber(DeviceHandle device) const;
+  Answer<PciInfo> Pci(DeviceHandle device) const;
+  Answer<Memory> MemoryOf(DeviceHandle device) const;
+
+  // False as well where the GPU or the driver knows no MIG.
+  Answer<bool> IsInMigMode(DeviceHandle gpu) const;
+  Answer<std::vector<DeviceHandle>> MigDevices(DeviceHandle gpu) const;
+  Answer<DeviceAttributes> Attributes(DeviceHandle mig_device) const;
+  Answer<unsigned> GpuInstance(DeviceHandle mig_device) const;
+  Answer<unsigned> ComputeInstance(DeviceHandle mig_device) const;
+  // NVML's number of the profile that this GPU instance was made by.
+  Answer<unsigned> GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_instance) const;
+
+  // "nvmlDeviceGetUUID: GPU is lost (15)".
+  std::string Text(const Failure& failure) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  Library(std::string path, void* handle, const Api& api);
+
+  const std::string path_;
+  void* const handle_;  // of dlopen
+  const Api api_;
+};
+
+using LibraryPtr = std::shared_ptr<const Library>;
+
+// Where the library is looked for, best first, for a driver installed below `driver_root` as the
+// agent sees it; the last one is its bare name, which the system's loader looks up, unless `root`
+// is a world of its own.
+std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root);
+
+// Any thread.
+class Session {
+ public:
+  // How long Open waits for another thread's Open, which may hang in the driver.
+  static constexpr Duration kPatience{10'000};
+
+  explicit Session(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+
+  // The session of this driver root that others have, or a new one.
+  static std::shared_ptr<Session> Of(const os::Root& root, const std::string& driver_root);
+
+  // The library, opened if need be; may block. kDriverMissing, kTimedOut.
+  Result<LibraryPtr> Open();
+  // The library that is open; null when none is. Never blocks.
+  LibraryPtr current() const;
+  // The driver behind this library is gone: the next Open opens it anew.
+  void Discard(const LibraryPtr& library);
+
+ private:
+  const std::vector<std::string> paths_;
+
+  mutable std::mutex mutex_;  // guards what follows; never held over a call of the library
+  std::condition_variable opened_;
+  bool opening_ = false;
+  LibraryPtr library_;
+};
+
+}  // namespace tessera::nvml

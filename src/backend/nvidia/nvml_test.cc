@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/nvml.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "nvml/nvidia_node.h"
+
+namespace tessera::nvml {
+namespace {
+
+class NvmlTest : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
+
+  Session Here() { return Session(LibraryPaths(os::Root(directory_), "/")); }
+  // Whether the fake is still mapped into this process.
+  bool IsLoaded() const {
+    void* handle =
+        dlopen((directory_ + "/usr/lib64/libnvidia-ml.so.1").c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != nullptr) dlclose(handle);
+    return handle != nullptr;
+  }
+
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/nvml_test").value();
+  NvidiaNode node_{directory_, "8xa100"};
+};
+
+TEST(NvmlPaths, TheSystemsOwnDriverIsLeftToTheLoader) {
+  EXPECT_EQ(LibraryPaths(os::Root(), "/"), std::vector<std::string>{"libnvidia-ml.so.1"});
+}
+
+TEST(NvmlPaths, ADriverRootIsLookedThroughBeforeTheSystem) {
+  EXPECT_EQ(
+      LibraryPaths(os::Root(), "/run/nvidia/driver/"),
+      (std::vector<std::string>{"/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1",
+                                "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+                                "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+                                "/run/nvidia/driver/lib64/libnvidia-ml.so.1",
+                                "/run/nvidia/driver/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+                                "/run/nvidia/driver/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+                                "libnvidia-ml.so.1"}));
+}
+
+TEST(NvmlPaths, AWorldOfItsOwnNeverMeansTheSystemsDriver) {
+  const std::vector<std::string> paths = LibraryPaths(os::Root("/tmp/x"), "/");
+  EXPECT_EQ(paths.front(), "/tmp/x/usr/lib64/libnvidia-ml.so.1");
+  EXPECT_EQ(paths.back(), "/tmp/x/lib/aarch64-linux-gnu/libnvidia-ml.so.1");
+}
+
+TEST_F(NvmlTest, AGpuIsDescribed) {
+  Session session = Here();
+  const LibraryPtr library = session.Open().value();
+
+  EXPECT_EQ(library->path(), directory_ + "/usr/lib64/libnvidia-ml.so.1");
+  EXPECT_EQ(library->DriverVersion(), "570.172.08");
+  EXPECT_EQ(library->DeviceCount(), 8U);
+  const DeviceHandle gpu = library->DeviceByIndex(3).value();
+  EXPECT_EQ(library->Uuid(gpu), node_.hardware().gpus[3].uuid);
+  EXPECT_EQ(library->Name(gpu), "NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(library->MinorNumber(gpu), 3U);
+  EXPECT_STREQ(library->Pci(gpu)->bus_id, "00000000:4E:00.0");
+  EXPECT_EQ(library->MemoryOf(gpu)->total, uint64_t{81920} << 20);
+}
+
+TEST_F(NvmlTest, AFailureIsToldInTheLibrarysWords) {
+  Session session = Here();
+  const LibraryPtr library = session.Open().value();
+
+  const auto device = library->DeviceByIndex(8);
+
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error(), (Failure{"nvmlDeviceGetHandleByIndex_v2", Return::kInvalidArgument}));
+  EXPECT_EQ(library->Text(device.error()), "nvmlDeviceGetHandleByIndex_v2: Invalid Argument (2)");
+}
+
+TEST_F(NvmlTest, ANodeWithoutTheLibraryIsToldWhereItWasLookedFor) {
+  node_.RemoveDriver();
+  Session session = Here();
+
+  const auto library = session.Open();
+
+  ASSERT_FALSE(library);
+  EXPECT_EQ(library.error().reason, Reason::kDriverMissing);
+  EXPECT_NE(
+      library.error().message.find("(looked for " + directory_ + "/usr/lib64/libnvidia-ml.so.1, "),
+      std::string::npos)
+      << library.error().message;
+  EXPECT_EQ(session.current(), nullptr);
+}
+
+TEST_F(NvmlTest, ALibraryThatComesLaterIsFound) {
+  node_.RemoveDriver();
+  Session session = Here();
+  ASSERT_FALSE(session.Open());
+
+  node_.InstallDriver();
+
+  const LibraryPtr library = session.Open().value();
+  EXPECT_EQ(library, session.current());
+  EXPECT_EQ(library->DeviceCount(), 8U);
+}
+
+TEST_F(NvmlTest, ALibraryThatCannotStartIsUnloadedAgain) {
+  node_.SetFaults("driver: {fail: {nvmlInit_v2: 9}}");
+  Session session = Here();
+
+  EXPECT_EQ(session.Open().error(),
+            (Error{Reason::kDriverMissing,
+                   "cannot start NVML from " + directory_ +
+                       "/usr/lib64/libnvidia-ml.so.1: nvmlInit_v2: Driver Not Loaded (9)"}));
+  EXPECT_FALSE(IsLoaded());
+
+  node_.SetFaults("");
+  EXPECT_TRUE(session.Open());
+}
+
+TEST_F(NvmlTest, AFunctionThatTheLibraryLacksIsNotSupported) {
+  node_.RemoveDriver();
+  const std::string other = directory_ + "/usr/lib64/libnvidia-ml.so.1";
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&dlopen), &info), 0);
+  ASSERT_EQ(symlink(info.dli_fname, other.c_str()), 0);
+  Session session = Here();
+
+  EXPECT_EQ(session.Open().error(),
+            (Error{Reason::kDriverMissing,
+                   "cannot start NVML from " + other + ": nvmlInit_v2: failed (3)"}));
+}
+
+TEST_F(NvmlTest, TheLibraryIsUnloadedWhenTheLastOfItsUsersLetsGo) {
+  Session session = Here();
+  LibraryPtr user = session.Open().value();
+
+  session.Discard(user);
+  EXPECT_EQ(session.current(), nullptr);
+  EXPECT_TRUE(IsLoaded());
+  user = nullptr;
+  EXPECT_FALSE(IsLoaded());
+
+  EXPECT_EQ(session.Open().value()->DeviceCount(), 8U);
+}
+
+TEST_F(NvmlTest, OnlyTheLibraryThatIsMeantIsDiscarded) {
+  Session session = Here();
+  const LibraryPtr former = session.Open().value();
+  session.Discard(former);
+  const LibraryPtr library = session.Open().value();
+
+  session.Discard(former);
+
+  EXPECT_EQ(session.current(), library);
+}
+
+TEST_F(NvmlTest, ACallThatHangsHoldsUpNoOther) {
+  Session session = Here();
+  const LibraryPtr library = session.Open().value();
+  node_.SetFaults("gpus: {2: {hang: all}}");
+  std::thread stuck([&] { EXPECT_TRUE(library->DeviceByIndex(2)); });
+
+  EXPECT_TRUE(library->DeviceByIndex(3));
+  EXPECT_EQ(session.Open().value(), library);
+
+  node_.SetFaults("");
+  stuck.join();
+}
+
+TEST_F(NvmlTest, ResourcesWithOneDriverRootShareASession) {
+  const auto first = Session::Of(os::Root(directory_), "/");
+
+  EXPECT_EQ(Session::Of(os::Root(directory_), "/"), first);
+  EXPECT_NE(Session::Of(os::Root(directory_), "/other"), first);
+}
+
+}  // namespace
+}  // namespace tessera::nvml

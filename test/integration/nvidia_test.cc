@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA GPUs as the fake NVML has them: the shipped binary loads it as it would the driver's.
+#include "nvml/nvidia_node.h"
+
+#include "agent_fixture.h"
+#include "base/text.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kEnvvar[] = "  - {name: nvidia.com/gpu, strategies: [envvar], nvidia: {}}\n";
+
+class NvidiaAgentTest : public AgentTest {
+ protected:
+  std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
+  std::vector<std::string> HealthyIds() {
+    std::vector<std::string> ids;
+    for (const auto& device : Status(kGpu).devices) {
+      if (device.healthy) ids.push_back(device.id);
+    }
+    return ids;
+  }
+  std::vector<std::string> UuidsWithout(size_t left_out) const {
+    std::vector<std::string> uuids;
+    for (size_t i = 0; i < node_.hardware().gpus.size(); ++i) {
+      if (i != left_out) uuids.push_back(node_.hardware().gpus[i].uuid);
+    }
+    std::sort(uuids.begin(), uuids.end(), NaturalLess());
+    return uuids;
+  }
+
+  NvidiaNode node_{dir_ + "/node", "8xa100"};
+};
+
+TEST_F(NvidiaAgentTest, EightGpusAreOfferedAndAPodIsToldWhichAreIts) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+  EXPECT_EQ(HealthyIds(), UuidsWithout(8));
+
+  const kubelet::Admission pod = Run("a", {{kGpu, 2}});
+
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const auto& grant = pod.grants[0];
+  EXPECT_EQ(grant.ids.size(), 2U);
+  EXPECT_EQ(grant.response.envs,
+            (std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES", Join(grant.ids, ",")}}));
+}
+
+TEST_F(NvidiaAgentTest, AGpuThatIsLostTurnsUnhealthyAndComesBackAfterItsReset) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+
+  node_.SetFaults("gpus: {3: {lost: true}}");
+  Expect(kGpu, 8, 7);
+  EXPECT_EQ(HealthyIds(), UuidsWithout(3));
+
+  node_.SetFaults("");
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaAgentTest, AGpuThatHangsCostsNoOther) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+
+  node_.SetFaults("gpus: {3: {hang: all}}");
+  Expect(kGpu, 8, 7);
+  EXPECT_EQ(HealthyIds(), UuidsWithout(3));
+  EXPECT_TRUE(Run("a", {{kGpu, 7}}).admitted);
+
+  node_.SetFaults("");
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaAgentTest, AnAgentWithoutADriverGoesOnAndServesOnceThereIsOne) {
+  node_.RemoveDriver();
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 0, 0);
+  EXPECT_TRUE(AwaitLog("reason=driver-missing")) << Log();
+
+  node_.InstallDriver();
+
+  Expect(kGpu, 8, 8);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong with the GPUs of the fake NVML while it runs: a YAML file that is read again
+// whenever it has changed. Whoever writes it replaces it whole, by renaming: a reader sees the old
+// file or the new one.
+//
+//   driver: {fail: {nvmlInit_v2: 9}, hang: [nvmlInit_v2], slow: 5}   # whichever GPU is meant
+//   gpus:
+//     3: {lost: true}                     # fallen off the bus
+//     4: {reset-required: true}
+//     5: {hang: all, slow: 20}            # calls; slow in milliseconds
+//     6: {fail: {nvmlDeviceGetUUID: 999}} # or all
+//     7: {ecc: 2, remap: {pending: 1, failed: 0}, retired: true, clocks: 64, links-down: [0]}
+//   events:                               # only ever added to while a process listens
+//   - {gpu: 3, xid: 79}
+//   - {gpu: 0, xid: 43, gi: 1, ci: 0}
+//   - {gpu: 2, type: 2}                   # a double-bit ECC error
+#pragma once
+
+#include <sys/stat.h>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend/nvidia/nvml_api.h"
+
+namespace tessera::nvml {
+
+// Of the calls about one GPU, or of all. "all" stands for every function.
+struct CallFaults {
+  std::map<std::string, Return> fail;
+  std::set<std::string> hang;
+  int slow_ms = 0;
+
+  // What the call answers instead; kSuccess: what it should.
+  Return FailureOf(const std::string& function) const;
+  bool Hangs(const std::string& function) const;
+};
+
+struct GpuFaults {
+  CallFaults calls;
+  uint64_t ecc_uncorrected = 0;
+  unsigned remap_pending = 0;
+  unsigned remap_failed = 0;
+  bool retired_pending = false;
+  uint64_t clock_reasons = 0;
+  std::set<unsigned> links_down;
+};
+
+struct FaultEvent {
+  unsigned gpu = 0;
+  uint64_t type = kXidCriticalError;
+  uint64_t xid = 0;
+  unsigned gpu_instance = kNoInstance;
+  unsigned compute_instance = kNoInstance;
+};
+
+struct Faults {
+  CallFaults driver;
+  std::map<unsigned, GpuFaults> gpus;
+  std::vector<FaultEvent> events;
+
+  const GpuFaults& Of(unsigned gpu) const;
+};
+
+// Throws std::runtime_error, with the place in the text.
+Faults ParseFaults(const std::string& yaml);
+
+// Any thread.
+class FaultFile {
+ public:
+  explicit FaultFile(std::string path) : path_(std::move(path)) {}
+  // As the file is now; without one nothing is wrong. A file that cannot be read counts as it was.
+  std::shared_ptr<const Faults> Now();
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+  std::mutex mutex_;  // guards what follows
+  timespec changed_{};
+  ino_t inode_ = 0;
+  std::shared_ptr<const Faults> faults_ = std::make_shared<Faults>();
+};
+
+}  // namespace tessera::nvml

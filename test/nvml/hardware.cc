@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvml/hardware.h"
+
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+namespace tessera::nvml {
+namespace {
+
+template <size_t kSize>
+void Copy(const std::string& text, char (&out)[kSize]) {
+  std::memcpy(out, text.data(), std::min(text.size(), kSize - 1));
+}
+
+PciInfo Pci(const std::string& address) {
+  PciInfo pci{};
+  if (std::sscanf(address.c_str(), "%x:%x:%x.", &pci.domain, &pci.bus, &pci.device) != 3) {
+    throw std::runtime_error(address + " is no PCI address");
+  }
+  pci.device_id = 0x20B210DE;
+  Copy(fmt::format("{:04X}:{:02X}:{:02X}.0", pci.domain, pci.bus, pci.device), pci.bus_id_legacy);
+  Copy(fmt::format("{:08X}:{:02X}:{:02X}.0", pci.domain, pci.bus, pci.device), pci.bus_id);
+  return pci;
+}
+
+// "1g.10gb", "1c.2g.20gb+me".
+DeviceAttributes Attributes(const std::string& profile) {
+  DeviceAttributes attributes{};
+  unsigned compute = 0;
+  unsigned slices = 0;
+  if (std::sscanf(profile.c_str(), "%uc.%ug.", &compute, &slices) != 2) {
+    if (std::sscanf(profile.c_str(), "%ug.", &slices) != 1) {
+      throw std::runtime_error(profile + " is no MIG profile");
+    }
+    compute = slices;
+  }
+  attributes.gpu_instance_slices = slices;
+  attributes.compute_instance_slices = compute;
+  attributes.multiprocessors = 14 * compute;
+  attributes.shared_copy_engines = slices;
+  return attributes;
+}
+
+std::string MadeUuid(const std::string& kind, size_t gpu, size_t part) {
+  return fmt::format("{}-{:08x}-0000-4000-8000-{:012x}", kind, gpu, part);
+}
+
+// A GPU's key, or what all GPUs have by default.
+YAML::Node Of(const YAML::Node& gpu, const YAML::Node& defaults, const char* key) {
+  if (gpu[key]) return gpu[key];
+  return defaults ? defaults[key] : YAML::Node(YAML::NodeType::Undefined);
+}
+
+void ReadMig(const YAML::Node& mig, size_t place, HardwareGpu& gpu) {
+  gpu.mig_capable = mig.IsDefined();
+  gpu.mig_enabled = mig.IsDefined() && mig.IsSequence();
+  if (!gpu.mig_enabled) return;
+  for (const YAML::Node& item : mig) {
+    MigInstance instance;
+    instance.uuid = item["uuid"].as<std::string>(MadeUuid("MIG", place, gpu.mig.size()));
+    instance.gpu_instance = item["gi"].as<unsigned>();
+    instance.compute_instance = item["ci"].as<unsigned>(0);
+    instance.attributes = Attributes(item["profile"].as<std::string>());
+    instance.attributes.memory_mib = item["memory"].as<uint64_t>();
+    gpu.mig.push_back(instance);
+  }
+}
+
+HardwareGpu ReadGpu(const YAML::Node& node, const YAML::Node& defaults, size_t place) {
+  HardwareGpu gpu;
+  gpu.uuid = node["uuid"].as<std::string>(MadeUuid("GPU", place, 0));
+  gpu.model = Of(node, defaults, "model").as<std::string>();
+  gpu.minor = node["minor"].as<unsigned>(static_cast<unsigned>(place));
+  gpu.numa = Of(node, defaults, "numa").as<int>(-1);
+  gpu.pci = Pci(node["pci"].as<std::string>());
+  gpu.pcie = Of(node, defaults, "pcie").as<std::vector<std::string>>(std::vector<std::string>());
+  gpu.memory_mib = Of(node, defaults, "memory").as<uint64_t>();
+  const auto compute = Of(node, defaults, "compute").as<std::string>();
+  std::sscanf(compute.c_str(), "%d.%d", &gpu.compute_major, &gpu.compute_minor);
+  ReadMig(Of(node, defaults, "mig"), place, gpu);
+  return gpu;
+}
+
+void ReadLinks(const YAML::Node& yaml, std::vector<HardwareGpu>& gpus) {
+  if (const YAML::Node switches = yaml["switches"]) {
+    const auto addresses = switches["pci"].as<std::vector<std::string>>();
+    for (HardwareGpu& gpu : gpus) {
+      for (size_t link = 0; link < switches["links"].as<size_t>(); ++link) {
+        gpu.links.push_back({NvLinkRemoteType::kSwitch, Pci(addresses[link % addresses.size()])});
+      }
+    }
+  }
+  for (const YAML::Node& item : yaml["links"]) {
+    HardwareGpu& a = gpus.at(item[0].as<size_t>());
+    HardwareGpu& b = gpus.at(item[1].as<size_t>());
+    for (int link = 0; link < item[2].as<int>(); ++link) {
+      a.links.push_back({NvLinkRemoteType::kGpu, b.pci});
+      b.links.push_back({NvLinkRemoteType::kGpu, a.pci});
+    }
+  }
+}
+
+}  // namespace
+
+Hardware ParseHardware(const std::string& text) {
+  const YAML::Node yaml = YAML::Load(text);
+  Hardware hardware;
+  hardware.driver = yaml["driver"].as<std::string>();
+  for (const YAML::Node& gpu : yaml["gpus"]) {
+    hardware.gpus.push_back(ReadGpu(gpu, yaml["defaults"], hardware.gpus.size()));
+  }
+  ReadLinks(yaml, hardware.gpus);
+  for (const YAML::Node& item : yaml["profiles"]) {
+    GpuInstanceProfileInfo info{};
+    info.id = item["id"].as<unsigned>();
+    info.slices = item["slices"].as<unsigned>();
+    info.instances = item["instances"].as<unsigned>();
+    info.memory_mib = item["memory"].as<uint64_t>();
+    hardware.profiles[item["profile"].as<unsigned>()] = info;
+  }
+  return hardware;
+}
+
+TopologyLevel CommonAncestor(const HardwareGpu& a, const HardwareGpu& b) {
+  const auto differ =
+      std::mismatch(a.pcie.begin(), a.pcie.end(), b.pcie.begin(), b.pcie.end()).first;
+  const auto common = static_cast<size_t>(differ - a.pcie.begin());
+  if (common >= 2) {
+    const bool whole = common == a.pcie.size() && common == b.pcie.size();
+    return whole ? TopologyLevel::kSingle : TopologyLevel::kMultiple;
+  }
+  if (common == 1) return TopologyLevel::kHostBridge;
+  return a.numa >= 0 && a.numa == b.numa ? TopologyLevel::kNode : TopologyLevel::kSystem;
+}
+
+}  // namespace tessera::nvml

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node with NVIDIA GPUs as a YAML file describes it (demo/hardware/). Plain data.
+//
+//   driver: "570.172.08"
+//   defaults: {model: NVIDIA A100-SXM4-80GB, memory: 81920, compute: "8.0"}   # of every GPU
+//   gpus:
+//   - uuid: GPU-...            # else made from the GPU's place in the list
+//     pci: "0000:07:00.0"
+//     minor: 0                 # else its place in the list
+//     numa: 3                  # else none is known
+//     pcie: [bridge, switch]   # what stands between it and the processor, from there
+//     mig: off                 # it could be on; a list of instances: it is; neither: it cannot
+//     mig: [{profile: 1g.10gb, gi: 7, ci: 0, memory: 9984, uuid: MIG-...}]
+//   switches: {pci: ["0000:c4:00.0"], links: 12}   # NVSwitches, and each GPU's links to them
+//   links: [[0, 1, 2]]         # GPUs 0 and 1 have two NVLinks between them
+//   profiles:                  # GPU instance profiles, by NVML's number; id: nvidia-smi's
+//   - {profile: 0, id: 19, slices: 1, instances: 7, memory: 9984}
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/nvidia/nvml_api.h"
+
+namespace tessera::nvml {
+
+struct MigInstance {
+  std::string uuid;
+  unsigned gpu_instance = 0;
+  unsigned compute_instance = 0;
+  DeviceAttributes attributes{};
+};
+
+struct NvLink {
+  NvLinkRemoteType type = NvLinkRemoteType::kUnknown;
+  PciInfo remote{};
+};
+
+struct HardwareGpu {
+  std::string uuid;
+  std::string model;
+  unsigned minor = 0;
+  int numa = -1;
+  PciInfo pci{};
+  std::vector<std::string> pcie;
+  uint64_t memory_mib = 0;
+  int compute_major = 0;
+  int compute_minor = 0;
+  bool mig_capable = false;
+  bool mig_enabled = false;
+  std::vector<MigInstance> mig;
+  std::vector<NvLink> links;
+};
+
+struct Hardware {
+  std::string driver;
+  std::vector<HardwareGpu> gpus;
+  std::map<unsigned, GpuInstanceProfileInfo> profiles;  // by NVML's number
+};
+
+// Throws std::runtime_error, with the place in the text.
+Hardware ParseHardware(const std::string& yaml);
+
+TopologyLevel CommonAncestor(const HardwareGpu& a, const HardwareGpu& b);
+
+}  // namespace tessera::nvml

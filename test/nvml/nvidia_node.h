@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of a node with NVIDIA GPUs, below a directory: the fake driver's library, device nodes
+// (as plain files) and what sysfs tells about NUMA. For one thread.
+#pragma once
+
+#include <string>
+
+#include "nvml/hardware.h"
+
+namespace tessera {
+
+class NvidiaNode {
+ public:
+  // `hardware` is a file of demo/hardware, without its ".yaml"; `directory` is made.
+  NvidiaNode(std::string directory, const std::string& hardware);
+
+  // The driver's library, which is installed from the beginning.
+  void InstallDriver();
+  void RemoveDriver();
+  // What is wrong from now on: YAML, see faults.h; empty: nothing.
+  void SetFaults(const std::string& yaml);
+
+  const std::string& directory() const { return directory_; }
+  const nvml::Hardware& hardware() const { return hardware_; }
+
+ private:
+  const std::string directory_;
+  nvml::Hardware hardware_;
+};
+
+}  // namespace tessera
