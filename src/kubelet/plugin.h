@@ -86,7 +86,8 @@ class Plugin {
   void Serve();
   void SayOnce(std::string_view event, const Error& error);
   void Register();
-  void Retry(Duration first);
+  // After a pause that doubles with every failure in a row, from `first` to `last`.
+  void Retry(Duration first, Duration last);
   void Retire();
   bool SameKubelet() const;
   void EnterRegistered();
