@@ -282,12 +282,24 @@ std::set<std::string> SocketsIn(const Directories& directories, const std::strin
   return sockets;
 }
 
-void RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix) {
-  const std::set<std::string> sockets = SocketsIn(directories, socket_prefix);
-  const auto removed = std::count_if(sockets.begin(), sockets.end(), os::RemoveStaleSocket);
-  if (removed > 0) {
-    log::Info("removed stale sockets", {{"directory", directories.root}, {"count", removed}});
+Leftovers RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix) {
+  Leftovers found;
+  std::string planted;
+  for (const std::string& path : SocketsIn(directories, socket_prefix)) {
+    if (os::RemoveStaleSocket(path)) {
+      ++found.removed;
+    } else if (auto info = os::Inspect(path); info && info->type != os::FileInfo::Type::kSocket) {
+      if (++found.planted == 1) planted = path;
+    }
   }
+  if (found.removed > 0) {
+    log::Info("removed stale sockets", {{"directory", directories.root}, {"count", found.removed}});
+  }
+  if (found.planted > 0) {
+    log::Warn("files under names of our sockets are left alone",
+              Error{Reason::kSocketPlanted, planted + " is no socket"}, {{"count", found.planted}});
+  }
+  return found;
 }
 
 }  // namespace tessera::kubelet

@@ -122,8 +122,12 @@ class Plugin {
 // Paths of the sockets of our naming in the directories, alive or not.
 std::set<std::string> SocketsIn(const Directories& directories, const std::string& socket_prefix);
 
+struct Leftovers {
+  int removed = 0;
+  int planted = 0;  // no sockets at all, left alone
+};
 // Removes sockets of earlier processes from the directories: those of our naming on which nobody
 // listens.
-void RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix);
+Leftovers RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix);
 
 }  // namespace tessera::kubelet
