@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -82,9 +83,22 @@ func (c *cluster) waitForFailure(t *testing.T, name string) string {
 	return said
 }
 
-// expectNoStartUntilWritten checks that a pod does not start without the document, that its events say
-// why, and that it starts with all it should have once an agent has written the document again.
-func (c *cluster) expectNoStartUntilWritten(t *testing.T, pod string) {
+// waitForDocument waits until the document is on disk as it was.
+func waitForDocument(t *testing.T, document []byte) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		now, err := os.ReadFile(cdiDocument)
+		if err == nil && !bytes.Equal(now, document) {
+			err = fmt.Errorf("the document is %q", now)
+		}
+		return err
+	})
+}
+
+// expectNoStartUntilPutBack checks that a pod does not start while something else is in the document's
+// place, which the agent leaves alone, that its events say why, and that it starts with all it should
+// have once that is gone: the agent puts the document back.
+func (c *cluster) expectNoStartUntilPutBack(t *testing.T, pod string, document []byte) {
 	t.Helper()
 	c.create(t, podOf(pod, 1, showGrant))
 
@@ -92,25 +106,60 @@ func (c *cluster) expectNoStartUntilWritten(t *testing.T, pod string) {
 		"CDI device injection failed: unresolvable CDI devices dummy.com/npu=0")
 	equal(t, "the pod's phase", c.pod(t, pod).Status.Phase, v1.PodPending)
 
-	c.updateAgent(t)
+	must(t, os.Remove(cdiDocument))
+	waitForDocument(t, document)
 	c.waitForPhase(t, pod, v1.PodSucceeded)
 	equal(t, "what the pod says", c.output(t, pod), "DUMMY_VISIBLE_DEVICES_0=0\nthis is NPU 0\nnpu0\n")
+}
+
+// readDocument reads what the agent wrote.
+func readDocument(t *testing.T) []byte {
+	t.Helper()
+	document, err := os.ReadFile(cdiDocument)
+	must(t, err)
+	return document
 }
 
 func TestNoContainerStartsWhileItsCDIDocumentIsGone(t *testing.T) {
 	c := theCluster(t)
 	c.installCdiAgent(t)
+	document := readDocument(t)
 
-	must(t, os.Remove(cdiDocument))
+	// Whoever is quicker: the agent puts back what was removed.
+	eventually(t, func(context.Context) error {
+		if err := os.Remove(cdiDocument); err != nil {
+			return err
+		}
+		return os.Mkdir(cdiDocument, 0o700)
+	})
 
-	c.expectNoStartUntilWritten(t, "without-document")
+	c.expectNoStartUntilPutBack(t, "without-document", document)
 }
 
 func TestNoContainerStartsWhileItsCDIDocumentIsBroken(t *testing.T) {
 	c := theCluster(t)
 	c.installCdiAgent(t)
+	document := readDocument(t)
 
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(cdiDocument), "broken"), []byte("{"), 0o644))
+	must(t, os.Symlink("broken", cdiDocument+".new"))
+	must(t, os.Rename(cdiDocument+".new", cdiDocument))
+
+	c.expectNoStartUntilPutBack(t, "broken-document", document)
+}
+
+func TestACDIDocumentThatIsRemovedOrBrokenIsPutBackByTheAgent(t *testing.T) {
+	c := theCluster(t)
+	c.installCdiAgent(t)
+	document := readDocument(t)
+
+	must(t, os.Remove(cdiDocument))
+	waitForDocument(t, document)
 	must(t, os.WriteFile(cdiDocument, []byte("{"), 0o644))
+	waitForDocument(t, document)
 
-	c.expectNoStartUntilWritten(t, "broken-document")
+	c.create(t, podOf("after-all", 1, showGrant))
+	c.waitForPhase(t, "after-all", v1.PodSucceeded)
+	equal(t, "what the pod says", c.output(t, "after-all"),
+		"DUMMY_VISIBLE_DEVICES_0=0\nthis is NPU 0\nnpu0\n")
 }

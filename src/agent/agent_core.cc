@@ -59,7 +59,7 @@ Agent::Agent(os::Loop& loop, config::Config config)
     : loop_(loop),
       config_(std::move(config)),
       workers_(kWorkers),
-      store_(config_.state_dir),
+      store_(config_.state_dir, [this](Reason reason) { CountUnusable(reason); }),
       node_(SystemClock(), NodeParameters(config_), *this),
       tick_(loop, [this] { Tick(); }) {}
 
@@ -126,7 +126,9 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
   resources_.clear();
   directories_ = directories;
   path_ = path;
-  kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
+  const auto found = kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
+  if (found.removed > 0) metrics_.Add(http::Metric::kStaleSockets, {}, found.removed);
+  if (found.planted > 0) CountUnusable(Reason::kSocketPlanted, found.planted);
   ledger_sync_ = std::make_unique<LedgerSync>(
       loop_, node_, metrics_, directories_, config_.ledger_interval,
       LedgerSync::Listener{
@@ -171,6 +173,7 @@ void Agent::LookAgain() {
                     SystemClock().Now() >= restless_until_;
   poll_ = loop_.After(os::NextPoll(config_.kubelet.poll, rest), [this] {
     Look();
+    cdi_guard_.Look();
     LookAgain();
   });
 }
@@ -224,8 +227,10 @@ void Agent::Tick() {
     node_.AdoptFalls(store_.LoadVerdicts(boot_id_));
     saved_facts_ = 0;
     node_.VerdictsLost();
+    cdi_guard_.TakeOver();
   }
   SaveAll();
+  cdi_guard_.Look();
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
   AnnounceReady();
@@ -252,6 +257,7 @@ void Agent::OpenControlSocket() {
   } else if (server.error().message != control_refusal_) {
     control_refusal_ = server.error().message;
     log::Warn("no control socket yet", server.error());
+    if (server.error().reason == Reason::kSocketPlanted) CountUnusable(Reason::kSocketPlanted);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/cdi_guard.h"
 #include "agent/ledger_sync.h"
 #include "agent/node.h"
 #include "agent/pages.h"
@@ -76,6 +77,9 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void SaveFalls();
   Status SaveFacts();
   std::string AllVerdicts() const;
+  void CountUnusable(Reason reason, int files = 1) {
+    metrics_.Add(http::Metric::kUnusable, {std::string(ReasonName(reason))}, files);
+  }
   // Tells how a write went, once.
   Status Noted(const Status& written);
   void SaveAll();
@@ -98,6 +102,10 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
   ServedResources resources_;
+  CdiGuard cdi_guard_{
+      loop_, config_.kubelet.poll, resources_,
+      CdiGuard::Situation{.another_writes = [this] { return store_.another_writes(); },
+                          .alone = [this] { return AllStreaming() && Alone(); }}};
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;

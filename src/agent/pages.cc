@@ -219,7 +219,7 @@ Result<json::Value> ExplainPage(const View& view, const std::string& device) {
 json::Value CdiPage(const View& view) {
   json::Array documents;
   for (const auto& [name, resource] : view.resources) {
-    if (resource->cdi().document().empty()) continue;
+    if (!resource->cdi().written()) continue;
     auto document = json::Parse(resource->cdi().document());
     documents.push_back(
         json::Object{{"path", resource->cdi().path()},

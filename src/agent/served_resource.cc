@@ -34,6 +34,7 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
     : shared_(std::move(shared)),
       resource_(resource),
       config_(config),
+      cdi_(resource_.name, shared_.metrics),
       mailbox_(shared_.loop, *this) {
   config_.resources.clear();
   backend_ = MakeBackend();

@@ -76,7 +76,7 @@ class ServedResource : public BackendEvents {
   const std::optional<Error>& refusal() const { return refusal_; }
   // Its devices have been looked for and checked on this boot.
   bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
-  const CdiFile& cdi() const { return cdi_; }
+  CdiFile& cdi() { return cdi_; }
 
  private:
   std::shared_ptr<Backend> MakeBackend() const;

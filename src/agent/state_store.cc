@@ -27,6 +27,7 @@ bool StateStore::TryToBecomeWriter() {
     RemoveLeftovers();
     return true;
   }
+  locked_ = lock.error().reason == Reason::kStateLocked;
   if (lock.error().message != refusal_) {
     refusal_ = lock.error().message;
     log::Warn("not the writer of the state", lock.error(), {{"directory", directory_}});
@@ -53,6 +54,7 @@ std::optional<Parsed> StateStore::Load(const std::string& path, Parse parse) {
   auto parsed = parse(*text);
   if (parsed) return *std::move(parsed);
   log::Warn("the saved state is not used", parsed.error().In(path));
+  unusable_(parsed.error().reason);
   if (writer()) {
     std::string aside =
         path + (parsed.error().reason == Reason::kStateNewer ? ".newer" : ".corrupt");

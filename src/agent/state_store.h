@@ -9,6 +9,7 @@
 // One thread.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,11 +21,16 @@ namespace tessera::agent {
 
 class StateStore {
  public:
-  explicit StateStore(std::string directory) : directory_(std::move(directory)) {}
+  // `unusable` is told of every file that is set aside, or would be by the writer.
+  explicit StateStore(
+      std::string directory, std::function<void(Reason)> unusable = [](Reason) {})
+      : directory_(std::move(directory)), unusable_(std::move(unusable)) {}
 
   // Makes the directory and tries to become the writer. True when this call made it so.
   bool TryToBecomeWriter();
   bool writer() const { return lock_.has_value(); }
+  // Another process was the writer when this one tried last.
+  bool another_writes() const { return !writer() && locked_; }
 
   // What the files say; nothing when there are none. A file that cannot be used is renamed to
   // NAME.newer or NAME.corrupt by the writer, logged, and counts as none.
@@ -49,8 +55,10 @@ class StateStore {
   template <class Parsed, class Parse>
   std::optional<Parsed> Load(const std::string& path, Parse parse);
 
-  std::string directory_;
+  const std::string directory_;
+  const std::function<void(Reason)> unusable_;
   std::optional<os::FileLock> lock_;
+  bool locked_ = false;  // by another, at the last try
   std::string refusal_;  // the last reason for not being the writer, logged once
   os::Fd log_;           // verdicts.jsonl, while it can be appended to
   size_t log_size_ = 0;

@@ -140,6 +140,14 @@ std::string CdiDocument(const Offer& offer, const Rendering& rendering) {
   return json::WritePretty(document);
 }
 
+bool IsCdiDocumentOf(std::string_view cdi_kind, std::string_view text) {
+  const auto parsed = json::Parse(text);
+  const json::Object* document = parsed ? parsed->if_object() : nullptr;
+  return document != nullptr && json::GetString(*document, "cdiVersion").has_value() &&
+         json::GetString(*document, "kind") == cdi_kind &&
+         json::GetArray(*document, "devices") != nullptr;
+}
+
 std::string CdiFileName(std::string_view cdi_kind) {
   std::string name = fmt::format("tessera-{}.json", cdi_kind);
   std::replace(name.begin(), name.end(), '/', '_');

@@ -190,6 +190,27 @@ TEST(CdiKind, ARefusalSaysWhatWouldDo) {
                    "or digit last"}));
 }
 
+TEST(IsCdiDocumentOf, IsTrueForWholeDocumentsOfTheKindAlone) {
+  struct Row {
+    std::string text;
+    bool whole;
+  };
+  const std::string whole = R"({"cdiVersion": "0.5.0", "kind": "dummy.com/npu", "devices": []})";
+  const Row rows[] = {{whole, true},
+                      {"", false},
+                      {"{", false},
+                      {"[]", false},
+                      {whole.substr(0, whole.size() - 1), false},
+                      {R"({"cdiVersion": "0.5.0", "kind": "dummy.com/npu"})", false},
+                      {R"({"cdiVersion": "0.5.0", "devices": []})", false},
+                      {R"({"kind": "dummy.com/npu", "devices": []})", false},
+                      {R"({"cdiVersion": "0.5.0", "kind": "a.b/cc", "devices": []})", false}};
+
+  for (const Row& row : rows) {
+    EXPECT_EQ(IsCdiDocumentOf("dummy.com/npu", row.text), row.whole) << row.text;
+  }
+}
+
 TEST(CdiFileName, TellsOwnerAndKind) {
   EXPECT_EQ(CdiFileName("vendor.com/class"), "tessera-vendor.com_class.json");
 }

@@ -62,6 +62,8 @@ Status CheckCdiKind(std::string_view kind);
 // at least one edit), it gets a variable of its own, "VARIABLE_ID=NAME". Empty when the offer has
 // no devices: there is no such document, and an old file is to be removed.
 std::string CdiDocument(const Offer& offer, const Rendering& rendering);
+// Whether the text is a whole document of the kind, by whichever version of ours.
+bool IsCdiDocumentOf(std::string_view cdi_kind, std::string_view text);
 // The file name for it below a CDI directory: "tessera-vendor.com_class.json".
 std::string CdiFileName(std::string_view cdi_kind);
 // A device's name in CDI, "vendor.com/class=7". An id that CDI's grammar refuses is replaced by its

@@ -13,6 +13,8 @@ namespace {
 constexpr Duration kFirstBackoff{100};
 constexpr Duration kFirstWait{1};  // a socket that is bound and not listened on yet will be soon
 constexpr Duration kLastBackoff{1'000};
+// Nothing tells the end of what keeps us from making sockets, such as too few descriptors.
+constexpr Duration kLastWait{500};
 constexpr Duration kConnectLimit{200};
 // From the end of our stream to kubelet's having done what it does then: up to 1.36 that hits
 // whoever has registered the resource meanwhile, also where kubelet hung up itself.
@@ -85,7 +87,7 @@ void Plugin::Serve() {
     if (!there) {
       SayOnce("waiting for kubelet", there.error());
       Enter(PluginState::kWaiting);
-      return Retry(kFirstWait);
+      return Retry(kFirstWait, kLastWait);
     }
   }
   std::string path = NewSocketPath(watcher ? directories.registry() : directories.device_plugins(),
@@ -98,7 +100,7 @@ void Plugin::Serve() {
   if (!server) {
     SayOnce("cannot serve", server.error());
     Enter(PluginState::kBackoff);
-    return Retry(kFirstBackoff);
+    return Retry(kFirstBackoff, kLastWait);
   }
   server_ = *std::move(server);
   said_.reset();
@@ -106,7 +108,7 @@ void Plugin::Serve() {
   if (!watcher) Register();
 }
 
-// Tried again every second, with another name each time.
+// Tried again twice a second, with another name each time.
 void Plugin::SayOnce(std::string_view event, const Error& error) {
   Error said{error.reason, std::string(event)};
   if (said_ == said) return;
@@ -140,7 +142,7 @@ void Plugin::OnRegistered(uint64_t epoch, Status status) {
   if (parameters_.path == RegistrationPath::kPluginWatcher) return;
   Retire();
   Enter(PluginState::kBackoff);
-  Retry(kFirstBackoff);
+  Retry(kFirstBackoff, kLastBackoff);
 }
 
 // kubelet may have opened its stream before its answer to Register arrived.
@@ -181,7 +183,7 @@ void Plugin::OnStreamEnded(uint64_t epoch, bool by_peer) {
   if (SystemClock().Now() - streaming_since_ >= kStableStream) backoff_ = Duration(0);
   Retire();
   Enter(PluginState::kBackoff);
-  Retry(kFirstBackoff);
+  Retry(kFirstBackoff, kLastBackoff);
 }
 
 void Plugin::Look() {
@@ -207,7 +209,7 @@ void Plugin::RegisterAgain(std::string_view why) {
   log::Warn("registering again", {{"resource", parameters_.resource}, {"because", why}});
   Retire();
   Enter(PluginState::kBackoff);
-  Retry(kFirstBackoff);
+  Retry(kFirstBackoff, kLastBackoff);
 }
 
 void Plugin::SetOptions(const PluginOptions& options) {
@@ -216,9 +218,9 @@ void Plugin::SetOptions(const PluginOptions& options) {
   if (list_ != nullptr) Begin();
 }
 
-void Plugin::Retry(Duration first) {
-  timer_ = loop_.After(backoff_, [this] { Begin(); });
-  backoff_ = std::clamp(backoff_ * 2, first, kLastBackoff);
+void Plugin::Retry(Duration first, Duration last) {
+  timer_ = loop_.After(std::min(backoff_, last), [this] { Begin(); });
+  backoff_ = std::clamp(backoff_ * 2, first, last);
 }
 
 // The endpoint's end may take a moment (calls under way), so it happens on a worker.
@@ -280,12 +282,24 @@ std::set<std::string> SocketsIn(const Directories& directories, const std::strin
   return sockets;
 }
 
-void RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix) {
-  const std::set<std::string> sockets = SocketsIn(directories, socket_prefix);
-  const auto removed = std::count_if(sockets.begin(), sockets.end(), os::RemoveStaleSocket);
-  if (removed > 0) {
-    log::Info("removed stale sockets", {{"directory", directories.root}, {"count", removed}});
+Leftovers RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix) {
+  Leftovers found;
+  std::string planted;
+  for (const std::string& path : SocketsIn(directories, socket_prefix)) {
+    if (os::RemoveStaleSocket(path)) {
+      ++found.removed;
+    } else if (auto info = os::Inspect(path); info && info->type != os::FileInfo::Type::kSocket) {
+      if (++found.planted == 1) planted = path;
+    }
   }
+  if (found.removed > 0) {
+    log::Info("removed stale sockets", {{"directory", directories.root}, {"count", found.removed}});
+  }
+  if (found.planted > 0) {
+    log::Warn("files under names of our sockets are left alone",
+              Error{Reason::kSocketPlanted, planted + " is no socket"}, {{"count", found.planted}});
+  }
+  return found;
 }
 
 }  // namespace tessera::kubelet

@@ -86,7 +86,8 @@ class Plugin {
   void Serve();
   void SayOnce(std::string_view event, const Error& error);
   void Register();
-  void Retry(Duration first);
+  // After a pause that doubles with every failure in a row, from `first` to `last`.
+  void Retry(Duration first, Duration last);
   void Retire();
   bool SameKubelet() const;
   void EnterRegistered();
@@ -121,8 +122,12 @@ class Plugin {
 // Paths of the sockets of our naming in the directories, alive or not.
 std::set<std::string> SocketsIn(const Directories& directories, const std::string& socket_prefix);
 
+struct Leftovers {
+  int removed = 0;
+  int planted = 0;  // no sockets at all, left alone
+};
 // Removes sockets of earlier processes from the directories: those of our naming on which nobody
 // listens.
-void RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix);
+Leftovers RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix);
 
 }  // namespace tessera::kubelet

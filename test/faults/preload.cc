@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library that is preloaded into the agent as it ships (LD_PRELOAD): it stands between the agent
-// and libc, counts what the agent does to the world and kills it in the midst of it, or sets its
-// clock. The calls go to the kernel directly, so that nothing has to be looked up in libc.
+// and libc, counts what the agent does to the world and kills it in the midst of it, sets its
+// clock, or refuses what it would write. The calls go to the kernel directly, so that nothing has
+// to be looked up in libc.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -11,8 +12,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdarg>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 #include "faults/preload.h"
@@ -21,6 +25,7 @@ namespace {
 
 using tessera::faults::Call;
 using tessera::faults::Control;
+using tessera::faults::Refusal;
 
 Control* g_control = nullptr;
 
@@ -56,6 +61,40 @@ bool IsFile(int fd) {
   return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
 }
 
+Refusal RefusalFor(const char* path) {
+  if (g_control == nullptr || strstr(path, tessera::faults::kRefusing) == nullptr) {
+    return Refusal::kNothing;
+  }
+  return g_control->refusal;
+}
+
+// Whether a change of a name is refused, and says so in errno.
+bool RefusesName(const char* path) {
+  const Refusal refusal = RefusalFor(path);
+  if (refusal != Refusal::kChanges && refusal != Refusal::kNames) return false;
+  errno = refusal == Refusal::kChanges ? EROFS : EACCES;
+  return true;
+}
+
+// The same for what an open file holds.
+bool RefusesContent(int fd) {
+  if (g_control == nullptr || g_control->refusal == Refusal::kNothing || !IsFile(fd)) return false;
+  char link[32] = "/proc/self/fd/";
+  char digits[16];
+  int count = 0;
+  do {
+    digits[count++] = static_cast<char>('0' + fd % 10);
+    fd /= 10;
+  } while (fd > 0);
+  for (size_t at = strlen(link); count > 0; ++at) link[at] = digits[--count];
+  char path[4096] = {};
+  if (syscall(SYS_readlink, link, path, sizeof path - 1) < 0) return false;
+  const Refusal refusal = RefusalFor(path);
+  if (refusal != Refusal::kChanges && refusal != Refusal::kWrites) return false;
+  errno = refusal == Refusal::kChanges ? EROFS : ENOSPC;
+  return true;
+}
+
 timespec Jumped(timespec time) {
   constexpr int64_t kSecond = 1'000'000'000;
   const int64_t jump = g_control == nullptr ? 0 : g_control->clock_jump_ns.load();
@@ -69,7 +108,22 @@ timespec Jumped(timespec time) {
 
 extern "C" {
 
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) == 0 ? 0 : va_arg(arguments, mode_t);
+  va_end(arguments);
+  if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != O_RDONLY && RefusesName(path)) return -1;
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+int ftruncate(int fd, off_t size) noexcept {
+  if (RefusesContent(fd)) return -1;
+  return static_cast<int>(syscall(SYS_ftruncate, fd, size));
+}
+
 ssize_t write(int fd, const void* data, size_t size) {
+  if (RefusesContent(fd)) return -1;
   if (IsLast(Call::kWrite)) {
     if (IsFile(fd)) syscall(SYS_write, fd, data, size / 2);
     Die();
@@ -93,6 +147,7 @@ ssize_t pwrite64(int fd, const void* data, size_t size, off_t at) {
 
 int rename(const char* from, const char* to) noexcept {
   DieIfLast(Call::kRename);
+  if (RefusesName(to)) return -1;
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
@@ -113,6 +168,9 @@ int fdatasync(int fd) {
 
 int unlink(const char* path) noexcept {
   DieIfLast(Call::kUnlink);
+  // Of a directory without permission, what is not there is known not to be there.
+  const bool there = syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+  if ((there || RefusalFor(path) == Refusal::kChanges) && RefusesName(path)) return -1;
   return static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
 }
 

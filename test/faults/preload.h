@@ -28,6 +28,15 @@ enum class Call : uint8_t {
 };
 inline constexpr int kCalls = 12;
 
+// What a file system refuses below every directory whose path has kRefusing in it.
+enum class Refusal : uint8_t {
+  kNothing,
+  kChanges,  // EROFS: every change, to open files too
+  kNames,    // EACCES: to open a file for writing, to rename, to remove; open files are written
+  kWrites,   // ENOSPC: what is written into files
+};
+inline constexpr char kRefusing[] = "/state/";
+
 // All zeros is: nothing happens.
 struct Control {
   // The process is killed in the call of this kind (of them, the one numbered kill_at, from 1): a
@@ -36,6 +45,7 @@ struct Control {
   std::atomic<uint32_t> kill_at;
   std::atomic<uint32_t> counts[kCalls];  // calls so far
   std::atomic<int64_t> clock_jump_ns;    // added to the time of day
+  std::atomic<Refusal> refusal;          // from now on
 };
 
 }  // namespace tessera::faults

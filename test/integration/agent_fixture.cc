@@ -117,6 +117,12 @@ void NodeUnderTest::Expect(const std::string& resource, int capacity, int alloca
                        << status.allocatable << ", connected " << status.connected;
 }
 
+void NodeUnderTest::ExpectSoon(const std::string& resource, int capacity, int allocatable,
+                               Steady ended) {
+  ASSERT_NO_FATAL_FAILURE(Expect(resource, capacity, allocatable));
+  EXPECT_LT(SystemClock().Now() - ended, kSoon);
+}
+
 kubelet::ResourceStatus NodeUnderTest::Status(const std::string& resource) {
   for (auto& each : kubelet_->Resources()) {
     if (each.name == resource) return each;

@@ -23,6 +23,9 @@ inline constexpr char kNpu[] = "dummy.com/npu";
 inline constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n";
 // How long a test waits for what must happen; only a broken build ever waits so long.
 inline constexpr Duration kLimit{15'000};
+// As promised: how soon the agent is registered again once the cause of its loss has ended and
+// kubelet.sock or the stream shows it. It takes a tenth of that.
+inline constexpr Duration kSoon{1'000};
 
 // Each is for one thread; a test may have several, each with a thread of its own.
 class NodeUnderTest {
@@ -48,6 +51,8 @@ class NodeUnderTest {
   void EndAgent(int signal, const std::string& resource = kNpu);
   // Waits until kubelet has this capacity and allocatable of the resource, connected.
   void Expect(const std::string& resource, int capacity, int allocatable);
+  // The same, within kSoon of the moment at which what prevented it ended.
+  void ExpectSoon(const std::string& resource, int capacity, int allocatable, Steady ended);
   bool Await(const std::string& resource, int capacity, int allocatable);
   kubelet::ResourceStatus Status(const std::string& resource);
   kubelet::Admission Run(const std::string& pod, std::map<std::string, int> limits);

@@ -7,9 +7,6 @@
 namespace tessera {
 namespace {
 
-// As promised, from the moment at which the cause has ended; it takes a tenth of that.
-constexpr Duration kSoon{1'000};
-
 size_t LinesWith(const std::string& log, const std::string& text) {
   size_t count = 0;
   for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
@@ -32,21 +29,24 @@ class KubeletFaultsTest : public AgentTest {
   void HangInRegister() {
     kubelet_->HangInRegister(true);
     ASSERT_TRUE(kubelet_->DropStream(kNpu));
-    ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) {
+    ASSERT_TRUE(AwaitState("registering"));
+  }
+  // What the agent says of its one resource.
+  bool AwaitState(const std::string& state) {
+    return AwaitPage("/inventory", [&](const json::Object& page) {
       const json::Array* resources = json::GetArray(page, "resources");
       return resources != nullptr && !resources->empty() &&
-             json::GetString(resources->at(0).as_object(), "state") == "registering";
-    }));
+             json::GetString(resources->at(0).as_object(), "state") == state;
+    });
   }
   // All is as before, the pod included, soon after `end` has ended the cause.
   template <class End>
   void ExpectBackSoonAfter(End end) {
     const int before = Registrations(kNpu);
-    const Steady began = SystemClock().Now();
+    const Steady ended = SystemClock().Now();
     end();
     ASSERT_TRUE(AwaitRegistrations(kNpu, before + 1));
-    Expect(kNpu, 4, 4);
-    EXPECT_LT(SystemClock().Now() - began, kSoon);
+    ExpectSoon(kNpu, 4, 4, ended);
     EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod_.grants[0].ids);
     EXPECT_TRUE(Run("b", {{kNpu, 3}}).admitted);
   }
@@ -119,6 +119,30 @@ TEST_F(KubeletFaultsTest, AKubeletThatHungInRegisterIsRegisteredWithOnceItAnswer
   HangInRegister();
 
   ExpectBackSoonAfter([&] { kubelet_->HangInRegister(false); });
+}
+
+TEST_F(KubeletFaultsTest, AKubeletThatNeverAsksIsRegisteredWithAnewWithinElevenSecondsByDefault) {
+  std::string config = Config(kFour);
+  const std::string quick = ", streamTimeout: 1s";
+  config.replace(config.find(quick), quick.size(), "");
+  WriteConfig(config);
+  StartKubelet(kubelet::ConnectionRules::kFrom137);
+  kubelet_->AcceptRegisterButNeverStream(true);
+  agent_ = StartAgent();
+  ASSERT_TRUE(AwaitState("registered"));
+  const Steady accepted = SystemClock().Now();
+
+  kubelet_->AcceptRegisterButNeverStream(false);
+
+  Expect(kNpu, 4, 4);
+  EXPECT_LT(SystemClock().Now() - accepted, Duration(11'000));
+  const std::string log = Log();
+  EXPECT_EQ(LinesWith(log,
+                      "WARN no stream after registration reason=stream-missing error=\"kubelet "
+                      "took the registration of dummy.com/npu and never asked for its list\" "
+                      "advice="),
+            1u);
+  EXPECT_EQ(LinesWith(log, "INFO registered resource=dummy.com/npu "), 2u);
 }
 
 }  // namespace

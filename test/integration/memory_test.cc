@@ -147,6 +147,7 @@ TEST_F(MemoryTest, AStateThatIsNoneIsSetAsideAndCostsNoService) {
               std::string::npos);
     EXPECT_TRUE(os::Exists(file + ".corrupt"));
   }
+  EXPECT_EQ(MetricNow(R"(tessera_unusable_files_total{reason="state-corrupt"})"), 2);
 }
 
 TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {

@@ -43,6 +43,13 @@ TEST_F(SocketFaultsTest, PlantedSymbolicLinksAreNeitherFollowedNorRemoved) {
                        "/agent.sock exists and is not ours to replace\" advice="));
   ASSERT_TRUE(os::RemoveFile(dir_ + "/agent.sock"));
   EXPECT_TRUE(AwaitPage("/ledger", [](const json::Object& page) { return !page.empty(); }));
+  EXPECT_EQ(MetricNow(R"(tessera_unusable_files_total{reason="socket-planted"})"), 3);
+  EXPECT_TRUE(
+      AwaitLog("WARN files under names of our sockets are left alone count=2 "
+               "reason=socket-planted error=\"" +
+               plugins_ +
+               "/tessera-dummy.com_npu-0000000000000000.sock is no socket\" "
+               "advice="));
 }
 
 TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
@@ -64,6 +71,7 @@ TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
 
   EXPECT_EQ(OwnSockets(), others);
   EXPECT_EQ(os::ReadFile(plugins_ + "/" + others[0]).value_or("gone"), "precious");
+  EXPECT_EQ(MetricNow(R"(tessera_unusable_files_total{reason="socket-planted"})"), 2);
 }
 
 TEST_F(SocketFaultsTest, TenThousandStaleSocketsAreRemovedAtOnceAndToldInOneLine) {
@@ -80,6 +88,7 @@ TEST_F(SocketFaultsTest, TenThousandStaleSocketsAreRemovedAtOnceAndToldInOneLine
   EXPECT_EQ(OwnSockets(), Names{});
   EXPECT_NE(Log().find("INFO removed stale sockets directory=" + dir_ + "/kubelet count=10000\n"),
             std::string::npos);
+  EXPECT_EQ(MetricNow("tessera_stale_sockets_total"), kStale);
 }
 
 }  // namespace

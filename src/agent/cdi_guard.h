@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sees to it that the CDI documents of the served resources stay on disk: their directories are
+// watched, and what is gone or broken is put back; what cannot be is tried again every second. Of
+// two instances (a rolling update) each writes its documents when they change, for the runtime must
+// find what it grants; what stands there then is watched over by the writer of the state alone, or
+// both would write without end. Owned by the agent. One thread: the loop's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "agent/pages.h"
+#include "base/clock.h"
+#include "os/alarm.h"
+#include "os/loop.h"
+#include "os/watch.h"
+
+namespace tessera::agent {
+
+class CdiGuard {
+ public:
+  struct Situation {
+    std::function<bool()> another_writes;  // another instance is the writer of the state
+    std::function<bool()> alone;           // there is no other instance, as far as can be seen
+  };
+  // `resources` outlive it. `poll` is how often a missing directory is looked for.
+  CdiGuard(os::Loop& loop, Duration poll, const ServedResources& resources, Situation situation);
+
+  // To be called now and then, and when resources may have changed: watches the directories that
+  // there are documents in now, and looks at every document.
+  void Look();
+  // This instance has become the writer: its documents are the ones that count.
+  void TakeOver() { Keep(CdiFile::Against::kChange); }
+
+ private:
+  void Keep(CdiFile::Against against);
+  void Watch();
+  bool AllWritten() const;
+
+  os::Loop& loop_;
+  const Duration poll_;
+  const ServedResources& resources_;
+  const Situation situation_;
+  std::set<std::string> directories_;
+  std::unique_ptr<os::DirectoryWatch> watch_;
+  os::Alarm soon_;
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state directory turns read-only, loses its permission or has no room any more, while the
+// agent runs.
+#include <csignal>
+
+#include "agent_fixture.h"
+#include "os/files.h"
+#include "preload_control.h"
+
+namespace tessera {
+namespace {
+
+using faults::Refusal;
+using Texts = std::vector<std::string>;
+
+struct Cause {
+  const char* name;
+  Refusal refusal;
+  const char* reason;
+  const char* error;  // DIR and PID stand for what is not known beforehand
+};
+
+// For the names of tests.
+void PrintTo(const Cause& cause, std::ostream* out) {
+  *out << cause.name;
+}
+
+class StateFaultsTest : public AgentTest, public testing::WithParamInterface<Cause> {
+ protected:
+  std::string Message() const {
+    std::string text = GetParam().error;
+    text.replace(text.find("DIR"), 3, dir_);
+    return text.replace(text.find("PID"), 3, std::to_string(agent_.pid()));
+  }
+  static size_t Count(const std::string& log, const std::string& text) {
+    size_t count = 0;
+    for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
+    return count;
+  }
+
+  PreloadControl control_{dir_ + "/control"};
+};
+
+constexpr char kGood[] = R"(tessera_state_writes_total{result="good"})";
+constexpr char kFailed[] = R"(tessera_state_writes_total{result="failed"})";
+
+TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
+  std::string config = Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
+                              "/faults/npu.json}}\n");
+  config.replace(config.find("recovery: 200ms"), 15, "recovery: 1h");
+  WriteConfig(config);
+  StartKubelet();
+  agent_ = StartAgent(control_.Before());
+  Expect(kNpu, 4, 4);
+  ASSERT_TRUE(AwaitMetric(kGood, 2));
+
+  control_->refusal = GetParam().refusal;
+  const auto refused = Order("/cordon", {{"device", "2"}, {"reason", "loud"}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "the order holds until the agent restarts: " + Message());
+  Expect(kNpu, 4, 3);
+  Fault("fail", "3", "on fire");
+  Expect(kNpu, 4, 2);
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  // With each of these, and then with every tick.
+  ASSERT_TRUE(AwaitMetric(kFailed, 5));
+  EXPECT_EQ(Count(Log(), "cannot save the state"), 1u);
+  EXPECT_EQ(Count(Log(), std::string("ERROR cannot save the state reason=") + GetParam().reason +
+                             " error=\"" + Message() + "\" advice="),
+            1u);
+  EXPECT_EQ(Registrations(kNpu), 1);
+
+  control_->refusal = Refusal::kNothing;
+  ASSERT_TRUE(AwaitLog("INFO the state is saved again\n"));
+  EXPECT_EQ(Count(Log(), "cannot save the state"), 1u);
+
+  // Everything is there: the cordon, and the fall of a device that says nothing of it any more.
+  EndAgent(SIGKILL);
+  ASSERT_TRUE(os::RemoveTree(dir_ + "/faults"));
+  EventsSoFar(kubelet::KubeletEvent::Kind::kList);
+  agent_ = StartAgent();
+  EXPECT_EQ(ListsUntil(ListOf(2, 4)), Texts{ListOf(2, 4)});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    When, StateFaultsTest,
+    testing::Values(Cause{"ItIsReadOnly", Refusal::kChanges, "io",
+                          "cannot remove DIR/state/state.jsonl.tmpPID: Read-only file system"},
+                    Cause{"ItMayNotBeWritten", Refusal::kNames, "permission",
+                          "cannot create DIR/state/state.jsonl.tmpPID: Permission denied"},
+                    Cause{"ItIsFull", Refusal::kWrites, "io",
+                          "cannot write DIR/state/state.jsonl.tmpPID: No space left on device"}),
+    testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace tessera
