@@ -22,7 +22,7 @@ namespace tessera {
 inline constexpr char kNpu[] = "dummy.com/npu";
 inline constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n";
 // How long a test waits for what must happen; only a broken build ever waits so long.
-inline constexpr Duration kLimit{15'000};
+inline constexpr Duration kLimit{40'000};
 // As promised: how soon the agent is registered again once the cause of its loss has ended and
 // kubelet.sock or the stream shows it. It takes a tenth of that.
 inline constexpr Duration kSoon{1'000};
