@@ -2,6 +2,8 @@
 // NVIDIA GPUs as the fake NVML has them: the shipped binary loads it as it would the driver's.
 #include "nvml/nvidia_node.h"
 
+#include <csignal>
+
 #include "agent_fixture.h"
 #include "base/text.h"
 
@@ -67,6 +69,28 @@ TEST_F(NvidiaAgentTest, AGpuThatHangsCostsNoOther) {
   Expect(kGpu, 8, 7);
   EXPECT_EQ(HealthyIds(), UuidsWithout(3));
   EXPECT_TRUE(Run("a", {{kGpu, 7}}).admitted);
+
+  node_.SetFaults("");
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaAgentTest, AnAgentEndsWhileAGpuHangs) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+  node_.SetFaults("gpus: {3: {hang: all}}");
+  Expect(kGpu, 8, 7);
+
+  agent_.Signal(SIGTERM);
+
+  EXPECT_EQ(agent_.Wait(), 0);
+}
+
+TEST_F(NvidiaAgentTest, ADriverThatIsLostAndComesBackTakesItsGpusAlong) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+
+  node_.SetFaults("driver: {fail: {all: 9}}");
+  Expect(kGpu, 8, 0);
 
   node_.SetFaults("");
   Expect(kGpu, 8, 8);
