@@ -33,6 +33,9 @@ struct Kind {
                 config::Findings& findings);
   // The backend of a resource of this kind.
   std::shared_ptr<Backend> (*make)(const config::Resource& resource, const Surroundings& at);
+  // Whether the container runtime reads the visible-devices variable: then all resources of the
+  // kind have the same one.
+  bool runtime_reads_variable = false;
 };
 
 // How a kind's section is chosen, and known again, by the struct that it is kept in.

@@ -161,7 +161,9 @@ void CheckAllUnique(const Config& config, Findings& findings) {
   CheckUnique(
       config, "env", ": a container with both would get only one of them",
       [](const Resource& resource) {
-        return Uses(resource, Strategy::kEnvvar) ? resource.rendering.env : "";
+        const Kind* kind = KindOf(resource);
+        const bool own = kind == nullptr || !kind->runtime_reads_variable;
+        return own && Uses(resource, Strategy::kEnvvar) ? resource.rendering.env : "";
       },
       LongVariable, findings);
   CheckUnique(

@@ -2,6 +2,8 @@
 // NVIDIA GPUs as the fake NVML has them: the shipped binary loads it as it would the driver's.
 #include "nvml/nvidia_node.h"
 
+#include <csignal>
+
 #include "agent_fixture.h"
 #include "base/text.h"
 
@@ -13,6 +15,9 @@ constexpr char kEnvvar[] = "  - {name: nvidia.com/gpu, strategies: [envvar], nvi
 
 class NvidiaAgentTest : public AgentTest {
  protected:
+  explicit NvidiaAgentTest(const std::string& hardware = "8xa100")
+      : node_(dir_ + "/node", hardware) {}
+
   std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
   std::vector<std::string> HealthyIds() {
     std::vector<std::string> ids;
@@ -30,7 +35,7 @@ class NvidiaAgentTest : public AgentTest {
     return uuids;
   }
 
-  NvidiaNode node_{dir_ + "/node", "8xa100"};
+  NvidiaNode node_;
 };
 
 TEST_F(NvidiaAgentTest, EightGpusAreOfferedAndAPodIsToldWhichAreIts) {
@@ -72,6 +77,28 @@ TEST_F(NvidiaAgentTest, AGpuThatHangsCostsNoOther) {
   Expect(kGpu, 8, 8);
 }
 
+TEST_F(NvidiaAgentTest, AnAgentEndsWhileAGpuHangs) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+  node_.SetFaults("gpus: {3: {hang: all}}");
+  Expect(kGpu, 8, 7);
+
+  agent_.Signal(SIGTERM);
+
+  EXPECT_EQ(agent_.Wait(), 0);
+}
+
+TEST_F(NvidiaAgentTest, ADriverThatIsLostAndComesBackTakesItsGpusAlong) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+
+  node_.SetFaults("driver: {fail: {all: 9}}");
+  Expect(kGpu, 8, 0);
+
+  node_.SetFaults("");
+  Expect(kGpu, 8, 8);
+}
+
 TEST_F(NvidiaAgentTest, AnAgentWithoutADriverGoesOnAndServesOnceThereIsOne) {
   node_.RemoveDriver();
   StartAll(kEnvvar, OnNode());
@@ -81,6 +108,28 @@ TEST_F(NvidiaAgentTest, AnAgentWithoutADriverGoesOnAndServesOnceThereIsOne) {
   node_.InstallDriver();
 
   Expect(kGpu, 8, 8);
+}
+
+class MigAgentTest : public NvidiaAgentTest {
+ protected:
+  MigAgentTest() : NvidiaAgentTest("8xh100-mig") {}
+};
+
+TEST_F(MigAgentTest, WholeGpusAndProfilesAreResourcesSideBySide) {
+  StartAll(std::string(kEnvvar) +
+               "  - {name: nvidia.com/mig-1g.10gb, strategies: [envvar], nvidia: {mig: 1g.10gb}}\n"
+               "  - {name: nvidia.com/mig-3g.40gb, strategies: [envvar], nvidia: {mig: 3g.40gb}}\n",
+           OnNode());
+  Expect(kGpu, 6, 6);
+  Expect("nvidia.com/mig-1g.10gb", 9, 9);
+  Expect("nvidia.com/mig-3g.40gb", 1, 1);
+
+  const kubelet::Admission pod = Run("a", {{"nvidia.com/mig-3g.40gb", 1}});
+
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  EXPECT_EQ(pod.grants[0].response.envs,
+            (std::map<std::string, std::string>{
+                {"NVIDIA_VISIBLE_DEVICES", node_.hardware().gpus[7].mig[0].uuid}}));
 }
 
 }  // namespace

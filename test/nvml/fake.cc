@@ -68,6 +68,7 @@ using namespace tessera::nvml;  // NOLINT(google-build-using-namespace)
 extern "C" {
 
 #pragma GCC visibility push(default)
+// NOLINTBEGIN(readability-identifier-naming): these are NVML's names
 
 Return nvmlInit_v2() {
   return Open();
@@ -367,6 +368,7 @@ Return nvmlEventSetWait_v2(EventSetHandle set, EventData* data, unsigned timeout
   }
 }
 
+// NOLINTEND(readability-identifier-naming)
 #pragma GCC visibility pop
 
 }  // extern "C"

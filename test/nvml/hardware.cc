@@ -12,9 +12,9 @@
 namespace tessera::nvml {
 namespace {
 
-template <size_t kSize>
-void Copy(const std::string& text, char (&out)[kSize]) {
-  std::memcpy(out, text.data(), std::min(text.size(), kSize - 1));
+template <size_t Size>
+void Copy(const std::string& text, char (&out)[Size]) {
+  std::memcpy(out, text.data(), std::min(text.size(), Size - 1));
 }
 
 PciInfo Pci(const std::string& address) {

@@ -100,7 +100,8 @@ Kind MakeKind() {
                       .children = NvidiaKeys()},
           .complete = Complete,
           .check = CheckNvidia,
-          .make = Make};
+          .make = Make,
+          .runtime_reads_variable = true};
 }
 
 }  // namespace

@@ -32,6 +32,14 @@ TEST(NvidiaKind, GpusAreSelected) {
                 .select = {{.index = "0"}, {.uuid = "GPU-1"}, {.index = "3", .model = "*A100*"}}}));
 }
 
+TEST(NvidiaKind, SeveralResourcesHaveTheVariableThatTheRuntimeReads) {
+  const Config config = Good(
+      "resources:\n"
+      "- {name: nvidia.com/gpu, nvidia: {}}\n"
+      "- {name: nvidia.com/mig-1g.10gb, nvidia: {mig: 1g.10gb}}\n");
+  EXPECT_EQ(config.resources[1].rendering.env, "NVIDIA_VISIBLE_DEVICES");
+}
+
 const BadInput kBadInputs[] = {
     {"ASelectorSaysNothing",
      "resources:\n"

@@ -88,17 +88,20 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
     }
   }
 
-  std::lock_guard lock(mutex_);
-  for (const auto& [index, gpu] : gpus_) {
-    const bool elsewhere = std::any_of(gpus.begin(), gpus.end(), [&gpu = gpu](const auto& other) {
-      return other.second.uuid == gpu.uuid;
-    });
-    if (silent.contains(index) && !elsewhere) gpus[index] = gpu;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [index, gpu] : gpus_) {
+      const bool elsewhere = std::any_of(gpus.begin(), gpus.end(), [&gpu = gpu](const auto& other) {
+        return other.second.uuid == gpu.uuid;
+      });
+      if (silent.contains(index) && !elsewhere) gpus[index] = gpu;
+    }
+    gpus_ = gpus;
   }
-  gpus_ = std::move(gpus);
+
   std::vector<Device> devices;
   for (unsigned i = 0; i < *count; ++i) {
-    if (const auto gpu = gpus_.find(i); gpu != gpus_.end()) {
+    if (const auto gpu = gpus.find(i); gpu != gpus.end()) {
       std::ranges::move(nvidia::DevicesOf(root_, resource_, config_, gpu->second),
                         std::back_inserter(devices));
     } else if (config_.mig.empty() && nvidia::IsSelected(config_.select, {.index = i})) {

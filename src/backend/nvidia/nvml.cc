@@ -46,11 +46,11 @@ Answer<T> Ask(const Function<Return(Parameters...)>& function, Arguments... argu
 }
 
 // What it writes into a buffer.
-template <unsigned kSize, class... Parameters, class... Arguments>
+template <unsigned Size, class... Parameters, class... Arguments>
 Answer<std::string> AskText(const Function<Return(Parameters...)>& function,
                             Arguments... arguments) {
-  std::array<char, kSize + 1> text{};  // ends with a zero whatever is written
-  const Return code = function.call(arguments..., text.data(), kSize);
+  std::array<char, Size + 1> text{};  // ends with a zero whatever is written
+  const Return code = function.call(arguments..., text.data(), Size);
   if (code != Return::kSuccess) return tl::unexpected(Failure{function.name, code});
   return std::string(text.data());
 }

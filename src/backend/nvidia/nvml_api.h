@@ -2,7 +2,7 @@
 // NVML's binary interface, as much of it as is used: libnvidia-ml.so.1 is opened at run time, and
 // no header of NVIDIA's is needed to build. Names without their prefix, values and layouts are
 // those of NVIDIA's nvml.h, which keeps them for ever: what changes gets a new name with a version
-// behind it. Source: nvml.h of NVIDIA/go-nvml, releases 10.0 to 13.0.
+// behind it. Source: nvml.h 12.2 as in NVIDIA/go-nvml, and what later ones added.
 //
 // Plain data; any thread. NVML itself may be called by several threads at once.
 #pragma once

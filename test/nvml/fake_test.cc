@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fake NVML answers that nobody asks through src/backend/nvidia yet, function by function.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "nvml/nvidia_node.h"
+#include "os/files.h"
+
+namespace tessera::nvml {
+namespace {
+
+class FakeNvmlTest : public testing::TestWithParam<const char*> {
+ protected:
+  void TearDown() override {
+    if (library_ != nullptr) {
+      EXPECT_EQ(api_.Shutdown.call(), Return::kSuccess);
+      dlclose(library_);
+    }
+    EXPECT_TRUE(os::RemoveTree(directory_));
+  }
+  void Open(const std::string& hardware) {
+    node_ = std::make_unique<NvidiaNode>(directory_, hardware);
+    const std::string path = directory_ + "/usr/lib64/libnvidia-ml.so.1";
+    library_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    ASSERT_NE(library_, nullptr);
+#define NVML_FUNCTION(name, ...) Look(api_.name);
+#include "backend/nvidia/nvml_functions.def"
+#undef NVML_FUNCTION
+    ASSERT_EQ(api_.Init.call(), Return::kSuccess);
+  }
+  DeviceHandle Gpu(unsigned index) {
+    DeviceHandle device = nullptr;
+    EXPECT_EQ(api_.DeviceGetHandleByIndex.call(index, &device), Return::kSuccess);
+    return device;
+  }
+  TopologyLevel Between(unsigned a, unsigned b) {
+    TopologyLevel level{};
+    EXPECT_EQ(api_.DeviceGetTopologyCommonAncestor.call(Gpu(a), Gpu(b), &level), Return::kSuccess);
+    return level;
+  }
+  // How many of a GPU's links are up and lead to each PCI address.
+  std::map<std::string, int> LinksOf(unsigned gpu) {
+    std::map<std::string, int> links;
+    for (unsigned link = 0; link < kMostNvLinks; ++link) {
+      EnableState state{};
+      PciInfo remote{};
+      if (api_.DeviceGetNvLinkState.call(Gpu(gpu), link, &state) != Return::kSuccess) continue;
+      if (state == EnableState::kDisabled) continue;
+      api_.DeviceGetNvLinkRemotePciInfo.call(Gpu(gpu), link, &remote);
+      ++links[remote.bus_id];
+    }
+    return links;
+  }
+
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/fake_test").value();
+  std::unique_ptr<NvidiaNode> node_;
+  Api api_;
+
+ private:
+  template <class Signature>
+  void Look(Function<Signature>& function) {
+    void* symbol = dlsym(library_, function.name);
+    ASSERT_NE(symbol, nullptr) << function.name;
+    function.call = reinterpret_cast<typename Function<Signature>::Pointer>(symbol);
+  }
+
+  void* library_ = nullptr;
+};
+
+TEST_P(FakeNvmlTest, ServesEveryNodeThatIsDescribed) {
+  Open(GetParam());
+
+  unsigned count = 0;
+  EXPECT_EQ(api_.DeviceGetCount.call(&count), Return::kSuccess);
+  EXPECT_EQ(count, node_->hardware().gpus.size());
+  EXPECT_EQ(std::to_string(count) + "x", std::string(GetParam()).substr(0, count > 9 ? 3 : 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, FakeNvmlTest,
+                         testing::Values("1xt4", "8xa100", "8xv100", "16xv100", "8xh100-mig"));
+
+TEST_F(FakeNvmlTest, GpusAreAsNearAsTheirPlacesAre) {
+  Open("8xv100");
+  EXPECT_EQ(Between(0, 1), TopologyLevel::kSingle);
+  EXPECT_EQ(Between(0, 2), TopologyLevel::kHostBridge);
+  EXPECT_EQ(Between(0, 4), TopologyLevel::kSystem);
+}
+
+TEST_F(FakeNvmlTest, GpusOfAMeshHaveLinksToEachOther) {
+  Open("8xv100");
+  EXPECT_EQ(LinksOf(0), (std::map<std::string, int>{{"00000000:07:00.0", 1},
+                                                    {"00000000:0A:00.0", 1},
+                                                    {"00000000:0B:00.0", 2},
+                                                    {"00000000:85:00.0", 2}}));
+}
+
+TEST_F(FakeNvmlTest, GpusBehindSwitchesHaveLinksToThemUntilTheyAreDown) {
+  Open("8xa100");
+  std::map<std::string, int> links;
+  for (const char* bus : {"C4", "C5", "C6", "C7", "C8", "C9"}) {
+    links[fmt::format("00000000:{}:00.0", bus)] = 2;
+  }
+  EXPECT_EQ(LinksOf(3), links);
+  NvLinkRemoteType type{};
+  EXPECT_EQ(api_.DeviceGetNvLinkRemoteDeviceType.call(Gpu(3), 0, &type), Return::kSuccess);
+  EXPECT_EQ(type, NvLinkRemoteType::kSwitch);
+
+  node_->SetFaults("gpus: {3: {links-down: [0]}}");
+  links["00000000:C4:00.0"] = 1;
+  EXPECT_EQ(LinksOf(3), links);
+}
+
+TEST_F(FakeNvmlTest, AnEventReachesASetThatItsGpuIsIn) {
+  Open("8xh100-mig");
+  EventSetHandle set = nullptr;
+  ASSERT_EQ(api_.EventSetCreate.call(&set), Return::kSuccess);
+  ASSERT_EQ(api_.DeviceRegisterEvents.call(Gpu(6), kXidCriticalError, set), Return::kSuccess);
+  EventData event{};
+  EXPECT_EQ(api_.EventSetWait.call(set, &event, 0), Return::kTimeout);
+
+  node_->SetFaults(
+      "events: [{gpu: 1, xid: 79}, {gpu: 6, type: 2}, {gpu: 6, xid: 43, gi: 7, ci: 0}]");
+
+  EXPECT_EQ(api_.EventSetWait.call(set, &event, 10'000), Return::kSuccess);
+  EXPECT_EQ(event.device, Gpu(6));
+  EXPECT_EQ(event.type, kXidCriticalError);
+  EXPECT_EQ(event.data, 43U);
+  EXPECT_EQ(event.gpu_instance, 7U);
+  EXPECT_EQ(event.compute_instance, 0U);
+  EXPECT_EQ(api_.EventSetWait.call(set, &event, 0), Return::kTimeout);
+  EXPECT_EQ(api_.EventSetFree.call(set), Return::kSuccess);
+}
+
+TEST_F(FakeNvmlTest, WhatIsWrongWithAGpuIsReadFromItsCounters) {
+  Open("8xa100");
+  node_->SetFaults("gpus: {2: {ecc: 4, remap: {pending: 1}, retired: true, clocks: 0x40}}");
+
+  uint64_t errors = 0;
+  EXPECT_EQ(api_.DeviceGetTotalEccErrors.call(Gpu(2), MemoryErrorType::kUncorrected,
+                                              EccCounterType::kVolatile, &errors),
+            Return::kSuccess);
+  EXPECT_EQ(errors, 4U);
+  unsigned rows[4] = {};
+  EXPECT_EQ(api_.DeviceGetRemappedRows.call(Gpu(2), &rows[0], &rows[1], &rows[2], &rows[3]),
+            Return::kSuccess);
+  EXPECT_EQ(rows[2], 1U);
+  EXPECT_EQ(rows[3], 0U);
+  EnableState retired{};
+  EXPECT_EQ(api_.DeviceGetRetiredPagesPendingStatus.call(Gpu(2), &retired), Return::kSuccess);
+  EXPECT_EQ(retired, EnableState::kEnabled);
+  uint64_t reasons = 0;
+  EXPECT_EQ(api_.DeviceGetClocksEventReasons.call(Gpu(2), &reasons), Return::kSuccess);
+  EXPECT_EQ(reasons, kHardwareThermalSlowdown);
+}
+
+}  // namespace
+}  // namespace tessera::nvml
