@@ -179,7 +179,7 @@ bool HasLinks(const Offer& offer) {
 }
 
 // The positions in Offer::shares of up to `wanted` free shares that are closest to each other and
-// to those included, in natural order; nothing where that is not known.
+// to those included, in their order; nothing where that is not known.
 std::optional<std::vector<uint32_t>> TakeClosest(const Offer& offer, const Preference& preference,
                                                  std::span<const std::string> included,
                                                  size_t wanted) {
@@ -194,7 +194,11 @@ std::optional<std::vector<uint32_t>> TakeClosest(const Offer& offer, const Prefe
     if (const auto at = offer.PositionOf(id)) fixed.push_back(*at);
   }
   positions.insert(positions.end(), fixed.begin(), fixed.end());
-  std::sort(positions.begin(), positions.end());
+  const auto order = [&](uint32_t position) {
+    return std::pair(offer.devices[offer.shares[position].device].order, position);
+  };
+  std::sort(positions.begin(), positions.end(),
+            [&](uint32_t a, uint32_t b) { return order(a) < order(b); });
   positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
   if (positions.size() > kMostByLinks) return std::nullopt;
 

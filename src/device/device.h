@@ -51,6 +51,7 @@ struct Device {
   std::string visible_as;       // its name in the resource's visible-devices variable; never empty
   std::vector<int> numa_nodes;  // ascending; empty: unknown or near to all
   std::vector<Link> links;      // in natural order of the peers; empty: nothing is known
+  int order = 0;                // its place among its source's in what containers see; then its id
   std::string parent;           // what it is a part of, e.g. a GPU's id; empty: it is whole
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;

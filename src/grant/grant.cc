@@ -37,7 +37,7 @@ Status CheckHealthy(const Offer& offer, const Share& share) {
               why.message.empty() ? ReasonName(why.reason) : std::string_view(why.message));
 }
 
-// The devices the ids belong to, each once, in natural order.
+// The devices the ids belong to, each once, in their order.
 Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) {
   if (ids.empty()) {
     return Fail(Reason::kEmptyRequest, "{}: the request names no device", offer.resource);
@@ -66,6 +66,8 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
     const Device* device = &offer.devices[share.device];
     if (devices.empty() || devices.back() != device) devices.push_back(device);
   }
+  std::stable_sort(devices.begin(), devices.end(),
+                   [](const Device* a, const Device* b) { return a->order < b->order; });
   return devices;
 }
 
@@ -100,6 +102,16 @@ void NameVisible(const Devices& devices, const std::string& variable, Grant& gra
   grant.envs[variable] = std::move(names);
 }
 
+void ListByMounts(const Devices& devices, const Rendering& rendering, Grant& grant) {
+  if (rendering.mount_list_dir.empty()) return;
+  if (!rendering.env.empty()) grant.envs[rendering.env] = rendering.mount_list_dir;
+  for (const Device* device : devices) {
+    grant.mounts.push_back({.host_path = "/dev/null",
+                            .container_path = rendering.mount_list_dir + "/" + device->visible_as,
+                            .read_only = false});
+  }
+}
+
 std::vector<std::string> CdiNames(const Devices& devices, const std::string& kind) {
   std::vector<std::string> names;
   if (kind.empty()) return names;
@@ -115,6 +127,7 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
       break;
     case Strategy::kVolumeMounts:
       grant.mounts = TRY(Collect(offer, devices, &Device::mounts));
+      ListByMounts(devices, rendering, grant);
       break;
     case Strategy::kDeviceSpecs:
       grant.devices = TRY(Collect(offer, devices, &Device::nodes));

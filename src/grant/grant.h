@@ -33,6 +33,10 @@ struct Rendering {
                                       Strategy::kDeviceSpecs};
   std::string env;       // the visible-devices variable; empty: none
   std::string cdi_kind;  // "vendor.com/class"; empty: no CDI
+  // Below this directory in the container a mount for each device names it to the runtime, and the
+  // variable names the directory; empty: the runtime knows no such thing. Unlike a variable, a
+  // mount cannot be asked for by a pod that was granted nothing.
+  std::string mount_list_dir = {};
   bool operator==(const Rendering&) const = default;
 };
 
@@ -47,8 +51,8 @@ struct Grant {
 
 // The grant for exactly these ids, in any order: kEmptyRequest, kDuplicateShare, kUnknownShare,
 // kUnhealthyShare or, when two of the devices want one path in the container, kPathConflict
-// otherwise, with a message for whoever asked for the pod. Devices are named once and in natural
-// order, however many of their shares are asked for.
+// otherwise, with a message for whoever asked for the pod. Devices are named once and in their own
+// order, then in natural order, however many of their shares are asked for.
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
                        std::span<const std::string> ids);
 

@@ -126,6 +126,30 @@ TEST(Allocate, TheSameIdsGiveTheSameAnswer) {
             Allocate(offer, rendering, Ids{"10", "1", "2"}).value());
 }
 
+TEST(Allocate, DevicesAreNamedInTheirOwnOrderBeforeThatOfTheirIds) {
+  std::vector<Device> devices = {MakeDevice("1"), MakeDevice("2"), MakeDevice("3")};
+  devices[0].order = 7;
+  const Offer offer = OfferOf(devices);
+
+  EXPECT_EQ(Allocate(offer, Only(Strategy::kEnvvar), Ids{"1", "3", "2"})->envs,
+            (std::map<std::string, std::string>{{"NPU_VISIBLE", "npu2,npu3,npu1"}}));
+}
+
+TEST(Allocate, MountsNameTheDevicesToARuntimeThatLooksForThem) {
+  Rendering rendering{{Strategy::kEnvvar, Strategy::kVolumeMounts}, "NPU_VISIBLE", ""};
+  rendering.mount_list_dir = "/run/npus";
+  std::vector<Device> devices = {MakeDevice("1"), MakeDevice("2")};
+  for (Device& device : devices) device.mounts.clear();
+
+  const Grant grant = Allocate(OfferOf(devices), rendering, Ids{"2", "1"}).value();
+
+  Grant expected;
+  expected.envs = {{"NPU_VISIBLE", "/run/npus"}};
+  expected.mounts = {{"/dev/null", "/run/npus/npu1", false},
+                     {"/dev/null", "/run/npus/npu2", false}};
+  EXPECT_EQ(grant, expected);
+}
+
 TEST(Allocate, RefusalsNameResourceIdAndCause) {
   struct Row {
     Ids ids;

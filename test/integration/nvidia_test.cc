@@ -35,6 +35,14 @@ class NvidiaAgentTest : public AgentTest {
     return uuids;
   }
 
+  std::vector<std::string> InOrderOfNvml(const std::vector<std::string>& ids) const {
+    std::vector<std::string> ordered;
+    for (const nvml::HardwareGpu& gpu : node_.hardware().gpus) {
+      if (std::find(ids.begin(), ids.end(), gpu.uuid) != ids.end()) ordered.push_back(gpu.uuid);
+    }
+    return ordered;
+  }
+
   NvidiaNode node_;
 };
 
@@ -49,7 +57,46 @@ TEST_F(NvidiaAgentTest, EightGpusAreOfferedAndAPodIsToldWhichAreIts) {
   const auto& grant = pod.grants[0];
   EXPECT_EQ(grant.ids.size(), 2U);
   EXPECT_EQ(grant.response.envs,
-            (std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES", Join(grant.ids, ",")}}));
+            (std::map<std::string, std::string>{
+                {"NVIDIA_VISIBLE_DEVICES", Join(InOrderOfNvml(grant.ids), ",")}}));
+}
+
+TEST_F(NvidiaAgentTest, ByDefaultMountsSayWhichGpusAreGranted) {
+  StartAll("  - {name: nvidia.com/gpu, nvidia: {}}\n", OnNode());
+  Expect(kGpu, 8, 8);
+
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const auto& grant = pod.grants[0];
+  const std::string directory = "/var/run/nvidia-container-devices";
+  EXPECT_EQ(grant.response.envs,
+            (std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES", directory}}));
+  EXPECT_EQ(grant.response.mounts,
+            (std::vector<Mount>{{"/dev/null", directory + "/" + grant.ids[0], false}}));
+}
+
+class NvLinkAgentTest : public NvidiaAgentTest {
+ protected:
+  NvLinkAgentTest() : NvidiaAgentTest("8xv100") {}
+};
+
+TEST_F(NvLinkAgentTest, APairAndAQuadGetGpusThatShareNvLinks) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+  const auto granted = [&](const std::string& pod, int count) {
+    const kubelet::Admission admission = Run(pod, {{kGpu, count}});
+    EXPECT_TRUE(admission.admitted) << admission.message;
+    return admission.grants[0].response.envs.at("NVIDIA_VISIBLE_DEVICES");
+  };
+  const auto uuids = [&](std::initializer_list<size_t> indices) {
+    std::vector<std::string> list;
+    for (size_t index : indices) list.push_back(node_.hardware().gpus[index].uuid);
+    return Join(list, ",");
+  };
+
+  EXPECT_EQ(granted("quad", 4), uuids({0, 1, 2, 3}));
+  EXPECT_EQ(granted("pair", 2), uuids({6, 7}));
 }
 
 TEST_F(NvidiaAgentTest, AGpuThatIsLostTurnsUnhealthyAndComesBackAfterItsReset) {

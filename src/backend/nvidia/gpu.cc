@@ -17,12 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 4> kSharedNodes = {
     "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"};
 
-constexpr char kMigMinors[] = "/proc/driver/nvidia-caps/mig-minors";
+constexpr unsigned kMostMigDevices = 64;  // more than a GPU can be divided into
 
-// sysfs has PCI domains with four digits, and more only where they are needed.
-std::string SysfsAddress(const nvml::PciInfo& pci) {
-  return fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
-}
+constexpr char kMigMinors[] = "/proc/driver/nvidia-caps/mig-minors";
 
 std::vector<int> NumaNodes(const os::Root& root, const std::string& pci) {
   const auto text = os::ReadFile(root.Path(fmt::format("/sys/bus/pci/devices/{}/numa_node", pci)));
@@ -66,6 +63,7 @@ nvml::Answer<Gpu> Read(const nvml::Library& library, unsigned index) {
   gpu.model = *name;
   gpu.minor = *minor;
   gpu.pci = SysfsAddress(*pci);
+  gpu.nvlinks = ReadNvLinks(library, *device);
   gpu.mig = *std::move(mig);
   return gpu;
 }
@@ -85,6 +83,7 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
   device.key = {resource, gpu.uuid};
   device.model = gpu.model;
   device.visible_as = gpu.uuid;
+  device.order = static_cast<int>(gpu.index * kMostMigDevices);
   device.numa_nodes = NumaNodes(root, gpu.pci);
   const auto add = [&](const std::string& path) {
     device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
@@ -127,9 +126,13 @@ std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
   if (config.mig.empty() && !gpu.mig.enabled) {
     devices.push_back(Describe(root, resource, config, gpu));
   }
+  int order = static_cast<int>(gpu.index * kMostMigDevices);
   for (const MigDevice& mig : gpu.mig.devices) {
+    const int place = order++;
     if (!Matches(config.mig, mig.profile)) continue;
-    devices.push_back(Describe(root, resource, config, gpu, mig));
+    Device& device = devices.emplace_back(Describe(root, resource, config, gpu, mig));
+    device.order = place;
+    device.parent = gpu.uuid;
   }
   return devices;
 }

@@ -8,6 +8,7 @@
 #include "backend/nvidia/mig.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "backend/nvidia/nvml.h"
+#include "backend/nvidia/topology.h"
 #include "device/device.h"
 #include "os/files.h"
 
@@ -19,6 +20,7 @@ struct Gpu {
   std::string model{};  // "NVIDIA A100-SXM4-80GB"
   unsigned minor = 0;   // of /dev/nvidia<minor>
   std::string pci{};    // as sysfs has it: "0000:07:00.0"
+  NvLinks nvlinks{};
   Mig mig{};
   bool operator==(const Gpu&) const = default;
 };

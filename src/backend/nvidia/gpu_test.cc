@@ -45,7 +45,8 @@ TEST_F(GpuTest, AGpuIsReadFromNvml) {
                                                    .uuid = node.hardware().gpus[3].uuid,
                                                    .model = "NVIDIA A100-SXM4-80GB",
                                                    .minor = 3,
-                                                   .pci = "0000:4e:00.0"}));
+                                                   .pci = "0000:4e:00.0",
+                                                   .nvlinks = {.to_gpus = {}, .to_switches = 12}}));
 }
 
 TEST_F(GpuTest, AnythingThatCannotBeReadIsAFailure) {
@@ -69,6 +70,7 @@ TEST_F(GpuTest, ItsNodesAreItsOwnAndThoseOfAllGpusThatAreThere) {
   expected.key = {"nvidia.com/gpu", kUuid};
   expected.model = "NVIDIA A100-SXM4-80GB";
   expected.visible_as = kUuid;
+  expected.order = 3 * 64;
   expected.numa_nodes = {1};
   expected.nodes = Nodes("", {"/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-uvm"});
   EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()), expected);
@@ -98,6 +100,7 @@ TEST_F(GpuTest, AMigDeviceHasTheNodesOfItsGpuAndItsOwn) {
   expected.key = {"a.com/b", "MIG-1"};
   expected.model = "NVIDIA A100-SXM4-80GB MIG 1g.10gb";
   expected.visible_as = "MIG-1";
+  expected.order = 3 * 64;
   expected.nodes = Nodes("/run", {"/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-caps/nvidia-cap12",
                                   "/dev/nvidia-caps/nvidia-cap13"});
   EXPECT_EQ(Describe(root_, "a.com/b", {.dev_root = "/run"}, A100(), mig), expected);

@@ -76,6 +76,8 @@ std::vector<Key> NvidiaKeys() {
 
 void Complete(Resource& resource) {
   if (resource.rendering.env.empty()) resource.rendering.env = "NVIDIA_VISIBLE_DEVICES";
+  // Where NVIDIA's container toolkit looks, once it is told to (docs/security.md).
+  resource.rendering.mount_list_dir = "/var/run/nvidia-container-devices";
 }
 
 void CheckNvidia(const Config& config, size_t index, const std::string& path, Findings& findings) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <iterator>
 #include <utility>
 
 namespace tessera {
@@ -20,23 +19,24 @@ Evidence From(EvidenceKind kind, Reason reason, std::string detail) {
 
 }  // namespace
 
+template <class T>
 struct NvidiaBackend::Reading {
   std::mutex mutex;
   std::condition_variable done;
-  std::optional<nvml::Answer<nvidia::Gpu>> answer;  // under mutex, as what follows
-  bool late = false;                                // a scan has waited for it in vain
+  std::optional<T> answer;  // under mutex, as what follows
+  bool late = false;        // a scan has waited for it in vain
 
   bool IsDone() {
     std::lock_guard lock(mutex);
     return answer.has_value();
   }
-  void Finish(nvml::Answer<nvidia::Gpu> gpu) {
+  void Finish(T read) {
     std::lock_guard lock(mutex);
-    answer = std::move(gpu);
+    answer = std::move(read);
     done.notify_all();
   }
   // Nothing when it has not come until then.
-  std::optional<nvml::Answer<nvidia::Gpu>> Await(std::chrono::steady_clock::time_point limit) {
+  std::optional<T> Await(std::chrono::steady_clock::time_point limit) {
     std::unique_lock lock(mutex);
     if (!late) late = !done.wait_until(lock, limit, [this] { return answer.has_value(); });
     return answer;
@@ -69,7 +69,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   };
   const nvml::Answer<unsigned> count = library->DeviceCount();
   if (!count) return failed(count.error());
-  std::vector<std::shared_ptr<Reading>> readings;
+  std::vector<std::shared_ptr<GpuReading>> readings;
   for (unsigned i = 0; i < *count; ++i) readings.push_back(BeginReading(library, i));
 
   const auto limit = std::chrono::steady_clock::now() + kPatience;
@@ -88,6 +88,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
     }
   }
 
+  std::map<std::string, nvidia::Levels> levels = ReadLevels(library, gpus);
   {
     std::lock_guard lock(mutex_);
     for (const auto& [index, gpu] : gpus_) {
@@ -102,8 +103,11 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   std::vector<Device> devices;
   for (unsigned i = 0; i < *count; ++i) {
     if (const auto gpu = gpus.find(i); gpu != gpus.end()) {
-      std::ranges::move(nvidia::DevicesOf(root_, resource_, config_, gpu->second),
-                        std::back_inserter(devices));
+      const std::vector<Link> links = nvidia::LinksOf(gpu->second, gpus, levels[gpu->second.uuid]);
+      for (Device& device : nvidia::DevicesOf(root_, resource_, config_, gpu->second)) {
+        if (device.parent.empty()) device.links = links;
+        devices.push_back(std::move(device));
+      }
     } else if (config_.mig.empty() && nvidia::IsSelected(config_.select, {.index = i})) {
       devices.push_back(nvidia::DescribeUnknown(resource_, i, silent[i]));
     }
@@ -111,17 +115,47 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   return devices;
 }
 
-std::shared_ptr<NvidiaBackend::Reading> NvidiaBackend::BeginReading(const nvml::LibraryPtr& library,
-                                                                    unsigned index) {
-  std::shared_ptr<Reading> reading;
+std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
+    const nvml::LibraryPtr& library, unsigned index) {
+  std::shared_ptr<GpuReading> reading;
   {
     std::lock_guard lock(mutex_);
-    std::shared_ptr<Reading>& last = readings_[index];
+    std::shared_ptr<GpuReading>& last = readings_[index];
     if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
-    reading = last = std::make_shared<Reading>();
+    reading = last = std::make_shared<GpuReading>();
   }
   readers_.Run([reading, library, index] { reading->Finish(nvidia::Read(*library, index)); });
   return reading;
+}
+
+std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
+    const nvml::LibraryPtr& library, const std::map<unsigned, nvidia::Gpu>& gpus) {
+  std::map<std::string, std::shared_ptr<LevelReading>> readings;  // by UUID
+  for (const auto& [index, gpu] : gpus) {
+    std::lock_guard lock(mutex_);
+    std::map<std::string, unsigned> unknown;
+    for (const auto& [other_index, other] : gpus) {
+      const bool known = other_index == index || levels_[gpu.uuid].contains(other.uuid);
+      if (!known) unknown[other.uuid] = other_index;
+    }
+    if (unknown.empty()) continue;
+    std::shared_ptr<LevelReading>& last = level_readings_[gpu.uuid];
+    if (last == nullptr || last->IsDone()) {
+      last = std::make_shared<LevelReading>();
+      readers_.Run([reading = last, library, index = index, others = std::move(unknown)] {
+        reading->Finish(nvidia::ReadLevels(*library, index, others));
+      });
+    }
+    readings[gpu.uuid] = last;
+  }
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  for (const auto& [uuid, reading] : readings) {
+    const auto read = reading->Await(limit);
+    std::lock_guard lock(mutex_);
+    if (read) levels_[uuid].insert(read->begin(), read->end());
+  }
+  std::lock_guard lock(mutex_);
+  return levels_;
 }
 
 Evidence NvidiaBackend::Check(const Device& device) {

@@ -38,9 +38,15 @@ class NvidiaBackend : public Backend {
   Evidence Check(const Device& device) override;
 
  private:
+  template <class T>
   struct Reading;  // of one GPU, under way or done; shared with the thread that reads
+  using GpuReading = Reading<nvml::Answer<nvidia::Gpu>>;
+  using LevelReading = Reading<nvidia::Levels>;
 
-  std::shared_ptr<Reading> BeginReading(const nvml::LibraryPtr& library, unsigned index);
+  std::shared_ptr<GpuReading> BeginReading(const nvml::LibraryPtr& library, unsigned index);
+  // What GPUs have in common, by UUID: read once of each pair, when both have just answered.
+  std::map<std::string, nvidia::Levels> ReadLevels(const nvml::LibraryPtr& library,
+                                                   const std::map<unsigned, nvidia::Gpu>& gpus);
   // Where a device was found: on which GPU, by index, and whether it is one of its MIG devices.
   struct Place {
     unsigned gpu = 0;
@@ -61,8 +67,11 @@ class NvidiaBackend : public Backend {
   mutable std::mutex mutex_;  // guards what follows; events are reported under it, so that none
                               // comes after Stop; never held over a call of NVML
   BackendEvents* events_ = nullptr;
-  std::map<unsigned, std::shared_ptr<Reading>> readings_;  // by index, the last of each GPU
-  std::map<unsigned, nvidia::Gpu> gpus_;                   // by index, as they were last read
+  std::map<unsigned, std::shared_ptr<GpuReading>> readings_;  // by index, the last of each GPU
+  std::map<std::string, std::shared_ptr<LevelReading>>
+      level_readings_;                            // by UUID, the last of each
+  std::map<std::string, nvidia::Levels> levels_;  // by UUID, all that was ever read
+  std::map<unsigned, nvidia::Gpu> gpus_;          // by index, as they were last read
 };
 
 }  // namespace tessera

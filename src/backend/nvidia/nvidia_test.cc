@@ -54,7 +54,9 @@ TEST_F(NvidiaTest, EveryGpuIsADeviceNamedByItsUuidInTheOrderOfNvml) {
   expected.key = {"nvidia.com/gpu", Uuids()[2]};
   expected.model = "NVIDIA A100-SXM4-80GB";
   expected.visible_as = Uuids()[2];
+  expected.order = 2 * 64;
   expected.numa_nodes = {1};
+  expected.links = devices[2].links;  // topology_test.cc
   for (const char* path :
        {"/dev/nvidia2", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
     expected.nodes.push_back({.host_path = path, .container_path = path});

@@ -130,6 +130,24 @@ Answer<Memory> Library::MemoryOf(DeviceHandle device) const {
   return Ask<Memory>(api_.DeviceGetMemoryInfo, device);
 }
 
+Answer<bool> Library::IsNvLinkUp(DeviceHandle gpu, unsigned link) const {
+  const auto state = Ask<EnableState>(api_.DeviceGetNvLinkState, gpu, link);
+  if (!state) return tl::unexpected(state.error());
+  return *state == EnableState::kEnabled;
+}
+
+Answer<NvLinkRemoteType> Library::NvLinkRemote(DeviceHandle gpu, unsigned link) const {
+  return Ask<NvLinkRemoteType>(api_.DeviceGetNvLinkRemoteDeviceType, gpu, link);
+}
+
+Answer<PciInfo> Library::NvLinkRemotePci(DeviceHandle gpu, unsigned link) const {
+  return Ask<PciInfo>(api_.DeviceGetNvLinkRemotePciInfo, gpu, link);
+}
+
+Answer<TopologyLevel> Library::CommonAncestor(DeviceHandle a, DeviceHandle b) const {
+  return Ask<TopologyLevel>(api_.DeviceGetTopologyCommonAncestor, a, b);
+}
+
 Answer<bool> Library::IsInMigMode(DeviceHandle gpu) const {
   unsigned current = kMigDisabled;
   unsigned pending = kMigDisabled;

@@ -56,6 +56,13 @@ class Library {
   Answer<PciInfo> Pci(DeviceHandle device) const;
   Answer<Memory> MemoryOf(DeviceHandle device) const;
 
+  // Of the GPU's NVLink of that number, from 0; kNotSupported or kInvalidArgument: it has none
+  // such.
+  Answer<bool> IsNvLinkUp(DeviceHandle gpu, unsigned link) const;
+  Answer<NvLinkRemoteType> NvLinkRemote(DeviceHandle gpu, unsigned link) const;
+  Answer<PciInfo> NvLinkRemotePci(DeviceHandle gpu, unsigned link) const;
+  Answer<TopologyLevel> CommonAncestor(DeviceHandle a, DeviceHandle b) const;
+
   // False as well where the GPU or the driver knows no MIG.
   Answer<bool> IsInMigMode(DeviceHandle gpu) const;
   Answer<std::vector<DeviceHandle>> MigDevices(DeviceHandle gpu) const;
