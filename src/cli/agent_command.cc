@@ -9,12 +9,11 @@ namespace {
 
 int Serve(const Arguments& arguments) {
   const std::optional<std::string> file = ConfigFileIn(arguments);
-  agent::RunAgent({.config_file = file.value_or(config::kDefaultFile),
-                   .may_be_absent = !file,
-                   .load = [environment = config::OwnEnvironment(),
-                            flags = ConfigFlagsIn(arguments)](const auto& path) {
-                     return config::LoadFile(path, environment, flags);
-                   }});
+  agent::RunAgent(
+      {.config_file = file.value_or(config::kDefaultFile),
+       .may_be_absent = !file,
+       .load = [environment = config::OwnEnvironment(), flags = ConfigFlagsIn(arguments)](
+                   const auto& path) { return config::LoadFile(path, environment, flags); }});
 }
 
 }  // namespace

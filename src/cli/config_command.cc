@@ -43,8 +43,7 @@ int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
 }
 
 int ConfigConvert(const std::string& file, FILE* out, FILE* err) {
-  const config::LoadResult result =
-      config::nvidia::Load({.file = config::Document::Read(file)});
+  const config::LoadResult result = config::nvidia::Load({.file = config::Document::Read(file)});
   if (!Tell(result, err)) {
     fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
     return 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tessera config print`, `check`, `convert` and `schema`. What these return is the exit code: 0, or 1 when
-// the configuration has an error. One thread.
+// `tessera config print`, `check`, `convert` and `schema`. What these return is the exit code: 0,
+// or 1 when the configuration has an error. One thread.
 #pragma once
 
 #include <cstdio>

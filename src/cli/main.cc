@@ -32,8 +32,8 @@ constexpr Row kCommands[] = {
     {"completion", CompletionCommand}, {"man", ManCommand},
 };
 constexpr std::string_view kAll = "*";
-// Under the name of NVIDIA's device plugin the program takes its place: what starts and signals that
-// one need not know.
+// Under the name of NVIDIA's device plugin the program takes its place: what starts and signals
+// that one need not know.
 constexpr std::string_view kNvidiaName = "nvidia-device-plugin";
 
 // The program, with the commands that are `wanted`: all, or the one of that name.

@@ -34,11 +34,10 @@ Option Described(const config::nvidia::Option& option) {
 }
 
 int Serve(const Arguments& arguments) {
-  config::nvidia::Sources sources{
-      .environment = config::nvidia::OwnEnvironment(),
-      .line = config::nvidia::ParseCommandLine(arguments.words()),
-      .own_environment = config::OwnEnvironment(),
-      .own_flags = ConfigFlagsIn(arguments)};
+  config::nvidia::Sources sources{.environment = config::nvidia::OwnEnvironment(),
+                                  .line = config::nvidia::ParseCommandLine(arguments.words()),
+                                  .own_environment = config::OwnEnvironment(),
+                                  .own_flags = ConfigFlagsIn(arguments)};
   if (sources.line.help) return Print(HelpText(NvidiaCommand(), fmt::format("tessera {}", kPath)));
   if (sources.line.version) return VersionCommand().run({});
   if (!sources.line.errors.empty()) {
@@ -46,16 +45,17 @@ int Serve(const Arguments& arguments) {
     return kUsage;
   }
   if (ConfigFileIn(arguments)) {
-    return PrintMisuse(kPath, "--config names a file of Tessera's; write --config-file behind "
-                              "'nvidia' for one of NVIDIA's device plugin");
+    return PrintMisuse(kPath,
+                       "--config names a file of Tessera's; write --config-file behind "
+                       "'nvidia' for one of NVIDIA's device plugin");
   }
   std::string file = config::nvidia::ConfigFileOf(sources.line, sources.environment);
-  agent::RunAgent({.config_file = std::move(file),
-                   .load = [sources = std::move(sources)](const auto& path) {
-                     config::nvidia::Sources read = sources;
-                     if (path) read.file = config::Document::Read(*path);
-                     return config::nvidia::Load(read);
-                   }});
+  agent::RunAgent(
+      {.config_file = std::move(file), .load = [sources = std::move(sources)](const auto& path) {
+         config::nvidia::Sources read = sources;
+         if (path) read.file = config::Document::Read(*path);
+         return config::nvidia::Load(read);
+       }});
 }
 
 }  // namespace
@@ -65,14 +65,14 @@ Command NvidiaCommand() {
       .name = "nvidia",
       .summary = "the daemon in the place of NVIDIA's device plugin",
       .description =
-          "Serves the GPUs of this node as NVIDIA's device plugin is told to: the same configuration "
+          "Serves the GPUs of this node as NVIDIA's device plugin is told to: the same "
+          "configuration "
           "file, flags and environment variables. The file is read again when it changes and on "
           "SIGHUP. Under the name nvidia-device-plugin the program is this command. Tessera's own "
           "flags stand before 'nvidia'.",
       .examples = {{"tessera agent nvidia --config-file /config/config.yaml",
                     "Serve by a ConfigMap of NVIDIA's device plugin."},
-                   {"tessera agent --state-dir /data nvidia --pass-device-specs",
-                    "With a setting that NVIDIA's device plugin does not have."}},
+                   {"tessera agent nvidia --pass-device-specs", "Hand device nodes over as well."}},
       .reads_words = true,
       .run = Serve};
   for (const config::nvidia::Option& option : config::nvidia::Options()) {

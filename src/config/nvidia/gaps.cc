@@ -26,8 +26,7 @@ constexpr Gap kErrors[] = {
     {"flags.migStrategy", [](const Settings& s) { return s.mig_strategy == "mixed"; },
      "'mixed' is not served yet: set it to 'none', or give each profile a resource of its own in a "
      "file of Tessera's, with 'nvidia: {mig: PROFILE}'"},
-    {"flags.plugin.deviceListStrategy",
-     [](const Settings& s) { return Lists(s, "volume-mounts"); },
+    {"flags.plugin.deviceListStrategy", [](const Settings& s) { return Lists(s, "volume-mounts"); },
      "'volume-mounts' is not served yet as NVIDIA's container toolkit reads it: use 'envvar'"},
     {"flags.plugin.deviceListStrategy",
      [](const Settings& s) { return Lists(s, "cdi-annotations") || Lists(s, "cdi-cri"); },

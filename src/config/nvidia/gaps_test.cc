@@ -23,9 +23,10 @@ TEST(NvidiaGaps, WhatPodsWouldMissIsRefused) {
   EXPECT_EQ(Refused({.words = {"--mig-strategy=mixed"}}),
             "flags.migStrategy 'mixed' is not served yet: set it to 'none', or give each profile a "
             "resource of its own in a file of Tessera's, with 'nvidia: {mig: PROFILE}'\n");
-  EXPECT_EQ(Refused({.words = {"--device-list-strategy=volume-mounts"}}),
-            "flags.plugin.deviceListStrategy 'volume-mounts' is not served yet as NVIDIA's container "
-            "toolkit reads it: use 'envvar'\n");
+  EXPECT_EQ(
+      Refused({.words = {"--device-list-strategy=volume-mounts"}}),
+      "flags.plugin.deviceListStrategy 'volume-mounts' is not served yet as NVIDIA's container "
+      "toolkit reads it: use 'envvar'\n");
   for (const char* strategy : {"cdi-annotations", "cdi-cri", "envvar,cdi-cri"}) {
     EXPECT_EQ(Refused({.environment = {{"DEVICE_LIST_STRATEGY", strategy}}}),
               "flags.plugin.deviceListStrategy names CDI, for which no document with the driver's "
@@ -34,22 +35,26 @@ TEST(NvidiaGaps, WhatPodsWouldMissIsRefused) {
   EXPECT_EQ(Refused({.words = {"--device-id-strategy=index"}}),
             "flags.plugin.deviceIDStrategy 'index' is not served yet: use 'uuid', which containers "
             "take as well\n");
-  EXPECT_EQ(Refused({.words = {"--gdrcopy-enabled", "--gds-enabled", "--mofed-enabled"}}),
-            "flags.gdrcopyEnabled is not served yet: containers would have no GDRCopy; set it to "
-            "false\n"
-            "flags.gdsEnabled is not served yet: containers would have no GPUDirect Storage; set it "
-            "to false\n"
-            "flags.mofedEnabled is not served yet: containers would have no Mellanox OFED; set it to "
-            "false\n");
-  EXPECT_EQ(Refused({.words = {"--device-discovery-strategy=tegra"}}),
-            "flags.deviceDiscoveryStrategy 'tegra' is not served yet: GPUs are found by NVML alone\n");
-  EXPECT_EQ(Refused({.yaml = "sharing: {mps: " + two + "}\n", .words = {"--mps-root=/mps"}}),
-            "sharing.mps is not served yet: use sharing.timeSlicing, which sets no limits, or leave "
-            "it out\n");
-  EXPECT_EQ(Refused({.yaml = "sharing: {timeSlicing: {failRequestsGreaterThanOne: true, resources: "
-                             "[{name: gpu, replicas: 2}]}}\n"}),
-            "sharing.timeSlicing.failRequestsGreaterThanOne is not served yet: a container that asks "
-            "for more than one share would get them; set it to false\n");
+  EXPECT_EQ(
+      Refused({.words = {"--gdrcopy-enabled", "--gds-enabled", "--mofed-enabled"}}),
+      "flags.gdrcopyEnabled is not served yet: containers would have no GDRCopy; set it to "
+      "false\n"
+      "flags.gdsEnabled is not served yet: containers would have no GPUDirect Storage; set it "
+      "to false\n"
+      "flags.mofedEnabled is not served yet: containers would have no Mellanox OFED; set it to "
+      "false\n");
+  EXPECT_EQ(
+      Refused({.words = {"--device-discovery-strategy=tegra"}}),
+      "flags.deviceDiscoveryStrategy 'tegra' is not served yet: GPUs are found by NVML alone\n");
+  EXPECT_EQ(
+      Refused({.yaml = "sharing: {mps: " + two + "}\n", .words = {"--mps-root=/mps"}}),
+      "sharing.mps is not served yet: use sharing.timeSlicing, which sets no limits, or leave "
+      "it out\n");
+  EXPECT_EQ(
+      Refused({.yaml = "sharing: {timeSlicing: {failRequestsGreaterThanOne: true, resources: "
+                       "[{name: gpu, replicas: 2}]}}\n"}),
+      "sharing.timeSlicing.failRequestsGreaterThanOne is not served yet: a container that asks "
+      "for more than one share would get them; set it to false\n");
   EXPECT_EQ(Refused({.words = {"--imex-channel-ids=0"}}),
             "imex.channelIDs is not served yet: containers would have no IMEX channel; leave it "
             "out\n");

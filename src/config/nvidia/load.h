@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent is to do in the place of NVIDIA's device plugin. A flag overrides an environment
-// variable, which overrides the file, which overrides the default, all of the plugin's; Tessera's own
-// flags and variables come on top, for what the plugin has no word for. Any thread.
+// variable, which overrides the file, which overrides the default, all of the plugin's; Tessera's
+// own flags and variables come on top, for what the plugin has no word for. Any thread.
 #pragma once
 
 #include <map>

@@ -30,14 +30,13 @@ void Reader::ReadAll() {
       {"flags", [this](const Node& node, const std::string& path) { ReadFlags(node, path); }},
       {"resources",
        [this](const Node& node, const std::string& path) {
-         ReadMap(node, path, Spelling::kAny,
-                 {{"gpus",
-                   [this](const Node& list, const std::string& at) {
-                     ReadPatterns(list, at, settings_.gpus);
-                   }},
-                  {"mig", [this](const Node& list, const std::string& at) {
-                     ReadPatterns(list, at, settings_.migs);
-                   }}});
+         ReadMap(
+             node, path, Spelling::kAny,
+             {{"gpus", [this](const Node& list,
+                              const std::string& at) { ReadPatterns(list, at, settings_.gpus); }},
+              {"mig", [this](const Node& list, const std::string& at) {
+                 ReadPatterns(list, at, settings_.migs);
+               }}});
        }},
       {"sharing", [this](const Node& node, const std::string& path) { ReadSharing(node, path); }},
       {"imex", [this](const Node& node, const std::string& path) {
@@ -70,11 +69,11 @@ void Reader::ReadMap(const Node& map, const std::string& path, Spelling spelling
     }
     std::vector<std::string> names;
     for (const Field& each : fields) names.push_back(each.name);
-    findings_.AddWarning(document_.ProblemAt(
-        Reason::kConfigUnknownKey, entry.key,
-        fmt::format("unknown key {}{} has no effect", Quoted(name),
-                    path.empty() ? "" : " in " + path),
-        Closest(name, names).value_or("")));
+    findings_.AddWarning(
+        document_.ProblemAt(Reason::kConfigUnknownKey, entry.key,
+                            fmt::format("unknown key {}{} has no effect", Quoted(name),
+                                        path.empty() ? "" : " in " + path),
+                            Closest(name, names).value_or("")));
   }
 }
 
@@ -83,10 +82,9 @@ std::vector<Reader::Field> Reader::OptionsIn(const std::string& path) {
   for (const Option& option : Options()) {
     const size_t dot = option.key.rfind('.');
     if (option.key.empty() || option.key.substr(0, dot) != path) continue;
-    fields.push_back({option.key.substr(dot + 1), [this, &option](const Node& node,
-                                                                  const std::string&) {
-                        ReadOption(option, node);
-                      }});
+    fields.push_back(
+        {option.key.substr(dot + 1),
+         [this, &option](const Node& node, const std::string&) { ReadOption(option, node); }});
   }
   return fields;
 }
@@ -96,11 +94,11 @@ void Reader::ReadOption(const Option& option, const Node& node) {
   if (const auto* text_member = std::get_if<std::string Settings::*>(&option.member)) {
     const auto text = Text(node, option.key, true);
     if (!text) return;
-    settings_.**text_member = *text;
+    settings_.** text_member = *text;
   } else if (const auto* bool_member = std::get_if<bool Settings::*>(&option.member)) {
     const auto truth = Bool(node, option.key);
     if (!truth) return;
-    settings_.**bool_member = *truth;
+    settings_.** bool_member = *truth;
   } else if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&option.member)) {
     std::vector<std::string> texts;
     // One text stands for a list of it; it is not split, unlike flags and variables.
@@ -111,7 +109,7 @@ void Reader::ReadOption(const Option& option, const Node& node) {
       if (!text) return;
       texts.push_back(*text);
     }
-    settings_.**list = std::move(texts);
+    settings_.** list = std::move(texts);
   } else {
     std::vector<int64_t> numbers;
     if (!node.IsSequence()) return ReportType(node, option.key, "a list of whole numbers");
@@ -128,10 +126,12 @@ void Reader::ReadOption(const Option& option, const Node& node) {
 void Reader::ReadVersion(const Node& node) {
   const auto version = Text(node, "version", true);
   if (!version || version->empty() || *version == "v1") return;
-  const std::string told = fmt::format("unknown version {}: NVIDIA's format is 'v1'", Quoted(*version));
+  const std::string told =
+      fmt::format("unknown version {}: NVIDIA's format is 'v1'", Quoted(*version));
   Report(Reason::kConfigBadValue, node,
-         *version == kVersion ? told + ", and this is Tessera's own, which is for 'tessera agent "
-                                       "--config'"
+         *version == kVersion ? told +
+                                    ", and this is Tessera's own, which is for 'tessera agent "
+                                    "--config'"
                               : told);
 }
 
@@ -220,32 +220,26 @@ void Reader::ReadReplication(const Node& node, const std::string& path,
 void Reader::ReadReplicated(const Node& node, const std::string& path,
                             ReplicatedResource& resource) {
   if (!HasAll(node, path, {"name", "replicas"})) return;
-  ReadMap(node, path, Spelling::kExact,
-          {{"name",
-            [&](const Node& value, const std::string& at) {
-              resource.name = Name(value, at).value_or("");
-            }},
-           {"rename",
-            [&](const Node& value, const std::string& at) {
-              resource.rename = Name(value, at).value_or("");
-            }},
-           {"devices",
-            [&](const Node& value, const std::string& at) {
-              ReadDevices(value, at, resource.devices);
-            }},
-           {"replicas", [&](const Node& value, const std::string& at) {
-              const auto replicas = Int(value, at);
-              if (!replicas) return;
-              resource.replicas = *replicas;
-              if (*replicas >= 2) return;
-              Report(Reason::kConfigBadValue, value,
-                     fmt::format("{} must be at least 2, not {}", at, *replicas));
-            }}});
+  ReadMap(
+      node, path, Spelling::kExact,
+      {{"name", [&](const Node& value,
+                    const std::string& at) { resource.name = Name(value, at).value_or(""); }},
+       {"rename", [&](const Node& value,
+                      const std::string& at) { resource.rename = Name(value, at).value_or(""); }},
+       {"devices", [&](const Node& value,
+                       const std::string& at) { ReadDevices(value, at, resource.devices); }},
+       {"replicas", [&](const Node& value, const std::string& at) {
+          const auto replicas = Int(value, at);
+          if (!replicas) return;
+          resource.replicas = *replicas;
+          if (*replicas >= 2) return;
+          Report(Reason::kConfigBadValue, value,
+                 fmt::format("{} must be at least 2, not {}", at, *replicas));
+        }}});
 }
 
 void Reader::ReadDevices(const Node& node, const std::string& path, ReplicatedDevices& devices) {
-  constexpr std::string_view kWanted =
-      "'all', a number of devices, or a list of indices and UUIDs";
+  constexpr std::string_view kWanted = "'all', a number of devices, or a list of indices and UUIDs";
   if (node.IsScalar() && TypeOf(node) == ScalarType::kText) {
     if (node.scalar != "all") ReportType(node, path, kWanted);
     return;
@@ -258,10 +252,9 @@ void Reader::ReadDevices(const Node& node, const std::string& path, ReplicatedDe
   }
   if (!node.IsSequence()) return ReportType(node, path, kWanted);
   for (const Node& item : node.items) {
-    const bool is_reference =
-        item.IsScalar() && (TypeOf(item) == ScalarType::kNumber
-                                ? WholeNumber(item.scalar).value_or(-1) >= 0
-                                : IsDeviceReference(item.scalar));
+    const bool is_reference = item.IsScalar() && (TypeOf(item) == ScalarType::kNumber
+                                                      ? WholeNumber(item.scalar).value_or(-1) >= 0
+                                                      : IsDeviceReference(item.scalar));
     if (!is_reference) {
       return ReportType(item, path,
                         "a GPU's index, '<gpu>:<mig>', 'GPU-<uuid>', 'MIG-<uuid>' or "

@@ -19,8 +19,8 @@ class Reader {
   Reader(const Document& document, Settings& settings, Findings& findings)
       : document_(document), settings_(settings), findings_(findings) {}
 
-  // Everything in the file. What cannot be used is in the findings and leaves its default; so are, as
-  // warnings, the keys that mean nothing.
+  // Everything in the file. What cannot be used is in the findings and leaves its default; so are,
+  // as warnings, the keys that mean nothing.
   void ReadAll();
 
  private:
@@ -49,7 +49,8 @@ class Reader {
 
   // Single values. Nothing, and reported, when the node is none of that type. Where Go converts to
   // text, `5` and `off` are text too.
-  std::optional<std::string> Text(const Node& node, const std::string& path, bool converted = false);
+  std::optional<std::string> Text(const Node& node, const std::string& path,
+                                  bool converted = false);
   std::optional<bool> Bool(const Node& node, const std::string& path);
   std::optional<int64_t> Int(const Node& node, const std::string& path);
   std::optional<std::string> Name(const Node& node, const std::string& path);

@@ -28,13 +28,11 @@ Settings Everything() {
   settings.allocation_policy = "packed";
   settings.imex_channels = {0};
   settings.imex_required = true;
-  settings.time_slicing =
-      Replication{.fail_requests_greater_than_one = true,
-                  .resources = {{.name = "nvidia.com/gpu", .replicas = 10}}};
-  settings.mps = Replication{.rename_by_default = true,
-                             .resources = {{.name = "nvidia.com/gpu",
-                                            .rename = "nvidia.com/gpu.shared",
-                                            .replicas = 2}}};
+  settings.time_slicing = Replication{.fail_requests_greater_than_one = true,
+                                      .resources = {{.name = "nvidia.com/gpu", .replicas = 10}}};
+  settings.mps = Replication{
+      .rename_by_default = true,
+      .resources = {{.name = "nvidia.com/gpu", .rename = "nvidia.com/gpu.shared", .replicas = 2}}};
   return settings;
 }
 
@@ -91,8 +89,8 @@ TEST(NvidiaReader, JsonIsRead) {
                      "\t\t{\"name\": \"nvidia.com/gpu\", \"replicas\": 4}]}}\n"
                      "}\n"),
             (Settings{.fail_on_init_error = false,
-                      .time_slicing = Replication{
-                          .resources = {{.name = "nvidia.com/gpu", .replicas = 4}}}}));
+                      .time_slicing =
+                          Replication{.resources = {{.name = "nvidia.com/gpu", .replicas = 4}}}}));
 }
 
 TEST(NvidiaReader, AFileOfNothingIsTheDefaults) {
@@ -117,15 +115,17 @@ TEST(NvidiaReader, PlainKeysMayBeSpeltInAnyCase) {
 }
 
 TEST(NvidiaReader, KeysOfSharesMayNot) {
-  const Started started{.yaml = "sharing: {timeSlicing: {RenameByDefault: true, resources: [{name: "
-                                "gpu, replicas: 2, Devices: 3}]}}\n"};
+  const Started started{.yaml =
+                            "sharing: {timeSlicing: {RenameByDefault: true, resources: [{name: "
+                            "gpu, replicas: 2, Devices: 3}]}}\n"};
   EXPECT_EQ(Warned(started),
             "unknown key 'RenameByDefault' in sharing.timeSlicing has no effect\n"
             "unknown key 'Devices' in sharing.timeSlicing.resources[0] has no effect\n");
   EXPECT_EQ(Told(started), "");
-  EXPECT_EQ(Told({.yaml = "sharing: {timeSlicing: {Resources: []}}\n"}),
-            "no resources specified: sharing.timeSlicing needs at least one in 'resources', or must "
-            "be left out\n");
+  EXPECT_EQ(
+      Told({.yaml = "sharing: {timeSlicing: {Resources: []}}\n"}),
+      "no resources specified: sharing.timeSlicing needs at least one in 'resources', or must "
+      "be left out\n");
 }
 
 TEST(NvidiaReader, AnUnknownKeyIsWarnedAboutWhereItStands) {
@@ -188,15 +188,18 @@ constexpr BadFile kBadFiles[] = {
      "resources.gpus[0] needs the key 'name'\n"},
     {"ANameWithoutAPattern", "resources: {mig: [{name: a}]}\n",
      "resources.mig[0] needs the key 'pattern'\n"},
-    {"PatternsThatAreNoList", "resources: {gpus: {}}\n", "resources.gpus takes a list, not a map\n"},
+    {"PatternsThatAreNoList", "resources: {gpus: {}}\n",
+     "resources.gpus takes a list, not a map\n"},
     {"ANameOfAnotherDomain", "resources: {gpus: [{pattern: a, name: example.com/a}]}\n",
      "resources.gpus[0].name must be lower-case letters, digits, '-' and '.' behind 'nvidia.com/', "
      "with a letter or digit at both ends, not 'example.com/a'\n"},
     {"TimeSlicingOfNothing", "sharing: {timeSlicing: {}}\n",
-     "no resources specified: sharing.timeSlicing needs at least one in 'resources', or must be left "
+     "no resources specified: sharing.timeSlicing needs at least one in 'resources', or must be "
+     "left "
      "out\n"},
     {"AnEmptyListOfResources", "sharing: {timeSlicing: {resources: []}}\n",
-     "no resources specified: sharing.timeSlicing needs at least one in 'resources', or must be left "
+     "no resources specified: sharing.timeSlicing needs at least one in 'resources', or must be "
+     "left "
      "out\n"},
     {"ResourcesThatAreNoList", "sharing: {timeSlicing: {resources: 3}}\n",
      "sharing.timeSlicing.resources takes a list, not '3'\n"},

@@ -69,8 +69,8 @@ void Validate(const Settings& settings, Findings& findings) {
   CheckOneOf("flags.deviceDiscoveryStrategy", settings.discovery_strategy,
              {"auto", "nvml", "tegra"}, findings);
   CheckOneOf("flags.migStrategy", settings.mig_strategy, {"none", "single", "mixed"}, findings);
-  const bool known = settings.imex_channels.empty() ||
-                     settings.imex_channels == std::vector<int64_t>{0};
+  const bool known =
+      settings.imex_channels.empty() || settings.imex_channels == std::vector<int64_t>{0};
   if (!known && !findings.IsBad("imex.channelIDs")) {
     findings.Report(Reason::kConfigBadValue, "imex.channelIDs",
                     "takes [] or [0]: there is no other IMEX channel that can be given out");

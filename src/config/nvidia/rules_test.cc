@@ -9,22 +9,23 @@ namespace {
 constexpr char kTwo[] = "{resources: [{name: gpu, replicas: 2}]}";
 
 TEST(NvidiaRules, EveryValueThatThePluginRefusesIsTold) {
-  EXPECT_EQ(Told({.yaml = "flags:\n"
-                          "  plugin:\n"
-                          "    deviceListStrategy: envvar,cdi-cri\n"
-                          "    deviceIDStrategy: uid\n"
-                          "    sharedDevicesAllocationPolicy: spread\n"
-                          "  deviceDiscoveryStrategy: wsl\n"
-                          "  migStrategy: both\n"
-                          "imex: {channelIDs: [2]}\n"}),
-            "flags.plugin.deviceListStrategy takes 'envvar', 'volume-mounts', 'cdi-annotations' or "
-            "'cdi-cri', not 'envvar,cdi-cri'\n"
-            "flags.plugin.deviceIDStrategy takes 'uuid' or 'index', not 'uid'\n"
-            "flags.plugin.sharedDevicesAllocationPolicy takes 'distributed' or 'packed', not "
-            "'spread'\n"
-            "flags.deviceDiscoveryStrategy takes 'auto', 'nvml' or 'tegra', not 'wsl'\n"
-            "flags.migStrategy takes 'none', 'single' or 'mixed', not 'both'\n"
-            "imex.channelIDs takes [] or [0]: there is no other IMEX channel that can be given out\n");
+  EXPECT_EQ(
+      Told({.yaml = "flags:\n"
+                    "  plugin:\n"
+                    "    deviceListStrategy: envvar,cdi-cri\n"
+                    "    deviceIDStrategy: uid\n"
+                    "    sharedDevicesAllocationPolicy: spread\n"
+                    "  deviceDiscoveryStrategy: wsl\n"
+                    "  migStrategy: both\n"
+                    "imex: {channelIDs: [2]}\n"}),
+      "flags.plugin.deviceListStrategy takes 'envvar', 'volume-mounts', 'cdi-annotations' or "
+      "'cdi-cri', not 'envvar,cdi-cri'\n"
+      "flags.plugin.deviceIDStrategy takes 'uuid' or 'index', not 'uid'\n"
+      "flags.plugin.sharedDevicesAllocationPolicy takes 'distributed' or 'packed', not "
+      "'spread'\n"
+      "flags.deviceDiscoveryStrategy takes 'auto', 'nvml' or 'tegra', not 'wsl'\n"
+      "flags.migStrategy takes 'none', 'single' or 'mixed', not 'both'\n"
+      "imex.channelIDs takes [] or [0]: there is no other IMEX channel that can be given out\n");
 }
 
 TEST(NvidiaRules, ATruthValueIsNoStrategy) {
@@ -41,9 +42,10 @@ TEST(NvidiaRules, MpsNeedsItsRootAndNoMixedMig) {
 }
 
 TEST(NvidiaRules, NamesForModelsAreSwitchedOff) {
-  const Started started{.yaml = "resources:\n"
-                                "  gpus: [{pattern: \"*A100*\", name: a100}]\n"
-                                "  mig: [{pattern: 1g.10gb, name: small}]\n"};
+  const Started started{.yaml =
+                            "resources:\n"
+                            "  gpus: [{pattern: \"*A100*\", name: a100}]\n"
+                            "  mig: [{pattern: 1g.10gb, name: small}]\n"};
   EXPECT_EQ(Warned(started),
             "resources.gpus has no effect, as in NVIDIA's plugin: whole GPUs are 'nvidia.com/gpu' "
             "whatever their model\n"
@@ -55,10 +57,11 @@ TEST(NvidiaRules, NamesForModelsAreSwitchedOff) {
 }
 
 TEST(NvidiaRules, NewNamesAndChosenDevicesAreSwitchedOff) {
-  const Started started{.yaml = "sharing:\n"
-                                "  timeSlicing:\n"
-                                "    resources:\n"
-                                "    - {name: gpu, replicas: 2, rename: mine, devices: 3}\n"};
+  const Started started{.yaml =
+                            "sharing:\n"
+                            "  timeSlicing:\n"
+                            "    resources:\n"
+                            "    - {name: gpu, replicas: 2, rename: mine, devices: 3}\n"};
   EXPECT_EQ(Warned(started),
             "sharing.timeSlicing.resources[0].rename has no effect, as in NVIDIA's plugin: the "
             "resource is 'nvidia.com/gpu'\n"
@@ -67,20 +70,22 @@ TEST(NvidiaRules, NewNamesAndChosenDevicesAreSwitchedOff) {
   std::string errors;
   std::string warnings;
   EXPECT_EQ(Read(started, &errors, &warnings),
-            (Settings{.time_slicing = Replication{
-                          .resources = {{.name = "nvidia.com/gpu", .replicas = 2}}}}));
+            (Settings{.time_slicing =
+                          Replication{.resources = {{.name = "nvidia.com/gpu", .replicas = 2}}}}));
 }
 
 TEST(NvidiaRules, WithRenameByDefaultTheNewNameIsAlwaysTheSame) {
   const auto renamed = [](const std::string& rename) {
-    return Started{.yaml = "sharing: {timeSlicing: {renameByDefault: true, resources: [{name: gpu, "
-                           "replicas: 2" +
-                           rename + "}]}}\n"};
+    return Started{.yaml =
+                       "sharing: {timeSlicing: {renameByDefault: true, resources: [{name: gpu, "
+                       "replicas: 2" +
+                       rename + "}]}}\n"};
   };
-  const Settings wanted{.time_slicing = Replication{.rename_by_default = true,
-                                                    .resources = {{.name = "nvidia.com/gpu",
-                                                                   .rename = "nvidia.com/gpu.shared",
-                                                                   .replicas = 2}}}};
+  const Settings wanted{
+      .time_slicing = Replication{
+          .rename_by_default = true,
+          .resources = {
+              {.name = "nvidia.com/gpu", .rename = "nvidia.com/gpu.shared", .replicas = 2}}}};
   EXPECT_EQ(Good(renamed("")), wanted);
   EXPECT_EQ(Good(renamed(", rename: gpu.shared")), wanted);
   EXPECT_EQ(Warned(renamed(", rename: mine")),

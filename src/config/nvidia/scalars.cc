@@ -65,8 +65,8 @@ bool IsFloat(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   if (text == ".inf" || text == ".Inf" || text == ".INF") return true;
   if (text == ".nan" || text == ".NaN" || text == ".NAN") return true;
-  const bool begins =
-      !text.empty() && (IsDigit(text[0]) || (text[0] == '.' && text.size() > 1 && IsDigit(text[1])));
+  const bool begins = !text.empty() &&
+                      (IsDigit(text[0]) || (text[0] == '.' && text.size() > 1 && IsDigit(text[1])));
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return begins && stop == text.data() + text.size();
@@ -84,8 +84,8 @@ ScalarType TypeOf(const Node& scalar) {
 std::optional<bool> Truth(std::string_view text) {
   constexpr std::array<std::string_view, 11> kTrue = {"y",    "Y",    "yes", "Yes", "YES", "true",
                                                       "True", "TRUE", "on",  "On",  "ON"};
-  constexpr std::array<std::string_view, 11> kFalse = {"n",     "N",     "no",  "No",  "NO", "false",
-                                                       "False", "FALSE", "off", "Off", "OFF"};
+  constexpr std::array<std::string_view, 11> kFalse = {
+      "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"};
   if (std::ranges::count(kTrue, text) > 0) return true;
   if (std::ranges::count(kFalse, text) > 0) return false;
   return std::nullopt;
@@ -99,9 +99,8 @@ std::optional<int64_t> WholeNumber(std::string_view text) {
     base = 16;
   } else if (TakePrefix(text, "0b") || TakePrefix(text, "0B")) {
     base = 2;
-  } else if (TakePrefix(text, "0o") || TakePrefix(text, "0O")) {
-    base = 8;
-  } else if (text.size() > 1 && text.front() == '0') {
+  } else if (TakePrefix(text, "0o") || TakePrefix(text, "0O") ||
+             (text.size() > 1 && text.front() == '0')) {
     base = 8;
   }
   if (text.empty() || !IsHexDigit(text.front())) return std::nullopt;
@@ -127,7 +126,8 @@ Parsed<std::string> ReadResourceName(std::string_view text) {
   }
   if (!IsSubdomain(rest)) {
     return bad(
-        "be lower-case letters, digits, '-' and '.' behind 'nvidia.com/', with a letter or digit at "
+        "be lower-case letters, digits, '-' and '.' behind 'nvidia.com/', with a letter or digit "
+        "at "
         "both ends");
   }
   return std::string(kPrefix) + std::string(rest);

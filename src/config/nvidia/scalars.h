@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single values as NVIDIA's device plugin reads them: the rules of YAML 1.1, of Go's JSON, and of its
-// own for names and devices. Pure; any thread.
+// Single values as NVIDIA's device plugin reads them: the rules of YAML 1.1, of Go's JSON, and of
+// its own for names and devices. Pure; any thread.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,8 @@ Node Plain(std::string text) {
 }
 
 TEST(NvidiaScalars, ManyWordsAreTruthValues) {
-  for (const char* text : {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"}) {
+  for (const char* text :
+       {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"}) {
     EXPECT_EQ(Truth(text), true) << text;
   }
   for (const char* text :
@@ -36,8 +37,8 @@ TEST(NvidiaScalars, WholeNumbersAreOfFourBases) {
   EXPECT_EQ(WholeNumber("012"), 10);
   EXPECT_EQ(WholeNumber("0o12"), 10);
   EXPECT_EQ(WholeNumber("0"), 0);
-  for (const char* text : {"", "-", "2.0", "1e3", "e5", "08", "0x", "ten", "--1", "_1",
-                           "99999999999999999999"}) {
+  for (const char* text :
+       {"", "-", "2.0", "1e3", "e5", "08", "0x", "ten", "--1", "_1", "99999999999999999999"}) {
     EXPECT_EQ(WholeNumber(text), std::nullopt) << text;
   }
 }
@@ -102,8 +103,8 @@ TEST(NvidiaScalars, AnythingElseIsNoDevice) {
 }
 
 TEST(NvidiaScalars, ATimeIsAsGoWritesIt) {
-  for (const char* text : {"0", "0s", "5s", "1h30m", "1.5h", ".5s", "-1s", "100ns", "5\u00b5s",
-                           "infinite"}) {
+  for (const char* text :
+       {"0", "0s", "5s", "1h30m", "1.5h", ".5s", "-1s", "100ns", "5\u00b5s", "infinite"}) {
     EXPECT_TRUE(IsSleepInterval(text)) << text;
   }
   for (const char* text : {"", "5", "s", "5d", "1..5s", "-", "forever", "5 s"}) {

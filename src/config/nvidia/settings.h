@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of NVIDIA's device plugin has set, in the plugin's own words: config file v1, flags and
-// environment variables together. Names, defaults and meanings are those of k8s-device-plugin 0.20
-// (https://github.com/NVIDIA/k8s-device-plugin). Plain data; any thread.
+// What a user of NVIDIA's device plugin has set, in the plugin's own words: config file v1, flags
+// and environment variables together. Names, defaults and meanings are those of k8s-device-plugin
+// 0.20 (https://github.com/NVIDIA/k8s-device-plugin). Plain data; any thread.
 #pragma once
 
 #include <cstdint>

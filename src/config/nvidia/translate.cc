@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "backend/nvidia/nvidia_config.h"
-#include "base/text.h"
-#include "config/schema.h"
+#include "config/schema/checks.h"
+#include "config/schema/problem.h"
 
 namespace tessera::config::nvidia {
 namespace {
@@ -36,13 +36,17 @@ class Translation {
     result_.sources[path] = source == "default" ? "NVIDIA's default" : source;
   }
 
+  void CheckPath(const std::string& path, const std::string& value) {
+    const std::optional<Misfit> misfit = CheckAbsolutePath(value);
+    if (misfit && !findings_.IsBad(path)) {
+      findings_.Report(misfit->reason, path, misfit->message);
+    }
+  }
+
   // Empty is what NVIDIA's plugin takes for the root.
   std::string Directory(const std::string& path, const std::string& value) {
     if (value.empty()) return "/";
-    if (value.front() != '/' && !findings_.IsBad(path)) {
-      findings_.Report(Reason::kConfigBadValue, path,
-                       fmt::format("{} is not an absolute path", Quoted(value)));
-    }
+    CheckPath(path, value);
     return value;
   }
 
@@ -52,7 +56,8 @@ class Translation {
     const std::string path = "kubelet-socket";
     const std::string& socket = settings_.kubelet_socket;
     if (!findings_.IsSet(path) || socket.empty()) return;
-    if (!socket.starts_with('/') || !socket.ends_with(kEnd)) {
+    CheckPath(path, socket);
+    if (!socket.ends_with(kEnd)) {
       findings_.Report(Reason::kConfigUnsupported, path,
                        fmt::format("is {}: it must be DIRECTORY{}, where DIRECTORY is kubelet's",
                                    Quoted(socket), kEnd));
@@ -99,8 +104,8 @@ class Translation {
     const std::string inside = "flags.plugin.containerDriverRoot";
     NvidiaConfig kind;
     kind.driver_root = Directory(inside, settings_.container_driver_root);
-    kind.dev_root = Directory(
-        dev, settings_.dev_root.empty() ? settings_.driver_root : settings_.dev_root);
+    kind.dev_root =
+        Directory(dev, settings_.dev_root.empty() ? settings_.driver_root : settings_.dev_root);
     Note("resources[0].nvidia", "");
     Note("resources[0].nvidia.driverRoot", inside);
     Note("resources[0].nvidia.devRoot", dev);
@@ -120,14 +125,15 @@ class Translation {
         continue;
       }
       if (std::exchange(found, true)) {
-        findings_.Report(Reason::kConfigDuplicate, at + ".name",
-                         fmt::format("{} stands here a second time: name it once",
-                                     Quoted(shared.name)));
+        findings_.Report(
+            Reason::kConfigDuplicate, at + ".name",
+            fmt::format("{} stands here a second time: name it once", Quoted(shared.name)));
         continue;
       }
       if (shared.replicas > kMaxReplicas) {
-        findings_.Report(Reason::kConfigBadValue, at + ".replicas",
-                         fmt::format("is {}; at most {} are served", shared.replicas, kMaxReplicas));
+        findings_.Report(
+            Reason::kConfigBadValue, at + ".replicas",
+            fmt::format("is {}; at most {} are served", shared.replicas, kMaxReplicas));
         continue;
       }
       resource.policy = {Division::kReplicas, static_cast<int>(shared.replicas)};

@@ -17,8 +17,8 @@ struct Translated {
   std::map<std::string, std::string> sources{};
 };
 
-// What the settings amount to. Settings without a counterpart are in CheckGaps; values that have none
-// are reported here.
+// What the settings amount to. Settings without a counterpart are in CheckGaps; values that have
+// none are reported here.
 Translated Translate(const Settings& settings, Findings& findings);
 
 }  // namespace tessera::config::nvidia

@@ -50,10 +50,11 @@ TEST(NvidiaTranslation, RenamedSharesHaveTheirOwnName) {
   Config wanted = Usual();
   wanted.resources[0].name = "nvidia.com/gpu.shared";
   wanted.resources[0].policy = {Division::kReplicas, 4};
-  EXPECT_EQ(GoodLoad({.yaml = "sharing: {timeSlicing: {renameByDefault: true, resources: [{name: gpu, "
-                              "replicas: 4}]}}\n"})
-                .config,
-            wanted);
+  EXPECT_EQ(
+      GoodLoad({.yaml = "sharing: {timeSlicing: {renameByDefault: true, resources: [{name: gpu, "
+                        "replicas: 4}]}}\n"})
+          .config,
+      wanted);
 }
 
 TEST(NvidiaTranslation, PlacesStrategiesAndPlacementAreTakenOver) {
@@ -75,10 +76,11 @@ TEST(NvidiaTranslation, WithoutADevRootTheNodesAreBelowTheDriversRoot) {
   Config wanted = Usual();
   wanted.resources[0].kind =
       KindConfig::Of(NvidiaConfig{.driver_root = "/", .dev_root = "/run/nvidia/driver"});
-  EXPECT_EQ(GoodLoad({.yaml = "flags: {nvidiaDriverRoot: /run/nvidia/driver, nvidiaDevRoot: \"\"}\n",
-                      .environment = {{"CONTAINER_DRIVER_ROOT", ""}}})
-                .config,
-            wanted);
+  EXPECT_EQ(
+      GoodLoad({.yaml = "flags: {nvidiaDriverRoot: /run/nvidia/driver, nvidiaDevRoot: \"\"}\n",
+                .environment = {{"CONTAINER_DRIVER_ROOT", ""}}})
+          .config,
+      wanted);
 }
 
 TEST(NvidiaTranslation, FlagsOverrideVariablesWhichOverrideTheFile) {
@@ -93,10 +95,10 @@ TEST(NvidiaTranslation, FlagsOverrideVariablesWhichOverrideTheFile) {
   EXPECT_EQ(from(GoodLoad({.yaml = yaml})), Pair("/file", "t.yaml:1"));
   EXPECT_EQ(from(GoodLoad({.yaml = yaml, .environment = environment})),
             Pair("/variable", "environment DRIVER_ROOT_CTR_PATH"));
-  EXPECT_EQ(from(GoodLoad({.yaml = yaml,
-                           .environment = environment,
-                           .words = {"--container-driver-root=/flag"}})),
-            Pair("/flag", "flag --driver-root-ctr-path"));
+  EXPECT_EQ(
+      from(GoodLoad(
+          {.yaml = yaml, .environment = environment, .words = {"--container-driver-root=/flag"}})),
+      Pair("/flag", "flag --driver-root-ctr-path"));
 }
 
 TEST(NvidiaTranslation, OurOwnVariablesAndFlagsComeOnTop) {
@@ -110,8 +112,8 @@ TEST(NvidiaTranslation, OurOwnVariablesAndFlagsComeOnTop) {
 }
 
 TEST(NvidiaTranslation, AShareOfAnotherResourceIsWarnedAbout) {
-  const LoadResult result =
-      GoodLoad({.yaml = "sharing: {timeSlicing: {resources: [{name: mig-1g.10gb, replicas: 4}]}}\n"});
+  const LoadResult result = GoodLoad(
+      {.yaml = "sharing: {timeSlicing: {resources: [{name: mig-1g.10gb, replicas: 4}]}}\n"});
   EXPECT_EQ(result.config, Usual());
   EXPECT_EQ(Messages(result.warnings),
             "sharing.timeSlicing.resources[0].name 'nvidia.com/mig-1g.10gb' is no resource of this "
@@ -119,18 +121,21 @@ TEST(NvidiaTranslation, AShareOfAnotherResourceIsWarnedAbout) {
 }
 
 TEST(NvidiaTranslation, WhatHasNoCounterpartIsTold) {
-  EXPECT_EQ(ErrorsOf({.words = {"--kubelet-socket=/run/kubelet.sock"}}),
-            "kubelet-socket is '/run/kubelet.sock': it must be DIRECTORY/device-plugins/kubelet.sock, "
-            "where DIRECTORY is kubelet's\n");
+  EXPECT_EQ(
+      ErrorsOf({.words = {"--kubelet-socket=/run/kubelet.sock"}}),
+      "kubelet-socket is '/run/kubelet.sock': it must be DIRECTORY/device-plugins/kubelet.sock, "
+      "where DIRECTORY is kubelet's\n");
   EXPECT_EQ(ErrorsOf({.words = {"--driver-root=driver", "--driver-root-ctr-path=x"}}),
-            "flags.plugin.containerDriverRoot 'x' is not an absolute path\n"
-            "flags.nvidiaDriverRoot 'driver' is not an absolute path\n");
-  EXPECT_EQ(ErrorsOf({.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 2}, {name: "
-                              "gpu, replicas: 4}]}}\n"}),
-            "sharing.timeSlicing.resources[1].name 'nvidia.com/gpu' stands here a second time: name "
-            "it once\n");
-  EXPECT_EQ(ErrorsOf({.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10001}]}}\n"}),
-            "sharing.timeSlicing.resources[0].replicas is 10001; at most 10000 are served\n");
+            "flags.plugin.containerDriverRoot must be an absolute path, not 'x'\n"
+            "flags.nvidiaDriverRoot must be an absolute path, not 'driver'\n");
+  EXPECT_EQ(
+      ErrorsOf({.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 2}, {name: "
+                        "gpu, replicas: 4}]}}\n"}),
+      "sharing.timeSlicing.resources[1].name 'nvidia.com/gpu' stands here a second time: name "
+      "it once\n");
+  EXPECT_EQ(
+      ErrorsOf({.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10001}]}}\n"}),
+      "sharing.timeSlicing.resources[0].replicas is 10001; at most 10000 are served\n");
   EXPECT_EQ(ErrorsOf({.yaml = "flags: {plugin: {deviceListStrategy: []}}\n"}),
             "resources[0].strategies must name at least one: containers would get nothing\n");
 }
@@ -139,8 +144,7 @@ TEST(NvidiaTranslation, WhatIsPrintedIsTheSameConfiguration) {
   const LoadResult result =
       GoodLoad({.yaml = "flags: {plugin: {passDeviceSpecs: yes}}\n"
                         "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"});
-  const LoadResult again =
-      config::Load({.file = Document::Parse("ours.yaml", PrintYaml(result))});
+  const LoadResult again = config::Load({.file = Document::Parse("ours.yaml", PrintYaml(result))});
   EXPECT_EQ(Text(again.errors), "");
   EXPECT_EQ(again.config, result.config);
 }
