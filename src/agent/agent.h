@@ -3,16 +3,21 @@
 // to stop. Everything it knows is touched on one thread, the loop's; gRPC's threads see snapshots.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <optional>
 #include <string>
+
+#include "config/load.h"
 
 namespace tessera::agent {
 
 struct AgentOptions {
-  std::optional<std::string> config_file;          // none: the default place, if a file is there
-  std::map<std::string, std::string> environment;  // NAME -> value
-  std::map<std::string, std::string> flags;        // without the dashes
+  // The file of the configuration, read anew whenever it changes. Empty: there is none.
+  std::string config_file;
+  bool may_be_absent = false;  // the agent starts without it
+  // Reads the configuration, in whatever format, with everything that overrides it; the file is not
+  // named when it may be absent and has not been there. Called on the loop's thread.
+  std::function<config::LoadResult(const std::optional<std::string>& file)> load;
 };
 
 // Runs until SIGTERM, SIGINT or SIGQUIT and ends the process: with 0 after a graceful stop, with 1

@@ -22,20 +22,19 @@ ConfigFile::ConfigFile(os::Loop& loop, AgentOptions options,
                        std::function<void(const config::LoadResult&)> loaded)
     : loop_(loop), options_(std::move(options)), loaded_(std::move(loaded)) {}
 
-std::string ConfigFile::path() const {
-  return options_.config_file.value_or(config::kDefaultFile);
-}
-
 config::LoadResult ConfigFile::Read() {
-  text_ = config::ReadText(path());
+  const std::string& file = options_.config_file;
+  if (file.empty()) return options_.load(std::nullopt);
+  text_ = config::ReadText(file);
   had_file_ |= text_.has_value();
   // A file that was there and is gone is no order to serve nothing.
-  const auto file = had_file_ ? std::optional(path()) : options_.config_file;
-  return config::LoadFile(file, options_.environment, options_.flags);
+  const bool may_be_absent = options_.may_be_absent && !had_file_;
+  return options_.load(may_be_absent ? std::nullopt : std::optional(file));
 }
 
 void ConfigFile::Watch() {
   hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
+  if (options_.config_file.empty()) return;
   PollAgain();
   auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] { Changed(); });
   if (!watch) {
@@ -43,7 +42,7 @@ void ConfigFile::Watch() {
     return;
   }
   watch_ = *std::move(watch);
-  std::string file = path();
+  const std::string& file = options_.config_file;
   size_t slash = file.rfind('/');
   watch_->Watch({slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1))});
 }
@@ -58,7 +57,7 @@ void ConfigFile::PollAgain() {
 
 // Events of the directory concern other files too: only another text counts, or that there is none.
 void ConfigFile::Changed() {
-  auto text = config::ReadText(path());
+  auto text = config::ReadText(options_.config_file);
   if (text != text_) {
     if (text) return Reload();
     if (!swap_) swap_ = loop_.After(kSwap, [this] { Gone(); });
@@ -67,7 +66,7 @@ void ConfigFile::Changed() {
 
 void ConfigFile::Gone() {
   swap_ = os::Loop::Handle();
-  auto text = config::ReadText(path());
+  auto text = config::ReadText(options_.config_file);
   if (text != text_) Reload();
 }
 

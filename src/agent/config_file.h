@@ -23,7 +23,7 @@ class ConfigFile {
 
   // The first reading; of a file that has been there before and is gone, an error.
   config::LoadResult Read();
-  // Begins to watch. Without a file there is only SIGHUP, which finds one that appeared.
+  // Begins to watch. Where no file is named there is only SIGHUP.
   void Watch();
 
  private:
@@ -31,7 +31,6 @@ class ConfigFile {
   void Changed();
   void Gone();
   void Reload();
-  std::string path() const;
 
   os::Loop& loop_;
   const AgentOptions options_;

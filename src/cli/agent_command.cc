@@ -8,9 +8,12 @@ namespace tessera::cli {
 namespace {
 
 int Serve(const Arguments& arguments) {
-  agent::RunAgent({.config_file = ConfigFileIn(arguments),
-                   .environment = config::OwnEnvironment(),
-                   .flags = ConfigFlagsIn(arguments)});
+  const std::optional<std::string> file = ConfigFileIn(arguments);
+  agent::RunAgent(
+      {.config_file = file.value_or(config::kDefaultFile),
+       .may_be_absent = !file,
+       .load = [environment = config::OwnEnvironment(), flags = ConfigFlagsIn(arguments)](
+                   const auto& path) { return config::LoadFile(path, environment, flags); }});
 }
 
 }  // namespace
@@ -26,6 +29,7 @@ Command AgentCommand() {
           .options = ConfigFlags(),
           .examples = {{"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
                        {"tessera agent --config ./try.yaml --log-level debug", "See all it does."}},
+          .commands = {NvidiaCommand()},
           .run = Serve};
 }
 

@@ -55,12 +55,16 @@ class Arguments {
     return found == values_.end() ? "" : found->second;
   }
   const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
+  // What stands behind a command that reads its words by itself.
+  const std::vector<std::string>& words() const { return words_; }
+  void SetWords(std::vector<std::string> words) { words_ = std::move(words); }
   // The flags that may be repeated, with their values, in the order they were given.
   const std::vector<std::pair<std::string, std::string>>& repeated() const { return repeated_; }
 
  private:
   std::map<std::string, std::string, std::less<>> values_;
   std::vector<std::pair<std::string, std::string>> repeated_;
+  std::vector<std::string> words_;
 };
 
 struct Command {
@@ -70,6 +74,9 @@ struct Command {
   std::vector<Option> options{};
   std::vector<Example> examples{};
   std::vector<Command> commands{};
+  // Its command line has rules of its own: whatever follows its name, --help included, is in
+  // Arguments::words. `options` are for the help alone.
+  bool reads_words = false;
   // Returns the exit code. Empty: one of `commands` must be given.
   std::function<int(const Arguments&)> run{};
 };

@@ -7,6 +7,7 @@
 namespace tessera::cli {
 
 Command AgentCommand();
+Command NvidiaCommand();  // below agent
 Command DemoCommand();
 Command KubeletCommand();
 Command DevicesCommand();

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "config/load.h"
+#include "config/nvidia/load.h"
 #include "config/print.h"
 #include "config/reference.h"
 
@@ -38,6 +39,16 @@ int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
     return 1;
   }
   fmt::print(out, "{}: good, {}\n", file, Count(result.config.resources.size(), "resource"));
+  return 0;
+}
+
+int ConfigConvert(const std::string& file, FILE* out, FILE* err) {
+  const config::LoadResult result = config::nvidia::Load({.file = config::Document::Read(file)});
+  if (!Tell(result, err)) {
+    fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
+    return 1;
+  }
+  fmt::print(out, "{}", config::PrintYaml(result));
   return 0;
 }
 

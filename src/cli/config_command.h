@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tessera config print`, `check` and `schema`. What these return is the exit code: 0, or 1 when
-// the configuration has an error. One thread.
+// `tessera config print`, `check`, `convert` and `schema`. What these return is the exit code: 0,
+// or 1 when the configuration has an error. One thread.
 #pragma once
 
 #include <cstdio>
@@ -26,6 +26,10 @@ int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* 
 // One line to `out` when the file is a good configuration; all errors and warnings go to `err`. The
 // file alone: what this shell's environment says must not decide whether it is good.
 int ConfigCheck(const std::string& file, FILE* out, FILE* err);
+
+// A file of NVIDIA's device plugin as one of ours, to `out`; problems and what has no effect go to
+// `err`. The file alone, as for ConfigCheck.
+int ConfigConvert(const std::string& file, FILE* out, FILE* err);
 
 // The JSON Schema of the file.
 int ConfigSchema(FILE* out);

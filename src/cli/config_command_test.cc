@@ -104,6 +104,36 @@ TEST_F(ConfigCommandTest, PrintOfABadFileFails) {
   EXPECT_NE(err_.Text(), "");
 }
 
+TEST_F(ConfigCommandTest, ConvertPrintsAFileThatCheckTakes) {
+  EXPECT_EQ(
+      ConfigConvert(Write("version: v1\n"
+                          "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"),
+                    out_.get(), err_.get()),
+      0);
+  EXPECT_EQ(err_.Text(), "");
+  EXPECT_NE(out_.Text().find("    replicas: 10                              # " + path_ + ":2\n"),
+            std::string::npos)
+      << out_.Text();
+  Stream verdict;
+  EXPECT_EQ(ConfigCheck(Write(out_.Text()), verdict.get(), err_.get()), 0);
+  EXPECT_EQ(verdict.Text(), path_ + ": good, 1 resource\n");
+}
+
+TEST_F(ConfigCommandTest, ConvertTellsWhatHasNoEffectAndFailsWithWhatIsNotServed) {
+  EXPECT_EQ(ConfigConvert(Write("flags: {x: 1, gdsEnabled: true}\n"), out_.get(), err_.get()), 1);
+  EXPECT_EQ(out_.Text(), "");
+  EXPECT_EQ(err_.Text(), "warning: " + path_ +
+                             ":1:9: unknown key 'x' in flags has no effect [config-unknown-key]\n"
+                             "flags: {x: 1, gdsEnabled: true}\n"
+                             "        ^\n" +
+                             path_ +
+                             ":1:27: flags.gdsEnabled is not served yet: containers would have no "
+                             "GPUDirect Storage; set it to false [config-unsupported]\n"
+                             "flags: {x: 1, gdsEnabled: true}\n"
+                             "                          ^\n" +
+                             path_ + ": 1 error\n");
+}
+
 TEST_F(ConfigCommandTest, SchemaIsJson) {
   EXPECT_EQ(ConfigSchema(out_.get()), 0);
   EXPECT_TRUE(json::Parse(out_.Text()));

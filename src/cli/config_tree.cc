@@ -48,6 +48,18 @@ Command ConfigCommand() {
       .options = {{.name = "FILE", .help = "the file", .fallback = config::kDefaultFile}},
       .examples = {{"tessera config check ./tessera.yaml", "Before it is rolled out."}},
       .run = CheckConfig};
+  Command convert = {
+      .name = "convert",
+      .summary = "a file of NVIDIA's device plugin as one of Tessera's",
+      .description =
+          "Reads a configuration file of NVIDIA's device plugin and prints the configuration of "
+          "Tessera that does the same. What has no effect is said on standard error; what Tessera "
+          "does not serve is an error, and then nothing is printed.",
+      .options = {{.name = "FILE", .help = "the file", .required = true}},
+      .examples = {{"tessera config convert ./config.yaml > tessera.yaml", "Move over for good."}},
+      .run = [](const Arguments& arguments) {
+        return ConfigConvert(arguments.Get("FILE"), stdout, stderr);
+      }};
   Command schema = {
       .name = "schema",
       .summary = "the JSON Schema of the file, for editors",
@@ -57,11 +69,11 @@ Command ConfigCommand() {
       .examples = {{"tessera config schema > tessera.schema.json", "For your editor."}},
       .run = [](const Arguments&) { return ConfigSchema(stdout); }};
   return {.name = "config",
-          .summary = "print and check the configuration",
+          .summary = "print, check and convert the configuration",
           .description =
-              "Prints and checks the configuration. Every key is described in "
+              "Prints, checks and converts the configuration. Every key is described in "
               "docs/configuration.md.",
-          .commands = {PrintCommand(), check, schema}};
+          .commands = {PrintCommand(), check, convert, schema}};
 }
 
 }  // namespace tessera::cli

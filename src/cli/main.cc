@@ -32,6 +32,9 @@ constexpr Row kCommands[] = {
     {"completion", CompletionCommand}, {"man", ManCommand},
 };
 constexpr std::string_view kAll = "*";
+// Under the name of NVIDIA's device plugin the program takes its place: what starts and signals
+// that one need not know.
+constexpr std::string_view kNvidiaName = "nvidia-device-plugin";
 
 // The program, with the commands that are `wanted`: all, or the one of that name.
 Command ProgramWith(std::string_view wanted) {
@@ -60,7 +63,12 @@ Command Program() {
 
 int Main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  Translate(words);
+  const std::string_view self = argc > 0 ? argv[0] : "";
+  if (self.substr(self.rfind('/') + 1) == kNvidiaName) {
+    words.insert(words.begin(), {"agent", "nvidia"});
+  } else {
+    Translate(words);
+  }
   // The daemon's start is not to wait for descriptions that nobody reads.
   const bool named = !words.empty() && std::ranges::count(kCommands, words.front(), &Row::name) > 0;
   const Command program = ProgramWith(named ? words.front() : kAll);

@@ -102,13 +102,17 @@ TEST_F(ProgramTest, ManPageRendersWithoutWarnings) {
 }
 
 // Exit code, then what was written to standard output.
-std::string OutputOf(std::vector<std::string> words) {
-  words.insert(words.begin(), "tessera");
+std::string OutputAs(const std::string& name, std::vector<std::string> words) {
+  words.insert(words.begin(), name);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   testing::internal::CaptureStdout();
   int code = Main(static_cast<int>(argv.size()), argv.data());
   return std::to_string(code) + " " + testing::internal::GetCapturedStdout();
+}
+
+std::string OutputOf(std::vector<std::string> words) {
+  return OutputAs("tessera", std::move(words));
 }
 
 TEST_F(ProgramTest, VersionMayBeAskedForAsAFlag) {
@@ -119,6 +123,15 @@ TEST_F(ProgramTest, VersionMayBeAskedForAsAFlag) {
 TEST_F(ProgramTest, HelpMayBeAskedForAsACommand) {
   EXPECT_EQ(OutputOf({"help"}), OutputOf({"--help"}));
   EXPECT_EQ(OutputOf({"help", "devices", "cordon"}), OutputOf({"devices", "cordon", "--help"}));
+}
+
+TEST_F(ProgramTest, UnderTheNameOfNvidiasPluginItTakesThatOnesFlags) {
+  const std::string help = OutputOf({"agent", "nvidia", "--help"});
+  EXPECT_TRUE(help.starts_with("0 Serves the GPUs of this node")) << help;
+  EXPECT_EQ(OutputAs("/usr/bin/nvidia-device-plugin", {"-h"}), help);
+  EXPECT_EQ(OutputOf({"help", "agent", "nvidia"}), help);
+  EXPECT_EQ(OutputAs("nvidia-device-plugin", {"--version"}), OutputOf({"version"}));
+  EXPECT_EQ(OutputAs("nvidia-device-plugin", {"--no-such-flag"}), "2 ");
 }
 
 }  // namespace

@@ -173,9 +173,14 @@ Parsed Misuse(const Node& node, const std::string& what) {
   return parsed;
 }
 
-}  // namespace
+// Whether a command of that name, at or below this one, reads its words by itself.
+bool HasReader(const Command& command, std::string_view name) {
+  if (command.reads_words && command.name == name) return true;
+  return std::ranges::any_of(command.commands,
+                             [&](const Command& child) { return HasReader(child, name); });
+}
 
-Parsed Parse(const Command& program, const std::vector<std::string>& words) {
+Parsed ParseAll(const Command& program, const std::vector<std::string>& words) {
   CLI::App app;
   Node root{&program, &app, program.name};
   try {
@@ -200,6 +205,20 @@ Parsed Parse(const Command& program, const std::vector<std::string>& words) {
     return {.text = HelpText(*node.command, node.path), .exit_code = kUsage};
   }
   return {.command = node.command, .arguments = Collect(chain)};
+}
+
+}  // namespace
+
+Parsed Parse(const Command& program, const std::vector<std::string>& words) {
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (!HasReader(program, *word)) continue;
+    // The word may also be the value of a flag; then another command comes out.
+    Parsed parsed = ParseAll(program, {words.begin(), word + 1});
+    if (parsed.command == nullptr || !parsed.command->reads_words) continue;
+    parsed.arguments.SetWords({word + 1, words.end()});
+    return parsed;
+  }
+  return ParseAll(program, words);
 }
 
 }  // namespace tessera::cli

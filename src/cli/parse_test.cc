@@ -25,6 +25,12 @@ Command Program() {
                   {.name = "--milk", .value = "DROPS", .help = "white", .repeated = true},
                   {.name = "--with", .value = "DRINK", .help = "drink", .required = true}},
       .run = Nothing};
+  Command borrow = {.name = "borrow",
+                    .summary = "as the neighbours do",
+                    .description = "Borrows.",
+                    .options = {{.name = "--long-cup", .help = "their way to ask"}},
+                    .reads_words = true,
+                    .run = Nothing};
   Command cups = {.name = "cups",
                   .summary = "show cups",
                   .description = "Shows cups.",
@@ -40,7 +46,7 @@ Command Program() {
                                .help = "where",
                                .fallback = "/shelf",
                                .environment = "TESSERA_TEST_SHELF"}},
-                  .commands = {fill},
+                  .commands = {fill, borrow},
                   .run = Nothing};
   return {
       .name = "kitchen", .summary = "a kitchen", .description = "A kitchen.", .commands = {cups}};
@@ -213,6 +219,28 @@ TEST_F(ParseTest, FlagWithoutItsValueSaysWhichItTakes) {
             "'kitchen cups --help' says more\n");
   EXPECT_EQ(Wrong({"cups", "--shelf"}),
             "kitchen cups: --shelf needs a value: PATH\n'kitchen cups --help' says more\n");
+}
+
+TEST_F(ParseTest, ACommandThatReadsItsWordsGetsThemAsTheyAre) {
+  Parsed parsed = Of({"cups", "--shelf", "/high", "borrow", "-long-cup", "--", "--help", "fill"});
+
+  ASSERT_NE(parsed.command, nullptr) << parsed.text;
+  EXPECT_EQ(parsed.command->name, "borrow");
+  EXPECT_EQ(parsed.arguments.words(),
+            (std::vector<std::string>{"-long-cup", "--", "--help", "fill"}));
+  EXPECT_EQ(parsed.arguments.values(), (Values{{"output", "table"}, {"shelf", "/high"}}));
+}
+
+TEST_F(ParseTest, ItsNameMayBeTheValueOfAFlag) {
+  Parsed shelf = Of({"cups", "--shelf", "borrow"});
+  ASSERT_NE(shelf.command, nullptr) << shelf.text;
+  EXPECT_EQ(shelf.command->name, "cups");
+  EXPECT_EQ(shelf.arguments.Get("shelf"), "borrow");
+
+  Parsed both = Of({"cups", "--shelf", "borrow", "borrow", "--x"});
+  ASSERT_NE(both.command, nullptr) << both.text;
+  EXPECT_EQ(both.command->name, "borrow");
+  EXPECT_EQ(both.arguments.words(), std::vector<std::string>{"--x"});
 }
 
 TEST_F(ParseTest, SwitchMayBeTurnedOff) {

@@ -89,6 +89,19 @@ std::vector<Setting> ListSettings(const Config& config, const Findings& findings
   return settings;
 }
 
+// What is the same whatever the file was.
+void Finish(const std::map<std::string, std::string>& environment,
+            const std::map<std::string, std::string>& flags, Findings& findings,
+            LoadResult& result) {
+  ApplyEnvironment(environment, result.config, findings);
+  ApplyFlags(flags, result.config, findings);
+  Complete(result.config);
+  CheckRules(result.config, findings);
+  result.errors = findings.SortedErrors();
+  result.warnings = findings.warnings();
+  if (result.ok()) result.settings = ListSettings(result.config, findings);
+}
+
 }  // namespace
 
 std::string LoadResult::SourceOf(const std::string& path) const {
@@ -104,18 +117,26 @@ LoadResult Load(const Sources& sources) {
   const Document& document = sources.file ? *sources.file : none;
   Findings findings(document);
   if (sources.file) Reader(result.config, findings, document).ReadAll();
-  ApplyEnvironment(sources.environment, result.config, findings);
-  ApplyFlags(sources.flags, result.config, findings);
-  Complete(result.config);
-  CheckRules(result.config, findings);
-  result.errors = findings.SortedErrors();
-  result.warnings = findings.warnings();
+  Finish(sources.environment, sources.flags, findings, result);
   if (result.config.resources.empty() && result.ok()) {
     result.warnings.push_back({.reason = Reason::kConfigMissing,
                                .origin = sources.file ? document.name() : "no configuration file",
                                .message = "no resources: the agent serves nothing"});
   }
-  if (result.ok()) result.settings = ListSettings(result.config, findings);
+  return result;
+}
+
+LoadResult LoadForeign(Foreign foreign, const std::map<std::string, std::string>& environment,
+                       const std::map<std::string, std::string>& flags) {
+  LoadResult result;
+  result.config = std::move(foreign.config);
+  const Document none;
+  Findings findings(none);
+  for (const auto& [path, source] : foreign.sources) findings.SetOutside(path, source, "", true);
+  Finish(environment, flags, findings, result);
+  // Rules of ours that are broken because of what is wrong there would only confuse.
+  if (!foreign.errors.empty()) result.errors = std::move(foreign.errors);
+  result.warnings.insert(result.warnings.begin(), foreign.warnings.begin(), foreign.warnings.end());
   return result;
 }
 
@@ -132,14 +153,19 @@ LoadResult LoadFile(const std::optional<std::string>& path,
 }
 
 std::map<std::string, std::string> OwnEnvironment() {
-  std::map<std::string, std::string> own;
+  return EnvironmentOf([](std::string_view name) { return name.starts_with(kOwnPrefix); });
+}
+
+std::map<std::string, std::string> EnvironmentOf(
+    const std::function<bool(std::string_view name)>& wanted) {
+  std::map<std::string, std::string> found;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const size_t equals = text.find('=');
-    if (!text.starts_with(kOwnPrefix) || equals == std::string_view::npos) continue;
-    own.emplace(text.substr(0, equals), text.substr(equals + 1));
+    if (equals == std::string_view::npos || !wanted(text.substr(0, equals))) continue;
+    found.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  return own;
+  return found;
 }
 
 }  // namespace tessera::config

@@ -3,9 +3,11 @@
 // overrides the file, which overrides the default. Any thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/schema/config.h"
@@ -47,6 +49,19 @@ struct LoadResult {
 
 LoadResult Load(const Sources& sources);
 
+// A configuration that was written in another format, with what is wrong there.
+struct Foreign {
+  Config config;
+  // Where the keys that it sets were written: "resources[0].replicas" -> "their.yaml:5".
+  std::map<std::string, std::string> sources{};
+  std::vector<Problem> errors{};
+  std::vector<Problem> warnings{};
+};
+
+// The same from that; environment and flags are ours and override it.
+LoadResult LoadForeign(Foreign foreign, const std::map<std::string, std::string>& environment,
+                       const std::map<std::string, std::string>& flags);
+
 // Reads the file anew, for a start and for every reload. With no `path` kDefaultFile is read if it
 // is there.
 LoadResult LoadFile(const std::optional<std::string>& path,
@@ -55,5 +70,8 @@ LoadResult LoadFile(const std::optional<std::string>& path,
 
 // The variables of this process that could be ours: those that begin with TESSERA_.
 std::map<std::string, std::string> OwnEnvironment();
+// Those whose names are `wanted`.
+std::map<std::string, std::string> EnvironmentOf(
+    const std::function<bool(std::string_view name)>& wanted);
 
 }  // namespace tessera::config

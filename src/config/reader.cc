@@ -67,11 +67,13 @@ bool Reader::CheckVersion(const Node& root) {
   const bool nvidia =
       version->scalar == "v1" && (root.Find("flags") != nullptr || root.Find("sharing") != nullptr);
   Report(Reason::kConfigVersion, *version,
-         nvidia ? fmt::format("version {} is the format of NVIDIA's device plugin, which this "
-                              "version of Tessera does not read; it reads '{}'",
-                              Quoted(version->scalar), kVersion)
-                : fmt::format("version {} is not known; this version of Tessera reads '{}'",
-                              Quoted(version->scalar), kVersion));
+         nvidia
+             ? fmt::format("version {} is the format of NVIDIA's device plugin: serve it with "
+                           "'tessera agent nvidia --config-file FILE', or make a file of '{}' of "
+                           "it with 'tessera config convert FILE'",
+                           Quoted(version->scalar), kVersion)
+             : fmt::format("version {} is not known; this version of Tessera reads '{}'",
+                           Quoted(version->scalar), kVersion));
   return false;
 }
 

@@ -27,8 +27,9 @@ TEST(Reader, TheVersionIsOfNvidiasPlugin) {
       ToldOfWhole("version: v1\n"
                   "flags: {migStrategy: none}\n"
                   "sharing: {}\n"),
-      "t.yaml:1:10: version 'v1' is the format of NVIDIA's device plugin, which this version of "
-      "Tessera does not read; it reads 'tessera/v1' [config-version]\n"
+      "t.yaml:1:10: version 'v1' is the format of NVIDIA's device plugin: serve it with 'tessera "
+      "agent nvidia --config-file FILE', or make a file of 'tessera/v1' of it with 'tessera config "
+      "convert FILE' [config-version]\n"
       "version: v1\n"
       "         ^\n");
 }

@@ -2,6 +2,7 @@
 #include "config/schema/yaml.h"
 
 #include <fmt/core.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 
@@ -101,6 +102,11 @@ bool Document::IsTabIndented(int line) const {
 }
 
 Result<std::string> ReadText(const std::string& path) {
+  // What a link to nothing at all means to those who make one, NVIDIA's config-manager among them.
+  const Result<os::FileInfo> info = os::InspectTarget(path);
+  if (info && info->type == os::FileInfo::Type::kCharDevice && info->rdev == makedev(1, 3)) {
+    return "";
+  }
   return os::ReadFile(path, Document::kMaxBytes + 1);
 }
 

@@ -154,6 +154,12 @@ TEST(Document, ADirectoryIsNoFile) {
             "/: cannot be read: / is not a regular file [config-unreadable]\n");
 }
 
+TEST(Document, ALinkToNothingIsAnEmptyFile) {
+  const Document document = Document::Read("/dev/null");
+  EXPECT_TRUE(document.ok());
+  EXPECT_TRUE(document.root().IsNull());
+}
+
 TEST(Document, ReadsAFile) {
   const std::string directory = *os::MakeTemporaryDirectory("/tmp/tessera-config-");
   ASSERT_TRUE(os::WriteFileAtomically(directory + "/t.yaml", "a: 1\n"));

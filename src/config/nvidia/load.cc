@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/nvidia/load.h"
+
+#include <utility>
+
+#include "config/nvidia/gaps.h"
+#include "config/nvidia/reader.h"
+#include "config/nvidia/rules.h"
+#include "config/nvidia/translate.h"
+
+namespace tessera::config::nvidia {
+
+Settings ReadSettings(const Sources& sources, Findings& findings) {
+  Settings settings;
+  if (sources.file) Reader(*sources.file, settings, findings).ReadAll();
+  ApplyEnvironment(sources.environment, settings, findings);
+  ApplyCommandLine(sources.line, settings, findings);
+  SwitchOff(settings, findings);
+  Validate(settings, findings);
+  return settings;
+}
+
+LoadResult Load(const Sources& sources) {
+  const Document none;
+  Findings findings(sources.file ? *sources.file : none);
+  const Settings settings = ReadSettings(sources, findings);
+  CheckGaps(settings, sources.environment, findings);
+  Translated translated = Translate(settings, findings);
+  return LoadForeign({.config = std::move(translated.config),
+                      .sources = std::move(translated.sources),
+                      .errors = findings.SortedErrors(),
+                      .warnings = findings.warnings()},
+                     sources.own_environment, sources.own_flags);
+}
+
+}  // namespace tessera::config::nvidia

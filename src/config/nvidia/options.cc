@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/nvidia/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/text.h"
+#include "config/load.h"
+#include "config/nvidia/scalars.h"
+
+namespace tessera::config::nvidia {
+namespace {
+
+constexpr std::array<std::string_view, 6> kTrue = {"1", "t", "T", "TRUE", "true", "True"};
+constexpr std::array<std::string_view, 6> kFalse = {"0", "f", "F", "FALSE", "false", "False"};
+
+std::vector<std::string> Items(std::span<const std::string> texts) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) {
+    for (const std::string& item : Split(text, ',')) items.emplace_back(Trim(item));
+  }
+  return items;
+}
+
+Misfit WrongType(std::string_view wanted, const std::string& text) {
+  return {.reason = Reason::kConfigWrongType,
+          .message = fmt::format("takes {}, not {}", wanted, Quoted(text))};
+}
+
+// Stores texts in a member of any of the types; one overload each.
+struct Store {
+  std::span<const std::string> texts;
+  Settings& settings;
+
+  std::optional<Misfit> operator()(std::string Settings::* member) const {
+    settings.*member = texts.back();
+    return {};
+  }
+  std::optional<Misfit> operator()(bool Settings::* member) const {
+    const bool is_true = std::ranges::count(kTrue, texts.back()) > 0;
+    if (!is_true && std::ranges::count(kFalse, texts.back()) == 0) {
+      return WrongType("true or false", texts.back());
+    }
+    settings.*member = is_true;
+    return {};
+  }
+  std::optional<Misfit> operator()(std::vector<std::string> Settings::* member) const {
+    settings.*member = Items(texts);
+    return {};
+  }
+  std::optional<Misfit> operator()(std::vector<int64_t> Settings::* member) const {
+    std::vector<int64_t> numbers;
+    for (const std::string& item : Items(texts)) {
+      const std::optional<int64_t> number = WholeNumber(item);
+      if (!number) return WrongType("whole numbers, parted by commas", item);
+      numbers.push_back(*number);
+    }
+    settings.*member = std::move(numbers);
+    return {};
+  }
+};
+
+struct Show {
+  const Settings settings;  // the defaults
+
+  std::string operator()(std::string Settings::* member) const { return settings.*member; }
+  std::string operator()(bool Settings::* member) const {
+    return settings.*member ? "true" : "false";
+  }
+  std::string operator()(std::vector<std::string> Settings::* member) const {
+    return Join(settings.*member, ",");
+  }
+  std::string operator()(std::vector<int64_t> Settings::*) const { return ""; }
+};
+
+std::vector<Option> DriverOptions() {
+  return {
+      {{"mig-strategy"},
+       {"MIG_STRATEGY"},
+       "flags.migStrategy",
+       &Settings::mig_strategy,
+       "how MIG devices are offered: none, single or mixed"},
+      {{"fail-on-init-error"},
+       {"FAIL_ON_INIT_ERROR"},
+       "flags.failOnInitError",
+       &Settings::fail_on_init_error,
+       "end when there is no driver"},
+      {{"driver-root", "nvidia-driver-root"},
+       {"NVIDIA_DRIVER_ROOT"},
+       "flags.nvidiaDriverRoot",
+       &Settings::driver_root,
+       "where the driver is installed, on the host"},
+      {{"dev-root", "nvidia-dev-root"},
+       {"NVIDIA_DEV_ROOT"},
+       "flags.nvidiaDevRoot",
+       &Settings::dev_root,
+       "below it is /dev, on the host; the driver's root when it is not given"},
+      {{"gdrcopy-enabled"},
+       {"GDRCOPY_ENABLED"},
+       "flags.gdrcopyEnabled",
+       &Settings::gdrcopy,
+       "give containers GDRCopy"},
+      {{"gds-enabled"},
+       {"GDS_ENABLED"},
+       "flags.gdsEnabled",
+       &Settings::gds,
+       "give containers GPUDirect Storage"},
+      {{"mofed-enabled"},
+       {"MOFED_ENABLED"},
+       "flags.mofedEnabled",
+       &Settings::mofed,
+       "give containers Mellanox OFED"},
+      {{"mps-root"}, {"MPS_ROOT"}, "flags.mpsRoot", &Settings::mps_root, "the directory of MPS"},
+      {{"device-discovery-strategy"},
+       {"DEVICE_DISCOVERY_STRATEGY"},
+       "flags.deviceDiscoveryStrategy",
+       &Settings::discovery_strategy,
+       "how GPUs are found: auto, nvml or tegra"},
+  };
+}
+
+std::vector<Option> PluginOptions() {
+  return {
+      {{"pass-device-specs"},
+       {"PASS_DEVICE_SPECS"},
+       "flags.plugin.passDeviceSpecs",
+       &Settings::pass_device_specs,
+       "hand the device nodes to the runtime as well"},
+      {{"device-list-strategy"},
+       {"DEVICE_LIST_STRATEGY"},
+       "flags.plugin.deviceListStrategy",
+       &Settings::list_strategies,
+       "how containers learn of their GPUs: envvar, volume-mounts, cdi-annotations, cdi-cri"},
+      {{"device-id-strategy"},
+       {"DEVICE_ID_STRATEGY"},
+       "flags.plugin.deviceIDStrategy",
+       &Settings::id_strategy,
+       "what GPUs are called there: uuid or index"},
+      {{"cdi-annotation-prefix"},
+       {"CDI_ANNOTATION_PREFIX"},
+       "flags.plugin.cdiAnnotationPrefix",
+       &Settings::cdi_annotation_prefix,
+       "what the keys of CDI's annotations begin with"},
+      {{"nvidia-cdi-hook-path", "nvidia-ctk-path"},
+       {"NVIDIA_CDI_HOOK_PATH", "NVIDIA_CTK_PATH"},
+       "flags.plugin.nvidiaCTKPath",
+       &Settings::cdi_hook_path,
+       "the hook in CDI documents, on the host"},
+      {{"driver-root-ctr-path", "container-driver-root"},
+       {"DRIVER_ROOT_CTR_PATH", "CONTAINER_DRIVER_ROOT"},
+       "flags.plugin.containerDriverRoot",
+       &Settings::container_driver_root,
+       "where the driver is installed, as the agent sees it"},
+      {{"shared-devices-allocation-policy"},
+       {"SHARED_DEVICES_ALLOCATION_POLICY"},
+       "flags.plugin.sharedDevicesAllocationPolicy",
+       &Settings::allocation_policy,
+       "where shares go: distributed or packed"},
+      {{"cdi-feature-flags"},
+       {"CDI_FEATURE_FLAGS"},
+       "",
+       &Settings::cdi_feature_flags,
+       "of the CDI document"},
+      {{"cdi-disable-hooks"},
+       {"CDI_DISABLE_HOOKS"},
+       "",
+       &Settings::cdi_disable_hooks,
+       "hooks to leave out of the CDI document"},
+  };
+}
+
+std::vector<Option> OtherOptions() {
+  return {
+      {{"imex-channel-ids"},
+       {"IMEX_CHANNEL_IDS"},
+       "imex.channelIDs",
+       &Settings::imex_channels,
+       "the IMEX channels to give to containers: none or 0"},
+      {{"imex-required"},
+       {"IMEX_REQUIRED"},
+       "imex.required",
+       &Settings::imex_required,
+       "whether the IMEX channels must be there"},
+      {{"kubelet-socket"},
+       {"KUBELET_SOCKET"},
+       "",
+       &Settings::kubelet_socket,
+       "kubelet's socket for device plugins"},
+      {{"config-file"},
+       {"CONFIG_FILE"},
+       "",
+       &Settings::config_file,
+       "a configuration file of NVIDIA's device plugin"},
+  };
+}
+
+}  // namespace
+
+const std::vector<Option>& Options() {
+  static const std::vector<Option> options = [] {
+    std::vector<Option> all = DriverOptions();
+    for (Option& option : PluginOptions()) all.push_back(std::move(option));
+    for (Option& option : OtherOptions()) all.push_back(std::move(option));
+    return all;
+  }();
+  return options;
+}
+
+const Option* OptionOfFlag(std::string_view name) {
+  for (const Option& option : Options()) {
+    if (std::ranges::count(option.flags, name) > 0) return &option;
+  }
+  return nullptr;
+}
+
+std::string DefaultText(const Option& option) {
+  return std::visit(Show{}, option.member);
+}
+
+std::optional<Misfit> SetTexts(const Option& option, std::span<const std::string> texts,
+                               Settings& settings) {
+  return std::visit(Store{texts, settings}, option.member);
+}
+
+void ApplyEnvironment(const std::map<std::string, std::string>& environment, Settings& settings,
+                      Findings& findings) {
+  for (const Option& option : Options()) {
+    for (const std::string& name : option.variables) {
+      const auto found = environment.find(name);
+      if (found == environment.end()) continue;
+      std::string text = found->second;
+      // Of an empty one the plugin makes an empty text, no, one empty item, or nothing.
+      if (text.empty() && option.IsSwitch()) text = "false";
+      if (text.empty() && std::holds_alternative<std::vector<int64_t> Settings::*>(option.member)) {
+        break;
+      }
+      const std::optional<Misfit> misfit = SetTexts(option, {&text, 1}, settings);
+      findings.SetOutside(option.Path(), "environment " + name, text, !misfit);
+      if (misfit) findings.Report(misfit->reason, option.Path(), misfit->message);
+      break;
+    }
+  }
+}
+
+std::map<std::string, std::string> OwnEnvironment() {
+  return EnvironmentOf([](std::string_view name) {
+    return name == "DP_DISABLE_HEALTHCHECKS" || name == "DP_ENABLE_HEALTHCHECKS" ||
+           std::ranges::any_of(Options(), [&](const Option& option) {
+             return std::ranges::count(option.variables, name) > 0;
+           });
+  });
+}
+
+}  // namespace tessera::config::nvidia

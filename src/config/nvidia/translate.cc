@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/nvidia/translate.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "backend/nvidia/nvidia_config.h"
+#include "config/schema/checks.h"
+#include "config/schema/problem.h"
+
+namespace tessera::config::nvidia {
+namespace {
+
+constexpr std::string_view kGpu = "nvidia.com/gpu";
+constexpr int64_t kMaxReplicas = 10'000;  // as our own key has it
+
+class Translation {
+ public:
+  Translation(const Settings& settings, Findings& findings)
+      : settings_(settings), findings_(findings) {}
+
+  Translated Take() {
+    TranslateKubelet();
+    TranslateResource();
+    return std::move(result_);
+  }
+
+ private:
+  // `path` of ours is what it is because of `theirs`.
+  void Note(const std::string& path, const std::string& theirs) {
+    const std::string source = findings_.SourceOf(theirs);
+    result_.sources[path] = source == "default" ? "NVIDIA's default" : source;
+  }
+
+  void CheckPath(const std::string& path, const std::string& value) {
+    const std::optional<Misfit> misfit = CheckAbsolutePath(value);
+    if (misfit && !findings_.IsBad(path)) {
+      findings_.Report(misfit->reason, path, misfit->message);
+    }
+  }
+
+  // Empty is what NVIDIA's plugin takes for the root.
+  std::string Directory(const std::string& path, const std::string& value) {
+    if (value.empty()) return "/";
+    CheckPath(path, value);
+    return value;
+  }
+
+  // Where nobody says anything, kubelet is looked for in all of its usual places.
+  void TranslateKubelet() {
+    constexpr std::string_view kEnd = "/device-plugins/kubelet.sock";
+    const std::string path = "kubelet-socket";
+    const std::string& socket = settings_.kubelet_socket;
+    if (!findings_.IsSet(path) || socket.empty()) return;
+    CheckPath(path, socket);
+    if (!socket.ends_with(kEnd)) {
+      findings_.Report(Reason::kConfigUnsupported, path,
+                       fmt::format("is {}: it must be DIRECTORY{}, where DIRECTORY is kubelet's",
+                                   Quoted(socket), kEnd));
+      return;
+    }
+    std::string root = socket.substr(0, socket.size() - kEnd.size());
+    result_.config.kubelet.root = root.empty() ? "/" : root;
+    Note("kubelet.root", path);
+  }
+
+  void TranslateResource() {
+    Resource& resource = result_.config.resources.emplace_back();
+    resource.name = kGpu;
+    TranslateRendering(resource);
+    TranslateKind(resource);
+    if (settings_.time_slicing) TranslateTimeSlicing(*settings_.time_slicing, resource);
+  }
+
+  void TranslateRendering(Resource& resource) {
+    const std::string policy = "flags.plugin.sharedDevicesAllocationPolicy";
+    resource.placement =
+        settings_.allocation_policy == "packed" ? Placement::kPack : Placement::kSpread;
+    if (findings_.IsSet(policy)) {
+      Note("resources[0].placement", policy);
+    }
+
+    resource.rendering.strategies.clear();
+    for (const std::string& name : settings_.list_strategies) {
+      const auto strategy = StrategyFromName(name);
+      if (strategy == Strategy::kEnvvar) resource.rendering.strategies.push_back(*strategy);
+    }
+    if (settings_.pass_device_specs) {
+      resource.rendering.strategies.push_back(Strategy::kDeviceSpecs);
+    }
+    const bool specs = findings_.IsSet("flags.plugin.passDeviceSpecs") &&
+                       !findings_.IsSet("flags.plugin.deviceListStrategy");
+    Note("resources[0].strategies",
+         specs ? "flags.plugin.passDeviceSpecs" : "flags.plugin.deviceListStrategy");
+  }
+
+  void TranslateKind(Resource& resource) {
+    const std::string host = "flags.nvidiaDriverRoot";
+    const std::string dev = settings_.dev_root.empty() ? host : "flags.nvidiaDevRoot";
+    const std::string inside = "flags.plugin.containerDriverRoot";
+    NvidiaConfig kind;
+    kind.driver_root = Directory(inside, settings_.container_driver_root);
+    kind.dev_root =
+        Directory(dev, settings_.dev_root.empty() ? settings_.driver_root : settings_.dev_root);
+    Note("resources[0].nvidia", "");
+    Note("resources[0].nvidia.driverRoot", inside);
+    Note("resources[0].nvidia.devRoot", dev);
+    resource.kind = KindConfig::Of(std::move(kind));
+  }
+
+  void TranslateTimeSlicing(const Replication& replication, Resource& resource) {
+    bool found = false;
+    for (size_t i = 0; i < replication.resources.size(); ++i) {
+      const ReplicatedResource& shared = replication.resources[i];
+      const std::string at = fmt::format("sharing.timeSlicing.resources[{}]", i);
+      if (shared.name.empty() || shared.replicas < 2) continue;  // reported where it was read
+      if (shared.name != kGpu) {
+        findings_.Warn(Reason::kConfigUnsupported, at + ".name",
+                       fmt::format("{} is no resource of this node and has no effect; there is {}",
+                                   Quoted(shared.name), Quoted(kGpu)));
+        continue;
+      }
+      if (std::exchange(found, true)) {
+        findings_.Report(
+            Reason::kConfigDuplicate, at + ".name",
+            fmt::format("{} stands here a second time: name it once", Quoted(shared.name)));
+        continue;
+      }
+      if (shared.replicas > kMaxReplicas) {
+        findings_.Report(
+            Reason::kConfigBadValue, at + ".replicas",
+            fmt::format("is {}; at most {} are served", shared.replicas, kMaxReplicas));
+        continue;
+      }
+      resource.policy = {Division::kReplicas, static_cast<int>(shared.replicas)};
+      if (!shared.rename.empty()) {
+        resource.name = shared.rename;
+        Note("resources[0].name", "sharing.timeSlicing.renameByDefault");
+      }
+      Note("resources[0].policy", "sharing.timeSlicing");
+      Note("resources[0].replicas", at + ".replicas");
+    }
+  }
+
+  const Settings& settings_;
+  Findings& findings_;
+  Translated result_;
+};
+
+}  // namespace
+
+Translated Translate(const Settings& settings, Findings& findings) {
+  return Translation(settings, findings).Take();
+}
+
+}  // namespace tessera::config::nvidia
