@@ -22,11 +22,12 @@ class Recorder : public BackendEvents {
     loop_.Stop();
   }
   void Report(const DeviceKey& key, Evidence evidence) override {
+    loop_.Stop();
+    if (evidence.kind == EvidenceKind::kReset) return reports.push_back(key.Text() + " reset");
     reports.push_back(
         fmt::format("{} {} {}", key.Text(), ReasonName(evidence.reason), evidence.detail));
     EXPECT_EQ(evidence.kind, EvidenceKind::kFatal);
     EXPECT_EQ(evidence.source, EvidenceSource::kEvent);
-    loop_.Stop();
   }
 
   // Runs the loop until another rescan is asked for.

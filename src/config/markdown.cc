@@ -22,7 +22,8 @@ std::string TypeCell(const Key& key) {
   const std::string type(TypeText(key.type));
   switch (key.type) {
     case Type::kInt:
-      return fmt::format("{} of {}, {} to {}", type, key.unit, key.min, key.max);
+      return fmt::format("{}{}{}, {} to {}", type, key.unit.empty() ? "" : " of ", key.unit,
+                         key.min, key.max);
     case Type::kTime:
       return fmt::format("{}, {} to {}", type, FormatDuration(Duration(key.min)),
                          FormatDuration(Duration(key.max)));

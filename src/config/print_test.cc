@@ -50,6 +50,8 @@ resources:
       devRoot: /run/nvidia
       select: [{index: 3}, {uuid: GPU-1, model: "*A100*"}]
       mig: 1g.10gb
+      xids: [{xid: 94, class: application}, {xid: 79, class: reboot}]
+      probation: {recover: 10m, reset: 30s}
 )";
 
 LoadResult From(const std::string& text, const std::string& name = "t.yaml") {

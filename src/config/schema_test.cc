@@ -24,7 +24,7 @@ TEST(Schema, EveryKeyIsDescribed) {
     EXPECT_TRUE(key.key->doc.ends_with('.'));
     EXPECT_EQ(key.key->IsScalar(), !key.key->example.empty());
     EXPECT_EQ(key.key->IsScalar(), key.key->children.empty());
-    EXPECT_EQ(key.key->type == Type::kInt, !key.key->unit.empty());
+    EXPECT_TRUE(key.key->type == Type::kInt || key.key->unit.empty());
   }
 }
 
@@ -104,9 +104,13 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].nvidia.devRoot", "/"},
       {"resources[].nvidia.driverRoot", "/"},
       {"resources[].nvidia.mig", ""},
+      {"resources[].nvidia.probation.recover", "5m"},
+      {"resources[].nvidia.probation.reset", "0s"},
       {"resources[].nvidia.select[].index", ""},
       {"resources[].nvidia.select[].model", ""},
       {"resources[].nvidia.select[].uuid", ""},
+      {"resources[].nvidia.xids[].class", "recover"},
+      {"resources[].nvidia.xids[].xid", "0"},
       {"resources[].placement", "spread"},
       {"resources[].policy", "whole"},
       {"resources[].replicas", "1"},

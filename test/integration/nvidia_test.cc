@@ -34,6 +34,16 @@ class NvidiaAgentTest : public AgentTest {
     std::sort(uuids.begin(), uuids.end(), NaturalLess());
     return uuids;
   }
+  std::string ReasonOf(size_t gpu) {
+    const json::Object device = DeviceOn(Page("/inventory"), node_.hardware().gpus[gpu].uuid);
+    return json::GetString(device, "reason").value_or("");
+  }
+  // Waits until every GPU has answered its check well so often from now on.
+  void AwaitGoodChecks(int each) {
+    const char* series = R"(tessera_health_checks_total{resource="nvidia.com/gpu",result="good"})";
+    const int all = each * static_cast<int>(node_.hardware().gpus.size());
+    EXPECT_TRUE(AwaitMetric(series, MetricNow(series) + all));
+  }
 
   std::vector<std::string> InOrderOfNvml(const std::vector<std::string>& ids) const {
     std::vector<std::string> ordered;
@@ -111,6 +121,73 @@ TEST_F(NvidiaAgentTest, AGpuThatIsLostTurnsUnhealthyAndComesBackAfterItsReset) {
   Expect(kGpu, 8, 8);
 }
 
+constexpr char kXid79[] = "events: [{gpu: 3, xid: 79}]\n";
+
+TEST_F(NvidiaAgentTest, AGpuThatFellOffTheBusIsOutUntilItWasReset) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+
+  node_.SetFaults(kXid79);
+  Expect(kGpu, 8, 7);
+  EXPECT_EQ(HealthyIds(), UuidsWithout(3));
+  EXPECT_EQ(ReasonOf(3), "xid");
+  node_.SetFaults(std::string(kXid79) + "gpus: {3: {lost: true}}");
+  EXPECT_TRUE(NodeUnderTest::Await([&] { return ReasonOf(3) == "device-lost"; }));
+  EXPECT_EQ(HealthyIds(), UuidsWithout(3));
+
+  node_.SetFaults(kXid79);  // reset: it answers again
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaAgentTest, AnXidThatNeedsAResetKeepsItsGpuOutHoweverWellItAnswers) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+
+  node_.SetFaults(kXid79);
+  Expect(kGpu, 8, 7);
+  AwaitGoodChecks(20);
+  EXPECT_EQ(HealthyIds(), UuidsWithout(3));
+
+  for (int signal : {SIGKILL, SIGTERM}) {
+    EndAgent(signal, kGpu);
+    agent_ = StartAgent();
+    Expect(kGpu, 8, 7);
+    AwaitGoodChecks(20);
+    EXPECT_EQ(HealthyIds(), UuidsWithout(3));
+    EXPECT_EQ(ReasonOf(3), "xid");
+  }
+
+  node_.SetFaults(std::string(kXid79) + "gpus: {3: {lost: true}}");
+  EXPECT_TRUE(NodeUnderTest::Await([&] { return ReasonOf(3) == "device-lost"; }));
+  node_.SetFaults(kXid79);
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaAgentTest, AnXidThatNeedsNoResetIsOverAfterItsProbation) {
+  StartAll("  - {name: nvidia.com/gpu, strategies: [envvar], nvidia: {probation: {recover: 1s}}}\n",
+           OnNode());
+  Expect(kGpu, 8, 8);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+
+  node_.SetFaults("events: [{gpu: 3, xid: 31}, {gpu: 3, xid: 94}]");
+  Expect(kGpu, 8, 7);
+
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaAgentTest, AnAgentEndsWhileTheWaitForEventsHangs) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+  node_.SetFaults("driver: {hang: [nvmlEventSetWait_v2]}");
+
+  agent_.Signal(SIGTERM);
+
+  EXPECT_EQ(agent_.Wait(), 0);
+}
+
 TEST_F(NvidiaAgentTest, AGpuThatHangsCostsNoOther) {
   StartAll(kEnvvar, OnNode());
   Expect(kGpu, 8, 8);
@@ -155,6 +232,19 @@ TEST_F(NvidiaAgentTest, AnAgentWithoutADriverGoesOnAndServesOnceThereIsOne) {
   node_.InstallDriver();
 
   Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaAgentTest, EveryReplicaOfAGpuIsOutWithIt) {
+  StartAll(
+      "  - {name: nvidia.com/gpu, strategies: [envvar], policy: replicas, replicas: 4, nvidia: "
+      "{}}\n",
+      OnNode());
+  Expect(kGpu, 32, 32);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+
+  node_.SetFaults(kXid79);
+
+  Expect(kGpu, 32, 28);
 }
 
 class MigAgentTest : public NvidiaAgentTest {

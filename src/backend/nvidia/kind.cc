@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+
 #include "backend/nvidia/nvidia.h"
 #include "config/schema/checks.h"
 #include "config/schema/fields.h"
@@ -14,6 +16,13 @@ namespace {
 constexpr auto kNvidia = kKindConfig<NvidiaConfig>;
 constexpr auto kSelector = [](auto& config, const At& at) -> auto& {
   return kNvidia(config, at).select[at[1]];
+};
+
+constexpr auto kXidRule = [](auto& config, const At& at) -> auto& {
+  return kNvidia(config, at).xids[at[1]];
+};
+constexpr auto kProbation = [](auto& config, const At& at) -> auto& {
+  return kNvidia(config, at).probation;
 };
 
 std::optional<Misfit> CheckIndex(std::string_view text) {
@@ -51,6 +60,62 @@ Key SelectKey() {
           }};
 }
 
+Choices<nvidia::XidClass> Classes() {
+  Choices<nvidia::XidClass> classes;
+  for (const nvidia::XidClass each : nvidia::AllXidClasses()) {
+    classes.emplace_back(XidClassName(each), each);
+  }
+  return classes;
+}
+
+Key XidsKey() {
+  return {.name = "xids",
+          .type = Type::kList,
+          .doc =
+              "What XIDs, the driver's numbers of errors, mean for the GPU where that is not "
+              "what the table in docs/nvidia.md says.",
+          .default_note = "the table's",
+          .max = 256,
+          .list = BindList(kNvidia, &NvidiaConfig::xids),
+          .children = {
+              {.name = "xid",
+               .type = Type::kInt,
+               .doc = "The number.",
+               .example = "94",
+               .required = true,
+               .min = 1,
+               .max = 9999,
+               .field = Bind(kXidRule, &NvidiaConfig::XidRule::xid)},
+              {.name = "class",
+               .type = Type::kEnum,
+               .doc = "What it takes to have the GPU back: nothing, for it never leaves; good "
+                      "checks for as long as its probation; a reset; a reboot.",
+               .example = "application",
+               .required = true,
+               .values = NamesOf(Classes()),
+               .field = BindEnum(kXidRule, &NvidiaConfig::XidRule::xid_class, Classes())},
+          }};
+}
+
+Key ProbationKey() {
+  constexpr int64_t kDay = 86'400'000;
+  return {.name = "probation",
+          .type = Type::kSection,
+          .doc = "How long a GPU stays out after its last XID, whatever its checks say.",
+          .children = {{.name = "recover",
+                        .type = Type::kTime,
+                        .doc = "After one of class `recover`.",
+                        .example = "5m",
+                        .max = kDay,
+                        .field = Bind(kProbation, &NvidiaConfig::Probation::recover)},
+                       {.name = "reset",
+                        .type = Type::kTime,
+                        .doc = "After one of class `reset`; the reset must have come as well.",
+                        .example = "0s",
+                        .max = kDay,
+                        .field = Bind(kProbation, &NvidiaConfig::Probation::reset)}}};
+}
+
 std::vector<Key> NvidiaKeys() {
   return {
       {.name = "driverRoot",
@@ -71,6 +136,8 @@ std::vector<Key> NvidiaKeys() {
        .example = "1g.10gb",
        .default_note = "none: it is made of whole GPUs, those that are not in MIG mode",
        .field = Bind(kNvidia, &NvidiaConfig::mig)},
+      XidsKey(),
+      ProbationKey(),
   };
 }
 
@@ -78,6 +145,19 @@ void Complete(Resource& resource) {
   if (resource.rendering.env.empty()) resource.rendering.env = "NVIDIA_VISIBLE_DEVICES";
   // Where NVIDIA's container toolkit looks, once it is told to (docs/security.md).
   resource.rendering.mount_list_dir = "/var/run/nvidia-container-devices";
+}
+
+void CheckXids(const std::vector<NvidiaConfig::XidRule>& xids, const std::string& path,
+               Findings& findings) {
+  std::map<int, size_t> first;
+  for (size_t i = 0; i < xids.size(); ++i) {
+    const std::string at = fmt::format("{}.xids[{}].xid", path, i);
+    if (findings.IsBad(at)) continue;
+    const auto [same, is_new] = first.emplace(xids[i].xid, i);
+    if (is_new) continue;
+    findings.Report(Reason::kConfigDuplicate, at,
+                    fmt::format("is that of xids[{}] as well", same->second));
+  }
 }
 
 void CheckNvidia(const Config& config, size_t index, const std::string& path, Findings& findings) {
@@ -88,6 +168,7 @@ void CheckNvidia(const Config& config, size_t index, const std::string& path, Fi
     if (select[i] != NvidiaConfig::Selector() || findings.IsBad(at + ".index")) continue;
     findings.Report(Reason::kConfigMissing, at, "needs one of 'index', 'uuid' and 'model'");
   }
+  CheckXids(config.resources[index].kind.As<NvidiaConfig>()->xids, path, findings);
 }
 
 std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) {

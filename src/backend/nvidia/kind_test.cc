@@ -32,6 +32,19 @@ TEST(NvidiaKind, GpusAreSelected) {
                 .select = {{.index = "0"}, {.uuid = "GPU-1"}, {.index = "3", .model = "*A100*"}}}));
 }
 
+TEST(NvidiaKind, ASiteSaysWhatXidsMeanAndForHowLong) {
+  const Config config = Good(
+      "resources:\n"
+      "- name: nvidia.com/gpu\n"
+      "  nvidia:\n"
+      "    xids: [{xid: 94, class: application}, {xid: 13, class: reset}]\n"
+      "    probation: {recover: 10m, reset: 1m}\n");
+  EXPECT_EQ(*config.resources[0].kind.As<NvidiaConfig>(),
+            (NvidiaConfig{.xids = {{.xid = 94, .xid_class = XidClass::kApplication},
+                                   {.xid = 13, .xid_class = XidClass::kReset}},
+                          .probation = {.recover = Duration(600'000), .reset = Duration(60'000)}}));
+}
+
 TEST(NvidiaKind, SeveralResourcesHaveTheVariableThatTheRuntimeReads) {
   const Config config = Good(
       "resources:\n"
@@ -49,6 +62,21 @@ const BadInput kBadInputs[] = {
      "[config-missing]\n"
      "  nvidia: {select: [{index: 1}, {}]}\n"
      "                                ^\n"},
+    {"AnXidIsNamedTwice",
+     "resources:\n"
+     "- name: a.com/b\n"
+     "  nvidia: {xids: [{xid: 94, class: reset}, {xid: 94, class: reboot}]}\n",
+     "t.yaml:4:50: resources[0].nvidia.xids[1].xid is that of xids[0] as well [config-duplicate]\n"
+     "  nvidia: {xids: [{xid: 94, class: reset}, {xid: 94, class: reboot}]}\n"
+     "                                                 ^\n"},
+    {"AnXidHasNoSuchClass",
+     "resources:\n"
+     "- name: a.com/b\n"
+     "  nvidia: {xids: [{xid: 94, class: fatal}]}\n",
+     "t.yaml:4:36: resources[0].nvidia.xids[0].class takes 'application', 'recover', 'reset' or "
+     "'reboot', not 'fatal' [config-bad-value]\n"
+     "  nvidia: {xids: [{xid: 94, class: fatal}]}\n"
+     "                                   ^\n"},
     {"AnIndexIsNoNumber",
      "resources:\n"
      "- name: a.com/b\n"

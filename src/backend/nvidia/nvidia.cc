@@ -13,8 +13,14 @@ namespace {
 constexpr Duration kPatience{2'000};  // of a scan with GPUs that do not answer
 constexpr int kReaders = 64;          // more than a node has GPUs
 
-Evidence From(EvidenceKind kind, Reason reason, std::string detail) {
-  return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
+nvidia::XidPolicy PolicyOf(const NvidiaConfig& config) {
+  nvidia::XidPolicy policy;
+  for (const NvidiaConfig::XidRule& rule : config.xids) {
+    policy.classes[static_cast<uint64_t>(rule.xid)] = rule.xid_class;
+  }
+  policy.recover_probation = config.probation.recover;
+  policy.reset_probation = config.probation.reset;
+  return policy;
 }
 
 }  // namespace
@@ -47,16 +53,23 @@ NvidiaBackend::NvidiaBackend(std::string resource, NvidiaConfig config, os::Root
     : resource_(std::move(resource)),
       config_(std::move(config)),
       root_(std::move(root)),
+      xids_(PolicyOf(config_)),
       session_(nvml::Session::Of(root_, config_.driver_root)),
+      watcher_(nvidia::EventWatcher::Of(session_)),
+      losses_at_first_(session_->losses()),
       readers_(kReaders) {}
 
 Status NvidiaBackend::Start(BackendEvents& events) {
-  std::lock_guard lock(mutex_);
-  events_ = &events;
+  {
+    std::lock_guard lock(mutex_);
+    events_ = &events;
+  }
+  watcher_->Subscribe(this, [this](const nvidia::Event& event) { OnEvent(event); });
   return {};
 }
 
 void NvidiaBackend::Stop() {
+  watcher_->Unsubscribe(this);  // not under the mutex, which the listener takes
   std::lock_guard lock(mutex_);
   events_ = nullptr;
 }
@@ -89,6 +102,10 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   }
 
   std::map<std::string, nvidia::Levels> levels = ReadLevels(library, gpus);
+  std::map<unsigned, std::string> answering;
+  for (const auto& [index, gpu] : gpus) answering[index] = gpu.uuid;
+  watcher_->Watch(std::move(answering));
+
   {
     std::lock_guard lock(mutex_);
     for (const auto& [index, gpu] : gpus_) {
@@ -112,6 +129,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
       devices.push_back(nvidia::DescribeUnknown(resource_, i, silent[i]));
     }
   }
+  Remember(devices);
   return devices;
 }
 
@@ -156,79 +174,6 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
   }
   std::lock_guard lock(mutex_);
   return levels_;
-}
-
-Evidence NvidiaBackend::Check(const Device& device) {
-  if (device.defect) {
-    return From(EvidenceKind::kBad, device.defect->reason, device.defect->message);
-  }
-  const nvml::LibraryPtr library = session_->current();
-  if (library == nullptr) {
-    return From(EvidenceKind::kUnknown, Reason::kDriverMissing, "NVML is not open");
-  }
-  const std::optional<Place> place = Find(device.key.id);
-  if (!place) return From(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
-  const auto gpu = library->DeviceByIndex(place->gpu);
-  if (!gpu) return Bad(library, gpu.error());
-  return place->is_mig ? CheckMig(library, *gpu, device.key.id)
-                       : CheckGpu(library, *gpu, device.key.id);
-}
-
-std::optional<NvidiaBackend::Place> NvidiaBackend::Find(const std::string& id) const {
-  std::lock_guard lock(mutex_);
-  for (const auto& [index, gpu] : gpus_) {
-    if (gpu.uuid == id) return Place{index, false};
-    for (const nvidia::MigDevice& mig : gpu.mig.devices) {
-      if (mig.uuid == id) return Place{index, true};
-    }
-  }
-  return std::nullopt;
-}
-
-Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
-                                 const std::string& id) {
-  const auto uuid = library->Uuid(gpu);
-  if (!uuid) return Bad(library, uuid.error());
-  if (*uuid != id) {
-    return From(EvidenceKind::kFatal, Reason::kVanished, "in its place is another GPU, " + *uuid);
-  }
-  const auto memory = library->MemoryOf(gpu);
-  // A GPU that shares the memory of its processor has none of its own to tell about.
-  if (!memory && memory.error().code != nvml::Return::kNotSupported) {
-    return Bad(library, memory.error());
-  }
-  return From(EvidenceKind::kGood, {}, {});
-}
-
-Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
-                                 const std::string& id) {
-  const auto devices = library->MigDevices(gpu);
-  if (!devices) return Bad(library, devices.error());
-  for (const nvml::DeviceHandle device : *devices) {
-    if (library->Uuid(device) == id) return CheckGpu(library, device, id);
-  }
-  return From(EvidenceKind::kFatal, Reason::kVanished, "its MIG instance was destroyed");
-}
-
-Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure) {
-  std::string text = library->Text(failure);
-  if (nvml::IsOfDriver(failure)) {
-    session_->Discard(library);
-    std::lock_guard lock(mutex_);
-    if (events_ != nullptr) events_->RescanSoon();
-    return From(EvidenceKind::kUnknown, Reason::kDriverMissing, std::move(text));
-  }
-  switch (failure.code) {
-    case nvml::Return::kGpuIsLost:
-    case nvml::Return::kResetRequired:
-      return From(EvidenceKind::kFatal, Reason::kDeviceLost, std::move(text));
-    case nvml::Return::kInvalidArgument:
-    case nvml::Return::kNotFound:
-    case nvml::Return::kGpuNotFound:
-      return From(EvidenceKind::kFatal, Reason::kVanished, std::move(text));
-    default:
-      return From(EvidenceKind::kBad, Reason::kCheckFailed, std::move(text));
-  }
 }
 
 }  // namespace tessera

@@ -5,6 +5,10 @@
 //   it a second time.
 // - A GPU that was read before is the device it was when it cannot be read now; checks tell how it
 //   fares. One that was never read is a device with a defect.
+// - XIDs take out the devices that they are about, by the policy of xid.h; polled state
+// (condition.h)
+//   counts as any check. A device that was lost, or shows signs of a reset, and answers again was
+//   reset: that is told before it is called good.
 // - Without a driver a scan fails and is repeated, and every check answers "unknown".
 //
 // Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
@@ -14,10 +18,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/nvidia/condition.h"
+#include "backend/nvidia/events.h"
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "backend/nvidia/nvml.h"
@@ -34,7 +41,7 @@ class NvidiaBackend : public Backend {
   void Stop() override;
   // In the order of NVML. kDriverMissing, kTimedOut, kScanFailed.
   Result<std::vector<Device>> Scan() override;
-  // Whether the GPU is where it was and answers.
+  // Whether the GPU is where it was, answers, and tells of no trouble.
   Evidence Check(const Device& device) override;
 
  private:
@@ -51,17 +58,41 @@ class NvidiaBackend : public Backend {
   struct Place {
     unsigned gpu = 0;
     bool is_mig = false;
+    std::string uuid{};  // of the GPU
   };
   std::optional<Place> Find(const std::string& id) const;
+  Evidence Look(const nvml::LibraryPtr& library, const Place& place, const std::string& id,
+                nvidia::Condition& condition);
   Evidence CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
   Evidence CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
   // What the failure of a check means; a driver that is gone is looked for again.
   Evidence Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure);
 
+  // What is known of a device from earlier looks.
+  struct Past {
+    std::string gpu{};                             // the UUID of its GPU
+    std::optional<nvidia::Condition> condition{};  // none: no look was good yet
+    bool lost = false;                             // the driver had lost it, or did not list it
+    unsigned losses = 0;                           // of the session, at the last good look
+  };
+  Past& PastOf(const std::string& id);  // under mutex_, as those that follow
+  bool WasReset(const Past& past, const nvidia::Condition& now, unsigned losses) const;
+  void TellReset(const DeviceKey& key, const std::string& gpu);
+  void TellSlowdowns(const std::string& gpu, uint64_t now);
+  // The devices of the resource that the event is about.
+  std::vector<DeviceKey> Concerned(const nvidia::Event& event) const;
+
+  // After a scan: what events are told of, and what the scan missed.
+  void Remember(const std::vector<Device>& devices);
+  void OnEvent(const nvidia::Event& event);
+
   const std::string resource_;
   const NvidiaConfig config_;
   const os::Root root_;
+  const nvidia::XidPolicy xids_;
   const std::shared_ptr<nvml::Session> session_;
+  const std::shared_ptr<nvidia::EventWatcher> watcher_;
+  const unsigned losses_at_first_;  // of the session
   os::Workers readers_;
 
   mutable std::mutex mutex_;  // guards what follows; events are reported under it, so that none
@@ -72,6 +103,9 @@ class NvidiaBackend : public Backend {
       level_readings_;                            // by UUID, the last of each
   std::map<std::string, nvidia::Levels> levels_;  // by UUID, all that was ever read
   std::map<unsigned, nvidia::Gpu> gpus_;          // by index, as they were last read
+  std::set<std::string> ids_;                     // of the devices of the last scan
+  std::map<std::string, Past> past_;              // by device id
+  std::map<std::string, uint64_t> slowdowns_;     // of those slowed down, by UUID; as told
 };
 
 }  // namespace tessera

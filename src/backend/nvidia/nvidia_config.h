@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/nvidia/xid.h"
+
 namespace tessera {
 
 struct NvidiaConfig {
@@ -22,6 +24,21 @@ struct NvidiaConfig {
   // The profile of the MIG devices that the resource is made of, a pattern with "*"; empty: it is
   // made of whole GPUs.
   std::string mig = {};
+
+  // What XIDs mean here, where that is not what xid.def says.
+  struct XidRule {
+    int xid = 0;
+    nvidia::XidClass xid_class = nvidia::XidClass::kRecover;
+    bool operator==(const XidRule&) const = default;
+  };
+  std::vector<XidRule> xids = {};
+  // How long a GPU stays out after the last XID of these classes, whatever its checks say.
+  struct Probation {
+    Duration recover = nvidia::XidPolicy().recover_probation;
+    Duration reset = nvidia::XidPolicy().reset_probation;
+    bool operator==(const Probation&) const = default;
+  };
+  Probation probation = {};
   bool operator==(const NvidiaConfig&) const = default;
 };
 

@@ -198,6 +198,56 @@ Answer<unsigned> Library::GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_inst
   return tl::unexpected(Failure{api_.DeviceGetGpuInstanceProfileInfo.name, Return::kNotFound});
 }
 
+Answer<uint64_t> Library::UncorrectedEccErrors(DeviceHandle gpu) const {
+  return Ask<uint64_t>(api_.DeviceGetTotalEccErrors, gpu, MemoryErrorType::kUncorrected,
+                       EccCounterType::kVolatile);
+}
+
+Answer<Library::RemappedRows> Library::Remapped(DeviceHandle gpu) const {
+  unsigned corrected = 0;
+  unsigned uncorrected = 0;
+  unsigned pending = 0;
+  const auto failed =
+      Ask<unsigned>(api_.DeviceGetRemappedRows, gpu, &corrected, &uncorrected, &pending);
+  if (!failed) return tl::unexpected(failed.error());
+  return RemappedRows{.pending = pending != 0, .failed = *failed != 0};
+}
+
+Answer<bool> Library::IsPageRetirementPending(DeviceHandle gpu) const {
+  const auto pending = Ask<EnableState>(api_.DeviceGetRetiredPagesPendingStatus, gpu);
+  if (!pending) return tl::unexpected(pending.error());
+  return *pending == EnableState::kEnabled;
+}
+
+Answer<uint64_t> Library::ClockReasons(DeviceHandle gpu) const {
+  return Ask<uint64_t>(api_.DeviceGetClocksEventReasons, gpu);
+}
+
+Answer<EventSetHandle> Library::MakeEventSet() const {
+  return Ask<EventSetHandle>(api_.EventSetCreate);
+}
+
+void Library::FreeEventSet(EventSetHandle set) const {
+  api_.EventSetFree.call(set);
+}
+
+Answer<uint64_t> Library::SupportedEvents(DeviceHandle gpu) const {
+  return Ask<uint64_t>(api_.DeviceGetSupportedEventTypes, gpu);
+}
+
+Answer<void> Library::RegisterEvents(DeviceHandle gpu, uint64_t types, EventSetHandle set) const {
+  const Return code = api_.DeviceRegisterEvents.call(gpu, types, set);
+  if (code == Return::kSuccess) return {};
+  return tl::unexpected(Failure{api_.DeviceRegisterEvents.name, code});
+}
+
+Answer<EventData> Library::AwaitEvent(EventSetHandle set, Duration patience) const {
+  EventData event{};
+  const Return code = api_.EventSetWait.call(set, &event, static_cast<unsigned>(patience.count()));
+  if (code == Return::kSuccess) return event;
+  return tl::unexpected(Failure{api_.EventSetWait.name, code});
+}
+
 std::string Library::Text(const Failure& failure) const {
   return TextOf(api_, failure);
 }
@@ -253,10 +303,22 @@ LibraryPtr Session::current() const {
   return library_;
 }
 
+bool Session::is_open() const {
+  std::lock_guard lock(mutex_);
+  return library_ != nullptr;
+}
+
 void Session::Discard(const LibraryPtr& library) {
   LibraryPtr closed;  // let go of with the mutex free: it may be the last
   std::lock_guard lock(mutex_);
-  if (library_ == library) closed = std::move(library_);
+  if (library_ != library || library == nullptr) return;
+  closed = std::move(library_);
+  ++losses_;
+}
+
+unsigned Session::losses() const {
+  std::lock_guard lock(mutex_);
+  return losses_;
 }
 
 }  // namespace tessera::nvml

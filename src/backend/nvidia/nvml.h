@@ -72,6 +72,23 @@ class Library {
   // NVML's number of the profile that this GPU instance was made by.
   Answer<unsigned> GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_instance) const;
 
+  // How a GPU fares.
+  Answer<uint64_t> UncorrectedEccErrors(DeviceHandle gpu) const;  // since the driver's start
+  struct RemappedRows {
+    bool pending = false;
+    bool failed = false;
+  };
+  Answer<RemappedRows> Remapped(DeviceHandle gpu) const;
+  Answer<bool> IsPageRetirementPending(DeviceHandle gpu) const;
+  Answer<uint64_t> ClockReasons(DeviceHandle gpu) const;
+
+  Answer<EventSetHandle> MakeEventSet() const;
+  void FreeEventSet(EventSetHandle set) const;
+  Answer<uint64_t> SupportedEvents(DeviceHandle gpu) const;
+  Answer<void> RegisterEvents(DeviceHandle gpu, uint64_t types, EventSetHandle set) const;
+  // kTimeout when none has come by then.
+  Answer<EventData> AwaitEvent(EventSetHandle set, Duration patience) const;
+
   // "nvmlDeviceGetUUID: GPU is lost (15)".
   std::string Text(const Failure& failure) const;
   const std::string& path() const { return path_; }
@@ -106,8 +123,11 @@ class Session {
   Result<LibraryPtr> Open();
   // The library that is open; null when none is. Never blocks.
   LibraryPtr current() const;
+  bool is_open() const;
   // The driver behind this library is gone: the next Open opens it anew.
   void Discard(const LibraryPtr& library);
+  // How often the driver behind an open library has gone.
+  unsigned losses() const;
 
  private:
   const std::vector<std::string> paths_;
@@ -116,6 +136,7 @@ class Session {
   std::condition_variable opened_;
   bool opening_ = false;
   LibraryPtr library_;
+  unsigned losses_ = 0;
 };
 
 }  // namespace tessera::nvml

@@ -65,6 +65,12 @@ std::string_view AdviceOf(XidClass xid_class) {
 
 }  // namespace
 
+std::span<const XidClass> AllXidClasses() {
+  static constexpr std::array kAll = {XidClass::kApplication, XidClass::kRecover, XidClass::kReset,
+                                      XidClass::kReboot};
+  return kAll;
+}
+
 std::string_view XidClassName(XidClass xid_class) {
   return kClasses[static_cast<size_t>(xid_class)];
 }

@@ -22,6 +22,7 @@ enum class XidClass : uint8_t {
   kReset,        // it is out until it was reset, and then for the probation
   kReboot,       // it is out until the node was rebooted
 };
+std::span<const XidClass> AllXidClasses();
 std::string_view XidClassName(XidClass xid_class);  // "application", "recover", "reset", "reboot"
 std::optional<XidClass> XidClassFromName(std::string_view name);
 

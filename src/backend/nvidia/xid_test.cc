@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/nvidia/xid.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,25 @@ TEST(Xid, TheTableIsInOrderAndSaysWhatEachMeans) {
     EXPECT_FALSE(xid.meaning.ends_with('.')) << xid.number;
     last = xid.number;
   }
+}
+
+TEST(Xid, ThePageHasTheTable) {
+  std::vector<std::string> expected;
+  for (const Xid& xid : AllXids()) {
+    expected.push_back(
+        fmt::format("| {} | {} | {} |", xid.number, XidClassName(xid.xid_class), xid.meaning));
+  }
+  std::ifstream page("docs/nvidia.md");
+  std::vector<std::string> rows;
+  bool in_table = false;
+  for (std::string line; std::getline(page, line);) {
+    in_table = line.starts_with("|") && (in_table || line == "| XID | class | meaning |");
+    if (in_table) rows.push_back(line);
+  }
+  ASSERT_GE(rows.size(), 2U);
+  rows.erase(rows.begin(), rows.begin() + 2);  // its head
+
+  EXPECT_EQ(rows, expected);
 }
 
 TEST(Xid, WhatNvidiasPluginIgnoresIsTheApplicationsOwn) {

@@ -74,7 +74,7 @@ struct Key {
   Type type = Type::kText;
   std::string doc{};      // one sentence
   std::string example{};  // as it stands in YAML
-  std::string unit{};     // of a number: "devices"
+  std::string unit{};     // of a number that counts: "devices"
   // Where the default depends on something else: what it is, in words.
   std::string default_note{};
   bool required = false;

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/events.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+
+namespace tessera::nvidia {
+namespace {
+
+constexpr uint64_t kWanted = nvml::kXidCriticalError | nvml::kDoubleBitEccError;
+constexpr uint64_t kXidOfDoubleBitError = 48;  // the driver reports it under this number as well
+// The same event again within this time says nothing new: a sick driver may repeat it without end.
+constexpr Duration kRepeat{1'000};
+
+class EventSet {
+ public:
+  explicit EventSet(const nvml::Library& library)
+      : library_(library), handle_(library.MakeEventSet()) {}
+  ~EventSet() {
+    if (handle_) library_.FreeEventSet(*handle_);
+  }
+  EventSet(const EventSet&) = delete;
+  EventSet& operator=(const EventSet&) = delete;
+  const nvml::Answer<nvml::EventSetHandle>& handle() const { return handle_; }
+
+ private:
+  const nvml::Library& library_;
+  const nvml::Answer<nvml::EventSetHandle> handle_;
+};
+
+// The GPUs of one event set.
+struct Registered {
+  std::map<nvml::DeviceHandle, std::string> gpus;  // UUIDs
+  std::set<std::string> done;                      // UUIDs, with those that tell of no events
+
+  // A GPU that has just fallen off the bus cannot be asked who it is.
+  std::string UuidOf(const nvml::Library& library, nvml::DeviceHandle gpu) const {
+    const auto known = gpus.find(gpu);
+    return known != gpus.end() ? known->second : library.Uuid(gpu).value_or("");
+  }
+};
+
+}  // namespace
+
+struct EventWatcher::State {
+  explicit State(std::shared_ptr<nvml::Session> owner) : session(std::move(owner)) {}
+
+  const std::shared_ptr<nvml::Session> session;
+
+  mutable std::mutex mutex;  // guards what follows; listeners run under it, so that none runs after
+                             // Unsubscribe; never held over a call of NVML
+  std::condition_variable changed;
+  bool running = false;  // the thread was started
+  bool stopping = false;
+  bool renew = false;
+  std::map<unsigned, std::string> gpus;  // to be watched, by index
+  size_t watched = 0;
+  std::map<const void*, Listener> listeners;
+  Event last_event;
+  Steady last_told{};
+
+  // The thread's own.
+  std::string trouble;              // with the event set, as it was told; empty: none
+  size_t told_watched = 0;          // how many GPUs, as it was told
+  std::set<std::string> told_gpus;  // what was told about single ones
+
+  void Run();
+  bool AwaitWork();
+  bool Pause(Duration time);
+  bool IsCurrent(const nvml::LibraryPtr& library) const;
+  std::string Serve(const nvml::LibraryPtr& library);
+  void RegisterAll(const nvml::Library& library, nvml::EventSetHandle set, Registered& registered);
+  nvml::Answer<uint64_t> Register(const nvml::Library& library, nvml::EventSetHandle set,
+                                  unsigned index, const std::string& uuid, Registered& registered);
+  void Tell(const Event& event);
+  void SetWatched(size_t count);
+};
+
+// The thread's life. The library is let go of before every pause.
+void EventWatcher::State::Run() {
+  Duration retry = kFirstRetry;
+  while (AwaitWork()) {
+    const Steady began = SystemClock().Now();
+    std::string failure;
+    if (const nvml::LibraryPtr library = session->current()) {
+      {
+        std::lock_guard lock(mutex);
+        renew = false;
+      }
+      failure = Serve(library);
+      SetWatched(0);
+    }
+    if (SystemClock().Now() - began > kLastRetry) retry = kFirstRetry;
+    if (failure.empty()) continue;
+    if (failure != trouble) {
+      log::Warn("events of GPUs are not told, checks go on; tried again", {{"error", failure}});
+    }
+    trouble = std::move(failure);
+    told_watched = 0;
+    if (!Pause(retry)) return;
+    retry = std::min(retry * 2, kLastRetry);
+  }
+}
+
+// Until there is something to watch; false: it is the end.
+bool EventWatcher::State::AwaitWork() {
+  std::unique_lock lock(mutex);
+  // Not by its library: the last to let go of one closes it, which no lock may be held over.
+  changed.wait(lock, [this] { return stopping || (!gpus.empty() && session->is_open()); });
+  return !stopping;
+}
+
+bool EventWatcher::State::Pause(Duration time) {
+  std::unique_lock lock(mutex);
+  return !changed.wait_for(lock, time, [this] { return stopping; });
+}
+
+bool EventWatcher::State::IsCurrent(const nvml::LibraryPtr& library) const {
+  std::lock_guard lock(mutex);
+  return !stopping && !renew && session->current() == library;
+}
+
+// One event set, until it breaks: says how; or until it is of no use any more: empty.
+std::string EventWatcher::State::Serve(const nvml::LibraryPtr& library) {
+  const EventSet set(*library);
+  if (!set.handle()) return library->Text(set.handle().error());
+  Registered registered;
+  while (IsCurrent(library)) {
+    RegisterAll(*library, *set.handle(), registered);
+    const auto event = library->AwaitEvent(*set.handle(), kWait);
+    if (!event && event.error().code != nvml::Return::kTimeout) {
+      return library->Text(event.error());
+    }
+    trouble.clear();
+    if (!event) continue;
+    const bool is_xid = event->type == nvml::kXidCriticalError;
+    if (!is_xid && event->type != nvml::kDoubleBitEccError) continue;
+    Tell({.gpu = registered.UuidOf(*library, event->device),
+          .xid = is_xid ? event->data : kXidOfDoubleBitError,
+          .gpu_instance = is_xid ? event->gpu_instance : nvml::kNoInstance,
+          .compute_instance = is_xid ? event->compute_instance : nvml::kNoInstance});
+  }
+  return {};
+}
+
+// Asks those that were not asked yet; one that fails is asked again after the next wait.
+void EventWatcher::State::RegisterAll(const nvml::Library& library, nvml::EventSetHandle set,
+                                      Registered& registered) {
+  std::map<unsigned, std::string> wanted;
+  {
+    std::lock_guard lock(mutex);
+    wanted = gpus;
+  }
+  for (const auto& [index, uuid] : wanted) {
+    if (registered.done.contains(uuid)) continue;
+    const auto types = Register(library, set, index, uuid, registered);
+    if (types && *types != 0) continue;
+    const std::string why = types ? "it does not support them" : library.Text(types.error());
+    if (told_gpus.insert(uuid + why).second) {
+      log::Warn("a GPU tells of no events, only checks see it", {{"gpu", uuid}, {"error", why}});
+    }
+  }
+  SetWatched(registered.gpus.size());
+  if (!trouble.empty() || told_watched == registered.gpus.size()) return;
+  told_watched = registered.gpus.size();
+  log::Info("events of GPUs are watched", {{"gpus", told_watched}});
+}
+
+// The types of events that it will tell of; none where it knows none.
+nvml::Answer<uint64_t> EventWatcher::State::Register(const nvml::Library& library,
+                                                     nvml::EventSetHandle set, unsigned index,
+                                                     const std::string& uuid,
+                                                     Registered& registered) {
+  const auto gpu = library.DeviceByIndex(index);
+  if (!gpu) return tl::unexpected(gpu.error());
+  const auto found = library.Uuid(*gpu);
+  if (!found) return tl::unexpected(found.error());
+  if (*found != uuid) return kWanted;  // indices have moved: the next scan tells where it is
+  const auto supported = library.SupportedEvents(*gpu);
+  const uint64_t types = supported.value_or(0) & kWanted;
+  const auto done = types == 0 ? nvml::Answer<void>() : library.RegisterEvents(*gpu, types, set);
+  const nvml::Failure* failure = !supported ? &supported.error() : !done ? &done.error() : nullptr;
+  if (failure != nullptr && failure->code != nvml::Return::kNotSupported) {
+    return tl::unexpected(*failure);
+  }
+  registered.done.insert(uuid);
+  if (failure != nullptr || types == 0) return uint64_t{0};
+  registered.gpus[*gpu] = uuid;
+  return types;
+}
+
+void EventWatcher::State::Tell(const Event& event) {
+  std::lock_guard lock(mutex);
+  const Steady now = SystemClock().Now();
+  if (event == last_event && now - last_told < kRepeat) return;
+  last_event = event;
+  last_told = now;
+  for (const auto& [owner, listener] : listeners) listener(event);
+}
+
+void EventWatcher::State::SetWatched(size_t count) {
+  std::lock_guard lock(mutex);
+  watched = count;
+}
+
+EventWatcher::EventWatcher(std::shared_ptr<nvml::Session> session)
+    : state_(std::make_shared<State>(std::move(session))) {}
+
+EventWatcher::~EventWatcher() {
+  std::lock_guard lock(state_->mutex);
+  state_->stopping = true;
+  state_->changed.notify_all();
+}
+
+std::shared_ptr<EventWatcher> EventWatcher::Of(const std::shared_ptr<nvml::Session>& session) {
+  static std::mutex mutex;
+  static std::map<const nvml::Session*, std::weak_ptr<EventWatcher>> watchers;
+  std::lock_guard lock(mutex);
+  std::weak_ptr<EventWatcher>& known = watchers[session.get()];
+  std::shared_ptr<EventWatcher> watcher = known.lock();
+  if (watcher == nullptr) known = watcher = std::make_shared<EventWatcher>(session);
+  return watcher;
+}
+
+void EventWatcher::Subscribe(const void* owner, Listener listener) {
+  std::lock_guard lock(state_->mutex);
+  state_->listeners[owner] = std::move(listener);
+  if (std::exchange(state_->running, true)) return;
+  std::thread([state = state_] { state->Run(); }).detach();
+}
+
+void EventWatcher::Unsubscribe(const void* owner) {
+  std::lock_guard lock(state_->mutex);
+  state_->listeners.erase(owner);
+}
+
+void EventWatcher::Watch(std::map<unsigned, std::string> gpus) {
+  std::lock_guard lock(state_->mutex);
+  state_->gpus = std::move(gpus);
+  state_->changed.notify_all();
+}
+
+void EventWatcher::Renew() {
+  std::lock_guard lock(state_->mutex);
+  state_->renew = true;
+}
+
+size_t EventWatcher::watched() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->watched;
+}
+
+}  // namespace tessera::nvidia

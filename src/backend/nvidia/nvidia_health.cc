@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a device's health: checks, events, resets.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/nvidia/nvidia.h"
+#include "base/log.h"
+
+namespace tessera {
+namespace {
+
+Evidence From(EvidenceKind kind, Reason reason, std::string detail) {
+  return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
+}
+
+bool Fits(unsigned named, unsigned instance) {
+  return named == nvml::kNoInstance || named == instance;
+}
+
+std::string InstanceText(unsigned instance) {
+  return instance == nvml::kNoInstance ? "all" : fmt::format("{}", instance);
+}
+
+}  // namespace
+
+Evidence NvidiaBackend::Check(const Device& device) {
+  if (device.defect) {
+    return From(EvidenceKind::kBad, device.defect->reason, device.defect->message);
+  }
+  // Read before the library, so that a driver that comes back in between is news to the next look.
+  const unsigned losses = session_->losses();
+  const nvml::LibraryPtr library = session_->current();
+  if (library == nullptr) {
+    return From(EvidenceKind::kUnknown, Reason::kDriverMissing, "NVML is not open");
+  }
+  const std::optional<Place> place = Find(device.key.id);
+  if (!place) return From(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
+  nvidia::Condition condition;
+  Evidence evidence = Look(library, *place, device.key.id, condition);
+  bool was_reset = false;
+  {
+    std::lock_guard lock(mutex_);
+    Past& past = PastOf(device.key.id);
+    past.gpu = place->uuid;
+    if (evidence.kind != EvidenceKind::kGood) {
+      past.lost |= evidence.reason == Reason::kDeviceLost;
+      return evidence;
+    }
+    was_reset = WasReset(past, condition, losses);
+    if (was_reset) TellReset(device.key, place->uuid);
+    TellSlowdowns(place->uuid, condition.slowdowns);
+    const nvidia::Condition before = past.condition.value_or(condition);
+    if (auto trouble = nvidia::TroubleOf(before, condition)) evidence = *std::move(trouble);
+    past.condition = nvidia::Remembered(before, condition);
+    past.lost = false;
+    past.losses = losses;
+  }
+  if (was_reset) watcher_->Renew();
+  return evidence;
+}
+
+Evidence NvidiaBackend::Look(const nvml::LibraryPtr& library, const Place& place,
+                             const std::string& id, nvidia::Condition& condition) {
+  const auto gpu = library->DeviceByIndex(place.gpu);
+  if (!gpu) return Bad(library, gpu.error());
+  Evidence evidence = place.is_mig ? CheckMig(library, *gpu, id) : CheckGpu(library, *gpu, id);
+  if (evidence.kind != EvidenceKind::kGood) return evidence;
+  const auto read = nvidia::ReadCondition(*library, *gpu);
+  if (!read) return Bad(library, read.error());
+  condition = *read;
+  return evidence;
+}
+
+std::optional<NvidiaBackend::Place> NvidiaBackend::Find(const std::string& id) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [index, gpu] : gpus_) {
+    if (gpu.uuid == id) return Place{index, false, gpu.uuid};
+    for (const nvidia::MigDevice& mig : gpu.mig.devices) {
+      if (mig.uuid == id) return Place{index, true, gpu.uuid};
+    }
+  }
+  return std::nullopt;
+}
+
+Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
+                                 const std::string& id) {
+  const auto uuid = library->Uuid(gpu);
+  if (!uuid) return Bad(library, uuid.error());
+  if (*uuid != id) {
+    return From(EvidenceKind::kFatal, Reason::kVanished, "in its place is another GPU, " + *uuid);
+  }
+  const auto memory = library->MemoryOf(gpu);
+  // A GPU that shares the memory of its processor has none of its own to tell about.
+  if (!memory && memory.error().code != nvml::Return::kNotSupported) {
+    return Bad(library, memory.error());
+  }
+  return From(EvidenceKind::kGood, {}, {});
+}
+
+Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
+                                 const std::string& id) {
+  const auto devices = library->MigDevices(gpu);
+  if (!devices) return Bad(library, devices.error());
+  for (const nvml::DeviceHandle device : *devices) {
+    if (library->Uuid(device) == id) return CheckGpu(library, device, id);
+  }
+  return From(EvidenceKind::kFatal, Reason::kVanished, "its MIG instance was destroyed");
+}
+
+Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure) {
+  std::string text = library->Text(failure);
+  if (nvml::IsOfDriver(failure)) {
+    session_->Discard(library);
+    std::lock_guard lock(mutex_);
+    if (events_ != nullptr) events_->RescanSoon();
+    return From(EvidenceKind::kUnknown, Reason::kDriverMissing, std::move(text));
+  }
+  switch (failure.code) {
+    case nvml::Return::kGpuIsLost:
+    case nvml::Return::kResetRequired:
+      return From(EvidenceKind::kFatal, Reason::kDeviceLost, std::move(text));
+    case nvml::Return::kInvalidArgument:
+    case nvml::Return::kNotFound:
+    case nvml::Return::kGpuNotFound:
+      return From(EvidenceKind::kFatal, Reason::kVanished, std::move(text));
+    default:
+      return From(EvidenceKind::kBad, Reason::kCheckFailed, std::move(text));
+  }
+}
+
+NvidiaBackend::Past& NvidiaBackend::PastOf(const std::string& id) {
+  return past_.try_emplace(id, Past{.losses = losses_at_first_}).first->second;
+}
+
+// NVML does not tell of resets. A GPU that was lost cannot answer again without one, nor can
+// counters and states that only a reset clears; and the driver sets up every GPU when it starts. A
+// GPU that answered all along was not reset, however well it does.
+bool NvidiaBackend::WasReset(const Past& past, const nvidia::Condition& now,
+                             unsigned losses) const {
+  return past.lost || past.losses != losses ||
+         (past.condition && nvidia::ShowsReset(*past.condition, now));
+}
+
+void NvidiaBackend::TellReset(const DeviceKey& key, const std::string& gpu) {
+  if (events_ == nullptr) return;
+  log::Info("the GPU was reset", {{"device", key.Text()}, {"gpu", gpu}});
+  events_->Report(key, From(EvidenceKind::kReset, Reason::kDeviceLost, "it was reset"));
+}
+
+void NvidiaBackend::TellSlowdowns(const std::string& gpu, uint64_t now) {
+  const auto told = slowdowns_.find(gpu);
+  if (now == (told == slowdowns_.end() ? 0 : told->second)) return;
+  if (now == 0) {
+    slowdowns_.erase(told);
+    return log::Info("the GPU is not slowed down any more", {{"gpu", gpu}});
+  }
+  slowdowns_[gpu] = now;
+  log::Warn("the GPU is slowed down; look at its cooling and power",
+            {{"gpu", gpu}, {"by", nvidia::SlowdownText(now)}});
+}
+
+void NvidiaBackend::OnEvent(const nvidia::Event& event) {
+  std::lock_guard lock(mutex_);
+  if (events_ == nullptr) return;
+  const bool known = std::any_of(gpus_.begin(), gpus_.end(),
+                                 [&](const auto& entry) { return entry.second.uuid == event.gpu; });
+  if (!known) {
+    // One bad GPU must not cost the others, so none is taken out on suspicion; but nor is any
+    // trusted: all are looked for and checked at once, and those that do not answer are out.
+    log::Warn("an XID of a GPU that is not known, all are looked at",
+              {{"resource", resource_}, {"gpu", event.gpu}, {"xid", event.xid}});
+    return events_->RescanSoon();
+  }
+  const std::vector<DeviceKey> keys = Concerned(event);
+  if (keys.empty()) return;
+  const auto evidence = nvidia::EvidenceOf(event.xid, xids_);
+  if (!evidence) {
+    return log::Info("an XID that is a program's own",
+                     {{"resource", resource_},
+                      {"gpu", event.gpu},
+                      {"xid", event.xid},
+                      {"meaning", nvidia::XidOf(event.xid).meaning}});
+  }
+  log::Warn("a GPU reported an error", {{"resource", resource_},
+                                        {"gpu", event.gpu},
+                                        {"gi", InstanceText(event.gpu_instance)},
+                                        {"ci", InstanceText(event.compute_instance)},
+                                        {"error", evidence->detail}});
+  for (const DeviceKey& key : keys) events_->Report(key, *evidence);
+}
+
+std::vector<DeviceKey> NvidiaBackend::Concerned(const nvidia::Event& event) const {
+  std::vector<DeviceKey> keys;
+  const auto add = [&](const std::string& id) {
+    if (ids_.contains(id)) keys.push_back({resource_, id});
+  };
+  for (const auto& [index, gpu] : gpus_) {
+    if (gpu.uuid != event.gpu) continue;
+    add(gpu.uuid);
+    for (const nvidia::MigDevice& mig : gpu.mig.devices) {
+      if (Fits(event.gpu_instance, mig.gpu_instance) &&
+          Fits(event.compute_instance, mig.compute_instance)) {
+        add(mig.uuid);
+      }
+    }
+  }
+  return keys;
+}
+
+void NvidiaBackend::Remember(const std::vector<Device>& devices) {
+  std::lock_guard lock(mutex_);
+  ids_.clear();
+  for (const Device& device : devices) {
+    ids_.insert(device.key.id);
+  }
+  std::set<std::string> gpus;
+  for (const auto& [index, gpu] : gpus_) gpus.insert(gpu.uuid);
+  // Of a GPU that is there only the MIG device is gone.
+  std::erase_if(past_, [&](const auto& entry) {
+    return !ids_.contains(entry.first) && gpus.contains(entry.second.gpu);
+  });
+  for (auto& [id, past] : past_) past.lost |= !ids_.contains(id);
+}
+
+}  // namespace tessera

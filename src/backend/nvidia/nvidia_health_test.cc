@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "backend/nvidia/nvidia.h"
+#include "backend/recorder_test.h"
+#include "base/log.h"
+#include "nvml/nvidia_node.h"
+
+namespace tessera {
+namespace {
+
+constexpr Duration kPatience{20'000};  // a test that waits so long fails
+
+using Texts = std::vector<std::string>;
+
+// What backends report, on any thread.
+class Reports : public BackendEvents {
+ public:
+  void RescanSoon() override { Add("rescan"); }
+  void Report(const DeviceKey& key, Evidence evidence) override {
+    const bool reset = evidence.kind == EvidenceKind::kReset;
+    Add(fmt::format("{} {}", key.id, reset ? "reset" : Say(evidence)));
+  }
+  // The first so many; fewer when they do not come.
+  Texts Await(size_t count) {
+    std::unique_lock lock(mutex_);
+    told_.wait_for(lock, kPatience, [&] { return all_.size() >= count; });
+    return all_;
+  }
+
+ private:
+  void Add(std::string text) {
+    std::lock_guard lock(mutex_);
+    all_.push_back(std::move(text));
+    told_.notify_all();
+  }
+  std::mutex mutex_;
+  std::condition_variable told_;
+  Texts all_;  // under mutex_
+};
+
+class NvidiaHealthTest : public testing::Test {
+ protected:
+  explicit NvidiaHealthTest(const std::string& hardware = "8xa100") : node_(directory_, hardware) {}
+  void TearDown() override {
+    for (const auto& backend : backends_) backend->Stop();
+    EXPECT_TRUE(os::RemoveTree(directory_));
+  }
+
+  // A backend that was started and has scanned; its devices are devices_.
+  NvidiaBackend& Start(NvidiaConfig config = {}) {
+    backends_.push_back(
+        std::make_shared<NvidiaBackend>("nvidia.com/gpu", std::move(config), os::Root(directory_)));
+    EXPECT_TRUE(backends_.back()->Start(reports_));
+    devices_ = backends_.back()->Scan().value();
+    return *backends_.back();
+  }
+  // The one that all backends of the node share.
+  std::shared_ptr<nvidia::EventWatcher> Watcher() const {
+    return nvidia::EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
+  }
+  // Waits until events of so many GPUs are watched.
+  void AwaitWatched(size_t count) {
+    const auto watcher = Watcher();
+    const Steady limit = SystemClock().Now() + kPatience;
+    while (watcher->watched() != count && SystemClock().Now() < limit) std::this_thread::yield();
+    EXPECT_EQ(watcher->watched(), count);
+  }
+  std::string Uuid(size_t gpu) const { return node_.hardware().gpus[gpu].uuid; }
+  std::string Uuid(size_t gpu, size_t mig) const {
+    return node_.hardware().gpus[gpu].mig[mig].uuid;
+  }
+
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/nvidia_health_test").value();
+  NvidiaNode node_;
+  Reports reports_;
+  std::vector<std::shared_ptr<NvidiaBackend>> backends_;
+  std::vector<Device> devices_;
+};
+
+constexpr char kXid79[] = " fatal xid XID 79: the GPU has fallen off the bus; reset the GPU";
+constexpr char kXid94[] =
+    " fatal xid XID 94: memory had an error that was contained in one program; it returns once its "
+    "checks have passed for a while";
+
+TEST_F(NvidiaHealthTest, AnXidTakesOutItsGpuAndNoOther) {
+  Start();
+  AwaitWatched(8);
+
+  node_.SetFaults("events: [{gpu: 3, xid: 79}, {gpu: 5, type: 2}]");
+
+  EXPECT_EQ(
+      reports_.Await(2),
+      (Texts{Uuid(3) + kXid79, Uuid(5) + " fatal xid XID 48: memory has an error of two bits that "
+                                         "ECC cannot correct; reset the GPU"}));
+}
+
+TEST_F(NvidiaHealthTest, AnXidThatIsAProgramsOwnChangesNothing) {
+  Start({.xids = {{.xid = 94, .xid_class = nvidia::XidClass::kApplication},
+                  {.xid = 13, .xid_class = nvidia::XidClass::kReboot}}});
+  AwaitWatched(8);
+
+  node_.SetFaults("events: [{gpu: 3, xid: 31}, {gpu: 3, xid: 94}, {gpu: 4, xid: 13}]");
+
+  EXPECT_EQ(
+      reports_.Await(1),
+      (Texts{Uuid(4) + " fatal xid XID 13: a program made the graphics engine raise an exception; "
+                       "reboot the node"}));
+}
+
+TEST_F(NvidiaHealthTest, AResourceHearsOnlyOfItsOwnGpus) {
+  Start({.select = {{.index = "3"}}});
+  AwaitWatched(8);
+
+  node_.SetFaults("events: [{gpu: 2, xid: 79}, {gpu: 3, xid: 79}]");
+
+  EXPECT_EQ(reports_.Await(1), (Texts{Uuid(3) + kXid79}));
+}
+
+TEST_F(NvidiaHealthTest, AnXidOfAnUnknownGpuHasAllLookedAtAndTakesNoneOut) {
+  NvidiaBackend& backend = Start();
+  AwaitWatched(8);
+  node_.SetFaults("gpus: {3: {fail: {nvmlDeviceGetUUID: 999}}}");
+  const auto other = std::make_shared<NvidiaBackend>("other", NvidiaConfig(), os::Root(directory_));
+  ASSERT_TRUE(other->Scan());  // it has never read GPU 3
+  backend.Stop();
+  ASSERT_TRUE(other->Start(reports_));
+  backends_.push_back(other);
+
+  node_.SetFaults("events: [{gpu: 3, xid: 79}]");
+
+  EXPECT_EQ(reports_.Await(1), Texts{"rescan"});
+}
+
+TEST_F(NvidiaHealthTest, AfterStopNothingIsToldOfAnEvent) {
+  NvidiaBackend& backend = Start();
+  AwaitWatched(8);
+  Reports others;
+  const auto watcher = Watcher();
+  watcher->Subscribe(&others, [&](const nvidia::Event&) { others.RescanSoon(); });
+
+  backend.Stop();
+  node_.SetFaults("events: [{gpu: 3, xid: 79}]");
+
+  EXPECT_EQ(others.Await(1), Texts{"rescan"});
+  watcher->Unsubscribe(&others);
+  EXPECT_EQ(reports_.Await(0), Texts());
+}
+
+TEST_F(NvidiaHealthTest, MemoryErrorsThatGrowTakeTheGpuOutUntilAResetClearsThem) {
+  node_.SetFaults("gpus: {3: {ecc: 2}}");
+  NvidiaBackend& backend = Start();
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");  // they are from before
+
+  node_.SetFaults("gpus: {3: {ecc: 4}}");
+  const Evidence evidence = backend.Check(devices_[3]);
+  EXPECT_EQ(Say(evidence),
+            "fatal reset-needed errors of its memory that ECC cannot correct are 4 and were 2; "
+            "reset the GPU");
+  EXPECT_EQ(evidence.remedy, Remedy::kReset);
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+  EXPECT_EQ(reports_.Await(0), Texts());
+
+  node_.SetFaults("");
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+  EXPECT_EQ(reports_.Await(1), Texts{Uuid(3) + " reset"});
+}
+
+TEST_F(NvidiaHealthTest, ARowThatWaitsForItsSpareTakesTheGpuOutUntilItHasIt) {
+  NvidiaBackend& backend = Start();
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+
+  node_.SetFaults("gpus: {3: {remap: {pending: 1}}}");
+  EXPECT_EQ(Say(backend.Check(devices_[3])),
+            "fatal reset-needed a row of its memory waits to be replaced by a spare; reset the "
+            "GPU");
+  EXPECT_EQ(Say(backend.Check(devices_[2])), "good");
+
+  node_.SetFaults("gpus: {3: {remap: {failed: 1}}}");
+  EXPECT_EQ(Say(backend.Check(devices_[3])),
+            "fatal reset-needed a row of its memory could not be replaced by a spare; replace the "
+            "GPU");
+  EXPECT_EQ(reports_.Await(1), Texts{Uuid(3) + " reset"});
+}
+
+TEST_F(NvidiaHealthTest, ALinkThatGoesDownIsBadAsLongAsItIs) {
+  node_.SetFaults("gpus: {3: {links-down: [1]}}");
+  NvidiaBackend& backend = Start();
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");  // it may have nothing at its other end
+
+  node_.SetFaults("gpus: {3: {links-down: [1, 7]}}");
+  const char down[] = "bad check-failed NVLinks that were up are down: 7";
+  EXPECT_EQ(Say(backend.Check(devices_[3])), down);
+  EXPECT_EQ(Say(backend.Check(devices_[3])), down);
+
+  node_.SetFaults("");
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+  EXPECT_EQ(reports_.Await(0), Texts());
+}
+
+TEST_F(NvidiaHealthTest, HeatIsToldOncePerChangeAndTakesNothingOut) {
+  Texts log;
+  log::SetSink([&](std::string_view line) { log.emplace_back(line.substr(25)); });
+  NvidiaBackend& backend = Start();
+  for (const char* faults : {"gpus: {3: {clocks: 0x40}}", "gpus: {3: {clocks: 0x80}}", ""}) {
+    node_.SetFaults(faults);
+    EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+    EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+  }
+  log::SetSink(nullptr);
+
+  std::erase_if(log,
+                [](const std::string& line) { return line.find("slowed") == std::string::npos; });
+  const std::string slowed = "WARN the GPU is slowed down; look at its cooling and power gpu=";
+  EXPECT_EQ(log, (Texts{slowed + Uuid(3) + " by=heat", slowed + Uuid(3) + " by=\"power brake\"",
+                        "INFO the GPU is not slowed down any more gpu=" + Uuid(3)}));
+}
+
+TEST_F(NvidiaHealthTest, AGpuThatWasLostAndAnswersWasReset) {
+  NvidiaBackend& backend = Start();
+
+  for (const char* fault : {"lost", "reset-required"}) {
+    node_.SetFaults(fmt::format("gpus: {{3: {{{}: true}}}}", fault));
+    EXPECT_EQ(backend.Check(devices_[3]).reason, Reason::kDeviceLost);
+    EXPECT_EQ(Say(backend.Check(devices_[4])), "good");
+    node_.SetFaults("");
+    EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+    EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+  }
+
+  EXPECT_EQ(reports_.Await(2), (Texts{Uuid(3) + " reset", Uuid(3) + " reset"}));
+}
+
+TEST_F(NvidiaHealthTest, AGpuThatFailedOtherwiseWasNotReset) {
+  NvidiaBackend& backend = Start();
+
+  node_.SetFaults("gpus: {3: {fail: {all: 999}}}");
+  EXPECT_EQ(backend.Check(devices_[3]).reason, Reason::kCheckFailed);
+  node_.SetFaults("");
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+
+  EXPECT_EQ(reports_.Await(0), Texts());
+}
+
+TEST_F(NvidiaHealthTest, ADriverThatWasGoneHasResetEveryGpu) {
+  NvidiaBackend& backend = Start();
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+
+  node_.SetFaults("driver: {fail: {all: 9}}");
+  EXPECT_EQ(backend.Check(devices_[3]).reason, Reason::kDriverMissing);
+  node_.SetFaults("");
+  ASSERT_TRUE(backend.Scan());
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+  EXPECT_EQ(Say(backend.Check(devices_[4])), "good");
+  EXPECT_EQ(Say(backend.Check(devices_[4])), "good");
+
+  EXPECT_EQ(reports_.Await(3), (Texts{"rescan", Uuid(3) + " reset", Uuid(4) + " reset"}));
+}
+
+TEST_F(NvidiaHealthTest, ABackendThatIsMadeAnewKnowsOfNoReset) {
+  NvidiaBackend& backend = Start();
+  node_.SetFaults("driver: {fail: {all: 9}}");
+  EXPECT_EQ(backend.Check(devices_[3]).reason, Reason::kDriverMissing);
+  node_.SetFaults("");
+  ASSERT_TRUE(backend.Scan());
+  backend.Stop();
+
+  NvidiaBackend& next = Start();
+  EXPECT_EQ(Say(next.Check(devices_[3])), "good");
+
+  EXPECT_EQ(reports_.Await(1), Texts{"rescan"});
+}
+
+class NvidiaMigHealthTest : public NvidiaHealthTest {
+ protected:
+  NvidiaMigHealthTest() : NvidiaHealthTest("8xh100-mig") {}
+};
+
+TEST_F(NvidiaMigHealthTest, AnXidReachesTheMigDeviceThatItNames) {
+  Start({.mig = "*"});
+  AwaitWatched(8);
+  const auto& migs = node_.hardware().gpus[6].mig;
+
+  node_.SetFaults(
+      fmt::format("events: [{{gpu: 6, xid: 94, gi: {}, ci: {}}}, {{gpu: 7, xid: 79, "
+                  "gi: 99, ci: 0}}, {{gpu: 6, xid: 94, gi: {}}}]",
+                  migs[2].gpu_instance, migs[2].compute_instance, migs[4].gpu_instance));
+
+  EXPECT_EQ(reports_.Await(2), (Texts{Uuid(6, 2) + kXid94, Uuid(6, 4) + kXid94}));
+}
+
+TEST_F(NvidiaMigHealthTest, AnXidOfTheWholeGpuReachesAllItsMigDevices) {
+  Start({.mig = "*"});
+  AwaitWatched(8);
+
+  node_.SetFaults("events: [{gpu: 7, xid: 79}, {gpu: 0, xid: 79}]");
+
+  Texts expected;
+  for (size_t mig = 0; mig < 4; ++mig) expected.push_back(Uuid(7, mig) + kXid79);
+  EXPECT_EQ(reports_.Await(4), expected);
+}
+
+TEST_F(NvidiaMigHealthTest, AMigDeviceFaresAsItsGpuDoes) {
+  NvidiaBackend& backend = Start({.select = {{.index = "7"}}, .mig = "*"});
+  for (const Device& device : devices_) EXPECT_EQ(Say(backend.Check(device)), "good");
+
+  node_.SetFaults("gpus: {7: {ecc: 1}}");
+  for (const Device& device : devices_) {
+    EXPECT_EQ(backend.Check(device).reason, Reason::kResetNeeded) << device.key.id;
+  }
+
+  node_.SetFaults("");
+  Texts expected;
+  for (const Device& device : devices_) {
+    EXPECT_EQ(Say(backend.Check(device)), "good");
+    expected.push_back(device.key.id + " reset");
+  }
+  EXPECT_EQ(reports_.Await(4), expected);
+}
+
+}  // namespace
+}  // namespace tessera
