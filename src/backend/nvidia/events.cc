@@ -111,8 +111,8 @@ void EventWatcher::State::Run() {
 // Until there is something to watch; false: it is the end.
 bool EventWatcher::State::AwaitWork() {
   std::unique_lock lock(mutex);
-  changed.wait(lock,
-               [this] { return stopping || (!gpus.empty() && session->current() != nullptr); });
+  // Not by its library: the last to let go of one closes it, which no lock may be held over.
+  changed.wait(lock, [this] { return stopping || (!gpus.empty() && session->is_open()); });
   return !stopping;
 }
 

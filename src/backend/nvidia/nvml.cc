@@ -291,6 +291,11 @@ LibraryPtr Session::current() const {
   return library_;
 }
 
+bool Session::is_open() const {
+  std::lock_guard lock(mutex_);
+  return library_ != nullptr;
+}
+
 void Session::Discard(const LibraryPtr& library) {
   LibraryPtr closed;  // let go of with the mutex free: it may be the last
   std::lock_guard lock(mutex_);

@@ -117,6 +117,7 @@ class Session {
   Result<LibraryPtr> Open();
   // The library that is open; null when none is. Never blocks.
   LibraryPtr current() const;
+  bool is_open() const;
   // The driver behind this library is gone: the next Open opens it anew.
   void Discard(const LibraryPtr& library);
   // How often the driver behind an open library has gone.

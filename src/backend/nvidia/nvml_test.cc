@@ -153,6 +153,8 @@ TEST_F(NvmlTest, OnlyTheLibraryThatIsMeantIsDiscarded) {
   session.Discard(former);
 
   EXPECT_EQ(session.current(), library);
+  EXPECT_TRUE(session.is_open());
+  EXPECT_EQ(session.losses(), 1U);
 }
 
 TEST_F(NvmlTest, ACallThatHangsHoldsUpNoOther) {
