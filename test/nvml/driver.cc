@@ -17,7 +17,13 @@ namespace {
 using std::chrono::milliseconds;
 
 std::mutex g_mutex;  // guards what follows
-std::shared_ptr<Driver> g_driver;
+// Not destroyed when the process ends: as with NVML, a thread may be in a call even then.
+union Kept {
+  Kept() : driver() {}
+  ~Kept() {}  // NOLINT(modernize-use-equals-default): a default one would be deleted
+  std::shared_ptr<Driver> driver;
+} g_kept;
+std::shared_ptr<Driver>& g_driver = g_kept.driver;
 int g_users = 0;
 
 std::string DescriptionPath() {
