@@ -32,6 +32,12 @@ class NvidiaPluginTest : public AgentTest {
     ASSERT_EQ(symlink(name.c_str(), (dir_ + "/..data_tmp").c_str()), 0);
     ASSERT_EQ(rename((dir_ + "/..data_tmp").c_str(), (dir_ + "/..data").c_str()), 0);
   }
+  // NVML's, of a GPU.
+  size_t IndexOf(const std::string& uuid) const {
+    const auto& gpus = node_.hardware().gpus;
+    return static_cast<size_t>(std::ranges::find(gpus, uuid, &nvml::HardwareGpu::uuid) -
+                               gpus.begin());
+  }
   static std::string Shared(int replicas) {
     return "version: v1\n"
            "flags:\n"
@@ -94,7 +100,8 @@ TEST_F(NvidiaPluginTest, TimeSlicingByTenServesTenSharesOfEachGpu) {
   ASSERT_TRUE(pod.admitted) << pod.message;
   std::vector<std::string> uuids;
   for (const std::string& id : pod.grants[0].ids) uuids.push_back(id.substr(0, id.find("::")));
-  std::sort(uuids.begin(), uuids.end(), NaturalLess());
+  std::sort(uuids.begin(), uuids.end(),
+            [&](const auto& a, const auto& b) { return IndexOf(a) < IndexOf(b); });
   EXPECT_EQ(pod.grants[0].response.envs,
             (std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES", Join(uuids, ",")}}));
   EXPECT_TRUE(pod.grants[0].response.devices.empty());

@@ -26,8 +26,6 @@ constexpr Gap kErrors[] = {
     {"flags.migStrategy", [](const Settings& s) { return s.mig_strategy == "mixed"; },
      "'mixed' is not served yet: set it to 'none', or give each profile a resource of its own in a "
      "file of Tessera's, with 'nvidia: {mig: PROFILE}'"},
-    {"flags.plugin.deviceListStrategy", [](const Settings& s) { return Lists(s, "volume-mounts"); },
-     "'volume-mounts' is not served yet as NVIDIA's container toolkit reads it: use 'envvar'"},
     {"flags.plugin.deviceListStrategy",
      [](const Settings& s) { return Lists(s, "cdi-annotations") || Lists(s, "cdi-cri"); },
      "names CDI, for which no document with the driver's files is written yet: use 'envvar'"},
@@ -78,8 +76,8 @@ void CheckGaps(const Settings& settings, const std::map<std::string, std::string
     findings.AddWarning({.reason = Reason::kConfigUnsupported,
                          .origin = fmt::format("environment {}", name),
                          .text = std::string(name),
-                         .message = "has no effect yet: no XID makes a GPU unhealthy, the agent's "
-                                    "own checks do"});
+                         .message = "has no effect yet: XIDs count as docs/nvidia.md says, or as "
+                                    "'nvidia: {xids: ...}' of a file of Tessera's does"});
   }
 }
 

@@ -23,10 +23,6 @@ TEST(NvidiaGaps, WhatPodsWouldMissIsRefused) {
   EXPECT_EQ(Refused({.words = {"--mig-strategy=mixed"}}),
             "flags.migStrategy 'mixed' is not served yet: set it to 'none', or give each profile a "
             "resource of its own in a file of Tessera's, with 'nvidia: {mig: PROFILE}'\n");
-  EXPECT_EQ(
-      Refused({.words = {"--device-list-strategy=volume-mounts"}}),
-      "flags.plugin.deviceListStrategy 'volume-mounts' is not served yet as NVIDIA's container "
-      "toolkit reads it: use 'envvar'\n");
   for (const char* strategy : {"cdi-annotations", "cdi-cri", "envvar,cdi-cri"}) {
     EXPECT_EQ(Refused({.environment = {{"DEVICE_LIST_STRATEGY", strategy}}}),
               "flags.plugin.deviceListStrategy names CDI, for which no document with the driver's "
@@ -72,10 +68,10 @@ TEST(NvidiaGaps, WhatIsSafeWithoutIsWarnedAbout) {
             "environment FAIL_ON_INIT_ERROR: flags.failOnInitError has no effect: without a driver "
             "the agent goes on, says so on /readyz, and serves as soon as there is one "
             "[config-unsupported]\n"
-            "environment DP_DISABLE_HEALTHCHECKS: has no effect yet: no XID makes a GPU unhealthy, "
-            "the agent's own checks do [config-unsupported]\n"
-            "environment DP_ENABLE_HEALTHCHECKS: has no effect yet: no XID makes a GPU unhealthy, "
-            "the agent's own checks do [config-unsupported]\n");
+            "environment DP_DISABLE_HEALTHCHECKS: has no effect yet: XIDs count as docs/nvidia.md "
+            "says, or as 'nvidia: {xids: ...}' of a file of Tessera's does [config-unsupported]\n"
+            "environment DP_ENABLE_HEALTHCHECKS: has no effect yet: XIDs count as docs/nvidia.md "
+            "says, or as 'nvidia: {xids: ...}' of a file of Tessera's does [config-unsupported]\n");
 }
 
 TEST(NvidiaGaps, WhatIsOfNoEffectInThePluginEitherIsNoMatter) {

@@ -87,7 +87,9 @@ class Translation {
     resource.rendering.strategies.clear();
     for (const std::string& name : settings_.list_strategies) {
       const auto strategy = StrategyFromName(name);
-      if (strategy == Strategy::kEnvvar) resource.rendering.strategies.push_back(*strategy);
+      if (strategy == Strategy::kEnvvar || strategy == Strategy::kVolumeMounts) {
+        resource.rendering.strategies.push_back(*strategy);
+      }
     }
     if (settings_.pass_device_specs) {
       resource.rendering.strategies.push_back(Strategy::kDeviceSpecs);

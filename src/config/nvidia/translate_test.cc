@@ -15,6 +15,7 @@ Config Usual() {
   resource.name = "nvidia.com/gpu";
   resource.rendering.strategies = {Strategy::kEnvvar};
   resource.rendering.env = "NVIDIA_VISIBLE_DEVICES";
+  resource.rendering.mount_list_dir = "/var/run/nvidia-container-devices";
   resource.kind = KindConfig::Of(NvidiaConfig{.driver_root = "/driver-root"});
   return config;
 }
@@ -31,6 +32,12 @@ std::string ErrorsOf(const Started& started) {
 
 TEST(NvidiaTranslation, AnEmptyFileServesWholeGpus) {
   EXPECT_EQ(GoodLoad({}).config, Usual());
+}
+
+TEST(NvidiaTranslation, VolumeMountsAreWhatNvidiasToolkitReads) {
+  Config wanted = Usual();
+  wanted.resources[0].rendering.strategies = {Strategy::kEnvvar, Strategy::kVolumeMounts};
+  EXPECT_EQ(GoodLoad({.words = {"--device-list-strategy=envvar,volume-mounts"}}).config, wanted);
 }
 
 TEST(NvidiaTranslation, TimeSlicingIsReplicas) {
