@@ -15,15 +15,14 @@
 namespace tessera::bench {
 namespace {
 
-// Eight devices, or one, out of all, offered in a random order as kubelet does. Baseline: the ids
+// `size` out of all that are offered, in a random order as kubelet names them. Baseline: the ids
 // sorted, as any deterministic answer has to.
-void ChooseOutOfAll(benchmark::State& state) {
-  const Offer offer = WholeOffer(state.range(0));
+void ChooseOf(benchmark::State& state, const Offer& offer, int64_t size) {
   std::vector<std::string> available;
   for (const Share& share : offer.shares) available.push_back(share.id);
   std::shuffle(available.begin(), available.end(), std::mt19937_64(1));
   const Preference preference{
-      .available = available, .must_include = {}, .size = static_cast<int>(state.range(1))};
+      .available = available, .must_include = {}, .size = static_cast<int>(size)};
   Compare(
       state, [&] { benchmark::DoNotOptimize(Choose(offer, preference)); },
       [&] {
@@ -32,10 +31,15 @@ void ChooseOutOfAll(benchmark::State& state) {
         benchmark::DoNotOptimize(ids);
       });
 }
+
+// Eight devices, or one.
+void ChooseOutOfAll(benchmark::State& state) {
+  ChooseOf(state, WholeOffer(state.range(0)), state.range(1));
+}
 BENCHMARK(ChooseOutOfAll)->Args({64, 1})->Args({64, 8})->Args({1'600, 8})->Args({60'000, 8});
 
 // Some out of 16 GPUs of two sockets with PCIe switches of four: the sizes in the middle have the
-// most sets. Same baseline.
+// most sets.
 void ChooseByLinks(benchmark::State& state) {
   Inventory inventory;
   for (int i = 0; i < 16; ++i) {
@@ -50,17 +54,7 @@ void ChooseByLinks(benchmark::State& state) {
   }
   const Offer offer = Divide("nvidia.com/gpu", {}, inventory, "nvidia.com/gpu",
                              [](const Device&) { return std::optional<Error>(); });
-  std::vector<std::string> available;
-  for (const Share& share : offer.shares) available.push_back(share.id);
-  const Preference preference{
-      .available = available, .must_include = {}, .size = static_cast<int>(state.range(0))};
-  Compare(
-      state, [&] { benchmark::DoNotOptimize(Choose(offer, preference)); },
-      [&] {
-        std::vector<std::string_view> ids(available.begin(), available.end());
-        std::sort(ids.begin(), ids.end(), NaturalLess());
-        benchmark::DoNotOptimize(ids);
-      });
+  ChooseOf(state, offer, state.range(0));
 }
 BENCHMARK(ChooseByLinks)->Arg(1)->Arg(2)->Arg(4)->Arg(8)->Arg(12);
 

@@ -190,20 +190,18 @@ class Partitions {
   void Part(const Positions& rest, int points) {
     if (rest.empty()) return Judge(points);
     if (rest.size() < size_) return With(rest, {}, points);
-    const Positions others(rest.begin() + 1, rest.end());
-    ForEachSet(others, size_ - 1, [&](const Positions& set) {
-      Positions with = set;
-      with.insert(with.begin(), rest[0]);
-      Positions left;
-      std::set_difference(rest.begin(), rest.end(), with.begin(), with.end(),
-                          std::back_inserter(left));
-      With(with, left, points);
-    });
+    WithFirst(rest, size_, points);
     // Or the first device is in the set that stays short.
     const size_t spare = rest.size() % size_;
     if (spare == 0 || short_taken_) return;
     short_taken_ = true;
-    ForEachSet(others, spare - 1, [&](const Positions& set) {
+    WithFirst(rest, spare, points);
+    short_taken_ = false;
+  }
+  // Every set of this size that has the first of `rest`.
+  void WithFirst(const Positions& rest, size_t size, int points) {
+    const Positions others(rest.begin() + 1, rest.end());
+    ForEachSet(others, size - 1, [&](const Positions& set) {
       Positions with = set;
       with.insert(with.begin(), rest[0]);
       Positions left;
@@ -211,7 +209,6 @@ class Partitions {
                           std::back_inserter(left));
       With(with, left, points);
     });
-    short_taken_ = false;
   }
   void With(const Positions& set, const Positions& rest, int points) {
     sets_.push_back(set);
