@@ -1,53 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kubelet/list.h"
 
-#include <google/protobuf/io/coded_stream.h>
-
+#include "kubelet/fields.h"
 #include "proto/deviceplugin/deviceplugin.pb.h"
 
 namespace tessera::kubelet {
 namespace {
 
-using google::protobuf::io::CodedOutputStream;
 using v1beta1::ListAndWatchResponse;
 
 // A list of many thousand messages is written field by field into one string: building the messages
-// first costs several times the memory and the time. All fields are length-delimited but the number
-// of a NUMA node.
-constexpr uint8_t Tag(int field, int type) {
-  return static_cast<uint8_t>(field << 3 | type);
-}
-constexpr int kVarint = 0;
-constexpr int kLengthDelimited = 2;
-
-size_t SizeOf(size_t content) {  // tag, length and content
-  return 1 + CodedOutputStream::VarintSize32(static_cast<uint32_t>(content)) + content;
-}
-
-void Put(uint64_t number, std::string& out) {
-  uint8_t buffer[10];
-  uint8_t* end = CodedOutputStream::WriteVarint64ToArray(number, buffer);
-  out.append(std::begin(buffer), end);
-}
-
-void PutHead(int field, size_t length, std::string& out) {
-  out += static_cast<char>(Tag(field, kLengthDelimited));
-  Put(length, out);
-}
-
-void PutText(int field, std::string_view text, std::string& out) {
-  PutHead(field, text.size(), out);
-  out += text;
-}
+// first costs several times the memory and the time.
 
 // Of a NUMANode; number 0 is the default and takes no bytes.
 size_t NodeSize(int node) {
-  return node == 0 ? 0 : 1 + CodedOutputStream::VarintSize64(static_cast<uint64_t>(int64_t{node}));
+  return node == 0 ? 0 : NumberSize(static_cast<uint64_t>(int64_t{node}));
 }
 
 size_t TopologySize(const std::vector<int>& nodes) {
   size_t size = 0;
-  for (int node : nodes) size += SizeOf(NodeSize(node));
+  for (int node : nodes) size += FieldSize(NodeSize(node));
   return size;
 }
 
@@ -56,8 +28,7 @@ void PutTopology(const std::vector<int>& nodes, std::string& out) {
   for (int node : nodes) {
     PutHead(v1beta1::TopologyInfo::kNodesFieldNumber, NodeSize(node), out);
     if (node == 0) continue;
-    out += static_cast<char>(Tag(v1beta1::NUMANode::kIDFieldNumber, kVarint));
-    Put(static_cast<uint64_t>(int64_t{node}), out);
+    PutNumber(v1beta1::NUMANode::kIDFieldNumber, static_cast<uint64_t>(int64_t{node}), out);
   }
 }
 
@@ -70,9 +41,9 @@ std::string_view HealthOf(const Share& share) {
 
 size_t DeviceSize(const Offer& offer, const Share& share) {
   const std::vector<int>& nodes = offer.devices[share.device].numa_nodes;
-  const size_t size = SizeOf(share.id.size()) + SizeOf(HealthOf(share).size());
+  const size_t size = FieldSize(share.id.size()) + FieldSize(HealthOf(share).size());
   // An empty topology would hide the device from pod-resources, so it is set only with nodes.
-  return nodes.empty() ? size : size + SizeOf(TopologySize(nodes));
+  return nodes.empty() ? size : size + FieldSize(TopologySize(nodes));
 }
 
 }  // namespace
@@ -82,8 +53,8 @@ Result<ListBytes> SerializeList(const Offer& offer) {
   size_t largest = 0;  // were all of them sick: a list must not cease to fit when it matters most
   for (const Share& share : offer.shares) {
     const size_t size = DeviceSize(offer, share);
-    bytes += SizeOf(size);
-    largest += SizeOf(size + kUnhealthy.size() - HealthOf(share).size());
+    bytes += FieldSize(size);
+    largest += FieldSize(size + kUnhealthy.size() - HealthOf(share).size());
   }
   if (largest > kMaxListBytes) {
     size_t fit = offer.shares.size() * kMaxListBytes / largest;

@@ -61,7 +61,7 @@ class PreStartCall : public grpc::ServerUnaryReactor,
 using Base = v1beta1::DevicePlugin;
 using DevicePluginBase =
     Base::WithCallbackMethod_GetDevicePluginOptions<Base::WithRawCallbackMethod_ListAndWatch<
-        Base::WithCallbackMethod_GetPreferredAllocation<Base::WithCallbackMethod_Allocate<
+        Base::WithCallbackMethod_GetPreferredAllocation<Base::WithRawCallbackMethod_Allocate<
             Base::WithCallbackMethod_PreStartContainer<Base::Service>>>>>;
 
 class DevicePluginService : public DevicePluginBase {
@@ -98,13 +98,20 @@ class DevicePluginService : public DevicePluginBase {
   }
 
   grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
-                                     const v1beta1::AllocateRequest* request,
-                                     v1beta1::AllocateResponse* response) override {
-    for (const auto& container : request->container_requests()) {
-      auto grant = handler_->Allocate(Strings(container.devices_ids()));
-      if (!grant) return Done(context, ToGrpc(grant.error()));
-      ToWire(*grant, *response->add_container_responses());
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override {
+    const auto containers = ReadAllocateRequest(*request);
+    if (!containers) {
+      return Done(context, {grpc::StatusCode::INVALID_ARGUMENT, "this is no AllocateRequest"});
     }
+    std::string out;
+    for (const std::vector<std::string>& ids : *containers) {
+      auto grant = handler_->Allocate(ids);
+      if (!grant) return Done(context, ToGrpc(grant.error()));
+      PutGrant(*grant, out);
+    }
+    grpc::Slice slice(out);
+    *response = grpc::ByteBuffer(&slice, 1);
     return Done(context, grpc::Status::OK);
   }
 

@@ -5,6 +5,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "base/error.h"
 #include "grant/grant.h"
 #include "proto/deviceplugin/deviceplugin.pb.h"
@@ -16,7 +20,11 @@ grpc::Status ToGrpc(const Error& error);
 // The error of a failed call to kubelet, in plain words; `what` names the call.
 Error FromGrpc(const grpc::Status& status, std::string_view what);
 
-void ToWire(const Grant& grant, v1beta1::ContainerAllocateResponse& response);
+// The ids each container of an AllocateRequest asks for; nothing when it is none.
+std::optional<std::vector<std::vector<std::string>>> ReadAllocateRequest(
+    const grpc::ByteBuffer& request);
+// Writes the grant as the next container's of an AllocateResponse.
+void PutGrant(const Grant& grant, std::string& out);
 Grant FromWire(const v1beta1::ContainerAllocateResponse& response);
 
 }  // namespace tessera::kubelet

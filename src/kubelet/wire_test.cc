@@ -14,10 +14,47 @@ TEST(WireTest, AGrantArrivesAsItWasSent) {
   grant.annotations["cdi.k8s.io/tessera"] = "dummy.com/npu=0";
   grant.cdi_devices = {"dummy.com/npu=0"};
 
-  v1beta1::ContainerAllocateResponse response;
-  ToWire(grant, response);
+  std::string bytes;
+  PutGrant(grant, bytes);
+  PutGrant(Grant(), bytes);
 
-  EXPECT_EQ(FromWire(response), grant);
+  v1beta1::AllocateResponse response;
+  ASSERT_TRUE(response.ParseFromString(bytes));
+  ASSERT_EQ(response.container_responses_size(), 2);
+  EXPECT_EQ(FromWire(response.container_responses(0)), grant);
+  EXPECT_EQ(FromWire(response.container_responses(1)), Grant());
+  EXPECT_EQ(response.SerializeAsString(), bytes);  // in protobuf's own order
+}
+
+grpc::ByteBuffer InPieces(std::string_view text, size_t size) {
+  std::vector<grpc::Slice> slices;
+  for (size_t i = 0; i < text.size(); i += size)
+    slices.emplace_back(std::string(text.substr(i, size)));
+  return {slices.data(), slices.size()};
+}
+
+using Ids = std::vector<std::vector<std::string>>;
+
+TEST(WireTest, TheIdsOfEveryContainerAreRead) {
+  v1beta1::AllocateRequest request;
+  for (const char* id : {"GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42::0", "1"}) {
+    request.add_container_requests()->add_devices_ids(id);
+  }
+  request.add_container_requests();
+  const std::string bytes = request.SerializeAsString();
+  const Ids expected = {{"GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42::0"}, {"1"}, {}};
+
+  EXPECT_EQ(ReadAllocateRequest(InPieces(bytes, bytes.size())), expected);
+  EXPECT_EQ(ReadAllocateRequest(InPieces(bytes, 3)), expected);
+}
+
+TEST(WireTest, ARequestWithoutContainersIsOne) {
+  EXPECT_EQ(ReadAllocateRequest(InPieces("", 1)), Ids());
+}
+
+TEST(WireTest, WhatIsNoRequestIsNotRead) {
+  EXPECT_EQ(ReadAllocateRequest(InPieces("\x0a\x05\x0a", 3)), std::nullopt);
+  EXPECT_EQ(ReadAllocateRequest(InPieces("garbage", 7)), std::nullopt);
 }
 
 TEST(WireTest, AnErrorBecomesACodeForProgramsAndTextForPeople) {
