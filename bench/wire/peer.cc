@@ -41,7 +41,7 @@ grpc::Status PodResources::GetAllocatableResources(grpc::ServerContext*,
 
 Kubelet::Kubelet(std::string dir, int devices)
     : directory(std::move(dir)), pod_resources_(devices) {
-  for (const char* sub : {"/device-plugins", "/pod-resources"}) {
+  for (const char* sub : {"/device-plugins", "/plugins_registry", "/pod-resources"}) {
     if (!os::MakeDirectories(directory + sub)) Die("cannot make " + directory + sub);
   }
   pod_resources_server_ = Serve("/pod-resources/kubelet.sock", pod_resources_);
