@@ -138,10 +138,14 @@ void BenchRest(int devices) {
   std::this_thread::sleep_for(kUntilRest);
   const double cpu = tessera.cpu_ms();
   const double bare_cpu = bare.cpu_ms();
+  const double own_cpu = tessera.own_cpu_ms();
+  const double bare_own_cpu = bare.own_cpu_ms();
   std::this_thread::sleep_for(kRest);
   Line(fmt::format("memory at rest, {} devices", devices), tessera.rss_mb(), bare.rss_mb(), "MB");
   Line(fmt::format("CPU at rest, {} devices, a minute", devices), tessera.cpu_ms() - cpu,
        bare.cpu_ms() - bare_cpu, "ms");
+  Line("  of that not on gRPC's threads", tessera.own_cpu_ms() - own_cpu,
+       bare.own_cpu_ms() - bare_own_cpu, "ms");
 }
 
 struct Part {

@@ -14,11 +14,13 @@
 #include "config/load.h"
 #include "config/schema/problem.h"
 #include "kubelet/callback_threads.h"
-#include "os/heap.h"
 #include "os/loop.h"
+#include "os/memory.h"
 
 namespace tessera::agent {
 namespace {
+
+constexpr Duration kStarted{10'000};  // what a start needs is not needed any more after this
 
 // A reading that is not good changes nothing that works.
 void Reloaded(Agent& agent, const config::LoadResult& loaded) {
@@ -77,6 +79,7 @@ void RunAgent(const AgentOptions& options) {
     log::LogError("cannot start", started.error());
     std::_Exit(1);
   }
+  const auto rest = loop.After(kStarted, os::ForgetUnwrittenPages);
   loop.Run();
   std::optional<Error> fatal = agent->fatal();
   agent.reset();

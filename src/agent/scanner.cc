@@ -7,8 +7,9 @@ namespace tessera::agent {
 namespace {
 
 constexpr Duration kInterval{60'000};  // hot-plug that made no event is found this late
-constexpr Duration kRetry{1'000};  // after a scan that failed as a whole; doubles up to kInterval
-constexpr Duration kSettle{20};    // several hot-plug events make one scan
+constexpr Duration kRetry{1'000};      // after a scan that failed as a whole; doubles each time
+constexpr Duration kLongestRetry{10'000};
+constexpr Duration kSettle{20};  // several hot-plug events make one scan
 
 }  // namespace
 
@@ -37,9 +38,9 @@ void Scanner::Scan() {
 void Scanner::Scanned(const Result<std::vector<Device>>& devices) {
   scanning_ = false;
   sink_(devices);
-  const Duration retry = std::clamp(retry_ * 2, kRetry, kInterval);
+  const Duration retry = std::clamp(retry_ * 2, kRetry, kLongestRetry);
   retry_ = devices ? Duration(0) : retry;
-  next_.Within(again_ ? kSettle : devices ? kInterval : retry);
+  next_.Within(again_ ? kSettle : devices ? os::UntilBeat(kInterval) : retry);
 }
 
 }  // namespace tessera::agent

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Has one source's backend look for its devices, off the loop: at once, when something was plugged,
-// and every minute; after a failure sooner, less and less so. One scan at a time; a scan that hangs
-// costs one thread. One thread: the loop's.
+// and every minute, on the beat (os/alarm.h); after a failure sooner, less and less so, down to
+// once in ten seconds. One scan at a time; a scan that hangs costs one thread. One thread: the
+// loop's.
 #pragma once
 
 #include <functional>

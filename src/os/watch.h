@@ -23,7 +23,7 @@ inline constexpr Duration kRestingPoll{30'000};
 // From now to the next look at what is polled every `poll`; at rest, to the next beat of
 // kRestingPoll, where that is rarer.
 inline Duration NextPoll(Duration poll, bool rest) {
-  return rest && poll < kRestingPoll ? UntilBeat(kRestingPoll) : poll;
+  return rest && poll <= kRestingPoll ? UntilBeat(kRestingPoll) : poll;
 }
 
 class DirectoryWatch {

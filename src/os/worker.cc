@@ -8,7 +8,9 @@
 
 namespace tessera::os {
 namespace {
-constexpr Duration kIdle{10'000};  // a thread without work ends after this
+// A thread without work ends after this: later than it is needed by what is done every 30 s, for
+// another thread costs more than the nap.
+constexpr Duration kIdle{35'000};
 }  // namespace
 
 struct Workers::State {
