@@ -44,6 +44,20 @@ func visibleGPUs(uuids ...string) *devicemanager.DeviceRunContainerOptions {
 	}
 }
 
+// nodesOfGPUs are the device nodes of GPUs: those of the first, those that all share, the others.
+func nodesOfGPUs(first int, others ...int) []container.DeviceInfo {
+	var nodes []container.DeviceInfo
+	add := func(path string) { nodes = append(nodes, node(path, path, "rw")) }
+	add(fmt.Sprint("/dev/nvidia", first))
+	for _, path := range []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"} {
+		add(path)
+	}
+	for _, index := range others {
+		add(fmt.Sprint("/dev/nvidia", index))
+	}
+	return nodes
+}
+
 // startGPUPod admits a pod that asks for so many GPUs or shares, starts its container and returns
 // what that gets.
 func (k *kubelet) startGPUPod(name string, count int64) (*v1.Pod, *devicemanager.DeviceRunContainerOptions) {
@@ -85,7 +99,7 @@ func TestAQuadAndAPairOfGPUsShareNVLinks(t *testing.T) {
 	_, pair := k.startGPUPod("pair", 2)
 
 	equal(t, "the quad", quad, visibleGPUs(driver.UUIDs(4, 5, 6, 7)...))
-	equal(t, "the pair", pair, visibleGPUs(driver.UUID(6), driver.UUID(7)))
+	equal(t, "the pair", pair, visibleGPUs(driver.Pick(6, 7)...))
 }
 
 func TestAPairOfGPUsThatIsBoundToOneNUMANodeSharesTwoNVLinksThere(t *testing.T) {
@@ -99,7 +113,7 @@ func TestAPairOfGPUsThatIsBoundToOneNUMANodeSharesTwoNVLinksThere(t *testing.T) 
 	refusal := k.admit(askingFor("five", gpu, 5))
 
 	equal(t, "the first", first, visibleGPUs(driver.UUID(0)))
-	equal(t, "the pair", pair, visibleGPUs(driver.UUID(2), driver.UUID(3)))
+	equal(t, "the pair", pair, visibleGPUs(driver.Pick(2, 3)...))
 	equal(t, "refusal of five", fmt.Sprint(refusal), notAligned)
 }
 
@@ -116,13 +130,7 @@ func TestAGPUComesWithAMountThatNamesItAndItsNodesWhereNothingElseIsConfigured(t
 		mount("/dev/null", directory+"/"+driver.UUID(0), false),
 		mount("/dev/null", directory+"/"+driver.UUID(1), false),
 	}
-	want.Devices = []container.DeviceInfo{
-		node("/dev/nvidia0", "/dev/nvidia0", "rw"),
-		node("/dev/nvidiactl", "/dev/nvidiactl", "rw"),
-		node("/dev/nvidia-uvm", "/dev/nvidia-uvm", "rw"),
-		node("/dev/nvidia-uvm-tools", "/dev/nvidia-uvm-tools", "rw"),
-		node("/dev/nvidia1", "/dev/nvidia1", "rw"),
-	}
+	want.Devices = nodesOfGPUs(0, 1)
 	equal(t, "what a pod gets", gets, want)
 }
 

@@ -113,6 +113,15 @@ func (d *Driver) UUIDs(without ...int) []string {
 	return uuids
 }
 
+// Pick are the UUIDs of some GPUs.
+func (d *Driver) Pick(indices ...int) []string {
+	var uuids []string
+	for _, index := range indices {
+		uuids = append(uuids, d.UUID(index))
+	}
+	return uuids
+}
+
 // MIGs are the UUIDs of all MIG instances of a profile, in NVML's order.
 func (d *Driver) MIGs(profile string) []string {
 	var uuids []string
