@@ -21,13 +21,17 @@ const (
 	printIDsAndBoot = `echo "$DUMMY_VISIBLE_DEVICES $(cat /proc/sys/kernel/random/boot_id)"; `
 )
 
-// startDeployment runs pods that have replacements and waits until they run.
+// startDeployment has pods run that have replacements and hold all devices.
 func (c *cluster) startDeployment(t *testing.T) {
 	t.Helper()
+	c.deploy(t, replicas, podOf("", 64/replicas, printIDsAndBoot+stay))
+}
+
+// deploy has so many pods of a kind run, and takes them away with the test.
+func (c *cluster) deploy(t *testing.T, count int32, template *v1.Pod) {
+	t.Helper()
 	labels := map[string]string{"app": "holders"}
-	template := podOf("", 64/replicas, printIDsAndBoot+stay)
 	template.Spec.RestartPolicy = v1.RestartPolicyAlways
-	count := int32(replicas)
 	deployments := c.client.AppsV1().Deployments(metav1.NamespaceDefault)
 	_, err := deployments.Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "holders"},
