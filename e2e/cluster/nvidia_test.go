@@ -60,12 +60,9 @@ func withGPUs(name string, count int64, script string) *v1.Pod {
 	return pod
 }
 
-// expectDeployment runs so many pods of one share each and checks that all run and how many of them
-// were told of each GPU.
-func (c *cluster) expectDeployment(t *testing.T, count int, want map[string]int) {
+// waitForRunning waits until there are so many pods and all run, and returns their names.
+func (c *cluster) waitForRunning(t *testing.T, count int) (names []string) {
 	t.Helper()
-	c.deploy(t, int32(count), withGPUs("", 1, printGPUs+stay))
-	var names []string
 	eventually(t, func(ctx context.Context) error {
 		list, err := c.pods().List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -83,8 +80,23 @@ func (c *cluster) expectDeployment(t *testing.T, count int, want map[string]int)
 		}
 		return nil
 	})
+	return names
+}
+
+// expectDeployment runs so many pods of one share each and checks that all run and how many of them
+// were told of each GPU. They come in parts: a busy machine starts eighty at once for minutes.
+func (c *cluster) expectDeployment(t *testing.T, count int, want map[string]int) {
+	t.Helper()
+	const part = 20
+	template := withGPUs("", 1, printGPUs+stay)
+	template.Spec.HostNetwork = true // a network of its own is what takes longest to make
+	c.deploy(t, int32(min(count, part)), template)
+	for so := part; so < count; so += part {
+		c.waitForRunning(t, so)
+		c.scale(t, min(count, so+part))
+	}
 	told := map[string]int{}
-	for _, name := range names {
+	for _, name := range c.waitForRunning(t, count) {
 		told[strings.TrimSpace(c.output(t, name))]++
 	}
 	equal(t, "pods by what they are told", told, want)

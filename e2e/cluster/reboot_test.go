@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -45,6 +46,15 @@ func (c *cluster) deploy(t *testing.T, count int32, template *v1.Pod) {
 	t.Cleanup(func() {
 		must(t, deployments.Delete(context.Background(), "holders", metav1.DeleteOptions{}))
 	})
+}
+
+// scale changes how many they are.
+func (c *cluster) scale(t *testing.T, count int) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, count)
+	_, err := c.client.AppsV1().Deployments(metav1.NamespaceDefault).Patch(t.Context(), "holders",
+		types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	must(t, err)
 }
 
 // waitForDeployment waits until all its pods have started since the boot and have all devices among
