@@ -15,7 +15,7 @@ import (
 
 const (
 	agentNamespace = "kube-system"
-	agentSelector  = "app.kubernetes.io/name=tessera"
+	agentSelector  = "app.kubernetes.io/name in (tessera, tessera-nvidia)"
 	agentState     = "/var/lib/tessera"
 )
 
@@ -23,8 +23,14 @@ const (
 // until the agent is ready. It goes with the test, and so do all pods and all that it remembers.
 func (c *cluster) installAgent(t *testing.T, change func(manifest)) {
 	t.Helper()
+	c.install(t, change, c.readManifests(t, "examples/daemonset.yaml")...)
+}
+
+// install is the same with any manifests.
+func (c *cluster) install(t *testing.T, change func(manifest), manifests ...manifest) {
+	t.Helper()
 	t.Cleanup(func() { must(t, os.RemoveAll(agentState)) })
-	for _, m := range c.readManifests(t, "examples/daemonset.yaml") {
+	for _, m := range manifests {
 		if change != nil {
 			change(m)
 		}
@@ -76,15 +82,20 @@ func (c *cluster) waitForAgent(t *testing.T) *v1.Pod {
 // waitForDevices waits until the node shows so many of so many NPUs: "63 of 64".
 func (c *cluster) waitForDevices(t *testing.T, counts string) {
 	t.Helper()
+	c.waitForResource(t, npu, counts)
+}
+
+func (c *cluster) waitForResource(t *testing.T, name v1.ResourceName, counts string) {
+	t.Helper()
 	eventually(t, func(ctx context.Context) error {
 		node, err := c.node(ctx)
 		if err != nil {
 			return err
 		}
-		capacity, allocatable := node.Status.Capacity[npu], node.Status.Allocatable[npu]
+		capacity, allocatable := node.Status.Capacity[name], node.Status.Allocatable[name]
 		now := fmt.Sprintf("%d of %d", allocatable.Value(), capacity.Value())
 		if now != counts {
-			return fmt.Errorf("%s NPUs are allocatable, not %s", now, counts)
+			return fmt.Errorf("%s of %s are allocatable, not %s", now, name, counts)
 		}
 		return nil
 	})

@@ -69,14 +69,23 @@ func importImages() error {
 	return nil
 }
 
-// agentFiles are the binary and the libraries that it names, each at its own path.
+// agentFiles are the binary under both its names, the libraries that it names, each at its own path,
+// and what libnvidia-ml.so.1 names besides them.
 func agentFiles() (files, error) {
-	content := files{"tmp": directory(0o1777)}
+	content := files{"tmp": directory(0o1777), "usr/bin/nvidia-device-plugin": link("tessera")}
 	names, err := exec.Command("ldd", binaryPath).Output()
 	if err != nil {
 		return nil, fmt.Errorf("ldd: %w", err)
 	}
-	for _, library := range regexp.MustCompile(`/[^ ]*`).FindAllString(string(names), -1) {
+	libraries := regexp.MustCompile(`/[^ ]*`).FindAllString(string(names), -1)
+	for _, pattern := range []string{"/lib/*-linux-gnu/libdl.so.2", "/lib/*-linux-gnu/libpthread.so.0"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		libraries = append(libraries, found...)
+	}
+	for _, library := range libraries {
 		if content[strings.TrimPrefix(library, "/")], err = programFile(library); err != nil {
 			return nil, err
 		}
@@ -96,7 +105,7 @@ func busyboxFiles() (files, error) {
 	}
 	content := files{"tmp": directory(0o1777)}
 	for _, name := range strings.Fields(string(names)) {
-		content["bin/"+name] = file{header: tar.Header{Typeflag: tar.TypeSymlink, Linkname: "busybox"}}
+		content["bin/"+name] = link("busybox")
 	}
 	content["bin/busybox"], err = programFile(path)
 	return content, err
@@ -104,6 +113,10 @@ func busyboxFiles() (files, error) {
 
 func directory(mode int64) file {
 	return file{header: tar.Header{Typeflag: tar.TypeDir, Mode: mode}}
+}
+
+func link(target string) file {
+	return file{header: tar.Header{Typeflag: tar.TypeSymlink, Linkname: target}}
 }
 
 func programFile(path string) (file, error) {

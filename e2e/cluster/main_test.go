@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tessera/e2e/nvidia"
 )
 
 const (
@@ -99,7 +101,8 @@ func whatIsMissing() error {
 	if os.Geteuid() != 0 {
 		return errors.New("they need root, for namespaces and cgroups; run tools/e2e")
 	}
-	for _, variable := range []string{binaryVariable, programsVariable, deployVariable, logsVariable} {
+	for _, variable := range []string{binaryVariable, programsVariable, deployVariable, logsVariable,
+		nvidia.LibraryVariable, nvidia.HardwareVariable} {
 		if path := os.Getenv(variable); path == "" {
 			return fmt.Errorf("%s is not set; run tools/e2e", variable)
 		} else if _, err := os.Stat(path); err != nil {
@@ -124,6 +127,8 @@ func runFirst() int {
 		return complain(err)
 	}
 	os.Setenv(stageVariable, "tests")
+	os.Setenv(nvidia.LibraryVariable, libraryPath)
+	os.Setenv(nvidia.HardwareVariable, hardwareDirectory)
 	tests, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   os.Environ(),

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -21,13 +22,17 @@ const (
 	printIDsAndBoot = `echo "$DUMMY_VISIBLE_DEVICES $(cat /proc/sys/kernel/random/boot_id)"; `
 )
 
-// startDeployment runs pods that have replacements and waits until they run.
+// startDeployment has pods run that have replacements and hold all devices.
 func (c *cluster) startDeployment(t *testing.T) {
 	t.Helper()
+	c.deploy(t, replicas, podOf("", 64/replicas, printIDsAndBoot+stay))
+}
+
+// deploy has so many pods of a kind run, and takes them away with the test.
+func (c *cluster) deploy(t *testing.T, count int32, template *v1.Pod) {
+	t.Helper()
 	labels := map[string]string{"app": "holders"}
-	template := podOf("", 64/replicas, printIDsAndBoot+stay)
 	template.Spec.RestartPolicy = v1.RestartPolicyAlways
-	count := int32(replicas)
 	deployments := c.client.AppsV1().Deployments(metav1.NamespaceDefault)
 	_, err := deployments.Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "holders"},
@@ -41,6 +46,15 @@ func (c *cluster) startDeployment(t *testing.T) {
 	t.Cleanup(func() {
 		must(t, deployments.Delete(context.Background(), "holders", metav1.DeleteOptions{}))
 	})
+}
+
+// scale changes how many they are.
+func (c *cluster) scale(t *testing.T, count int) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, count)
+	_, err := c.client.AppsV1().Deployments(metav1.NamespaceDefault).Patch(t.Context(), "holders",
+		types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	must(t, err)
 }
 
 // waitForDeployment waits until all its pods have started since the boot and have all devices among

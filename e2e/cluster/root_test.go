@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"tessera/e2e/nvidia"
 )
 
 // Where things are below the new root.
@@ -16,6 +18,8 @@ const (
 	programsDirectory = "/e2e/programs"
 	deployDirectory   = "/e2e/deploy"
 	binaryPath        = "/e2e/tessera"
+	libraryPath       = "/e2e/libnvidia-ml.so.1"
+	hardwareDirectory = "/e2e/hardware"
 	nodeName          = "node-1"
 	nodeAddress       = "10.88.0.1"
 	podSubnet         = "10.88.0.0/16"
@@ -30,6 +34,9 @@ func makeRoot() error {
 		os.Getenv(deployVariable):   deployDirectory,
 		os.Getenv(binaryVariable):   binaryPath,
 		os.Getenv(logsVariable):     logsDirectory,
+
+		os.Getenv(nvidia.LibraryVariable):  libraryPath,
+		os.Getenv(nvidia.HardwareVariable): hardwareDirectory,
 	}
 	opened := map[string]string{}
 	for from, to := range needed {
