@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least a device plugin can be: a bare grpc++ callback server with the messages of the dummy
-// NPU, registered with kubelet once. The baseline of wire.cc.
-// usage: bench_bare KUBELET_DIR COUNT CHANGES_DIR
-//   A file renamed to CHANGES_DIR/change.json that holds a device's number makes it Unhealthy.
+// The least a device plugin can be: a bare grpc++ callback server with a list of ids, registered
+// with kubelet once. The baseline of wire.cc and nvidia.cc.
+// usage: bench_bare KUBELET_DIR RESOURCE VARIABLE IDS_FILE CHANGES_DIR
+//   IDS_FILE has an id a line; an Allocate is answered with VARIABLE, which names the ids.
+//   A file renamed to CHANGES_DIR/change that holds FIRST and COUNT makes so many of them
+//   Unhealthy.
 #include <grpcpp/grpcpp.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -42,10 +44,11 @@ class Watch : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse> {
 
 class Plugin : public v1beta1::DevicePlugin::CallbackService {
  public:
-  explicit Plugin(int count) {
-    for (int i = 0; i < count; ++i) {
+  Plugin(std::string variable, const std::string& ids_file) : variable_(std::move(variable)) {
+    std::ifstream ids(ids_file);
+    for (std::string id; std::getline(ids, id);) {
       auto* device = list.add_devices();
-      device->set_id(std::to_string(i));
+      device->set_id(id);
       device->set_health("Healthy");
     }
   }
@@ -61,7 +64,7 @@ class Plugin : public v1beta1::DevicePlugin::CallbackService {
     for (const auto& container : request->container_requests()) {
       std::string ids;
       for (const std::string& id : container.devices_ids()) ids += (ids.empty() ? "" : ",") + id;
-      (*response->add_container_responses()->mutable_envs())["DUMMY_VISIBLE_DEVICES"] = ids;
+      (*response->add_container_responses()->mutable_envs())[variable_] = ids;
     }
     return Finish(context);
   }
@@ -76,9 +79,9 @@ class Plugin : public v1beta1::DevicePlugin::CallbackService {
     return watch;
   }
 
-  void Fail(int device) {
+  void Fail(int first, int count) {
     std::lock_guard lock(mutex);
-    list.mutable_devices(device)->set_health("Unhealthy");
+    for (int i = first; i < first + count; ++i) list.mutable_devices(i)->set_health("Unhealthy");
     if (stream != nullptr) stream->Send();
   }
 
@@ -92,6 +95,8 @@ class Plugin : public v1beta1::DevicePlugin::CallbackService {
     reactor->Finish(Status::OK);
     return reactor;
   }
+
+  const std::string variable_;
 };
 
 Watch::Watch(Plugin& plugin) : plugin_(plugin) {}
@@ -136,18 +141,20 @@ void FollowChanges(Plugin& plugin, const std::string& directory) {
   inotify_add_watch(fd, directory.c_str(), IN_MOVED_TO);
   char buffer[4096];
   while (read(fd, buffer, sizeof buffer) > 0) {
-    int device = 0;
-    if (std::ifstream(directory + "/change.json") >> device) plugin.Fail(device);
+    int first = 0;
+    int count = 0;
+    if (std::ifstream(directory + "/change") >> first >> count) plugin.Fail(first, count);
   }
 }
 
-bool Register(const std::string& plugins, const std::string& endpoint) {
+bool Register(const std::string& plugins, const std::string& endpoint,
+              const std::string& resource) {
   auto stub = v1beta1::Registration::NewStub(
       grpc::CreateChannel("unix:" + plugins + "/kubelet.sock", grpc::InsecureChannelCredentials()));
   v1beta1::RegisterRequest request;
   request.set_version("v1beta1");
   request.set_endpoint(endpoint);
-  request.set_resource_name("dummy.com/npu");
+  request.set_resource_name(resource);
   grpc::ClientContext context;
   v1beta1::Empty empty;
   return stub->Register(&context, request, &empty).ok();
@@ -156,16 +163,16 @@ bool Register(const std::string& plugins, const std::string& endpoint) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 6) return 2;
   const std::string plugins = std::string(argv[1]) + "/device-plugins";
   const std::string endpoint = "bare-" + std::to_string(getpid()) + ".sock";
-  Plugin plugin(std::stoi(argv[2]));
+  Plugin plugin(argv[3], argv[4]);
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + plugins + "/" + endpoint, grpc::InsecureServerCredentials());
   builder.RegisterService(&plugin);
   auto server = builder.BuildAndStart();
-  if (server == nullptr || !Register(plugins, endpoint)) return 1;
-  std::thread(FollowChanges, std::ref(plugin), std::string(argv[3])).detach();
+  if (server == nullptr || !Register(plugins, endpoint, argv[2])) return 1;
+  std::thread(FollowChanges, std::ref(plugin), std::string(argv[5])).detach();
   server->Wait();
   return 0;
 }

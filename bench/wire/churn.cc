@@ -13,9 +13,11 @@ int main(int argc, char** argv) {
   int counts[] = {200'000, 20'000, 500};
   for (int i = 0; i + 1 < argc && i < 3; ++i) counts[i] = std::stoi(argv[i + 1]);
   Subject subject(
-      Subject::Kind::kTessera, 64,
-      "advertise: {debounce: 1ms}\n"
-      "health: {checkInterval: 100ms, failures: 1, passes: 1, recovery: 0s, hold: 0s}\n");
+      Subject::Kind::kTessera,
+      tessera::bench::Npus(
+          64,
+          "advertise: {debounce: 1ms}\n"
+          "health: {checkInterval: 100ms, failures: 1, passes: 1, recovery: 0s, hold: 0s}\n"));
   subject.Start();
   constexpr int kRounds = 10;
   double before = 0;

@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <unordered_map>
 
 #include "os/files.h"
 
@@ -42,13 +42,13 @@ grpc::Status PodResources::GetAllocatableResources(grpc::ServerContext*,
                                                    const v1::AllocatableResourcesRequest*,
                                                    v1::AllocatableResourcesResponse* response) {
   v1::ContainerDevices* devices = response->add_devices();
-  devices->set_resource_name("dummy.com/npu");
-  for (int i = 0; i < devices_; ++i) devices->add_device_ids(std::to_string(i));
+  devices->set_resource_name(served_.resource);
+  for (const std::string& id : served_.ids) devices->add_device_ids(id);
   return grpc::Status::OK;
 }
 
-Kubelet::Kubelet(std::string dir, int devices)
-    : directory(std::move(dir)), pod_resources_(devices) {
+Kubelet::Kubelet(std::string dir, const Served& served)
+    : directory(std::move(dir)), pod_resources_(served) {
   for (const char* sub : {"/device-plugins", "/plugins_registry", "/pod-resources"}) {
     if (!os::MakeDirectories(directory + sub)) Die("cannot make " + directory + sub);
   }
@@ -96,7 +96,7 @@ grpc::Status Kubelet::Register(grpc::ServerContext*, const v1beta1::RegisterRequ
   return grpc::Status::OK;
 }
 
-Connection::Connection(const std::string& socket) {
+Connection::Connection(const std::string& socket, const Served& served) : served_(served) {
   stub_ = v1beta1::DevicePlugin::NewStub(
       grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials()));
   reader_ = stub_->ListAndWatch(&context_, v1beta1::Empty());
@@ -113,34 +113,70 @@ std::optional<v1beta1::ListAndWatchResponse> Connection::Read() {
   return list;
 }
 
-void Connection::Allocate(int device) {
+void Connection::Allocate(int id) {
+  const std::string& share = served_.ids[static_cast<size_t>(id)];
   v1beta1::AllocateRequest request;
-  request.add_container_requests()->add_devices_ids(std::to_string(device));
+  request.add_container_requests()->add_devices_ids(share);
   v1beta1::AllocateResponse response;
   grpc::ClientContext context;
   grpc::Status status = stub_->Allocate(&context, request, &response);
   if (!status.ok()) Die("Allocate: " + status.error_message());
-  if (response.container_responses(0).envs().at("DUMMY_VISIBLE_DEVICES") !=
-      std::to_string(device)) {
-    Die("a wrong grant");
-  }
+  // The share itself, or its device.
+  const std::string& granted = response.container_responses(0).envs().at(served_.variable);
+  if (!share.starts_with(granted) || granted.empty()) Die("a wrong grant");
 }
 
-Subject::Subject(Kind kind, int devices, const std::string& also) : kind_(kind), devices_(devices) {
+std::vector<std::string> Connection::Prefer(const std::vector<std::string>& available, int size) {
+  v1beta1::PreferredAllocationRequest request;
+  auto* container = request.add_container_requests();
+  for (const std::string& id : available) container->add_available_deviceids(id);
+  container->set_allocation_size(size);
+  v1beta1::PreferredAllocationResponse response;
+  grpc::ClientContext context;
+  grpc::Status status = stub_->GetPreferredAllocation(&context, request, &response);
+  if (!status.ok()) Die("GetPreferredAllocation: " + status.error_message());
+  const auto& ids = response.container_responses(0).deviceids();
+  if (ids.size() != size) Die("as many as were not asked for");
+  return {ids.begin(), ids.end()};
+}
+
+MakeServed Npus(int count, std::string settings) {
+  return [count, settings = std::move(settings)](const std::string& directory) {
+    const std::string file = directory + "/npu-faults/faults.json";
+    if (!os::MakeDirectories(directory + "/npu-faults")) Die("cannot make a directory for faults");
+    Served served{.resource = "dummy.com/npu",
+                  .variable = "DUMMY_VISIBLE_DEVICES",
+                  .section = fmt::format("dummy: {{count: {}, faultFile: {}}}", count, file),
+                  .settings = settings,
+                  .fault_file = file,
+                  .fault = [](int device) {
+                    return fmt::format(
+                        R"({{"version":1,"devices":{{"{}":{{"fail":"for the benchmark"}}}}}})",
+                        device);
+                  }};
+    for (int i = 0; i < count; ++i) served.ids.push_back(std::to_string(i));
+    return served;
+  };
+}
+
+Subject::Subject(Kind kind, const MakeServed& make) : kind_(kind) {
   // In memory: what a disk costs is none of the program's doing.
   auto made = os::MakeTemporaryDirectory("/dev/shm/tessera-bench-");
   if (!made) Die(made.error().message);
   directory_ = *made;
-  faults_ = directory_ + "/faults";
+  served_ = make(directory_);
+  faults_ = directory_ + "/changes";
   if (!os::MakeDirectories(faults_)) Die("cannot make " + faults_);
-  kubelet_ = std::make_unique<Kubelet>(directory_ + "/kubelet", devices_);
+  kubelet_ = std::make_unique<Kubelet>(directory_ + "/kubelet", served_);
   kubelet_->Listen();
+  std::string ids;
+  for (const std::string& id : served_.ids) ids += id + "\n";
+  Write(directory_ + "/ids", ids);
   Write(directory_ + "/tessera.yaml",
         fmt::format("version: tessera/v1\nkubelet: {{root: {0}/kubelet}}\nstate: {{dir: {0}}}\n"
-                    "control: {{socket: {0}/agent.sock}}\nhttp: {{address: \"off\"}}\n{2}"
-                    "resources:\n  - {{name: dummy.com/npu, dummy: {{count: {1}, faultFile: "
-                    "{0}/faults/change.json}}}}\n",
-                    directory_, devices_, also));
+                    "control: {{socket: {0}/agent.sock}}\nhttp: {{address: \"off\"}}\n{1}"
+                    "resources:\n  - {{name: {2}, {3}}}\n",
+                    directory_, served_.settings, served_.resource, served_.section));
 }
 
 Subject::~Subject() {
@@ -153,14 +189,27 @@ Subject::~Subject() {
 void Subject::Open() {
   const std::string endpoint = kubelet_->AwaitEndpoint(seen_);
   seen_ = kubelet_->registrations();
-  connection_ = std::make_unique<Connection>(endpoint);
+  connection_ = std::make_unique<Connection>(endpoint, served_);
 }
 
 void Subject::Connect() {
   Open();
   // Many devices take longer than a first list is waited for.
   v1beta1::ListAndWatchResponse list;
-  while (list.devices_size() != devices_ || list.devices(0).health() != "Healthy") list = Read();
+  while (list.devices_size() != static_cast<int>(served_.ids.size()) ||
+         list.devices(0).health() != "Healthy") {
+    list = Read();
+  }
+  if (positions_.empty()) Locate(list);
+}
+
+// Each program has an order of its own, which stays as it is.
+void Subject::Locate(const v1beta1::ListAndWatchResponse& list) {
+  std::unordered_map<std::string, int> positions;
+  for (int i = 0; i < list.devices_size(); ++i) positions[list.devices(i).id()] = i;
+  for (size_t i = 0; i < served_.ids.size(); i += static_cast<size_t>(served_.shares)) {
+    positions_.push_back(positions.at(served_.ids[i]));
+  }
 }
 
 // One that ends its stream registers anew: whoever is not sure which kubelet it reached does so.
@@ -173,10 +222,11 @@ v1beta1::ListAndWatchResponse Subject::Read() {
 
 Millis Subject::Start() {
   const std::vector<std::string> command =
-      kind_ == Kind::kBare ? std::vector<std::string>{BENCH_BARE, directory_ + "/kubelet",
-                                                      std::to_string(devices_), faults_}
-                           : std::vector<std::string>{TESSERA_BINARY, "agent", "--config",
-                                                      directory_ + "/tessera.yaml"};
+      kind_ == Kind::kBare
+          ? std::vector<std::string>{BENCH_BARE,       directory_ + "/kubelet", served_.resource,
+                                     served_.variable, directory_ + "/ids",     faults_}
+          : std::vector<std::string>{TESSERA_BINARY, "agent", "--config",
+                                     directory_ + "/tessera.yaml"};
   const auto begin = Clock::now();
   auto process = os::Process::Start(command, directory_ + "/log");
   if (!process) Die(process.error().message);
@@ -186,15 +236,14 @@ Millis Subject::Start() {
 }
 
 Millis Subject::Fail(int device) {
-  std::string text = std::to_string(device);
-  if (kind_ == Kind::kTessera) {
-    text =
-        fmt::format(R"({{"version":1,"devices":{{"{}":{{"fail":"for the benchmark"}}}}}})", device);
-  }
-  Write(faults_ + "/next", text);
+  const bool bare = kind_ == Kind::kBare;
+  const std::string file = bare ? faults_ + "/change" : served_.fault_file;
+  Write(file + ".next", bare ? fmt::format("{} {}", device * served_.shares, served_.shares)
+                             : served_.fault(device));
+  const int position = positions_[static_cast<size_t>(device)];
   const auto begin = Clock::now();
-  std::filesystem::rename(faults_ + "/next", faults_ + "/change.json");
-  while (Read().devices(device).health() != "Unhealthy") {
+  std::filesystem::rename(file + ".next", file);
+  while (Read().devices(position).health() != "Unhealthy") {
   }
   return Clock::now() - begin;
 }
@@ -241,13 +290,6 @@ double Subject::CpuOf(const std::function<bool(const std::string& task)>& counts
     if (counts(task)) sum += run_ns / 1e6;
   }
   return sum;
-}
-
-double Quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1));
-  return values[at];
 }
 
 }  // namespace tessera::bench

@@ -22,24 +22,44 @@ namespace tessera::bench {
 using Clock = std::chrono::steady_clock;
 using Millis = std::chrono::duration<double, std::milli>;
 
-// Answers pod-resources: nobody holds any of so many NPUs.
+// What both programs serve, and how devices of it fail.
+struct Served {
+  std::string resource;
+  std::string variable;            // names the granted devices to the container
+  std::vector<std::string> ids{};  // what kubelet is told
+  int shares = 1;                  // so many ids in a row are of one device
+  // What only the agent needs: its resource but the name, more of its configuration, and the file
+  // that, with this text, makes a device fail.
+  std::string section;
+  std::string settings;
+  std::string fault_file;
+  std::function<std::string(int device)> fault;
+
+  int devices() const { return static_cast<int>(ids.size()) / shares; }
+};
+// Makes what is to be served, with all its files below a directory.
+using MakeServed = std::function<Served(const std::string& directory)>;
+
+MakeServed Npus(int count, std::string settings = "");
+
+// Answers pod-resources: nobody holds any of these.
 class PodResources : public v1::PodResourcesLister::Service {
  public:
-  explicit PodResources(int devices) : devices_(devices) {}
+  explicit PodResources(const Served& served) : served_(served) {}
   grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
                     v1::ListPodResourcesResponse*) override;
   grpc::Status GetAllocatableResources(grpc::ServerContext*, const v1::AllocatableResourcesRequest*,
                                        v1::AllocatableResourcesResponse* response) override;
 
  private:
-  const int devices_;
+  const Served& served_;
 };
 
 // Serves Registration on DIR/device-plugins/kubelet.sock and remembers the last endpoint; serves
 // pod-resources all the time.
 class Kubelet : public v1beta1::Registration::Service {
  public:
-  Kubelet(std::string directory, int devices);
+  Kubelet(std::string directory, const Served& served);
 
   void Listen();
   void Hush();  // ends the server and removes its socket, as kubelet does
@@ -67,13 +87,16 @@ class Kubelet : public v1beta1::Registration::Service {
 // A connection to a plugin, with its list open.
 class Connection {
  public:
-  explicit Connection(const std::string& socket);
+  Connection(const std::string& socket, const Served& served);
   ~Connection();
   // The next list; waits for it. Nothing when the stream has ended.
   std::optional<v1beta1::ListAndWatchResponse> Read();
-  void Allocate(int device);
+  void Allocate(int id);  // a position in Served::ids
+  // Which `size` of the ids of `available` are to be taken.
+  std::vector<std::string> Prefer(const std::vector<std::string>& available, int size);
 
  private:
+  const Served& served_;
   std::unique_ptr<v1beta1::DevicePlugin::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1beta1::ListAndWatchResponse>> reader_;
@@ -83,8 +106,7 @@ class Connection {
 class Subject {
  public:
   enum class Kind { kTessera, kBare };
-  // `also`: more lines of the agent's configuration.
-  Subject(Kind kind, int devices, const std::string& also = "");
+  Subject(Kind kind, const MakeServed& make);
   ~Subject();
 
   // Starts the program and waits for its first list; the time from before exec to having read it.
@@ -93,6 +115,7 @@ class Subject {
   Millis Fail(int device);
   // kubelet.sock goes and comes back; the time from listening to having read the first list.
   Millis RestartKubelet();
+  const Served& served() const { return served_; }
   Connection& connection() { return *connection_; }
 
   double rss_mb() const;
@@ -104,19 +127,18 @@ class Subject {
   void Open();
   void Connect();
   v1beta1::ListAndWatchResponse Read();
+  void Locate(const v1beta1::ListAndWatchResponse& list);
   double CpuOf(const std::function<bool(const std::string& task)>& counts) const;
 
   const Kind kind_;
-  const int devices_;
   std::string directory_;
+  Served served_;
   std::unique_ptr<Kubelet> kubelet_;
-  std::string faults_;
+  std::string faults_;            // the bare server's
+  std::vector<int> positions_{};  // of each device's first id in the program's list
   os::Process process_;
   std::unique_ptr<Connection> connection_;
   int seen_ = 0;  // registrations, up to the one of connection_
 };
-
-// The value below which `share` of the sorted values lie.
-double Quantile(std::vector<double> values, double share);
 
 }  // namespace tessera::bench

@@ -4,12 +4,10 @@
 // usage: bench_wire [start | kubelet | allocate | change | rest]...
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <functional>
-#include <string_view>
 #include <thread>
+#include <vector>
 
-#include "bench/wire/peer.h"
+#include "bench/wire/table.h"
 
 namespace tessera::bench {
 namespace {
@@ -19,61 +17,27 @@ using std::chrono::milliseconds;
 
 constexpr const char* kQuick = "advertise: {debounce: 1ms}\n";
 
-struct Samples {
-  std::vector<double> tessera;
-  std::vector<double> bare;
-};
-
-void Head(const std::string& what) {
-  fmt::print("\n{:<44}{:>7}{:>11}{:>11}{:>11}{:>11}{:>9}{:>9}\n", what, "n", "p50", "bare p50",
-             "p99", "bare p99", "p50 x", "p99 x");
-}
-
-void Row(const std::string& what, const Samples& s) {
-  const double p50 = Quantile(s.tessera, 0.5);
-  const double p99 = Quantile(s.tessera, 0.99);
-  const double bare50 = Quantile(s.bare, 0.5);
-  const double bare99 = Quantile(s.bare, 0.99);
-  fmt::print("{:<44}{:>7}{:>11.3f}{:>11.3f}{:>11.3f}{:>11.3f}{:>9.2f}{:>9.2f}\n", what,
-             s.tessera.size(), p50, bare50, p99, bare99, p50 / bare50, p99 / bare99);
-}
-
-void Line(const std::string& what, double value, double bare, const std::string& unit) {
-  fmt::print("{:<44}{:>11.2f} {:<6} bare {:>9.2f}\n", what, value, unit, bare);
-}
-
-// `one` for tessera and for the bare server, alternating in small groups.
-Samples InTurns(int groups, int group, const std::function<double(Kind)>& one) {
-  Samples samples;
-  for (int g = 0; g < groups; ++g) {
-    for (int i = 0; i < group; ++i) samples.tessera.push_back(one(Kind::kTessera));
-    for (int i = 0; i < group; ++i) samples.bare.push_back(one(Kind::kBare));
-  }
-  return samples;
-}
-
 void BenchStart() {
   Row("exec to first list, 64 devices, ms", InTurns(20, 1, [](Kind kind) {
-        Subject subject(kind, 64);
+        Subject subject(kind, Npus(64));
         return subject.Start().count();
       }));
 }
 
 void BenchKubeletRestart() {
-  Subject subject(Kind::kTessera, 64);
+  Subject subject(Kind::kTessera, Npus(64));
   subject.Start();
   Samples samples;
   for (int i = 0; i < 60; ++i) {
     samples.tessera.push_back(subject.RestartKubelet().count());
     std::this_thread::sleep_for(milliseconds(20));  // another kubelet does not come at once
   }
-  samples.bare = {1};  // a bare server does not come back by itself
   Row("kubelet.sock back to first list, ms", samples);
 }
 
 void BenchAllocate() {
-  Subject tessera(Kind::kTessera, 64);
-  Subject bare(Kind::kBare, 64);
+  Subject tessera(Kind::kTessera, Npus(64));
+  Subject bare(Kind::kBare, Npus(64));
   tessera.Start();
   bare.Start();
   const auto one = [&](Kind kind) {
@@ -110,8 +74,8 @@ void BenchAllocate() {
 }
 
 void BenchChange(int devices, int n) {
-  Subject tessera(Kind::kTessera, devices, kQuick);
-  Subject bare(Kind::kBare, devices, kQuick);
+  Subject tessera(Kind::kTessera, Npus(devices, kQuick));
+  Subject bare(Kind::kBare, Npus(devices, kQuick));
   tessera.Start();
   bare.Start();
   int next_tessera = 0;
@@ -131,8 +95,8 @@ constexpr std::chrono::seconds kUntilRest{75};
 constexpr std::chrono::seconds kRest{60};
 
 void BenchRest(int devices) {
-  Subject tessera(Kind::kTessera, devices);
-  Subject bare(Kind::kBare, devices);
+  Subject tessera(Kind::kTessera, Npus(devices));
+  Subject bare(Kind::kBare, Npus(devices));
   tessera.Start();
   bare.Start();
   std::this_thread::sleep_for(kUntilRest);
@@ -148,12 +112,7 @@ void BenchRest(int devices) {
        bare.own_cpu_ms() - bare_own_cpu, "ms");
 }
 
-struct Part {
-  std::string_view name;
-  std::function<void()> run;
-};
-
-const Part kParts[] = {
+const std::vector<Part> kParts = {
     {"start", BenchStart},
     {"kubelet", BenchKubeletRestart},
     {"allocate", BenchAllocate},
@@ -173,11 +132,5 @@ const Part kParts[] = {
 }  // namespace tessera::bench
 
 int main(int argc, char** argv) {
-  setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
-  tessera::bench::Head("time");
-  for (const tessera::bench::Part& part : tessera::bench::kParts) {
-    const bool wanted = std::find(argv + 1, argv + argc, part.name) != argv + argc;
-    if (argc == 1 || wanted) part.run();
-  }
-  return 0;
+  return tessera::bench::RunParts(argc, argv, tessera::bench::kParts);
 }

@@ -2,7 +2,8 @@
 #include "nvml/nvidia_node.h"
 
 #include <fmt/core.h>
-#include <gtest/gtest.h>
+
+#include <stdexcept>
 
 #include "os/files.h"
 
@@ -13,8 +14,9 @@ constexpr char kLibrary[] = "/usr/lib64/libnvidia-ml.so.1";
 constexpr char kDescription[] = "/usr/lib64/fake-nvml.yaml";
 
 void Write(const std::string& path, const std::string& content) {
-  ASSERT_TRUE(os::MakeDirectories(path.substr(0, path.rfind('/'))));
-  ASSERT_TRUE(os::ReplaceFile(path, content));
+  if (!os::MakeDirectories(path.substr(0, path.rfind('/'))) || !os::ReplaceFile(path, content)) {
+    throw std::runtime_error("cannot write " + path);
+  }
 }
 
 }  // namespace
@@ -50,11 +52,15 @@ void NvidiaNode::InstallDriver() {
 }
 
 void NvidiaNode::RemoveDriver() {
-  ASSERT_TRUE(os::RemoveFile(directory_ + kLibrary));
+  if (!os::RemoveFile(directory_ + kLibrary)) throw std::runtime_error("cannot remove the driver");
 }
 
 void NvidiaNode::SetFaults(const std::string& yaml) {
-  Write(directory_ + kDescription + ".faults", yaml);
+  Write(faults_path(), yaml);
+}
+
+std::string NvidiaNode::faults_path() const {
+  return directory_ + kDescription + ".faults";
 }
 
 }  // namespace tessera

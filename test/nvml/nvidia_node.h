@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a node with NVIDIA GPUs, below a directory: the fake driver's library, device nodes
-// (as plain files) and what sysfs tells about NUMA. For one thread.
+// (as plain files) and what sysfs tells about NUMA. Throws std::runtime_error. For one thread.
 #pragma once
 
 #include <string>
@@ -19,6 +19,7 @@ class NvidiaNode {
   void RemoveDriver();
   // What is wrong from now on: YAML, see faults.h; empty: nothing.
   void SetFaults(const std::string& yaml);
+  std::string faults_path() const;
 
   const std::string& directory() const { return directory_; }
   const nvml::Hardware& hardware() const { return hardware_; }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kubelet feels of a node with NVIDIA GPUs: the shipped binary with the fake driver's library,
+// beside a bare grpc++ callback server with the same messages. Prints a table.
+// usage: bench_nvidia [start | allocate | prefer | xid | memory]...
+#include <fmt/core.h>
+
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "bench/wire/table.h"
+#include "nvml/nvidia_node.h"
+
+namespace tessera::bench {
+namespace {
+
+using Kind = Subject::Kind;
+using std::chrono::milliseconds;
+
+constexpr char kEightGpus[] = "8xa100";
+
+// All GPUs of a node of demo/hardware, each as so many shares.
+MakeServed Gpus(const std::string& hardware, int shares = 1, const std::string& faults = "") {
+  return [hardware, shares, faults](const std::string& directory) {
+    NvidiaNode node(directory + "/node", hardware);
+    if (!faults.empty()) node.SetFaults(faults);
+    const std::string policy =
+        shares == 1 ? "" : fmt::format("policy: replicas, replicas: {}, ", shares);
+    Served served{
+        .resource = "nvidia.com/gpu",
+        .variable = "NVIDIA_VISIBLE_DEVICES",
+        .shares = shares,
+        .section = fmt::format("{}strategies: [envvar], nvidia: {{}}", policy),
+        .settings = fmt::format("rootPrefix: {}\nadvertise: {{debounce: 1ms}}\n", node.directory()),
+        .fault_file = node.faults_path(),
+        // The driver forgets no event: those before stay in the file.
+        .fault = [](int device) {
+          std::string text = "events:\n";
+          for (int i = 0; i <= device; ++i) text += fmt::format("- {{gpu: {}, xid: 79}}\n", i);
+          return text;
+        }};
+    for (const nvml::HardwareGpu& gpu : node.hardware().gpus) {
+      for (int share = 0; share < shares; ++share) {
+        served.ids.push_back(shares == 1 ? gpu.uuid : fmt::format("{}::{}", gpu.uuid, share));
+      }
+    }
+    return served;
+  };
+}
+
+struct Node {
+  std::string text;
+  MakeServed served;
+};
+const Node kNodes[] = {{"8 GPUs", Gpus(kEightGpus)}, {"8 x 1000", Gpus(kEightGpus, 1'000)}};
+
+void BenchStart() {
+  for (const Node& node : kNodes) {
+    Row(fmt::format("exec to first list, {}, ms", node.text), InTurns(20, 1, [&](Kind kind) {
+          Subject subject(kind, node.served);
+          return subject.Start().count();
+        }));
+  }
+}
+
+void BenchAllocate() {
+  Subject tessera(Kind::kTessera, Gpus(kEightGpus));
+  Subject bare(Kind::kBare, Gpus(kEightGpus));
+  tessera.Start();
+  bare.Start();
+  const auto one = [&](Kind kind) {
+    static int device = 0;
+    device = (device + 1) % 8;
+    Connection& connection = (kind == Kind::kTessera ? tessera : bare).connection();
+    const auto begin = Clock::now();
+    connection.Allocate(device);
+    return Millis(Clock::now() - begin).count();
+  };
+  (void)InTurns(2, 500, one);
+  Row("Allocate, 8 GPUs, ms", InTurns(40, 250, one));
+}
+
+// `size` of all ids; a bare server has no such answer.
+void BenchPrefer(const std::string& text, const MakeServed& served, int size) {
+  Subject subject(Kind::kTessera, served);
+  subject.Start();
+  std::vector<std::string> available = subject.served().ids;
+  std::shuffle(available.begin(), available.end(), std::mt19937_64(1));
+  Samples samples;
+  for (int i = 0; i < 220; ++i) {
+    const auto begin = Clock::now();
+    (void)subject.connection().Prefer(available, size);
+    if (i >= 20) samples.tessera.push_back(Millis(Clock::now() - begin).count());
+  }
+  Row(fmt::format("GetPreferredAllocation, {} of {}, ms", size, text), samples);
+}
+
+void BenchPreferAll() {
+  for (const int size : {1, 2, 4, 7}) BenchPrefer("8 GPUs", Gpus(kEightGpus), size);
+  BenchPrefer("8 GPUs, NVML 20 ms a call", Gpus(kEightGpus, 1, "driver: {slow: 20}\n"), 4);
+  for (const int size : {1, 2, 3, 4, 5, 8, 12, 15}) BenchPrefer("16 GPUs", Gpus("16xv100"), size);
+  BenchPrefer("8 x 1000", Gpus(kEightGpus, 1'000), 4);
+}
+
+// Each process has eight GPUs to lose.
+void BenchXid() {
+  for (const Node& node : kNodes) {
+    Samples samples;
+    for (int round = 0; round < 6; ++round) {
+      Subject tessera(Kind::kTessera, node.served);
+      Subject bare(Kind::kBare, node.served);
+      tessera.Start();
+      bare.Start();
+      for (int gpu = 0; gpu < 8; ++gpu) {
+        std::this_thread::sleep_for(milliseconds(8));  // beyond the debounce
+        samples.tessera.push_back(tessera.Fail(gpu).count());
+        samples.bare.push_back(bare.Fail(gpu).count());
+      }
+    }
+    Row(fmt::format("XID to list read, {}, ms", node.text), samples);
+  }
+}
+
+// Of what the start needed, what is not needed any more has been given back by then.
+constexpr std::chrono::seconds kUntilRest{20};
+
+void BenchMemory() {
+  for (const Node& node : kNodes) {
+    Subject tessera(Kind::kTessera, node.served);
+    Subject bare(Kind::kBare, node.served);
+    tessera.Start();
+    bare.Start();
+    std::this_thread::sleep_for(kUntilRest);
+    Line(fmt::format("memory at rest, {}", node.text), tessera.rss_mb(), bare.rss_mb(), "MB");
+  }
+}
+
+const std::vector<Part> kParts = {{"start", BenchStart},
+                                  {"allocate", BenchAllocate},
+                                  {"prefer", BenchPreferAll},
+                                  {"xid", BenchXid},
+                                  {"memory", BenchMemory}};
+
+}  // namespace
+}  // namespace tessera::bench
+
+int main(int argc, char** argv) {
+  return tessera::bench::RunParts(argc, argv, tessera::bench::kParts);
+}

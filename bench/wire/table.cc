@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/wire/table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+namespace tessera::bench {
+namespace {
+
+// The value below which `share` of the values lie.
+double Quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1));
+  return values[at];
+}
+
+// A place of the table that stays empty where there is no figure.
+std::string Cell(const std::vector<double>& values, double share) {
+  return values.empty() ? "" : fmt::format("{:.3f}", Quantile(values, share));
+}
+
+std::string Ratio(const Samples& samples, double share) {
+  if (samples.bare.empty()) return "";
+  return fmt::format("{:.2f}", Quantile(samples.tessera, share) / Quantile(samples.bare, share));
+}
+
+}  // namespace
+
+Samples InTurns(int groups, int group, const std::function<double(Subject::Kind)>& one) {
+  Samples samples;
+  for (int g = 0; g < groups; ++g) {
+    for (int i = 0; i < group; ++i) samples.tessera.push_back(one(Subject::Kind::kTessera));
+    for (int i = 0; i < group; ++i) samples.bare.push_back(one(Subject::Kind::kBare));
+  }
+  return samples;
+}
+
+void Head(const std::string& what) {
+  fmt::print("\n{:<44}{:>7}{:>11}{:>11}{:>11}{:>11}{:>9}{:>9}\n", what, "n", "p50", "bare p50",
+             "p99", "bare p99", "p50 x", "p99 x");
+}
+
+void Row(const std::string& what, const Samples& samples) {
+  fmt::print("{:<44}{:>7}{:>11}{:>11}{:>11}{:>11}{:>9}{:>9}\n", what, samples.tessera.size(),
+             Cell(samples.tessera, 0.5), Cell(samples.bare, 0.5), Cell(samples.tessera, 0.99),
+             Cell(samples.bare, 0.99), Ratio(samples, 0.5), Ratio(samples, 0.99));
+}
+
+void Line(const std::string& what, double value, double bare, const std::string& unit) {
+  fmt::print("{:<44}{:>11.2f} {:<6} bare {:>9.2f}\n", what, value, unit, bare);
+}
+
+int RunParts(int argc, char** argv, const std::vector<Part>& parts) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
+  Head("time");
+  for (const Part& part : parts) {
+    const bool wanted = std::find(argv + 1, argv + argc, part.name) != argv + argc;
+    if (argc == 1 || wanted) part.run();
+  }
+  return 0;
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table that the benchmarks of the wire print. One thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/wire/peer.h"
+
+namespace tessera::bench {
+
+struct Samples {
+  std::vector<double> tessera;
+  std::vector<double> bare;  // empty: a bare server cannot do this
+};
+
+// `one` for tessera and for the bare server, alternating in small groups.
+Samples InTurns(int groups, int group, const std::function<double(Subject::Kind)>& one);
+
+void Head(const std::string& what);
+void Row(const std::string& what, const Samples& samples);
+// A figure that is not made of samples.
+void Line(const std::string& what, double value, double bare, const std::string& unit);
+
+// Runs the parts that the arguments name, or all.
+struct Part {
+  std::string_view name;
+  std::function<void()> run;
+};
+int RunParts(int argc, char** argv, const std::vector<Part>& parts);
+
+}  // namespace tessera::bench
