@@ -50,16 +50,18 @@ std::shared_ptr<Driver> Load() {
   }
 }
 
-// Takes the time that the faults want, and says how the call fails, if so.
-Return Endure(Driver& driver, const std::string& function, std::optional<unsigned> gpu) {
-  const auto faults = driver.faults.Now();
-  const CallFaults& of_gpu = gpu ? faults->Of(*gpu).calls : CallFaults();
-  std::this_thread::sleep_for(milliseconds(faults->driver.slow_ms + of_gpu.slow_ms));
-  const auto hangs = [&](const Faults& now) {
-    return now.driver.Hangs(function) || (gpu && now.Of(*gpu).calls.Hangs(function));
-  };
-  while (hangs(*driver.faults.Now())) std::this_thread::sleep_for(milliseconds(1));
-  const Return failure = faults->driver.FailureOf(function);
+// Takes the time that the faults want, and says how the call fails, if so. `faults` are those it
+// was made under, and become those it ends under.
+Return Endure(Driver& driver, const std::string& function, std::optional<unsigned> gpu,
+              std::shared_ptr<const Faults>& faults) {
+  const auto begun = faults;
+  const CallFaults& of_gpu = gpu ? begun->Of(*gpu).calls : CallFaults();
+  std::this_thread::sleep_for(milliseconds(begun->driver.slow_ms + of_gpu.slow_ms));
+  while (faults->driver.Hangs(function) || (gpu && faults->Of(*gpu).calls.Hangs(function))) {
+    std::this_thread::sleep_for(milliseconds(1));
+    faults = driver.faults.Now();
+  }
+  const Return failure = begun->driver.FailureOf(function);
   return failure != Return::kSuccess ? failure : of_gpu.FailureOf(function);
 }
 
@@ -88,7 +90,8 @@ Return Open() {
   auto driver = Current();
   if (driver == nullptr) driver = Load();
   if (driver == nullptr) return Return::kDriverNotLoaded;
-  const Return failure = Endure(*driver, "nvmlInit_v2", std::nullopt);
+  auto faults = driver->faults.Now();
+  const Return failure = Endure(*driver, "nvmlInit_v2", std::nullopt, faults);
   if (failure != Return::kSuccess) return failure;
   std::lock_guard lock(g_mutex);
   if (g_users++ == 0) g_driver = driver;
@@ -105,7 +108,8 @@ Return Close() {
 Return Serve(const char* function, const std::function<Return(Driver&)>& answer) {
   const auto driver = Current();
   if (driver == nullptr) return Return::kUninitialized;
-  const Return failure = Endure(*driver, function, std::nullopt);
+  auto faults = driver->faults.Now();
+  const Return failure = Endure(*driver, function, std::nullopt, faults);
   return failure == Return::kSuccess ? answer(*driver) : failure;
 }
 
@@ -114,9 +118,9 @@ Return ServeDevice(const char* function, DeviceHandle device,
   const auto driver = Current();
   if (driver == nullptr) return Return::kUninitialized;
   if (device == nullptr) return Return::kInvalidArgument;
-  const Return failure = Endure(*driver, function, device->index);
-  if (failure != Return::kSuccess) return failure;
-  return answer(driver->faults.Now()->Of(device->index));
+  auto faults = driver->faults.Now();
+  const Return failure = Endure(*driver, function, device->index, faults);
+  return failure == Return::kSuccess ? answer(faults->Of(device->index)) : failure;
 }
 
 }  // namespace tessera::nvml

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 namespace tessera::nvml {
@@ -80,13 +81,18 @@ Faults ParseFaults(const std::string& text) {
 }
 
 std::shared_ptr<const Faults> FaultFile::Now() {
-  std::lock_guard lock(mutex_);
   struct stat info{};
   if (stat(path_.c_str(), &info) != 0) info = {};
-  if (info.st_ino == inode_ && info.st_ctim.tv_sec == changed_.tv_sec &&
-      info.st_ctim.tv_nsec == changed_.tv_nsec) {
-    return faults_;
+  const auto known = [&] {
+    return info.st_ino == inode_ && info.st_ctim.tv_sec == changed_.tv_sec &&
+           info.st_ctim.tv_nsec == changed_.tv_nsec;
+  };
+  {
+    std::shared_lock lock(mutex_);
+    if (known()) return faults_;
   }
+  std::lock_guard lock(mutex_);
+  if (known()) return faults_;
   inode_ = info.st_ino;
   changed_ = info.st_ctim;
   std::stringstream text;

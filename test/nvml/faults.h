@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -78,7 +78,7 @@ class FaultFile {
 
  private:
   const std::string path_;
-  std::mutex mutex_;  // guards what follows
+  std::shared_mutex mutex_;  // guards what follows
   timespec changed_{};
   ino_t inode_ = 0;
   std::shared_ptr<const Faults> faults_ = std::make_shared<Faults>();
