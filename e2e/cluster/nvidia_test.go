@@ -5,6 +5,8 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +104,20 @@ func (c *cluster) expectDeployment(t *testing.T, count int, want map[string]int)
 	equal(t, "pods by what they are told", told, want)
 }
 
+// processesNamed counts the processes of the node that were started by a name.
+func processesNamed(t *testing.T, name string) int {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(t, err)
+	count := 0
+	for _, path := range paths {
+		if words, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(words), name+"\x00") {
+			count++
+		}
+	}
+	return count
+}
+
 func TestTenPodsShareEachOfEightGPUsByAConfigMapOfNVIDIAs(t *testing.T) {
 	c := theCluster(t)
 	driver := nvidia.Install(t, "/", "8xa100")
@@ -120,6 +136,7 @@ func TestFourPodsAreSpreadOverTwoGPUsOfTenSharesEach(t *testing.T) {
 	driver := nvidia.InstallAs(t, "/", twoGPUs)
 	c.installPlugin(t)
 	c.waitForResource(t, gpu, "20 of 20")
+	equal(t, "processes that NVIDIA's config-manager would signal", processesNamed(t, "nvidia-device-plugin"), 1)
 
 	c.expectDeployment(t, 4, map[string]int{driver.UUID(0): 2, driver.UUID(1): 2})
 }

@@ -430,6 +430,8 @@ std::string Agent::NotReady() const {
   for (const auto& [name, resource] : resources_) {
     if (resource->refusal()) {
       text += fmt::format("{}: {}\n", name, resource->refusal()->Text());
+    } else if (resource->scan_error()) {
+      text += resource->scan_error()->Text() + "\n";  // it names the resource
     } else if (!resource->streaming()) {
       text += fmt::format("{}: {}\n", name, kubelet::PluginStateName(resource->plugin()->state()));
     }

@@ -95,6 +95,7 @@ void ServedResource::StartBackend() {
       [this](const std::vector<Observation>& observations) { Observed(observations); });
   // What is known from before is not checked until a scan has shown that it is there.
   scanned_ = false;
+  scan_error_.reset();
   scanner_ = std::make_unique<Scanner>(
       shared_.loop, *hardware_, backend_,
       [this](Result<std::vector<Device>> devices) { Scanned(std::move(devices)); });
@@ -167,11 +168,16 @@ void ServedResource::Scanned(Result<std::vector<Device>> devices) {
   shared_.metrics.Add(http::Metric::kScans, {resource_.name, devices ? "good" : "failed"});
   if (devices) {
     scanned_ = true;
+    scan_error_.reset();
     // What has vanished leaves with the scan after the one that missed it.
     if (shared_.node.Found(resource_.name, *std::move(devices))) scanner_->Soon();
   } else {
-    log::Warn("scan failed, the last device list stays", devices.error(),
-              {{"resource", resource_.name}});
+    // What lasts is told once.
+    if (!scan_error_ || scan_error_->message != devices.error().message) {
+      log::Warn("scan failed, the last device list stays", devices.error(),
+                {{"resource", resource_.name}});
+    }
+    scan_error_ = devices.error();
   }
   prober_->SetDevices(OwnDevices());
   Publish();  // a first list may have waited for this, as may one after another configuration

@@ -74,6 +74,8 @@ class ServedResource : public BackendEvents {
   size_t list_bytes() const { return list_ == nullptr ? 0 : list_->size(); }
   // Why it is not served, if so: its list is too large for kubelet, or its backend did not start.
   const std::optional<Error>& refusal() const { return refusal_; }
+  // Why the last scan found nothing out at all, if so: its driver is missing.
+  const std::optional<Error>& scan_error() const { return scan_error_; }
   // Its devices have been looked for and checked on this boot.
   bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
   CdiFile& cdi() { return cdi_; }
@@ -117,6 +119,7 @@ class ServedResource : public BackendEvents {
   Policy policy_;                       // and the policy it was made by
   std::optional<Error> refusal_;        // of the newest offer
   std::optional<Error> backend_error_;  // the backend did not start
+  std::optional<Error> scan_error_;     // the last scan failed as a whole
   CdiFile cdi_;
   bool doubted_ = false;        // kubelet's last answer had none of our healthy ids
   bool settling_ = false;       // another backend's first scan is under way

@@ -234,6 +234,26 @@ TEST_F(NvidiaAgentTest, AnAgentWithoutADriverGoesOnAndServesOnceThereIsOne) {
   Expect(kGpu, 8, 8);
 }
 
+TEST_F(NvidiaAgentTest, WithoutADriverItIsNotReadyAndSaysWhyOnce) {
+  node_.RemoveDriver();
+  StartAll(kEnvvar, OnNode());
+  const auto ready = [this] {
+    return http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, Duration(5'000));
+  };
+
+  EXPECT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="nvidia.com/gpu",result="failed"})", 3));
+  const auto answer = ready();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_TRUE(answer->body.starts_with("nvidia.com/gpu: cannot load NVML: ")) << answer->body;
+  const std::string told = "scan failed, the last device list stays";
+  EXPECT_EQ(Log().find(told), Log().rfind(told)) << Log();
+
+  node_.InstallDriver();
+  Expect(kGpu, 8, 8);
+  EXPECT_EQ(Get("/readyz"), "ok\n");
+}
+
 TEST_F(NvidiaAgentTest, EveryReplicaOfAGpuIsOutWithIt) {
   StartAll(
       "  - {name: nvidia.com/gpu, strategies: [envvar], policy: replicas, replicas: 4, nvidia: "
