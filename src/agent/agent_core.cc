@@ -61,11 +61,19 @@ Agent::Agent(os::Loop& loop, config::Config config)
       workers_(kWorkers),
       store_(config_.state_dir, [this](Reason reason) { CountUnusable(reason); }),
       node_(SystemClock(), NodeParameters(config_), *this),
+      resources_({.loop = loop_,
+                  .workers = workers_,
+                  .metrics = metrics_,
+                  .node = node_,
+                  .observer = *this,
+                  .save_falls = [this] { SaveFalls(); },
+                  .save_facts = [this] { (void)Noted(SaveFacts()); }},
+                 [this] { ResourcesChanged(); }),
       tick_(loop, [this] { Tick(); }) {}
 
 Agent::~Agent() {
   os::NotifyServiceManager("STOPPING=1");
-  resources_.clear();
+  resources_.Close();
   SaveAll();
 }
 
@@ -92,15 +100,16 @@ void Agent::RestoreState() {
   saved_facts_ = node_.facts_generation();
   std::set<std::string> sources;
   for (const Device& device : node_.inventory()->devices) sources.insert(device.key.source);
-  for (const config::Resource& resource : config_.resources) sources.erase(resource.name);
-  for (const std::string& source : sources) node_.Forget(source);  // no longer configured
+  for (const std::string& source : sources) {
+    if (!ResourceNamed(config_, source)) node_.Forget(source);  // no longer configured
+  }
 }
 
 // Where no directory is configured, the usual places are looked at until kubelet is in one of them;
 // meanwhile everything waits for it in the most usual one. How it wants us to register shows only
 // when it has come: it makes plugins_registry some time before device-plugins.
 void Agent::FindKubelet() {
-  if (AnyStreaming()) {
+  if (resources_.AnyStreaming()) {
     seeking_ = false;
     return;
   }
@@ -123,7 +132,7 @@ void Agent::FindKubelet() {
 }
 
 void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::RegistrationPath path) {
-  resources_.clear();
+  resources_.Close();
   directories_ = directories;
   path_ = path;
   const auto found = kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
@@ -133,15 +142,11 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
       loop_, node_, metrics_, directories_, config_.ledger_interval,
       LedgerSync::Listener{
           // A vanished device may leave the list once nobody holds it.
-          .changed =
-              [this] {
-                for (auto& [name, resource] : resources_) resource->RescanSoon();
-              },
+          .changed = [this] { resources_.RescanSoon(); },
           .waiting =
               [this] { return AnyoneWaitsForHolders() || kubelet_watch_ == nullptr || !Alone(); },
           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
-  for (const config::Resource& resource : config_.resources) AddResource(resource);
-  ResourcesChanged();
+  resources_.Open(config_, path_, directories_);
   if (kubelet_watch_ != nullptr) WatchDirectories();
 }
 
@@ -169,7 +174,7 @@ void Agent::WatchKubelet() {
 
 // While all is well, the watch tells of whatever happens; to be sure, a look is taken all the same.
 void Agent::LookAgain() {
-  const bool rest = kubelet_watch_ != nullptr && AllStreaming() && !seeking_ &&
+  const bool rest = kubelet_watch_ != nullptr && resources_.AllStreaming() && !seeking_ &&
                     SystemClock().Now() >= restless_until_;
   poll_ = loop_.After(os::NextPoll(config_.kubelet.poll, rest), [this] {
     Look();
@@ -178,23 +183,11 @@ void Agent::LookAgain() {
   });
 }
 
-bool Agent::AnyStreaming() const {
-  return std::any_of(resources_.begin(), resources_.end(),
-                     [](const auto& item) { return item.second->streaming(); });
-}
-
-bool Agent::AllStreaming() const {
-  return std::all_of(resources_.begin(), resources_.end(),
-                     [](const auto& item) { return item.second->streaming(); });
-}
-
 // Whether no other instance's socket, alive or left behind, is in kubelet's directories. When the
 // other one goes, kubelet up to 1.36 can lose us, which only its answers show.
 bool Agent::Alone() const {
-  std::set<std::string> own;
-  for (const auto& [name, resource] : resources_) own.insert(resource->plugin()->socket_path());
-  own.erase("");  // of those that are not served
-  return kubelet::SocketsIn(directories_, config_.kubelet.socket_prefix) == own;
+  return kubelet::SocketsIn(directories_, config_.kubelet.socket_prefix) ==
+         resources_.SocketPaths();
 }
 
 // A vanished device may leave and another policy may come only when nobody holds what was granted.
@@ -202,9 +195,7 @@ bool Agent::AnyoneWaitsForHolders() const {
   const DeviceList& devices = node_.inventory()->devices;
   return std::any_of(devices.begin(), devices.end(),
                      [](const Device& device) { return !device.present; }) ||
-         std::any_of(resources_.begin(), resources_.end(), [](const auto& item) {
-           return item.second->offer()->policy != item.second->resource().policy;
-         });
+         resources_.AnyWaitsForHolders();
 }
 
 void Agent::Look() {
@@ -215,7 +206,7 @@ void Agent::Look() {
         Error{Reason::kDirectoryGone, directory + " was deleted on the host while mounted here"};
     return loop_.Stop();
   }
-  for (auto& [name, resource] : resources_) resource->Look();
+  resources_.Look();
 }
 
 // Due a second after anything changed, and again for as long as something is left to be done.
@@ -273,34 +264,9 @@ void Agent::OpenStatusPort() {
   }
 }
 
-void Agent::AddResource(const config::Resource& resource) {
-  Shared shared{.loop = loop_,
-                .workers = workers_,
-                .metrics = metrics_,
-                .node = node_,
-                .observer = *this,
-                .save_falls = [this] { SaveFalls(); },
-                .save_facts = [this] { (void)Noted(SaveFacts()); }};
-  auto served =
-      std::make_unique<ServedResource>(std::move(shared), config_, resource, path_, directories_);
-  ServedResource& started = *served;
-  resources_[resource.name] = std::move(served);
-  started.Start();
-}
-
-void Agent::RemoveResource(const std::string& name) {
-  resources_.erase(name);
-  node_.Forget(name);
-  for (http::Metric metric :
-       {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
-        http::Metric::kStreams, http::Metric::kListBytes}) {
-    metrics_.Forget(metric, 0, name);
-  }
-}
-
 void Agent::ResourcesChanged() {
   std::set<std::string> names;
-  for (const auto& [name, resource] : resources_) names.insert(name);
+  for (const auto& [name, resource] : resources_.served()) names.insert(name);
   ledger_sync_->SetResources(std::move(names));
   ledger_sync_->AskSoon(kSettle);
 }
@@ -308,12 +274,7 @@ void Agent::ResourcesChanged() {
 // Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
 // after us has gone. It shows only in what kubelet says it can allocate.
 void Agent::Compared(const std::map<std::string, int>& allocatable) {
-  for (auto& [name, resource] : resources_) {
-    auto at = allocatable.find(name);
-    if (!resource->Compare(at == allocatable.end() ? 0 : at->second)) {
-      ledger_sync_->AskSoon(kCompareAgain);
-    }
-  }
+  if (!resources_.Compare(allocatable)) ledger_sync_->AskSoon(kCompareAgain);
 }
 
 void Agent::Apply(const config::Config& next) {
@@ -326,7 +287,6 @@ void Agent::Apply(const config::Config& next) {
   ledger_sync_->SetInterval(config_.ledger_interval);
   for (const std::string& name : difference.removed) {
     log::Info("resource removed", {{"resource", name}});
-    RemoveResource(name);
   }
   for (const std::string& name : difference.added) {
     log::Info("resource added", {{"resource", name}});
@@ -339,15 +299,7 @@ void Agent::Apply(const config::Config& next) {
                                      {"to", change.after}});
     }
   }
-  for (const config::Resource& resource : config_.resources) {
-    auto at = resources_.find(resource.name);
-    if (at == resources_.end()) {
-      AddResource(resource);
-    } else {
-      at->second->Apply(config_, resource);  // settings of the agent concern all of them
-    }
-  }
-  ResourcesChanged();
+  resources_.Apply(config_);
   tick_.Within(kTick);  // devices may become stale sooner than before
 }
 
@@ -417,26 +369,9 @@ Status Agent::MaySave() const {
 
 // "Ready" to the service manager is: the devices are checked. kubelet may start only after us.
 void Agent::AnnounceReady() {
-  if (announced_) return;
-  for (const auto& [name, resource] : resources_) {
-    if (!resource->ready() && !resource->refusal()) return;
-  }
+  if (announced_ || !resources_.Ready()) return;
   announced_ = true;
   os::NotifyServiceManager("READY=1");
-}
-
-std::string Agent::NotReady() const {
-  std::string text;
-  for (const auto& [name, resource] : resources_) {
-    if (resource->refusal()) {
-      text += fmt::format("{}: {}\n", name, resource->refusal()->Text());
-    } else if (resource->scan_error()) {
-      text += resource->scan_error()->Text() + "\n";  // it names the resource
-    } else if (!resource->streaming()) {
-      text += fmt::format("{}: {}\n", name, kubelet::PluginStateName(resource->plugin()->state()));
-    }
-  }
-  return text;
 }
 
 RouteSources Agent::Routes() {
@@ -446,21 +381,21 @@ RouteSources Agent::Routes() {
                 return MakeView();
               },
           .node = node_,
-          .resources = resources_,
+          .resources = resources_.served(),
           .metrics = metrics_,
           .refresh_metrics =
               [this] {
                 ledger_sync_->AskIfOld();
                 RefreshMetrics(MakeView(), metrics_);
               },
-          .not_ready = [this] { return NotReady(); },
+          .not_ready = [this] { return resources_.NotReady(); },
           .may_save = [this] { return MaySave(); },
           .save = [this] { return Noted(SaveFacts()); }};
 }
 
 View Agent::MakeView() const {
   return {.node = node_,
-          .resources = resources_,
+          .resources = resources_.served(),
           .writer = store_.writer(),
           .ledger_error = ledger_sync_->error(),
           .node_name = HostName(),
@@ -469,8 +404,7 @@ View Agent::MakeView() const {
 }
 
 void Agent::SourceChanged(const std::string& source, bool bad_news) {
-  auto at = resources_.find(source);
-  if (at != resources_.end()) at->second->Changed(bad_news);
+  resources_.Changed(source, bad_news);
   AnnounceReady();
 }
 

@@ -14,8 +14,8 @@
 #include "agent/ledger_sync.h"
 #include "agent/node.h"
 #include "agent/pages.h"
+#include "agent/resource_set.h"
 #include "agent/routes.h"
-#include "agent/served_resource.h"
 #include "agent/state_store.h"
 #include "config/schema/config.h"
 #include "http/http.h"
@@ -58,16 +58,12 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void WatchDirectories();
   void Look();
   void LookAgain();
-  bool AnyStreaming() const;
-  bool AllStreaming() const;
   bool Alone() const;
   bool AnyoneWaitsForHolders() const;
   void Tick();
   bool Unfinished() const;
   void OpenControlSocket();
   void OpenStatusPort();
-  void AddResource(const config::Resource& resource);
-  void RemoveResource(const std::string& name);
   void ResourcesChanged();
   void Compared(const std::map<std::string, int>& allocatable);
   static constexpr Duration kTick{1'000};
@@ -85,7 +81,6 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void SaveAll();
   Status MaySave() const;
   void AnnounceReady();
-  std::string NotReady() const;
   RouteSources Routes();
   View MakeView() const;
 
@@ -101,11 +96,11 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   bool seeking_ = false;  // kubelet has not come yet, or not wholly
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
-  ServedResources resources_;
+  ResourceSet resources_;
   CdiGuard cdi_guard_{
-      loop_, config_.kubelet.poll, resources_,
+      loop_, config_.kubelet.poll, resources_.served(),
       CdiGuard::Situation{.another_writes = [this] { return store_.another_writes(); },
-                          .alone = [this] { return AllStreaming() && Alone(); }}};
+                          .alone = [this] { return resources_.AllStreaming() && Alone(); }}};
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;

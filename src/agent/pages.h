@@ -14,8 +14,6 @@
 
 namespace tessera::agent {
 
-using ServedResources = std::map<std::string, std::unique_ptr<ServedResource>>;
-
 struct View {
   const Node& node;
   const ServedResources& resources;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -132,5 +133,7 @@ class ServedResource : public BackendEvents {
   os::Loop::Handle settle_timer_;
   os::Mailbox<ServedResource> mailbox_;
 };
+
+using ServedResources = std::map<std::string, std::unique_ptr<ServedResource>>;  // by name
 
 }  // namespace tessera::agent

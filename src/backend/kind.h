@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "config/schema/findings.h"
 #include "config/schema/key.h"
@@ -26,8 +27,9 @@ struct Surroundings {
 struct Kind {
   // Its section in a resource; the name of the section is the name of the kind.
   config::Key section;
-  // Fills in what was left out and has a default that depends on other keys.
-  void (*complete)(config::Resource& resource);
+  // Fills in what was left out and has a default that depends on other keys, of whatever resource.
+  // `index` is the resource's.
+  void (*complete)(config::Config& config, size_t index);
   // Reports what the table cannot express. `index` is the resource's; `path` is the section's.
   void (*check)(const config::Config& config, size_t index, const std::string& path,
                 config::Findings& findings);
@@ -36,6 +38,10 @@ struct Kind {
   // Whether the container runtime reads the visible-devices variable: then all resources of the
   // kind have the same one.
   bool runtime_reads_variable = false;
+  // Whether a family of resources (config/schema/family.h) may have one of this profile, as it
+  // stands in a resource's name; null: the kind has no families. The backend of a family finds
+  // what its resources are made of: the source of each device is the resource that it belongs to.
+  bool (*may_have)(const config::Resource& family, std::string_view profile) = nullptr;
 };
 
 // How a kind's section is chosen, and known again, by the struct that it is kept in.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <utility>
 
 #include "config/schema/problem.h"
 #include "config/show.h"
@@ -69,10 +70,28 @@ Leaves ResourceLeaves(const Shown& root, size_t index) {
   return LeavesOf(item, item.path.size() + 1);
 }
 
+// By name; of several families with one name the second is "NAME (2)".
 std::map<std::string, size_t> IndexByName(const Config& config) {
   std::map<std::string, size_t> index;
-  for (size_t i = 0; i < config.resources.size(); ++i) index[config.resources[i].name] = i;
+  std::map<std::string, int> seen;
+  for (size_t i = 0; i < config.resources.size(); ++i) {
+    const std::string& name = config.resources[i].name;
+    const int same = ++seen[name];
+    index[same == 1 ? name : fmt::format("{} ({})", name, same)] = i;
+  }
   return index;
+}
+
+// The names of those that `others` does not have, in the order of the file.
+std::vector<std::string> Without(const std::map<std::string, size_t>& names,
+                                 const std::map<std::string, size_t>& others) {
+  std::map<size_t, std::string> missing;
+  for (const auto& [name, index] : names) {
+    if (!others.contains(name)) missing[index] = name;
+  }
+  std::vector<std::string> list;
+  for (const auto& [index, name] : missing) list.push_back(name);
+  return list;
 }
 
 }  // namespace
@@ -84,20 +103,23 @@ Difference Compare(const Config& running, const Config& next) {
   difference.settings = CompareLeaves(SettingsOf(before), SettingsOf(after));
   const std::map<std::string, size_t> old = IndexByName(running);
   const std::map<std::string, size_t> now = IndexByName(next);
-  for (const Resource& resource : running.resources) {
-    if (!now.contains(resource.name)) difference.removed.push_back(resource.name);
-  }
-  for (size_t i = 0; i < next.resources.size(); ++i) {
-    const std::string& name = next.resources[i].name;
+  difference.removed = Without(old, now);
+  difference.added = Without(now, old);
+  std::map<size_t, ResourceChange> changed;  // in the order of the file
+  for (const auto& [name, i] : now) {
     const auto found = old.find(name);
-    if (found == old.end()) {
-      difference.added.push_back(name);
-    } else if (running.resources[found->second] != next.resources[i]) {
-      difference.changed.push_back({.name = name,
-                                    .changes = CompareLeaves(ResourceLeaves(before, found->second),
-                                                             ResourceLeaves(after, i))});
+    if (found == old.end()) continue;
+    if (running.resources[found->second] == next.resources[i]) continue;
+    changed[i] = {
+        .name = name,
+        .changes = CompareLeaves(ResourceLeaves(before, found->second), ResourceLeaves(after, i))};
+    // Nothing of its own: it has what the resources before it leave.
+    if (changed[i].changes.empty()) {
+      changed[i].changes = {
+          {.path = "earlier resources", .before = "as they were", .after = "others"}};
     }
   }
+  for (auto& [i, change] : changed) difference.changed.push_back(std::move(change));
   return difference;
 }
 

@@ -25,7 +25,7 @@ struct ResourceChange {
   bool operator==(const ResourceChange&) const = default;
 };
 
-// Resources are told apart by name; their order means nothing.
+// Resources are told apart by name, families of one name by their order as well.
 struct Difference {
   std::vector<std::string> added{};
   std::vector<std::string> removed{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/diff.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "config/load.h"
@@ -42,6 +43,37 @@ TEST(Compare, ResourcesComeGoAndStay) {
   EXPECT_EQ(difference.removed, std::vector<std::string>{"dummy.com/a"});
   EXPECT_EQ(difference.added, std::vector<std::string>{"dummy.com/c"});
   EXPECT_TRUE(difference.changed.empty());
+}
+
+TEST(Compare, AResourceThatIsLeftOtherDevicesIsChanged) {
+  const char* gpus = "- {name: nvidia.com/gpu, nvidia: {}}\n";
+  const char* first = "- {name: nvidia.com/first, nvidia: {select: [{index: 0}]}}\n";
+  const Difference difference = Compare(From(std::string("resources:\n") + first + gpus),
+                                        From(std::string("resources:\n") + gpus + first));
+  const std::vector<Change> others = {
+      {.path = "earlier resources", .before = "as they were", .after = "others"}};
+  EXPECT_EQ(difference.changed,
+            (std::vector<ResourceChange>{{.name = "nvidia.com/gpu", .changes = others},
+                                         {.name = "nvidia.com/first", .changes = others}}));
+}
+
+TEST(Compare, FamiliesOfOneNameAreToldApartByTheirOrder) {
+  const auto families = [](int replicas, const char* more) {
+    return From(
+        fmt::format("resources:\n"
+                    "- {{name: \"nvidia.com/mig-{{profile}}\", policy: replicas, replicas: "
+                    "{}, nvidia: {{mig: 1g.10gb}}}}\n{}",
+                    replicas, more));
+  };
+  const char* all = "- {name: \"nvidia.com/mig-{profile}\", nvidia: {mig: \"*\"}}\n";
+
+  const Difference difference = Compare(families(2, ""), families(4, all));
+
+  EXPECT_EQ(difference.added, std::vector<std::string>{"nvidia.com/mig-{profile} (2)"});
+  EXPECT_EQ(difference.changed,
+            (std::vector<ResourceChange>{
+                {.name = "nvidia.com/mig-{profile}",
+                 .changes = {{.path = "replicas", .before = "2", .after = "4"}}}}));
 }
 
 TEST(Compare, AChangedResourceNamesTheKeys) {

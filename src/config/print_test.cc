@@ -48,10 +48,14 @@ resources:
     nvidia:
       driverRoot: /run/nvidia/driver
       devRoot: /run/nvidia
-      select: [{index: 3}, {uuid: GPU-1, model: "*A100*"}]
+      select: [{index: 3}, {uuid: GPU-1, model: "*A100*"}, {numa: 1}]
       mig: 1g.10gb
       xids: [{xid: 94, class: application}, {xid: 79, class: reboot}]
       probation: {recover: 10m, reset: 30s}
+  - name: nvidia.com/gpu
+    nvidia: {inMigMode: devices}
+  - name: nvidia.com/mig-{profile}
+    nvidia: {mig: "*"}
 )";
 
 LoadResult From(const std::string& text, const std::string& name = "t.yaml") {

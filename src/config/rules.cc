@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "config/schema/family.h"
 #include "kinds/kinds.h"
 
 namespace tessera::config {
@@ -53,6 +54,20 @@ void CheckStale(const HealthConfig& health, Findings& findings) {
                   FormatDuration(round), FormatDuration(health.stale_after)));
 }
 
+void CheckFamily(const Resource& resource, const Kind& kind, const std::string& path,
+                 Findings& findings) {
+  if (!IsFamily(resource.name)) return;
+  if (kind.may_have == nullptr) {
+    findings.Report(Reason::kConfigBadName, path + ".name",
+                    fmt::format("has {}, but devices of '{}' have no profiles", Quoted(kProfile),
+                                kind.section.name));
+  }
+  if (resource.rendering.cdi_kind.empty()) return;
+  findings.Report(Reason::kConfigUnsupported, path + ".cdi.kind",
+                  fmt::format("cannot be that of several resources, which a name with {} is for",
+                              Quoted(kProfile)));
+}
+
 // Exactly one section must say what kind of devices the resource is made of.
 void CheckKind(const Config& config, size_t index, Findings& findings) {
   const std::string path = ResourcePath(index);
@@ -75,6 +90,7 @@ void CheckKind(const Config& config, size_t index, Findings& findings) {
   const Kind* kind = KindOf(config.resources[index]);
   if (kind == nullptr || set.size() != 1) return;
   const std::string section = path + "." + kind->section.name;
+  CheckFamily(config.resources[index], *kind, path, findings);
   if (!findings.IsBad(section)) kind->check(config, index, section, findings);
 }
 
@@ -156,8 +172,12 @@ std::string LongVariable(const Resource& resource) {
 void CheckAllUnique(const Config& config, Findings& findings) {
   const auto nothing = [](const Resource&) { return std::string(); };
   CheckUnique(
-      config, "name", "", [](const Resource& resource) { return resource.name; }, nothing,
-      findings);
+      config, "name", "",
+      [](const Resource& resource) {
+        // Several may share their names out among themselves: their kind says when.
+        return IsFamily(resource.name) ? "" : resource.name;
+      },
+      nothing, findings);
   CheckUnique(
       config, "env", ": a container with both would get only one of them",
       [](const Resource& resource) {
@@ -175,7 +195,7 @@ void CheckAllUnique(const Config& config, Findings& findings) {
 
 void Complete(Config& config) {
   for (size_t i = 0; i < config.resources.size(); ++i) {
-    if (const Kind* kind = KindOf(config.resources[i])) kind->complete(config.resources[i]);
+    if (const Kind* kind = KindOf(config.resources[i])) kind->complete(config, i);
   }
 }
 

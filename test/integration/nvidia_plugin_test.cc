@@ -17,7 +17,8 @@ constexpr char kGpu[] = "nvidia.com/gpu";
 
 class NvidiaPluginTest : public AgentTest {
  protected:
-  NvidiaPluginTest() {
+  explicit NvidiaPluginTest(const std::string& hardware = "8xa100")
+      : node_(dir_ + "/node", hardware) {
     // As the DaemonSet mounts the driver's root.
     EXPECT_EQ(symlink(".", (node_.directory() + "/driver-root").c_str()), 0);
     EXPECT_EQ(symlink(TESSERA_BINARY, program_.c_str()), 0);
@@ -83,7 +84,7 @@ class NvidiaPluginTest : public AgentTest {
     return ids;
   }
 
-  NvidiaNode node_{dir_ + "/node", "8xa100"};
+  NvidiaNode node_;
   const std::string program_ = dir_ + "/nvidia-device-plugin";
   const std::string file_ = dir_ + "/config.yaml";
   int version_ = 0;
@@ -149,11 +150,80 @@ TEST_F(NvidiaPluginTest, AFlagOverridesTheFile) {
 
 TEST_F(NvidiaPluginTest, WhatIsNotServedEndsTheStartWithOneLineEach) {
   Publish(Shared(10));
-  StartPlugin({"--mig-strategy=mixed"});
+  StartPlugin({"--device-discovery-strategy=tegra"});
   EXPECT_EQ(agent_.Wait(), 1);
-  EXPECT_NE(Log().find("flag --mig-strategy: flags.migStrategy 'mixed' is not served yet"),
-            std::string::npos)
+  EXPECT_NE(
+      Log().find(
+          "flag --device-discovery-strategy: flags.deviceDiscoveryStrategy 'tegra' is not served"),
+      std::string::npos)
       << Log();
+}
+
+class NvidiaMigPluginTest : public NvidiaPluginTest {
+ protected:
+  NvidiaMigPluginTest() : NvidiaPluginTest("8xh100-mig") {}
+  std::vector<std::string> Resources() const {
+    std::vector<std::string> names;
+    for (const kubelet::ResourceStatus& resource : kubelet_->Resources()) {
+      if (resource.connected) names.push_back(resource.name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+};
+
+TEST_F(NvidiaMigPluginTest, MixedServesGpusAndEachProfileByItsName) {
+  Publish("version: v1\nflags: {migStrategy: mixed}\n");
+  StartPlugin();
+  Expect(kGpu, 6, 6);
+  Expect("nvidia.com/mig-1g.10gb", 9, 9);
+  Expect("nvidia.com/mig-2g.20gb", 1, 1);
+  Expect("nvidia.com/mig-3g.40gb", 1, 1);
+  EXPECT_EQ(Resources(),
+            (std::vector<std::string>{kGpu, "nvidia.com/mig-1g.10gb", "nvidia.com/mig-2g.20gb",
+                                      "nvidia.com/mig-3g.40gb"}));
+}
+
+TEST_F(NvidiaMigPluginTest, MixedSharesTheProfilesThatTheFileNamesAndThatAreThere) {
+  Publish(
+      "version: v1\n"
+      "flags: {migStrategy: mixed}\n"
+      "sharing:\n"
+      "  timeSlicing:\n"
+      "    resources:\n"
+      "    - {name: nvidia.com/mig-1g.10gb, replicas: 4}\n"
+      "    - {name: nvidia.com/mig-7g.80gb, replicas: 2}\n");
+  StartPlugin();
+  Expect(kGpu, 6, 6);
+  Expect("nvidia.com/mig-1g.10gb", 36, 36);
+  Expect("nvidia.com/mig-2g.20gb", 1, 1);
+  Expect("nvidia.com/mig-3g.40gb", 1, 1);
+  EXPECT_EQ(Resources().size(), 4U);
+
+  const kubelet::Admission pod = Run("a", {{"nvidia.com/mig-1g.10gb", 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const std::string id = pod.grants[0].ids[0];
+  EXPECT_EQ(pod.grants[0].response.envs,
+            (std::map<std::string, std::string>{
+                {"NVIDIA_VISIBLE_DEVICES", id.substr(0, id.find("::"))}}));
+}
+
+TEST_F(NvidiaMigPluginTest, SingleTakesOutTheGpusThatAreNotAsMostAre) {
+  Publish("version: v1\nflags: {migStrategy: single}\n");
+  StartPlugin();
+  Expect(kGpu, 8, 6);
+
+  node_.SetMig(6, "off");
+  node_.SetMig(7, "off");
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaMigPluginTest, NoneServesGpusInMigModeAsWholeOnesAndSaysSo) {
+  Publish("version: v1\n");
+  StartPlugin();
+  Expect(kGpu, 8, 8);
+  EXPECT_EQ(Resources(), std::vector<std::string>{kGpu});
+  EXPECT_TRUE(AwaitLog("a GPU in MIG mode is offered as a whole"));
 }
 
 }  // namespace

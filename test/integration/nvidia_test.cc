@@ -267,27 +267,5 @@ TEST_F(NvidiaAgentTest, EveryReplicaOfAGpuIsOutWithIt) {
   Expect(kGpu, 32, 28);
 }
 
-class MigAgentTest : public NvidiaAgentTest {
- protected:
-  MigAgentTest() : NvidiaAgentTest("8xh100-mig") {}
-};
-
-TEST_F(MigAgentTest, WholeGpusAndProfilesAreResourcesSideBySide) {
-  StartAll(std::string(kEnvvar) +
-               "  - {name: nvidia.com/mig-1g.10gb, strategies: [envvar], nvidia: {mig: 1g.10gb}}\n"
-               "  - {name: nvidia.com/mig-3g.40gb, strategies: [envvar], nvidia: {mig: 3g.40gb}}\n",
-           OnNode());
-  Expect(kGpu, 6, 6);
-  Expect("nvidia.com/mig-1g.10gb", 9, 9);
-  Expect("nvidia.com/mig-3g.40gb", 1, 1);
-
-  const kubelet::Admission pod = Run("a", {{"nvidia.com/mig-3g.40gb", 1}});
-
-  ASSERT_TRUE(pod.admitted) << pod.message;
-  EXPECT_EQ(pod.grants[0].response.envs,
-            (std::map<std::string, std::string>{
-                {"NVIDIA_VISIBLE_DEVICES", node_.hardware().gpus[7].mig[0].uuid}}));
-}
-
 }  // namespace
 }  // namespace tessera

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,8 @@
 #include <optional>
 #include <sstream>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace tessera::nvml {
 namespace {
@@ -18,13 +21,18 @@ using std::chrono::milliseconds;
 
 std::mutex g_mutex;  // guards what follows
 // Not destroyed when the process ends: as with NVML, a thread may be in a call even then.
+struct Drivers {
+  std::shared_ptr<Driver> current;
+  std::vector<std::shared_ptr<Driver>> former;  // handles may still point into them
+};
 union Kept {
-  Kept() : driver() {}
+  Kept() : drivers() {}
   ~Kept() {}  // NOLINT(modernize-use-equals-default): a default one would be deleted
-  std::shared_ptr<Driver> driver;
+  Drivers drivers;
 } g_kept;
-std::shared_ptr<Driver>& g_driver = g_kept.driver;
+std::shared_ptr<Driver>& g_driver = g_kept.drivers.current;
 int g_users = 0;
+FileState g_read;  // the description, when g_driver was made of it
 
 std::string DescriptionPath() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
@@ -43,7 +51,7 @@ std::shared_ptr<Driver> Load() {
   text << file.rdbuf();
   try {
     if (!file) throw std::runtime_error("cannot be read");
-    return std::make_shared<Driver>(ParseHardware(text.str()), path + ".faults");
+    return std::make_shared<Driver>(ParseHardware(text.str()), path);
   } catch (const std::exception& error) {
     fprintf(stderr, "fake NVML: %s: %s\n", path.c_str(), error.what());
     return nullptr;
@@ -67,8 +75,8 @@ Return Endure(Driver& driver, const std::string& function, std::optional<unsigne
 
 }  // namespace
 
-Driver::Driver(Hardware node, std::string fault_path)
-    : hardware(std::move(node)), faults(std::move(fault_path)) {
+Driver::Driver(Hardware node, const std::string& description)
+    : hardware(std::move(node)), faults(description + ".faults") {
   for (const HardwareGpu& gpu : hardware.gpus) {
     const auto index = static_cast<unsigned>(gpus.size());
     gpus.push_back({index, &gpu, nullptr});
@@ -81,27 +89,48 @@ Driver::Driver(Hardware node, std::string fault_path)
   }
 }
 
+std::optional<size_t> Driver::PlaceOf(const OpaqueDevice& device) const {
+  const auto gpu = std::ranges::find(hardware.gpus, device.gpu->uuid, &HardwareGpu::uuid);
+  if (gpu == hardware.gpus.end()) return std::nullopt;
+  const bool there = device.mig == nullptr ||
+                     std::ranges::count(gpu->mig, device.mig->uuid, &MigInstance::uuid) > 0;
+  if (!there) return std::nullopt;
+  return static_cast<size_t>(gpu - hardware.gpus.begin());
+}
+
 std::shared_ptr<Driver> Current() {
   std::lock_guard lock(g_mutex);
-  return g_users > 0 ? g_driver : nullptr;
+  if (g_users == 0) return nullptr;
+  const FileState now = StateOf(DescriptionPath());
+  if (now == g_read || now == FileState()) return g_driver;
+  g_read = now;
+  if (auto next = Load()) g_kept.drivers.former.push_back(std::exchange(g_driver, std::move(next)));
+  return g_driver;
 }
 
 Return Open() {
   auto driver = Current();
+  const FileState read = StateOf(DescriptionPath());
   if (driver == nullptr) driver = Load();
   if (driver == nullptr) return Return::kDriverNotLoaded;
   auto faults = driver->faults.Now();
   const Return failure = Endure(*driver, "nvmlInit_v2", std::nullopt, faults);
   if (failure != Return::kSuccess) return failure;
   std::lock_guard lock(g_mutex);
-  if (g_users++ == 0) g_driver = driver;
+  if (g_users++ == 0) {
+    g_driver = driver;
+    g_read = read;
+  }
   return Return::kSuccess;
 }
 
 Return Close() {
   std::lock_guard lock(g_mutex);
   if (g_users == 0) return Return::kUninitialized;
-  if (--g_users == 0) g_driver = nullptr;
+  if (--g_users == 0) {
+    g_driver = nullptr;
+    g_kept.drivers.former.clear();
+  }
   return Return::kSuccess;
 }
 
@@ -120,7 +149,9 @@ Return ServeDevice(const char* function, DeviceHandle device,
   if (device == nullptr) return Return::kInvalidArgument;
   auto faults = driver->faults.Now();
   const Return failure = Endure(*driver, function, device->index, faults);
-  return failure == Return::kSuccess ? answer(faults->Of(device->index)) : failure;
+  if (failure != Return::kSuccess) return failure;
+  if (!driver->PlaceOf(*device)) return Return::kNotFound;
+  return answer(faults->Of(device->index));
 }
 
 }  // namespace tessera::nvml

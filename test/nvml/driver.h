@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the fake NVML's handles: the node as it was when nvmlInit read it, and the
-// faults as they are now. Any thread.
+// What stands behind the fake NVML's handles: the node as its description is now, and the faults.
+// Any thread.
 #pragma once
 
 #include <deque>
@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "nvml/faults.h"
@@ -33,9 +34,12 @@ struct OpaqueEventSet {
   size_t next = 0;                     // of the events in the file
 };
 
-// What nvmlInit finds; handles point into it.
+// One state of the node; handles point into it, and stay good when the next one has come.
 struct Driver {
-  Driver(Hardware node, std::string fault_path);
+  Driver(Hardware node, const std::string& description);
+
+  // Where the GPU is that the handle is of; nothing when that, or the MIG device, is not there.
+  std::optional<size_t> PlaceOf(const OpaqueDevice& device) const;
 
   const Hardware hardware;
   FaultFile faults;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fake libnvidia-ml.so.1 for the real loader: it answers as NVML does on the node that a file
-// describes (hardware.h), with the faults of another (faults.h). The description is the file that
-// TESSERA_FAKE_NVML names, else fake-nvml.yaml beside the library; its faults are beside it, in the
-// same name with ".faults" behind it.
+// describes (hardware.h), with the faults of another (faults.h). Both are read again when they have
+// changed: MIG instances are made and destroyed, and GPUs plugged and unplugged, while it runs. The
+// description is the file that TESSERA_FAKE_NVML names, else fake-nvml.yaml beside the library; its
+// faults are beside it, in the same name with ".faults" behind it.
 //
 // As with NVML, any thread may call any function; a call that hangs hangs until the fault is taken
 // away, and disturbs no other.
@@ -53,6 +54,7 @@ std::optional<EventData> Take(OpaqueEventSet& set, Driver& driver) {
   while (set.next < faults->events.size()) {
     const FaultEvent& event = faults->events[set.next++];
     const auto wanted = set.types.find(event.gpu);
+    if (event.gpu >= driver.gpus.size()) continue;
     if (wanted == set.types.end() || (wanted->second & event.type) == 0) continue;
     return EventData{&driver.gpus.at(event.gpu), event.type, event.xid, event.gpu_instance,
                      event.compute_instance};
@@ -195,7 +197,9 @@ Return nvmlDeviceGetMigDeviceHandleByIndex(DeviceHandle device, unsigned index,
   const auto driver = Current();
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
     if (!device->gpu->mig_enabled) return Return::kNotSupported;
-    std::deque<OpaqueDevice>& instances = driver->migs[device->index];
+    const auto place = driver->PlaceOf(*device);
+    if (!place) return Return::kNotFound;
+    std::deque<OpaqueDevice>& instances = driver->migs[*place];
     return index < instances.size() ? Give(&instances[index], mig_device) : Return::kNotFound;
   });
 }
@@ -221,7 +225,9 @@ Return nvmlDeviceGetComputeInstanceId(DeviceHandle device, unsigned* id) {
 Return nvmlDeviceGetGpuInstanceById(DeviceHandle device, unsigned id, GpuInstanceHandle* instance) {
   const auto driver = Current();
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
-    for (OpaqueGpuInstance& each : driver->gpu_instances[device->index]) {
+    const auto place = driver->PlaceOf(*device);
+    if (!place) return Return::kNotFound;
+    for (OpaqueGpuInstance& each : driver->gpu_instances[*place]) {
       if (each.mig->gpu_instance == id) return Give(&each, instance);
     }
     return Return::kNotFound;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvml/faults.h"
 
+#include <sys/stat.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cstdio>
@@ -80,21 +81,21 @@ Faults ParseFaults(const std::string& text) {
   return faults;
 }
 
-std::shared_ptr<const Faults> FaultFile::Now() {
+FileState StateOf(const std::string& path) {
   struct stat info{};
-  if (stat(path_.c_str(), &info) != 0) info = {};
-  const auto known = [&] {
-    return info.st_ino == inode_ && info.st_ctim.tv_sec == changed_.tv_sec &&
-           info.st_ctim.tv_nsec == changed_.tv_nsec;
-  };
+  if (stat(path.c_str(), &info) != 0) return {};
+  return {info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
+}
+
+std::shared_ptr<const Faults> FaultFile::Now() {
+  const FileState now = StateOf(path_);
   {
     std::shared_lock lock(mutex_);
-    if (known()) return faults_;
+    if (now == read_) return faults_;
   }
   std::lock_guard lock(mutex_);
-  if (known()) return faults_;
-  inode_ = info.st_ino;
-  changed_ = info.st_ctim;
+  if (now == read_) return faults_;
+  read_ = now;
   std::stringstream text;
   text << std::ifstream(path_).rdbuf();
   try {

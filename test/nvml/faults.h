@@ -16,7 +16,9 @@
 //   - {gpu: 2, type: 2}                   # a double-bit ECC error
 #pragma once
 
-#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -68,6 +70,15 @@ struct Faults {
 // Throws std::runtime_error, with the place in the text.
 Faults ParseFaults(const std::string& yaml);
 
+// Tells a file that was replaced from the one that it was. One that is not there has a state, too.
+struct FileState {
+  ino_t inode = 0;
+  int64_t seconds = 0;
+  int64_t nanoseconds = 0;
+  bool operator==(const FileState&) const = default;
+};
+FileState StateOf(const std::string& path);
+
 // Any thread.
 class FaultFile {
  public:
@@ -79,8 +90,7 @@ class FaultFile {
  private:
   const std::string path_;
   std::shared_mutex mutex_;  // guards what follows
-  timespec changed_{};
-  ino_t inode_ = 0;
+  FileState read_;
   std::shared_ptr<const Faults> faults_ = std::make_shared<Faults>();
 };
 

@@ -2,7 +2,9 @@
 #include "nvml/nvidia_node.h"
 
 #include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "os/files.h"
@@ -23,14 +25,16 @@ void Write(const std::string& path, const std::string& content) {
 
 NvidiaNode::NvidiaNode(std::string directory, const std::string& hardware)
     : directory_(std::move(directory)) {
-  const std::string text =
-      os::ReadFile(fmt::format("{}/{}.yaml", TESSERA_HARDWARE, hardware)).value();
-  hardware_ = nvml::ParseHardware(text);
   InstallDriver();
-  Write(directory_ + kDescription, text);
   for (const char* node : {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"}) {
     Write(fmt::format("{}/dev/{}", directory_, node), "");
   }
+  SetHardware(os::ReadFile(fmt::format("{}/{}.yaml", TESSERA_HARDWARE, hardware)).value());
+}
+
+void NvidiaNode::SetHardware(const std::string& yaml) {
+  description_ = yaml;
+  hardware_ = nvml::ParseHardware(yaml);
   std::string minors = "config 1\nmonitor 2\n";
   unsigned next = 3;
   for (const nvml::HardwareGpu& gpu : hardware_.gpus) {
@@ -45,6 +49,30 @@ NvidiaNode::NvidiaNode(std::string directory, const std::string& hardware)
           fmt::format("{}\n", gpu.numa));
   }
   Write(directory_ + "/proc/driver/nvidia-caps/mig-minors", minors);
+  // Last, as the files of an instance are there once NVML tells of it.
+  Write(directory_ + kDescription, yaml);
+}
+
+void NvidiaNode::SetMig(size_t gpu, const std::string& mig) {
+  YAML::Node yaml = YAML::Load(description_);
+  yaml["gpus"][gpu]["mig"] = YAML::Load(mig);
+  SetHardware(YAML::Dump(yaml));
+}
+
+void NvidiaNode::SetGpus(size_t count) {
+  YAML::Node yaml = YAML::Load(description_);
+  YAML::Node gpus;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t known = std::min(i, yaml["gpus"].size() - 1);
+    YAML::Node gpu = YAML::Clone(yaml["gpus"][known]);
+    if (known < i) {
+      gpu["uuid"] = fmt::format("GPU-{:08x}-1111-4000-8000-000000000000", i);
+      gpu["pci"] = fmt::format("{:04x}:01:00.0", i);
+    }
+    gpus.push_back(gpu);
+  }
+  yaml["gpus"] = gpus;
+  SetHardware(YAML::Dump(yaml));
 }
 
 void NvidiaNode::InstallDriver() {

@@ -17,6 +17,12 @@ class NvidiaNode {
   // The driver's library, which is installed from the beginning.
   void InstallDriver();
   void RemoveDriver();
+  // Another node from now on, as YAML describes it (hardware.h).
+  void SetHardware(const std::string& yaml);
+  // Another division of this GPU: what stands behind "mig:" in its description.
+  void SetMig(size_t gpu, const std::string& mig);
+  // So many GPUs: those at the end are unplugged, or further ones like the last plugged.
+  void SetGpus(size_t count);
   // What is wrong from now on: YAML, see faults.h; empty: nothing.
   void SetFaults(const std::string& yaml);
   std::string faults_path() const;
@@ -26,6 +32,7 @@ class NvidiaNode {
 
  private:
   const std::string directory_;
+  std::string description_;
   nvml::Hardware hardware_;
 };
 

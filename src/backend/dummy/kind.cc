@@ -122,7 +122,8 @@ std::string VisibleDevices(std::string_view resource) {
   return out.empty() ? "" : out + "_VISIBLE_DEVICES";
 }
 
-void Complete(Resource& resource) {
+void Complete(Config& config, size_t index) {
+  Resource& resource = config.resources[index];
   if (resource.rendering.env.empty()) resource.rendering.env = VisibleDevices(resource.name);
   auto& dummy = *resource.kind.As<DummyConfig>();
   for (DeviceNode& node : dummy.nodes) {

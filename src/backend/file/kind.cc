@@ -83,7 +83,7 @@ std::vector<Key> FilesKeys() {
   };
 }
 
-void Complete(Resource&) {}
+void Complete(Config&, size_t) {}
 
 void CheckPath(const FileConfig::Path& path, const std::string& at, Findings& findings) {
   if (path.mount && findings.IsSet(at + ".permissions")) {

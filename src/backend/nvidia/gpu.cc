@@ -2,13 +2,13 @@
 #include "backend/nvidia/gpu.h"
 
 #include <fmt/core.h>
-#include <fnmatch.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 
+#include "backend/nvidia/claims.h"
 #include "base/text.h"
+#include "config/schema/family.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -21,31 +21,21 @@ constexpr unsigned kMostMigDevices = 64;  // more than a GPU can be divided into
 
 constexpr char kMigMinors[] = "/proc/driver/nvidia-caps/mig-minors";
 
-std::vector<int> NumaNodes(const os::Root& root, const std::string& pci) {
+int NumaNode(const os::Root& root, const std::string& pci) {
   const auto text = os::ReadFile(root.Path(fmt::format("/sys/bus/pci/devices/{}/numa_node", pci)));
   const std::string_view digits = text ? Trim(*text) : std::string_view();
   int node = -1;
   std::from_chars(digits.data(), digits.data() + digits.size(), node);
-  return node < 0 ? std::vector<int>() : std::vector<int>{node};
-}
-
-bool Matches(const std::string& pattern, const std::string& text) {
-  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+  return node;
 }
 
 std::string Below(const std::string& directory, std::string_view path) {
   return (directory == "/" ? "" : directory) + std::string(path);
 }
 
-bool Fits(const NvidiaConfig::Selector& selector, const Gpu& gpu) {
-  return (selector.index.empty() || selector.index == std::to_string(gpu.index)) &&
-         (selector.uuid.empty() || selector.uuid == gpu.uuid) &&
-         (selector.model.empty() || Matches(selector.model, gpu.model));
-}
-
 }  // namespace
 
-nvml::Answer<Gpu> Read(const nvml::Library& library, unsigned index) {
+nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index) {
   Gpu gpu{.index = index};
   const auto device = library.DeviceByIndex(index);
   if (!device) return tl::unexpected(device.error());
@@ -63,6 +53,7 @@ nvml::Answer<Gpu> Read(const nvml::Library& library, unsigned index) {
   gpu.model = *name;
   gpu.minor = *minor;
   gpu.pci = SysfsAddress(*pci);
+  gpu.numa = NumaNode(root, gpu.pci);
   gpu.nvlinks = ReadNvLinks(library, *device);
   gpu.mig = *std::move(mig);
   return gpu;
@@ -72,11 +63,6 @@ bool IsDisplay(const Gpu& gpu) {
   return gpu.model == "DGX Display" || gpu.model == "NVIDIA DGX Display";
 }
 
-bool IsSelected(const std::vector<NvidiaConfig::Selector>& select, const Gpu& gpu) {
-  return select.empty() || std::any_of(select.begin(), select.end(),
-                                       [&](const auto& selector) { return Fits(selector, gpu); });
-}
-
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
                 const Gpu& gpu) {
   Device device;
@@ -84,7 +70,7 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
   device.model = gpu.model;
   device.visible_as = gpu.uuid;
   device.order = static_cast<int>(gpu.index * kMostMigDevices);
-  device.numa_nodes = NumaNodes(root, gpu.pci);
+  if (gpu.numa >= 0) device.numa_nodes = {gpu.numa};
   const auto add = [&](const std::string& path) {
     device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
   };
@@ -122,16 +108,15 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
 std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
                               const NvidiaConfig& config, const Gpu& gpu) {
   std::vector<Device> devices;
-  if (IsDisplay(gpu) || !IsSelected(config.select, gpu)) return devices;
-  if (config.mig.empty() && !gpu.mig.enabled) {
-    devices.push_back(Describe(root, resource, config, gpu));
-  }
-  int order = static_cast<int>(gpu.index * kMostMigDevices);
-  for (const MigDevice& mig : gpu.mig.devices) {
-    const int place = order++;
-    if (!Matches(config.mig, mig.profile)) continue;
-    Device& device = devices.emplace_back(Describe(root, resource, config, gpu, mig));
-    device.order = place;
+  const Part part = PartOf(config, gpu);
+  if (part.whole) devices.push_back(Describe(root, resource, config, gpu));
+  for (const size_t i : part.devices) {
+    const MigDevice& mig = gpu.mig.devices[i];
+    const std::string owner =
+        config.family.empty() ? resource : config::MemberName(config.family, mig.profile);
+    if (resource != owner && resource != config.family) continue;
+    Device& device = devices.emplace_back(Describe(root, owner, config, gpu, mig));
+    device.order += static_cast<int>(i);
     device.parent = gpu.uuid;
   }
   return devices;

@@ -20,19 +20,17 @@ struct Gpu {
   std::string model{};  // "NVIDIA A100-SXM4-80GB"
   unsigned minor = 0;   // of /dev/nvidia<minor>
   std::string pci{};    // as sysfs has it: "0000:07:00.0"
+  int numa = -1;        // the NUMA node that it is near to; negative: none is known
   NvLinks nvlinks{};
   Mig mig{};
   bool operator==(const Gpu&) const = default;
 };
 
-// What NVML says about the GPU of this index. May hang with the GPU.
-nvml::Answer<Gpu> Read(const nvml::Library& library, unsigned index);
+// What NVML and sysfs say about the GPU of this index. May hang with the GPU.
+nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index);
 
 // Whether this is a GPU that drives a DGX Station's display and takes no work.
 bool IsDisplay(const Gpu& gpu);
-
-// Whether the configuration wants this GPU.
-bool IsSelected(const std::vector<NvidiaConfig::Selector>& select, const Gpu& gpu);
 
 // The GPU as a device of the resource: its node and those that all GPUs share, as far as they are
 // there, and its NUMA node.
@@ -44,8 +42,8 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
                 const Gpu& gpu, const MigDevice& mig);
 
-// What the resource has of this GPU: the GPU itself, or its MIG devices of the profile that is
-// wanted. A GPU in MIG mode is of no use as a whole: no process could run on it.
+// What the resource has of this GPU: the GPU itself, or MIG devices of it (claims.h). Of a family
+// each device's source is the resource that it belongs to.
 std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
                               const NvidiaConfig& config, const Gpu& gpu);
 

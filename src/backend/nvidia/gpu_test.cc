@@ -41,12 +41,14 @@ TEST_F(GpuTest, AGpuIsReadFromNvml) {
   const NvidiaNode node(root_.prefix(), "8xa100");
   nvml::Session session(nvml::LibraryPaths(root_, "/"));
 
-  EXPECT_EQ(Read(*session.Open().value(), 3), (Gpu{.index = 3,
-                                                   .uuid = node.hardware().gpus[3].uuid,
-                                                   .model = "NVIDIA A100-SXM4-80GB",
-                                                   .minor = 3,
-                                                   .pci = "0000:4e:00.0",
-                                                   .nvlinks = {.to_gpus = {}, .to_switches = 12}}));
+  EXPECT_EQ(Read(*session.Open().value(), root_, 3),
+            (Gpu{.index = 3,
+                 .uuid = node.hardware().gpus[3].uuid,
+                 .model = "NVIDIA A100-SXM4-80GB",
+                 .minor = 3,
+                 .pci = "0000:4e:00.0",
+                 .numa = 1,
+                 .nvlinks = {.to_gpus = {}, .to_switches = 12}}));
 }
 
 TEST_F(GpuTest, AnythingThatCannotBeReadIsAFailure) {
@@ -57,21 +59,20 @@ TEST_F(GpuTest, AnythingThatCannotBeReadIsAFailure) {
        {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID", "nvmlDeviceGetName",
         "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3"}) {
     node.SetFaults(fmt::format("gpus: {{0: {{fail: {{{}: 999}}}}}}", function));
-    EXPECT_EQ(Read(*library, 0), tl::unexpected(nvml::Failure{function, nvml::Return::kUnknown}));
+    EXPECT_EQ(Read(*library, root_, 0),
+              tl::unexpected(nvml::Failure{function, nvml::Return::kUnknown}));
   }
 }
 
 TEST_F(GpuTest, ItsNodesAreItsOwnAndThoseOfAllGpusThatAreThere) {
   Write("/dev/nvidiactl");
   Write("/dev/nvidia-uvm");
-  Write("/sys/bus/pci/devices/0000:4e:00.0/numa_node", "1\n");
 
   Device expected;
   expected.key = {"nvidia.com/gpu", kUuid};
   expected.model = "NVIDIA A100-SXM4-80GB";
   expected.visible_as = kUuid;
   expected.order = 3 * 64;
-  expected.numa_nodes = {1};
   expected.nodes = Nodes("", {"/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-uvm"});
   EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()), expected);
 }
@@ -87,8 +88,9 @@ TEST_F(GpuTest, ADevRootIsWhereTheNodesAreOnTheHost) {
 
 TEST_F(GpuTest, WithoutNumaItIsNearToAll) {
   EXPECT_EQ(Describe(root_, "a.com/b", {}, A100()).numa_nodes, std::vector<int>());
-  Write("/sys/bus/pci/devices/0000:4e:00.0/numa_node", "-1\n");
-  EXPECT_EQ(Describe(root_, "a.com/b", {}, A100()).numa_nodes, std::vector<int>());
+  Gpu near = A100();
+  near.numa = 1;
+  EXPECT_EQ(Describe(root_, "a.com/b", {}, near).numa_nodes, std::vector<int>{1});
 }
 
 TEST_F(GpuTest, AMigDeviceHasTheNodesOfItsGpuAndItsOwn) {
@@ -122,21 +124,7 @@ TEST_F(GpuTest, AGpuThatNeverAnsweredCountsAndIsOfNoUse) {
   EXPECT_EQ(device.defect, (Error{Reason::kUnreadable, "GPU 3: it does not answer"}));
 }
 
-TEST(GpuSelect, EveryGpuIsWantedUnlessTheConfigurationSaysWhich) {
-  EXPECT_TRUE(IsSelected({}, A100()));
-  EXPECT_TRUE(IsSelected({{.index = "3"}}, A100()));
-  EXPECT_TRUE(IsSelected({{.uuid = kUuid}}, A100()));
-  EXPECT_TRUE(IsSelected({{.model = "*A100*"}}, A100()));
-  EXPECT_TRUE(
-      IsSelected({{.index = "1"}, {.index = "3", .model = "NVIDIA A100-SXM4-80GB"}}, A100()));
-
-  EXPECT_FALSE(IsSelected({{.index = "1"}}, A100()));
-  EXPECT_FALSE(IsSelected({{.uuid = "GPU-8a1f1d3c"}}, A100()));
-  EXPECT_FALSE(IsSelected({{.model = "A100"}}, A100()));
-  EXPECT_FALSE(IsSelected({{.index = "3", .model = "*H100*"}}, A100()));
-}
-
-TEST(GpuSelect, TheDisplayOfADgxStationIsNone) {
+TEST(Gpu, TheDisplayOfADgxStationIsNone) {
   EXPECT_TRUE(IsDisplay({.model = "DGX Display"}));
   EXPECT_TRUE(IsDisplay({.model = "NVIDIA DGX Display"}));
   EXPECT_FALSE(IsDisplay(A100()));

@@ -6,8 +6,10 @@
 
 #include <map>
 
+#include "backend/nvidia/claims.h"
 #include "backend/nvidia/nvidia.h"
 #include "config/schema/checks.h"
+#include "config/schema/family.h"
 #include "config/schema/fields.h"
 
 namespace tessera::config {
@@ -25,18 +27,26 @@ constexpr auto kProbation = [](auto& config, const At& at) -> auto& {
   return kNvidia(config, at).probation;
 };
 
-std::optional<Misfit> CheckIndex(std::string_view text) {
+std::optional<Misfit> CheckNumber(std::string_view what, std::string_view text) {
   const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
   const bool plain = text.size() < 2 || text.front() != '0';
   if (number && plain) return std::nullopt;
   return Misfit{.reason = Reason::kConfigBadValue,
-                .message = fmt::format("must be a GPU's index, a number, not {}", Quoted(text))};
+                .message = fmt::format("must be {}, a number, not {}", what, Quoted(text))};
+}
+std::optional<Misfit> CheckIndex(std::string_view text) {
+  return CheckNumber("a GPU's index", text);
+}
+std::optional<Misfit> CheckNumaNode(std::string_view text) {
+  return CheckNumber("a NUMA node", text);
 }
 
 Key SelectKey() {
   return {.name = "select",
           .type = Type::kList,
-          .doc = "Which GPUs the resource is made of: those that one of these fits.",
+          .doc =
+              "Which GPUs the resource is made of: those that one of these fits. A GPU that "
+              "several resources fit is the first one's.",
           .default_note = "every GPU",
           .max = 64,
           .list = BindList(kNvidia, &NvidiaConfig::select),
@@ -57,7 +67,19 @@ Key SelectKey() {
                .example = "\"*A100*\"",
                .default_note = "any",
                .field = Bind(kSelector, &NvidiaConfig::Selector::model)},
+              {.name = "numa",
+               .doc = "The NUMA node that the GPU is near to.",
+               .example = "1",
+               .default_note = "any",
+               .check = CheckNumaNode,
+               .field = Bind(kSelector, &NvidiaConfig::Selector::numa)},
           }};
+}
+
+Choices<NvidiaConfig::InMigMode> MigModes() {
+  return {{"left-out", NvidiaConfig::InMigMode::kLeftOut},
+          {"whole", NvidiaConfig::InMigMode::kWhole},
+          {"devices", NvidiaConfig::InMigMode::kDevices}};
 }
 
 Choices<nvidia::XidClass> Classes() {
@@ -132,19 +154,37 @@ std::vector<Key> NvidiaKeys() {
       SelectKey(),
       {.name = "mig",
        .doc = "The profile of the MIG devices that the resource is made of, with `*` for any "
-              "characters.",
+              "characters. With `{profile}` in the resource's name there is one resource for each "
+              "profile found.",
        .example = "1g.10gb",
-       .default_note = "none: it is made of whole GPUs, those that are not in MIG mode",
+       .default_note = "none: it is made of whole GPUs",
        .field = Bind(kNvidia, &NvidiaConfig::mig)},
+      {.name = "inMigMode",
+       .type = Type::kEnum,
+       .doc = "What GPUs in MIG mode are to a resource of whole GPUs: left out; whole GPUs like "
+              "others, as NVIDIA's `migStrategy: none` has it; or their MIG devices, which must be "
+              "all alike on all GPUs, as `single` has it.",
+       .example = "devices",
+       .values = NamesOf(MigModes()),
+       .field = BindEnum(kNvidia, &NvidiaConfig::in_mig_mode, MigModes())},
       XidsKey(),
       ProbationKey(),
   };
 }
 
-void Complete(Resource& resource) {
+void Complete(Config& config, size_t index) {
+  Resource& resource = config.resources[index];
   if (resource.rendering.env.empty()) resource.rendering.env = "NVIDIA_VISIBLE_DEVICES";
   // Where NVIDIA's container toolkit looks, once it is told to (docs/security.md).
   resource.rendering.mount_list_dir = "/var/run/nvidia-container-devices";
+  NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
+  if (IsFamily(resource.name)) kind.family = resource.name;
+  for (size_t i = 0; i < index; ++i) {
+    const auto* other = config.resources[i].kind.As<NvidiaConfig>();
+    if (other != nullptr) {
+      kind.earlier.push_back({other->select, other->mig, other->in_mig_mode});
+    }
+  }
 }
 
 void CheckXids(const std::vector<NvidiaConfig::XidRule>& xids, const std::string& path,
@@ -160,15 +200,59 @@ void CheckXids(const std::vector<NvidiaConfig::XidRule>& xids, const std::string
   }
 }
 
+bool MayHave(const Resource& family, std::string_view profile) {
+  return nvidia::FitsProfile(config::ProfileInName(family.kind.As<NvidiaConfig>()->mig), profile);
+}
+
+// Names that several resources could have must have one owner, whatever is found.
+void CheckNames(const Config& config, size_t index, Findings& findings) {
+  const Resource& resource = config.resources[index];
+  const auto& kind = *resource.kind.As<NvidiaConfig>();
+  for (size_t i = 0; i < index; ++i) {
+    const Resource& other = config.resources[i];
+    const auto* family = other.kind.As<NvidiaConfig>();
+    if (family == nullptr || !IsFamily(other.name)) continue;
+    const std::string at = fmt::format("resources[{}]", index);
+    if (other.name == resource.name && family->select != kind.select) {
+      findings.Report(Reason::kConfigDuplicate, at + ".name",
+                      fmt::format("is that of resources[{}] as well, so both must 'select' the "
+                                  "same GPUs",
+                                  i));
+    }
+    const auto profile = ProfileIn(other.name, resource.name);
+    if (profile && !IsFamily(resource.name) && MayHave(other, *profile)) {
+      findings.Report(Reason::kConfigDuplicate, at + ".name",
+                      fmt::format("could be one of resources[{}] ({}): put it before that", i,
+                                  Quoted(other.name)));
+    }
+  }
+}
+
+void CheckMig(const Config& config, size_t index, const std::string& path, Findings& findings) {
+  const Resource& resource = config.resources[index];
+  const auto& kind = *resource.kind.As<NvidiaConfig>();
+  if (kind.mig.empty() && IsFamily(resource.name)) {
+    findings.Report(Reason::kConfigMissing, path,
+                    fmt::format("needs 'mig' where the name has {}", Quoted(kProfile)));
+  }
+  if (!kind.mig.empty() && kind.in_mig_mode != NvidiaConfig::InMigMode::kLeftOut) {
+    findings.Report(Reason::kConfigBadValue, path + ".inMigMode",
+                    "cannot stand beside 'mig', which is for resources of MIG devices");
+  }
+  CheckNames(config, index, findings);
+}
+
 void CheckNvidia(const Config& config, size_t index, const std::string& path, Findings& findings) {
   const std::vector<NvidiaConfig::Selector>& select =
       config.resources[index].kind.As<NvidiaConfig>()->select;
   for (size_t i = 0; i < select.size(); ++i) {
     const std::string at = fmt::format("{}.select[{}]", path, i);
-    if (select[i] != NvidiaConfig::Selector() || findings.IsBad(at + ".index")) continue;
-    findings.Report(Reason::kConfigMissing, at, "needs one of 'index', 'uuid' and 'model'");
+    if (select[i] != NvidiaConfig::Selector()) continue;
+    if (findings.IsBad(at + ".index") || findings.IsBad(at + ".numa")) continue;
+    findings.Report(Reason::kConfigMissing, at, "needs one of 'index', 'uuid', 'model' and 'numa'");
   }
   CheckXids(config.resources[index].kind.As<NvidiaConfig>()->xids, path, findings);
+  CheckMig(config, index, path, findings);
 }
 
 std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) {
@@ -184,7 +268,8 @@ Kind MakeKind() {
           .complete = Complete,
           .check = CheckNvidia,
           .make = Make,
-          .runtime_reads_variable = true};
+          .runtime_reads_variable = true,
+          .may_have = MayHave};
 }
 
 }  // namespace

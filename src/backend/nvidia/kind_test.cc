@@ -5,6 +5,7 @@
 
 #include "backend/nvidia/nvidia_config.h"
 #include "config/told_test.h"
+#include "kinds/kinds.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -24,12 +25,14 @@ TEST(NvidiaKind, GpusAreSelected) {
       "  nvidia:\n"
       "    driverRoot: /run/nvidia/driver\n"
       "    devRoot: /run/nvidia\n"
-      "    select: [{index: 0}, {uuid: GPU-1}, {model: \"*A100*\", index: 3}]\n");
+      "    select: [{index: 0}, {uuid: GPU-1}, {model: \"*A100*\", index: 3}, {numa: 1}]\n");
   EXPECT_EQ(*config.resources[0].kind.As<NvidiaConfig>(),
-            (NvidiaConfig{
-                .driver_root = "/run/nvidia/driver",
-                .dev_root = "/run/nvidia",
-                .select = {{.index = "0"}, {.uuid = "GPU-1"}, {.index = "3", .model = "*A100*"}}}));
+            (NvidiaConfig{.driver_root = "/run/nvidia/driver",
+                          .dev_root = "/run/nvidia",
+                          .select = {{.index = "0"},
+                                     {.uuid = "GPU-1"},
+                                     {.index = "3", .model = "*A100*"},
+                                     {.numa = "1"}}}));
 }
 
 TEST(NvidiaKind, ASiteSaysWhatXidsMeanAndForHowLong) {
@@ -53,12 +56,89 @@ TEST(NvidiaKind, SeveralResourcesHaveTheVariableThatTheRuntimeReads) {
   EXPECT_EQ(config.resources[1].rendering.env, "NVIDIA_VISIBLE_DEVICES");
 }
 
+TEST(NvidiaKind, EveryResourceKnowsWhatEarlierOnesTake) {
+  const Config config = Good(
+      "resources:\n"
+      "- {name: nvidia.com/gpu, nvidia: {select: [{index: 0}], inMigMode: whole}}\n"
+      "- {name: dummy.com/npu, dummy: {}}\n"
+      "- {name: nvidia.com/mig-1g.10gb, nvidia: {mig: 1g.10gb}}\n"
+      "- {name: nvidia.com/all, nvidia: {}}\n");
+  using Claim = NvidiaConfig::Claim;
+  const Claim whole{.select = {{.index = "0"}}, .in_mig_mode = NvidiaConfig::InMigMode::kWhole};
+  const Claim profile{.mig = "1g.10gb"};
+  const auto earlier = [&](size_t i) {
+    return config.resources[i].kind.As<NvidiaConfig>()->earlier;
+  };
+  EXPECT_EQ(earlier(0), std::vector<Claim>());
+  EXPECT_EQ(earlier(2), std::vector<Claim>{whole});
+  EXPECT_EQ(earlier(3), (std::vector<Claim>{whole, profile}));
+}
+
+TEST(NvidiaKind, AFamilyHasTheProfilesThatItsPatternFits) {
+  const Config config = Good(
+      "resources:\n"
+      "- {name: \"nvidia.com/mig-{profile}\", nvidia: {mig: 1g.10gb+me*}}\n"
+      "- {name: \"nvidia.com/mig-{profile}\", nvidia: {mig: \"*\"}}\n");
+  const Resource& narrow = config.resources[0];
+  EXPECT_EQ(narrow.kind.As<NvidiaConfig>()->family, "nvidia.com/mig-{profile}");
+  const auto may_have = KindOf(narrow)->may_have;
+  EXPECT_TRUE(may_have(narrow, "1g.10gb.me"));
+  EXPECT_FALSE(may_have(narrow, "1g.10gb"));
+  EXPECT_TRUE(may_have(config.resources[1], "1g.10gb"));
+}
+
 const BadInput kBadInputs[] = {
+    {"AFamilyHasNoProfiles",
+     "resources:\n"
+     "- name: a.com/{profile}\n"
+     "  nvidia: {}\n",
+     "t.yaml:4:11: resources[0].nvidia needs 'mig' where the name has '{profile}' "
+     "[config-missing]\n"
+     "  nvidia: {}\n"
+     "          ^\n"},
+    {"FamiliesOfOneNameSelectOtherGpus",
+     "resources:\n"
+     "- {name: \"a.com/{profile}\", nvidia: {mig: 1g.*}}\n"
+     "- {name: \"a.com/{profile}\", nvidia: {mig: \"*\", select: [{index: 1}]}}\n",
+     "t.yaml:4:10: resources[1].name is that of resources[0] as well, so both must 'select' the "
+     "same GPUs [config-duplicate]\n"
+     "- {name: \"a.com/{profile}\", nvidia: {mig: \"*\", select: [{index: 1}]}}\n"
+     "         ^\n"},
+    {"ANameCouldBeAFamilys",
+     "resources:\n"
+     "- {name: \"a.com/{profile}\", nvidia: {mig: \"*\"}}\n"
+     "- {name: a.com/1g.10gb, nvidia: {mig: 1g.10gb}}\n",
+     "t.yaml:4:10: resources[1].name could be one of resources[0] ('a.com/{profile}'): put it "
+     "before that [config-duplicate]\n"
+     "- {name: a.com/1g.10gb, nvidia: {mig: 1g.10gb}}\n"
+     "         ^\n"},
+    {"AFamilyHasACdiKind",
+     "resources:\n"
+     "- {name: \"a.com/{profile}\", cdi: {kind: a.com/mig}, nvidia: {mig: \"*\"}}\n",
+     "t.yaml:3:41: resources[0].cdi.kind cannot be that of several resources, which a name with "
+     "'{profile}' is for [config-unsupported]\n"
+     "- {name: \"a.com/{profile}\", cdi: {kind: a.com/mig}, nvidia: {mig: \"*\"}}\n"
+     "                                        ^\n"},
+    {"AResourceOfMigDevicesSaysWhatGpusInMigModeAre",
+     "resources:\n"
+     "- {name: a.com/b, nvidia: {mig: 1g.10gb, inMigMode: whole}}\n",
+     "t.yaml:3:53: resources[0].nvidia.inMigMode cannot stand beside 'mig', which is for resources "
+     "of MIG devices [config-bad-value]\n"
+     "- {name: a.com/b, nvidia: {mig: 1g.10gb, inMigMode: whole}}\n"
+     "                                                    ^\n"},
+    {"ANumaNodeIsNoNumber",
+     "resources:\n"
+     "- name: a.com/b\n"
+     "  nvidia: {select: [{numa: x}]}\n",
+     "t.yaml:4:28: resources[0].nvidia.select[0].numa must be a NUMA node, a number, not 'x' "
+     "[config-bad-value]\n"
+     "  nvidia: {select: [{numa: x}]}\n"
+     "                           ^\n"},
     {"ASelectorSaysNothing",
      "resources:\n"
      "- name: a.com/b\n"
      "  nvidia: {select: [{index: 1}, {}]}\n",
-     "t.yaml:4:33: resources[0].nvidia.select[1] needs one of 'index', 'uuid' and 'model' "
+     "t.yaml:4:33: resources[0].nvidia.select[1] needs one of 'index', 'uuid', 'model' and 'numa' "
      "[config-missing]\n"
      "  nvidia: {select: [{index: 1}, {}]}\n"
      "                                ^\n"},

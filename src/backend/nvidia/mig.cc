@@ -49,7 +49,8 @@ nvml::Answer<MigDevice> ReadDevice(const nvml::Library& library, nvml::DeviceHan
                    .profile = ProfileName(*attributes, gpu_memory_bytes,
                                           profile ? std::optional(*profile) : std::nullopt),
                    .gpu_instance = *gpu_instance,
-                   .compute_instance = *compute_instance};
+                   .compute_instance = *compute_instance,
+                   .attributes = *attributes};
 }
 
 }  // namespace

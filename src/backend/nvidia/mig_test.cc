@@ -65,13 +65,13 @@ TEST_F(MigTest, AGpuThatIsNotInMigModeHasNoMigDevices) {
 }
 
 TEST_F(MigTest, TheMigDevicesOfAGpuAreReadInNvmlsOrder) {
-  const auto uuid = [&](size_t i) { return node_.hardware().gpus[7].mig[i].uuid; };
+  const std::vector<nvml::MigInstance>& mig = node_.hardware().gpus[7].mig;
 
   EXPECT_EQ(Read(7), (Mig{.enabled = true,
-                          .devices = {{uuid(0), "3g.40gb", 2, 0},
-                                      {uuid(1), "2g.20gb", 3, 0},
-                                      {uuid(2), "1g.10gb", 9, 0},
-                                      {uuid(3), "1g.10gb", 10, 0}}}));
+                          .devices = {{mig[0].uuid, "3g.40gb", 2, 0, mig[0].attributes},
+                                      {mig[1].uuid, "2g.20gb", 3, 0, mig[1].attributes},
+                                      {mig[2].uuid, "1g.10gb", 9, 0, mig[2].attributes},
+                                      {mig[3].uuid, "1g.10gb", 10, 0, mig[3].attributes}}}));
 }
 
 TEST_F(MigTest, AnAgentWithoutPrivilegesReadsThemWithoutAttributes) {

@@ -7,6 +7,9 @@
 #include <condition_variable>
 #include <utility>
 
+#include "backend/nvidia/claims.h"
+#include "base/log.h"
+
 namespace tessera {
 namespace {
 
@@ -56,6 +59,7 @@ NvidiaBackend::NvidiaBackend(std::string resource, NvidiaConfig config, os::Root
       xids_(PolicyOf(config_)),
       session_(nvml::Session::Of(root_, config_.driver_root)),
       watcher_(nvidia::EventWatcher::Of(session_)),
+      geometry_(nvidia::GeometryWatch::Of(session_)),
       losses_at_first_(session_->losses()),
       readers_(kReaders) {}
 
@@ -64,12 +68,20 @@ Status NvidiaBackend::Start(BackendEvents& events) {
     std::lock_guard lock(mutex_);
     events_ = &events;
   }
-  watcher_->Subscribe(this, [this](const nvidia::Event& event) { OnEvent(event); });
+  geometry_->Subscribe(this, [this] {
+    std::lock_guard lock(mutex_);
+    if (events_ != nullptr) events_->RescanSoon();
+  });
+  if (resource_ != config_.family) {  // whose devices are its resources' to judge
+    watcher_->Subscribe(this, [this](const nvidia::Event& event) { OnEvent(event); });
+  }
   return {};
 }
 
 void NvidiaBackend::Stop() {
-  watcher_->Unsubscribe(this);  // not under the mutex, which the listener takes
+  // Not under the mutex, which the listeners take.
+  watcher_->Unsubscribe(this);
+  geometry_->Unsubscribe(this);
   std::lock_guard lock(mutex_);
   events_ = nullptr;
 }
@@ -105,6 +117,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   std::map<unsigned, std::string> answering;
   for (const auto& [index, gpu] : gpus) answering[index] = gpu.uuid;
   watcher_->Watch(std::move(answering));
+  TellGeometry(*count, gpus);
 
   {
     std::lock_guard lock(mutex_);
@@ -117,20 +130,42 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
     gpus_ = gpus;
   }
 
+  const std::map<unsigned, std::string> odd = nvidia::Odd(config_, gpus);
   std::vector<Device> devices;
   for (unsigned i = 0; i < *count; ++i) {
-    if (const auto gpu = gpus.find(i); gpu != gpus.end()) {
-      const std::vector<Link> links = nvidia::LinksOf(gpu->second, gpus, levels[gpu->second.uuid]);
-      for (Device& device : nvidia::DevicesOf(root_, resource_, config_, gpu->second)) {
-        if (device.parent.empty()) device.links = links;
-        devices.push_back(std::move(device));
-      }
-    } else if (config_.mig.empty() && nvidia::IsSelected(config_.select, {.index = i})) {
+    if (const auto gpu = gpus.find(i); gpu == gpus.end()) {
+      if (!nvidia::MayBePartOf(config_, i)) continue;
       devices.push_back(nvidia::DescribeUnknown(resource_, i, silent[i]));
+    } else if (const auto why = odd.find(i); why != odd.end()) {
+      devices.push_back(nvidia::Describe(root_, resource_, config_, gpu->second));
+      devices.back().defect = Error{Reason::kMigLayout, why->second};
+    } else {
+      AddDevices(gpu->second, gpus, levels[gpu->second.uuid], devices);
     }
   }
   Remember(devices);
   return devices;
+}
+
+void NvidiaBackend::AddDevices(const nvidia::Gpu& gpu, const std::map<unsigned, nvidia::Gpu>& gpus,
+                               const nvidia::Levels& levels, std::vector<Device>& devices) {
+  const std::vector<Link> links = nvidia::LinksOf(gpu, gpus, levels);
+  for (Device& device : nvidia::DevicesOf(root_, resource_, config_, gpu)) {
+    if (device.parent.empty()) {
+      device.links = links;
+      if (gpu.mig.enabled) TellWhole(gpu.uuid);
+    }
+    devices.push_back(std::move(device));
+  }
+}
+
+void NvidiaBackend::TellWhole(const std::string& gpu) {
+  std::lock_guard lock(mutex_);
+  if (!told_whole_.insert(gpu).second) return;
+  log::Warn(
+      "a GPU in MIG mode is offered as a whole: what of it a container can use is for the "
+      "container runtime to say",
+      {{"resource", resource_}, {"gpu", gpu}});
 }
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
@@ -142,8 +177,20 @@ std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
     if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
     reading = last = std::make_shared<GpuReading>();
   }
-  readers_.Run([reading, library, index] { reading->Finish(nvidia::Read(*library, index)); });
+  readers_.Run([reading, library, root = root_, index] {
+    reading->Finish(nvidia::Read(*library, root, index));
+  });
   return reading;
+}
+
+// What this scan has seen is news to the other backends.
+void NvidiaBackend::TellGeometry(unsigned count, const std::map<unsigned, nvidia::Gpu>& gpus) {
+  geometry_->SawCount(this, count);
+  for (const auto& [index, gpu] : gpus) {
+    nvidia::Geometry geometry{.uuid = gpu.uuid, .mig_enabled = gpu.mig.enabled};
+    for (const nvidia::MigDevice& mig : gpu.mig.devices) geometry.mig_uuids.push_back(mig.uuid);
+    geometry_->Saw(this, index, std::move(geometry));
+  }
 }
 
 std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(

@@ -9,6 +9,7 @@
 // (condition.h)
 //   counts as any check. A device that was lost, or shows signs of a reset, and answers again was
 //   reset: that is told before it is called good.
+// - GPUs that are plugged and MIG instances that are made or destroyed lead to a scan (geometry.h).
 // - Without a driver a scan fails and is repeated, and every check answers "unknown".
 //
 // Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
@@ -25,6 +26,7 @@
 #include "backend/backend.h"
 #include "backend/nvidia/condition.h"
 #include "backend/nvidia/events.h"
+#include "backend/nvidia/geometry.h"
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "backend/nvidia/nvml.h"
@@ -54,6 +56,9 @@ class NvidiaBackend : public Backend {
   // What GPUs have in common, by UUID: read once of each pair, when both have just answered.
   std::map<std::string, nvidia::Levels> ReadLevels(const nvml::LibraryPtr& library,
                                                    const std::map<unsigned, nvidia::Gpu>& gpus);
+  void AddDevices(const nvidia::Gpu& gpu, const std::map<unsigned, nvidia::Gpu>& gpus,
+                  const nvidia::Levels& levels, std::vector<Device>& devices);
+  void TellWhole(const std::string& gpu);
   // Where a device was found: on which GPU, by index, and whether it is one of its MIG devices.
   struct Place {
     unsigned gpu = 0;
@@ -82,6 +87,7 @@ class NvidiaBackend : public Backend {
   // The devices of the resource that the event is about.
   std::vector<DeviceKey> Concerned(const nvidia::Event& event) const;
 
+  void TellGeometry(unsigned count, const std::map<unsigned, nvidia::Gpu>& gpus);
   // After a scan: what events are told of, and what the scan missed.
   void Remember(const std::vector<Device>& devices);
   void OnEvent(const nvidia::Event& event);
@@ -92,6 +98,7 @@ class NvidiaBackend : public Backend {
   const nvidia::XidPolicy xids_;
   const std::shared_ptr<nvml::Session> session_;
   const std::shared_ptr<nvidia::EventWatcher> watcher_;
+  const std::shared_ptr<nvidia::GeometryWatch> geometry_;
   const unsigned losses_at_first_;  // of the session
   os::Workers readers_;
 
@@ -106,6 +113,7 @@ class NvidiaBackend : public Backend {
   std::set<std::string> ids_;                     // of the devices of the last scan
   std::map<std::string, Past> past_;              // by device id
   std::map<std::string, uint64_t> slowdowns_;     // of those slowed down, by UUID; as told
+  std::set<std::string> told_whole_;              // GPUs in MIG mode that are whole all the same
 };
 
 }  // namespace tessera

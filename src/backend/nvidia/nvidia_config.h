@@ -2,6 +2,7 @@
 // What the configuration says about a resource made of NVIDIA GPUs. Plain data.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct NvidiaConfig {
     std::string index = {};  // NVML's, a number; empty: any
     std::string uuid = {};   // empty: any
     std::string model = {};  // a pattern with "*"; empty: any
+    std::string numa = {};   // the NUMA node that it is near to, a number; empty: any
     bool operator==(const Selector&) const = default;
   };
 
@@ -24,6 +26,24 @@ struct NvidiaConfig {
   // The profile of the MIG devices that the resource is made of, a pattern with "*"; empty: it is
   // made of whole GPUs.
   std::string mig = {};
+  // What GPUs in MIG mode are to a resource of whole GPUs.
+  enum class InMigMode : uint8_t {
+    kLeftOut,  // nothing
+    kWhole,    // whole GPUs like others
+    kDevices,  // their MIG devices, as long as all GPUs are divided alike
+  };
+  InMigMode in_mig_mode = InMigMode::kLeftOut;
+
+  // What an earlier resource takes: no later one has it.
+  struct Claim {
+    std::vector<Selector> select = {};
+    std::string mig = {};
+    InMigMode in_mig_mode = InMigMode::kLeftOut;
+    bool operator==(const Claim&) const = default;
+  };
+  std::vector<Claim> earlier = {};
+  // The name with "{profile}" of the family that the resource is of; empty: of none.
+  std::string family = {};
 
   // What XIDs mean here, where that is not what xid.def says.
   struct XidRule {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <set>
 #include <thread>
 
 #include "backend/recorder_test.h"
@@ -12,6 +14,17 @@ namespace tessera {
 namespace {
 
 using Ids = std::vector<std::string>;
+
+// Counts the scans that are asked for, on whatever thread.
+class Rescans : public BackendEvents {
+ public:
+  void RescanSoon() override { ++count_; }
+  void Report(const DeviceKey&, Evidence) override {}
+  int count() const { return count_; }
+
+ private:
+  std::atomic<int> count_ = 0;
+};
 
 class NvidiaTest : public testing::Test {
  protected:
@@ -42,6 +55,7 @@ class NvidiaTest : public testing::Test {
   NvidiaNode node_;
   os::Loop loop_;
   Recorder events_{loop_};
+  Rescans rescans_;
 };
 
 TEST_F(NvidiaTest, EveryGpuIsADeviceNamedByItsUuidInTheOrderOfNvml) {
@@ -210,6 +224,64 @@ TEST_F(NvidiaMigTest, AResourceOfAProfileHasTheMigDevicesOfAllGpus) {
   EXPECT_EQ(ScannedIds(*Backend({.select = {{.index = "7"}}, .mig = "*g.?0gb"})),
             MigUuids({{7, 0}, {7, 1}, {7, 2}, {7, 3}}));
   EXPECT_EQ(ScannedIds(*Backend({.mig = "7g.80gb"})), Ids());
+}
+
+TEST_F(NvidiaMigTest, GpusInMigModeAreWholeOnesWhereTheConfigurationSaysSo) {
+  const auto backend = Backend({.in_mig_mode = NvidiaConfig::InMigMode::kWhole});
+  const std::vector<Device> devices = backend->Scan().value();
+  EXPECT_EQ(IdsOf(devices), Uuids());
+  EXPECT_EQ(Say(backend->Check(devices[7])), "good");
+}
+
+TEST_F(NvidiaMigTest, OneOddGpuIsOutWhereAllAreToBeDividedAlike) {
+  node_.SetMig(7, "off");
+  for (size_t gpu = 0; gpu < 5; ++gpu) {
+    node_.SetMig(gpu, "[{profile: 1g.10gb, gi: 7, memory: 9984}]");
+  }
+  const auto backend = Backend(
+      {.select = {{.numa = "1"}}, .in_mig_mode = NvidiaConfig::InMigMode::kDevices});  // 4 to 7
+
+  std::vector<Device> devices = backend->Scan().value();
+
+  ASSERT_EQ(devices.size(), 10U);  // 1 of GPU 4, 5, 7 of GPU 6, 7
+  EXPECT_EQ(devices[0].parent, Uuids()[4]);
+  EXPECT_EQ(devices[1].key.id, Uuids()[5]);
+  EXPECT_EQ(devices[1].defect,
+            (Error{Reason::kMigLayout,
+                   "GPU 5 is not in MIG mode, but GPU 4 has MIG devices 1g.10gb: divide all alike, "
+                   "or give each profile a resource of its own (migStrategy 'mixed')"}));
+  EXPECT_EQ(devices[9].key.id, Uuids()[7]);
+
+  for (size_t gpu : {5, 7}) node_.SetMig(gpu, "[{profile: 1g.10gb, gi: 7, memory: 9984}]");
+  devices = backend->Scan().value();
+  EXPECT_EQ(devices.size(), 10U);
+  for (const Device& device : devices) EXPECT_EQ(device.defect, std::nullopt);
+}
+
+TEST_F(NvidiaMigTest, AFamilysDevicesSayWhoseTheyAre) {
+  const std::string family = "nvidia.com/mig-{profile}";
+  const NvidiaConfig config{.mig = "*", .earlier = {{.mig = "1g.10gb"}}, .family = family};
+  std::set<std::string> resources;
+  const auto all = std::make_shared<NvidiaBackend>(family, config, os::Root(directory_));
+  const std::vector<Device> devices = all->Scan().value();
+  for (const Device& device : devices) resources.insert(device.key.source);
+  EXPECT_EQ(resources, (std::set<std::string>{"nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb"}));
+
+  const auto one =
+      std::make_shared<NvidiaBackend>("nvidia.com/mig-2g.20gb", config, os::Root(directory_));
+  EXPECT_EQ(ScannedIds(*one), MigUuids({{7, 1}}));
+}
+
+TEST_F(NvidiaMigTest, WhatOneBackendSeesTheOthersHearOf) {
+  const auto first = Backend();
+  const auto second = Backend();
+  ASSERT_TRUE(second->Start(rescans_));
+  EXPECT_EQ(ScannedIds(*first).size(), 6U);
+
+  node_.SetMig(7, "off");
+  EXPECT_EQ(ScannedIds(*first).size(), 7U);
+  EXPECT_EQ(rescans_.count(), 1);
+  second->Stop();
 }
 
 TEST_F(NvidiaMigTest, AMigDeviceIsCheckedByItself) {

@@ -69,6 +69,7 @@ struct DeviceAttributes {  // of a MIG device
   uint32_t gpu_instance_slices;
   uint32_t compute_instance_slices;
   uint64_t memory_mib;
+  bool operator==(const DeviceAttributes&) const = default;
 };
 static_assert(sizeof(DeviceAttributes) == 40);
 

@@ -20,12 +20,6 @@ bool Lists(const Settings& settings, std::string_view strategy) {
 }
 
 constexpr Gap kErrors[] = {
-    {"flags.migStrategy", [](const Settings& s) { return s.mig_strategy == "single"; },
-     "'single' is not served yet: set it to 'none', or give the profile a resource of its own in a "
-     "file of Tessera's, with 'nvidia: {mig: PROFILE}'"},
-    {"flags.migStrategy", [](const Settings& s) { return s.mig_strategy == "mixed"; },
-     "'mixed' is not served yet: set it to 'none', or give each profile a resource of its own in a "
-     "file of Tessera's, with 'nvidia: {mig: PROFILE}'"},
     {"flags.plugin.deviceListStrategy",
      [](const Settings& s) { return Lists(s, "cdi-annotations") || Lists(s, "cdi-cri"); },
      "names CDI, for which no document with the driver's files is written yet: use 'envvar'"},

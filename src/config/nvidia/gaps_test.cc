@@ -17,12 +17,6 @@ std::string Refused(const Started& started) {
 
 TEST(NvidiaGaps, WhatPodsWouldMissIsRefused) {
   const std::string two = "{resources: [{name: gpu, replicas: 2}]}";
-  EXPECT_EQ(Refused({.words = {"--mig-strategy=single"}}),
-            "flags.migStrategy 'single' is not served yet: set it to 'none', or give the profile a "
-            "resource of its own in a file of Tessera's, with 'nvidia: {mig: PROFILE}'\n");
-  EXPECT_EQ(Refused({.words = {"--mig-strategy=mixed"}}),
-            "flags.migStrategy 'mixed' is not served yet: set it to 'none', or give each profile a "
-            "resource of its own in a file of Tessera's, with 'nvidia: {mig: PROFILE}'\n");
   for (const char* strategy : {"cdi-annotations", "cdi-cri", "envvar,cdi-cri"}) {
     EXPECT_EQ(Refused({.environment = {{"DEVICE_LIST_STRATEGY", strategy}}}),
               "flags.plugin.deviceListStrategy names CDI, for which no document with the driver's "

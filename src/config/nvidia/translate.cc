@@ -3,20 +3,24 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "backend/nvidia/nvidia_config.h"
 #include "config/schema/checks.h"
+#include "config/schema/family.h"
 #include "config/schema/problem.h"
 
 namespace tessera::config::nvidia {
 namespace {
 
 constexpr std::string_view kGpu = "nvidia.com/gpu";
-constexpr int64_t kMaxReplicas = 10'000;  // as our own key has it
+constexpr std::string_view kMig = "nvidia.com/mig-";  // and a profile
+constexpr int64_t kMaxReplicas = 10'000;              // as our own key has it
 
 class Translation {
  public:
@@ -73,7 +77,29 @@ class Translation {
     resource.name = kGpu;
     TranslateRendering(resource);
     TranslateKind(resource);
-    if (settings_.time_slicing) TranslateTimeSlicing(*settings_.time_slicing, resource);
+    if (settings_.time_slicing) TranslateTimeSlicing(*settings_.time_slicing);
+    if (IsMixed()) AddFamily("*", "");
+  }
+
+  bool IsMixed() const { return settings_.mig_strategy == "mixed"; }
+
+  // A family of MIG devices of these profiles, like the first resource in all but its devices.
+  Resource& AddFamily(const std::string& profiles, std::string_view suffix) {
+    const std::string at = fmt::format("resources[{}]", result_.config.resources.size());
+    Resource family = result_.config.resources[0];
+    family.name = fmt::format("{}{}{}", kMig, kProfile, suffix);
+    family.policy = Policy();
+    family.kind.As<NvidiaConfig>()->mig = profiles;
+    constexpr std::string_view kFirst = "resources[0]";
+    for (const auto& [path, source] : std::map(result_.sources)) {
+      if (!path.starts_with(kFirst)) continue;
+      const std::string key = path.substr(kFirst.size());
+      if (key == ".name" || key == ".policy" || key == ".replicas") continue;
+      result_.sources[at + key] = source;
+    }
+    Note(at + ".name", "flags.migStrategy");
+    Note(at + ".nvidia.mig", "flags.migStrategy");
+    return result_.config.resources.emplace_back(std::move(family));
   }
 
   void TranslateRendering(Resource& resource) {
@@ -111,41 +137,52 @@ class Translation {
     Note("resources[0].nvidia", "");
     Note("resources[0].nvidia.driverRoot", inside);
     Note("resources[0].nvidia.devRoot", dev);
+    if (!IsMixed()) {
+      using InMigMode = NvidiaConfig::InMigMode;
+      kind.in_mig_mode =
+          settings_.mig_strategy == "single" ? InMigMode::kDevices : InMigMode::kWhole;
+      Note("resources[0].nvidia.inMigMode", "flags.migStrategy");
+    }
     resource.kind = KindConfig::Of(std::move(kind));
   }
 
-  void TranslateTimeSlicing(const Replication& replication, Resource& resource) {
-    bool found = false;
+  void TranslateTimeSlicing(const Replication& replication) {
+    std::set<std::string> names;
     for (size_t i = 0; i < replication.resources.size(); ++i) {
       const ReplicatedResource& shared = replication.resources[i];
       const std::string at = fmt::format("sharing.timeSlicing.resources[{}]", i);
       if (shared.name.empty() || shared.replicas < 2) continue;  // reported where it was read
-      if (shared.name != kGpu) {
+      const bool is_mig = IsMixed() && shared.name.starts_with(kMig);
+      if (shared.name != kGpu && !is_mig) {
         findings_.Warn(Reason::kConfigUnsupported, at + ".name",
                        fmt::format("{} is no resource of this node and has no effect; there is {}",
                                    Quoted(shared.name), Quoted(kGpu)));
-        continue;
-      }
-      if (std::exchange(found, true)) {
+      } else if (!names.insert(shared.name).second) {
         findings_.Report(
             Reason::kConfigDuplicate, at + ".name",
             fmt::format("{} stands here a second time: name it once", Quoted(shared.name)));
-        continue;
-      }
-      if (shared.replicas > kMaxReplicas) {
+      } else if (shared.replicas > kMaxReplicas) {
         findings_.Report(
             Reason::kConfigBadValue, at + ".replicas",
             fmt::format("is {}; at most {} are served", shared.replicas, kMaxReplicas));
-        continue;
+      } else if (is_mig) {
+        const std::string suffix = shared.rename.empty() ? "" : ".shared";
+        Share(AddFamily(shared.name.substr(kMig.size()), suffix), shared, at);
+      } else {
+        if (!shared.rename.empty()) {
+          result_.config.resources[0].name = shared.rename;
+          Note("resources[0].name", "sharing.timeSlicing.renameByDefault");
+        }
+        Share(result_.config.resources[0], shared, at);
       }
-      resource.policy = {Division::kReplicas, static_cast<int>(shared.replicas)};
-      if (!shared.rename.empty()) {
-        resource.name = shared.rename;
-        Note("resources[0].name", "sharing.timeSlicing.renameByDefault");
-      }
-      Note("resources[0].policy", "sharing.timeSlicing");
-      Note("resources[0].replicas", at + ".replicas");
     }
+  }
+
+  void Share(Resource& resource, const ReplicatedResource& shared, const std::string& from) {
+    const auto index = &resource - result_.config.resources.data();
+    resource.policy = {Division::kReplicas, static_cast<int>(shared.replicas)};
+    Note(fmt::format("resources[{}].policy", index), "sharing.timeSlicing");
+    Note(fmt::format("resources[{}].replicas", index), from + ".replicas");
   }
 
   const Settings& settings_;

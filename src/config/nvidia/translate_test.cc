@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/nvidia/translate.h"
 
+#include <fmt/core.h>
+
 #include "backend/nvidia/nvidia_config.h"
 #include "config/nvidia/told_test.h"
 #include "config/print.h"
 
 namespace tessera::config::nvidia {
 namespace {
+
+constexpr auto kWhole = NvidiaConfig::InMigMode::kWhole;
 
 // What the plugin's defaults amount to.
 Config Usual() {
@@ -16,7 +20,8 @@ Config Usual() {
   resource.rendering.strategies = {Strategy::kEnvvar};
   resource.rendering.env = "NVIDIA_VISIBLE_DEVICES";
   resource.rendering.mount_list_dir = "/var/run/nvidia-container-devices";
-  resource.kind = KindConfig::Of(NvidiaConfig{.driver_root = "/driver-root"});
+  resource.kind =
+      KindConfig::Of(NvidiaConfig{.driver_root = "/driver-root", .in_mig_mode = kWhole});
   return config;
 }
 
@@ -69,8 +74,8 @@ TEST(NvidiaTranslation, PlacesStrategiesAndPlacementAreTakenOver) {
   wanted.kubelet.root = "/data/kubelet";
   wanted.resources[0].placement = Placement::kPack;
   wanted.resources[0].rendering.strategies = {Strategy::kEnvvar, Strategy::kDeviceSpecs};
-  wanted.resources[0].kind =
-      KindConfig::Of(NvidiaConfig{.driver_root = "/inside", .dev_root = "/dev-root"});
+  wanted.resources[0].kind = KindConfig::Of(
+      NvidiaConfig{.driver_root = "/inside", .dev_root = "/dev-root", .in_mig_mode = kWhole});
   EXPECT_EQ(GoodLoad({.words = {"--kubelet-socket=/data/kubelet/device-plugins/kubelet.sock",
                                 "--shared-devices-allocation-policy=packed", "--pass-device-specs",
                                 "--driver-root-ctr-path=/inside", "--driver-root=/driver",
@@ -81,8 +86,8 @@ TEST(NvidiaTranslation, PlacesStrategiesAndPlacementAreTakenOver) {
 
 TEST(NvidiaTranslation, WithoutADevRootTheNodesAreBelowTheDriversRoot) {
   Config wanted = Usual();
-  wanted.resources[0].kind =
-      KindConfig::Of(NvidiaConfig{.driver_root = "/", .dev_root = "/run/nvidia/driver"});
+  wanted.resources[0].kind = KindConfig::Of(
+      NvidiaConfig{.driver_root = "/", .dev_root = "/run/nvidia/driver", .in_mig_mode = kWhole});
   EXPECT_EQ(
       GoodLoad({.yaml = "flags: {nvidiaDriverRoot: /run/nvidia/driver, nvidiaDevRoot: \"\"}\n",
                 .environment = {{"CONTAINER_DRIVER_ROOT", ""}}})
@@ -127,6 +132,47 @@ TEST(NvidiaTranslation, AShareOfAnotherResourceIsWarnedAbout) {
             "node and has no effect; there is 'nvidia.com/gpu'\n");
 }
 
+TEST(NvidiaTranslation, SingleIsMigDevicesInThePlaceOfGpus) {
+  Config wanted = Usual();
+  wanted.resources[0].kind.As<NvidiaConfig>()->in_mig_mode = NvidiaConfig::InMigMode::kDevices;
+  EXPECT_EQ(GoodLoad({.words = {"--mig-strategy=single"}}).config, wanted);
+}
+
+std::string NamesAndPolicies(const LoadResult& result) {
+  std::string text;
+  for (const Resource& resource : result.config.resources) {
+    const auto& kind = *resource.kind.As<NvidiaConfig>();
+    EXPECT_EQ(kind.in_mig_mode, NvidiaConfig::InMigMode::kLeftOut);
+    EXPECT_EQ(kind.driver_root, "/driver-root");
+    EXPECT_EQ(resource.rendering.strategies, std::vector<Strategy>{Strategy::kEnvvar});
+    text += fmt::format("{} mig='{}' {}\n", resource.name, kind.mig, resource.policy.replicas);
+  }
+  return text;
+}
+
+TEST(NvidiaTranslation, MixedIsWholeGpusAndAFamily) {
+  EXPECT_EQ(NamesAndPolicies(GoodLoad({.words = {"--mig-strategy=mixed"}})),
+            "nvidia.com/gpu mig='' 1\n"
+            "nvidia.com/mig-{profile} mig='*' 1\n");
+}
+
+TEST(NvidiaTranslation, SharesOfProfilesAreNarrowerFamilies) {
+  const std::string resources =
+      "resources: [{name: gpu, replicas: 2}, {name: mig-1g.10gb.me, replicas: 4}]";
+  const std::string mixed = "flags: {migStrategy: mixed}\n";
+  EXPECT_EQ(
+      NamesAndPolicies(GoodLoad({.yaml = mixed + "sharing: {timeSlicing: {" + resources + "}}\n"})),
+      "nvidia.com/gpu mig='' 2\n"
+      "nvidia.com/mig-{profile} mig='1g.10gb.me' 4\n"
+      "nvidia.com/mig-{profile} mig='*' 1\n");
+  EXPECT_EQ(
+      NamesAndPolicies(GoodLoad({.yaml = mixed + "sharing: {timeSlicing: {renameByDefault: true, " +
+                                         resources + "}}\n"})),
+      "nvidia.com/gpu.shared mig='' 2\n"
+      "nvidia.com/mig-{profile}.shared mig='1g.10gb.me' 4\n"
+      "nvidia.com/mig-{profile} mig='*' 1\n");
+}
+
 TEST(NvidiaTranslation, WhatHasNoCounterpartIsTold) {
   EXPECT_EQ(
       ErrorsOf({.words = {"--kubelet-socket=/run/kubelet.sock"}}),
@@ -149,8 +195,9 @@ TEST(NvidiaTranslation, WhatHasNoCounterpartIsTold) {
 
 TEST(NvidiaTranslation, WhatIsPrintedIsTheSameConfiguration) {
   const LoadResult result =
-      GoodLoad({.yaml = "flags: {plugin: {passDeviceSpecs: yes}}\n"
-                        "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"});
+      GoodLoad({.yaml = "flags: {migStrategy: mixed, plugin: {passDeviceSpecs: yes}}\n"
+                        "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}, "
+                        "{name: mig-1g.10gb, replicas: 4}]}}\n"});
   const LoadResult again = config::Load({.file = Document::Parse("ours.yaml", PrintYaml(result))});
   EXPECT_EQ(Text(again.errors), "");
   EXPECT_EQ(again.config, result.config);

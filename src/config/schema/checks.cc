@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "config/schema/family.h"
 #include "config/schema/problem.h"
 #include "os/unix_socket.h"
 
@@ -57,7 +58,11 @@ std::optional<Misfit> CheckSocketPath(std::string_view text) {
 }
 
 std::optional<Misfit> CheckResourceName(std::string_view text) {
-  if (IsExtendedResourceName(text)) return std::nullopt;
+  // Of a family the longest of its names.
+  constexpr std::string_view kLongProfile = "1c.1g.141gb.me.all";
+  if (IsExtendedResourceName(IsFamily(text) ? MemberName(text, kLongProfile) : std::string(text))) {
+    return std::nullopt;
+  }
   Misfit misfit = Must("an extended resource name, vendor.domain/name outside kubernetes.io", text,
                        Reason::kConfigBadName);
   if (text.starts_with("requests.")) misfit.suggestion = text.substr(9);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/family.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "kinds/kinds.h"
+
+namespace tessera::agent {
+
+Family::Family(os::Loop& loop, const config::Config& config, const config::Resource& resource,
+               std::function<void()> looked)
+    : resource_(resource),
+      looked_(std::move(looked)),
+      backend_(KindOf(resource_)->make(
+          resource_,
+          {.state_dir = config.state_dir, .root = os::Root(config.root_prefix), .loop = loop})),
+      workers_(1),
+      mailbox_(loop, *this) {
+  if (Status started = backend_->Start(*this); !started) {
+    log::LogError("backend did not start", started.error(), {{"resource", resource_.name}});
+  }
+  scanner_ = std::make_unique<Scanner>(loop, workers_, backend_,
+                                       [this](const auto& devices) { Scanned(devices); });
+}
+
+Family::~Family() {
+  scanner_.reset();
+  backend_->Stop();
+}
+
+void Family::Scanned(const Result<std::vector<Device>>& devices) {
+  if (devices) {
+    members_.emplace();
+    for (const Device& device : *devices) members_->insert(device.key.source);
+    error_.reset();
+  } else {
+    if (error_ != devices.error()) {
+      log::Warn("the resources of a family cannot be looked for, those known stay", devices.error(),
+                {{"family", resource_.name}});
+    }
+    error_ = devices.error();
+  }
+  looked_();
+}
+
+void Family::RescanSoon() {
+  mailbox_.Bind([](Family& self) { self.scanner_->Soon(); })();
+}
+
+void Family::Report(const DeviceKey&, Evidence) {}
+
+}  // namespace tessera::agent

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/resource_set.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/log.h"
+#include "config/schema/family.h"
+#include "kinds/kinds.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr Duration kSettle{20};
+
+bool MayHave(const config::Resource& family, const std::string& name) {
+  if (!config::IsFamily(family.name)) return false;
+  const std::optional<std::string> profile = config::ProfileIn(family.name, name);
+  return profile && KindOf(family)->may_have(family, *profile);
+}
+
+}  // namespace
+
+std::optional<config::Resource> ResourceNamed(const config::Config& config,
+                                              const std::string& name) {
+  for (const config::Resource& resource : config.resources) {
+    if (resource.name == name) return resource;
+  }
+  for (const config::Resource& resource : config.resources) {
+    if (MayHave(resource, name)) return config::Member(resource, name);
+  }
+  return std::nullopt;
+}
+
+ResourceSet::ResourceSet(Shared shared, std::function<void()> changed)
+    : shared_(std::move(shared)),
+      changed_(std::move(changed)),
+      settle_(shared_.loop, [this] { Settle(); }) {}
+
+void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath path,
+                       const kubelet::Directories& directories) {
+  Close();
+  config_ = config;
+  path_ = path;
+  directories_ = directories;
+  for (const config::Resource& resource : config_.resources) {
+    if (!config::IsFamily(resource.name)) Add(resource);
+  }
+  AddKnownMembers();
+  SetFamilies();
+  changed_();
+}
+
+void ResourceSet::Close() {
+  families_.clear();
+  served_.clear();
+}
+
+void ResourceSet::Apply(const config::Config& config) {
+  config_ = config;
+  for (auto at = served_.begin(); at != served_.end();) {
+    const auto resource = ResourceNamed(config_, at->first);
+    // Settings of the agent concern all of them.
+    if (resource) at->second->Apply(config_, *resource);
+    at = resource ? std::next(at) : Remove(at);
+  }
+  for (const config::Resource& resource : config_.resources) {
+    const bool family = config::IsFamily(resource.name);
+    if (!family && !served_.contains(resource.name)) Add(resource);
+  }
+  SetFamilies();
+  changed_();
+}
+
+void ResourceSet::Add(const config::Resource& resource) {
+  auto served = std::make_unique<ServedResource>(shared_, config_, resource, path_, directories_);
+  ServedResource& started = *served;
+  served_[resource.name] = std::move(served);
+  started.Start();
+}
+
+ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
+  const std::string name = at->first;
+  const auto next = served_.erase(at);
+  shared_.node.Forget(name);
+  for (http::Metric metric :
+       {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
+        http::Metric::kStreams, http::Metric::kListBytes}) {
+    shared_.metrics.Forget(metric, 0, name);
+  }
+  return next;
+}
+
+// Devices that may be in use are served at once, before any scan has found them again.
+void ResourceSet::AddKnownMembers() {
+  std::set<std::string> sources;
+  for (const Device& device : shared_.node.inventory()->devices) sources.insert(device.key.source);
+  AddMembers(sources);
+}
+
+void ResourceSet::SetFamilies() {
+  std::vector<std::unique_ptr<Family>> former = std::exchange(families_, {});
+  for (const config::Resource& resource : config_.resources) {
+    if (!config::IsFamily(resource.name)) continue;
+    const auto same = std::find_if(former.begin(), former.end(), [&](const auto& family) {
+      return family != nullptr && family->resource() == resource;
+    });
+    families_.push_back(
+        same != former.end()
+            ? std::move(*same)
+            : std::make_unique<Family>(shared_.loop, config_, resource, [this] { Settle(); }));
+  }
+}
+
+bool ResourceSet::IsConfigured(const std::string& name) const {
+  return std::ranges::count(config_.resources, name, &config::Resource::name) > 0;
+}
+
+// What the families find is served, and what they do not find any more ends.
+void ResourceSet::Settle() {
+  std::set<std::string> found;
+  for (const auto& family : families_) {
+    if (family->members()) found.insert(family->members()->begin(), family->members()->end());
+  }
+  const bool added = AddMembers(found);
+  const bool ended = EndMembers(found);
+  if (added || ended) changed_();
+}
+
+bool ResourceSet::AddMembers(const std::set<std::string>& found) {
+  bool added = false;
+  for (const std::string& name : found) {
+    if (IsConfigured(name)) {
+      const bool of_family = std::ranges::any_of(
+          families_, [&](const auto& family) { return MayHave(family->resource(), name); });
+      if (of_family && told_.insert(name).second) {
+        log::Warn(
+            "devices are not served: a family finds them, but their resource is configured "
+            "and does not take them",
+            {{"resource", name}});
+      }
+      continue;
+    }
+    const auto resource = ResourceNamed(config_, name);
+    if (!resource || served_.contains(name)) continue;
+    log::Info("resource of a family added", {{"resource", name}});
+    Add(*resource);
+    added = true;
+  }
+  return added;
+}
+
+bool ResourceSet::EndMembers(const std::set<std::string>& found) {
+  bool ended = false;
+  for (auto at = served_.begin(); at != served_.end();) {
+    const bool ends = !IsConfigured(at->first) && !found.contains(at->first) && MayEnd(at->first);
+    if (ends) log::Info("resource of a family ended", {{"resource", at->first}});
+    at = ends ? Remove(at) : std::next(at);
+    ended |= ends;
+  }
+  return ended;
+}
+
+// Every family that may have it has looked, no device of it is left, and nobody holds one.
+bool ResourceSet::MayEnd(const std::string& name) const {
+  const DeviceList& devices = shared_.node.inventory()->devices;
+  return std::ranges::all_of(families_,
+                             [&](const auto& family) {
+                               return family->members() || !MayHave(family->resource(), name);
+                             }) &&
+         std::none_of(devices.begin(), devices.end(),
+                      [&](const Device& device) { return device.key.source == name; }) &&
+         !shared_.node.ledger().AnyMayBeInUse(name);
+}
+
+void ResourceSet::Changed(const std::string& source, bool bad_news) {
+  const auto at = served_.find(source);
+  if (at != served_.end()) at->second->Changed(bad_news);
+  // Not here: the resource itself may be telling of it.
+  if (!families_.empty()) settle_.Within(kSettle);
+}
+
+void ResourceSet::RescanSoon() {
+  for (auto& [name, resource] : served_) resource->RescanSoon();
+  for (auto& family : families_) family->RescanSoon();
+}
+
+void ResourceSet::Look() {
+  for (auto& [name, resource] : served_) resource->Look();
+}
+
+bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
+  bool sure = true;
+  for (auto& [name, resource] : served_) {
+    const auto at = allocatable.find(name);
+    sure &= resource->Compare(at == allocatable.end() ? 0 : at->second);
+  }
+  return sure;
+}
+
+bool ResourceSet::AnyStreaming() const {
+  return std::any_of(served_.begin(), served_.end(),
+                     [](const auto& item) { return item.second->streaming(); });
+}
+
+bool ResourceSet::AllStreaming() const {
+  return std::all_of(served_.begin(), served_.end(),
+                     [](const auto& item) { return item.second->streaming(); });
+}
+
+bool ResourceSet::AnyWaitsForHolders() const {
+  return std::any_of(served_.begin(), served_.end(), [](const auto& item) {
+    return item.second->offer()->policy != item.second->resource().policy;
+  });
+}
+
+std::set<std::string> ResourceSet::SocketPaths() const {
+  std::set<std::string> paths;
+  for (const auto& [name, resource] : served_) paths.insert(resource->plugin()->socket_path());
+  paths.erase("");  // of those that are not served
+  return paths;
+}
+
+bool ResourceSet::Ready() const {
+  return std::all_of(
+             served_.begin(), served_.end(),
+             [](const auto& item) { return item.second->ready() || item.second->refusal(); }) &&
+         std::ranges::all_of(families_, &Family::looked);
+}
+
+std::string ResourceSet::NotReady() const {
+  std::string text;
+  for (const auto& [name, resource] : served_) {
+    if (resource->refusal()) {
+      text += fmt::format("{}: {}\n", name, resource->refusal()->Text());
+    } else if (resource->scan_error()) {
+      text += resource->scan_error()->Text() + "\n";  // it names the resource
+    } else if (!resource->streaming()) {
+      text += fmt::format("{}: {}\n", name, kubelet::PluginStateName(resource->plugin()->state()));
+    }
+  }
+  for (const auto& family : families_) {
+    if (family->looked()) continue;
+    text += fmt::format("{}: not looked for yet\n", family->resource().name);
+  }
+  return text;
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that is served: one resource for each that is configured, and of each family one for each
+// profile found. A family's resource comes with the scan that finds its profile, or at the start
+// from what is known of before; it ends once no scan finds the profile and its last device has
+// left, which is when nobody holds it. So a node never has a resource that there is nothing of.
+// One thread: the loop's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/family.h"
+#include "agent/served_resource.h"
+#include "os/alarm.h"
+
+namespace tessera::agent {
+
+// The resource of that name by this configuration: one that is configured, or the one that the
+// first family which may have it makes of it.
+std::optional<config::Resource> ResourceNamed(const config::Config& config,
+                                              const std::string& name);
+
+class ResourceSet {
+ public:
+  // `changed`: resources came or went.
+  ResourceSet(Shared shared, std::function<void()> changed);
+
+  // Serves those of the configuration at this kubelet, all anew.
+  void Open(const config::Config& config, kubelet::RegistrationPath path,
+            const kubelet::Directories& directories);
+  void Close();
+  // Another configuration: resources added, changed and removed, the others untouched.
+  void Apply(const config::Config& config);
+
+  const ServedResources& served() const { return served_; }
+  // The node changed its mind about devices of this source.
+  void Changed(const std::string& source, bool bad_news);
+  void RescanSoon();
+  // kubelet's directories changed.
+  void Look();
+  // What kubelet says that it can hand out of each resource; false when that raises a doubt.
+  bool Compare(const std::map<std::string, int>& allocatable);
+
+  bool AnyStreaming() const;
+  bool AllStreaming() const;
+  // Another policy than the configured one is served until nobody holds a device.
+  bool AnyWaitsForHolders() const;
+  std::set<std::string> SocketPaths() const;
+  // Everything has been looked for and checked on this boot, or cannot be served.
+  bool Ready() const;
+  // Why not all is served, a line each.
+  std::string NotReady() const;
+
+ private:
+  void Add(const config::Resource& resource);
+  ServedResources::iterator Remove(ServedResources::iterator at);
+  void AddKnownMembers();
+  void SetFamilies();
+  void Settle();
+  bool AddMembers(const std::set<std::string>& found);
+  bool EndMembers(const std::set<std::string>& found);
+  bool MayEnd(const std::string& name) const;
+  bool IsConfigured(const std::string& name) const;
+
+  const Shared shared_;
+  const std::function<void()> changed_;
+  config::Config config_;
+  kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
+  kubelet::Directories directories_;
+  ServedResources served_;
+  std::vector<std::unique_ptr<Family>> families_;
+  std::set<std::string> told_;  // names that a family finds and another resource has, as logged
+  os::Alarm settle_;
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// MIG: GPUs that are divided, and divided anew while the shipped binary and pods run.
+#include <csignal>
+
+#include "agent_fixture.h"
+#include "base/text.h"
+#include "nvml/nvidia_node.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kWhole[] = "  - {name: nvidia.com/gpu, strategies: [envvar], nvidia: {}}\n";
+constexpr char kFamily[] =
+    "  - {name: \"nvidia.com/mig-{profile}\", strategies: [envvar], nvidia: {mig: \"*\"}}\n";
+constexpr char kOneG[] = "nvidia.com/mig-1g.10gb";
+constexpr char kTwoG[] = "nvidia.com/mig-2g.20gb";
+constexpr char kThreeG[] = "nvidia.com/mig-3g.40gb";
+
+class MigAgentTest : public AgentTest {
+ protected:
+  std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
+  const nvml::HardwareGpu& Gpu(size_t index) const { return node_.hardware().gpus[index]; }
+  // The resources that kubelet is connected to.
+  std::vector<std::string> Resources() const {
+    std::vector<std::string> names;
+    for (const kubelet::ResourceStatus& resource : kubelet_->Resources()) {
+      if (resource.connected) names.push_back(resource.name);
+    }
+    std::sort(names.begin(), names.end(), NaturalLess());
+    return names;
+  }
+  bool AwaitResources(const std::vector<std::string>& names) const {
+    return Await([&] { return Resources() == names; });
+  }
+  std::string Visible(const kubelet::Admission& pod) const {
+    EXPECT_TRUE(pod.admitted) << pod.message;
+    return pod.admitted ? pod.grants[0].response.envs.at("NVIDIA_VISIBLE_DEVICES") : "";
+  }
+  std::string ReasonOf(const std::string& id) {
+    return json::GetString(DeviceOn(Page("/inventory"), id), "reason").value_or("");
+  }
+  // Waits until the agent knows whose the pod's devices are.
+  bool AwaitHolding() {
+    return AwaitPage("/ledger", [](const json::Object& page) {
+      const auto at = page.find("holdings");
+      return at != page.end() && !at->value().as_array().empty();
+    });
+  }
+  using NodeUnderTest::Await;
+
+  NvidiaNode node_{dir_ + "/node", "8xh100-mig"};
+};
+
+TEST_F(MigAgentTest, WholeGpusAndProfilesAreResourcesSideBySide) {
+  StartAll(std::string(kWhole) +
+               "  - {name: nvidia.com/mig-1g.10gb, strategies: [envvar], nvidia: {mig: 1g.10gb}}\n"
+               "  - {name: nvidia.com/mig-3g.40gb, strategies: [envvar], nvidia: {mig: 3g.40gb}}\n",
+           OnNode());
+  Expect(kGpu, 6, 6);
+  Expect(kOneG, 9, 9);
+  Expect(kThreeG, 1, 1);
+
+  EXPECT_EQ(Visible(Run("a", {{kThreeG, 1}})), Gpu(7).mig[0].uuid);
+}
+
+TEST_F(MigAgentTest, AGpuOrMigDeviceThatSeveralResourcesFitIsTheFirstOnes) {
+  StartAll(
+      "  - {name: a.com/near, strategies: [envvar], nvidia: {select: [{numa: 0}]}}\n"
+      "  - {name: a.com/one, strategies: [envvar], policy: replicas, replicas: 3, nvidia: {select: "
+      "[{index: 0}, {index: 4}]}}\n"
+      "  - {name: a.com/rest, strategies: [envvar], nvidia: {}}\n"
+      "  - {name: a.com/small, strategies: [envvar], nvidia: {mig: 1g.*, select: [{index: 7}]}}\n"
+      "  - {name: a.com/mig, strategies: [envvar], nvidia: {mig: \"*\"}}\n",
+      OnNode());
+  Expect("a.com/near", 4, 4);
+  Expect("a.com/one", 3, 3);
+  Expect("a.com/rest", 1, 1);
+  Expect("a.com/small", 2, 2);
+  Expect("a.com/mig", 9, 9);
+}
+
+TEST_F(MigAgentTest, AFamilyIsOneResourceForEachProfileFound) {
+  StartAll(std::string(kWhole) + kFamily, OnNode());
+  Expect(kGpu, 6, 6);
+  Expect(kOneG, 9, 9);
+  Expect(kTwoG, 1, 1);
+  Expect(kThreeG, 1, 1);
+  EXPECT_EQ(Resources(), (std::vector<std::string>{kGpu, kOneG, kTwoG, kThreeG}));
+
+  EXPECT_EQ(Visible(Run("a", {{kTwoG, 1}})), Gpu(7).mig[1].uuid);
+}
+
+TEST_F(MigAgentTest, ProfilesComeAndGoWhileOtherResourcesKeepTheirStreams) {
+  StartAll(std::string(kWhole) + kFamily, OnNode());
+  Expect(kThreeG, 1, 1);
+  ASSERT_TRUE(AwaitResources({kGpu, kOneG, kTwoG, kThreeG}));
+
+  node_.SetMig(7,
+               "[{profile: 1g.10gb, gi: 9, memory: 9984}, {profile: 7g.80gb, gi: 0, memory: "
+               "81152}]");
+
+  Expect("nvidia.com/mig-7g.80gb", 1, 1);
+  EXPECT_TRUE(AwaitResources({kGpu, kOneG, "nvidia.com/mig-7g.80gb"}));
+  Expect(kOneG, 8, 8);
+  EXPECT_EQ(Registrations(kGpu), 1);
+  EXPECT_EQ(Registrations(kOneG), 1);
+}
+
+TEST_F(MigAgentTest, AnInstanceThatIsDestroyedInUseStaysUnhealthyUntilItsPodEnds) {
+  StartAll(std::string(kWhole) + kFamily, OnNode());
+  Expect(kTwoG, 1, 1);
+  const std::string held = Visible(Run("a", {{kTwoG, 1}}));
+  ASSERT_TRUE(AwaitHolding());
+
+  node_.SetMig(7, "off");
+
+  Expect(kTwoG, 1, 0);
+  EXPECT_EQ(ReasonOf(held), "vanished");
+  Expect(kGpu, 7, 7);
+  EXPECT_TRUE(AwaitResources({kGpu, kOneG, kTwoG}));
+  ASSERT_TRUE(kubelet_->EndPod("default", "a"));
+  EXPECT_TRUE(AwaitResources({kGpu, kOneG}));
+}
+
+TEST_F(MigAgentTest, AFamilysResourcesAreKnownToTheNextStart) {
+  StartAll(std::string(kWhole) + kFamily, OnNode());
+  Expect(kTwoG, 1, 1);
+  const std::string held = Visible(Run("a", {{kTwoG, 1}}));
+  EndAgent(SIGKILL, kTwoG);
+
+  node_.RemoveDriver();
+  agent_ = StartAgent();
+  Expect(kTwoG, 1, 0);
+  Expect(kOneG, 9, 0);
+
+  node_.InstallDriver();
+  Expect(kTwoG, 1, 1);
+  Expect(kOneG, 9, 9);
+}
+
+TEST_F(MigAgentTest, AReloadOfOneFamilyLeavesOtherResourcesAlone) {
+  const std::string small =
+      "  - {name: \"nvidia.com/mig-{profile}\", strategies: [envvar], policy: replicas, replicas: "
+      "4, nvidia: {mig: 1g.10gb}}\n";
+  StartAll(std::string(kWhole) + kFamily, OnNode());
+  Expect(kOneG, 9, 9);
+  Expect(kTwoG, 1, 1);
+  Expect(kThreeG, 1, 1);
+
+  WriteConfig(Config(std::string(kWhole) + small + kFamily, OnNode()));
+  Expect(kOneG, 36, 36);
+  WriteConfig(Config(std::string(kWhole) + small, OnNode()));
+  EXPECT_TRUE(AwaitResources({kGpu, kOneG}));
+
+  Expect(kOneG, 36, 36);
+  EXPECT_EQ(Registrations(kGpu), 1);
+  EXPECT_EQ(Registrations(kOneG), 1);
+}
+
+TEST_F(MigAgentTest, GpusThatArePluggedAndUnpluggedComeAndGo) {
+  node_.SetGpus(6);
+  StartAll(kWhole, OnNode());
+  Expect(kGpu, 6, 6);
+
+  node_.SetGpus(7);
+  Expect(kGpu, 7, 7);
+
+  EXPECT_TRUE(Run("a", {{kGpu, 7}}).admitted);
+  ASSERT_TRUE(AwaitHolding());
+  node_.SetGpus(5);
+  Expect(kGpu, 7, 5);
+  ASSERT_TRUE(kubelet_->EndPod("default", "a"));
+  Expect(kGpu, 5, 5);
+}
+
+class SingleMigAgentTest : public MigAgentTest {
+ protected:
+  SingleMigAgentTest() {
+    for (size_t gpu = 0; gpu < 8; ++gpu) node_.SetMig(gpu, kSeven);
+  }
+  static constexpr char kSeven[] =
+      "[{profile: 1g.10gb, gi: 7, memory: 9984}, {profile: 1g.10gb, gi: 8, memory: 9984}]";
+  static constexpr char kDevices[] =
+      "  - {name: nvidia.com/gpu, strategies: [envvar], nvidia: {inMigMode: devices}}\n";
+};
+
+TEST_F(SingleMigAgentTest, OneOddGpuIsOutUntilItIsDividedAsTheOthers) {
+  StartAll(kDevices, OnNode());
+  Expect(kGpu, 16, 16);
+
+  node_.SetMig(3, "off");
+  Expect(kGpu, 15, 14);
+  EXPECT_EQ(ReasonOf(Gpu(3).uuid), "mig-layout");
+
+  node_.SetMig(3, "[]");
+  Expect(kGpu, 15, 14);
+  node_.SetMig(3, kSeven);
+  Expect(kGpu, 16, 16);
+}
+
+}  // namespace
+}  // namespace tessera
