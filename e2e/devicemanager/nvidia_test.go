@@ -76,14 +76,16 @@ func TestEightGPUsAreAllocatableByTheirUUIDsEachNearItsNUMANode(t *testing.T) {
 	_, driver := k.startGPUs("8xa100", gpus)
 	k.waitForResource(gpu, "8 of 8")
 
-	near := map[string]string{}
+	near := map[string][]int64{}
 	for id, device := range k.manager.GetAllocatableDevices()[gpu] {
-		near[id] = fmt.Sprint(device.Topology.GetNodes())
+		for _, node := range device.Topology.Nodes {
+			near[id] = append(near[id], node.ID)
+		}
 	}
 
-	want := map[string]string{}
-	for index, node := range []string{"3", "3", "1", "1", "7", "7", "5", "5"} {
-		want[driver.UUID(index)] = "[ID:" + node + "]"
+	want := map[string][]int64{}
+	for index, node := range []int64{3, 3, 1, 1, 7, 7, 5, 5} {
+		want[driver.UUID(index)] = []int64{node}
 	}
 	equal(t, "NUMA nodes by device", near, want)
 	_, gets := k.startGPUPod("all", 8)
