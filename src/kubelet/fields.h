@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protobuf fields, written one by one behind each other: for answers of which a protobuf message
-// would have to be built first, in many small pieces. Field numbers are below 16: a tag is one byte
+// Protobuf fields, written one behind the other: for answers of which a protobuf message would have
+// to be built first, in many small pieces. Field numbers are below 16: a tag is one byte
 // (https://protobuf.dev/programming-guides/encoding). Pure; any thread.
 #pragma once
 
 #include <google/protobuf/io/coded_stream.h>
 
 #include <cstdint>
-#include <iterator>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -22,26 +22,33 @@ inline size_t NumberSize(uint64_t number) {
   return 1 + google::protobuf::io::CodedOutputStream::VarintSize64(number);
 }
 
-inline void PutVarint(uint64_t number, std::string& out) {
-  uint8_t buffer[10];
-  uint8_t* end = google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(number, buffer);
-  out.append(std::begin(buffer), end);
-}
+// Writes fields behind what is in a text. Their sizes are known before: the room is made at once.
+class FieldWriter {
+ public:
+  FieldWriter(std::string& out, size_t size) {
+    const size_t before = out.size();
+    out.resize(before + size);
+    at_ = reinterpret_cast<uint8_t*>(out.data()) + before;
+  }
 
-inline void PutNumber(int field, uint64_t number, std::string& out) {
-  out += static_cast<char>(field << 3);
-  PutVarint(number, out);
-}
+  void Number(int field, uint64_t number) {
+    *at_++ = static_cast<uint8_t>(field << 3);
+    at_ = google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(number, at_);
+  }
+  // Of a text or message of `length` bytes, which is to follow.
+  void Head(int field, size_t length) {
+    *at_++ = static_cast<uint8_t>(field << 3 | 2);
+    at_ = google::protobuf::io::CodedOutputStream::WriteVarint32ToArray(
+        static_cast<uint32_t>(length), at_);
+  }
+  void Text(int field, std::string_view text) {
+    Head(field, text.size());
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
 
-// Of a text or message of `length` bytes, which is to follow.
-inline void PutHead(int field, size_t length, std::string& out) {
-  out += static_cast<char>(field << 3 | 2);
-  PutVarint(length, out);
-}
-
-inline void PutText(int field, std::string_view text, std::string& out) {
-  PutHead(field, text.size(), out);
-  out += text;
-}
+ private:
+  uint8_t* at_;
+};
 
 }  // namespace tessera::kubelet

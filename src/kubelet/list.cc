@@ -23,12 +23,12 @@ size_t TopologySize(const std::vector<int>& nodes) {
   return size;
 }
 
-void PutTopology(const std::vector<int>& nodes, std::string& out) {
-  PutHead(v1beta1::Device::kTopologyFieldNumber, TopologySize(nodes), out);
+void WriteTopology(const std::vector<int>& nodes, FieldWriter& out) {
+  out.Head(v1beta1::Device::kTopologyFieldNumber, TopologySize(nodes));
   for (int node : nodes) {
-    PutHead(v1beta1::TopologyInfo::kNodesFieldNumber, NodeSize(node), out);
+    out.Head(v1beta1::TopologyInfo::kNodesFieldNumber, NodeSize(node));
     if (node == 0) continue;
-    PutNumber(v1beta1::NUMANode::kIDFieldNumber, static_cast<uint64_t>(int64_t{node}), out);
+    out.Number(v1beta1::NUMANode::kIDFieldNumber, static_cast<uint64_t>(int64_t{node}));
   }
 }
 
@@ -62,16 +62,16 @@ Result<ListBytes> SerializeList(const Offer& offer) {
                 "{}: {} shares make a list of {} bytes; about {} would fit kubelet's {} bytes",
                 offer.resource, offer.shares.size(), largest, fit, kMaxListBytes);
   }
-  auto out = std::make_shared<std::string>();
-  out->reserve(bytes);
+  auto list = std::make_shared<std::string>();
+  FieldWriter out(*list, bytes);
   for (const Share& share : offer.shares) {
-    PutHead(ListAndWatchResponse::kDevicesFieldNumber, DeviceSize(offer, share), *out);
-    PutText(v1beta1::Device::kIDFieldNumber, share.id, *out);
-    PutText(v1beta1::Device::kHealthFieldNumber, HealthOf(share), *out);
+    out.Head(ListAndWatchResponse::kDevicesFieldNumber, DeviceSize(offer, share));
+    out.Text(v1beta1::Device::kIDFieldNumber, share.id);
+    out.Text(v1beta1::Device::kHealthFieldNumber, HealthOf(share));
     const std::vector<int>& nodes = offer.devices[share.device].numa_nodes;
-    if (!nodes.empty()) PutTopology(nodes, *out);
+    if (!nodes.empty()) WriteTopology(nodes, out);
   }
-  return out;
+  return list;
 }
 
 }  // namespace tessera::kubelet

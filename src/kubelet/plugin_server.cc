@@ -108,7 +108,7 @@ class DevicePluginService : public DevicePluginBase {
     for (const std::vector<std::string>& ids : *containers) {
       auto grant = handler_->Allocate(ids);
       if (!grant) return Done(context, ToGrpc(grant.error()));
-      PutGrant(*grant, out);
+      WriteGrant(*grant, out);
     }
     grpc::Slice slice(out);
     *response = grpc::ByteBuffer(&slice, 1);

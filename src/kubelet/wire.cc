@@ -40,33 +40,54 @@ std::string SystemWords(const std::string& message) {
   return colon == std::string::npos ? message : message.substr(colon + 2);
 }
 
-using Response = v1beta1::ContainerAllocateResponse;
-
-// An entry of a map of texts, which is a message with two fields.
-void PutPair(int field, std::string_view key, std::string_view value, std::string& out) {
-  PutHead(field, FieldSize(key.size()) + FieldSize(value.size()), out);
-  PutText(1, key, out);
-  PutText(2, value, out);
+size_t SizeOf(std::string_view a, std::string_view b) {
+  return FieldSize(a.size()) + FieldSize(b.size());
+}
+// An entry of a map of texts is a message with two fields.
+size_t SizeOf(const std::pair<const std::string, std::string>& entry) {
+  return SizeOf(entry.first, entry.second);
+}
+size_t SizeOf(const Mount& mount) {
+  return SizeOf(mount.container_path, mount.host_path) + (mount.read_only ? NumberSize(1) : 0);
+}
+size_t SizeOf(const DeviceNode& node) {
+  return SizeOf(node.container_path, node.host_path) + FieldSize(node.permissions.size());
+}
+size_t SizeOf(const std::string& cdi_device) {
+  return FieldSize(cdi_device.size());
 }
 
-void PutMount(const Mount& mount, std::string& out) {
-  using v1beta1::Mount;
-  const size_t paths = FieldSize(mount.container_path.size()) + FieldSize(mount.host_path.size());
-  PutHead(Response::kMountsFieldNumber, paths + (mount.read_only ? NumberSize(1) : 0), out);
-  PutText(Mount::kContainerPathFieldNumber, mount.container_path, out);
-  PutText(Mount::kHostPathFieldNumber, mount.host_path, out);
-  if (mount.read_only) PutNumber(Mount::kReadOnlyFieldNumber, 1, out);
+void Write(const std::pair<const std::string, std::string>& entry, FieldWriter& out) {
+  out.Text(1, entry.first);
+  out.Text(2, entry.second);
+}
+void Write(const Mount& mount, FieldWriter& out) {
+  out.Text(v1beta1::Mount::kContainerPathFieldNumber, mount.container_path);
+  out.Text(v1beta1::Mount::kHostPathFieldNumber, mount.host_path);
+  if (mount.read_only) out.Number(v1beta1::Mount::kReadOnlyFieldNumber, 1);
+}
+void Write(const DeviceNode& node, FieldWriter& out) {
+  out.Text(v1beta1::DeviceSpec::kContainerPathFieldNumber, node.container_path);
+  out.Text(v1beta1::DeviceSpec::kHostPathFieldNumber, node.host_path);
+  out.Text(v1beta1::DeviceSpec::kPermissionsFieldNumber, node.permissions);
+}
+void Write(const std::string& cdi_device, FieldWriter& out) {
+  out.Text(v1beta1::CDIDevice::kNameFieldNumber, cdi_device);
 }
 
-void PutNode(const DeviceNode& node, std::string& out) {
-  using v1beta1::DeviceSpec;
-  PutHead(Response::kDevicesFieldNumber,
-          FieldSize(node.container_path.size()) + FieldSize(node.host_path.size()) +
-              FieldSize(node.permissions.size()),
-          out);
-  PutText(DeviceSpec::kContainerPathFieldNumber, node.container_path, out);
-  PutText(DeviceSpec::kHostPathFieldNumber, node.host_path, out);
-  PutText(DeviceSpec::kPermissionsFieldNumber, node.permissions, out);
+template <class Items>
+size_t SizeOfAll(const Items& items) {
+  size_t size = 0;
+  for (const auto& item : items) size += FieldSize(SizeOf(item));
+  return size;
+}
+
+template <class Items>
+void WriteAll(int field, const Items& items, FieldWriter& out) {
+  for (const auto& item : items) {
+    out.Head(field, SizeOf(item));
+    Write(item, out);
+  }
 }
 
 }  // namespace
@@ -106,21 +127,17 @@ std::optional<std::vector<std::vector<std::string>>> ReadAllocateRequest(
   return ids;
 }
 
-void PutGrant(const Grant& grant, std::string& out) {
-  std::string body;
-  for (const auto& [name, value] : grant.envs) {
-    PutPair(Response::kEnvsFieldNumber, name, value, body);
-  }
-  for (const Mount& mount : grant.mounts) PutMount(mount, body);
-  for (const DeviceNode& node : grant.devices) PutNode(node, body);
-  for (const auto& [key, value] : grant.annotations) {
-    PutPair(Response::kAnnotationsFieldNumber, key, value, body);
-  }
-  for (const std::string& name : grant.cdi_devices) {
-    PutHead(Response::kCdiDevicesFieldNumber, FieldSize(name.size()), body);
-    PutText(v1beta1::CDIDevice::kNameFieldNumber, name, body);
-  }
-  PutText(v1beta1::AllocateResponse::kContainerResponsesFieldNumber, body, out);
+void WriteGrant(const Grant& grant, std::string& out) {
+  using Response = v1beta1::ContainerAllocateResponse;
+  const size_t size = SizeOfAll(grant.envs) + SizeOfAll(grant.mounts) + SizeOfAll(grant.devices) +
+                      SizeOfAll(grant.annotations) + SizeOfAll(grant.cdi_devices);
+  FieldWriter fields(out, FieldSize(size));
+  fields.Head(v1beta1::AllocateResponse::kContainerResponsesFieldNumber, size);
+  WriteAll(Response::kEnvsFieldNumber, grant.envs, fields);
+  WriteAll(Response::kMountsFieldNumber, grant.mounts, fields);
+  WriteAll(Response::kDevicesFieldNumber, grant.devices, fields);
+  WriteAll(Response::kAnnotationsFieldNumber, grant.annotations, fields);
+  WriteAll(Response::kCdiDevicesFieldNumber, grant.cdi_devices, fields);
 }
 
 Grant FromWire(const v1beta1::ContainerAllocateResponse& response) {

@@ -24,7 +24,7 @@ Error FromGrpc(const grpc::Status& status, std::string_view what);
 std::optional<std::vector<std::vector<std::string>>> ReadAllocateRequest(
     const grpc::ByteBuffer& request);
 // Writes the grant as the next container's of an AllocateResponse.
-void PutGrant(const Grant& grant, std::string& out);
+void WriteGrant(const Grant& grant, std::string& out);
 Grant FromWire(const v1beta1::ContainerAllocateResponse& response);
 
 }  // namespace tessera::kubelet

@@ -15,8 +15,8 @@ TEST(WireTest, AGrantArrivesAsItWasSent) {
   grant.cdi_devices = {"dummy.com/npu=0"};
 
   std::string bytes;
-  PutGrant(grant, bytes);
-  PutGrant(Grant(), bytes);
+  WriteGrant(grant, bytes);
+  WriteGrant(Grant(), bytes);
 
   v1beta1::AllocateResponse response;
   ASSERT_TRUE(response.ParseFromString(bytes));
