@@ -118,7 +118,7 @@ json::Object ResourceObject(const View& view, const std::string& name,
                       {"state", kubelet::PluginStateName(resource.plugin()->state())},
                       {"socket", resource.plugin()->socket_path()},
                       {"listBytes", resource.list_bytes()}};
-  if (resource.refusal()) object["error"] = resource.refusal()->Text();
+  if (resource.trouble()) object["error"] = resource.trouble()->Text();
   return object;
 }
 

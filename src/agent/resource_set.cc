@@ -234,10 +234,8 @@ bool ResourceSet::Ready() const {
 std::string ResourceSet::NotReady() const {
   std::string text;
   for (const auto& [name, resource] : served_) {
-    if (resource->refusal()) {
-      text += fmt::format("{}: {}\n", name, resource->refusal()->Text());
-    } else if (resource->scan_error()) {
-      text += resource->scan_error()->Text() + "\n";  // it names the resource
+    if (resource->trouble()) {
+      text += resource->trouble()->Text() + "\n";
     } else if (!resource->streaming()) {
       text += fmt::format("{}: {}\n", name, kubelet::PluginStateName(resource->plugin()->state()));
     }

@@ -75,8 +75,9 @@ class ServedResource : public BackendEvents {
   size_t list_bytes() const { return list_ == nullptr ? 0 : list_->size(); }
   // Why it is not served, if so: its list is too large for kubelet, or its backend did not start.
   const std::optional<Error>& refusal() const { return refusal_; }
-  // Why the last scan found nothing out at all, if so: its driver is missing.
-  const std::optional<Error>& scan_error() const { return scan_error_; }
+  // That, or why the last scan found nothing out at all, such as a driver that is missing. The text
+  // names the resource.
+  const std::optional<Error>& trouble() const { return refusal_ ? refusal_ : scan_error_; }
   // Its devices have been looked for and checked on this boot.
   bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
   CdiFile& cdi() { return cdi_; }

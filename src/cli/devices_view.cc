@@ -143,7 +143,7 @@ std::string Notes(const json::Object& inventory, const json::Object& ledger, con
   };
   for (const json::Object* resource : ObjectsIn(inventory, "resources")) {
     std::string error = TextIn(*resource, "error");
-    if (!error.empty()) note(TextIn(*resource, "name") + ": " + error);
+    if (!error.empty()) note(error);
   }
   const json::Object* agent = json::GetObject(inventory, "agent");
   if (agent != nullptr && !json::GetBool(*agent, "writer").value_or(true)) {

@@ -134,7 +134,8 @@ TEST(DevicesText, DeviceThatIsGoneIsNotCalledHealthy) {
   json::Value inventory = json::Parse(R"({"node": "n", "generation": 1,
     "agent": {"version": "0.1.0", "writer": true},
     "resources": [{"name": "example.com/tty", "policy": "whole", "capacity": 1, "allocatable": 0,
-                   "held": 0, "state": "backoff", "error": "list of 5 MB [list-too-large]: ..."}],
+                   "held": 0, "state": "backoff",
+                   "error": "example.com/tty: list of 5 MB [list-too-large]: ..."}],
     "devices": [{"source": "example.com/tty", "id": "a", "present": false, "offered": false,
                  "state": "healthy", "reason": "vanished", "detail": "it is no longer there",
                  "cordon": null, "holders": []}]})")

@@ -246,12 +246,15 @@ TEST_F(NvidiaAgentTest, WithoutADriverItIsNotReadyAndSaysWhyOnce) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 503);
   EXPECT_TRUE(answer->body.starts_with("nvidia.com/gpu: cannot load NVML: ")) << answer->body;
+  const json::Object resource = Page("/inventory").at("resources").at(0).as_object();
+  EXPECT_EQ(json::GetString(resource, "error").value_or("") + "\n", answer->body);
   const std::string told = "scan failed, the last device list stays";
   EXPECT_EQ(Log().find(told), Log().rfind(told)) << Log();
 
   node_.InstallDriver();
   Expect(kGpu, 8, 8);
   EXPECT_EQ(Get("/readyz"), "ok\n");
+  EXPECT_FALSE(Page("/inventory").at("resources").at(0).as_object().contains("error"));
 }
 
 TEST_F(NvidiaAgentTest, EveryReplicaOfAGpuIsOutWithIt) {
