@@ -128,10 +128,33 @@ bool Node::Found(const std::string& source, std::vector<Device> devices) {
     }
   }
   Report(source, steps, changed, !merged.vanished.empty() || !merged.removed.empty());
+  TellSharers(source, merged.removed);
   return may_leave;
 }
 
+// What left one source may be offered by another from now on.
+void Node::TellSharers(const std::string& source, const std::vector<DeviceKey>& removed) {
+  if (removed.empty() || !hardware_sources_.contains(source)) return;
+  const std::set<std::string> others = hardware_sources_;
+  for (const std::string& other : others) {
+    if (other != source) observer_.SourceChanged(other, false);
+  }
+}
+
+const Device* Node::HeldElsewhere(const Device& device) const {
+  if (!hardware_sources_.contains(device.key.source)) return nullptr;
+  for (const Device& other : inventory_->devices) {
+    const std::string& source = other.key.source;
+    if (source == device.key.source || !hardware_sources_.contains(source)) continue;
+    const bool same = other.key.id == device.key.id || other.key.id == device.parent ||
+                      other.parent == device.key.id;
+    if (same && ledger_.MayBeInUse(other.key)) return &other;
+  }
+  return nullptr;
+}
+
 void Node::Forget(const std::string& source) {
+  hardware_sources_.erase(source);
   InventoryPtr without = WithoutSource(inventory_, source);
   if (without != inventory_) Replace(std::move(without));
 }
@@ -237,6 +260,9 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
   if (device.defect) return device.defect;
   if (const tessera::Cordon* cordon = CordonOf(device.key)) {
     return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
+  }
+  if (const Device* other = HeldElsewhere(device)) {
+    return Error{Reason::kHeldElsewhere, "it may still be in use as " + other->key.Text()};
   }
   // Asked of all devices one after the other: the next one is known by its address.
   const DeviceList& devices = inventory_->devices;

@@ -84,6 +84,8 @@ class Node {
   // A scan of the source listed these devices, all there are. True when the next scan may let one
   // leave that this one missed: until then the ledger may hear of a grant that was made meanwhile.
   bool Found(const std::string& source, std::vector<Device> devices);
+  // Ids of this source are those of hardware (Kind::ids_are_of_hardware).
+  void SetIdsOfHardware(const std::string& source) { hardware_sources_.insert(source); }
   // The source is no longer configured.
   void Forget(const std::string& source);
   // Evidence about devices of one source; unknown devices are ignored.
@@ -123,6 +125,10 @@ class Node {
     Steady heard{};  // when the last evidence came; zero: never
   };
 
+  // Another source's device that is the same hardware, or a part or the whole of it, and may be in
+  // use; null when there is none. With devices of two resources one would be granted twice.
+  const Device* HeldElsewhere(const Device& device) const;
+  void TellSharers(const std::string& source, const std::vector<DeviceKey>& removed);
   void Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps);
   void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
               bool bad_news);
@@ -139,6 +145,7 @@ class Node {
   InventoryPtr inventory_;
   std::vector<Health> health_;   // of the devices of inventory_, in the same order
   mutable size_t expected_ = 0;  // where the next device asked for probably is: after the last one
+  std::set<std::string> hardware_sources_;
   Cordons cordons_;
   Policies policies_;
   Ledger ledger_;

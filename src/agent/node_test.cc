@@ -168,6 +168,78 @@ TEST_F(NodeTest, ADeviceThatIsGrantedWhileItVanishesStays) {
   EXPECT_NE(node_.inventory()->Find({kSource, "0"}), nullptr);
 }
 
+// Two resources of hardware: what `other` has may be the same as what kSource has.
+class HardwareTest : public NodeTest {
+ protected:
+  HardwareTest() {
+    for (const std::string& source : {kSource, kOther}) {
+      node_.SetIdsOfHardware(source);
+      node_.ledger().Reconcile({}, {source}, clock_.Now());
+    }
+  }
+  void Hold(const std::string& id, const std::string& parent = "") {
+    Device held = Npu(id);
+    held.parent = parent;
+    node_.Found(kOther, {held});
+    node_.ledger().inbox()->Put(kOther, {id}, clock_.Now());
+  }
+  void Offer(const std::string& id, const std::string& parent = "") {
+    Device device = Npu(id);
+    device.parent = parent;
+    node_.Found(kSource, {device});
+    node_.Observe(kSource, {Good(id)});
+  }
+  static Error HeldAs(const std::string& id) {
+    return {Reason::kHeldElsewhere, "it may still be in use as dummy.com/other/" + id};
+  }
+
+  const std::string kOther = "dummy.com/other";
+};
+
+TEST_F(HardwareTest, WhatAnotherResourceMayHaveGrantedIsNotOffered) {
+  Hold("A");
+  Offer("A");
+  EXPECT_EQ(Trouble("A"), HeldAs("A"));
+}
+
+TEST_F(HardwareTest, NorIsAPartOfItOrTheWhole) {
+  Hold("A");
+  Offer("A-1", "A");
+  EXPECT_EQ(Trouble("A-1"), HeldAs("A"));
+
+  Hold("B-1", "B");
+  Offer("B");
+  EXPECT_EQ(Trouble("B"), HeldAs("B-1"));
+}
+
+TEST_F(HardwareTest, WhatNobodyHoldsIsNoHindrance) {
+  node_.Found(kOther, {Npu("A")});
+  Offer("A");
+  EXPECT_EQ(Trouble("A"), std::nullopt);
+}
+
+TEST_F(HardwareTest, OtherIdsAreOtherHardware) {
+  Hold("A");
+  Offer("B");
+  EXPECT_EQ(Trouble("B"), std::nullopt);
+}
+
+TEST_F(HardwareTest, OnceTheOtherHasNoneOfItItIsToldOf) {
+  node_.Found(kOther, {Npu("A")});
+  node_.Found(kOther, {});
+  TakeTold();
+  node_.Found(kOther, {});
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/other change:dummy.com/npu ");
+}
+
+TEST_F(NodeTest, TheSameIdsOfOtherKindsAreNoHardware) {
+  node_.ledger().inbox()->Put("dummy.com/other", {"0"}, clock_.Now());
+  node_.Found("dummy.com/other", {Npu("0")});
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0")});
+  EXPECT_EQ(Trouble("0"), std::nullopt);
+}
+
 TEST_F(NodeTest, ADeviceWithADefectIsNotHealedByAGoodCheck) {
   Device broken = Npu("0");
   broken.defect = Error{Reason::kUnreadable, "no permission"};

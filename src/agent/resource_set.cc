@@ -77,6 +77,7 @@ void ResourceSet::Apply(const config::Config& config) {
 
 void ResourceSet::Add(const config::Resource& resource) {
   auto served = std::make_unique<ServedResource>(shared_, config_, resource, path_, directories_);
+  if (KindOf(resource)->ids_are_of_hardware) shared_.node.SetIdsOfHardware(resource.name);
   ServedResource& started = *served;
   served_[resource.name] = std::move(served);
   started.Start();

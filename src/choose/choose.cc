@@ -8,6 +8,7 @@
 #include <optional>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "base/text.h"
@@ -23,6 +24,7 @@ struct DeviceRoom {
   std::vector<uint32_t> free;  // positions in Offer::shares, ascending
   size_t next = 0;             // the first of `free` not taken yet
   size_t taken = 0;            // shares in use or chosen
+  size_t siblings = 0;         // how its parent's parts stand: a rank among devices of one rank
 
   size_t room() const { return free.size() - next; }
 };
@@ -51,6 +53,7 @@ class Rooms {
   using Rank = std::tuple<bool, bool, size_t>;  // far, too small, by room or load
 
   void MarkFree(std::span<const std::string> available, std::span<const std::string> included);
+  void RankParents();
   void MarkNear(std::span<const std::string> included);
   size_t DeviceRank(uint32_t device) const;  // smaller is better
   Rank NodeRank(const NodeRoom& node, size_t wanted) const;
@@ -71,6 +74,7 @@ Rooms::Rooms(const Offer& offer, const Preference& preference,
       divided_(offer.shares.size() > offer.devices.size()),
       devices_(offer.devices.size()) {
   MarkFree(preference.available, included);
+  RankParents();
   for (uint32_t device = 0; device < devices_.size(); ++device) {
     if (devices_[device].room() == 0) continue;
     for (int number : NodesOf(offer_.devices[device])) {
@@ -97,6 +101,21 @@ void Rooms::MarkFree(std::span<const std::string> available,
     } else {
       ++device.taken;
     }
+  }
+}
+
+// Parts of one device go where their shares go: packed, to the one with the least room in all its
+// parts, so that others stay free of all; spread, to the one of whose parts the least is taken.
+void Rooms::RankParents() {
+  std::unordered_map<std::string_view, size_t> ranks;
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    const std::string& parent = offer_.devices[device].parent;
+    if (!parent.empty()) ranks[parent] += DeviceRank(device);
+  }
+  if (ranks.empty()) return;
+  for (uint32_t device = 0; device < devices_.size(); ++device) {
+    const auto rank = ranks.find(offer_.devices[device].parent);
+    if (rank != ranks.end()) devices_[device].siblings = rank->second;
   }
 }
 
@@ -143,19 +162,21 @@ NodeRoom* Rooms::BestNode(size_t wanted) {
 }
 
 void Rooms::TakeFrom(NodeRoom& node, size_t wanted, std::vector<uint32_t>& answer) {
-  using Ranked = std::pair<size_t, uint32_t>;  // rank, device: the smallest comes out first
+  // Rank, that among siblings, device: the smallest comes out first.
+  using Ranked = std::tuple<size_t, size_t, uint32_t>;
   std::priority_queue<Ranked, std::vector<Ranked>, std::greater<>> queue;
   for (uint32_t device : node.devices) {
-    if (devices_[device].room() > 0) queue.emplace(DeviceRank(device), device);
+    if (devices_[device].room() > 0)
+      queue.emplace(DeviceRank(device), devices_[device].siblings, device);
   }
   for (; wanted > 0 && !queue.empty(); --wanted) {
-    const uint32_t device = queue.top().second;
+    const uint32_t device = std::get<2>(queue.top());
     queue.pop();
     DeviceRoom& room = devices_[device];
     answer.push_back(room.free[room.next++]);
     ++room.taken;
     for (int number : NodesOf(offer_.devices[device])) --nodes_.at(number).room;
-    if (room.room() > 0) queue.emplace(DeviceRank(device), device);
+    if (room.room() > 0) queue.emplace(DeviceRank(device), room.siblings, device);
   }
 }
 

@@ -24,7 +24,8 @@ struct Preference {
 // parents, up to 256 of them, those that are closest to each other (closest.h). Of others
 // as few NUMA nodes as possible, those
 // of must_include before others; then, of the nodes that have room enough, the one with the least
-// room, so that large rooms stay whole; then `placement`; then natural order. Parts of devices that
+// room, so that large rooms stay whole; then `placement`, among parts of devices for these as well;
+// then natural order. Parts of devices that
 // are to be spread go to the node with the least taken device instead of the one with the least
 // room. Devices near to several nodes count for each of them, those without NUMA information are a
 // group of their own. Unknown and unhealthy ids are not proposed. Deterministic whatever the order

@@ -45,6 +45,42 @@ Ids Chosen(const Offer& offer, const Ids& available, const Ids& must_include, in
   return Choose(offer, {available, must_include, size, placement});
 }
 
+// An offer of parts "0", "1", ... of these devices.
+Offer OfferOfParts(const std::vector<std::string>& parents, int replicas = 1) {
+  Inventory inventory;
+  for (size_t i = 0; i < parents.size(); ++i) {
+    Device device;
+    device.key = {kNpu, std::to_string(i)};
+    device.parent = parents[i];
+    inventory.devices.push_back(device);
+  }
+  const Policy policy{replicas == 1 ? Division::kWhole : Division::kReplicas, replicas};
+  return Divide(kNpu, policy, inventory, kNpu, [](const Device&) { return std::nullopt; });
+}
+
+TEST(Choose, APartComesFromTheDeviceWithTheFewestLeft) {
+  const Offer offer = OfferOfParts({"a", "a", "a", "b", "b", "b", "c", "c", "c"});
+
+  EXPECT_EQ(Chosen(offer, {"0", "1", "2", "3", "4", "6", "7", "8"}, {}, 1), Ids{"3"});
+  EXPECT_EQ(Chosen(offer, {"0", "1", "2", "4", "6", "7", "8"}, {}, 1), Ids{"4"});
+}
+
+TEST(Choose, SeveralPartsComeFromOneDeviceWhereTheyFit) {
+  const Offer offer = OfferOfParts({"a", "b", "a", "b", "b", "c"});
+
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 2), (Ids{"0", "2"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 3), (Ids{"1", "3", "4"}));
+  EXPECT_EQ(Chosen(offer, AllOf(offer), {"1"}, 2), (Ids{"1", "3"}));
+}
+
+TEST(Choose, SharesOfPartsArePackedOrSpreadOverDevicesToo) {
+  const Offer offer = OfferOfParts({"a", "a", "b", "b"}, 2);
+  const Ids available = {"0::0", "0::1", "1::0", "1::1", "2::0", "2::1", "3::1"};
+
+  EXPECT_EQ(Chosen(offer, available, {}, 2, Placement::kPack), (Ids{"3::1", "2::0"}));
+  EXPECT_EQ(Chosen(offer, available, {}, 2, Placement::kSpread), (Ids{"0::0", "1::0"}));
+}
+
 TEST(Choose, WithoutNumaInformationTakesTheFirstInNaturalOrder) {
   const Offer offer = OfferOf(std::vector<Nodes>(12));
 

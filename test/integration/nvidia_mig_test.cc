@@ -91,6 +91,18 @@ TEST_F(MigAgentTest, AFamilyIsOneResourceForEachProfileFound) {
   EXPECT_EQ(Visible(Run("a", {{kTwoG, 1}})), Gpu(7).mig[1].uuid);
 }
 
+TEST_F(MigAgentTest, SeveralMigDevicesAreOfOneGpuAndOneIsOfTheGpuWithTheFewest) {
+  StartAll(kFamily, OnNode());
+  Expect(kOneG, 9, 9);
+
+  EXPECT_EQ(Visible(Run("one", {{kOneG, 1}})), Gpu(7).mig[2].uuid);
+  EXPECT_EQ(
+      Visible(Run("three", {{kOneG, 3}})),
+      Join(std::vector<std::string>{Gpu(6).mig[0].uuid, Gpu(6).mig[1].uuid, Gpu(6).mig[2].uuid},
+           ","));
+  EXPECT_EQ(Visible(Run("another", {{kOneG, 1}})), Gpu(7).mig[3].uuid);
+}
+
 TEST_F(MigAgentTest, ProfilesComeAndGoWhileOtherResourcesKeepTheirStreams) {
   StartAll(std::string(kWhole) + kFamily, OnNode());
   Expect(kThreeG, 1, 1);
@@ -117,10 +129,12 @@ TEST_F(MigAgentTest, AnInstanceThatIsDestroyedInUseStaysUnhealthyUntilItsPodEnds
 
   Expect(kTwoG, 1, 0);
   EXPECT_EQ(ReasonOf(held), "vanished");
-  Expect(kGpu, 7, 7);
+  Expect(kGpu, 7, 6);
+  EXPECT_EQ(ReasonOf(Gpu(7).uuid), "held-elsewhere");
   EXPECT_TRUE(AwaitResources({kGpu, kOneG, kTwoG}));
   ASSERT_TRUE(kubelet_->EndPod("default", "a"));
   EXPECT_TRUE(AwaitResources({kGpu, kOneG}));
+  Expect(kGpu, 7, 7);
 }
 
 TEST_F(MigAgentTest, AFamilysResourcesAreKnownToTheNextStart) {
@@ -156,6 +170,26 @@ TEST_F(MigAgentTest, AReloadOfOneFamilyLeavesOtherResourcesAlone) {
   Expect(kOneG, 36, 36);
   EXPECT_EQ(Registrations(kGpu), 1);
   EXPECT_EQ(Registrations(kOneG), 1);
+}
+
+TEST_F(MigAgentTest, AGpuThatAReloadGivesToAnotherResourceIsNotGrantedTwice) {
+  const std::string all = kWhole;
+  const std::string first =
+      "  - {name: a.com/first, strategies: [envvar], nvidia: {select: [{index: 0}]}}\n";
+  node_.SetGpus(1);
+  StartAll(all, OnNode());
+  Expect(kGpu, 1, 1);
+  EXPECT_EQ(Visible(Run("a", {{kGpu, 1}})), Gpu(0).uuid);
+  ASSERT_TRUE(AwaitHolding());
+
+  WriteConfig(Config(first + all, OnNode()));
+  Expect("a.com/first", 1, 0);
+  Expect(kGpu, 1, 0);
+  EXPECT_TRUE(AwaitLog("configuration reloaded"));
+
+  ASSERT_TRUE(kubelet_->EndPod("default", "a"));
+  Expect("a.com/first", 1, 1);
+  Expect(kGpu, 0, 0);
 }
 
 TEST_F(MigAgentTest, GpusThatArePluggedAndUnpluggedComeAndGo) {

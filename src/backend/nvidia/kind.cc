@@ -269,6 +269,7 @@ Kind MakeKind() {
           .check = CheckNvidia,
           .make = Make,
           .runtime_reads_variable = true,
+          .ids_are_of_hardware = true,
           .may_have = MayHave};
 }
 
