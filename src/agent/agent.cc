@@ -10,6 +10,7 @@
 
 #include "agent/agent_core.h"
 #include "agent/config_file.h"
+#include "agent/requirements.h"
 #include "base/log.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
@@ -40,6 +41,12 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
   log::Configure(loaded.config.log_level, loaded.config.log_format);
   agent.Apply(loaded.config);
   log::Info("configuration reloaded");
+}
+
+// What is required stays open until the resources have it themselves.
+Status Start(Agent& agent, os::Loop& loop) {
+  const Requirements met = TRY(MeetRequirements(agent.config(), loop));
+  return agent.Start();
 }
 
 }  // namespace
@@ -73,7 +80,7 @@ void RunAgent(const AgentOptions& options) {
     }));
   }
   agent = std::make_unique<Agent>(loop, loaded.config);
-  if (Status started = agent->Start(); !started) {
+  if (Status started = Start(*agent, loop); !started) {
     log::LogError("cannot start", started.error());
     std::_Exit(1);
   }

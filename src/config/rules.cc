@@ -91,6 +91,14 @@ void CheckPolicy(const Resource& resource, const std::string& path, Findings& fi
     findings.Report(Reason::kConfigMissing, path + ".replicas",
                     "needs 'policy: replicas' beside it");
   }
+  if (divided) return;
+  constexpr std::string_view kNeeds = "needs 'policy: replicas' beside it";
+  if (resource.policy.separator != Policy().separator) {
+    findings.Report(Reason::kConfigMissing, path + ".replicaSeparator", kNeeds);
+  }
+  if (resource.rendering.one_per_container) {
+    findings.Report(Reason::kConfigMissing, path + ".onePerContainer", kNeeds);
+  }
 }
 
 void CheckStrategies(const Resource& resource, const std::string& path, Findings& findings) {
@@ -168,7 +176,11 @@ void CheckAllUnique(const Config& config, Findings& findings) {
       LongVariable, findings);
   CheckUnique(
       config, "cdi.kind", ": their devices would have the same names",
-      [](const Resource& resource) { return resource.rendering.cdi_kind; }, nothing, findings);
+      [](const Resource& resource) {
+        // Another program's document has the devices of all resources.
+        return resource.rendering.cdi_write ? resource.rendering.cdi_kind : "";
+      },
+      nothing, findings);
 }
 
 }  // namespace

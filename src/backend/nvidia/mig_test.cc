@@ -68,10 +68,10 @@ TEST_F(MigTest, TheMigDevicesOfAGpuAreReadInNvmlsOrder) {
   const auto uuid = [&](size_t i) { return node_.hardware().gpus[7].mig[i].uuid; };
 
   EXPECT_EQ(Read(7), (Mig{.enabled = true,
-                          .devices = {{uuid(0), "3g.40gb", 2, 0},
-                                      {uuid(1), "2g.20gb", 3, 0},
-                                      {uuid(2), "1g.10gb", 9, 0},
-                                      {uuid(3), "1g.10gb", 10, 0}}}));
+                          .devices = {{uuid(0), "3g.40gb", 2, 0, 0},
+                                      {uuid(1), "2g.20gb", 3, 0, 1},
+                                      {uuid(2), "1g.10gb", 9, 0, 2},
+                                      {uuid(3), "1g.10gb", 10, 0, 3}}}));
 }
 
 TEST_F(MigTest, AnAgentWithoutPrivilegesReadsThemWithoutAttributes) {

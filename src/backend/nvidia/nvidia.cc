@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <utility>
 
+#include "base/log.h"
+
 namespace tessera {
 namespace {
 
@@ -18,6 +20,8 @@ nvidia::XidPolicy PolicyOf(const NvidiaConfig& config) {
   for (const NvidiaConfig::XidRule& rule : config.xids) {
     policy.classes[static_cast<uint64_t>(rule.xid)] = rule.xid_class;
   }
+  policy.ignore_others = config.other_xids == nvidia::OtherXids::kIgnore;
+  policy.count_all = config.other_xids == nvidia::OtherXids::kCount;
   policy.recover_probation = config.probation.recover;
   policy.reset_probation = config.probation.reset;
   return policy;
@@ -130,7 +134,20 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
     }
   }
   Remember(devices);
+  TellImex();
   return devices;
+}
+
+void NvidiaBackend::TellImex() {
+  if (config_.imex == nvidia::Imex::kNone) return;
+  const bool missing = !nvidia::ImexNode(root_, config_);
+  std::lock_guard lock(mutex_);
+  if (std::exchange(told_no_imex_, missing) == missing) return;
+  if (!missing) return log::Info("the IMEX channel is there", {{"resource", resource_}});
+  log::Warn(config_.imex == nvidia::Imex::kRequired
+                ? "the IMEX channel is missing, and no GPU is of use without it"
+                : "the IMEX channel is missing, and containers start without it",
+            {{"resource", resource_}, {"channel", nvidia::kImexChannel}});
 }
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(

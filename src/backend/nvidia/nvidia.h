@@ -84,6 +84,8 @@ class NvidiaBackend : public Backend {
 
   // After a scan: what events are told of, and what the scan missed.
   void Remember(const std::vector<Device>& devices);
+  // That the IMEX channel is missing, or is there again.
+  void TellImex();
   void OnEvent(const nvidia::Event& event);
 
   const std::string resource_;
@@ -106,6 +108,7 @@ class NvidiaBackend : public Backend {
   std::set<std::string> ids_;                     // of the devices of the last scan
   std::map<std::string, Past> past_;              // by device id
   std::map<std::string, uint64_t> slowdowns_;     // of those slowed down, by UUID; as told
+  bool told_no_imex_ = false;                     // it was missing in the last scan
 };
 
 }  // namespace tessera
