@@ -165,8 +165,8 @@ std::vector<std::string> CdiNames(const Devices& devices, const Rendering& rende
   for (const Channel* channel : ChannelsOf(devices, rendering)) {
     if (!channel->cdi_device.empty()) names.push_back(channel->cdi_device);
   }
-  for (const Feature& feature : rendering.features) {
-    if (!feature.cdi_device.empty()) names.push_back(feature.cdi_device);
+  for (const Extra& extra : rendering.extras) {
+    if (!extra.cdi_device.empty()) names.push_back(extra.cdi_device);
   }
   return names;
 }
@@ -220,7 +220,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
     if (std::ranges::count(rendering.strategies, row.strategy) == 0) continue;
     TRY(Render(offer, rendering, devices, row.strategy, grant));
   }
-  for (const Feature& feature : rendering.features) grant.envs[feature.env] = "enabled";
+  for (const Extra& extra : rendering.extras) grant.envs[extra.env] = "enabled";
   return grant;
 }
 

@@ -29,10 +29,10 @@ std::optional<Strategy> StrategyFromName(std::string_view name);
 
 // What a container gets beside its devices, e.g. GPUDirect Storage: a variable switches it on, and
 // a CDI device brings it.
-struct Feature {
+struct Extra {
   std::string env;         // set to "enabled"
   std::string cdi_device;  // its whole name; empty: none
-  bool operator==(const Feature&) const = default;
+  bool operator==(const Extra&) const = default;
 };
 
 // A node of the devices that is named like a device of its own, e.g. an IMEX channel. Containers
@@ -62,7 +62,7 @@ struct Rendering {
   // variable does.
   bool cdi_write = true;
   std::string cdi_annotation_prefix = "cdi.k8s.io/tessera_";  // of the annotation's key
-  std::vector<Feature> features = {};
+  std::vector<Extra> extras = {};
   std::vector<Channel> channels = {};
   bool operator==(const Rendering&) const = default;
 };

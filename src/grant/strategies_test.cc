@@ -133,9 +133,9 @@ Rendering RenderingOf(const Setting& setting) {
                          .mount = "imex",
                          .cdi_device = cdi("imex-channel=0")}};
   if (setting.extras) {
-    rendering.features = {{"NVIDIA_GDRCOPY", cdi("gdrcopy=all")},
-                          {"NVIDIA_GDS", cdi("gds=all")},
-                          {"NVIDIA_MOFED", cdi("mofed=all")}};
+    rendering.extras = {{"NVIDIA_GDRCOPY", cdi("gdrcopy=all")},
+                        {"NVIDIA_GDS", cdi("gds=all")},
+                        {"NVIDIA_MOFED", cdi("mofed=all")}};
   }
   return rendering;
 }

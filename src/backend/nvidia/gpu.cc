@@ -65,8 +65,9 @@ void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device) {
 }
 
 // The device's place in what containers see.
-std::string VisibleAs(const NvidiaConfig& config, const std::string& uuid, std::string index) {
-  return config.id_strategy == IdStrategy::kUuid ? uuid : std::move(index);
+std::string VisibleAs(const NvidiaConfig& config, const std::string& uuid,
+                      const std::string& index) {
+  return config.id_strategy == IdStrategy::kUuid ? uuid : index;
 }
 
 // All but the IMEX channel, which stands last.

@@ -4,13 +4,13 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <chrono>
 #include <future>
 #include <map>
 #include <thread>
 
 #include "backend/nvidia/nvidia.h"
+#include "backend/nvidia/rendering.h"
 #include "config/schema/checks.h"
 #include "config/schema/fields.h"
 
@@ -205,41 +205,8 @@ std::vector<Key> NvidiaKeys() {
   return keys;
 }
 
-// The CDI device of that name, of a document that others write; ours bring nodes, not these.
-std::string CdiDeviceOf(const Rendering& rendering, std::string_view name) {
-  if (rendering.cdi_write || rendering.cdi_kind.empty()) return "";
-  return fmt::format("{}/{}", rendering.cdi_kind.substr(0, rendering.cdi_kind.find('/')), name);
-}
-
-// What NVIDIA's container toolkit does is asked for by names of its own.
-void CompleteExtras(const NvidiaConfig& kind, Rendering& rendering) {
-  struct Row {
-    nvidia::Feature feature;
-    const char* env;
-    const char* cdi;
-  };
-  constexpr Row kRows[] = {{nvidia::Feature::kGdrcopy, "NVIDIA_GDRCOPY", "gdrcopy=all"},
-                           {nvidia::Feature::kGds, "NVIDIA_GDS", "gds=all"},
-                           {nvidia::Feature::kMofed, "NVIDIA_MOFED", "mofed=all"}};
-  rendering.features.clear();
-  for (const Row& row : kRows) {
-    if (std::ranges::count(kind.features, row.feature) == 0) continue;
-    rendering.features.push_back({row.env, CdiDeviceOf(rendering, row.cdi)});
-  }
-  rendering.channels.clear();
-  if (kind.imex == nvidia::Imex::kNone) return;
-  rendering.channels.push_back({.node = nvidia::kImexChannel,
-                                .name = "0",
-                                .env = "NVIDIA_IMEX_CHANNELS",
-                                .mount = "imex",
-                                .cdi_device = CdiDeviceOf(rendering, "imex-channel=0")});
-}
-
 void Complete(Resource& resource) {
-  if (resource.rendering.env.empty()) resource.rendering.env = "NVIDIA_VISIBLE_DEVICES";
-  // Where NVIDIA's container toolkit looks, once it is told to (docs/security.md).
-  resource.rendering.mount_list_dir = "/var/run/nvidia-container-devices";
-  CompleteExtras(*resource.kind.As<NvidiaConfig>(), resource.rendering);
+  nvidia::CompleteRendering(*resource.kind.As<NvidiaConfig>(), resource.rendering);
 }
 
 void CheckXids(const std::vector<NvidiaConfig::XidRule>& xids, const std::string& path,

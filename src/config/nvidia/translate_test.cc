@@ -167,7 +167,7 @@ TEST(NvidiaTranslation, DevicesAreNamedByIndexAndShareACdiKindThatOthersWrite) {
 TEST(NvidiaTranslation, ExtrasAreSwitchedOnAndNamedByCdi) {
   Config wanted = Usual();
   Rendering& rendering = wanted.resources[0].rendering;
-  rendering.features = {{"NVIDIA_GDRCOPY", ""}, {"NVIDIA_GDS", ""}, {"NVIDIA_MOFED", ""}};
+  rendering.extras = {{"NVIDIA_GDRCOPY", ""}, {"NVIDIA_GDS", ""}, {"NVIDIA_MOFED", ""}};
   rendering.channels = {{.node = "/dev/nvidia-caps-imex-channels/channel0",
                          .name = "0",
                          .env = "NVIDIA_IMEX_CHANNELS",
@@ -183,13 +183,13 @@ TEST(NvidiaTranslation, ExtrasAreSwitchedOnAndNamedByCdi) {
                            .environment = {{"GDRCOPY_ENABLED", "1"}}};
   EXPECT_EQ(GoodLoad(started).config, wanted);
 
-  rendering.features = {{"NVIDIA_GDRCOPY", "k8s.device-plugin.nvidia.com/gdrcopy=all"},
-                        {"NVIDIA_GDS", "k8s.device-plugin.nvidia.com/gds=all"},
-                        {"NVIDIA_MOFED", "k8s.device-plugin.nvidia.com/mofed=all"}};
+  rendering.extras = {{"NVIDIA_GDRCOPY", "k8s.device-plugin.nvidia.com/gdrcopy=all"},
+                      {"NVIDIA_GDS", "k8s.device-plugin.nvidia.com/gds=all"},
+                      {"NVIDIA_MOFED", "k8s.device-plugin.nvidia.com/mofed=all"}};
   rendering.channels[0].cdi_device = "k8s.device-plugin.nvidia.com/imex-channel=0";
   Started by_cdi = started;
   by_cdi.words = {"--device-list-strategy=cdi-cri"};
-  EXPECT_EQ(GoodLoad(by_cdi).config.resources[0].rendering.features, rendering.features);
+  EXPECT_EQ(GoodLoad(by_cdi).config.resources[0].rendering.extras, rendering.extras);
   EXPECT_EQ(GoodLoad(by_cdi).config.resources[0].rendering.channels, rendering.channels);
 }
 
