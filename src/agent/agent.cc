@@ -10,6 +10,7 @@
 
 #include "agent/agent_core.h"
 #include "agent/config_file.h"
+#include "agent/requirements.h"
 #include "base/log.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
@@ -44,6 +45,12 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
   log::Info("configuration reloaded");
 }
 
+// What is required stays open until the resources have it themselves.
+Status Start(Agent& agent, os::Loop& loop) {
+  const Requirements met = TRY(MeetRequirements(agent.config(), loop));
+  return agent.Start();
+}
+
 }  // namespace
 
 void RunAgent(const AgentOptions& options) {
@@ -75,7 +82,7 @@ void RunAgent(const AgentOptions& options) {
     }));
   }
   agent = std::make_unique<Agent>(loop, loaded.config);
-  if (Status started = agent->Start(); !started) {
+  if (Status started = Start(*agent, loop); !started) {
     log::LogError("cannot start", started.error());
     std::_Exit(1);
   }

@@ -10,9 +10,10 @@ namespace tessera::agent {
 namespace {
 
 bool UsesCdi(const Rendering& rendering) {
-  return std::any_of(rendering.strategies.begin(), rendering.strategies.end(), [](Strategy s) {
-    return s == Strategy::kCdiCri || s == Strategy::kCdiAnnotations;
-  });
+  return rendering.cdi_write &&
+         std::any_of(rendering.strategies.begin(), rendering.strategies.end(), [](Strategy s) {
+           return s == Strategy::kCdiCri || s == Strategy::kCdiAnnotations;
+         });
 }
 
 Status WriteTo(const std::string& path, const std::string& document) {

@@ -19,11 +19,11 @@ class CdiFile {
   CdiFile(std::string resource, http::Metrics& metrics)
       : resource_(std::move(resource)), metrics_(metrics) {}
 
-  // Writes what the offer's devices need below `directory`, where the rendering asks for CDI,
-  // unless this process wrote the same there already: every write makes the runtime read all
-  // documents. A document that an earlier call wrote to another place is removed, unless `in_use`:
-  // containers may be made from it again. A failure is logged once, and tried again with the next
-  // call and with Keep.
+  // Writes what the offer's devices need below `directory`, where the rendering asks for CDI
+  // and for us to write it, unless this process wrote the same there already: every write makes the
+  // runtime read all documents. A document that an earlier call wrote to another place is removed,
+  // unless `in_use`: containers may be made from it again. A failure is logged once, and tried
+  // again with the next call and with Keep.
   void Write(const std::string& directory, const Offer& offer, const Rendering& rendering,
              bool in_use);
 

@@ -40,6 +40,7 @@ json::Object DeviceObject(const Device& device) {
                       {"id", device.key.id},
                       {"model", device.model},
                       {"visibleAs", device.visible_as}};
+  if (device.order != 0) object["order"] = device.order;
   if (!device.present) object["present"] = false;
   if (device.defect) object["defect"] = ErrorObject(*device.defect);
   json::Array numa(device.numa_nodes.begin(), device.numa_nodes.end());
@@ -88,6 +89,7 @@ Device ReadDevice(DeviceKey key, const json::Object& object) {
   Device device;
   device.model = json::GetString(object, "model").value_or("");
   device.visible_as = json::GetString(object, "visibleAs").value_or(key.id);
+  device.order = static_cast<int>(json::GetInt(object, "order").value_or(0));
   device.key = std::move(key);
   device.present = json::GetBool(object, "present").value_or(true);
   device.defect = ReadError(json::GetObject(object, "defect"));
@@ -181,7 +183,9 @@ void ReadPolicy(const json::Object& item, Policies& policies) {
   const bool whole = json::GetString(item, "division") == DivisionName(Division::kWhole);
   const auto replicas = static_cast<int>(json::GetInt(item, "replicas").value_or(1));
   if (source.empty() || replicas < 1) return;
-  policies[source] = {whole ? Division::kWhole : Division::kReplicas, replicas};
+  const bool dash = json::GetString(item, "separator") == SeparatorName(Separator::kDash);
+  policies[source] = {whole ? Division::kWhole : Division::kReplicas, replicas,
+                      dash ? Separator::kDash : Separator::kColons};
 }
 
 void ReadFact(const json::Object& line, Facts& facts) {
@@ -216,7 +220,8 @@ std::string WriteFacts(const DeviceList& devices, const Cordons& cordons,
   for (const auto& [source, policy] : policies) {
     AddLine({{"policy", json::Object{{"source", source},
                                      {"division", DivisionName(policy.division)},
-                                     {"replicas", policy.replicas}}}},
+                                     {"replicas", policy.replicas},
+                                     {"separator", SeparatorName(policy.separator)}}}},
             text);
   }
   return text;

@@ -16,6 +16,7 @@ Facts ExampleFacts() {
   device.key = kKey;
   device.model = "dummy NPU";
   device.visible_as = "7";
+  device.order = 64;
   device.numa_nodes = {0, 1};
   device.nodes = {{"/dev/npu7", "/dev/npu7", "rw"}};
   device.mounts = {{"/opt/npu", "/opt/npu", true}};
@@ -23,7 +24,7 @@ Facts ExampleFacts() {
   device.present = false;
   Facts facts;
   facts.devices.push_back(device);
-  facts.policies["dummy.com/npu"] = {Division::kReplicas, 4};
+  facts.policies["dummy.com/npu"] = {Division::kReplicas, 4, Separator::kDash};
   facts.cordons[kKey] = {"by hand", Wall(Duration(1'700'000'000'000))};
   return facts;
 }

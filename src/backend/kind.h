@@ -35,6 +35,11 @@ struct Kind {
                 config::Findings& findings);
   // The backend of a resource of this kind.
   std::shared_ptr<Backend> (*make)(const config::Resource& resource, const Surroundings& at);
+  // Sees that what the agent may not start without is there, where the configuration says so: an
+  // error ends it. Called once, before anything is served; may take some seconds. What it returns
+  // is kept until the resource is served. Null: there is no such thing.
+  Result<std::shared_ptr<const void>> (*require)(const config::Resource& resource,
+                                                 const Surroundings& at) = nullptr;
   // Whether the container runtime reads the visible-devices variable: then all resources of the
   // kind have the same one.
   bool runtime_reads_variable = false;

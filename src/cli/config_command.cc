@@ -42,8 +42,10 @@ int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
   return 0;
 }
 
-int ConfigConvert(const std::string& file, FILE* out, FILE* err) {
-  const config::LoadResult result = config::nvidia::Load({.file = config::Document::Read(file)});
+int ConfigConvert(const std::string& file, const std::map<std::string, std::string>& variables,
+                  FILE* out, FILE* err) {
+  const config::LoadResult result =
+      config::nvidia::Load({.file = config::Document::Read(file), .environment = variables});
   if (!Tell(result, err)) {
     fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
     return 1;

@@ -105,12 +105,14 @@ TEST_F(ConfigCommandTest, PrintOfABadFileFails) {
 }
 
 TEST_F(ConfigCommandTest, ConvertPrintsAFileThatCheckTakes) {
-  EXPECT_EQ(
-      ConfigConvert(Write("version: v1\n"
-                          "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"),
-                    out_.get(), err_.get()),
-      0);
+  EXPECT_EQ(ConfigConvert(Write("version: v1\n"
+                                "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"
+                                "flags: {plugin: {deviceListStrategy: volume-mounts}}\n"),
+                          {{"DP_DISABLE_HEALTHCHECKS", "all"}}, out_.get(), err_.get()),
+            0);
   EXPECT_EQ(err_.Text(), "");
+  EXPECT_NE(out_.Text().find("otherXids: ignore"), std::string::npos) << out_.Text();
+  EXPECT_NE(out_.Text().find("# environment DP_DISABLE_HEALTHCHECKS\n"), std::string::npos);
   EXPECT_NE(out_.Text().find("    replicas: 10                              # " + path_ + ":2\n"),
             std::string::npos)
       << out_.Text();
@@ -120,17 +122,19 @@ TEST_F(ConfigCommandTest, ConvertPrintsAFileThatCheckTakes) {
 }
 
 TEST_F(ConfigCommandTest, ConvertTellsWhatHasNoEffectAndFailsWithWhatIsNotServed) {
-  EXPECT_EQ(ConfigConvert(Write("flags: {x: 1, gdsEnabled: true}\n"), out_.get(), err_.get()), 1);
+  EXPECT_EQ(ConfigConvert(Write("flags: {x: 1, deviceDiscoveryStrategy: tegra}\n"),
+                          {{"DEVICE_LIST_STRATEGY", "volume-mounts"}}, out_.get(), err_.get()),
+            1);
   EXPECT_EQ(out_.Text(), "");
   EXPECT_EQ(err_.Text(), "warning: " + path_ +
                              ":1:9: unknown key 'x' in flags has no effect [config-unknown-key]\n"
-                             "flags: {x: 1, gdsEnabled: true}\n"
+                             "flags: {x: 1, deviceDiscoveryStrategy: tegra}\n"
                              "        ^\n" +
                              path_ +
-                             ":1:27: flags.gdsEnabled is not served yet: containers would have no "
-                             "GPUDirect Storage; set it to false [config-unsupported]\n"
-                             "flags: {x: 1, gdsEnabled: true}\n"
-                             "                          ^\n" +
+                             ":1:40: flags.deviceDiscoveryStrategy 'tegra' is not served yet: GPUs "
+                             "are found by NVML alone [config-unsupported]\n"
+                             "flags: {x: 1, deviceDiscoveryStrategy: tegra}\n"
+                             "                                       ^\n" +
                              path_ + ": 1 error\n");
 }
 

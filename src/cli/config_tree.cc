@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `tessera config`; what its commands do is in config_command.cc.
+#include <fmt/core.h>
+
+#include <map>
+#include <string>
+
 #include "cli/commands.h"
 #include "cli/config_command.h"
 #include "cli/config_flags.h"
@@ -19,6 +24,18 @@ int PrintConfig(const Arguments& arguments) {
 
 int CheckConfig(const Arguments& arguments) {
   return ConfigCheck(arguments.Get("FILE"), stdout, stderr);
+}
+
+int ConvertConfig(const Arguments& arguments) {
+  std::map<std::string, std::string> variables;
+  for (const auto& [flag, text] : arguments.repeated()) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return PrintMisuse("config convert", fmt::format("--env takes NAME=VALUE, not '{}'", text));
+    }
+    variables.insert_or_assign(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return ConfigConvert(arguments.Get("FILE"), variables, stdout, stderr);
 }
 
 Command PrintCommand() {
@@ -55,11 +72,15 @@ Command ConfigCommand() {
           "Reads a configuration file of NVIDIA's device plugin and prints the configuration of "
           "Tessera that does the same. What has no effect is said on standard error; what Tessera "
           "does not serve is an error, and then nothing is printed.",
-      .options = {{.name = "FILE", .help = "the file", .required = true}},
-      .examples = {{"tessera config convert ./config.yaml > tessera.yaml", "Move over for good."}},
-      .run = [](const Arguments& arguments) {
-        return ConfigConvert(arguments.Get("FILE"), stdout, stderr);
-      }};
+      .options = {{.name = "FILE", .help = "the file", .required = true},
+                  {.name = "--env",
+                   .value = "NAME=VALUE",
+                   .help = "a variable that the plugin is started with; may be repeated",
+                   .repeated = true}},
+      .examples = {{"tessera config convert ./config.yaml > tessera.yaml", "Move over for good."},
+                   {"tessera config convert ./config.yaml --env DP_DISABLE_HEALTHCHECKS=79",
+                    "With a variable of the DaemonSet."}},
+      .run = ConvertConfig};
   Command schema = {
       .name = "schema",
       .summary = "the JSON Schema of the file, for editors",

@@ -71,5 +71,20 @@ TEST_F(ConfigTreeTest, OneOfItsCommandsMustBeNamed) {
   EXPECT_EQ(Run({}), kUsage);
 }
 
+TEST_F(ConfigTreeTest, AFileOfThePluginIsConvertedWithItsVariables) {
+  Write("version: v1\n");
+
+  EXPECT_EQ(Run({"convert", file_, "--env", "DP_DISABLE_HEALTHCHECKS=all", "--env",
+                 "DP_ENABLE_HEALTHCHECKS=48", "--env", "DEVICE_LIST_STRATEGY=volume-mounts"}),
+            kOk)
+      << err_;
+  EXPECT_EQ(err_, "");
+  EXPECT_NE(out_.find("otherXids: ignore"), out_.npos) << out_;
+  EXPECT_NE(out_.find("xid: 48"), out_.npos) << out_;
+
+  EXPECT_EQ(Run({"convert", file_, "--env", "=1"}), kUsage);
+  EXPECT_NE(err_.find("--env takes NAME=VALUE, not '=1'"), err_.npos) << err_;
+}
+
 }  // namespace
 }  // namespace tessera::cli

@@ -24,30 +24,21 @@ Choices<Division> Divisions() {
   return choices;
 }
 
-std::vector<std::string> StrategyNames() {
-  std::vector<std::string> names;
-  for (Strategy strategy : {Strategy::kEnvvar, Strategy::kVolumeMounts, Strategy::kDeviceSpecs,
-                            Strategy::kCdiAnnotations, Strategy::kCdiCri}) {
-    names.emplace_back(StrategyName(strategy));
+Choices<Separator> Separators() {
+  Choices<Separator> choices;
+  for (Separator separator : {Separator::kColons, Separator::kDash}) {
+    choices.emplace_back(SeparatorName(separator), separator);
   }
-  return names;
+  return choices;
 }
 
-Field StrategiesField() {
-  return {[](Config& config, const At& at, const Value& value) {
-            std::vector<Strategy>& strategies = kRendering(config, at).strategies;
-            strategies.clear();
-            for (const std::string& name : std::get<std::vector<std::string>>(value)) {
-              if (const auto strategy = StrategyFromName(name)) strategies.push_back(*strategy);
-            }
-          },
-          [](const Config& config, const At& at) {
-            std::vector<std::string> names;
-            for (Strategy strategy : kRendering(config, at).strategies) {
-              names.emplace_back(StrategyName(strategy));
-            }
-            return Value(std::move(names));
-          }};
+Choices<Strategy> Strategies() {
+  Choices<Strategy> choices;
+  for (Strategy strategy : {Strategy::kEnvvar, Strategy::kVolumeMounts, Strategy::kDeviceSpecs,
+                            Strategy::kCdiAnnotations, Strategy::kCdiCri}) {
+    choices.emplace_back(StrategyName(strategy), strategy);
+  }
+  return choices;
 }
 
 std::vector<Key> DivisionKeys() {
@@ -74,6 +65,19 @@ std::vector<Key> DivisionKeys() {
        .min = 1,
        .max = 10'000,
        .field = Bind(kDivision, &Policy::replicas)},
+      {.name = "replicaSeparator",
+       .type = Type::kEnum,
+       .doc = "What parts a replica's number from its device in an id: `ID::0`, or `ID-0`, which "
+              "needs an id with a UUID, such as a GPU's; any other keeps the colons.",
+       .example = "dash",
+       .values = NamesOf(Separators()),
+       .field = BindEnum(kDivision, &Policy::separator, Separators())},
+      {.name = "onePerContainer",
+       .type = Type::kBool,
+       .doc = "Whether a container that asks for more than one replica is refused: shares carry "
+              "no size, so it would get no more by them.",
+       .example = "true",
+       .field = Bind(kRendering, &Rendering::one_per_container)},
       {.name = "placement",
        .type = Type::kEnum,
        .doc = "Where shares go: to the device with the most free shares, or to the one with the "
@@ -97,8 +101,8 @@ std::vector<Key> RenderingKeys() {
        .type = Type::kEnumList,
        .doc = "How devices reach the container; several work together.",
        .example = "[envvar, cdi-cri]",
-       .values = StrategyNames(),
-       .field = StrategiesField()},
+       .values = NamesOf(Strategies()),
+       .field = BindEnumList(kRendering, &Rendering::strategies, Strategies())},
       {.name = "cdi",
        .type = Type::kSection,
        .doc = "The Container Device Interface, needed by the strategies that begin with `cdi-`.",
@@ -109,6 +113,18 @@ std::vector<Key> RenderingKeys() {
                      .default_note = "none: no CDI",
                      .check = CheckCdiKind,
                      .field = Bind(kRendering, &Rendering::cdi_kind)},
+                    {.name = "write",
+                     .type = Type::kBool,
+                     .doc = "Whether the agent writes the CDI document; `false` where another "
+                            "program does, whose devices have the names that `env` has.",
+                     .example = "false",
+                     .field = Bind(kRendering, &Rendering::cdi_write)},
+                    {.name = "annotationPrefix",
+                     .doc = "What the annotation of `cdi-annotations` begins with; the resource's "
+                            "name follows.",
+                     .example = "cdi.k8s.io/nvidia-device-plugin_",
+                     .check = CheckAnnotationPrefix,
+                     .field = Bind(kRendering, &Rendering::cdi_annotation_prefix)},
                     {.name = "dir",
                      .type = Type::kPath,
                      .doc = "The directory the CDI document is written to.",

@@ -26,10 +26,12 @@ resources:
   - name: dummy.com/npu
     policy: replicas
     replicas: 4
+    replicaSeparator: dash
+    onePerContainer: true
     placement: pack
     env: NPUS
     strategies: [envvar, cdi-cri]
-    cdi: {kind: dummy.com/npu, dir: /etc/cdi}
+    cdi: {kind: dummy.com/npu, dir: /etc/cdi, write: false, annotationPrefix: a.b/c_}
     dummy:
       count: 8
       numaNodes: 2
@@ -52,6 +54,11 @@ resources:
       mig: 1g.10gb
       xids: [{xid: 94, class: application}, {xid: 79, class: reboot}]
       probation: {recover: 10m, reset: 30s}
+      otherXids: count
+      idStrategy: index
+      features: [gdrcopy, gds, mofed]
+      imex: required
+      failOnInitError: true
   - name: nvidia.com/gpu
     nvidia: {inMigMode: devices}
   - name: nvidia.com/mig-{profile}
@@ -122,11 +129,15 @@ TEST(PrintYaml, SaysWhereEachValueCameFrom) {
                         "  - name: dummy.com/npu                       # t.yaml:3\n"
                         "    policy: whole                             # default\n"
                         "    replicas: 1                               # default\n"
+                        "    replicaSeparator: colons                  # default\n"
+                        "    onePerContainer: false                    # default\n"
                         "    placement: spread                         # default\n"
                         "    env: DUMMY_VISIBLE_DEVICES                # default\n"
                         "    strategies: [envvar, volume-mounts, device-specs]  # default\n"
                         "    cdi:\n"
                         "      kind: \"\"                                # default\n"
+                        "      write: true                             # default\n"
+                        "      annotationPrefix: cdi.k8s.io/tessera_   # default\n"
                         "      dir: /var/run/cdi                       # default\n"
                         "    dummy:\n"
                         "      count: 64                               # default\n"
@@ -164,7 +175,7 @@ TEST(PrintJson, HoldsTheValuesAndTheirSources) {
   EXPECT_EQ(json::Write(json::GetObject(resource, "dummy")->at("mounts")),
             R"([{"hostPath":"/var/lib/npu","containerPath":"/npu","readOnly":false}])");
   EXPECT_EQ(json::GetInt(resource, "replicas"), 4);
-  EXPECT_EQ(json::GetString(sources, "resources[0].dummy.count"), "t.yaml:22");
+  EXPECT_EQ(json::GetString(sources, "resources[0].dummy.count"), "t.yaml:24");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ void CheckFamily(const Resource& resource, const Kind& kind, const std::string& 
                     fmt::format("has {}, but devices of '{}' have no profiles", Quoted(kProfile),
                                 kind.section.name));
   }
-  if (resource.rendering.cdi_kind.empty()) return;
+  if (resource.rendering.cdi_kind.empty() || !resource.rendering.cdi_write) return;
   findings.Report(Reason::kConfigUnsupported, path + ".cdi.kind",
                   fmt::format("cannot be that of several resources, which a name with {} is for",
                               Quoted(kProfile)));
@@ -106,6 +106,14 @@ void CheckPolicy(const Resource& resource, const std::string& path, Findings& fi
   } else if (!divided && resource.policy.replicas > 1) {
     findings.Report(Reason::kConfigMissing, path + ".replicas",
                     "needs 'policy: replicas' beside it");
+  }
+  if (divided) return;
+  constexpr std::string_view kNeeds = "needs 'policy: replicas' beside it";
+  if (resource.policy.separator != Policy().separator) {
+    findings.Report(Reason::kConfigMissing, path + ".replicaSeparator", kNeeds);
+  }
+  if (resource.rendering.one_per_container) {
+    findings.Report(Reason::kConfigMissing, path + ".onePerContainer", kNeeds);
   }
 }
 
@@ -188,7 +196,11 @@ void CheckAllUnique(const Config& config, Findings& findings) {
       LongVariable, findings);
   CheckUnique(
       config, "cdi.kind", ": their devices would have the same names",
-      [](const Resource& resource) { return resource.rendering.cdi_kind; }, nothing, findings);
+      [](const Resource& resource) {
+        // Another program's document has the devices of all resources.
+        return resource.rendering.cdi_write ? resource.rendering.cdi_kind : "";
+      },
+      nothing, findings);
 }
 
 }  // namespace

@@ -85,6 +85,18 @@ const BadInput kBadInputs[] = {
      "[config-bad-value]\n"
      "- {name: a.com/b, dummy: , policy: replicas, replicas: 1}\n"
      "                                                       ^\n"},
+    {"WhatIsOfReplicasHasNoPolicy",
+     "resources:\n"
+     "- {name: a.com/b, dummy: , replicaSeparator: dash}\n"
+     "- {name: a.com/c, env: C, dummy: , onePerContainer: true}\n",
+     "t.yaml:3:46: resources[0].replicaSeparator needs 'policy: replicas' beside it "
+     "[config-missing]\n"
+     "- {name: a.com/b, dummy: , replicaSeparator: dash}\n"
+     "                                             ^\n"
+     "t.yaml:4:53: resources[1].onePerContainer needs 'policy: replicas' beside it "
+     "[config-missing]\n"
+     "- {name: a.com/c, env: C, dummy: , onePerContainer: true}\n"
+     "                                                    ^\n"},
     {"ThePolicyIsMistypedAndNothingElseIsTold",
      "resources:\n"
      "- {name: a.com/b, dummy: , policy: replica, replicas: 4}\n",

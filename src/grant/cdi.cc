@@ -13,7 +13,6 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kAnnotationPrefix = "cdi.k8s.io/";
 constexpr size_t kAnnotationNameLimit = 63;
 
 bool IsLetter(char c) {
@@ -158,14 +157,15 @@ std::string CdiDeviceName(std::string_view cdi_kind, std::string_view device_id)
   return fmt::format("{}={}", cdi_kind, DeviceName(device_id));
 }
 
-std::string CdiAnnotationKey(std::string_view resource) {
-  std::string name = fmt::format("tessera_{}", resource);
+std::string CdiAnnotationKey(std::string_view prefix, std::string_view resource) {
+  const size_t begin = prefix.rfind('/') + 1;  // 0 where there is no slash
+  std::string name = fmt::format("{}{}", prefix.substr(begin), resource);
   std::replace(name.begin(), name.end(), '/', '_');
   if (name.size() > kAnnotationNameLimit) {
     const std::string hash = Hash(resource);
     name = name.substr(0, kAnnotationNameLimit - hash.size() - 1) + "_" + hash;
   }
-  return std::string(kAnnotationPrefix) + name;
+  return std::string(prefix.substr(0, begin)) + name;
 }
 
 }  // namespace tessera

@@ -215,13 +215,18 @@ TEST(CdiFileName, TellsOwnerAndKind) {
   EXPECT_EQ(CdiFileName("vendor.com/class"), "tessera-vendor.com_class.json");
 }
 
+constexpr char kPrefix[] = "cdi.k8s.io/tessera_";
+
 TEST(CdiAnnotationKey, IsOneAResource) {
-  EXPECT_EQ(CdiAnnotationKey("dummy.com/npu"), "cdi.k8s.io/tessera_dummy.com_npu");
+  EXPECT_EQ(CdiAnnotationKey(kPrefix, "dummy.com/npu"), "cdi.k8s.io/tessera_dummy.com_npu");
+  EXPECT_EQ(CdiAnnotationKey("a.b/nvidia-device-plugin_", "nvidia.com/gpu"),
+            "a.b/nvidia-device-plugin_nvidia.com_gpu");
+  EXPECT_EQ(CdiAnnotationKey("x_", "nvidia.com/gpu"), "x_nvidia.com_gpu");
 }
 
 TEST(CdiAnnotationKey, LongNamesAreCutAndHashed) {
-  const std::string one = CdiAnnotationKey("dummy.com/" + std::string(60, 'x') + "1");
-  const std::string two = CdiAnnotationKey("dummy.com/" + std::string(60, 'x') + "2");
+  const std::string one = CdiAnnotationKey(kPrefix, "dummy.com/" + std::string(60, 'x') + "1");
+  const std::string two = CdiAnnotationKey(kPrefix, "dummy.com/" + std::string(60, 'x') + "2");
 
   EXPECT_NE(one, two);
   EXPECT_EQ(one.size(), std::string("cdi.k8s.io/").size() + 63);

@@ -71,6 +71,15 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   return devices;
 }
 
+Status CheckCount(const Offer& offer, const Rendering& rendering, size_t count) {
+  if (!rendering.one_per_container || count < 2 || offer.policy.division == Division::kWhole) {
+    return {};
+  }
+  return Fail(Reason::kTooManyShares,
+              "{}: {} shares are requested, and a container may hold 1 of this resource",
+              offer.resource, count);
+}
+
 // Collects the nodes or mounts of the devices. What several devices share is named once; two
 // different things for one place in the container cannot both be had.
 template <class Item>
@@ -92,30 +101,73 @@ Result<std::vector<Item>> Collect(const Offer& offer, const Devices& devices,
   return collected;
 }
 
-void NameVisible(const Devices& devices, const std::string& variable, Grant& grant) {
-  if (variable.empty()) return;
-  std::string names;
-  for (const Device* device : devices) {
-    if (!names.empty()) names += ',';
-    names += device->visible_as;
+// Puts the channels' nodes behind all others.
+void MoveBehind(const std::vector<Channel>& channels, std::vector<DeviceNode>& nodes) {
+  for (const Channel& channel : channels) {
+    std::stable_partition(nodes.begin(), nodes.end(), [&](const DeviceNode& node) {
+      return node.container_path != channel.node;
+    });
   }
-  grant.envs[variable] = std::move(names);
+}
+
+bool Have(const Devices& devices, const Channel& channel) {
+  return std::any_of(devices.begin(), devices.end(), [&](const Device* device) {
+    return std::any_of(device->nodes.begin(), device->nodes.end(),
+                       [&](const DeviceNode& node) { return node.container_path == channel.node; });
+  });
+}
+
+// Those that the devices have.
+std::vector<const Channel*> ChannelsOf(const Devices& devices, const Rendering& rendering) {
+  std::vector<const Channel*> channels;
+  for (const Channel& channel : rendering.channels) {
+    if (Have(devices, channel)) channels.push_back(&channel);
+  }
+  return channels;
+}
+
+void AddName(std::string_view name, std::string& names) {
+  if (!names.empty()) names += ',';
+  names += name;
+}
+
+void NameVisible(const Devices& devices, const Rendering& rendering, Grant& grant) {
+  if (rendering.env.empty()) return;
+  std::string names;
+  for (const Device* device : devices) AddName(device->visible_as, names);
+  grant.envs[rendering.env] = std::move(names);
+  for (const Channel* channel : ChannelsOf(devices, rendering)) {
+    AddName(channel->name, grant.envs[channel->env]);
+  }
 }
 
 void ListByMounts(const Devices& devices, const Rendering& rendering, Grant& grant) {
   if (rendering.mount_list_dir.empty()) return;
   if (!rendering.env.empty()) grant.envs[rendering.env] = rendering.mount_list_dir;
-  for (const Device* device : devices) {
+  const auto list = [&](const std::string& name) {
     grant.mounts.push_back({.host_path = "/dev/null",
-                            .container_path = rendering.mount_list_dir + "/" + device->visible_as,
+                            .container_path = rendering.mount_list_dir + "/" + name,
                             .read_only = false});
+  };
+  for (const Device* device : devices) list(device->visible_as);
+  for (const Channel* channel : ChannelsOf(devices, rendering)) {
+    list(channel->mount + "/" + channel->name);
   }
 }
 
-std::vector<std::string> CdiNames(const Devices& devices, const std::string& kind) {
+std::vector<std::string> CdiNames(const Devices& devices, const Rendering& rendering) {
   std::vector<std::string> names;
-  if (kind.empty()) return names;
-  for (const Device* device : devices) names.push_back(CdiDeviceName(kind, device->key.id));
+  if (rendering.cdi_kind.empty()) return names;
+  for (const Device* device : devices) {
+    names.push_back(CdiDeviceName(rendering.cdi_kind,
+                                  rendering.cdi_write ? device->key.id : device->visible_as));
+  }
+  for (const Channel* channel : ChannelsOf(devices, rendering)) {
+    if (!channel->cdi_device.empty()) names.push_back(channel->cdi_device);
+  }
+  for (const Extra& extra : rendering.extras) {
+    if (!extra.cdi_device.empty()) names.push_back(extra.cdi_device);
+  }
   return names;
 }
 
@@ -123,7 +175,7 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
               Strategy strategy, Grant& grant) {
   switch (strategy) {
     case Strategy::kEnvvar:
-      NameVisible(devices, rendering.env, grant);
+      NameVisible(devices, rendering, grant);
       break;
     case Strategy::kVolumeMounts:
       grant.mounts = TRY(Collect(offer, devices, &Device::mounts));
@@ -131,14 +183,15 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
       break;
     case Strategy::kDeviceSpecs:
       grant.devices = TRY(Collect(offer, devices, &Device::nodes));
+      MoveBehind(rendering.channels, grant.devices);
       break;
     case Strategy::kCdiAnnotations:
       if (rendering.cdi_kind.empty()) break;
-      grant.annotations[CdiAnnotationKey(offer.resource)] =
-          Join(CdiNames(devices, rendering.cdi_kind), ",");
+      grant.annotations[CdiAnnotationKey(rendering.cdi_annotation_prefix, offer.resource)] =
+          Join(CdiNames(devices, rendering), ",");
       break;
     case Strategy::kCdiCri:
-      grant.cdi_devices = CdiNames(devices, rendering.cdi_kind);
+      grant.cdi_devices = CdiNames(devices, rendering);
       break;
   }
   return {};
@@ -159,11 +212,15 @@ std::optional<Strategy> StrategyFromName(std::string_view name) {
 
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
                        std::span<const std::string> ids) {
+  TRY(CheckCount(offer, rendering, ids.size()));
   const Devices devices = TRY(DevicesOf(offer, ids));
   Grant grant;
-  for (Strategy strategy : rendering.strategies) {
-    TRY(Render(offer, rendering, devices, strategy, grant));
+  // Whatever their order in the configuration: mounts have the last word on the variable.
+  for (const StrategyRow& row : kStrategies) {
+    if (std::ranges::count(rendering.strategies, row.strategy) == 0) continue;
+    TRY(Render(offer, rendering, devices, row.strategy, grant));
   }
+  for (const Extra& extra : rendering.extras) grant.envs[extra.env] = "enabled";
   return grant;
 }
 

@@ -27,7 +27,27 @@ enum class Strategy : uint8_t {
 std::string_view StrategyName(Strategy strategy);  // "envvar", "volume-mounts", ...
 std::optional<Strategy> StrategyFromName(std::string_view name);
 
-// What of a resource's configuration a grant needs.
+// What a container gets beside its devices, e.g. GPUDirect Storage: a variable switches it on, and
+// a CDI device brings it.
+struct Extra {
+  std::string env;         // set to "enabled"
+  std::string cdi_device;  // its whole name; empty: none
+  bool operator==(const Extra&) const = default;
+};
+
+// A node of the devices that is named like a device of its own, e.g. an IMEX channel. Containers
+// get it wherever their devices have that node.
+struct Channel {
+  std::string node;        // its path in the container
+  std::string name;        // what the variable and the mount call it
+  std::string env;         // names it, as the devices' variable names them
+  std::string mount;       // the directory of such mounts, below that of the devices
+  std::string cdi_device;  // its whole name; empty: none
+  bool operator==(const Channel&) const = default;
+};
+
+// What of a resource's configuration a grant needs. Plain texts, made once: a grant only puts them
+// together.
 struct Rendering {
   std::vector<Strategy> strategies = {Strategy::kEnvvar, Strategy::kVolumeMounts,
                                       Strategy::kDeviceSpecs};
@@ -37,6 +57,13 @@ struct Rendering {
   // variable names the directory; empty: the runtime knows no such thing. Unlike a variable, a
   // mount cannot be asked for by a pod that was granted nothing.
   std::string mount_list_dir = {};
+  bool one_per_container = false;  // of shares
+  // Whether the agent writes the CDI document. One that others write calls the devices what the
+  // variable does.
+  bool cdi_write = true;
+  std::string cdi_annotation_prefix = "cdi.k8s.io/tessera_";  // of the annotation's key
+  std::vector<Extra> extras = {};
+  std::vector<Channel> channels = {};
   bool operator==(const Rendering&) const = default;
 };
 
@@ -49,10 +76,11 @@ struct Grant {
   bool operator==(const Grant&) const = default;
 };
 
-// The grant for exactly these ids, in any order: kEmptyRequest, kDuplicateShare, kUnknownShare,
-// kUnhealthyShare or, when two of the devices want one path in the container, kPathConflict
-// otherwise, with a message for whoever asked for the pod. Devices are named once and in their own
-// order, then in natural order, however many of their shares are asked for.
+// The grant for exactly these ids, in any order: kEmptyRequest, kTooManyShares, kDuplicateShare,
+// kUnknownShare, kUnhealthyShare or, when two of the devices want one path in the container,
+// kPathConflict otherwise, with a message for whoever asked for the pod. Devices are named once and
+// in their own order, then in natural order, however many of their shares are asked for; channels
+// come behind them.
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
                        std::span<const std::string> ids);
 
@@ -75,6 +103,6 @@ std::string CdiFileName(std::string_view cdi_kind);
 std::string CdiDeviceName(std::string_view cdi_kind, std::string_view device_id);
 // The key of the annotation that carries a resource's CDI names: one a resource, at most 63
 // characters behind the slash.
-std::string CdiAnnotationKey(std::string_view resource);
+std::string CdiAnnotationKey(std::string_view prefix, std::string_view resource);
 
 }  // namespace tessera

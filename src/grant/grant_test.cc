@@ -115,6 +115,19 @@ TEST(Allocate, SharesOfOneDeviceNameItOnce) {
   EXPECT_EQ(grant.envs.at("NPU_VISIBLE"), "npu1,npu2");
 }
 
+TEST(Allocate, OneShareAContainerIsALimitOfSharedDevicesAlone) {
+  Rendering rendering = Only(Strategy::kEnvvar);
+  rendering.one_per_container = true;
+  const Offer shared = TenDevices({Division::kReplicas, 3});
+
+  EXPECT_EQ(Allocate(shared, rendering, Ids{"1::0", "2::0"}).error(),
+            (Error{Reason::kTooManyShares,
+                   "dummy.com/npu: 2 shares are requested, and a container may hold 1 of this "
+                   "resource"}));
+  EXPECT_EQ(Allocate(shared, rendering, Ids{"2::0"})->envs.at("NPU_VISIBLE"), "npu2");
+  EXPECT_EQ(Allocate(TenDevices(), rendering, Ids{"1", "2"})->envs.at("NPU_VISIBLE"), "npu1,npu2");
+}
+
 TEST(Allocate, TheSameIdsGiveTheSameAnswer) {
   const Offer offer = TenDevices();
   const Rendering rendering{{Strategy::kEnvvar, Strategy::kVolumeMounts, Strategy::kDeviceSpecs,

@@ -102,7 +102,8 @@ class DevicePluginService : public DevicePluginBase {
                                      grpc::ByteBuffer* response) override {
     const auto containers = ReadAllocateRequest(*request);
     if (!containers) {
-      return Done(context, {grpc::StatusCode::INVALID_ARGUMENT, "this is no AllocateRequest"});
+      return Done(context, {grpc::StatusCode::INVALID_ARGUMENT,
+                            "no AllocateRequest, or one with an id that is not UTF-8"});
     }
     std::string out;
     for (const std::vector<std::string>& ids : *containers) {

@@ -21,6 +21,7 @@ grpc::StatusCode CodeOf(Reason reason) {
       return grpc::StatusCode::FAILED_PRECONDITION;
     case Reason::kEmptyRequest:
     case Reason::kDuplicateShare:
+    case Reason::kTooManyShares:
     case Reason::kInvalid:
       return grpc::StatusCode::INVALID_ARGUMENT;
     case Reason::kTimedOut:

@@ -14,16 +14,52 @@ namespace {
 constexpr std::string_view kSeparator = "::";
 constexpr std::string_view kEscapedColon = "%3A";
 constexpr std::string_view kEscapedPercent = "%25";
+constexpr std::string_view kEscapedDash = "%2D";
+constexpr size_t kMostDigits = 4;  // of a replica's number
 
-// A device's id as it stands in its shares' ids: without "::", and different for different ids.
+bool IsHexDigit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+// Whether the text begins with a UUID: "8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42".
+bool BeginsWithUuid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (text.size() < kForm.size()) return false;
+  return std::equal(kForm.begin(), kForm.end(), text.begin(),
+                    [](char form, char c) { return form == '-' ? c == '-' : IsHexDigit(c); });
+}
+
+bool HasUuid(std::string_view text) {
+  for (; !text.empty(); text.remove_prefix(1)) {
+    if (BeginsWithUuid(text)) return true;
+  }
+  return false;
+}
+
+// Where the dash before a replica's number is; npos where there is none.
+size_t ReplicaDash(std::string_view id) {
+  const size_t dash = id.rfind('-');
+  if (dash == std::string_view::npos) return dash;
+  const std::string_view digits = id.substr(dash + 1);
+  const bool number = !digits.empty() && digits.size() <= kMostDigits &&
+                      digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return number && HasUuid(id.substr(0, dash)) ? dash : std::string_view::npos;
+}
+
+// A device's id as it stands in its shares' ids: without "::", no replica's by its end, and
+// different for different ids.
 std::string Escaped(std::string_view id) {
-  if (id.find(kSeparator) == std::string_view::npos && id.find('%') == std::string_view::npos) {
+  const size_t dash = ReplicaDash(id);
+  if (id.find(kSeparator) == std::string_view::npos && id.find('%') == std::string_view::npos &&
+      dash == std::string_view::npos) {
     return std::string(id);
   }
   std::string escaped;
   for (size_t i = 0; i < id.size(); ++i) {
     if (id[i] == '%') {
       escaped += kEscapedPercent;
+    } else if (i == dash) {
+      escaped += kEscapedDash;
     } else if (id[i] == ':' && i > 0 && id[i - 1] == ':') {
       escaped += kEscapedColon;
     } else {
@@ -36,11 +72,15 @@ std::string Escaped(std::string_view id) {
 std::string Unescaped(std::string_view text) {
   if (text.find('%') == std::string_view::npos) return std::string(text);
   std::string id;
+  constexpr std::pair<std::string_view, char> kEscapes[] = {
+      {kEscapedColon, ':'}, {kEscapedPercent, '%'}, {kEscapedDash, '-'}};
   while (!text.empty()) {
-    const bool colon = text.starts_with(kEscapedColon);
-    const bool percent = text.starts_with(kEscapedPercent);
-    id += colon ? ':' : percent ? '%' : text.front();
-    text.remove_prefix(colon || percent ? kEscapedColon.size() : 1);
+    const auto* escape =
+        std::find_if(std::begin(kEscapes), std::end(kEscapes),
+                     [&](const auto& each) { return text.starts_with(each.first); });
+    const bool escaped = escape != std::end(kEscapes);
+    id += escaped ? escape->second : text.front();
+    text.remove_prefix(escaped ? escape->first.size() : 1);
   }
   return id;
 }
@@ -58,8 +98,10 @@ void AddShares(const Device& device, uint32_t position, const Policy& policy,
     shares.push_back({id, position, false});
     return;
   }
+  const bool dashed = policy.separator == Separator::kDash && HasUuid(id);
+  const std::string_view separator = dashed ? "-" : kSeparator;
   for (int n = 0; n < std::max(policy.replicas, 1); ++n) {
-    shares.push_back({fmt::format("{}{}{}", id, kSeparator, n), position, false});
+    shares.push_back({fmt::format("{}{}{}", id, separator, n), position, false});
   }
 }
 
@@ -85,6 +127,10 @@ constexpr uint32_t kFree = std::numeric_limits<uint32_t>::max();
 
 std::string_view DivisionName(Division division) {
   return division == Division::kWhole ? "whole" : "replicas";
+}
+
+std::string_view SeparatorName(Separator separator) {
+  return separator == Separator::kColons ? "colons" : "dash";
 }
 
 ShareIndex::ShareIndex(const std::vector<Share>& shares) : slots_(SlotsFor(shares.size()), kFree) {
@@ -147,7 +193,9 @@ Offer Divide(std::string_view resource, const Policy& policy, const Inventory& i
 }
 
 std::string DeviceOfShare(std::string_view share_id) {
-  return Unescaped(share_id.substr(0, share_id.rfind(kSeparator)));
+  const size_t colons = share_id.rfind(kSeparator);
+  return Unescaped(
+      share_id.substr(0, colons == std::string_view::npos ? ReplicaDash(share_id) : colons));
 }
 
 }  // namespace tessera

@@ -21,19 +21,27 @@ namespace tessera {
 enum class Division : uint8_t { kWhole, kReplicas };
 std::string_view DivisionName(Division division);  // "whole", "replicas"
 
+// What parts a replica's number from its device in an id.
+enum class Separator : uint8_t { kColons, kDash };
+std::string_view SeparatorName(Separator separator);  // "colons", "dash"
+
 // How a resource divides its devices.
 struct Policy {
   Division division = Division::kWhole;
-  int replicas = 1;  // ids a device, when kReplicas; at least 2 there
+  int replicas = 1;  // ids a device, when kReplicas; from 2 to 10,000 there
+  Separator separator = Separator::kColons;
   bool operator==(const Policy&) const = default;
 };
 
 // One unit kubelet counts: a whole device or one of its replicas. Its id is made from the device's
-// id alone, so it stays the same whatever other devices come and go. "::" stands in a share's id
-// only before the replica's number: within a device's id the second colon is written "%3A", and "%"
-// is written "%25", so that two devices never share an id.
+// id alone, so it stays the same whatever other devices come and go, and leads back to the device
+// whatever policy made it. "::" stands in a share's id only before the replica's number: within a
+// device's id the second colon is written "%3A", and "%" is written "%25", so that two devices
+// never share an id. A dash stands in many ids of devices, so it parts a replica's number, of four
+// digits at most, only from an id with a UUID; one that ends in such a number by itself has its
+// last dash written "%2D".
 struct Share {
-  std::string id;       // whole: the device's id; replica n of it: "<id>::<n>"
+  std::string id;       // whole: the device's id; replica n of it: "<id>::<n>" or "<id>-<n>"
   uint32_t device = 0;  // index into Offer::devices
   bool healthy = false;
   bool operator==(const Share&) const = default;
@@ -83,8 +91,8 @@ using Trouble = std::function<std::optional<Error>(const Device&)>;
 Offer Divide(std::string_view resource, const Policy& policy, const Inventory& inventory,
              std::string_view source, const Trouble& trouble, const Offer* former = nullptr);
 
-// The device a share id belongs to: "7::2" -> "7", "7" -> "7". For ids kubelet still remembers
-// from a former policy as well, so it needs no offer.
+// The device a share id belongs to: "7::2" -> "7", "7" -> "7", "GPU-<uuid>-2" -> "GPU-<uuid>". For
+// ids kubelet still remembers from a former policy as well, so it needs no offer.
 std::string DeviceOfShare(std::string_view share_id);
 
 }  // namespace tessera

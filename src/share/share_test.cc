@@ -53,6 +53,25 @@ TEST(Divide, ReplicasAreNumberedDeviceByDevice) {
             (Ids{"9::0", "9::1", "10::0", "10::1"}));
 }
 
+constexpr char kGpu[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-012345678901";
+
+TEST(Divide, ADashPartsReplicasOfDevicesWithAUuid) {
+  const std::string gpu = kGpu;
+  const Policy policy{Division::kReplicas, 2, Separator::kDash};
+  EXPECT_EQ(Divided(policy, {gpu}), (Ids{gpu + "-0", gpu + "-1"}));
+  EXPECT_EQ(Divided(policy, {"MIG-" + gpu + "/1/0"}),
+            (Ids{"MIG-" + gpu + "/1/0-0", "MIG-" + gpu + "/1/0-1"}));
+  EXPECT_EQ(Divided(policy, {"npu-7"}), (Ids{"npu-7::0", "npu-7::1"}));
+}
+
+TEST(Divide, AnIdThatEndsLikeAReplicaIsNone) {
+  const std::string gpu = kGpu;
+  EXPECT_EQ(Divided({}, {gpu, gpu + "-5", gpu + "-12345", "npu-5"}),
+            (Ids{gpu, gpu + "%2D5", gpu + "-12345", "npu-5"}));
+  EXPECT_EQ(DeviceOfShare(gpu + "%2D5"), gpu + "-5");
+  EXPECT_EQ(DeviceOfShare(gpu + "%2D5-1"), gpu + "-5");
+}
+
 TEST(Divide, OtherSourcesAreLeftOut) {
   Inventory inventory = InventoryOf({"1"});
   Device other = MakeDevice("1");
@@ -148,7 +167,14 @@ TEST(DeviceOfShare, UndoesTheDivision) {
                       {"a:%3A1", "a::1"},
                       {"a:%3A1::5", "a::1"},
                       {"50%25", "50%"},
-                      {"5%", "5%"}};
+                      {"5%", "5%"},
+                      {"npu-5", "npu-5"},
+                      {"unreadable-3", "unreadable-3"},
+                      {kGpu, kGpu},
+                      {std::string(kGpu) + "-0", kGpu},
+                      {std::string(kGpu) + "-9999", kGpu},
+                      {std::string(kGpu) + "::3", kGpu},
+                      {std::string(kGpu) + "-", std::string(kGpu) + "-"}};
 
   for (const Row& row : rows) EXPECT_EQ(DeviceOfShare(row.share), row.device) << row.share;
 }
@@ -158,16 +184,20 @@ TEST(ShareIds, AreUniqueAndLeadBackForAnyDeviceIds) {
   std::set<std::string> names;
   while (names.size() < 400) {
     std::string name;
-    for (auto n = 1 + random() % 6; n > 0; --n) name += std::string(":::%3A25a0")[random() % 10];
-    names.insert(name);
+    for (auto n = 1 + random() % 6; n > 0; --n) name += std::string(":::%3A25a0-")[random() % 11];
+    names.insert(random() % 2 == 0 ? name : kGpu + name);
   }
   const Inventory inventory = InventoryOf({names.begin(), names.end()});
   std::set<std::string> ids;
 
-  for (const Policy& policy : {Policy{}, Policy{Division::kReplicas, 3}}) {
+  for (const Policy& policy : {Policy{}, Policy{Division::kReplicas, 3},
+                               Policy{Division::kReplicas, 3, Separator::kDash}}) {
     const Offer offer = Divide(kNpu, policy, inventory, kNpu, NoTrouble);
     for (const Share& share : offer.shares) {
-      EXPECT_TRUE(ids.insert(share.id).second) << share.id;
+      // Those without a UUID have the same ids under both separators.
+      const bool again =
+          policy.separator == Separator::kDash && share.id.find("::") != Ids::value_type::npos;
+      EXPECT_TRUE(ids.insert(share.id).second || again) << share.id;
       EXPECT_EQ(DeviceOfShare(share.id), offer.devices[share.device].key.id) << share.id;
       EXPECT_EQ(offer.Find(share.id), &share);
     }

@@ -33,12 +33,19 @@ void CheckShareIds(const std::string& word) {
   device.visible_as = word;
   tessera::Inventory inventory;
   inventory.devices.push_back(device);
-  const tessera::Policy policy{tessera::Division::kReplicas, 3};
-  const tessera::Offer offer = tessera::Divide("dummy.com/npu", policy, inventory, "dummy.com/npu",
-                                               [](const tessera::Device&) { return std::nullopt; });
-  Require(offer.shares.size() == 3, "every replica is a share");
-  for (const auto& share : offer.shares) {
-    Require(tessera::DeviceOfShare(share.id) == word, "a share's id leads to its device");
+  using tessera::Division;
+  using tessera::Separator;
+  for (const tessera::Policy& policy :
+       {tessera::Policy{}, tessera::Policy{Division::kReplicas, 3},
+        tessera::Policy{Division::kReplicas, 3, Separator::kDash}}) {
+    const tessera::Offer offer =
+        tessera::Divide("dummy.com/npu", policy, inventory, "dummy.com/npu",
+                        [](const tessera::Device&) { return std::nullopt; });
+    Require(offer.shares.size() == (policy.division == Division::kWhole ? 1 : 3),
+            "every replica is a share");
+    for (const auto& share : offer.shares) {
+      Require(tessera::DeviceOfShare(share.id) == word, "a share's id leads to its device");
+    }
   }
 }
 

@@ -72,8 +72,10 @@ TEST_F(GarbageTest, IdsThatAreNoneAreRefusedAndNamedBriefly) {
             Unknown("\"" + std::string(64, 'x') + "\"... (1000000 bytes)"));
   EXPECT_TRUE(AwaitMetric(
       R"(tessera_allocations_total{resource="dummy.com/npu",code="unknown-share"})", 5));
-  // gRPC itself takes no text that is not UTF-8.
-  EXPECT_EQ(Allocate({"\xff\xfe"}), "rpc error: code = Unimplemented desc = ");
+  // protobuf itself takes no text that is not UTF-8.
+  EXPECT_EQ(Allocate({"\xff\xfe"}),
+            "rpc error: code = InvalidArgument desc = no AllocateRequest, or one with an id that is "
+            "not UTF-8");
   EXPECT_TRUE(AwaitLog(" WARN protobuf text=\"String field contains invalid UTF-8 data"));
 
   EXPECT_EQ(Allocate({"0"}), "granted");

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "agent_fixture.h"
+#include "backend/nvidia/gpu.h"
 #include "base/text.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
@@ -52,7 +53,8 @@ class NvidiaPluginTest : public AgentTest {
   }
   // Kubelet, and the program with nothing but the plugin's variables; ours only keep it within the
   // test's directory.
-  void StartPlugin(const std::vector<std::string>& words = {}) {
+  void StartPlugin(const std::vector<std::string>& words = {},
+                   const std::vector<std::string>& variables = {}) {
     StartKubelet();
     std::vector<std::string> argv = {
         "/usr/bin/env",
@@ -62,8 +64,9 @@ class NvidiaPluginTest : public AgentTest {
         "TESSERA_ROOT_PREFIX=" + node_.directory(),
         "TESSERA_STATE_DIR=" + dir_ + "/state",
         "TESSERA_CONTROL_SOCKET=" + dir_ + "/agent.sock",
-        "TESSERA_HTTP_ADDRESS=off",
-        program_};
+        "TESSERA_HTTP_ADDRESS=off"};
+    argv.insert(argv.end(), variables.begin(), variables.end());
+    argv.push_back(program_);
     argv.insert(argv.end(), words.begin(), words.end());
     auto process = os::Process::Start(argv, dir_ + "/agent.log");
     ASSERT_TRUE(process);
@@ -146,6 +149,122 @@ TEST_F(NvidiaPluginTest, AFlagOverridesTheFile) {
   for (const auto& device : pod.grants[0].response.devices) paths.push_back(device.container_path);
   // All ten are of one GPU: its node and those that all GPUs share.
   EXPECT_EQ(paths.size(), 4U);
+}
+
+TEST_F(NvidiaPluginTest, DevicesAreToldByIndexInEveryWayThatIsAskedFor) {
+  Publish("version: v1\n");
+  ASSERT_TRUE(os::MakeDirectories(node_.directory() + "/dev/nvidia-caps-imex-channels"));
+  ASSERT_EQ(symlink("/dev/null", (node_.directory() + nvidia::kImexChannel).c_str()), 0);
+  StartPlugin({"--device-list-strategy=envvar,volume-mounts,cdi-annotations,cdi-cri",
+               "--device-id-strategy=index", "--pass-device-specs", "--gds-enabled",
+               "--nvidia-dev-root=/host"},
+              {"IMEX_CHANNEL_IDS=0", "GDRCOPY_ENABLED=1"});
+  Expect(kGpu, 8, 8);
+
+  const kubelet::Admission pod = Run("a", {{kGpu, 8}});
+
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const Grant& grant = pod.grants[0].response;
+  EXPECT_EQ(grant.envs, (std::map<std::string, std::string>{
+                            {"NVIDIA_GDRCOPY", "enabled"},
+                            {"NVIDIA_GDS", "enabled"},
+                            {"NVIDIA_IMEX_CHANNELS", "0"},
+                            {"NVIDIA_VISIBLE_DEVICES", "/var/run/nvidia-container-devices"}}));
+  std::vector<std::string> names;
+  std::vector<std::string> mounts;
+  std::vector<std::string> nodes = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"};
+  for (int i = 0; i < 8; ++i) {
+    names.push_back(fmt::format("k8s.device-plugin.nvidia.com/gpu={}", i));
+    mounts.push_back(fmt::format("/var/run/nvidia-container-devices/{}", i));
+    nodes.push_back(fmt::format("/dev/nvidia{}", i));
+  }
+  for (const char* name : {"imex-channel=0", "gdrcopy=all", "gds=all"}) {
+    names.push_back(fmt::format("k8s.device-plugin.nvidia.com/{}", name));
+  }
+  mounts.emplace_back("/var/run/nvidia-container-devices/imex/0");
+  nodes.emplace_back(nvidia::kImexChannel);
+  EXPECT_EQ(grant.cdi_devices, names);
+  EXPECT_EQ(grant.annotations,
+            (std::map<std::string, std::string>{
+                {"cdi.k8s.io/nvidia-device-plugin_nvidia.com_gpu", Join(names, ",")}}));
+  std::vector<std::string> granted;
+  for (const Mount& mount : grant.mounts) granted.push_back(mount.container_path);
+  EXPECT_EQ(granted, mounts);
+  granted.clear();
+  for (const DeviceNode& node : grant.devices) {
+    EXPECT_EQ(node.host_path, "/host" + node.container_path);
+    granted.push_back(node.container_path);
+  }
+  EXPECT_EQ(granted, nodes);
+  EXPECT_TRUE(AwaitLog("'nvidia-ctk cdi generate --vendor=k8s.device-plugin.nvidia.com"));
+}
+
+TEST_F(NvidiaPluginTest, ARequiredImexChannelThatIsMissingIsToldAndLookedForAgain) {
+  Publish("version: v1\nimex: {channelIDs: [0], required: true}\n");
+  StartPlugin();
+  Expect(kGpu, 8, 0);
+  EXPECT_TRUE(AwaitLog("the IMEX channel is missing, and no GPU is of use without it"));
+
+  ASSERT_TRUE(os::MakeDirectories(node_.directory() + "/dev/nvidia-caps-imex-channels"));
+  ASSERT_EQ(symlink("/dev/null", (node_.directory() + nvidia::kImexChannel).c_str()), 0);
+  Publish("version: v1\nimex: {channelIDs: [0], required: true}\nflags: {gdsEnabled: true}\n");
+
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaPluginTest, OneShareAContainerIsAllThatIsGranted) {
+  Publish(Shared(10) + "    failRequestsGreaterThanOne: true\n");
+  StartPlugin();
+  Expect(kGpu, 80, 80);
+
+  EXPECT_TRUE(Run("a", {{kGpu, 1}}).admitted);
+  const kubelet::Admission pod = Run("b", {{kGpu, 2}});
+
+  EXPECT_FALSE(pod.admitted);
+  EXPECT_NE(
+      pod.message.find("nvidia.com/gpu: 2 shares are requested, and a container may hold 1 of "
+                       "this resource [too-many-shares]"),
+      std::string::npos)
+      << pod.message;
+}
+
+TEST_F(NvidiaPluginTest, OnlyTheXidsThatTheVariablesLeaveTakeAGpuOut) {
+  Publish("version: v1\n");
+  StartPlugin({}, {"DP_DISABLE_HEALTHCHECKS=all", "DP_ENABLE_HEALTHCHECKS=48"});
+  Expect(kGpu, 8, 8);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched"));
+
+  node_.SetFaults("events: [{gpu: 1, xid: 79}, {gpu: 2, xid: 48}]");
+
+  Expect(kGpu, 8, 7);
+  EXPECT_TRUE(AwaitLog("XID 48: memory has an error"));
+  EXPECT_EQ(Log().find("XID 79:"), std::string::npos);
+}
+
+TEST_F(NvidiaPluginTest, WithoutADriverItEndsWhereSomebodyWroteThat) {
+  Publish("version: v1\nflags: {failOnInitError: true}\n");
+  node_.RemoveDriver();
+  StartPlugin();
+  EXPECT_EQ(agent_.Wait(), 1);
+  EXPECT_NE(Log().find("nvidia.com/gpu: 'failOnInitError' is set, so nothing is served without "
+                       "NVML: cannot load NVML"),
+            std::string::npos)
+      << Log();
+}
+
+TEST_F(NvidiaPluginTest, ByDefaultItWaitsForADriver) {
+  Publish("version: v1\n");
+  node_.RemoveDriver();
+  StartPlugin();
+  EXPECT_TRUE(AwaitLog("scan failed, the last device list stays"));
+  node_.InstallDriver();
+  Expect(kGpu, 8, 8);
+}
+
+TEST_F(NvidiaPluginTest, ADriverThatIsThereIsWhatFailOnInitErrorAsksFor) {
+  Publish("version: v1\n");
+  StartPlugin({"--fail-on-init-error"});
+  Expect(kGpu, 8, 8);
 }
 
 TEST_F(NvidiaPluginTest, WhatIsNotServedEndsTheStartWithOneLineEach) {

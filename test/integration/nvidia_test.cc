@@ -270,5 +270,43 @@ TEST_F(NvidiaAgentTest, EveryReplicaOfAGpuIsOutWithIt) {
   Expect(kGpu, 32, 28);
 }
 
+constexpr char kShared[] =
+    "  - {name: nvidia.com/gpu, policy: replicas, replicas: 2, nvidia: {}}\n";
+constexpr char kDashed[] =
+    "  - {name: nvidia.com/gpu, policy: replicas, replicas: 2, replicaSeparator: dash, nvidia: "
+    "{}}\n";
+
+TEST_F(NvidiaAgentTest, AnotherSeparatorComesWhenNobodyHoldsAShare) {
+  StartAll(kShared, OnNode());
+  Expect(kGpu, 16, 16);
+  ASSERT_TRUE(Run("a", {{kGpu, 1}}).admitted);
+  const auto ids_with = [&](const std::string& separator) {
+    const auto devices = Status(kGpu).devices;
+    return std::count_if(devices.begin(), devices.end(),
+                         [&](const auto& device) { return device.id.ends_with(separator + "0"); });
+  };
+
+  WriteConfig(Config(kDashed, OnNode()));
+  ASSERT_TRUE(AwaitLog("the former policy stays until nobody holds a device"));
+  EXPECT_EQ(ids_with("::"), 8);
+
+  ASSERT_TRUE(AwaitPage("/ledger", [](const json::Object& page) {
+    const json::Array* holdings = json::GetArray(page, "holdings");
+    return holdings != nullptr && holdings->size() == 1 && holdings->at(0).at("pod") == "a";
+  }));
+  ASSERT_TRUE(kubelet_->EndPod("default", "a"));
+  EXPECT_TRUE(NodeUnderTest::Await([&] { return ids_with("-") == 8; }));
+  const kubelet::Admission pod = Run("b", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  EXPECT_EQ(pod.grants[0].ids[0].find("::"), std::string::npos);
+
+  // After a restart the pod's id still leads to its GPU, under either separator.
+  EndAgent(SIGKILL, kGpu);
+  WriteConfig(Config(kShared, OnNode()));
+  agent_ = StartAgent();
+  Expect(kGpu, 16, 16);
+  EXPECT_EQ(ids_with("-"), 8);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -30,8 +30,8 @@ std::optional<Geometry> Read(const nvml::Library& library, unsigned index) {
   if (!*enabled) return geometry;
   const auto devices = library.MigDevices(*gpu);
   if (!devices) return std::nullopt;
-  for (const nvml::DeviceHandle device : *devices) {
-    const auto mig_uuid = library.Uuid(device);
+  for (const auto& mig : *devices) {
+    const auto mig_uuid = library.Uuid(mig.device);
     if (!mig_uuid) return std::nullopt;
     geometry.mig_uuids.push_back(*mig_uuid);
   }

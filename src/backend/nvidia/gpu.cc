@@ -33,6 +33,59 @@ std::string Below(const std::string& directory, std::string_view path) {
   return (directory == "/" ? "" : directory) + std::string(path);
 }
 
+// The directory whose /dev is the host's devices', as the agent sees it: an agent in a container
+// has the host's below the driver's root, or in its own.
+std::string DevTree(const os::Root& root, const NvidiaConfig& config) {
+  for (const std::string& tree : {config.driver_root, config.dev_root}) {
+    if (tree != "/" && os::Exists(root.Path(tree + "/dev"))) return tree;
+  }
+  return "/";
+}
+
+bool IsCharDevice(const std::string& path) {
+  const auto info = os::InspectTarget(path);
+  return info && info->type == os::FileInfo::Type::kCharDevice;
+}
+
+void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device) {
+  if (config.imex == Imex::kNone) return;
+  if (auto node = ImexNode(root, config)) {
+    device.nodes.push_back(*std::move(node));
+  } else if (config.imex == Imex::kRequired && !device.defect) {
+    device.defect =
+        Error{Reason::kUnreadable,
+              fmt::format("{} is required and there is no such device: start nvidia-imex, or make "
+                          "the channel",
+                          kImexChannel)};
+  }
+}
+
+// The device's place in what containers see.
+std::string VisibleAs(const NvidiaConfig& config, const std::string& uuid,
+                      const std::string& index) {
+  return config.id_strategy == IdStrategy::kUuid ? uuid : index;
+}
+
+// All but the IMEX channel, which stands last.
+Device DescribeBase(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
+                    const Gpu& gpu) {
+  Device device;
+  device.key = {resource, gpu.uuid};
+  device.model = gpu.model;
+  device.visible_as = VisibleAs(config, gpu.uuid, std::to_string(gpu.index));
+  device.order = static_cast<int>(gpu.index * kMostMigDevices);
+  if (gpu.numa >= 0) device.numa_nodes = {gpu.numa};
+  const auto add = [&](const std::string& path) {
+    device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
+  };
+  const std::string tree = DevTree(root, config);
+  for (const std::string_view path : kSharedNodes) {
+    if (os::Exists(root.Path(Below(tree, path)))) add(std::string(path));
+  }
+  add(fmt::format("/dev/nvidia{}", gpu.minor));
+  return device;
+}
+
 }  // namespace
 
 nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index) {
@@ -63,33 +116,28 @@ bool IsDisplay(const Gpu& gpu) {
   return gpu.model == "DGX Display" || gpu.model == "NVIDIA DGX Display";
 }
 
+std::optional<DeviceNode> ImexNode(const os::Root& root, const NvidiaConfig& config) {
+  if (IsCharDevice(root.Path(Below(DevTree(root, config), kImexChannel)))) {
+    return DeviceNode{.host_path = Below(config.dev_root, kImexChannel),
+                      .container_path = kImexChannel};
+  }
+  if (!IsCharDevice(root.Path(kImexChannel))) return std::nullopt;
+  return DeviceNode{.host_path = kImexChannel, .container_path = kImexChannel};
+}
+
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
                 const Gpu& gpu) {
-  Device device;
-  device.key = {resource, gpu.uuid};
-  device.model = gpu.model;
-  device.visible_as = gpu.uuid;
-  device.order = static_cast<int>(gpu.index * kMostMigDevices);
-  if (gpu.numa >= 0) device.numa_nodes = {gpu.numa};
-  const auto add = [&](const std::string& path) {
-    device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
-  };
-  add(fmt::format("/dev/nvidia{}", gpu.minor));
-  for (const std::string_view path : kSharedNodes) {
-    // An agent in a container may see the host's nodes in its own /dev only.
-    if (os::Exists(root.Path(Below(config.dev_root, path))) || os::Exists(root.Path(path))) {
-      add(std::string(path));
-    }
-  }
+  Device device = DescribeBase(root, resource, config, gpu);
+  AddImex(root, config, device);
   return device;
 }
 
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
                 const Gpu& gpu, const MigDevice& mig) {
-  Device device = Describe(root, resource, config, gpu);
+  Device device = DescribeBase(root, resource, config, gpu);
   device.key.id = mig.uuid;
   device.model = fmt::format("{} MIG {}", gpu.model, mig.profile);
-  device.visible_as = mig.uuid;
+  device.visible_as = VisibleAs(config, mig.uuid, fmt::format("{}:{}", gpu.index, mig.index));
   const auto minors = os::ReadFile(root.Path(kMigMinors));
   const std::vector<std::string> nodes = CapabilityNodes(minors.value_or(""), gpu.minor, mig);
   for (const std::string& path : nodes) {
@@ -102,6 +150,7 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
                           "GPU {}",
                           kMigMinors, mig.gpu_instance, mig.compute_instance, gpu.index)};
   }
+  AddImex(root, config, device);
   return device;
 }
 
@@ -116,7 +165,7 @@ std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
         config.family.empty() ? resource : config::MemberName(config.family, mig.profile);
     if (resource != owner && resource != config.family) continue;
     Device& device = devices.emplace_back(Describe(root, owner, config, gpu, mig));
-    device.order += static_cast<int>(i);
+    device.order += static_cast<int>(mig.index);
     device.parent = gpu.uuid;
   }
   return devices;

@@ -2,6 +2,7 @@
 // A GPU as NVML describes it, and what a container needs to use it. Plain data; any thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@
 #include "os/files.h"
 
 namespace tessera::nvidia {
+
+// The node of the one IMEX channel that can be given out.
+inline constexpr char kImexChannel[] = "/dev/nvidia-caps-imex-channels/channel0";
+// Whether the node has it, where devices are looked up or in the agent's own /dev; as the host has
+// it.
+std::optional<DeviceNode> ImexNode(const os::Root& root, const NvidiaConfig& config);
 
 struct Gpu {
   unsigned index = 0;   // NVML's, in the order of PCI addresses
@@ -32,8 +39,9 @@ nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsig
 // Whether this is a GPU that drives a DGX Station's display and takes no work.
 bool IsDisplay(const Gpu& gpu);
 
-// The GPU as a device of the resource: its node and those that all GPUs share, as far as they are
-// there, and its NUMA node.
+// The GPU as a device of the resource: the nodes that all GPUs share, as far as they are there,
+// then its own, then the IMEX channel; a defect where that is required and missing. And its NUMA
+// node.
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
                 const Gpu& gpu);
 

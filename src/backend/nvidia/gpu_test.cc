@@ -2,6 +2,7 @@
 #include "backend/nvidia/gpu.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "nvml/nvidia_node.h"
 
@@ -64,7 +65,7 @@ TEST_F(GpuTest, AnythingThatCannotBeReadIsAFailure) {
   }
 }
 
-TEST_F(GpuTest, ItsNodesAreItsOwnAndThoseOfAllGpusThatAreThere) {
+TEST_F(GpuTest, ItsNodesAreThoseOfAllGpusThatAreThereAndItsOwn) {
   Write("/dev/nvidiactl");
   Write("/dev/nvidia-uvm");
 
@@ -73,7 +74,7 @@ TEST_F(GpuTest, ItsNodesAreItsOwnAndThoseOfAllGpusThatAreThere) {
   expected.model = "NVIDIA A100-SXM4-80GB";
   expected.visible_as = kUuid;
   expected.order = 3 * 64;
-  expected.nodes = Nodes("", {"/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-uvm"});
+  expected.nodes = Nodes("", {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia5"});
   EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()), expected);
 }
 
@@ -83,7 +84,62 @@ TEST_F(GpuTest, ADevRootIsWhereTheNodesAreOnTheHost) {
   const Device device =
       Describe(root_, "nvidia.com/gpu", {.dev_root = "/run/nvidia/driver"}, A100());
 
-  EXPECT_EQ(device.nodes, Nodes("/run/nvidia/driver", {"/dev/nvidia5", "/dev/nvidiactl"}));
+  EXPECT_EQ(device.nodes, Nodes("/run/nvidia/driver", {"/dev/nvidiactl", "/dev/nvidia5"}));
+}
+
+TEST_F(GpuTest, NodesOfAllGpusAreLookedForWhereTheHostsAre) {
+  Write("/dev/nvidiactl");
+  Write("/dev/nvidia-modeset");
+  Write("/driver-root/dev/nvidiactl");
+
+  const Device device = Describe(
+      root_, "a.com/b", {.driver_root = "/driver-root", .dev_root = "/run/nvidia/driver"}, A100());
+
+  EXPECT_EQ(device.nodes, Nodes("/run/nvidia/driver", {"/dev/nvidiactl", "/dev/nvidia5"}));
+}
+
+TEST_F(GpuTest, ContainersKnowItByItsIndexWhereTheyAreToldTo) {
+  const NvidiaConfig config = {.id_strategy = IdStrategy::kIndex};
+  const Device gpu = Describe(root_, "a.com/b", config, A100());
+  const Device mig = Describe(root_, "a.com/b", config, A100(), {.uuid = "MIG-1", .index = 4});
+
+  EXPECT_EQ(gpu.key.id, kUuid);
+  EXPECT_EQ(gpu.visible_as, "3");
+  EXPECT_EQ(mig.key.id, "MIG-1");
+  EXPECT_EQ(mig.visible_as, "3:4");
+}
+
+TEST_F(GpuTest, TheImexChannelStandsLastWhereTheHostHasIt) {
+  const std::string channel = kImexChannel;
+  const std::string inside = "/driver-root" + channel;
+  const NvidiaConfig config = {
+      .driver_root = "/driver-root", .dev_root = "/run", .imex = Imex::kOptional};
+  const auto link = [&](const std::string& path) {
+    EXPECT_TRUE(os::MakeDirectories(root_.Path(path.substr(0, path.rfind('/')))));
+    EXPECT_EQ(symlink("/dev/null", root_.Path(path).c_str()), 0);  // a character device
+  };
+  Write("/driver-root" + channel);  // a file is none
+  EXPECT_EQ(ImexNode(root_, config), std::nullopt);
+  EXPECT_EQ(Describe(root_, "a.com/b", config, A100()).nodes, Nodes("/run", {"/dev/nvidia5"}));
+
+  link(channel);
+  EXPECT_EQ(ImexNode(root_, config), Nodes("", {channel})[0]);
+
+  ASSERT_TRUE(os::RemoveFile(root_.Path(inside)));
+  link(inside);
+  EXPECT_EQ(Describe(root_, "a.com/b", config, A100()).nodes,
+            Nodes("/run", {"/dev/nvidia5", channel}));
+  EXPECT_EQ(Describe(root_, "a.com/b", {}, A100()).nodes, Nodes("", {"/dev/nvidia5"}));
+}
+
+TEST_F(GpuTest, WithoutARequiredImexChannelNoGpuIsOfUse) {
+  const Device device = Describe(root_, "a.com/b", {.imex = Imex::kRequired}, A100());
+
+  EXPECT_EQ(device.nodes, Nodes("", {"/dev/nvidia5"}));
+  EXPECT_EQ(device.defect,
+            (Error{Reason::kUnreadable,
+                   "/dev/nvidia-caps-imex-channels/channel0 is required and there is no such "
+                   "device: start nvidia-imex, or make the channel"}));
 }
 
 TEST_F(GpuTest, WithoutNumaItIsNearToAll) {
@@ -103,7 +159,7 @@ TEST_F(GpuTest, AMigDeviceHasTheNodesOfItsGpuAndItsOwn) {
   expected.model = "NVIDIA A100-SXM4-80GB MIG 1g.10gb";
   expected.visible_as = "MIG-1";
   expected.order = 3 * 64;
-  expected.nodes = Nodes("/run", {"/dev/nvidia5", "/dev/nvidiactl", "/dev/nvidia-caps/nvidia-cap12",
+  expected.nodes = Nodes("/run", {"/dev/nvidiactl", "/dev/nvidia5", "/dev/nvidia-caps/nvidia-cap12",
                                   "/dev/nvidia-caps/nvidia-cap13"});
   EXPECT_EQ(Describe(root_, "a.com/b", {.dev_root = "/run"}, A100(), mig), expected);
 }

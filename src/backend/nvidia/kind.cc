@@ -4,10 +4,14 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
+#include <future>
 #include <map>
+#include <thread>
 
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/nvidia.h"
+#include "backend/nvidia/rendering.h"
 #include "config/schema/checks.h"
 #include "config/schema/family.h"
 #include "config/schema/fields.h"
@@ -90,6 +94,25 @@ Choices<nvidia::XidClass> Classes() {
   return classes;
 }
 
+Choices<nvidia::IdStrategy> IdStrategies() {
+  return {{"uuid", nvidia::IdStrategy::kUuid}, {"index", nvidia::IdStrategy::kIndex}};
+}
+Choices<nvidia::Feature> Features() {
+  return {{"gdrcopy", nvidia::Feature::kGdrcopy},
+          {"gds", nvidia::Feature::kGds},
+          {"mofed", nvidia::Feature::kMofed}};
+}
+Choices<nvidia::Imex> ImexChoices() {
+  return {{"none", nvidia::Imex::kNone},
+          {"optional", nvidia::Imex::kOptional},
+          {"required", nvidia::Imex::kRequired}};
+}
+Choices<nvidia::OtherXids> OtherXidsChoices() {
+  return {{"table", nvidia::OtherXids::kTable},
+          {"ignore", nvidia::OtherXids::kIgnore},
+          {"count", nvidia::OtherXids::kCount}};
+}
+
 Key XidsKey() {
   return {.name = "xids",
           .type = Type::kList,
@@ -138,8 +161,40 @@ Key ProbationKey() {
                         .field = Bind(kProbation, &NvidiaConfig::Probation::reset)}}};
 }
 
-std::vector<Key> NvidiaKeys() {
+std::vector<Key> GrantKeys() {
   return {
+      {.name = "idStrategy",
+       .type = Type::kEnum,
+       .doc = "What containers know a device by: its UUID; or NVML's index of it, `3`, `3:1` of a "
+              "MIG device, which may change when one is plugged or made.",
+       .example = "index",
+       .values = NamesOf(IdStrategies()),
+       .field = BindEnum(kNvidia, &NvidiaConfig::id_strategy, IdStrategies())},
+      {.name = "features",
+       .type = Type::kEnumList,
+       .doc = "What containers get beside their GPUs: GDRCopy, GPUDirect Storage, Mellanox OFED.",
+       .example = "[gds, mofed]",
+       .default_note = "none",
+       .values = NamesOf(Features()),
+       .field = BindEnumList(kNvidia, &NvidiaConfig::features, Features())},
+      {.name = "imex",
+       .type = Type::kEnum,
+       .doc = "Whether containers get IMEX channel 0: never, where the node has it, or always, so "
+              "that without it every GPU is unhealthy.",
+       .example = "optional",
+       .values = NamesOf(ImexChoices()),
+       .field = BindEnum(kNvidia, &NvidiaConfig::imex, ImexChoices())},
+      {.name = "failOnInitError",
+       .type = Type::kBool,
+       .doc = "Whether the agent ends where NVML cannot be started when it starts; else it waits "
+              "for the driver.",
+       .example = "true",
+       .field = Bind(kNvidia, &NvidiaConfig::fail_on_init_error)},
+  };
+}
+
+std::vector<Key> NvidiaKeys() {
+  std::vector<Key> keys = {
       {.name = "driverRoot",
        .type = Type::kPath,
        .doc = "Where the driver is installed, as the agent sees it: `libnvidia-ml.so.1` is looked "
@@ -168,16 +223,23 @@ std::vector<Key> NvidiaKeys() {
        .values = NamesOf(MigModes()),
        .field = BindEnum(kNvidia, &NvidiaConfig::in_mig_mode, MigModes())},
       XidsKey(),
+      {.name = "otherXids",
+       .type = Type::kEnum,
+       .doc = "What XIDs mean that `xids` does not name: what the table says; nothing; or that "
+              "every one counts, those of class `application` as `recover`.",
+       .example = "ignore",
+       .values = NamesOf(OtherXidsChoices()),
+       .field = BindEnum(kNvidia, &NvidiaConfig::other_xids, OtherXidsChoices())},
       ProbationKey(),
   };
+  for (Key& key : GrantKeys()) keys.push_back(std::move(key));
+  return keys;
 }
 
 void Complete(Config& config, size_t index) {
   Resource& resource = config.resources[index];
-  if (resource.rendering.env.empty()) resource.rendering.env = "NVIDIA_VISIBLE_DEVICES";
-  // Where NVIDIA's container toolkit looks, once it is told to (docs/security.md).
-  resource.rendering.mount_list_dir = "/var/run/nvidia-container-devices";
   NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
+  nvidia::CompleteRendering(kind, resource.rendering);
   if (IsFamily(resource.name)) kind.family = resource.name;
   for (size_t i = 0; i < index; ++i) {
     const auto* other = config.resources[i].kind.As<NvidiaConfig>();
@@ -259,6 +321,29 @@ std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) 
   return std::make_shared<NvidiaBackend>(resource.name, *resource.kind.As<NvidiaConfig>(), at.root);
 }
 
+// A driver that hangs must not hold the agent for ever: it is opened on a thread of its own, which
+// ends with the process.
+Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surroundings& at) {
+  constexpr std::chrono::seconds kPatience{10};
+  const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
+  if (!kind.fail_on_init_error) return nullptr;
+  const auto session = nvml::Session::Of(at.root, kind.driver_root);
+  auto opened = std::make_shared<std::promise<Status>>();
+  std::future<Status> answer = opened->get_future();
+  std::thread([session, opened] {
+    const auto library = session->Open();
+    opened->set_value(library ? Status() : Fail(library.error()));
+  }).detach();
+  const std::string where =
+      fmt::format("{}: 'failOnInitError' is set, so nothing is served without NVML", resource.name);
+  if (answer.wait_for(kPatience) != std::future_status::ready) {
+    return Fail(Reason::kTimedOut, "{}: it does not start within {} s: the driver hangs", where,
+                kPatience.count());
+  }
+  TRY_IN(answer.get(), where);
+  return session;
+}
+
 Kind MakeKind() {
   return {.section = {.name = "nvidia",
                       .type = Type::kSection,
@@ -268,6 +353,7 @@ Kind MakeKind() {
           .complete = Complete,
           .check = CheckNvidia,
           .make = Make,
+          .require = Require,
           .runtime_reads_variable = true,
           .ids_are_of_hardware = true,
           .may_have = MayHave};

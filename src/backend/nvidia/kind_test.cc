@@ -48,6 +48,42 @@ TEST(NvidiaKind, ASiteSaysWhatXidsMeanAndForHowLong) {
                           .probation = {.recover = Duration(600'000), .reset = Duration(60'000)}}));
 }
 
+TEST(NvidiaKind, WhatContainersGetBesideTheirGpusIsCompleted) {
+  const Config config = Good(
+      "resources:\n"
+      "- name: nvidia.com/gpu\n"
+      "  cdi: {kind: my.org/gpu, write: false}\n"
+      "  nvidia:\n"
+      "    idStrategy: index\n"
+      "    features: [mofed, gdrcopy]\n"
+      "    imex: optional\n"
+      "    failOnInitError: true\n"
+      "    otherXids: ignore\n");
+  const Rendering& rendering = config.resources[0].rendering;
+  EXPECT_EQ(rendering.extras, (std::vector<Extra>{{"NVIDIA_GDRCOPY", "my.org/gdrcopy=all"},
+                                                  {"NVIDIA_MOFED", "my.org/mofed=all"}}));
+  EXPECT_EQ(rendering.channels,
+            (std::vector<Channel>{{.node = "/dev/nvidia-caps-imex-channels/channel0",
+                                   .name = "0",
+                                   .env = "NVIDIA_IMEX_CHANNELS",
+                                   .mount = "imex",
+                                   .cdi_device = "my.org/imex-channel=0"}}));
+  EXPECT_EQ(*config.resources[0].kind.As<NvidiaConfig>(),
+            (NvidiaConfig{.id_strategy = IdStrategy::kIndex,
+                          .features = {Feature::kMofed, Feature::kGdrcopy},
+                          .imex = Imex::kOptional,
+                          .fail_on_init_error = true,
+                          .other_xids = OtherXids::kIgnore}));
+}
+
+TEST(NvidiaKind, SeveralResourcesMayBeInACdiDocumentThatOthersWrite) {
+  Good(
+      "resources:\n"
+      "- {name: nvidia.com/gpu, cdi: {kind: my.org/gpu, write: false}, nvidia: {}}\n"
+      "- {name: nvidia.com/mig-1g.10gb, cdi: {kind: my.org/gpu, write: false}, nvidia: {mig: "
+      "1g.10gb}}\n");
+}
+
 TEST(NvidiaKind, SeveralResourcesHaveTheVariableThatTheRuntimeReads) {
   const Config config = Good(
       "resources:\n"

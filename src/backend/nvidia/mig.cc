@@ -64,9 +64,10 @@ nvml::Answer<Mig> ReadMig(const nvml::Library& library, nvml::DeviceHandle gpu) 
   const auto handles = library.MigDevices(gpu);
   if (!handles) return tl::unexpected(handles.error());
   Mig mig{.enabled = true};
-  for (const nvml::DeviceHandle handle : *handles) {
+  for (const auto& [index, handle] : *handles) {
     auto device = ReadDevice(library, gpu, handle, memory->total);
     if (!device) return tl::unexpected(device.error());
+    device->index = index;
     mig.devices.push_back(*std::move(device));
   }
   return mig;

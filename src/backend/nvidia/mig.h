@@ -18,6 +18,7 @@ struct MigDevice {
   std::string profile{};  // "1g.10gb"
   unsigned gpu_instance = 0;
   unsigned compute_instance = 0;
+  unsigned index = 0;  // NVML's, of those of the GPU
   nvml::DeviceAttributes attributes{};
   bool operator==(const MigDevice&) const = default;
 };

@@ -68,10 +68,10 @@ TEST_F(MigTest, TheMigDevicesOfAGpuAreReadInNvmlsOrder) {
   const std::vector<nvml::MigInstance>& mig = node_.hardware().gpus[7].mig;
 
   EXPECT_EQ(Read(7), (Mig{.enabled = true,
-                          .devices = {{mig[0].uuid, "3g.40gb", 2, 0, mig[0].attributes},
-                                      {mig[1].uuid, "2g.20gb", 3, 0, mig[1].attributes},
-                                      {mig[2].uuid, "1g.10gb", 9, 0, mig[2].attributes},
-                                      {mig[3].uuid, "1g.10gb", 10, 0, mig[3].attributes}}}));
+                          .devices = {{mig[0].uuid, "3g.40gb", 2, 0, 0, mig[0].attributes},
+                                      {mig[1].uuid, "2g.20gb", 3, 0, 1, mig[1].attributes},
+                                      {mig[2].uuid, "1g.10gb", 9, 0, 2, mig[2].attributes},
+                                      {mig[3].uuid, "1g.10gb", 10, 0, 3, mig[3].attributes}}}));
 }
 
 TEST_F(MigTest, AnAgentWithoutPrivilegesReadsThemWithoutAttributes) {

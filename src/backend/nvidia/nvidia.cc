@@ -21,6 +21,8 @@ nvidia::XidPolicy PolicyOf(const NvidiaConfig& config) {
   for (const NvidiaConfig::XidRule& rule : config.xids) {
     policy.classes[static_cast<uint64_t>(rule.xid)] = rule.xid_class;
   }
+  policy.ignore_others = config.other_xids == nvidia::OtherXids::kIgnore;
+  policy.count_all = config.other_xids == nvidia::OtherXids::kCount;
   policy.recover_probation = config.probation.recover;
   policy.reset_probation = config.probation.reset;
   return policy;
@@ -144,6 +146,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
     }
   }
   Remember(devices);
+  TellImex();
   return devices;
 }
 
@@ -166,6 +169,18 @@ void NvidiaBackend::TellWhole(const std::string& gpu) {
       "a GPU in MIG mode is offered as a whole: what of it a container can use is for the "
       "container runtime to say",
       {{"resource", resource_}, {"gpu", gpu}});
+}
+
+void NvidiaBackend::TellImex() {
+  if (config_.imex == nvidia::Imex::kNone) return;
+  const bool missing = !nvidia::ImexNode(root_, config_);
+  std::lock_guard lock(mutex_);
+  if (std::exchange(told_no_imex_, missing) == missing) return;
+  if (!missing) return log::Info("the IMEX channel is there", {{"resource", resource_}});
+  log::Warn(config_.imex == nvidia::Imex::kRequired
+                ? "the IMEX channel is missing, and no GPU is of use without it"
+                : "the IMEX channel is missing, and containers start without it",
+            {{"resource", resource_}, {"channel", nvidia::kImexChannel}});
 }
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
@@ -200,7 +215,8 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     std::lock_guard lock(mutex_);
     std::map<std::string, unsigned> unknown;
     for (const auto& [other_index, other] : gpus) {
-      const bool known = other_index == index || levels_[gpu.uuid].contains(other.uuid);
+      // Of a pair both have the same in common: one of them is asked.
+      const bool known = other_index <= index || levels_[gpu.uuid].contains(other.uuid);
       if (!known) unknown[other.uuid] = other_index;
     }
     if (unknown.empty()) continue;
@@ -217,7 +233,8 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
   for (const auto& [uuid, reading] : readings) {
     const auto read = reading->Await(limit);
     std::lock_guard lock(mutex_);
-    if (read) levels_[uuid].insert(read->begin(), read->end());
+    if (!read) continue;
+    for (const auto& [other, level] : *read) levels_[uuid][other] = levels_[other][uuid] = level;
   }
   std::lock_guard lock(mutex_);
   return levels_;

@@ -8,6 +8,19 @@
 
 #include "backend/nvidia/xid.h"
 
+namespace tessera::nvidia {
+
+enum class IdStrategy : uint8_t { kUuid, kIndex };
+// In the order in which CDI devices are named.
+enum class Feature : uint8_t { kGdrcopy, kGds, kMofed };
+// Whether containers get IMEX channel 0, which shares memory with GPUs of other nodes: never, where
+// the node has it, or always, so that without it no GPU is of use.
+enum class Imex : uint8_t { kNone, kOptional, kRequired };
+// What XIDs mean that no rule names: what the table says; nothing; or that they count, all of them.
+enum class OtherXids : uint8_t { kTable, kIgnore, kCount };
+
+}  // namespace tessera::nvidia
+
 namespace tessera {
 
 struct NvidiaConfig {
@@ -45,6 +58,14 @@ struct NvidiaConfig {
   // The name with "{profile}" of the family that the resource is of; empty: of none.
   std::string family = {};
 
+  // What containers know a device by: its UUID; or NVML's index, "3", "3:1" of a MIG device.
+  nvidia::IdStrategy id_strategy = nvidia::IdStrategy::kUuid;
+  // What containers get beside their GPUs.
+  std::vector<nvidia::Feature> features = {};
+  nvidia::Imex imex = nvidia::Imex::kNone;
+  // The agent does not start without a driver.
+  bool fail_on_init_error = false;
+
   // What XIDs mean here, where that is not what xid.def says.
   struct XidRule {
     int xid = 0;
@@ -52,6 +73,7 @@ struct NvidiaConfig {
     bool operator==(const XidRule&) const = default;
   };
   std::vector<XidRule> xids = {};
+  nvidia::OtherXids other_xids = nvidia::OtherXids::kTable;
   // How long a GPU stays out after the last XID of these classes, whatever its checks say.
   struct Probation {
     Duration recover = nvidia::XidPolicy().recover_probation;

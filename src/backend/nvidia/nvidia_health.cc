@@ -103,7 +103,7 @@ Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHa
                                  const std::string& id) {
   const auto devices = library->MigDevices(gpu);
   if (!devices) return Bad(library, devices.error());
-  for (const nvml::DeviceHandle device : *devices) {
+  for (const auto& [index, device] : *devices) {
     if (library->Uuid(device) == id) return CheckGpu(library, device, id);
   }
   return From(EvidenceKind::kFatal, Reason::kVanished, "its MIG instance was destroyed");

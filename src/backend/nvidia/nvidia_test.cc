@@ -72,7 +72,7 @@ TEST_F(NvidiaTest, EveryGpuIsADeviceNamedByItsUuidInTheOrderOfNvml) {
   expected.numa_nodes = {1};
   expected.links = devices[2].links;  // topology_test.cc
   for (const char* path :
-       {"/dev/nvidia2", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}) {
+       {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia2"}) {
     expected.nodes.push_back({.host_path = path, .container_path = path});
   }
   EXPECT_EQ(devices[2], expected);

@@ -157,14 +157,14 @@ Answer<bool> Library::IsInMigMode(DeviceHandle gpu) const {
   return current == kMigEnabled;
 }
 
-Answer<std::vector<DeviceHandle>> Library::MigDevices(DeviceHandle gpu) const {
+Answer<std::vector<Library::MigHandle>> Library::MigDevices(DeviceHandle gpu) const {
   const auto most = Ask<unsigned>(api_.DeviceGetMaxMigDeviceCount, gpu);
   if (!most) return tl::unexpected(most.error());
-  std::vector<DeviceHandle> devices;
+  std::vector<MigHandle> devices;
   for (unsigned i = 0; i < *most; ++i) {
     const auto device = Ask<DeviceHandle>(api_.DeviceGetMigDeviceHandleByIndex, gpu, i);
     if (device) {
-      devices.push_back(*device);
+      devices.push_back({i, *device});
     } else if (device.error().code != Return::kNotFound &&
                device.error().code != Return::kInvalidArgument) {
       return tl::unexpected(device.error());  // the others only say that there is none

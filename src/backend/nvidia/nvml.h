@@ -65,7 +65,11 @@ class Library {
 
   // False as well where the GPU or the driver knows no MIG.
   Answer<bool> IsInMigMode(DeviceHandle gpu) const;
-  Answer<std::vector<DeviceHandle>> MigDevices(DeviceHandle gpu) const;
+  struct MigHandle {
+    unsigned index = 0;  // of those of the GPU; with gaps
+    DeviceHandle device = nullptr;
+  };
+  Answer<std::vector<MigHandle>> MigDevices(DeviceHandle gpu) const;
   Answer<DeviceAttributes> Attributes(DeviceHandle mig_device) const;
   Answer<unsigned> GpuInstance(DeviceHandle mig_device) const;
   Answer<unsigned> ComputeInstance(DeviceHandle mig_device) const;

@@ -24,7 +24,7 @@ LoadResult Load(const Sources& sources) {
   const Document none;
   Findings findings(sources.file ? *sources.file : none);
   const Settings settings = ReadSettings(sources, findings);
-  CheckGaps(settings, sources.environment, findings);
+  CheckGaps(settings, findings);
   Translated translated = Translate(settings, findings);
   return LoadForeign({.config = std::move(translated.config),
                       .sources = std::move(translated.sources),

@@ -243,11 +243,17 @@ void ApplyEnvironment(const std::map<std::string, std::string>& environment, Set
       break;
     }
   }
+  for (const auto& [name, text] : environment) {
+    const bool disables = name == kDisabledXids;
+    if (!disables && name != kEnabledXids) continue;
+    (disables ? settings.disabled_xids : settings.enabled_xids) = text;
+    findings.SetOutside(name, "environment " + name, text, true);
+  }
 }
 
 std::map<std::string, std::string> OwnEnvironment() {
   return EnvironmentOf([](std::string_view name) {
-    return name == "DP_DISABLE_HEALTHCHECKS" || name == "DP_ENABLE_HEALTHCHECKS" ||
+    return name == kDisabledXids || name == kEnabledXids ||
            std::ranges::any_of(Options(), [&](const Option& option) {
              return std::ranges::count(option.variables, name) > 0;
            });

@@ -45,7 +45,10 @@ std::optional<Misfit> SetTexts(const Option& option, std::span<const std::string
 // Stores what the variables say, the empty ones as NVIDIA's plugin takes them.
 void ApplyEnvironment(const std::map<std::string, std::string>& environment, Settings& settings,
                       Findings& findings);
-// The variables of this process that are in the table, and the two about health checks.
+// The two about health checks, which have neither flag nor key.
+inline constexpr char kDisabledXids[] = "DP_DISABLE_HEALTHCHECKS";
+inline constexpr char kEnabledXids[] = "DP_ENABLE_HEALTHCHECKS";
+// The variables of this process that are in the table, and those two.
 std::map<std::string, std::string> OwnEnvironment();
 
 }  // namespace tessera::config::nvidia

@@ -60,6 +60,10 @@ struct Settings {
   std::string container_driver_root = "/driver-root";  // driver_root, as the plugin sees it
   std::string allocation_policy = "distributed";
 
+  // Of the two variables about health checks: lists of XIDs.
+  std::string disabled_xids{};
+  std::string enabled_xids{};
+
   std::vector<int64_t> imex_channels{};
   bool imex_required = false;
 

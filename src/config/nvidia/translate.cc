@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "backend/nvidia/nvidia_config.h"
+#include "config/nvidia/options.h"
 #include "config/schema/checks.h"
 #include "config/schema/family.h"
 #include "config/schema/problem.h"
@@ -21,6 +23,9 @@ namespace {
 constexpr std::string_view kGpu = "nvidia.com/gpu";
 constexpr std::string_view kMig = "nvidia.com/mig-";  // and a profile
 constexpr int64_t kMaxReplicas = 10'000;              // as our own key has it
+constexpr uint64_t kMaxXid = 9'999;                   // likewise
+constexpr char kCdiKind[] = "k8s.device-plugin.nvidia.com/gpu";
+constexpr char kStrategies[] = "flags.plugin.deviceListStrategy";
 
 class Translation {
  public:
@@ -38,6 +43,15 @@ class Translation {
   void Note(const std::string& path, const std::string& theirs) {
     const std::string source = findings_.SourceOf(theirs);
     result_.sources[path] = source == "default" ? "NVIDIA's default" : source;
+  }
+
+  // The path need not be set by anybody.
+  void Warn(Reason reason, const std::string& path, const std::string& message) {
+    if (findings_.IsSet(path)) return findings_.Warn(reason, path, message);
+    findings_.AddWarning({.reason = reason,
+                          .origin = "NVIDIA's default",
+                          .text = path,
+                          .message = fmt::format("{} {}", path, message)});
   }
 
   void CheckPath(const std::string& path, const std::string& value) {
@@ -89,12 +103,14 @@ class Translation {
     Resource family = result_.config.resources[0];
     family.name = fmt::format("{}{}{}", kMig, kProfile, suffix);
     family.policy = Policy();
+    family.rendering.one_per_container = false;
     family.kind.As<NvidiaConfig>()->mig = profiles;
     constexpr std::string_view kFirst = "resources[0]";
+    const std::set<std::string> own = {".name", ".policy", ".replicas", ".onePerContainer"};
     for (const auto& [path, source] : std::map(result_.sources)) {
       if (!path.starts_with(kFirst)) continue;
       const std::string key = path.substr(kFirst.size());
-      if (key == ".name" || key == ".policy" || key == ".replicas") continue;
+      if (own.contains(key)) continue;
       result_.sources[at + key] = source;
     }
     Note(at + ".name", "flags.migStrategy");
@@ -113,17 +129,116 @@ class Translation {
     resource.rendering.strategies.clear();
     for (const std::string& name : settings_.list_strategies) {
       const auto strategy = StrategyFromName(name);
-      if (strategy == Strategy::kEnvvar || strategy == Strategy::kVolumeMounts) {
+      // What is none of the plugin's own was reported.
+      if (strategy && strategy != Strategy::kDeviceSpecs && !Uses(resource, *strategy)) {
         resource.rendering.strategies.push_back(*strategy);
       }
     }
     if (settings_.pass_device_specs) {
       resource.rendering.strategies.push_back(Strategy::kDeviceSpecs);
     }
-    const bool specs = findings_.IsSet("flags.plugin.passDeviceSpecs") &&
-                       !findings_.IsSet("flags.plugin.deviceListStrategy");
-    Note("resources[0].strategies",
-         specs ? "flags.plugin.passDeviceSpecs" : "flags.plugin.deviceListStrategy");
+    const bool specs =
+        findings_.IsSet("flags.plugin.passDeviceSpecs") && !findings_.IsSet(kStrategies);
+    Note("resources[0].strategies", specs ? "flags.plugin.passDeviceSpecs" : kStrategies);
+    if (Uses(resource, Strategy::kCdiAnnotations) || Uses(resource, Strategy::kCdiCri)) {
+      TranslateCdi(resource.rendering);
+    }
+    if (Uses(resource, Strategy::kEnvvar) && !Uses(resource, Strategy::kVolumeMounts)) {
+      Warn(Reason::kConfigOpen, kStrategies,
+           "has 'envvar', by which a pod that was granted nothing can have GPUs as well: "
+           "docs/security.md says what closes that door");
+    }
+  }
+
+  static bool Uses(const Resource& resource, Strategy strategy) {
+    return std::ranges::count(resource.rendering.strategies, strategy) > 0;
+  }
+
+  // A name without a document keeps a container from starting: that is better than one that starts
+  // without its GPU.
+  void TranslateCdi(Rendering& rendering) {
+    const std::string prefix = "flags.plugin.cdiAnnotationPrefix";
+    rendering.cdi_kind = kCdiKind;
+    rendering.cdi_write = false;
+    rendering.cdi_annotation_prefix = settings_.cdi_annotation_prefix + "nvidia-device-plugin_";
+    Note("resources[0].cdi.kind", kStrategies);
+    Note("resources[0].cdi.write", kStrategies);
+    Note("resources[0].cdi.annotationPrefix", prefix);
+    if (const auto misfit = CheckAnnotationPrefix(rendering.cdi_annotation_prefix)) {
+      findings_.Report(misfit->reason, prefix, misfit->message);
+    }
+    Warn(Reason::kConfigUnsupported, kStrategies,
+         fmt::format(
+             "names CDI devices, and the agent writes no document for them yet: without one "
+             "containers do not start. 'nvidia-ctk cdi generate "
+             "--vendor=k8s.device-plugin.nvidia.com --class=gpu --device-name-strategy={} "
+             "--output=/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json' writes it; repeat "
+             "it when the driver or MIG devices change",
+             settings_.id_strategy));
+  }
+
+  void TranslateExtras(NvidiaConfig& kind) {
+    struct Row {
+      bool Settings::* wanted;
+      tessera::nvidia::Feature feature;
+      const char* path;
+    };
+    for (const Row& row :
+         {Row{&Settings::gdrcopy, tessera::nvidia::Feature::kGdrcopy, "flags.gdrcopyEnabled"},
+          Row{&Settings::gds, tessera::nvidia::Feature::kGds, "flags.gdsEnabled"},
+          Row{&Settings::mofed, tessera::nvidia::Feature::kMofed, "flags.mofedEnabled"}}) {
+      if (!(settings_.*row.wanted)) continue;
+      kind.features.push_back(row.feature);
+      Note("resources[0].nvidia.features", row.path);
+    }
+    if (!settings_.imex_channels.empty()) {
+      kind.imex = settings_.imex_required ? tessera::nvidia::Imex::kRequired
+                                          : tessera::nvidia::Imex::kOptional;
+      Note("resources[0].nvidia.imex", "imex.channelIDs");
+    }
+    if (settings_.id_strategy == "index") {
+      kind.id_strategy = tessera::nvidia::IdStrategy::kIndex;
+      Note("resources[0].nvidia.idStrategy", "flags.plugin.deviceIDStrategy");
+    }
+    // True is the plugin's default; only who wrote it wants the agent to end.
+    const std::string fail = "flags.failOnInitError";
+    if (findings_.IsSet(fail)) {
+      kind.fail_on_init_error = settings_.fail_on_init_error;
+      Note("resources[0].nvidia.failOnInitError", fail);
+    }
+  }
+
+  void TellNoXid(const char* variable, const std::string& text) {
+    findings_.Warn(Reason::kConfigBadValue, variable,
+                   fmt::format("has {}, which is no XID and has no effect", Quoted(text)));
+  }
+
+  void TranslateXids(NvidiaConfig& kind) {
+    const std::string& disabled = settings_.disabled_xids;
+    const std::string& enabled = settings_.enabled_xids;
+    for (const auto& text : tessera::nvidia::ApplyXidVariables({}, disabled, "").not_understood) {
+      TellNoXid(kDisabledXids, text);
+    }
+    for (const auto& text : tessera::nvidia::ApplyXidVariables({}, "", enabled).not_understood) {
+      TellNoXid(kEnabledXids, text);
+    }
+    const auto policy = tessera::nvidia::ApplyXidVariables({}, disabled, enabled).policy;
+    for (const auto& [number, xid_class] : policy.classes) {
+      const bool off = xid_class == tessera::nvidia::XidClass::kApplication;
+      const char* variable = off ? kDisabledXids : kEnabledXids;
+      if (number == 0 || number > kMaxXid) {
+        TellNoXid(variable, std::to_string(number));
+        continue;
+      }
+      const std::string at = fmt::format("resources[0].nvidia.xids[{}]", kind.xids.size());
+      kind.xids.push_back({.xid = static_cast<int>(number), .xid_class = xid_class});
+      Note(at + ".xid", variable);
+      Note(at + ".class", variable);
+    }
+    if (!policy.ignore_others && !policy.count_all) return;
+    kind.other_xids = policy.ignore_others ? tessera::nvidia::OtherXids::kIgnore
+                                           : tessera::nvidia::OtherXids::kCount;
+    Note("resources[0].nvidia.otherXids", policy.ignore_others ? kDisabledXids : kEnabledXids);
   }
 
   void TranslateKind(Resource& resource) {
@@ -143,6 +258,8 @@ class Translation {
           settings_.mig_strategy == "single" ? InMigMode::kDevices : InMigMode::kWhole;
       Note("resources[0].nvidia.inMigMode", "flags.migStrategy");
     }
+    TranslateExtras(kind);
+    TranslateXids(kind);
     resource.kind = KindConfig::Of(std::move(kind));
   }
 
@@ -183,6 +300,10 @@ class Translation {
     resource.policy = {Division::kReplicas, static_cast<int>(shared.replicas)};
     Note(fmt::format("resources[{}].policy", index), "sharing.timeSlicing");
     Note(fmt::format("resources[{}].replicas", index), from + ".replicas");
+    if (!settings_.time_slicing->fail_requests_greater_than_one.value_or(false)) return;
+    resource.rendering.one_per_container = true;
+    Note(fmt::format("resources[{}].onePerContainer", index),
+         "sharing.timeSlicing.failRequestsGreaterThanOne");
   }
 
   const Settings& settings_;

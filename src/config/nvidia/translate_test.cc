@@ -11,6 +11,11 @@ namespace tessera::config::nvidia {
 namespace {
 
 constexpr auto kWhole = NvidiaConfig::InMigMode::kWhole;
+using tessera::nvidia::Feature;
+using tessera::nvidia::IdStrategy;
+using tessera::nvidia::Imex;
+using tessera::nvidia::OtherXids;
+using tessera::nvidia::XidClass;
 
 // What the plugin's defaults amount to.
 Config Usual() {
@@ -24,6 +29,11 @@ Config Usual() {
       KindConfig::Of(NvidiaConfig{.driver_root = "/driver-root", .in_mig_mode = kWhole});
   return config;
 }
+
+const std::string kOpenDoor =
+    "flags.plugin.deviceListStrategy has 'envvar', by which a pod that was granted nothing can "
+    "have "
+    "GPUs as well: docs/security.md says what closes that door\n";
 
 LoadResult GoodLoad(const Started& started) {
   LoadResult result = Load(started.From());
@@ -123,13 +133,146 @@ TEST(NvidiaTranslation, OurOwnVariablesAndFlagsComeOnTop) {
   EXPECT_EQ(result.config.http_address, "off");
 }
 
+TEST(NvidiaTranslation, WhatEnvvarLeavesOpenIsToldAtStart) {
+  EXPECT_EQ(Text(GoodLoad({}).warnings),
+            "NVIDIA's default: " + kOpenDoor.substr(0, kOpenDoor.size() - 1) + " [config-open]\n");
+  EXPECT_EQ(Messages(GoodLoad({.words = {"--device-list-strategy=envvar"}}).warnings), kOpenDoor);
+  EXPECT_EQ(Messages(GoodLoad({.words = {"--device-list-strategy=volume-mounts,envvar"}}).warnings),
+            "");
+}
+
+TEST(NvidiaTranslation, DevicesAreNamedByIndexAndShareACdiKindThatOthersWrite) {
+  Config wanted = Usual();
+  Rendering& rendering = wanted.resources[0].rendering;
+  rendering.strategies = {Strategy::kCdiAnnotations, Strategy::kCdiCri, Strategy::kDeviceSpecs};
+  rendering.cdi_kind = "k8s.device-plugin.nvidia.com/gpu";
+  rendering.cdi_write = false;
+  rendering.cdi_annotation_prefix = "my.org/nvidia-device-plugin_";
+  wanted.resources[0].kind = KindConfig::Of(NvidiaConfig{
+      .driver_root = "/driver-root", .in_mig_mode = kWhole, .id_strategy = IdStrategy::kIndex});
+  const LoadResult result =
+      GoodLoad({.environment = {{"DEVICE_LIST_STRATEGY", "cdi-annotations,cdi-cri"},
+                                {"DEVICE_ID_STRATEGY", "index"},
+                                {"CDI_ANNOTATION_PREFIX", "my.org/"},
+                                {"PASS_DEVICE_SPECS", "true"}}});
+  EXPECT_EQ(result.config, wanted);
+  EXPECT_EQ(
+      Messages(result.warnings),
+      "flags.plugin.deviceListStrategy names CDI devices, and the agent writes no document for "
+      "them yet: without one containers do not start. 'nvidia-ctk cdi generate "
+      "--vendor=k8s.device-plugin.nvidia.com --class=gpu --device-name-strategy=index "
+      "--output=/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json' writes it; repeat it when the "
+      "driver or MIG devices change\n");
+  EXPECT_EQ(ErrorsOf({.words = {"--device-list-strategy=cdi-cri", "--cdi-annotation-prefix=a b/"}}),
+            "flags.plugin.cdiAnnotationPrefix must be the beginning of an annotation's key, "
+            "domain/name, not 'a b/nvidia-device-plugin_'\n");
+}
+
+TEST(NvidiaTranslation, ExtrasAreSwitchedOnAndNamedByCdi) {
+  Config wanted = Usual();
+  Rendering& rendering = wanted.resources[0].rendering;
+  rendering.extras = {{"NVIDIA_GDRCOPY", ""}, {"NVIDIA_GDS", ""}, {"NVIDIA_MOFED", ""}};
+  rendering.channels = {{.node = "/dev/nvidia-caps-imex-channels/channel0",
+                         .name = "0",
+                         .env = "NVIDIA_IMEX_CHANNELS",
+                         .mount = "imex",
+                         .cdi_device = ""}};
+  wanted.resources[0].kind =
+      KindConfig::Of(NvidiaConfig{.driver_root = "/driver-root",
+                                  .in_mig_mode = kWhole,
+                                  .features = {Feature::kGdrcopy, Feature::kGds, Feature::kMofed},
+                                  .imex = Imex::kRequired});
+  const Started started = {.yaml =
+                               "flags: {gdsEnabled: true, mofedEnabled: true}\n"
+                               "imex: {channelIDs: [0], required: true}\n",
+                           .environment = {{"GDRCOPY_ENABLED", "1"}}};
+  EXPECT_EQ(GoodLoad(started).config, wanted);
+
+  rendering.extras = {{"NVIDIA_GDRCOPY", "k8s.device-plugin.nvidia.com/gdrcopy=all"},
+                      {"NVIDIA_GDS", "k8s.device-plugin.nvidia.com/gds=all"},
+                      {"NVIDIA_MOFED", "k8s.device-plugin.nvidia.com/mofed=all"}};
+  rendering.channels[0].cdi_device = "k8s.device-plugin.nvidia.com/imex-channel=0";
+  Started by_cdi = started;
+  by_cdi.words = {"--device-list-strategy=cdi-cri"};
+  EXPECT_EQ(GoodLoad(by_cdi).config.resources[0].rendering.extras, rendering.extras);
+  EXPECT_EQ(GoodLoad(by_cdi).config.resources[0].rendering.channels, rendering.channels);
+}
+
+const NvidiaConfig& KindOf(const LoadResult& result) {
+  return *result.config.resources[0].kind.As<NvidiaConfig>();
+}
+
+TEST(NvidiaTranslation, TheAgentEndsWithoutADriverOnlyWhereSomebodyWroteIt) {
+  EXPECT_FALSE(KindOf(GoodLoad({})).fail_on_init_error);
+  EXPECT_TRUE(KindOf(GoodLoad({.yaml = "flags: {failOnInitError: true}\n"})).fail_on_init_error);
+  EXPECT_TRUE(
+      KindOf(GoodLoad({.environment = {{"FAIL_ON_INIT_ERROR", "true"}}})).fail_on_init_error);
+  EXPECT_TRUE(KindOf(GoodLoad({.words = {"--fail-on-init-error"}})).fail_on_init_error);
+  EXPECT_FALSE(KindOf(GoodLoad({.yaml = "flags: {failOnInitError: true}\n",
+                                .words = {"--fail-on-init-error=false"}}))
+                   .fail_on_init_error);
+}
+
+// XIDs that a rule names, whether each counts, and what others mean.
+struct XidRow {
+  std::map<std::string, std::string> environment;
+  std::vector<NvidiaConfig::XidRule> xids;
+  OtherXids others;
+};
+
+TEST(NvidiaTranslation, TheVariablesAboutHealthChecksSayWhatXidsMean) {
+  const char* off = "DP_DISABLE_HEALTHCHECKS";
+  const char* on = "DP_ENABLE_HEALTHCHECKS";
+  const XidRow rows[] = {
+      {{}, {}, OtherXids::kTable},
+      {{{off, "79, 48"}},
+       {{48, XidClass::kApplication}, {79, XidClass::kApplication}},
+       OtherXids::kTable},
+      {{{on, "13"}}, {{13, XidClass::kRecover}}, OtherXids::kTable},
+      {{{off, "all"}}, {}, OtherXids::kIgnore},
+      {{{off, "all"}, {on, "48"}}, {{48, XidClass::kReset}}, OtherXids::kIgnore},
+      {{{off, "xids"}, {on, "all"}}, {}, OtherXids::kCount},
+      {{{on, "all"}}, {}, OtherXids::kCount},
+  };
+  for (const XidRow& row : rows) {
+    const LoadResult result = GoodLoad({.environment = row.environment});
+    EXPECT_EQ(KindOf(result).xids, row.xids);
+    EXPECT_EQ(KindOf(result).other_xids, row.others);
+  }
+  const LoadResult result = GoodLoad({.environment = {{off, "79,4x,0"}, {on, "48,10000,x"}}});
+  EXPECT_EQ(KindOf(result).xids, (std::vector<NvidiaConfig::XidRule>{
+                                     {48, XidClass::kReset}, {79, XidClass::kApplication}}));
+  EXPECT_EQ(result.SourceOf("resources[0].nvidia.xids[0].xid"),
+            "environment DP_ENABLE_HEALTHCHECKS");
+  EXPECT_EQ(result.SourceOf("resources[0].nvidia.xids[1].class"),
+            "environment DP_DISABLE_HEALTHCHECKS");
+  EXPECT_EQ(Messages(result.warnings),
+            kOpenDoor +
+                "DP_DISABLE_HEALTHCHECKS has '4x', which is no XID and has no effect\n"
+                "DP_ENABLE_HEALTHCHECKS has 'x', which is no XID and has no effect\n"
+                "DP_DISABLE_HEALTHCHECKS has '0', which is no XID and has no effect\n"
+                "DP_ENABLE_HEALTHCHECKS has '10000', which is no XID and has no effect\n");
+}
+
+TEST(NvidiaTranslation, RequestsForMoreThanOneShareAreRefusedWhereThePluginRefusesThem) {
+  for (const bool refused : {false, true}) {
+    const LoadResult result = GoodLoad(
+        {.yaml = fmt::format("sharing: {{timeSlicing: {{failRequestsGreaterThanOne: {}, resources: "
+                             "[{{name: gpu, replicas: 2}}]}}}}\n",
+                             refused)});
+    EXPECT_EQ(result.config.resources[0].rendering.one_per_container, refused);
+  }
+}
+
 TEST(NvidiaTranslation, AShareOfAnotherResourceIsWarnedAbout) {
   const LoadResult result = GoodLoad(
       {.yaml = "sharing: {timeSlicing: {resources: [{name: mig-1g.10gb, replicas: 4}]}}\n"});
   EXPECT_EQ(result.config, Usual());
-  EXPECT_EQ(Messages(result.warnings),
-            "sharing.timeSlicing.resources[0].name 'nvidia.com/mig-1g.10gb' is no resource of this "
-            "node and has no effect; there is 'nvidia.com/gpu'\n");
+  EXPECT_EQ(
+      Messages(result.warnings),
+      kOpenDoor +
+          "sharing.timeSlicing.resources[0].name 'nvidia.com/mig-1g.10gb' is no resource of this "
+          "node and has no effect; there is 'nvidia.com/gpu'\n");
 }
 
 TEST(NvidiaTranslation, SingleIsMigDevicesInThePlaceOfGpus) {
@@ -154,6 +297,28 @@ TEST(NvidiaTranslation, MixedIsWholeGpusAndAFamily) {
   EXPECT_EQ(NamesAndPolicies(GoodLoad({.words = {"--mig-strategy=mixed"}})),
             "nvidia.com/gpu mig='' 1\n"
             "nvidia.com/mig-{profile} mig='*' 1\n");
+}
+
+TEST(NvidiaTranslation, ADocumentThatOthersWriteIsOfAllProfiles) {
+  const LoadResult result =
+      GoodLoad({.words = {"--mig-strategy=mixed", "--device-list-strategy=cdi-cri"}});
+  ASSERT_EQ(result.config.resources.size(), 2U);
+  for (const Resource& resource : result.config.resources) {
+    EXPECT_EQ(resource.rendering.cdi_kind, "k8s.device-plugin.nvidia.com/gpu");
+    EXPECT_FALSE(resource.rendering.cdi_write);
+  }
+}
+
+TEST(NvidiaTranslation, OnlySharedProfilesAreLimitedToOneShare) {
+  const LoadResult result =
+      GoodLoad({.yaml = "flags: {migStrategy: mixed}\n"
+                        "sharing: {timeSlicing: {failRequestsGreaterThanOne: true, resources: "
+                        "[{name: gpu, replicas: 2}, {name: mig-1g.10gb, replicas: 4}]}}\n"});
+  std::string limited;
+  for (const Resource& resource : result.config.resources) {
+    limited += resource.rendering.one_per_container ? "1" : "-";
+  }
+  EXPECT_EQ(limited, "11-");
 }
 
 TEST(NvidiaTranslation, SharesOfProfilesAreNarrowerFamilies) {
@@ -195,9 +360,14 @@ TEST(NvidiaTranslation, WhatHasNoCounterpartIsTold) {
 
 TEST(NvidiaTranslation, WhatIsPrintedIsTheSameConfiguration) {
   const LoadResult result =
-      GoodLoad({.yaml = "flags: {migStrategy: mixed, plugin: {passDeviceSpecs: yes}}\n"
-                        "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}, "
-                        "{name: mig-1g.10gb, replicas: 4}]}}\n"});
+      GoodLoad({.yaml = "flags: {gdsEnabled: true, migStrategy: mixed, plugin: {passDeviceSpecs: "
+                        "yes, deviceIDStrategy: index, deviceListStrategy: [envvar, cdi-cri]}}\n"
+                        "imex: {channelIDs: [0]}\n"
+                        "sharing: {timeSlicing: {failRequestsGreaterThanOne: true, resources: "
+                        "[{name: gpu, replicas: 10}, {name: mig-1g.10gb, replicas: 4}]}}\n",
+                .environment = {{"DP_DISABLE_HEALTHCHECKS", "all"},
+                                {"DP_ENABLE_HEALTHCHECKS", "48"},
+                                {"FAIL_ON_INIT_ERROR", "true"}}});
   const LoadResult again = config::Load({.file = Document::Parse("ours.yaml", PrintYaml(result))});
   EXPECT_EQ(Text(again.errors), "");
   EXPECT_EQ(again.config, result.config);

@@ -90,6 +90,16 @@ std::optional<Misfit> CheckCdiKind(std::string_view text) {
   return Must("a CDI kind, vendor/class with at least two letters each", text);
 }
 
+std::optional<Misfit> CheckAnnotationPrefix(std::string_view text) {
+  constexpr size_t kLongest = 32;  // the resource's name follows, and both have 63 characters
+  const size_t slash = text.find('/');
+  const bool domain = slash == std::string_view::npos || IsCdiPart(text.substr(0, slash), "-.");
+  const std::string_view name = slash == std::string_view::npos ? text : text.substr(slash + 1);
+  const bool begins = name.empty() || IsLetter(name.front()) || IsDigit(name.front());
+  if (domain && begins && name.size() <= kLongest && AllOf(name, "_-.")) return std::nullopt;
+  return Must("the beginning of an annotation's key, domain/name", text);
+}
+
 std::optional<Misfit> CheckSocketPrefix(std::string_view text) {
   constexpr size_t kLongest = 32;
   if (!text.empty() && text.size() <= kLongest && text.front() != '.' && AllOf(text, "_-.")) {

@@ -17,6 +17,7 @@ std::optional<Misfit> CheckResourceName(std::string_view text);
 std::optional<Misfit> CheckEnvironmentName(std::string_view text);
 std::optional<Misfit> CheckPermissions(std::string_view text);
 std::optional<Misfit> CheckCdiKind(std::string_view text);
+std::optional<Misfit> CheckAnnotationPrefix(std::string_view text);
 std::optional<Misfit> CheckSocketPrefix(std::string_view text);
 std::optional<Misfit> CheckHttpAddress(std::string_view text);
 

@@ -40,6 +40,17 @@ TEST(Checks, VariablesAreNamedAsShellsWantIt) {
   }
 }
 
+TEST(Checks, AnnotationPrefixesBeginAKey) {
+  for (const char* good :
+       {"", "cdi.k8s.io/", "cdi.k8s.io/tessera_", "my-org.com/a.b-c_", "name_"}) {
+    EXPECT_FALSE(CheckAnnotationPrefix(good)) << good;
+  }
+  const std::string long_one = "cdi.k8s.io/" + std::string(33, 'a');
+  for (const char* bad : {"/a", "a b/", "cdi.k8s.io/_a", "cdi.k8s.io/a/b", "-", long_one.c_str()}) {
+    EXPECT_TRUE(CheckAnnotationPrefix(bad)) << bad;
+  }
+}
+
 TEST(Checks, SocketPrefixesAreFileNames) {
   for (const char* good : {"tessera", "t-1_x.y"}) EXPECT_FALSE(CheckSocketPrefix(good)) << good;
   const std::string long_one(33, 'a');

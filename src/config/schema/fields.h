@@ -65,6 +65,28 @@ Field BindEnum(Owner owner, E S::* member, const Choices<E>& choices) {
           }};
 }
 
+template <class Owner, class S, class E>
+Field BindEnumList(Owner owner, std::vector<E> S::* member, const Choices<E>& choices) {
+  return {[=](Config& config, const At& at, const Value& value) {
+            std::vector<E>& list = owner(config, at).*member;
+            list.clear();
+            for (const std::string& text : std::get<std::vector<std::string>>(value)) {
+              for (const auto& [name, choice] : choices) {
+                if (name == text) list.push_back(choice);
+              }
+            }
+          },
+          [=](const Config& config, const At& at) {
+            std::vector<std::string> names;
+            for (const E& item : owner(config, at).*member) {
+              for (const auto& [name, choice] : choices) {
+                if (choice == item) names.push_back(name);
+              }
+            }
+            return Value(std::move(names));
+          }};
+}
+
 template <class E>
 std::vector<std::string> NamesOf(const Choices<E>& choices) {
   std::vector<std::string> names;
