@@ -45,13 +45,16 @@ std::optional<int> NumberIn(const std::string& text) {
 
 // Shares of GPUs by their indices, ascending; others as they are.
 std::vector<std::string> Named(const std::vector<std::string>& ids, const HardwareNames& names) {
-  std::vector<std::string> named;
+  std::vector<std::pair<std::string, std::string>> shares;  // device, what follows it
   for (const std::string& id : ids) {
     const std::string device = DeviceOfShare(id);
     const HardwareDevice* known = names.Find(device);
-    named.push_back(known == nullptr ? id : known->index + id.substr(device.size()));
+    shares.push_back(known == nullptr ? std::pair(id, std::string())
+                                      : std::pair(known->index, id.substr(device.size())));
   }
-  std::ranges::stable_sort(named, NaturalLess());
+  std::ranges::stable_sort(shares, NaturalLess(), [](const auto& share) { return share.first; });
+  std::vector<std::string> named;
+  for (const auto& [device, share] : shares) named.push_back(device + share);
   return named;
 }
 

@@ -35,7 +35,9 @@ std::vector<HardwareDevice> ReadDevices(std::string_view answer) {
 Result<std::unique_ptr<Hardware>> Hardware::Open(const std::string& library,
                                                  const std::string& description) {
   Result<std::string> text = os::ReadFile(description);
-  if (!text) return Fail(text.error().reason, "--hardware: {}", text.error().message);
+  if (!text)
+    return Fail(text.error().reason, "--hardware: {}; demo/hardware has some that ship",
+                text.error().message);
   // With a slash in it the loader takes this file and searches nowhere.
   const std::string path = library.find('/') == std::string::npos ? "./" + library : library;
   if (!os::Exists(path)) {
