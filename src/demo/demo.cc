@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/log.h"
@@ -62,6 +63,14 @@ Picture FirstPicture(const Scenario& scenario, const DemoOptions& options) {
   return picture;
 }
 
+// Whether a resource of NVIDIA GPUs is ever configured.
+bool PlaysNvidia(const Scenario& scenario) {
+  return scenario.config.nvidia || std::ranges::any_of(scenario.steps, [](const Step& step) {
+           const auto* reconfigure = std::get_if<Reconfigure>(&step.action);
+           return reconfigure != nullptr && reconfigure->config.nvidia;
+         });
+}
+
 // Reads it; a problem is told. Nothing when there is one.
 std::optional<Scenario> ReadFor(const std::string& name, const Hardware* hardware) {
   const ReadScenario read = ParseScenario(Find(name));
@@ -74,12 +83,13 @@ std::optional<Scenario> ReadFor(const std::string& name, const Hardware* hardwar
     return std::nullopt;
   }
   // The GPUs of the machine itself are never played with.
-  if (read.scenario.config.nvidia && hardware == nullptr) {
+  const bool nvidia = PlaysNvidia(read.scenario);
+  if (nvidia && hardware == nullptr) {
     Complain(name + " plays NVIDIA GPUs: say which with --hardware, such as " +
              "--hardware demo/hardware/8xa100.yaml");
     return std::nullopt;
   }
-  if (!read.scenario.config.nvidia && hardware != nullptr) {
+  if (!nvidia && hardware != nullptr) {
     Complain(name +
              " has no resource of NVIDIA GPUs for the hardware: leave --hardware out, or "
              "take --scenario nvidia");

@@ -133,6 +133,21 @@ TEST_F(DemoTest, AScenarioOfGpusAsksForTheHardware) {
             "demo/hardware/8xa100.yaml\n");
 }
 
+TEST_F(DemoTest, AScenarioThatConfiguresGpusLaterAsksForTheHardwareAsWell) {
+  const std::string path = directory_ + "/later.yaml";
+  ASSERT_TRUE(os::WriteFileAtomically(path,
+                                      "config: |\n"
+                                      "  version: tessera/v1\n"
+                                      "  resources: [{name: dummy.com/npu, dummy: {count: 2}}]\n"
+                                      "steps:\n"
+                                      "  - config: |\n"
+                                      "      version: tessera/v1\n"
+                                      "      resources: [{name: nvidia.com/gpu, nvidia: {}}]\n"));
+  EXPECT_EQ(Start({"--scenario", path}).Wait(), 2);
+  EXPECT_TRUE(Output().starts_with("tessera demo: " + path + " plays NVIDIA GPUs")) << Output();
+  ASSERT_TRUE(os::RemoveFile(path));
+}
+
 TEST_F(DemoTest, AScenarioWithoutGpusTakesNoHardware) {
   std::vector<std::string> arguments = On("8xa100");
   arguments.insert(arguments.end(), {"--scenario", "default"});

@@ -13,6 +13,13 @@ bool LooksLike(const Tile& a, const Tile& b) {
   return a.label == b.label && a.state == b.state && a.why == b.why && a.cells == b.cells;
 }
 
+// In few columns. A MIG device's profile is in its resource's name already.
+std::string ModelOf(const HardwareDevice& device) {
+  constexpr std::string_view kVendor = "NVIDIA ";
+  if (device.index.find(':') != std::string::npos) return "";
+  return device.name.starts_with(kVendor) ? device.name.substr(kVendor.size()) : device.name;
+}
+
 }  // namespace
 
 int Tile::held() const {
@@ -101,7 +108,7 @@ Panel Picture::PanelOf(const kubelet::ResourceStatus& resource) const {
   for (size_t i = 0; i < panel.tiles.size(); ++i) {
     Judge(resource.name, connected, healthy[i], panel.tiles[i]);
     const HardwareDevice* device = names_.Find(panel.tiles[i].id);
-    models.insert(device == nullptr ? "" : device->name);
+    models.insert(device == nullptr ? "" : ModelOf(*device));
   }
   if (models.size() == 1) panel.model = *models.begin();
   std::ranges::stable_sort(panel.tiles, NaturalLess(), &Tile::label);

@@ -77,7 +77,10 @@ TEST_F(PictureTest, AgentsComeAndGo) {
 }
 
 TEST_F(PictureTest, GpusAreInTheOrderOfTheirIndices) {
-  See(HardwareMade{{}, {{"2", "GPU-c", "big"}, {"10", "GPU-a", "big"}, {"2:0", "MIG-b", "1g"}}},
+  See(
+      HardwareMade{
+          {},
+          {{"2", "GPU-c", "NVIDIA big"}, {"10", "GPU-a", "NVIDIA big"}, {"2:0", "MIG-b", "1g"}}},
       {Gpus({"GPU-a", "GPU-c"})});
   EXPECT_EQ(TileAt(0).label, "2");
   EXPECT_EQ(TileAt(0).id, "GPU-c");
