@@ -9,7 +9,8 @@ function(tessera_scenarios TARGET)
     DEPENDS ${scenarios} ${CMAKE_SOURCE_DIR}/cmake/embed_scenarios.cmake)
   target_sources(${TARGET} PRIVATE ${out})
   if(TARGET ${TARGET}_test)  # one of the tests plays scenarios with the program
-    target_compile_definitions(${TARGET}_test PRIVATE TESSERA_PROGRAM="$<TARGET_FILE:tessera>")
-    add_dependencies(${TARGET}_test tessera)
+    target_compile_definitions(${TARGET}_test PRIVATE
+      TESSERA_PROGRAM="$<TARGET_FILE:tessera>" TESSERA_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
+    add_dependencies(${TARGET}_test tessera fake_nvml)
   endif()
 endfunction()

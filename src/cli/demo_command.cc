@@ -17,6 +17,8 @@ int PlayDemo(const Arguments& arguments) {
         "demo", fmt::format("--speed takes a number above 0, not '{}'", arguments.Get("speed")));
   }
   return demo::RunDemo({.scenario = arguments.Get("scenario"),
+                        .hardware = arguments.Get("hardware"),
+                        .nvml = arguments.Get("nvml"),
                         .json = arguments.Has("json"),
                         .plain = arguments.Has("plain"),
                         .speed = *speed,
@@ -38,12 +40,20 @@ Command DemoCommand() {
                 .value = "FILE",
                 .help = "a scenario in YAML, or the name of one that ships: " +
                         Join(demo::ScenarioNames(), ", ")},
+               {.name = "--hardware",
+                .value = "FILE",
+                .help = "a node with the NVIDIA GPUs that this file describes, such as "
+                        "demo/hardware/8xa100.yaml"},
+               {.name = "--nvml",
+                .value = "LIBRARY",
+                .help = "the fake NVML that has them; else libnvidia-ml.so.1 beside the program"},
                {.name = "--speed", .value = "N", .help = "so many times as fast", .fallback = "1"},
                {.name = "--plain", .help = "plain lines, also on a terminal"},
                {.name = "--json", .help = "one JSON object a line"},
                {.name = "--keep", .help = "keep the temporary directory, and say where it is"}},
           .examples = {{"tessera demo", "About 20 seconds, from first light to summary."},
-                       {"tessera demo --scenario restart-storm --speed 2", "Something rougher."}},
+                       {"tessera demo --scenario restart-storm --speed 2", "Something rougher."},
+                       {"tessera demo --hardware demo/hardware/8xa100.yaml", "Eight NVIDIA GPUs."}},
           .run = PlayDemo};
 }
 

@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "demo/hardware.h"
 #include "demo/output.h"
 #include "demo/player.h"
 #include "demo/scenario.h"
@@ -35,10 +37,16 @@ void ComplainOfName(const std::string& name, const config::Problem& problem) {
   fmt::print(stderr, "those that ship are {}\n", Join(names, ", "));
 }
 
+// What is played when nothing is asked for.
+std::string FittingScenario(const Hardware* hardware) {
+  if (hardware == nullptr) return "default";
+  return hardware->has_mig() ? "nvidia-mig" : "nvidia";
+}
+
 // One that ships, else a file.
 config::Document Find(const std::string& name) {
   for (const BuiltinScenario& scenario : BuiltinScenarios()) {
-    if (name.empty() || name == scenario.name) {
+    if (name == scenario.name) {
       return config::Document::Parse(fmt::format("{}.yaml", scenario.name),
                                      std::string(scenario.text));
     }
@@ -55,6 +63,41 @@ Picture FirstPicture(const Scenario& scenario, const DemoOptions& options) {
   return picture;
 }
 
+// Whether a resource of NVIDIA GPUs is ever configured.
+bool PlaysNvidia(const Scenario& scenario) {
+  return scenario.config.nvidia || std::ranges::any_of(scenario.steps, [](const Step& step) {
+           const auto* reconfigure = std::get_if<Reconfigure>(&step.action);
+           return reconfigure != nullptr && reconfigure->config.nvidia;
+         });
+}
+
+// Reads it; a problem is told. Nothing when there is one.
+std::optional<Scenario> ReadFor(const std::string& name, const Hardware* hardware) {
+  const ReadScenario read = ParseScenario(Find(name));
+  if (!read.problems.empty()) {
+    if (read.problems.front().reason == Reason::kConfigUnreadable) {
+      ComplainOfName(name, read.problems.front());
+    } else {
+      fmt::print(stderr, "{}", config::Text(read.problems));
+    }
+    return std::nullopt;
+  }
+  // The GPUs of the machine itself are never played with.
+  const bool nvidia = PlaysNvidia(read.scenario);
+  if (nvidia && hardware == nullptr) {
+    Complain(name + " plays NVIDIA GPUs: say which with --hardware, such as " +
+             "--hardware demo/hardware/8xa100.yaml");
+    return std::nullopt;
+  }
+  if (!nvidia && hardware != nullptr) {
+    Complain(name +
+             " has no resource of NVIDIA GPUs for the hardware: leave --hardware out, or "
+             "take --scenario nvidia");
+    return std::nullopt;
+  }
+  return read.scenario;
+}
+
 // What is left when the stage is gone.
 struct Ending {
   std::string directory;
@@ -63,9 +106,10 @@ struct Ending {
 
 // Everything but the output: builds the stage, plays, clears up. An error means that it could not
 // begin.
-Result<Ending> PlayOn(const Scenario& scenario, const DemoOptions& options, bool live, Show& show,
-                      const Interruption& interruption) {
-  Stage::Options stage_options{.kubelet = {}, .program = os::OwnPath(), .keep = options.keep};
+Result<Ending> PlayOn(const Scenario& scenario, const DemoOptions& options, Hardware* hardware,
+                      bool live, Show& show, const Interruption& interruption) {
+  Stage::Options stage_options{
+      .kubelet = {}, .program = os::OwnPath(), .keep = options.keep, .hardware = hardware};
   stage_options.kubelet.rules = scenario.rules;
   stage_options.kubelet.seed = scenario.seed;
   const std::unique_ptr<Stage> stage = TRY(Stage::Build(
@@ -89,23 +133,30 @@ int RunDemo(const DemoOptions& options) {
     Complain("--speed takes a number above 0");
     return kUsage;
   }
-  const ReadScenario read = ParseScenario(Find(options.scenario));
-  if (!read.problems.empty()) {
-    if (read.problems.front().reason == Reason::kConfigUnreadable) {
-      ComplainOfName(options.scenario, read.problems.front());
-    } else {
-      fmt::print(stderr, "{}", config::Text(read.problems));
+  std::unique_ptr<Hardware> hardware;
+  if (!options.hardware.empty()) {
+    const std::string library =
+        options.nvml.empty() ? Hardware::LibraryBeside(os::OwnPath()) : options.nvml;
+    Result<std::unique_ptr<Hardware>> opened = Hardware::Open(library, options.hardware);
+    if (!opened) {
+      Complain(opened.error().message);
+      return kUsage;
     }
-    return kUsage;
+    hardware = *std::move(opened);
   }
+  const std::optional<Scenario> scenario =
+      ReadFor(options.scenario.empty() ? FittingScenario(hardware.get()) : options.scenario,
+              hardware.get());
+  if (!scenario) return kUsage;
   log::Configure(log::Level::kOff, log::Format::kText);
 
   Interruption interruption;
   std::unique_ptr<Output> output = MakeOutput(options);
   const bool live = output->live();
-  Show show(std::move(output), FirstPicture(read.scenario, options), interruption);
+  Show show(std::move(output), FirstPicture(*scenario, options), interruption);
   const Steady began = SystemClock().Now();
-  const Result<Ending> played = PlayOn(read.scenario, options, live, show, interruption);
+  const Result<Ending> played =
+      PlayOn(*scenario, options, hardware.get(), live, show, interruption);
   if (interruption.signal() != 0) return kSignalled + interruption.signal();
   const Summary summary = show.Finish(SystemClock().Now() - began);
   if (!played) {

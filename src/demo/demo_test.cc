@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built program plays scenarios as fast as it can.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <set>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "demo/hardware.h"
 #include "json/json.h"
 #include "os/files.h"
 #include "os/process.h"
@@ -43,8 +46,9 @@ class DemoTest : public ::testing::Test {
     const Result<json::Value> last = json::Parse(lines.back());
     return last && last->is_object() ? last->get_object() : json::Object();
   }
-  void Plays(const std::string& scenario) {
-    EXPECT_EQ(Start({"--scenario", scenario, "--json", "--speed", "20"}).Wait(), 0) << Output();
+  void Plays(std::vector<std::string> what) {
+    what.insert(what.end(), {"--json", "--speed", "20"});
+    EXPECT_EQ(Start(what).Wait(), 0) << Output();
     const json::Object summary = Summary();
     EXPECT_EQ(json::GetString(summary, "event"), "summary");
     EXPECT_EQ(json::GetBool(summary, "good"), true);
@@ -53,20 +57,103 @@ class DemoTest : public ::testing::Test {
     EXPECT_EQ(Left(), std::vector<std::string>());
   }
 
+  // The options for hardware of demo/hardware.
+  static std::vector<std::string> On(const std::string& hardware) {
+    return {"--hardware", "demo/hardware/" + hardware + ".yaml", "--nvml", TESSERA_FAKE_NVML};
+  }
+  // "7 of 8" whenever the list of a resource changed.
+  std::set<std::string> ListsOf(const std::string& resource) const {
+    std::set<std::string> lists;
+    for (const std::string& line : Split(Output(), '\n')) {
+      const Result<json::Value> event = json::Parse(line);
+      if (!event || !event->is_object()) continue;
+      const json::Object& object = event->get_object();
+      if (json::GetString(object, "event") != "list") continue;
+      if (json::GetString(object, "resource") != resource) continue;
+      lists.insert(fmt::format("{} of {}", *json::GetInt(object, "allocatable"),
+                               *json::GetInt(object, "capacity")));
+    }
+    return lists;
+  }
+  // What is said when these arguments are wrong.
+  std::string Refusal(const std::vector<std::string>& arguments) {
+    EXPECT_EQ(Start(arguments).Wait(), 2);
+    EXPECT_EQ(Left(), std::vector<std::string>());
+    return Output();
+  }
+
   const std::string directory_;
 };
 
 TEST_F(DemoTest, DefaultScenarioGoesWell) {
-  Plays("default");
+  Plays({"--scenario", "default"});
 }
 TEST_F(DemoTest, RestartStormGoesWell) {
-  Plays("restart-storm");
+  Plays({"--scenario", "restart-storm"});
 }
 TEST_F(DemoTest, FlappingDevicesGoesWell) {
-  Plays("flapping-devices");
+  Plays({"--scenario", "flapping-devices"});
 }
 TEST_F(DemoTest, RollingUpdateGoesWell) {
-  Plays("rolling-update");
+  Plays({"--scenario", "rolling-update"});
+}
+
+TEST_F(DemoTest, NvidiaGoesWellOnEightGpus) {
+  Plays(On("8xa100"));
+  EXPECT_EQ(ListsOf("nvidia.com/gpu"),
+            (std::set<std::string>{"0 of 0", "0 of 8", "7 of 8", "8 of 8"}));
+}
+TEST_F(DemoTest, NvidiaGoesWellOnOneGpu) {
+  Plays(On("1xt4"));
+}
+TEST_F(DemoTest, NvidiaMigGoesWell) {
+  Plays(On("8xh100-mig"));
+  const std::set<std::string> lists = ListsOf("nvidia.com/mig-1g.10gb");
+  for (const char* list : {"9 of 9", "8 of 9", "7 of 9", "7 of 7"}) {
+    EXPECT_TRUE(lists.contains(list)) << list;
+  }
+}
+
+TEST_F(DemoTest, HardwareThatCannotBeReadIsNamed) {
+  EXPECT_EQ(Refusal({"--hardware", "8xa1000.yaml", "--nvml", TESSERA_FAKE_NVML}),
+            "tessera demo: --hardware: cannot open 8xa1000.yaml: No such file or directory; "
+            "demo/hardware has some that ship\n");
+}
+
+TEST_F(DemoTest, HardwareWithoutTheFakeNvmlSaysWhereItComesFrom) {
+  EXPECT_EQ(Refusal({"--hardware", "demo/hardware/8xa100.yaml"}),
+            "tessera demo: there is no " + Hardware::LibraryBeside(TESSERA_PROGRAM) +
+                ", the fake NVML that --hardware needs: build it with tools/build release "
+                "fake_nvml and name it with --nvml, or run tools/demo, which does both\n");
+}
+
+TEST_F(DemoTest, AScenarioOfGpusAsksForTheHardware) {
+  EXPECT_EQ(Refusal({"--scenario", "nvidia"}),
+            "tessera demo: nvidia plays NVIDIA GPUs: say which with --hardware, such as --hardware "
+            "demo/hardware/8xa100.yaml\n");
+}
+
+TEST_F(DemoTest, AScenarioThatConfiguresGpusLaterAsksForTheHardwareAsWell) {
+  const std::string path = directory_ + "/later.yaml";
+  ASSERT_TRUE(os::WriteFileAtomically(path,
+                                      "config: |\n"
+                                      "  version: tessera/v1\n"
+                                      "  resources: [{name: dummy.com/npu, dummy: {count: 2}}]\n"
+                                      "steps:\n"
+                                      "  - config: |\n"
+                                      "      version: tessera/v1\n"
+                                      "      resources: [{name: nvidia.com/gpu, nvidia: {}}]\n"));
+  EXPECT_EQ(Start({"--scenario", path}).Wait(), 2);
+  EXPECT_TRUE(Output().starts_with("tessera demo: " + path + " plays NVIDIA GPUs")) << Output();
+  ASSERT_TRUE(os::RemoveFile(path));
+}
+
+TEST_F(DemoTest, AScenarioWithoutGpusTakesNoHardware) {
+  std::vector<std::string> arguments = On("8xa100");
+  arguments.insert(arguments.end(), {"--scenario", "default"});
+  EXPECT_EQ(Refusal(arguments),
+            "tessera demo: default has no resource of NVIDIA GPUs for the hardware: leave "
+            "--hardware out, or take --scenario nvidia\n");
 }
 
 TEST_F(DemoTest, WrongScenarioIsNamedWithItsLine) {
@@ -86,7 +173,8 @@ TEST_F(DemoTest, UnknownScenarioNamesThoseThatShip) {
   EXPECT_EQ(Start({"--scenario", "storm"}).Wait(), 2);
   EXPECT_EQ(Output(),
             "tessera demo: storm: there is no such file, and no scenario of that name ships\n"
-            "those that ship are default, flapping-devices, restart-storm, rolling-update\n");
+            "those that ship are default, flapping-devices, nvidia-mig, nvidia, restart-storm, "
+            "rolling-update\n");
 }
 
 TEST_F(DemoTest, MistypedScenarioGetsASuggestion) {
@@ -94,7 +182,8 @@ TEST_F(DemoTest, MistypedScenarioGetsASuggestion) {
   EXPECT_EQ(Output(),
             "tessera demo: restart-strom: there is no such file, and no scenario of that name "
             "ships; did you mean 'restart-storm'?\n"
-            "those that ship are default, flapping-devices, restart-storm, rolling-update\n");
+            "those that ship are default, flapping-devices, nvidia-mig, nvidia, restart-storm, "
+            "rolling-update\n");
 }
 
 TEST_F(DemoTest, UnmetExpectationFails) {

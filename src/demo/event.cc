@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "share/share.h"
 
 namespace tessera::demo {
 namespace {
@@ -42,12 +43,27 @@ std::optional<int> NumberIn(const std::string& text) {
   return value;
 }
 
-std::string GrantsText(const kubelet::Admission& admission) {
+// Shares of GPUs by their indices, ascending; others as they are.
+std::vector<std::string> Named(const std::vector<std::string>& ids, const HardwareNames& names) {
+  std::vector<std::pair<std::string, std::string>> shares;  // device, what follows it
+  for (const std::string& id : ids) {
+    const std::string device = DeviceOfShare(id);
+    const HardwareDevice* known = names.Find(device);
+    shares.push_back(known == nullptr ? std::pair(id, std::string())
+                                      : std::pair(known->index, id.substr(device.size())));
+  }
+  std::ranges::stable_sort(shares, NaturalLess(), [](const auto& share) { return share.first; });
+  std::vector<std::string> named;
+  for (const auto& [device, share] : shares) named.push_back(device + share);
+  return named;
+}
+
+std::string GrantsText(const kubelet::Admission& admission, const HardwareNames& names) {
   std::string text;
   for (const kubelet::ContainerGrant& grant : admission.grants) {
     if (!text.empty()) text += "; ";
     if (grant.container != kMainContainer) text += grant.container + " ";
-    text += fmt::format("{} {}", grant.resource, ShortIds(grant.ids));
+    text += fmt::format("{} {}", grant.resource, ShortIds(Named(grant.ids, names)));
   }
   return text.empty() ? "no devices" : text;
 }
@@ -65,6 +81,43 @@ json::Array GrantsJson(const kubelet::Admission& admission) {
                                   {"env", std::move(envs)}});
   }
   return grants;
+}
+
+bool IsMig(const HardwareDevice& device) {
+  return device.index.find(':') != std::string::npos;
+}
+
+// "8 x NVIDIA A100-SXM4-80GB".
+std::string HardwareText(const std::vector<HardwareDevice>& devices) {
+  std::map<std::string, size_t> models;
+  size_t mig = 0;
+  for (const HardwareDevice& device : devices) {
+    if (IsMig(device)) {
+      ++mig;
+    } else {
+      ++models[device.name];
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [model, count] : models) parts.push_back(fmt::format("{} x {}", count, model));
+  if (mig > 0) parts.push_back(Count(mig, "MIG device"));
+  return "hardware: " + Join(parts, ", ");
+}
+
+// "GPU 6 is divided into 3g.40gb, 2g.20gb".
+std::string DivisionText(const std::vector<HardwareDevice>& devices) {
+  std::map<std::string, std::vector<std::string>, NaturalLess> profiles;  // by GPU
+  for (const HardwareDevice& device : devices) {
+    const size_t colon = device.index.find(':');
+    std::vector<std::string>& of = profiles[device.index.substr(0, colon)];
+    if (IsMig(device) && !device.index.ends_with(":-")) of.push_back(device.name);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [gpu, of] : profiles) {
+    parts.push_back(
+        fmt::format("GPU {} is divided into {}", gpu, of.empty() ? "nothing" : Join(of, ", ")));
+  }
+  return Join(parts, "; ");
 }
 
 std::string FaultText(const Fault& fault) {
@@ -141,7 +194,7 @@ void Narrator::Of(const PodTried& tried) {
     return;
   }
   Event& event = Add(Tone::kPlain, "pod-admitted",
-                     fmt::format("pod {} runs with {}", pod, GrantsText(admission)));
+                     fmt::format("pod {} runs with {}", pod, GrantsText(admission, names_)));
   event.details["pod"] = pod;
   event.details["grants"] = GrantsJson(admission);
   for (const auto& [container, message] : admission.start_failures) {
@@ -171,6 +224,22 @@ void Narrator::Of(const FaultMade& made) {
   event.details["verb"] = made.fault.verb;
   event.details["resource"] = made.fault.resource;
   event.details["device"] = made.fault.device;
+}
+
+void Narrator::Of(const HardwareMade& made) {
+  names_.Learn(made.devices);
+  if (!made.change) {
+    Add(Tone::kGood, "hardware", HardwareText(made.devices));
+    return;
+  }
+  const std::string_view text = Trim(made.change->yaml);
+  const bool mig = made.change->what == ChangeHardware::What::kMig;
+  std::string told = mig            ? DivisionText(made.devices)
+                     : text.empty() ? "hardware: nothing is wrong any more"
+                                    : fmt::format("hardware: {}", text);
+  const Tone tone = text.empty() ? Tone::kGood : Tone::kWarning;
+  Event& event = Add(tone, mig ? "mig" : "hardware", std::move(told));
+  event.details["yaml"] = made.change->yaml;
 }
 
 void Narrator::Of(const CordonMade& made) {

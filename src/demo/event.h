@@ -45,6 +45,7 @@ class Narrator {
   void Of(const PodEnded& ended);
   void Of(const ContainerRestarted& restarted);
   void Of(const FaultMade& made);
+  void Of(const HardwareMade& made);
   void Of(const CordonMade& made);
   void Of(const Refused& refused);
   void Of(const Configured& configured);
@@ -59,6 +60,7 @@ class Narrator {
   Duration at_{};
   std::vector<Event> events_;                          // of the observation being told
   std::map<std::string, std::pair<int, int>> counts_;  // resource -> capacity, allocatable
+  HardwareNames names_;
 };
 
 // "00:02.500  pod train runs: dummy.com/npu 0,1", no newline.

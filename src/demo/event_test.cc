@@ -53,6 +53,40 @@ TEST(Narrator, WhatWasAlreadySoIsQuiet) {
             Texts({"00:00.000  NOT AS EXPECTED after 5.0 s: x; seen: y"}));
 }
 
+const std::vector<HardwareDevice> kGpus = {
+    {"6", "GPU-a", "big"}, {"6:0", "MIG-a", "1g"}, {"6:1", "MIG-b", "2g"}, {"7", "GPU-b", "big"}};
+
+TEST(Narrator, HardwareIsToldByModel) {
+  Narrator narrator;
+  EXPECT_EQ(Lines(narrator.Tell(Saw(HardwareMade{{}, kGpus}))),
+            Texts({"00:00.000  hardware: 2 x big, 2 MIG devices"}));
+}
+
+TEST(Narrator, WhatIsWrongWithTheHardwareIsToldInItsOwnWords) {
+  Narrator narrator;
+  using What = ChangeHardware::What;
+  const ChangeHardware lost{What::kFaults, "gpus: {6: {lost: true}}\n"};
+  EXPECT_EQ(Lines(narrator.Tell(Saw(HardwareMade{lost, {}}))),
+            Texts({"00:00.000  hardware: gpus: {6: {lost: true}}"}));
+  EXPECT_EQ(Lines(narrator.Tell(Saw(HardwareMade{ChangeHardware{What::kFaults, ""}, {}}))),
+            Texts({"00:00.000  hardware: nothing is wrong any more"}));
+}
+
+TEST(Narrator, ADivisionIsToldByProfiles) {
+  Narrator narrator;
+  std::vector<HardwareDevice> touched = {kGpus[0], kGpus[1], {"6:-", "MIG-c", "3g"}, kGpus[3]};
+  const ChangeHardware change{ChangeHardware::What::kMig, "6: []"};
+  EXPECT_EQ(Lines(narrator.Tell(Saw(HardwareMade{change, touched}))),
+            Texts({"00:00.000  GPU 6 is divided into 1g; GPU 7 is divided into nothing"}));
+}
+
+TEST(Narrator, GrantedGpusAreToldByIndex) {
+  Narrator narrator;
+  narrator.Tell(Saw(HardwareMade{{}, kGpus}));
+  EXPECT_EQ(Lines(narrator.Tell(Saw(Admitted("p", {"GPU-b::1", "GPU-a::0", "MIG-b"})))),
+            Texts({"00:00.000  pod p runs with dummy.com/npu 6::0,6:1,7::1"}));
+}
+
 TEST(Event, JsonLineHasTheParticulars) {
   Narrator narrator;
   Observation seen = Saw(Admitted("p", {"3"}), {}, 1'250);

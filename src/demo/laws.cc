@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "config/schema/family.h"
 #include "share/share.h"
 
 namespace tessera::demo {
@@ -27,11 +28,27 @@ bool OneAfterTheOther(Kind a, Kind b) {
   return a == Kind::kInit || b == Kind::kInit;
 }
 
-// The devices behind the shares, each once, ascending: what the environment must say.
-std::string DevicesOf(const std::vector<std::string>& share_ids) {
-  std::set<std::string, NaturalLess> devices;
-  for (const std::string& id : share_ids) devices.insert(DeviceOfShare(id));
-  return Join(std::vector<std::string>(devices.begin(), devices.end()), ",");
+// The devices behind the shares, each once, ascending, GPUs by index: what the environment must
+// say.
+std::string DevicesOf(const std::vector<std::string>& share_ids, const HardwareNames& names) {
+  std::map<std::string, std::string, NaturalLess> devices;  // by what people call them
+  for (const std::string& share : share_ids) {
+    const std::string id = DeviceOfShare(share);
+    devices.emplace(names.Of(id), id);
+  }
+  std::vector<std::string> ids;
+  for (const auto& [name, id] : devices) ids.push_back(id);
+  return Join(ids, ",");
+}
+
+// The variable that names the granted devices; a family says so for all its resources. Empty: none.
+std::string VariableOf(const std::string& resource,
+                       const std::map<std::string, std::string>& envs) {
+  for (const auto& [name, variable] : envs) {
+    if (name == resource) return variable;
+    if (config::IsFamily(name) && config::ProfileIn(name, resource)) return variable;
+  }
+  return "";
 }
 
 std::string LineOf(const std::string& pod, const std::string& container,
@@ -99,6 +116,10 @@ std::vector<Breach> Laws::Check(const Observation& observation) {
     std::erase_if(holders_, [](const auto& entry) { return entry.second.empty(); });
   } else if (const auto* fault = std::get_if<FaultMade>(&observation.what)) {
     Excuse(fault->fault.resource, fault->fault.device);
+  } else if (const auto* hardware = std::get_if<HardwareMade>(&observation.what)) {
+    names_.Learn(hardware->devices);
+    if (!hardware->change) return {};
+    for (const HardwareDevice& device : hardware->devices) Excuse("", device.id);
   } else if (const auto* cordon = std::get_if<CordonMade>(&observation.what)) {
     Excuse(cordon->cordon.resource, cordon->cordon.device);
   } else if (const auto* configured = std::get_if<Configured>(&observation.what)) {
@@ -165,14 +186,14 @@ void Laws::CheckExact(const PodTried& tried, const kubelet::ContainerGrant& gran
     Break(Law::kExact, fmt::format("{} asked for {} of {} and was granted {}", who, limit->second,
                                    grant.resource, Join(grant.ids, ",")));
   }
-  const auto name = envs_.find(grant.resource);
-  if (name == envs_.end() || name->second.empty()) return;
-  const auto env = grant.response.envs.find(name->second);
-  const std::string wanted = DevicesOf(grant.ids);
+  const std::string variable = VariableOf(grant.resource, envs_);
+  if (variable.empty()) return;
+  const auto env = grant.response.envs.find(variable);
+  const std::string wanted = DevicesOf(grant.ids, names_);
   const std::string said = env == grant.response.envs.end() ? "nothing" : env->second;
   if (said != wanted) {
     Break(Law::kExact, fmt::format("{} was granted {} of {}, but {} says {}", who, wanted,
-                                   grant.resource, name->second, said));
+                                   grant.resource, variable, said));
   }
 }
 
@@ -230,7 +251,9 @@ void Laws::Excuse(const std::string& resource, const std::string& device) {
 }
 
 bool Laws::Excused(const std::string& resource, const std::string& share) const {
-  return excused_.contains({resource, ""}) || excused_.contains({resource, DeviceOfShare(share)});
+  const std::string device = DeviceOfShare(share);
+  return excused_.contains({resource, ""}) || excused_.contains({resource, device}) ||
+         excused_.contains({"", device});
 }
 
 }  // namespace tessera::demo

@@ -74,8 +74,9 @@ class Laws {
   std::map<std::string, std::string> envs_;  // by resource
   std::map<std::string, List> lists_;        // by resource, the last list seen
   // Devices the scenario has touched: they may turn Unhealthy from then on. An empty id stands for
-  // all of the resource.
+  // all of the resource, an empty resource for any that has the device.
   std::set<ShareKey> excused_;
+  HardwareNames names_;
 };
 
 }  // namespace tessera::demo

@@ -157,6 +157,51 @@ Holding HoldingOf(const std::string& pod, std::vector<std::string> ids) {
           .share_ids = std::move(ids)};
 }
 
+const std::vector<HardwareDevice> kTwoGpus = {{"0", "GPU-b", "big"}, {"1", "GPU-a", "big"}};
+
+Configured WithGpus(const std::string& name = kGpu) {
+  return {.envs = {{name, "VISIBLE"}}, .first = true, .broken = false};
+}
+PodTried AdmittedTo(const std::string& resource, const std::string& said) {
+  PodTried tried = Admitted("a", {"GPU-a", "GPU-b"});
+  tried.pod.containers[0].limits = {{resource, 2}};
+  tried.admission.grants[0].resource = resource;
+  tried.admission.grants[0].response.envs = {{"VISIBLE", said}};
+  return tried;
+}
+
+TEST_F(LawsTest, GpusAreNamedInTheOrderOfTheirIndices) {
+  Check(WithGpus());
+  Check(HardwareMade{{}, kTwoGpus});
+  EXPECT_EQ(Check(AdmittedTo(kGpu, "GPU-b,GPU-a")), Breaches());
+  Check(PodEnded{"a"});
+  EXPECT_EQ(Check(AdmittedTo(kGpu, "GPU-a,GPU-b")),
+            Breaches({{Law::kExact,
+                       "a main was granted GPU-b,GPU-a of nvidia.com/gpu, but VISIBLE "
+                       "says GPU-a,GPU-b"}}));
+}
+
+TEST_F(LawsTest, AFamilysVariableIsThatOfAllItsResources) {
+  Check(WithGpus("nvidia.com/mig-{profile}"));
+  EXPECT_EQ(Check(AdmittedTo("nvidia.com/mig-1g.10gb", "nothing")),
+            Breaches({{Law::kExact,
+                       "a main was granted GPU-a,GPU-b of nvidia.com/mig-1g.10gb, but VISIBLE "
+                       "says nothing"}}));
+}
+
+TEST_F(LawsTest, AChangeOfTheHardwareExcusesTheDevicesItIsAboutAndNoOthers) {
+  Check(HardwareMade{{}, kTwoGpus});
+  kubelet::ResourceStatus gpus = Gpus({"GPU-a", "GPU-b"});
+  KubeletTold told = Listed();
+  told.event.resource = kGpu;
+  Check(told, {gpus});
+  Check(HardwareMade{ChangeHardware{}, {kTwoGpus[1]}});
+  gpus.devices[0].healthy = gpus.devices[1].healthy = false;
+  EXPECT_EQ(Check(told, {gpus}),
+            Breaches({{Law::kNothingLost,
+                       "nvidia.com/gpu GPU-b turned Unhealthy and nothing had happened to it"}}));
+}
+
 TEST_F(LawsTest, LedgerThatAgreesBreaksNothing) {
   Check(Admitted("a", {"2", "10"}));
   EXPECT_EQ(Check(LedgerRead{{HoldingOf("a", {"10", "2"})}}), Breaches());

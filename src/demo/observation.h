@@ -66,6 +66,41 @@ struct FaultMade {
   Fault fault;
 };
 
+// A GPU or MIG device of the NVIDIA hardware, as people call it.
+struct HardwareDevice {
+  std::string index;  // "6", "6:0"; "6:-": a MIG device that goes
+  std::string id;
+  std::string name;  // the model, or the MIG profile
+  bool operator==(const HardwareDevice&) const = default;
+};
+
+// The NVIDIA hardware is there, or changes. Noted before it takes effect.
+struct HardwareMade {
+  std::optional<ChangeHardware> change;  // nothing: this is the hardware at the start
+  std::vector<HardwareDevice> devices;   // that it is about
+};
+
+// What is known of the devices, by id. Those that went are in it as well.
+class HardwareNames {
+ public:
+  void Learn(const std::vector<HardwareDevice>& devices) {
+    for (const HardwareDevice& device : devices) known_[device.id] = device;
+  }
+  // Null for one that is not NVIDIA hardware.
+  const HardwareDevice* Find(const std::string& id) const {
+    const auto found = known_.find(id);
+    return found == known_.end() ? nullptr : &found->second;
+  }
+  // What people call it: the index, else the id.
+  const std::string& Of(const std::string& id) const {
+    const HardwareDevice* device = Find(id);
+    return device == nullptr ? id : device->index;
+  }
+
+ private:
+  std::map<std::string, HardwareDevice> known_;
+};
+
 struct CordonMade {
   SetCordon cordon;
 };
@@ -112,8 +147,8 @@ struct Expected {
 };
 
 using What = std::variant<Said, KubeletTold, KubeletMoved, AgentMoved, PodTried, PodEnded,
-                          ContainerRestarted, FaultMade, CordonMade, Refused, Configured,
-                          LedgerRead, InventoryRead, Waiting, Expected>;
+                          ContainerRestarted, FaultMade, HardwareMade, CordonMade, Refused,
+                          Configured, LedgerRead, InventoryRead, Waiting, Expected>;
 
 struct Observation {
   Duration at{};  // since the play began, real time

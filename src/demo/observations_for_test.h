@@ -46,6 +46,18 @@ inline kubelet::ResourceStatus Npus(int count) {
   return resource;
 }
 
+inline constexpr char kGpu[] = "nvidia.com/gpu";
+
+// A resource with these shares, all healthy and free.
+inline kubelet::ResourceStatus Gpus(const std::vector<std::string>& ids) {
+  kubelet::ResourceStatus resource;
+  resource.name = kGpu;
+  resource.capacity = resource.allocatable = static_cast<int>(ids.size());
+  resource.connected = true;
+  for (const std::string& id : ids) resource.devices.push_back(HealthyDevice(id));
+  return resource;
+}
+
 // A pod of one container that asked for these and got them, with the environment to match.
 inline PodTried Admitted(const std::string& pod, std::vector<std::string> ids) {
   PodTried tried;

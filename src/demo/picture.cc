@@ -3,13 +3,21 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "share/share.h"
 
 namespace tessera::demo {
 namespace {
 
 bool LooksLike(const Tile& a, const Tile& b) {
-  return a.state == b.state && a.why == b.why && a.cells == b.cells;
+  return a.label == b.label && a.state == b.state && a.why == b.why && a.cells == b.cells;
+}
+
+// In few columns. A MIG device's profile is in its resource's name already.
+std::string ModelOf(const HardwareDevice& device) {
+  constexpr std::string_view kVendor = "NVIDIA ";
+  if (device.index.find(':') != std::string::npos) return "";
+  return device.name.starts_with(kVendor) ? device.name.substr(kVendor.size()) : device.name;
 }
 
 }  // namespace
@@ -33,6 +41,8 @@ void Picture::Update(const Observation& observation) {
     ++(tried->admission.admitted ? pods : refused);
   } else if (std::get_if<PodEnded>(&observation.what) != nullptr) {
     --pods;
+  } else if (const auto* hardware = std::get_if<HardwareMade>(&observation.what)) {
+    names_.Learn(hardware->devices);
   } else if (const auto* inventory = std::get_if<InventoryRead>(&observation.what)) {
     judgements = inventory->devices;
   } else if (const auto* wait = std::get_if<Waiting>(&observation.what)) {
@@ -86,7 +96,7 @@ Panel Picture::PanelOf(const kubelet::ResourceStatus& resource) const {
   for (const kubelet::DeviceStatus& device : resource.devices) {
     const std::string id = DeviceOfShare(device.id);
     if (panel.tiles.empty() || panel.tiles.back().id != id) {
-      panel.tiles.push_back({.id = id, .why = {}, .cells = {}});
+      panel.tiles.push_back({.id = id, .label = names_.Of(id), .why = {}, .cells = {}});
       healthy.push_back(true);
     }
     const std::string pod = device.pod.empty() ? "" : PodText(device.pod_namespace, device.pod);
@@ -94,9 +104,14 @@ Panel Picture::PanelOf(const kubelet::ResourceStatus& resource) const {
     panel.tiles.back().cells.push_back({pod});
     healthy.back() = healthy.back() && device.healthy;
   }
+  std::set<std::string> models;
   for (size_t i = 0; i < panel.tiles.size(); ++i) {
     Judge(resource.name, connected, healthy[i], panel.tiles[i]);
+    const HardwareDevice* device = names_.Find(panel.tiles[i].id);
+    models.insert(device == nullptr ? "" : ModelOf(*device));
   }
+  if (models.size() == 1) panel.model = *models.begin();
+  std::ranges::stable_sort(panel.tiles, NaturalLess(), &Tile::label);
   return panel;
 }
 

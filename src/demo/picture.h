@@ -35,6 +35,7 @@ struct Cell {
 // One device.
 struct Tile {
   std::string id{};
+  std::string label{};  // what people call it: "7", a GPU's index
   TileState state = TileState::kUnknown;
   std::string why{};          // "check-failed", "recovering"; empty when there is nothing to say
   std::vector<Cell> cells{};  // one for a whole device, one a replica otherwise
@@ -50,6 +51,7 @@ struct Panel {
   int allocatable = 0;
   int held = 0;  // shares
   bool connected = false;
+  std::string model{};        // of all its GPUs; empty when they differ or are none
   std::vector<Tile> tiles{};  // natural order
 };
 
@@ -79,6 +81,8 @@ struct Picture {
   Judgements judgements;  // what the agent said last of its devices
 
  private:
+  HardwareNames names_;
+
   void UpdatePanels(const std::vector<kubelet::ResourceStatus>& resources);
   Panel PanelOf(const kubelet::ResourceStatus& resource) const;
   void Judge(const std::string& resource, bool connected, bool healthy, Tile& tile) const;

@@ -76,6 +76,24 @@ TEST_F(PictureTest, AgentsComeAndGo) {
   EXPECT_EQ(picture_.agents, std::vector<pid_t>{8});
 }
 
+TEST_F(PictureTest, GpusAreInTheOrderOfTheirIndices) {
+  See(
+      HardwareMade{
+          {},
+          {{"2", "GPU-c", "NVIDIA big"}, {"10", "GPU-a", "NVIDIA big"}, {"2:0", "MIG-b", "1g"}}},
+      {Gpus({"GPU-a", "GPU-c"})});
+  EXPECT_EQ(TileAt(0).label, "2");
+  EXPECT_EQ(TileAt(0).id, "GPU-c");
+  EXPECT_EQ(TileAt(1).label, "10");
+  EXPECT_EQ(picture_.panels[0].model, "big");
+}
+
+TEST_F(PictureTest, GpusOfTwoModelsHaveNoModelInCommon) {
+  See(HardwareMade{{}, {{"0", "GPU-a", "big"}, {"1", "GPU-b", "small"}}},
+      {Gpus({"GPU-a", "GPU-b"})});
+  EXPECT_EQ(picture_.panels[0].model, "");
+}
+
 TEST_F(PictureTest, EventsForMachinesAreLeftOut) {
   picture_.Add({.text = "a", .details = {}});
   Event quiet;

@@ -34,7 +34,9 @@ std::optional<std::string> ResourceDiffers(const Expect& expect,
                       [](const kubelet::DeviceStatus& device) { return !device.pod.empty(); });
     if (auto seen = Number("capacity", expect.capacity, resource.capacity)) return seen;
     if (auto seen = Number("allocatable", expect.allocatable, resource.allocatable)) return seen;
-    return Number("held", expect.held, static_cast<int>(held));
+    if (auto seen = Number("held", expect.held, static_cast<int>(held))) return seen;
+    if (expect.out && resource.capacity == 0) return "it has no devices";
+    return Number("out", expect.out, resource.capacity - resource.allocatable);
   }
   return "kubelet does not know " + expect.resource;
 }
@@ -55,7 +57,8 @@ void Player::Play() {
 }
 
 bool Player::Begin() {
-  return Do("the agent's configuration", stage_.WriteConfig(scenario_.config, false)) &&
+  return Do("the hardware", stage_.InstallHardware()) &&
+         Do("the agent's configuration", stage_.WriteConfig(scenario_.config, false)) &&
          Do("kubelet", stage_.StartKubelet()) && Do("the agent", stage_.StartAgent());
 }
 
@@ -126,6 +129,10 @@ bool Player::Act(const RestartContainer& restart) {
 
 bool Player::Act(const Fault& fault) {
   return Do("fault " + fault.verb, stage_.MakeFault(fault));
+}
+
+bool Player::Act(const ChangeHardware& change) {
+  return Do("change of the hardware", stage_.MakeChange(change));
 }
 
 bool Player::Act(const SetCordon& cordon) {

@@ -45,6 +45,7 @@ class Player {
   bool Act(const EndAll& end);
   bool Act(const RestartContainer& restart);
   bool Act(const Fault& fault);
+  bool Act(const ChangeHardware& change);
   bool Act(const SetCordon& cordon);
   bool Act(const MoveKubelet& move);
   bool Act(const MoveAgent& move);

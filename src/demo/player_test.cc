@@ -70,6 +70,20 @@ TEST_F(PlayerTest, MissedExpectationEndsIt) {
   EXPECT_FALSE(compared_);
 }
 
+TEST_F(PlayerTest, DevicesThatAreOutAreCounted) {
+  EXPECT_EQ(Play("  - expect: {resource: dummy.com/npu, out: 0}\n"
+                 "  - fault: {verb: fail, resource: dummy.com/npu, device: \"2\"}\n"
+                 "  - expect: {resource: dummy.com/npu, out: 1, within: 20s}\n"
+                 "  - expect: {resource: dummy.com/npu, out: 0, within: 100ms}\n"),
+            Troubles({"dummy.com/npu out 0; seen: out 1"}));
+}
+
+TEST_F(PlayerTest, HardwareThatIsNotThereCannotChange) {
+  EXPECT_EQ(Play("  - hardware: \"gpus: {0: {lost: true}}\"\n"),
+            Troubles({"try.yaml:9 change of the hardware: there is no NVIDIA hardware; --hardware "
+                      "says what there is"}));
+}
+
 TEST_F(PlayerTest, EndOfAPodThatDoesNotRunIsAnErrorWithItsPlace) {
   const Troubles troubles = Play("  - end: {pod: p}\n");
   ASSERT_EQ(troubles.size(), 1u);

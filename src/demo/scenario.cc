@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backend/nvidia/nvidia_config.h"
 #include "config/load.h"
 #include "config/schema.h"
 #include "demo/steps.h"
@@ -63,6 +64,7 @@ std::string Expect::Text() const {
   add("capacity", capacity);
   add("allocatable", allocatable);
   add("held", held);
+  add("out", out);
   return resource + text;
 }
 
@@ -94,9 +96,12 @@ AgentConfig ReadAgentConfig(Document& scenario, const Node& node, const std::str
     at.scalar = problem.text;
     scenario.Report(problem.reason, at, path + ": " + problem.message, problem.suggestion);
   }
-  AgentConfig config{*text, {}};
+  AgentConfig config{.text = *text, .envs = {}};
   for (const config::Resource& resource : loaded.config.resources) {
-    config.envs[resource.name] = resource.rendering.env;
+    const std::vector<Strategy>& strategies = resource.rendering.strategies;
+    const bool named = std::ranges::count(strategies, Strategy::kEnvvar) > 0;
+    config.envs[resource.name] = named ? resource.rendering.env : "";
+    config.nvidia = config.nvidia || resource.kind.As<NvidiaConfig>() != nullptr;
   }
   return config;
 }

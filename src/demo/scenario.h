@@ -22,6 +22,7 @@ struct AgentConfig {
   std::string text;  // the file, as it stands in the scenario
   // What of it the laws need: resource -> the variable that names the granted devices; empty: none.
   std::map<std::string, std::string> envs;
+  bool nvidia = false;  // it has a resource of NVIDIA's GPUs
 };
 
 // Of every scenario's pods: their namespace and the names of their containers.
@@ -66,6 +67,14 @@ struct Fault {
   std::string detail{};
 };
 
+// The NVIDIA hardware behaves otherwise from now on, in the words of the fake NVML
+// (hardware_api.h).
+struct ChangeHardware {
+  enum class What : uint8_t { kFaults, kMig };
+  What what = What::kFaults;
+  std::string yaml{};
+};
+
 // A person takes a device out or puts it back.
 struct SetCordon {
   bool out = true;
@@ -96,6 +105,7 @@ struct Expect {
   std::optional<int> capacity{};
   std::optional<int> allocatable{};
   std::optional<int> held{};
+  std::optional<int> out{};  // so many of them, and not all, are not allocatable
 
   std::string pod{};
   std::optional<bool> running{};
@@ -106,8 +116,8 @@ struct Expect {
   std::string Text() const;
 };
 
-using Action = std::variant<Say, RunPod, EndPod, EndAll, RestartContainer, Fault, SetCordon,
-                            MoveKubelet, MoveAgent, Reconfigure, Expect>;
+using Action = std::variant<Say, RunPod, EndPod, EndAll, RestartContainer, Fault, ChangeHardware,
+                            SetCordon, MoveKubelet, MoveAgent, Reconfigure, Expect>;
 
 struct Step {
   Duration at{};           // not before, in the scenario's time

@@ -31,8 +31,8 @@ TEST(Scenario, EveryScenarioThatShipsIsGood) {
         config::Document::Parse(std::string(scenario.name), std::string(scenario.text)));
     EXPECT_EQ(config::Text(read.problems), "") << scenario.name;
   }
-  EXPECT_EQ(names, (std::vector<std::string_view>{"default", "flapping-devices", "restart-storm",
-                                                  "rolling-update"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"default", "flapping-devices", "nvidia-mig",
+                                                  "nvidia", "restart-storm", "rolling-update"}));
 }
 
 TEST(Scenario, SentencesOfScenariosThatShipFitEightyColumns) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "config/schema.h"
 #include "demo/agent_calls.h"
 #include "os/files.h"
 #include "share/share.h"
@@ -116,6 +117,12 @@ std::vector<kubelet::ResourceStatus> Stage::Resources() {
   return resources_;
 }
 
+Status Stage::InstallHardware() {
+  if (options_.hardware == nullptr) return {};
+  Note(HardwareMade{.change = {}, .devices = options_.hardware->devices()});
+  return options_.hardware->Install(node_directory());
+}
+
 Status Stage::WriteConfig(const AgentConfig& config, bool broken) {
   Note(Configured{.envs = config.envs, .first = agents_.empty(), .broken = broken});
   return os::WriteFileAtomically(directory_ + "/tessera.yaml", config.text);
@@ -124,7 +131,9 @@ Status Stage::WriteConfig(const AgentConfig& config, bool broken) {
 Status Stage::StartAgent() {
   std::vector<std::string> argv = {options_.program, "agent", "--config",
                                    directory_ + "/tessera.yaml"};
-  for (const auto& [name, value] : AgentFlags(directory_)) {
+  std::map<std::string, std::string> flags = AgentFlags(directory_);
+  if (options_.hardware != nullptr) flags[config::FlagName("rootPrefix")] = node_directory();
+  for (const auto& [name, value] : flags) {
     argv.push_back("--" + name);
     argv.push_back(value);
   }
@@ -235,6 +244,15 @@ Status Stage::MakeFault(Fault fault) {
     if (!absent) return done;
   }
   return WriteFault(directory_ + "/state", fault);
+}
+
+Status Stage::MakeChange(const ChangeHardware& change) {
+  if (options_.hardware == nullptr) {
+    return Fail(Reason::kInvalid, "there is no NVIDIA hardware; --hardware says what there is");
+  }
+  std::vector<HardwareDevice> touched = TRY(options_.hardware->Ask(change));
+  Note(HardwareMade{.change = change, .devices = std::move(touched)});
+  return options_.hardware->Make(change);
 }
 
 Status Stage::MakeCordon(const SetCordon& cordon) {

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "demo/hardware.h"
 #include "demo/interruption.h"
 #include "demo/observation.h"
 #include "demo/scenario.h"
@@ -27,6 +28,7 @@ class Stage {
     kubelet::EmbeddedOptions kubelet;  // without the root
     std::string program;               // the agent's, "/usr/bin/tessera"
     bool keep = false;                 // the directory stays
+    Hardware* hardware = nullptr;      // NVIDIA GPUs, if there are any; outlives the stage
   };
   // Gets every observation, in order, on whatever thread it was made; must not block.
   using Observer = std::function<void(Observation)>;
@@ -45,6 +47,8 @@ class Stage {
   // The resources as kubelet sees them, or saw them last.
   std::vector<kubelet::ResourceStatus> Resources();
 
+  // Puts it in the directory, before anything runs.
+  Status InstallHardware();
   Status WriteConfig(const AgentConfig& config, bool broken);
   Status StartAgent();
   // The oldest agent ends, by SIGTERM within some seconds or by SIGKILL.
@@ -58,12 +62,15 @@ class Stage {
   Status EndPod(const std::string& pod);
   Status RestartContainer(const std::string& pod, const std::string& container);
   Status MakeFault(Fault fault);
+  Status MakeChange(const ChangeHardware& change);
   Status MakeCordon(const SetCordon& cordon);
 
   void Note(What what);
   // The step behind the observations from now on.
   void SetStep(std::string scenario_line);
 
+  // Where the hardware's files are; the agent looks at no others.
+  std::string node_directory() const { return directory_ + "/node"; }
   std::string control_socket() const { return directory_ + "/agent.sock"; }
   const std::string& directory() const { return directory_; }
   // The last lines of the agents' log.

@@ -50,6 +50,8 @@ const std::vector<StepReader::Known>& StepReader::Actions() {
       {"end-all", &StepReader::ReadEndAll},
       {"restart-container", &StepReader::ReadRestartContainer},
       {"fault", &StepReader::ReadFault},
+      {"hardware", &StepReader::ReadHardware},
+      {"mig", &StepReader::ReadMig},
       {"cordon", &StepReader::ReadCordon},
       {"uncordon", &StepReader::ReadUncordon},
       {"kubelet", &StepReader::ReadKubelet},
@@ -160,6 +162,14 @@ void StepReader::ReadFault(const Node& node, const std::string& path) {
   Add(std::move(fault));
 }
 
+void StepReader::ReadHardware(const Node& node, const std::string& path) {
+  Add(ChangeHardware{ChangeHardware::What::kFaults, document_.Text(node, path).value_or("")});
+}
+
+void StepReader::ReadMig(const Node& node, const std::string& path) {
+  Add(ChangeHardware{ChangeHardware::What::kMig, document_.Text(node, path).value_or("")});
+}
+
 void StepReader::SetCordonOf(const Node& node, const std::string& path, bool out) {
   document_.AllowKeys(node, path, {"resource", "device", "reason"});
   Add(SetCordon{.out = out,
@@ -201,9 +211,9 @@ void StepReader::ReadBrokenConfig(const Node& node, const std::string& path) {
 }
 
 void StepReader::ReadExpect(const Node& node, const std::string& path) {
-  document_.AllowKeys(
-      node, path,
-      {"resource", "capacity", "allocatable", "held", "pod", "running", "refused", "within"});
+  document_.AllowKeys(node, path,
+                      {"resource", "capacity", "allocatable", "held", "out", "pod", "running",
+                       "refused", "within"});
   Expect expect;
   expect.resource = TextOf(node, path, "resource");
   expect.pod = TextOf(node, path, "pod");
@@ -214,6 +224,7 @@ void StepReader::ReadExpect(const Node& node, const std::string& path) {
   expect.capacity = IntOf(node, path, "capacity", 0);
   expect.allocatable = IntOf(node, path, "allocatable", 0);
   expect.held = IntOf(node, path, "held", 0);
+  expect.out = IntOf(node, path, "out", 0);
   if (const Node* running = node.Find("running")) {
     expect.running = document_.Bool(*running, Below(path, "running"));
   }

@@ -39,6 +39,8 @@ class StepReader {
   void ReadEndAll(const Node& node, const std::string& path);
   void ReadRestartContainer(const Node& node, const std::string& path);
   void ReadFault(const Node& node, const std::string& path);
+  void ReadHardware(const Node& node, const std::string& path);
+  void ReadMig(const Node& node, const std::string& path);
   void ReadCordon(const Node& node, const std::string& path);
   void ReadUncordon(const Node& node, const std::string& path);
   void ReadKubelet(const Node& node, const std::string& path);

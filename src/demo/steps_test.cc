@@ -106,6 +106,8 @@ TEST(Steps, EveryActionIsRead) {
       "  - end-all: {prefix: job}\n"
       "  - restart-container: {pod: p}\n"
       "  - fault: {verb: lose-all, resource: a.b/c}\n"
+      "  - hardware: \"gpus: {3: {lost: true}}\"\n"
+      "  - mig: \"6: []\"\n"
       "  - cordon: {resource: a.b/c, device: \"1\", reason: loud}\n"
       "  - uncordon: {resource: a.b/c, device: \"1\"}\n"
       "  - kubelet: kill\n"
@@ -113,16 +115,19 @@ TEST(Steps, EveryActionIsRead) {
       "  - expect: {pod: p, running: false, within: 1s}\n");
   EXPECT_EQ(ProblemsOf(read), Lines());
   const std::vector<Step>& steps = read.scenario.steps;
-  ASSERT_EQ(steps.size(), 9u);
+  ASSERT_EQ(steps.size(), 11u);
   EXPECT_EQ(std::get<EndPod>(steps[0].action).pod, "p");
   EXPECT_EQ(std::get<EndAll>(steps[1].action).prefix, "job");
   EXPECT_EQ(std::get<RestartContainer>(steps[2].action).container, "main");
   EXPECT_EQ(std::get<Fault>(steps[3].action).verb, "lose-all");
-  EXPECT_TRUE(std::get<SetCordon>(steps[4].action).out);
-  EXPECT_FALSE(std::get<SetCordon>(steps[5].action).out);
-  EXPECT_EQ(std::get<MoveKubelet>(steps[6].action).to, MoveKubelet::To::kKill);
-  EXPECT_EQ(std::get<MoveAgent>(steps[7].action).to, MoveAgent::To::kSecondInstance);
-  EXPECT_EQ(std::get<Expect>(steps[8].action).running, false);
+  EXPECT_EQ(std::get<ChangeHardware>(steps[4].action).what, ChangeHardware::What::kFaults);
+  EXPECT_EQ(std::get<ChangeHardware>(steps[4].action).yaml, "gpus: {3: {lost: true}}");
+  EXPECT_EQ(std::get<ChangeHardware>(steps[5].action).what, ChangeHardware::What::kMig);
+  EXPECT_TRUE(std::get<SetCordon>(steps[6].action).out);
+  EXPECT_FALSE(std::get<SetCordon>(steps[7].action).out);
+  EXPECT_EQ(std::get<MoveKubelet>(steps[8].action).to, MoveKubelet::To::kKill);
+  EXPECT_EQ(std::get<MoveAgent>(steps[9].action).to, MoveAgent::To::kSecondInstance);
+  EXPECT_EQ(std::get<Expect>(steps[10].action).running, false);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace tessera::demo {
 namespace {
@@ -14,6 +15,8 @@ constexpr Duration kFlash{350};
 // A tile of three lines needs room for a reason; one of two for an id and a sign.
 constexpr int kWide = 8;
 constexpr int kNarrow = 4;
+// So many fill a row of wide tiles, as the GPUs of most nodes do.
+constexpr int kFew = 8;
 
 bool IsDigit(char c) {
   return c >= '0' && c <= '9';
@@ -66,7 +69,7 @@ Line TileLine(const Tile& tile, int index, const Grid& grid, const Look& look, D
   Line line;
   if (grid.width == 1) return std::move(line.Add(ink, std::string(sign)));
   if (index == 0) {
-    return std::move(line.Add(ink, Fit(tile.id, grid.width - 1) + std::string(sign)));
+    return std::move(line.Add(ink, Fit(tile.label, grid.width - 1) + std::string(sign)));
   }
   if (index == 1 && divided) return CellLine(tile, grid, look, now);
   if (index == 1 && !pod.empty())
@@ -85,7 +88,9 @@ int Grid::LinesFor(size_t tiles) const {
 }
 
 Grid PlanGrid(const std::vector<Panel>& panels, int columns, int lines) {
-  for (int per_row : {16, 8, 32, 64}) {
+  const bool few = std::ranges::all_of(
+      panels, [](const Panel& panel) { return std::cmp_less_equal(panel.tiles.size(), kFew); });
+  for (int per_row : few ? std::array{kFew, 16, 32, 64} : std::array{16, kFew, 32, 64}) {
     // A column to the left of every tile.
     const int width = columns / per_row - 1;
     if (width < kNarrow) continue;

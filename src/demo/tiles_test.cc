@@ -32,6 +32,13 @@ TEST(Grid, WideScreenHasRoomForThreeLines) {
   EXPECT_EQ(grid.height, 3);
 }
 
+TEST(Grid, AFewTilesFillTheirRow) {
+  const Grid grid = PlanGrid({PanelOf(8), PanelOf(2)}, 80, 13);
+  EXPECT_EQ(grid.per_row, 8);
+  EXPECT_EQ(grid.width, 9);
+  EXPECT_EQ(grid.height, 3);
+}
+
 TEST(Grid, TooManyTilesBecomeDots) {
   const Grid grid = PlanGrid({PanelOf(1'000)}, 80, 14);
   EXPECT_EQ(grid.width, 1);
@@ -48,8 +55,11 @@ TEST(ShortPod, KeepsWhatTellsItFromItsSiblings) {
 
 TEST(TileLines, NameWithReplicasShowsEachOfThem) {
   Panel panel = PanelOf(1);
-  panel.tiles[0] = {
-      .id = "7", .state = TileState::kHeld, .why = "", .cells = {{"a"}, {""}, {"b"}, {""}}};
+  panel.tiles[0] = {.id = "7",
+                    .label = "7",
+                    .state = TileState::kHeld,
+                    .why = "",
+                    .cells = {{"a"}, {""}, {"b"}, {""}}};
   const Grid grid{.per_row = 16, .width = 4, .height = 2, .gap = 0};
   const std::vector<Line> lines = TileLines(panel, grid, {.unicode = true}, Duration(0), 9);
   ASSERT_EQ(lines.size(), 2u);
@@ -59,7 +69,8 @@ TEST(TileLines, NameWithReplicasShowsEachOfThem) {
 
 TEST(TileLines, MoreReplicasThanColumnsAreCounted) {
   Panel panel = PanelOf(1);
-  panel.tiles[0] = {.id = "7", .state = TileState::kHeld, .why = "", .cells = std::vector<Cell>(9)};
+  panel.tiles[0] = {
+      .id = "7", .label = "7", .state = TileState::kHeld, .why = "", .cells = std::vector<Cell>(9)};
   panel.tiles[0].cells[0].pod = "a";
   const Grid grid{.per_row = 16, .width = 4, .height = 2, .gap = 0};
   EXPECT_EQ(TileLines(panel, grid, {}, Duration(0), 9)[1].Plain(), " 1/9");
@@ -67,8 +78,12 @@ TEST(TileLines, MoreReplicasThanColumnsAreCounted) {
 
 TEST(TileLines, ChangeIsHighlightedForAMoment) {
   Panel panel = PanelOf(1);
-  panel.tiles[0] = {
-      .id = "7", .state = TileState::kFree, .why = "", .cells = {{""}}, .changed = Duration(1'000)};
+  panel.tiles[0] = {.id = "7",
+                    .label = "7",
+                    .state = TileState::kFree,
+                    .why = "",
+                    .cells = {{""}},
+                    .changed = Duration(1'000)};
   const Grid grid{.per_row = 16, .width = 4, .height = 1, .gap = 0};
   const auto flashes = [&](Duration now) {
     return TileLines(panel, grid, {}, now, 9)[0].spans()[1].ink.flash;

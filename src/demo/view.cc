@@ -86,6 +86,9 @@ Line PanelHead(const Panel& panel, int name_columns, const Look& look) {
   line.Add(whole ? Style::kPlain : Style::kWarning,
            fmt::format("allocatable {:>3}", panel.allocatable));
   line.Add(Style::kPlain, fmt::format("  held {:>3}  ", panel.held));
+  if (line.columns() + Columns(panel.model) < look.columns && !panel.model.empty()) {
+    line.Add(Style::kDim, panel.model + "  ");
+  }
   const int bar = std::min(kMaxBar, look.columns - line.columns() - 1);
   if (bar >= 5) line.Append(Bar(bar, panel.held, panel.capacity, Style::kGood, look));
   return line;

@@ -166,7 +166,22 @@ TEST(View, DownIsShown) {
   const Frame frame = Render(picture, {.columns = 80, .rows = 12, .unicode = true});
   EXPECT_EQ(frame[2].Plain(),
             " kubelet 1.36 ● down   agent ● down   pods 2   refused 1   laws hold (9)");
-  EXPECT_EQ(frame[4].Plain(), " 0  ? 1  ?");
+  EXPECT_EQ(frame[4].Plain(), " 0       ? 1       ?");
+}
+
+TEST(View, GpusAreShownByIndexWithTheirModel) {
+  kubelet::ResourceStatus gpus = Gpus({"GPU-b", "GPU-a"});
+  gpus.devices[1].pod_namespace = "default";
+  gpus.devices[1].pod = "train";
+  Picture picture;
+  picture.Update(Saw(KubeletMoved{true, "started"}));
+  picture.Update(
+      Saw(HardwareMade{{}, {{"0", "GPU-a", "Model 80GB"}, {"1", "GPU-b", "Model 80GB"}}}, {gpus}));
+  const Frame frame = Render(picture, {.columns = 80, .rows = 24, .unicode = true});
+  EXPECT_EQ(frame[3].Plain(),
+            " nvidia.com/gpu  capacity   2  allocatable   2  held   1  Model 80GB  ━━━━─────");
+  EXPECT_EQ(frame[4].Plain(), " 0       ■ 1       ·");
+  EXPECT_EQ(frame[5].Plain(), " train");
 }
 
 TEST(View, AnySizeIsFilledAndNotOverrun) {

@@ -65,7 +65,8 @@ void ReadMig(const YAML::Node& mig, size_t place, HardwareGpu& gpu) {
     instance.uuid = item["uuid"].as<std::string>(MadeUuid("MIG", place, gpu.mig.size()));
     instance.gpu_instance = item["gi"].as<unsigned>();
     instance.compute_instance = item["ci"].as<unsigned>(0);
-    instance.attributes = Attributes(item["profile"].as<std::string>());
+    instance.profile = item["profile"].as<std::string>();
+    instance.attributes = Attributes(instance.profile);
     instance.attributes.memory_mib = item["memory"].as<uint64_t>();
     gpu.mig.push_back(instance);
   }

@@ -27,6 +27,7 @@ namespace tessera::nvml {
 
 struct MigInstance {
   std::string uuid;
+  std::string profile;
   unsigned gpu_instance = 0;
   unsigned compute_instance = 0;
   DeviceAttributes attributes{};

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "nvml/node.h"
 #include "os/files.h"
 
 namespace tessera {
 namespace {
 
 constexpr char kLibrary[] = "/usr/lib64/libnvidia-ml.so.1";
-constexpr char kDescription[] = "/usr/lib64/fake-nvml.yaml";
 
 void Write(const std::string& path, const std::string& content) {
   if (!os::MakeDirectories(path.substr(0, path.rfind('/'))) || !os::ReplaceFile(path, content)) {
@@ -26,37 +26,16 @@ void Write(const std::string& path, const std::string& content) {
 NvidiaNode::NvidiaNode(std::string directory, const std::string& hardware)
     : directory_(std::move(directory)) {
   InstallDriver();
-  for (const char* node : {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"}) {
-    Write(fmt::format("{}/dev/{}", directory_, node), "");
-  }
   SetHardware(os::ReadFile(fmt::format("{}/{}.yaml", TESSERA_HARDWARE, hardware)).value());
 }
 
 void NvidiaNode::SetHardware(const std::string& yaml) {
   description_ = yaml;
-  hardware_ = nvml::ParseHardware(yaml);
-  std::string minors = "config 1\nmonitor 2\n";
-  unsigned next = 3;
-  for (const nvml::HardwareGpu& gpu : hardware_.gpus) {
-    for (const nvml::MigInstance& mig : gpu.mig) {
-      const std::string instance = fmt::format("gpu{}/gi{}", gpu.minor, mig.gpu_instance);
-      minors += fmt::format("{}/access {}\n", instance, next++);
-      minors += fmt::format("{}/ci{}/access {}\n", instance, mig.compute_instance, next++);
-    }
-    Write(fmt::format("{}/dev/nvidia{}", directory_, gpu.minor), "");
-    Write(fmt::format("{}/sys/bus/pci/devices/{:04x}:{:02x}:{:02x}.0/numa_node", directory_,
-                      gpu.pci.domain, gpu.pci.bus, gpu.pci.device),
-          fmt::format("{}\n", gpu.numa));
-  }
-  Write(directory_ + "/proc/driver/nvidia-caps/mig-minors", minors);
-  // Last, as the files of an instance are there once NVML tells of it.
-  Write(directory_ + kDescription, yaml);
+  hardware_ = nvml::MakeNode(directory_, yaml);
 }
 
 void NvidiaNode::SetMig(size_t gpu, const std::string& mig) {
-  YAML::Node yaml = YAML::Load(description_);
-  yaml["gpus"][gpu]["mig"] = YAML::Load(mig);
-  SetHardware(YAML::Dump(yaml));
+  SetHardware(nvml::Divided(description_, fmt::format("{}: {}", gpu, mig)));
 }
 
 void NvidiaNode::SetGpus(size_t count) {
@@ -84,11 +63,11 @@ void NvidiaNode::RemoveDriver() {
 }
 
 void NvidiaNode::SetFaults(const std::string& yaml) {
-  Write(faults_path(), yaml);
+  nvml::SetFaults(directory_, yaml);
 }
 
 std::string NvidiaNode::faults_path() const {
-  return directory_ + kDescription + ".faults";
+  return directory_ + nvml::kFaultsPath;
 }
 
 }  // namespace tessera

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvml/node.h"
+
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+#include "nvml/faults.h"
+
+namespace tessera::nvml {
+namespace {
+
+void Write(const std::string& path, const std::string& content) {
+  const std::string next = path + ".next";
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream file(next, std::ios::trunc);
+  file << content;
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + next);
+  std::filesystem::rename(next, path);
+}
+
+std::set<size_t> GpusIn(const std::string& faults, size_t count) {
+  const Faults read = ParseFaults(faults);
+  std::set<size_t> gpus;
+  for (const auto& [gpu, what] : read.gpus) gpus.insert(gpu);
+  for (const FaultEvent& event : read.events) gpus.insert(event.gpu);
+  for (size_t gpu : gpus) {
+    if (gpu >= count) throw std::runtime_error(fmt::format("there is no GPU {}", gpu));
+  }
+  const CallFaults& driver = read.driver;
+  if (driver.fail.empty() && driver.hang.empty() && driver.slow_ms == 0) return gpus;
+  for (size_t gpu = 0; gpu < count; ++gpu) gpus.insert(gpu);
+  return gpus;
+}
+
+void AddDevices(const Hardware& hardware, size_t gpu, std::vector<NodeDevice>& devices) {
+  const HardwareGpu& of = hardware.gpus[gpu];
+  const auto known = [&](const std::string& uuid) {
+    return std::ranges::count(devices, uuid, &NodeDevice::uuid) > 0;
+  };
+  if (!known(of.uuid)) devices.push_back({fmt::format("{}", gpu), of.uuid, of.model});
+  for (size_t i = 0; i < of.mig.size(); ++i) {
+    if (known(of.mig[i].uuid)) continue;
+    devices.push_back({fmt::format("{}:{}", gpu, i), of.mig[i].uuid, of.mig[i].profile});
+  }
+}
+
+}  // namespace
+
+Hardware MakeNode(const std::string& directory, const std::string& yaml) {
+  Hardware hardware = ParseHardware(yaml);
+  for (const char* node : {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"}) {
+    Write(fmt::format("{}/dev/{}", directory, node), "");
+  }
+  std::string minors = "config 1\nmonitor 2\n";
+  unsigned next = 3;
+  for (const HardwareGpu& gpu : hardware.gpus) {
+    for (const MigInstance& mig : gpu.mig) {
+      const std::string instance = fmt::format("gpu{}/gi{}", gpu.minor, mig.gpu_instance);
+      minors += fmt::format("{}/access {}\n", instance, next++);
+      minors += fmt::format("{}/ci{}/access {}\n", instance, mig.compute_instance, next++);
+    }
+    Write(fmt::format("{}/dev/nvidia{}", directory, gpu.minor), "");
+    Write(fmt::format("{}/sys/bus/pci/devices/{:04x}:{:02x}:{:02x}.0/numa_node", directory,
+                      gpu.pci.domain, gpu.pci.bus, gpu.pci.device),
+          fmt::format("{}\n", gpu.numa));
+  }
+  Write(directory + "/proc/driver/nvidia-caps/mig-minors", minors);
+  // Last, as the files of an instance are there once NVML tells of it.
+  Write(directory + kDescriptionPath, yaml);
+  return hardware;
+}
+
+void SetFaults(const std::string& directory, const std::string& yaml) {
+  Write(directory + kFaultsPath, yaml);
+}
+
+std::string Divided(const std::string& description, const std::string& mig) {
+  YAML::Node yaml = YAML::Load(description);
+  for (const auto& item : YAML::Load(mig)) {
+    const auto gpu = item.first.as<size_t>();
+    if (gpu >= yaml["gpus"].size()) {
+      throw std::runtime_error(fmt::format("there is no GPU {}", gpu));
+    }
+    yaml["gpus"][gpu]["mig"] = item.second;
+  }
+  return YAML::Dump(yaml);
+}
+
+std::string DescriptionOf(const std::string& directory) {
+  std::ifstream file(directory + kDescriptionPath);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) throw std::runtime_error("cannot read " + directory + kDescriptionPath);
+  return text.str();
+}
+
+std::vector<NodeDevice> DevicesOf(const Hardware& hardware) {
+  std::vector<NodeDevice> devices;
+  for (size_t gpu = 0; gpu < hardware.gpus.size(); ++gpu) AddDevices(hardware, gpu, devices);
+  return devices;
+}
+
+std::vector<NodeDevice> TouchedBy(const std::string& faults, const Hardware& hardware) {
+  std::vector<NodeDevice> devices;
+  for (size_t gpu : GpusIn(faults, hardware.gpus.size())) AddDevices(hardware, gpu, devices);
+  return devices;
+}
+
+std::vector<NodeDevice> TouchedByMig(const std::string& mig, const std::string& description) {
+  const Hardware after = ParseHardware(Divided(description, mig));
+  const Hardware before = ParseHardware(description);
+  std::vector<NodeDevice> devices;
+  for (const auto& item : YAML::Load(mig)) AddDevices(after, item.first.as<size_t>(), devices);
+  const size_t there = devices.size();
+  for (const auto& item : YAML::Load(mig)) AddDevices(before, item.first.as<size_t>(), devices);
+  // What goes has no place among the others any more.
+  for (size_t i = there; i < devices.size(); ++i) {
+    devices[i].index = devices[i].index.substr(0, devices[i].index.find(':')) + ":-";
+  }
+  return devices;
+}
+
+}  // namespace tessera::nvml
