@@ -84,6 +84,9 @@ class Node {
   // A scan of the source listed these devices, all there are. True when the next scan may let one
   // leave that this one missed: until then the ledger may hear of a grant that was made meanwhile.
   bool Found(const std::string& source, std::vector<Device> devices);
+  // Devices of the source that are well, or were not checked yet, are unverified from now on, for
+  // this reason; those that are not stay as they are.
+  void Unverify(const std::string& source, Reason reason, const std::string& detail);
   // The source is no longer configured.
   void Forget(const std::string& source);
   // Evidence about devices of one source; unknown devices are ignored.
@@ -124,6 +127,7 @@ class Node {
   };
 
   void Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps);
+  void Set(size_t position, Verdict after, std::vector<Transition>& steps);
   void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
               bool bad_news);
   void Replace(InventoryPtr inventory);

@@ -15,7 +15,7 @@ config::Config Configured() {
       config::Load({.file = config::Document::Parse(
                         "t.yaml",
                         "version: tessera/v1\n"
-           "resources:\n"
+                        "resources:\n"
                         "- {name: nvidia.com/gpu, nvidia: {}}\n"
                         "- {name: nvidia.com/mig-7g.80gb, nvidia: {mig: 7g.80gb}}\n"
                         "- {name: \"nvidia.com/mig-{profile}\", policy: replicas, replicas: 4,\n"

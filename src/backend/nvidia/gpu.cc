@@ -36,6 +36,7 @@ std::string Below(const std::string& directory, std::string_view path) {
 }  // namespace
 
 nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index) {
+  const nvml::Use use(library, index);
   Gpu gpu{.index = index};
   const auto device = library.DeviceByIndex(index);
   if (!device) return tl::unexpected(device.error());
