@@ -81,6 +81,7 @@ Status Agent::Start() {
   boot_id_ = TRY_IN(os::ReadBootId(), "the kernel's boot id is unknown");
   metrics_.Set(http::Metric::kBuildInfo, {TESSERA_VERSION, TESSERA_COMMIT}, 1);
   RestoreState();
+  release_.Restore(boot_id_);
   if (config_.resources.empty()) log::Warn("no resources are configured: nothing is served");
   FindKubelet();
   WatchKubelet();
@@ -382,11 +383,13 @@ RouteSources Agent::Routes() {
               },
           .node = node_,
           .resources = resources_.served(),
+          .release = release_,
           .metrics = metrics_,
           .refresh_metrics =
               [this] {
                 ledger_sync_->AskIfOld();
                 RefreshMetrics(MakeView(), metrics_);
+                metrics_.Set(http::Metric::kReleased, {}, release_.under_way() ? 1 : 0);
               },
           .not_ready = [this] { return resources_.NotReady(); },
           .may_save = [this] { return MaySave(); },

@@ -14,6 +14,7 @@
 #include "agent/ledger_sync.h"
 #include "agent/node.h"
 #include "agent/pages.h"
+#include "agent/release.h"
 #include "agent/resource_set.h"
 #include "agent/routes.h"
 #include "agent/state_store.h"
@@ -97,6 +98,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
   ResourceSet resources_;
+  Release release_{loop_, resources_, config_.state_dir + "/release.jsonl"};
   CdiGuard cdi_guard_{
       loop_, config_.kubelet.poll, resources_.served(),
       CdiGuard::Situation{.another_writes = [this] { return store_.another_writes(); },

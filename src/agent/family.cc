@@ -9,7 +9,7 @@
 namespace tessera::agent {
 
 Family::Family(os::Loop& loop, const config::Config& config, const config::Resource& resource,
-               std::function<void()> looked)
+               bool released, std::function<void()> looked)
     : resource_(resource),
       looked_(std::move(looked)),
       backend_(KindOf(resource_)->make(
@@ -17,6 +17,7 @@ Family::Family(os::Loop& loop, const config::Config& config, const config::Resou
           {.state_dir = config.state_dir, .root = os::Root(config.root_prefix), .loop = loop})),
       workers_(1),
       mailbox_(loop, *this) {
+  released_ = released && backend_->Release();
   if (Status started = backend_->Start(*this); !started) {
     log::LogError("backend did not start", started.error(), {{"resource", resource_.name}});
   }
@@ -35,13 +36,19 @@ void Family::Scanned(const Result<std::vector<Device>>& devices) {
     for (const Device& device : *devices) members_->insert(device.key.source);
     error_.reset();
   } else {
-    if (error_ != devices.error()) {
+    if (error_ != devices.error() && devices.error().reason != Reason::kReleased) {
       log::Warn("the resources of a family cannot be looked for, those known stay", devices.error(),
                 {{"family", resource_.name}});
     }
     error_ = devices.error();
   }
   looked_();
+}
+
+void Family::SetReleased(bool released) {
+  if (released_ && !released) backend_->TakeUp();
+  released_ = released && backend_->Release();
+  scanner_->Soon();
 }
 
 void Family::RescanSoon() {

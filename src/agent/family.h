@@ -23,7 +23,7 @@ class Family : public BackendEvents {
  public:
   // The first scan begins at once; `looked` is called after each.
   Family(os::Loop& loop, const config::Config& config, const config::Resource& resource,
-         std::function<void()> looked);
+         bool released, std::function<void()> looked);
   ~Family() override;
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
@@ -33,8 +33,14 @@ class Family : public BackendEvents {
   const std::optional<std::set<std::string>>& members() const { return members_; }
   // Why the last scan failed, if so.
   const std::optional<Error>& error() const { return error_; }
+  const Backend& backend() const { return *backend_; }
+  // Its backend was told to let go of the vendor's library, and has one.
+  bool released() const { return released_; }
   // Looked for at least once, whatever came of it.
   bool looked() const { return members_ || error_; }
+
+  // Its backend is to let go of the vendor's library, or to take it up again.
+  void SetReleased(bool released);
 
   void RescanSoon() override;                                     // any thread
   void Report(const DeviceKey& key, Evidence evidence) override;  // what its resources hear as well
@@ -48,6 +54,7 @@ class Family : public BackendEvents {
   os::Workers workers_;  // of its own, as those of a ServedResource
   std::optional<std::set<std::string>> members_;
   std::optional<Error> error_;
+  bool released_ = false;
   std::unique_ptr<Scanner> scanner_;
   os::Mailbox<Family> mailbox_;
 };

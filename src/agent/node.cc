@@ -173,12 +173,33 @@ void Node::Observe(const std::string& source, const std::vector<Observation>& ob
   Report(source, steps, false, false);
 }
 
+void Node::Unverify(const std::string& source, Reason reason, const std::string& detail) {
+  std::vector<Transition> steps;
+  for (size_t i = 0; i < health_.size(); ++i) {
+    if (inventory_->devices[i].key.source != source) continue;
+    Verdict after = health_[i].verdict;
+    after.passes = 0;
+    if (after.offered() || after.state == HealthState::kUnverified) {
+      if (after.offered()) after.since = clock_.Now();
+      after.state = HealthState::kUnverified;
+      after.reason = reason;
+      after.detail = detail;
+    }
+    Set(i, std::move(after), steps);
+  }
+  Report(source, steps, true, false);
+}
+
 void Node::Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps) {
   Steady now = clock_.Now();
   Health& health = health_[position];
   if (health.heard == Steady{}) health.verdict.since = now;
   health.heard = now;
-  Verdict after = tessera::Judge(health.verdict, evidence, parameters_.policy, now);
+  Set(position, tessera::Judge(health.verdict, evidence, parameters_.policy, now), steps);
+}
+
+void Node::Set(size_t position, Verdict after, std::vector<Transition>& steps) {
+  Health& health = health_[position];
   if (after == health.verdict) return;
   const DeviceKey& key = inventory_->devices[position].key;
   if (after.state != health.verdict.state) steps.push_back({key, health.verdict, after});

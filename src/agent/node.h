@@ -86,6 +86,9 @@ class Node {
   bool Found(const std::string& source, std::vector<Device> devices);
   // Ids of this source are those of hardware (Kind::ids_are_of_hardware).
   void SetIdsOfHardware(const std::string& source) { hardware_sources_.insert(source); }
+  // Devices of the source that are well, or were not checked yet, are unverified from now on, for
+  // this reason; those that are not stay as they are.
+  void Unverify(const std::string& source, Reason reason, const std::string& detail);
   // The source is no longer configured.
   void Forget(const std::string& source);
   // Evidence about devices of one source; unknown devices are ignored.
@@ -130,6 +133,7 @@ class Node {
   const Device* HeldElsewhere(const Device& device) const;
   void TellSharers(const std::string& source, const std::vector<DeviceKey>& removed);
   void Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps);
+  void Set(size_t position, Verdict after, std::vector<Transition>& steps);
   void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
               bool bad_news);
   void Replace(InventoryPtr inventory);

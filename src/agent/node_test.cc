@@ -426,6 +426,20 @@ TEST_F(NodeTest, FactsAreToBeSavedWhenDevicesCordonsOrPoliciesChange) {
   EXPECT_FALSE(changed());
 }
 
+TEST_F(NodeTest, UnverifiedByOrderAreThoseThatAreNotOutForAReasonOfTheirOwn) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.Observe(kSource, {Good("0"), Fatal("1", "on fire")});
+  TakeTold();
+
+  node_.Unverify(kSource, Reason::kReleased, "let go of");
+
+  EXPECT_EQ(TakeTold(), "0=unverified bad:dummy.com/npu ");
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kReleased, "let go of"}));
+  EXPECT_EQ(Trouble("1")->message, "on fire");
+  node_.Observe(kSource, {Good("0")});
+  EXPECT_EQ(Trouble("0"), std::nullopt);
+}
+
 TEST_F(NodeTest, VerdictsStayWithTheirDevicesWhenOthersComeAndGo) {
   node_.Found(kSource, {Npu("1"), Npu("3")});
   node_.Observe(kSource, {Good("1"), Fatal("3", "on fire")});

@@ -28,7 +28,7 @@ class FakeBackend : public Backend {
     std::lock_guard lock(mutex_);
     hang_.insert(id);
   }
-  void Release() {
+  void LetGo() {
     std::lock_guard lock(mutex_);
     hang_.clear();
     wake_.notify_all();
@@ -50,7 +50,7 @@ Device Npu(const std::string& id) {
 
 class ProberTest : public testing::Test {
  protected:
-  ~ProberTest() override { backend_->Release(); }
+  ~ProberTest() override { backend_->LetGo(); }
 
   // Runs until a sink call makes `done` true.
   void RunUntil(const std::function<bool()>& done) {
@@ -108,7 +108,7 @@ TEST_F(ProberTest, ADeviceWhoseCheckReturnsIsAskedAgain) {
   prober_.SetDevices({Npu("0")});
   RunUntil([this] { return !seen_["0"].empty(); });
 
-  backend_->Release();
+  backend_->LetGo();
   RunUntil([this] { return seen_["0"].back() == EvidenceKind::kGood; });
 }
 

@@ -80,6 +80,7 @@ void ResourceSet::Add(const config::Resource& resource) {
   if (KindOf(resource)->ids_are_of_hardware) shared_.node.SetIdsOfHardware(resource.name);
   ServedResource& started = *served;
   served_[resource.name] = std::move(served);
+  if (released_) started.SetReleased(released_);
   started.Start();
 }
 
@@ -109,10 +110,10 @@ void ResourceSet::SetFamilies() {
     const auto same = std::find_if(former.begin(), former.end(), [&](const auto& family) {
       return family != nullptr && family->resource() == resource;
     });
-    families_.push_back(
-        same != former.end()
-            ? std::move(*same)
-            : std::make_unique<Family>(shared_.loop, config_, resource, [this] { Settle(); }));
+    families_.push_back(same != former.end() ? std::move(*same)
+                                             : std::make_unique<Family>(
+                                                   shared_.loop, config_, resource,
+                                                   released_.has_value(), [this] { Settle(); }));
   }
 }
 
@@ -189,6 +190,35 @@ void ResourceSet::RescanSoon() {
   for (auto& family : families_) family->RescanSoon();
 }
 
+void ResourceSet::SetReleased(std::optional<Error> released) {
+  released_ = std::move(released);
+  for (auto& family : families_) family->SetReleased(released_.has_value());
+  for (auto& [name, resource] : served_) resource->SetReleased(released_);
+}
+
+std::vector<std::string> ResourceSet::Released() const {
+  std::vector<std::string> names;
+  for (const auto& [name, resource] : served_) {
+    if (resource->released()) names.push_back(name);
+  }
+  for (const auto& family : families_) {
+    if (family->released()) names.push_back(family->resource().name);
+  }
+  return names;
+}
+
+std::vector<std::string> ResourceSet::ReleaseHeldBy() const {
+  std::set<std::string> held;
+  const auto add = [&](const Backend& backend) {
+    for (std::string& each : backend.HeldBy()) held.insert(std::move(each));
+  };
+  for (const auto& [name, resource] : served_) {
+    if (resource->released()) add(resource->backend());
+  }
+  for (const auto& family : families_) add(family->backend());
+  return {held.begin(), held.end()};
+}
+
 void ResourceSet::Look() {
   for (auto& [name, resource] : served_) resource->Look();
 }
@@ -226,16 +256,20 @@ std::set<std::string> ResourceSet::SocketPaths() const {
 }
 
 bool ResourceSet::Ready() const {
-  return std::all_of(
-             served_.begin(), served_.end(),
-             [](const auto& item) { return item.second->ready() || item.second->refusal(); }) &&
+  return std::all_of(served_.begin(), served_.end(),
+                     [](const auto& item) {
+                       const ServedResource& resource = *item.second;
+                       return resource.ready() || resource.refusal() || resource.released();
+                     }) &&
          std::ranges::all_of(families_, &Family::looked);
 }
 
 std::string ResourceSet::NotReady() const {
   std::string text;
   for (const auto& [name, resource] : served_) {
-    if (resource->trouble()) {
+    if (resource->released() && !resource->refusal()) {
+      text += fmt::format("{}: {}\n", name, resource->released()->Text());
+    } else if (resource->trouble()) {
       text += resource->trouble()->Text() + "\n";
     } else if (!resource->streaming()) {
       text += fmt::format("{}: {}\n", name, kubelet::PluginStateName(resource->plugin()->state()));

@@ -41,6 +41,13 @@ class ResourceSet {
   // The node changed its mind about devices of this source.
   void Changed(const std::string& source, bool bad_news);
   void RescanSoon();
+  // All backends are to let go of their vendors' libraries, with this to be said of their devices;
+  // nothing: to take them up again. Holds for those that come later, too.
+  void SetReleased(std::optional<Error> released);
+  // The resources and families whose backends hold none now, by that order.
+  std::vector<std::string> Released() const;
+  // What keeps libraries open all the same.
+  std::vector<std::string> ReleaseHeldBy() const;
   // kubelet's directories changed.
   void Look();
   // What kubelet says that it can hand out of each resource; false when that raises a doubt.
@@ -74,6 +81,7 @@ class ResourceSet {
   kubelet::Directories directories_;
   ServedResources served_;
   std::vector<std::unique_ptr<Family>> families_;
+  std::optional<Error> released_;
   std::set<std::string> told_;  // names that a family finds and another resource has, as logged
   os::Alarm settle_;
 };

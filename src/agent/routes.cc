@@ -2,6 +2,7 @@
 #include "agent/routes.h"
 
 #include "base/log.h"
+#include "base/text.h"
 
 namespace tessera::agent {
 namespace {
@@ -30,6 +31,7 @@ http::Response Read(const RouteSources& sources, const http::Request& request) {
   if (path == "/inventory") return http::Json(InventoryPage(sources.view()));
   if (path == "/ledger") return http::Json(LedgerPage(sources.view()));
   if (path == "/cdi") return http::Json(CdiPage(sources.view()));
+  if (path == "/release") return http::Json(sources.release.Page());
   if (path == "/explain") {
     auto device = request.query.find("device");
     return Answer(ExplainPage(sources.view(), device == request.query.end() ? "" : device->second));
@@ -51,6 +53,33 @@ Result<json::Value> ChangeCordon(const RouteSources& sources, const json::Object
   return json::Value(json::Object{{"device", key.Text()}});
 }
 
+// Of a device that was reset where the agent did not see it, a person says so.
+Result<json::Value> TellReset(const RouteSources& sources, const json::Object& order) {
+  const DeviceKey key = TRY(sources.node.Resolve(json::GetString(order, "device").value_or("")));
+  if (sources.node.VerdictOf(key).remedy != Remedy::kReset) {
+    return Fail(Reason::kInvalid, "device {} does not wait for a reset", key.Text());
+  }
+  log::Info("the device was reset, says a person", {{"device", key.Text()}});
+  sources.node.Observe(key.source, {{key,
+                                     {.kind = EvidenceKind::kReset,
+                                      .source = EvidenceSource::kCall,
+                                      .reason = Reason::kResetNeeded,
+                                      .detail = "it was reset"}}});
+  return json::Value(json::Object{{"device", key.Text()}});
+}
+
+Result<json::Value> ChangeRelease(const RouteSources& sources, const json::Object& order) {
+  if (json::GetBool(order, "end").value_or(false)) {
+    TRY(sources.release.End());
+    return sources.release.Page();
+  }
+  const std::string text = json::GetString(order, "for").value_or("");
+  const auto time = ParseDuration(text);
+  if (!time) return Fail(Reason::kInvalid, "\"{}\" is no time, such as 10m", text);
+  TRY(sources.release.Begin(*time));
+  return sources.release.Page();
+}
+
 Result<json::Value> InjectFault(const RouteSources& sources, const json::Object& order) {
   std::string resource = json::GetString(order, "resource").value_or("");
   std::string verb = json::GetString(order, "verb").value_or("");
@@ -70,6 +99,8 @@ Result<json::Value> Order(const RouteSources& sources, const http::Request& requ
   const json::Object& order = body.get_object();
   if (request.path == "/cordon") return ChangeCordon(sources, order, true);
   if (request.path == "/uncordon") return ChangeCordon(sources, order, false);
+  if (request.path == "/was-reset") return TellReset(sources, order);
+  if (request.path == "/release") return ChangeRelease(sources, order);
   if (request.path == "/fault") return InjectFault(sources, order);
   return Fail(Reason::kNotFound, "there is no order {}", request.path);
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/pages.h"
+#include "agent/release.h"
 #include "http/http.h"
 #include "http/metrics.h"
 
@@ -17,6 +18,7 @@ struct RouteSources {
   std::function<View()> view;
   Node& node;
   const ServedResources& resources;
+  Release& release;
   http::Metrics& metrics;
   std::function<void()> refresh_metrics;   // gauges that are computed when asked for
   std::function<std::string()> not_ready;  // why not, a line each; empty when ready
@@ -24,9 +26,9 @@ struct RouteSources {
   std::function<Status()> save;            // what a person ordered is on disk before the answer
 };
 
-// GET /metrics, /healthz, /readyz, /inventory, /ledger, /explain, /cdi.
+// GET /metrics, /healthz, /readyz, /inventory, /ledger, /explain, /cdi, /release.
 http::Handler ReadRoutes(RouteSources sources);
-// Those and POST /cordon, /uncordon, /fault.
+// Those and POST /cordon, /uncordon, /was-reset, /release, /fault.
 http::Handler ControlRoutes(RouteSources sources);
 
 }  // namespace tessera::agent

@@ -93,12 +93,34 @@ void ServedResource::StartBackend() {
   prober_ = std::make_unique<Prober>(
       shared_.loop, *hardware_, backend_, ProberParameters(config_),
       [this](const std::vector<Observation>& observations) { Observed(observations); });
+  if (release_order_) LetGo();
   // What is known from before is not checked until a scan has shown that it is there.
   scanned_ = false;
   scan_error_.reset();
   scanner_ = std::make_unique<Scanner>(
       shared_.loop, *hardware_, backend_,
       [this](Result<std::vector<Device>> devices) { Scanned(std::move(devices)); });
+}
+
+void ServedResource::SetReleased(std::optional<Error> released) {
+  release_order_ = std::move(released);
+  if (scanner_ == nullptr) return;
+  if (release_order_) {
+    LetGo();
+  } else if (released_) {
+    released_.reset();
+    backend_->TakeUp();
+    shared_.node.Unverify(resource_.name, Reason::kNotChecked, "not checked since it was released");
+  }
+  scanner_->Soon();
+}
+
+void ServedResource::LetGo() {
+  released_.reset();
+  if (!backend_->Release()) return;
+  released_ = release_order_;
+  shared_.node.Unverify(resource_.name, released_->reason, released_->message);
+  prober_->SetDevices({});  // until a scan after the release
 }
 
 void ServedResource::StopBackend() {
@@ -152,6 +174,7 @@ void ServedResource::Report(const DeviceKey& key, Evidence evidence) {
 }
 
 void ServedResource::Observed(const std::vector<Observation>& observations) {
+  if (released_) return;  // from before: nobody vouches for it now
   for (const Observation& observation : observations) {
     bool good = observation.evidence.kind == EvidenceKind::kGood;
     shared_.metrics.Add(http::Metric::kChecks, {resource_.name, good ? "good" : "bad"});
@@ -173,13 +196,14 @@ void ServedResource::Scanned(Result<std::vector<Device>> devices) {
     if (shared_.node.Found(resource_.name, *std::move(devices))) scanner_->Soon();
   } else {
     // What lasts is told once.
-    if (!scan_error_ || scan_error_->message != devices.error().message) {
+    const bool told = released_ || (scan_error_ && scan_error_->message == devices.error().message);
+    if (!told) {
       log::Warn("scan failed, the last device list stays", devices.error(),
                 {{"resource", resource_.name}});
     }
     scan_error_ = devices.error();
   }
-  prober_->SetDevices(OwnDevices());
+  prober_->SetDevices(released_ ? DeviceList() : OwnDevices());
   Publish();  // a first list may have waited for this, as may one after another configuration
 }
 

@@ -51,6 +51,9 @@ class ServedResource : public BackendEvents {
 
   // Begins with the devices the node knows from before, and a scan.
   void Start();
+  // By order its backend is to let go of the vendor's library, with this to be said of its devices;
+  // nothing: to take it up again. Before Start, too.
+  void SetReleased(std::optional<Error> released);
   // Another configuration of the same resource. Kept: the registration, unless what kubelet reads
   // at registration changes; the backend, unless its section changes.
   void Apply(const config::Config& config, const config::Resource& resource);
@@ -78,6 +81,8 @@ class ServedResource : public BackendEvents {
   // That, or why the last scan found nothing out at all, such as a driver that is missing. The text
   // names the resource.
   const std::optional<Error>& trouble() const { return refusal_ ? refusal_ : scan_error_; }
+  // Why nothing is known of its devices, if its backend was told to let go of the vendor's library.
+  const std::optional<Error>& released() const { return released_; }
   // Its devices have been looked for and checked on this boot.
   bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
   CdiFile& cdi() { return cdi_; }
@@ -85,6 +90,7 @@ class ServedResource : public BackendEvents {
  private:
   std::shared_ptr<Backend> MakeBackend() const;
   void StartBackend();
+  void LetGo();
   void StopBackend();
   void Scanned(Result<std::vector<Device>> devices);
   void Observed(const std::vector<Observation>& observations);
@@ -122,6 +128,8 @@ class ServedResource : public BackendEvents {
   std::optional<Error> refusal_;        // of the newest offer
   std::optional<Error> backend_error_;  // the backend did not start
   std::optional<Error> scan_error_;     // the last scan failed as a whole
+  std::optional<Error> release_order_;  // whether its backend follows it or not
+  std::optional<Error> released_;       // and if it does
   CdiFile cdi_;
   bool doubted_ = false;        // kubelet's last answer had none of our healthy ids
   bool settling_ = false;       // another backend's first scan is under way

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,6 +48,14 @@ class Backend {
   // Whether whatever Check would find is told through the events by itself: Report, or RescanSoon,
   // which brings a check of every device. Healthy devices are then looked at only now and then.
   virtual bool TellsByItself() const { return false; }
+
+  // Lets go of the vendor's library, so that a device can be reset or the driver replaced: scans
+  // fail as kReleased until TakeUp, after which everything is read anew. False, the default: this
+  // kind holds none. Both are called on the agent's loop, may be repeated, and wait for nothing.
+  virtual bool Release() { return false; }
+  virtual void TakeUp() {}
+  // What still keeps a library open that was let go of, one each; empty: it is closed.
+  virtual std::vector<std::string> HeldBy() const { return {}; }
 
   // Whether Reset is to be called before every container start; never changes.
   virtual bool ResetsBeforeStart() const { return false; }

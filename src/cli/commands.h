@@ -14,6 +14,7 @@ Command DevicesCommand();
 Command ExplainCommand();
 Command ConfigCommand();
 Command FaultCommand();
+Command ReleaseCommand();
 Command CdiCommand();
 Command VersionCommand();
 Command CompletionCommand();

@@ -39,6 +39,13 @@ int Uncordon(const Arguments& arguments) {
   return Print(Understood(*done, arguments) + " is back; it is offered while its checks pass\n");
 }
 
+int TellReset(const Arguments& arguments) {
+  auto done = TellAgent(arguments, "/was-reset", {{"device", arguments.Get("DEVICE")}});
+  if (!done) return PrintFailure(done.error());
+  return Print(Understood(*done, arguments) +
+               " counts as reset; it is offered once its checks have passed\n");
+}
+
 Option DeviceOption() {
   return {
       .name = "DEVICE",
@@ -73,6 +80,16 @@ Command DevicesCommand() {
                       .options = {DeviceOption(), ControlOption()},
                       .examples = {{"tessera devices uncordon dummy.com/npu/7", "Put it back."}},
                       .run = Uncordon};
+  Command was_reset = {
+      .name = "was-reset",
+      .summary = "say that a device was reset",
+      .description =
+          "Tells the agent that a device which waits for a reset has had one that the agent could "
+          "not see: while it did not run, or had let go of the driver ('tessera release'). It "
+          "resets nothing. The device is offered again once its checks have passed.",
+      .options = {DeviceOption(), ControlOption()},
+      .examples = {{"tessera devices was-reset dummy.com/npu/7", "It may come back."}},
+      .run = TellReset};
   return {.name = "devices",
           .summary = "what is here, how it is, and who holds it",
           .description =
@@ -83,7 +100,7 @@ Command DevicesCommand() {
                        {"tessera devices -o wide", "The same with models, times and shares."},
                        {"tessera devices -o json | jq '.devices[] | select(.offered | not)'",
                         "Pick out what is not offered."}},
-          .commands = {cordon, uncordon},
+          .commands = {cordon, uncordon, was_reset},
           .run = ShowDevices};
 }
 

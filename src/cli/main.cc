@@ -26,10 +26,18 @@ struct Row {
   Command (*make)();
 };
 constexpr Row kCommands[] = {
-    {"agent", AgentCommand},           {"demo", DemoCommand},       {"kubelet", KubeletCommand},
-    {"devices", DevicesCommand},       {"explain", ExplainCommand}, {"config", ConfigCommand},
-    {"fault", FaultCommand},           {"cdi", CdiCommand},         {"version", VersionCommand},
-    {"completion", CompletionCommand}, {"man", ManCommand},
+    {"agent", AgentCommand},
+    {"demo", DemoCommand},
+    {"kubelet", KubeletCommand},
+    {"devices", DevicesCommand},
+    {"explain", ExplainCommand},
+    {"config", ConfigCommand},
+    {"release", ReleaseCommand},
+    {"fault", FaultCommand},
+    {"cdi", CdiCommand},
+    {"version", VersionCommand},
+    {"completion", CompletionCommand},
+    {"man", ManCommand},
 };
 constexpr std::string_view kAll = "*";
 // Under the name of NVIDIA's device plugin the program takes its place: what starts and signals

@@ -177,6 +177,7 @@ nvml::Answer<uint64_t> EventWatcher::State::Register(const nvml::Library& librar
                                                      nvml::EventSetHandle set, unsigned index,
                                                      const std::string& uuid,
                                                      Registered& registered) {
+  const nvml::Use use(library, index);
   const auto gpu = library.DeviceByIndex(index);
   if (!gpu) return tl::unexpected(gpu.error());
   const auto found = library.Uuid(*gpu);

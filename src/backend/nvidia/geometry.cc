@@ -21,6 +21,7 @@ constexpr int kWalks = 8;  // so many GPUs may hang
 
 // Nothing where it cannot be read: then it is as it was.
 std::optional<Geometry> Read(const nvml::Library& library, unsigned index) {
+  const nvml::Use use(library, index);
   const auto gpu = library.DeviceByIndex(index);
   if (!gpu) return std::nullopt;
   const auto uuid = library.Uuid(*gpu);

@@ -89,6 +89,7 @@ Device DescribeBase(const os::Root& root, const std::string& resource, const Nvi
 }  // namespace
 
 nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index) {
+  const nvml::Use use(library, index);
   Gpu gpu{.index = index};
   const auto device = library.DeviceByIndex(index);
   if (!device) return tl::unexpected(device.error());

@@ -88,6 +88,25 @@ void NvidiaBackend::Stop() {
   events_ = nullptr;
 }
 
+bool NvidiaBackend::Release() {
+  session_->Release();
+  return true;
+}
+
+void NvidiaBackend::TakeUp() {
+  {
+    std::lock_guard lock(mutex_);
+    // What was read once for all is read once more.
+    levels_.clear();
+    level_readings_.clear();
+  }
+  session_->TakeUp();
+}
+
+std::vector<std::string> NvidiaBackend::HeldBy() const {
+  return session_->HeldBy();
+}
+
 Result<std::vector<Device>> NvidiaBackend::Scan() {
   const nvml::LibraryPtr library = TRY_IN(session_->Open(), resource_);
   const auto failed = [&](const nvml::Failure& failure) {

@@ -46,6 +46,10 @@ class NvidiaBackend : public Backend {
   // Whether the GPU is where it was, answers, and tells of no trouble.
   Evidence Check(const Device& device) override;
 
+  bool Release() override;
+  void TakeUp() override;
+  std::vector<std::string> HeldBy() const override;
+
  private:
   template <class T>
   struct Reading;  // of one GPU, under way or done; shared with the thread that reads

@@ -33,7 +33,9 @@ Evidence NvidiaBackend::Check(const Device& device) {
   const unsigned losses = session_->losses();
   const nvml::LibraryPtr library = session_->current();
   if (library == nullptr) {
-    return From(EvidenceKind::kUnknown, Reason::kDriverMissing, "NVML is not open");
+    return session_->is_released()
+               ? From(EvidenceKind::kUnknown, Reason::kReleased, "NVML was let go of")
+               : From(EvidenceKind::kUnknown, Reason::kDriverMissing, "NVML is not open");
   }
   const std::optional<Place> place = Find(device.key.id);
   if (!place) return From(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
@@ -63,6 +65,7 @@ Evidence NvidiaBackend::Check(const Device& device) {
 
 Evidence NvidiaBackend::Look(const nvml::LibraryPtr& library, const Place& place,
                              const std::string& id, nvidia::Condition& condition) {
+  const nvml::Use use(*library, place.gpu);
   const auto gpu = library->DeviceByIndex(place.gpu);
   if (!gpu) return Bad(library, gpu.error());
   Evidence evidence = place.is_mig ? CheckMig(library, *gpu, id) : CheckGpu(library, *gpu, id);

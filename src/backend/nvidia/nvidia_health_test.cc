@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -259,6 +260,54 @@ TEST_F(NvidiaHealthTest, ADriverThatWasGoneHasResetEveryGpu) {
   EXPECT_EQ(Say(backend.Check(devices_[4])), "good");
 
   EXPECT_EQ(reports_.Await(3), (Texts{"rescan", Uuid(3) + " reset", Uuid(4) + " reset"}));
+}
+
+// Waits until the backend's library is closed, for which the wait for events must have ended.
+void AwaitClosed(const Backend& backend) {
+  const Steady limit = SystemClock().Now() + kPatience;
+  while (!backend.HeldBy().empty() && SystemClock().Now() < limit) std::this_thread::yield();
+  EXPECT_EQ(backend.HeldBy(), Texts());
+}
+
+TEST_F(NvidiaHealthTest, AReleasedDriverIsClosedWithItsWatchesAndReadAnewAfterwards) {
+  NvidiaBackend& backend = Start();
+  AwaitWatched(8);
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+
+  EXPECT_TRUE(backend.Release());
+  AwaitClosed(backend);
+  EXPECT_EQ(dlopen((directory_ + "/usr/lib64/libnvidia-ml.so.1").c_str(), RTLD_LAZY | RTLD_NOLOAD),
+            nullptr);
+  EXPECT_EQ(backend.Scan().error(),
+            (Error{Reason::kReleased, "nvidia.com/gpu: NVML was let go of by 'tessera release'"}));
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "unknown released NVML was let go of");
+
+  std::string yaml = os::ReadFile(directory_ + "/usr/lib64/fake-nvml.yaml").value();
+  const std::string place = "root1, switch1, port1";
+  node_.SetHardware(yaml.replace(yaml.find(place), place.size(), "root3, switch3, port2"));
+  backend.TakeUp();
+  const std::vector<Device> devices = backend.Scan().value();
+  EXPECT_NE(devices[3].links, devices_[3].links);
+  EXPECT_EQ(Say(backend.Check(devices[3])), "good");
+  AwaitWatched(8);
+  EXPECT_EQ(reports_.Await(0), Texts());  // nothing shows that a GPU was reset
+}
+
+TEST_F(NvidiaHealthTest, ADriverThatWasReplacedDuringAReleaseHasResetEveryGpu) {
+  NvidiaBackend& backend = Start();
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+  EXPECT_TRUE(backend.Release());
+  AwaitClosed(backend);
+  std::string yaml = os::ReadFile(directory_ + "/usr/lib64/fake-nvml.yaml").value();
+  yaml.replace(yaml.find("driver:"), yaml.find('\n', yaml.find("driver:")) - yaml.find("driver:"),
+               "driver: \"999.1\"");
+  node_.SetHardware(yaml);
+
+  backend.TakeUp();
+  ASSERT_TRUE(backend.Scan());
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+
+  EXPECT_EQ(reports_.Await(1), Texts{Uuid(3) + " reset"});
 }
 
 TEST_F(NvidiaHealthTest, ABackendThatIsMadeAnewKnowsOfNoReset) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -96,6 +97,8 @@ Library::Library(std::string path, void* handle, const Api& api)
 Library::~Library() {
   api_.Shutdown.call();
   dlclose(handle_);
+  uses_->Close();
+  log::Info("NVML closed", {{"library", path_}});
 }
 
 Answer<std::string> Library::DriverVersion() const {
@@ -271,9 +274,17 @@ std::shared_ptr<Session> Session::Of(const os::Root& root, const std::string& dr
   std::lock_guard lock(mutex);
   std::weak_ptr<Session>& known = sessions[paths];
   std::shared_ptr<Session> session = known.lock();
-  if (session == nullptr) known = session = std::make_shared<Session>(std::move(paths));
+  if (session == nullptr) {
+    known = session = std::make_shared<Session>(std::move(paths), root.Path("/sys/module/nvidia"));
+  }
   return session;
 }
+
+namespace {
+Result<LibraryPtr> Released() {
+  return Fail(Reason::kReleased, "NVML was let go of by 'tessera release'");
+}
+}  // namespace
 
 Result<LibraryPtr> Session::Open() {
   {
@@ -282,20 +293,42 @@ Result<LibraryPtr> Session::Open() {
       return Fail(Reason::kTimedOut, "NVML from {} does not start: the driver hangs",
                   Join(paths_, ", "));
     }
+    if (released_) return Released();
     if (library_ != nullptr) return library_;
     opening_ = true;
   }
   Result<LibraryPtr> library = Library::Open(paths_);
+  std::string driver;
   if (library) {
+    driver = DriverBehind(**library);
     log::Info("NVML opened",
               {{"library", (*library)->path()},
                {"driver", (*library)->DriverVersion().value_or("of unknown version")}});
   }
+  return Opened(std::move(library), std::move(driver));
+}
+
+Result<LibraryPtr> Session::Opened(Result<LibraryPtr> library, std::string driver) {
   std::lock_guard lock(mutex_);
   opening_ = false;
   opened_.notify_all();
-  if (library) library_ = *library;
+  if (!library) return library;
+  std::erase_if(uses_, [](const auto& uses) { return uses->closed(); });
+  uses_.push_back((*library)->uses());
+  // Released while it was opened: closed with the parameter, when the mutex is free again.
+  if (released_) return Released();
+  library_ = *library;
+  if (!driver.empty() && !driver_.empty() && driver != driver_) ++losses_;
+  if (!driver.empty()) driver_ = std::move(driver);
   return library;
+}
+
+// The driver that answers: its version, and which loading of it. Empty where it does not say.
+std::string Session::DriverBehind(const Library& library) const {
+  const auto version = library.DriverVersion();
+  if (!version) return "";
+  const auto module = os::Inspect(module_);
+  return fmt::format("{} {}", *version, module ? module->inode : 0);
 }
 
 LibraryPtr Session::current() const {
@@ -319,6 +352,39 @@ void Session::Discard(const LibraryPtr& library) {
 unsigned Session::losses() const {
   std::lock_guard lock(mutex_);
   return losses_;
+}
+
+void Session::Release() {
+  std::lock_guard lock(mutex_);
+  released_ = true;
+  if (library_ == nullptr) return;
+  // It may be the last, and to close a library may take any time.
+  std::thread([closed = std::exchange(library_, nullptr)] {}).detach();
+}
+
+void Session::TakeUp() {
+  std::lock_guard lock(mutex_);
+  released_ = false;
+}
+
+bool Session::is_released() const {
+  std::lock_guard lock(mutex_);
+  return released_;
+}
+
+std::vector<std::string> Session::HeldBy() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> held;
+  if (opening_) held.emplace_back("the driver has not let NVML start yet");
+  for (const auto& uses : uses_) {
+    if (uses->closed()) continue;
+    const std::set<unsigned> gpus = uses->gpus();
+    if (gpus.empty()) held.emplace_back("a call that is about no single GPU has not returned");
+    for (const unsigned gpu : gpus) {
+      held.push_back(fmt::format("a call about GPU {} has not returned", gpu));
+    }
+  }
+  return held;
 }
 
 }  // namespace tessera::nvml

@@ -6,8 +6,8 @@
 // time, or hang with the GPU that they are about; nothing is locked meanwhile.
 //
 // Session hands out the library that is open now, and opens one when there is none: the driver may
-// be installed later, lost, and come back. One a driver root and process, shared by the backends of
-// all resources.
+// be installed later, lost, and come back; and it lets go of it on demand, for as long as it is
+// told to. One a driver root and process, shared by the backends of all resources.
 #pragma once
 
 #include <condition_variable>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "backend/nvidia/nvml_api.h"
+#include "backend/nvidia/uses.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "os/files.h"
@@ -96,6 +97,7 @@ class Library {
   // "nvmlDeviceGetUUID: GPU is lost (15)".
   std::string Text(const Failure& failure) const;
   const std::string& path() const { return path_; }
+  const std::shared_ptr<Uses>& uses() const { return uses_; }
 
  private:
   Library(std::string path, void* handle, const Api& api);
@@ -103,9 +105,25 @@ class Library {
   const std::string path_;
   void* const handle_;  // of dlopen
   const Api api_;
+  const std::shared_ptr<Uses> uses_ = std::make_shared<Uses>();
 };
 
 using LibraryPtr = std::shared_ptr<const Library>;
+
+// While it lives, calls about the GPU of this index are made.
+class Use {
+ public:
+  Use(const Library& library, unsigned gpu) : uses_(*library.uses()), gpu_(gpu) {
+    uses_.Begin(gpu_);
+  }
+  ~Use() { uses_.End(gpu_); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Uses& uses_;
+  const unsigned gpu_;
+};
 
 // Where the library is looked for, best first, for a driver installed below `driver_root` as the
 // agent sees it; the last one is its bare name, which the system's loader looks up, unless `root`
@@ -118,29 +136,47 @@ class Session {
   // How long Open waits for another thread's Open, which may hang in the driver.
   static constexpr Duration kPatience{10'000};
 
-  explicit Session(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+  // `module`: the directory of the loaded kernel module, another one for every loading of it.
+  explicit Session(std::vector<std::string> paths, std::string module = "")
+      : paths_(std::move(paths)), module_(std::move(module)) {}
 
   // The session of this driver root that others have, or a new one.
   static std::shared_ptr<Session> Of(const os::Root& root, const std::string& driver_root);
 
-  // The library, opened if need be; may block. kDriverMissing, kTimedOut.
+  // The library, opened if need be; may block. kDriverMissing, kTimedOut, kReleased.
   Result<LibraryPtr> Open();
   // The library that is open; null when none is. Never blocks.
   LibraryPtr current() const;
   bool is_open() const;
   // The driver behind this library is gone: the next Open opens it anew.
   void Discard(const LibraryPtr& library);
-  // How often the driver behind an open library has gone.
+  // How often the driver behind an open library has gone, or was another one when the library was
+  // opened anew.
   unsigned losses() const;
 
+  // Lets go of the library and opens none until TakeUp: it is unloaded as soon as nobody uses it.
+  // Waits for nothing, as the others that follow.
+  void Release();
+  void TakeUp();
+  bool is_released() const;
+  // What keeps libraries from being unloaded, one each; empty: none is loaded.
+  std::vector<std::string> HeldBy() const;
+
  private:
+  std::string DriverBehind(const Library& library) const;
+  Result<LibraryPtr> Opened(Result<LibraryPtr> library, std::string driver);
+
   const std::vector<std::string> paths_;
+  const std::string module_;
 
   mutable std::mutex mutex_;  // guards what follows; never held over a call of the library
   std::condition_variable opened_;
   bool opening_ = false;
+  bool released_ = false;
   LibraryPtr library_;
+  std::string driver_;  // behind the library that was opened last; empty: not known
   unsigned losses_ = 0;
+  std::vector<std::shared_ptr<const Uses>> uses_;  // of libraries that may still be loaded
 };
 
 }  // namespace tessera::nvml

@@ -25,6 +25,13 @@ class NvmlTest : public testing::Test {
     return handle != nullptr;
   }
 
+  // Waits until the session has unloaded all it had.
+  static void AwaitClosed(const Session& session) {
+    const Steady limit = SystemClock().Now() + Duration(20'000);
+    while (!session.HeldBy().empty() && SystemClock().Now() < limit) std::this_thread::yield();
+    EXPECT_EQ(session.HeldBy(), std::vector<std::string>());
+  }
+
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/nvml_test").value();
   NvidiaNode node_{directory_, "8xa100"};
 };
@@ -155,6 +162,71 @@ TEST_F(NvmlTest, OnlyTheLibraryThatIsMeantIsDiscarded) {
   EXPECT_EQ(session.current(), library);
   EXPECT_TRUE(session.is_open());
   EXPECT_EQ(session.losses(), 1U);
+}
+
+TEST_F(NvmlTest, AReleasedLibraryIsUnloadedAndNoneIsOpenedUntilItIsTakenUp) {
+  Session session = Here();
+  ASSERT_TRUE(session.Open());
+  EXPECT_TRUE(IsLoaded());
+
+  session.Release();
+  AwaitClosed(session);
+  EXPECT_FALSE(IsLoaded());
+  EXPECT_EQ(session.Open().error(),
+            (Error{Reason::kReleased, "NVML was let go of by 'tessera release'"}));
+
+  session.TakeUp();
+  EXPECT_TRUE(session.Open());
+  EXPECT_EQ(session.losses(), 0U);
+}
+
+TEST_F(NvmlTest, AnotherDriverAfterAReleaseHasResetAllGpus) {
+  Session session = Here();
+  ASSERT_TRUE(session.Open());
+  session.Release();
+  AwaitClosed(session);
+
+  std::string yaml = os::ReadFile(directory_ + "/usr/lib64/fake-nvml.yaml").value();
+  yaml.replace(yaml.find("570.172.08"), 10, "580.105.08");
+  node_.SetHardware(yaml);
+  session.TakeUp();
+
+  EXPECT_EQ(session.Open().value()->DriverVersion(), "580.105.08");
+  EXPECT_EQ(session.losses(), 1U);
+}
+
+TEST_F(NvmlTest, ADriverThatWasLoadedAnewHasResetAllGpus) {
+  const std::string module = directory_ + "/sys/module/nvidia";
+  ASSERT_TRUE(os::MakeDirectories(module));
+  Session session(LibraryPaths(os::Root(directory_), "/"), module);
+  ASSERT_TRUE(session.Open());
+  session.Release();
+  AwaitClosed(session);
+
+  ASSERT_TRUE(os::MakeDirectories(module + ".next"));
+  ASSERT_TRUE(os::RemoveTree(module));
+  ASSERT_EQ(rename((module + ".next").c_str(), module.c_str()), 0);
+  session.TakeUp();
+
+  EXPECT_TRUE(session.Open());
+  EXPECT_EQ(session.losses(), 1U);
+}
+
+TEST_F(NvmlTest, ACallThatHangsKeepsAReleasedLibraryOpenAndIsNamed) {
+  Session session = Here();
+  LibraryPtr library = session.Open().value();
+  {
+    const Use use(*library, 2);
+    session.Release();
+    EXPECT_EQ(session.HeldBy(), std::vector<std::string>{"a call about GPU 2 has not returned"});
+    EXPECT_TRUE(IsLoaded());
+  }
+  EXPECT_EQ(session.HeldBy(),
+            std::vector<std::string>{"a call that is about no single GPU has not returned"});
+
+  library = nullptr;
+  AwaitClosed(session);
+  EXPECT_FALSE(IsLoaded());
 }
 
 TEST_F(NvmlTest, ACallThatHangsHoldsUpNoOther) {

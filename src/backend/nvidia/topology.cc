@@ -69,6 +69,7 @@ NvLinks ReadNvLinks(const nvml::Library& library, nvml::DeviceHandle gpu) {
 
 Levels ReadLevels(const nvml::Library& library, unsigned gpu,
                   const std::map<std::string, unsigned>& others) {
+  const nvml::Use use(library, gpu);
   Levels levels;
   const auto own = library.DeviceByIndex(gpu);
   for (const auto& [uuid, index] : others) {

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/release.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+namespace {
+
+json::Array Strings(const std::vector<std::string>& texts) {
+  json::Array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  return array;
+}
+
+}  // namespace
+
+Release::Release(os::Loop& loop, ResourceSet& resources, std::string path)
+    : loop_(loop), resources_(resources), path_(std::move(path)) {}
+
+void Release::Restore(const std::string& boot_id) {
+  boot_id_ = boot_id;
+  const auto text = os::ReadFile(path_);
+  if (!text) return;
+  const auto saved = json::Parse(*text);
+  const json::Object order = saved && saved->is_object() ? saved->get_object() : json::Object();
+  const Steady until(Duration(json::GetInt(order, "until").value_or(0)));
+  const Duration left = until - SystemClock().Now();
+  const bool same_boot = json::GetString(order, "bootId").value_or("") == boot_id_;
+  if (!same_boot || left <= Duration(0) || left > kLongest) return (void)os::RemoveFile(path_);
+  Hold(until);
+  log::Info("vendors' libraries stay closed", {{"until", until_text_}});
+}
+
+void Release::Hold(Steady until) {
+  until_ = until;
+  const Duration left = until - SystemClock().Now();
+  until_text_ = FormatTime(SystemClock().WallNow() + left);
+  timer_ = loop_.After(left, [this] { (void)End(); });
+  resources_.SetReleased(Error{
+      Reason::kReleased, fmt::format("let go of by 'tessera release' until {}", until_text_)});
+}
+
+Status Release::Begin(Duration time) {
+  if (time <= Duration(0) || time > kLongest) {
+    return Fail(Reason::kInvalid, "the time must be more than nothing and at most {}",
+                FormatDuration(kLongest));
+  }
+  Hold(SystemClock().Now() + time);
+  const std::vector<std::string> released = resources_.Released();
+  if (released.empty()) {
+    (void)End();
+    return Fail(Reason::kNotFound, "no resource of this node holds a vendor's library");
+  }
+  Save();
+  log::Info("vendors' libraries are let go of",
+            {{"resources", Join(released, ", ")}, {"until", until_text_}});
+  return {};
+}
+
+// An order that cannot be kept holds all the same.
+void Release::Save() const {
+  const json::Object order{{"bootId", boot_id_}, {"until", until_->time_since_epoch().count()}};
+  if (Status saved = os::ReplaceFile(path_, json::Write(order) + "\n"); !saved) {
+    log::Warn("the release ends with this process: it cannot be saved", saved.error());
+  }
+}
+
+Status Release::End() {
+  if (!until_) return Fail(Reason::kNotFound, "nothing is released");
+  until_.reset();
+  timer_ = os::Loop::Handle();
+  const std::vector<std::string> released = resources_.Released();
+  resources_.SetReleased({});
+  (void)os::RemoveFile(path_);
+  if (!released.empty()) {
+    log::Info("vendors' libraries are taken up again", {{"resources", Join(released, ", ")}});
+  }
+  return {};
+}
+
+json::Value Release::Page() const {
+  return json::Object{{"until", until_ ? json::Value(until_text_) : json::Value(nullptr)},
+                      {"resources", Strings(resources_.Released())},
+                      {"heldBy", Strings(resources_.ReleaseHeldBy())}};
+}
+
+}  // namespace tessera::agent

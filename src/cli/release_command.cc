@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/control.h"
+#include "cli/fields.h"
+#include "cli/output.h"
+
+namespace tessera::cli {
+namespace {
+
+// A wait for events ends within five seconds, any other call sooner, unless it hangs.
+constexpr Duration kPatience{10'000};
+constexpr Duration kBetweenQuestions{100};
+
+// What is still open when the time is over is closed later, by itself.
+Result<json::Value> AwaitClosed(const Arguments& arguments, json::Value page) {
+  const Steady limit = SystemClock().Now() + kPatience;
+  while (!ListIn(ObjectOf(page), "heldBy").empty() && SystemClock().Now() < limit) {
+    std::this_thread::sleep_for(kBetweenQuestions);
+    page = TRY(AskAgent(arguments, {.path = "/release", .query = {}, .body = ""}));
+  }
+  return page;
+}
+
+int EndRelease(const Arguments& arguments) {
+  const auto done = TellAgent(arguments, "/release", {{"end", true}});
+  if (!done) return PrintFailure(done.error());
+  return Print("taken up again; devices are offered once their checks have passed\n");
+}
+
+int Release(const Arguments& arguments) {
+  if (arguments.Has("end")) return EndRelease(arguments);
+  auto begun = TellAgent(arguments, "/release", {{"for", arguments.Get("for")}});
+  if (!begun) return PrintFailure(begun.error());
+  const auto page = AwaitClosed(arguments, *std::move(begun));
+  if (!page) return PrintFailure(page.error());
+  const json::Object& answer = ObjectOf(*page);
+  const std::vector<std::string> held = ListIn(answer, "heldBy");
+  if (!held.empty()) {
+    return PrintFailure({Reason::kTimedOut,
+                         fmt::format("released until {}, but the library is still open: {}; it is "
+                                     "closed as soon as that ends",
+                                     TextIn(answer, "until"), Join(held, "; "))});
+  }
+  return Print(
+      fmt::format("released until {}: {}\nthe library is closed; 'tessera release --end' "
+                  "takes it up again\n",
+                  TextIn(answer, "until"), Join(ListIn(answer, "resources"), ", ")));
+}
+
+}  // namespace
+
+Command ReleaseCommand() {
+  return {.name = "release",
+          .summary = "let go of the driver's library for a while",
+          .description =
+              "Has the agent close the vendor's library, so that a GPU can be reset or the driver "
+              "replaced, and open it no more until the time is over or --end is given. Meanwhile "
+              "devices stay listed as unhealthy: no pod gets one, and who holds one keeps it. "
+              "Afterwards everything is read anew. The command returns when the library is closed; "
+              "it fails when a call that hangs keeps it open.",
+          .options = {{.name = "--for",
+                       .value = "TIME",
+                       .help = "for how long, at most 1h; given again, it counts anew",
+                       .fallback = "10m"},
+                      {.name = "--end", .help = "take it up again now"},
+                      ControlOption()},
+          .examples = {{"tessera release --for 10m", "Then reset a GPU, or replace the driver."},
+                       {"tessera release --end", "It is done."}},
+          .run = Release};
+}
+
+}  // namespace tessera::cli
