@@ -53,7 +53,7 @@ resources:
       xids: [{xid: 94, class: application}, {xid: 79, class: reboot}]
       probation: {recover: 10m, reset: 30s}
   - name: nvidia.com/gpu
-    nvidia: {inMigMode: devices}
+    nvidia: {inMigMode: devices, discovery: nvml}
   - name: nvidia.com/mig-{profile}
     nvidia: {mig: "*"}
 )";

@@ -102,6 +102,7 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].files.paths", ""},
       {"resources[].name", ""},
       {"resources[].nvidia.devRoot", "/"},
+      {"resources[].nvidia.discovery", "auto"},
       {"resources[].nvidia.driverRoot", "/"},
       {"resources[].nvidia.inMigMode", "left-out"},
       {"resources[].nvidia.mig", ""},

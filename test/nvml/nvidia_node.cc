@@ -49,6 +49,13 @@ void NvidiaNode::SetHardware(const std::string& yaml) {
           fmt::format("{}\n", gpu.numa));
   }
   Write(directory_ + "/proc/driver/nvidia-caps/mig-minors", minors);
+  if (hardware_.platform == "tegra") {
+    Write(directory_ + "/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0\n");
+    Write(directory_ + "/sys/devices/soc0/family", "Tegra\n");
+  } else if (hardware_.platform == "wsl") {
+    Write(directory_ + "/dev/dxg", "");
+    Write(directory_ + "/usr/lib64/libdxcore.so", os::ReadFile(TESSERA_FAKE_DXCORE).value());
+  }
   // Last, as the files of an instance are there once NVML tells of it.
   Write(directory_ + kDescription, yaml);
 }

@@ -34,9 +34,6 @@ TEST(NvidiaGaps, WhatPodsWouldMissIsRefused) {
       "flags.mofedEnabled is not served yet: containers would have no Mellanox OFED; set it to "
       "false\n");
   EXPECT_EQ(
-      Refused({.words = {"--device-discovery-strategy=tegra"}}),
-      "flags.deviceDiscoveryStrategy 'tegra' is not served yet: GPUs are found by NVML alone\n");
-  EXPECT_EQ(
       Refused({.yaml = "sharing: {mps: " + two + "}\n", .words = {"--mps-root=/mps"}}),
       "sharing.mps is not served yet: use sharing.timeSlicing, which sets no limits, or leave "
       "it out\n");
