@@ -60,7 +60,7 @@ resources:
       imex: required
       failOnInitError: true
   - name: nvidia.com/gpu
-    nvidia: {inMigMode: devices}
+    nvidia: {inMigMode: devices, discovery: nvml}
   - name: nvidia.com/mig-{profile}
     nvidia: {mig: "*"}
 )";

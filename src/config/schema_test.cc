@@ -104,6 +104,7 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].files.paths", ""},
       {"resources[].name", ""},
       {"resources[].nvidia.devRoot", "/"},
+      {"resources[].nvidia.discovery", "auto"},
       {"resources[].nvidia.driverRoot", "/"},
       {"resources[].nvidia.failOnInitError", "false"},
       {"resources[].nvidia.features", ""},

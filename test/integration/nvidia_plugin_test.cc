@@ -269,12 +269,10 @@ TEST_F(NvidiaPluginTest, ADriverThatIsThereIsWhatFailOnInitErrorAsksFor) {
 
 TEST_F(NvidiaPluginTest, WhatIsNotServedEndsTheStartWithOneLineEach) {
   Publish(Shared(10));
-  StartPlugin({"--device-discovery-strategy=tegra"});
+  StartPlugin({"--device-list-strategy=cdi-cri"});
   EXPECT_EQ(agent_.Wait(), 1);
-  EXPECT_NE(
-      Log().find(
-          "flag --device-discovery-strategy: flags.deviceDiscoveryStrategy 'tegra' is not served"),
-      std::string::npos)
+  EXPECT_NE(Log().find("flag --device-list-strategy: flags.plugin.deviceListStrategy names CDI"),
+            std::string::npos)
       << Log();
 }
 

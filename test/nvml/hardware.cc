@@ -112,6 +112,7 @@ Hardware ParseHardware(const std::string& text) {
   const YAML::Node yaml = YAML::Load(text);
   Hardware hardware;
   hardware.driver = yaml["driver"].as<std::string>();
+  hardware.platform = yaml["platform"].as<std::string>("");
   for (const YAML::Node& gpu : yaml["gpus"]) {
     hardware.gpus.push_back(ReadGpu(gpu, yaml["defaults"], hardware.gpus.size()));
   }

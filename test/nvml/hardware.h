@@ -3,6 +3,7 @@
 //
 //   driver: "570.172.08"
 //   defaults: {model: NVIDIA A100-SXM4-80GB, memory: 81920, compute: "8.0"}   # of every GPU
+//   platform: tegra          # the files that tell of one are there; wsl: libdxcore.so, /dev/dxg
 //   gpus:
 //   - uuid: GPU-...            # else made from the GPU's place in the list
 //     pci: "0000:07:00.0"
@@ -56,6 +57,7 @@ struct HardwareGpu {
 
 struct Hardware {
   std::string driver;
+  std::string platform{};  // "tegra", "wsl"; empty: neither
   std::vector<HardwareGpu> gpus;
   std::map<unsigned, GpuInstanceProfileInfo> profiles;  // by NVML's number
 };

@@ -73,6 +73,12 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
           fmt::format("{}\n", gpu.numa));
   }
   Write(directory + "/proc/driver/nvidia-caps/mig-minors", minors);
+  if (hardware.platform == "tegra") {
+    Write(directory + "/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0\n");
+    Write(directory + "/sys/devices/soc0/family", "Tegra\n");
+  } else if (hardware.platform == "wsl") {
+    Write(directory + "/dev/dxg", "");
+  }
   // Last, as the files of an instance are there once NVML tells of it.
   Write(directory + kDescriptionPath, yaml);
   return hardware;

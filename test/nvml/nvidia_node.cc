@@ -32,6 +32,9 @@ NvidiaNode::NvidiaNode(std::string directory, const std::string& hardware)
 void NvidiaNode::SetHardware(const std::string& yaml) {
   description_ = yaml;
   hardware_ = nvml::MakeNode(directory_, yaml);
+  if (hardware_.platform == "wsl") {
+    Write(directory_ + "/usr/lib64/libdxcore.so", os::ReadFile(TESSERA_FAKE_DXCORE).value());
+  }
 }
 
 void NvidiaNode::SetMig(size_t gpu, const std::string& mig) {

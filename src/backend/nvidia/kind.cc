@@ -11,6 +11,7 @@
 
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/nvidia.h"
+#include "backend/nvidia/platform.h"
 #include "backend/nvidia/rendering.h"
 #include "config/schema/checks.h"
 #include "config/schema/family.h"
@@ -84,6 +85,12 @@ Choices<NvidiaConfig::InMigMode> MigModes() {
   return {{"left-out", NvidiaConfig::InMigMode::kLeftOut},
           {"whole", NvidiaConfig::InMigMode::kWhole},
           {"devices", NvidiaConfig::InMigMode::kDevices}};
+}
+
+Choices<NvidiaConfig::Discovery> Discoveries() {
+  return {{"auto", NvidiaConfig::Discovery::kAuto},
+          {"nvml", NvidiaConfig::Discovery::kNvml},
+          {"tegra", NvidiaConfig::Discovery::kTegra}};
 }
 
 Choices<nvidia::XidClass> Classes() {
@@ -206,6 +213,15 @@ std::vector<Key> NvidiaKeys() {
        .doc = "The directory on the host below which `/dev/nvidia0` and its like are.",
        .example = "/run/nvidia/driver",
        .field = Bind(kNvidia, &NvidiaConfig::dev_root)},
+      {.name = "discovery",
+       .type = Type::kEnum,
+       .doc =
+           "How GPUs are found: as a Tegra has them, where its files or a GPU that is part of the "
+           "processor tell of one, and by NVML otherwise; by NVML; as a Tegra has them. On WSL "
+           "both of the former find one device, `all`.",
+       .example = "nvml",
+       .values = NamesOf(Discoveries()),
+       .field = BindEnum(kNvidia, &NvidiaConfig::discovery, Discoveries())},
       SelectKey(),
       {.name = "mig",
        .doc = "The profile of the MIG devices that the resource is made of, with `*` for any "
@@ -318,7 +334,9 @@ void CheckNvidia(const Config& config, size_t index, const std::string& path, Fi
 }
 
 std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) {
-  return std::make_shared<NvidiaBackend>(resource.name, *resource.kind.As<NvidiaConfig>(), at.root);
+  const auto& kind = *resource.kind.As<NvidiaConfig>();
+  return std::make_shared<nvidia::PlatformBackend>(
+      resource.name, kind, at.root, std::make_shared<NvidiaBackend>(resource.name, kind, at.root));
 }
 
 // A driver that hangs must not hold the agent for ever: it is opened on a thread of its own, which

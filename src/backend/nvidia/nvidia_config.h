@@ -33,7 +33,10 @@ struct NvidiaConfig {
     bool operator==(const Selector&) const = default;
   };
 
-  std::string driver_root = "/";      // below it is the driver's library, as the agent sees it
+  std::string driver_root = "/";  // below it is the driver's library, as the agent sees it
+  // How GPUs are found (platform.h).
+  enum class Discovery : uint8_t { kAuto, kNvml, kTegra };
+  Discovery discovery = Discovery::kAuto;
   std::string dev_root = "/";         // below it are the device nodes, on the host
   std::vector<Selector> select = {};  // a GPU that any of them fits; empty: every GPU
   // The profile of the MIG devices that the resource is made of, a pattern with "*"; empty: it is

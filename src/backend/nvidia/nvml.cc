@@ -14,8 +14,6 @@
 namespace tessera::nvml {
 namespace {
 
-constexpr char kSoname[] = "libnvidia-ml.so.1";
-
 // Where distributions and driver containers put the library below the driver's root.
 constexpr std::array<std::string_view, 6> kDirectories = {
     "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
@@ -255,15 +253,16 @@ std::string Library::Text(const Failure& failure) const {
   return TextOf(api_, failure);
 }
 
-std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root) {
+std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,
+                                      std::string_view soname) {
   while (driver_root.ends_with('/')) driver_root.remove_suffix(1);
   const std::string base = root.Path(driver_root);
-  if (base.empty()) return {kSoname};
+  if (base.empty()) return {std::string(soname)};
   std::vector<std::string> paths;
   for (const std::string_view directory : kDirectories) {
-    paths.push_back(fmt::format("{}{}/{}", base, directory, kSoname));
+    paths.push_back(fmt::format("{}{}/{}", base, directory, soname));
   }
-  if (root.prefix().empty()) paths.emplace_back(kSoname);
+  if (root.prefix().empty()) paths.emplace_back(soname);
   return paths;
 }
 

@@ -128,7 +128,8 @@ class Use {
 // Where the library is looked for, best first, for a driver installed below `driver_root` as the
 // agent sees it; the last one is its bare name, which the system's loader looks up, unless `root`
 // is a world of its own.
-std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root);
+std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,
+                                      std::string_view soname = "libnvidia-ml.so.1");
 
 // Any thread.
 class Session {

@@ -11,9 +11,6 @@ struct Gap {
 };
 
 constexpr Gap kErrors[] = {
-    {"flags.deviceDiscoveryStrategy",
-     [](const Settings& s) { return s.discovery_strategy == "tegra"; },
-     "'tegra' is not served yet: GPUs are found by NVML alone"},
     {"sharing.mps", [](const Settings& s) { return s.mps.has_value(); },
      "is not served yet: use sharing.timeSlicing, which sets no limits, or leave it out"},
     {"kubelet-socket", [](const Settings& s) { return s.kubelet_socket.empty(); },

@@ -20,9 +20,6 @@ std::string Refused(const Started& started) {
 TEST(NvidiaGaps, WhatPodsWouldMissIsRefused) {
   const std::string two = "{resources: [{name: gpu, replicas: 2}]}";
   EXPECT_EQ(
-      Refused({.words = {"--device-discovery-strategy=tegra"}}),
-      "flags.deviceDiscoveryStrategy 'tegra' is not served yet: GPUs are found by NVML alone\n");
-  EXPECT_EQ(
       Refused({.yaml = "sharing: {mps: " + two + "}\n", .words = {"--mps-root=/mps"}}),
       "sharing.mps is not served yet: use sharing.timeSlicing, which sets no limits, or leave "
       "it out\n");

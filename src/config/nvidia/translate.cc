@@ -249,7 +249,12 @@ class Translation {
     kind.driver_root = Directory(inside, settings_.container_driver_root);
     kind.dev_root =
         Directory(dev, settings_.dev_root.empty() ? settings_.driver_root : settings_.dev_root);
+    using Discovery = NvidiaConfig::Discovery;
+    kind.discovery = settings_.discovery_strategy == "tegra"  ? Discovery::kTegra
+                     : settings_.discovery_strategy == "nvml" ? Discovery::kNvml
+                                                              : Discovery::kAuto;
     Note("resources[0].nvidia", "");
+    Note("resources[0].nvidia.discovery", "flags.deviceDiscoveryStrategy");
     Note("resources[0].nvidia.driverRoot", inside);
     Note("resources[0].nvidia.devRoot", dev);
     if (!IsMixed()) {

@@ -49,6 +49,18 @@ TEST(NvidiaTranslation, AnEmptyFileServesWholeGpus) {
   EXPECT_EQ(GoodLoad({}).config, Usual());
 }
 
+TEST(NvidiaTranslation, TheDiscoveryStrategyIsTakenOver) {
+  for (const auto& [word, discovery] : {std::pair("auto", NvidiaConfig::Discovery::kAuto),
+                                        std::pair("nvml", NvidiaConfig::Discovery::kNvml),
+                                        std::pair("tegra", NvidiaConfig::Discovery::kTegra)}) {
+    Config wanted = Usual();
+    wanted.resources[0].kind = KindConfig::Of(
+        NvidiaConfig{.driver_root = "/driver-root", .discovery = discovery, .in_mig_mode = kWhole});
+    const std::string flag = std::string("--device-discovery-strategy=") + word;
+    EXPECT_EQ(GoodLoad({.words = {flag}}).config, wanted) << word;
+  }
+}
+
 TEST(NvidiaTranslation, VolumeMountsAreWhatNvidiasToolkitReads) {
   Config wanted = Usual();
   wanted.resources[0].rendering.strategies = {Strategy::kEnvvar, Strategy::kVolumeMounts};

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/platform.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/nvidia/claims.h"
+#include "backend/nvidia/nvml.h"
+#include "base/log.h"
+
+namespace tessera::nvidia {
+namespace {
+
+constexpr char kAll[] = "all";
+constexpr char kTegra[] = "tegra";
+constexpr char kDxg[] = "/dev/dxg";
+
+std::string Below(std::string_view directory, std::string_view path) {
+  while (directory.ends_with('/')) directory.remove_suffix(1);
+  return std::string(directory) + std::string(path);
+}
+
+Evidence From(EvidenceKind kind, Reason reason, std::string detail) {
+  return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
+}
+
+bool IsWorse(EvidenceKind kind, EvidenceKind than) {
+  if (than == EvidenceKind::kGood) return kind != EvidenceKind::kGood;
+  return kind == EvidenceKind::kFatal && than != EvidenceKind::kFatal;
+}
+
+bool IsTegraFamily(std::string_view family) {
+  const std::string_view tegra = kTegra;
+  return family.size() >= tegra.size() &&
+         std::equal(tegra.begin(), tegra.end(), family.begin(),
+                    [](char wanted, char found) { return wanted == (found | 0x20); });
+}
+
+}  // namespace
+
+bool HasDxCore(const os::Root& root, const std::string& driver_root) {
+  std::string path;
+  for (const std::string& candidate : nvml::LibraryPaths(root, driver_root, "libdxcore.so")) {
+    path = candidate;
+    if (os::Exists(path)) break;
+  }
+  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle != nullptr) dlclose(handle);
+  return handle != nullptr;
+}
+
+bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
+  for (const std::string_view directory : {std::string_view(driver_root), std::string_view("/")}) {
+    const auto release = os::InspectTarget(root.Path(Below(directory, "/etc/nv_tegra_release")));
+    if (release && release->type == os::FileInfo::Type::kFile) return true;
+    const auto family = os::ReadFile(root.Path(Below(directory, "/sys/devices/soc0/family")));
+    if (family && IsTegraFamily(*family)) return true;
+  }
+  return false;
+}
+
+bool IsIntegrated(std::string_view model) {
+  return model.find("(nvgpu)") != std::string_view::npos ||
+         model.find("NVIDIA Thor") != std::string_view::npos;
+}
+
+PlatformBackend::PlatformBackend(std::string resource, NvidiaConfig config, os::Root root,
+                                 std::shared_ptr<Backend> gpus)
+    : resource_(std::move(resource)),
+      config_(std::move(config)),
+      root_(std::move(root)),
+      gpus_(std::move(gpus)) {}
+
+Status PlatformBackend::Start(BackendEvents& events) {
+  {
+    std::lock_guard lock(mutex_);
+    events_ = &events;
+  }
+  return gpus_->Start(*this);
+}
+
+void PlatformBackend::Stop() {
+  gpus_->Stop();
+  std::lock_guard lock(mutex_);
+  events_ = nullptr;
+}
+
+Result<std::vector<Device>> PlatformBackend::Scan() {
+  using Discovery = NvidiaConfig::Discovery;
+  if (config_.discovery == Discovery::kTegra) return Found(Whole{kTegra, {}});
+  if (HasDxCore(root_, config_.driver_root)) return Found(Whole{kAll, {}});
+  auto devices = gpus_->Scan();
+  if (config_.discovery == Discovery::kNvml) return devices;
+  if (!devices) {
+    // A driver that is lost makes no Tegra of a node, nor a good one of a Tegra.
+    const bool absent = devices.error().reason == Reason::kDriverMissing && !has_nvml_;
+    if (absent && HasTegraFiles(root_, config_.driver_root)) return Found(Whole{kTegra, {}});
+    return devices;
+  }
+  has_nvml_ = true;
+  const bool integrated = std::ranges::any_of(
+      *devices, [](const Device& device) { return IsIntegrated(device.model); });
+  if (integrated) return Found(Whole{kTegra, *std::move(devices)});
+  Found({});
+  return devices;
+}
+
+// Takes down what the scan has shown. Returns the device that all GPUs are, if it is this
+// resource's.
+std::vector<Device> PlatformBackend::Found(std::optional<Whole> whole) {
+  std::lock_guard lock(mutex_);
+  const std::string before = whole_ ? whole_->id : "";
+  whole_ = std::move(whole);
+  if (!whole_) return {};
+  const std::string& id = whole_->id;
+  if (id != before) {
+    log::Info("all GPUs are one device, as on every such node",
+              {{"resource", resource_}, {"node", id == kAll ? "WSL" : "Tegra"}, {"device", id}});
+  }
+  const Device device = Describe(id);
+  const bool ours = PartOf(config_, {.uuid = id, .model = device.model}).whole;
+  return ours && config_.family.empty() ? std::vector<Device>{device} : std::vector<Device>();
+}
+
+Device PlatformBackend::Describe(const std::string& id) const {
+  Device device;
+  device.key = {resource_, id};
+  device.visible_as = id;
+  device.model = id == kAll ? "NVIDIA GPUs of WSL" : "NVIDIA Tegra";
+  if (id == kAll) {
+    device.nodes.push_back({.host_path = Below(config_.dev_root, kDxg), .container_path = kDxg});
+  }
+  return device;
+}
+
+bool PlatformBackend::HasDxg() const {
+  // An agent in a container may see the host's node in its own /dev only.
+  return os::Exists(root_.Path(Below(config_.dev_root, kDxg))) || os::Exists(root_.Path(kDxg));
+}
+
+Evidence PlatformBackend::Check(const Device& device) {
+  const std::string& id = device.key.id;
+  if (id != kAll && id != kTegra) return gpus_->Check(device);
+  std::vector<Device> parts;
+  {
+    std::lock_guard lock(mutex_);
+    if (whole_ && whole_->id == id) parts = whole_->parts;
+  }
+  Evidence worst = From(EvidenceKind::kGood, {}, {});
+  for (const Device& part : parts) {
+    Evidence evidence = gpus_->Check(part);
+    if (IsWorse(evidence.kind, worst.kind)) worst = std::move(evidence);
+  }
+  if (!parts.empty()) return worst;
+  if (id == kAll && !HasDxg()) {
+    return From(EvidenceKind::kFatal, Reason::kVanished, "/dev/dxg is not there");
+  }
+  if (id == kTegra && !HasTegraFiles(root_, config_.driver_root)) {
+    return From(EvidenceKind::kFatal, Reason::kVanished,
+                "neither /etc/nv_tegra_release nor /sys/devices/soc0/family tells of a Tegra");
+  }
+  return worst;
+}
+
+void PlatformBackend::RescanSoon() {
+  std::lock_guard lock(mutex_);
+  if (events_ != nullptr) events_->RescanSoon();
+}
+
+// What is told of any GPU is told of the device that all are.
+void PlatformBackend::Report(const DeviceKey& key, Evidence evidence) {
+  std::lock_guard lock(mutex_);
+  if (events_ == nullptr) return;
+  events_->Report(whole_ ? DeviceKey{key.source, whole_->id} : key, std::move(evidence));
+}
+
+}  // namespace tessera::nvidia

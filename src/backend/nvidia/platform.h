@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kind of node GPUs are on, and their backend on those where they are not told apart:
+//
+// - WSL, where libdxcore.so can be loaded: all GPUs are one device "all", with /dev/dxg.
+// - Tegra, by its files where there is no NVML, or by a GPU of NVML's that is part of the
+// processor:
+//   all are one device "tegra", without nodes.
+// - any other: as NVML lists them (nvidia.h).
+//
+// Such a device is good as long as what the platform was told by is there; where that is NVML's
+// word, as long as NVML's checks of the GPU are. Threads: as in backend.h.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/nvidia/nvidia_config.h"
+#include "os/files.h"
+
+namespace tessera::nvidia {
+
+// Whether libdxcore.so can be loaded, below the driver's root or from where the loader finds it.
+bool HasDxCore(const os::Root& root, const std::string& driver_root);
+// Whether files below the driver's root or the node's own say that this is a Tegra.
+bool HasTegraFiles(const os::Root& root, const std::string& driver_root);
+// Whether it is part of the processor, by its name in NVML.
+bool IsIntegrated(std::string_view model);
+
+class PlatformBackend : public Backend, private BackendEvents {
+ public:
+  // `gpus` is the backend for a node where NVML tells GPUs apart.
+  PlatformBackend(std::string resource, NvidiaConfig config, os::Root root,
+                  std::shared_ptr<Backend> gpus);
+
+  Status Start(BackendEvents& events) override;
+  void Stop() override;
+  Result<std::vector<Device>> Scan() override;
+  Evidence Check(const Device& device) override;
+  bool Release() override { return gpus_->Release(); }
+  void TakeUp() override { gpus_->TakeUp(); }
+  std::vector<std::string> HeldBy() const override { return gpus_->HeldBy(); }
+
+ private:
+  // All GPUs as one.
+  struct Whole {
+    std::string id;
+    std::vector<Device> parts;  // as NVML has them; empty: it was not asked
+  };
+  void RescanSoon() override;
+  void Report(const DeviceKey& key, Evidence evidence) override;
+  std::vector<Device> Found(std::optional<Whole> whole);
+  Device Describe(const std::string& id) const;
+  bool HasDxg() const;
+
+  const std::string resource_;
+  const NvidiaConfig config_;
+  const os::Root root_;
+  const std::shared_ptr<Backend> gpus_;
+  std::atomic<bool> has_nvml_ = false;  // it has answered once
+
+  std::mutex mutex_;  // guards what follows; events are reported under it
+  BackendEvents* events_ = nullptr;
+  std::optional<Whole> whole_;  // by the last scan
+};
+
+}  // namespace tessera::nvidia

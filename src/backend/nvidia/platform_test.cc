@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/platform.h"
+
+#include <gtest/gtest.h>
+
+#include "backend/nvidia/nvidia.h"
+#include "backend/recorder_test.h"
+#include "nvml/nvidia_node.h"
+
+namespace tessera::nvidia {
+namespace {
+
+using Ids = std::vector<std::string>;
+using Discovery = NvidiaConfig::Discovery;
+
+class PlatformTest : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
+
+  // A backend of such a node, which is node_ from now on.
+  std::shared_ptr<PlatformBackend> On(const std::string& hardware,
+                                      const NvidiaConfig& config = {}) {
+    node_.emplace(directory_, hardware);
+    const os::Root root(directory_);
+    return std::make_shared<PlatformBackend>(
+        kResource, config, root, std::make_shared<NvidiaBackend>(kResource, config, root));
+  }
+  static Ids ScannedIds(Backend& backend) {
+    const auto devices = backend.Scan();
+    EXPECT_TRUE(devices) << devices.error().message;
+    Ids ids;
+    for (const Device& device : devices.value_or(std::vector<Device>())) {
+      ids.push_back(device.key.id);
+    }
+    return ids;
+  }
+  static Device One(const std::string& id, const std::string& model) {
+    Device device;
+    device.key = {kResource, id};
+    device.visible_as = id;
+    device.model = model;
+    return device;
+  }
+
+  static constexpr char kResource[] = "nvidia.com/gpu";
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/platform_test").value();
+  std::optional<NvidiaNode> node_;
+};
+
+TEST_F(PlatformTest, OnWslAllGpusAreOneDeviceThatIsGoodAsLongAsItsNodeIsThere) {
+  const auto backend = On("wsl");
+
+  const std::vector<Device> devices = backend->Scan().value();
+
+  Device all = One("all", "NVIDIA GPUs of WSL");
+  all.nodes = {{.host_path = "/dev/dxg", .container_path = "/dev/dxg"}};
+  EXPECT_EQ(devices, std::vector<Device>{all});
+  EXPECT_EQ(Say(backend->Check(all)), "good");
+  ASSERT_TRUE(os::RemoveFile(directory_ + "/dev/dxg"));
+  EXPECT_EQ(Say(backend->Check(all)), "fatal vanished /dev/dxg is not there");
+}
+
+TEST_F(PlatformTest, WslIsToldEvenWhereNvmlIsAskedFor) {
+  EXPECT_EQ(ScannedIds(*On("wsl", {.discovery = Discovery::kNvml})), Ids{"all"});
+}
+
+TEST_F(PlatformTest, AnIntegratedGpuMakesTheNodeOneDeviceThatFaresAsItsGpuDoes) {
+  const auto backend = On("tegra");
+
+  EXPECT_EQ(backend->Scan().value(), std::vector<Device>{One("tegra", "NVIDIA Tegra")});
+
+  const Device tegra = One("tegra", "NVIDIA Tegra");
+  EXPECT_EQ(Say(backend->Check(tegra)), "good");
+  node_->SetFaults("gpus: {0: {lost: true}}");
+  EXPECT_EQ(backend->Check(tegra).reason, Reason::kDeviceLost);
+}
+
+TEST_F(PlatformTest, ATegraWithoutNvmlIsToldByItsFiles) {
+  const auto backend = On("tegra");
+  node_->RemoveDriver();
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  const Device tegra = One("tegra", "NVIDIA Tegra");
+  EXPECT_EQ(Say(backend->Check(tegra)), "good");
+
+  ASSERT_TRUE(os::RemoveFile(directory_ + "/etc/nv_tegra_release"));
+  EXPECT_EQ(Say(backend->Check(tegra)), "good");  // by its family
+
+  ASSERT_TRUE(os::RemoveFile(directory_ + "/sys/devices/soc0/family"));
+  EXPECT_EQ(Say(backend->Check(tegra)),
+            "fatal vanished neither /etc/nv_tegra_release nor /sys/devices/soc0/family tells of a "
+            "Tegra");
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+}
+
+TEST_F(PlatformTest, ADriverThatIsLostLeavesTheNodeWhatItWas) {
+  const auto backend = On("tegra");
+  ASSERT_TRUE(backend->Scan());
+
+  node_->SetFaults("driver: {fail: {all: 9}}");
+
+  EXPECT_EQ(backend->Check(One("tegra", "NVIDIA Tegra")).reason, Reason::kDriverMissing);
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+  EXPECT_EQ(Say(backend->Check(One("tegra", "NVIDIA Tegra"))),
+            "unknown driver-missing NVML is not open");
+}
+
+TEST_F(PlatformTest, NvmlIsTakenAtItsWordWhereItIsAskedFor) {
+  const auto backend = On("tegra", {.discovery = Discovery::kNvml});
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{node_->hardware().gpus[0].uuid});
+  EXPECT_EQ(Say(backend->Check(backend->Scan().value().front())), "good");
+}
+
+TEST_F(PlatformTest, GpusThatAreNoPartOfTheProcessorAreToldApartWhateverFilesThereAre) {
+  const auto backend = On("8xa100");
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/etc"));
+  ASSERT_TRUE(os::ReplaceFile(directory_ + "/etc/nv_tegra_release", "# R36\n"));
+
+  EXPECT_EQ(ScannedIds(*backend).size(), 8U);
+  EXPECT_EQ(ScannedIds(*On("8xa100", {.discovery = Discovery::kTegra})), Ids{"tegra"});
+}
+
+TEST_F(PlatformTest, ATegraIsAskedForInVainOnAnotherNode) {
+  const auto backend = On("8xa100", {.discovery = Discovery::kTegra});
+
+  EXPECT_EQ(backend->Check(backend->Scan().value().front()).reason, Reason::kVanished);
+}
+
+TEST_F(PlatformTest, AFamilyOfTegraIsOneInAnyCase) {
+  const auto family = [&](const char* text) {
+    EXPECT_TRUE(os::MakeDirectories(directory_ + "/sys/devices/soc0"));
+    EXPECT_TRUE(os::ReplaceFile(directory_ + "/sys/devices/soc0/family", text));
+    return HasTegraFiles(os::Root(directory_), "/");
+  };
+
+  EXPECT_TRUE(family("TEGRA234\n"));
+  EXPECT_FALSE(family("Freescale i.MX\n"));
+  EXPECT_FALSE(family("Teg"));
+}
+
+TEST_F(PlatformTest, ResourcesOfMigDevicesAndLaterOnesHaveNothingOfIt) {
+  EXPECT_EQ(ScannedIds(*On("wsl", {.mig = "*"})), Ids());
+  EXPECT_EQ(ScannedIds(*On("wsl", {.earlier = {{}}})), Ids());
+}
+
+TEST_F(PlatformTest, ADriverThatIsLetGoOfTakesItsTegraAlong) {
+  const auto backend = On("tegra");
+  ASSERT_TRUE(backend->Scan());
+
+  EXPECT_TRUE(backend->Release());
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kReleased);
+
+  backend->TakeUp();
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+}
+
+}  // namespace
+}  // namespace tessera::nvidia
