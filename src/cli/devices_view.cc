@@ -11,13 +11,15 @@
 namespace tessera::cli {
 namespace {
 
-// In one word. What takes a device out stands above its health: a person, or its absence.
+// In one word. What takes a device out stands above its health: a person, or its absence. One that
+// was let go of is unverified, and why is more to the point.
 std::string StateOf(const json::Object& device) {
   if (json::GetObject(device, "cordon") != nullptr) return "cordoned";
   std::string state = TextIn(device, "state");
   bool well = state == "healthy" || state == "suspect";
   std::string reason = TextIn(device, "reason");
-  return well && !IsTrue(device, "offered") && !reason.empty() ? reason : state;
+  const bool out = well && !IsTrue(device, "offered") && !reason.empty();
+  return out || reason == "released" ? reason : state;
 }
 
 Tone ToneOf(std::string_view state) {

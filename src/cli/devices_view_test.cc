@@ -155,6 +155,19 @@ note: example.com/tty: list of 5 MB [list-too-large]: ...
 )");
 }
 
+TEST(DevicesText, DeviceThatWasLetGoOfIsReleased) {
+  json::Value inventory = json::Parse(R"({"node": "n", "generation": 1,
+    "agent": {"version": "0.1.0", "writer": true}, "resources": [],
+    "devices": [{"source": "nvidia.com/gpu", "id": "GPU-1", "present": true, "offered": false,
+                 "state": "unverified", "reason": "released", "detail": "let go of until noon",
+                 "cordon": null, "holders": []}]})")
+                              .value();
+
+  const std::string text = DevicesText(inventory, Ledger(), Detail::kUsual, {});
+
+  EXPECT_NE(text.find("nvidia.com/gpu/GPU-1  released  let go of until noon\n"), text.npos) << text;
+}
+
 TEST(DevicesText, DocumentsOfAnotherShapeShowAsNothing) {
   EXPECT_EQ(DevicesText(json::Value(7), json::Value("x"), Detail::kUsual, {}),
             "node , agent , inventory \n\nno resources are configured\n\n0 devices\n");
