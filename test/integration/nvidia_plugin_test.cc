@@ -268,11 +268,10 @@ TEST_F(NvidiaPluginTest, ADriverThatIsThereIsWhatFailOnInitErrorAsksFor) {
 }
 
 TEST_F(NvidiaPluginTest, WhatIsNotServedEndsTheStartWithOneLineEach) {
-  Publish(Shared(10));
-  StartPlugin({"--device-list-strategy=cdi-cri"});
+  Publish("sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n");
+  StartPlugin();
   EXPECT_EQ(agent_.Wait(), 1);
-  EXPECT_NE(Log().find("flag --device-list-strategy: flags.plugin.deviceListStrategy names CDI"),
-            std::string::npos)
+  EXPECT_NE(Log().find("sharing.mps is not served yet: use sharing.timeSlicing"), std::string::npos)
       << Log();
 }
 
