@@ -122,20 +122,18 @@ TEST_F(ConfigCommandTest, ConvertPrintsAFileThatCheckTakes) {
 }
 
 TEST_F(ConfigCommandTest, ConvertTellsWhatHasNoEffectAndFailsWithWhatIsNotServed) {
-  EXPECT_EQ(ConfigConvert(Write("flags: {x: 1, deviceDiscoveryStrategy: tegra}\n"),
-                          {{"DEVICE_LIST_STRATEGY", "volume-mounts"}}, out_.get(), err_.get()),
+  const std::string yaml = "{x: 1, sharing: {mps: {resources: [{name: gpu, replicas: 2}]}}}\n";
+  EXPECT_EQ(ConfigConvert(Write(yaml),
+                          {{"DEVICE_LIST_STRATEGY", "volume-mounts"}, {"MPS_ROOT", "/run/mps"}},
+                          out_.get(), err_.get()),
             1);
   EXPECT_EQ(out_.Text(), "");
   EXPECT_EQ(err_.Text(), "warning: " + path_ +
-                             ":1:9: unknown key 'x' in flags has no effect [config-unknown-key]\n"
-                             "flags: {x: 1, deviceDiscoveryStrategy: tegra}\n"
-                             "        ^\n" +
-                             path_ +
-                             ":1:40: flags.deviceDiscoveryStrategy 'tegra' is not served yet: GPUs "
-                             "are found by NVML alone [config-unsupported]\n"
-                             "flags: {x: 1, deviceDiscoveryStrategy: tegra}\n"
-                             "                                       ^\n" +
-                             path_ + ": 1 error\n");
+                             ":1:2: unknown key 'x' has no effect [config-unknown-key]\n" + yaml +
+                             " ^\n" + path_ +
+                             ":1:23: sharing.mps is not served yet: use sharing.timeSlicing, which "
+                             "sets no limits, or leave it out [config-unsupported]\n" +
+                             yaml + std::string(22, ' ') + "^\n" + path_ + ": 1 error\n");
 }
 
 TEST_F(ConfigCommandTest, SchemaIsJson) {
