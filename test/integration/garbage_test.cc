@@ -73,9 +73,10 @@ TEST_F(GarbageTest, IdsThatAreNoneAreRefusedAndNamedBriefly) {
   EXPECT_TRUE(AwaitMetric(
       R"(tessera_allocations_total{resource="dummy.com/npu",code="unknown-share"})", 5));
   // protobuf itself takes no text that is not UTF-8.
-  EXPECT_EQ(Allocate({"\xff\xfe"}),
-            "rpc error: code = InvalidArgument desc = no AllocateRequest, or one with an id that is "
-            "not UTF-8");
+  EXPECT_EQ(
+      Allocate({"\xff\xfe"}),
+      "rpc error: code = InvalidArgument desc = no AllocateRequest, or one with an id that is "
+      "not UTF-8");
   EXPECT_TRUE(AwaitLog(" WARN protobuf text=\"String field contains invalid UTF-8 data"));
 
   EXPECT_EQ(Allocate({"0"}), "granted");
