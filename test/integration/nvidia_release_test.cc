@@ -29,8 +29,12 @@ class NvidiaReleaseTest : public AgentTest {
     const json::Array* held = json::GetArray(page, "heldBy");
     return held == nullptr ? json::Array{"no answer"} : *held;
   }
+  // Usually as soon as the wait for events ends, after 5 s; on a machine whose disk was busy it was
+  // seen to take 40.
   void AwaitClosed() {
-    EXPECT_TRUE(AwaitPage("/release", [](const auto& page) { return HeldBy(page).empty(); }));
+    const auto closed = [](const auto& page) { return HeldBy(page).empty(); };
+    EXPECT_TRUE(AwaitPage("/release", closed) || AwaitPage("/release", closed))
+        << json::Write(json::Value(Page("/release")));
   }
   // The inode of the driver's library that is mapped into the agent; empty: none is.
   std::string MappedLibrary() {
