@@ -24,6 +24,7 @@ struct DeviceRoom {
   std::vector<uint32_t> free;  // positions in Offer::shares, ascending
   size_t next = 0;             // the first of `free` not taken yet
   size_t taken = 0;            // shares in use or chosen
+  size_t chosen = 0;           // shares in this answer
   size_t siblings = 0;         // how its parent's parts stand: a rank among devices of one rank
 
   size_t room() const { return free.size() - next; }
@@ -162,21 +163,23 @@ NodeRoom* Rooms::BestNode(size_t wanted) {
 }
 
 void Rooms::TakeFrom(NodeRoom& node, size_t wanted, std::vector<uint32_t>& answer) {
-  // Rank, that among siblings, device: the smallest comes out first.
-  using Ranked = std::tuple<size_t, size_t, uint32_t>;
+  // Rank, chosen already, rank among siblings, device: the smallest comes out first.
+  using Ranked = std::tuple<size_t, size_t, size_t, uint32_t>;
   std::priority_queue<Ranked, std::vector<Ranked>, std::greater<>> queue;
-  for (uint32_t device : node.devices) {
-    if (devices_[device].room() > 0)
-      queue.emplace(DeviceRank(device), devices_[device].siblings, device);
-  }
+  const auto put = [&](uint32_t device) {
+    const DeviceRoom& room = devices_[device];
+    if (room.room() > 0) queue.emplace(DeviceRank(device), room.chosen, room.siblings, device);
+  };
+  std::ranges::for_each(node.devices, put);
   for (; wanted > 0 && !queue.empty(); --wanted) {
-    const uint32_t device = std::get<2>(queue.top());
+    const uint32_t device = std::get<3>(queue.top());
     queue.pop();
     DeviceRoom& room = devices_[device];
     answer.push_back(room.free[room.next++]);
     ++room.taken;
+    ++room.chosen;
     for (int number : NodesOf(offer_.devices[device])) --nodes_.at(number).room;
-    if (room.room() > 0) queue.emplace(DeviceRank(device), room.siblings, device);
+    put(device);
   }
 }
 

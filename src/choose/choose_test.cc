@@ -136,6 +136,11 @@ TEST(Choose, SpreadTakesPartsOfTheLeastTakenDevice) {
   EXPECT_EQ(Chosen(offer, {"0::2", "1::1", "1::2", "2::2"}, {}, 1), Ids{"1::1"});
 }
 
+TEST(Choose, SpreadTakesTwoDevicesWhereOneIsTakenInPart) {
+  const Offer offer = OfferOf({{}, {}}, 2);
+  EXPECT_EQ(Chosen(offer, {"0::0", "0::1", "1::1"}, {}, 2), (Ids{"0::0", "1::1"}));
+}
+
 TEST(Choose, SpreadReachesTheOtherNodeToo) {
   const Offer offer = OfferOf({{0}, {1}}, 3);
 

@@ -127,7 +127,9 @@ std::vector<Device> PlatformBackend::Found(std::optional<Whole> whole) {
 Device PlatformBackend::Describe(const std::string& id) const {
   Device device;
   device.key = {resource_, id};
-  device.visible_as = id;
+  // As NVIDIA's plugin has it, the index of a Tegra's GPU is 0, and that of all GPUs "all".
+  const bool by_index = config_.id_strategy == IdStrategy::kIndex && id == kTegra;
+  device.visible_as = by_index ? "0" : id;
   device.model = id == kAll ? "NVIDIA GPUs of WSL" : "NVIDIA Tegra";
   if (id == kAll) {
     device.nodes.push_back({.host_path = Below(config_.dev_root, kDxg), .container_path = kDxg});

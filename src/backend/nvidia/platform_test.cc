@@ -92,6 +92,15 @@ TEST_F(PlatformTest, ATegraWithoutNvmlIsToldByItsFiles) {
   EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
 }
 
+TEST_F(PlatformTest, ByIndexATegraIsNumberZeroAndWslAllTheSame) {
+  const auto name = [&](const std::string& node) {
+    const auto backend = On(node, {.id_strategy = IdStrategy::kIndex});
+    return backend->Scan().value().at(0).visible_as;
+  };
+  EXPECT_EQ(name("tegra"), "0");
+  EXPECT_EQ(name("wsl"), "all");
+}
+
 TEST_F(PlatformTest, ADriverThatIsLostLeavesTheNodeWhatItWas) {
   const auto backend = On("tegra");
   ASSERT_TRUE(backend->Scan());
