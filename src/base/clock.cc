@@ -17,7 +17,8 @@ class RealClock : public Clock {
 }  // namespace
 
 const Clock& SystemClock() {
-  static const RealClock clock;
+  // Never destroyed: threads may ask until the process is gone.
+  static const RealClock& clock = *new RealClock;
   return clock;
 }
 

@@ -127,10 +127,8 @@ Return Open() {
 Return Close() {
   std::lock_guard lock(g_mutex);
   if (g_users == 0) return Return::kUninitialized;
-  if (--g_users == 0) {
-    g_driver = nullptr;
-    g_kept.drivers.former.clear();
-  }
+  // With all memory: the library may be unloaded.
+  if (--g_users == 0) g_kept.drivers = Drivers();
   return Return::kSuccess;
 }
 
