@@ -44,15 +44,14 @@ func visibleGPUs(uuids ...string) *devicemanager.DeviceRunContainerOptions {
 	}
 }
 
-// nodesOfGPUs are the device nodes of GPUs: those of the first, those that all share, the others.
-func nodesOfGPUs(first int, others ...int) []container.DeviceInfo {
+// nodesOfGPUs are the device nodes of GPUs: those that all share, then their own.
+func nodesOfGPUs(gpus ...int) []container.DeviceInfo {
 	var nodes []container.DeviceInfo
 	add := func(path string) { nodes = append(nodes, node(path, path, "rw")) }
-	add(fmt.Sprint("/dev/nvidia", first))
 	for _, path := range []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"} {
 		add(path)
 	}
-	for _, index := range others {
+	for _, index := range gpus {
 		add(fmt.Sprint("/dev/nvidia", index))
 	}
 	return nodes
