@@ -68,16 +68,7 @@ void BenchAllocate() {
   Subject bare(Kind::kBare, Gpus(kEightGpus));
   tessera.Start();
   bare.Start();
-  const auto one = [&](Kind kind) {
-    static int device = 0;
-    device = (device + 1) % 8;
-    Connection& connection = (kind == Kind::kTessera ? tessera : bare).connection();
-    const auto begin = Clock::now();
-    connection.Allocate(device);
-    return Millis(Clock::now() - begin).count();
-  };
-  (void)InTurns(2, 500, one);
-  Row("Allocate, 8 GPUs, ms", InTurns(40, 250, one));
+  RowOfAllocate("Allocate, 8 GPUs, ms", tessera, bare);
 }
 
 // `size` of all ids; a bare server has no such answer.

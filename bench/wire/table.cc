@@ -50,6 +50,20 @@ void Row(const std::string& what, const Samples& samples) {
              Cell(samples.bare, 0.99), Ratio(samples, 0.5), Ratio(samples, 0.99));
 }
 
+void RowOfAllocate(const std::string& what, Subject& tessera, Subject& bare) {
+  const int ids = static_cast<int>(tessera.served().ids.size());
+  int id = 0;
+  const auto one = [&](Subject::Kind kind) {
+    id = (id + 1) % ids;
+    Connection& connection = (kind == Subject::Kind::kTessera ? tessera : bare).connection();
+    const auto begin = Clock::now();
+    connection.Allocate(id);
+    return Millis(Clock::now() - begin).count();
+  };
+  (void)InTurns(2, 500, one);
+  Row(what, InTurns(40, 250, one));
+}
+
 void Line(const std::string& what, double value, double bare, const std::string& unit) {
   fmt::print("{:<44}{:>11.2f} {:<6} bare {:>9.2f}\n", what, value, unit, bare);
 }

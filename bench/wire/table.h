@@ -20,6 +20,8 @@ Samples InTurns(int groups, int group, const std::function<double(Subject::Kind)
 
 void Head(const std::string& what);
 void Row(const std::string& what, const Samples& samples);
+// One caller asks for one id after the other. Both have started, and serve the same.
+void RowOfAllocate(const std::string& what, Subject& tessera, Subject& bare);
 // A figure that is not made of samples.
 void Line(const std::string& what, double value, double bare, const std::string& unit);
 

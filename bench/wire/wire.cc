@@ -40,16 +40,7 @@ void BenchAllocate() {
   Subject bare(Kind::kBare, Npus(64));
   tessera.Start();
   bare.Start();
-  const auto one = [&](Kind kind) {
-    static int device = 0;
-    device = (device + 1) % 64;
-    Connection& connection = (kind == Kind::kTessera ? tessera : bare).connection();
-    const auto begin = Clock::now();
-    connection.Allocate(device);
-    return Millis(Clock::now() - begin).count();
-  };
-  (void)InTurns(2, 500, one);
-  Row("Allocate, one caller, ms", InTurns(40, 250, one));
+  RowOfAllocate("Allocate, one caller, ms", tessera, bare);
 
   const auto calls_a_second = [&](Kind kind) {
     Connection& connection = (kind == Kind::kTessera ? tessera : bare).connection();

@@ -8,16 +8,6 @@
 #include "os/files.h"
 
 namespace tessera::agent {
-namespace {
-
-json::Array Strings(const std::vector<std::string>& texts) {
-  json::Array array;
-  for (const std::string& text : texts) array.emplace_back(text);
-  return array;
-}
-
-}  // namespace
-
 Release::Release(os::Loop& loop, ResourceSet& resources, std::string path)
     : loop_(loop), resources_(resources), path_(std::move(path)) {}
 
@@ -83,9 +73,11 @@ Status Release::End() {
 }
 
 json::Value Release::Page() const {
+  const std::vector<std::string> released = resources_.Released();
+  const std::vector<std::string> held = resources_.ReleaseHeldBy();
   return json::Object{{"until", until_ ? json::Value(until_text_) : json::Value(nullptr)},
-                      {"resources", Strings(resources_.Released())},
-                      {"heldBy", Strings(resources_.ReleaseHeldBy())}};
+                      {"resources", json::Array(released.begin(), released.end())},
+                      {"heldBy", json::Array(held.begin(), held.end())}};
 }
 
 }  // namespace tessera::agent

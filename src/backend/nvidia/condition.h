@@ -7,11 +7,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "backend/nvidia/nvml.h"
 #include "health/health.h"
 
 namespace tessera::nvidia {
+
+// What a check found.
+inline Evidence FromCheck(EvidenceKind kind, Reason reason, std::string detail) {
+  return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
+}
 
 struct Condition {
   std::optional<uint64_t> ecc_errors{};   // uncorrected, since the driver's start or a reset

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "backend/nvidia/per_session.h"
 #include "base/log.h"
 
 namespace tessera::nvidia {
@@ -220,13 +221,7 @@ EventWatcher::~EventWatcher() {
 }
 
 std::shared_ptr<EventWatcher> EventWatcher::Of(const std::shared_ptr<nvml::Session>& session) {
-  static std::mutex mutex;
-  static std::map<const nvml::Session*, std::weak_ptr<EventWatcher>> watchers;
-  std::lock_guard lock(mutex);
-  std::weak_ptr<EventWatcher>& known = watchers[session.get()];
-  std::shared_ptr<EventWatcher> watcher = known.lock();
-  if (watcher == nullptr) known = watcher = std::make_shared<EventWatcher>(session);
-  return watcher;
+  return PerSession<EventWatcher>(session);
 }
 
 void EventWatcher::Subscribe(const void* owner, Listener listener) {

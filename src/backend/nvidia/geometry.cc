@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "backend/nvidia/per_session.h"
 #include "base/log.h"
 #include "os/alarm.h"
 #include "os/worker.h"
@@ -158,13 +159,7 @@ GeometryWatch::~GeometryWatch() {
 }
 
 std::shared_ptr<GeometryWatch> GeometryWatch::Of(const std::shared_ptr<nvml::Session>& session) {
-  static std::mutex mutex;
-  static std::map<const nvml::Session*, std::weak_ptr<GeometryWatch>> watches;
-  std::lock_guard lock(mutex);
-  std::weak_ptr<GeometryWatch>& known = watches[session.get()];
-  std::shared_ptr<GeometryWatch> watch = known.lock();
-  if (watch == nullptr) known = watch = std::make_shared<GeometryWatch>(session);
-  return watch;
+  return PerSession<GeometryWatch>(session);
 }
 
 void GeometryWatch::Subscribe(const void* owner, Listener listener) {

@@ -29,10 +29,6 @@ int NumaNode(const os::Root& root, const std::string& pci) {
   return node;
 }
 
-std::string Below(const std::string& directory, std::string_view path) {
-  return (directory == "/" ? "" : directory) + std::string(path);
-}
-
 // The directory whose /dev is the host's devices', as the agent sees it: an agent in a container
 // has the host's below the driver's root, or in its own.
 std::string DevTree(const os::Root& root, const NvidiaConfig& config) {
@@ -87,6 +83,11 @@ Device DescribeBase(const os::Root& root, const std::string& resource, const Nvi
 }
 
 }  // namespace
+
+std::string Below(std::string_view root, std::string_view path) {
+  while (root.ends_with('/')) root.remove_suffix(1);
+  return std::string(root) + std::string(path);
+}
 
 nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index) {
   const nvml::Use use(library, index);

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/nvidia/mig.h"
@@ -14,6 +15,9 @@
 #include "os/files.h"
 
 namespace tessera::nvidia {
+
+// A path below a root, with or without a slash at its end.
+std::string Below(std::string_view root, std::string_view path);
 
 // The node of the one IMEX channel that can be given out.
 inline constexpr char kImexChannel[] = "/dev/nvidia-caps-imex-channels/channel0";

@@ -11,10 +11,6 @@
 namespace tessera {
 namespace {
 
-Evidence From(EvidenceKind kind, Reason reason, std::string detail) {
-  return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
-}
-
 bool Fits(unsigned named, unsigned instance) {
   return named == nvml::kNoInstance || named == instance;
 }
@@ -27,18 +23,20 @@ std::string InstanceText(unsigned instance) {
 
 Evidence NvidiaBackend::Check(const Device& device) {
   if (device.defect) {
-    return From(EvidenceKind::kBad, device.defect->reason, device.defect->message);
+    return nvidia::FromCheck(EvidenceKind::kBad, device.defect->reason, device.defect->message);
   }
   // Read before the library, so that a driver that comes back in between is news to the next look.
   const unsigned losses = session_->losses();
   const nvml::LibraryPtr library = session_->current();
   if (library == nullptr) {
     return session_->is_released()
-               ? From(EvidenceKind::kUnknown, Reason::kReleased, "NVML was let go of")
-               : From(EvidenceKind::kUnknown, Reason::kDriverMissing, "NVML is not open");
+               ? nvidia::FromCheck(EvidenceKind::kUnknown, Reason::kReleased, "NVML was let go of")
+               : nvidia::FromCheck(EvidenceKind::kUnknown, Reason::kDriverMissing,
+                                   "NVML is not open");
   }
   const std::optional<Place> place = Find(device.key.id);
-  if (!place) return From(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
+  if (!place)
+    return nvidia::FromCheck(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
   nvidia::Condition condition;
   Evidence evidence = Look(library, *place, device.key.id, condition);
   bool was_reset = false;
@@ -92,14 +90,15 @@ Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHa
   const auto uuid = library->Uuid(gpu);
   if (!uuid) return Bad(library, uuid.error());
   if (*uuid != id) {
-    return From(EvidenceKind::kFatal, Reason::kVanished, "in its place is another GPU, " + *uuid);
+    return nvidia::FromCheck(EvidenceKind::kFatal, Reason::kVanished,
+                             "in its place is another GPU, " + *uuid);
   }
   const auto memory = library->MemoryOf(gpu);
   // A GPU that shares the memory of its processor has none of its own to tell about.
   if (!memory && memory.error().code != nvml::Return::kNotSupported) {
     return Bad(library, memory.error());
   }
-  return From(EvidenceKind::kGood, {}, {});
+  return nvidia::FromCheck(EvidenceKind::kGood, {}, {});
 }
 
 Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
@@ -109,7 +108,8 @@ Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHa
   for (const auto& [index, device] : *devices) {
     if (library->Uuid(device) == id) return CheckGpu(library, device, id);
   }
-  return From(EvidenceKind::kFatal, Reason::kVanished, "its MIG instance was destroyed");
+  return nvidia::FromCheck(EvidenceKind::kFatal, Reason::kVanished,
+                           "its MIG instance was destroyed");
 }
 
 Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure) {
@@ -118,18 +118,18 @@ Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure
     session_->Discard(library);
     std::lock_guard lock(mutex_);
     if (events_ != nullptr) events_->RescanSoon();
-    return From(EvidenceKind::kUnknown, Reason::kDriverMissing, std::move(text));
+    return nvidia::FromCheck(EvidenceKind::kUnknown, Reason::kDriverMissing, std::move(text));
   }
   switch (failure.code) {
     case nvml::Return::kGpuIsLost:
     case nvml::Return::kResetRequired:
-      return From(EvidenceKind::kFatal, Reason::kDeviceLost, std::move(text));
+      return nvidia::FromCheck(EvidenceKind::kFatal, Reason::kDeviceLost, std::move(text));
     case nvml::Return::kInvalidArgument:
     case nvml::Return::kNotFound:
     case nvml::Return::kGpuNotFound:
-      return From(EvidenceKind::kFatal, Reason::kVanished, std::move(text));
+      return nvidia::FromCheck(EvidenceKind::kFatal, Reason::kVanished, std::move(text));
     default:
-      return From(EvidenceKind::kBad, Reason::kCheckFailed, std::move(text));
+      return nvidia::FromCheck(EvidenceKind::kBad, Reason::kCheckFailed, std::move(text));
   }
 }
 
@@ -149,7 +149,8 @@ bool NvidiaBackend::WasReset(const Past& past, const nvidia::Condition& now,
 void NvidiaBackend::TellReset(const DeviceKey& key, const std::string& gpu) {
   if (events_ == nullptr) return;
   log::Info("the GPU was reset", {{"device", key.Text()}, {"gpu", gpu}});
-  events_->Report(key, From(EvidenceKind::kReset, Reason::kDeviceLost, "it was reset"));
+  events_->Report(key,
+                  nvidia::FromCheck(EvidenceKind::kReset, Reason::kDeviceLost, "it was reset"));
 }
 
 void NvidiaBackend::TellSlowdowns(const std::string& gpu, uint64_t now) {

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <thread>
@@ -68,11 +69,7 @@ bool IsOfDriver(const Failure& failure) {
 }
 
 Result<LibraryPtr> Library::Open(const std::vector<std::string>& paths) {
-  std::string path;
-  for (const std::string& candidate : paths) {
-    path = candidate;
-    if (os::Exists(path)) break;
-  }
+  const std::string path = FirstThere(paths);
   void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
@@ -86,7 +83,7 @@ Result<LibraryPtr> Library::Open(const std::vector<std::string>& paths) {
     dlclose(handle);
     return Fail(std::move(error));
   }
-  return LibraryPtr(new Library(std::move(path), handle, api));
+  return LibraryPtr(new Library(path, handle, api));
 }
 
 Library::Library(std::string path, void* handle, const Api& api)
@@ -251,6 +248,11 @@ Answer<EventData> Library::AwaitEvent(EventSetHandle set, Duration patience) con
 
 std::string Library::Text(const Failure& failure) const {
   return TextOf(api_, failure);
+}
+
+std::string FirstThere(const std::vector<std::string>& paths) {
+  const auto there = std::ranges::find_if(paths, os::Exists);
+  return there == paths.end() ? paths.back() : *there;
 }
 
 std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,

@@ -130,6 +130,8 @@ class Use {
 // is a world of its own.
 std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,
                                       std::string_view soname = "libnvidia-ml.so.1");
+// The first of them that is there, else the last.
+std::string FirstThere(const std::vector<std::string>& paths);
 
 // Any thread.
 class Session {

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "backend/nvidia/claims.h"
+#include "backend/nvidia/condition.h"
+#include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvml.h"
 #include "base/log.h"
 
@@ -16,15 +18,6 @@ namespace {
 constexpr char kAll[] = "all";
 constexpr char kTegra[] = "tegra";
 constexpr char kDxg[] = "/dev/dxg";
-
-std::string Below(std::string_view directory, std::string_view path) {
-  while (directory.ends_with('/')) directory.remove_suffix(1);
-  return std::string(directory) + std::string(path);
-}
-
-Evidence From(EvidenceKind kind, Reason reason, std::string detail) {
-  return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
-}
 
 bool IsWorse(EvidenceKind kind, EvidenceKind than) {
   if (than == EvidenceKind::kGood) return kind != EvidenceKind::kGood;
@@ -41,11 +34,7 @@ bool IsTegraFamily(std::string_view family) {
 }  // namespace
 
 bool HasDxCore(const os::Root& root, const std::string& driver_root) {
-  std::string path;
-  for (const std::string& candidate : nvml::LibraryPaths(root, driver_root, "libdxcore.so")) {
-    path = candidate;
-    if (os::Exists(path)) break;
-  }
+  const std::string path = nvml::FirstThere(nvml::LibraryPaths(root, driver_root, "libdxcore.so"));
   void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle != nullptr) dlclose(handle);
   return handle != nullptr;
@@ -150,18 +139,18 @@ Evidence PlatformBackend::Check(const Device& device) {
     std::lock_guard lock(mutex_);
     if (whole_ && whole_->id == id) parts = whole_->parts;
   }
-  Evidence worst = From(EvidenceKind::kGood, {}, {});
+  Evidence worst = FromCheck(EvidenceKind::kGood, {}, {});
   for (const Device& part : parts) {
     Evidence evidence = gpus_->Check(part);
     if (IsWorse(evidence.kind, worst.kind)) worst = std::move(evidence);
   }
   if (!parts.empty()) return worst;
   if (id == kAll && !HasDxg()) {
-    return From(EvidenceKind::kFatal, Reason::kVanished, "/dev/dxg is not there");
+    return FromCheck(EvidenceKind::kFatal, Reason::kVanished, "/dev/dxg is not there");
   }
   if (id == kTegra && !HasTegraFiles(root_, config_.driver_root)) {
-    return From(EvidenceKind::kFatal, Reason::kVanished,
-                "neither /etc/nv_tegra_release nor /sys/devices/soc0/family tells of a Tegra");
+    return FromCheck(EvidenceKind::kFatal, Reason::kVanished,
+                     "neither /etc/nv_tegra_release nor /sys/devices/soc0/family tells of a Tegra");
   }
   return worst;
 }
