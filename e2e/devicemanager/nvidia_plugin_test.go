@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"tessera/e2e/nvidia"
@@ -171,4 +172,38 @@ func TestSharesComeOnceNoPodHoldsAGPUWhichKeepsWhatItHas(t *testing.T) {
 	equal(t, "allocatable shares", k.allocatableGPUs(), sharesOf(driver, 4))
 	equal(t, "registrations", p.metrics(`tessera_registrations_total{resource="nvidia.com/gpu"`),
 		[]string{`tessera_registrations_total{resource="nvidia.com/gpu",code="ok"} 1`})
+}
+
+// The shares of a GPU have another name than whole GPUs had; a pod got one by the former.
+func TestAGPUThatIsHeldUnderItsFormerNameIsNotOfferedUnderAnother(t *testing.T) {
+	const shared = "nvidia.com/gpu.shared"
+	renamed := strings.Replace(timeSlicing(4), "timeSlicing:", "timeSlicing:\n    renameByDefault: true", 1)
+	for how, rename := range map[string]func(p *plugin){
+		"while the agent runs": func(p *plugin) { p.publish(renamed) },
+		"with a new agent": func(p *plugin) {
+			equal(p.t, "exit status", p.stop(), 0)
+			p.publish(renamed)
+			p.start()
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			k := startKubelet(t)
+			p, driver := k.startPlugin("version: v1\n", "nvidia-device-plugin")
+			k.waitForResource(gpu, "8 of 8")
+			pod, before := k.startGPUPod("holder", 2)
+			driver.Break(fellOffTheBus)
+			k.waitForResource(gpu, "7 of 8")
+			driver.Break("")
+
+			rename(p)
+			k.waitForResource(gpu, "0 of 8")
+			k.waitForResource(shared, "20 of 32") // 2 GPUs are held, and one is sick
+
+			equal(t, "what the pod gets after a restart", k.startMain(pod), before)
+			k.pods.remove(pod)
+			k.waitForResource(shared, "28 of 32")
+			k.reset(p.agent, driver, 3, "")
+			k.waitForResource(shared, "32 of 32")
+		})
+	}
 }

@@ -99,11 +99,6 @@ void Agent::RestoreState() {
   store_.TryToBecomeWriter();
   node_.Restore(store_.LoadFacts().value_or(Facts{}), store_.LoadVerdicts(boot_id_));
   saved_facts_ = node_.facts_generation();
-  std::set<std::string> sources;
-  for (const Device& device : node_.inventory()->devices) sources.insert(device.key.source);
-  for (const std::string& source : sources) {
-    if (!ResourceNamed(config_, source)) node_.Forget(source);  // no longer configured
-  }
 }
 
 // Where no directory is configured, the usual places are looked at until kubelet is in one of them;
@@ -266,16 +261,15 @@ void Agent::OpenStatusPort() {
 }
 
 void Agent::ResourcesChanged() {
-  std::set<std::string> names;
-  for (const auto& [name, resource] : resources_.served()) names.insert(name);
-  ledger_sync_->SetResources(std::move(names));
+  ledger_sync_->SetResources(resources_.Held());
   ledger_sync_->AskSoon(kSettle);
 }
 
 // Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
 // after us has gone. It shows only in what kubelet says it can allocate.
-void Agent::Compared(const std::map<std::string, int>& allocatable) {
-  if (!resources_.Compare(allocatable)) ledger_sync_->AskSoon(kCompareAgain);
+void Agent::Compared(const std::optional<std::map<std::string, int>>& allocatable) {
+  resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
+  if (allocatable && !resources_.Compare(*allocatable)) ledger_sync_->AskSoon(kCompareAgain);
 }
 
 void Agent::Apply(const config::Config& next) {

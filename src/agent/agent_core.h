@@ -66,7 +66,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void OpenControlSocket();
   void OpenStatusPort();
   void ResourcesChanged();
-  void Compared(const std::map<std::string, int>& allocatable);
+  void Compared(const std::optional<std::map<std::string, int>>& allocatable);
   static constexpr Duration kTick{1'000};
 
   // Write what is not saved yet; without the lock, nothing.

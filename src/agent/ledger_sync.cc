@@ -85,7 +85,7 @@ bool LedgerSync::Reconcile(const kubelet::PodResourcesView& view) {
   }
   const bool changed = first || !change.appeared.empty() || !change.ended.empty();
   if (changed) listener_.changed();
-  if (view.allocatable) listener_.compared(*view.allocatable);
+  listener_.compared(view.allocatable);
   return changed;
 }
 

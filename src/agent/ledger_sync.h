@@ -29,8 +29,9 @@ class LedgerSync {
     std::function<void()> changed;  // holdings began or ended
     std::function<bool()> waiting;  // whether something depends on the answer, so that it must not
                                     // come ever less often
-    // How many healthy ids of each resource kubelet can hand out.
-    std::function<void(const std::map<std::string, int>& allocatable)> compared;
+    // Asked and answered, after `changed`. With how many healthy ids of each resource kubelet can
+    // hand out; nothing where it does not say.
+    std::function<void(const std::optional<std::map<std::string, int>>& allocatable)> compared;
   };
 
   LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,

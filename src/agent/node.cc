@@ -16,6 +16,11 @@ bool BadNews(const Transition& step) {
   return step.before.offered() && !step.after.offered();
 }
 
+// Whether good checks alone do not bring the device back.
+bool IsSentence(const Verdict& verdict, Steady now) {
+  return verdict.remedy != Remedy::kNone || verdict.held_until > now;
+}
+
 }  // namespace
 
 Node::Node(const Clock& clock, Parameters parameters, NodeObserver& observer)
@@ -37,23 +42,55 @@ void Node::Restore(Facts facts, Verdicts verdicts) {
 }
 
 void Node::Replace(InventoryPtr inventory) {
-  const DeviceList& before = inventory_->devices;
-  std::vector<Health> health(inventory->devices.size());
+  const InventoryPtr former = std::exchange(inventory_, std::move(inventory));
+  const DeviceList& before = former->devices;
+  std::vector<Health> health(inventory_->devices.size());
+  std::vector<size_t> strangers;
   size_t old = 0;
   for (size_t i = 0; i < health.size(); ++i) {
-    const DeviceKey& key = inventory->devices[i].key;
-    while (old < before.size() && DeviceKeyLess()(before[old].key, key)) ++old;
+    const DeviceKey& key = inventory_->devices[i].key;
+    for (; old < before.size() && DeviceKeyLess()(before[old].key, key); ++old) {
+      KeepSentence(before[old].key, health_[old].verdict);
+    }
     if (old < before.size() && before[old].key == key) {
-      health[i] = std::move(health_[old]);
+      health[i] = std::move(health_[old++]);
     } else if (auto saved = awaited_.find(key); saved != awaited_.end()) {
       health[i] = {std::move(saved->second), clock_.Now()};
       awaited_.erase(saved);
+    } else {
+      strangers.push_back(i);
     }
   }
-  inventory_ = std::move(inventory);
+  for (; old < before.size(); ++old) KeepSentence(before[old].key, health_[old].verdict);
   health_ = std::move(health);
   expected_ = 0;
+  for (const size_t i : strangers) {
+    const DeviceKey& key = inventory_->devices[i].key;
+    if (const Verdict* sentence = SentenceOf(key)) health_[i] = {*sentence, clock_.Now()};
+    sentences_.erase(key.id);
+  }
   FactsChanged();
+}
+
+// Of a device that leaves a source which may share its hardware with others.
+void Node::KeepSentence(const DeviceKey& key, const Verdict& verdict) {
+  if (MayShareHardware(key.source) && IsSentence(verdict, clock_.Now())) {
+    sentences_[key.id] = verdict;
+  }
+}
+
+// What keeps the hardware out that another source has, or had; null when nothing does.
+const Verdict* Node::SentenceOf(const DeviceKey& key) const {
+  if (!hardware_sources_.contains(key.source)) return nullptr;
+  for (size_t i = 0; i < health_.size(); ++i) {
+    const DeviceKey& other = inventory_->devices[i].key;
+    if (other.id == key.id && other.source != key.source && MayShareHardware(other.source) &&
+        IsSentence(health_[i].verdict, clock_.Now())) {
+      return &health_[i].verdict;
+    }
+  }
+  const auto left = sentences_.find(key.id);
+  return left == sentences_.end() ? nullptr : &left->second;
 }
 
 std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
@@ -85,7 +122,12 @@ void Node::AdoptCordons(Cordons cordons) {
   }
   cordons_ = std::move(cordons);
   FactsChanged();
-  for (const std::string& source : sources) observer_.SourceChanged(source, true);
+  TellOfCordons(std::move(sources), true);
+}
+
+void Node::TellOfCordons(std::set<std::string> sources, bool bad_news) {
+  sources.insert(hardware_sources_.begin(), hardware_sources_.end());
+  for (const std::string& source : sources) observer_.SourceChanged(source, bad_news);
 }
 
 void Node::AdoptFalls(const Verdicts& verdicts) {
@@ -132,9 +174,20 @@ bool Node::Found(const std::string& source, std::vector<Device> devices) {
   return may_leave;
 }
 
+void Node::Configure(const std::string& source, bool ids_of_hardware) {
+  retired_.erase(source);
+  if (ids_of_hardware) hardware_sources_.insert(source);
+}
+
+// A retired source may be of before this process, which no longer knows of what kind it was: ids
+// that are no hardware's are no other source's hardware either.
+bool Node::MayShareHardware(const std::string& source) const {
+  return hardware_sources_.contains(source) || retired_.contains(source);
+}
+
 // What left one source may be offered by another from now on.
 void Node::TellSharers(const std::string& source, const std::vector<DeviceKey>& removed) {
-  if (removed.empty() || !hardware_sources_.contains(source)) return;
+  if (removed.empty() || !MayShareHardware(source)) return;
   const std::set<std::string> others = hardware_sources_;
   for (const std::string& other : others) {
     if (other != source) observer_.SourceChanged(other, false);
@@ -145,7 +198,7 @@ const Device* Node::HeldElsewhere(const Device& device) const {
   if (!hardware_sources_.contains(device.key.source)) return nullptr;
   for (const Device& other : inventory_->devices) {
     const std::string& source = other.key.source;
-    if (source == device.key.source || !hardware_sources_.contains(source)) continue;
+    if (source == device.key.source || !MayShareHardware(source)) continue;
     const bool same = other.key.id == device.key.id || other.key.id == device.parent ||
                       other.parent == device.key.id;
     if (same && ledger_.MayBeInUse(other.key)) return &other;
@@ -153,10 +206,23 @@ const Device* Node::HeldElsewhere(const Device& device) const {
   return nullptr;
 }
 
-void Node::Forget(const std::string& source) {
+void Node::Retire(const std::string& source) {
+  const Merged gone = Merge(inventory_, source, {}, [](const DeviceKey&) { return true; });
+  retired_.insert(source);
   hardware_sources_.erase(source);
-  InventoryPtr without = WithoutSource(inventory_, source);
-  if (without != inventory_) Replace(std::move(without));
+  if (gone.inventory != inventory_) Replace(gone.inventory);
+}
+
+bool Node::EndRetired(const std::string& source) {
+  const Merged rest = Merge(inventory_, source, {},
+                            [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
+  if (rest.inventory != inventory_) Replace(rest.inventory);
+  TellSharers(source, rest.removed);
+  const DeviceList& devices = inventory_->devices;
+  const bool left = std::any_of(devices.begin(), devices.end(),
+                                [&](const Device& device) { return device.key.source == source; });
+  if (!left) retired_.erase(source);
+  return !left;
 }
 
 void Node::Observe(const std::string& source, const std::vector<Observation>& observations) {
@@ -227,7 +293,7 @@ std::optional<Steady> Node::Tick() {
   std::optional<Steady> next;
   for (size_t i = 0; i < health_.size(); ++i) {
     const Health& health = health_[i];
-    if (!health.verdict.offered()) continue;
+    if (!health.verdict.offered() || !inventory_->devices[i].present) continue;
     const Steady limit = health.heard + parameters_.stale_after;
     if (now < limit) {
       next = std::min(next.value_or(limit), limit);
@@ -259,7 +325,7 @@ Result<DeviceKey> Node::Cordon(std::string_view name, std::string_view reason) {
   DeviceKey key = TRY(Resolve(name));
   cordons_[key] = {std::string(reason), clock_.WallNow()};
   FactsChanged();
-  observer_.SourceChanged(key.source, true);
+  TellOfCordons({key.source}, true);
   return key;
 }
 
@@ -268,16 +334,22 @@ Result<DeviceKey> Node::Uncordon(std::string_view name) {
   auto cordoned = std::find_if(cordons_.begin(), cordons_.end(),
                                [&](const auto& item) { return item.first.Text() == name; });
   DeviceKey key = cordoned != cordons_.end() ? cordoned->first : TRY(Resolve(name));
-  if (cordons_.erase(key) == 0) {
+  const auto at = CordonAt(key);
+  if (at == cordons_.end()) {
     return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
   }
+  cordons_.erase(at);
   FactsChanged();
-  observer_.SourceChanged(key.source, false);
+  TellOfCordons({key.source}, false);
   return key;
 }
 
 std::optional<Error> Node::TroubleOf(const Device& device) const {
-  if (!device.present) return Error{Reason::kVanished, "it is no longer there"};
+  if (!device.present) {
+    return Error{Reason::kVanished, retired_.contains(device.key.source)
+                                        ? "its resource is no longer configured"
+                                        : "it is no longer there"};
+  }
   if (device.defect) return device.defect;
   if (const tessera::Cordon* cordon = CordonOf(device.key)) {
     return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
@@ -315,9 +387,16 @@ const Verdict& Node::VerdictOf(const DeviceKey& key) const {
 }
 
 const tessera::Cordon* Node::CordonOf(const DeviceKey& key) const {
-  if (cordons_.empty()) return nullptr;
-  auto at = cordons_.find(key);
+  const auto at = CordonAt(key);
   return at == cordons_.end() ? nullptr : &at->second;
+}
+
+// Hardware that was taken out by hand is out whichever resource has it.
+Cordons::const_iterator Node::CordonAt(const DeviceKey& key) const {
+  if (cordons_.empty()) return cordons_.end();
+  const auto at = cordons_.find(key);
+  if (at != cordons_.end() || !hardware_sources_.contains(key.source)) return at;
+  return std::ranges::find_if(cordons_, [&](const auto& item) { return item.first.id == key.id; });
 }
 
 bool Node::Verified(std::string_view source) const {

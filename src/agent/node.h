@@ -84,13 +84,18 @@ class Node {
   // A scan of the source listed these devices, all there are. True when the next scan may let one
   // leave that this one missed: until then the ledger may hear of a grant that was made meanwhile.
   bool Found(const std::string& source, std::vector<Device> devices);
-  // Ids of this source are those of hardware (Kind::ids_are_of_hardware).
-  void SetIdsOfHardware(const std::string& source) { hardware_sources_.insert(source); }
+  // The source is configured. `ids_of_hardware`: see Kind::ids_are_of_hardware.
+  void Configure(const std::string& source, bool ids_of_hardware);
   // Devices of the source that are well, or were not checked yet, are unverified from now on, for
   // this reason; those that are not stay as they are.
   void Unverify(const std::string& source, Reason reason, const std::string& detail);
-  // The source is no longer configured.
-  void Forget(const std::string& source);
+  // The source is no longer configured: its devices stay, as gone, for as long as they may be in
+  // use, and the same hardware is not offered by another source meanwhile.
+  void Retire(const std::string& source);
+  // Nothing of this retired source will be granted any more: what nobody holds leaves. True when
+  // nothing of it is left, and it is retired no more.
+  bool EndRetired(const std::string& source);
+  const std::set<std::string>& retired() const { return retired_; }
   // Evidence about devices of one source; unknown devices are ignored.
   void Observe(const std::string& source, const std::vector<Observation>& observations);
   // Devices of which nothing was heard for too long become unhealthy. Returns when the next one
@@ -131,7 +136,12 @@ class Node {
   // Another source's device that is the same hardware, or a part or the whole of it, and may be in
   // use; null when there is none. With devices of two resources one would be granted twice.
   const Device* HeldElsewhere(const Device& device) const;
+  bool MayShareHardware(const std::string& source) const;
   void TellSharers(const std::string& source, const std::vector<DeviceKey>& removed);
+  void KeepSentence(const DeviceKey& key, const Verdict& verdict);
+  const Verdict* SentenceOf(const DeviceKey& key) const;
+  void TellOfCordons(std::set<std::string> sources, bool bad_news);
+  Cordons::const_iterator CordonAt(const DeviceKey& key) const;
   void Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps);
   void Set(size_t position, Verdict after, std::vector<Transition>& steps);
   void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
@@ -150,6 +160,10 @@ class Node {
   std::vector<Health> health_;   // of the devices of inventory_, in the same order
   mutable size_t expected_ = 0;  // where the next device asked for probably is: after the last one
   std::set<std::string> hardware_sources_;
+  std::set<std::string> retired_;
+  // By the hardware's id, of devices that left: what keeps them out whatever checks say goes with
+  // them to the source that finds them next.
+  std::map<std::string, Verdict> sentences_;
   Cordons cordons_;
   Policies policies_;
   Ledger ledger_;

@@ -3,79 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/node_under_test.h"
+
 namespace tessera::agent {
 namespace {
 
-const std::string kSource = "dummy.com/npu";
-
-Device Npu(const std::string& id) {
-  Device device;
-  device.key = {kSource, id};
-  device.visible_as = id;
-  return device;
-}
-
-Observation Good(const std::string& id) {
-  return {{kSource, id}, {EvidenceKind::kGood, EvidenceSource::kCheck, Reason::kCheckFailed, ""}};
-}
-
-Observation Fatal(const std::string& id, const std::string& detail) {
-  return {{kSource, id},
-          {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, detail}};
-}
-
-class NodeTest : public testing::Test, public NodeObserver {
- protected:
-  void SourceChanged(const std::string& source, bool bad_news) override {
-    told_ += (bad_news ? "bad:" : "change:") + source + " ";
-  }
-  void Transitions(const std::string&, const std::vector<Transition>& steps) override {
-    for (const Transition& step : steps) {
-      told_ += step.key.id + "=" + std::string(HealthStateName(step.after.state)) + " ";
-    }
-  }
-  void Unsaved() override { ++unsaved_; }
-  std::string TakeTold() { return std::exchange(told_, ""); }
-  std::optional<Error> Trouble(const std::string& id) {
-    return node_.TroubleOf(*node_.inventory()->Find({kSource, id}));
-  }
-
-  // How often what kubelet would be told of the device changes while it flaps.
-  int ChangesOfAMinuteAtTenHertz() {
-    int changes = 0;
-    bool offered = !Trouble("0");
-    for (int i = 0; i < 600; ++i) {
-      clock_.Advance(Duration(100));
-      node_.Observe(kSource, {i % 2 == 0 ? Fatal("0", "off the bus") : Good("0")});
-      if (offered == !Trouble("0")) continue;
-      offered = !offered;
-      ++changes;
-    }
-    return changes;
-  }
-
-  // As the next process reads it.
-  Facts SavedFacts() {
-    return *ParseFacts(WriteFacts(node_.inventory()->devices, node_.cordons(), node_.policies()));
-  }
-  Verdicts SavedVerdicts() {
-    std::string log = VerdictsHeader("boot");
-    for (const Device& device : node_.inventory()->devices) {
-      log += VerdictLine(device.key, node_.VerdictOf(device.key));
-    }
-    return *ParseVerdicts(log, "boot");
-  }
-  std::vector<std::string> UnsavedIds() {
-    std::vector<std::string> ids;
-    for (const DeviceKey& key : node_.unsaved_verdicts()) ids.push_back(key.id);
-    return ids;
-  }
-
-  FakeClock clock_;
-  std::string told_;
-  int unsaved_ = 0;
-  Node node_{clock_, {}, *this};
-};
+class NodeTest : public testing::Test, public NodeUnderTest {};
 
 TEST_F(NodeTest, ADeviceThatWasFoundIsNotYetOffered) {
   node_.Found(kSource, {Npu("0")});
@@ -166,70 +99,6 @@ TEST_F(NodeTest, ADeviceThatIsGrantedWhileItVanishesStays) {
 
   EXPECT_FALSE(node_.Found(kSource, {Npu("1")}));
   EXPECT_NE(node_.inventory()->Find({kSource, "0"}), nullptr);
-}
-
-// Two resources of hardware: what `other` has may be the same as what kSource has.
-class HardwareTest : public NodeTest {
- protected:
-  HardwareTest() {
-    for (const std::string& source : {kSource, kOther}) {
-      node_.SetIdsOfHardware(source);
-      node_.ledger().Reconcile({}, {source}, clock_.Now());
-    }
-  }
-  void Hold(const std::string& id, const std::string& parent = "") {
-    Device held = Npu(id);
-    held.parent = parent;
-    node_.Found(kOther, {held});
-    node_.ledger().inbox()->Put(kOther, {id}, clock_.Now());
-  }
-  void Offer(const std::string& id, const std::string& parent = "") {
-    Device device = Npu(id);
-    device.parent = parent;
-    node_.Found(kSource, {device});
-    node_.Observe(kSource, {Good(id)});
-  }
-  static Error HeldAs(const std::string& id) {
-    return {Reason::kHeldElsewhere, "it may still be in use as dummy.com/other/" + id};
-  }
-
-  const std::string kOther = "dummy.com/other";
-};
-
-TEST_F(HardwareTest, WhatAnotherResourceMayHaveGrantedIsNotOffered) {
-  Hold("A");
-  Offer("A");
-  EXPECT_EQ(Trouble("A"), HeldAs("A"));
-}
-
-TEST_F(HardwareTest, NorIsAPartOfItOrTheWhole) {
-  Hold("A");
-  Offer("A-1", "A");
-  EXPECT_EQ(Trouble("A-1"), HeldAs("A"));
-
-  Hold("B-1", "B");
-  Offer("B");
-  EXPECT_EQ(Trouble("B"), HeldAs("B-1"));
-}
-
-TEST_F(HardwareTest, WhatNobodyHoldsIsNoHindrance) {
-  node_.Found(kOther, {Npu("A")});
-  Offer("A");
-  EXPECT_EQ(Trouble("A"), std::nullopt);
-}
-
-TEST_F(HardwareTest, OtherIdsAreOtherHardware) {
-  Hold("A");
-  Offer("B");
-  EXPECT_EQ(Trouble("B"), std::nullopt);
-}
-
-TEST_F(HardwareTest, OnceTheOtherHasNoneOfItItIsToldOf) {
-  node_.Found(kOther, {Npu("A")});
-  node_.Found(kOther, {});
-  TakeTold();
-  node_.Found(kOther, {});
-  EXPECT_EQ(TakeTold(), "bad:dummy.com/other change:dummy.com/npu ");
 }
 
 TEST_F(NodeTest, TheSameIdsOfOtherKindsAreNoHardware) {
@@ -452,16 +321,46 @@ TEST_F(NodeTest, VerdictsStayWithTheirDevicesWhenOthersComeAndGo) {
   EXPECT_EQ(Trouble("3")->message, "on fire");
 }
 
-TEST_F(NodeTest, AForgottenSourceLeavesTheOthers) {
+TEST_F(NodeTest, OfARetiredSourceLeavesWhatNobodyHolds) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.Found("dummy.com/tpu", {Npu("0")});
+  node_.ledger().inbox()->Put(kSource, {"1"}, clock_.Now());
+
+  node_.Retire(kSource);
+  node_.ledger().Reconcile({}, {kSource, "dummy.com/tpu"}, clock_.Now());
+
+  EXPECT_FALSE(node_.EndRetired(kSource));
+  EXPECT_EQ(KnownDevices(), "dummy.com/npu/1 dummy.com/tpu/0 ");
+  EXPECT_EQ(Trouble("1"), (Error{Reason::kVanished, "its resource is no longer configured"}));
+
+  EndPending();
+  EXPECT_TRUE(node_.EndRetired(kSource));
+  EXPECT_EQ(KnownDevices(), "dummy.com/tpu/0 ");
+  EXPECT_EQ(node_.retired(), std::set<std::string>());
+}
+
+TEST_F(NodeTest, ARetiredSourceMayBeConfiguredAgain) {
   node_.Found(kSource, {Npu("0")});
-  Device other = Npu("0");
-  other.key.source = "dummy.com/tpu";
-  node_.Found("dummy.com/tpu", {other});
+  node_.Observe(kSource, {Good("0")});
+  node_.Retire(kSource);
 
-  node_.Forget(kSource);
+  node_.Configure(kSource, false);
+  node_.Found(kSource, {Npu("0")});
 
-  ASSERT_EQ(node_.inventory()->devices.size(), 1u);
-  EXPECT_EQ(node_.inventory()->devices[0].key.Text(), "dummy.com/tpu/0");
+  EXPECT_EQ(node_.retired(), std::set<std::string>());
+  EXPECT_EQ(Trouble("0"), std::nullopt);
+}
+
+TEST_F(NodeTest, NothingIsToBeHeardOfWhatIsRetired) {
+  node_.Found(kSource, {Npu("0")});
+  node_.Observe(kSource, {Good("0")});
+  node_.Retire(kSource);
+  TakeTold();
+
+  clock_.Advance(Duration(60'000));
+
+  EXPECT_EQ(node_.Tick(), std::nullopt);
+  EXPECT_EQ(TakeTold(), "");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }
-  AddKnownMembers();
+  AddKnown();
   SetFamilies();
   changed_();
 }
@@ -77,7 +77,7 @@ void ResourceSet::Apply(const config::Config& config) {
 
 void ResourceSet::Add(const config::Resource& resource) {
   auto served = std::make_unique<ServedResource>(shared_, config_, resource, path_, directories_);
-  if (KindOf(resource)->ids_are_of_hardware) shared_.node.SetIdsOfHardware(resource.name);
+  shared_.node.Configure(resource.name, KindOf(resource)->ids_are_of_hardware);
   ServedResource& started = *served;
   served_[resource.name] = std::move(served);
   if (released_) started.SetReleased(released_);
@@ -87,7 +87,7 @@ void ResourceSet::Add(const config::Resource& resource) {
 ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   const std::string name = at->first;
   const auto next = served_.erase(at);
-  shared_.node.Forget(name);
+  shared_.node.Retire(name);
   for (http::Metric metric :
        {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
         http::Metric::kStreams, http::Metric::kListBytes}) {
@@ -96,11 +96,15 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   return next;
 }
 
-// Devices that may be in use are served at once, before any scan has found them again.
-void ResourceSet::AddKnownMembers() {
+// Devices that may be in use are served at once, before any scan has found them again, or kept from
+// being served under another name.
+void ResourceSet::AddKnown() {
   std::set<std::string> sources;
   for (const Device& device : shared_.node.inventory()->devices) sources.insert(device.key.source);
   AddMembers(sources);
+  for (const std::string& source : sources) {
+    if (!served_.contains(source)) shared_.node.Retire(source);
+  }
 }
 
 void ResourceSet::SetFamilies() {
@@ -230,6 +234,23 @@ bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
     sure &= resource->Compare(at == allocatable.end() ? 0 : at->second);
   }
   return sure;
+}
+
+std::set<std::string> ResourceSet::Held() const {
+  std::set<std::string> names = shared_.node.retired();
+  for (const auto& [name, resource] : served_) names.insert(name);
+  return names;
+}
+
+void ResourceSet::EndRetired(const std::map<std::string, int>& allocatable) {
+  bool ended = false;
+  const std::set<std::string> retired = shared_.node.retired();
+  for (const std::string& name : retired) {
+    const auto at = allocatable.find(name);
+    const bool may_be_granted = at != allocatable.end() && at->second > 0;
+    ended |= !may_be_granted && shared_.node.EndRetired(name);
+  }
+  if (ended) changed_();
 }
 
 bool ResourceSet::AnyStreaming() const {

@@ -38,6 +38,8 @@ class ResourceSet {
   void Apply(const config::Config& config);
 
   const ServedResources& served() const { return served_; }
+  // Whose holders are to be known: those, and those that are served no more but may be held.
+  std::set<std::string> Held() const;
   // The node changed its mind about devices of this source.
   void Changed(const std::string& source, bool bad_news);
   void RescanSoon();
@@ -52,6 +54,9 @@ class ResourceSet {
   void Look();
   // What kubelet says that it can hand out of each resource; false when that raises a doubt.
   bool Compare(const std::map<std::string, int>& allocatable);
+  // Holders are known anew. Of a resource that is no longer configured, what nobody holds leaves
+  // once kubelet can hand out none of it: until then another instance may still serve it.
+  void EndRetired(const std::map<std::string, int>& allocatable);
 
   bool AnyStreaming() const;
   bool AllStreaming() const;
@@ -66,7 +71,7 @@ class ResourceSet {
  private:
   void Add(const config::Resource& resource);
   ServedResources::iterator Remove(ServedResources::iterator at);
-  void AddKnownMembers();
+  void AddKnown();
   void SetFamilies();
   void Settle();
   bool AddMembers(const std::set<std::string>& found);

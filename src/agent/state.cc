@@ -41,6 +41,7 @@ json::Object DeviceObject(const Device& device) {
                       {"model", device.model},
                       {"visibleAs", device.visible_as}};
   if (device.order != 0) object["order"] = device.order;
+  if (!device.parent.empty()) object["parent"] = device.parent;
   if (!device.present) object["present"] = false;
   if (device.defect) object["defect"] = ErrorObject(*device.defect);
   json::Array numa(device.numa_nodes.begin(), device.numa_nodes.end());
@@ -90,6 +91,7 @@ Device ReadDevice(DeviceKey key, const json::Object& object) {
   device.model = json::GetString(object, "model").value_or("");
   device.visible_as = json::GetString(object, "visibleAs").value_or(key.id);
   device.order = static_cast<int>(json::GetInt(object, "order").value_or(0));
+  device.parent = json::GetString(object, "parent").value_or("");
   device.key = std::move(key);
   device.present = json::GetBool(object, "present").value_or(true);
   device.defect = ReadError(json::GetObject(object, "defect"));

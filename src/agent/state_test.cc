@@ -17,6 +17,7 @@ Facts ExampleFacts() {
   device.model = "dummy NPU";
   device.visible_as = "7";
   device.order = 64;
+  device.parent = "5";
   device.numa_nodes = {0, 1};
   device.nodes = {{"/dev/npu7", "/dev/npu7", "rw"}};
   device.mounts = {{"/opt/npu", "/opt/npu", true}};

@@ -102,13 +102,4 @@ Merged Merge(const InventoryPtr& before, std::string_view source, std::vector<De
   return merged;
 }
 
-InventoryPtr WithoutSource(const InventoryPtr& before, std::string_view source) {
-  DeviceList devices;
-  for (size_t i = 0; i < before->devices.size(); ++i) {
-    if (before->devices[i].key.source != source) devices.push_back(before->devices.Shared(i));
-  }
-  if (devices.size() == before->devices.size()) return before;
-  return Next(before, std::move(devices));
-}
-
 }  // namespace tessera

@@ -39,7 +39,4 @@ struct Merged {
 Merged Merge(const InventoryPtr& before, std::string_view source, std::vector<Device> scanned,
              const std::function<bool(const DeviceKey&)>& in_use);
 
-// The inventory without a source that was removed from the configuration.
-InventoryPtr WithoutSource(const InventoryPtr& before, std::string_view source);
-
 }  // namespace tessera

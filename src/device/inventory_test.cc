@@ -167,16 +167,5 @@ TEST(Merge, TwoDevicesWithOneIdAreOneWithADefect) {
             (Error{Reason::kDuplicateDevice, "two devices have this id"}));
 }
 
-TEST(WithoutSource, LeavesTheOthers) {
-  const InventoryPtr before =
-      Merge(Scanned({"0"}), kTty, Devices(kTty, {"ttyUSB0"}), Never).inventory;
-
-  const InventoryPtr after = WithoutSource(before, kNpu);
-
-  EXPECT_EQ(KeysOf(*after), (Keys{{kTty, "ttyUSB0"}}));
-  EXPECT_EQ(after->generation, before->generation + 1);
-  EXPECT_EQ(WithoutSource(after, kNpu), after);
-}
-
 }  // namespace
 }  // namespace tessera

@@ -192,6 +192,24 @@ TEST_F(MigAgentTest, AGpuThatAReloadGivesToAnotherResourceIsNotGrantedTwice) {
   Expect(kGpu, 0, 0);
 }
 
+TEST_F(MigAgentTest, AGpuWhoseResourceIsRenamedIsNotGrantedTwice) {
+  constexpr char kRenamed[] = "  - {name: a.com/gpu, strategies: [envvar], nvidia: {}}\n";
+  node_.SetGpus(2);
+  StartAll(kWhole, OnNode());
+  Expect(kGpu, 2, 2);
+  EXPECT_EQ(Visible(Run("a", {{kGpu, 1}})), Gpu(0).uuid);
+  ASSERT_TRUE(AwaitHolding());
+
+  WriteConfig(Config(kRenamed, OnNode()));
+  Expect("a.com/gpu", 2, 1);
+  EndAgent(SIGTERM, "a.com/gpu");
+  agent_ = StartAgent();
+  Expect("a.com/gpu", 2, 1);
+
+  ASSERT_TRUE(kubelet_->EndPod("default", "a"));
+  Expect("a.com/gpu", 2, 2);
+}
+
 TEST_F(MigAgentTest, GpusThatArePluggedAndUnpluggedComeAndGo) {
   node_.SetGpus(6);
   StartAll(kWhole, OnNode());
