@@ -80,7 +80,7 @@ void Allocator::PreStart(const std::vector<std::string>& ids, std::function<void
 Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>& ids) const {
   std::set<uint32_t> done;
   for (const std::string& id : ids) {
-    const Share* share = snapshot.offer->Find(id);
+    const Share* share = snapshot.offer->shares.Find(id);
     if (share == nullptr)
       return Fail(Reason::kUnknownShare, "{} has no id {}", resource_, Brief(id));
     if (!done.insert(share->device).second) continue;

@@ -90,10 +90,12 @@ void Rooms::MarkFree(std::span<const std::string> available,
                      std::span<const std::string> included) {
   std::vector<bool> free(offer_.shares.size());
   for (const std::string& id : available) {
-    if (const auto at = offer_.PositionOf(id)) free[*at] = offer_.shares[*at].healthy;
+    if (const auto at = offer_.shares.PositionOf(id)) {
+      free[*at] = offer_.IsHealthy(offer_.shares[*at]);
+    }
   }
   for (const std::string& id : included) {
-    if (const auto at = offer_.PositionOf(id)) free[*at] = false;
+    if (const auto at = offer_.shares.PositionOf(id)) free[*at] = false;
   }
   for (uint32_t position = 0; position < free.size(); ++position) {
     DeviceRoom& device = devices_[offer_.shares[position].device];
@@ -122,7 +124,7 @@ void Rooms::RankParents() {
 
 void Rooms::MarkNear(std::span<const std::string> included) {
   for (const std::string& id : included) {
-    const Share* share = offer_.Find(id);
+    const Share* share = offer_.shares.Find(id);
     if (share == nullptr) continue;
     for (int number : NodesOf(offer_.devices[share->device])) {
       const auto it = nodes_.find(number);
@@ -210,12 +212,12 @@ std::optional<std::vector<uint32_t>> TakeClosest(const Offer& offer, const Prefe
   if (offer.shares.size() != offer.devices.size() || !HasLinks(offer)) return std::nullopt;
   std::vector<uint32_t> positions;
   for (const std::string& id : preference.available) {
-    const auto at = offer.PositionOf(id);
-    if (at && offer.shares[*at].healthy) positions.push_back(*at);
+    const auto at = offer.shares.PositionOf(id);
+    if (at && offer.IsHealthy(offer.shares[*at])) positions.push_back(*at);
   }
   std::vector<uint32_t> fixed;
   for (const std::string& id : included) {
-    if (const auto at = offer.PositionOf(id)) fixed.push_back(*at);
+    if (const auto at = offer.shares.PositionOf(id)) fixed.push_back(*at);
   }
   positions.insert(positions.end(), fixed.begin(), fixed.end());
   const auto order = [&](uint32_t position) {

@@ -117,7 +117,7 @@ TEST(ChooseLaws, TheOrderOfTheQuestionDoesNotMatter) {
 std::set<int> NodesOf(const Offer& offer, const Ids& ids) {
   std::set<int> nodes;
   for (const std::string& id : ids) {
-    const Device& device = offer.devices[offer.Find(id)->device];
+    const Device& device = offer.devices[offer.shares.Find(id)->device];
     nodes.insert(device.numa_nodes.empty() ? -1 : device.numa_nodes.front());
   }
   return nodes;

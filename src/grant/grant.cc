@@ -26,14 +26,10 @@ constexpr std::array kStrategies = {
 };
 
 Status CheckHealthy(const Offer& offer, const Share& share) {
-  if (share.healthy) return {};
-  const std::string& id = offer.devices[share.device].key.id;
-  const auto trouble = offer.troubles.find(share.device);
-  if (trouble == offer.troubles.end()) {
-    return Fail(Reason::kUnhealthyShare, "{}: device {} is unhealthy", offer.resource, id);
-  }
-  const Error& why = trouble->second;
-  return Fail(Reason::kUnhealthyShare, "{}: device {} is unhealthy: {}", offer.resource, id,
+  if (offer.IsHealthy(share)) return {};
+  const Error& why = offer.troubles.at(share.device);
+  return Fail(Reason::kUnhealthyShare, "{}: device {} is unhealthy: {}", offer.resource,
+              offer.devices[share.device].key.id,
               why.message.empty() ? ReasonName(why.reason) : std::string_view(why.message));
 }
 
@@ -45,7 +41,7 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   std::vector<uint32_t> positions;
   positions.reserve(ids.size());
   for (const std::string& id : ids) {
-    const auto position = offer.PositionOf(id);
+    const auto position = offer.shares.PositionOf(id);
     if (!position) {
       return Fail(Reason::kUnknownShare, "{}: there is no id {} among the {} this node offers",
                   offer.resource, Brief(id), offer.shares.size());

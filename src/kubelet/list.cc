@@ -35,26 +35,41 @@ void WriteTopology(const std::vector<int>& nodes, FieldWriter& out) {
 constexpr std::string_view kHealthy = "Healthy";
 constexpr std::string_view kUnhealthy = "Unhealthy";
 
-std::string_view HealthOf(const Share& share) {
-  return share.healthy ? kHealthy : kUnhealthy;
-}
+// What all shares of one device have in common, made anew with the first share of the next.
+class OfDevice {
+ public:
+  explicit OfDevice(const Offer& offer) : offer_(offer) {}
 
-size_t DeviceSize(const Offer& offer, const Share& share) {
-  const std::vector<int>& nodes = offer.devices[share.device].numa_nodes;
-  const size_t size = FieldSize(share.id.size()) + FieldSize(HealthOf(share).size());
-  // An empty topology would hide the device from pod-resources, so it is set only with nodes.
-  return nodes.empty() ? size : size + FieldSize(TopologySize(nodes));
-}
+  void Turn(const Share& share) {
+    if (nodes != nullptr && device_ == share.device) return;
+    device_ = share.device;
+    nodes = &offer_.devices[share.device].numa_nodes;
+    health = offer_.IsHealthy(share) ? kHealthy : kUnhealthy;
+    // An empty topology would hide the device from pod-resources, so it is set only with nodes.
+    size_ = FieldSize(health.size()) + (nodes->empty() ? 0 : FieldSize(TopologySize(*nodes)));
+  }
+  size_t SizeOf(const Share& share) const { return FieldSize(share.id.size()) + size_; }
+
+  std::string_view health;
+  const std::vector<int>* nodes = nullptr;  // null before the first share
+
+ private:
+  const Offer& offer_;
+  uint32_t device_ = 0;
+  size_t size_ = 0;
+};
 
 }  // namespace
 
 Result<ListBytes> SerializeList(const Offer& offer) {
+  OfDevice common(offer);
   size_t bytes = 0;
   size_t largest = 0;  // were all of them sick: a list must not cease to fit when it matters most
   for (const Share& share : offer.shares) {
-    const size_t size = DeviceSize(offer, share);
+    common.Turn(share);
+    const size_t size = common.SizeOf(share);
     bytes += FieldSize(size);
-    largest += FieldSize(size + kUnhealthy.size() - HealthOf(share).size());
+    largest += FieldSize(size + kUnhealthy.size() - common.health.size());
   }
   if (largest > kMaxListBytes) {
     size_t fit = offer.shares.size() * kMaxListBytes / largest;
@@ -65,11 +80,11 @@ Result<ListBytes> SerializeList(const Offer& offer) {
   auto list = std::make_shared<std::string>();
   FieldWriter out(*list, bytes);
   for (const Share& share : offer.shares) {
-    out.Head(ListAndWatchResponse::kDevicesFieldNumber, DeviceSize(offer, share));
+    common.Turn(share);
+    out.Head(ListAndWatchResponse::kDevicesFieldNumber, common.SizeOf(share));
     out.Text(v1beta1::Device::kIDFieldNumber, share.id);
-    out.Text(v1beta1::Device::kHealthFieldNumber, HealthOf(share));
-    const std::vector<int>& nodes = offer.devices[share.device].numa_nodes;
-    if (!nodes.empty()) WriteTopology(nodes, out);
+    out.Text(v1beta1::Device::kHealthFieldNumber, common.health);
+    if (!common.nodes->empty()) WriteTopology(*common.nodes, out);
   }
   return list;
 }

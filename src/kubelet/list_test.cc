@@ -8,15 +8,19 @@
 namespace tessera::kubelet {
 namespace {
 
+const Error kSick{Reason::kCheckFailed, "on fire"};
+
 Offer OfferOf(int count, const std::string& prefix = "", const std::vector<int>& numa = {}) {
   Offer offer;
   offer.resource = "dummy.com/npu";
+  std::vector<Share> shares;
   for (int i = 0; i < count; ++i) {
     Device device;
     if (i > 0) device.numa_nodes = numa;
     offer.devices.push_back(device);
-    offer.shares.push_back({prefix + std::to_string(i), static_cast<uint32_t>(i), true});
+    shares.push_back({prefix + std::to_string(i), static_cast<uint32_t>(i)});
   }
+  offer.shares = ShareList(std::move(shares));
   return offer;
 }
 
@@ -28,7 +32,7 @@ v1beta1::ListAndWatchResponse Parse(const ListBytes& bytes) {
 
 TEST(ListTest, EveryShareGoesOutWithItsHealth) {
   Offer offer = OfferOf(2);
-  offer.shares[1].healthy = false;
+  offer.troubles[1] = kSick;
 
   v1beta1::ListAndWatchResponse list = Parse(*SerializeList(offer));
 
@@ -40,7 +44,7 @@ TEST(ListTest, EveryShareGoesOutWithItsHealth) {
 
 TEST(ListTest, TheBytesAreThoseThatProtobufWrites) {
   Offer offer = OfferOf(300, "GPU-8a1c7f9e-0d7b-4f2e-9f37-", {0, 7, 300});
-  offer.shares[7].healthy = false;
+  offer.troubles[7] = kSick;
 
   const ListBytes bytes = *SerializeList(offer);
 
@@ -71,7 +75,7 @@ TEST(ListTest, AListThatFitsWhileAllAreHealthyFitsWhenNoneIs) {
   int count = 60'000;
   while (SerializeList(OfferOf(count + 500, std::string(40, 'x')))) count += 500;
   Offer sick = OfferOf(count, std::string(40, 'x'));
-  for (Share& share : sick.shares) share.healthy = false;
+  for (uint32_t i = 0; i < sick.devices.size(); ++i) sick.troubles[i] = kSick;
 
   EXPECT_TRUE(SerializeList(sick));
 }

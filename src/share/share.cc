@@ -95,13 +95,13 @@ void AddShares(const Device& device, uint32_t position, const Policy& policy,
                std::vector<Share>& shares) {
   const std::string id = Escaped(device.key.id);
   if (policy.division == Division::kWhole) {
-    shares.push_back({id, position, false});
+    shares.push_back({id, position});
     return;
   }
   const bool dashed = policy.separator == Separator::kDash && HasUuid(id);
   const std::string_view separator = dashed ? "-" : kSeparator;
   for (int n = 0; n < std::max(policy.replicas, 1); ++n) {
-    shares.push_back({fmt::format("{}{}{}", id, separator, n), position, false});
+    shares.push_back({fmt::format("{}{}{}", id, separator, n), position});
   }
 }
 
@@ -133,35 +133,33 @@ std::string_view SeparatorName(Separator separator) {
   return separator == Separator::kColons ? "colons" : "dash";
 }
 
-ShareIndex::ShareIndex(const std::vector<Share>& shares) : slots_(SlotsFor(shares.size()), kFree) {
+ShareList::ShareList(std::vector<Share> shares) {
+  std::vector<uint32_t> slots(SlotsFor(shares.size()), kFree);
   for (uint32_t position = 0; position < shares.size(); ++position) {
     size_t slot = std::hash<std::string_view>()(shares[position].id);
-    while (slots_[slot & (slots_.size() - 1)] != kFree) ++slot;
-    slots_[slot & (slots_.size() - 1)] = position;
+    while (slots[slot & (slots.size() - 1)] != kFree) ++slot;
+    slots[slot & (slots.size() - 1)] = position;
   }
+  body_ = std::make_shared<Body>(Body{std::move(shares), std::move(slots)});
 }
 
-std::optional<uint32_t> ShareIndex::Find(const std::vector<Share>& shares,
-                                         std::string_view id) const {
+std::optional<uint32_t> ShareList::PositionOf(std::string_view id) const {
+  const std::vector<uint32_t>& slots = body_->slots;
   for (size_t slot = std::hash<std::string_view>()(id);; ++slot) {
-    const uint32_t position = slots_[slot & (slots_.size() - 1)];
+    const uint32_t position = slots[slot & (slots.size() - 1)];
     if (position == kFree) return std::nullopt;
-    if (shares[position].id == id) return position;
+    if (body_->shares[position].id == id) return position;
   }
 }
 
-std::optional<uint32_t> Offer::PositionOf(std::string_view id) const {
-  return index == nullptr ? std::nullopt : index->Find(shares, id);
-}
-
-const Share* Offer::Find(std::string_view id) const {
+const Share* ShareList::Find(std::string_view id) const {
   const auto position = PositionOf(id);
-  return position ? &shares[*position] : nullptr;
+  return position ? &body_->shares[*position] : nullptr;
 }
 
 size_t Offer::HealthyShares() const {
-  return static_cast<size_t>(std::count_if(shares.begin(), shares.end(),
-                                           [](const Share& share) { return share.healthy; }));
+  return static_cast<size_t>(std::count_if(
+      shares.begin(), shares.end(), [this](const Share& share) { return IsHealthy(share); }));
 }
 
 Offer Divide(std::string_view resource, const Policy& policy, const Inventory& inventory,
@@ -179,15 +177,12 @@ Offer Divide(std::string_view resource, const Policy& policy, const Inventory& i
   }
   if (former != nullptr && SameShares(*former, offer)) {
     offer.shares = former->shares;
-    offer.index = former->index;
   } else {
+    std::vector<Share> shares;
     for (uint32_t position = 0; position < offer.devices.size(); ++position) {
-      AddShares(offer.devices[position], position, policy, offer.shares);
+      AddShares(offer.devices[position], position, policy, shares);
     }
-    offer.index = std::make_shared<ShareIndex>(offer.shares);
-  }
-  for (Share& share : offer.shares) {
-    share.healthy = offer.troubles.empty() || !offer.troubles.contains(share.device);
+    offer.shares = ShareList(std::move(shares));
   }
   return offer;
 }

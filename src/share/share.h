@@ -43,39 +43,49 @@ struct Policy {
 struct Share {
   std::string id;       // whole: the device's id; replica n of it: "<id>::<n>" or "<id>-<n>"
   uint32_t device = 0;  // index into Offer::devices
-  bool healthy = false;
   bool operator==(const Share&) const = default;
 };
 
-// Finds ids among shares: a hash table of positions, which holds no ids of its own.
-class ShareIndex {
+// Shares in a row that never change, and where each id is among them. A copy is a reference.
+class ShareList {
  public:
-  explicit ShareIndex(const std::vector<Share>& shares);
-  // `shares` has the ids of those that the index was made of.
-  std::optional<uint32_t> Find(const std::vector<Share>& shares, std::string_view id) const;
+  ShareList() : ShareList(std::vector<Share>()) {}
+  explicit ShareList(std::vector<Share> shares);
+
+  size_t size() const { return body_->shares.size(); }
+  const Share& operator[](size_t i) const { return body_->shares[i]; }
+  auto begin() const { return body_->shares.begin(); }
+  auto end() const { return body_->shares.end(); }
+  // Nothing when the id is none of them.
+  std::optional<uint32_t> PositionOf(std::string_view id) const;
+  const Share* Find(std::string_view id) const;
+  // Whether one is a copy of the other.
+  bool IsCopyOf(const ShareList& other) const { return body_ == other.body_; }
+  bool operator==(const ShareList& other) const { return body_->shares == other.body_->shares; }
 
  private:
-  std::vector<uint32_t> slots_;  // a power of two of them, at most half taken
+  struct Body {
+    std::vector<Share> shares;
+    std::vector<uint32_t> slots;  // a hash table of positions: a power of two, at most half taken
+  };
+  std::shared_ptr<const Body> body_;
 };
 
 // All shares of one resource at one generation. Immutable once made; shared between threads as
 // std::shared_ptr<const Offer>.
 struct Offer {
   std::string resource;
-  Policy policy;              // what the shares were made by
-  DeviceList devices;         // in natural order of their ids
-  std::vector<Share> shares;  // device by device, replicas ascending; ids unique
+  Policy policy;       // what the shares were made by
+  DeviceList devices;  // in natural order of their ids
+  ShareList shares;    // device by device, replicas ascending; ids unique
   // For each device that is not healthy, why, for whoever is refused it: the message completes
   // "device 7 is unhealthy: ...".
   std::unordered_map<uint32_t, Error> troubles;  // by device index
 
-  // Where in `shares` the id is; nothing when it is none of them.
-  std::optional<uint32_t> PositionOf(std::string_view id) const;
-  const Share* Find(std::string_view id) const;
+  // Health is a device's, and that of all its shares.
+  bool IsHealthy(uint32_t device) const { return troubles.empty() || !troubles.contains(device); }
+  bool IsHealthy(const Share& share) const { return IsHealthy(share.device); }
   size_t HealthyShares() const;
-
-  // Of the ids in `shares`; offers of the same ids share it.
-  std::shared_ptr<const ShareIndex> index;
 };
 
 using OfferPtr = std::shared_ptr<const Offer>;

@@ -94,9 +94,7 @@ TEST(Divide, TroubleMakesAllSharesOfADeviceUnhealthyAndSaysWhy) {
   const Offer offer =
       Divide(kNpu, {Division::kReplicas, 2}, InventoryOf({"0", "1"}), kNpu, trouble);
 
-  EXPECT_EQ(offer.shares,
-            (std::vector<Share>{
-                {"0::0", 0, true}, {"0::1", 0, true}, {"1::0", 1, false}, {"1::1", 1, false}}));
+  EXPECT_EQ(offer.shares, ShareList({{"0::0", 0}, {"0::1", 0}, {"1::0", 1}, {"1::1", 1}}));
   EXPECT_EQ(offer.troubles, (std::unordered_map<uint32_t, Error>{{1, sick}}));
 }
 
@@ -106,7 +104,7 @@ TEST(Divide, ADeviceWithADefectIsNeverHealthy) {
 
   const Offer offer = Divide(kNpu, {}, {1, {broken}}, kNpu, NoTrouble);
 
-  EXPECT_FALSE(offer.shares[0].healthy);
+  EXPECT_FALSE(offer.IsHealthy(0));
   EXPECT_EQ(offer.troubles.at(0), *broken.defect);
 }
 
@@ -116,7 +114,7 @@ TEST(Divide, AVanishedDeviceIsNeverHealthy) {
 
   const Offer offer = Divide(kNpu, {}, {1, {gone}}, kNpu, NoTrouble);
 
-  EXPECT_FALSE(offer.shares[0].healthy);
+  EXPECT_FALSE(offer.IsHealthy(0));
   EXPECT_EQ(offer.troubles.at(0), (Error{Reason::kVanished, "it vanished while it may be in use"}));
 }
 
@@ -124,10 +122,10 @@ TEST(Offer, FindsAShareByItsId) {
   const Offer offer =
       Divide(kNpu, {Division::kReplicas, 3}, InventoryOf({"0", "1"}), kNpu, NoTrouble);
 
-  ASSERT_NE(offer.Find("1::2"), nullptr);
-  EXPECT_EQ(*offer.Find("1::2"), (Share{"1::2", 1, true}));
-  EXPECT_EQ(offer.Find("1::3"), nullptr);
-  EXPECT_EQ(offer.Find("1"), nullptr);
+  EXPECT_EQ(offer.shares.PositionOf("1::2"), 5U);
+  EXPECT_EQ(offer.shares[5], (Share{"1::2", 1}));
+  EXPECT_EQ(offer.shares.PositionOf("1::3"), std::nullopt);
+  EXPECT_EQ(offer.shares.PositionOf("1"), std::nullopt);
 }
 
 TEST(Offer, SharesItsIdsWithTheOfferBefore) {
@@ -140,8 +138,9 @@ TEST(Offer, SharesItsIdsWithTheOfferBefore) {
 
   const Offer next = Divide(kNpu, {Division::kReplicas, 2}, inventory, kNpu, NoTrouble, &former);
 
-  EXPECT_EQ(next.index, former.index);
-  EXPECT_EQ(next.shares, Divide(kNpu, {Division::kReplicas, 2}, inventory, kNpu, NoTrouble).shares);
+  EXPECT_TRUE(next.shares.IsCopyOf(former.shares));
+  EXPECT_EQ(former.HealthyShares(), 2U);
+  EXPECT_EQ(next.HealthyShares(), 4U);
 }
 
 TEST(Offer, TakesNothingFromAnOfferOfOtherIds) {
@@ -199,7 +198,7 @@ TEST(ShareIds, AreUniqueAndLeadBackForAnyDeviceIds) {
           policy.separator == Separator::kDash && share.id.find("::") != Ids::value_type::npos;
       EXPECT_TRUE(ids.insert(share.id).second || again) << share.id;
       EXPECT_EQ(DeviceOfShare(share.id), offer.devices[share.device].key.id) << share.id;
-      EXPECT_EQ(offer.Find(share.id), &share);
+      EXPECT_EQ(offer.shares.Find(share.id), &share);
     }
   }
 }
@@ -228,7 +227,7 @@ TEST(Divide, SixtyThousandSharesAreAllThere) {
 
   EXPECT_EQ(offer.shares.size(), 60'000U);
   for (uint32_t i = 0; i < offer.shares.size(); ++i) {
-    ASSERT_EQ(offer.PositionOf(offer.shares[i].id), i);
+    ASSERT_EQ(offer.shares.PositionOf(offer.shares[i].id), i);
   }
 }
 
