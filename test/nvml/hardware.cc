@@ -72,13 +72,15 @@ void ReadMig(const YAML::Node& mig, size_t place, HardwareGpu& gpu) {
   }
 }
 
-HardwareGpu ReadGpu(const YAML::Node& node, const YAML::Node& defaults, size_t place) {
+HardwareGpu ReadGpu(const YAML::Node& node, const YAML::Node& yaml, size_t place) {
+  const YAML::Node defaults = yaml["defaults"];
   HardwareGpu gpu;
   gpu.uuid = node["uuid"].as<std::string>(MadeUuid("GPU", place, 0));
   gpu.model = Of(node, defaults, "model").as<std::string>();
   gpu.minor = node["minor"].as<unsigned>(static_cast<unsigned>(place));
   gpu.numa = Of(node, defaults, "numa").as<int>(-1);
-  gpu.pci = Pci(node["pci"].as<std::string>());
+  gpu.integrated = !node["pci"] && yaml["platform"].as<std::string>("") == "tegra";
+  if (!gpu.integrated) gpu.pci = Pci(node["pci"].as<std::string>());
   gpu.pcie = Of(node, defaults, "pcie").as<std::vector<std::string>>(std::vector<std::string>());
   gpu.memory_mib = Of(node, defaults, "memory").as<uint64_t>();
   const auto compute = Of(node, defaults, "compute").as<std::string>();
@@ -114,7 +116,7 @@ Hardware ParseHardware(const std::string& text) {
   hardware.driver = yaml["driver"].as<std::string>();
   hardware.platform = yaml["platform"].as<std::string>("");
   for (const YAML::Node& gpu : yaml["gpus"]) {
-    hardware.gpus.push_back(ReadGpu(gpu, yaml["defaults"], hardware.gpus.size()));
+    hardware.gpus.push_back(ReadGpu(gpu, yaml, hardware.gpus.size()));
   }
   ReadLinks(yaml, hardware.gpus);
   for (const YAML::Node& item : yaml["profiles"]) {

@@ -67,6 +67,7 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
       minors += fmt::format("{}/access {}\n", instance, next++);
       minors += fmt::format("{}/ci{}/access {}\n", instance, mig.compute_instance, next++);
     }
+    if (gpu.integrated) continue;
     Write(fmt::format("{}/dev/nvidia{}", directory, gpu.minor), "");
     Write(fmt::format("{}/sys/bus/pci/devices/{:04x}:{:02x}:{:02x}.0/numa_node", directory,
                       gpu.pci.domain, gpu.pci.bus, gpu.pci.device),

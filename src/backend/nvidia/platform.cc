@@ -50,11 +50,6 @@ bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
   return false;
 }
 
-bool IsIntegrated(std::string_view model) {
-  return model.find("(nvgpu)") != std::string_view::npos ||
-         model.find("NVIDIA Thor") != std::string_view::npos;
-}
-
 PlatformBackend::PlatformBackend(std::string resource, NvidiaConfig config, os::Root root,
                                  std::shared_ptr<Backend> gpus)
     : resource_(std::move(resource)),

@@ -3,8 +3,7 @@
 //
 // - WSL, where libdxcore.so can be loaded: all GPUs are one device "all", with /dev/dxg.
 // - Tegra, by its files where there is no NVML, or by a GPU of NVML's that is part of the
-// processor:
-//   all are one device "tegra", without nodes.
+//   processor: all are one device "tegra", without nodes.
 // - any other: as NVML lists them (nvidia.h).
 //
 // Such a device is good as long as what the platform was told by is there; where that is NVML's
@@ -16,7 +15,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
@@ -29,8 +27,6 @@ namespace tessera::nvidia {
 bool HasDxCore(const os::Root& root, const std::string& driver_root);
 // Whether files below the driver's root or the node's own say that this is a Tegra.
 bool HasTegraFiles(const os::Root& root, const std::string& driver_root);
-// Whether it is part of the processor, by its name in NVML.
-bool IsIntegrated(std::string_view model);
 
 class PlatformBackend : public Backend, private BackendEvents {
  public:

@@ -75,6 +75,45 @@ TEST_F(PlatformTest, AnIntegratedGpuMakesTheNodeOneDeviceThatFaresAsItsGpuDoes) 
   EXPECT_EQ(backend->Check(tegra).reason, Reason::kDeviceLost);
 }
 
+TEST_F(PlatformTest, ATegraIsOneWhateverElseNvmlCannotTellOfItsGpu) {
+  const auto backend = On("tegra");
+  node_->SetFaults("gpus: {0: {fail: {nvmlDeviceGetMigMode: 999}}}");
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  EXPECT_EQ(Say(backend->Check(One("tegra", "NVIDIA Tegra"))), "good");
+}
+
+// A GPU in a slot beside the one in the processor.
+constexpr char kMixed[] =
+    "driver: \"540.4.0\"\n"
+    "platform: tegra\n"
+    "defaults: {memory: 30697, compute: \"8.7\"}\n"
+    "gpus:\n"
+    "- {model: Orin (nvgpu)}\n"
+    "- {model: NVIDIA RTX A6000, pci: \"0005:03:00.0\"}\n";
+
+TEST_F(PlatformTest, AGpuInASlotOfATegraIsPartOfItsDevice) {
+  const auto backend = On("tegra");
+  node_->SetHardware(kMixed);
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  const Device tegra = One("tegra", "NVIDIA Tegra");
+  EXPECT_EQ(Say(backend->Check(tegra)), "good");
+  node_->SetFaults("gpus: {1: {lost: true}}");
+  EXPECT_EQ(backend->Check(tegra).reason, Reason::kDeviceLost);
+}
+
+TEST_F(PlatformTest, AGpuInASlotOfATegraIsServedAloneToAResourceThatSelectsIt) {
+  const auto backend = On("tegra", {.select = {{.model = "*A6000"}}});
+  node_->SetHardware(kMixed);
+
+  const std::vector<Device> devices = backend->Scan().value();
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0].key.id, node_->hardware().gpus[1].uuid);
+  EXPECT_EQ(devices[0].nodes.back().container_path, "/dev/nvidia1");
+  EXPECT_EQ(Say(backend->Check(devices[0])), "good");
+}
+
 TEST_F(PlatformTest, ATegraWithoutNvmlIsToldByItsFiles) {
   const auto backend = On("tegra");
   node_->RemoveDriver();
@@ -116,8 +155,10 @@ TEST_F(PlatformTest, ADriverThatIsLostLeavesTheNodeWhatItWas) {
 TEST_F(PlatformTest, NvmlIsTakenAtItsWordWhereItIsAskedFor) {
   const auto backend = On("tegra", {.discovery = Discovery::kNvml});
 
-  EXPECT_EQ(ScannedIds(*backend), Ids{node_->hardware().gpus[0].uuid});
-  EXPECT_EQ(Say(backend->Check(backend->Scan().value().front())), "good");
+  const Device gpu = backend->Scan().value().at(0);
+  EXPECT_EQ(gpu.key.id, node_->hardware().gpus[0].uuid);
+  EXPECT_EQ(gpu.nodes.back().container_path, "/dev/nvidia-uvm-tools");  // it has none of its own
+  EXPECT_EQ(Say(backend->Check(gpu)), "good");
 }
 
 TEST_F(PlatformTest, GpusThatAreNoPartOfTheProcessorAreToldApartWhateverFilesThereAre) {
