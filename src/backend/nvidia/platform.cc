@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/nvidia/platform.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -34,10 +32,7 @@ bool IsTegraFamily(std::string_view family) {
 }  // namespace
 
 bool HasDxCore(const os::Root& root, const std::string& driver_root) {
-  const std::string path = nvml::FirstThere(nvml::LibraryPaths(root, driver_root, "libdxcore.so"));
-  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (handle != nullptr) dlclose(handle);
-  return handle != nullptr;
+  return nvml::CanLoad(nvml::LibraryPaths(root, driver_root, "libdxcore.so"));
 }
 
 bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
@@ -48,6 +43,17 @@ bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
     if (family && IsTegraFamily(*family)) return true;
   }
   return false;
+}
+
+bool IsTegraWithoutNvml(const os::Root& root, const std::string& driver_root) {
+  return HasTegraFiles(root, driver_root) && !nvml::CanLoad(nvml::LibraryPaths(root, driver_root));
+}
+
+bool NeedsNvml(const os::Root& root, const NvidiaConfig& config) {
+  using Discovery = NvidiaConfig::Discovery;
+  if (config.discovery == Discovery::kNvml) return true;
+  if (config.discovery == Discovery::kTegra) return false;
+  return HasDxCore(root, config.driver_root) || !IsTegraWithoutNvml(root, config.driver_root);
 }
 
 PlatformBackend::PlatformBackend(std::string resource, NvidiaConfig config, os::Root root,
@@ -80,7 +86,7 @@ Result<std::vector<Device>> PlatformBackend::Scan() {
   if (!devices) {
     // A driver that is lost makes no Tegra of a node, nor a good one of a Tegra.
     const bool absent = devices.error().reason == Reason::kDriverMissing && !has_nvml_;
-    if (absent && HasTegraFiles(root_, config_.driver_root)) return Found(Whole{kTegra, {}});
+    if (absent && IsTegraWithoutNvml(root_, config_.driver_root)) return Found(Whole{kTegra, {}});
     return devices;
   }
   has_nvml_ = true;

@@ -27,6 +27,10 @@ namespace tessera::nvidia {
 bool HasDxCore(const os::Root& root, const std::string& driver_root);
 // Whether files below the driver's root or the node's own say that this is a Tegra.
 bool HasTegraFiles(const os::Root& root, const std::string& driver_root);
+// Whether it is one by these files and NVML cannot even be loaded.
+bool IsTegraWithoutNvml(const os::Root& root, const std::string& driver_root);
+// Whether NVIDIA's plugin has GPUs from NVML here, as on WSL, and not as a Tegra has them.
+bool NeedsNvml(const os::Root& root, const NvidiaConfig& config);
 
 class PlatformBackend : public Backend, private BackendEvents {
  public:

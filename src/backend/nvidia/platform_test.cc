@@ -131,6 +131,15 @@ TEST_F(PlatformTest, ATegraWithoutNvmlIsToldByItsFiles) {
   EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
 }
 
+TEST_F(PlatformTest, ATegraWhoseNvmlDoesNotStartIsNoneWithoutIt) {
+  const auto backend = On("tegra");
+  node_->SetFaults("driver: {fail: {nvmlInit_v2: 9}}");
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+
+  node_->SetFaults("");
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+}
+
 TEST_F(PlatformTest, ByIndexATegraIsNumberZeroAndWslAllTheSame) {
   const auto name = [&](const std::string& node) {
     const auto backend = On(node, {.id_strategy = IdStrategy::kIndex});
