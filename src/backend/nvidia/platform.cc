@@ -80,8 +80,9 @@ void PlatformBackend::Stop() {
 Result<std::vector<Device>> PlatformBackend::Scan() {
   using Discovery = NvidiaConfig::Discovery;
   if (config_.discovery == Discovery::kTegra) return Found(Whole{kTegra, {}});
-  if (HasDxCore(root_, config_.driver_root)) return Found(Whole{kAll, {}});
+  if (IsWsl()) return Found(Whole{kAll, {}});
   auto devices = gpus_->Scan();
+  if (devices) has_nvml_ = true;
   if (config_.discovery == Discovery::kNvml) return devices;
   if (!devices) {
     // A driver that is lost makes no Tegra of a node, nor a good one of a Tegra.
@@ -89,7 +90,6 @@ Result<std::vector<Device>> PlatformBackend::Scan() {
     if (absent && IsTegraWithoutNvml(root_, config_.driver_root)) return Found(Whole{kTegra, {}});
     return devices;
   }
-  has_nvml_ = true;
   const bool integrated = std::ranges::any_of(
       *devices, [](const Device& device) { return IsIntegrated(device.model); });
   if (integrated) return Found(Whole{kTegra, *std::move(devices)});
@@ -125,6 +125,12 @@ Device PlatformBackend::Describe(const std::string& id) const {
     device.nodes.push_back({.host_path = Below(config_.dev_root, kDxg), .container_path = kDxg});
   }
   return device;
+}
+
+// To load a library with every scan is dear, and what a node is it stays.
+bool PlatformBackend::IsWsl() {
+  if (!is_wsl_ && !has_nvml_) is_wsl_ = HasDxCore(root_, config_.driver_root);
+  return is_wsl_;
 }
 
 bool PlatformBackend::HasDxg() const {

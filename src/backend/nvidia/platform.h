@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kind of node GPUs are on, and their backend on those where they are not told apart:
 //
-// - WSL, where libdxcore.so can be loaded: all GPUs are one device "all", with /dev/dxg.
+// - WSL, where libdxcore.so can be loaded: all GPUs are one device "all", with /dev/dxg. It is
+//   looked for until NVML has answered.
 // - Tegra, by its files where there is no NVML, or by a GPU of NVML's that is part of the
 //   processor: all are one device "tegra", without nodes.
 // - any other: as NVML lists them (nvidia.h).
@@ -56,6 +57,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   void Report(const DeviceKey& key, Evidence evidence) override;
   std::vector<Device> Found(std::optional<Whole> whole);
   Device Describe(const std::string& id) const;
+  bool IsWsl();
   bool HasDxg() const;
 
   const std::string resource_;
@@ -63,6 +65,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   const os::Root root_;
   const std::shared_ptr<Backend> gpus_;
   std::atomic<bool> has_nvml_ = false;  // it has answered once
+  std::atomic<bool> is_wsl_ = false;    // its library was there once
 
   std::mutex mutex_;  // guards what follows; events are reported under it
   BackendEvents* events_ = nullptr;

@@ -64,6 +64,29 @@ TEST_F(PlatformTest, WslIsToldEvenWhereNvmlIsAskedFor) {
   EXPECT_EQ(ScannedIds(*On("wsl", {.discovery = Discovery::kNvml})), Ids{"all"});
 }
 
+TEST_F(PlatformTest, WslIsLookedForUntilNvmlHasAnswered) {
+  const auto backend = On("8xa100");
+  node_->RemoveDriver();
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+  node_->InstallDriver();
+  EXPECT_EQ(ScannedIds(*backend).size(), 8U);
+
+  const NvidiaNode wsl(directory_, "wsl");
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{wsl.hardware().gpus[0].uuid});
+  EXPECT_EQ(ScannedIds(*On("wsl")), Ids{"all"});
+}
+
+TEST_F(PlatformTest, WslThatComesLateIsSeen) {
+  const auto backend = On("8xa100");
+  node_->RemoveDriver();
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+
+  const NvidiaNode wsl(directory_, "wsl");
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{"all"});
+}
+
 TEST_F(PlatformTest, AnIntegratedGpuMakesTheNodeOneDeviceThatFaresAsItsGpuDoes) {
   const auto backend = On("tegra");
 
