@@ -127,9 +127,13 @@ std::optional<Evidence> EvidenceOf(uint64_t number, const XidPolicy& policy) {
 
 XidVariables ApplyXidVariables(XidPolicy policy, std::string_view disable,
                                std::string_view enable) {
-  XidVariables result{.policy = std::move(policy), .not_understood = {}};
+  XidVariables result{.policy = std::move(policy)};
   const Tokens disabled = Read(disable, result.not_understood);
-  const Tokens enabled = Read(enable, result.not_understood);
+  Tokens enabled = Read(enable, result.not_understood);
+  // Inside the plugin 0 stands for every XID. That is so here where it makes them count; nobody who
+  // writes a 0 means to switch health checks off.
+  result.zero_is_all = enabled.numbers.erase(0) > 0;
+  enabled.all |= result.zero_is_all;
   XidPolicy& made = result.policy;
   for (uint64_t number : disabled.numbers) made.classes[number] = XidClass::kApplication;
   if (disabled.all) {

@@ -104,7 +104,10 @@ TEST(XidVariables, EveryCombinationDoesWhatItsDocumentationSays) {
       {"79", "79", false, true, true},       {"13", "13", true, true, true},
       {"all", "48", false, true, false},     {"all", "all", true, true, true},
       {"48,79", "all", true, true, true},    {"all,48", "79", false, false, true},
-      {"0", "", false, true, true},
+      {"0", "", false, true, true},          {"0,48", "", false, false, true},
+      {"", "0", true, true, true},           {"all", "0", true, true, true},
+      {"48", "0", true, true, true},         {"0", "48", false, true, true},
+      {"0", "0", true, true, true},          {"", "0,48", true, true, true},
   };
   for (const Row& row : rows) {
     const XidVariables made = ApplyXidVariables({}, row.disable, row.enable);
