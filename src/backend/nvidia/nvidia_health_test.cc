@@ -324,6 +324,32 @@ TEST_F(NvidiaHealthTest, ABackendThatIsMadeAnewKnowsOfNoReset) {
   EXPECT_EQ(reports_.Await(1), Texts{"rescan"});
 }
 
+TEST_F(NvidiaHealthTest, AGpuWhoseEventsTheDriverRefusesIsBadUntilItTakesThem) {
+  node_.SetFaults("gpus: {3: {fail: {nvmlDeviceRegisterEvents: 999}}}");
+  NvidiaBackend& backend = Start();
+  AwaitWatched(7);
+  EXPECT_EQ(Say(backend.Check(devices_[3])),
+            "bad check-failed its events are not told: nvmlDeviceRegisterEvents: Unknown Error "
+            "(999)");
+  EXPECT_EQ(Say(backend.Check(devices_[2])), "good");
+
+  node_.SetFaults("events: [{gpu: 1, xid: 31}]");  // ends the wait that is under way
+  AwaitWatched(8);
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+}
+
+TEST_F(NvidiaHealthTest, AGpuThatKnowsNoEventsOrOfWhichNoneCountsIsNotBadWithoutThem) {
+  node_.SetFaults(
+      "gpus: {3: {fail: {nvmlDeviceRegisterEvents: 3}}, 4: {fail: {nvmlDeviceRegisterEvents: "
+      "999}}}");
+  NvidiaBackend& counting = Start();
+  NvidiaBackend& ignoring = Start({.other_xids = nvidia::OtherXids::kIgnore});
+  AwaitWatched(6);
+  EXPECT_EQ(Say(counting.Check(devices_[3])), "good");
+  EXPECT_EQ(counting.Check(devices_[4]).kind, EvidenceKind::kBad);
+  EXPECT_EQ(Say(ignoring.Check(devices_[4])), "good");
+}
+
 class NvidiaMigHealthTest : public NvidiaHealthTest {
  protected:
   NvidiaMigHealthTest() : NvidiaHealthTest("8xh100-mig") {}

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "backend/nvidia/events.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/recorder_test.h"
 #include "nvml/nvidia_node.h"
@@ -12,6 +15,11 @@ namespace {
 
 using Ids = std::vector<std::string>;
 using Discovery = NvidiaConfig::Discovery;
+
+struct Unheard : BackendEvents {
+  void RescanSoon() override {}
+  void Report(const DeviceKey&, Evidence) override {}
+};
 
 class PlatformTest : public testing::Test {
  protected:
@@ -104,6 +112,22 @@ TEST_F(PlatformTest, ATegraIsOneWhateverElseNvmlCannotTellOfItsGpu) {
 
   EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
   EXPECT_EQ(Say(backend->Check(One("tegra", "NVIDIA Tegra"))), "good");
+}
+
+TEST_F(PlatformTest, ATegraIsNotBadForEventsThatAreRefused) {
+  const auto backend = On("tegra");
+  node_->SetFaults("gpus: {0: {fail: {nvmlDeviceRegisterEvents: 999}}}");
+  const auto watcher = EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
+  const std::string uuid = node_->hardware().gpus[0].uuid;
+  Unheard events;
+  ASSERT_TRUE(backend->Start(events));
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  const Steady limit = SystemClock().Now() + Duration(20'000);
+  while (!watcher->Refusal(uuid) && SystemClock().Now() < limit) std::this_thread::yield();
+
+  EXPECT_EQ(watcher->Refusal(uuid), "nvmlDeviceRegisterEvents: Unknown Error (999)");
+  EXPECT_EQ(Say(backend->Check(One("tegra", "NVIDIA Tegra"))), "good");
+  backend->Stop();
 }
 
 // A GPU in a slot beside the one in the processor.

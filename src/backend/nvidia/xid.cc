@@ -100,6 +100,12 @@ XidClass ClassOf(uint64_t number, const XidPolicy& policy) {
   return policy.count_all ? Counting(usual) : usual;
 }
 
+bool AnyCounts(const XidPolicy& policy) {
+  return !policy.ignore_others || std::ranges::any_of(policy.classes, [](const auto& entry) {
+    return entry.second != XidClass::kApplication;
+  });
+}
+
 std::optional<Evidence> EvidenceOf(uint64_t number, const XidPolicy& policy) {
   const XidClass xid_class = ClassOf(number, policy);
   if (xid_class == XidClass::kApplication) return std::nullopt;

@@ -51,6 +51,8 @@ struct XidPolicy {
 };
 
 XidClass ClassOf(uint64_t number, const XidPolicy& policy);
+// Whether there is one that is not the application's own.
+bool AnyCounts(const XidPolicy& policy);
 
 // What the event says about a device of the GPU; nothing where it is the application's own.
 std::optional<Evidence> EvidenceOf(uint64_t number, const XidPolicy& policy);

@@ -78,6 +78,12 @@ TEST(Xid, ASiteSaysOtherwise) {
   EXPECT_FALSE(EvidenceOf(94, policy));
 }
 
+TEST(Xid, NoneCountsWhereAllAreIgnoredAndNoneIsNamed) {
+  EXPECT_TRUE(AnyCounts({}));
+  EXPECT_FALSE(AnyCounts({.classes = {{48, XidClass::kApplication}}, .ignore_others = true}));
+  EXPECT_TRUE(AnyCounts({.classes = {{48, XidClass::kReset}}, .ignore_others = true}));
+}
+
 TEST(Xid, ClassNamesReadBack) {
   for (XidClass xid_class :
        {XidClass::kApplication, XidClass::kRecover, XidClass::kReset, XidClass::kReboot}) {
