@@ -55,6 +55,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   };
   void RescanSoon() override;
   void Report(const DeviceKey& key, Evidence evidence) override;
+  void CountXid(const std::string& gpu, const std::string& xid) override;
   std::vector<Device> Found(std::optional<Whole> whole);
   Device Describe(const std::string& id) const;
   bool IsWsl();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <thread>
 
 #include "backend/nvidia/events.h"
@@ -16,9 +17,26 @@ namespace {
 using Ids = std::vector<std::string>;
 using Discovery = NvidiaConfig::Discovery;
 
-struct Unheard : BackendEvents {
+// What is told of devices and counted, on any thread.
+class Heard : public BackendEvents {
+ public:
   void RescanSoon() override {}
-  void Report(const DeviceKey&, Evidence) override {}
+  void Report(const DeviceKey& key, Evidence evidence) override {
+    Add(fmt::format("{} {}", key.Text(), ReasonName(evidence.reason)));
+  }
+  void CountXid(const std::string& gpu, const std::string& xid) override { Add(gpu + " " + xid); }
+  std::vector<std::string> all() {
+    std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  void Add(std::string text) {
+    std::lock_guard lock(mutex_);
+    all_.push_back(std::move(text));
+  }
+  std::mutex mutex_;
+  std::vector<std::string> all_;  // under mutex_
 };
 
 class PlatformTest : public testing::Test {
@@ -32,6 +50,11 @@ class PlatformTest : public testing::Test {
     const os::Root root(directory_);
     return std::make_shared<PlatformBackend>(
         kResource, config, root, std::make_shared<NvidiaBackend>(kResource, config, root));
+  }
+  template <class F>
+  static void Await(F done) {
+    const Steady limit = SystemClock().Now() + Duration(20'000);
+    while (!done() && SystemClock().Now() < limit) std::this_thread::yield();
   }
   static Ids ScannedIds(Backend& backend) {
     const auto devices = backend.Scan();
@@ -119,15 +142,29 @@ TEST_F(PlatformTest, ATegraIsNotBadForEventsThatAreRefused) {
   node_->SetFaults("gpus: {0: {fail: {nvmlDeviceRegisterEvents: 999}}}");
   const auto watcher = EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
   const std::string uuid = node_->hardware().gpus[0].uuid;
-  Unheard events;
+  Heard events;
   ASSERT_TRUE(backend->Start(events));
   EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
-  const Steady limit = SystemClock().Now() + Duration(20'000);
-  while (!watcher->Refusal(uuid) && SystemClock().Now() < limit) std::this_thread::yield();
-
+  Await([&] { return watcher->Refusal(uuid).has_value(); });
   EXPECT_EQ(watcher->Refusal(uuid), "nvmlDeviceRegisterEvents: Unknown Error (999)");
   EXPECT_EQ(Say(backend->Check(One("tegra", "NVIDIA Tegra"))), "good");
   backend->Stop();
+}
+
+TEST_F(PlatformTest, AnXidOfATegrasGpuIsOneOfItsDevice) {
+  const auto backend = On("tegra");
+  const auto watcher = EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
+  Heard events;
+  ASSERT_TRUE(backend->Start(events));
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  Await([&] { return watcher->watched() == 1; });
+
+  node_->SetFaults("events: [{gpu: 0, xid: 79}]");
+
+  Await([&] { return events.all().size() == 2; });
+  backend->Stop();
+  EXPECT_EQ(events.all(),
+            (Ids{node_->hardware().gpus[0].uuid + " 79", "nvidia.com/gpu/tegra xid"}));
 }
 
 // A GPU in a slot beside the one in the processor.

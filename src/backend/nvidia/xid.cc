@@ -48,6 +48,12 @@ Tokens Read(std::string_view value, std::vector<std::string>& not_understood) {
   return tokens;
 }
 
+// Null when it is none of them.
+const Xid* Find(uint64_t number) {
+  const auto* it = std::ranges::lower_bound(kXids, number, {}, &Xid::number);
+  return it != std::end(kXids) && it->number == number ? it : nullptr;
+}
+
 XidClass Counting(XidClass xid_class) {
   return xid_class == XidClass::kApplication ? XidClass::kRecover : xid_class;
 }
@@ -86,9 +92,8 @@ std::span<const Xid> AllXids() {
 }
 
 Xid XidOf(uint64_t number) {
-  const auto* it = std::lower_bound(std::begin(kXids), std::end(kXids), number,
-                                    [](const Xid& xid, uint64_t n) { return xid.number < n; });
-  if (it != std::end(kXids) && it->number == number) return *it;
+  const Xid* known = Find(number);
+  if (known != nullptr) return *known;
   return {number, XidClass::kRecover, "an error that is not in our table"};
 }
 
@@ -104,6 +109,11 @@ bool AnyCounts(const XidPolicy& policy) {
   return !policy.ignore_others || std::ranges::any_of(policy.classes, [](const auto& entry) {
     return entry.second != XidClass::kApplication;
   });
+}
+
+std::string XidName(uint64_t number, const XidPolicy& policy) {
+  const bool known = Find(number) != nullptr || policy.classes.contains(number);
+  return known ? std::to_string(number) : "other";
 }
 
 std::optional<Evidence> EvidenceOf(uint64_t number, const XidPolicy& policy) {

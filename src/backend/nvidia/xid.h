@@ -54,6 +54,9 @@ XidClass ClassOf(uint64_t number, const XidPolicy& policy);
 // Whether there is one that is not the application's own.
 bool AnyCounts(const XidPolicy& policy);
 
+// "79"; "other" where neither the table nor the policy names it, so that there are not many.
+std::string XidName(uint64_t number, const XidPolicy& policy);
+
 // What the event says about a device of the GPU; nothing where it is the application's own.
 std::optional<Evidence> EvidenceOf(uint64_t number, const XidPolicy& policy);
 

@@ -78,6 +78,12 @@ TEST(Xid, ASiteSaysOtherwise) {
   EXPECT_FALSE(EvidenceOf(94, policy));
 }
 
+TEST(Xid, ThoseThatNobodyNamedHaveOneNameTogether) {
+  EXPECT_EQ(XidName(79, {}), "79");
+  EXPECT_EQ(XidName(4'711, {}), "other");
+  EXPECT_EQ(XidName(4'711, {.classes = {{4'711, XidClass::kReset}}}), "4711");
+}
+
 TEST(Xid, NoneCountsWhereAllAreIgnoredAndNoneIsNamed) {
   EXPECT_TRUE(AnyCounts({}));
   EXPECT_FALSE(AnyCounts({.classes = {{48, XidClass::kApplication}}, .ignore_others = true}));
