@@ -43,19 +43,6 @@ bool IsCharDevice(const std::string& path) {
   return info && info->type == os::FileInfo::Type::kCharDevice;
 }
 
-void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device) {
-  if (config.imex == Imex::kNone) return;
-  if (auto node = ImexNode(root, config)) {
-    device.nodes.push_back(*std::move(node));
-  } else if (config.imex == Imex::kRequired && !device.defect) {
-    device.defect =
-        Error{Reason::kUnreadable,
-              fmt::format("{} is required and there is no such device: start nvidia-imex, or make "
-                          "the channel",
-                          kImexChannel)};
-  }
-}
-
 // The device's place in what containers see.
 std::string VisibleAs(const NvidiaConfig& config, const std::string& uuid,
                       const std::string& index) {
@@ -137,6 +124,19 @@ std::optional<DeviceNode> ImexNode(const os::Root& root, const NvidiaConfig& con
   }
   if (!IsCharDevice(root.Path(kImexChannel))) return std::nullopt;
   return DeviceNode{.host_path = kImexChannel, .container_path = kImexChannel};
+}
+
+void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device) {
+  if (config.imex == Imex::kNone) return;
+  if (auto node = ImexNode(root, config)) {
+    device.nodes.push_back(*std::move(node));
+  } else if (config.imex == Imex::kRequired && !device.defect) {
+    device.defect =
+        Error{Reason::kUnreadable,
+              fmt::format("{} is required and there is no such device: start nvidia-imex, or make "
+                          "the channel",
+                          kImexChannel)};
+  }
 }
 
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,

@@ -25,6 +25,10 @@ inline constexpr char kImexChannel[] = "/dev/nvidia-caps-imex-channels/channel0"
 // it.
 std::optional<DeviceNode> ImexNode(const os::Root& root, const NvidiaConfig& config);
 
+// Adds the channel to the device where the configuration wants it and the node has it; a defect
+// where it is required and missing.
+void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device);
+
 struct Gpu {
   unsigned index = 0;               // NVML's, in the order of PCI addresses
   std::string uuid{};               // "GPU-8a1f1d3c-...": the same for ever

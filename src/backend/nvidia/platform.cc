@@ -124,6 +124,7 @@ Device PlatformBackend::Describe(const std::string& id) const {
   if (id == kAll) {
     device.nodes.push_back({.host_path = Below(config_.dev_root, kDxg), .container_path = kDxg});
   }
+  AddImex(root_, config_, device);
   return device;
 }
 
@@ -141,6 +142,9 @@ bool PlatformBackend::HasDxg() const {
 Evidence PlatformBackend::Check(const Device& device) {
   const std::string& id = device.key.id;
   if (id != kAll && id != kTegra) return gpus_->Check(device);
+  if (device.defect) {
+    return FromCheck(EvidenceKind::kBad, device.defect->reason, device.defect->message);
+  }
   std::vector<Device> parts;
   {
     std::lock_guard lock(mutex_);

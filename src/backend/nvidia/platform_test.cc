@@ -2,6 +2,7 @@
 #include "backend/nvidia/platform.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <mutex>
 #include <thread>
@@ -243,6 +244,26 @@ TEST_F(PlatformTest, ADriverThatIsLostLeavesTheNodeWhatItWas) {
   EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
   EXPECT_EQ(Say(backend->Check(One("tegra", "NVIDIA Tegra"))),
             "unknown driver-missing NVML is not open");
+}
+
+TEST_F(PlatformTest, AnImexChannelIsHandedOutAsElsewhere) {
+  const std::string channel = directory_ + kImexChannel;
+  ASSERT_TRUE(os::MakeDirectories(channel.substr(0, channel.rfind('/'))));
+  for (const char* node : {"wsl", "tegra"}) {
+    const auto backend = On(node, {.imex = Imex::kRequired});
+    const Device without = backend->Scan().value().at(0);
+    EXPECT_EQ(Say(backend->Check(without)),
+              "bad unreadable /dev/nvidia-caps-imex-channels/channel0 is required and there is no "
+              "such device: start nvidia-imex, or make the channel");
+
+    ASSERT_EQ(symlink("/dev/null", channel.c_str()), 0);  // a character device
+    const Device with = backend->Scan().value().at(0);
+    ASSERT_FALSE(with.nodes.empty());
+    EXPECT_EQ(with.nodes.back(),
+              (DeviceNode{.host_path = kImexChannel, .container_path = kImexChannel}));
+    EXPECT_EQ(Say(backend->Check(with)), "good");
+    ASSERT_TRUE(os::RemoveFile(channel));
+  }
 }
 
 TEST_F(PlatformTest, NvmlIsTakenAtItsWordWhereItIsAskedFor) {
