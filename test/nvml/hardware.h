@@ -64,7 +64,7 @@ struct Hardware {
   std::map<unsigned, GpuInstanceProfileInfo> profiles;  // by NVML's number
 };
 
-// Throws std::runtime_error, with the place in the text.
+// Throws std::runtime_error, with the place in the text; so for any key that is none of these.
 Hardware ParseHardware(const std::string& yaml);
 
 TopologyLevel CommonAncestor(const HardwareGpu& a, const HardwareGpu& b);

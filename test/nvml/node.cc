@@ -86,6 +86,7 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
 }
 
 void SetFaults(const std::string& directory, const std::string& yaml) {
+  ParseFaults(yaml);  // throws
   Write(directory + kFaultsPath, yaml);
 }
 
