@@ -40,8 +40,17 @@ std::set<size_t> GpusIn(const std::string& faults, size_t count) {
   return gpus;
 }
 
+// All its GPUs are one device.
+bool IsTegra(const Hardware& hardware) {
+  return std::ranges::any_of(hardware.gpus, &HardwareGpu::integrated);
+}
+
 void AddDevices(const Hardware& hardware, size_t gpu, std::vector<NodeDevice>& devices) {
   const HardwareGpu& of = hardware.gpus[gpu];
+  if (IsTegra(hardware)) {
+    if (devices.empty()) devices.push_back({"0", "tegra", hardware.gpus[0].model});
+    return;
+  }
   const auto known = [&](const std::string& uuid) {
     return std::ranges::count(devices, uuid, &NodeDevice::uuid) > 0;
   };
