@@ -166,11 +166,12 @@ TEST_F(NvidiaRequirement, IsNvmlOnWslAsWell) {
 
 TEST_F(NvidiaRequirement, IsThatNvmlStartsWhereATegraHasIt) {
   NvidiaNode node(directory_, "tegra");
-  EXPECT_EQ(Refusal("auto"), "");
   node.SetFaults("driver: {fail: {nvmlInit_v2: 9}}");
   EXPECT_EQ(Refusal("auto"),
             "nvidia.com/gpu: 'failOnInitError' is set, so nothing is served without NVML: cannot "
             "start NVML");
+  node.SetFaults("");
+  EXPECT_EQ(Refusal("auto"), "");
 }
 
 const BadInput kBadInputs[] = {
