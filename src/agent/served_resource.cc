@@ -173,6 +173,12 @@ void ServedResource::Report(const DeviceKey& key, Evidence evidence) {
   })(Observation{key, std::move(evidence)});
 }
 
+void ServedResource::CountXid(const std::string& gpu, const std::string& xid) {
+  mailbox_.Bind([](ServedResource& self, const std::string& of, const std::string& number) {
+    self.shared_.metrics.Add(http::Metric::kXids, {self.resource_.name, of, number});
+  })(gpu, xid);
+}
+
 void ServedResource::Observed(const std::vector<Observation>& observations) {
   if (released_) return;  // from before: nobody vouches for it now
   for (const Observation& observation : observations) {

@@ -66,8 +66,9 @@ class ServedResource : public BackendEvents {
   // first doubt.
   bool Compare(int allocatable);
 
-  void RescanSoon() override;                                     // any thread
-  void Report(const DeviceKey& key, Evidence evidence) override;  // any thread
+  void RescanSoon() override;                                              // any thread
+  void Report(const DeviceKey& key, Evidence evidence) override;           // any thread
+  void CountXid(const std::string& gpu, const std::string& xid) override;  // any thread
 
   const config::Resource& resource() const { return resource_; }
   Backend& backend() { return *backend_; }

@@ -28,6 +28,9 @@ class BackendEvents {
   virtual void RescanSoon() = 0;
   // Evidence that did not come from Check.
   virtual void Report(const DeviceKey& key, Evidence evidence) = 0;
+  // An XID of NVIDIA's driver was told, whatever it means. For the metrics alone; `xid` is one of
+  // not many texts.
+  virtual void CountXid(const std::string& /*gpu*/, const std::string& /*xid*/) {}
 };
 
 class Backend {

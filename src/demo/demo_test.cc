@@ -106,6 +106,9 @@ TEST_F(DemoTest, NvidiaGoesWellOnEightGpus) {
 TEST_F(DemoTest, NvidiaGoesWellOnOneGpu) {
   Plays(On("1xt4"));
 }
+TEST_F(DemoTest, NvidiaGoesWellOnATegra) {
+  Plays(On("tegra"));
+}
 TEST_F(DemoTest, NvidiaMigGoesWell) {
   Plays(On("8xh100-mig"));
   const std::set<std::string> lists = ListsOf("nvidia.com/mig-1g.10gb");

@@ -173,6 +173,12 @@ TEST_F(NvidiaAgentTest, AnXidThatNeedsNoResetIsOverAfterItsProbation) {
 
   node_.SetFaults("events: [{gpu: 3, xid: 31}, {gpu: 3, xid: 94}]");
   Expect(kGpu, 8, 7);
+  for (const int xid : {31, 94}) {
+    const std::string series =
+        fmt::format(R"(tessera_nvidia_xids_total{{resource="nvidia.com/gpu",gpu="{}",xid="{}"}})",
+                    node_.hardware().gpus[3].uuid, xid);
+    EXPECT_TRUE(AwaitMetric(series, 1)) << series;
+  }
 
   Expect(kGpu, 8, 8);
 }

@@ -154,13 +154,15 @@ Return nvmlDeviceGetName(DeviceHandle device, char* name, unsigned size) {
 }
 
 Return nvmlDeviceGetMinorNumber(DeviceHandle device, unsigned* minor) {
-  return ServeDevice(__func__, device,
-                     [&](const GpuFaults&) { return Give(device->gpu->minor, minor); });
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    return device->gpu->integrated ? Return::kNotSupported : Give(device->gpu->minor, minor);
+  });
 }
 
 Return nvmlDeviceGetPciInfo_v3(DeviceHandle device, PciInfo* pci) {
-  return ServeDevice(__func__, device,
-                     [&](const GpuFaults&) { return Give(device->gpu->pci, pci); });
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    return device->gpu->integrated ? Return::kNotSupported : Give(device->gpu->pci, pci);
+  });
 }
 
 Return nvmlDeviceGetMemoryInfo(DeviceHandle device, Memory* memory) {

@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "nvml/faults.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
 
@@ -129,6 +132,58 @@ TEST_F(FakeNvmlTest, AnEventReachesASetThatItsGpuIsIn) {
   EXPECT_EQ(event.compute_instance, 0U);
   EXPECT_EQ(api_.EventSetWait.call(set, &event, 0), Return::kTimeout);
   EXPECT_EQ(api_.EventSetFree.call(set), Return::kSuccess);
+}
+
+TEST_F(FakeNvmlTest, OfAGpuInTheProcessorItKnowsNoPlaceAndNoMinorNumber) {
+  Open("tegra");
+  PciInfo pci{};
+  unsigned minor = 0;
+  EXPECT_EQ(api_.DeviceGetPciInfo.call(Gpu(0), &pci), Return::kNotSupported);
+  EXPECT_EQ(api_.DeviceGetMinorNumber.call(Gpu(0), &minor), Return::kNotSupported);
+}
+
+std::string Refusal(const std::function<void()>& parse) {
+  try {
+    parse();
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+TEST(FakeNvmlFiles, AKeyOfANodeThatDoesNotExistIsNamedWithItsLine) {
+  const std::string driver = "driver: \"1\"\n";
+  const std::pair<std::string, std::string> rows[] = {
+      {"plattform: wsl", "line 2: a node has no key \"plattform\""},
+      {"platform: jetson", "line 2: there is no platform \"jetson\", only tegra and wsl"},
+      {"defaults: {modell: x}", "line 2: \"defaults\" has no key \"modell\""},
+      {"gpus:\n- {numma: 1}", "line 3: a GPU has no key \"numma\""},
+      {"defaults: {model: x, memory: 1, compute: \"1.0\"}\ngpus:\n- pci: \"0000:01:00.0\"\n"
+       "  mig: [{profil: 1g.5gb}]",
+       "line 5: a MIG device has no key \"profil\""},
+      {"switches: {link: 1}", "line 2: \"switches\" has no key \"link\""},
+      {"profiles: [{name: 1}]", "line 2: a profile has no key \"name\""},
+  };
+  for (const auto& [yaml, message] : rows) {
+    EXPECT_EQ(Refusal([&] { ParseHardware(driver + yaml); }), message);
+  }
+}
+
+TEST(FakeNvmlFiles, AFaultThatDoesNotExistIsNamedWithItsLine) {
+  const std::pair<std::string, std::string> rows[] = {
+      {"gpu: {0: {lost: true}}", "line 1: a node with faults has no key \"gpu\""},
+      {"\ndriver: {slo: 1}", "line 2: a driver with faults has no key \"slo\""},
+      {"gpus:\n  3: {los: true}", "line 2: a GPU with faults has no key \"los\""},
+      {"gpus: {3: {remap: {fail: 1}}}", "line 1: \"remap\" has no key \"fail\""},
+      {"gpus: {3: {fail: {nvmlInit: 9}}}",
+       "line 1: nvmlInit is no function of NVML that the agent calls"},
+      {"gpus: {3: {hang: [nvmlWait]}}",
+       "line 1: nvmlWait is no function of NVML that the agent calls"},
+      {"events:\n- {gpu: 1, xids: 79}", "line 2: an event has no key \"xids\""},
+  };
+  for (const auto& [yaml, message] : rows) {
+    EXPECT_EQ(Refusal([&] { ParseFaults(yaml); }), message);
+  }
 }
 
 TEST_F(FakeNvmlTest, WhatIsWrongWithAGpuIsReadFromItsCounters) {

@@ -67,7 +67,7 @@ struct Faults {
   const GpuFaults& Of(unsigned gpu) const;
 };
 
-// Throws std::runtime_error, with the place in the text.
+// Throws std::runtime_error, with the place in the text; so for any key or function that is none.
 Faults ParseFaults(const std::string& yaml);
 
 // Tells a file that was replaced from the one that it was. One that is not there has a state, too.

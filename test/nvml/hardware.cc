@@ -9,6 +9,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "nvml/keys.h"
+
 namespace tessera::nvml {
 namespace {
 
@@ -61,6 +63,7 @@ void ReadMig(const YAML::Node& mig, size_t place, HardwareGpu& gpu) {
   gpu.mig_enabled = mig.IsDefined() && mig.IsSequence();
   if (!gpu.mig_enabled) return;
   for (const YAML::Node& item : mig) {
+    CheckKeys(item, "a MIG device", {"profile", "gi", "ci", "memory", "uuid"});
     MigInstance instance;
     instance.uuid = item["uuid"].as<std::string>(MadeUuid("MIG", place, gpu.mig.size()));
     instance.gpu_instance = item["gi"].as<unsigned>();
@@ -72,13 +75,17 @@ void ReadMig(const YAML::Node& mig, size_t place, HardwareGpu& gpu) {
   }
 }
 
-HardwareGpu ReadGpu(const YAML::Node& node, const YAML::Node& defaults, size_t place) {
+HardwareGpu ReadGpu(const YAML::Node& node, const YAML::Node& yaml, size_t place) {
+  CheckKeys(node, "a GPU",
+            {"uuid", "pci", "minor", "model", "memory", "compute", "numa", "pcie", "mig"});
+  const YAML::Node defaults = yaml["defaults"];
   HardwareGpu gpu;
   gpu.uuid = node["uuid"].as<std::string>(MadeUuid("GPU", place, 0));
   gpu.model = Of(node, defaults, "model").as<std::string>();
   gpu.minor = node["minor"].as<unsigned>(static_cast<unsigned>(place));
   gpu.numa = Of(node, defaults, "numa").as<int>(-1);
-  gpu.pci = Pci(node["pci"].as<std::string>());
+  gpu.integrated = !node["pci"] && yaml["platform"].as<std::string>("") == "tegra";
+  if (!gpu.integrated) gpu.pci = Pci(node["pci"].as<std::string>());
   gpu.pcie = Of(node, defaults, "pcie").as<std::vector<std::string>>(std::vector<std::string>());
   gpu.memory_mib = Of(node, defaults, "memory").as<uint64_t>();
   const auto compute = Of(node, defaults, "compute").as<std::string>();
@@ -89,6 +96,7 @@ HardwareGpu ReadGpu(const YAML::Node& node, const YAML::Node& defaults, size_t p
 
 void ReadLinks(const YAML::Node& yaml, std::vector<HardwareGpu>& gpus) {
   if (const YAML::Node switches = yaml["switches"]) {
+    CheckKeys(switches, "\"switches\"", {"pci", "links"});
     const auto addresses = switches["pci"].as<std::vector<std::string>>();
     for (HardwareGpu& gpu : gpus) {
       for (size_t link = 0; link < switches["links"].as<size_t>(); ++link) {
@@ -110,14 +118,23 @@ void ReadLinks(const YAML::Node& yaml, std::vector<HardwareGpu>& gpus) {
 
 Hardware ParseHardware(const std::string& text) {
   const YAML::Node yaml = YAML::Load(text);
+  CheckKeys(yaml, "a node",
+            {"driver", "platform", "defaults", "gpus", "switches", "links", "profiles"});
+  CheckKeys(yaml["defaults"], "\"defaults\"",
+            {"model", "memory", "compute", "numa", "pcie", "mig"});
   Hardware hardware;
   hardware.driver = yaml["driver"].as<std::string>();
   hardware.platform = yaml["platform"].as<std::string>("");
+  if (!hardware.platform.empty() && hardware.platform != "tegra" && hardware.platform != "wsl") {
+    Refuse(yaml["platform"],
+           fmt::format("there is no platform \"{}\", only tegra and wsl", hardware.platform));
+  }
   for (const YAML::Node& gpu : yaml["gpus"]) {
-    hardware.gpus.push_back(ReadGpu(gpu, yaml["defaults"], hardware.gpus.size()));
+    hardware.gpus.push_back(ReadGpu(gpu, yaml, hardware.gpus.size()));
   }
   ReadLinks(yaml, hardware.gpus);
   for (const YAML::Node& item : yaml["profiles"]) {
+    CheckKeys(item, "a profile", {"profile", "id", "slices", "instances", "memory"});
     GpuInstanceProfileInfo info{};
     info.id = item["id"].as<unsigned>();
     info.slices = item["slices"].as<unsigned>();

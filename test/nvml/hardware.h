@@ -6,7 +6,8 @@
 //   platform: tegra          # the files that tell of one are there; wsl: libdxcore.so, /dev/dxg
 //   gpus:
 //   - uuid: GPU-...            # else made from the GPU's place in the list
-//     pci: "0000:07:00.0"
+//     pci: "0000:07:00.0"     # on a Tegra it may be left out: the GPU is part of the processor,
+//                              # and NVML tells neither this nor a minor number
 //     minor: 0                 # else its place in the list
 //     numa: 3                  # else none is known
 //     pcie: [bridge, switch]   # what stands between it and the processor, from there
@@ -45,6 +46,7 @@ struct HardwareGpu {
   unsigned minor = 0;
   int numa = -1;
   PciInfo pci{};
+  bool integrated = false;  // it is no device of the bus, and has no node of its own
   std::vector<std::string> pcie;
   uint64_t memory_mib = 0;
   int compute_major = 0;
@@ -62,7 +64,7 @@ struct Hardware {
   std::map<unsigned, GpuInstanceProfileInfo> profiles;  // by NVML's number
 };
 
-// Throws std::runtime_error, with the place in the text.
+// Throws std::runtime_error, with the place in the text; so for any key that is none of these.
 Hardware ParseHardware(const std::string& yaml);
 
 TopologyLevel CommonAncestor(const HardwareGpu& a, const HardwareGpu& b);

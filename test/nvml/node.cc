@@ -40,8 +40,17 @@ std::set<size_t> GpusIn(const std::string& faults, size_t count) {
   return gpus;
 }
 
+// All its GPUs are one device.
+bool IsTegra(const Hardware& hardware) {
+  return std::ranges::any_of(hardware.gpus, &HardwareGpu::integrated);
+}
+
 void AddDevices(const Hardware& hardware, size_t gpu, std::vector<NodeDevice>& devices) {
   const HardwareGpu& of = hardware.gpus[gpu];
+  if (IsTegra(hardware)) {
+    if (devices.empty()) devices.push_back({"0", "tegra", hardware.gpus[0].model});
+    return;
+  }
   const auto known = [&](const std::string& uuid) {
     return std::ranges::count(devices, uuid, &NodeDevice::uuid) > 0;
   };
@@ -67,6 +76,7 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
       minors += fmt::format("{}/access {}\n", instance, next++);
       minors += fmt::format("{}/ci{}/access {}\n", instance, mig.compute_instance, next++);
     }
+    if (gpu.integrated) continue;
     Write(fmt::format("{}/dev/nvidia{}", directory, gpu.minor), "");
     Write(fmt::format("{}/sys/bus/pci/devices/{:04x}:{:02x}:{:02x}.0/numa_node", directory,
                       gpu.pci.domain, gpu.pci.bus, gpu.pci.device),
@@ -85,6 +95,7 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
 }
 
 void SetFaults(const std::string& directory, const std::string& yaml) {
+  ParseFaults(yaml);  // throws
   Write(directory + kFaultsPath, yaml);
 }
 

@@ -33,7 +33,7 @@ void SetFaults(const std::string& directory, const std::string& yaml);
 std::string Divided(const std::string& description, const std::string& mig);
 std::string DescriptionOf(const std::string& directory);
 
-// In the order of NVML, the MIG devices of a GPU behind it.
+// In the order of NVML, the MIG devices of a GPU behind it; all GPUs of a Tegra are one.
 std::vector<NodeDevice> DevicesOf(const Hardware& hardware);
 // Those on GPUs of which the faults tell; all, when they are the driver's.
 std::vector<NodeDevice> TouchedBy(const std::string& faults, const Hardware& hardware);

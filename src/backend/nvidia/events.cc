@@ -39,6 +39,7 @@ class EventSet {
 struct Registered {
   std::map<nvml::DeviceHandle, std::string> gpus;  // UUIDs
   std::set<std::string> done;                      // UUIDs, with those that tell of no events
+  std::map<std::string, std::string> refused;      // by UUID, why
 
   // A GPU that has just fallen off the bus cannot be asked who it is.
   std::string UuidOf(const nvml::Library& library, nvml::DeviceHandle gpu) const {
@@ -62,6 +63,7 @@ struct EventWatcher::State {
   bool renew = false;
   std::map<unsigned, std::string> gpus;  // to be watched, by index
   size_t watched = 0;
+  std::map<std::string, std::string> refusals;  // by UUID
   std::map<const void*, Listener> listeners;
   Event last_event;
   Steady last_told{};
@@ -80,7 +82,7 @@ struct EventWatcher::State {
   nvml::Answer<uint64_t> Register(const nvml::Library& library, nvml::EventSetHandle set,
                                   unsigned index, const std::string& uuid, Registered& registered);
   void Tell(const Event& event);
-  void SetWatched(size_t count);
+  void SetWatched(size_t count, std::map<std::string, std::string> refused);
 };
 
 // The thread's life. The library is let go of before every pause.
@@ -95,7 +97,7 @@ void EventWatcher::State::Run() {
         renew = false;
       }
       failure = Serve(library);
-      SetWatched(0);
+      SetWatched(0, {});
     }
     if (SystemClock().Now() - began > kLastRetry) retry = kFirstRetry;
     if (failure.empty()) continue;
@@ -167,7 +169,7 @@ void EventWatcher::State::RegisterAll(const nvml::Library& library, nvml::EventS
       log::Warn("a GPU tells of no events, only checks see it", {{"gpu", uuid}, {"error", why}});
     }
   }
-  SetWatched(registered.gpus.size());
+  SetWatched(registered.gpus.size(), registered.refused);
   if (!trouble.empty() || told_watched == registered.gpus.size()) return;
   told_watched = registered.gpus.size();
   log::Info("events of GPUs are watched", {{"gpus", told_watched}});
@@ -188,7 +190,9 @@ nvml::Answer<uint64_t> EventWatcher::State::Register(const nvml::Library& librar
   const uint64_t types = supported.value_or(0) & kWanted;
   const auto done = types == 0 ? nvml::Answer<void>() : library.RegisterEvents(*gpu, types, set);
   const nvml::Failure* failure = !supported ? &supported.error() : !done ? &done.error() : nullptr;
+  registered.refused.erase(uuid);
   if (failure != nullptr && failure->code != nvml::Return::kNotSupported) {
+    registered.refused[uuid] = library.Text(*failure);
     return tl::unexpected(*failure);
   }
   registered.done.insert(uuid);
@@ -206,9 +210,10 @@ void EventWatcher::State::Tell(const Event& event) {
   for (const auto& [owner, listener] : listeners) listener(event);
 }
 
-void EventWatcher::State::SetWatched(size_t count) {
+void EventWatcher::State::SetWatched(size_t count, std::map<std::string, std::string> refused) {
   std::lock_guard lock(mutex);
   watched = count;
+  refusals = std::move(refused);
 }
 
 EventWatcher::EventWatcher(std::shared_ptr<nvml::Session> session)
@@ -245,6 +250,13 @@ void EventWatcher::Watch(std::map<unsigned, std::string> gpus) {
 void EventWatcher::Renew() {
   std::lock_guard lock(state_->mutex);
   state_->renew = true;
+}
+
+std::optional<std::string> EventWatcher::Refusal(const std::string& uuid) const {
+  std::lock_guard lock(state_->mutex);
+  const auto refused = state_->refusals.find(uuid);
+  if (refused == state_->refusals.end()) return std::nullopt;
+  return refused->second;
 }
 
 size_t EventWatcher::watched() const {

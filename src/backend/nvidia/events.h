@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backend/nvidia/nvml.h"
@@ -62,6 +63,9 @@ class EventWatcher {
   void Renew();
   // How many GPUs are watched now.
   size_t watched() const;
+  // Why the driver does not take this GPU's events, though it knows events of it; asked again after
+  // every wait. Nothing where it takes them, knows none, or was not asked yet.
+  std::optional<std::string> Refusal(const std::string& uuid) const;
 
  private:
   struct State;  // shared with the thread

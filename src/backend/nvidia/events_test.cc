@@ -138,11 +138,26 @@ TEST_F(EventsTest, AGpuThatKnowsNoEventsIsToldOnceAndCostsNoOther) {
   watcher->Watch(Named({0, 1}));
   AwaitWatched(*watcher, 1);
 
+  EXPECT_EQ(watcher->Refusal(Uuid(0)), std::nullopt);
   EXPECT_EQ(log_.Await(3).back(), "INFO events of GPUs are watched gpus=1");
   EXPECT_EQ(log_.Await(3)[1],
             fmt::format("WARN a GPU tells of no events, only checks see it gpu={} error=\"it does "
                         "not support them\"",
                         Uuid(0)));
+}
+
+TEST_F(EventsTest, AGpuWhoseEventsAreRefusedIsAskedAgainUntilTheyAreTaken) {
+  node_.SetFaults("gpus: {0: {fail: {nvmlDeviceRegisterEvents: 999}}}");
+  const auto watcher = Watch({});
+  watcher->Watch(Named({0, 1}));
+  AwaitWatched(*watcher, 1);
+  EXPECT_EQ(watcher->Refusal(Uuid(0)), "nvmlDeviceRegisterEvents: Unknown Error (999)");
+  EXPECT_EQ(watcher->Refusal(Uuid(1)), std::nullopt);
+
+  node_.SetFaults("events: [{gpu: 1, xid: 31}]");  // ends the wait that is under way
+
+  AwaitWatched(*watcher, 2);
+  EXPECT_EQ(watcher->Refusal(Uuid(0)), std::nullopt);
 }
 
 TEST_F(EventsTest, AnEventSetThatBreaksIsMadeAnewAndThatIsToldOnce) {

@@ -43,19 +43,6 @@ bool IsCharDevice(const std::string& path) {
   return info && info->type == os::FileInfo::Type::kCharDevice;
 }
 
-void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device) {
-  if (config.imex == Imex::kNone) return;
-  if (auto node = ImexNode(root, config)) {
-    device.nodes.push_back(*std::move(node));
-  } else if (config.imex == Imex::kRequired && !device.defect) {
-    device.defect =
-        Error{Reason::kUnreadable,
-              fmt::format("{} is required and there is no such device: start nvidia-imex, or make "
-                          "the channel",
-                          kImexChannel)};
-  }
-}
-
 // The device's place in what containers see.
 std::string VisibleAs(const NvidiaConfig& config, const std::string& uuid,
                       const std::string& index) {
@@ -78,8 +65,25 @@ Device DescribeBase(const os::Root& root, const std::string& resource, const Nvi
   for (const std::string_view path : kSharedNodes) {
     if (os::Exists(root.Path(Below(tree, path)))) add(std::string(path));
   }
-  add(fmt::format("/dev/nvidia{}", gpu.minor));
+  if (gpu.minor) add(fmt::format("/dev/nvidia{}", *gpu.minor));
   return device;
+}
+
+// The rest of it.
+nvml::Answer<Gpu> ReadRest(const nvml::Library& library, const os::Root& root,
+                           nvml::DeviceHandle device, Gpu gpu) {
+  const auto minor = library.MinorNumber(device);
+  if (!minor) return tl::unexpected(minor.error());
+  const auto pci = library.Pci(device);
+  if (!pci) return tl::unexpected(pci.error());
+  auto mig = ReadMig(library, device);
+  if (!mig) return tl::unexpected(mig.error());
+  gpu.minor = *minor;
+  gpu.pci = SysfsAddress(*pci);
+  gpu.numa = NumaNode(root, gpu.pci);
+  gpu.nvlinks = ReadNvLinks(library, device);
+  gpu.mig = *std::move(mig);
+  return gpu;
 }
 
 }  // namespace
@@ -89,29 +93,24 @@ std::string Below(std::string_view root, std::string_view path) {
   return std::string(root) + std::string(path);
 }
 
+bool IsIntegrated(std::string_view model) {
+  return model.find("(nvgpu)") != std::string_view::npos ||
+         model.find("NVIDIA Thor") != std::string_view::npos;
+}
+
 nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index) {
   const nvml::Use use(library, index);
-  Gpu gpu{.index = index};
   const auto device = library.DeviceByIndex(index);
   if (!device) return tl::unexpected(device.error());
-  const auto name = library.Name(*device);
   const auto uuid = library.Uuid(*device);
-  const auto minor = library.MinorNumber(*device);
-  const auto pci = library.Pci(*device);
   if (!uuid) return tl::unexpected(uuid.error());
+  const auto name = library.Name(*device);
   if (!name) return tl::unexpected(name.error());
-  if (!minor) return tl::unexpected(minor.error());
-  if (!pci) return tl::unexpected(pci.error());
-  auto mig = ReadMig(library, *device);
-  if (!mig) return tl::unexpected(mig.error());
-  gpu.uuid = *uuid;
-  gpu.model = *name;
-  gpu.minor = *minor;
-  gpu.pci = SysfsAddress(*pci);
-  gpu.numa = NumaNode(root, gpu.pci);
-  gpu.nvlinks = ReadNvLinks(library, *device);
-  gpu.mig = *std::move(mig);
-  return gpu;
+  const Gpu known{.index = index, .uuid = *uuid, .model = *name};
+  auto gpu = ReadRest(library, root, *device, known);
+  // A Tegra's GPU has no place on the bus and no node, and is handed out without either.
+  const bool is_enough = !gpu && IsIntegrated(*name) && !nvml::IsOfDriver(gpu.error());
+  return is_enough ? known : gpu;
 }
 
 bool IsDisplay(const Gpu& gpu) {
@@ -125,6 +124,19 @@ std::optional<DeviceNode> ImexNode(const os::Root& root, const NvidiaConfig& con
   }
   if (!IsCharDevice(root.Path(kImexChannel))) return std::nullopt;
   return DeviceNode{.host_path = kImexChannel, .container_path = kImexChannel};
+}
+
+void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device) {
+  if (config.imex == Imex::kNone) return;
+  if (auto node = ImexNode(root, config)) {
+    device.nodes.push_back(*std::move(node));
+  } else if (config.imex == Imex::kRequired && !device.defect) {
+    device.defect =
+        Error{Reason::kUnreadable,
+              fmt::format("{} is required and there is no such device: start nvidia-imex, or make "
+                          "the channel",
+                          kImexChannel)};
+  }
 }
 
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
@@ -141,7 +153,8 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
   device.model = fmt::format("{} MIG {}", gpu.model, mig.profile);
   device.visible_as = VisibleAs(config, mig.uuid, fmt::format("{}:{}", gpu.index, mig.index));
   const auto minors = os::ReadFile(root.Path(kMigMinors));
-  const std::vector<std::string> nodes = CapabilityNodes(minors.value_or(""), gpu.minor, mig);
+  std::vector<std::string> nodes;
+  if (gpu.minor) nodes = CapabilityNodes(minors.value_or(""), *gpu.minor, mig);
   for (const std::string& path : nodes) {
     device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
   }

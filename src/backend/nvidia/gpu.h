@@ -25,19 +25,27 @@ inline constexpr char kImexChannel[] = "/dev/nvidia-caps-imex-channels/channel0"
 // it.
 std::optional<DeviceNode> ImexNode(const os::Root& root, const NvidiaConfig& config);
 
+// Adds the channel to the device where the configuration wants it and the node has it; a defect
+// where it is required and missing.
+void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device);
+
 struct Gpu {
-  unsigned index = 0;   // NVML's, in the order of PCI addresses
-  std::string uuid{};   // "GPU-8a1f1d3c-...": the same for ever
-  std::string model{};  // "NVIDIA A100-SXM4-80GB"
-  unsigned minor = 0;   // of /dev/nvidia<minor>
-  std::string pci{};    // as sysfs has it: "0000:07:00.0"
-  int numa = -1;        // the NUMA node that it is near to; negative: none is known
+  unsigned index = 0;               // NVML's, in the order of PCI addresses
+  std::string uuid{};               // "GPU-8a1f1d3c-...": the same for ever
+  std::string model{};              // "NVIDIA A100-SXM4-80GB"
+  std::optional<unsigned> minor{};  // of /dev/nvidia<minor>; none: it has no such node
+  std::string pci{};  // as sysfs has it: "0000:07:00.0"; empty: it is no device of the bus
+  int numa = -1;      // the NUMA node that it is near to; negative: none is known
   NvLinks nvlinks{};
   Mig mig{};
   bool operator==(const Gpu&) const = default;
 };
 
-// What NVML and sysfs say about the GPU of this index. May hang with the GPU.
+// Whether it is part of the processor, by its name in NVML.
+bool IsIntegrated(std::string_view model);
+
+// What NVML and sysfs say about the GPU of this index. May hang with the GPU. Of one that is part
+// of the processor its name and UUID are enough.
 nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index);
 
 // Whether this is a GPU that drives a DGX Station's display and takes no work.

@@ -194,7 +194,7 @@ std::vector<Key> GrantKeys() {
       {.name = "failOnInitError",
        .type = Type::kBool,
        .doc = "Whether the agent ends where NVML cannot be started when it starts; else it waits "
-              "for the driver.",
+              "for the driver. A Tegra that has no NVML needs none.",
        .example = "true",
        .field = Bind(kNvidia, &NvidiaConfig::fail_on_init_error)},
   };
@@ -344,7 +344,7 @@ std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) 
 Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surroundings& at) {
   constexpr std::chrono::seconds kPatience{10};
   const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
-  if (!kind.fail_on_init_error) return nullptr;
+  if (!kind.fail_on_init_error || !nvidia::NeedsNvml(at.root, kind)) return nullptr;
   const auto session = nvml::Session::Of(at.root, kind.driver_root);
   auto opened = std::make_shared<std::promise<Status>>();
   std::future<Status> answer = opened->get_future();

@@ -6,6 +6,8 @@
 #include "backend/nvidia/nvidia_config.h"
 #include "config/told_test.h"
 #include "kinds/kinds.h"
+#include "nvml/nvidia_node.h"
+#include "os/loop.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -121,6 +123,55 @@ TEST(NvidiaKind, AFamilyHasTheProfilesThatItsPatternFits) {
   EXPECT_TRUE(may_have(narrow, "1g.10gb.me"));
   EXPECT_FALSE(may_have(narrow, "1g.10gb"));
   EXPECT_TRUE(may_have(config.resources[1], "1g.10gb"));
+}
+
+class NvidiaRequirement : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
+
+  // Why the agent does not start on such a node without its driver; empty: it does.
+  std::string RefusalOn(const std::string& hardware, const std::string& discovery) {
+    NvidiaNode node(directory_, hardware);
+    node.RemoveDriver();
+    return Refusal(discovery);
+  }
+  std::string Refusal(const std::string& discovery) {
+    const Config config =
+        Good(fmt::format("resources: [{{name: nvidia.com/gpu, nvidia: {{failOnInitError: true, "
+                         "discovery: {}}}}}]\n",
+                         discovery));
+    os::Loop loop;
+    const auto met = KindOf(config.resources[0])
+                         ->require(config.resources[0],
+                                   {.state_dir = "", .root = os::Root(directory_), .loop = loop});
+    return met ? "" : met.error().message.substr(0, met.error().message.find(" from"));
+  }
+
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/kind_test").value();
+};
+
+constexpr char kNotLoaded[] = "nvidia.com/gpu: 'failOnInitError' is set, so nothing is served";
+
+TEST_F(NvidiaRequirement, IsNvmlButOnATegraThatHasNone) {
+  EXPECT_TRUE(RefusalOn("8xa100", "auto").starts_with(kNotLoaded)) << Refusal("auto");
+  EXPECT_EQ(RefusalOn("8xa100", "tegra"), "");
+  EXPECT_EQ(RefusalOn("tegra", "auto"), "");
+  EXPECT_EQ(RefusalOn("tegra", "tegra"), "");
+  EXPECT_TRUE(RefusalOn("tegra", "nvml").starts_with(kNotLoaded));
+}
+
+TEST_F(NvidiaRequirement, IsNvmlOnWslAsWell) {
+  EXPECT_TRUE(RefusalOn("wsl", "auto").starts_with(kNotLoaded));
+}
+
+TEST_F(NvidiaRequirement, IsThatNvmlStartsWhereATegraHasIt) {
+  NvidiaNode node(directory_, "tegra");
+  node.SetFaults("driver: {fail: {nvmlInit_v2: 9}}");
+  EXPECT_EQ(Refusal("auto"),
+            "nvidia.com/gpu: 'failOnInitError' is set, so nothing is served without NVML: cannot "
+            "start NVML");
+  node.SetFaults("");
+  EXPECT_EQ(Refusal("auto"), "");
 }
 
 const BadInput kBadInputs[] = {

@@ -68,12 +68,15 @@ class NvidiaBackend : public Backend {
     unsigned gpu = 0;
     bool is_mig = false;
     std::string uuid{};  // of the GPU
+    bool integrated = false;
   };
   std::optional<Place> Find(const std::string& id) const;
   Evidence Look(const nvml::LibraryPtr& library, const Place& place, const std::string& id,
                 nvidia::Condition& condition);
   Evidence CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
   Evidence CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
+  // What a good check means where the driver does not take the GPU's events: bad, if any counts.
+  Evidence Unwatched(const Place& place, Evidence good) const;
   // What the failure of a check means; a driver that is gone is looked for again.
   Evidence Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure);
 

@@ -57,8 +57,18 @@ Evidence NvidiaBackend::Check(const Device& device) {
     past.lost = false;
     past.losses = losses;
   }
-  if (was_reset) watcher_->Renew();
+  if (!was_reset) return Unwatched(*place, std::move(evidence));
+  watcher_->Renew();
   return evidence;
+}
+
+// Of a Tegra's GPU NVIDIA's plugin asks for no events.
+Evidence NvidiaBackend::Unwatched(const Place& place, Evidence good) const {
+  if (place.integrated || !nvidia::AnyCounts(xids_)) return good;
+  const auto refusal = watcher_->Refusal(place.uuid);
+  if (!refusal || good.kind != EvidenceKind::kGood) return good;
+  return nvidia::FromCheck(EvidenceKind::kBad, Reason::kCheckFailed,
+                           "its events are not told: " + *refusal);
 }
 
 Evidence NvidiaBackend::Look(const nvml::LibraryPtr& library, const Place& place,
@@ -77,9 +87,10 @@ Evidence NvidiaBackend::Look(const nvml::LibraryPtr& library, const Place& place
 std::optional<NvidiaBackend::Place> NvidiaBackend::Find(const std::string& id) const {
   std::lock_guard lock(mutex_);
   for (const auto& [index, gpu] : gpus_) {
-    if (gpu.uuid == id) return Place{index, false, gpu.uuid};
+    const bool integrated = nvidia::IsIntegrated(gpu.model);
+    if (gpu.uuid == id) return Place{index, false, gpu.uuid, integrated};
     for (const nvidia::MigDevice& mig : gpu.mig.devices) {
-      if (mig.uuid == id) return Place{index, true, gpu.uuid};
+      if (mig.uuid == id) return Place{index, true, gpu.uuid, integrated};
     }
   }
   return std::nullopt;
@@ -179,6 +190,7 @@ void NvidiaBackend::OnEvent(const nvidia::Event& event) {
   }
   const std::vector<DeviceKey> keys = Concerned(event);
   if (keys.empty()) return;
+  events_->CountXid(event.gpu, nvidia::XidName(event.xid, xids_));
   const auto evidence = nvidia::EvidenceOf(event.xid, xids_);
   if (!evidence) {
     return log::Info("an XID that is a program's own",

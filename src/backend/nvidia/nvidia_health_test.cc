@@ -26,6 +26,14 @@ class Reports : public BackendEvents {
     const bool reset = evidence.kind == EvidenceKind::kReset;
     Add(fmt::format("{} {}", key.id, reset ? "reset" : Say(evidence)));
   }
+  void CountXid(const std::string& gpu, const std::string& xid) override {
+    std::lock_guard lock(mutex_);
+    ++xids_[gpu + " " + xid];
+  }
+  std::map<std::string, int> xids() {
+    std::lock_guard lock(mutex_);
+    return xids_;
+  }
   // The first so many; fewer when they do not come.
   Texts Await(size_t count) {
     std::unique_lock lock(mutex_);
@@ -41,7 +49,8 @@ class Reports : public BackendEvents {
   }
   std::mutex mutex_;
   std::condition_variable told_;
-  Texts all_;  // under mutex_
+  Texts all_;  // under mutex_, as what follows
+  std::map<std::string, int> xids_;
 };
 
 class NvidiaHealthTest : public testing::Test {
@@ -111,6 +120,21 @@ TEST_F(NvidiaHealthTest, AnXidThatIsAProgramsOwnChangesNothing) {
       reports_.Await(1),
       (Texts{Uuid(4) + " fatal xid XID 13: a program made the graphics engine raise an exception; "
                        "reboot the node"}));
+}
+
+TEST_F(NvidiaHealthTest, EveryXidOfItsGpusIsCountedWhateverItMeans) {
+  Start({.select = {{.index = "3"}, {.index = "4"}}});
+  AwaitWatched(8);
+
+  node_.SetFaults(
+      "events: [{gpu: 3, xid: 31}, {gpu: 3, xid: 13}, {gpu: 3, xid: 31}, {gpu: 2, xid: 79}, {gpu: "
+      "4, xid: 4711}, {gpu: 4, xid: 79}]");
+
+  ASSERT_EQ(reports_.Await(2).size(), 2U);
+  EXPECT_EQ(reports_.xids(), (std::map<std::string, int>{{Uuid(3) + " 13", 1},
+                                                         {Uuid(3) + " 31", 2},
+                                                         {Uuid(4) + " 79", 1},
+                                                         {Uuid(4) + " other", 1}}));
 }
 
 TEST_F(NvidiaHealthTest, AResourceHearsOnlyOfItsOwnGpus) {
@@ -322,6 +346,32 @@ TEST_F(NvidiaHealthTest, ABackendThatIsMadeAnewKnowsOfNoReset) {
   EXPECT_EQ(Say(next.Check(devices_[3])), "good");
 
   EXPECT_EQ(reports_.Await(1), Texts{"rescan"});
+}
+
+TEST_F(NvidiaHealthTest, AGpuWhoseEventsTheDriverRefusesIsBadUntilItTakesThem) {
+  node_.SetFaults("gpus: {3: {fail: {nvmlDeviceRegisterEvents: 999}}}");
+  NvidiaBackend& backend = Start();
+  AwaitWatched(7);
+  EXPECT_EQ(Say(backend.Check(devices_[3])),
+            "bad check-failed its events are not told: nvmlDeviceRegisterEvents: Unknown Error "
+            "(999)");
+  EXPECT_EQ(Say(backend.Check(devices_[2])), "good");
+
+  node_.SetFaults("events: [{gpu: 1, xid: 31}]");  // ends the wait that is under way
+  AwaitWatched(8);
+  EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
+}
+
+TEST_F(NvidiaHealthTest, AGpuThatKnowsNoEventsOrOfWhichNoneCountsIsNotBadWithoutThem) {
+  node_.SetFaults(
+      "gpus: {3: {fail: {nvmlDeviceRegisterEvents: 3}}, 4: {fail: {nvmlDeviceRegisterEvents: "
+      "999}}}");
+  NvidiaBackend& counting = Start();
+  NvidiaBackend& ignoring = Start({.other_xids = nvidia::OtherXids::kIgnore});
+  AwaitWatched(6);
+  EXPECT_EQ(Say(counting.Check(devices_[3])), "good");
+  EXPECT_EQ(counting.Check(devices_[4]).kind, EvidenceKind::kBad);
+  EXPECT_EQ(Say(ignoring.Check(devices_[4])), "good");
 }
 
 class NvidiaMigHealthTest : public NvidiaHealthTest {

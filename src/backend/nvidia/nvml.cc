@@ -255,6 +255,12 @@ std::string FirstThere(const std::vector<std::string>& paths) {
   return there == paths.end() ? paths.back() : *there;
 }
 
+bool CanLoad(const std::vector<std::string>& paths) {
+  void* handle = dlopen(FirstThere(paths).c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle != nullptr) dlclose(handle);
+  return handle != nullptr;
+}
+
 std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,
                                       std::string_view soname) {
   while (driver_root.ends_with('/')) driver_root.remove_suffix(1);

@@ -132,6 +132,8 @@ std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view dri
                                       std::string_view soname = "libnvidia-ml.so.1");
 // The first of them that is there, else the last.
 std::string FirstThere(const std::vector<std::string>& paths);
+// Whether the loader takes that one.
+bool CanLoad(const std::vector<std::string>& paths);
 
 // Any thread.
 class Session {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/nvidia/platform.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -34,10 +32,7 @@ bool IsTegraFamily(std::string_view family) {
 }  // namespace
 
 bool HasDxCore(const os::Root& root, const std::string& driver_root) {
-  const std::string path = nvml::FirstThere(nvml::LibraryPaths(root, driver_root, "libdxcore.so"));
-  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (handle != nullptr) dlclose(handle);
-  return handle != nullptr;
+  return nvml::CanLoad(nvml::LibraryPaths(root, driver_root, "libdxcore.so"));
 }
 
 bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
@@ -50,9 +45,15 @@ bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
   return false;
 }
 
-bool IsIntegrated(std::string_view model) {
-  return model.find("(nvgpu)") != std::string_view::npos ||
-         model.find("NVIDIA Thor") != std::string_view::npos;
+bool IsTegraWithoutNvml(const os::Root& root, const std::string& driver_root) {
+  return HasTegraFiles(root, driver_root) && !nvml::CanLoad(nvml::LibraryPaths(root, driver_root));
+}
+
+bool NeedsNvml(const os::Root& root, const NvidiaConfig& config) {
+  using Discovery = NvidiaConfig::Discovery;
+  if (config.discovery == Discovery::kNvml) return true;
+  if (config.discovery == Discovery::kTegra) return false;
+  return HasDxCore(root, config.driver_root) || !IsTegraWithoutNvml(root, config.driver_root);
 }
 
 PlatformBackend::PlatformBackend(std::string resource, NvidiaConfig config, os::Root root,
@@ -79,16 +80,16 @@ void PlatformBackend::Stop() {
 Result<std::vector<Device>> PlatformBackend::Scan() {
   using Discovery = NvidiaConfig::Discovery;
   if (config_.discovery == Discovery::kTegra) return Found(Whole{kTegra, {}});
-  if (HasDxCore(root_, config_.driver_root)) return Found(Whole{kAll, {}});
+  if (IsWsl()) return Found(Whole{kAll, {}});
   auto devices = gpus_->Scan();
+  if (devices) has_nvml_ = true;
   if (config_.discovery == Discovery::kNvml) return devices;
   if (!devices) {
     // A driver that is lost makes no Tegra of a node, nor a good one of a Tegra.
     const bool absent = devices.error().reason == Reason::kDriverMissing && !has_nvml_;
-    if (absent && HasTegraFiles(root_, config_.driver_root)) return Found(Whole{kTegra, {}});
+    if (absent && IsTegraWithoutNvml(root_, config_.driver_root)) return Found(Whole{kTegra, {}});
     return devices;
   }
-  has_nvml_ = true;
   const bool integrated = std::ranges::any_of(
       *devices, [](const Device& device) { return IsIntegrated(device.model); });
   if (integrated) return Found(Whole{kTegra, *std::move(devices)});
@@ -123,7 +124,14 @@ Device PlatformBackend::Describe(const std::string& id) const {
   if (id == kAll) {
     device.nodes.push_back({.host_path = Below(config_.dev_root, kDxg), .container_path = kDxg});
   }
+  AddImex(root_, config_, device);
   return device;
+}
+
+// To load a library with every scan is dear, and what a node is it stays.
+bool PlatformBackend::IsWsl() {
+  if (!is_wsl_ && !has_nvml_) is_wsl_ = HasDxCore(root_, config_.driver_root);
+  return is_wsl_;
 }
 
 bool PlatformBackend::HasDxg() const {
@@ -134,6 +142,9 @@ bool PlatformBackend::HasDxg() const {
 Evidence PlatformBackend::Check(const Device& device) {
   const std::string& id = device.key.id;
   if (id != kAll && id != kTegra) return gpus_->Check(device);
+  if (device.defect) {
+    return FromCheck(EvidenceKind::kBad, device.defect->reason, device.defect->message);
+  }
   std::vector<Device> parts;
   {
     std::lock_guard lock(mutex_);
@@ -165,6 +176,11 @@ void PlatformBackend::Report(const DeviceKey& key, Evidence evidence) {
   std::lock_guard lock(mutex_);
   if (events_ == nullptr) return;
   events_->Report(whole_ ? DeviceKey{key.source, whole_->id} : key, std::move(evidence));
+}
+
+void PlatformBackend::CountXid(const std::string& gpu, const std::string& xid) {
+  std::lock_guard lock(mutex_);
+  if (events_ != nullptr) events_->CountXid(gpu, xid);
 }
 
 }  // namespace tessera::nvidia

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kind of node GPUs are on, and their backend on those where they are not told apart:
 //
-// - WSL, where libdxcore.so can be loaded: all GPUs are one device "all", with /dev/dxg.
+// - WSL, where libdxcore.so can be loaded: all GPUs are one device "all", with /dev/dxg. It is
+//   looked for until NVML has answered.
 // - Tegra, by its files where there is no NVML, or by a GPU of NVML's that is part of the
-// processor:
-//   all are one device "tegra", without nodes.
+//   processor: all are one device "tegra", without nodes.
 // - any other: as NVML lists them (nvidia.h).
 //
 // Such a device is good as long as what the platform was told by is there; where that is NVML's
@@ -16,7 +16,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
@@ -29,8 +28,10 @@ namespace tessera::nvidia {
 bool HasDxCore(const os::Root& root, const std::string& driver_root);
 // Whether files below the driver's root or the node's own say that this is a Tegra.
 bool HasTegraFiles(const os::Root& root, const std::string& driver_root);
-// Whether it is part of the processor, by its name in NVML.
-bool IsIntegrated(std::string_view model);
+// Whether it is one by these files and NVML cannot even be loaded.
+bool IsTegraWithoutNvml(const os::Root& root, const std::string& driver_root);
+// Whether NVIDIA's plugin has GPUs from NVML here, as on WSL, and not as a Tegra has them.
+bool NeedsNvml(const os::Root& root, const NvidiaConfig& config);
 
 class PlatformBackend : public Backend, private BackendEvents {
  public:
@@ -54,8 +55,10 @@ class PlatformBackend : public Backend, private BackendEvents {
   };
   void RescanSoon() override;
   void Report(const DeviceKey& key, Evidence evidence) override;
+  void CountXid(const std::string& gpu, const std::string& xid) override;
   std::vector<Device> Found(std::optional<Whole> whole);
   Device Describe(const std::string& id) const;
+  bool IsWsl();
   bool HasDxg() const;
 
   const std::string resource_;
@@ -63,6 +66,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   const os::Root root_;
   const std::shared_ptr<Backend> gpus_;
   std::atomic<bool> has_nvml_ = false;  // it has answered once
+  std::atomic<bool> is_wsl_ = false;    // its library was there once
 
   std::mutex mutex_;  // guards what follows; events are reported under it
   BackendEvents* events_ = nullptr;

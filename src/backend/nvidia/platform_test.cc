@@ -2,7 +2,12 @@
 #include "backend/nvidia/platform.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <mutex>
+#include <thread>
+
+#include "backend/nvidia/events.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/recorder_test.h"
 #include "nvml/nvidia_node.h"
@@ -12,6 +17,28 @@ namespace {
 
 using Ids = std::vector<std::string>;
 using Discovery = NvidiaConfig::Discovery;
+
+// What is told of devices and counted, on any thread.
+class Heard : public BackendEvents {
+ public:
+  void RescanSoon() override {}
+  void Report(const DeviceKey& key, Evidence evidence) override {
+    Add(fmt::format("{} {}", key.Text(), ReasonName(evidence.reason)));
+  }
+  void CountXid(const std::string& gpu, const std::string& xid) override { Add(gpu + " " + xid); }
+  std::vector<std::string> all() {
+    std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  void Add(std::string text) {
+    std::lock_guard lock(mutex_);
+    all_.push_back(std::move(text));
+  }
+  std::mutex mutex_;
+  std::vector<std::string> all_;  // under mutex_
+};
 
 class PlatformTest : public testing::Test {
  protected:
@@ -24,6 +51,11 @@ class PlatformTest : public testing::Test {
     const os::Root root(directory_);
     return std::make_shared<PlatformBackend>(
         kResource, config, root, std::make_shared<NvidiaBackend>(kResource, config, root));
+  }
+  template <class F>
+  static void Await(F done) {
+    const Steady limit = SystemClock().Now() + Duration(20'000);
+    while (!done() && SystemClock().Now() < limit) std::this_thread::yield();
   }
   static Ids ScannedIds(Backend& backend) {
     const auto devices = backend.Scan();
@@ -64,6 +96,29 @@ TEST_F(PlatformTest, WslIsToldEvenWhereNvmlIsAskedFor) {
   EXPECT_EQ(ScannedIds(*On("wsl", {.discovery = Discovery::kNvml})), Ids{"all"});
 }
 
+TEST_F(PlatformTest, WslIsLookedForUntilNvmlHasAnswered) {
+  const auto backend = On("8xa100");
+  node_->RemoveDriver();
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+  node_->InstallDriver();
+  EXPECT_EQ(ScannedIds(*backend).size(), 8U);
+
+  const NvidiaNode wsl(directory_, "wsl");
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{wsl.hardware().gpus[0].uuid});
+  EXPECT_EQ(ScannedIds(*On("wsl")), Ids{"all"});
+}
+
+TEST_F(PlatformTest, WslThatComesLateIsSeen) {
+  const auto backend = On("8xa100");
+  node_->RemoveDriver();
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+
+  const NvidiaNode wsl(directory_, "wsl");
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{"all"});
+}
+
 TEST_F(PlatformTest, AnIntegratedGpuMakesTheNodeOneDeviceThatFaresAsItsGpuDoes) {
   const auto backend = On("tegra");
 
@@ -73,6 +128,75 @@ TEST_F(PlatformTest, AnIntegratedGpuMakesTheNodeOneDeviceThatFaresAsItsGpuDoes) 
   EXPECT_EQ(Say(backend->Check(tegra)), "good");
   node_->SetFaults("gpus: {0: {lost: true}}");
   EXPECT_EQ(backend->Check(tegra).reason, Reason::kDeviceLost);
+}
+
+TEST_F(PlatformTest, ATegraIsOneWhateverElseNvmlCannotTellOfItsGpu) {
+  const auto backend = On("tegra");
+  node_->SetFaults("gpus: {0: {fail: {nvmlDeviceGetMigMode: 999}}}");
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  EXPECT_EQ(Say(backend->Check(One("tegra", "NVIDIA Tegra"))), "good");
+}
+
+TEST_F(PlatformTest, ATegraIsNotBadForEventsThatAreRefused) {
+  const auto backend = On("tegra");
+  node_->SetFaults("gpus: {0: {fail: {nvmlDeviceRegisterEvents: 999}}}");
+  const auto watcher = EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
+  const std::string uuid = node_->hardware().gpus[0].uuid;
+  Heard events;
+  ASSERT_TRUE(backend->Start(events));
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  Await([&] { return watcher->Refusal(uuid).has_value(); });
+  EXPECT_EQ(watcher->Refusal(uuid), "nvmlDeviceRegisterEvents: Unknown Error (999)");
+  EXPECT_EQ(Say(backend->Check(One("tegra", "NVIDIA Tegra"))), "good");
+  backend->Stop();
+}
+
+TEST_F(PlatformTest, AnXidOfATegrasGpuIsOneOfItsDevice) {
+  const auto backend = On("tegra");
+  const auto watcher = EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
+  Heard events;
+  ASSERT_TRUE(backend->Start(events));
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  Await([&] { return watcher->watched() == 1; });
+
+  node_->SetFaults("events: [{gpu: 0, xid: 79}]");
+
+  Await([&] { return events.all().size() == 2; });
+  backend->Stop();
+  EXPECT_EQ(events.all(),
+            (Ids{node_->hardware().gpus[0].uuid + " 79", "nvidia.com/gpu/tegra xid"}));
+}
+
+// A GPU in a slot beside the one in the processor.
+constexpr char kMixed[] =
+    "driver: \"540.4.0\"\n"
+    "platform: tegra\n"
+    "defaults: {memory: 30697, compute: \"8.7\"}\n"
+    "gpus:\n"
+    "- {model: Orin (nvgpu)}\n"
+    "- {model: NVIDIA RTX A6000, pci: \"0005:03:00.0\"}\n";
+
+TEST_F(PlatformTest, AGpuInASlotOfATegraIsPartOfItsDevice) {
+  const auto backend = On("tegra");
+  node_->SetHardware(kMixed);
+
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
+  const Device tegra = One("tegra", "NVIDIA Tegra");
+  EXPECT_EQ(Say(backend->Check(tegra)), "good");
+  node_->SetFaults("gpus: {1: {lost: true}}");
+  EXPECT_EQ(backend->Check(tegra).reason, Reason::kDeviceLost);
+}
+
+TEST_F(PlatformTest, AGpuInASlotOfATegraIsServedAloneToAResourceThatSelectsIt) {
+  const auto backend = On("tegra", {.select = {{.model = "*A6000"}}});
+  node_->SetHardware(kMixed);
+
+  const std::vector<Device> devices = backend->Scan().value();
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0].key.id, node_->hardware().gpus[1].uuid);
+  EXPECT_EQ(devices[0].nodes.back().container_path, "/dev/nvidia1");
+  EXPECT_EQ(Say(backend->Check(devices[0])), "good");
 }
 
 TEST_F(PlatformTest, ATegraWithoutNvmlIsToldByItsFiles) {
@@ -90,6 +214,15 @@ TEST_F(PlatformTest, ATegraWithoutNvmlIsToldByItsFiles) {
             "fatal vanished neither /etc/nv_tegra_release nor /sys/devices/soc0/family tells of a "
             "Tegra");
   EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+}
+
+TEST_F(PlatformTest, ATegraWhoseNvmlDoesNotStartIsNoneWithoutIt) {
+  const auto backend = On("tegra");
+  node_->SetFaults("driver: {fail: {nvmlInit_v2: 9}}");
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+
+  node_->SetFaults("");
+  EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
 }
 
 TEST_F(PlatformTest, ByIndexATegraIsNumberZeroAndWslAllTheSame) {
@@ -113,11 +246,33 @@ TEST_F(PlatformTest, ADriverThatIsLostLeavesTheNodeWhatItWas) {
             "unknown driver-missing NVML is not open");
 }
 
+TEST_F(PlatformTest, AnImexChannelIsHandedOutAsElsewhere) {
+  const std::string channel = directory_ + kImexChannel;
+  ASSERT_TRUE(os::MakeDirectories(channel.substr(0, channel.rfind('/'))));
+  for (const char* node : {"wsl", "tegra"}) {
+    const auto backend = On(node, {.imex = Imex::kRequired});
+    const Device without = backend->Scan().value().at(0);
+    EXPECT_EQ(Say(backend->Check(without)),
+              "bad unreadable /dev/nvidia-caps-imex-channels/channel0 is required and there is no "
+              "such device: start nvidia-imex, or make the channel");
+
+    ASSERT_EQ(symlink("/dev/null", channel.c_str()), 0);  // a character device
+    const Device with = backend->Scan().value().at(0);
+    ASSERT_FALSE(with.nodes.empty());
+    EXPECT_EQ(with.nodes.back(),
+              (DeviceNode{.host_path = kImexChannel, .container_path = kImexChannel}));
+    EXPECT_EQ(Say(backend->Check(with)), "good");
+    ASSERT_TRUE(os::RemoveFile(channel));
+  }
+}
+
 TEST_F(PlatformTest, NvmlIsTakenAtItsWordWhereItIsAskedFor) {
   const auto backend = On("tegra", {.discovery = Discovery::kNvml});
 
-  EXPECT_EQ(ScannedIds(*backend), Ids{node_->hardware().gpus[0].uuid});
-  EXPECT_EQ(Say(backend->Check(backend->Scan().value().front())), "good");
+  const Device gpu = backend->Scan().value().at(0);
+  EXPECT_EQ(gpu.key.id, node_->hardware().gpus[0].uuid);
+  EXPECT_EQ(gpu.nodes.back().container_path, "/dev/nvidia-uvm-tools");  // it has none of its own
+  EXPECT_EQ(Say(backend->Check(gpu)), "good");
 }
 
 TEST_F(PlatformTest, GpusThatAreNoPartOfTheProcessorAreToldApartWhateverFilesThereAre) {

@@ -48,6 +48,12 @@ Tokens Read(std::string_view value, std::vector<std::string>& not_understood) {
   return tokens;
 }
 
+// Null when it is none of them.
+const Xid* Find(uint64_t number) {
+  const auto* it = std::ranges::lower_bound(kXids, number, {}, &Xid::number);
+  return it != std::end(kXids) && it->number == number ? it : nullptr;
+}
+
 XidClass Counting(XidClass xid_class) {
   return xid_class == XidClass::kApplication ? XidClass::kRecover : xid_class;
 }
@@ -86,9 +92,8 @@ std::span<const Xid> AllXids() {
 }
 
 Xid XidOf(uint64_t number) {
-  const auto* it = std::lower_bound(std::begin(kXids), std::end(kXids), number,
-                                    [](const Xid& xid, uint64_t n) { return xid.number < n; });
-  if (it != std::end(kXids) && it->number == number) return *it;
+  const Xid* known = Find(number);
+  if (known != nullptr) return *known;
   return {number, XidClass::kRecover, "an error that is not in our table"};
 }
 
@@ -98,6 +103,17 @@ XidClass ClassOf(uint64_t number, const XidPolicy& policy) {
   if (policy.ignore_others) return XidClass::kApplication;
   const XidClass usual = XidOf(number).xid_class;
   return policy.count_all ? Counting(usual) : usual;
+}
+
+bool AnyCounts(const XidPolicy& policy) {
+  return !policy.ignore_others || std::ranges::any_of(policy.classes, [](const auto& entry) {
+    return entry.second != XidClass::kApplication;
+  });
+}
+
+std::string XidName(uint64_t number, const XidPolicy& policy) {
+  const bool known = Find(number) != nullptr || policy.classes.contains(number);
+  return known ? std::to_string(number) : "other";
 }
 
 std::optional<Evidence> EvidenceOf(uint64_t number, const XidPolicy& policy) {
@@ -127,9 +143,13 @@ std::optional<Evidence> EvidenceOf(uint64_t number, const XidPolicy& policy) {
 
 XidVariables ApplyXidVariables(XidPolicy policy, std::string_view disable,
                                std::string_view enable) {
-  XidVariables result{.policy = std::move(policy), .not_understood = {}};
+  XidVariables result{.policy = std::move(policy)};
   const Tokens disabled = Read(disable, result.not_understood);
-  const Tokens enabled = Read(enable, result.not_understood);
+  Tokens enabled = Read(enable, result.not_understood);
+  // Inside the plugin 0 stands for every XID. That is so here where it makes them count; nobody who
+  // writes a 0 means to switch health checks off.
+  result.zero_is_all = enabled.numbers.erase(0) > 0;
+  enabled.all |= result.zero_is_all;
   XidPolicy& made = result.policy;
   for (uint64_t number : disabled.numbers) made.classes[number] = XidClass::kApplication;
   if (disabled.all) {

@@ -51,16 +51,23 @@ struct XidPolicy {
 };
 
 XidClass ClassOf(uint64_t number, const XidPolicy& policy);
+// Whether there is one that is not the application's own.
+bool AnyCounts(const XidPolicy& policy);
+
+// "79"; "other" where neither the table nor the policy names it, so that there are not many.
+std::string XidName(uint64_t number, const XidPolicy& policy);
 
 // What the event says about a device of the GPU; nothing where it is the application's own.
 std::optional<Evidence> EvidenceOf(uint64_t number, const XidPolicy& policy);
 
 // What the two variables of NVIDIA's device plugin, DP_DISABLE_HEALTHCHECKS and
-// DP_ENABLE_HEALTHCHECKS, make of a policy: lists of numbers, or "all" or "xids" for all. What is
-// enabled counts even where it is disabled too; only what neither names is as it was.
+// DP_ENABLE_HEALTHCHECKS, make of a policy: lists of numbers, or "all" or "xids" for all, for which
+// 0 stands too where they are enabled. What is enabled counts even where it is disabled too; only
+// what neither names is as it was.
 struct XidVariables {
   XidPolicy policy;
-  std::vector<std::string> not_understood;  // parts of the values, for a warning
+  std::vector<std::string> not_understood{};  // parts of the values, for a warning, as what follows
+  bool zero_is_all = false;                   // a 0 among what is enabled
 };
 XidVariables ApplyXidVariables(XidPolicy policy, std::string_view disable, std::string_view enable);
 

@@ -78,6 +78,18 @@ TEST(Xid, ASiteSaysOtherwise) {
   EXPECT_FALSE(EvidenceOf(94, policy));
 }
 
+TEST(Xid, ThoseThatNobodyNamedHaveOneNameTogether) {
+  EXPECT_EQ(XidName(79, {}), "79");
+  EXPECT_EQ(XidName(4'711, {}), "other");
+  EXPECT_EQ(XidName(4'711, {.classes = {{4'711, XidClass::kReset}}}), "4711");
+}
+
+TEST(Xid, NoneCountsWhereAllAreIgnoredAndNoneIsNamed) {
+  EXPECT_TRUE(AnyCounts({}));
+  EXPECT_FALSE(AnyCounts({.classes = {{48, XidClass::kApplication}}, .ignore_others = true}));
+  EXPECT_TRUE(AnyCounts({.classes = {{48, XidClass::kReset}}, .ignore_others = true}));
+}
+
 TEST(Xid, ClassNamesReadBack) {
   for (XidClass xid_class :
        {XidClass::kApplication, XidClass::kRecover, XidClass::kReset, XidClass::kReboot}) {
@@ -104,7 +116,10 @@ TEST(XidVariables, EveryCombinationDoesWhatItsDocumentationSays) {
       {"79", "79", false, true, true},       {"13", "13", true, true, true},
       {"all", "48", false, true, false},     {"all", "all", true, true, true},
       {"48,79", "all", true, true, true},    {"all,48", "79", false, false, true},
-      {"0", "", false, true, true},
+      {"0", "", false, true, true},          {"0,48", "", false, false, true},
+      {"", "0", true, true, true},           {"all", "0", true, true, true},
+      {"48", "0", true, true, true},         {"0", "48", false, true, true},
+      {"0", "0", true, true, true},          {"", "0,48", true, true, true},
   };
   for (const Row& row : rows) {
     const XidVariables made = ApplyXidVariables({}, row.disable, row.enable);

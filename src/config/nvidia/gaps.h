@@ -8,8 +8,8 @@
 
 namespace tessera::config::nvidia {
 
-// Reports, as errors, the settings that cannot be served. Values that are known to be bad are
-// passed over.
+// Reports the settings that cannot be served: as errors what pods would miss, as warnings what is
+// of no effect here. Values that are known to be bad are passed over.
 void CheckGaps(const Settings& settings, Findings& findings);
 
 }  // namespace tessera::config::nvidia

@@ -222,7 +222,12 @@ class Translation {
     for (const auto& text : tessera::nvidia::ApplyXidVariables({}, "", enabled).not_understood) {
       TellNoXid(kEnabledXids, text);
     }
-    const auto policy = tessera::nvidia::ApplyXidVariables({}, disabled, enabled).policy;
+    const auto made = tessera::nvidia::ApplyXidVariables({}, disabled, enabled);
+    const tessera::nvidia::XidPolicy& policy = made.policy;
+    if (made.zero_is_all) {
+      findings_.Warn(Reason::kConfigBadValue, kEnabledXids,
+                     "has '0', by which every XID counts, as in NVIDIA's plugin: write 'all'");
+    }
     for (const auto& [number, xid_class] : policy.classes) {
       const bool off = xid_class == tessera::nvidia::XidClass::kApplication;
       const char* variable = off ? kDisabledXids : kEnabledXids;

@@ -245,6 +245,8 @@ TEST(NvidiaTranslation, TheVariablesAboutHealthChecksSayWhatXidsMean) {
       {{{off, "all"}, {on, "48"}}, {{48, XidClass::kReset}}, OtherXids::kIgnore},
       {{{off, "xids"}, {on, "all"}}, {}, OtherXids::kCount},
       {{{on, "all"}}, {}, OtherXids::kCount},
+      {{{on, "0"}}, {}, OtherXids::kCount},
+      {{{off, "all"}, {on, "0"}}, {}, OtherXids::kCount},
   };
   for (const XidRow& row : rows) {
     const LoadResult result = GoodLoad({.environment = row.environment});
@@ -264,6 +266,15 @@ TEST(NvidiaTranslation, TheVariablesAboutHealthChecksSayWhatXidsMean) {
                 "DP_ENABLE_HEALTHCHECKS has 'x', which is no XID and has no effect\n"
                 "DP_DISABLE_HEALTHCHECKS has '0', which is no XID and has no effect\n"
                 "DP_ENABLE_HEALTHCHECKS has '10000', which is no XID and has no effect\n");
+}
+
+TEST(NvidiaTranslation, ThatZeroStandsForEveryXidIsToldWhereItDoes) {
+  const LoadResult result = GoodLoad({.environment = {{"DP_ENABLE_HEALTHCHECKS", "0,79"}}});
+
+  EXPECT_EQ(KindOf(result).other_xids, OtherXids::kCount);
+  EXPECT_EQ(Messages(result.warnings), kOpenDoor +
+                                           "DP_ENABLE_HEALTHCHECKS has '0', by which every XID "
+                                           "counts, as in NVIDIA's plugin: write 'all'\n");
 }
 
 TEST(NvidiaTranslation, RequestsForMoreThanOneShareAreRefusedWhereThePluginRefusesThem) {
