@@ -100,8 +100,9 @@ TEST_F(DemoTest, RollingUpdateGoesWell) {
 
 TEST_F(DemoTest, NvidiaGoesWellOnEightGpus) {
   Plays(On("8xa100"));
-  EXPECT_EQ(ListsOf("nvidia.com/gpu"),
-            (std::set<std::string>{"0 of 0", "0 of 8", "7 of 8", "8 of 8"}));
+  std::set<std::string> lists = ListsOf("nvidia.com/gpu");
+  lists.erase("0 of 0");  // of a registration, where kubelet is asked before the first list came
+  EXPECT_EQ(lists, (std::set<std::string>{"0 of 8", "7 of 8", "8 of 8"}));
 }
 TEST_F(DemoTest, NvidiaGoesWellOnOneGpu) {
   Plays(On("1xt4"));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -55,10 +56,16 @@ std::string DescriptionPath() {
   const std::string library = info.dli_fname == nullptr ? "" : info.dli_fname;
   return library.substr(0, library.rfind('/') + 1) + "fake-nvml.yaml";
 }
+// Looked up once, for every call asks for it; memory of which nothing is left when this is
+// unloaded.
+struct Path {
+  Path() { DescriptionPath().copy(text, sizeof text - 1); }
+  char text[PATH_MAX] = {};
+} const g_path;
 
 // Null when there is no such description.
 std::shared_ptr<Driver> Load() {
-  const std::string path = DescriptionPath();
+  const std::string path = g_path.text;
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
@@ -112,9 +119,11 @@ std::optional<size_t> Driver::PlaceOf(const OpaqueDevice& device) const {
 }
 
 std::shared_ptr<Driver> Current() {
+  const FileState before = StateOf(g_path.text);  // without the mutex, which all threads take
   std::lock_guard lock(g_mutex);
   if (g_users == 0) return nullptr;
-  const FileState now = StateOf(DescriptionPath());
+  if (before == g_read) return g_driver;
+  const FileState now = StateOf(g_path.text);
   if (now == g_read || now == FileState()) return g_driver;
   g_read = now;
   if (auto next = Load()) g_kept.drivers.former.push_back(std::exchange(g_driver, std::move(next)));
@@ -123,7 +132,7 @@ std::shared_ptr<Driver> Current() {
 
 Return Open() {
   auto driver = Current();
-  const FileState read = StateOf(DescriptionPath());
+  const FileState read = StateOf(g_path.text);
   if (driver == nullptr) driver = Load();
   if (driver == nullptr) return Return::kDriverNotLoaded;
   auto faults = driver->faults.Now();
