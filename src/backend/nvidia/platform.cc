@@ -34,8 +34,7 @@ bool IsTegraFamily(std::string_view family) {
 }  // namespace
 
 bool HasDxCore(const os::Root& root, const std::string& driver_root) {
-  const std::string path = nvml::FirstThere(nvml::LibraryPaths(root, driver_root, "libdxcore.so"));
-  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  void* handle = nvml::LoadFirst(nvml::LibraryPaths(root, driver_root, "libdxcore.so")).handle;
   if (handle != nullptr) dlclose(handle);
   return handle != nullptr;
 }
