@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	agentImage   = "tessera:0.1.0" // as deploy/examples/daemonset.yaml says
-	busyboxImage = "busybox:1.36"  // as deploy/examples/pod.yaml says
+	agentImage   = "tessera:0.1.0"                      // as deploy/examples/daemonset.yaml says
+	pluginImage  = "tessera-nvidia-device-plugin:0.1.0" // as deploy/README.md says
+	busyboxImage = "busybox:1.36"                       // as deploy/examples/pod.yaml says
 	pauseImage   = "e2e.test/pause:1"
 )
 
@@ -42,6 +43,14 @@ func importImages() error {
 	if err != nil {
 		return err
 	}
+	asAgent, err := configurationOf(defaultTarget)
+	if err != nil {
+		return err
+	}
+	asPlugin, err := configurationOf(pluginTarget)
+	if err != nil {
+		return err
+	}
 	busybox, err := busyboxFiles()
 	if err != nil {
 		return err
@@ -56,9 +65,8 @@ func importImages() error {
 		content       files
 		configuration v1.Config
 	}{
-		// What deploy/Dockerfile says of the image.
-		{agentImage, agent, v1.Config{Entrypoint: []string{"/usr/bin/tessera"},
-			Cmd: []string{"--help"}, User: "65532:65532", Env: []string{"PATH=/usr/bin"}}},
+		{agentImage, agent, asAgent},
+		{pluginImage, agent, asPlugin},
 		{busyboxImage, busybox, v1.Config{Cmd: []string{"sh"}, Env: path}},
 		{pauseImage, files{"pause": pause}, v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"}},
 	} {

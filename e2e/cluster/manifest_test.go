@@ -30,6 +30,11 @@ func (c *cluster) readManifests(t *testing.T, name string) []manifest {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(deployDirectory, name))
 	must(t, err)
+	return c.parseManifests(t, content)
+}
+
+func (c *cluster) parseManifests(t *testing.T, content []byte) []manifest {
+	t.Helper()
 	client, err := dynamic.NewForConfig(administrator())
 	must(t, err)
 	groups, err := restmapper.GetAPIGroupResources(c.client.Discovery())

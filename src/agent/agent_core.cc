@@ -10,6 +10,7 @@
 #include "config/diff.h"
 #include "os/files.h"
 #include "os/notify.h"
+#include "os/process.h"
 #include "os/unix_socket.h"
 #include "version.h"
 
@@ -96,7 +97,12 @@ Status Agent::Start() {
 }
 
 void Agent::RestoreState() {
-  store_.TryToBecomeWriter();
+  if (store_.TryToBecomeWriter() && os::RunsInPod() && os::OnSameMount(config_.state_dir, "/")) {
+    log::Warn("the state ends with this container",
+              Error{Reason::kStateNotKept,
+                    config_.state_dir + " is no mount: the next container does not know which "
+                                        "devices were sick or cordoned in this one"});
+  }
   node_.Restore(store_.LoadFacts().value_or(Facts{}), store_.LoadVerdicts(boot_id_));
   saved_facts_ = node_.facts_generation();
 }

@@ -42,18 +42,42 @@ void LedgerSync::Ask() {
     again_ = true;  // its answer may be older than what made somebody ask
     return;
   }
-  call_ = kubelet::PodResourcesCall::Ask(directories_.pod_resources_socket(), kTimeout,
-                                         mailbox_.Bind(&LedgerSync::Answered));
+  if (HasPodResources()) {
+    call_ = kubelet::PodResourcesCall::Ask(directories_.pod_resources_socket(), kTimeout,
+                                           mailbox_.Bind(&LedgerSync::Answered));
+    return;
+  }
+  Answered(Fail(Reason::kPodResourcesUnavailable,
+                "{} is not there: kubelet's checkpoint alone tells who holds what, without the "
+                "names of pods and with those that ended until kubelet writes it again, and "
+                "nothing tells when kubelet has lost this agent unnoticed",
+                directories_.pod_resources()));
+}
+
+bool LedgerSync::HasPodResources() const {
+  return os::Exists(directories_.pod_resources());
 }
 
 void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
   call_.reset();
   answered_ = SystemClock().Now();
   metrics_.Add(http::Metric::kReconciliations, {view ? "good" : "failed"});
-  const bool news = view && Reconcile(*view);
-  if (!view) {
+  bool news = false;
+  if (view) {
+    if (error_) log::Info("the ledger is compared again");
+    error_.reset();
+    told_ = true;
+    ReadCheckpoint();
+    news = Reconcile(view->holdings);
+    listener_.compared(view->allocatable);
+  } else {
     if (!error_) log::Warn("cannot compare the ledger", view.error());
     error_ = view.error();
+    // The checkpoint tells too much and never too little. What the API once told stays as it was.
+    if (!told_ && !HasPodResources() && ReadCheckpoint()) {
+      news = Reconcile({});
+      listener_.compared(std::nullopt);
+    }
   }
   const bool often = news || !AllReconciled() || listener_.waiting();
   pause_ = often ? interval_ : std::min(2 * pause_, std::max(interval_, kLongestPause));
@@ -66,13 +90,10 @@ bool LedgerSync::AllReconciled() const {
                      [this](const auto& resource) { return node_.ledger().reconciled(resource); });
 }
 
-// Whether anything had changed.
-bool LedgerSync::Reconcile(const kubelet::PodResourcesView& view) {
-  if (error_) log::Info("the ledger is compared again");
-  error_.reset();
-  ReadCheckpoint();
+// `told` is what the API said, to be joined with the checkpoint. Whether anything had changed.
+bool LedgerSync::Reconcile(std::vector<Holding> told) {
   const bool first = !AllReconciled();
-  LedgerChange change = node_.ledger().Reconcile(Join(Ours(view.holdings), Ours(checkpoint_)),
+  LedgerChange change = node_.ledger().Reconcile(Join(Ours(std::move(told)), Ours(checkpoint_)),
                                                  resources_, SystemClock().Now());
   for (const Holding& holding : change.unexpected) {
     metrics_.Add(http::Metric::kDrift, {holding.resource});
@@ -85,7 +106,6 @@ bool LedgerSync::Reconcile(const kubelet::PodResourcesView& view) {
   }
   const bool changed = first || !change.appeared.empty() || !change.ended.empty();
   if (changed) listener_.changed();
-  listener_.compared(view.allocatable);
   return changed;
 }
 
@@ -96,15 +116,15 @@ std::vector<Holding> LedgerSync::Ours(std::vector<Holding> holdings) const {
 }
 
 // One that cannot be read, or is torn, changes nothing: plain init containers are known from it
-// alone, and what they hold must not look free.
-void LedgerSync::ReadCheckpoint() {
+// alone, and what they hold must not look free. Whether one was read.
+bool LedgerSync::ReadCheckpoint() {
   auto text = os::ReadFile(directories_.device_plugins() + "/" + kubelet::kCheckpointFile);
   if (!text) {
     if (text.error().reason == Reason::kNotFound) checkpoint_.clear();
-    return;
+    return false;
   }
   auto checkpoint = kubelet::ParseCheckpoint(*text);
-  if (!checkpoint) return;
+  if (!checkpoint) return false;
   checkpoint_.clear();
   for (const kubelet::CheckpointEntry& entry : checkpoint->entries) {
     checkpoint_.push_back({.pod_namespace = "",
@@ -114,6 +134,7 @@ void LedgerSync::ReadCheckpoint() {
                            .resource = entry.resource,
                            .share_ids = entry.ids()});
   }
+  return true;
 }
 
 }  // namespace tessera::agent

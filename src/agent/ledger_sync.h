@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares what we know with what kubelet knows: asks its pod-resources API and reads its
-// checkpoint whenever something happened, and on a timer: every `interval`, and ever less often, up
-// to kLongestPause, while nothing changes and nobody wants to know. One question at a time, so
-// kubelet's limit of ten at once is never near. One thread: the loop's.
+// checkpoint, or reads that alone where the API's directory was never there, whenever something
+// happened, and on a timer: every `interval`, and ever less often, up to kLongestPause, while
+// nothing changes and nobody wants to know. One question at a time, so kubelet's limit of ten at
+// once is never near. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -50,8 +51,9 @@ class LedgerSync {
  private:
   void Ask();
   void Answered(const Result<kubelet::PodResourcesView>& view);
-  bool Reconcile(const kubelet::PodResourcesView& view);
-  void ReadCheckpoint();
+  bool HasPodResources() const;
+  bool Reconcile(std::vector<Holding> told);
+  bool ReadCheckpoint();
   bool AllReconciled() const;
   std::vector<Holding> Ours(std::vector<Holding> holdings) const;
 
@@ -64,6 +66,7 @@ class LedgerSync {
   std::unique_ptr<kubelet::PodResourcesCall> call_;
   std::vector<Holding> checkpoint_;  // as last read whole
   std::optional<Error> error_;
+  bool told_ = false;   // the API has answered once
   Duration pause_;      // from the last answer to the next question
   bool again_ = false;  // asked for during the question under way
   Steady answered_{};

@@ -21,13 +21,11 @@ std::optional<std::string> DetectRoot(const os::Root& prefix) {
 }
 
 RegistrationPath PreferredPath(const Directories& directories) {
-  if (os::Exists(directories.device_plugins() + "/DEPRECATION")) {
-    return RegistrationPath::kPluginWatcher;
-  }
-  if (os::Exists(directories.device_plugins()) || !os::Exists(directories.registry())) {
-    return RegistrationPath::kKubeletSocket;
-  }
-  return RegistrationPath::kPluginWatcher;
+  // A container may have only the first of the two mounted.
+  if (!os::Exists(directories.registry())) return RegistrationPath::kKubeletSocket;
+  const bool deprecated = os::Exists(directories.device_plugins() + "/DEPRECATION");
+  return os::Exists(directories.device_plugins()) && !deprecated ? RegistrationPath::kKubeletSocket
+                                                                 : RegistrationPath::kPluginWatcher;
 }
 
 }  // namespace tessera::kubelet

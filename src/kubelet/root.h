@@ -35,7 +35,8 @@ bool HasComeTo(const Directories& directories);
 std::optional<std::string> DetectRoot(const os::Root& prefix);
 
 // What `auto` means on this root: the kubelet socket wherever device-plugins is, unless a file
-// DEPRECATION in it tells plugins to stay away; the plugin watcher otherwise.
+// DEPRECATION in it tells plugins to stay away and there is a plugins_registry to go to; the plugin
+// watcher otherwise.
 RegistrationPath PreferredPath(const Directories& directories);
 
 }  // namespace tessera::kubelet

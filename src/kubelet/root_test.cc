@@ -35,5 +35,13 @@ TEST_F(RootTest, TheSocketIsPreferredUnlessItIsDeprecatedOrAbsent) {
   EXPECT_EQ(PreferredPath(directories), RegistrationPath::kPluginWatcher);
 }
 
+TEST_F(RootTest, TheSocketIsPreferredWhereTheRegistryIsNotMounted) {
+  Directories directories{dir_};
+  ASSERT_TRUE(os::MakeDirectories(directories.device_plugins()));
+  ASSERT_TRUE(os::WriteFileAtomically(directories.device_plugins() + "/DEPRECATION", ""));
+
+  EXPECT_EQ(PreferredPath(directories), RegistrationPath::kKubeletSocket);
+}
+
 }  // namespace
 }  // namespace tessera::kubelet

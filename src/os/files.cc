@@ -154,6 +154,17 @@ bool Exists(const std::string& path) {
   return Inspect(path).has_value();
 }
 
+bool OnSameMount(const std::string& a, const std::string& b) {
+  const auto mount_of = [](const std::string& path) -> std::optional<uint64_t> {
+    struct statx s{};
+    if (statx(AT_FDCWD, path.c_str(), 0, STATX_MNT_ID, &s) != 0) return std::nullopt;
+    if ((s.stx_mask & STATX_MNT_ID) == 0) return std::nullopt;
+    return s.stx_mnt_id;
+  };
+  const auto mount = mount_of(a);
+  return mount && mount == mount_of(b);
+}
+
 Result<std::vector<std::string>> ListDirectory(const std::string& path) {
   DIR* directory = opendir(path.c_str());
   if (directory == nullptr) return Fail(SystemError("cannot list " + path, errno));

@@ -56,6 +56,9 @@ Result<FileInfo> Inspect(const std::string& path);
 // stat: symbolic links are followed.
 Result<FileInfo> InspectTarget(const std::string& path);
 bool Exists(const std::string& path);
+// Whether both are seen through the same mount: nothing is mounted at one of them, or between them.
+// False where the kernel does not say (before 5.8).
+bool OnSameMount(const std::string& a, const std::string& b);
 // Names (not paths) in a directory, sorted, without "." and "..".
 Result<std::vector<std::string>> ListDirectory(const std::string& path);
 // Makes the directory and its missing parents.

@@ -21,6 +21,14 @@ TEST_F(FilesTest, WhatIsWrittenCanBeRead) {
   EXPECT_EQ(*ReadFile(dir_ + "/a"), "second");
 }
 
+TEST_F(FilesTest, AMountIsToldFromADirectory) {
+  ASSERT_TRUE(MakeDirectories(dir_ + "/a"));
+
+  EXPECT_TRUE(OnSameMount(dir_, dir_ + "/a"));
+  EXPECT_FALSE(OnSameMount("/", "/proc"));
+  EXPECT_FALSE(OnSameMount("/", dir_ + "/nothing"));
+}
+
 TEST_F(FilesTest, AWriteLeavesNoTemporaryFile) {
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "text"));
 

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 namespace tessera::os {
@@ -81,6 +82,11 @@ std::optional<int> Process::Poll() {
   if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   pid_ = -1;
   return ExitCode(status);
+}
+
+bool RunsInPod() {
+  // kubelet tells every container where the API server is.
+  return getenv("KUBERNETES_SERVICE_HOST") != nullptr;  // NOLINT(concurrency-mt-unsafe): not set
 }
 
 std::string OwnPath() {

@@ -37,6 +37,8 @@ class Process {
   pid_t pid_ = -1;
 };
 
+// Whether this process is in a container of a Kubernetes pod.
+bool RunsInPod();
 // The path of the running program.
 std::string OwnPath();
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "os/files.h"
 
@@ -35,6 +36,15 @@ TEST(ProcessTest, AProgramThatIsNotThereEndsWith127) {
   ASSERT_TRUE(process);
 
   EXPECT_EQ(process->Wait(), 127);
+}
+
+TEST(ProcessTest, AProcessIsInAPodWhereKubeletTellsItOfTheApiServer) {
+  unsetenv("KUBERNETES_SERVICE_HOST");
+  EXPECT_FALSE(RunsInPod());
+
+  setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1", 1);
+  EXPECT_TRUE(RunsInPod());
+  unsetenv("KUBERNETES_SERVICE_HOST");
 }
 
 }  // namespace

@@ -69,12 +69,10 @@ bool IsOfDriver(const Failure& failure) {
 }
 
 Result<LibraryPtr> Library::Open(const std::vector<std::string>& paths) {
-  const std::string path = FirstThere(paths);
-  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  const auto [handle, path, failure] = LoadFirst(paths);
   if (handle == nullptr) {
-    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
-    return Fail(Reason::kDriverMissing, "cannot load NVML: {} (looked for {})",
-                why == nullptr ? path : why, Join(paths, ", "));
+    return Fail(Reason::kDriverMissing, "cannot load NVML: {} (looked for {})", failure,
+                Join(paths, ", "));
   }
   const Api api = LookUp(handle);
   if (const Return code = api.Init.call(); code != Return::kSuccess) {
@@ -250,13 +248,23 @@ std::string Library::Text(const Failure& failure) const {
   return TextOf(api_, failure);
 }
 
-std::string FirstThere(const std::vector<std::string>& paths) {
-  const auto there = std::ranges::find_if(paths, os::Exists);
-  return there == paths.end() ? paths.back() : *there;
+Loaded LoadFirst(const std::vector<std::string>& paths) {
+  Loaded loaded;
+  for (const std::string& path : paths) {
+    const bool is_file = path.find('/') != std::string::npos;
+    if (is_file && !os::Exists(path)) continue;
+    loaded.handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    loaded.path = path;
+    if (loaded.handle != nullptr) break;
+    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
+    loaded.failure = why == nullptr ? path : why;
+    if (is_file) break;  // what keeps it from being loaded is to be told
+  }
+  return loaded;
 }
 
 bool CanLoad(const std::vector<std::string>& paths) {
-  void* handle = dlopen(FirstThere(paths).c_str(), RTLD_LAZY | RTLD_LOCAL);
+  void* handle = LoadFirst(paths).handle;
   if (handle != nullptr) dlclose(handle);
   return handle != nullptr;
 }
@@ -264,13 +272,18 @@ bool CanLoad(const std::vector<std::string>& paths) {
 std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,
                                       std::string_view soname) {
   while (driver_root.ends_with('/')) driver_root.remove_suffix(1);
-  const std::string base = root.Path(driver_root);
-  if (base.empty()) return {std::string(soname)};
   std::vector<std::string> paths;
-  for (const std::string_view directory : kDirectories) {
-    paths.push_back(fmt::format("{}{}/{}", base, directory, soname));
-  }
-  if (root.prefix().empty()) paths.emplace_back(soname);
+  const auto add = [&](const std::string& base) {
+    for (const std::string_view directory : kDirectories) {
+      paths.push_back(fmt::format("{}{}/{}", base, directory, soname));
+    }
+  };
+  const std::string base = root.Path(driver_root);
+  if (!base.empty()) add(base);
+  if (!root.prefix().empty()) return paths;
+  paths.emplace_back(soname);
+  // NVIDIA's runtime may put the library into a container where the image's loader does not look.
+  add("");
   return paths;
 }
 

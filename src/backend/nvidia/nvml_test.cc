@@ -36,20 +36,27 @@ class NvmlTest : public testing::Test {
   NvidiaNode node_{directory_, "8xa100"};
 };
 
-TEST(NvmlPaths, TheSystemsOwnDriverIsLeftToTheLoader) {
-  EXPECT_EQ(LibraryPaths(os::Root(), "/"), std::vector<std::string>{"libnvidia-ml.so.1"});
+TEST(NvmlPaths, TheSystemsOwnDriverIsTheLoadersToFindFirst) {
+  EXPECT_EQ(
+      LibraryPaths(os::Root(), "/"),
+      (std::vector<std::string>{
+          "libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1",
+          "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+          "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1", "/lib64/libnvidia-ml.so.1",
+          "/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "/lib/aarch64-linux-gnu/libnvidia-ml.so.1"}));
 }
 
 TEST(NvmlPaths, ADriverRootIsLookedThroughBeforeTheSystem) {
-  EXPECT_EQ(
-      LibraryPaths(os::Root(), "/run/nvidia/driver/"),
-      (std::vector<std::string>{"/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1",
-                                "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-                                "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
-                                "/run/nvidia/driver/lib64/libnvidia-ml.so.1",
-                                "/run/nvidia/driver/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-                                "/run/nvidia/driver/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
-                                "libnvidia-ml.so.1"}));
+  std::vector<std::string> paths = {
+      "/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1",
+      "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+      "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+      "/run/nvidia/driver/lib64/libnvidia-ml.so.1",
+      "/run/nvidia/driver/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+      "/run/nvidia/driver/lib/aarch64-linux-gnu/libnvidia-ml.so.1"};
+  for (std::string& path : LibraryPaths(os::Root(), "/")) paths.push_back(std::move(path));
+
+  EXPECT_EQ(LibraryPaths(os::Root(), "/run/nvidia/driver/"), paths);
 }
 
 TEST(NvmlPaths, AWorldOfItsOwnNeverMeansTheSystemsDriver) {
@@ -97,6 +104,25 @@ TEST_F(NvmlTest, ANodeWithoutTheLibraryIsToldWhereItWasLookedFor) {
       std::string::npos)
       << library.error().message;
   EXPECT_EQ(session.current(), nullptr);
+}
+
+TEST_F(NvmlTest, ALibraryThatTheLoaderDoesNotFindIsTakenFromAUsualPlace) {
+  const std::string place = directory_ + "/usr/lib64/libnvidia-ml.so.1";
+  Session session({"libnone-of-that-name.so.1", directory_ + "/lib64/libnvidia-ml.so.1", place});
+
+  EXPECT_EQ(session.Open().value()->path(), place);
+}
+
+TEST_F(NvmlTest, AFileThatIsNoLibraryIsToldAndNotPassedOver) {
+  const std::string place = directory_ + "/usr/lib64/libnvidia-ml.so.1";
+  ASSERT_TRUE(os::ReplaceFile(directory_ + "/text", "no library"));
+  Session session({directory_ + "/text", place});
+
+  EXPECT_EQ(
+      session.Open().error(),
+      (Error{Reason::kDriverMissing,
+             fmt::format("cannot load NVML: {0}/text: file too short (looked for {0}/text, {1})",
+                         directory_, place)}));
 }
 
 TEST_F(NvmlTest, ALibraryThatComesLaterIsFound) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"tessera/e2e/nvidia"
+)
+
+// swapped is a DaemonSet in the shape of those that come with NVIDIA's device plugin, in which
+// nothing but the image was changed: neither command nor user, no capability, and of the host's
+// directories the one for plugins' sockets alone. The volume "driver" is not of that shape: it
+// stands for NVIDIA's runtime, which puts the driver's library into the container.
+const swapped = `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: nvidia-device-plugin-daemonset, namespace: kube-system}
+spec:
+  selector:
+    matchLabels: {app.kubernetes.io/name: nvidia-device-plugin}
+  template:
+    metadata:
+      labels: {app.kubernetes.io/name: nvidia-device-plugin}
+    spec:
+      priorityClassName: system-node-critical
+      containers:
+      - name: nvidia-device-plugin-ctr
+        image: ` + pluginImage + `
+        env:
+        - {name: FAIL_ON_INIT_ERROR, value: "false"}
+        securityContext:
+          allowPrivilegeEscalation: false
+          capabilities: {drop: [ALL]}
+        volumeMounts:
+        - {name: device-plugins, mountPath: /var/lib/kubelet/device-plugins}
+        - {name: driver, mountPath: /usr/lib64, readOnly: true}
+      volumes:
+      - name: device-plugins
+        hostPath: {path: /var/lib/kubelet/device-plugins, type: Directory}
+      - name: driver
+        hostPath: {path: ` + nvidiaRoot + `/usr/lib64, type: Directory}
+`
+
+// warnings are the reasons of the warnings and errors in the agent's log, in their order; the whole
+// line of one that has none.
+func (c *cluster) warnings(t *testing.T) (found []string) {
+	t.Helper()
+	content, err := c.client.CoreV1().Pods(agentNamespace).
+		GetLogs(c.waitForAgent(t).Name, &v1.PodLogOptions{}).DoRaw(t.Context())
+	must(t, err)
+	for line := range strings.Lines(string(content)) {
+		if !strings.Contains(line, " WARN ") && !strings.Contains(line, " ERROR ") {
+			continue
+		}
+		if reason := regexp.MustCompile(`(?:reason=|\[)([a-z-]+)`).FindStringSubmatch(line); reason != nil {
+			line = reason[1]
+		}
+		found = append(found, line)
+	}
+	return found
+}
+
+// waitForHeld waits until the agent knows of so many of its GPUs that pods hold them.
+func (c *cluster) waitForHeld(t *testing.T, want string) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		said := c.tessera(t, "devices")
+		row := regexp.MustCompile(`(?m)^nvidia\.com/gpu +whole +\d+ +\d+ +(\d+) +streaming$`).FindStringSubmatch(said)
+		if row == nil || row[1] != want {
+			return fmt.Errorf("not %s GPUs are held: %s", want, said)
+		}
+		return nil
+	})
+}
+
+func TestADaemonSetOfNVIDIAsServesWithNothingButAnotherImage(t *testing.T) {
+	c := theCluster(t)
+	driver := nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
+	c.install(t, nil, c.parseManifests(t, []byte(swapped))...)
+	c.waitForResource(t, gpu, "2 of 2")
+	equal(t, "processes that NVIDIA's config-manager would signal", processesNamed(t, "nvidia-device-plugin"), 1)
+
+	told := map[string]bool{}
+	for _, name := range []string{"one", "two"} {
+		c.create(t, withGPUs(name, 1, printGPUs+stay))
+		c.waitForPhase(t, name, v1.PodRunning)
+		told[strings.TrimSpace(c.output(t, name))] = true
+	}
+
+	equal(t, "what the pods are told", told, map[string]bool{driver.UUID(0): true, driver.UUID(1): true})
+	c.waitForHeld(t, "2")
+	equal(t, "what the log warns of", c.warnings(t),
+		[]string{"config-open", "state-not-kept", "pod-resources-unavailable"})
+}
