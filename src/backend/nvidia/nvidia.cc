@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <utility>
 
 #include "backend/nvidia/claims.h"
@@ -15,6 +16,9 @@ namespace {
 
 constexpr Duration kPatience{2'000};  // of a scan with GPUs that do not answer
 constexpr int kReaders = 64;          // more than a node has GPUs
+// One thread reads all GPUs, which is quicker than a thread for each; where one of them is slower
+// than this, or hangs, another thread goes on with the rest.
+constexpr Duration kTurn{5};
 
 nvidia::XidPolicy PolicyOf(const NvidiaConfig& config) {
   nvidia::XidPolicy policy;
@@ -29,6 +33,39 @@ nvidia::XidPolicy PolicyOf(const NvidiaConfig& config) {
 }
 
 }  // namespace
+
+class NvidiaBackend::Line {
+ public:
+  explicit Line(os::Workers& workers) : workers_(workers) {}
+
+  void Add(std::function<void()> task) {
+    std::lock_guard lock(rest_->mutex);
+    rest_->tasks.push_back(std::move(task));
+  }
+  // One more thread does what nobody has begun.
+  void GoOn() {
+    workers_.Run([rest = rest_] {
+      while (std::function<void()> task = rest->Next()) task();
+    });
+  }
+
+ private:
+  struct Rest {
+    std::mutex mutex;
+    std::deque<std::function<void()>> tasks;  // under mutex
+
+    std::function<void()> Next() {
+      std::lock_guard lock(mutex);
+      if (tasks.empty()) return nullptr;
+      std::function<void()> next = std::move(tasks.front());
+      tasks.pop_front();
+      return next;
+    }
+  };
+
+  os::Workers& workers_;
+  const std::shared_ptr<Rest> rest_ = std::make_shared<Rest>();
+};
 
 template <class T>
 struct NvidiaBackend::Reading {
@@ -45,6 +82,11 @@ struct NvidiaBackend::Reading {
     std::lock_guard lock(mutex);
     answer = std::move(read);
     done.notify_all();
+  }
+  // Whether it came within its turn, or is not waited for any more.
+  bool AwaitTurn() {
+    std::unique_lock lock(mutex);
+    return late || done.wait_for(lock, kTurn, [this] { return answer.has_value(); });
   }
   // Nothing when it has not come until then.
   std::optional<T> Await(std::chrono::steady_clock::time_point limit) {
@@ -116,7 +158,12 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   const nvml::Answer<unsigned> count = library->DeviceCount();
   if (!count) return failed(count.error());
   std::vector<std::shared_ptr<GpuReading>> readings;
-  for (unsigned i = 0; i < *count; ++i) readings.push_back(BeginReading(library, i));
+  Line line(readers_);
+  for (unsigned i = 0; i < *count; ++i) readings.push_back(BeginReading(library, i, line));
+  line.GoOn();
+  for (const auto& reading : readings) {
+    if (!reading->AwaitTurn()) line.GoOn();
+  }
 
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   std::map<unsigned, nvidia::Gpu> gpus;
@@ -203,18 +250,15 @@ void NvidiaBackend::TellImex() {
 }
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
-    const nvml::LibraryPtr& library, unsigned index) {
-  std::shared_ptr<GpuReading> reading;
-  {
-    std::lock_guard lock(mutex_);
-    std::shared_ptr<GpuReading>& last = readings_[index];
-    if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
-    reading = last = std::make_shared<GpuReading>();
-  }
-  readers_.Run([reading, library, root = root_, index] {
+    const nvml::LibraryPtr& library, unsigned index, Line& line) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<GpuReading>& last = readings_[index];
+  if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
+  last = std::make_shared<GpuReading>();
+  line.Add([reading = last, library, root = root_, index] {
     reading->Finish(nvidia::Read(*library, root, index));
   });
-  return reading;
+  return last;
 }
 
 // What this scan has seen is news to the other backends.
@@ -229,6 +273,7 @@ void NvidiaBackend::TellGeometry(unsigned count, const std::map<unsigned, nvidia
 
 std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     const nvml::LibraryPtr& library, const std::map<unsigned, nvidia::Gpu>& gpus) {
+  Line line(readers_);
   std::map<std::string, std::shared_ptr<LevelReading>> readings;  // by UUID
   for (const auto& [index, gpu] : gpus) {
     std::lock_guard lock(mutex_);
@@ -242,11 +287,15 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     std::shared_ptr<LevelReading>& last = level_readings_[gpu.uuid];
     if (last == nullptr || last->IsDone()) {
       last = std::make_shared<LevelReading>();
-      readers_.Run([reading = last, library, index = index, others = std::move(unknown)] {
+      line.Add([reading = last, library, index = index, others = std::move(unknown)] {
         reading->Finish(nvidia::ReadLevels(*library, index, others));
       });
     }
     readings[gpu.uuid] = last;
+  }
+  if (!readings.empty()) line.GoOn();
+  for (const auto& [uuid, reading] : readings) {
+    if (!reading->AwaitTurn()) line.GoOn();
   }
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   for (const auto& [uuid, reading] : readings) {

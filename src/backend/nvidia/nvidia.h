@@ -56,7 +56,10 @@ class NvidiaBackend : public Backend {
   using GpuReading = Reading<nvml::Answer<nvidia::Gpu>>;
   using LevelReading = Reading<nvidia::Levels>;
 
-  std::shared_ptr<GpuReading> BeginReading(const nvml::LibraryPtr& library, unsigned index);
+  // Tasks that one thread does in turn; when one takes too long, another goes on with the rest.
+  class Line;
+  std::shared_ptr<GpuReading> BeginReading(const nvml::LibraryPtr& library, unsigned index,
+                                           Line& line);
   // What GPUs have in common, by UUID: read once of each pair, when both have just answered.
   std::map<std::string, nvidia::Levels> ReadLevels(const nvml::LibraryPtr& library,
                                                    const std::map<unsigned, nvidia::Gpu>& gpus);
