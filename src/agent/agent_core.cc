@@ -274,8 +274,9 @@ void Agent::ResourcesChanged() {
 // Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
 // after us has gone. It shows only in what kubelet says it can allocate.
 void Agent::Compared(const std::optional<std::map<std::string, int>>& allocatable) {
-  resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
-  if (allocatable && !resources_.Compare(*allocatable)) ledger_sync_->AskSoon(kCompareAgain);
+  bool sure = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
+  if (allocatable) sure &= resources_.Compare(*allocatable);
+  if (!sure) ledger_sync_->AskSoon(kCompareAgain);
 }
 
 void Agent::Apply(const config::Config& next) {
@@ -332,7 +333,9 @@ std::string Agent::AllVerdicts() const {
   for (const Device& device : node_.inventory()->devices) {
     text += VerdictLine(device.key, node_.VerdictOf(device.key));
   }
-  for (const auto& [key, verdict] : node_.awaited_verdicts()) text += VerdictLine(key, verdict);
+  for (const Verdicts* gone : {&node_.departed_verdicts(), &node_.awaited_verdicts()}) {
+    for (const auto& [key, verdict] : *gone) text += VerdictLine(key, verdict);
+  }
   return text;
 }
 

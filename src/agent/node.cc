@@ -16,11 +16,6 @@ bool BadNews(const Transition& step) {
   return step.before.offered() && !step.after.offered();
 }
 
-// Whether good checks alone do not bring the device back.
-bool IsSentence(const Verdict& verdict, Steady now) {
-  return verdict.remedy != Remedy::kNone || verdict.held_until > now;
-}
-
 }  // namespace
 
 Node::Node(const Clock& clock, Parameters parameters, NodeObserver& observer)
@@ -45,52 +40,29 @@ void Node::Replace(InventoryPtr inventory) {
   const InventoryPtr former = std::exchange(inventory_, std::move(inventory));
   const DeviceList& before = former->devices;
   std::vector<Health> health(inventory_->devices.size());
-  std::vector<size_t> strangers;
+  std::vector<size_t> came;
   size_t old = 0;
   for (size_t i = 0; i < health.size(); ++i) {
     const DeviceKey& key = inventory_->devices[i].key;
     for (; old < before.size() && DeviceKeyLess()(before[old].key, key); ++old) {
-      KeepSentence(before[old].key, health_[old].verdict);
+      Depart(before[old], health_[old].verdict);
     }
     if (old < before.size() && before[old].key == key) {
+      if (inventory_->devices[i].present && !before[old].present) came.push_back(i);
       health[i] = std::move(health_[old++]);
-    } else if (auto saved = awaited_.find(key); saved != awaited_.end()) {
+      continue;
+    }
+    came.push_back(i);
+    if (auto saved = awaited_.find(key); saved != awaited_.end()) {
       health[i] = {std::move(saved->second), clock_.Now()};
       awaited_.erase(saved);
-    } else {
-      strangers.push_back(i);
     }
   }
-  for (; old < before.size(); ++old) KeepSentence(before[old].key, health_[old].verdict);
+  for (; old < before.size(); ++old) Depart(before[old], health_[old].verdict);
   health_ = std::move(health);
   expected_ = 0;
-  for (const size_t i : strangers) {
-    const DeviceKey& key = inventory_->devices[i].key;
-    if (const Verdict* sentence = SentenceOf(key)) health_[i] = {*sentence, clock_.Now()};
-    sentences_.erase(key.id);
-  }
+  for (const size_t i : came) TakeOver(i);
   FactsChanged();
-}
-
-// Of a device that leaves a source which may share its hardware with others.
-void Node::KeepSentence(const DeviceKey& key, const Verdict& verdict) {
-  if (MayShareHardware(key.source) && IsSentence(verdict, clock_.Now())) {
-    sentences_[key.id] = verdict;
-  }
-}
-
-// What keeps the hardware out that another source has, or had; null when nothing does.
-const Verdict* Node::SentenceOf(const DeviceKey& key) const {
-  if (!hardware_sources_.contains(key.source)) return nullptr;
-  for (size_t i = 0; i < health_.size(); ++i) {
-    const DeviceKey& other = inventory_->devices[i].key;
-    if (other.id == key.id && other.source != key.source && MayShareHardware(other.source) &&
-        IsSentence(health_[i].verdict, clock_.Now())) {
-      return &health_[i].verdict;
-    }
-  }
-  const auto left = sentences_.find(key.id);
-  return left == sentences_.end() ? nullptr : &left->second;
 }
 
 std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
@@ -125,18 +97,14 @@ void Node::AdoptCordons(Cordons cordons) {
   TellOfCordons(std::move(sources), true);
 }
 
-void Node::TellOfCordons(std::set<std::string> sources, bool bad_news) {
-  sources.insert(hardware_sources_.begin(), hardware_sources_.end());
-  for (const std::string& source : sources) observer_.SourceChanged(source, bad_news);
-}
-
 void Node::AdoptFalls(const Verdicts& verdicts) {
   std::map<std::string, std::vector<Transition>> steps;
   for (const auto& [key, verdict] : verdicts) {
     auto position = PositionOf(key);
     if (!position || verdict.offered()) continue;
     Verdict& held = health_[*position].verdict;
-    if (!held.offered() || verdict.since <= held.since) continue;
+    const bool unverified = held.state == HealthState::kUnverified;
+    if (!unverified && (!held.offered() || verdict.since <= held.since)) continue;
     steps[key.source].push_back({key, held, verdict});
     held = verdict;
   }
@@ -158,6 +126,8 @@ bool Node::Found(const std::string& source, std::vector<Device> devices) {
     // What the scan itself shows is evidence like any other, and goes the same way.
     if (!device.present) {
       may_leave |= !ledger_.MayBeInUse(device.key);
+      // It is out anyway, and what it is out for says more.
+      if (OutlastsChecks(health_[i].verdict, clock_.Now())) continue;
       Judge(
           i,
           {EvidenceKind::kFatal, EvidenceSource::kScan, Reason::kVanished, "it is no longer there"},
@@ -170,59 +140,8 @@ bool Node::Found(const std::string& source, std::vector<Device> devices) {
     }
   }
   Report(source, steps, changed, !merged.vanished.empty() || !merged.removed.empty());
-  TellSharers(source, merged.removed);
+  if (!merged.vanished.empty() || !merged.removed.empty()) TellSharers(source);
   return may_leave;
-}
-
-void Node::Configure(const std::string& source, bool ids_of_hardware) {
-  retired_.erase(source);
-  if (ids_of_hardware) hardware_sources_.insert(source);
-}
-
-// A retired source may be of before this process, which no longer knows of what kind it was: ids
-// that are no hardware's are no other source's hardware either.
-bool Node::MayShareHardware(const std::string& source) const {
-  return hardware_sources_.contains(source) || retired_.contains(source);
-}
-
-// What left one source may be offered by another from now on.
-void Node::TellSharers(const std::string& source, const std::vector<DeviceKey>& removed) {
-  if (removed.empty() || !MayShareHardware(source)) return;
-  const std::set<std::string> others = hardware_sources_;
-  for (const std::string& other : others) {
-    if (other != source) observer_.SourceChanged(other, false);
-  }
-}
-
-const Device* Node::HeldElsewhere(const Device& device) const {
-  if (!hardware_sources_.contains(device.key.source)) return nullptr;
-  for (const Device& other : inventory_->devices) {
-    const std::string& source = other.key.source;
-    if (source == device.key.source || !MayShareHardware(source)) continue;
-    const bool same = other.key.id == device.key.id || other.key.id == device.parent ||
-                      other.parent == device.key.id;
-    if (same && ledger_.MayBeInUse(other.key)) return &other;
-  }
-  return nullptr;
-}
-
-void Node::Retire(const std::string& source) {
-  const Merged gone = Merge(inventory_, source, {}, [](const DeviceKey&) { return true; });
-  retired_.insert(source);
-  hardware_sources_.erase(source);
-  if (gone.inventory != inventory_) Replace(gone.inventory);
-}
-
-bool Node::EndRetired(const std::string& source) {
-  const Merged rest = Merge(inventory_, source, {},
-                            [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
-  if (rest.inventory != inventory_) Replace(rest.inventory);
-  TellSharers(source, rest.removed);
-  const DeviceList& devices = inventory_->devices;
-  const bool left = std::any_of(devices.begin(), devices.end(),
-                                [&](const Device& device) { return device.key.source == source; });
-  if (!left) retired_.erase(source);
-  return !left;
 }
 
 void Node::Observe(const std::string& source, const std::vector<Observation>& observations) {
@@ -235,6 +154,7 @@ void Node::Observe(const std::string& source, const std::vector<Observation>& ob
     bool good = observation.evidence.kind == EvidenceKind::kGood;
     if (good && (device.defect || !device.present)) continue;
     Judge(*position, observation.evidence, steps);
+    if (observation.evidence.kind == EvidenceKind::kReset) ResetElsewhere(device);
   }
   Report(source, steps, false, false);
 }
@@ -334,11 +254,11 @@ Result<DeviceKey> Node::Uncordon(std::string_view name) {
   auto cordoned = std::find_if(cordons_.begin(), cordons_.end(),
                                [&](const auto& item) { return item.first.Text() == name; });
   DeviceKey key = cordoned != cordons_.end() ? cordoned->first : TRY(Resolve(name));
-  const auto at = CordonAt(key);
-  if (at == cordons_.end()) {
-    return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
-  }
-  cordons_.erase(at);
+  const Device* device = inventory_->Find(key);
+  const size_t lifted = std::erase_if(cordons_, [&](const auto& item) {
+    return item.first == key || (device != nullptr && Concerns(item.first, *device));
+  });
+  if (lifted == 0) return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
   FactsChanged();
   TellOfCordons({key.source}, false);
   return key;
@@ -351,12 +271,10 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
                                         : "it is no longer there"};
   }
   if (device.defect) return device.defect;
-  if (const tessera::Cordon* cordon = CordonOf(device.key)) {
+  if (const tessera::Cordon* cordon = CordonOf(device)) {
     return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
   }
-  if (const Device* other = HeldElsewhere(device)) {
-    return Error{Reason::kHeldElsewhere, "it may still be in use as " + other->key.Text()};
-  }
+  if (std::optional<Error> held = HeldElsewhere(device)) return held;
   // Asked of all devices one after the other: the next one is known by its address.
   const DeviceList& devices = inventory_->devices;
   const bool expected = expected_ < devices.size() && &devices[expected_] == &device;
@@ -384,19 +302,6 @@ void Node::KeepPolicy(const std::string& source, const Policy& policy) {
 const Verdict& Node::VerdictOf(const DeviceKey& key) const {
   auto position = PositionOf(key);
   return position ? health_[*position].verdict : kUnverified;
-}
-
-const tessera::Cordon* Node::CordonOf(const DeviceKey& key) const {
-  const auto at = CordonAt(key);
-  return at == cordons_.end() ? nullptr : &at->second;
-}
-
-// Hardware that was taken out by hand is out whichever resource has it.
-Cordons::const_iterator Node::CordonAt(const DeviceKey& key) const {
-  if (cordons_.empty()) return cordons_.end();
-  const auto at = cordons_.find(key);
-  if (at != cordons_.end() || !hardware_sources_.contains(key.source)) return at;
-  return std::ranges::find_if(cordons_, [&](const auto& item) { return item.first.id == key.id; });
 }
 
 bool Node::Verified(std::string_view source) const {

@@ -33,6 +33,9 @@ struct Observation {
   Evidence evidence;
 };
 
+// Whether good checks alone do not bring the device back.
+bool OutlastsChecks(const Verdict& verdict, Steady now);
+
 class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
@@ -77,6 +80,8 @@ class Node {
   const std::set<DeviceKey, DeviceKeyLess>& unsaved_verdicts() const { return unsaved_; }
   // Saved by an earlier process about devices that were not found yet: to be kept.
   const Verdicts& awaited_verdicts() const { return awaited_; }
+  // Likewise, about devices that left, for the source that finds the hardware next.
+  const Verdicts& departed_verdicts() const { return departed_; }
   void VerdictsSaved();
   // Nobody knows what of them was saved.
   void VerdictsLost() { all_unsaved_ = fall_unsaved_ = true; }
@@ -95,7 +100,7 @@ class Node {
   // Nothing of this retired source will be granted any more: what nobody holds leaves. True when
   // nothing of it is left, and it is retired no more.
   bool EndRetired(const std::string& source);
-  const std::set<std::string>& retired() const { return retired_; }
+  std::set<std::string> retired() const;
   // Evidence about devices of one source; unknown devices are ignored.
   void Observe(const std::string& source, const std::vector<Observation>& observations);
   // Devices of which nothing was heard for too long become unhealthy. Returns when the next one
@@ -117,7 +122,7 @@ class Node {
   // Back to this policy, which ids that were granted meanwhile are of.
   void KeepPolicy(const std::string& source, const Policy& policy);
   const Verdict& VerdictOf(const DeviceKey& key) const;
-  const tessera::Cordon* CordonOf(const DeviceKey& key) const;
+  const tessera::Cordon* CordonOf(const Device& device) const;
   // Whether every present device of the source has been checked on this boot.
   bool Verified(std::string_view source) const;
   // Whether every one that can be is healthy.
@@ -133,15 +138,19 @@ class Node {
     Steady heard{};  // when the last evidence came; zero: never
   };
 
-  // Another source's device that is the same hardware, or a part or the whole of it, and may be in
-  // use; null when there is none. With devices of two resources one would be granted twice.
-  const Device* HeldElsewhere(const Device& device) const;
+  // node_hardware.cc: what several sources may each call their own.
   bool MayShareHardware(const std::string& source) const;
-  void TellSharers(const std::string& source, const std::vector<DeviceKey>& removed);
-  void KeepSentence(const DeviceKey& key, const Verdict& verdict);
-  const Verdict* SentenceOf(const DeviceKey& key) const;
+  // Devices of other sources that are the same hardware, or a part or the whole of it.
+  std::vector<size_t> Elsewhere(const Device& device) const;
+  // Whether one of those may be in use, or be granted still: the hardware would be granted twice.
+  std::optional<Error> HeldElsewhere(const Device& device) const;
+  void TellSharers(const std::string& source);
+  void Depart(const Device& device, const Verdict& verdict);
+  void TakeOver(size_t position);
+  void ResetElsewhere(const Device& device);
+  bool Concerns(const DeviceKey& cordoned, const Device& device) const;
   void TellOfCordons(std::set<std::string> sources, bool bad_news);
-  Cordons::const_iterator CordonAt(const DeviceKey& key) const;
+
   void Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps);
   void Set(size_t position, Verdict after, std::vector<Transition>& steps);
   void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
@@ -160,14 +169,12 @@ class Node {
   std::vector<Health> health_;   // of the devices of inventory_, in the same order
   mutable size_t expected_ = 0;  // where the next device asked for probably is: after the last one
   std::set<std::string> hardware_sources_;
-  std::set<std::string> retired_;
-  // By the hardware's id, of devices that left: what keeps them out whatever checks say goes with
-  // them to the source that finds them next.
-  std::map<std::string, Verdict> sentences_;
+  std::map<std::string, bool> retired_;  // whether kubelet may still grant of it
   Cordons cordons_;
   Policies policies_;
   Ledger ledger_;
   Verdicts awaited_;
+  Verdicts departed_;  // that outlast checks, of devices that left
   uint64_t facts_generation_ = 1;
   bool all_unsaved_ = true;
   bool fall_unsaved_ = false;

@@ -30,6 +30,10 @@ class HardwareTest : public testing::Test, public NodeUnderTest {
     return {Reason::kHeldElsewhere, "it may still be in use as dummy.com/other/" + id};
   }
 
+  static Error GrantedAs(const std::string& id) {
+    return {Reason::kHeldElsewhere, "it may still be granted as dummy.com/other/" + id};
+  }
+
   const std::string kOther = "dummy.com/other";
 };
 
@@ -49,9 +53,14 @@ TEST_F(HardwareTest, NorIsAPartOfItOrTheWhole) {
   EXPECT_EQ(Trouble("B"), HeldAs("B-1"));
 }
 
-TEST_F(HardwareTest, WhatNobodyHoldsIsNoHindrance) {
+TEST_F(HardwareTest, NorWhatAnotherResourceStillOffers) {
   node_.Found(kOther, {Npu("A")});
   Offer("A");
+  EXPECT_EQ(Trouble("A"), GrantedAs("A"));
+  TakeTold();
+
+  node_.Found(kOther, {});
+  EXPECT_EQ(TakeTold(), "A=unhealthy bad:dummy.com/other change:dummy.com/npu ");
   EXPECT_EQ(Trouble("A"), std::nullopt);
 }
 
@@ -74,9 +83,12 @@ TEST_F(HardwareTest, WhatARetiredResourceMayHaveGrantedIsNotOffered) {
   node_.Retire(kOther);
   Offer("A");
   EXPECT_EQ(Trouble("A"), HeldAs("A"));
-  TakeTold();
+
+  EXPECT_FALSE(node_.EndRetired(kOther));
+  EXPECT_EQ(Trouble("A"), HeldAs("A"));
 
   EndPending();
+  TakeTold();
   EXPECT_TRUE(node_.EndRetired(kOther));
   EXPECT_EQ(TakeTold(), "change:dummy.com/npu ");
   EXPECT_EQ(Trouble("A"), std::nullopt);
@@ -94,31 +106,139 @@ TEST_F(HardwareTest, NorIsItAfterARestart) {
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "A"})), HeldAs("A-1"));
 }
 
-TEST_F(HardwareTest, WhatGoodChecksDoNotMendGoesWithTheHardwareToAnotherResource) {
-  Offer("A");
-  Observation xid = Fatal("A", "XID 79");
-  xid.evidence.remedy = Remedy::kReset;
-  node_.Observe(kSource, {xid});
-  const Verdict verdict = node_.VerdictOf({kSource, "A"});
-
+TEST_F(HardwareTest, NorWhatKubeletMayStillGrantOfARetiredResource) {
   node_.Found(kOther, {Npu("A")});
+  node_.Retire(kOther);
+  Offer("A");
+  EXPECT_EQ(Trouble("A"), GrantedAs("A"));
 
-  EXPECT_EQ(node_.VerdictOf({kOther, "A"}), verdict);
+  TakeTold();
+  EXPECT_TRUE(node_.EndRetired(kOther));
+  EXPECT_EQ(TakeTold(), "change:dummy.com/npu ");
+  EXPECT_EQ(Trouble("A"), std::nullopt);
 }
 
-TEST_F(HardwareTest, SoItDoesWhenTheHardwareHasLeftTheFormerFirst) {
-  Offer("A");
-  Observation xid = Fatal("A", "XID 79");
-  xid.evidence.remedy = Remedy::kReset;
-  node_.Observe(kSource, {xid});
+// A fault that only a reset mends, and what happens to it as the hardware goes from one to another.
+class FaultyHardwareTest : public HardwareTest {
+ protected:
+  FaultyHardwareTest() {
+    Offer("A");
+    Strike(kSource, "A");
+  }
+  void Strike(const std::string& source, const std::string& id) {
+    Observation xid = Fatal(id, "XID 79");
+    xid.key.source = source;
+    xid.evidence.remedy = Remedy::kReset;
+    node_.Observe(source, {xid});
+  }
+  void Reset(const std::string& source, const std::string& id) {
+    node_.Observe(
+        source,
+        {{{source, id},
+          {EvidenceKind::kReset, EvidenceSource::kCheck, Reason::kDeviceLost, "it was reset"}}});
+  }
+  // As often as a recovery wants.
+  void Pass(const std::string& source, const std::string& id) {
+    for (int i = 0; i < 5; ++i) {
+      clock_.Advance(Duration(10'000));
+      node_.Observe(source, {{{source, id}, Good(id).evidence}});
+    }
+  }
+  void Rename(const std::string& from, const std::string& to, const std::string& id) {
+    clock_.Advance(Duration(1'000));
+    node_.Retire(from);
+    node_.Configure(to, true);
+    node_.Found(to, {Npu(id)});
+  }
+  std::string DetailOf(const std::string& source, const std::string& id) {
+    return node_.VerdictOf({source, id}).detail;
+  }
+  bool IsOffered(const std::string& source, const std::string& id) {
+    return node_.VerdictOf({source, id}).offered();
+  }
+};
+
+TEST_F(FaultyHardwareTest, ItGoesWithTheHardwareAndIsToBeSaved) {
+  node_.VerdictsSaved();
   const Verdict verdict = node_.VerdictOf({kSource, "A"});
+
+  Rename(kSource, kOther, "A");
+
+  EXPECT_EQ(node_.VerdictOf({kOther, "A"}), verdict);
+  EXPECT_EQ(UnsavedIds(), std::vector<std::string>{"A"});
+  EXPECT_TRUE(node_.fall_unsaved());
+}
+
+TEST_F(FaultyHardwareTest, SoItDoesWhenTheFormerSourceIsGoneFirst) {
   node_.Retire(kSource);
   EXPECT_TRUE(node_.EndRetired(kSource));
+  EXPECT_EQ(node_.departed_verdicts().size(), 1u);
 
   node_.Found(kOther, {Npu("A"), Npu("B")});
 
-  EXPECT_EQ(node_.VerdictOf({kOther, "A"}), verdict);
+  EXPECT_EQ(DetailOf(kOther, "A"), "XID 79");
   EXPECT_EQ(node_.VerdictOf({kOther, "B"}), Verdict());
+}
+
+TEST_F(FaultyHardwareTest, SoItDoesAfterARestart) {
+  Node next(clock_, {}, *this);
+  next.Restore({}, SavedVerdicts());
+  next.Configure(kOther, true);
+
+  next.Found(kOther, {Npu("A")});
+
+  EXPECT_EQ(next.VerdictOf({kOther, "A"}).detail, "XID 79");
+}
+
+TEST_F(FaultyHardwareTest, SoItDoesWhenItMovesBetweenSourcesThatStay) {
+  node_.Found(kSource, {});
+  node_.Found(kOther, {Npu("A")});
+
+  EXPECT_EQ(DetailOf(kOther, "A"), "XID 79");
+}
+
+TEST_F(FaultyHardwareTest, ItConcernsThePartsOfTheHardware) {
+  Device part = Npu("A-1");
+  part.parent = "A";
+  node_.Found(kSource, {});
+  node_.Found(kSource, {});
+
+  node_.Found(kOther, {part});
+
+  EXPECT_EQ(DetailOf(kOther, "A-1"), "XID 79");
+}
+
+TEST_F(FaultyHardwareTest, WhatWasMendedUnderAnotherNameDoesNotComeBack) {
+  Rename(kSource, kOther, "A");
+  Reset(kOther, "A");
+  Pass(kOther, "A");
+  EXPECT_TRUE(IsOffered(kOther, "A"));
+  EXPECT_TRUE(node_.EndRetired(kSource));
+
+  Rename(kOther, kSource, "A");
+  Pass(kSource, "A");
+
+  EXPECT_TRUE(IsOffered(kSource, "A"));
+}
+
+TEST_F(FaultyHardwareTest, WhatStruckUnderAnotherNameComesAlong) {
+  node_.ledger().inbox()->Put(kOther, {"B"}, clock_.Now());
+  node_.Found(kOther, {Npu("B")});
+  node_.Observe(kOther, {{{kOther, "B"}, Good("B").evidence}});
+  Rename(kOther, kSource, "B");
+  Strike(kSource, "B");
+
+  Rename(kSource, kOther, "B");
+
+  EXPECT_EQ(DetailOf(kOther, "B"), "XID 79");
+}
+
+TEST_F(FaultyHardwareTest, AResetIsOneForAllThatHaveTheHardware) {
+  Rename(kSource, kOther, "A");
+
+  Reset(kOther, "A");
+
+  EXPECT_EQ(node_.VerdictOf({kSource, "A"}).remedy, Remedy::kNone);
 }
 
 TEST_F(HardwareTest, WhatAGoodCheckMendsIsFoundOutAnew) {
@@ -136,12 +256,17 @@ TEST_F(HardwareTest, ACordonHoldsWhicheverResourceHasTheHardware) {
   node_.Retire(kSource);
   EXPECT_TRUE(node_.EndRetired(kSource));
 
-  node_.Found(kOther, {Npu("A")});
+  Device part = Npu("A-1");
+  part.parent = "A";
+  node_.Found(kOther, {Npu("A"), part});
   node_.Observe(kOther, {{{kOther, "A"}, Good("A").evidence}});
   const Device& device = *node_.inventory()->Find({kOther, "A"});
-  EXPECT_EQ(node_.TroubleOf(device), (Error{Reason::kCordoned, "cordoned: bad fan"}));
+  const Error cordoned{Reason::kCordoned, "cordoned: bad fan"};
+  EXPECT_EQ(node_.TroubleOf(device), cordoned);
+  EXPECT_EQ(node_.TroubleOf(*node_.inventory()->Find({kOther, "A-1"})), cordoned);
 
-  EXPECT_EQ(node_.Uncordon("A")->Text(), "dummy.com/other/A");
+  ASSERT_TRUE(node_.Cordon("dummy.com/other/A", "once more"));
+  EXPECT_EQ(node_.Uncordon("dummy.com/other/A")->Text(), "dummy.com/other/A");
   EXPECT_EQ(node_.TroubleOf(device), std::nullopt);
 }
 

@@ -262,6 +262,17 @@ TEST_F(NodeTest, AFallThatAnotherInstanceSawLaterIsAdopted) {
   EXPECT_EQ(TakeTold(), "1=unhealthy bad:dummy.com/npu ");
 }
 
+TEST_F(NodeTest, SoItIsForADeviceThatWasNotCheckedYet) {
+  node_.Found(kSource, {Npu("0")});
+  Verdict theirs;
+  theirs.state = HealthState::kUnhealthy;
+  theirs.detail = "on fire";
+
+  node_.AdoptFalls({{{kSource, "0"}, theirs}});
+
+  EXPECT_EQ(Trouble("0")->message, "on fire");
+}
+
 TEST_F(NodeTest, OnlyVerdictsThatChangedAreToBeSaved) {
   node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
   node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});

@@ -87,7 +87,7 @@ json::Object DeviceObject(const View& view, const Device& device, const SharesBy
       {"since", verdict.since == Steady{} ? "" : TimeOf(view, verdict.since)},
       {"nodes", NodesJson(device.nodes)},
       {"mounts", MountsJson(device.mounts)}};
-  const Cordon* cordon = view.node.CordonOf(device.key);
+  const Cordon* cordon = view.node.CordonOf(device);
   object["cordon"] = cordon == nullptr
                          ? json::Value(nullptr)
                          : json::Value(json::Object{{"reason", cordon->reason},

@@ -28,7 +28,7 @@ void LogStep(const Transition& step) {
 std::map<std::string, std::map<std::string_view, double>> CountDevices(const Node& node) {
   std::map<std::string, std::map<std::string_view, double>> counts;
   for (const Device& device : node.inventory()->devices) {
-    const bool cordoned = node.CordonOf(device.key) != nullptr;
+    const bool cordoned = node.CordonOf(device) != nullptr;
     ++counts[device.key.source]
             [cordoned ? kCordoned : HealthStateName(node.VerdictOf(device.key).state)];
   }

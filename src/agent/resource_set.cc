@@ -242,15 +242,18 @@ std::set<std::string> ResourceSet::Held() const {
   return names;
 }
 
-void ResourceSet::EndRetired(const std::map<std::string, int>& allocatable) {
+bool ResourceSet::EndRetired(const std::map<std::string, int>& allocatable) {
+  bool sure = true;
   bool ended = false;
   const std::set<std::string> retired = shared_.node.retired();
   for (const std::string& name : retired) {
     const auto at = allocatable.find(name);
     const bool may_be_granted = at != allocatable.end() && at->second > 0;
+    sure &= !may_be_granted;
     ended |= !may_be_granted && shared_.node.EndRetired(name);
   }
   if (ended) changed_();
+  return sure;
 }
 
 bool ResourceSet::AnyStreaming() const {

@@ -55,8 +55,9 @@ class ResourceSet {
   // What kubelet says that it can hand out of each resource; false when that raises a doubt.
   bool Compare(const std::map<std::string, int>& allocatable);
   // Holders are known anew. Of a resource that is no longer configured, what nobody holds leaves
-  // once kubelet can hand out none of it: until then another instance may still serve it.
-  void EndRetired(const std::map<std::string, int>& allocatable);
+  // once kubelet can hand out none of it: until then another instance may still serve it, which is
+  // when this is false.
+  bool EndRetired(const std::map<std::string, int>& allocatable);
 
   bool AnyStreaming() const;
   bool AllStreaming() const;
