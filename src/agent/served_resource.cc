@@ -187,8 +187,21 @@ void ServedResource::Observed(const std::vector<Observation>& observations) {
     // Plugged and unplugged so quickly that only a scan in between has seen it.
     if (!good && observation.evidence.reason == Reason::kVanished) scanner_->Soon();
   }
-  shared_.node.Observe(resource_.name, observations);
+  shared_.node.Observe(resource_.name, WithoutSilence(observations));
   if (!shared_.node.AllHealthy(resource_.name)) prober_->Soon();
+}
+
+// What the node is to hear of: not that a check hangs, where the device is well for all that is
+// known and its kind says that silence is no evidence. The node finds out when that is stale.
+std::vector<Observation> ServedResource::WithoutSilence(
+    std::vector<Observation> observations) const {
+  if (!backend_->SilenceIsNoEvidence()) return observations;
+  std::erase_if(observations, [this](const Observation& observation) {
+    return observation.evidence.reason == Reason::kCheckTimedOut &&
+           observation.evidence.kind == EvidenceKind::kUnknown &&
+           shared_.node.VerdictOf(observation.key).offered();
+  });
+  return observations;
 }
 
 void ServedResource::Scanned(Result<std::vector<Device>> devices) {

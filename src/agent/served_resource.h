@@ -95,6 +95,7 @@ class ServedResource : public BackendEvents {
   void StopBackend();
   void Scanned(Result<std::vector<Device>> devices);
   void Observed(const std::vector<Observation>& observations);
+  std::vector<Observation> WithoutSilence(std::vector<Observation> observations) const;
   enum class News : bool { kGood, kBad };
   void Publish(News news = News::kGood);
   bool Premature() const;

@@ -51,6 +51,9 @@ class Backend {
   // Whether whatever Check would find is told through the events by itself: Report, or RescanSoon,
   // which brings a check of every device. Healthy devices are then looked at only now and then.
   virtual bool TellsByItself() const { return false; }
+  // Whether a check that hangs says nothing of the device for a while, as where the driver holds
+  // all calls while it is busy with another: what was last known holds until it is stale.
+  virtual bool SilenceIsNoEvidence() const { return false; }
 
   // Lets go of the vendor's library, so that a device can be reset or the driver replaced: scans
   // fail as kReleased until TakeUp, after which everything is read anew. False, the default: this

@@ -19,6 +19,14 @@ class NvidiaAgentTest : public AgentTest {
       : node_(dir_ + "/node", hardware) {}
 
   std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
+  // GPUs are out soon when nothing is heard of them; `silence` is how long that takes.
+  void StartAllWith(const std::string& silence) {
+    std::string config = Config(kEnvvar, OnNode());
+    config.replace(config.find("checkTimeout"), 0, "staleAfter: " + silence + ", ");
+    WriteConfig(config);
+    StartKubelet();
+    agent_ = StartAgent();
+  }
   std::vector<std::string> HealthyIds() {
     std::vector<std::string> ids;
     for (const auto& device : Status(kGpu).devices) {
@@ -195,11 +203,12 @@ TEST_F(NvidiaAgentTest, AnAgentEndsWhileTheWaitForEventsHangs) {
 }
 
 TEST_F(NvidiaAgentTest, AGpuThatHangsCostsNoOther) {
-  StartAll(kEnvvar, OnNode());
+  StartAllWith("2s");
   Expect(kGpu, 8, 8);
 
   node_.SetFaults("gpus: {3: {hang: all}}");
   Expect(kGpu, 8, 7);
+  EXPECT_TRUE(AwaitLog("reason=check-stale error=\"nothing was heard of it for "));
   EXPECT_EQ(HealthyIds(), UuidsWithout(3));
   EXPECT_TRUE(Run("a", {{kGpu, 7}}).admitted);
 
@@ -207,8 +216,19 @@ TEST_F(NvidiaAgentTest, AGpuThatHangsCostsNoOther) {
   Expect(kGpu, 8, 8);
 }
 
+TEST_F(NvidiaAgentTest, AGpuThatHangsIsWellUntilThatIsStale) {
+  StartAllWith("1h");
+  Expect(kGpu, 8, 8);
+
+  node_.SetFaults("gpus: {3: {hang: all}}");
+  EXPECT_TRUE(
+      AwaitMetric(R"(tessera_health_checks_total{resource="nvidia.com/gpu",result="bad"})", 5));
+
+  EXPECT_EQ(Status(kGpu).allocatable, 8);
+}
+
 TEST_F(NvidiaAgentTest, AnAgentEndsWhileAGpuHangs) {
-  StartAll(kEnvvar, OnNode());
+  StartAllWith("2s");
   Expect(kGpu, 8, 8);
   node_.SetFaults("gpus: {3: {hang: all}}");
   Expect(kGpu, 8, 7);

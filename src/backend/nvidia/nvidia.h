@@ -45,6 +45,7 @@ class NvidiaBackend : public Backend {
   Result<std::vector<Device>> Scan() override;
   // Whether the GPU is where it was, answers, and tells of no trouble.
   Evidence Check(const Device& device) override;
+  bool SilenceIsNoEvidence() const override { return true; }
 
   bool Release() override;
   void TakeUp() override;

@@ -43,6 +43,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   void Stop() override;
   Result<std::vector<Device>> Scan() override;
   Evidence Check(const Device& device) override;
+  bool SilenceIsNoEvidence() const override { return true; }
   bool Release() override { return gpus_->Release(); }
   void TakeUp() override { gpus_->TakeUp(); }
   std::vector<std::string> HeldBy() const override { return gpus_->HeldBy(); }
