@@ -61,11 +61,12 @@ std::string DescriptionPath() {
 struct Path {
   Path() { DescriptionPath().copy(text, sizeof text - 1); }
   char text[PATH_MAX] = {};
-} const g_path;
+};
+const Path kDescription;
 
 // Null when there is no such description.
 std::shared_ptr<Driver> Load() {
-  const std::string path = g_path.text;
+  const std::string path = kDescription.text;
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
@@ -119,11 +120,11 @@ std::optional<size_t> Driver::PlaceOf(const OpaqueDevice& device) const {
 }
 
 std::shared_ptr<Driver> Current() {
-  const FileState before = StateOf(g_path.text);  // without the mutex, which all threads take
+  const FileState before = StateOf(kDescription.text);  // without the mutex, which all threads take
   std::lock_guard lock(g_mutex);
   if (g_users == 0) return nullptr;
   if (before == g_read) return g_driver;
-  const FileState now = StateOf(g_path.text);
+  const FileState now = StateOf(kDescription.text);
   if (now == g_read || now == FileState()) return g_driver;
   g_read = now;
   if (auto next = Load()) g_kept.drivers.former.push_back(std::exchange(g_driver, std::move(next)));
@@ -132,7 +133,7 @@ std::shared_ptr<Driver> Current() {
 
 Return Open() {
   auto driver = Current();
-  const FileState read = StateOf(g_path.text);
+  const FileState read = StateOf(kDescription.text);
   if (driver == nullptr) driver = Load();
   if (driver == nullptr) return Return::kDriverNotLoaded;
   auto faults = driver->faults.Now();

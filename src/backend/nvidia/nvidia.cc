@@ -157,29 +157,9 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   };
   const nvml::Answer<unsigned> count = library->DeviceCount();
   if (!count) return failed(count.error());
-  std::vector<std::shared_ptr<GpuReading>> readings;
-  Line line(readers_);
-  for (unsigned i = 0; i < *count; ++i) readings.push_back(BeginReading(library, i, line));
-  line.GoOn();
-  for (const auto& reading : readings) {
-    if (!reading->AwaitTurn()) line.GoOn();
-  }
-
-  const auto limit = std::chrono::steady_clock::now() + kPatience;
-  std::map<unsigned, nvidia::Gpu> gpus;
-  std::map<unsigned, std::string> silent;  // by index, why
-  for (unsigned i = 0; i < *count; ++i) {
-    const auto answer = readings[i]->Await(limit);
-    if (!answer) {
-      silent[i] = "it does not answer";
-    } else if (*answer) {
-      gpus[i] = **answer;
-    } else if (nvml::IsOfDriver(answer->error())) {
-      return failed(answer->error());
-    } else {
-      silent[i] = library->Text(answer->error());
-    }
-  }
+  nvml::Answer<Seen> seen = ReadGpus(library, *count);
+  if (!seen) return failed(seen.error());
+  auto& [gpus, silent] = *seen;
 
   std::map<std::string, nvidia::Levels> levels = ReadLevels(library, gpus);
   std::map<unsigned, std::string> answering;
@@ -214,6 +194,34 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   Remember(devices);
   TellImex();
   return devices;
+}
+
+// Fails where the driver itself does.
+nvml::Answer<NvidiaBackend::Seen> NvidiaBackend::ReadGpus(const nvml::LibraryPtr& library,
+                                                          unsigned count) {
+  std::vector<std::shared_ptr<GpuReading>> readings;
+  Line line(readers_);
+  for (unsigned i = 0; i < count; ++i) readings.push_back(BeginReading(library, i, line));
+  line.GoOn();
+  for (const auto& reading : readings) {
+    if (!reading->AwaitTurn()) line.GoOn();
+  }
+
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  Seen seen;
+  for (unsigned i = 0; i < count; ++i) {
+    const auto answer = readings[i]->Await(limit);
+    if (!answer) {
+      seen.silent[i] = "it does not answer";
+    } else if (*answer) {
+      seen.gpus[i] = **answer;
+    } else if (nvml::IsOfDriver(answer->error())) {
+      return tl::unexpected(answer->error());
+    } else {
+      seen.silent[i] = library->Text(answer->error());
+    }
+  }
+  return seen;
 }
 
 void NvidiaBackend::AddDevices(const nvidia::Gpu& gpu, const std::map<unsigned, nvidia::Gpu>& gpus,

@@ -57,6 +57,11 @@ class NvidiaBackend : public Backend {
   using GpuReading = Reading<nvml::Answer<nvidia::Gpu>>;
   using LevelReading = Reading<nvidia::Levels>;
 
+  struct Seen {
+    std::map<unsigned, nvidia::Gpu> gpus;    // by index
+    std::map<unsigned, std::string> silent;  // by index, why nothing is known
+  };
+  nvml::Answer<Seen> ReadGpus(const nvml::LibraryPtr& library, unsigned count);
   // Tasks that one thread does in turn; when one takes too long, another goes on with the rest.
   class Line;
   std::shared_ptr<GpuReading> BeginReading(const nvml::LibraryPtr& library, unsigned index,
