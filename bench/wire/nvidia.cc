@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kubelet feels of a node with NVIDIA GPUs: the shipped binary with the fake driver's library,
 // beside a bare grpc++ callback server with the same messages. Prints a table.
-// usage: bench_nvidia [start | allocate | prefer | xid | memory]...
+// usage: bench_nvidia [start | allocate | prefer | xid | memory | trouble]...
 #include <fmt/core.h>
 
 #include <numeric>
@@ -126,11 +126,29 @@ void BenchMemory() {
   }
 }
 
-const std::vector<Part> kParts = {{"start", BenchStart},
-                                  {"allocate", BenchAllocate},
-                                  {"prefer", BenchPreferAll},
-                                  {"xid", BenchXid},
-                                  {"memory", BenchMemory}};
+// From the first list on, when what broke is tried again most often.
+constexpr std::chrono::seconds kTroubled{20};
+
+// What a persistent error costs: the set of events breaks as soon as it is made.
+void BenchTrouble() {
+  Subject broken(Kind::kTessera,
+                 Gpus(kEightGpus, 1, "driver: {fail: {nvmlEventSetWait_v2: 999}}\n"));
+  Subject sound(Kind::kTessera, Gpus(kEightGpus));
+  broken.Start();
+  sound.Start();
+  const double cpu[] = {broken.cpu_ms(), sound.cpu_ms()};
+  const double own[] = {broken.own_cpu_ms(), sound.own_cpu_ms()};
+  std::this_thread::sleep_for(kTroubled);
+  const double a_minute = std::chrono::minutes(1) / Millis(kTroubled);
+  Line("CPU while events fail, 8 GPUs, a minute", (broken.cpu_ms() - cpu[0]) * a_minute,
+       (sound.cpu_ms() - cpu[1]) * a_minute, "ms", "sound");
+  Line("  of that not on gRPC's threads", (broken.own_cpu_ms() - own[0]) * a_minute,
+       (sound.own_cpu_ms() - own[1]) * a_minute, "ms", "sound");
+}
+
+const std::vector<Part> kParts = {{"start", BenchStart},      {"allocate", BenchAllocate},
+                                  {"prefer", BenchPreferAll}, {"xid", BenchXid},
+                                  {"memory", BenchMemory},    {"trouble", BenchTrouble}};
 
 }  // namespace
 }  // namespace tessera::bench

@@ -64,8 +64,9 @@ void RowOfAllocate(const std::string& what, Subject& tessera, Subject& bare) {
   Row(what, InTurns(40, 250, one));
 }
 
-void Line(const std::string& what, double value, double bare, const std::string& unit) {
-  fmt::print("{:<44}{:>11.2f} {:<6} bare {:>9.2f}\n", what, value, unit, bare);
+void Line(const std::string& what, double value, double base, const std::string& unit,
+          const std::string& beside) {
+  fmt::print("{:<44}{:>11.2f} {:<6} {} {:>9.2f}\n", what, value, unit, beside, base);
 }
 
 int RunParts(int argc, char** argv, const std::vector<Part>& parts) {

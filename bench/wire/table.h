@@ -22,8 +22,9 @@ void Head(const std::string& what);
 void Row(const std::string& what, const Samples& samples);
 // One caller asks for one id after the other. Both have started, and serve the same.
 void RowOfAllocate(const std::string& what, Subject& tessera, Subject& bare);
-// A figure that is not made of samples.
-void Line(const std::string& what, double value, double bare, const std::string& unit);
+// A figure that is not made of samples, and what stands beside it.
+void Line(const std::string& what, double value, double base, const std::string& unit,
+          const std::string& beside = "bare");
 
 // Runs the parts that the arguments name, or all.
 struct Part {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"tessera/e2e/nvidia"
 )
 
@@ -34,8 +35,14 @@ type plugin struct {
 // "tessera agent nvidia", with flags of NVIDIA's behind it.
 func (k *kubelet) startPlugin(file string, arguments ...string) (*plugin, *nvidia.Driver) {
 	k.t.Helper()
+	return k.startPluginOn("8xa100", file, arguments...)
+}
+
+// startPluginOn does so on a node of demo/hardware.
+func (k *kubelet) startPluginOn(hardware, file string, arguments ...string) (*plugin, *nvidia.Driver) {
+	k.t.Helper()
 	p := &plugin{k.newAgent(k.t.TempDir()), arguments}
-	driver := nvidia.Install(k.t, p.path("node"), "8xa100")
+	driver := nvidia.Install(k.t, p.path("node"), hardware)
 	driver.ShowDevices()
 	must(k.t, os.Symlink(".", p.path("node/driver-root"))) // as the DaemonSet mounts it
 	p.publish(file)
@@ -121,6 +128,56 @@ func TestPackedSharesWithDeviceSpecsBringTheNodesOfTheirGPUsOnce(t *testing.T) {
 	want := visibleGPUs(driver.Pick(2, 3)...)
 	want.Devices = nodesOfGPUs(2, 3)
 	equal(t, "what a pod gets", gets, want)
+}
+
+func TestMixedMIGOfTheFileIsAResourceForEachProfileBesideWholeGPUs(t *testing.T) {
+	k := startKubelet(t)
+	_, driver := k.startPluginOn("8xh100-mig", "version: v1\nflags:\n  migStrategy: mixed\n", "nvidia-device-plugin",
+		"--pass-device-specs")
+	const small, medium, large = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb"
+	want := map[v1.ResourceName]int64{gpu: 6, small: 9, medium: 1, large: 1}
+	for name, count := range want {
+		k.waitForResource(name, fmt.Sprintf("%d of %d", count, count))
+	}
+	capacity, _, _ := k.manager.GetCapacity()
+	found := map[v1.ResourceName]int64{}
+	for name, quantity := range capacity {
+		found[name] = quantity.Value()
+	}
+	equal(t, "all resources", found, want)
+
+	// One comes from the GPU with the fewest left, several from one GPU; each with the nodes of the
+	// GPU and, below nvidia-caps, of the instances.
+	instances := driver.MIGs("1g.10gb")
+	for _, each := range []struct {
+		resource v1.ResourceName
+		count    int64
+		uuids    []string
+		gpu      int
+		caps     []int
+	}{
+		{small, 1, instances[7:8], 7, []int{21, 22}},
+		{small, 7, instances[:7], 6, []int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}},
+		{medium, 1, driver.MIGs("2g.20gb"), 7, []int{19, 20}},
+		{large, 1, driver.MIGs("3g.40gb"), 7, []int{17, 18}},
+	} {
+		name := fmt.Sprintf("%d-of-%s", each.count, each.resource[len("nvidia.com/"):])
+		pod := askingFor(name, each.resource, each.count)
+		must(t, k.admit(pod))
+		gets := visibleGPUs(each.uuids...)
+		gets.Devices = nodesOfGPUs(each.gpu)
+		for _, minor := range each.caps {
+			path := fmt.Sprint("/dev/nvidia-caps/nvidia-cap", minor)
+			gets.Devices = append(gets.Devices, node(path, path, "rw"))
+		}
+		equal(t, "what "+name+" gets", k.startMain(pod), gets)
+	}
+	refusal := k.admit(askingFor("one-more", medium, 1))
+	equal(t, "refusal of one more", fmt.Sprint(refusal), strings.ReplaceAll(noneLeft, gpu, medium))
+	_, whole := k.startGPUPod("whole", 6)
+	rest := visibleGPUs(driver.UUIDs(6, 7)...)
+	rest.Devices = nodesOfGPUs(0, 1, 2, 3, 4, 5)
+	equal(t, "all whole GPUs", whole, rest)
 }
 
 func TestASharedGPUOfThePluginStaysSickWhenItIsRestarted(t *testing.T) {

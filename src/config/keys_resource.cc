@@ -24,6 +24,21 @@ Choices<Division> Divisions() {
   return choices;
 }
 
+// Words that people expect beside these two, and what is to be written instead.
+std::optional<Misfit> CheckDivision(std::string_view text) {
+  if (text == "mps") {
+    return Misfit{Reason::kConfigUnsupported,
+                  "is 'mps', which is not served yet: use 'policy: replicas', which sets no "
+                  "limits, or leave the node to NVIDIA's plugin for now"};
+  }
+  if (text == "mig") {
+    return Misfit{Reason::kConfigBadValue,
+                  "is no choice of MIG devices: choose them by 'nvidia: {mig: PROFILE}', and leave "
+                  "'policy' out or share each by 'policy: replicas'"};
+  }
+  return std::nullopt;
+}
+
 Choices<Separator> Separators() {
   Choices<Separator> choices;
   for (Separator separator : {Separator::kColons, Separator::kDash}) {
@@ -55,6 +70,7 @@ std::vector<Key> DivisionKeys() {
        .doc = "How devices are divided: not at all, or each into so many equal replicas.",
        .example = "replicas",
        .values = NamesOf(Divisions()),
+       .check = CheckDivision,
        .field = BindEnum(kDivision, &Policy::division, Divisions())},
       {.name = "replicas",
        .type = Type::kInt,

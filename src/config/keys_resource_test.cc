@@ -29,6 +29,20 @@ const BadInput kBadInputs[] = {
      "kubernetes.io, not 'dummy.kubernetes.io/npu' [config-bad-name]\n"
      "- {name: dummy.kubernetes.io/npu, dummy: }\n"
      "         ^\n"},
+    {"ThePolicyIsMps",
+     "resources:\n"
+     "- {name: nvidia.com/gpu, nvidia: , policy: mps, replicas: 4}\n",
+     "t.yaml:3:44: resources[0].policy is 'mps', which is not served yet: use 'policy: replicas', "
+     "which sets no limits, or leave the node to NVIDIA's plugin for now [config-unsupported]\n"
+     "- {name: nvidia.com/gpu, nvidia: , policy: mps, replicas: 4}\n"
+     "                                           ^\n"},
+    {"ThePolicyIsMig",
+     "resources:\n"
+     "- {name: nvidia.com/gpu, nvidia: , policy: mig}\n",
+     "t.yaml:3:44: resources[0].policy is no choice of MIG devices: choose them by 'nvidia: {mig: "
+     "PROFILE}', and leave 'policy' out or share each by 'policy: replicas' [config-bad-value]\n"
+     "- {name: nvidia.com/gpu, nvidia: , policy: mig}\n"
+     "                                           ^\n"},
     {"AStrategyIsMistyped",
      "resources:\n"
      "- {name: a.com/b, dummy: , strategies: [envar, cdi-cri]}\n",

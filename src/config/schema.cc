@@ -62,6 +62,14 @@ Parsed<Value> ParsePath(const Key& key, std::string_view text) {
   return ParseText(key, text);
 }
 
+// A word that is none of the choices may have more to be said about it than their list.
+Parsed<Value> ParseChoice(const Key& key, std::string_view text) {
+  if (key.check) {
+    if (auto misfit = key.check(text)) return tl::unexpected(*std::move(misfit));
+  }
+  return Wrap(ReadOneOf(text, key.values));
+}
+
 Parsed<Value> ParseItems(const Key& key, std::string_view text) {
   std::vector<std::string> items;
   if (text.empty()) return Value(items);
@@ -104,7 +112,7 @@ Parsed<Value> ParseValue(const Key& key, std::string_view text) {
     case Type::kTime:
       return Wrap(ReadTime(text, Duration(key.min), Duration(key.max)));
     case Type::kEnum:
-      return Wrap(ReadOneOf(text, key.values));
+      return ParseChoice(key, text);
     case Type::kPath:
       return ParsePath(key, text);
     case Type::kEnumList:

@@ -66,7 +66,8 @@ struct ChoiceField {
   std::function<bool(const Config&, const At&)> chosen;
 };
 
-// Why a text of the right type is still not a good value; nothing when it is good.
+// Why a text of the right type is still not a good value; nothing when it is good. Of a kEnum: what
+// is to be said about a word that is none of its values.
 using Check = std::optional<Misfit> (*)(std::string_view text);
 
 struct Key {
