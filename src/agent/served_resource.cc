@@ -205,7 +205,8 @@ std::vector<Observation> ServedResource::WithoutSilence(
 }
 
 void ServedResource::Scanned(Result<std::vector<Device>> devices) {
-  settling_ = false;
+  // A first list may have waited for this, as may one after another configuration.
+  const bool awaited = std::exchange(settling_, false) || list_ == nullptr;
   settle_timer_ = os::Loop::Handle();
   shared_.metrics.Add(http::Metric::kScans, {resource_.name, devices ? "good" : "failed"});
   if (devices) {
@@ -223,7 +224,7 @@ void ServedResource::Scanned(Result<std::vector<Device>> devices) {
     scan_error_ = devices.error();
   }
   prober_->SetDevices(released_ ? DeviceList() : OwnDevices());
-  Publish();  // a first list may have waited for this, as may one after another configuration
+  if (awaited || !publish_timer_) Publish();  // else it comes when the debounce ends
 }
 
 DeviceList ServedResource::OwnDevices() const {
