@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <ranges>
 #include <utility>
 
 #include "backend/nvidia/claims.h"
@@ -42,6 +43,16 @@ class NvidiaBackend::Line {
     std::lock_guard lock(rest_->mutex);
     rest_->tasks.push_back(std::move(task));
   }
+  // Does all; past the one that takes too long to bring its reading, another thread goes on.
+  template <class Readings>
+  void Run(const Readings& readings) {
+    GoOn();
+    for (const auto& reading : readings) {
+      if (!reading->AwaitTurn()) GoOn();
+    }
+  }
+
+ private:
   // One more thread does what nobody has begun.
   void GoOn() {
     workers_.Run([rest = rest_] {
@@ -49,7 +60,6 @@ class NvidiaBackend::Line {
     });
   }
 
- private:
   struct Rest {
     std::mutex mutex;
     std::deque<std::function<void()>> tasks;  // under mutex
@@ -202,10 +212,7 @@ nvml::Answer<NvidiaBackend::Seen> NvidiaBackend::ReadGpus(const nvml::LibraryPtr
   std::vector<std::shared_ptr<GpuReading>> readings;
   Line line(readers_);
   for (unsigned i = 0; i < count; ++i) readings.push_back(BeginReading(library, i, line));
-  line.GoOn();
-  for (const auto& reading : readings) {
-    if (!reading->AwaitTurn()) line.GoOn();
-  }
+  line.Run(readings);
 
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   Seen seen;
@@ -301,10 +308,7 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     }
     readings[gpu.uuid] = last;
   }
-  if (!readings.empty()) line.GoOn();
-  for (const auto& [uuid, reading] : readings) {
-    if (!reading->AwaitTurn()) line.GoOn();
-  }
+  if (!readings.empty()) line.Run(std::views::values(readings));
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   for (const auto& [uuid, reading] : readings) {
     const auto read = reading->Await(limit);
