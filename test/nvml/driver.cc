@@ -8,9 +8,8 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
-#include <sstream>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -67,37 +66,49 @@ const Path kDescription;
 // Null when there is no such description.
 std::shared_ptr<Driver> Load() {
   const std::string path = kDescription.text;
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
+  std::string text;
   try {
-    if (!file) throw std::runtime_error("cannot be read");
-    return std::make_shared<Driver>(ParseHardware(text.str()), path);
+    if (!ReadText(path, text)) throw std::runtime_error("cannot be read");
+    return std::make_shared<Driver>(ParseHardware(text), path);
   } catch (const std::exception& error) {
     fprintf(stderr, "fake NVML: %s: %s\n", path.c_str(), error.what());
     return nullptr;
   }
 }
 
-// Takes the time that the faults want, and says how the call fails, if so. `faults` are those it
-// was made under, and become those it ends under.
-Return Endure(Driver& driver, const std::string& function, std::optional<unsigned> gpu,
-              std::shared_ptr<const Faults>& faults) {
-  const auto begun = faults;
-  const CallFaults& of_gpu = gpu ? begun->Of(*gpu).calls : CallFaults();
-  std::this_thread::sleep_for(milliseconds(begun->driver.slow_ms + of_gpu.slow_ms));
-  while (faults->driver.Hangs(function) || (gpu && faults->Of(*gpu).calls.Hangs(function))) {
-    std::this_thread::sleep_for(milliseconds(1));
-    faults = driver.faults.Now();
+// How a call about this GPU fails under these faults.
+Return FailureOf(const Faults& faults, const std::string& function, std::optional<unsigned> gpu) {
+  const Return failure = faults.driver.FailureOf(function);
+  if (failure != Return::kSuccess || !gpu) return failure;
+  return faults.Of(*gpu).calls.FailureOf(function);
+}
+
+bool Hang(const Faults& faults, const std::string& function, std::optional<unsigned> gpu) {
+  return faults.driver.Hangs(function) || (gpu && faults.Of(*gpu).calls.Hangs(function));
+}
+
+// Takes the time that the faults want, and says how the call fails, if so. It fails by the faults
+// it was made under.
+Begun Endure(std::shared_ptr<Driver> driver, const char* function, std::optional<unsigned> gpu) {
+  std::shared_ptr<const Faults> faults = driver->faults.Now();
+  const CallFaults* of_gpu = gpu ? &faults->Of(*gpu).calls : nullptr;
+  if (faults->driver.none() && (of_gpu == nullptr || of_gpu->none())) {
+    return {Return::kSuccess, std::move(driver), std::move(faults)};
   }
-  const Return failure = begun->driver.FailureOf(function);
-  return failure != Return::kSuccess ? failure : of_gpu.FailureOf(function);
+  const int of_gpu_ms = of_gpu == nullptr ? 0 : of_gpu->slow_ms;
+  const Return failure = FailureOf(*faults, function, gpu);
+  std::this_thread::sleep_for(milliseconds(faults->driver.slow_ms + of_gpu_ms));
+  while (Hang(*faults, function, gpu)) {
+    std::this_thread::sleep_for(milliseconds(1));
+    faults = driver->faults.Now();
+  }
+  return {failure, std::move(driver), std::move(faults)};
 }
 
 }  // namespace
 
-Driver::Driver(Hardware node, const std::string& description)
-    : hardware(std::move(node)), faults(description + ".faults") {
+Driver::Driver(Hardware node, const std::string& path)
+    : hardware(std::move(node)), description(path), faults(path + ".faults") {
   for (const HardwareGpu& gpu : hardware.gpus) {
     const auto index = static_cast<unsigned>(gpus.size());
     gpus.push_back({index, &gpu, nullptr});
@@ -111,6 +122,11 @@ Driver::Driver(Hardware node, const std::string& description)
 }
 
 std::optional<size_t> Driver::PlaceOf(const OpaqueDevice& device) const {
+  // Mostly it is a handle of this very state.
+  if (device.mig == nullptr && device.index < hardware.gpus.size() &&
+      device.gpu == &hardware.gpus[device.index]) {
+    return device.index;
+  }
   const auto gpu = std::ranges::find(hardware.gpus, device.gpu->uuid, &HardwareGpu::uuid);
   if (gpu == hardware.gpus.end()) return std::nullopt;
   const bool there = device.mig == nullptr ||
@@ -120,28 +136,35 @@ std::optional<size_t> Driver::PlaceOf(const OpaqueDevice& device) const {
 }
 
 std::shared_ptr<Driver> Current() {
-  const FileState before = StateOf(kDescription.text);  // without the mutex, which all threads take
+  std::shared_ptr<Driver> driver;
+  FileState read;
+  {
+    std::lock_guard lock(g_mutex);
+    if (g_users == 0) return nullptr;
+    driver = g_driver;
+    read = g_read;
+  }
+  // Without the mutex, which all threads take.
+  const FileState now = driver->description.Now();
+  if (now == read || now == FileState()) return driver;
   std::lock_guard lock(g_mutex);
   if (g_users == 0) return nullptr;
-  if (before == g_read) return g_driver;
-  const FileState now = StateOf(kDescription.text);
-  if (now == g_read || now == FileState()) return g_driver;
-  g_read = now;
+  if (g_driver != driver || g_read != read) return g_driver;  // another call has just read it
+  g_read = driver->description.Now();
   if (auto next = Load()) g_kept.drivers.former.push_back(std::exchange(g_driver, std::move(next)));
   return g_driver;
 }
 
 Return Open() {
   auto driver = Current();
-  const FileState read = StateOf(kDescription.text);
+  const FileState read = WatchedFile(kDescription.text).Now();
   if (driver == nullptr) driver = Load();
   if (driver == nullptr) return Return::kDriverNotLoaded;
-  auto faults = driver->faults.Now();
-  const Return failure = Endure(*driver, "nvmlInit_v2", std::nullopt, faults);
-  if (failure != Return::kSuccess) return failure;
+  const Begun begun = Endure(std::move(driver), "nvmlInit_v2", std::nullopt);
+  if (begun.failure != Return::kSuccess) return begun.failure;
   std::lock_guard lock(g_mutex);
   if (g_users++ == 0) {
-    g_driver = driver;
+    g_driver = begun.driver;
     g_read = read;
   }
   return Return::kSuccess;
@@ -155,24 +178,21 @@ Return Close() {
   return Return::kSuccess;
 }
 
-Return Serve(const char* function, const std::function<Return(Driver&)>& answer) {
-  const auto driver = Current();
-  if (driver == nullptr) return Return::kUninitialized;
-  auto faults = driver->faults.Now();
-  const Return failure = Endure(*driver, function, std::nullopt, faults);
-  return failure == Return::kSuccess ? answer(*driver) : failure;
+Begun Begin(const char* function) {
+  auto driver = Current();
+  if (driver == nullptr) return {Return::kUninitialized, nullptr, nullptr};
+  return Endure(std::move(driver), function, std::nullopt);
 }
 
-Return ServeDevice(const char* function, DeviceHandle device,
-                   const std::function<Return(const GpuFaults&)>& answer) {
-  const auto driver = Current();
-  if (driver == nullptr) return Return::kUninitialized;
-  if (device == nullptr) return Return::kInvalidArgument;
-  auto faults = driver->faults.Now();
-  const Return failure = Endure(*driver, function, device->index, faults);
-  if (failure != Return::kSuccess) return failure;
-  if (!driver->PlaceOf(*device)) return Return::kNotFound;
-  return answer(faults->Of(device->index));
+Begun BeginOn(const char* function, DeviceHandle device) {
+  auto driver = Current();
+  if (driver == nullptr) return {Return::kUninitialized, nullptr, nullptr};
+  if (device == nullptr) return {Return::kInvalidArgument, nullptr, nullptr};
+  Begun begun = Endure(std::move(driver), function, device->index);
+  if (begun.failure == Return::kSuccess && !begun.driver->PlaceOf(*device)) {
+    begun.failure = Return::kNotFound;
+  }
+  return begun;
 }
 
 }  // namespace tessera::nvml

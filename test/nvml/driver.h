@@ -4,7 +4,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,12 +35,14 @@ struct OpaqueEventSet {
 
 // One state of the node; handles point into it, and stay good when the next one has come.
 struct Driver {
-  Driver(Hardware node, const std::string& description);
+  // `path`: of the description.
+  Driver(Hardware node, const std::string& path);
 
   // Where the GPU is that the handle is of; nothing when that, or the MIG device, is not there.
   std::optional<size_t> PlaceOf(const OpaqueDevice& device) const;
 
   const Hardware hardware;
+  const WatchedFile description;
   FaultFile faults;
   std::deque<OpaqueDevice> gpus;
   std::deque<std::deque<OpaqueDevice>> migs;  // by GPU, as what follows
@@ -54,10 +55,27 @@ Return Close();
 // Null while nobody has it open.
 std::shared_ptr<Driver> Current();
 
-// A call about the whole node, with the time it takes and the failure that the faults want.
-Return Serve(const char* function, const std::function<Return(Driver&)>& answer);
+// What a call finds once it has taken the time that the faults want.
+struct Begun {
+  Return failure = Return::kSuccess;  // how it fails, if so; then without what follows
+  std::shared_ptr<Driver> driver;
+  std::shared_ptr<const Faults> faults;  // those that it ends under
+};
+Begun Begin(const char* function);
+Begun BeginOn(const char* function, DeviceHandle device);
+
+// A call about the whole node.
+template <class Answer>
+Return Serve(const char* function, const Answer& answer) {
+  const Begun begun = Begin(function);
+  return begun.failure == Return::kSuccess ? answer(*begun.driver) : begun.failure;
+}
 // A call about one GPU or MIG device.
-Return ServeDevice(const char* function, DeviceHandle device,
-                   const std::function<Return(const GpuFaults&)>& answer);
+template <class Answer>
+Return ServeDevice(const char* function, DeviceHandle device, const Answer& answer) {
+  const Begun begun = BeginOn(function, device);
+  if (begun.failure != Return::kSuccess) return begun.failure;
+  return answer(begun.faults->Of(device->index));
+}
 
 }  // namespace tessera::nvml

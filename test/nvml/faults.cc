@@ -1,69 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nvml/faults.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <yaml-cpp/yaml.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <mutex>
-#include <sstream>
 #include <string_view>
 
-#include "nvml/keys.h"
+#include "nvml/yaml.h"
 
 namespace tessera::nvml {
 namespace {
 
 constexpr char kAll[] = "all";
 
-std::string FunctionIn(const YAML::Node& yaml) {
+std::string FunctionIn(const Yaml& yaml) {
   static constexpr std::string_view kKnown[] = {
       kAll,
 #define NVML_FUNCTION(name, symbol, ...) #symbol,
 #include "backend/nvidia/nvml_functions.def"
 #undef NVML_FUNCTION
   };
-  auto function = yaml.as<std::string>();
+  auto function = yaml.As<std::string>();
   if (std::ranges::count(kKnown, function) == 0) {
-    Refuse(yaml, fmt::format("{} is no function of NVML that the agent calls", function));
+    yaml.Refuse(fmt::format("{} is no function of NVML that the agent calls", function));
   }
   return function;
 }
 
-CallFaults ReadCalls(const YAML::Node& yaml) {
+CallFaults ReadCalls(const Yaml& yaml) {
   CallFaults calls;
-  for (const auto& item : yaml["fail"]) {
-    calls.fail[FunctionIn(item.first)] = Return{item.second.as<int>()};
+  for (const auto& [function, code] : yaml["fail"].entries()) {
+    calls.fail[FunctionIn(function)] = Return{code.As<int>()};
   }
-  if (yaml["lost"].as<bool>(false)) calls.fail[kAll] = Return::kGpuIsLost;
-  if (yaml["reset-required"].as<bool>(false)) calls.fail[kAll] = Return::kResetRequired;
-  const YAML::Node hang = yaml["hang"];
-  if (hang && hang.IsScalar()) calls.hang.insert(FunctionIn(hang));
-  if (hang && hang.IsSequence()) {
-    for (const YAML::Node& function : hang) calls.hang.insert(FunctionIn(function));
-  }
-  calls.slow_ms = yaml["slow"].as<int>(0);
+  if (yaml["lost"].Or<bool>(false)) calls.fail[kAll] = Return::kGpuIsLost;
+  if (yaml["reset-required"].Or<bool>(false)) calls.fail[kAll] = Return::kResetRequired;
+  const Yaml& hang = yaml["hang"];
+  if (hang.IsScalar()) calls.hang.insert(FunctionIn(hang));
+  for (const Yaml& function : hang.items()) calls.hang.insert(FunctionIn(function));
+  calls.slow_ms = yaml["slow"].Or<int>(0);
   return calls;
 }
 
-GpuFaults ReadGpu(const YAML::Node& yaml) {
-  CheckKeys(yaml, "a GPU with faults",
-            {"fail", "hang", "slow", "lost", "reset-required", "ecc", "remap", "retired", "clocks",
-             "links-down"});
+GpuFaults ReadGpu(const Yaml& yaml) {
+  yaml.CheckKeys("a GPU with faults", {"fail", "hang", "slow", "lost", "reset-required", "ecc",
+                                       "remap", "retired", "clocks", "links-down"});
   GpuFaults gpu;
   gpu.calls = ReadCalls(yaml);
-  gpu.ecc_uncorrected = yaml["ecc"].as<uint64_t>(0);
-  if (const YAML::Node remap = yaml["remap"]) {
-    CheckKeys(remap, "\"remap\"", {"pending", "failed"});
-    gpu.remap_pending = remap["pending"].as<unsigned>(0);
-    gpu.remap_failed = remap["failed"].as<unsigned>(0);
+  gpu.ecc_uncorrected = yaml["ecc"].Or<uint64_t>(0);
+  if (const Yaml& remap = yaml["remap"]) {
+    remap.CheckKeys("\"remap\"", {"pending", "failed"});
+    gpu.remap_pending = remap["pending"].Or<unsigned>(0);
+    gpu.remap_failed = remap["failed"].Or<unsigned>(0);
   }
-  gpu.retired_pending = yaml["retired"].as<bool>(false);
-  gpu.clock_reasons = yaml["clocks"].as<uint64_t>(0);
-  for (const YAML::Node& link : yaml["links-down"]) gpu.links_down.insert(link.as<unsigned>());
+  gpu.retired_pending = yaml["retired"].Or<bool>(false);
+  gpu.clock_reasons = yaml["clocks"].Or<uint64_t>(0);
+  for (const Yaml& link : yaml["links-down"].items()) gpu.links_down.insert(link.As<unsigned>());
   return gpu;
 }
 
@@ -87,35 +83,53 @@ const GpuFaults& Faults::Of(unsigned gpu) const {
 }
 
 Faults ParseFaults(const std::string& text) {
-  const YAML::Node yaml = YAML::Load(text);
+  const Yaml yaml = Yaml::Parse(text);
   Faults faults;
   if (!yaml.IsMap()) return faults;
-  CheckKeys(yaml, "a node with faults", {"driver", "gpus", "events"});
-  CheckKeys(yaml["driver"], "a driver with faults",
-            {"fail", "hang", "slow", "lost", "reset-required"});
+  yaml.CheckKeys("a node with faults", {"driver", "gpus", "events"});
+  yaml["driver"].CheckKeys("a driver with faults",
+                           {"fail", "hang", "slow", "lost", "reset-required"});
   if (yaml["driver"]) faults.driver = ReadCalls(yaml["driver"]);
-  for (const auto& item : yaml["gpus"]) {
-    faults.gpus[item.first.as<unsigned>()] = ReadGpu(item.second);
+  for (const auto& [gpu, faults_of_gpu] : yaml["gpus"].entries()) {
+    faults.gpus[gpu.As<unsigned>()] = ReadGpu(faults_of_gpu);
   }
-  for (const YAML::Node& item : yaml["events"]) {
-    CheckKeys(item, "an event", {"gpu", "type", "xid", "gi", "ci"});
-    faults.events.push_back({.gpu = item["gpu"].as<unsigned>(),
-                             .type = item["type"].as<uint64_t>(kXidCriticalError),
-                             .xid = item["xid"].as<uint64_t>(0),
-                             .gpu_instance = item["gi"].as<unsigned>(kNoInstance),
-                             .compute_instance = item["ci"].as<unsigned>(kNoInstance)});
+  for (const Yaml& item : yaml["events"].items()) {
+    item.CheckKeys("an event", {"gpu", "type", "xid", "gi", "ci"});
+    faults.events.push_back({.gpu = item["gpu"].As<unsigned>(),
+                             .type = item["type"].Or<uint64_t>(kXidCriticalError),
+                             .xid = item["xid"].Or<uint64_t>(0),
+                             .gpu_instance = item["gi"].Or<unsigned>(kNoInstance),
+                             .compute_instance = item["ci"].Or<unsigned>(kNoInstance)});
   }
   return faults;
 }
 
-FileState StateOf(const std::string& path) {
+bool ReadText(const std::string& path, std::string& text) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char part[4096];
+  ssize_t size = 0;
+  while ((size = read(file, part, sizeof part)) > 0) text.append(part, static_cast<size_t>(size));
+  close(file);
+  return size == 0;
+}
+
+WatchedFile::WatchedFile(const std::string& path)
+    : name_(path.substr(path.rfind('/') + 1)),
+      directory_(open(path.substr(0, path.rfind('/') + 1).c_str(), O_PATH | O_CLOEXEC)) {}
+
+WatchedFile::~WatchedFile() {
+  close(directory_);
+}
+
+FileState WatchedFile::Now() const {
   struct stat info{};
-  if (stat(path.c_str(), &info) != 0) return {};
+  if (fstatat(directory_, name_.c_str(), &info, 0) != 0) return {};
   return {info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
 }
 
 std::shared_ptr<const Faults> FaultFile::Now() {
-  const FileState now = StateOf(path_);
+  const FileState now = file_.Now();
   {
     std::shared_lock lock(mutex_);
     if (now == read_) return faults_;
@@ -123,10 +137,10 @@ std::shared_ptr<const Faults> FaultFile::Now() {
   std::lock_guard lock(mutex_);
   if (now == read_) return faults_;
   read_ = now;
-  std::stringstream text;
-  text << std::ifstream(path_).rdbuf();
+  std::string text;
   try {
-    faults_ = std::make_shared<Faults>(ParseFaults(text.str()));
+    (void)ReadText(path_, text);  // it may be gone
+    faults_ = std::make_shared<Faults>(ParseFaults(text));
   } catch (const std::exception& error) {
     fprintf(stderr, "fake NVML: %s: %s\n", path_.c_str(), error.what());
   }

@@ -32,6 +32,7 @@ namespace tessera::nvml {
 
 // Of the calls about one GPU, or of all. "all" stands for every function.
 struct CallFaults {
+  bool none() const { return fail.empty() && hang.empty() && slow_ms == 0; }
   std::map<std::string, Return> fail;
   std::set<std::string> hang;
   int slow_ms = 0;
@@ -77,18 +78,35 @@ struct FileState {
   int64_t nanoseconds = 0;
   bool operator==(const FileState&) const = default;
 };
-FileState StateOf(const std::string& path);
+
+// Without a C++ stream, whose first one in a process is slow to make. False when it cannot be read.
+bool ReadText(const std::string& path, std::string& text);
+
+// A file that every call asks for: by its name alone, in a directory that stays open. Any thread.
+class WatchedFile {
+ public:
+  explicit WatchedFile(const std::string& path);
+  ~WatchedFile();
+  WatchedFile(const WatchedFile&) = delete;
+  WatchedFile& operator=(const WatchedFile&) = delete;
+  FileState Now() const;
+
+ private:
+  const std::string name_;
+  const int directory_;
+};
 
 // Any thread.
 class FaultFile {
  public:
-  explicit FaultFile(std::string path) : path_(std::move(path)) {}
+  explicit FaultFile(std::string path) : path_(std::move(path)), file_(path_) {}
   // As the file is now; without one nothing is wrong. A file that cannot be read counts as it was.
   std::shared_ptr<const Faults> Now();
   const std::string& path() const { return path_; }
 
  private:
   const std::string path_;
+  const WatchedFile file_;
   std::shared_mutex mutex_;  // guards what follows
   FileState read_;
   std::shared_ptr<const Faults> faults_ = std::make_shared<Faults>();

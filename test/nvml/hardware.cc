@@ -2,14 +2,13 @@
 #include "nvml/hardware.h"
 
 #include <fmt/core.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
-#include "nvml/keys.h"
+#include "nvml/yaml.h"
 
 namespace tessera::nvml {
 namespace {
@@ -53,61 +52,63 @@ std::string MadeUuid(const std::string& kind, size_t gpu, size_t part) {
 }
 
 // A GPU's key, or what all GPUs have by default.
-YAML::Node Of(const YAML::Node& gpu, const YAML::Node& defaults, const char* key) {
-  if (gpu[key]) return gpu[key];
-  return defaults ? defaults[key] : YAML::Node(YAML::NodeType::Undefined);
+const Yaml& Of(const Yaml& gpu, const Yaml& defaults, const char* key) {
+  return gpu[key] ? gpu[key] : defaults[key];
 }
 
-void ReadMig(const YAML::Node& mig, size_t place, HardwareGpu& gpu) {
-  gpu.mig_capable = mig.IsDefined();
-  gpu.mig_enabled = mig.IsDefined() && mig.IsSequence();
+void ReadMig(const Yaml& mig, size_t place, HardwareGpu& gpu) {
+  gpu.mig_capable = static_cast<bool>(mig);
+  gpu.mig_enabled = mig.IsList();
   if (!gpu.mig_enabled) return;
-  for (const YAML::Node& item : mig) {
-    CheckKeys(item, "a MIG device", {"profile", "gi", "ci", "memory", "uuid"});
+  for (const Yaml& item : mig.items()) {
+    item.CheckKeys("a MIG device", {"profile", "gi", "ci", "memory", "uuid"});
     MigInstance instance;
-    instance.uuid = item["uuid"].as<std::string>(MadeUuid("MIG", place, gpu.mig.size()));
-    instance.gpu_instance = item["gi"].as<unsigned>();
-    instance.compute_instance = item["ci"].as<unsigned>(0);
-    instance.profile = item["profile"].as<std::string>();
+    instance.uuid = item["uuid"].Or<std::string>(MadeUuid("MIG", place, gpu.mig.size()));
+    instance.gpu_instance = item["gi"].As<unsigned>();
+    instance.compute_instance = item["ci"].Or<unsigned>(0);
+    instance.profile = item["profile"].As<std::string>();
     instance.attributes = Attributes(instance.profile);
-    instance.attributes.memory_mib = item["memory"].as<uint64_t>();
+    instance.attributes.memory_mib = item["memory"].As<uint64_t>();
     gpu.mig.push_back(instance);
   }
 }
 
-HardwareGpu ReadGpu(const YAML::Node& node, const YAML::Node& yaml, size_t place) {
-  CheckKeys(node, "a GPU",
-            {"uuid", "pci", "minor", "model", "memory", "compute", "numa", "pcie", "mig"});
-  const YAML::Node defaults = yaml["defaults"];
+HardwareGpu ReadGpu(const Yaml& node, const Yaml& yaml, size_t place) {
+  node.CheckKeys("a GPU",
+                 {"uuid", "pci", "minor", "model", "memory", "compute", "numa", "pcie", "mig"});
+  const Yaml& defaults = yaml["defaults"];
   HardwareGpu gpu;
-  gpu.uuid = node["uuid"].as<std::string>(MadeUuid("GPU", place, 0));
-  gpu.model = Of(node, defaults, "model").as<std::string>();
-  gpu.minor = node["minor"].as<unsigned>(static_cast<unsigned>(place));
-  gpu.numa = Of(node, defaults, "numa").as<int>(-1);
-  gpu.integrated = !node["pci"] && yaml["platform"].as<std::string>("") == "tegra";
-  if (!gpu.integrated) gpu.pci = Pci(node["pci"].as<std::string>());
-  gpu.pcie = Of(node, defaults, "pcie").as<std::vector<std::string>>(std::vector<std::string>());
-  gpu.memory_mib = Of(node, defaults, "memory").as<uint64_t>();
-  const auto compute = Of(node, defaults, "compute").as<std::string>();
+  gpu.uuid = node["uuid"].Or<std::string>(MadeUuid("GPU", place, 0));
+  gpu.model = Of(node, defaults, "model").As<std::string>();
+  gpu.minor = node["minor"].Or<unsigned>(static_cast<unsigned>(place));
+  gpu.numa = Of(node, defaults, "numa").Or<int>(-1);
+  gpu.integrated = !node["pci"] && yaml["platform"].Or<std::string>("") == "tegra";
+  if (!gpu.integrated) gpu.pci = Pci(node["pci"].As<std::string>());
+  gpu.pcie = Of(node, defaults, "pcie").Strings();
+  gpu.memory_mib = Of(node, defaults, "memory").As<uint64_t>();
+  const auto compute = Of(node, defaults, "compute").As<std::string>();
   std::sscanf(compute.c_str(), "%d.%d", &gpu.compute_major, &gpu.compute_minor);
   ReadMig(Of(node, defaults, "mig"), place, gpu);
   return gpu;
 }
 
-void ReadLinks(const YAML::Node& yaml, std::vector<HardwareGpu>& gpus) {
-  if (const YAML::Node switches = yaml["switches"]) {
-    CheckKeys(switches, "\"switches\"", {"pci", "links"});
-    const auto addresses = switches["pci"].as<std::vector<std::string>>();
-    for (HardwareGpu& gpu : gpus) {
-      for (size_t link = 0; link < switches["links"].as<size_t>(); ++link) {
-        gpu.links.push_back({NvLinkRemoteType::kSwitch, Pci(addresses[link % addresses.size()])});
-      }
+void ReadLinks(const Yaml& yaml, std::vector<HardwareGpu>& gpus) {
+  if (const Yaml& switches = yaml["switches"]) {
+    switches.CheckKeys("\"switches\"", {"pci", "links"});
+    std::vector<PciInfo> addresses;
+    for (const Yaml& address : switches["pci"].items()) {
+      addresses.push_back(Pci(address.As<std::string>()));
     }
+    std::vector<NvLink> links;
+    for (size_t link = 0; link < switches["links"].As<size_t>(); ++link) {
+      links.push_back({NvLinkRemoteType::kSwitch, addresses.at(link % addresses.size())});
+    }
+    for (HardwareGpu& gpu : gpus) gpu.links = links;
   }
-  for (const YAML::Node& item : yaml["links"]) {
-    HardwareGpu& a = gpus.at(item[0].as<size_t>());
-    HardwareGpu& b = gpus.at(item[1].as<size_t>());
-    for (int link = 0; link < item[2].as<int>(); ++link) {
+  for (const Yaml& item : yaml["links"].items()) {
+    HardwareGpu& a = gpus.at(item[0].As<size_t>());
+    HardwareGpu& b = gpus.at(item[1].As<size_t>());
+    for (int link = 0; link < item[2].As<int>(); ++link) {
       a.links.push_back({NvLinkRemoteType::kGpu, b.pci});
       b.links.push_back({NvLinkRemoteType::kGpu, a.pci});
     }
@@ -117,30 +118,29 @@ void ReadLinks(const YAML::Node& yaml, std::vector<HardwareGpu>& gpus) {
 }  // namespace
 
 Hardware ParseHardware(const std::string& text) {
-  const YAML::Node yaml = YAML::Load(text);
-  CheckKeys(yaml, "a node",
-            {"driver", "platform", "defaults", "gpus", "switches", "links", "profiles"});
-  CheckKeys(yaml["defaults"], "\"defaults\"",
-            {"model", "memory", "compute", "numa", "pcie", "mig"});
+  const Yaml yaml = Yaml::Parse(text);
+  yaml.CheckKeys("a node",
+                 {"driver", "platform", "defaults", "gpus", "switches", "links", "profiles"});
+  yaml["defaults"].CheckKeys("\"defaults\"", {"model", "memory", "compute", "numa", "pcie", "mig"});
   Hardware hardware;
-  hardware.driver = yaml["driver"].as<std::string>();
-  hardware.platform = yaml["platform"].as<std::string>("");
+  hardware.driver = yaml["driver"].As<std::string>();
+  hardware.platform = yaml["platform"].Or<std::string>("");
   if (!hardware.platform.empty() && hardware.platform != "tegra" && hardware.platform != "wsl") {
-    Refuse(yaml["platform"],
-           fmt::format("there is no platform \"{}\", only tegra and wsl", hardware.platform));
+    yaml["platform"].Refuse(
+        fmt::format("there is no platform \"{}\", only tegra and wsl", hardware.platform));
   }
-  for (const YAML::Node& gpu : yaml["gpus"]) {
+  for (const Yaml& gpu : yaml["gpus"].items()) {
     hardware.gpus.push_back(ReadGpu(gpu, yaml, hardware.gpus.size()));
   }
   ReadLinks(yaml, hardware.gpus);
-  for (const YAML::Node& item : yaml["profiles"]) {
-    CheckKeys(item, "a profile", {"profile", "id", "slices", "instances", "memory"});
+  for (const Yaml& item : yaml["profiles"].items()) {
+    item.CheckKeys("a profile", {"profile", "id", "slices", "instances", "memory"});
     GpuInstanceProfileInfo info{};
-    info.id = item["id"].as<unsigned>();
-    info.slices = item["slices"].as<unsigned>();
-    info.instances = item["instances"].as<unsigned>();
-    info.memory_mib = item["memory"].as<uint64_t>();
-    hardware.profiles[item["profile"].as<unsigned>()] = info;
+    info.id = item["id"].As<unsigned>();
+    info.slices = item["slices"].As<unsigned>();
+    info.instances = item["instances"].As<unsigned>();
+    info.memory_mib = item["memory"].As<uint64_t>();
+    hardware.profiles[item["profile"].As<unsigned>()] = info;
   }
   return hardware;
 }

@@ -2,7 +2,6 @@
 #include "nvml/node.h"
 
 #include <fmt/core.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <stdexcept>
 
 #include "nvml/faults.h"
+#include "nvml/yaml.h"
 
 namespace tessera::nvml {
 namespace {
@@ -100,15 +100,18 @@ void SetFaults(const std::string& directory, const std::string& yaml) {
 }
 
 std::string Divided(const std::string& description, const std::string& mig) {
-  YAML::Node yaml = YAML::Load(description);
-  for (const auto& item : YAML::Load(mig)) {
-    const auto gpu = item.first.as<size_t>();
-    if (gpu >= yaml["gpus"].size()) {
-      throw std::runtime_error(fmt::format("there is no GPU {}", gpu));
+  Yaml yaml = Yaml::Parse(description);
+  Yaml gpus = yaml["gpus"];
+  const Yaml divided = Yaml::Parse(mig);
+  for (const auto& [gpu, instances] : divided.entries()) {
+    const auto place = gpu.As<size_t>();
+    if (place >= gpus.items().size()) {
+      throw std::runtime_error(fmt::format("there is no GPU {}", place));
     }
-    yaml["gpus"][gpu]["mig"] = item.second;
+    gpus.items()[place].Set("mig", instances);
   }
-  return YAML::Dump(yaml);
+  yaml.Set("gpus", std::move(gpus));
+  return yaml.Text();
 }
 
 std::string DescriptionOf(const std::string& directory) {
@@ -135,9 +138,14 @@ std::vector<NodeDevice> TouchedByMig(const std::string& mig, const std::string& 
   const Hardware after = ParseHardware(Divided(description, mig));
   const Hardware before = ParseHardware(description);
   std::vector<NodeDevice> devices;
-  for (const auto& item : YAML::Load(mig)) AddDevices(after, item.first.as<size_t>(), devices);
+  const Yaml divided = Yaml::Parse(mig);
+  for (const auto& [gpu, instances] : divided.entries()) {
+    AddDevices(after, gpu.As<size_t>(), devices);
+  }
   const size_t there = devices.size();
-  for (const auto& item : YAML::Load(mig)) AddDevices(before, item.first.as<size_t>(), devices);
+  for (const auto& [gpu, instances] : divided.entries()) {
+    AddDevices(before, gpu.As<size_t>(), devices);
+  }
   // What goes has no place among the others any more.
   for (size_t i = there; i < devices.size(); ++i) {
     devices[i].index = devices[i].index.substr(0, devices[i].index.find(':')) + ":-";

@@ -2,12 +2,12 @@
 #include "nvml/nvidia_node.h"
 
 #include <fmt/core.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "nvml/node.h"
+#include "nvml/yaml.h"
 #include "os/files.h"
 
 namespace tessera {
@@ -42,19 +42,17 @@ void NvidiaNode::SetMig(size_t gpu, const std::string& mig) {
 }
 
 void NvidiaNode::SetGpus(size_t count) {
-  YAML::Node yaml = YAML::Load(description_);
-  YAML::Node gpus;
-  for (size_t i = 0; i < count; ++i) {
-    const size_t known = std::min(i, yaml["gpus"].size() - 1);
-    YAML::Node gpu = YAML::Clone(yaml["gpus"][known]);
-    if (known < i) {
-      gpu["uuid"] = fmt::format("GPU-{:08x}-1111-4000-8000-000000000000", i);
-      gpu["pci"] = fmt::format("{:04x}:01:00.0", i);
-    }
-    gpus.push_back(gpu);
+  nvml::Yaml yaml = nvml::Yaml::Parse(description_);
+  nvml::Yaml gpus = yaml["gpus"];
+  const std::vector<nvml::Yaml> known = gpus.items();
+  gpus.items().resize(std::min(count, known.size()));
+  for (size_t i = known.size(); i < count; ++i) {
+    nvml::Yaml& gpu = gpus.items().emplace_back(known.back());
+    gpu.Set("uuid", nvml::Yaml(fmt::format("GPU-{:08x}-1111-4000-8000-000000000000", i)));
+    gpu.Set("pci", nvml::Yaml(fmt::format("{:04x}:01:00.0", i)));
   }
-  yaml["gpus"] = gpus;
-  SetHardware(YAML::Dump(yaml));
+  yaml.Set("gpus", std::move(gpus));
+  SetHardware(yaml.Text());
 }
 
 void NvidiaNode::InstallDriver() {
