@@ -62,6 +62,7 @@ ServedResource::~ServedResource() {
 
 void ServedResource::Start() {
   StartBackend();
+  plugin_->Open();  // while devices are looked for
   first_timer_ = shared_.loop.After(kFirstCheckLimit, [this] {
     waited_ = true;
     if (list_ == nullptr) Publish();

@@ -44,13 +44,16 @@ Plugin::~Plugin() {
 }
 
 void Plugin::Publish(ListBytes list) {
-  bool first = list_ == nullptr;
+  const bool first = list_ == nullptr;
   list_ = std::move(list);
-  if (first) {
-    Begin();
-  } else if (server_ != nullptr) {
-    server_->Publish(list_);
-  }
+  if (server_ != nullptr) server_->Publish(list_);
+  if (!first) return;
+  if (server_ != nullptr && server_->streams() == 0 && SameKubelet()) return Register();
+  Begin();
+}
+
+void Plugin::Open() {
+  Begin();
 }
 
 std::string Plugin::socket_path() const {
@@ -68,6 +71,7 @@ void Plugin::Begin() {
 
 void Plugin::Serve() {
   bool watcher = parameters_.path == RegistrationPath::kPluginWatcher;
+  if (watcher && list_ == nullptr) return;  // it takes a socket for a registration
   const Directories& directories = parameters_.directories;
   if (!watcher) {
     const std::string path = directories.kubelet_socket();
@@ -104,8 +108,9 @@ void Plugin::Serve() {
   }
   server_ = *std::move(server);
   said_.reset();
-  Enter(PluginState::kRegistering);
-  if (!watcher) Register();
+  if (watcher) return Enter(PluginState::kRegistering);
+  call_ = std::make_unique<RegisterCall>(directories.kubelet_socket());
+  if (list_ != nullptr) Register();
 }
 
 // Tried again twice a second, with another name each time.
@@ -117,15 +122,15 @@ void Plugin::SayOnce(std::string_view event, const Error& error) {
 }
 
 void Plugin::Register() {
+  Enter(PluginState::kRegistering);
   const std::string& path = server_->socket_path();
-  call_ = RegisterCall::Start({.kubelet_socket = parameters_.directories.kubelet_socket(),
-                               .endpoint = path.substr(path.rfind('/') + 1),
-                               .resource = parameters_.resource,
-                               .options = parameters_.options,
-                               .timeout = parameters_.register_timeout},
-                              mailbox_.Bind([epoch = epoch_](Plugin& self, const Status& status) {
-                                self.OnRegistered(epoch, status);
-                              }));
+  call_->Send({.endpoint = path.substr(path.rfind('/') + 1),
+               .resource = parameters_.resource,
+               .options = parameters_.options,
+               .timeout = parameters_.register_timeout},
+              mailbox_.Bind([epoch = epoch_](Plugin& self, const Status& status) {
+                self.OnRegistered(epoch, status);
+              }));
 }
 
 void Plugin::OnRegistered(uint64_t epoch, Status status) {
@@ -187,8 +192,7 @@ void Plugin::OnStreamEnded(uint64_t epoch, bool by_peer) {
 }
 
 void Plugin::Look() {
-  if (list_ == nullptr) return;
-  if (state_ == PluginState::kWaiting) return Begin();
+  if (state_ == PluginState::kWaiting && server_ == nullptr) return Begin();
   if (server_ != nullptr && !server_->SocketStands()) {
     log::Info("socket was removed",
               {{"resource", parameters_.resource}, {"socket", server_->socket_path()}});
@@ -215,7 +219,7 @@ void Plugin::RegisterAgain(std::string_view why) {
 void Plugin::SetOptions(const PluginOptions& options) {
   if (options == parameters_.options) return;
   parameters_.options = options;
-  if (list_ != nullptr) Begin();
+  Begin();
 }
 
 void Plugin::Retry(Duration first, Duration last) {

@@ -26,7 +26,7 @@
 namespace tessera::kubelet {
 
 enum class PluginState : uint8_t {
-  kWaiting,      // kubelet is not there
+  kWaiting,      // kubelet is not there, or there is no list yet
   kRegistering,  // Register under way, or kubelet's watcher has not come yet
   kRegistered,   // accepted; no stream yet
   kStreaming,    // kubelet listens
@@ -63,7 +63,9 @@ class Plugin {
   // Ends the streams and removes the socket.
   ~Plugin();
 
-  // The list from now on. The first call starts everything.
+  // Serves, and reaches out for kubelet: once there is a list, that is one call.
+  void Open();
+  // The list from now on. The first one is what kubelet is told of us for.
   void Publish(ListBytes list);
   // Something may have changed in kubelet's directories: looks at kubelet.sock and at our socket.
   void Look();

@@ -54,7 +54,7 @@ class PluginServer {
     std::string watcher_name;
   };
 
-  // Serves at once: `list` is what a stream gets first.
+  // Serves at once: `list` is what a stream gets first; null: it waits for the first.
   static Result<std::unique_ptr<PluginServer>> Start(const Parameters& parameters,
                                                      std::shared_ptr<PluginHandler> handler,
                                                      ListBytes list,

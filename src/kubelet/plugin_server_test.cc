@@ -51,11 +51,11 @@ class PluginServerTest : public testing::Test {
     (void)os::RemoveTree(dir_);
   }
 
-  void Start(const std::string& watcher_name = "") {
+  void Start(const std::string& watcher_name = "", ListBytes list = ListOf("first")) {
     auto server = PluginServer::Start(
         {.socket_path = path_, .options = {true, true}, .watcher_name = watcher_name},
-        std::make_shared<FakeHandler>(), ListOf("first"),
-        {.stream_opened = [] {},
+        std::make_shared<FakeHandler>(), std::move(list),
+        {.stream_opened = [this] { Count(opened_); },
          .stream_ended = [this](bool by_peer) { Count(by_peer ? ended_by_peer_ : ended_by_us_); },
          .list_sent = [](size_t) {},
          .watcher_notified = [](const Status&) {}});
@@ -78,6 +78,7 @@ class PluginServerTest : public testing::Test {
   std::string path_ = dir_ + "/p.sock";
   std::mutex mutex_;
   std::condition_variable changed_;
+  int opened_ = 0;
   int ended_by_peer_ = 0;
   int ended_by_us_ = 0;
   std::unique_ptr<PluginServer> server_;
@@ -115,6 +116,19 @@ TEST_F(PluginServerTest, EveryStreamGetsTheListAtOnceAndEachNewerOne) {
     EXPECT_EQ(list.devices(0).id(), "second");
   }
   EXPECT_EQ(server_->streams(), 2);
+}
+
+TEST_F(PluginServerTest, AStreamThatComesBeforeTheFirstListGetsItWhenThereIsOne) {
+  Start("", nullptr);
+  grpc::ClientContext context;
+  auto stream = stub_->ListAndWatch(&context, {});
+  ASSERT_TRUE(AwaitOne(opened_));
+
+  server_->Publish(ListOf("first"));
+
+  v1beta1::ListAndWatchResponse list;
+  ASSERT_TRUE(stream->Read(&list));
+  EXPECT_EQ(list.devices(0).id(), "first");
 }
 
 TEST_F(PluginServerTest, AReaderThatHungGetsTheNewestListAndFewOfThoseBefore) {

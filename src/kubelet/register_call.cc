@@ -10,16 +10,22 @@
 namespace tessera::kubelet {
 
 struct RegisterCall::State {
+  explicit State(const std::string& kubelet_socket) : channel(FreshChannel(kubelet_socket)) {}
+  const std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1beta1::Registration::Stub> stub;
   grpc::ClientContext context;
   v1beta1::RegisterRequest request;
   v1beta1::Empty response;
 };
 
-std::unique_ptr<RegisterCall> RegisterCall::Start(const RegisterParameters& parameters,
-                                                  std::function<void(Status)> done) {
-  auto state = std::make_shared<State>();
-  state->stub = v1beta1::Registration::NewStub(FreshChannel(parameters.kubelet_socket));
+RegisterCall::RegisterCall(const std::string& kubelet_socket)
+    : state_(std::make_shared<State>(kubelet_socket)) {
+  (void)state_->channel->GetState(true);  // which makes it connect
+}
+
+void RegisterCall::Send(const RegisterParameters& parameters, std::function<void(Status)> done) {
+  const std::shared_ptr<State>& state = state_;
+  state->stub = v1beta1::Registration::NewStub(state->channel);
   state->context.set_deadline(std::chrono::system_clock::now() + parameters.timeout);
   state->request.set_version("v1beta1");
   state->request.set_endpoint(parameters.endpoint);
@@ -37,7 +43,6 @@ std::unique_ptr<RegisterCall> RegisterCall::Start(const RegisterParameters& para
           done(Fail(FromGrpc(status, "registering " + resource)));
         }
       });
-  return std::unique_ptr<RegisterCall>(new RegisterCall(std::move(state)));
 }
 
 RegisterCall::~RegisterCall() {

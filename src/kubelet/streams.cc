@@ -68,8 +68,9 @@ class Streams::Stream : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool finished_ = false;
 };
 
-Streams::Streams(ListBytes list, PluginServerEvents events)
-    : events_(std::move(events)), list_(*list) {}
+Streams::Streams(ListBytes list, PluginServerEvents events) : events_(std::move(events)) {
+  if (list != nullptr) Publish(std::move(list));
+}
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* Streams::Open() {
   auto stream = std::make_shared<Stream>(shared_from_this());

@@ -19,6 +19,7 @@ namespace tessera::kubelet {
 // Any thread. Held by every stream, so it lives until the last one has ended.
 class Streams : public std::enable_shared_from_this<Streams> {
  public:
+  // `list` may be null: streams get nothing until there is one.
   Streams(ListBytes list, PluginServerEvents events);
 
   // The reactor for a new stream, owned here until it is done.
@@ -34,7 +35,7 @@ class Streams : public std::enable_shared_from_this<Streams> {
   const PluginServerEvents events_;
   mutable std::mutex mutex_;  // guards all below and the streams' own fields
   grpc::Slice list_;          // reference-counted: streams send it without a copy
-  uint64_t generation_ = 1;
+  uint64_t generation_ = 0;   // of the list; zero: there is none yet
   bool ending_ = false;
   // Each is removed by its own OnDone; whoever calls Proceed holds a reference meanwhile.
   std::set<std::shared_ptr<Stream>> open_;
