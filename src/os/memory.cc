@@ -32,7 +32,7 @@ void KeepHeapSmall() {
   // NOLINTBEGIN(concurrency-mt-unsafe): before any thread
   mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_TRIM_THRESHOLD, kLarge);
-  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_ARENA_MAX, 2);
   // NOLINTEND(concurrency-mt-unsafe)
 }
 

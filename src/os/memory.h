@@ -4,9 +4,10 @@
 
 namespace tessera::os {
 
-// Large pieces go back to the kernel as soon as they are freed, and all threads share one heap:
+// Large pieces go back to the kernel as soon as they are freed, and all threads share two heaps:
 // what one of them needed for a moment, such as a scan of many thousand devices, is not kept by it
-// for ever. Before any thread is started.
+// for ever; and with a single one, threads that start at once wait for each other. Before any
+// thread is started.
 void KeepHeapSmall();
 
 // Gives back the pages of the program's file and its libraries that are mapped and not written to.

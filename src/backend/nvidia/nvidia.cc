@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
-#include <ranges>
 #include <utility>
 
 #include "backend/nvidia/claims.h"
@@ -42,36 +41,45 @@ class NvidiaBackend::Line {
   void Add(std::function<void()> task) {
     std::lock_guard lock(rest_->mutex);
     rest_->tasks.push_back(std::move(task));
+    ++rest_->unfinished;
   }
-  // Does all; past the one that takes too long to bring its reading, another thread goes on.
-  template <class Readings>
-  void Run(const Readings& readings) {
+  // Does all, but for what hangs: past a task that takes too long, another thread goes on.
+  void Run() {
+    std::unique_lock lock(rest_->mutex);
+    if (rest_->unfinished == 0) return;
     GoOn();
-    for (const auto& reading : readings) {
-      if (!reading->AwaitTurn()) GoOn();
+    size_t left = rest_->tasks.size();
+    while (!rest_->done.wait_for(lock, kTurn, [this] { return rest_->unfinished == 0; })) {
+      // Nothing was begun for so long: what is under way takes too long.
+      const bool stuck = rest_->tasks.size() == left;
+      if (stuck && left == 0) return;
+      if (stuck) GoOn();
+      left = rest_->tasks.size();
     }
   }
 
  private:
+  struct Rest {
+    std::mutex mutex;
+    std::condition_variable done;
+    std::deque<std::function<void()>> tasks;  // not begun; under mutex, as what follows
+    size_t unfinished = 0;
+  };
+
   // One more thread does what nobody has begun.
   void GoOn() {
     workers_.Run([rest = rest_] {
-      while (std::function<void()> task = rest->Next()) task();
+      std::unique_lock lock(rest->mutex);
+      while (!rest->tasks.empty()) {
+        const std::function<void()> task = std::move(rest->tasks.front());
+        rest->tasks.pop_front();
+        lock.unlock();
+        task();
+        lock.lock();
+        if (--rest->unfinished == 0) rest->done.notify_all();
+      }
     });
   }
-
-  struct Rest {
-    std::mutex mutex;
-    std::deque<std::function<void()>> tasks;  // under mutex
-
-    std::function<void()> Next() {
-      std::lock_guard lock(mutex);
-      if (tasks.empty()) return nullptr;
-      std::function<void()> next = std::move(tasks.front());
-      tasks.pop_front();
-      return next;
-    }
-  };
 
   os::Workers& workers_;
   const std::shared_ptr<Rest> rest_ = std::make_shared<Rest>();
@@ -92,11 +100,6 @@ struct NvidiaBackend::Reading {
     std::lock_guard lock(mutex);
     answer = std::move(read);
     done.notify_all();
-  }
-  // Whether it came within its turn, or is not waited for any more.
-  bool AwaitTurn() {
-    std::unique_lock lock(mutex);
-    return late || done.wait_for(lock, kTurn, [this] { return answer.has_value(); });
   }
   // Nothing when it has not come until then.
   std::optional<T> Await(std::chrono::steady_clock::time_point limit) {
@@ -212,7 +215,7 @@ nvml::Answer<NvidiaBackend::Seen> NvidiaBackend::ReadGpus(const nvml::LibraryPtr
   std::vector<std::shared_ptr<GpuReading>> readings;
   Line line(readers_);
   for (unsigned i = 0; i < count; ++i) readings.push_back(BeginReading(library, i, line));
-  line.Run(readings);
+  line.Run();
 
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   Seen seen;
@@ -308,7 +311,7 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     }
     readings[gpu.uuid] = last;
   }
-  if (!readings.empty()) line.Run(std::views::values(readings));
+  line.Run();
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   for (const auto& [uuid, reading] : readings) {
     const auto read = reading->Await(limit);
