@@ -31,6 +31,7 @@ void SetOutside(const PathKey& key, const std::string& text, const std::string& 
 
 void ApplyEnvironment(const std::map<std::string, std::string>& environment, Config& config,
                       Findings& findings) {
+  if (environment.empty()) return;  // mostly so, and a start is not to wait for nothing
   std::map<std::string, PathKey> keys;
   std::vector<std::string> names;
   for (const PathKey& key : AllKeys()) {
@@ -60,6 +61,7 @@ void ApplyEnvironment(const std::map<std::string, std::string>& environment, Con
 
 void ApplyFlags(const std::map<std::string, std::string>& flags, Config& config,
                 Findings& findings) {
+  if (flags.empty()) return;
   std::map<std::string, PathKey> keys;
   std::vector<std::string> names;
   for (const PathKey& key : AllKeys()) {

@@ -75,7 +75,7 @@ void AddFlags(const std::vector<PathKey>& keys, std::string& out) {
 }  // namespace
 
 std::string MarkdownReference() {
-  const std::vector<PathKey> keys = AllKeys();
+  const std::vector<PathKey>& keys = AllKeys();
   std::string out;
   for (const Key& top : Schema().children) {
     out += fmt::format("### `{}`\n\n", top.name);

@@ -138,10 +138,13 @@ std::string DefaultText(const Key& key) {
   return ValueText(DefaultBelow(Schema(), key, Config{}).value_or(Value(std::string())));
 }
 
-std::vector<PathKey> AllKeys() {
-  std::vector<PathKey> keys;
-  AddKeys(Schema(), "", keys);
-  return keys;
+const std::vector<PathKey>& AllKeys() {
+  static const std::vector<PathKey> kAll = [] {
+    std::vector<PathKey> keys;
+    AddKeys(Schema(), "", keys);
+    return keys;
+  }();
+  return kAll;
 }
 
 bool HasFlag(const PathKey& key) {

@@ -31,7 +31,7 @@ struct PathKey {
   const Key* key;
 };
 // Every key below the root, sections and lists as well, in the table's order.
-std::vector<PathKey> AllKeys();
+const std::vector<PathKey>& AllKeys();
 
 // Whether flag and environment variable exist: for single values outside lists.
 bool HasFlag(const PathKey& key);
