@@ -72,21 +72,37 @@ struct Setting {
   Texts strategies = {};
   bool index = false;
   bool specs = false;
-  bool extras = false;
+  bool imex = false;
+  std::vector<Extra> extras = {};
 };
 
+// What a container gets beside its GPUs when it is switched on.
+Extra ExtraOf(const std::string& variable, const char* cdi_name) {
+  return {variable, fmt::format("{}/{}=all", kVendor, cdi_name)};
+}
+const std::vector<Extra> kExtras = {ExtraOf("NVIDIA_GDRCOPY", "gdrcopy"),
+                                    ExtraOf("NVIDIA_GDS", "gds"), ExtraOf("NVIDIA_MOFED", "mofed")};
+
+template <class T>
+std::vector<T> Chosen(unsigned bits, const std::vector<T>& of) {
+  std::vector<T> chosen;
+  for (size_t i = 0; i < of.size(); ++i) {
+    if ((bits >> i & 1) != 0) chosen.push_back(of[i]);
+  }
+  return chosen;
+}
+
 std::vector<Setting> Settings() {
-  const Texts all = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
+  // Backwards: the order in the configuration is of no account.
+  const Texts all = {"cdi-cri", "cdi-annotations", "volume-mounts", "envvar"};
   std::vector<Setting> settings;
-  for (unsigned chosen = 1; chosen < 16; ++chosen) {
-    for (unsigned flags = 0; flags < 8; ++flags) {
-      Setting setting{
-          .index = (flags & 1) != 0, .specs = (flags & 2) != 0, .extras = (flags & 4) != 0};
-      // Backwards: the order in the configuration is of no account.
-      for (size_t i = all.size(); i-- > 0;) {
-        if ((chosen >> i & 1) != 0) setting.strategies.push_back(all[i]);
-      }
-      settings.push_back(std::move(setting));
+  for (unsigned strategies = 1; strategies < 16; ++strategies) {
+    for (unsigned flags = 0; flags < 64; ++flags) {
+      settings.push_back({.strategies = Chosen(strategies, all),
+                          .index = (flags & 1) != 0,
+                          .specs = (flags & 2) != 0,
+                          .imex = (flags & 4) != 0,
+                          .extras = Chosen(flags >> 3, kExtras)});
     }
   }
   return settings;
@@ -105,7 +121,7 @@ Offer OfferOf(const Case& of, const Setting& setting) {
     for (size_t cap = 3 + 2 * i; mig && cap < 5 + 2 * i; ++cap) {
       nodes.push_back("/dev/nvidia-caps/nvidia-cap" + std::to_string(cap));
     }
-    if (setting.extras) nodes.emplace_back(kChannel);
+    if (setting.imex) nodes.emplace_back(kChannel);
     for (const std::string& node : nodes) device.nodes.push_back({"/host" + node, node, "rw"});
     devices.push_back(std::move(device));
   }
@@ -126,17 +142,12 @@ Rendering RenderingOf(const Setting& setting) {
     rendering.strategies.insert(rendering.strategies.begin(), Strategy::kDeviceSpecs);
   rendering.cdi_write = false;
   rendering.cdi_annotation_prefix = "cdi.k8s.io/nvidia-device-plugin_";
-  const auto cdi = [](const char* name) { return fmt::format("{}/{}", kVendor, name); };
   rendering.channels = {{.node = kChannel,
                          .name = "0",
                          .env = "NVIDIA_IMEX_CHANNELS",
                          .mount = "imex",
-                         .cdi_device = cdi("imex-channel=0")}};
-  if (setting.extras) {
-    rendering.extras = {{"NVIDIA_GDRCOPY", cdi("gdrcopy=all")},
-                        {"NVIDIA_GDS", cdi("gds=all")},
-                        {"NVIDIA_MOFED", cdi("mofed=all")}};
-  }
+                         .cdi_device = fmt::format("{}/imex-channel=0", kVendor)}};
+  rendering.extras = setting.extras;
   return rendering;
 }
 
@@ -149,12 +160,10 @@ Grant Expected(const Case& of, const Setting& setting) {
   Grant grant;
   Texts cdi;
   for (const std::string& name : names) cdi.push_back(fmt::format("{}/gpu={}", kVendor, name));
-  if (setting.extras) {
-    for (const char* name : {"imex-channel=0", "gdrcopy=all", "gds=all", "mofed=all"}) {
-      cdi.push_back(fmt::format("{}/{}", kVendor, name));
-    }
-    grant.envs = {
-        {"NVIDIA_GDRCOPY", "enabled"}, {"NVIDIA_GDS", "enabled"}, {"NVIDIA_MOFED", "enabled"}};
+  if (setting.imex) cdi.push_back(fmt::format("{}/imex-channel=0", kVendor));
+  for (const auto& [variable, name] : setting.extras) {
+    cdi.push_back(name);
+    grant.envs[variable] = "enabled";
   }
   if (uses("cdi-annotations")) {
     grant.annotations = {{"cdi.k8s.io/nvidia-device-plugin_nvidia.com_gpu", Join(cdi, ",")}};
@@ -162,12 +171,12 @@ Grant Expected(const Case& of, const Setting& setting) {
   if (uses("cdi-cri")) grant.cdi_devices = cdi;
   if (uses("envvar")) {
     grant.envs["NVIDIA_VISIBLE_DEVICES"] = Join(names, ",");
-    if (setting.extras) grant.envs["NVIDIA_IMEX_CHANNELS"] = "0";
+    if (setting.imex) grant.envs["NVIDIA_IMEX_CHANNELS"] = "0";
   }
   if (uses("volume-mounts")) {
     grant.envs["NVIDIA_VISIBLE_DEVICES"] = kDir;
     Texts mounts = names;
-    if (setting.extras) mounts.emplace_back("imex/0");
+    if (setting.imex) mounts.emplace_back("imex/0");
     for (const std::string& name : mounts) {
       grant.mounts.push_back({"/dev/null", fmt::format("{}/{}", kDir, name), false});
     }
@@ -175,7 +184,7 @@ Grant Expected(const Case& of, const Setting& setting) {
   if (setting.specs) {
     Texts nodes = {"/dev/nvidiactl", "/dev/nvidia-uvm"};
     nodes.insert(nodes.end(), of.own.begin(), of.own.end());
-    if (setting.extras) nodes.emplace_back(kChannel);
+    if (setting.imex) nodes.emplace_back(kChannel);
     for (const std::string& node : nodes) grant.devices.push_back({"/host" + node, node, "rw"});
   }
   return grant;
@@ -185,9 +194,11 @@ TEST(Strategies, EveryCombinationAnswersByThePluginsRules) {
   for (const Case& of : Cases()) {
     for (const Setting& setting : Settings()) {
       const auto grant = Allocate(OfferOf(of, setting), RenderingOf(setting), of.asked);
-      const std::string where =
-          fmt::format("{}, {}, index {}, specs {}, extras {}", of.name,
-                      Join(setting.strategies, "+"), setting.index, setting.specs, setting.extras);
+      Texts names;
+      for (const Extra& extra : setting.extras) names.push_back(extra.env);
+      const std::string where = fmt::format("{}, {}, index {}, specs {}, IMEX {}, extras {}",
+                                            of.name, Join(setting.strategies, "+"), setting.index,
+                                            setting.specs, setting.imex, Join(names, "+"));
       ASSERT_TRUE(grant) << where << ": " << grant.error().message;
       const Grant expected = Expected(of, setting);
       EXPECT_EQ(grant->envs, expected.envs) << where;

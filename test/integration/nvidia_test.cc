@@ -227,6 +227,18 @@ TEST_F(NvidiaAgentTest, AGpuThatHangsIsWellUntilThatIsStale) {
   EXPECT_EQ(Status(kGpu).allocatable, 8);
 }
 
+// A call of NVML's made for a request would never come back.
+TEST_F(NvidiaAgentTest, NoRequestAsksNvml) {
+  StartAllWith("1h");
+  Expect(kGpu, 8, 8);
+
+  node_.SetFaults("driver: {hang: all}");
+
+  const auto pod = Run("a", {{kGpu, 4}});
+  EXPECT_TRUE(pod.admitted) << pod.message;
+  EXPECT_TRUE(Run("b", {{kGpu, 4}}).admitted);
+}
+
 TEST_F(NvidiaAgentTest, AnAgentEndsWhileAGpuHangs) {
   StartAllWith("2s");
   Expect(kGpu, 8, 8);
