@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/quote.h"
 #include "base/text.h"
 #include "config/keys.h"
@@ -30,18 +32,22 @@ void AddKeys(const Key& section, const std::string& path, std::vector<PathKey>& 
   }
 }
 
-// The default of `wanted` below `section`, with every choice made so that it is reached.
-std::optional<Value> DefaultBelow(const Key& section, const Key& wanted, Config config) {
+bool Leads(const Key& section, const Key& wanted) {
+  return std::ranges::any_of(section.children, [&](const Key& key) {
+    return &key == &wanted || Leads(key, wanted);
+  });
+}
+
+// The default of `wanted`, which is below `section`, with every choice made so that it is reached.
+Value DefaultBelow(const Key& section, const Key& wanted, Config& config) {
   for (const Key& key : section.children) {
-    if (&key == &wanted)
-      return key.field.load ? key.field.load(config, At{}) : Value(std::string());
-    if (key.children.empty()) continue;
-    Config deeper = config;
-    if (key.choice.choose) key.choice.choose(deeper, At{});
-    if (key.list.append) key.list.append(deeper, At{});
-    if (auto found = DefaultBelow(key, wanted, std::move(deeper))) return found;
+    if (&key == &wanted) break;
+    if (!Leads(key, wanted)) continue;
+    if (key.choice.choose) key.choice.choose(config, At{});
+    if (key.list.append) key.list.append(config, At{});
+    return DefaultBelow(key, wanted, config);
   }
-  return std::nullopt;
+  return wanted.field.load ? wanted.field.load(config, At{}) : Value(std::string());
 }
 
 template <class T>
@@ -135,7 +141,8 @@ std::string ValueText(const Value& value) {
 }
 
 std::string DefaultText(const Key& key) {
-  return ValueText(DefaultBelow(Schema(), key, Config{}).value_or(Value(std::string())));
+  Config config;
+  return ValueText(DefaultBelow(Schema(), key, config));
 }
 
 const std::vector<PathKey>& AllKeys() {
