@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 
@@ -152,6 +153,33 @@ Result<FileInfo> InspectTarget(const std::string& path) {
 
 bool Exists(const std::string& path) {
   return Inspect(path).has_value();
+}
+
+std::string FollowBelow(const std::string& root, const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the kernel has it
+  int links = 0;
+  std::string reached = root;
+  std::string rest = path.substr(root.size());
+  while (!rest.empty()) {
+    const std::string name = rest.substr(0, rest.find('/'));
+    rest.erase(0, name.size() + 1);
+    if (name.empty() || name == ".") continue;
+    if (name == "..") {
+      reached = reached == root ? root : reached.substr(0, reached.rfind('/'));
+      continue;
+    }
+    const std::string next = reached + "/" + name;
+    char target[PATH_MAX];
+    const ssize_t size = readlink(next.c_str(), target, sizeof target);
+    if (size < 0) {
+      reached = next;
+      continue;
+    }
+    if (++links > kMostLinks) return path;
+    rest = std::string(target, static_cast<size_t>(size)) + "/" + rest;
+    if (rest.starts_with('/')) reached = root;
+  }
+  return reached;
 }
 
 bool OnSameMount(const std::string& a, const std::string& b) {

@@ -56,6 +56,9 @@ Result<FileInfo> Inspect(const std::string& path);
 // stat: symbolic links are followed.
 Result<FileInfo> InspectTarget(const std::string& path);
 bool Exists(const std::string& path);
+// Where `path`, which is below the directory `root`, leads for who has `root` as its "/": there an
+// absolute symbolic link does not mean ours. `path` itself when its links go round in a circle.
+std::string FollowBelow(const std::string& root, const std::string& path);
 // Whether both are seen through the same mount: nothing is mounted at one of them, or between them.
 // False where the kernel does not say (before 5.8).
 bool OnSameMount(const std::string& a, const std::string& b);

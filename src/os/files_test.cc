@@ -105,5 +105,25 @@ TEST(RootTest, AnAbsolutePathIsLookedUpBelowThePrefix) {
   EXPECT_EQ(root.WithoutPrefix("/tmp/tree/dev/tty0"), "/dev/tty0");
 }
 
+TEST_F(FilesTest, LinksBelowARootLeadWhereTheyDoForWhoLivesInIt) {
+  const std::string lib = dir_ + "/usr/lib";
+  ASSERT_TRUE(MakeDirectories(lib + "/nvidia"));
+  const auto link = [&](const std::string& target, const std::string& name) {
+    ASSERT_EQ(symlink(target.c_str(), (lib + "/" + name).c_str()), 0);
+  };
+  link("/etc/alternatives/../../usr/lib/nvidia/real.so", "absolute.so");
+  link("nvidia/real.so", "relative.so");
+  link("../../../../../../usr/lib/absolute.so", "beyond.so");
+  link("/usr/lib/round.so", "round.so");
+
+  const std::string real = lib + "/nvidia/real.so";
+  EXPECT_EQ(FollowBelow(dir_, lib + "/absolute.so"), real);
+  EXPECT_EQ(FollowBelow(dir_, lib + "/relative.so"), real);
+  EXPECT_EQ(FollowBelow(dir_, lib + "/beyond.so"), real);
+  EXPECT_EQ(FollowBelow(dir_, lib + "/round.so"), lib + "/round.so");
+  EXPECT_EQ(FollowBelow(dir_, lib + "/none.so"), lib + "/none.so");
+  EXPECT_EQ(FollowBelow("", real), real);
+}
+
 }  // namespace
 }  // namespace tessera::os

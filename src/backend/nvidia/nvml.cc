@@ -247,12 +247,29 @@ std::string Library::Text(const Failure& failure) const {
   return TextOf(api_, failure);
 }
 
+namespace {
+
+// Below a driver's root absolute symbolic links mean that root: Debian's NVML is one.
+std::string Followed(const std::string& path) {
+  const size_t name = path.rfind('/');
+  for (const std::string_view directory : kDirectories) {
+    const std::string_view parent = std::string_view(path).substr(0, name);
+    if (!parent.ends_with(directory)) continue;
+    return os::FollowBelow(path.substr(0, name - directory.size()), path);
+  }
+  return path;
+}
+
+}  // namespace
+
 Loaded LoadFirst(const std::vector<std::string>& paths) {
   Loaded loaded;
   for (const std::string& path : paths) {
     const bool is_file = path.find('/') != std::string::npos;
-    if (is_file && !os::Exists(path)) continue;
-    loaded.handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    std::string file = is_file ? Followed(path) : path;
+    if (is_file && !os::Exists(file)) file = path;  // a link that means our own root after all
+    if (is_file && !os::Exists(file)) continue;
+    loaded.handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
     loaded.path = path;
     if (loaded.handle != nullptr) break;
     const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread

@@ -65,6 +65,19 @@ TEST(NvmlPaths, AWorldOfItsOwnNeverMeansTheSystemsDriver) {
   EXPECT_EQ(paths.back(), "/tmp/x/lib/aarch64-linux-gnu/libnvidia-ml.so.1");
 }
 
+// As Debian has it.
+TEST_F(NvmlTest, AnAbsoluteLinkBelowTheDriversRootMeansThatRoot) {
+  const std::string library = directory_ + "/usr/lib64/libnvidia-ml.so.1";
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/etc/alternatives"));
+  ASSERT_EQ(rename(library.c_str(), (directory_ + "/usr/lib64/libnvidia-ml.real").c_str()), 0);
+  ASSERT_EQ(symlink("/etc/alternatives/nvml", library.c_str()), 0);
+  ASSERT_EQ(
+      symlink("/usr/lib64/libnvidia-ml.real", (directory_ + "/etc/alternatives/nvml").c_str()), 0);
+  Session session = Here();
+
+  EXPECT_EQ(session.Open().value()->DeviceCount(), 8U);
+}
+
 TEST_F(NvmlTest, AGpuIsDescribed) {
   Session session = Here();
   const LibraryPtr library = session.Open().value();
