@@ -118,7 +118,8 @@ void Plugin::SayOnce(std::string_view event, const Error& error) {
 
 void Plugin::Register() {
   const std::string& path = server_->socket_path();
-  call_ = RegisterCall::Start({.kubelet_socket = parameters_.directories.kubelet_socket(),
+  call_ = RegisterCall::Start(workers_,
+                              {.kubelet_socket = parameters_.directories.kubelet_socket(),
                                .endpoint = path.substr(path.rfind('/') + 1),
                                .resource = parameters_.resource,
                                .options = parameters_.options,

@@ -10,16 +10,14 @@
 namespace tessera::kubelet {
 
 struct RegisterCall::State {
-  std::unique_ptr<v1beta1::Registration::Stub> stub;
   grpc::ClientContext context;
   v1beta1::RegisterRequest request;
-  v1beta1::Empty response;
 };
 
-std::unique_ptr<RegisterCall> RegisterCall::Start(const RegisterParameters& parameters,
+std::unique_ptr<RegisterCall> RegisterCall::Start(os::Workers& workers,
+                                                  const RegisterParameters& parameters,
                                                   std::function<void(Status)> done) {
   auto state = std::make_shared<State>();
-  state->stub = v1beta1::Registration::NewStub(FreshChannel(parameters.kubelet_socket));
   state->context.set_deadline(std::chrono::system_clock::now() + parameters.timeout);
   state->request.set_version("v1beta1");
   state->request.set_endpoint(parameters.endpoint);
@@ -28,15 +26,13 @@ std::unique_ptr<RegisterCall> RegisterCall::Start(const RegisterParameters& para
   options->set_pre_start_required(parameters.options.pre_start_required);
   options->set_get_preferred_allocation_available(
       parameters.options.preferred_allocation_available);
-  state->stub->async()->Register(
-      &state->context, &state->request, &state->response,
-      [state, resource = parameters.resource, done = std::move(done)](grpc::Status status) {
-        if (status.ok()) {
-          done({});
-        } else {
-          done(Fail(FromGrpc(status, "registering " + resource)));
-        }
-      });
+  workers.Run([state, socket = parameters.kubelet_socket, done = std::move(done)] {
+    const auto stub = v1beta1::Registration::NewStub(FreshChannel(socket));
+    v1beta1::Empty response;
+    const grpc::Status status = stub->Register(&state->context, state->request, &response);
+    if (status.ok()) return done({});
+    done(Fail(FromGrpc(status, "registering " + state->request.resource_name())));
+  });
   return std::unique_ptr<RegisterCall>(new RegisterCall(std::move(state)));
 }
 

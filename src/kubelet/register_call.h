@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Register call to kubelet. Every call makes a channel of its own: a kept one would sit in
-// back-off for up to two minutes after kubelet was gone. Any thread.
+// One Register call to kubelet, on a worker. Every call makes a channel of its own: a kept one
+// would sit in back-off for up to two minutes after kubelet was gone. Any thread.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "kubelet/plugin_server.h"
+#include "os/worker.h"
 
 namespace tessera::kubelet {
 
@@ -24,15 +25,16 @@ struct RegisterParameters {
 // Cancels the call when destroyed.
 class RegisterCall {
  public:
-  // `done` is called once, on one of gRPC's threads, also after a cancellation.
-  static std::unique_ptr<RegisterCall> Start(const RegisterParameters& parameters,
+  // `done` is called once, on the worker, also after a cancellation.
+  static std::unique_ptr<RegisterCall> Start(os::Workers& workers,
+                                             const RegisterParameters& parameters,
                                              std::function<void(Status)> done);
   ~RegisterCall();
 
  private:
   struct State;
   explicit RegisterCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  std::shared_ptr<State> state_;
+  const std::shared_ptr<State> state_;  // the worker's as well
 };
 
 }  // namespace tessera::kubelet
