@@ -5,6 +5,8 @@
 
 #include <map>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "kubelet/channel.h"
@@ -38,7 +40,8 @@ std::vector<Holding> ToHoldings(const v1::ListPodResourcesResponse& response) {
 }
 
 std::map<std::string, int> CountAllocatable(const v1::AllocatableResourcesResponse& response) {
-  std::map<std::string, std::set<std::string>> ids;  // as above, a device may come twice
+  // As above, a device may come twice. They may be 60,000: not copied.
+  std::map<std::string, std::unordered_set<std::string_view>> ids;
   for (const auto& devices : response.devices()) {
     ids[devices.resource_name()].insert(devices.device_ids().begin(), devices.device_ids().end());
   }
