@@ -70,13 +70,12 @@ void BenchPause() {
   Subject bare(Kind::kBare, Npus(64));
   tessera.Start();
   bare.Start();
-  int pauses = 0;
-  Row("Allocate after a second or two, ms", InTurns(100, 1, [&](Kind kind) {
-        // One pause for both, of another length each time: it ends anywhere in whatever beat there
-        // is.
-        if (kind == Kind::kTessera) std::this_thread::sleep_for(milliseconds(600 + 13 * pauses++));
+  int asked = 0;
+  Row("Allocate after a second or so, ms", InTurns(50, 1, [&](Kind kind) {
+        // Of another length each time, so that it ends anywhere in whatever beat there is.
+        std::this_thread::sleep_for(milliseconds(600 + 7 * asked++));
         const auto begin = Clock::now();
-        (kind == Kind::kTessera ? tessera : bare).connection().Allocate(pauses % 64);
+        (kind == Kind::kTessera ? tessera : bare).connection().Allocate(asked % 64);
         return Millis(Clock::now() - begin).count();
       }));
 }
