@@ -31,6 +31,15 @@ std::string NameOf(int pid, const std::string& task = {}) {
   return name;
 }
 
+// What follows `key` in a file of lines; 0 where there is none.
+double NumberIn(const std::string& path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(key)) return std::stod(line.substr(key.size()));
+  }
+  return 0;
+}
+
 }  // namespace
 
 grpc::Status PodResources::List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
@@ -259,11 +268,7 @@ Millis Subject::RestartKubelet() {
 }
 
 double Subject::rss_mb() const {
-  std::ifstream status("/proc/" + std::to_string(process_.pid()) + "/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
-  }
-  return 0;
+  return NumberIn(fmt::format("/proc/{}/status", process_.pid()), "VmRSS:") / 1024;
 }
 
 int Subject::fds() const {
@@ -272,22 +277,35 @@ int Subject::fds() const {
 }
 
 double Subject::cpu_ms() const {
-  return CpuOf([](const std::string&) { return true; });
+  return SumOf([&](const std::string& task) { return CpuOf(task); });
 }
 
 // gRPC names its threads, ours are called as the program.
 double Subject::own_cpu_ms() const {
   const std::string own = NameOf(process_.pid());
-  return CpuOf([&](const std::string& task) { return NameOf(process_.pid(), task) == own; });
+  return SumOf([&](const std::string& task) {
+    return NameOf(process_.pid(), task) == own ? CpuOf(task) : 0;
+  });
 }
 
-double Subject::CpuOf(const std::function<bool(const std::string& task)>& counts) const {
-  const std::string tasks = "/proc/" + std::to_string(process_.pid()) + "/task";
+double Subject::wakeups() const {
+  return SumOf([&](const std::string& task) {
+    return NumberIn(fmt::format("/proc/{}/task/{}/status", process_.pid(), task),
+                    "voluntary_ctxt_switches:");
+  });
+}
+
+double Subject::CpuOf(const std::string& task) const {
+  double run_ns = 0;
+  std::ifstream(fmt::format("/proc/{}/task/{}/schedstat", process_.pid(), task)) >> run_ns;
+  return run_ns / 1e6;
+}
+
+double Subject::SumOf(const std::function<double(const std::string& task)>& figure) const {
+  const std::string tasks = fmt::format("/proc/{}/task", process_.pid());
   double sum = 0;
   for (const std::string& task : os::ListDirectory(tasks).value_or(std::vector<std::string>{})) {
-    double run_ns = 0;
-    std::ifstream(tasks + "/" + task + "/schedstat") >> run_ns;
-    if (counts(task)) sum += run_ns / 1e6;
+    sum += figure(task);
   }
   return sum;
 }

@@ -122,13 +122,16 @@ class Subject {
   int fds() const;
   double cpu_ms() const;      // used so far by all its threads
   double own_cpu_ms() const;  // by those that gRPC did not make
+  double wakeups() const;     // so often one of its threads has waited and gone on
 
  private:
   void Open();
   void Connect();
   v1beta1::ListAndWatchResponse Read();
   void Locate(const v1beta1::ListAndWatchResponse& list);
-  double CpuOf(const std::function<bool(const std::string& task)>& counts) const;
+  // Of all threads that there are now; of each a figure that only grows.
+  double SumOf(const std::function<double(const std::string& task)>& figure) const;
+  double CpuOf(const std::string& task) const;
 
   const Kind kind_;
   std::string directory_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kubelet feels of the shipped binary, beside a bare grpc++ callback server with the same
 // messages: both run, and are asked in turns. Prints a table.
-// usage: bench_wire [start | kubelet | allocate | change | rest]...
+// usage: bench_wire [start | kubelet | allocate | pause | change | rest | rest-many]...
 #include <fmt/core.h>
 
 #include <thread>
@@ -64,6 +64,22 @@ void BenchAllocate() {
        per_call(bare.cpu_ms() - bare_cpu), "us");
 }
 
+// kubelet seldom asks: what is at rest has to wake up first.
+void BenchPause() {
+  Subject tessera(Kind::kTessera, Npus(64));
+  Subject bare(Kind::kBare, Npus(64));
+  tessera.Start();
+  bare.Start();
+  int asked = 0;
+  Row("Allocate after a second or so, ms", InTurns(50, 1, [&](Kind kind) {
+        // Of another length each time, so that it ends anywhere in whatever beat there is.
+        std::this_thread::sleep_for(milliseconds(600 + 7 * asked++));
+        const auto begin = Clock::now();
+        (kind == Kind::kTessera ? tessera : bare).connection().Allocate(asked % 64);
+        return Millis(Clock::now() - begin).count();
+      }));
+}
+
 void BenchChange(int devices, int n) {
   Subject tessera(Kind::kTessera, Npus(devices, kQuick));
   Subject bare(Kind::kBare, Npus(devices, kQuick));
@@ -95,28 +111,29 @@ void BenchRest(int devices) {
   const double bare_cpu = bare.cpu_ms();
   const double own_cpu = tessera.own_cpu_ms();
   const double bare_own_cpu = bare.own_cpu_ms();
+  const double wakeups = tessera.wakeups();
+  const double bare_wakeups = bare.wakeups();
   std::this_thread::sleep_for(kRest);
   Line(fmt::format("memory at rest, {} devices", devices), tessera.rss_mb(), bare.rss_mb(), "MB");
   Line(fmt::format("CPU at rest, {} devices, a minute", devices), tessera.cpu_ms() - cpu,
        bare.cpu_ms() - bare_cpu, "ms");
   Line("  of that not on gRPC's threads", tessera.own_cpu_ms() - own_cpu,
        bare.own_cpu_ms() - bare_own_cpu, "ms");
+  Line("  wake-ups of all threads", tessera.wakeups() - wakeups, bare.wakeups() - bare_wakeups, "");
 }
 
 const std::vector<Part> kParts = {
     {"start", BenchStart},
     {"kubelet", BenchKubeletRestart},
     {"allocate", BenchAllocate},
+    {"pause", BenchPause},
     {"change",
      [] {
        BenchChange(64, 60);
        BenchChange(8'000, 200);
      }},
-    {"rest",
-     [] {
-       BenchRest(64);
-       BenchRest(60'000);
-     }},
+    {"rest", [] { BenchRest(64); }},
+    {"rest-many", [] { BenchRest(60'000); }},
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
-#include "kubelet/callback_threads.h"
+#include "kubelet/start_grpc.h"
 #include "os/loop.h"
 #include "os/memory.h"
 
@@ -59,7 +59,7 @@ void RunAgent(const AgentOptions& options) {
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
   // gRPC takes a moment to start: meanwhile the configuration is read. From here on the process
   // ends by _Exit: threads that stay must not meet the end of what they use.
-  const std::jthread warm_up(kubelet::KeepCallbackThreads);
+  const std::jthread warm_up(kubelet::StartGrpc);
   os::Loop loop;
   std::unique_ptr<Agent> agent;
   ConfigFile file(loop, options,

@@ -141,7 +141,7 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
   if (found.removed > 0) metrics_.Add(http::Metric::kStaleSockets, {}, found.removed);
   if (found.planted > 0) CountUnusable(Reason::kSocketPlanted, found.planted);
   ledger_sync_ = std::make_unique<LedgerSync>(
-      loop_, node_, metrics_, directories_, config_.ledger_interval,
+      loop_, workers_, node_, metrics_, directories_, config_.ledger_interval,
       LedgerSync::Listener{
           // A vanished device may leave the list once nobody holds it.
           .changed = [this] { resources_.RescanSoon(); },

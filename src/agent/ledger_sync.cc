@@ -17,10 +17,11 @@ constexpr Duration kLongestPause{60'000};
 
 }  // namespace
 
-LedgerSync::LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
+LedgerSync::LedgerSync(os::Loop& loop, os::Workers& workers, Node& node, http::Metrics& metrics,
                        const kubelet::Directories& directories, Duration interval,
                        Listener listener)
-    : node_(node),
+    : workers_(workers),
+      node_(node),
       metrics_(metrics),
       directories_(directories),
       interval_(interval),
@@ -43,7 +44,7 @@ void LedgerSync::Ask() {
     return;
   }
   if (HasPodResources()) {
-    call_ = kubelet::PodResourcesCall::Ask(directories_.pod_resources_socket(), kTimeout,
+    call_ = kubelet::PodResourcesCall::Ask(workers_, directories_.pod_resources_socket(), kTimeout,
                                            mailbox_.Bind(&LedgerSync::Answered));
     return;
   }

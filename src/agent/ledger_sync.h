@@ -21,6 +21,7 @@
 #include "os/alarm.h"
 #include "os/loop.h"
 #include "os/mailbox.h"
+#include "os/worker.h"
 
 namespace tessera::agent {
 
@@ -35,7 +36,7 @@ class LedgerSync {
     std::function<void(const std::optional<std::map<std::string, int>>& allocatable)> compared;
   };
 
-  LedgerSync(os::Loop& loop, Node& node, http::Metrics& metrics,
+  LedgerSync(os::Loop& loop, os::Workers& workers, Node& node, http::Metrics& metrics,
              const kubelet::Directories& directories, Duration interval, Listener listener);
 
   void SetInterval(Duration interval) { pause_ = interval_ = interval; }
@@ -57,6 +58,7 @@ class LedgerSync {
   bool AllReconciled() const;
   std::vector<Holding> Ours(std::vector<Holding> holdings) const;
 
+  os::Workers& workers_;
   Node& node_;
   http::Metrics& metrics_;
   const kubelet::Directories directories_;

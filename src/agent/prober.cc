@@ -86,6 +86,7 @@ void Prober::Continue(DeviceList devices) {
   next_.Cancel();  // the sink may have asked for it; one sweep at a time
   sweep_ = std::make_shared<Sweep>();
   sweep_->devices = std::move(devices);
+  sweep_->results.reserve(sweep_->devices.size());
   watch_ = loop_.Every(std::max(parameters_.timeout / 4, Duration(5)), [this] { Watch(); });
   workers_.Run([sweep = sweep_, backend = backend_, returned = mailbox_.Bind(&Prober::Returned),
                 finished = mailbox_.Bind(&Prober::Finished)] {

@@ -182,12 +182,17 @@ void ServedResource::CountXid(const std::string& gpu, const std::string& xid) {
 
 void ServedResource::Observed(const std::vector<Observation>& observations) {
   if (released_) return;  // from before: nobody vouches for it now
+  double good = 0;
   for (const Observation& observation : observations) {
-    bool good = observation.evidence.kind == EvidenceKind::kGood;
-    shared_.metrics.Add(http::Metric::kChecks, {resource_.name, good ? "good" : "bad"});
-    // Plugged and unplugged so quickly that only a scan in between has seen it.
-    if (!good && observation.evidence.reason == Reason::kVanished) scanner_->Soon();
+    if (observation.evidence.kind == EvidenceKind::kGood) {
+      ++good;
+    } else if (observation.evidence.reason == Reason::kVanished) {
+      scanner_->Soon();  // plugged and unplugged so quickly that only a scan in between has seen it
+    }
   }
+  const double bad = static_cast<double>(observations.size()) - good;
+  if (good > 0) shared_.metrics.Add(http::Metric::kChecks, {resource_.name, "good"}, good);
+  if (bad > 0) shared_.metrics.Add(http::Metric::kChecks, {resource_.name, "bad"}, bad);
   if (backend_->SilenceIsNoEvidence()) {
     shared_.node.Observe(resource_.name, WithoutSilence(observations));
   } else {

@@ -15,16 +15,21 @@ bool Less(const Device& a, const Device& b) {
 // one that stays is not to be used.
 std::vector<Device> Unique(std::string_view source, std::vector<Device> scanned) {
   for (Device& device : scanned) device.key.source = source;
-  std::stable_sort(scanned.begin(), scanned.end(), Less);
-  std::vector<Device> unique;
-  for (Device& device : scanned) {
-    if (unique.empty() || unique.back().key != device.key) {
-      unique.push_back(std::move(device));
+  // Most kinds find them in order, and sorting takes as much memory again.
+  if (!std::is_sorted(scanned.begin(), scanned.end(), Less)) {
+    std::stable_sort(scanned.begin(), scanned.end(), Less);
+  }
+  auto end = scanned.begin();
+  for (auto next = scanned.begin(); next != scanned.end(); ++next) {
+    if (end != scanned.begin() && (end - 1)->key == next->key) {
+      (end - 1)->defect = Error{Reason::kDuplicateDevice, "two devices have this id"};
     } else {
-      unique.back().defect = Error{Reason::kDuplicateDevice, "two devices have this id"};
+      if (end != next) *end = std::move(*next);
+      ++end;
     }
   }
-  return unique;
+  scanned.erase(end, scanned.end());
+  return scanned;
 }
 
 InventoryPtr Next(const InventoryPtr& before, DeviceList devices) {

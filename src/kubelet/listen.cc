@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "kubelet/callback_threads.h"
+#include "kubelet/start_grpc.h"
 #include "os/files.h"
 #include "os/unix_socket.h"
 
@@ -19,7 +19,7 @@ Result<std::unique_ptr<grpc::Server>> ServeUnix(grpc::ServerBuilder& builder,
     os::Fd probe = TRY(os::ListenUnix(path));
   }
   TRY(os::RemoveFile(path));
-  KeepCallbackThreads();
+  StartGrpc();
   builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return Fail(Reason::kIo, "gRPC cannot listen on {}", path);

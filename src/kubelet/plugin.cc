@@ -109,7 +109,7 @@ void Plugin::Serve() {
   server_ = *std::move(server);
   said_.reset();
   if (watcher) return Enter(PluginState::kRegistering);
-  call_ = std::make_unique<RegisterCall>(directories.kubelet_socket());
+  call_ = std::make_unique<RegisterCall>(workers_, directories.kubelet_socket());
   if (list_ != nullptr) Register();
 }
 

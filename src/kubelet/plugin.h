@@ -57,7 +57,8 @@ class Plugin {
     Duration stream_timeout{10'000};
   };
 
-  // Everything given must outlive it; `workers` ends endpoints that are no longer used.
+  // Everything given must outlive it; `workers` registers, and ends endpoints
+  // that are no longer used.
   Plugin(os::Loop& loop, os::Workers& workers, Parameters parameters,
          std::shared_ptr<PluginHandler> handler, PluginObserver& observer);
   // Ends the streams and removes the socket.

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "kubelet/call_queue.h"
 #include "kubelet/listen.h"
 #include "kubelet/streams.h"
 #include "kubelet/wire.h"
@@ -27,164 +28,157 @@ std::vector<std::string> Strings(const google::protobuf::RepeatedPtrField<std::s
 // kubelet waits 30 s and then says only that it waited; we answer before, with the reason.
 constexpr std::chrono::seconds kPreStartLimit{25};
 
-// The answer to one PreStartContainer call: finished once, by the handler, by the time limit or by
+using Base = v1beta1::DevicePlugin;
+using DevicePlugin = Base::WithAsyncMethod_GetDevicePluginOptions<
+    Base::WithRawMethod_ListAndWatch<Base::WithAsyncMethod_GetPreferredAllocation<
+        Base::WithRawMethod_Allocate<Base::WithAsyncMethod_PreStartContainer<Base::Service>>>>>;
+using Watcher = pluginregistration::Registration::AsyncService;
+
+// PreStartContainer calls: each is answered once, by the handler, by the time limit or by
 // cancellation, whichever is first, so that a reset that hangs cannot hold up the server's end.
-class PreStartCall : public grpc::ServerUnaryReactor,
-                     public std::enable_shared_from_this<PreStartCall> {
+class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
  public:
-  void Begin() {
-    self_ = shared_from_this();
-    // The alarm keeps this function as long as it lives, and it lives in the call: the function
-    // must let go of the call, or neither ever ends.
-    auto hold = [self = self_](bool expired) mutable {
-      const auto call = std::move(self);
-      if (!expired) return;
-      call->End(ToGrpc({Reason::kResetTimedOut, fmt::format("the device was not ready after {} s",
-                                                            kPreStartLimit.count())}));
-    };
-    limit_.Set(std::chrono::system_clock::now() + kPreStartLimit, std::move(hold));
+  explicit PreStartCall(CallQueue& queue) : queue_(queue) {}
+
+  static void Serve(DevicePlugin& service, CallQueue& queue,
+                    const std::shared_ptr<PluginHandler>& handler) {
+    auto call = std::make_shared<PreStartCall>(queue);
+    void* gone = queue.Then([call](bool) { call->End(grpc::Status::CANCELLED); });
+    call->context_.AsyncNotifyWhenDone(gone);
+    void* arrived = queue.Then([&service, &queue, handler, call, gone](bool ok) {
+      // gRPC tells of the end of what has begun only.
+      if (!ok) return queue.Forget(gone);
+      Serve(service, queue, handler);
+      call->Begin(*handler);
+    });
+    service.RequestPreStartContainer(&call->context_, &call->request_, &call->answer_, &*queue,
+                                     &*queue, arrived);
   }
+
+ private:
+  void Begin(PluginHandler& handler) {
+    void* late = queue_.Then([self = shared_from_this()](bool expired) {
+      if (!expired) return;
+      self->End(ToGrpc({Reason::kResetTimedOut, fmt::format("the device was not ready after {} s",
+                                                            kPreStartLimit.count())}));
+    });
+    limit_.Set(&*queue_, std::chrono::system_clock::now() + kPreStartLimit, late);
+    // The answer does not keep the call: one that never comes must not keep the server.
+    handler.PreStart(Strings(request_.devices_ids()), [weak = weak_from_this()](Status status) {
+      if (const auto self = weak.lock()) {
+        self->End(status ? grpc::Status::OK : ToGrpc(status.error()));
+      }
+    });
+  }
+
   void End(const grpc::Status& status) {
     if (ended_.exchange(true)) return;
+    // Before the limit's step can be the last one.
+    void* sent = queue_.Then([self = shared_from_this()](bool) {});
     limit_.Cancel();
-    Finish(status);
+    answer_.Finish({}, status, sent);
   }
-  void OnCancel() override { End(grpc::Status::CANCELLED); }
-  void OnDone() override { self_.reset(); }
 
- private:
-  std::atomic<bool> ended_{false};
+  CallQueue& queue_;
+  grpc::ServerContext context_;
+  v1beta1::PreStartContainerRequest request_;
+  grpc::ServerAsyncResponseWriter<v1beta1::PreStartContainerResponse> answer_{&context_};
   grpc::Alarm limit_;
-  std::shared_ptr<PreStartCall> self_;
+  std::atomic<bool> ended_{false};
 };
 
-using Base = v1beta1::DevicePlugin;
-using DevicePluginBase =
-    Base::WithCallbackMethod_GetDevicePluginOptions<Base::WithRawCallbackMethod_ListAndWatch<
-        Base::WithCallbackMethod_GetPreferredAllocation<Base::WithRawCallbackMethod_Allocate<
-            Base::WithCallbackMethod_PreStartContainer<Base::Service>>>>>;
-
-class DevicePluginService : public DevicePluginBase {
- public:
-  DevicePluginService(PluginOptions options, std::shared_ptr<PluginHandler> handler,
-                      std::shared_ptr<Streams> streams)
-      : options_(options), handler_(std::move(handler)), streams_(std::move(streams)) {}
-
-  grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
-                                                   const v1beta1::Empty*,
-                                                   v1beta1::DevicePluginOptions* out) override {
-    out->set_pre_start_required(options_.pre_start_required);
-    out->set_get_preferred_allocation_available(options_.preferred_allocation_available);
-    return Done(context, grpc::Status::OK);
+grpc::Status Allocate(PluginHandler& handler, const grpc::ByteBuffer& request,
+                      grpc::ByteBuffer& response) {
+  const auto containers = ReadAllocateRequest(request);
+  if (!containers) {
+    return {grpc::StatusCode::INVALID_ARGUMENT,
+            "no AllocateRequest, or one with an id that is not UTF-8"};
   }
-
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* ListAndWatch(grpc::CallbackServerContext*,
-                                                           const grpc::ByteBuffer*) override {
-    return streams_->Open();
+  std::string out;
+  for (const std::vector<std::string>& ids : *containers) {
+    auto grant = handler.Allocate(ids);
+    if (!grant) return ToGrpc(grant.error());
+    WriteGrant(*grant, out);
   }
+  grpc::Slice slice(out);
+  response = grpc::ByteBuffer(&slice, 1);
+  return grpc::Status::OK;
+}
 
-  grpc::ServerUnaryReactor* GetPreferredAllocation(
-      grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
-      v1beta1::PreferredAllocationResponse* response) override {
-    for (const auto& container : request->container_requests()) {
-      auto* out = response->add_container_responses();
-      for (auto& id : handler_->Prefer(Strings(container.available_deviceids()),
-                                       Strings(container.must_include_deviceids()),
-                                       container.allocation_size())) {
-        out->add_deviceids(std::move(id));
-      }
+void Prefer(PluginHandler& handler, const v1beta1::PreferredAllocationRequest& request,
+            v1beta1::PreferredAllocationResponse& response) {
+  for (const auto& container : request.container_requests()) {
+    auto* out = response.add_container_responses();
+    for (auto& id :
+         handler.Prefer(Strings(container.available_deviceids()),
+                        Strings(container.must_include_deviceids()), container.allocation_size())) {
+      out->add_deviceids(std::move(id));
     }
-    return Done(context, grpc::Status::OK);
   }
+}
 
-  grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
-                                     const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override {
-    const auto containers = ReadAllocateRequest(*request);
-    if (!containers) {
-      return Done(context, {grpc::StatusCode::INVALID_ARGUMENT,
-                            "no AllocateRequest, or one with an id that is not UTF-8"});
-    }
-    std::string out;
-    for (const std::vector<std::string>& ids : *containers) {
-      auto grant = handler_->Allocate(ids);
-      if (!grant) return Done(context, ToGrpc(grant.error()));
-      WriteGrant(*grant, out);
-    }
-    grpc::Slice slice(out);
-    *response = grpc::ByteBuffer(&slice, 1);
-    return Done(context, grpc::Status::OK);
-  }
-
-  grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext*,
-                                              const v1beta1::PreStartContainerRequest* request,
-                                              v1beta1::PreStartContainerResponse*) override {
-    auto call = std::make_shared<PreStartCall>();
-    call->Begin();
-    handler_->PreStart(Strings(request->devices_ids()), [call](Status status) {
-      call->End(status ? grpc::Status::OK : ToGrpc(status.error()));
-    });
-    return call.get();
-  }
-
- private:
-  static grpc::ServerUnaryReactor* Done(grpc::CallbackServerContext* context,
-                                        const grpc::Status& status) {
-    auto* reactor = context->DefaultReactor();
-    reactor->Finish(status);
-    return reactor;
-  }
-
-  const PluginOptions options_;
-  const std::shared_ptr<PluginHandler> handler_;
-  const std::shared_ptr<Streams> streams_;
-};
+void ServeDevicePlugin(DevicePlugin& service, CallQueue& queue, const PluginOptions& options,
+                       const std::shared_ptr<PluginHandler>& handler, Streams& streams) {
+  Serve(service, queue, &DevicePlugin::RequestGetDevicePluginOptions,
+        [options](const v1beta1::Empty&, v1beta1::DevicePluginOptions& out) {
+          out.set_pre_start_required(options.pre_start_required);
+          out.set_get_preferred_allocation_available(options.preferred_allocation_available);
+          return grpc::Status::OK;
+        });
+  Serve(service, queue, &DevicePlugin::RequestGetPreferredAllocation,
+        [handler](const auto& request, auto& response) {
+          Prefer(*handler, request, response);
+          return grpc::Status::OK;
+        });
+  Serve(service, queue, &DevicePlugin::RequestAllocate,
+        [handler](const auto& request, auto& response) {
+          return Allocate(*handler, request, response);
+        });
+  PreStartCall::Serve(service, queue, handler);
+  streams.Serve(queue, [&service, &queue](auto& context, auto& request, auto& writer, void* tag) {
+    service.RequestListAndWatch(&context, &request, &writer, &*queue, &*queue, tag);
+  });
+}
 
 // What kubelet's plugin watcher asks of a socket below plugins_registry.
-class WatcherService : public pluginregistration::Registration::CallbackService {
- public:
-  WatcherService(std::string resource, std::function<void(Status)> notified)
-      : resource_(std::move(resource)), notified_(std::move(notified)) {}
-
-  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
-                                    const pluginregistration::InfoRequest*,
-                                    pluginregistration::PluginInfo* info) override {
-    info->set_type("DevicePlugin");
-    info->set_name(resource_);
-    info->add_supported_versions("v1beta1");  // endpoint stays empty: this same socket
-    auto* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
-  grpc::ServerUnaryReactor* NotifyRegistrationStatus(
-      grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* status,
-      pluginregistration::RegistrationStatusResponse*) override {
-    if (status->plugin_registered()) {
-      notified_({});
-    } else {
-      notified_(
-          Fail(Reason::kRegisterFailed, "kubelet refused {}: {}", resource_, status->error()));
-    }
-    auto* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
- private:
-  const std::string resource_;
-  const std::function<void(Status)> notified_;
-};
+void ServeWatcher(Watcher& service, CallQueue& queue, const std::string& resource,
+                  const std::function<void(Status)>& notified) {
+  Serve(service, queue, &Watcher::RequestGetInfo,
+        [resource](const pluginregistration::InfoRequest&, pluginregistration::PluginInfo& info) {
+          info.set_type("DevicePlugin");
+          info.set_name(resource);
+          info.add_supported_versions("v1beta1");  // endpoint stays empty: this same socket
+          return grpc::Status::OK;
+        });
+  Serve(service, queue, &Watcher::RequestNotifyRegistrationStatus,
+        [resource, notified](const pluginregistration::RegistrationStatus& status, auto&) {
+          if (status.plugin_registered()) {
+            notified({});
+          } else {
+            notified(
+                Fail(Reason::kRegisterFailed, "kubelet refused {}: {}", resource, status.error()));
+          }
+          return grpc::Status::OK;
+        });
+}
 
 }  // namespace
 
 struct PluginServer::Impl {
+  ~Impl() {
+    if (server == nullptr) return;
+    server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+    queue->Drain();
+  }
+
   std::string socket_path;
   os::FileInfo socket_file;
   std::shared_ptr<Streams> streams;
-  std::unique_ptr<DevicePluginService> service;
-  std::unique_ptr<WatcherService> watcher;
   bool closed = false;
+  // gRPC wants the last of these to end first.
+  std::unique_ptr<CallQueue> queue;
+  DevicePlugin service;
+  Watcher watcher;
   std::unique_ptr<grpc::Server> server;
 
   bool SocketStands() const {
@@ -199,24 +193,23 @@ struct PluginServer::Impl {
   }
 };
 
-Result<std::unique_ptr<PluginServer>> PluginServer::Start(const Parameters& parameters,
-                                                          std::shared_ptr<PluginHandler> handler,
-                                                          ListBytes list,
-                                                          const PluginServerEvents& events) {
+Result<std::unique_ptr<PluginServer>> PluginServer::Start(
+    const Parameters& parameters, const std::shared_ptr<PluginHandler>& handler, ListBytes list,
+    const PluginServerEvents& events) {
   auto impl = std::make_unique<Impl>();
   impl->socket_path = parameters.socket_path;
   impl->streams = std::make_shared<Streams>(std::move(list), events);
-  impl->service =
-      std::make_unique<DevicePluginService>(parameters.options, std::move(handler), impl->streams);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
-  builder.RegisterService(impl->service.get());
-  if (!parameters.watcher_name.empty()) {
-    impl->watcher =
-        std::make_unique<WatcherService>(parameters.watcher_name, events.watcher_notified);
-    builder.RegisterService(impl->watcher.get());
-  }
+  const bool watched = !parameters.watcher_name.empty();
+  builder.RegisterService(&impl->service);
+  if (watched) builder.RegisterService(&impl->watcher);
+  impl->queue = std::make_unique<CallQueue>(builder);
   impl->server = TRY(ServeUnix(builder, parameters.socket_path));
+  ServeDevicePlugin(impl->service, *impl->queue, parameters.options, handler, *impl->streams);
+  if (watched) {
+    ServeWatcher(impl->watcher, *impl->queue, parameters.watcher_name, events.watcher_notified);
+  }
   impl->socket_file = TRY(os::Inspect(parameters.socket_path));
   return std::unique_ptr<PluginServer>(new PluginServer(std::move(impl)));
 }
@@ -225,7 +218,6 @@ PluginServer::PluginServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 
 PluginServer::~PluginServer() {
   if (!impl_->closed) Close();
-  impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
 }
 
 void PluginServer::Publish(ListBytes list) {

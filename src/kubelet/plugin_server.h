@@ -23,7 +23,7 @@ struct PluginOptions {
   bool operator==(const PluginOptions&) const = default;
 };
 
-// Answers kubelet's calls. Called on gRPC's threads, several at once; must not block.
+// Answers kubelet's calls. Called on the endpoint's thread, one after the other; must not block.
 class PluginHandler {
  public:
   virtual ~PluginHandler() = default;
@@ -37,7 +37,7 @@ class PluginHandler {
   virtual void PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) = 0;
 };
 
-// What happens on an endpoint. Called on gRPC's threads.
+// What happens on an endpoint. Called on its thread.
 struct PluginServerEvents {
   std::function<void()> stream_opened;
   std::function<void(bool by_peer)> stream_ended;  // by_peer: not because of EndStreams
@@ -56,7 +56,7 @@ class PluginServer {
 
   // Serves at once: `list` is what a stream gets first; null: it waits for the first.
   static Result<std::unique_ptr<PluginServer>> Start(const Parameters& parameters,
-                                                     std::shared_ptr<PluginHandler> handler,
+                                                     const std::shared_ptr<PluginHandler>& handler,
                                                      ListBytes list,
                                                      const PluginServerEvents& events);
 

@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include <condition_variable>
+#include <future>
 #include <mutex>
 
 #include "kubelet/channel.h"
@@ -239,6 +240,26 @@ TEST_F(PluginServerTest, APreStartThatHangsDoesNotHoldUpTheEnd) {
 
   std::unique_lock lock(mutex);
   EXPECT_TRUE(done.wait_for(lock, std::chrono::seconds(20), [&] { return ended; }));
+}
+
+TEST_F(PluginServerTest, WhileAPreStartHangsOtherCallsAreAnswered) {
+  Start();
+  grpc::ClientContext hanging;
+  v1beta1::PreStartContainerRequest request;
+  request.add_devices_ids("hang");
+  v1beta1::PreStartContainerResponse response;
+  std::promise<grpc::StatusCode> hung;
+  stub_->async()->PreStartContainer(&hanging, &request, &response, [&](const grpc::Status& status) {
+    hung.set_value(status.error_code());
+  });
+
+  grpc::ClientContext context;
+  v1beta1::PreStartContainerRequest other;
+  other.add_devices_ids("0");
+  EXPECT_TRUE(stub_->PreStartContainer(&context, other, &response).ok());
+  hanging.TryCancel();
+
+  EXPECT_EQ(hung.get_future().get(), grpc::StatusCode::CANCELLED);
 }
 
 TEST_F(PluginServerTest, APreStartLeavesNoMemoryBehind) {

@@ -5,6 +5,8 @@
 
 #include <map>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "kubelet/channel.h"
@@ -38,7 +40,8 @@ std::vector<Holding> ToHoldings(const v1::ListPodResourcesResponse& response) {
 }
 
 std::map<std::string, int> CountAllocatable(const v1::AllocatableResourcesResponse& response) {
-  std::map<std::string, std::set<std::string>> ids;  // as above, a device may come twice
+  // As above, a device may come twice. They may be 60,000: not copied.
+  std::map<std::string, std::unordered_set<std::string_view>> ids;
   for (const auto& devices : response.devices()) {
     ids[devices.resource_name()].insert(devices.device_ids().begin(), devices.device_ids().end());
   }
@@ -47,63 +50,46 @@ std::map<std::string, int> CountAllocatable(const v1::AllocatableResourcesRespon
   return counts;
 }
 
-}  // namespace
-
-// Both calls' parts; held by whoever asked and by the call under way.
-struct PodResourcesCall::State : std::enable_shared_from_this<State> {
-  std::string socket_path;
-  Duration timeout{};
-  std::function<void(Result<PodResourcesView>)> done;
-  std::unique_ptr<v1::PodResourcesLister::Stub> stub;
-  grpc::ClientContext list_context;
-  grpc::ClientContext allocatable_context;
-  v1::ListPodResourcesRequest list_request;
+Result<PodResourcesView> AskBoth(const std::string& socket_path, Duration timeout,
+                                 grpc::ClientContext& list_context,
+                                 grpc::ClientContext& allocatable_context) {
+  const auto stub = v1::PodResourcesLister::NewStub(FreshChannel(socket_path));
   v1::ListPodResourcesResponse list;
-  v1::AllocatableResourcesRequest allocatable_request;
-  v1::AllocatableResourcesResponse allocatable;
-
-  void List() {
-    list_context.set_deadline(std::chrono::system_clock::now() + timeout);
-    stub->async()->List(&list_context, &list_request, &list,
-                        [self = shared_from_this()](const grpc::Status& status) {
-                          if (status.ok()) return self->Allocatable();
-                          self->Refused(status);
-                        });
-  }
-
-  void Allocatable() {
-    allocatable_context.set_deadline(std::chrono::system_clock::now() + timeout);
-    stub->async()->GetAllocatableResources(
-        &allocatable_context, &allocatable_request, &allocatable,
-        [self = shared_from_this()](const grpc::Status& status) {
-          PodResourcesView view{.holdings = ToHoldings(self->list), .allocatable = {}};
-          if (status.ok()) view.allocatable = CountAllocatable(self->allocatable);
-          self->done(std::move(view));
-        });
-  }
-
-  void Refused(const grpc::Status& status) {
+  list_context.set_deadline(std::chrono::system_clock::now() + timeout);
+  if (const grpc::Status status = stub->List(&list_context, {}, &list); !status.ok()) {
     Error error = FromGrpc(status, "asking " + socket_path);
     error.reason = Reason::kPodResourcesUnavailable;
-    done(Fail(std::move(error)));
+    return Fail(std::move(error));
   }
+  PodResourcesView view{.holdings = ToHoldings(list), .allocatable = {}};
+  v1::AllocatableResourcesResponse allocatable;
+  allocatable_context.set_deadline(std::chrono::system_clock::now() + timeout);
+  if (stub->GetAllocatableResources(&allocatable_context, {}, &allocatable).ok()) {
+    view.allocatable = CountAllocatable(allocatable);
+  }
+  return view;
+}
+
+}  // namespace
+
+struct PodResourcesCall::State {
+  grpc::ClientContext list;
+  grpc::ClientContext allocatable;
 };
 
 std::unique_ptr<PodResourcesCall> PodResourcesCall::Ask(
-    const std::string& socket_path, Duration timeout,
+    os::Workers& workers, std::string socket_path, Duration timeout,
     std::function<void(Result<PodResourcesView>)> done) {
   auto state = std::make_shared<State>();
-  state->socket_path = socket_path;
-  state->timeout = timeout;
-  state->done = std::move(done);
-  state->stub = v1::PodResourcesLister::NewStub(FreshChannel(socket_path));
-  state->List();
+  workers.Run([state, socket_path = std::move(socket_path), timeout, done = std::move(done)] {
+    done(AskBoth(socket_path, timeout, state->list, state->allocatable));
+  });
   return std::unique_ptr<PodResourcesCall>(new PodResourcesCall(std::move(state)));
 }
 
 PodResourcesCall::~PodResourcesCall() {
-  state_->list_context.TryCancel();
-  state_->allocatable_context.TryCancel();
+  state_->list.TryCancel();
+  state_->allocatable.TryCancel();
 }
 
 }  // namespace tessera::kubelet

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Client of kubelet's pod-resources API: who holds which devices. Every call makes a channel of its
-// own, so a kubelet that restarted is reached again at once. kubelet takes 100 calls a second, ten
-// at once; the caller asks every few seconds and one at a time. Any thread.
+// Client of kubelet's pod-resources API: who holds which devices. Every call is made on a worker
+// and makes a channel of its own, so a kubelet that restarted is reached again at once. kubelet
+// takes 100 calls a second, ten at once; the caller asks every few seconds and one at a time. Any
+// thread.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "ledger/ledger.h"
+#include "os/worker.h"
 
 namespace tessera::kubelet {
 
@@ -27,16 +29,17 @@ struct PodResourcesView {
 // Cancels the call when destroyed.
 class PodResourcesCall {
  public:
-  // List, then GetAllocatableResources. `done` is called once, on one of gRPC's threads:
+  // List, then GetAllocatableResources. `done` is called once, on the worker:
   // kPodResourcesUnavailable when List fails. `timeout` is for each of them.
-  static std::unique_ptr<PodResourcesCall> Ask(const std::string& socket_path, Duration timeout,
+  static std::unique_ptr<PodResourcesCall> Ask(os::Workers& workers, std::string socket_path,
+                                               Duration timeout,
                                                std::function<void(Result<PodResourcesView>)> done);
   ~PodResourcesCall();
 
  private:
   struct State;
   explicit PodResourcesCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  std::shared_ptr<State> state_;
+  const std::shared_ptr<State> state_;  // the worker's as well
 };
 
 }  // namespace tessera::kubelet

@@ -3,6 +3,8 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <mutex>
+
 #include "kubelet/channel.h"
 #include "kubelet/wire.h"
 #include "proto/deviceplugin/deviceplugin.grpc.pb.h"
@@ -10,39 +12,40 @@
 namespace tessera::kubelet {
 
 struct RegisterCall::State {
-  explicit State(const std::string& kubelet_socket) : channel(FreshChannel(kubelet_socket)) {}
-  const std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1beta1::Registration::Stub> stub;
-  grpc::ClientContext context;
-  v1beta1::RegisterRequest request;
-  v1beta1::Empty response;
+  // Made by the first worker that wants it; any other waits for that.
+  std::shared_ptr<grpc::Channel> Channel() {
+    std::call_once(once, [this] { channel = FreshChannel(kubelet_socket); });
+    return channel;
+  }
+
+  std::string kubelet_socket;
+  grpc::ClientContext context{};
+  v1beta1::RegisterRequest request{};
+  std::once_flag once{};
+  std::shared_ptr<grpc::Channel> channel{};
 };
 
-RegisterCall::RegisterCall(const std::string& kubelet_socket)
-    : state_(std::make_shared<State>(kubelet_socket)) {
-  (void)state_->channel->GetState(true);  // which makes it connect
+RegisterCall::RegisterCall(os::Workers& workers, const std::string& kubelet_socket)
+    : workers_(workers), state_(new State{kubelet_socket}) {
+  workers_.Run([state = state_] { (void)state->Channel()->GetState(true); });  // it connects
 }
 
 void RegisterCall::Send(const RegisterParameters& parameters, std::function<void(Status)> done) {
-  const std::shared_ptr<State>& state = state_;
-  state->stub = v1beta1::Registration::NewStub(state->channel);
-  state->context.set_deadline(std::chrono::system_clock::now() + parameters.timeout);
-  state->request.set_version("v1beta1");
-  state->request.set_endpoint(parameters.endpoint);
-  state->request.set_resource_name(parameters.resource);
-  auto* options = state->request.mutable_options();
+  state_->context.set_deadline(std::chrono::system_clock::now() + parameters.timeout);
+  state_->request.set_version("v1beta1");
+  state_->request.set_endpoint(parameters.endpoint);
+  state_->request.set_resource_name(parameters.resource);
+  auto* options = state_->request.mutable_options();
   options->set_pre_start_required(parameters.options.pre_start_required);
   options->set_get_preferred_allocation_available(
       parameters.options.preferred_allocation_available);
-  state->stub->async()->Register(
-      &state->context, &state->request, &state->response,
-      [state, resource = parameters.resource, done = std::move(done)](grpc::Status status) {
-        if (status.ok()) {
-          done({});
-        } else {
-          done(Fail(FromGrpc(status, "registering " + resource)));
-        }
-      });
+  workers_.Run([state = state_, done = std::move(done)] {
+    const auto stub = v1beta1::Registration::NewStub(state->Channel());
+    v1beta1::Empty response;
+    const grpc::Status status = stub->Register(&state->context, state->request, &response);
+    if (status.ok()) return done({});
+    done(Fail(FromGrpc(status, "registering " + state->request.resource_name())));
+  });
 }
 
 RegisterCall::~RegisterCall() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Register call to kubelet. Every call makes a channel of its own: a kept one would sit in
-// back-off for up to two minutes after kubelet was gone. One thread.
+// One Register call to kubelet, on a worker. Every call makes a channel of its own: a kept one
+// would sit in back-off for up to two minutes after kubelet was gone. One thread.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "kubelet/plugin_server.h"
+#include "os/worker.h"
 
 namespace tessera::kubelet {
 
@@ -23,16 +24,17 @@ struct RegisterParameters {
 // Cancels the call when destroyed.
 class RegisterCall {
  public:
-  // Begins to connect to kubelet.sock, which takes longer than the call.
-  explicit RegisterCall(const std::string& kubelet_socket);
+  // Begins to connect to kubelet.sock, which takes longer than the call. `workers` outlive this.
+  RegisterCall(os::Workers& workers, const std::string& kubelet_socket);
   ~RegisterCall();
 
-  // Once. `done` is called once, on one of gRPC's threads, also after a cancellation.
+  // Once. `done` is called once, on the worker, also after a cancellation.
   void Send(const RegisterParameters& parameters, std::function<void(Status)> done);
 
  private:
   struct State;
-  const std::shared_ptr<State> state_;
+  os::Workers& workers_;
+  const std::shared_ptr<State> state_;  // the worker's as well
 };
 
 }  // namespace tessera::kubelet

@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kubelet/streams.h"
 
+#include <grpcpp/support/async_stream.h>
+
 namespace tessera::kubelet {
 
-// One stream. At most one write is in flight; gRPC calls are made outside the lock, because a
-// reaction may run inside them.
-class Streams::Stream : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
-                        public std::enable_shared_from_this<Streams::Stream> {
+// One stream. At most one write is in flight; gRPC calls are made outside the lock.
+class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
  public:
-  explicit Stream(std::shared_ptr<Streams> owner) : owner_(std::move(owner)) {}
+  Stream(std::shared_ptr<Streams> owner, CallQueue& queue)
+      : owner_(std::move(owner)), queue_(queue) {}
+
+  // Once; `opened` follows when kubelet has called, and does not where the server ends before.
+  void Await(const Ask& ask, std::function<void()> opened) {
+    void* gone = queue_.Then([self = shared_from_this()](bool) { self->Gone(); });
+    context_.AsyncNotifyWhenDone(gone);
+    ask(context_, request_, writer_,
+        queue_.Then([self = shared_from_this(), gone, opened = std::move(opened)](bool ok) {
+          // gRPC tells of the end of what has begun only.
+          if (!ok) return self->queue_.Forget(gone);
+          opened();
+        }));
+  }
 
   // Does what there is to do: sends a newer list or finishes.
   void Proceed() {
@@ -18,7 +31,7 @@ class Streams::Stream : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       finished_ = true;
       grpc::Status status = cancelled_ ? grpc::Status::CANCELLED : grpc::Status::OK;
       lock.unlock();
-      Finish(status);
+      writer_.Finish(status, queue_.Then([self = shared_from_this()](bool) { self->Ended(); }));
       return;
     }
     if (sent_ == owner_->generation_) return;
@@ -26,10 +39,12 @@ class Streams::Stream : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     sent_ = owner_->generation_;
     buffer_ = grpc::ByteBuffer(&owner_->list_, 1);
     lock.unlock();
-    StartWrite(&buffer_);
+    writer_.Write(buffer_,
+                  queue_.Then([self = shared_from_this()](bool ok) { self->Written(ok); }));
   }
 
-  void OnWriteDone(bool ok) override {
+ private:
+  void Written(bool ok) {
     size_t bytes = buffer_.Length();
     {
       std::lock_guard lock(owner_->mutex_);
@@ -40,7 +55,8 @@ class Streams::Stream : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     Proceed();
   }
 
-  void OnCancel() override {
+  // The peer hung up, or has read the end that we sent.
+  void Gone() {
     {
       std::lock_guard lock(owner_->mutex_);
       cancelled_ = true;
@@ -48,19 +64,21 @@ class Streams::Stream : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     Proceed();
   }
 
-  void OnDone() override {
-    auto self = shared_from_this();  // outlives its removal
+  void Ended() {
     bool by_peer = false;
     {
       std::lock_guard lock(owner_->mutex_);
-      owner_->open_.erase(self);
+      owner_->open_.erase(shared_from_this());
       by_peer = !owner_->ending_;
     }
     owner_->events_.stream_ended(by_peer);
   }
 
- private:
   const std::shared_ptr<Streams> owner_;
+  CallQueue& queue_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer request_;
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
   grpc::ByteBuffer buffer_;  // touched only while no write is in flight
   uint64_t sent_ = 0;        // this and below: under owner_->mutex_
   bool busy_ = false;
@@ -72,15 +90,21 @@ Streams::Streams(ListBytes list, PluginServerEvents events) : events_(std::move(
   if (list != nullptr) Publish(std::move(list));
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* Streams::Open() {
-  auto stream = std::make_shared<Stream>(shared_from_this());
+void Streams::Serve(CallQueue& queue, const Ask& ask) {
+  auto stream = std::make_shared<Stream>(shared_from_this(), queue);
+  stream->Await(ask, [self = shared_from_this(), &queue, ask, next = std::weak_ptr(stream)] {
+    self->Open(next.lock());
+    self->Serve(queue, ask);
+  });
+}
+
+void Streams::Open(const std::shared_ptr<Stream>& stream) {
   {
     std::lock_guard lock(mutex_);
     open_.insert(stream);
   }
   events_.stream_opened();
   stream->Proceed();
-  return stream.get();
 }
 
 void Streams::Publish(ListBytes list) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 
+#include "kubelet/call_queue.h"
 #include "kubelet/list.h"
 #include "kubelet/plugin_server.h"
 
@@ -22,8 +23,11 @@ class Streams : public std::enable_shared_from_this<Streams> {
   // `list` may be null: streams get nothing until there is one.
   Streams(ListBytes list, PluginServerEvents events);
 
-  // The reactor for a new stream, owned here until it is done.
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Open();
+  // Asks gRPC for the next ListAndWatch call, with the tag for when it has come.
+  using Ask = std::function<void(grpc::ServerContext& context, grpc::ByteBuffer& request,
+                                 grpc::ServerAsyncWriter<grpc::ByteBuffer>& writer, void* tag)>;
+  // Opens a stream for every call that comes.
+  void Serve(CallQueue& queue, const Ask& ask);
   void Publish(ListBytes list);
   // Ends every stream with OK, now or as soon as its write is done; new ones end at once.
   void End();
@@ -31,13 +35,14 @@ class Streams : public std::enable_shared_from_this<Streams> {
 
  private:
   class Stream;
+  void Open(const std::shared_ptr<Stream>& stream);
 
   const PluginServerEvents events_;
   mutable std::mutex mutex_;  // guards all below and the streams' own fields
   grpc::Slice list_;          // reference-counted: streams send it without a copy
   uint64_t generation_ = 0;   // of the list; zero: there is none yet
   bool ending_ = false;
-  // Each is removed by its own OnDone; whoever calls Proceed holds a reference meanwhile.
+  // Each is removed by its own Ended; whoever calls Proceed holds a reference meanwhile.
   std::set<std::shared_ptr<Stream>> open_;
 };
 

@@ -8,9 +8,9 @@
 
 namespace tessera::os {
 namespace {
-// A thread without work ends after this: later than it is needed by what is done every 30 s, for
+// A thread without work ends after this: later than it is needed by what is done once a minute, for
 // another thread costs more than the nap.
-constexpr Duration kIdle{35'000};
+constexpr Duration kIdle{65'000};
 }  // namespace
 
 struct Workers::State {
@@ -43,7 +43,7 @@ Workers::~Workers() {
 }
 
 void Workers::Run(std::function<void()> task) {
-  std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
   if (state_->stopping) return;
   state_->tasks.push_back(std::move(task));
   bool waiting = state_->idle >= static_cast<int>(state_->tasks.size());
@@ -51,6 +51,7 @@ void Workers::Run(std::function<void()> task) {
     ++state_->threads;
     std::thread([state = state_] { Work(state); }).detach();
   }
+  lock.unlock();  // or who is woken would wait for it
   state_->work.notify_one();
 }
 

@@ -16,6 +16,21 @@ TEST_F(AgentTest, SixtyFourDevicesBecomeAllocatable) {
   Expect(kNpu, 64, 64);
 }
 
+// gRPC's callback threads wake up twice a second each, and now and then do not listen for 100 ms.
+TEST_F(AgentTest, NoCallbackThreadOfGrpcRuns) {
+  StartAll(kSixtyFour);
+  Expect(kNpu, 64, 64);
+  ASSERT_TRUE(Run("a", {{kNpu, 2}}).admitted);
+
+  const std::string tasks = "/proc/" + std::to_string(agent_.pid()) + "/task";
+  const auto threads = os::ListDirectory(tasks);
+
+  ASSERT_TRUE(threads);
+  for (const std::string& thread : *threads) {
+    EXPECT_NE(os::ReadFile(tasks + "/" + thread + "/comm"), "nexting_thread\n");
+  }
+}
+
 TEST_F(AgentTest, APodGetsExactlyItsIdsAscendingInTheEnvironment) {
   StartAll(kSixtyFour);
   Expect(kNpu, 64, 64);

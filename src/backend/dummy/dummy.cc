@@ -98,6 +98,7 @@ Result<std::vector<Device>> DummyBackend::Scan() {
                 fault_file_);
   }
   std::vector<Device> devices;
+  devices.reserve(static_cast<size_t>(config_.count));
   for (int number = 0; number < config_.count; ++number) {
     Device device = Describe(number);
     if (!faults_.Of(device.key.id).hidden) devices.push_back(std::move(device));

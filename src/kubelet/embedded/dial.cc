@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "kubelet/callback_threads.h"
+#include "kubelet/embedded/callback_threads.h"
 #include "os/unix_socket.h"
 
 namespace tessera::kubelet::embedded {

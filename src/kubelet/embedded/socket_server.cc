@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "kubelet/embedded/callback_threads.h"
 #include "kubelet/listen.h"
 #include "os/files.h"
 
@@ -14,6 +15,7 @@ namespace tessera::kubelet::embedded {
 Result<std::unique_ptr<SocketServer>> SocketServer::Start(const std::string& path,
                                                           std::shared_ptr<grpc::Service> service) {
   TRY(os::RemoveFile(path));
+  KeepCallbackThreads();
   grpc::ServerBuilder builder;
   builder.RegisterService(service.get());
   std::unique_ptr<grpc::Server> server = TRY(ServeUnix(builder, path));

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kubelet/callback_threads.h"
+#include "kubelet/embedded/callback_threads.h"
 
-#include <absl/synchronization/mutex.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
-#include "kubelet/grpc_log.h"
+#include "kubelet/start_grpc.h"
 
-namespace tessera::kubelet {
+namespace tessera::kubelet::embedded {
 namespace {
 
 // Listens nowhere; having a callback service is what makes a server need the threads.
 struct IdleServer {
   IdleServer() {
-    TakeGrpcLog();
-    // Debian builds Abseil's mutexes so that each of gRPC's takes part in a search for deadlocks,
-    // under one lock for all threads: a twentieth of a server's time.
-    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+    StartGrpc();
     grpc::ServerBuilder builder;
     builder.RegisterCallbackGenericService(&service);
     server = builder.BuildAndStart();
@@ -34,4 +30,4 @@ void KeepCallbackThreads() {
   (void)kept;
 }
 
-}  // namespace tessera::kubelet
+}  // namespace tessera::kubelet::embedded

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kubelet/grpc_log.h"
+#include "kubelet/start_grpc.h"
 
+#include <absl/synchronization/mutex.h>
 #include <google/protobuf/stubs/logging.h>
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
 
 #include "base/log.h"
 
 namespace tessera::kubelet {
+namespace {
 
-void TakeGrpcLog() {
+void TakeLog() {
   gpr_set_log_function([](gpr_log_func_args* line) {
     const log::Fields fields = {{"text", line->message}};
     switch (line->severity) {
@@ -24,6 +27,22 @@ void TakeGrpcLog() {
       [](google::protobuf::LogLevel, const char*, int, const std::string& text) {
         log::Warn("protobuf", {{"text", text}});
       });
+}
+
+}  // namespace
+
+void StartGrpc() {
+  // Not ended: what the last server or channel of the process leaves behind would be made again for
+  // the next one.
+  static const bool started = [] {
+    TakeLog();
+    // Debian builds Abseil's mutexes so that each of gRPC's takes part in a search for deadlocks,
+    // under one lock for all threads: a twentieth of a server's time.
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+    grpc_init();
+    return true;
+  }();
+  (void)started;
 }
 
 }  // namespace tessera::kubelet

@@ -4,10 +4,10 @@
 // ("ref_counted.h: assertion failed: prior > 0"). So the threads are kept.
 #pragma once
 
-namespace tessera::kubelet {
+namespace tessera::kubelet::embedded {
 
 // From the first call on, the threads live as long as the process. Called before every channel and
 // server is made. Any thread.
 void KeepCallbackThreads();
 
-}  // namespace tessera::kubelet
+}  // namespace tessera::kubelet::embedded

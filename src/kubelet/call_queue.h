@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread on which a server's calls happen. gRPC's own callback threads wake up twice a second
+// each, whatever happens, and do not listen for 100 ms of every 1.1 s in which nothing has
+// happened; this one sleeps until there is something. gRPC's types appear here: include it only in
+// this folder's .cc files.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/async_unary_call.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+namespace tessera::kubelet {
+
+// What follows when something that gRPC was asked for has happened, or (not ok) will not any more.
+using Step = std::function<void(bool ok)>;
+
+class CallQueue {
+ public:
+  // Before the server is built, which it outlives.
+  explicit CallQueue(grpc::ServerBuilder& builder);
+  ~CallQueue();
+  CallQueue(const CallQueue&) = delete;
+  CallQueue& operator=(const CallQueue&) = delete;
+
+  grpc::ServerCompletionQueue& operator*() const { return *queue_; }
+  // A tag for gRPC: the step is taken once, on the queue's thread. Any thread.
+  void* Then(Step step);
+  // Of a tag that gRPC is not going to bring back. The queue's thread.
+  void Forget(void* tag);
+  // Waits until all steps are taken. After the server's Shutdown, which does not wait for them, and
+  // before its end: a step may still ask it for more. Not on the queue's thread.
+  void Drain();
+
+ private:
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::atomic<int> tags_{0};  // that gRPC has
+  std::thread thread_;        // the last: it uses the others
+};
+
+// One call after the other of a method with one request and one answer: `ask` is the generated
+// service's Request<Method>, of which gRPC hands out the next call; `handle` answers it on the
+// queue's thread, and must not block.
+template <class Service, class Request, class Response>
+void Serve(std::type_identity_t<Service>& service, CallQueue& queue,
+           void (Service::*ask)(grpc::ServerContext*, Request*,
+                                grpc::ServerAsyncResponseWriter<Response>*, grpc::CompletionQueue*,
+                                grpc::ServerCompletionQueue*, void*),
+           std::type_identity_t<std::function<grpc::Status(const Request&, Response&)>> handle) {
+  struct Call {
+    grpc::ServerContext context;
+    Request request;
+    Response response;
+    grpc::ServerAsyncResponseWriter<Response> answer{&context};
+  };
+  auto call = std::make_shared<Call>();
+  auto arrived = [&service, &queue, ask, handle = std::move(handle), call](bool ok) mutable {
+    if (!ok) return;
+    const grpc::Status status = handle(call->request, call->response);
+    void* sent = queue.Then([call](bool) {});
+    if (status.ok()) {
+      call->answer.Finish(call->response, status, sent);
+    } else {
+      call->answer.FinishWithError(status, sent);
+    }
+    Serve(service, queue, ask, std::move(handle));
+  };
+  (service.*ask)(&call->context, &call->request, &call->answer, &*queue, &*queue,
+                 queue.Then(std::move(arrived)));
+}
+
+}  // namespace tessera::kubelet
