@@ -14,7 +14,7 @@ void DivideWholeDevices(benchmark::State& state) {
   const Inventory inventory = Node(state.range(0));
   Compare(
       state,
-      [&] { benchmark::DoNotOptimize(Divide(kResource, Policy{}, inventory, kResource, Healthy)); },
+      [&] { benchmark::DoNotOptimize(Divide(kResource, {}, inventory, kResource, Healthy)); },
       [&] {
         benchmark::DoNotOptimize(
             std::vector<Device>(inventory.devices.begin(), inventory.devices.end()));

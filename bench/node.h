@@ -31,7 +31,7 @@ inline std::optional<Error> Healthy(const Device&) {
 }
 
 inline Offer WholeOffer(int64_t devices) {
-  return Divide(kResource, Policy{}, Node(devices), kResource, Healthy);
+  return Divide(kResource, {}, Node(devices), kResource, Healthy);
 }
 
 }  // namespace tessera::bench

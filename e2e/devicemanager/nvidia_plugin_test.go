@@ -202,33 +202,97 @@ func TestASharedGPUOfThePluginStaysSickWhenItIsRestarted(t *testing.T) {
 	k.waitForResource(gpu, "80 of 80")
 }
 
-// From no sharing to four shares of each GPU: ids would change under pods, so the pods come first.
-func TestSharesComeOnceNoPodHoldsAGPUWhichKeepsWhatItHas(t *testing.T) {
+// othersThan are the UUIDs of all GPUs but one, as texts are sorted.
+func othersThan(driver *nvidia.Driver, id string) []string {
+	uuids := slices.DeleteFunc(driver.UUIDs(), func(uuid string) bool { return uuid == id })
+	slices.Sort(uuids)
+	return uuids
+}
+
+func TestAGPUThatAPodHoldsStaysItsAloneWhileTheOthersAreShared(t *testing.T) {
 	k := startKubelet(t)
-	p, driver := k.startPlugin("version: v1\n", "nvidia-device-plugin")
+	p, driver := k.startPlugin("version: v1\n", "nvidia-device-plugin", "--shared-devices-allocation-policy=packed")
 	k.waitForResource(gpu, "8 of 8")
-	pod, before := k.startGPUPod("holder", 2)
-	equal(t, "what the pod gets", before, visibleGPUs(driver.Pick(0, 1)...))
+	pod, before := k.startGPUPod("holder", 1)
+	held := k.devicesOf(gpu, pod, "main")[0]
+	k.expectHolders(p.agent, map[string][]holder{held: {holderOf(pod, "main")}})
 
 	p.publish(timeSlicing(4))
-	p.waitToSay("the former policy stays until nobody holds a device resource=nvidia.com/gpu serving=whole " +
-		"configured=replicas")
-	other, more := k.startGPUPod("other", 1)
-	equal(t, "what another pod gets meanwhile", more, visibleGPUs(driver.UUID(2)))
-	equal(t, "what the first gets after a restart", k.startMain(pod), before)
-	k.waitForResource(gpu, "8 of 8")
+	k.waitForResource(gpu, "29 of 29")
+	p.waitToSay(`devices keep their former shares until nobody holds them resource=nvidia.com/gpu devices=1 ` +
+		`configured="4 replicas"`)
+	want := []string{held}
+	for _, uuid := range othersThan(driver, held) {
+		for n := range 4 {
+			want = append(want, fmt.Sprintf("%s::%d", uuid, n))
+		}
+	}
+	slices.Sort(want)
+	equal(t, "allocatable shares", k.allocatableGPUs(), want)
+	_, first := k.startGPUPod("sharer-0", 1)
+	for n := 1; n < 4; n++ {
+		_, next := k.startGPUPod(fmt.Sprintf("sharer-%d", n), 1)
+		equal(t, "what a pod gets beside the first", next, first)
+	}
+	k.expectKeptByAKilledPlugin(p, held, pod)
+	_, rest := k.startGPUPod("rest", 24)
+	equal(t, "number of GPUs of a pod with the rest", len(strings.Split(rest.Envs[0].Value, ",")), 6)
+	equal(t, "refusal of one more", fmt.Sprint(k.admit(askingFor("one-more", gpu, 1))), noneLeft)
+	equal(t, "what the holder gets after a restart", k.startMain(pod), before)
 
-	k.expectHolders(p.agent, map[string][]holder{
-		driver.UUID(0): {holderOf(pod, "main")},
-		driver.UUID(1): {holderOf(pod, "main")},
-		driver.UUID(2): {holderOf(other, "main")},
-	})
 	k.pods.remove(pod)
-	k.pods.remove(other)
 	k.waitForResource(gpu, "32 of 32")
 	equal(t, "allocatable shares", k.allocatableGPUs(), sharesOf(driver, 4))
-	equal(t, "registrations", p.metrics(`tessera_registrations_total{resource="nvidia.com/gpu"`),
-		[]string{`tessera_registrations_total{resource="nvidia.com/gpu",code="ok"} 1`})
+}
+
+// expectKeptByAKilledPlugin kills the agent; the next one is to serve the same, and to learn of the
+// pod that holds a device.
+func (k *kubelet) expectKeptByAKilledPlugin(p *plugin, held string, pod *v1.Pod) {
+	k.t.Helper()
+	ids := k.allocatableGPUs()
+	p.kill()
+	k.waitForResource(gpu, fmt.Sprintf("0 of %d", len(ids)))
+	p.start()
+	k.waitForResource(gpu, fmt.Sprintf("%d of %d", len(ids), len(ids)))
+	equal(k.t, "allocatable shares of the next agent", k.allocatableGPUs(), ids)
+	eventually(k.t, func() error {
+		if holders := p.holders()[held]; !slices.Contains(holders, holderOf(pod, "main")) {
+			return fmt.Errorf("%s is held by %v", held, holders)
+		}
+		return nil
+	})
+}
+
+func TestAGPUOfWhichAPodHoldsAShareIsNobodyElsesUntilItIsWholeAgain(t *testing.T) {
+	k := startKubelet(t)
+	p, driver := k.startPlugin(timeSlicing(4), "nvidia-device-plugin")
+	k.waitForResource(gpu, "32 of 32")
+	pod, before := k.startGPUPod("holder", 1)
+	share := k.devicesOf(gpu, pod, "main")[0]
+	held, _, _ := strings.Cut(share, "::")
+	k.expectHolders(p.agent, map[string][]holder{held: {holderOf(pod, "main")}})
+
+	p.publish("version: v1\n")
+	k.waitForResource(gpu, "8 of 8")
+	want := append(othersThan(driver, held), share)
+	slices.Sort(want)
+	equal(t, "allocatable GPUs", k.allocatableGPUs(), want)
+	k.expectKeptByAKilledPlugin(p, held, pod)
+	others := askingFor("others", gpu, 7)
+	must(t, k.admit(others))
+	equal(t, "GPUs of another pod", k.devicesOf(gpu, others, "main"), othersThan(driver, held))
+	equal(t, "refusal of one more", fmt.Sprint(k.admit(askingFor("one-more", gpu, 1))), noneLeft)
+	equal(t, "what the holder gets after a restart", k.startMain(pod), before)
+
+	k.pods.remove(pod)
+	all := driver.UUIDs()
+	slices.Sort(all)
+	eventually(t, func() error {
+		if now := k.allocatableGPUs(); !slices.Equal(now, all) {
+			return fmt.Errorf("allocatable GPUs are %v", now)
+		}
+		return nil
+	})
 }
 
 // The shares of a GPU have another name than whole GPUs had; a pod got one by the former.

@@ -103,23 +103,29 @@ func TestAChangedVariableIsForNewPodsAndRunningOnesKeepTheirs(t *testing.T) {
 	equal(t, "devices of the old pod", expectStarts(t, k, old, 2), ids)
 }
 
-func TestAnotherPolicyWaitsUntilNoPodHoldsADevice(t *testing.T) {
+func TestDevicesTakeAnotherPolicyOneByOneWhenNoPodHoldsThem(t *testing.T) {
 	k := startKubelet(t)
 	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 	pod, ids := startPod(t, k, "holder", 1)
-
-	a.configure(strings.Replace(npus, "    dummy:", "    policy: replicas\n    replicas: 2\n    dummy:", 1))
-	a.waitToSay("the former policy stays until nobody holds a device resource=dummy.com/npu serving=whole " +
-		"configured=replicas")
 	other, more := startPod(t, k, "other", 1)
-	equal(t, "devices of another pod", more, []string{"1"})
-	equal(t, "devices of the first", expectStarts(t, k, pod, 1), ids)
+	equal(t, "devices of both", append(ids, more...), numbers(0, 1))
 	k.expectHolders(a, map[string][]holder{"0": {holderOf(pod, "main")}, "1": {holderOf(other, "main")}})
 
+	a.configure(strings.Replace(npus, "    dummy:", "    policy: replicas\n    replicas: 2\n    dummy:", 1))
+	k.waitFor("126 of 126")
+	a.waitToSay(`devices keep their former shares until nobody holds them resource=dummy.com/npu devices=2 ` +
+		`configured="2 replicas"`)
+	equal(t, "devices of the first after a restart", expectStarts(t, k, pod, 1), ids)
+	late := podOf("late", 1)
+	must(t, k.admit(late))
+	equal(t, "share of a third pod", k.devicesOf(npu, late, "main"), []string{"2::0"})
+
 	k.pods.remove(pod)
+	k.waitFor("127 of 127")
 	k.pods.remove(other)
 	k.waitFor("128 of 128")
+	a.waitToSay(`the last devices have taken the configured policy resource=dummy.com/npu configured="2 replicas"`)
 	a.expectRegistered(1)
 }
 

@@ -341,7 +341,7 @@ std::string Agent::AllVerdicts() const {
 
 Status Agent::SaveFacts() {
   if (!store_.writer() || node_.facts_generation() == saved_facts_) return {};
-  Status saved = store_.SaveFacts(node_.inventory()->devices, node_.cordons(), node_.policies());
+  Status saved = store_.SaveFacts(node_.inventory()->devices, node_.cordons(), node_.plans());
   metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
   if (saved) saved_facts_ = node_.facts_generation();
   return saved;

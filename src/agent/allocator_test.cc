@@ -33,7 +33,7 @@ class AllocatorTest : public testing::Test {
       inventory.devices.push_back(device);
     }
     auto offer = std::make_shared<Offer>(
-        Divide("dummy.com/npu", {Division::kReplicas, 2}, inventory, "dummy.com/npu",
+        Divide("dummy.com/npu", {{Division::kReplicas, 2}}, inventory, "dummy.com/npu",
                [](const Device&) { return std::optional<Error>(); }));
     Rendering rendering;
     rendering.env = "DUMMY_VISIBLE_DEVICES";

@@ -105,7 +105,8 @@ bool LedgerSync::Reconcile(std::vector<Holding> told) {
                {"container", holding.container},
                {"ids", tessera::Join(holding.share_ids, ",")}});
   }
-  const bool changed = first || !change.appeared.empty() || !change.ended.empty();
+  const bool changed =
+      first || !change.appeared.empty() || !change.ended.empty() || !change.forgotten.empty();
   if (changed) listener_.changed();
   return changed;
 }

@@ -28,7 +28,7 @@ namespace tessera::agent {
 class LedgerSync {
  public:
   struct Listener {
-    std::function<void()> changed;  // holdings began or ended
+    std::function<void()> changed;  // holdings began or ended, or are known
     std::function<bool()> waiting;  // whether something depends on the answer, so that it must not
                                     // come ever less often
     // Asked and answered, after `changed`. With how many healthy ids of each resource kubelet can

@@ -27,7 +27,7 @@ Node::Node(const Clock& clock, Parameters parameters, NodeObserver& observer)
 
 void Node::Restore(Facts facts, Verdicts verdicts) {
   cordons_ = std::move(facts.cordons);
-  policies_ = std::move(facts.policies);
+  plans_ = std::move(facts.plans);
   auto inventory = std::make_shared<Inventory>();
   inventory->generation = 1;
   inventory->devices = std::move(facts.devices);
@@ -286,17 +286,18 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
   return Error{verdict.reason, verdict.detail};
 }
 
-Policy Node::PolicyFor(const std::string& source, const Policy& wanted) {
-  auto [former, first] = policies_.try_emplace(source, wanted);
-  if (!first && (former->second == wanted || ledger_.AnyMayBeInUse(source))) return former->second;
-  former->second = wanted;
-  FactsChanged();
-  return wanted;
+Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {
+  if (ledger_.reconciled(source)) return tessera::PlanFor(wanted, ledger_.HeldIds(source));
+  const auto last = plans_.find(source);
+  return last == plans_.end() ? Plan{wanted} : last->second;
 }
 
-void Node::KeepPolicy(const std::string& source, const Policy& policy) {
-  policies_[source] = policy;
+bool Node::Follow(const std::string& source, const Plan& plan) {
+  const auto [last, first] = plans_.try_emplace(source, plan);
+  if (!first && last->second == plan) return false;
+  last->second = plan;
   FactsChanged();
+  return true;
 }
 
 const Verdict& Node::VerdictOf(const DeviceKey& key) const {

@@ -72,7 +72,7 @@ class Node {
   // `unsaved_verdicts`, or all of them.
   uint64_t facts_generation() const { return facts_generation_; }
   const Cordons& cordons() const { return cordons_; }
-  const Policies& policies() const { return policies_; }
+  const Plans& plans() const { return plans_; }
   bool all_verdicts_unsaved() const { return all_unsaved_; }
   // One of them is that a device is out: the others can wait, the next start would only think worse
   // of a device than it should.
@@ -115,12 +115,11 @@ class Node {
 
   // Why a device is not offered as healthy, in one sentence; nothing when it is.
   std::optional<Error> TroubleOf(const Device& device) const;
-  // How the source's devices are to be divided when `wanted` is configured: its former policy for
-  // as long as anybody may hold one of them. Under another policy the ids in use would be gone, and
-  // their devices would be given away a second time.
-  Policy PolicyFor(const std::string& source, const Policy& wanted);
-  // Back to this policy, which ids that were granted meanwhile are of.
-  void KeepPolicy(const std::string& source, const Policy& policy);
+  // How the source's devices are to be divided when `wanted` is configured: as they were last while
+  // it is not known who holds what, and each that nobody holds as configured from then on.
+  Plan PlanFor(const std::string& source, const Policy& wanted) const;
+  // So they are from now on. True when that is news: to be saved before anybody can hold a share.
+  bool Follow(const std::string& source, const Plan& plan);
   const Verdict& VerdictOf(const DeviceKey& key) const;
   const tessera::Cordon* CordonOf(const Device& device) const;
   // Whether every present device of the source has been checked on this boot.
@@ -171,7 +170,7 @@ class Node {
   std::set<std::string> hardware_sources_;
   std::map<std::string, bool> retired_;  // whether kubelet may still grant of it
   Cordons cordons_;
-  Policies policies_;
+  Plans plans_;
   Ledger ledger_;
   Verdicts awaited_;
   Verdicts departed_;  // that outlast checks, of devices that left

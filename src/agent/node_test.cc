@@ -286,7 +286,7 @@ TEST_F(NodeTest, OnlyVerdictsThatChangedAreToBeSaved) {
   EXPECT_EQ(UnsavedIds(), std::vector<std::string>{"1"});
 }
 
-TEST_F(NodeTest, FactsAreToBeSavedWhenDevicesCordonsOrPoliciesChange) {
+TEST_F(NodeTest, FactsAreToBeSavedWhenDevicesCordonsOrPlansChange) {
   uint64_t generation = node_.facts_generation();
   const auto changed = [&] {
     return std::exchange(generation, node_.facts_generation()) != node_.facts_generation();
@@ -300,10 +300,42 @@ TEST_F(NodeTest, FactsAreToBeSavedWhenDevicesCordonsOrPoliciesChange) {
   EXPECT_TRUE(changed());
   ASSERT_TRUE(node_.Uncordon("0"));
   EXPECT_TRUE(changed());
-  node_.PolicyFor(kSource, {});
+  EXPECT_TRUE(node_.Follow(kSource, {}));
   EXPECT_TRUE(changed());
-  node_.PolicyFor(kSource, {});
+  EXPECT_FALSE(node_.Follow(kSource, {}));
   EXPECT_FALSE(changed());
+  EXPECT_TRUE(node_.Follow(kSource, {{}, {{"0", {"0::1"}}}}));
+  EXPECT_TRUE(changed());
+}
+
+const Policy kShared{Division::kReplicas, 4};
+
+Holding HoldingOf(std::vector<std::string> ids) {
+  return {"default", "pod", "uid", "main", kSource, std::move(ids)};
+}
+
+TEST_F(NodeTest, UntilItIsKnownWhoHoldsWhatDevicesAreDividedAsTheyWere) {
+  EXPECT_EQ(node_.PlanFor(kSource, kShared), Plan{kShared});
+  const Plan last = {{}, {{"1", {"1::1"}}}};
+  node_.Follow(kSource, last);
+  node_.Restore(SavedFacts(), {});
+
+  EXPECT_EQ(node_.PlanFor(kSource, kShared), last);
+  node_.ledger().Reconcile({}, {kSource}, clock_.Now());
+  EXPECT_EQ(node_.PlanFor(kSource, kShared), Plan{kShared});
+}
+
+TEST_F(NodeTest, OnlyDevicesWhoseSharesWouldBeGoneWaitForTheirHolders) {
+  node_.Follow(kSource, {});
+  node_.ledger().Reconcile({HoldingOf({"0"})}, {kSource}, clock_.Now());
+  node_.ledger().inbox()->Put(kSource, {"1"}, clock_.Now());
+  node_.ledger().inbox()->Put("dummy.com/tpu", {"2"}, clock_.Now());
+
+  EXPECT_EQ(node_.PlanFor(kSource, kShared), (Plan{kShared, {{"0", {"0"}}, {"1", {"1"}}}}));
+  EXPECT_EQ(node_.PlanFor(kSource, {}), Plan{});
+
+  EndPending();
+  EXPECT_EQ(node_.PlanFor(kSource, kShared), Plan{kShared});
 }
 
 TEST_F(NodeTest, UnverifiedByOrderAreThoseThatAreNotOutForAReasonOfTheirOwn) {

@@ -61,7 +61,7 @@ class NodeUnderTest : public NodeObserver {
 
   // As the next process reads it.
   Facts SavedFacts() {
-    return *ParseFacts(WriteFacts(node_.inventory()->devices, node_.cordons(), node_.policies()));
+    return *ParseFacts(WriteFacts(node_.inventory()->devices, node_.cordons(), node_.plans()));
   }
   Verdicts SavedVerdicts() {
     std::string log = VerdictsHeader("boot");

@@ -110,7 +110,7 @@ json::Object ResourceObject(const View& view, const std::string& name,
     if (holding.resource == name) held += holding.share_ids.size();
   }
   json::Object object{{"name", name},
-                      {"policy", DivisionName(resource.resource().policy.division)},
+                      {"policy", DivisionName(resource.policy().division)},
                       {"capacity", offer->shares.size()},
                       {"allocatable", offer->HealthyShares()},
                       {"held", held},
@@ -118,6 +118,10 @@ json::Object ResourceObject(const View& view, const std::string& name,
                       {"state", kubelet::PluginStateName(resource.plugin()->state())},
                       {"socket", resource.plugin()->socket_path()},
                       {"listBytes", resource.list_bytes()}};
+  if (const size_t waiting = resource.waiting(); waiting > 0) {
+    object["waiting"] =
+        json::Object{{"devices", waiting}, {"policy", PolicyText(resource.resource().policy)}};
+  }
   if (resource.trouble()) object["error"] = resource.trouble()->Text();
   return object;
 }
@@ -144,9 +148,11 @@ json::Object Candidate(const View& view, const Device& device, const SharesByDev
     object["why"] = "healthy, but not in the list kubelet has";
     return object;
   }
-  object["why"] = fmt::format("healthy, offered as {}", Count(ids.size(), "share"));
-  auto grant = Allocate(*resource->second->offer(), resource->second->resource().rendering,
-                        std::span(ids.data(), 1));
+  const OfferPtr offer = resource->second->offer();
+  const bool kept = offer->IsKept(offer->shares.Find(ids.front())->device);
+  object["why"] = fmt::format("healthy, offered as {}{}", Count(ids.size(), "share"),
+                              kept ? " of a former policy, until nobody holds it" : "");
+  auto grant = Allocate(*offer, resource->second->resource().rendering, std::span(ids.data(), 1));
   if (!grant) return object;
   object["grant"] = json::Object{{"envs", MapOf(grant->envs)},
                                  {"mounts", MountsJson(grant->mounts)},

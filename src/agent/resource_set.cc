@@ -268,7 +268,7 @@ bool ResourceSet::AllStreaming() const {
 
 bool ResourceSet::AnyWaitsForHolders() const {
   return std::any_of(served_.begin(), served_.end(), [](const auto& item) {
-    return item.second->offer()->policy != item.second->resource().policy;
+    return item.second->offer()->plan != Plan{item.second->resource().policy};
   });
 }
 

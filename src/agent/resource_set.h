@@ -61,7 +61,7 @@ class ResourceSet {
 
   bool AnyStreaming() const;
   bool AllStreaming() const;
-  // Another policy than the configured one is served until nobody holds a device.
+  // A device waits for the configured policy until nobody holds it.
   bool AnyWaitsForHolders() const;
   std::set<std::string> SocketPaths() const;
   // Everything has been looked for and checked on this boot, or cannot be served.

@@ -34,6 +34,7 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
     : shared_(std::move(shared)),
       resource_(resource),
       config_(config),
+      offer_(std::make_shared<Offer>()),
       cdi_(resource_.name, shared_.metrics),
       mailbox_(shared_.loop, *this) {
   config_.resources.clear();
@@ -155,8 +156,7 @@ void ServedResource::Look() {
 }
 
 bool ServedResource::Compare(int allocatable) {
-  OfferPtr offer = allocator_->offer();
-  bool doubt = offer->HealthyShares() > 0 && allocatable == 0 && streaming();
+  bool doubt = offer_->HealthyShares() > 0 && allocatable == 0 && streaming();
   bool again = doubt && doubted_;
   doubted_ = doubt && !again;
   if (again) plugin_->RegisterAgain("kubelet lists none of its healthy devices");
@@ -273,64 +273,77 @@ bool ServedResource::Premature() const {
   return (scanner_->scanning() && OwnDevices().empty()) || !shared_.node.Verified(resource_.name);
 }
 
-Policy ServedResource::CurrentPolicy() {
-  Policy policy = shared_.node.PolicyFor(resource_.name, resource_.policy);
-  if (policy != resource_.policy) {
-    log::Warn("the former policy stays until nobody holds a device",
-              {{"resource", resource_.name},
-               {"serving", DivisionName(policy.division)},
-               {"configured", DivisionName(resource_.policy.division)}});
-  }
-  return policy;
-}
-
-Offer ServedResource::MakeOffer(const Policy& policy, const Inventory& inventory) const {
-  return Divide(
-      resource_.name, policy, inventory, resource_.name,
-      [this](const Device& device) { return shared_.node.TroubleOf(device); },
-      allocator_->offer().get());
-}
-
 void ServedResource::Publish(News news) {
   if (Premature()) return;
   shared_.save_falls();
-  const Policy policy = CurrentPolicy();
-  // Ids of another policy must be known to the next start before anybody can hold one.
-  if (news == News::kGood || policy != policy_) shared_.save_facts();
-  Serve(policy);
+  std::optional<Draft> draft = MakeDraft();
+  // What is to go is granted to nobody from here on, and what of it was granted until then is held:
+  // it stays.
+  while (draft && Withdraw(*draft->offer)) draft = MakeDraft();
+  if (!draft && list_ != nullptr) GrantFrom(offer_);
+  // Ids of another plan must be known to the next start before anybody can hold one.
+  const bool other_plan = draft && shared_.node.Follow(resource_.name, draft->offer->plan);
+  if (news == News::kGood || other_plan) shared_.save_facts();
+  if (draft) Serve(*std::move(draft));
   if (news == News::kBad) shared_.save_facts();
 }
 
-void ServedResource::Serve(const Policy& policy) {
-  std::optional<Draft> draft = MakeDraft(policy);
-  if (!draft) return;
-  // Before the list goes out, so that no container names a device that the runtime cannot find.
-  cdi_.Write(resource_.cdi_dir, *draft->offer, resource_.rendering,
-             shared_.node.ledger().AnyMayBeInUse(resource_.name));
-  // Before the list goes out: an Allocate for what it adds must find it.
-  allocator_->Set({draft->offer, resource_.rendering, resource_.placement, backend_});
-  const Policy former = std::exchange(policy_, draft->offer->policy);
-  const bool switched = list_ != nullptr && policy_ != former && policy_ == resource_.policy;
-  if (switched && shared_.node.ledger().AnyMayBeInUse(resource_.name)) {
-    // Granted while the policy changed, of the ids that would be gone now: all stays as it was.
-    shared_.node.KeepPolicy(resource_.name, former);
-    shared_.save_facts();
-    return Serve(former);
-  }
-  SendList(std::move(draft->list));
+// Shares that `next` does not have are granted no more. True when there were any.
+bool ServedResource::Withdraw(const Offer& next) {
+  std::optional<Offer> rest = WithoutOthers(*allocator_->offer(), next);
+  if (!rest) return false;
+  GrantFrom(std::make_shared<Offer>(*std::move(rest)));
+  return true;
 }
 
-void ServedResource::SendList(kubelet::ListBytes list) {
-  if (list_ != nullptr && *list == *list_) return;
-  list_ = std::move(list);
+void ServedResource::GrantFrom(OfferPtr offer) {
+  allocator_->Set({std::move(offer), resource_.rendering, resource_.placement, backend_});
+}
+
+void ServedResource::Serve(Draft draft) {
+  // Before the list goes out, so that no container names a device that the runtime cannot find.
+  cdi_.Write(resource_.cdi_dir, *draft.offer, resource_.rendering,
+             shared_.node.ledger().AnyMayBeInUse(resource_.name));
+  // Before the list goes out: an Allocate for what it adds must find it.
+  GrantFrom(draft.offer);
+  offer_ = std::move(draft.offer);
+  TellOfWaiting();
+  if (list_ != nullptr && *draft.list == *list_) return;
+  list_ = std::move(draft.list);
   shared_.metrics.Set(http::Metric::kListBytes, {resource_.name},
                       static_cast<double>(list_->size()));
   plugin_->Publish(list_);
 }
 
+size_t ServedResource::waiting() const {
+  if (offer_->plan.policy == resource_.policy) return offer_->KeptDevices();
+  // If holders are known, it is the new list that does not fit.
+  return shared_.node.ledger().reconciled(resource_.name) ? 0 : offer_->devices.size();
+}
+
+// A line when devices begin to wait, and one when none does any more.
+void ServedResource::TellOfWaiting() {
+  const size_t devices = waiting();
+  std::optional<Wait> wait;
+  if (devices > 0) {
+    wait = {resource_.policy, shared_.node.ledger().reconciled(resource_.name)};
+  }
+  const std::optional<Wait> told = std::exchange(wait_, wait);
+  if (wait && wait != told) {
+    log::Warn(wait->known ? "devices keep their former shares until nobody holds them"
+                          : "devices keep their former shares until it is known who holds them",
+              {{"resource", resource_.name},
+               {"devices", devices},
+               {"configured", PolicyText(resource_.policy)}});
+  } else if (told && !wait && offer_->plan.policy == resource_.policy) {
+    log::Info("the last devices have taken the configured policy",
+              {{"resource", resource_.name}, {"configured", PolicyText(resource_.policy)}});
+  }
+}
+
 // The offer and its list; where that does not fit, of the former offer; nothing when there is none.
-std::optional<ServedResource::Draft> ServedResource::MakeDraft(const Policy& policy) {
-  auto offer = std::make_shared<Offer>(MakeOffer(policy, *shared_.node.inventory()));
+std::optional<ServedResource::Draft> ServedResource::MakeDraft() {
+  auto offer = std::make_shared<Offer>(MakeOffer(resource_.policy, *shared_.node.inventory()));
   auto list = kubelet::SerializeList(*offer);
   if (list) {
     refusal_ = backend_error_;
@@ -345,10 +358,16 @@ std::optional<ServedResource::Draft> ServedResource::MakeDraft(const Policy& pol
   return Draft{std::move(offer), *std::move(list)};
 }
 
+// Of these devices, when the policy is the configured one.
+Offer ServedResource::MakeOffer(const Policy& policy, const Inventory& inventory) const {
+  return Divide(
+      resource_.name, shared_.node.PlanFor(resource_.name, policy), inventory, resource_.name,
+      [this](const Device& device) { return shared_.node.TroubleOf(device); }, offer_.get());
+}
+
 // The devices and the policy of the last list that fit, with today's health.
 Offer ServedResource::FormerOffer() const {
-  const OfferPtr offer = allocator_->offer();
-  const DeviceList& former = offer->devices;
+  const DeviceList& former = offer_->devices;
   const Inventory& now = *shared_.node.inventory();
   Inventory inventory;
   for (size_t i = 0; i < former.size(); ++i) {
@@ -360,7 +379,7 @@ Offer ServedResource::FormerOffer() const {
       inventory.devices.push_back(std::move(gone));
     }
   }
-  return MakeOffer(policy_, inventory);
+  return MakeOffer(offer_->plan.policy, inventory);
 }
 
 void ServedResource::Refuse(Error error) {

@@ -72,7 +72,12 @@ class ServedResource : public BackendEvents {
 
   const config::Resource& resource() const { return resource_; }
   Backend& backend() { return *backend_; }
-  OfferPtr offer() const { return allocator_->offer(); }
+  // What kubelet was last told.
+  OfferPtr offer() const { return offer_; }
+  // How most devices are divided.
+  const Policy& policy() const { return list_ == nullptr ? resource_.policy : offer_->plan.policy; }
+  // Devices that keep their former shares, for as long as somebody may hold one of them.
+  size_t waiting() const;
   const kubelet::Plugin* plugin() const { return plugin_.get(); }
   // kubelet listens.
   bool streaming() const { return plugin_->state() == kubelet::PluginState::kStreaming; }
@@ -99,16 +104,17 @@ class ServedResource : public BackendEvents {
   enum class News : bool { kGood, kBad };
   void Publish(News news = News::kGood);
   bool Premature() const;
-  Policy CurrentPolicy();
   struct Draft {
     OfferPtr offer;
     kubelet::ListBytes list;
   };
-  std::optional<Draft> MakeDraft(const Policy& policy);
+  std::optional<Draft> MakeDraft();
   Offer MakeOffer(const Policy& policy, const Inventory& inventory) const;
   Offer FormerOffer() const;
-  void Serve(const Policy& policy);
-  void SendList(kubelet::ListBytes list);
+  bool Withdraw(const Offer& next);
+  void GrantFrom(OfferPtr offer);
+  void Serve(Draft draft);
+  void TellOfWaiting();
   void Refuse(Error error);
   DeviceList OwnDevices() const;
 
@@ -126,13 +132,20 @@ class ServedResource : public BackendEvents {
   std::unique_ptr<kubelet::Plugin> plugin_;
 
   kubelet::ListBytes list_;             // the last one that fit
-  Policy policy_;                       // and the policy it was made by
+  OfferPtr offer_;                      // and what it is of
   std::optional<Error> refusal_;        // of the newest offer
   std::optional<Error> backend_error_;  // the backend did not start
   std::optional<Error> scan_error_;     // the last scan failed as a whole
   std::optional<Error> release_order_;  // whether its backend follows it or not
   std::optional<Error> released_;       // and if it does
   CdiFile cdi_;
+  // Why devices wait, as it was last logged.
+  struct Wait {
+    Policy policy;
+    bool known = false;  // who holds what
+    bool operator==(const Wait&) const = default;
+  };
+  std::optional<Wait> wait_;
   bool doubted_ = false;        // kubelet's last answer had none of our healthy ids
   bool settling_ = false;       // another backend's first scan is under way
   bool begun_ = false;          // what the backend reported at its start is judged

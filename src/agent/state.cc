@@ -180,14 +180,33 @@ Status ReadLines(std::string_view text, Header header, Each each) {
   return {};
 }
 
-void ReadPolicy(const json::Object& item, Policies& policies) {
+void ReadPlan(const json::Object& item, Plans& plans) {
   std::string source = json::GetString(item, "source").value_or("");
   const bool whole = json::GetString(item, "division") == DivisionName(Division::kWhole);
   const auto replicas = static_cast<int>(json::GetInt(item, "replicas").value_or(1));
   if (source.empty() || replicas < 1) return;
   const bool dash = json::GetString(item, "separator") == SeparatorName(Separator::kDash);
-  policies[source] = {whole ? Division::kWhole : Division::kReplicas, replicas,
-                      dash ? Separator::kDash : Separator::kColons};
+  Plan plan{{whole ? Division::kWhole : Division::kReplicas, replicas,
+             dash ? Separator::kDash : Separator::kColons}};
+  if (const json::Array* kept = json::GetArray(item, "kept")) {
+    for (const json::Value& value : *kept) {
+      if (!value.is_string() || value.get_string().empty()) continue;
+      const std::string id(value.get_string());
+      plan.kept[DeviceOfShare(id)].insert(id);
+    }
+  }
+  plans[source] = std::move(plan);
+}
+
+json::Object PlanObject(const std::string& source, const Plan& plan) {
+  json::Object object{{"source", source},
+                      {"division", DivisionName(plan.policy.division)},
+                      {"replicas", plan.policy.replicas},
+                      {"separator", SeparatorName(plan.policy.separator)}};
+  json::Array kept;
+  for (const auto& [device, ids] : plan.kept) kept.insert(kept.end(), ids.begin(), ids.end());
+  if (!kept.empty()) object["kept"] = std::move(kept);
+  return object;
 }
 
 void ReadFact(const json::Object& line, Facts& facts) {
@@ -201,14 +220,13 @@ void ReadFact(const json::Object& line, Facts& facts) {
     }
   }
   if (const json::Object* policy = json::GetObject(line, "policy")) {
-    ReadPolicy(*policy, facts.policies);
+    ReadPlan(*policy, facts.plans);
   }
 }
 
 }  // namespace
 
-std::string WriteFacts(const DeviceList& devices, const Cordons& cordons,
-                       const Policies& policies) {
+std::string WriteFacts(const DeviceList& devices, const Cordons& cordons, const Plans& plans) {
   std::string text;
   AddLine({{"version", kStateVersion}}, text);
   for (const Device& device : devices) AddLine({{"device", DeviceObject(device)}}, text);
@@ -219,13 +237,7 @@ std::string WriteFacts(const DeviceList& devices, const Cordons& cordons,
                                      {"since", cordon.since.time_since_epoch().count()}}}},
             text);
   }
-  for (const auto& [source, policy] : policies) {
-    AddLine({{"policy", json::Object{{"source", source},
-                                     {"division", DivisionName(policy.division)},
-                                     {"replicas", policy.replicas},
-                                     {"separator", SeparatorName(policy.separator)}}}},
-            text);
-  }
+  for (const auto& [source, plan] : plans) AddLine({{"policy", PlanObject(source, plan)}}, text);
   return text;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent remembers, as text: two files of JSON lines, each beginning with its version.
 //
-// - Facts, good until they change: the inventory, the cordons, and how each resource was divided.
+// - Facts, good until they change: the inventory, the cordons, and how each resource was divided
+//   and which shares were kept for their holders.
 // - Verdicts, good for one boot of the kernel: a log, in which the last line about a device counts.
 //
 // Pure; any thread.
@@ -22,17 +23,17 @@ namespace tessera::agent {
 inline constexpr int kStateVersion = 1;
 
 using Cordons = std::map<DeviceKey, Cordon, DeviceKeyLess>;
-using Policies = std::map<std::string, Policy>;  // by source: how its devices were divided last
+using Plans = std::map<std::string, Plan>;  // by source: how its devices were divided last
 using Verdicts = std::map<DeviceKey, Verdict, DeviceKeyLess>;
 
 struct Facts {
   DeviceList devices;
   Cordons cordons;
-  Policies policies;
+  Plans plans;
   bool operator==(const Facts&) const = default;
 };
 
-std::string WriteFacts(const DeviceList& devices, const Cordons& cordons, const Policies& policies);
+std::string WriteFacts(const DeviceList& devices, const Cordons& cordons, const Plans& plans);
 // kStateNewer or kStateCorrupt when it cannot be used. A device that cannot be read is left out: it
 // will be found anew.
 Result<Facts> ParseFacts(std::string_view text);

@@ -76,8 +76,8 @@ Verdicts StateStore::LoadVerdicts(std::string_view boot_id) {
 }
 
 Status StateStore::SaveFacts(const DeviceList& devices, const Cordons& cordons,
-                             const Policies& policies) {
-  return os::WriteFileAtomically(facts_path(), WriteFacts(devices, cordons, policies));
+                             const Plans& plans) {
+  return os::WriteFileAtomically(facts_path(), WriteFacts(devices, cordons, plans));
 }
 
 bool StateStore::log_open() const {

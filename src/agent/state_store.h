@@ -38,7 +38,7 @@ class StateStore {
   Verdicts LoadVerdicts(std::string_view boot_id);
 
   // What follows is for the writer alone.
-  Status SaveFacts(const DeviceList& devices, const Cordons& cordons, const Policies& policies);
+  Status SaveFacts(const DeviceList& devices, const Cordons& cordons, const Plans& plans);
   // Begins the log anew: `text` is the header and a line for every verdict.
   Status RewriteVerdicts(const std::string& text);
   // Appends lines to the open log: all of them or, where that fails, none.

@@ -25,7 +25,8 @@ Facts ExampleFacts() {
   device.present = false;
   Facts facts;
   facts.devices.push_back(device);
-  facts.policies["dummy.com/npu"] = {Division::kReplicas, 4, Separator::kDash};
+  facts.plans["dummy.com/npu"] = {{Division::kReplicas, 4, Separator::kDash},
+                                  {{"7", {"7"}}, {"8", {"8::4", "8::10"}}}};
   facts.cordons[kKey] = {"by hand", Wall(Duration(1'700'000'000'000))};
   return facts;
 }
@@ -51,11 +52,11 @@ Verdict Well() {
 }
 
 std::string Text(const Facts& facts) {
-  return WriteFacts(facts.devices, facts.cordons, facts.policies);
+  return WriteFacts(facts.devices, facts.cordons, facts.plans);
 }
 
 Status Save(StateStore& store, const Facts& facts) {
-  return store.SaveFacts(facts.devices, facts.cordons, facts.policies);
+  return store.SaveFacts(facts.devices, facts.cordons, facts.plans);
 }
 
 class StateTest : public testing::Test {
@@ -72,6 +73,32 @@ TEST_F(StateTest, FactsAreReadBackWhole) {
 
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, ExampleFacts());
+}
+
+TEST_F(StateTest, APolicyWithoutKeptSharesIsReadAsItWasAlwaysWritten) {
+  Facts facts;
+  facts.plans["dummy.com/npu"] = {{Division::kReplicas, 4}};
+  const std::string text =
+      "{\"version\":1}\n"
+      "{\"policy\":{\"source\":\"dummy.com/npu\",\"division\":\"replicas\",\"replicas\":4,"
+      "\"separator\":\"colons\"}}\n";
+
+  EXPECT_EQ(Text(facts), text);
+  EXPECT_EQ(ParseFacts(text), facts);
+}
+
+TEST_F(StateTest, KeptSharesThatAreNoneAreLeftOut) {
+  Facts facts;
+  facts.plans["dummy.com/npu"] = {{}, {{"7", {"7::1"}}}};
+
+  EXPECT_EQ(ParseFacts("{\"version\":1}\n"
+                       "{\"policy\":{\"source\":\"dummy.com/npu\",\"division\":\"whole\","
+                       "\"kept\":[7,\"\",null,\"7::1\",\"7::1\"]}}\n"),
+            facts);
+  EXPECT_EQ(ParseFacts("{\"version\":1}\n"
+                       "{\"policy\":{\"source\":\"dummy.com/npu\",\"division\":\"whole\","
+                       "\"kept\":\"7::1\"}}\n"),
+            (Facts{.devices = {}, .cordons = {}, .plans = {{"dummy.com/npu", {}}}}));
 }
 
 TEST_F(StateTest, TheLastVerdictOfADeviceCounts) {

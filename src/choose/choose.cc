@@ -41,6 +41,12 @@ std::span<const int> NodesOf(const Device& device) {
   return device.numa_nodes;
 }
 
+// One that is offered for its holder's sake goes to another only when nothing else is free, which
+// kubelet sees to: its device is to take another policy.
+bool IsProposed(const Offer& offer, const Share& share) {
+  return offer.IsHealthy(share) && !offer.IsKept(share.device);
+}
+
 // The free shares of an offer by device and by NUMA node, shrinking as shares are taken.
 class Rooms {
  public:
@@ -72,7 +78,7 @@ Rooms::Rooms(const Offer& offer, const Preference& preference,
              std::span<const std::string> included)
     : offer_(offer),
       placement_(preference.placement),
-      divided_(offer.shares.size() > offer.devices.size()),
+      divided_(offer.plan.policy.division == Division::kReplicas),
       devices_(offer.devices.size()) {
   MarkFree(preference.available, included);
   RankParents();
@@ -91,7 +97,7 @@ void Rooms::MarkFree(std::span<const std::string> available,
   std::vector<bool> free(offer_.shares.size());
   for (const std::string& id : available) {
     if (const auto at = offer_.shares.PositionOf(id)) {
-      free[*at] = offer_.IsHealthy(offer_.shares[*at]);
+      free[*at] = IsProposed(offer_, offer_.shares[*at]);
     }
   }
   for (const std::string& id : included) {
@@ -209,11 +215,11 @@ bool HasLinks(const Offer& offer) {
 std::optional<std::vector<uint32_t>> TakeClosest(const Offer& offer, const Preference& preference,
                                                  std::span<const std::string> included,
                                                  size_t wanted) {
-  if (offer.shares.size() != offer.devices.size() || !HasLinks(offer)) return std::nullopt;
+  if (offer.plan.policy.division != Division::kWhole || !HasLinks(offer)) return std::nullopt;
   std::vector<uint32_t> positions;
   for (const std::string& id : preference.available) {
     const auto at = offer.shares.PositionOf(id);
-    if (at && offer.IsHealthy(offer.shares[*at])) positions.push_back(*at);
+    if (at && IsProposed(offer, offer.shares[*at])) positions.push_back(*at);
   }
   std::vector<uint32_t> fixed;
   for (const std::string& id : included) {

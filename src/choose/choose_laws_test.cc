@@ -47,7 +47,7 @@ Offer RandomOffer(std::mt19937& random) {
   }
   const int replicas = 1 + static_cast<int>(random() % 4);
   const Policy policy{replicas == 1 ? Division::kWhole : Division::kReplicas, replicas};
-  return Divide(kNpu, policy, inventory, kNpu,
+  return Divide(kNpu, {policy}, inventory, kNpu,
                 [](const Device&) -> std::optional<Error> { return std::nullopt; });
 }
 
@@ -171,7 +171,7 @@ TEST(ChooseLaws, SixtyThousandIdsAreChosenFromAtOnce) {
     inventory.devices.push_back(device);
   }
   Case made;
-  made.offer = Divide(kNpu, {Division::kReplicas, 60}, inventory, kNpu,
+  made.offer = Divide(kNpu, {{Division::kReplicas, 60}}, inventory, kNpu,
                       [](const Device&) -> std::optional<Error> { return std::nullopt; });
   for (const Share& share : made.offer.shares) made.available.push_back(share.id);
   std::shuffle(made.available.begin(), made.available.end(), std::mt19937(1));

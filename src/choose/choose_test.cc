@@ -26,7 +26,7 @@ Offer OfferOf(const std::vector<Nodes>& numa_nodes, int replicas = 1, const Ids&
     inventory.devices.push_back(device);
   }
   const Policy policy{replicas == 1 ? Division::kWhole : Division::kReplicas, replicas};
-  return Divide(kNpu, policy, inventory, kNpu, [&](const Device& device) -> std::optional<Error> {
+  return Divide(kNpu, {policy}, inventory, kNpu, [&](const Device& device) -> std::optional<Error> {
     for (const std::string& id : sick) {
       if (id == device.key.id) return Error{Reason::kCheckFailed, "injected failure"};
     }
@@ -55,7 +55,7 @@ Offer OfferOfParts(const std::vector<std::string>& parents, int replicas = 1) {
     inventory.devices.push_back(device);
   }
   const Policy policy{replicas == 1 ? Division::kWhole : Division::kReplicas, replicas};
-  return Divide(kNpu, policy, inventory, kNpu, [](const Device&) { return std::nullopt; });
+  return Divide(kNpu, {policy}, inventory, kNpu, [](const Device&) { return std::nullopt; });
 }
 
 TEST(Choose, APartComesFromTheDeviceWithTheFewestLeft) {
@@ -201,6 +201,34 @@ TEST(Choose, UnhealthyIdsAreNotProposed) {
   const Offer offer = OfferOf({{0}, {0}, {0}}, 1, {"0"});
 
   EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 2), (Ids{"1", "2"}));
+}
+
+// Devices by number, of which these shares are held.
+Offer HeldOffer(const Policy& policy, int count, const std::vector<std::string_view>& held) {
+  Inventory inventory;
+  for (int i = 0; i < count; ++i) {
+    Device device;
+    device.key = {kNpu, std::to_string(i)};
+    device.links = {{std::to_string((i + 2) % 4), 100}};
+    inventory.devices.push_back(device);
+  }
+  return Divide(kNpu, PlanFor(policy, held), inventory, kNpu,
+                [](const Device&) { return std::nullopt; });
+}
+
+TEST(Choose, WhatIsOfferedForItsHoldersSakeIsNotProposedToAnother) {
+  const Offer shared = HeldOffer({Division::kReplicas, 2}, 2, {"0"});
+  EXPECT_EQ(Chosen(shared, AllOf(shared), {}, 3), (Ids{"1::0", "1::1"}));
+  EXPECT_EQ(Chosen(shared, AllOf(shared), {"0"}, 1), Ids{"0"});
+
+  const Offer whole = HeldOffer({}, 2, {"0::1"});
+  EXPECT_EQ(Chosen(whole, AllOf(whole), {}, 2), Ids{"1"});
+}
+
+TEST(Choose, WholeDevicesAreTakenByTheirLinksWhileAnotherIsStillHeldInShares) {
+  const Offer offer = HeldOffer({}, 4, {"3::0", "3::1", "3::2"});
+
+  EXPECT_EQ(Chosen(offer, {"0", "1", "2"}, {}, 2), (Ids{"0", "2"}));
 }
 
 // Four devices on one node; 0 and 2 are linked, as are 1 and 3.

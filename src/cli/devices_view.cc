@@ -144,6 +144,12 @@ std::string Notes(const json::Object& inventory, const json::Object& ledger, con
     out += Paint("note: " + text, Tone::kWarning, view) + "\n";
   };
   for (const json::Object* resource : ObjectsIn(inventory, "resources")) {
+    if (const json::Object* waiting = json::GetObject(*resource, "waiting")) {
+      const auto devices = static_cast<size_t>(json::GetInt(*waiting, "devices").value_or(0));
+      note(fmt::format("{}: {} not yet divided as configured ({}): somebody may hold a share",
+                       TextIn(*resource, "name"), Count(devices, "device"),
+                       TextIn(*waiting, "policy")));
+    }
     std::string error = TextIn(*resource, "error");
     if (!error.empty()) note(error);
   }

@@ -118,6 +118,21 @@ note: granted 12 s ago and not yet confirmed by kubelet: dummy.com/npu 7 8
 )");
 }
 
+TEST(DevicesText, SaysWhichDevicesWaitForTheirPolicy) {
+  json::Value inventory = json::Parse(R"({"devices": [], "resources": [
+    {"name": "dummy.com/npu", "waiting": {"devices": 1, "policy": "4 replicas"}},
+    {"name": "dummy.com/tpu", "waiting": {"devices": 2, "policy": "whole"}}]})")
+                              .value();
+
+  const std::string text = DevicesText(inventory, Ledger(), Detail::kUsual, {});
+
+  EXPECT_EQ(text.substr(text.find("note: ")),
+            "note: dummy.com/npu: 1 device not yet divided as configured (4 replicas): somebody "
+            "may hold a share\n"
+            "note: dummy.com/tpu: 2 devices not yet divided as configured (whole): somebody may "
+            "hold a share\n");
+}
+
 TEST(DevicesText, SaysWhyKubeletCouldNotBeAsked) {
   auto note_of = [](const char* ledger) {
     std::string text = DevicesText(json::Object{}, json::Parse(ledger).value(), Detail::kUsual, {});

@@ -68,7 +68,7 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
 }
 
 Status CheckCount(const Offer& offer, const Rendering& rendering, size_t count) {
-  if (!rendering.one_per_container || count < 2 || offer.policy.division == Division::kWhole) {
+  if (!rendering.one_per_container || count < 2 || offer.plan.policy.division == Division::kWhole) {
     return {};
   }
   return Fail(Reason::kTooManyShares,

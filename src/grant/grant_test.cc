@@ -27,7 +27,7 @@ Offer OfferOf(std::vector<Device> devices, const Policy& policy = {}) {
       Merge(std::make_shared<Inventory>(), kNpu, std::move(devices), [](const DeviceKey&) {
         return false;
       }).inventory;
-  return Divide(kNpu, policy, *inventory, kNpu, [](const Device& device) -> std::optional<Error> {
+  return Divide(kNpu, {policy}, *inventory, kNpu, [](const Device& device) -> std::optional<Error> {
     if (device.key.id == "7") return Error{Reason::kCheckFailed, "injected failure"};
     if (device.key.id == "8") return Error{Reason::kNotChecked, ""};
     return std::nullopt;

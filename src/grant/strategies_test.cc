@@ -129,7 +129,7 @@ Offer OfferOf(const Case& of, const Setting& setting) {
       Merge(std::make_shared<Inventory>(), kGpu, std::move(devices), [](const DeviceKey&) {
         return false;
       }).inventory;
-  return Divide(kGpu, of.policy, *inventory, kGpu,
+  return Divide(kGpu, {of.policy}, *inventory, kGpu,
                 [](const Device&) -> std::optional<Error> { return std::nullopt; });
 }
 

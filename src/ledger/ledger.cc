@@ -173,4 +173,16 @@ bool Ledger::AnyMayBeInUse(const std::string& source) const {
   return use != in_use_.end() && use->source == source;
 }
 
+std::vector<std::string_view> Ledger::HeldIds(const std::string& source) const {
+  TakeIn();
+  std::vector<std::string_view> ids;
+  const auto add = [&](const auto& held) {
+    if (held.resource == source)
+      ids.insert(ids.end(), held.share_ids.begin(), held.share_ids.end());
+  };
+  std::ranges::for_each(holdings_, add);
+  std::ranges::for_each(pending_, add);
+  return ids;
+}
+
 }  // namespace tessera

@@ -83,6 +83,9 @@ class Ledger {
   bool MayBeInUse(const DeviceKey& key) const;
   // The same of all devices of a resource together.
   bool AnyMayBeInUse(const std::string& source) const;
+  // The shares of a resource that are held or granted, for all that is known; valid until the next
+  // question.
+  std::vector<std::string_view> HeldIds(const std::string& source) const;
 
   // Ordered by namespace, pod, UID, container and resource.
   const std::vector<Holding>& holdings() const { return holdings_; }

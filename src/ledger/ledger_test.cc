@@ -52,6 +52,18 @@ TEST(Ledger, APendingGrantMakesItsDevicesInUse) {
   EXPECT_EQ(ledger.holdings(), Holdings());
 }
 
+TEST(Ledger, SharesOfAResourceAreHeldByHoldingsAndGrants) {
+  Ledger ledger(kLimit);
+  Holding other = Held("b", {"1"});
+  other.resource = "other.com/npu";
+  ledger.Reconcile({Held("a", {"7::0", "7::1"}), other}, kResources, kStart);
+  ledger.inbox()->Put(kNpu, {"8"}, kStart);
+  ledger.inbox()->Put("other.com/npu", {"2"}, kStart);
+
+  EXPECT_EQ(ledger.HeldIds(kNpu), (std::vector<std::string_view>{"7::0", "7::1", "8"}));
+  EXPECT_EQ(ledger.HeldIds("third.com/npu"), std::vector<std::string_view>{});
+}
+
 TEST(Ledger, AHoldingMakesTheDevicesOfItsSharesInUse) {
   Ledger ledger(kLimit);
 

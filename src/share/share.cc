@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -91,23 +92,48 @@ std::optional<Error> TroubleOf(const Device& device, const Trouble& trouble) {
   return trouble(device);
 }
 
-void AddShares(const Device& device, uint32_t position, const Policy& policy,
+// What stands between a device's id and the number of its replica.
+std::string_view SeparatorOf(const Policy& policy, std::string_view escaped) {
+  const bool dashed = policy.separator == Separator::kDash && HasUuid(escaped);
+  return dashed ? "-" : kSeparator;
+}
+
+int ReplicasOf(const Policy& policy) {
+  return std::max(policy.replicas, 1);
+}
+
+void AddShares(const Device& device, uint32_t position, const Plan& plan,
                std::vector<Share>& shares) {
+  if (const auto kept = plan.kept.find(device.key.id); kept != plan.kept.end()) {
+    for (const std::string& id : kept->second) shares.push_back({id, position});
+    return;
+  }
   const std::string id = Escaped(device.key.id);
-  if (policy.division == Division::kWhole) {
+  if (plan.policy.division == Division::kWhole) {
     shares.push_back({id, position});
     return;
   }
-  const bool dashed = policy.separator == Separator::kDash && HasUuid(id);
-  const std::string_view separator = dashed ? "-" : kSeparator;
-  for (int n = 0; n < std::max(policy.replicas, 1); ++n) {
+  const std::string_view separator = SeparatorOf(plan.policy, id);
+  for (int n = 0; n < ReplicasOf(plan.policy); ++n) {
     shares.push_back({fmt::format("{}{}{}", id, separator, n), position});
   }
 }
 
-// Whether the same policy divides devices of the same names.
+// Whether the policy makes this share of the share's device.
+bool Makes(const Policy& policy, std::string_view share_id) {
+  const std::string id = Escaped(DeviceOfShare(share_id));
+  if (policy.division == Division::kWhole) return share_id == id;
+  const std::string begin = id + std::string(SeparatorOf(policy, id));
+  if (!share_id.starts_with(begin)) return false;
+  const std::string_view digits = share_id.substr(begin.size());
+  int n = -1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), n);
+  return n >= 0 && n < ReplicasOf(policy) && digits == fmt::format("{}", n);
+}
+
+// Whether the same plan divides devices of the same names.
 bool SameShares(const Offer& a, const Offer& b) {
-  if (a.policy != b.policy || a.devices.size() != b.devices.size()) return false;
+  if (a.plan != b.plan || a.devices.size() != b.devices.size()) return false;
   for (size_t i = 0; i < a.devices.size(); ++i) {
     if (a.devices.Shared(i) == b.devices.Shared(i)) continue;
     if (a.devices[i].key.id != b.devices[i].key.id) return false;
@@ -131,6 +157,26 @@ std::string_view DivisionName(Division division) {
 
 std::string_view SeparatorName(Separator separator) {
   return separator == Separator::kColons ? "colons" : "dash";
+}
+
+std::string PolicyText(const Policy& policy) {
+  if (policy.division == Division::kWhole) return std::string(DivisionName(policy.division));
+  const bool usual = policy.separator == Policy().separator;
+  return fmt::format("{} replicas{}", policy.replicas,
+                     usual ? "" : fmt::format(" ({})", SeparatorName(policy.separator)));
+}
+
+Plan PlanFor(const Policy& policy, std::span<const std::string_view> held) {
+  Plan plan{policy};
+  for (const std::string_view id : held) {
+    if (!Makes(policy, id)) plan.kept.try_emplace(DeviceOfShare(id));
+  }
+  if (plan.kept.empty()) return plan;
+  for (const std::string_view id : held) {
+    const auto kept = plan.kept.find(DeviceOfShare(id));
+    if (kept != plan.kept.end()) kept->second.emplace(id);
+  }
+  return plan;
 }
 
 ShareList::ShareList(std::vector<Share> shares) {
@@ -162,11 +208,17 @@ size_t Offer::HealthyShares() const {
       shares.begin(), shares.end(), [this](const Share& share) { return IsHealthy(share); }));
 }
 
-Offer Divide(std::string_view resource, const Policy& policy, const Inventory& inventory,
+size_t Offer::KeptDevices() const {
+  size_t count = 0;
+  for (uint32_t device = 0; device < devices.size(); ++device) count += IsKept(device) ? 1 : 0;
+  return count;
+}
+
+Offer Divide(std::string_view resource, const Plan& plan, const Inventory& inventory,
              std::string_view source, const Trouble& trouble, const Offer* former) {
   Offer offer;
   offer.resource = resource;
-  offer.policy = policy;
+  offer.plan = plan;
   for (size_t i = 0; i < inventory.devices.size(); ++i) {
     const Device& device = inventory.devices[i];
     if (device.key.source != source) continue;
@@ -180,11 +232,23 @@ Offer Divide(std::string_view resource, const Policy& policy, const Inventory& i
   } else {
     std::vector<Share> shares;
     for (uint32_t position = 0; position < offer.devices.size(); ++position) {
-      AddShares(offer.devices[position], position, policy, shares);
+      AddShares(offer.devices[position], position, plan, shares);
     }
     offer.shares = ShareList(std::move(shares));
   }
   return offer;
+}
+
+std::optional<Offer> WithoutOthers(const Offer& offer, const Offer& next) {
+  if (offer.shares.IsCopyOf(next.shares)) return std::nullopt;
+  std::vector<Share> common;
+  for (const Share& share : offer.shares) {
+    if (next.shares.Find(share.id) != nullptr) common.push_back(share);
+  }
+  if (common.size() == offer.shares.size()) return std::nullopt;
+  Offer rest = offer;
+  rest.shares = ShareList(std::move(common));
+  return rest;
 }
 
 std::string DeviceOfShare(std::string_view share_id) {

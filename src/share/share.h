@@ -5,14 +5,18 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "device/inventory.h"
 #include "health/health.h"
 
@@ -32,6 +36,23 @@ struct Policy {
   Separator separator = Separator::kColons;
   bool operator==(const Policy&) const = default;
 };
+std::string PolicyText(const Policy& policy);  // "whole", "4 replicas", "4 replicas (dash)"
+
+// Share ids by the id of their device.
+using IdsByDevice = std::map<std::string, std::set<std::string, NaturalLess>>;
+
+// How the devices of a resource are divided at one time: by the policy, but for those of which a
+// share is held that the policy does not make. These have the shares that are held, and no others,
+// so that nobody gets a part of what somebody has whole, nor the whole of what somebody has a part
+// of.
+struct Plan {
+  Policy policy = {};
+  IdsByDevice kept = {};
+  bool operator==(const Plan&) const = default;
+};
+
+// The plan that goes as far toward the policy as those who hold these shares allow.
+Plan PlanFor(const Policy& policy, std::span<const std::string_view> held);
 
 // One unit kubelet counts: a whole device or one of its replicas. Its id is made from the device's
 // id alone, so it stays the same whatever other devices come and go, and leads back to the device
@@ -75,7 +96,7 @@ class ShareList {
 // std::shared_ptr<const Offer>.
 struct Offer {
   std::string resource;
-  Policy policy;       // what the shares were made by
+  Plan plan;           // what the shares were made by
   DeviceList devices;  // in natural order of their ids
   ShareList shares;    // device by device, replicas ascending; ids unique
   // For each device that is not healthy, why, for whoever is refused it: the message completes
@@ -86,6 +107,11 @@ struct Offer {
   bool IsHealthy(uint32_t device) const { return troubles.empty() || !troubles.contains(device); }
   bool IsHealthy(const Share& share) const { return IsHealthy(share.device); }
   size_t HealthyShares() const;
+  // Whether the device has only shares that are held, as the plan says.
+  bool IsKept(uint32_t device) const {
+    return !plan.kept.empty() && plan.kept.contains(devices[device].key.id);
+  }
+  size_t KeptDevices() const;
 };
 
 using OfferPtr = std::shared_ptr<const Offer>;
@@ -94,12 +120,15 @@ using OfferPtr = std::shared_ptr<const Offer>;
 // unhealthy: ...".
 using Trouble = std::function<std::optional<Error>(const Device&)>;
 
-// Divides the devices of `source` by `policy`. `former`, if any, is the offer before: what has not
+// Divides the devices of `source` by `plan`. `former`, if any, is the offer before: what has not
 // changed since is taken from it. Devices that are not healthy are in the offer as
 // Unhealthy: a device that may be in use never disappears. A device with a defect or one that
 // vanished is unhealthy whatever `trouble` says.
-Offer Divide(std::string_view resource, const Policy& policy, const Inventory& inventory,
+Offer Divide(std::string_view resource, const Plan& plan, const Inventory& inventory,
              std::string_view source, const Trouble& trouble, const Offer* former = nullptr);
+
+// The offer without the shares that `next` does not have; nothing when it has them all.
+std::optional<Offer> WithoutOthers(const Offer& offer, const Offer& next);
 
 // The device a share id belongs to: "7::2" -> "7", "7" -> "7", "GPU-<uuid>-2" -> "GPU-<uuid>". For
 // ids kubelet still remembers from a former policy as well, so it needs no offer.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <string>
@@ -39,7 +40,7 @@ std::vector<std::string> IdsOf(const Offer& offer) {
 }
 
 std::vector<std::string> Divided(const Policy& policy, const std::vector<std::string>& ids) {
-  return IdsOf(Divide(kNpu, policy, InventoryOf(ids), kNpu, NoTrouble));
+  return IdsOf(Divide(kNpu, {policy}, InventoryOf(ids), kNpu, NoTrouble));
 }
 
 using Ids = std::vector<std::string>;
@@ -92,7 +93,7 @@ TEST(Divide, TroubleMakesAllSharesOfADeviceUnhealthyAndSaysWhy) {
   };
 
   const Offer offer =
-      Divide(kNpu, {Division::kReplicas, 2}, InventoryOf({"0", "1"}), kNpu, trouble);
+      Divide(kNpu, {{Division::kReplicas, 2}}, InventoryOf({"0", "1"}), kNpu, trouble);
 
   EXPECT_EQ(offer.shares, ShareList({{"0::0", 0}, {"0::1", 0}, {"1::0", 1}, {"1::1", 1}}));
   EXPECT_EQ(offer.troubles, (std::unordered_map<uint32_t, Error>{{1, sick}}));
@@ -120,7 +121,7 @@ TEST(Divide, AVanishedDeviceIsNeverHealthy) {
 
 TEST(Offer, FindsAShareByItsId) {
   const Offer offer =
-      Divide(kNpu, {Division::kReplicas, 3}, InventoryOf({"0", "1"}), kNpu, NoTrouble);
+      Divide(kNpu, {{Division::kReplicas, 3}}, InventoryOf({"0", "1"}), kNpu, NoTrouble);
 
   EXPECT_EQ(offer.shares.PositionOf("1::2"), 5U);
   EXPECT_EQ(offer.shares[5], (Share{"1::2", 1}));
@@ -134,9 +135,9 @@ TEST(Offer, SharesItsIdsWithTheOfferBefore) {
     if (device.key.id == "1") return Error{Reason::kCheckFailed, "injected failure"};
     return std::nullopt;
   };
-  const Offer former = Divide(kNpu, {Division::kReplicas, 2}, inventory, kNpu, sick);
+  const Offer former = Divide(kNpu, {{Division::kReplicas, 2}}, inventory, kNpu, sick);
 
-  const Offer next = Divide(kNpu, {Division::kReplicas, 2}, inventory, kNpu, NoTrouble, &former);
+  const Offer next = Divide(kNpu, {{Division::kReplicas, 2}}, inventory, kNpu, NoTrouble, &former);
 
   EXPECT_TRUE(next.shares.IsCopyOf(former.shares));
   EXPECT_EQ(former.HealthyShares(), 2U);
@@ -148,9 +149,126 @@ TEST(Offer, TakesNothingFromAnOfferOfOtherIds) {
 
   EXPECT_EQ(IdsOf(Divide(kNpu, {}, InventoryOf({"0", "2"}), kNpu, NoTrouble, &former)),
             (Ids{"0", "2"}));
-  EXPECT_EQ(IdsOf(Divide(kNpu, {Division::kReplicas, 1}, InventoryOf({"0", "1"}), kNpu, NoTrouble,
+  EXPECT_EQ(IdsOf(Divide(kNpu, {{Division::kReplicas, 1}}, InventoryOf({"0", "1"}), kNpu, NoTrouble,
                          &former)),
             (Ids{"0::0", "1::0"}));
+}
+
+const Policy kFour{Division::kReplicas, 4};
+
+// Of devices 0 and 1, of which these shares are held.
+Ids DividedWhileHeld(const Policy& policy, const std::vector<std::string_view>& held) {
+  return IdsOf(Divide(kNpu, PlanFor(policy, held), InventoryOf({"0", "1"}), kNpu, NoTrouble));
+}
+
+TEST(PlanFor, WhatNobodyHoldsIsDividedByThePolicy) {
+  EXPECT_EQ(PlanFor(kFour, {}), Plan{kFour});
+  EXPECT_EQ(DividedWhileHeld(kFour, {}),
+            (Ids{"0::0", "0::1", "0::2", "0::3", "1::0", "1::1", "1::2", "1::3"}));
+}
+
+TEST(PlanFor, ADeviceThatIsHeldWholeStaysWhole) {
+  EXPECT_EQ(DividedWhileHeld(kFour, {"0"}), (Ids{"0", "1::0", "1::1", "1::2", "1::3"}));
+}
+
+TEST(PlanFor, ADeviceOfWhichAReplicaIsHeldIsNotOfferedWhole) {
+  EXPECT_EQ(DividedWhileHeld({}, {"0::1"}), (Ids{"0::1", "1"}));
+  EXPECT_EQ(DividedWhileHeld({}, {"0::10", "0::2", "1::0"}), (Ids{"0::2", "0::10", "1::0"}));
+}
+
+TEST(PlanFor, SharesThatThePolicyMakesTooHoldNothingUp) {
+  EXPECT_EQ(DividedWhileHeld({Division::kReplicas, 2}, {"0::1", "1::0"}),
+            (Ids{"0::0", "0::1", "1::0", "1::1"}));
+}
+
+TEST(PlanFor, OneShareThatThePolicyDoesNotMakeKeepsTheOthersThatAreHeld) {
+  EXPECT_EQ(DividedWhileHeld({Division::kReplicas, 2}, {"0::1", "0::2", "1::1"}),
+            (Ids{"0::1", "0::2", "1::0", "1::1"}));
+}
+
+TEST(PlanFor, AnotherSeparatorMakesOtherShares) {
+  const Policy dashed{Division::kReplicas, 2, Separator::kDash};
+  const std::string gpu = kGpu;
+  const std::string held = gpu + "::1";
+  const std::vector<std::string_view> ids = {held, "npu-7::1"};
+
+  EXPECT_EQ(PlanFor(dashed, ids), (Plan{dashed, {{gpu, {held}}}}));
+}
+
+TEST(PlanFor, TellsItsOwnSharesFromAllOthers) {
+  const Policy policies[] = {{},
+                             {Division::kReplicas, 2},
+                             {Division::kReplicas, 12},
+                             {Division::kReplicas, 2, Separator::kDash},
+                             {Division::kReplicas, 12, Separator::kDash}};
+  const Ids devices = {"0", "npu-7", "a::1", "50%", kGpu, std::string(kGpu) + "-5"};
+  for (const Policy& made : policies) {
+    for (const std::string& id : Divided(made, devices)) {
+      for (const Policy& policy : policies) {
+        const Ids own = Divided(policy, devices);
+        const std::string_view held[] = {id};
+        EXPECT_EQ(PlanFor(policy, held).kept.empty(), std::ranges::count(own, id) == 1)
+            << id << " and " << PolicyText(policy);
+      }
+    }
+  }
+  const std::string_view never[] = {"0::", "0::01", "0::-1", "0::1x", "0::99999999999"};
+  for (const std::string_view& id : never) {
+    EXPECT_FALSE(PlanFor(policies[2], {&id, 1}).kept.empty()) << id;
+  }
+}
+
+TEST(Divide, WhatIsKeptOfADeviceThatIsNotThereIsNoShare) {
+  EXPECT_EQ(DividedWhileHeld(kFour, {"2"}), DividedWhileHeld(kFour, {}));
+}
+
+TEST(Offer, KnowsWhichDevicesAreKept) {
+  const std::vector<std::string_view> held = {"0", "2"};
+  const Offer offer = Divide(kNpu, PlanFor(kFour, held), InventoryOf({"0", "1"}), kNpu, NoTrouble);
+
+  EXPECT_TRUE(offer.IsKept(0));
+  EXPECT_FALSE(offer.IsKept(1));
+  EXPECT_EQ(offer.KeptDevices(), 1U);
+}
+
+TEST(Offer, TakesNothingFromAnOfferOfOtherHolders) {
+  const Inventory inventory = InventoryOf({"0", "1"});
+  const std::vector<std::string_view> held = {"0"};
+  const Offer former =
+      Divide(kNpu, PlanFor({Division::kReplicas, 2}, held), inventory, kNpu, NoTrouble);
+
+  EXPECT_EQ(IdsOf(Divide(kNpu, {{Division::kReplicas, 2}}, inventory, kNpu, NoTrouble, &former)),
+            (Ids{"0::0", "0::1", "1::0", "1::1"}));
+}
+
+TEST(WithoutOthers, LeavesWhatBothOffersHave) {
+  const Inventory inventory = InventoryOf({"0", "1"});
+  const Offer four = Divide(kNpu, {kFour}, inventory, kNpu, NoTrouble);
+  const std::vector<std::string_view> held = {"0::3"};
+  const Offer next =
+      Divide(kNpu, PlanFor({Division::kReplicas, 2}, held), inventory, kNpu, NoTrouble);
+
+  const auto rest = WithoutOthers(four, next);
+
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(rest->shares, ShareList({{"0::3", 0}, {"1::0", 1}, {"1::1", 1}}));
+  EXPECT_EQ(rest->devices, four.devices);
+  EXPECT_FALSE(WithoutOthers(*rest, next));
+}
+
+TEST(WithoutOthers, IsNothingWhenNoShareGoes) {
+  const Inventory inventory = InventoryOf({"0", "1"});
+  const Offer two = Divide(kNpu, {{Division::kReplicas, 2}}, inventory, kNpu, NoTrouble);
+
+  EXPECT_FALSE(WithoutOthers(two, two));
+  EXPECT_FALSE(WithoutOthers(two, Divide(kNpu, {kFour}, inventory, kNpu, NoTrouble)));
+  EXPECT_FALSE(WithoutOthers(Offer(), two));
+}
+
+TEST(PolicyText, SaysHowDevicesAreDivided) {
+  EXPECT_EQ(PolicyText({}), "whole");
+  EXPECT_EQ(PolicyText(kFour), "4 replicas");
+  EXPECT_EQ(PolicyText({Division::kReplicas, 2, Separator::kDash}), "2 replicas (dash)");
 }
 
 TEST(DeviceOfShare, UndoesTheDivision) {
@@ -191,7 +309,7 @@ TEST(ShareIds, AreUniqueAndLeadBackForAnyDeviceIds) {
 
   for (const Policy& policy : {Policy{}, Policy{Division::kReplicas, 3},
                                Policy{Division::kReplicas, 3, Separator::kDash}}) {
-    const Offer offer = Divide(kNpu, policy, inventory, kNpu, NoTrouble);
+    const Offer offer = Divide(kNpu, {policy}, inventory, kNpu, NoTrouble);
     for (const Share& share : offer.shares) {
       // Those without a UUID have the same ids under both separators.
       const bool again =
@@ -223,7 +341,8 @@ TEST(Divide, SixtyThousandSharesAreAllThere) {
   std::vector<std::string> names;
   for (int i = 0; i < 1'000; ++i) names.push_back(std::to_string(i));
 
-  const Offer offer = Divide(kNpu, {Division::kReplicas, 60}, InventoryOf(names), kNpu, NoTrouble);
+  const Offer offer =
+      Divide(kNpu, {{Division::kReplicas, 60}}, InventoryOf(names), kNpu, NoTrouble);
 
   EXPECT_EQ(offer.shares.size(), 60'000U);
   for (uint32_t i = 0; i < offer.shares.size(); ++i) {

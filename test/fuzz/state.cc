@@ -18,7 +18,7 @@ void CheckRefusal(const tessera::Error& error) {
 }
 
 std::string Written(const tessera::agent::Facts& facts) {
-  return tessera::agent::WriteFacts(facts.devices, facts.cordons, facts.policies);
+  return tessera::agent::WriteFacts(facts.devices, facts.cordons, facts.plans);
 }
 
 std::string Written(const tessera::agent::Verdicts& verdicts) {

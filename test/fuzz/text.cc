@@ -39,12 +39,15 @@ void CheckShareIds(const std::string& word) {
        {tessera::Policy{}, tessera::Policy{Division::kReplicas, 3},
         tessera::Policy{Division::kReplicas, 3, Separator::kDash}}) {
     const tessera::Offer offer =
-        tessera::Divide("dummy.com/npu", policy, inventory, "dummy.com/npu",
+        tessera::Divide("dummy.com/npu", {policy}, inventory, "dummy.com/npu",
                         [](const tessera::Device&) { return std::nullopt; });
     Require(offer.shares.size() == (policy.division == Division::kWhole ? 1 : 3),
             "every replica is a share");
     for (const auto& share : offer.shares) {
       Require(tessera::DeviceOfShare(share.id) == word, "a share's id leads to its device");
+      const std::string_view held[] = {share.id};
+      Require(tessera::PlanFor(policy, held) == tessera::Plan{policy},
+              "a share that the policy makes keeps nothing");
     }
   }
 }

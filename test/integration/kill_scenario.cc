@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "os/files.h"
+#include "share/share.h"
 
 namespace tessera {
 namespace {
@@ -16,7 +17,8 @@ constexpr Duration kSlice{5};  // how soon the agent's death is noticed
 // Quick to heal, and with nothing else to wait for.
 constexpr char kQuick[] = "advertise: {debounce: 1ms}\n";
 
-// The same devices in shares, which has to wait for the pod's end, and another resource.
+// The same devices in shares, but for the pod's, which has to wait for its end; and another
+// resource.
 constexpr char kReloaded[] =
     "  - {name: dummy.com/npu, policy: replicas, replicas: 2, dummy: {count: 4}}\n"
     "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 1}}\n";
@@ -82,11 +84,11 @@ void KillScenario::Go() {
   if (!Holds([&] { return Shows(4, 4); })) return;
   step_ = Step::kReload;
   WriteConfig(WithRecovery(Config(kReloaded, kQuick), "0s"));
-  if (!Holds([&] { return Status(kTpu).allocatable == 1; })) return;
+  if (!Holds([&] { return Status(kTpu).allocatable == 1 && Shows(7, 7); })) return;
   step_ = Step::kCordon;
   auto answer = Order("/cordon", {{"device", kSick}, {"reason", "loud"}});
   cordoned_ = answer && answer->status == 200;
-  if (!cordoned_ || !Holds([&] { return Shows(4, 3); })) return;
+  if (!cordoned_ || !Holds([&] { return Shows(7, 5); })) return;
   step_ = Step::kStop;
   agent_.Signal(SIGTERM);
   exit_ = agent_.Wait();
@@ -108,6 +110,10 @@ void KillScenario::CheckSuccessor() {
   const int allocatable = Status(kNpu).allocatable;
   if (step_ == Step::kFail) {
     EXPECT_EQ(ListsUntil(ListOf(3, 4)), std::vector<std::string>{ListOf(3, 4)});
+  }
+  // Nobody was ever offered a share of what the pod has whole.
+  for (const std::string& list : EventsSoFar(kubelet::KubeletEvent::Kind::kList)) {
+    EXPECT_EQ(list.find(" of 8 "), std::string::npos) << list;
   }
   CheckGrants(allocatable);
   EXPECT_EQ(OwnSockets().size(), step_ >= Step::kReload ? 2u : 1u);
@@ -135,7 +141,9 @@ bool KillScenario::StartSuccessor() {
   // A cordon that was not confirmed may have been written or not.
   const bool back = Holds([&] {
     if (reloaded && Status(kTpu).allocatable != 1) return false;
-    return (!known && Shows(4, 4)) || ((known || step_ == Step::kCordon) && Shows(4, 3));
+    const bool well = reloaded ? Shows(7, 7) : Shows(4, 4);
+    const bool one_out = reloaded ? Shows(7, 5) : Shows(4, 3);
+    return (!known && well) || ((known || step_ == Step::kCordon) && one_out);
   });
   comeback_ = SystemClock().Now() - began;
   EXPECT_TRUE(back) << "not registered again";
@@ -152,7 +160,8 @@ void KillScenario::CheckGrants(int allocatable) {
   kubelet::Admission next = Run("b", {{kNpu, free}});
   ASSERT_TRUE(next.admitted) << next.message;
   for (const std::string& id : next.grants[0].ids) {
-    EXPECT_TRUE(!pod_.admitted || id != pod_.grants[0].ids[0]) << id << " was granted twice";
+    EXPECT_TRUE(!pod_.admitted || DeviceOfShare(id) != pod_.grants[0].ids[0])
+        << id << " was granted twice";
   }
   EXPECT_TRUE(!pod_.admitted || Holds([&] { return LedgerHas(pod_, "a"); })) << Get("/ledger");
 }

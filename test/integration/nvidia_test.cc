@@ -314,7 +314,7 @@ constexpr char kDashed[] =
     "  - {name: nvidia.com/gpu, policy: replicas, replicas: 2, replicaSeparator: dash, nvidia: "
     "{}}\n";
 
-TEST_F(NvidiaAgentTest, AnotherSeparatorComesWhenNobodyHoldsAShare) {
+TEST_F(NvidiaAgentTest, AnotherSeparatorComesGpuByGpuWhenNobodyHoldsAShare) {
   StartAll(kShared, OnNode());
   Expect(kGpu, 16, 16);
   ASSERT_TRUE(Run("a", {{kGpu, 1}}).admitted);
@@ -323,17 +323,19 @@ TEST_F(NvidiaAgentTest, AnotherSeparatorComesWhenNobodyHoldsAShare) {
     return std::count_if(devices.begin(), devices.end(),
                          [&](const auto& device) { return device.id.ends_with(separator + "0"); });
   };
-
-  WriteConfig(Config(kDashed, OnNode()));
-  ASSERT_TRUE(AwaitLog("the former policy stays until nobody holds a device"));
-  EXPECT_EQ(ids_with("::"), 8);
-
   ASSERT_TRUE(AwaitPage("/ledger", [](const json::Object& page) {
     const json::Array* holdings = json::GetArray(page, "holdings");
     return holdings != nullptr && holdings->size() == 1 && holdings->at(0).at("pod") == "a";
   }));
+
+  WriteConfig(Config(kDashed, OnNode()));
+  Expect(kGpu, 15, 15);
+  EXPECT_EQ(ids_with("::"), 1);
+  EXPECT_EQ(ids_with("-"), 7);
+
   ASSERT_TRUE(kubelet_->EndPod("default", "a"));
-  EXPECT_TRUE(NodeUnderTest::Await([&] { return ids_with("-") == 8; }));
+  Expect(kGpu, 16, 16);
+  EXPECT_EQ(ids_with("-"), 8);
   const kubelet::Admission pod = Run("b", {{kGpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
   EXPECT_EQ(pod.grants[0].ids[0].find("::"), std::string::npos);
@@ -342,8 +344,8 @@ TEST_F(NvidiaAgentTest, AnotherSeparatorComesWhenNobodyHoldsAShare) {
   EndAgent(SIGKILL, kGpu);
   WriteConfig(Config(kShared, OnNode()));
   agent_ = StartAgent();
-  Expect(kGpu, 16, 16);
-  EXPECT_EQ(ids_with("-"), 8);
+  Expect(kGpu, 15, 15);
+  EXPECT_EQ(ids_with("-"), 1);
 }
 
 }  // namespace

@@ -49,24 +49,6 @@ TEST_F(ReloadTest, AChangedCountTakesEffectWithoutANewRegistration) {
   EXPECT_EQ(Registrations(kNpu), 1);
 }
 
-TEST_F(ReloadTest, AnotherPolicyWaitsUntilNobodyHoldsADevice) {
-  StartAll(kFour);
-  Expect(kNpu, 4, 4);
-  ASSERT_TRUE(Run("a", {{kNpu, 1}}).admitted);
-
-  WriteConfig(
-      Config("  - {name: dummy.com/npu, policy: replicas, replicas: 2, dummy: {count: 4}}\n"));
-  EXPECT_TRUE(AwaitLog("the former policy stays until nobody holds a device"));
-  Expect(kNpu, 4, 4);  // nobody else gets a part of what the pod has whole
-
-  ASSERT_TRUE(AwaitPage("/ledger", [](const json::Object& page) {
-    const json::Array* holdings = json::GetArray(page, "holdings");
-    return holdings != nullptr && holdings->size() == 1 && holdings->at(0).at("pod") == "a";
-  }));
-  ASSERT_TRUE(kubelet_->EndPod("default", "a"));
-  Expect(kNpu, 8, 8);
-}
-
 TEST_F(ReloadTest, ResetBeforeStartNeedsANewRegistrationAndGetsIt) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
@@ -135,7 +117,7 @@ TEST_F(ReloadTest, AListThatDoesNotFitIsRefusedWithTheCountThatWould) {
 TEST_F(ReloadTest, AListThatNoLongerFitsLeavesTheFormerOneServing) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
-  // Until it is known that nobody holds a device, the former policy would stay.
+  // Until it is known who holds what, the former policy would stay.
   ASSERT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="good"})", 1));
 
   WriteConfig(
