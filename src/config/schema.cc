@@ -33,9 +33,8 @@ void AddKeys(const Key& section, const std::string& path, std::vector<PathKey>& 
 }
 
 bool Leads(const Key& section, const Key& wanted) {
-  return std::ranges::any_of(section.children, [&](const Key& key) {
-    return &key == &wanted || Leads(key, wanted);
-  });
+  return std::ranges::any_of(section.children,
+                             [&](const Key& key) { return &key == &wanted || Leads(key, wanted); });
 }
 
 // The default of `wanted`, which is below `section`, with every choice made so that it is reached.
