@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node agent: discovers devices, divides them, serves kubelet, watches health, until it is told
-// to stop. Everything it knows is touched on one thread, the loop's; gRPC's threads see snapshots.
+// to stop. Everything it knows is touched on one thread, the loop's; kubelet's calls see snapshots.
 #pragma once
 
 #include <functional>

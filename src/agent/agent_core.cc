@@ -143,10 +143,11 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
   ledger_sync_ = std::make_unique<LedgerSync>(
       loop_, workers_, node_, metrics_, directories_, config_.ledger_interval,
       LedgerSync::Listener{
-          // A vanished device may leave the list once nobody holds it.
+          // A vanished device may leave the list once nobody holds it, and others take another
+          // policy.
           .changed = [this] { resources_.RescanSoon(); },
-          .waiting =
-              [this] { return AnyoneWaitsForHolders() || kubelet_watch_ == nullptr || !Alone(); },
+          .waiting = [this] { return AnyVanished() || kubelet_watch_ == nullptr || !Alone(); },
+          .eager = [this] { return resources_.AnyWaitsForHolders(); },
           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
   resources_.Open(config_, path_, directories_);
   if (kubelet_watch_ != nullptr) WatchDirectories();
@@ -192,12 +193,11 @@ bool Agent::Alone() const {
          resources_.SocketPaths();
 }
 
-// A vanished device may leave and another policy may come only when nobody holds what was granted.
-bool Agent::AnyoneWaitsForHolders() const {
+// A vanished device may leave only when nobody holds it.
+bool Agent::AnyVanished() const {
   const DeviceList& devices = node_.inventory()->devices;
   return std::any_of(devices.begin(), devices.end(),
-                     [](const Device& device) { return !device.present; }) ||
-         resources_.AnyWaitsForHolders();
+                     [](const Device& device) { return !device.present; });
 }
 
 void Agent::Look() {
@@ -216,7 +216,10 @@ void Agent::Tick() {
   const std::optional<Steady> stale = node_.Tick();
   if (!store_.writer() && store_.TryToBecomeWriter()) {
     log::Info("now the writer of the state");
-    if (auto facts = store_.LoadFacts()) node_.AdoptCordons(std::move(facts->cordons));
+    if (auto facts = store_.LoadFacts()) {
+      node_.AdoptCordons(std::move(facts->cordons));
+      node_.AdoptPlans(facts->plans);
+    }
     node_.AdoptFalls(store_.LoadVerdicts(boot_id_));
     saved_facts_ = 0;
     node_.VerdictsLost();

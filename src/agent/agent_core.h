@@ -60,7 +60,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void Look();
   void LookAgain();
   bool Alone() const;
-  bool AnyoneWaitsForHolders() const;
+  bool AnyVanished() const;
   void Tick();
   bool Unfinished() const;
   void OpenControlSocket();

@@ -27,7 +27,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     Placement placement = Placement::kSpread;
     std::shared_ptr<Backend> backend = nullptr;  // for resets
   };
-  // An Allocate is answered with these ids; called on gRPC's threads, and must not wait.
+  // An Allocate is answered with these ids; called on the endpoint's thread, and must not wait.
   using Granted = std::function<void(std::vector<std::string> ids)>;
 
   // `workers` run resets; shared, for gRPC may call the allocator after its resource has gone.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Duration kTimeout{5'000};
 constexpr Duration kLongestPause{60'000};
+constexpr Duration kEagerPause{1'000};
 
 }  // namespace
 
@@ -28,7 +29,10 @@ LedgerSync::LedgerSync(os::Loop& loop, os::Workers& workers, Node& node, http::M
       listener_(std::move(listener)),
       pause_(interval),
       next_(loop, [this] { Ask(); }),
-      mailbox_(loop, *this) {}
+      mailbox_(loop, *this) {
+  // The first list may go out before kubelet has answered.
+  if (ReadCheckpoint()) node_.ledger().Presume(checkpoint_);
+}
 
 void LedgerSync::AskSoon(Duration delay) {
   next_.Within(delay);
@@ -82,6 +86,7 @@ void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
   }
   const bool often = news || !AllReconciled() || listener_.waiting();
   pause_ = often ? interval_ : std::min(2 * pause_, std::max(interval_, kLongestPause));
+  if (listener_.eager()) pause_ = std::min(pause_, kEagerPause);
   const bool rest = pause_ == kLongestPause;
   AskSoon(std::exchange(again_, false) ? Duration(0) : rest ? os::UntilBeat(pause_) : pause_);
 }

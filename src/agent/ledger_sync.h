@@ -31,6 +31,8 @@ class LedgerSync {
     std::function<void()> changed;  // holdings began or ended, or are known
     std::function<bool()> waiting;  // whether something depends on the answer, so that it must not
                                     // come ever less often
+    // Whether a share that is given back is to be noticed before kubelet grants it again.
+    std::function<bool()> eager;
     // Asked and answered, after `changed`. With how many healthy ids of each resource kubelet can
     // hand out; nothing where it does not say.
     std::function<void(const std::optional<std::map<std::string, int>>& allocatable)> compared;

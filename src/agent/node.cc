@@ -97,6 +97,13 @@ void Node::AdoptCordons(Cordons cordons) {
   TellOfCordons(std::move(sources), true);
 }
 
+void Node::AdoptPlans(const Plans& plans) {
+  for (const auto& [source, plan] : plans) {
+    if (!ledger_.reconciled(source)) plans_[source] = plan;
+  }
+  FactsChanged();
+}
+
 void Node::AdoptFalls(const Verdicts& verdicts) {
   std::map<std::string, std::vector<Transition>> steps;
   for (const auto& [key, verdict] : verdicts) {
@@ -287,9 +294,12 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
 }
 
 Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {
-  if (ledger_.reconciled(source)) return tessera::PlanFor(wanted, ledger_.HeldIds(source));
+  std::vector<std::string_view> held = ledger_.HeldIds(source);
   const auto last = plans_.find(source);
-  return last == plans_.end() ? Plan{wanted} : last->second;
+  if (ledger_.reconciled(source) || last == plans_.end()) return tessera::PlanFor(wanted, held);
+  for (const auto& [device, ids] : last->second.kept)
+    held.insert(held.end(), ids.begin(), ids.end());
+  return tessera::PlanFor(last->second.policy, held);
 }
 
 bool Node::Follow(const std::string& source, const Plan& plan) {

@@ -64,6 +64,8 @@ class Node {
   // Cordons as another instance left them: they replace those held here.
   void AdoptCordons(Cordons cordons);
 
+  // Plans as another instance left them: they count until it is known who holds what.
+  void AdoptPlans(const Plans& plans);
   // Falls that another instance saw and this one did not: where it says that a device is out, since
   // later than what is held here, that counts.
   void AdoptFalls(const Verdicts& verdicts);
@@ -116,7 +118,8 @@ class Node {
   // Why a device is not offered as healthy, in one sentence; nothing when it is.
   std::optional<Error> TroubleOf(const Device& device) const;
   // How the source's devices are to be divided when `wanted` is configured: as they were last while
-  // it is not known who holds what, and each that nobody holds as configured from then on.
+  // it is not known who holds what, but for what kubelet's checkpoint says; and each that nobody
+  // holds as configured from then on.
   Plan PlanFor(const std::string& source, const Policy& wanted) const;
   // So they are from now on. True when that is news: to be saved before anybody can hold a share.
   bool Follow(const std::string& source, const Plan& plan);

@@ -325,6 +325,27 @@ TEST_F(NodeTest, UntilItIsKnownWhoHoldsWhatDevicesAreDividedAsTheyWere) {
   EXPECT_EQ(node_.PlanFor(kSource, kShared), Plan{kShared});
 }
 
+TEST_F(NodeTest, WhatTheCheckpointSaysIsKeptBesideThePlanThatWasSaved) {
+  node_.ledger().Presume({HoldingOf({"0", "2::1"})});
+  EXPECT_EQ(node_.PlanFor(kSource, kShared), (Plan{kShared, {{"0", {"0"}}}}));
+
+  node_.Follow(kSource, {{}, {{"1", {"1::1"}}}});
+
+  EXPECT_EQ(node_.PlanFor(kSource, kShared), (Plan{{}, {{"1", {"1::1"}}, {"2", {"2::1"}}}}));
+}
+
+TEST_F(NodeTest, APlanOfAnotherInstanceCountsUntilItIsKnownWhoHoldsWhat) {
+  node_.Follow(kSource, {});
+  node_.Follow("dummy.com/tpu", {});
+  node_.ledger().Reconcile({}, {"dummy.com/tpu"}, clock_.Now());
+  const uint64_t before = node_.facts_generation();
+
+  node_.AdoptPlans({{kSource, {kShared}}, {"dummy.com/tpu", {kShared}}});
+
+  EXPECT_EQ(node_.plans(), (Plans{{kSource, {kShared}}, {"dummy.com/tpu", {}}}));
+  EXPECT_NE(node_.facts_generation(), before);
+}
+
 TEST_F(NodeTest, OnlyDevicesWhoseSharesWouldBeGoneWaitForTheirHolders) {
   node_.Follow(kSource, {});
   node_.ledger().Reconcile({HoldingOf({"0"})}, {kSource}, clock_.Now());

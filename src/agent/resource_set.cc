@@ -267,9 +267,8 @@ bool ResourceSet::AllStreaming() const {
 }
 
 bool ResourceSet::AnyWaitsForHolders() const {
-  return std::any_of(served_.begin(), served_.end(), [](const auto& item) {
-    return item.second->offer()->plan != Plan{item.second->resource().policy};
-  });
+  return std::any_of(served_.begin(), served_.end(),
+                     [](const auto& item) { return item.second->waiting() > 0; });
 }
 
 std::set<std::string> ResourceSet::SocketPaths() const {

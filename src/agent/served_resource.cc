@@ -281,7 +281,8 @@ void ServedResource::Publish(News news) {
   // it stays.
   while (draft && Withdraw(*draft->offer)) draft = MakeDraft();
   if (!draft && list_ != nullptr) GrantFrom(offer_);
-  // Ids of another plan must be known to the next start before anybody can hold one.
+  // Ids of another plan are to be known to the next start before anybody can hold one; where they
+  // cannot be saved, kubelet's checkpoint tells of those that are held.
   const bool other_plan = draft && shared_.node.Follow(resource_.name, draft->offer->plan);
   if (news == News::kGood || other_plan) shared_.save_facts();
   if (draft) Serve(*std::move(draft));

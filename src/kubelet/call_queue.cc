@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kubelet/call_queue.h"
 
+#include <system_error>
 #include <utility>
 
 namespace tessera::kubelet {
 
-CallQueue::CallQueue(grpc::ServerBuilder& builder)
-    : queue_(builder.AddCompletionQueue()), thread_([this] {
-        void* tag = nullptr;
-        for (bool ok = false; queue_->Next(&tag, &ok);) {
-          (*static_cast<Step*>(tag))(ok);
-          Forget(tag);
-        }
-      }) {}
+Result<std::unique_ptr<CallQueue>> CallQueue::Make(grpc::ServerBuilder& builder) {
+  std::unique_ptr<CallQueue> made(new CallQueue(builder.AddCompletionQueue()));
+  try {
+    made->thread_ = std::thread([queue = made.get()] { queue->Run(); });
+  } catch (const std::system_error& error) {
+    return Fail(Reason::kIo, "no thread for kubelet's calls: {}", error.what());
+  }
+  return made;
+}
 
 CallQueue::~CallQueue() {
   queue_->Shutdown();
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else {
+    Run();  // there is nothing in it, but gRPC wants it to be asked
+  }
+}
+
+void CallQueue::Run() {
+  void* tag = nullptr;
+  for (bool ok = false; queue_->Next(&tag, &ok);) {
+    (*static_cast<Step*>(tag))(ok);
+    Forget(tag);
+  }
 }
 
 void CallQueue::Drain() {

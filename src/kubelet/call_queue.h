@@ -15,6 +15,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/result.h"
+
 namespace tessera::kubelet {
 
 // What follows when something that gRPC was asked for has happened, or (not ok) will not any more.
@@ -22,8 +24,8 @@ using Step = std::function<void(bool ok)>;
 
 class CallQueue {
  public:
-  // Before the server is built, which it outlives.
-  explicit CallQueue(grpc::ServerBuilder& builder);
+  // Before the server is built, which it outlives. kIo when the process may have no more threads.
+  static Result<std::unique_ptr<CallQueue>> Make(grpc::ServerBuilder& builder);
   ~CallQueue();
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
@@ -38,9 +40,13 @@ class CallQueue {
   void Drain();
 
  private:
+  explicit CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue)
+      : queue_(std::move(queue)) {}
+  void Run();
+
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::atomic<int> tags_{0};  // that gRPC has
-  std::thread thread_;        // the last: it uses the others
+  std::thread thread_;
 };
 
 // One call after the other of a method with one request and one answer: `ask` is the generated

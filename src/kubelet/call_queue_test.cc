@@ -22,7 +22,8 @@ class CallQueueTest : public testing::Test {
   }
 
   grpc::ServerBuilder builder_;
-  CallQueue queue_{builder_};
+  const std::unique_ptr<CallQueue> made_ = CallQueue::Make(builder_).value();
+  CallQueue& queue_ = *made_;
   std::vector<std::unique_ptr<grpc::Alarm>> alarms_;
 };
 

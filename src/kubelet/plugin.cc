@@ -110,7 +110,8 @@ void Plugin::Serve() {
   said_.reset();
   if (watcher) return Enter(PluginState::kRegistering);
   call_ = std::make_unique<RegisterCall>(workers_, directories.kubelet_socket());
-  if (list_ != nullptr) Register();
+  if (list_ == nullptr) return Enter(PluginState::kWaiting);
+  Register();
 }
 
 // Tried again twice a second, with another name each time.

@@ -8,6 +8,7 @@
 
 #include "kubelet/call_queue.h"
 #include "kubelet/listen.h"
+#include "kubelet/start_grpc.h"
 #include "kubelet/streams.h"
 #include "kubelet/wire.h"
 #include "os/files.h"
@@ -196,6 +197,7 @@ struct PluginServer::Impl {
 Result<std::unique_ptr<PluginServer>> PluginServer::Start(
     const Parameters& parameters, const std::shared_ptr<PluginHandler>& handler, ListBytes list,
     const PluginServerEvents& events) {
+  StartGrpc();
   auto impl = std::make_unique<Impl>();
   impl->socket_path = parameters.socket_path;
   impl->streams = std::make_shared<Streams>(std::move(list), events);
@@ -204,7 +206,7 @@ Result<std::unique_ptr<PluginServer>> PluginServer::Start(
   const bool watched = !parameters.watcher_name.empty();
   builder.RegisterService(&impl->service);
   if (watched) builder.RegisterService(&impl->watcher);
-  impl->queue = std::make_unique<CallQueue>(builder);
+  impl->queue = TRY(CallQueue::Make(builder));
   impl->server = TRY(ServeUnix(builder, parameters.socket_path));
   ServeDevicePlugin(impl->service, *impl->queue, parameters.options, handler, *impl->streams);
   if (watched) {

@@ -182,6 +182,7 @@ std::vector<std::string_view> Ledger::HeldIds(const std::string& source) const {
   };
   std::ranges::for_each(holdings_, add);
   std::ranges::for_each(pending_, add);
+  if (!reconciled(source)) std::ranges::for_each(presumed_, add);
   return ids;
 }
 

@@ -78,6 +78,10 @@ class Ledger {
   LedgerChange Reconcile(std::vector<Holding> holdings, const std::set<std::string>& resources,
                          Steady now);
 
+  // What kubelet's checkpoint says before the first reconciliation. It may name what has ended, but
+  // leaves out nothing that is held: it counts as held until then.
+  void Presume(std::vector<Holding> holdings) { presumed_ = std::move(holdings); }
+
   // Whether a container may hold a share of this device: true for every device of a resource until
   // its first reconciliation. `source` is the resource's name.
   bool MayBeInUse(const DeviceKey& key) const;
@@ -109,6 +113,7 @@ class Ledger {
   std::set<std::string> ended_uids_;
   std::set<std::string> reconciled_;  // resources whose holdings kubelet has told
   std::vector<Holding> holdings_;
+  std::vector<Holding> presumed_;  // of resources that are not reconciled
   // Completed from the inbox whenever somebody asks.
   mutable std::vector<PendingGrant> pending_;
   mutable std::set<DeviceKey, DeviceKeyLess>

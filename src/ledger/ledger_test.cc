@@ -64,6 +64,20 @@ TEST(Ledger, SharesOfAResourceAreHeldByHoldingsAndGrants) {
   EXPECT_EQ(ledger.HeldIds("third.com/npu"), std::vector<std::string_view>{});
 }
 
+TEST(Ledger, WhatTheCheckpointSaysIsHeldUntilTheFirstReconciliation) {
+  Ledger ledger(kLimit);
+  Holding other = Held("b", {"5"});
+  other.resource = "other.com/npu";
+
+  ledger.Presume({Held("a", {"7::0"}), other});
+  EXPECT_EQ(ledger.HeldIds(kNpu), std::vector<std::string_view>{"7::0"});
+  EXPECT_EQ(ledger.holdings(), Holdings{});
+
+  ledger.Reconcile({}, {kNpu}, kStart);
+  EXPECT_EQ(ledger.HeldIds(kNpu), std::vector<std::string_view>{});
+  EXPECT_EQ(ledger.HeldIds("other.com/npu"), std::vector<std::string_view>{"5"});
+}
+
 TEST(Ledger, AHoldingMakesTheDevicesOfItsSharesInUse) {
   Ledger ledger(kLimit);
 

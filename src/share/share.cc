@@ -119,16 +119,23 @@ void AddShares(const Device& device, uint32_t position, const Plan& plan,
   }
 }
 
-// Whether the policy makes this share of the share's device.
+// Whether the policy makes this share of the share's device. Asked of all that are held, with every
+// change of health: nothing is copied.
 bool Makes(const Policy& policy, std::string_view share_id) {
-  const std::string id = Escaped(DeviceOfShare(share_id));
-  if (policy.division == Division::kWhole) return share_id == id;
-  const std::string begin = id + std::string(SeparatorOf(policy, id));
-  if (!share_id.starts_with(begin)) return false;
-  const std::string_view digits = share_id.substr(begin.size());
+  const size_t colons = share_id.rfind(kSeparator);
+  const bool dashed = colons == std::string_view::npos;
+  const size_t end = dashed ? ReplicaDash(share_id) : colons;
+  const bool is_replica = end != std::string_view::npos;
+  if (policy.division == Division::kWhole || !is_replica) {
+    return is_replica == (policy.division == Division::kReplicas);
+  }
+  const std::string_view separator = SeparatorOf(policy, share_id.substr(0, end));
+  if (separator != (dashed ? "-" : kSeparator)) return false;
+  const std::string_view digits = share_id.substr(end + separator.size());
+  const bool plain = digits.size() == 1 || !digits.starts_with('0');
   int n = -1;
-  std::from_chars(digits.data(), digits.data() + digits.size(), n);
-  return n >= 0 && n < ReplicasOf(policy) && digits == fmt::format("{}", n);
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+  return plain && read.ptr == digits.data() + digits.size() && n >= 0 && n < ReplicasOf(policy);
 }
 
 // Whether the same plan divides devices of the same names.

@@ -186,11 +186,13 @@ TEST_F(PolicyTest, APolicyThatChangedWhileNoAgentRanComesWhenHoldersAreKnown) {
             std::string::npos);
 }
 
-TEST_F(PolicyTest, WithoutAMemoryOfItDevicesAreTakenBackOnceHoldersAreKnown) {
+// As after a swap of the image of another plugin. Kubelet does not say who holds what.
+TEST_F(PolicyTest, WithoutAMemoryOfItsOwnKubeletsCheckpointTellsWhatIsHeld) {
   Start(1);
   ASSERT_EQ(IdsOf("a"), Ids{"0"});
   EndAgent(SIGKILL);
   ASSERT_TRUE(os::RemoveTree(dir_ + "/state"));
+  ASSERT_TRUE(os::RemoveFile(dir_ + "/kubelet/pod-resources/kubelet.sock"));
   Divide(4);
 
   agent_ = StartAgent();

@@ -100,7 +100,7 @@ class WatchedFile {
 class FaultFile {
  public:
   explicit FaultFile(std::string path) : path_(std::move(path)), file_(path_) {}
-  // As the file is now; without one nothing is wrong. A file that cannot be read counts as it was.
+  // As the file is now; without one nothing is wrong. One that is no YAML counts as it was.
   std::shared_ptr<const Faults> Now();
   const std::string& path() const { return path_; }
 

@@ -43,8 +43,9 @@ class NvidiaBackend::Line {
     rest_->tasks.push_back(std::move(task));
     ++rest_->unfinished;
   }
-  // Does all, but for what hangs: past a task that takes too long, another thread goes on.
-  void Run() {
+  // Does all, but for what hangs, and no longer than until then: past a task that takes too long,
+  // another thread goes on.
+  void Run(std::chrono::steady_clock::time_point limit) {
     std::unique_lock lock(rest_->mutex);
     if (rest_->unfinished == 0) return;
     GoOn();
@@ -52,7 +53,7 @@ class NvidiaBackend::Line {
     while (!rest_->done.wait_for(lock, kTurn, [this] { return rest_->unfinished == 0; })) {
       // Nothing was begun for so long: what is under way takes too long.
       const bool stuck = rest_->tasks.size() == left;
-      if (stuck && left == 0) return;
+      if ((stuck && left == 0) || std::chrono::steady_clock::now() >= limit) return;
       if (stuck) GoOn();
       left = rest_->tasks.size();
     }
@@ -215,9 +216,9 @@ nvml::Answer<NvidiaBackend::Seen> NvidiaBackend::ReadGpus(const nvml::LibraryPtr
   std::vector<std::shared_ptr<GpuReading>> readings;
   Line line(readers_);
   for (unsigned i = 0; i < count; ++i) readings.push_back(BeginReading(library, i, line));
-  line.Run();
-
   const auto limit = std::chrono::steady_clock::now() + kPatience;
+  line.Run(limit);
+
   Seen seen;
   for (unsigned i = 0; i < count; ++i) {
     const auto answer = readings[i]->Await(limit);
@@ -311,8 +312,8 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     }
     readings[gpu.uuid] = last;
   }
-  line.Run();
   const auto limit = std::chrono::steady_clock::now() + kPatience;
+  line.Run(limit);
   for (const auto& [uuid, reading] : readings) {
     const auto read = reading->Await(limit);
     std::lock_guard lock(mutex_);
