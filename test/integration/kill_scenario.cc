@@ -135,6 +135,9 @@ void KillScenario::ForgetLists() {
 bool KillScenario::StartSuccessor() {
   const bool reloaded = step_ >= Step::kReload;
   const bool known = step_ == Step::kFail || cordoned_;
+  // Or what kubelet shows would still be the killed one's.
+  const bool gone = Holds([&] { return Status(kNpu).allocatable + Status(kTpu).allocatable == 0; });
+  EXPECT_TRUE(gone) << "kubelet has not noticed";
   const Steady began = SystemClock().Now();
   agent_ = StartAgent();
   dead_ = false;
