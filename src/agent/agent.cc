@@ -59,7 +59,7 @@ void RunAgent(const AgentOptions& options) {
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
   // gRPC takes a moment to start: meanwhile the configuration is read. From here on the process
   // ends by _Exit: threads that stay must not meet the end of what they use.
-  const std::jthread warm_up(kubelet::WarmUpGrpc);
+  const std::jthread warm_up(kubelet::StartGrpc);
   os::Loop loop;
   std::unique_ptr<Agent> agent;
   ConfigFile file(loop, options,

@@ -5,7 +5,6 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
-#include <grpcpp/grpcpp.h>
 
 #include "base/log.h"
 
@@ -44,17 +43,6 @@ void StartGrpc() {
     return true;
   }();
   (void)started;
-}
-
-void WarmUpGrpc() {
-  StartGrpc();
-  grpc::ServerBuilder builder;
-  const auto queue = builder.AddCompletionQueue();
-  const auto server = builder.BuildAndStart();
-  if (server != nullptr) server->Shutdown();
-  queue->Shutdown();
-  void* tag = nullptr;
-  for (bool ok = false; queue->Next(&tag, &ok);) continue;
 }
 
 }  // namespace tessera::kubelet

@@ -9,8 +9,4 @@ namespace tessera::kubelet {
 // Called before every channel and server is made; takes a moment the first time. Any thread.
 void StartGrpc();
 
-// The same, with a server that ends at once: what the first one of a process needs of the binary is
-// in memory then. For a thread beside the start of a program.
-void WarmUpGrpc();
-
 }  // namespace tessera::kubelet
