@@ -4,9 +4,12 @@
 #include <system_error>
 #include <utility>
 
+#include "kubelet/start_grpc.h"
+
 namespace tessera::kubelet {
 
 Result<std::unique_ptr<CallQueue>> CallQueue::Make(grpc::ServerBuilder& builder) {
+  StartGrpc();
   std::unique_ptr<CallQueue> made(new CallQueue(builder.AddCompletionQueue()));
   try {
     made->thread_ = std::thread([queue = made.get()] { queue->Run(); });
@@ -17,12 +20,7 @@ Result<std::unique_ptr<CallQueue>> CallQueue::Make(grpc::ServerBuilder& builder)
 }
 
 CallQueue::~CallQueue() {
-  queue_->Shutdown();
-  if (thread_.joinable()) {
-    thread_.join();
-  } else {
-    Run();  // there is nothing in it, but gRPC wants it to be asked
-  }
+  End();
 }
 
 void CallQueue::Run() {
@@ -33,8 +31,15 @@ void CallQueue::Run() {
   }
 }
 
-void CallQueue::Drain() {
+void CallQueue::End() {
+  if (std::exchange(ended_, true)) return;
   for (int tags = tags_; tags != 0; tags = tags_) tags_.wait(tags);
+  queue_->Shutdown();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else {
+    Run();  // there is nothing in it, but gRPC wants it to be asked
+  }
 }
 
 void* CallQueue::Then(Step step) {

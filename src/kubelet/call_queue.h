@@ -24,7 +24,8 @@ using Step = std::function<void(bool ok)>;
 
 class CallQueue {
  public:
-  // Before the server is built, which it outlives. kIo when the process may have no more threads.
+  // Before the server is built, which it outlives (or ends before, by End). kIo when the process
+  // may have no more threads.
   static Result<std::unique_ptr<CallQueue>> Make(grpc::ServerBuilder& builder);
   ~CallQueue();
   CallQueue(const CallQueue&) = delete;
@@ -35,9 +36,11 @@ class CallQueue {
   void* Then(Step step);
   // Of a tag that gRPC is not going to bring back. The queue's thread.
   void Forget(void* tag);
-  // Waits until all steps are taken. After the server's Shutdown, which does not wait for them, and
-  // before its end: a step may still ask it for more. Not on the queue's thread.
-  void Drain();
+  // Waits until all steps are taken, and then for what gRPC itself has in the queue. Between the
+  // server's Shutdown, which waits for neither, and its end: a step may still ask the server for
+  // more, and gRPC's own entries use it. Nothing may be asked for afterwards. Not on the queue's
+  // thread.
+  void End();
 
  private:
   explicit CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue)
@@ -46,6 +49,7 @@ class CallQueue {
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::atomic<int> tags_{0};  // that gRPC has
+  bool ended_ = false;
   std::thread thread_;
 };
 

@@ -58,6 +58,8 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
 
  private:
   void Begin(PluginHandler& handler) {
+    // From here on the queue waits for the answer, whichever thread gives it.
+    sent_ = queue_.Then([self = shared_from_this()](bool) {});
     void* late = queue_.Then([self = shared_from_this()](bool expired) {
       if (!expired) return;
       self->End(ToGrpc({Reason::kResetTimedOut, fmt::format("the device was not ready after {} s",
@@ -74,10 +76,8 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
 
   void End(const grpc::Status& status) {
     if (ended_.exchange(true)) return;
-    // Before the limit's step can be the last one.
-    void* sent = queue_.Then([self = shared_from_this()](bool) {});
     limit_.Cancel();
-    answer_.Finish({}, status, sent);
+    answer_.Finish({}, status, sent_);
   }
 
   CallQueue& queue_;
@@ -85,6 +85,7 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
   v1beta1::PreStartContainerRequest request_;
   grpc::ServerAsyncResponseWriter<v1beta1::PreStartContainerResponse> answer_{&context_};
   grpc::Alarm limit_;
+  void* sent_ = nullptr;
   std::atomic<bool> ended_{false};
 };
 
@@ -169,7 +170,7 @@ struct PluginServer::Impl {
   ~Impl() {
     if (server == nullptr) return;
     server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-    queue->Drain();
+    queue->End();
   }
 
   std::string socket_path;
