@@ -21,7 +21,8 @@ std::string Placeholder(const config::Key& key) {
 
 // "The version of `this`." -> "the version of this", as the other flags are described; what begins
 // with an abbreviation stays.
-std::string Described(std::string doc) {
+std::string Described(std::string_view text) {
+  std::string doc(text);
   std::erase(doc, '`');
   if (doc.ends_with('.')) doc.pop_back();
   bool word = doc.size() > 1 && ((doc[1] >= 'a' && doc[1] <= 'z') || doc[1] == ' ');
@@ -31,7 +32,8 @@ std::string Described(std::string doc) {
 
 Option FlagOf(const config::PathKey& entry) {
   const config::Key& key = *entry.key;
-  std::string usual = key.default_note.empty() ? config::DefaultText(key) : key.default_note;
+  const std::string usual =
+      key.default_note.empty() ? config::DefaultText(key) : std::string(key.default_note);
   std::string note = usual.empty() ? "" : fmt::format("[default: {}] ", usual);
   return {.name = "--" + config::FlagName(entry.path),
           .value = Placeholder(key),

@@ -22,7 +22,7 @@ namespace {
 struct Node {
   struct Slot {
     const Option* option;
-    CLI::Option* parser = nullptr;
+    CLI::Option* parser = nullptr;  // null: not given
     std::string text{};
     std::vector<std::string> texts{};  // of a flag that may be repeated
     bool on = false;
@@ -35,8 +35,18 @@ struct Node {
   std::deque<Node> children{};
 };
 
-void AddOption(Node& node, const Option& option) {
+// Whether the parser must know of it. All flags of the agent would take it a tenth of a
+// millisecond, for it compares each with all others.
+bool MayBeGiven(const Option& option, const std::vector<std::string>& words) {
+  if (!option.IsFlag() || option.required || option.letter != 0) return true;
+  return !option.environment.empty() || std::ranges::any_of(words, [&](const std::string& word) {
+    return word.starts_with(option.name);
+  });
+}
+
+void AddOption(Node& node, const Option& option, const std::vector<std::string>& words) {
   Node::Slot& slot = node.slots.emplace_back(Node::Slot{.option = &option});
+  if (!MayBeGiven(option, words)) return;
   std::string names = option.name;
   if (option.letter != 0) names = std::string("-") + option.letter + "," + names;
   if (option.IsFlag() && option.value.empty()) {
@@ -57,7 +67,7 @@ void AddOption(Node& node, const Option& option) {
 
 // The parser learns only of the commands that are named: all of them would take it a millisecond.
 void Build(Node& node, const std::vector<std::string>& words) {
-  for (const Option& option : node.command->options) AddOption(node, option);
+  for (const Option& option : node.command->options) AddOption(node, option, words);
   for (const Command& command : node.command->commands) {
     if (std::find(words.begin(), words.end(), command.name) == words.end()) continue;
     CLI::App* app = node.app->add_subcommand(command.name);
@@ -103,7 +113,7 @@ Arguments Collect(const std::vector<const Node*>& chain) {
       bool is_switch = slot.option->IsFlag() && slot.option->value.empty();
       if (is_switch) {
         if (slot.on) arguments.Set(key, "true");
-      } else if (slot.parser->count() > 0) {
+      } else if (slot.parser != nullptr && slot.parser->count() > 0) {
         arguments.Set(key, slot.text);
       } else if (!slot.option->fallback.empty() && !arguments.Has(key)) {
         arguments.Set(key, slot.option->fallback);
@@ -136,7 +146,7 @@ std::string Unknown(const Node& node, const std::string& word) {
 std::optional<std::string> WrongChoice(const std::vector<const Node*>& chain) {
   for (const Node* node : chain) {
     for (const Node::Slot& slot : node->slots) {
-      if (slot.option->choices.empty()) continue;
+      if (slot.parser == nullptr || slot.option->choices.empty()) continue;
       for (const std::string& word : slot.parser->results()) {
         auto read = config::ReadOneOf(word, slot.option->choices);
         if (read) continue;

@@ -16,18 +16,15 @@ const auto kKubelet = [](auto& config, const At&) -> auto& { return config.kubel
 const auto kHealth = [](auto& config, const At&) -> auto& { return config.health; };
 const auto kPolicy = [](auto& config, const At&) -> auto& { return config.health.policy; };
 
-Key Section(std::string name, std::string doc, std::vector<Key> children) {
-  return {.name = std::move(name),
-          .type = Type::kSection,
-          .doc = std::move(doc),
-          .children = std::move(children)};
+Key Section(std::string_view name, std::string_view doc, std::vector<Key> children) {
+  return {.name = name, .type = Type::kSection, .doc = doc, .children = std::move(children)};
 }
 
 Key VersionKey() {
   return {.name = "version",
           .type = Type::kEnum,
           .doc = "The version of this format.",
-          .example = std::string(kVersion),
+          .example = kVersion,
           .default_note = "none: it must be there",
           .required = true,
           .values = {std::string(kVersion)},

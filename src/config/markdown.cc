@@ -40,7 +40,7 @@ std::string TypeCell(const Key& key) {
 }
 
 std::string DefaultCell(const Key& key) {
-  if (!key.default_note.empty()) return key.default_note;
+  if (!key.default_note.empty()) return std::string(key.default_note);
   if (key.required) return "none: it must be there";
   const std::string text = DefaultText(key);
   if (key.type == Type::kEnumList) return Code(fmt::format("[{}]", text));
@@ -79,9 +79,9 @@ std::string MarkdownReference() {
   std::string out;
   for (const Key& top : Schema().children) {
     out += fmt::format("### `{}`\n\n", top.name);
-    if (!top.IsScalar()) out += top.doc + "\n\n";
+    if (!top.IsScalar()) out += fmt::format("{}\n\n", top.doc);
     const bool is_section = top.type == Type::kSection;
-    AddRows(keys, is_section ? top.name + "." : top.name, out);
+    AddRows(keys, fmt::format("{}{}", top.name, is_section ? "." : ""), out);
     out += "\n";
   }
   AddFlags(keys, out);

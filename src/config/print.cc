@@ -58,7 +58,7 @@ class YamlPrinter {
  private:
   // `lead` stands before the key; what is below is two spaces further in.
   void One(const Shown& shown, const std::string& lead) {
-    const std::string& name = shown.key->name;
+    const std::string_view name = shown.key->name;
     const std::string inner(lead.size() + 2, ' ');
     if (shown.key->IsScalar()) {
       const std::string line = fmt::format("{}{}: {}", lead, name, Scalar(shown.value));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "config/schema.h"
 #include "config/schema/family.h"
 #include "kinds/kinds.h"
 
@@ -75,8 +76,8 @@ void CheckKind(const Config& config, size_t index, Findings& findings) {
   std::vector<std::string> names;
   std::vector<std::string> set;
   for (const Kind& kind : Kinds()) {
-    names.push_back(kind.section.name);
-    if (findings.IsSet(path + "." + kind.section.name)) set.push_back(kind.section.name);
+    const std::string& name = names.emplace_back(kind.section.name);
+    if (findings.IsSet(JoinPath(path, name))) set.push_back(name);
   }
   if (set.empty()) {
     findings.Report(Reason::kConfigMissing, path,
@@ -89,7 +90,7 @@ void CheckKind(const Config& config, size_t index, Findings& findings) {
   }
   const Kind* kind = KindOf(config.resources[index]);
   if (kind == nullptr || set.size() != 1) return;
-  const std::string section = path + "." + kind->section.name;
+  const std::string section = JoinPath(path, kind->section.name);
   CheckFamily(config.resources[index], *kind, path, findings);
   if (!findings.IsBad(section)) kind->check(config, index, section, findings);
 }

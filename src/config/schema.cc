@@ -177,7 +177,9 @@ std::string EnvironmentName(std::string_view path) {
 }
 
 std::string JoinPath(std::string_view parent, std::string_view name) {
-  return parent.empty() ? std::string(name) : fmt::format("{}.{}", parent, name);
+  std::string path(parent);
+  if (!path.empty()) path += '.';
+  return path += name;
 }
 
 }  // namespace tessera::config

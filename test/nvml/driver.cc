@@ -55,6 +55,10 @@ std::string DescriptionPath() {
   const std::string library = info.dli_fname == nullptr ? "" : info.dli_fname;
   return library.substr(0, library.rfind('/') + 1) + "fake-nvml.yaml";
 }
+std::string DirectoryOf(const std::string& path) {
+  const size_t end = path.rfind('/');
+  return end == std::string::npos ? "." : path.substr(0, end + 1);
+}
 // Looked up once, for every call asks for it; memory of which nothing is left when this is
 // unloaded.
 struct Path {
@@ -64,12 +68,12 @@ struct Path {
 const Path kDescription;
 
 // Null when there is no such description.
-std::shared_ptr<Driver> Load() {
+std::shared_ptr<Driver> Load(std::shared_ptr<DirectoryChanges> changes) {
   const std::string path = kDescription.text;
   std::string text;
   try {
     if (!ReadText(path, text)) throw std::runtime_error("cannot be read");
-    return std::make_shared<Driver>(ParseHardware(text), path);
+    return std::make_shared<Driver>(ParseHardware(text), path, std::move(changes));
   } catch (const std::exception& error) {
     fprintf(stderr, "fake NVML: %s: %s\n", path.c_str(), error.what());
     return nullptr;
@@ -107,8 +111,12 @@ Begun Endure(std::shared_ptr<Driver> driver, const char* function, std::optional
 
 }  // namespace
 
-Driver::Driver(Hardware node, const std::string& path)
-    : hardware(std::move(node)), description(path), faults(path + ".faults") {
+Driver::Driver(Hardware node, const std::string& path,
+               std::shared_ptr<DirectoryChanges> in_its_directory)
+    : hardware(std::move(node)),
+      changes(std::move(in_its_directory)),
+      description(path, changes),
+      faults(path + ".faults", changes) {
   for (const HardwareGpu& gpu : hardware.gpus) {
     const auto index = static_cast<unsigned>(gpus.size());
     gpus.push_back({index, &gpu, nullptr});
@@ -151,14 +159,19 @@ std::shared_ptr<Driver> Current() {
   if (g_users == 0) return nullptr;
   if (g_driver != driver || g_read != read) return g_driver;  // another call has just read it
   g_read = driver->description.Now();
-  if (auto next = Load()) g_kept.drivers.former.push_back(std::exchange(g_driver, std::move(next)));
+  if (auto next = Load(driver->changes)) {
+    g_kept.drivers.former.push_back(std::exchange(g_driver, std::move(next)));
+  }
   return g_driver;
 }
 
 Return Open() {
   auto driver = Current();
-  const FileState read = WatchedFile(kDescription.text).Now();
-  if (driver == nullptr) driver = Load();
+  const auto changes = driver != nullptr
+                           ? driver->changes
+                           : std::make_shared<DirectoryChanges>(DirectoryOf(kDescription.text));
+  const FileState read = WatchedFile(kDescription.text, changes).Now();
+  if (driver == nullptr) driver = Load(changes);
   if (driver == nullptr) return Return::kDriverNotLoaded;
   const Begun begun = Endure(std::move(driver), "nvmlInit_v2", std::nullopt);
   if (begun.failure != Return::kSuccess) return begun.failure;

@@ -35,14 +35,16 @@ struct OpaqueEventSet {
 
 // One state of the node; handles point into it, and stay good when the next one has come.
 struct Driver {
-  // `path`: of the description.
-  Driver(Hardware node, const std::string& path);
+  // `path`: of the description; `in_its_directory`: what changes there.
+  Driver(Hardware node, const std::string& path,
+         std::shared_ptr<DirectoryChanges> in_its_directory);
 
   // Where the GPU is that the handle is of; nothing when that, or the MIG device, is not there.
   std::optional<size_t> PlaceOf(const OpaqueDevice& device) const;
 
   const Hardware hardware;
-  const WatchedFile description;
+  const std::shared_ptr<DirectoryChanges> changes;
+  WatchedFile description;
   FaultFile faults;
   std::deque<OpaqueDevice> gpus;
   std::deque<std::deque<OpaqueDevice>> migs;  // by GPU, as what follows

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,18 +115,45 @@ bool ReadText(const std::string& path, std::string& text) {
   return size == 0;
 }
 
-WatchedFile::WatchedFile(const std::string& path)
-    : name_(path.substr(path.rfind('/') + 1)),
-      directory_(open(path.substr(0, path.rfind('/') + 1).c_str(), O_PATH | O_CLOEXEC)) {}
-
-WatchedFile::~WatchedFile() {
-  close(directory_);
+DirectoryChanges::DirectoryChanges(const std::string& path)
+    : inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  constexpr uint32_t kChanges = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM |
+                                IN_MOVED_TO | IN_MOVE_SELF;
+  told_ = inotify_add_watch(inotify_, path.c_str(), kChanges) >= 0;
 }
 
-FileState WatchedFile::Now() const {
+DirectoryChanges::~DirectoryChanges() {
+  close(inotify_);
+}
+
+uint64_t DirectoryChanges::Count() {
+  alignas(inotify_event) char events[4096];
+  std::lock_guard lock(mutex_);
+  ssize_t size = 0;
+  while (told_ && (size = read(inotify_, events, sizeof events)) > 0) {
+    ++count_;
+    for (ssize_t at = 0; at < size;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(events + at);
+      // The directory is gone from here: another may take its place.
+      if ((event->mask & (IN_IGNORED | IN_MOVE_SELF)) != 0) told_ = false;
+      at += static_cast<ssize_t>(sizeof *event + event->len);
+    }
+  }
+  return told_ ? count_ : ++count_;
+}
+
+WatchedFile::WatchedFile(std::string path, std::shared_ptr<DirectoryChanges> changes)
+    : path_(std::move(path)), changes_(std::move(changes)) {}
+
+FileState WatchedFile::Now() {
+  const uint64_t count = changes_->Count();
+  std::lock_guard lock(mutex_);
+  if (count == seen_) return state_;
   struct stat info{};
-  if (fstatat(directory_, name_.c_str(), &info, 0) != 0) return {};
-  return {info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
+  const bool there = stat(path_.c_str(), &info) == 0;
+  state_ = there ? FileState{info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec} : FileState();
+  seen_ = count;
+  return state_;
 }
 
 std::shared_ptr<const Faults> FaultFile::Now() {

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <shared_mutex>
 #include <string>
@@ -82,31 +83,49 @@ struct FileState {
 // Without a C++ stream, whose first one in a process is slow to make. False when it cannot be read.
 bool ReadText(const std::string& path, std::string& text);
 
-// A file that every call asks for: by its name alone, in a directory that stays open. Any thread.
-class WatchedFile {
+// The changes of a directory's files, for a question that every call asks. Any thread.
+class DirectoryChanges {
  public:
-  explicit WatchedFile(const std::string& path);
-  ~WatchedFile();
-  WatchedFile(const WatchedFile&) = delete;
-  WatchedFile& operator=(const WatchedFile&) = delete;
-  FileState Now() const;
+  explicit DirectoryChanges(const std::string& path);
+  ~DirectoryChanges();
+  DirectoryChanges(const DirectoryChanges&) = delete;
+  DirectoryChanges& operator=(const DirectoryChanges&) = delete;
+  // Another number than before when there may have been one since.
+  uint64_t Count();
 
  private:
-  const std::string name_;
-  const int directory_;
+  const int inotify_;
+  std::mutex mutex_;  // guards what follows
+  bool told_ = true;  // the kernel tells of changes; else each question counts as one
+  uint64_t count_ = 0;
+};
+
+// A file in a directory whose changes are known. Any thread.
+class WatchedFile {
+ public:
+  WatchedFile(std::string path, std::shared_ptr<DirectoryChanges> changes);
+  FileState Now();
+
+ private:
+  const std::string path_;
+  const std::shared_ptr<DirectoryChanges> changes_;
+  std::mutex mutex_;  // guards what follows
+  uint64_t seen_ = UINT64_MAX;
+  FileState state_;
 };
 
 // Any thread.
 class FaultFile {
  public:
-  explicit FaultFile(std::string path) : path_(std::move(path)), file_(path_) {}
+  FaultFile(std::string path, std::shared_ptr<DirectoryChanges> changes)
+      : path_(std::move(path)), file_(path_, std::move(changes)) {}
   // As the file is now; without one nothing is wrong. One that is no YAML counts as it was.
   std::shared_ptr<const Faults> Now();
   const std::string& path() const { return path_; }
 
  private:
   const std::string path_;
-  const WatchedFile file_;
+  WatchedFile file_;
   std::shared_mutex mutex_;  // guards what follows
   FileState read_;
   std::shared_ptr<const Faults> faults_ = std::make_shared<Faults>();

@@ -119,7 +119,10 @@ NvidiaBackend::NvidiaBackend(std::string resource, NvidiaConfig config, os::Root
       watcher_(nvidia::EventWatcher::Of(session_)),
       geometry_(nvidia::GeometryWatch::Of(session_)),
       losses_at_first_(session_->losses()),
-      readers_(kReaders) {}
+      readers_(kReaders) {
+  // A thread takes as long to come as all GPUs to be read; meanwhile NVML is opened.
+  readers_.Run([] {});
+}
 
 Status NvidiaBackend::Start(BackendEvents& events) {
   {

@@ -50,7 +50,7 @@ const Key* Key::Child(std::string_view child) const {
 
 std::vector<std::string> Key::ChildNames() const {
   std::vector<std::string> names;
-  for (const Key& key : children) names.push_back(key.name);
+  for (const Key& key : children) names.emplace_back(key.name);
   return names;
 }
 

@@ -70,14 +70,16 @@ struct ChoiceField {
 // is to be said about a word that is none of its values.
 using Check = std::optional<Misfit> (*)(std::string_view text);
 
+// The texts are literals: a table of some hundred keys is copied on its way together, and the start
+// of every program waits for it.
 struct Key {
-  std::string name{};  // the last part of the path
+  std::string_view name{};  // the last part of the path
   Type type = Type::kText;
-  std::string doc{};      // one sentence
-  std::string example{};  // as it stands in YAML
-  std::string unit{};     // of a number that counts: "devices"
+  std::string_view doc{};      // one sentence
+  std::string_view example{};  // as it stands in YAML
+  std::string_view unit{};     // of a number that counts: "devices"
   // Where the default depends on something else: what it is, in words.
-  std::string default_note{};
+  std::string_view default_note{};
   bool required = false;
   int64_t min = 0;
   int64_t max = std::numeric_limits<int64_t>::max();  // of a list: so many items
@@ -89,7 +91,7 @@ struct Key {
   ChoiceField choice{};
   // Each item of this short form stands for one such long form: "groups[].paths[].path", relative
   // to the section that the key is in.
-  std::string expands_to{};
+  std::string_view expands_to{};
   std::vector<Key> children{};
 
   bool IsScalar() const { return type != Type::kSection && type != Type::kList; }
