@@ -4,7 +4,9 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
+
+#include "base/log.h"
+#include "os/thread.h"
 
 namespace tessera::os {
 namespace {
@@ -35,9 +37,10 @@ void Work(const std::shared_ptr<Workers::State>& state);
 Workers::Workers(int limit) : state_(std::make_shared<State>(limit)) {}
 
 Workers::~Workers() {
+  std::deque<std::function<void()>> dropped;  // what they hold ends without the lock
   std::unique_lock lock(state_->mutex);
   state_->stopping = true;
-  state_->tasks.clear();
+  dropped.swap(state_->tasks);
   state_->work.notify_all();
   state_->ended.wait_for(lock, kGrace, [this] { return state_->threads == 0; });
 }
@@ -48,8 +51,11 @@ void Workers::Run(std::function<void()> task) {
   state_->tasks.push_back(std::move(task));
   bool waiting = state_->idle >= static_cast<int>(state_->tasks.size());
   if (!waiting && state_->threads < state_->limit) {
-    ++state_->threads;
-    std::thread([state = state_] { Work(state); }).detach();
+    if (Status begun = StartThread([state = state_] { Work(state); })) {
+      ++state_->threads;
+    } else {
+      log::Warn("a task waits for another thread to be free", begun.error());
+    }
   }
   lock.unlock();  // or who is woken would wait for it
   state_->work.notify_one();
@@ -64,7 +70,9 @@ void Work(const std::shared_ptr<Workers::State>& state) {
     bool woken =
         state->work.wait_for(lock, kIdle, [&] { return state->stopping || !state->tasks.empty(); });
     --state->idle;
-    if (!woken || state->stopping) break;
+    if (state->stopping) break;
+    if (!woken && state->threads == 1) continue;  // the process may not get another
+    if (!woken) break;
     auto task = std::move(state->tasks.front());
     state->tasks.pop_front();
     lock.unlock();

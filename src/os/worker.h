@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads for calls that may block: one task a thread, idle threads are reused and end after a
-// while. A task that hangs costs its own thread and nothing else.
+// while, but for the last. A task that hangs costs its own thread and nothing else.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class Workers {
   ~Workers();
   static constexpr Duration kGrace{300};
 
-  // Any thread.
+  // Any thread. Where the process may have no more threads, the task waits for one that there is.
   void Run(std::function<void()> task);
 
   struct State;  // shared with the threads, which may outlive this object

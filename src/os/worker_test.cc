@@ -2,11 +2,15 @@
 #include "os/worker.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <future>
 #include <latch>
 #include <string>
 #include <thread>
+
+#include "os/files.h"
 
 namespace tessera::os {
 namespace {
@@ -41,6 +45,45 @@ TEST(WorkersTest, TasksBeyondTheLimitWaitInLine) {
   workers.Run([&] { done.set_value(order); });
 
   EXPECT_EQ(done.get_future().get(), "ab");
+}
+
+// While it lives a further thread has no room for its stack.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    getrlimit(RLIMIT_AS, &before_);
+    const std::string statm = ReadFile("/proc/self/statm").value();
+    const rlim_t pages = std::stoul(statm);
+    const rlimit none = {pages * static_cast<rlim_t>(getpagesize()) + (1 << 20), before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+  }
+  ~NoMoreThreads() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(WorkersTest, WhereThereCanBeNoMoreThreadsATaskWaitsForOneThatThereIs) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
+#endif
+  std::latch release(1);
+  std::latch began(1);
+  std::promise<void> second;
+  Workers workers(2);
+  workers.Run([&] {
+    began.count_down();
+    release.wait();
+  });
+  began.wait();
+
+  {
+    const NoMoreThreads limit;
+    workers.Run([&] { second.set_value(); });
+  }
+
+  release.count_down();
+  second.get_future().get();
 }
 
 TEST(WorkersTest, AHungTaskDoesNotKeepTheOwnerFromEnding) {

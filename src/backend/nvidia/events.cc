@@ -5,11 +5,11 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "backend/nvidia/per_session.h"
 #include "base/log.h"
+#include "os/thread.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -125,8 +125,10 @@ bool EventWatcher::State::Pause(Duration time) {
 }
 
 bool EventWatcher::State::IsCurrent(const nvml::LibraryPtr& library) const {
+  // Let go of with the mutex free: it may be the last, and to close a library may take any time.
+  const nvml::LibraryPtr now = session->current();
   std::lock_guard lock(mutex);
-  return !stopping && !renew && session->current() == library;
+  return !stopping && !renew && now == library;
 }
 
 // One event set, until it breaks: says how; or until it is of no use any more: empty.
@@ -232,8 +234,10 @@ std::shared_ptr<EventWatcher> EventWatcher::Of(const std::shared_ptr<nvml::Sessi
 void EventWatcher::Subscribe(const void* owner, Listener listener) {
   std::lock_guard lock(state_->mutex);
   state_->listeners[owner] = std::move(listener);
-  if (std::exchange(state_->running, true)) return;
-  std::thread([state = state_] { state->Run(); }).detach();
+  if (state_->running) return;
+  const Status begun = os::StartThread([state = state_] { state->Run(); });
+  state_->running = begun.has_value();
+  if (!begun) log::Warn("events of GPUs are not told, checks go on", begun.error());
 }
 
 void EventWatcher::Unsubscribe(const void* owner) {

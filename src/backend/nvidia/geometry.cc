@@ -7,12 +7,12 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "backend/nvidia/per_session.h"
 #include "base/log.h"
 #include "os/alarm.h"
+#include "os/thread.h"
 #include "os/worker.h"
 
 namespace tessera::nvidia {
@@ -165,8 +165,10 @@ std::shared_ptr<GeometryWatch> GeometryWatch::Of(const std::shared_ptr<nvml::Ses
 void GeometryWatch::Subscribe(const void* owner, Listener listener) {
   std::lock_guard lock(state_->mutex);
   state_->listeners[owner] = std::move(listener);
-  if (std::exchange(state_->running, true)) return;
-  std::thread([state = state_] { state->Run(); }).detach();
+  if (state_->running) return;
+  const Status begun = os::StartThread([state = state_] { state->Run(); });
+  state_->running = begun.has_value();
+  if (!begun) log::Warn("a change of MIG devices is seen by scans alone", begun.error());
 }
 
 void GeometryWatch::Unsubscribe(const void* owner) {

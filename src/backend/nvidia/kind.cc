@@ -7,7 +7,6 @@
 #include <chrono>
 #include <future>
 #include <map>
-#include <thread>
 
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/nvidia.h"
@@ -16,6 +15,7 @@
 #include "config/schema/checks.h"
 #include "config/schema/family.h"
 #include "config/schema/fields.h"
+#include "os/thread.h"
 
 namespace tessera::config {
 namespace {
@@ -348,10 +348,10 @@ Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surr
   const auto session = nvml::Session::Of(at.root, kind.driver_root);
   auto opened = std::make_shared<std::promise<Status>>();
   std::future<Status> answer = opened->get_future();
-  std::thread([session, opened] {
+  TRY(os::StartThread([session, opened] {
     const auto library = session->Open();
     opened->set_value(library ? Status() : Fail(library.error()));
-  }).detach();
+  }));
   const std::string where =
       fmt::format("{}: 'failOnInitError' is set, so nothing is served without NVML", resource.name);
   if (answer.wait_for(kPatience) != std::future_status::ready) {

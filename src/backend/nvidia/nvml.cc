@@ -5,11 +5,11 @@
 
 #include <array>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "os/thread.h"
 
 namespace tessera::nvml {
 namespace {
@@ -391,11 +391,15 @@ unsigned Session::losses() const {
 }
 
 void Session::Release() {
-  std::lock_guard lock(mutex_);
-  released_ = true;
-  if (library_ == nullptr) return;
-  // It may be the last, and to close a library may take any time.
-  std::thread([closed = std::exchange(library_, nullptr)] {}).detach();
+  LibraryPtr closed;
+  {
+    std::lock_guard lock(mutex_);
+    released_ = true;
+    closed = std::exchange(library_, nullptr);
+  }
+  // It may be the last, and to close a library may take any time. Where there can be no thread for
+  // it, it is closed here.
+  if (closed != nullptr) (void)os::StartThread([closed = std::move(closed)] {});
 }
 
 void Session::TakeUp() {
