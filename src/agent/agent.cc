@@ -61,6 +61,7 @@ void RunAgent(const AgentOptions& options) {
   // ends by _Exit: threads that stay must not meet the end of what they use.
   const std::jthread warm_up(kubelet::StartGrpc);
   os::Loop loop;
+  http::Metrics metrics;
   std::unique_ptr<Agent> agent;
   ConfigFile file(loop, options,
                   [&agent](const config::LoadResult& loaded) { Reloaded(*agent, loaded); });
@@ -81,7 +82,7 @@ void RunAgent(const AgentOptions& options) {
       loop.Stop();
     }));
   }
-  agent = std::make_unique<Agent>(loop, loaded.config);
+  agent = std::make_unique<Agent>(loop, metrics, loaded.config);
   if (Status started = Start(*agent, loop); !started) {
     log::LogError("cannot start", started.error());
     std::_Exit(1);

@@ -56,9 +56,10 @@ bool DirectoryGone(const std::string& path) {
 
 }  // namespace
 
-Agent::Agent(os::Loop& loop, config::Config config)
+Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
     : loop_(loop),
       config_(std::move(config)),
+      metrics_(metrics),
       workers_(kWorkers),
       store_(config_.state_dir, [this](Reason reason) { CountUnusable(reason); }),
       node_(SystemClock(), NodeParameters(config_), *this),

@@ -31,7 +31,9 @@ namespace tessera::agent {
 
 class Agent : public NodeObserver, public kubelet::PluginObserver {
  public:
-  Agent(os::Loop& loop, config::Config config);
+  // `metrics` outlive the process's other threads: a reset or an endpoint that takes long at the
+  // end counts even then.
+  Agent(os::Loop& loop, http::Metrics& metrics, config::Config config);
   ~Agent() override;
 
   // Starts everything, in the order in which the parts need each other.
@@ -87,7 +89,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
 
   os::Loop& loop_;
   config::Config config_;
-  http::Metrics metrics_;
+  http::Metrics& metrics_;
   os::Workers workers_;
   StateStore store_;
   std::string boot_id_;

@@ -66,31 +66,54 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
                                    .placement = snapshot->placement});
 }
 
-void Allocator::PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) {
-  workers_->Run([self = shared_from_this(), ids, done = std::move(done)] {
-    log::Debug("pre-start", {{"resource", self->resource_}, {"ids", Join(ids, ",")}});
-    Status status = self->Reset(*self->Get(), ids);
-    const Error* error = status ? nullptr : &status.error();
-    if (error != nullptr) log::Warn("reset failed", *error, {{"resource", self->resource_}});
-    self->metrics_.Add(http::Metric::kPreStarts, {self->resource_, CodeOf(error)});
-    done(std::move(status));
-  });
+void Allocator::PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
+                         std::function<void(Status)> done) {
+  workers_->Run(
+      [self = shared_from_this(), ids, wanted = std::move(wanted), done = std::move(done)] {
+        log::Debug("pre-start", {{"resource", self->resource_}, {"ids", Join(ids, ",")}});
+        Status status = self->Reset(ids, wanted);
+        const Error* error = status ? nullptr : &status.error();
+        if (error != nullptr) log::Warn("reset failed", *error, {{"resource", self->resource_}});
+        self->metrics_.Add(http::Metric::kPreStarts, {self->resource_, CodeOf(error)});
+        done(std::move(status));
+      });
 }
 
-Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>& ids) const {
+Status Allocator::Reset(const std::vector<std::string>& ids, const std::function<bool()>& wanted) {
+  const std::shared_ptr<const Snapshot> snapshot = Get();
   std::set<uint32_t> done;
   for (const std::string& id : ids) {
-    const Share* share = snapshot.offer->shares.Find(id);
+    const Share* share = snapshot->offer->shares.Find(id);
     if (share == nullptr)
       return Fail(Reason::kUnknownShare, "{} has no id {}", resource_, Brief(id));
     if (!done.insert(share->device).second) continue;
-    const Device& device = snapshot.offer->devices[share->device];
-    if (Status status = snapshot.backend->Reset(device); !status) {
-      return Fail(Reason::kResetFailed, "{}: device {} could not be reset: {}", resource_,
-                  device.key.id, status.error().message);
+    const Device& device = snapshot->offer->devices[share->device];
+    // The device may be another container's by now.
+    if (!wanted()) {
+      return Fail(Reason::kResetTimedOut,
+                  "{}: device {} was not reset: nobody waits for it any more", resource_,
+                  device.key.id);
     }
+    TRY(ResetOne(*snapshot->backend, device));
   }
   return {};
+}
+
+// One that hangs would come upon the container that a second one has let start.
+Status Allocator::ResetOne(Backend& backend, const Device& device) {
+  {
+    std::unique_lock lock(mutex_);
+    if (!resetting_.insert(device.key.id).second) {
+      return Fail(Reason::kResetTimedOut, "{}: a reset of device {} is under way since before",
+                  resource_, device.key.id);
+    }
+  }
+  const Status status = backend.Reset(device);
+  std::unique_lock lock(mutex_);
+  resetting_.erase(device.key.id);
+  if (status) return {};
+  return Fail(Reason::kResetFailed, "{}: device {} could not be reset: {}", resource_,
+              device.key.id, status.error().message);
 }
 
 }  // namespace tessera::agent

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <vector>
@@ -41,12 +42,14 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   std::vector<std::string> Prefer(const std::vector<std::string>& available,
                                   const std::vector<std::string>& must_include, int size) override;
   // Resets the devices behind the ids, one after the other, on a worker; a reset that fails keeps
-  // the container from starting.
-  void PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) override;
+  // the container from starting, and so does one of before that still hangs.
+  void PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
+                std::function<void(Status)> done) override;
 
  private:
   std::shared_ptr<const Snapshot> Get() const;
-  Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids) const;
+  Status Reset(const std::vector<std::string>& ids, const std::function<bool()>& wanted);
+  Status ResetOne(Backend& backend, const Device& device);
 
   const std::string resource_;
   const std::shared_ptr<os::Workers> workers_;
@@ -54,6 +57,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   const Granted granted_;
   mutable std::shared_mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_;  // under mutex_
+  std::set<std::string> resetting_;           // ids of devices; under mutex_
 };
 
 }  // namespace tessera::agent

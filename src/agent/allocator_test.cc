@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <latch>
 
 namespace tessera::agent {
 namespace {
@@ -16,10 +17,12 @@ class FakeBackend : public Backend {
   Evidence Check(const Device&) override { return {}; }
   Status Reset(const Device& device) override {
     reset_.push_back(device.key.id);
+    if (during_) during_();
     if (device.key.id == "1") return Fail(Reason::kIo, "stuck");
     return {};
   }
   std::vector<std::string> reset_;
+  std::function<void()> during_;
 };
 
 class AllocatorTest : public testing::Test {
@@ -40,11 +43,14 @@ class AllocatorTest : public testing::Test {
     allocator_->Set({offer, rendering, Placement::kSpread, backend_});
   }
 
-  Status PreStart(const std::vector<std::string>& ids) {
-    std::promise<Status> answer;
-    allocator_->PreStart(ids, [&](Status status) { answer.set_value(std::move(status)); });
-    return answer.get_future().get();
+  std::future<Status> Begin(const std::vector<std::string>& ids, bool wanted = true) {
+    auto answer = std::make_shared<std::promise<Status>>();
+    allocator_->PreStart(
+        ids, [wanted] { return wanted; },
+        [answer](Status status) { answer->set_value(std::move(status)); });
+    return answer->get_future();
   }
+  Status PreStart(const std::vector<std::string>& ids) { return Begin(ids).get(); }
 
   std::shared_ptr<os::Workers> workers_ = std::make_shared<os::Workers>(2);
   http::Metrics metrics_;
@@ -91,6 +97,31 @@ TEST_F(AllocatorTest, AFailedResetSaysWhichDeviceAndWhy) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error(),
             (Error{Reason::kResetFailed, "dummy.com/npu: device 1 could not be reset: stuck"}));
+}
+
+TEST_F(AllocatorTest, WhileAResetOfADeviceHangsAnotherIsRefused) {
+  std::latch begun(1);
+  std::latch end(1);
+  backend_->during_ = [&] {
+    begun.count_down();
+    end.wait();
+  };
+  std::future<Status> first = Begin({"0::0"});
+  begun.wait();
+
+  EXPECT_EQ(PreStart({"0::1"}).error(),
+            (Error{Reason::kResetTimedOut,
+                   "dummy.com/npu: a reset of device 0 is under way since before"}));
+  end.count_down();
+  EXPECT_TRUE(first.get());
+  EXPECT_EQ(backend_->reset_, std::vector<std::string>{"0"});
+}
+
+TEST_F(AllocatorTest, NothingIsResetForACallThatNobodyWaitsForAnyMore) {
+  EXPECT_EQ(Begin({"0::0"}, false).get().error(),
+            (Error{Reason::kResetTimedOut,
+                   "dummy.com/npu: device 0 was not reset: nobody waits for it any more"}));
+  EXPECT_EQ(backend_->reset_, std::vector<std::string>());
 }
 
 TEST_F(AllocatorTest, AnUnknownIdIsNotReset) {

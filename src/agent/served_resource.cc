@@ -140,8 +140,8 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
   if (other_backend) {
     StopBackend();
     backend_ = MakeBackend();
+    settling_ = true;  // whatever it says while it starts
     StartBackend();
-    settling_ = true;
     settle_timer_ = shared_.loop.After(kSettleLimit, [this] {
       settling_ = false;
       Publish();

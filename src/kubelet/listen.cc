@@ -23,8 +23,12 @@ Result<std::unique_ptr<grpc::Server>> ServeUnix(grpc::ServerBuilder& builder,
   builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return Fail(Reason::kIo, "gRPC cannot listen on {}", path);
-  if (chmod(path.c_str(), 0600) != 0) return Fail(SystemError("cannot set mode of " + path, errno));
   return server;
+}
+
+Status MakePrivate(const std::string& path) {
+  if (chmod(path.c_str(), 0600) != 0) return Fail(SystemError("cannot set mode of " + path, errno));
+  return {};
 }
 
 }  // namespace tessera::kubelet

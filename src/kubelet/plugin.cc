@@ -61,10 +61,11 @@ std::string Plugin::socket_path() const {
 }
 
 // A new endpoint from nothing: whatever there was is ended first. Kubelet up to 1.36 that sees the
-// end of an older stream after a newer registration hangs up on the newer one.
+// end of an older stream after a newer registration hangs up on the newer one. Another kubelet does
+// not wait for it: with the former one frozen it may never come.
 void Plugin::Begin() {
   Retire();
-  if (retiring_ == 0) return Serve();
+  if (retiring_ == 0 || !SameKubelet()) return Serve();
   waiting_to_serve_ = true;
   Enter(PluginState::kBackoff);
 }
@@ -200,7 +201,7 @@ void Plugin::Look() {
     backoff_ = Duration(0);
     return Begin();
   }
-  if (waiting_to_serve_ || parameters_.path == RegistrationPath::kPluginWatcher) return;
+  if (parameters_.path == RegistrationPath::kPluginWatcher) return;
   // Another kubelet: whatever is under way or timed was meant for the former.
   auto socket = os::Inspect(parameters_.directories.kubelet_socket());
   if (socket && *socket != kubelet_) {

@@ -67,7 +67,12 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
     });
     limit_.Set(&*queue_, std::chrono::system_clock::now() + kPreStartLimit, late);
     // The answer does not keep the call: one that never comes must not keep the server.
-    handler.PreStart(Strings(request_.devices_ids()), [weak = weak_from_this()](Status status) {
+    const std::weak_ptr<PreStartCall> weak = weak_from_this();
+    const auto wanted = [weak] {
+      const auto self = weak.lock();
+      return self != nullptr && !self->ended_;
+    };
+    handler.PreStart(Strings(request_.devices_ids()), wanted, [weak](const Status& status) {
       if (const auto self = weak.lock()) {
         self->End(status ? grpc::Status::OK : ToGrpc(status.error()));
       }
@@ -209,6 +214,7 @@ Result<std::unique_ptr<PluginServer>> PluginServer::Start(
   if (watched) builder.RegisterService(&impl->watcher);
   impl->queue = TRY(CallQueue::Make(builder));
   impl->server = TRY(ServeUnix(builder, parameters.socket_path));
+  TRY(MakePrivate(parameters.socket_path));
   ServeDevicePlugin(impl->service, *impl->queue, parameters.options, handler, *impl->streams);
   if (watched) {
     ServeWatcher(impl->watcher, *impl->queue, parameters.watcher_name, events.watcher_notified);

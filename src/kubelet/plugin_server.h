@@ -33,8 +33,10 @@ class PluginHandler {
                                           const std::vector<std::string>& must_include,
                                           int size) = 0;
   // `done` is called once, from any thread; after 25 s, shortly before kubelet stops waiting, the
-  // call fails with kResetTimedOut and a later answer is dropped.
-  virtual void PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) = 0;
+  // call fails with kResetTimedOut and a later answer is dropped: from then on it is not `wanted`,
+  // which any thread may ask.
+  virtual void PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
+                        std::function<void(Status)> done) = 0;
 };
 
 // What happens on an endpoint. Called on its thread.

@@ -30,7 +30,8 @@ class FakeHandler : public PluginHandler {
                                   const std::vector<std::string>&, int size) override {
     return {available.begin(), available.begin() + size};
   }
-  void PreStart(const std::vector<std::string>& ids, std::function<void(Status)> done) override {
+  void PreStart(const std::vector<std::string>& ids, std::function<bool()>,
+                std::function<void(Status)> done) override {
     if (ids.front() == "hang") return kept_.push_back(std::move(done));
     done(ids.front() == "0" ? Status() : Fail(Reason::kResetFailed, "stuck"));
   }

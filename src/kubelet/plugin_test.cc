@@ -4,6 +4,8 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <latch>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -46,16 +48,25 @@ class FakeKubelet : public v1beta1::Registration::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-class NoHandler : public PluginHandler {
+// Answers Allocate when it is let.
+class SlowHandler : public PluginHandler {
  public:
-  Result<Grant> Allocate(const std::vector<std::string>&) override { return Grant(); }
+  Result<Grant> Allocate(const std::vector<std::string>&) override {
+    allocating_.count_down();
+    answer_.wait();
+    return Grant();
+  }
   std::vector<std::string> Prefer(const std::vector<std::string>&, const std::vector<std::string>&,
                                   int) override {
     return {};
   }
-  void PreStart(const std::vector<std::string>&, std::function<void(Status)> done) override {
+  void PreStart(const std::vector<std::string>&, std::function<bool()>,
+                std::function<void(Status)> done) override {
     done({});
   }
+
+  std::latch allocating_{1};
+  std::latch answer_{1};
 };
 
 class PluginTest : public testing::Test, public PluginObserver {
@@ -75,7 +86,7 @@ class PluginTest : public testing::Test, public PluginObserver {
         loop_, workers_,
         Plugin::Parameters{
             .resource = "dummy.com/npu", .path = path, .directories = directories_, .options = {}},
-        std::make_shared<NoHandler>(), *this);
+        handler_, *this);
     plugin_->Open();
   }
   void Publish() { plugin_->Publish(std::make_shared<const std::string>()); }
@@ -100,6 +111,7 @@ class PluginTest : public testing::Test, public PluginObserver {
   const Directories directories_{os::MakeTemporaryDirectory("/tmp/plugin_test-").value()};
   os::Loop loop_;
   os::Workers workers_{4};
+  const std::shared_ptr<SlowHandler> handler_ = std::make_shared<SlowHandler>();
   std::unique_ptr<Plugin> plugin_;
 };
 
@@ -129,6 +141,31 @@ TEST_F(PluginTest, AnotherKubeletBeforeTheFirstListGetsASocketOfItsOwn) {
 
   EXPECT_EQ(kubelet.endpoints(), Endpoints{Socket()});
   EXPECT_NE(Socket(), socket);
+}
+
+TEST_F(PluginTest, AnotherKubeletDoesNotWaitForAnEndpointWhoseEndHangs) {
+  auto former = std::make_unique<FakeKubelet>(directories_);
+  Open();
+  Publish();
+  AwaitRegistration();
+  auto stub = v1beta1::DevicePlugin::NewStub(FreshChannel(plugin_->socket_path()));
+  grpc::ClientContext context;
+  v1beta1::AllocateRequest request;
+  request.add_container_requests()->add_devices_ids("0");
+  v1beta1::AllocateResponse response;
+  std::promise<void> answered;
+  stub->async()->Allocate(&context, &request, &response,
+                          [&](const grpc::Status&) { answered.set_value(); });
+  handler_->allocating_.wait();
+  former.reset();
+  FakeKubelet kubelet(directories_);
+
+  plugin_->Look();
+  AwaitRegistration();
+
+  EXPECT_EQ(kubelet.endpoints(), Endpoints{Socket()});
+  handler_->answer_.count_down();
+  answered.get_future().get();
 }
 
 TEST_F(PluginTest, IsNeverRegisteredOnASocketWithAnOpenStream) {

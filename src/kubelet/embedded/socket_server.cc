@@ -19,6 +19,7 @@ Result<std::unique_ptr<SocketServer>> SocketServer::Start(const std::string& pat
   grpc::ServerBuilder builder;
   builder.RegisterService(service.get());
   std::unique_ptr<grpc::Server> server = TRY(ServeUnix(builder, path));
+  TRY(MakePrivate(path));
   return std::unique_ptr<SocketServer>(
       new SocketServer(path, std::move(service), std::move(server)));
 }
