@@ -6,7 +6,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <thread>
 
 #include "agent/agent_core.h"
 #include "agent/config_file.h"
@@ -17,6 +16,7 @@
 #include "kubelet/start_grpc.h"
 #include "os/loop.h"
 #include "os/memory.h"
+#include "os/thread.h"
 
 namespace tessera::agent {
 namespace {
@@ -59,7 +59,7 @@ void RunAgent(const AgentOptions& options) {
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
   // gRPC takes a moment to start: meanwhile the configuration is read. From here on the process
   // ends by _Exit: threads that stay must not meet the end of what they use.
-  const std::jthread warm_up(kubelet::StartGrpc);
+  (void)os::StartThread(kubelet::StartGrpc);
   os::Loop loop;
   http::Metrics metrics;
   std::unique_ptr<Agent> agent;

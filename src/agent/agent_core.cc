@@ -214,6 +214,7 @@ void Agent::Look() {
 
 // Due a second after anything changed, and again for as long as something is left to be done.
 void Agent::Tick() {
+  workers_.GoOn();
   const std::optional<Steady> stale = node_.Tick();
   if (!store_.writer() && store_.TryToBecomeWriter()) {
     log::Info("now the writer of the state");

@@ -99,13 +99,14 @@ Status Allocator::Reset(const std::vector<std::string>& ids, const std::function
   return {};
 }
 
-// One that hangs would come upon the container that a second one has let start.
+// One that hangs would come upon the container that a second one has let start; while it does, the
+// device is refused.
 Status Allocator::ResetOne(Backend& backend, const Device& device) {
   {
     std::unique_lock lock(mutex_);
     if (!resetting_.insert(device.key.id).second) {
-      return Fail(Reason::kResetTimedOut, "{}: a reset of device {} is under way since before",
-                  resource_, device.key.id);
+      return Fail(Reason::kResetTimedOut, "{}: a reset of device {} is still under way", resource_,
+                  device.key.id);
     }
   }
   const Status status = backend.Reset(device);

@@ -42,7 +42,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   std::vector<std::string> Prefer(const std::vector<std::string>& available,
                                   const std::vector<std::string>& must_include, int size) override;
   // Resets the devices behind the ids, one after the other, on a worker; a reset that fails keeps
-  // the container from starting, and so does one of before that still hangs.
+  // the container from starting, and so does one that is still under way.
   void PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
                 std::function<void(Status)> done) override;
 

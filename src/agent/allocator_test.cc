@@ -109,9 +109,9 @@ TEST_F(AllocatorTest, WhileAResetOfADeviceHangsAnotherIsRefused) {
   std::future<Status> first = Begin({"0::0"});
   begun.wait();
 
-  EXPECT_EQ(PreStart({"0::1"}).error(),
-            (Error{Reason::kResetTimedOut,
-                   "dummy.com/npu: a reset of device 0 is under way since before"}));
+  EXPECT_EQ(
+      PreStart({"0::1"}).error(),
+      (Error{Reason::kResetTimedOut, "dummy.com/npu: a reset of device 0 is still under way"}));
   end.count_down();
   EXPECT_TRUE(first.get());
   EXPECT_EQ(backend_->reset_, std::vector<std::string>{"0"});

@@ -118,7 +118,7 @@ void Prober::Watch() {
   DeviceList rest;
   {
     std::lock_guard lock(sweep_->mutex);
-    if (sweep_->began == Steady{}) return;
+    if (sweep_->began == Steady{}) return workers_.GoOn();
     if (sweep_->results.size() == sweep_->devices.size()) return;  // Finished is on its way
     if (SystemClock().Now() - sweep_->began < parameters_.timeout) return;
     sweep_->abandoned = true;

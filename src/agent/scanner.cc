@@ -28,6 +28,8 @@ void Scanner::Soon() {
 }
 
 void Scanner::Scan() {
+  next_.Within(kRetry);  // should there be no thread for it
+  if (scanning_) return workers_.GoOn();
   scanning_ = true;
   again_ = false;
   workers_.Run([backend = backend_, scanned = mailbox_.Bind(&Scanner::Scanned)] {
@@ -37,6 +39,7 @@ void Scanner::Scan() {
 
 void Scanner::Scanned(const Result<std::vector<Device>>& devices) {
   scanning_ = false;
+  next_.Cancel();
   sink_(devices);
   const Duration retry = std::clamp(retry_ * 2, kRetry, kLongestRetry);
   retry_ = devices ? Duration(0) : retry;

@@ -80,6 +80,7 @@ void Plugin::Serve() {
     if (socket != kubelet_) {  // another kubelet: nothing of the old counts
       backoff_ = Duration(0);
       failure_.reset();
+      retiring_ = 0;
     }
     kubelet_ = socket;
     // Existence proves nothing: a killed kubelet leaves its socket, a new one binds before it
@@ -239,8 +240,8 @@ void Plugin::Retire() {
   server_->Close();
   observer_.StreamsChanged(parameters_.resource, 0);
   ++retiring_;
-  auto ended = mailbox_.Bind([](Plugin& self) {
-    if (--self.retiring_ > 0 || !self.waiting_to_serve_) return;
+  auto ended = mailbox_.Bind([of = kubelet_](Plugin& self) {
+    if (of != self.kubelet_ || --self.retiring_ > 0 || !self.waiting_to_serve_) return;
     self.waiting_to_serve_ = false;
     // Another kubelet has nothing to notice of the former one's stream.
     const Duration wait = self.SameKubelet() ? kPeerNotices : Duration(0);

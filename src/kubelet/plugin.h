@@ -114,7 +114,7 @@ class Plugin {
   os::FileInfo kubelet_;       // kubelet.sock as it was when we last tried to register
   std::optional<Error> said_;  // why there is no endpoint, as the log last said: event and reason
   Steady streaming_since_{};
-  int retiring_ = 0;  // former endpoints that still end their streams
+  int retiring_ = 0;  // former endpoints of this kubelet that still end their streams
   bool waiting_to_serve_ = false;
   Duration backoff_{0};
   std::optional<Error> failure_;  // of the last attempts, once logged

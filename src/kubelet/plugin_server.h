@@ -23,7 +23,8 @@ struct PluginOptions {
   bool operator==(const PluginOptions&) const = default;
 };
 
-// Answers kubelet's calls. Called on the endpoint's thread, one after the other; must not block.
+// Answers kubelet's calls. Called on the threads of its endpoints, of which there may be two for a
+// while: one that ends, and the next. Must not block.
 class PluginHandler {
  public:
   virtual ~PluginHandler() = default;

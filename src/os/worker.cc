@@ -31,6 +31,7 @@ namespace {
 
 // One thread's life. It holds the state itself, so it may outlive Workers when its task hangs.
 void Work(const std::shared_ptr<Workers::State>& state);
+Status Grow(const std::shared_ptr<Workers::State>& state);
 
 }  // namespace
 
@@ -49,29 +50,35 @@ void Workers::Run(std::function<void()> task) {
   std::unique_lock lock(state_->mutex);
   if (state_->stopping) return;
   state_->tasks.push_back(std::move(task));
-  bool waiting = state_->idle >= static_cast<int>(state_->tasks.size());
-  if (!waiting && state_->threads < state_->limit) {
-    if (Status begun = StartThread([state = state_] { Work(state); })) {
-      ++state_->threads;
-    } else {
-      log::Warn("a task waits for another thread to be free", begun.error());
-    }
-  }
+  const bool waiting = state_->idle >= static_cast<int>(state_->tasks.size());
+  Status grown;
+  if (!waiting && state_->threads < state_->limit) grown = Grow(state_);
   lock.unlock();  // or who is woken would wait for it
   state_->work.notify_one();
+  if (!grown) log::Warn("a task waits for another thread to be free", grown.error());
+}
+
+void Workers::GoOn() {
+  std::lock_guard lock(state_->mutex);
+  if (state_->threads == 0 && !state_->tasks.empty()) (void)Grow(state_);
 }
 
 namespace {
 
 void Work(const std::shared_ptr<Workers::State>& state) {
   std::unique_lock lock(state->mutex);
+  const auto ready = [&] { return state->stopping || !state->tasks.empty(); };
   for (;;) {
     ++state->idle;
-    bool woken =
-        state->work.wait_for(lock, kIdle, [&] { return state->stopping || !state->tasks.empty(); });
+    bool woken = true;
+    if (state->idle == 1) {  // the process may not get another
+      state->work.wait(lock, ready);
+    } else {
+      woken = state->work.wait_for(lock, kIdle, ready);
+    }
     --state->idle;
     if (state->stopping) break;
-    if (!woken && state->threads == 1) continue;  // the process may not get another
+    if (!woken && state->idle == 0) continue;
     if (!woken) break;
     auto task = std::move(state->tasks.front());
     state->tasks.pop_front();
@@ -82,6 +89,13 @@ void Work(const std::shared_ptr<Workers::State>& state) {
   }
   --state->threads;
   state->ended.notify_all();
+}
+
+// Under the state's mutex.
+Status Grow(const std::shared_ptr<Workers::State>& state) {
+  Status begun = StartThread([state] { Work(state); });
+  if (begun) ++state->threads;
+  return begun;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads for calls that may block: one task a thread, idle threads are reused and end after a
-// while, but for the last. A task that hangs costs its own thread and nothing else.
+// while, but for the last idle one. A task that hangs costs its own thread and nothing else.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,11 @@ class Workers {
   ~Workers();
   static constexpr Duration kGrace{300};
 
-  // Any thread. Where the process may have no more threads, the task waits for one that there is.
+  // Any thread. Where the process may have no more threads, the task waits for one that there is;
+  // where there is none at all, for GoOn.
   void Run(std::function<void()> task);
+  // Tries again to get a first thread, if tasks wait for one. Any thread.
+  void GoOn();
 
   struct State;  // shared with the threads, which may outlive this object
 

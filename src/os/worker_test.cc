@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "os/files.h"
+#include "os/thread.h"
 
 namespace tessera::os {
 namespace {
@@ -56,10 +57,16 @@ class NoMoreThreads {
     const rlim_t pages = std::stoul(statm);
     const rlimit none = {pages * static_cast<rlim_t>(getpagesize()) + (1 << 20), before_.rlim_max};
     EXPECT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+    // Stacks of threads that have ended are kept for the next.
+    while (StartThread([end = end_] { end->wait(); })) continue;
   }
-  ~NoMoreThreads() { setrlimit(RLIMIT_AS, &before_); }
+  ~NoMoreThreads() {
+    end_->count_down();
+    setrlimit(RLIMIT_AS, &before_);
+  }
 
  private:
+  const std::shared_ptr<std::latch> end_ = std::make_shared<std::latch>(1);
   rlimit before_{};
 };
 
@@ -84,6 +91,23 @@ TEST(WorkersTest, WhereThereCanBeNoMoreThreadsATaskWaitsForOneThatThereIs) {
 
   release.count_down();
   second.get_future().get();
+}
+
+TEST(WorkersTest, AFirstThreadIsTriedForAgain) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
+#endif
+  std::promise<void> done;
+  Workers workers(2);
+  {
+    const NoMoreThreads limit;
+    workers.Run([&] { done.set_value(); });
+    workers.GoOn();
+  }
+
+  workers.GoOn();
+
+  done.get_future().get();
 }
 
 TEST(WorkersTest, AHungTaskDoesNotKeepTheOwnerFromEnding) {

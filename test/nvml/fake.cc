@@ -371,6 +371,7 @@ Return nvmlEventSetWait_v2(EventSetHandle set, EventData* data, unsigned timeout
     poll(&readable, 1, static_cast<int>(left.count()));
     char changes[4096];
     while (read(set->inotify, changes, sizeof(changes)) > 0) continue;
+    if (const auto driver = Current()) driver->changes->Suspect();
   }
 }
 

@@ -142,6 +142,11 @@ uint64_t DirectoryChanges::Count() {
   return told_ ? count_ : ++count_;
 }
 
+void DirectoryChanges::Suspect() {
+  std::lock_guard lock(mutex_);
+  ++count_;
+}
+
 WatchedFile::WatchedFile(std::string path, std::shared_ptr<DirectoryChanges> changes)
     : path_(std::move(path)), changes_(std::move(changes)) {}
 

@@ -90,8 +90,11 @@ class DirectoryChanges {
   ~DirectoryChanges();
   DirectoryChanges(const DirectoryChanges&) = delete;
   DirectoryChanges& operator=(const DirectoryChanges&) = delete;
-  // Another number than before when there may have been one since.
+  // Another number than before when there may have been one since. What a link of another
+  // directory points to is not seen.
   uint64_t Count();
+  // For who has been told of a change by other means, which may be quicker.
+  void Suspect();
 
  private:
   const int inotify_;

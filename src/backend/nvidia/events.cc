@@ -234,6 +234,11 @@ std::shared_ptr<EventWatcher> EventWatcher::Of(const std::shared_ptr<nvml::Sessi
 void EventWatcher::Subscribe(const void* owner, Listener listener) {
   std::lock_guard lock(state_->mutex);
   state_->listeners[owner] = std::move(listener);
+  Begin();
+}
+
+// Under the mutex. Tried again by each scan.
+void EventWatcher::Begin() {
   if (state_->running) return;
   const Status begun = os::StartThread([state = state_] { state->Run(); });
   state_->running = begun.has_value();
@@ -248,6 +253,7 @@ void EventWatcher::Unsubscribe(const void* owner) {
 void EventWatcher::Watch(std::map<unsigned, std::string> gpus) {
   std::lock_guard lock(state_->mutex);
   state_->gpus = std::move(gpus);
+  if (!state_->listeners.empty()) Begin();
   state_->changed.notify_all();
 }
 

@@ -165,6 +165,11 @@ std::shared_ptr<GeometryWatch> GeometryWatch::Of(const std::shared_ptr<nvml::Ses
 void GeometryWatch::Subscribe(const void* owner, Listener listener) {
   std::lock_guard lock(state_->mutex);
   state_->listeners[owner] = std::move(listener);
+  Begin();
+}
+
+// Under the mutex. Tried again by each scan.
+void GeometryWatch::Begin() {
   if (state_->running) return;
   const Status begun = os::StartThread([state = state_] { state->Run(); });
   state_->running = begun.has_value();
@@ -177,6 +182,10 @@ void GeometryWatch::Unsubscribe(const void* owner) {
 }
 
 void GeometryWatch::SawCount(const void* owner, unsigned count) {
+  {
+    std::lock_guard lock(state_->mutex);
+    if (!state_->listeners.empty()) Begin();
+  }
   state_->SawCount(owner, count);
 }
 

@@ -53,6 +53,7 @@ class GeometryWatch {
   void Saw(const void* owner, unsigned index, Geometry geometry);
 
  private:
+  void Begin();
   struct State;  // shared with the threads
   const std::shared_ptr<State> state_;
 };

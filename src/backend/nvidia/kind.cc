@@ -348,12 +348,13 @@ Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surr
   const auto session = nvml::Session::Of(at.root, kind.driver_root);
   auto opened = std::make_shared<std::promise<Status>>();
   std::future<Status> answer = opened->get_future();
-  TRY(os::StartThread([session, opened] {
-    const auto library = session->Open();
-    opened->set_value(library ? Status() : Fail(library.error()));
-  }));
   const std::string where =
       fmt::format("{}: 'failOnInitError' is set, so nothing is served without NVML", resource.name);
+  TRY_IN(os::StartThread([session, opened] {
+           const auto library = session->Open();
+           opened->set_value(library ? Status() : Fail(library.error()));
+         }),
+         where);
   if (answer.wait_for(kPatience) != std::future_status::ready) {
     return Fail(Reason::kTimedOut, "{}: it does not start within {} s: the driver hangs", where,
                 kPatience.count());
