@@ -18,12 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// For how long the agent is updated again and again; TESSERA_E2E_CHURN=60s and more is for a search
+// For how long the agent is updated again and again; TESSERA_E2E_CHURN=10m and more is for a search
 // for rare faults.
-const usualChurn = 20 * time.Second
+const usualChurn = time.Minute
 
-// For how long kubelet may see no healthy device while agents take turns. A machine that has too much
-// to do adds to it as it likes, seldom to the shortest of several.
+// For how long kubelet may see no healthy device while agents take turns: mostly, and ever. A machine
+// that has too much to do adds to it as it likes, seldom to most of several.
 const (
 	usualGap   = 50 * time.Millisecond
 	longestGap = 5 * time.Second
@@ -139,18 +139,19 @@ func TestAnUpdateOfTheAgentLeavesKubeletWithoutDevicesForMilliseconds(t *testing
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 
-	// A busy machine may need more than five to show once what the agent can do.
+	// A busy machine may need more than five to show what the agent can do.
 	begun := time.Now()
 	var lengths []time.Duration
+	median := func() time.Duration { return lengths[len(lengths)/2] }
 	updates := 0
-	for ; updates < 5 || updates < 15 && lengths[0] > usualGap; updates++ {
+	for ; updates < 5 || updates < 15 && median() > usualGap; updates++ {
 		c.updateAgent(t)
 		lengths = lengthsOfGaps(t, begun)
 	}
 
 	fmt.Printf("measured %d updates: no healthy device for %v\n", updates, lengths)
 	equal(t, "number of gaps", len(lengths), updates)
-	if lengths[0] > usualGap || slices.Max(lengths) > longestGap {
+	if median() > usualGap || slices.Max(lengths) > longestGap {
 		t.Errorf("kubelet saw no healthy device for too long; %v is what it may take", usualGap)
 	}
 }

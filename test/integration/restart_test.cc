@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kubelet and the agent come, go, restart and meet again.
+#include <atomic>
 #include <csignal>
+#include <set>
+#include <thread>
 
 #include "agent_fixture.h"
 #include "os/files.h"
@@ -204,6 +207,48 @@ TEST_F(RestartTest, ThePluginWatcherServesAsWell) {
 
   ExpectSoon(kNpu, 4, 4, ended);
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+}
+
+// The new instance of an update comes before the former one goes.
+TEST_F(RestartTest, From137OnAnUpdateRefusesNoPodAndLosesNoDevice) {
+  WriteConfig(Config(kFour));
+  StartKubelet(kubelet::ConnectionRules::kFrom137);
+  agent_ = StartAgent();
+  ListsUntil(ListOf(4, 4));
+  const int before = Registrations(kNpu);
+  std::atomic<bool> updated = false;
+  std::atomic<int> admitted = 0;
+  std::vector<std::string> refused;
+  std::set<int> allocatable;
+  std::thread pods([&] {
+    for (int i = 0; !updated; ++i) {
+      const std::string name = fmt::format("pod-{}", i);
+      const kubelet::Admission pod = Run(name, {{kNpu, 4}});
+      allocatable.insert(Status(kNpu).allocatable);
+      if (!pod.admitted) {
+        refused.push_back(pod.message);
+      } else if (kubelet_->EndPod("default", name)) {
+        ++admitted;
+      }
+    }
+  });
+  const auto await_pods = [&] {
+    return Await([&, enough = admitted + 3] { return admitted >= enough; });
+  };
+
+  EXPECT_TRUE(await_pods());
+  os::Process second = StartAgent();
+  EXPECT_TRUE(AwaitRegistrations(kNpu, before + 1));
+  ListsUntil(ListOf(4, 4));
+  agent_.Signal(SIGTERM);
+  EXPECT_EQ(agent_.Wait(), 0);
+  agent_ = std::move(second);
+  EXPECT_TRUE(await_pods());
+  updated = true;
+  pods.join();
+
+  EXPECT_EQ(refused, std::vector<std::string>());
+  EXPECT_EQ(allocatable, std::set<int>{4});
 }
 
 class TwoInstancesTest : public AgentTest,
