@@ -59,6 +59,9 @@ TEST_F(GarbageTest, ARequestForNothingIsRefused) {
             "[empty-request]: ask for at least one device in the container's limits");
   EXPECT_TRUE(AwaitMetric(
       R"(tessera_allocations_total{resource="dummy.com/npu",code="empty-request"})", 1));
+  EXPECT_TRUE(
+      AwaitLog(" WARN allocation refused resource=dummy.com/npu reason=empty-request "
+               "error=\"dummy.com/npu: the request names no device\""));
 }
 
 TEST_F(GarbageTest, IdsThatAreNoneAreRefusedAndNamedBriefly) {
@@ -77,6 +80,9 @@ TEST_F(GarbageTest, IdsThatAreNoneAreRefusedAndNamedBriefly) {
       Allocate({"\xff\xfe"}),
       "rpc error: code = InvalidArgument desc = no AllocateRequest, or one with an id that is "
       "not UTF-8");
+  EXPECT_TRUE(
+      AwaitLog(" WARN allocation refused resource=dummy.com/npu reason=unknown-share "
+               "error=\"dummy.com/npu: there is no id ../../etc/passwd among the 4"));
   EXPECT_TRUE(AwaitLog(" WARN protobuf text=\"String field contains invalid UTF-8 data"));
 
   EXPECT_EQ(Allocate({"0"}), "granted");
@@ -86,6 +92,11 @@ TEST_F(GarbageTest, TenThousandIdsOfWhichMostAreNoneAreRefused) {
   Start(kFour);
 
   EXPECT_EQ(Allocate(Numbered(10'000)), Unknown("4"));
+  EXPECT_TRUE(AwaitMetric(
+      R"(tessera_allocations_total{resource="dummy.com/npu",code="unknown-share"})", 1));
+  EXPECT_TRUE(
+      AwaitLog(" WARN allocation refused resource=dummy.com/npu reason=unknown-share "
+               "error=\"dummy.com/npu: there is no id 4 among the 4 this node offers\""));
 }
 
 TEST_F(GarbageTest, TenThousandIdsThatThereAreAreGrantedToOneAndLeaveNoneForTheNext) {

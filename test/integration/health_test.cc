@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <thread>
 
 #include "agent_fixture.h"
 #include "os/files.h"
@@ -84,12 +85,44 @@ TEST_F(HealthTest, AnUnheldDeviceThatIsUnpluggedLeavesAndComesBack) {
 TEST_F(HealthTest, WhenTheWholeBusIsLostTheListStaysUnhealthyAndComesBack) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
+  const kubelet::Admission pod = Run("a", {{kNpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
 
   Fault("lose-all");
   Expect(kNpu, 4, 0);
+  EXPECT_TRUE(AwaitLog(
+      "WARN device unhealthy device=dummy.com/npu/3 from=healthy reason=fatal-event error=\"the "
+      "whole bus is gone\" advice=\"look at the device; it returns by itself once its checks pass "
+      "again\"\n"));
+  EXPECT_EQ(MetricNow(R"(tessera_devices{resource="dummy.com/npu",state="unhealthy"})"), 4);
 
   Fault("restore");
   Expect(kNpu, 4, 4);
+  EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
+}
+
+// The rate is the fault's; nothing is awaited by it.
+TEST_F(HealthTest, OfADeviceThatFlapsTenTimesASecondFewListsAreSent) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+  const kubelet::Admission pod = Run("a", {{kNpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  constexpr char kLists[] = R"(tessera_lists_sent_total{resource="dummy.com/npu"})";
+  const int before = MetricNow(kLists);
+
+  const Steady began = SystemClock().Now();
+  for (int i = 0; i < 60; ++i) {
+    Fault(i % 2 == 0 ? "fail" : "heal", "2");
+    std::this_thread::sleep_until(began + (i + 1) * Duration(50));
+  }
+
+  // One, where the machine keeps up: it recovers when it was well for 200 ms.
+  EXPECT_LE(MetricNow(kLists) - before, 4);
+  EXPECT_TRUE(
+      AwaitLog("WARN device unhealthy device=dummy.com/npu/2 from=healthy "
+               "reason=fatal-event error=\"injected failure\" advice="));
+  Expect(kNpu, 4, 4);
+  EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
 }
 
 TEST_F(HealthTest, ADeviceThatReturnsUnderAnotherIndexIsTheSameDeviceAtItsNewPlace) {

@@ -13,6 +13,8 @@ size_t LinesWith(const std::string& log, const std::string& text) {
   return count;
 }
 
+constexpr char kHungUp[] = "INFO kubelet hung up resource=dummy.com/npu reason=stream-ended\n";
+
 class KubeletFaultsTest : public AgentTest {
  protected:
   void StartWithPod() {
@@ -39,9 +41,10 @@ class KubeletFaultsTest : public AgentTest {
              json::GetString(resources->at(0).as_object(), "state") == state;
     });
   }
-  // All is as before, the pod included, soon after `end` has ended the cause.
+  // All is as before, the pod included, soon after `end` has ended the cause, of which the log says
+  // so much, once.
   template <class End>
-  void ExpectBackSoonAfter(End end) {
+  void ExpectBackSoonAfter(End end, const std::string& said = kHungUp) {
     const int before = Registrations(kNpu);
     const Steady ended = SystemClock().Now();
     end();
@@ -49,6 +52,9 @@ class KubeletFaultsTest : public AgentTest {
     ExpectSoon(kNpu, 4, 4, ended);
     EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod_.grants[0].ids);
     EXPECT_TRUE(Run("b", {{kNpu, 3}}).admitted);
+    EXPECT_EQ(LinesWith(Log(), said), 1u);
+    EXPECT_TRUE(
+        AwaitMetric(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})", 2));
   }
 
   kubelet::Admission pod_;
@@ -85,7 +91,10 @@ TEST_F(KubeletFaultsTest, AfterADroppedStreamTheAgentIsBackWithinASecond) {
 TEST_F(KubeletFaultsTest, AfterItsSocketWasRemovedTheAgentIsBackWithinASecond) {
   StartWithPod();
 
-  ExpectBackSoonAfter([&] { EXPECT_TRUE(kubelet_->WipeSocketDirectory()); });
+  const std::string socket = OwnSockets().at(0);
+  ExpectBackSoonAfter([&] { EXPECT_TRUE(kubelet_->WipeSocketDirectory()); },
+                      fmt::format("INFO socket was removed resource={} socket={}/{}\n", kNpu,
+                                  dir_ + "/kubelet/device-plugins", socket));
 }
 
 TEST_F(KubeletFaultsTest, AKubeletOfAnotherVersionIsAskedAgainUntilItIsReplaced) {
