@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 // runInNamespace runs this program again in a mount namespace of its own, and returns its status.
 func runInNamespace() int {
 	if os.Geteuid() != 0 {
-		fmt.Fprintln(os.Stderr, "e2e: these tests need root, for a mount namespace; run tools/e2e")
+		fmt.Println("skipped the tests of the device manager: they need root, for a mount namespace; run tools/e2e")
 		return 1
 	}
 	made := missingDirectories(kubeletRoot)
@@ -63,7 +63,7 @@ func runInNamespace() int {
 	}
 	err := command.Run()
 	if err != nil && command.ProcessState == nil {
-		fmt.Fprintln(os.Stderr, "e2e: cannot make a mount namespace:", err)
+		fmt.Println("skipped the tests of the device manager: this machine makes no mount namespace:", err)
 		return 1
 	}
 	return command.ProcessState.ExitCode()

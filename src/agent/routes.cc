@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/routes.h"
 
+#include "agent/order.h"
 #include "base/log.h"
-#include "base/text.h"
 
 namespace tessera::agent {
 namespace {
@@ -40,22 +40,18 @@ http::Response Read(const RouteSources& sources, const http::Request& request) {
 }
 
 // A cordon is kept whatever happens next, so it is on disk before it is answered.
-Result<json::Value> ChangeCordon(const RouteSources& sources, const json::Object& order, bool on) {
-  std::string device = json::GetString(order, "device").value_or("");
-  std::string reason = json::GetString(order, "reason").value_or("");
-  if (on && reason.empty()) {
-    return Fail(Reason::kInvalid, "a cordon needs a reason, for whoever finds it");
-  }
+Result<json::Value> Follow(const RouteSources& sources, const CordonOrder& order) {
   TRY(sources.may_save());
-  DeviceKey key = TRY(on ? sources.node.Cordon(device, reason) : sources.node.Uncordon(device));
+  const DeviceKey key = TRY(order.on ? sources.node.Cordon(order.device, order.reason)
+                                     : sources.node.Uncordon(order.device));
   TRY_IN(sources.save(), "the order holds until the agent restarts");
-  log::Info(on ? "cordoned" : "uncordoned", {{"device", key.Text()}, {"reason", reason}});
+  log::Info(order.on ? "cordoned" : "uncordoned",
+            {{"device", key.Text()}, {"reason", order.reason}});
   return json::Value(json::Object{{"device", key.Text()}});
 }
 
-// Of a device that was reset where the agent did not see it, a person says so.
-Result<json::Value> TellReset(const RouteSources& sources, const json::Object& order) {
-  const DeviceKey key = TRY(sources.node.Resolve(json::GetString(order, "device").value_or("")));
+Result<json::Value> Follow(const RouteSources& sources, const ResetOrder& order) {
+  const DeviceKey key = TRY(sources.node.Resolve(order.device));
   if (sources.node.VerdictOf(key).remedy != Remedy::kReset) {
     return Fail(Reason::kInvalid, "device {} does not wait for a reset", key.Text());
   }
@@ -68,41 +64,23 @@ Result<json::Value> TellReset(const RouteSources& sources, const json::Object& o
   return json::Value(json::Object{{"device", key.Text()}});
 }
 
-Result<json::Value> ChangeRelease(const RouteSources& sources, const json::Object& order) {
-  if (json::GetBool(order, "end").value_or(false)) {
-    TRY(sources.release.End());
-    return sources.release.Page();
-  }
-  const std::string text = json::GetString(order, "for").value_or("");
-  const auto time = ParseDuration(text);
-  if (!time) return Fail(Reason::kInvalid, "\"{}\" is no time, such as 10m", text);
-  TRY(sources.release.Begin(*time));
+Result<json::Value> Follow(const RouteSources& sources, const ReleaseOrder& order) {
+  TRY(order.time ? sources.release.Begin(*order.time) : sources.release.End());
   return sources.release.Page();
 }
 
-Result<json::Value> InjectFault(const RouteSources& sources, const json::Object& order) {
-  std::string resource = json::GetString(order, "resource").value_or("");
-  std::string verb = json::GetString(order, "verb").value_or("");
-  std::string device = json::GetString(order, "device").value_or("");
-  auto at = sources.resources.find(resource);
+Result<json::Value> Follow(const RouteSources& sources, const FaultOrder& order) {
+  auto at = sources.resources.find(order.resource);
   if (at == sources.resources.end()) {
-    return Fail(Reason::kNotFound, "there is no resource {}", resource);
+    return Fail(Reason::kNotFound, "there is no resource {}", order.resource);
   }
-  TRY(at->second->backend().InjectFault(verb, device,
-                                        json::GetString(order, "detail").value_or("")));
+  TRY(at->second->backend().InjectFault(order.verb, order.device, order.detail));
   return json::Value(json::Object{});
 }
 
-Result<json::Value> Order(const RouteSources& sources, const http::Request& request) {
-  json::Value body = TRY(json::Parse(request.body));
-  if (!body.is_object()) return Fail(Reason::kInvalid, "the body must be a JSON object");
-  const json::Object& order = body.get_object();
-  if (request.path == "/cordon") return ChangeCordon(sources, order, true);
-  if (request.path == "/uncordon") return ChangeCordon(sources, order, false);
-  if (request.path == "/was-reset") return TellReset(sources, order);
-  if (request.path == "/release") return ChangeRelease(sources, order);
-  if (request.path == "/fault") return InjectFault(sources, order);
-  return Fail(Reason::kNotFound, "there is no order {}", request.path);
+Result<json::Value> CarryOut(const RouteSources& sources, const http::Request& request) {
+  const Order order = TRY(ReadOrder(request.path, request.body));
+  return std::visit([&](const auto& one) { return Follow(sources, one); }, order);
 }
 
 }  // namespace
@@ -118,7 +96,7 @@ http::Handler ReadRoutes(RouteSources sources) {
 
 http::Handler ControlRoutes(RouteSources sources) {
   return [sources = std::move(sources)](const http::Request& request) {
-    return request.method == "POST" ? Answer(Order(sources, request)) : Read(sources, request);
+    return request.method == "POST" ? Answer(CarryOut(sources, request)) : Read(sources, request);
   };
 }
 

@@ -2,7 +2,6 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "base/log.h"
 #include "http/address.h"
 #include "http/http.h"
+#include "http/request.h"
 #include "os/files.h"
 #include "os/unix_socket.h"
 
@@ -38,20 +38,6 @@ const char* MethodName(evhttp_request* request) {
   return evhttp_request_get_command(request) == EVHTTP_REQ_POST ? "POST" : "GET";
 }
 
-// Nothing when the query cannot be decoded.
-std::optional<std::map<std::string, std::string>> ReadQuery(const evhttp_uri* uri) {
-  std::map<std::string, std::string> query;
-  const char* text = evhttp_uri_get_query(uri);
-  if (text == nullptr || *text == 0) return query;
-  evkeyvalq pairs{};
-  if (evhttp_parse_query_str(text, &pairs) != 0) return {};
-  for (const evkeyval* pair = pairs.tqh_first; pair != nullptr; pair = pair->next.tqe_next) {
-    query[pair->key] = pair->value;
-  }
-  evhttp_clear_headers(&pairs);
-  return query;
-}
-
 std::string ReadBody(evhttp_request* request) {
   evbuffer* input = evhttp_request_get_input_buffer(request);
   std::string body(evbuffer_get_length(input), '\0');
@@ -75,15 +61,9 @@ void Send(evhttp_request* request, const Response& response) {
 
 void Handle(evhttp_request* request, void* handler) noexcept {
   const evhttp_uri* uri = evhttp_request_get_evhttp_uri(request);
-  auto query = ReadQuery(uri);
-  if (!query) {
-    Send(request, Failure({Reason::kInvalid, "the query cannot be decoded"}));
-    return;
-  }
-  const char* path = evhttp_uri_get_path(uri);
-  Request ours{MethodName(request), path == nullptr || *path == 0 ? "/" : path, std::move(*query),
-               ReadBody(request)};
-  Send(request, (*static_cast<const Handler*>(handler))(ours));
+  const auto ours = ReadRequest(MethodName(request), evhttp_uri_get_path(uri),
+                                evhttp_uri_get_query(uri), ReadBody(request));
+  Send(request, ours ? (*static_cast<const Handler*>(handler))(*ours) : Failure(ours.error()));
 }
 
 // A listener, and the timer after which it accepts again.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "os/files.h"
 
 namespace tessera {
@@ -76,6 +77,20 @@ std::vector<std::string> NodeUnderTest::WithMounts(const std::string& mounts) {
   if (geteuid() != 0) before.emplace_back("--map-root-user");
   before.insert(before.end(), {"/bin/sh", "-c", mounts + R"( && exec "$@")", "sh"});
   return before;
+}
+
+const std::string& NodeUnderTest::WhyNoMounts() {
+  static const std::string why = [] {
+    const NodeUnderTest node;
+    std::vector<std::string> argv = WithMounts("mount -t tmpfs tmpfs " + node.dir_);
+    argv.emplace_back("/bin/true");
+    const std::string log = node.dir_ + "/mount.log";
+    auto process = os::Process::Start(argv, log);
+    if (process && process->Wait() == 0) return std::string();
+    return "this machine allows no mounts of a test's own: " +
+           std::string(Trim(os::ReadFile(log).value_or("")));
+  }();
+  return why;
 }
 
 void NodeUnderTest::StartAll(const std::string& resources, const std::string& extra) {

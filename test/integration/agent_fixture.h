@@ -44,6 +44,8 @@ class NodeUnderTest {
   os::Process StartAgent(const std::vector<std::string>& before = {});
   // For StartAgent: gives the agent a mount namespace of its own, in which `mounts` ran.
   static std::vector<std::string> WithMounts(const std::string& mounts);
+  // Why this machine allows no such thing, for GTEST_SKIP; empty where it does. It is tried once.
+  static const std::string& WhyNoMounts();
   // Writes the configuration with these resources and starts kubelet and one agent.
   void StartAll(const std::string& resources, const std::string& extra = "");
 

@@ -21,9 +21,14 @@ constexpr const char* kCallNames[faults::kCalls] = {"write",     "writev", "pwri
                                                     "renameat2", "fsync",  "fdatasync", "unlink",
                                                     "unlinkat",  "bind",   "send",      "sendmsg"};
 
+const char* NameOf(Call call) {
+  return kCallNames[static_cast<size_t>(call)];
+}
+
 struct Calls {
   const char* name;
-  std::vector<Call> calls;
+  std::vector<Call> made;      // by every agent: where none is seen, the library does not see it
+  std::vector<Call> possible;  // by another release of a library that the agent is built with
 };
 
 // For the names of tests.
@@ -78,25 +83,31 @@ class Sweep {
   Duration slowest_{0};
 };
 
-class KillTest : public testing::TestWithParam<Calls> {};
-
-TEST_P(KillTest, AnAgentKilledAtAnyCallIsSucceededAsIfNothingHadBeen) {
-  for (Call call : GetParam().calls) {
+class KillTest : public testing::TestWithParam<Calls> {
+ protected:
+  // Returns how many kills there were.
+  static uint32_t KillAtEvery(Call call) {
     Sweep sweep(call);
     sweep.Run();
     fmt::print("killed at {} calls of {}; the slowest successor was back after {} ms\n",
-               sweep.killed(), kCallNames[static_cast<size_t>(call)], sweep.slowest().count());
+               sweep.killed(), NameOf(call), sweep.slowest().count());
+    return sweep.killed();
   }
+};
+
+TEST_P(KillTest, AnAgentKilledAtAnyCallIsSucceededAsIfNothingHadBeen) {
+  for (Call call : GetParam().made) EXPECT_GT(KillAtEvery(call), 0u) << NameOf(call);
+  for (Call call : GetParam().possible) KillAtEvery(call);
 }
 
-INSTANTIATE_TEST_SUITE_P(At, KillTest,
-                         testing::Values(Calls{"Write", {Call::kWrite}},
-                                         Calls{"Message", {Call::kSend, Call::kSendmsg}},
-                                         Calls{"FileOrSocket",
-                                               {Call::kWritev, Call::kPwrite, Call::kRename,
-                                                Call::kRenameat2, Call::kFsync, Call::kFdatasync,
-                                                Call::kUnlink, Call::kUnlinkat, Call::kBind}}),
-                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(
+    At, KillTest,
+    testing::Values(Calls{"Write", {Call::kWrite}, {}},
+                    Calls{"Message", {Call::kSendmsg}, {Call::kSend}},
+                    Calls{"FileOrSocket",
+                          {Call::kWritev, Call::kRename, Call::kFsync, Call::kUnlink, Call::kBind},
+                          {Call::kPwrite, Call::kRenameat2, Call::kFdatasync, Call::kUnlinkat}}),
+    testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace tessera

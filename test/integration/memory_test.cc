@@ -45,6 +45,7 @@ class MemoryTest : public AgentTest {
 };
 
 TEST_F(MemoryTest, ACordonOutlivesTheBoot) {
+  if (!WhyNoMounts().empty()) GTEST_SKIP() << WhyNoMounts();
   WriteConfig(Config(kFour));
   StartKubelet();
   agent_ = StartOnBoot("one");
@@ -61,6 +62,7 @@ TEST_F(MemoryTest, ACordonOutlivesTheBoot) {
 }
 
 TEST_F(MemoryTest, AVerdictDoesNotOutliveTheBoot) {
+  if (!WhyNoMounts().empty()) GTEST_SKIP() << WhyNoMounts();
   std::string config = Config(kFour);
   config.replace(config.find("recovery: 200ms"), 15, "recovery: 1h");
   WriteConfig(config);
@@ -151,6 +153,7 @@ TEST_F(MemoryTest, AStateThatIsNoneIsSetAsideAndCostsNoService) {
 }
 
 TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {
+  if (!WhyNoMounts().empty()) GTEST_SKIP() << WhyNoMounts();
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
   // So many that their verdicts do not fit into what the last page of the log has left.
   WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 64, faultFile: " + dir_ +
@@ -203,6 +206,7 @@ TEST_F(MemoryTest, AStateDirectoryThatCannotBeMadeCostsNoServiceAndIsMadeOnceItC
 }
 
 TEST_F(MemoryTest, AReadOnlyStateDirectoryCostsNoServiceAndIsWrittenToOnceItCanBe) {
+  if (!WhyNoMounts().empty()) GTEST_SKIP() << WhyNoMounts();
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
   WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
                      "/faults/npu.json}}\n"));

@@ -11,6 +11,9 @@ constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="faile
 
 class MountsTest : public AgentTest {
  protected:
+  void SetUp() override {
+    if (!WhyNoMounts().empty()) GTEST_SKIP() << WhyNoMounts();
+  }
   void StartWithPluginsAlone() {
     WriteConfig(Config(kFour));
     StartKubelet();

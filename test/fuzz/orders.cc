@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person may ask for on the control socket: the first line is the path, the rest the body.
+// What is read is followed as far as no file is needed, and what the agent would then write reads
+// back.
+
+#include "agent/node.h"
+#include "agent/order.h"
+#include "backend/dummy/faults.h"
+#include "base/text.h"
+#include "json/json.h"
+#include "test/fuzz/fuzz.h"
+
+using tessera::fuzz::Require;
+
+namespace tessera::agent {
+namespace {
+
+constexpr char kSource[] = "dummy.com/npu";
+
+class Nobody : public NodeObserver {
+  void SourceChanged(const std::string&, bool) override {}
+  void Transitions(const std::string&, const std::vector<Transition>&) override {}
+  void Unsaved() override {}
+};
+
+std::string BodyOf(const CordonOrder& order) {
+  return json::Write(json::Object{{"device", order.device}, {"reason", order.reason}});
+}
+
+std::string BodyOf(const ResetOrder& order) {
+  return json::Write(json::Object{{"device", order.device}});
+}
+
+std::string BodyOf(const ReleaseOrder& order) {
+  if (!order.time) return R"({"end": true})";
+  return json::Write(json::Object{{"for", FormatDuration(*order.time)}});
+}
+
+std::string BodyOf(const FaultOrder& order) {
+  return json::Write(json::Object{{"resource", order.resource},
+                                  {"verb", order.verb},
+                                  {"device", order.device},
+                                  {"detail", order.detail}});
+}
+
+Result<DeviceKey> Follow(Node& node, const CordonOrder& order) {
+  return order.on ? node.Cordon(order.device, order.reason) : node.Uncordon(order.device);
+}
+
+void Check(const CordonOrder& order) {
+  Require(!order.on || !order.reason.empty(), "a cordon has a reason");
+  const FakeClock clock;
+  Nobody nobody;
+  Node node(clock, {}, nobody);
+  Device device;
+  device.key = {kSource, "0"};
+  node.Found(kSource, {device});
+  if (!order.on) Require(node.Cordon("0", "loud").has_value(), "a device can be cordoned");
+  const auto key = Follow(node, order);
+  Require(key ? *key == device.key : !key.error().message.empty(), "it is the device, or said why");
+  const auto facts = ParseFacts(WriteFacts({device}, node.cordons(), {}));
+  Require(facts && facts->cordons == node.cordons(), "cordons read as they were written");
+  const bool out = node.TroubleOf(*node.inventory()->Find(device.key))->reason == Reason::kCordoned;
+  Require(out == (order.on == key.has_value()), "the device is out, or back, if that was said");
+}
+
+void Check(const ResetOrder&) {}
+
+void Check(const ReleaseOrder&) {}
+
+void Check(const FaultOrder& order) {
+  dummy::Faults faults;
+  if (!dummy::ApplyVerb(faults, order.verb, order.device, order.detail)) return;
+  const auto again = dummy::ParseFaults(dummy::WriteFaults(faults));
+  Require(again && *again == faults, "faults read as they were written");
+}
+
+void CheckText(std::string_view path, std::string_view body) {
+  const auto order = ReadOrder(path, body);
+  if (!order) {
+    Require(!order.error().message.empty(), "a refusal says why");
+    return;
+  }
+  const auto check = [&](const auto& one) {
+    const auto again = ReadOrder(path, BodyOf(one));
+    Require(again && *again == *order, "an order reads as it was written");
+    Check(one);
+  };
+  std::visit(check, *order);
+}
+
+}  // namespace
+}  // namespace tessera::agent
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text = tessera::fuzz::Text(data, size);
+  const size_t end = std::min(text.find('\n'), size);
+  tessera::agent::CheckText(text.substr(0, end), text.substr(std::min(end + 1, size)));
+  return 0;
+}
