@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "backend/nvidia/nvidia.h"
 #include "backend/recorder_test.h"
@@ -148,6 +149,17 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
     return told_.wait_for(lock, kPatience, [&] { return std::ranges::count(log_, line) > 0; });
   }
 
+  // Lets go of the library, and ends the wait for events that keeps it open.
+  bool IsClosed() {
+    EXPECT_TRUE(backends_.front()->Release());
+    node_.SetFaults("driver: {fail: {nvmlEventSetWait_v2: 999}}");
+    const Steady limit = SystemClock().Now() + kPatience;
+    while (!backends_.front()->HeldBy().empty() && SystemClock().Now() < limit) {
+      std::this_thread::yield();
+    }
+    return backends_.front()->HeldBy().empty();
+  }
+
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/nvml_functions_test").value();
   NvidiaNode node_{directory_, "8xh100-mig"};
   os::Loop loop_;
@@ -167,6 +179,7 @@ TEST_P(NvmlFunctionTest, IsNotSupportedWhereTheLibraryLacksIt) {
   EXPECT_EQ(Served({.mig = "*"}), ExpectedDivided());
   const std::string line = ExpectedLine();
   EXPECT_TRUE(line.empty() || AwaitLog(line)) << line;
+  EXPECT_TRUE(IsClosed());
 }
 
 TEST_P(NvmlFunctionTest, IsTheOnlyOneThatTheLibraryOfThisTestLacks) {
