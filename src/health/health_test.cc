@@ -272,6 +272,54 @@ TEST_F(HealthTest, ProbationKeepsADeviceOutWhateverChecksSay) {
   EXPECT_EQ(verdict_.held_until, Steady());
 }
 
+TEST_F(HealthTest, ASecondEventWithinTheProbationBeginsItAnew) {
+  MakeHealthy();
+  Evidence fatal = Fatal();
+  fatal.probation = Duration(300'000);
+  After(fatal);
+  After(Good());
+
+  EXPECT_EQ(After(fatal, Duration(200'000)), HealthState::kUnhealthy);
+
+  EXPECT_EQ(verdict_.falls.size(), 1U);  // it was out all along
+  EXPECT_EQ(After(Good()), HealthState::kRecovering);
+  EXPECT_EQ(After(Good(), Duration(298'999)), HealthState::kRecovering);
+  EXPECT_EQ(After(Good(), Duration(1)), HealthState::kHealthy);
+}
+
+TEST_F(HealthTest, AShorterProbationEndsNoLongerOne) {
+  MakeHealthy();
+  Evidence fatal = Fatal();
+  fatal.probation = Duration(300'000);
+  After(fatal);
+  fatal.probation = Duration(10'000);
+
+  After(fatal, Duration(100'000));
+
+  EXPECT_EQ(After(Good()), HealthState::kRecovering);
+  EXPECT_EQ(After(Good(), Duration(198'999)), HealthState::kRecovering);
+  EXPECT_EQ(After(Good(), Duration(1)), HealthState::kHealthy);
+}
+
+TEST_F(HealthTest, WhatNeedsAResetAndHasAProbationNeedsBoth) {
+  MakeHealthy();
+  Evidence fatal = Fatal();
+  fatal.remedy = Remedy::kReset;
+  fatal.probation = Duration(60'000);
+  After(fatal);
+
+  EXPECT_EQ(After(Reset()), HealthState::kUnhealthy);
+  EXPECT_EQ(After(Good()), HealthState::kRecovering);
+  EXPECT_EQ(After(Good(), Duration(57'999)), HealthState::kRecovering);
+  EXPECT_EQ(After(Good(), Duration(1)), HealthState::kHealthy);
+
+  After(fatal);
+  EXPECT_EQ(After(Good(), Duration(60'000)), HealthState::kUnhealthy);
+  After(Reset());
+  EXPECT_EQ(After(Good()), HealthState::kRecovering);
+  EXPECT_EQ(After(Good(), policy_.recovery), HealthState::kHealthy);
+}
+
 TEST_F(HealthTest, ABadAnswerOnProbationIsNotCalledFlapping) {
   MakeHealthy();
   Evidence fatal = Fatal();

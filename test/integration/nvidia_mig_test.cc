@@ -91,6 +91,20 @@ TEST_F(MigAgentTest, AFamilyIsOneResourceForEachProfileFound) {
   EXPECT_EQ(Visible(Run("a", {{kTwoG, 1}})), Gpu(7).mig[1].uuid);
 }
 
+TEST_F(MigAgentTest, AComputeInstanceSmallerThanItsGpuInstanceIsAResourceOfItsOwn) {
+  node_.SetMig(7,
+               "[{profile: 1c.2g.20gb, gi: 3, ci: 0, memory: 20096}, {profile: 1c.2g.20gb, gi: 3, "
+               "ci: 1, memory: 20096}]");
+  StartAll(std::string(kWhole) + kFamily, OnNode());
+  Expect("nvidia.com/mig-1c.2g.20gb", 2, 2);
+  Expect(kGpu, 6, 6);
+  Expect(kOneG, 7, 7);
+  EXPECT_EQ(Resources(), (std::vector<std::string>{kGpu, "nvidia.com/mig-1c.2g.20gb", kOneG}));
+
+  EXPECT_EQ(Visible(Run("a", {{"nvidia.com/mig-1c.2g.20gb", 2}})),
+            Gpu(7).mig[0].uuid + "," + Gpu(7).mig[1].uuid);
+}
+
 TEST_F(MigAgentTest, SeveralMigDevicesAreOfOneGpuAndOneIsOfTheGpuWithTheFewest) {
   StartAll(kFamily, OnNode());
   Expect(kOneG, 9, 9);

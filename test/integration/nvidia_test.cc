@@ -6,6 +6,7 @@
 
 #include "agent_fixture.h"
 #include "base/text.h"
+#include "os/files.h"
 
 namespace tessera {
 namespace {
@@ -41,6 +42,29 @@ class NvidiaAgentTest : public AgentTest {
     }
     std::sort(uuids.begin(), uuids.end(), NaturalLess());
     return uuids;
+  }
+  // A grant of nothing but the variable.
+  static Grant Named(const std::string& devices) {
+    Grant grant;
+    grant.envs = {{"NVIDIA_VISIBLE_DEVICES", devices}};
+    return grant;
+  }
+  // What the program says on its standard output to these words.
+  std::string Told(std::vector<std::string> words) {
+    words.insert(words.begin(), TESSERA_BINARY);
+    words.insert(words.end(), {"--control", dir_ + "/agent.sock"});
+    auto program = os::Process::Start(words, dir_ + "/told");
+    EXPECT_TRUE(program);
+    EXPECT_EQ(program->Wait(), 0);
+    const std::string text = os::ReadFile(dir_ + "/told").value_or("");
+    EXPECT_TRUE(os::RemoveFile(dir_ + "/told"));
+    return text;
+  }
+  static std::string LineWith(const std::string& text, const std::string& part) {
+    for (const std::string& line : Split(text, '\n')) {
+      if (line.find(part) != std::string::npos) return line;
+    }
+    return "";
   }
   std::string ReasonOf(size_t gpu) {
     const json::Object device = DeviceOn(Page("/inventory"), node_.hardware().gpus[gpu].uuid);
@@ -92,6 +116,80 @@ TEST_F(NvidiaAgentTest, ByDefaultMountsSayWhichGpusAreGranted) {
             (std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES", directory}}));
   EXPECT_EQ(grant.response.mounts,
             (std::vector<Mount>{{"/dev/null", directory + "/" + grant.ids[0], false}}));
+}
+
+constexpr char kPair[] =
+    "  - {{name: nvidia.com/gpu, strategies: [{}], nvidia: {{select: [{{index: 0}}, {{index: "
+    "1}}]}}}}\n"
+    "  - {{name: a.com/rest, strategies: [envvar], nvidia: {{}}}}\n";
+
+TEST_F(NvidiaAgentTest, OtherStrategiesComeWithAReloadAndEveryResourceKeepsItsStream) {
+  StartAll(fmt::format(kPair, "envvar"), OnNode());
+  Expect(kGpu, 2, 2);
+  Expect("a.com/rest", 6, 6);
+  const kubelet::Admission before = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(before.admitted) << before.message;
+  const std::string& first = before.grants[0].ids[0];
+  EXPECT_EQ(before.grants[0].response, Named(first));
+
+  WriteConfig(Config(fmt::format(kPair, "volume-mounts, device-specs"), OnNode()));
+  ASSERT_TRUE(AwaitMetric(R"(tessera_config_reloads_total{result="good"})", 1));
+
+  const kubelet::Admission after = Run("b", {{kGpu, 1}});
+  ASSERT_TRUE(after.admitted) << after.message;
+  const std::string& second = after.grants[0].ids[0];
+  EXPECT_NE(second, first);
+  const std::string directory = "/var/run/nvidia-container-devices";
+  Grant expected = Named(directory);
+  expected.mounts = {{"/dev/null", directory + "/" + second, false}};
+  const std::string own = second == node_.hardware().gpus[0].uuid ? "/dev/nvidia0" : "/dev/nvidia1";
+  for (const std::string& path : {std::string("/dev/nvidiactl"), std::string("/dev/nvidia-uvm"),
+                                  std::string("/dev/nvidia-uvm-tools"), own}) {
+    expected.devices.push_back({.host_path = path, .container_path = path});
+  }
+  EXPECT_EQ(after.grants[0].response, expected);
+  const kubelet::Admission other = Run("c", {{"a.com/rest", 1}});
+  ASSERT_TRUE(other.admitted) << other.message;
+  EXPECT_EQ(other.grants[0].response, Named(other.grants[0].ids[0]));
+  EXPECT_EQ(Registrations(kGpu), 1);
+  EXPECT_EQ(Registrations("a.com/rest"), 1);
+}
+
+TEST_F(NvidiaAgentTest, ModelsAndUuidsSelectAResourceWithAPolicyOfItsOwn) {
+  node_.SetHardware(
+      "driver: \"570.172.08\"\n"
+      "defaults: {model: NVIDIA L4, memory: 23034, compute: \"8.9\", numa: 0}\n"
+      "gpus:\n"
+      "- {pci: \"0000:01:00.0\"}\n"
+      "- {pci: \"0000:02:00.0\", model: Tesla T4}\n"
+      "- {pci: \"0000:03:00.0\", uuid: GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42}\n"
+      "- {pci: \"0000:04:00.0\", model: Tesla T4}\n"
+      "- {pci: \"0000:05:00.0\"}\n");
+  StartAll(
+      "  - {name: a.com/one, strategies: [envvar], nvidia: {select: [{uuid: "
+      "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42}]}}\n"
+      "  - {name: a.com/t4, strategies: [envvar], policy: replicas, replicas: 3, nvidia: {select: "
+      "[{model: \"*T4*\"}]}}\n"
+      "  - {name: a.com/l4, strategies: [envvar], nvidia: {select: [{model: NVIDIA L4}]}}\n",
+      OnNode());
+  Expect("a.com/one", 1, 1);
+  Expect("a.com/t4", 6, 6);
+  Expect("a.com/l4", 2, 2);
+  const auto ids_of = [&](const std::string& resource) {
+    std::vector<std::string> ids;
+    for (const auto& device : Status(resource).devices) ids.push_back(device.id);
+    std::sort(ids.begin(), ids.end(), NaturalLess());
+    return ids;
+  };
+  const auto uuid = [&](size_t gpu) { return node_.hardware().gpus[gpu].uuid; };
+  std::vector<std::string> shares;
+  for (const size_t gpu : {1, 3}) {
+    for (int i = 0; i < 3; ++i) shares.push_back(fmt::format("{}::{}", uuid(gpu), i));
+  }
+
+  EXPECT_EQ(ids_of("a.com/one"), std::vector<std::string>{uuid(2)});
+  EXPECT_EQ(ids_of("a.com/t4"), shares);
+  EXPECT_EQ(ids_of("a.com/l4"), (std::vector<std::string>{uuid(0), uuid(4)}));
 }
 
 class NvLinkAgentTest : public NvidiaAgentTest {
@@ -225,6 +323,32 @@ TEST_F(NvidiaAgentTest, AGpuThatHangsIsWellUntilThatIsStale) {
       AwaitMetric(R"(tessera_health_checks_total{resource="nvidia.com/gpu",result="bad"})", 5));
 
   EXPECT_EQ(Status(kGpu).allocatable, 8);
+}
+
+TEST_F(NvidiaAgentTest, AGpuWithAnXidIsShownToPeopleWithItsMeaningAndWhatToDo) {
+  StartAll(kEnvvar, OnNode());
+  Expect(kGpu, 8, 8);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+  node_.SetFaults(kXid79);
+  Expect(kGpu, 8, 7);
+  const std::string id = node_.hardware().gpus[3].uuid;
+  const std::string device = "nvidia.com/gpu/" + id;
+
+  const std::string devices = Told({"devices"});
+  EXPECT_EQ(
+      LineWith(devices, device),
+      device + "  unhealthy  1     xid: XID 79: the GPU has fallen off the bus; reset the GPU");
+  EXPECT_NE(devices.find("\n8 devices: 7 healthy, 1 unhealthy\n"), std::string::npos) << devices;
+  EXPECT_EQ(Told({"explain", device}),
+            device +
+                ": not offered\n"
+                "  why         XID 79: the GPU has fallen off the bus; reset the GPU [xid]: the\n"
+                "              NVIDIA driver reported an error; its text says what it means and\n"
+                "              what brings the GPU back, docs/nvidia.md has the table\n"
+                "  ids         " +
+                id +
+                "\n"
+                "  numa        1\n");
 }
 
 // A call of NVML's made for a request would never come back.

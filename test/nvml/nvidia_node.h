@@ -14,8 +14,9 @@ class NvidiaNode {
   // `hardware` is a file of demo/hardware, without its ".yaml"; `directory` is made.
   NvidiaNode(std::string directory, const std::string& hardware);
 
-  // The driver's library, which is installed from the beginning.
-  void InstallDriver();
+  // The driver's library, which is installed from the beginning; with `lacking` one that does not
+  // have this function.
+  void InstallDriver(const std::string& lacking = "");
   void RemoveDriver();
   // Another node from now on, as YAML describes it (hardware.h).
   void SetHardware(const std::string& yaml);

@@ -56,6 +56,18 @@ bool IsTaken(const NvidiaConfig& config, const Gpu& gpu) {
                      [&](const Claim& claim) { return TakesWhole(claim, gpu); });
 }
 
+// Whether an earlier resource is the one that tells what is wrong with a GPU that it leaves out.
+bool IsToldOf(const NvidiaConfig& config, const Gpu& gpu) {
+  return std::ranges::any_of(
+      config.earlier, [&](const Claim& claim) { return claim.mig.empty() && Selects(claim, gpu); });
+}
+
+// Of the GPU's MIG devices one with a profile that is not known, which costs the GPU; or null.
+const MigDevice* UnknownOf(const Gpu& gpu) {
+  const auto unknown = std::ranges::find(gpu.mig.devices, false, &MigDevice::known);
+  return unknown == gpu.mig.devices.end() ? nullptr : &*unknown;
+}
+
 // Those of the GPU's MIG devices that are not an earlier resource's.
 std::vector<size_t> FreeDevices(const NvidiaConfig& config, const Gpu& gpu) {
   std::vector<size_t> devices;
@@ -78,6 +90,11 @@ struct Layout {
 
 Layout LayoutOf(const Gpu& gpu, const Part& part) {
   if (part.whole) return {.text = "is not in MIG mode"};
+  if (const MigDevice* unknown = UnknownOf(gpu)) {
+    return {.trouble = fmt::format("has the MIG device {}, of a profile of the size of {} that is "
+                                   "not known here: make it of another profile",
+                                   unknown->uuid, unknown->profile)};
+  }
   if (part.devices.empty()) {
     return {.trouble =
                 "is in MIG mode and has no MIG devices: make some with 'nvidia-smi mig', or "
@@ -110,6 +127,7 @@ Part PartOf(const NvidiaConfig& config, const Gpu& gpu) {
   Part part;
   part.whole =
       TakesWhole(claim, gpu) && !IsTaken(config, gpu) && free.size() == gpu.mig.devices.size();
+  if (UnknownOf(gpu) != nullptr) return part;
   for (const size_t i : free) {
     if (TakesDevice(claim, gpu, gpu.mig.devices[i])) part.devices.push_back(i);
   }
@@ -122,13 +140,17 @@ bool MayBePartOf(const NvidiaConfig& config, unsigned index) {
 
 std::map<unsigned, std::string> Odd(const NvidiaConfig& config,
                                     const std::map<unsigned, Gpu>& gpus) {
-  if (!config.mig.empty() || config.in_mig_mode != InMigMode::kDevices) return {};
+  if (!config.mig.empty() || config.in_mig_mode == InMigMode::kWhole) return {};
   std::map<unsigned, Layout> layouts;
   for (const auto& [index, gpu] : gpus) {
     const Part part = PartOf(config, gpu);
-    const bool bare = gpu.mig.enabled && gpu.mig.devices.empty() && !IsDisplay(gpu) &&
-                      Selects(ClaimOf(config), gpu) && !IsTaken(config, gpu);
-    if (part.whole || !part.devices.empty() || bare) layouts[index] = LayoutOf(gpu, part);
+    const bool alike = config.in_mig_mode == InMigMode::kDevices;
+    const bool fits = alike && (part.whole || !part.devices.empty());
+    const bool divided = gpu.mig.enabled && !IsDisplay(gpu) && Selects(ClaimOf(config), gpu) &&
+                         !IsTaken(config, gpu);
+    const bool bare = alike && divided && gpu.mig.devices.empty();
+    const bool unknown = divided && UnknownOf(gpu) != nullptr && !IsToldOf(config, gpu);
+    if (fits || bare || unknown) layouts[index] = LayoutOf(gpu, part);
   }
   std::optional<unsigned> usual;  // a GPU that is divided as it should be
   std::ptrdiff_t most = 0;

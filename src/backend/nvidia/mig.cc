@@ -50,7 +50,8 @@ nvml::Answer<MigDevice> ReadDevice(const nvml::Library& library, nvml::DeviceHan
                                           profile ? std::optional(*profile) : std::nullopt),
                    .gpu_instance = *gpu_instance,
                    .compute_instance = *compute_instance,
-                   .attributes = *attributes};
+                   .attributes = *attributes,
+                   .known = profile != nvml::kUnknownProfile};
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct MigDevice {
   unsigned compute_instance = 0;
   unsigned index = 0;  // NVML's, of those of the GPU
   nvml::DeviceAttributes attributes{};
+  bool known = true;  // false: what its profile has besides its size cannot be told
   bool operator==(const MigDevice&) const = default;
 };
 

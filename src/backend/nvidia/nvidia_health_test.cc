@@ -245,6 +245,33 @@ TEST_F(NvidiaHealthTest, HeatIsToldOncePerChangeAndTakesNothingOut) {
                         "INFO the GPU is not slowed down any more gpu=" + Uuid(3)}));
 }
 
+TEST_F(NvidiaHealthTest, AnXidIsToldWithItsMeaningAndWhatToDo) {
+  Texts log;
+  log::SetSink([&](std::string_view line) {
+    if (line.find(" xid=") != line.npos || line.find("XID") != line.npos) {
+      log.emplace_back(line.substr(25));
+    }
+  });
+  Start();
+  AwaitWatched(8);
+
+  node_.SetFaults("events: [{gpu: 3, xid: 31}, {gpu: 3, xid: 79}, {gpu: 4, xid: 94}]");
+  ASSERT_EQ(reports_.Await(2).size(), 2U);
+  log::SetSink(nullptr);
+
+  const std::string error = "WARN a GPU reported an error resource=nvidia.com/gpu gpu=";
+  EXPECT_EQ(
+      log,
+      (Texts{"INFO an XID that is a program's own resource=nvidia.com/gpu gpu=" + Uuid(3) +
+                 " xid=31 meaning=\"a program used an address of GPU memory that is not mapped\"",
+             error + Uuid(3) +
+                 " gi=all ci=all error=\"XID 79: the GPU has fallen off the bus; reset the "
+                 "GPU\"",
+             error + Uuid(4) +
+                 " gi=all ci=all error=\"XID 94: memory had an error that was contained in "
+                 "one program; it returns once its checks have passed for a while\""}));
+}
+
 TEST_F(NvidiaHealthTest, AGpuThatWasLostAndAnswersWasReset) {
   NvidiaBackend& backend = Start();
 

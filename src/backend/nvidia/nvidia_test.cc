@@ -272,6 +272,34 @@ TEST_F(NvidiaMigTest, AFamilysDevicesSayWhoseTheyAre) {
   EXPECT_EQ(ScannedIds(*one), MigUuids({{7, 1}}));
 }
 
+// Of a newer driver: the profile's number is none of those that are asked for.
+TEST_F(NvidiaMigTest, AProfileThatIsNotKnownTakesOutItsGpuAndNoOther) {
+  std::string yaml = os::ReadFile(directory_ + "/usr/lib64/fake-nvml.yaml").value();
+  yaml.replace(yaml.find("- {profile: 1, id: 14"), 21, "- {profile: 18, id: 14");
+  node_.SetHardware(yaml);
+  const auto backend = Backend();
+
+  const std::vector<Device> devices = backend->Scan().value();
+
+  Ids expected = Uuids();
+  expected.erase(expected.begin() + 6);
+  EXPECT_EQ(IdsOf(devices), expected);
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(Say(backend->Check(devices[i])), "good");
+  EXPECT_EQ(devices[6].defect,
+            (Error{Reason::kMigLayout,
+                   fmt::format("GPU 7 has the MIG device {}, of a profile of the size of 2g.20gb "
+                               "that is not known here: make it of another profile",
+                               MigUuids({{7, 1}})[0])}));
+  EXPECT_EQ(ScannedIds(*Backend({.mig = "*"})),
+            MigUuids({{6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {6, 6}}));
+  EXPECT_EQ(ScannedIds(*Backend({.in_mig_mode = NvidiaConfig::InMigMode::kWhole})), Uuids());
+  EXPECT_EQ(ScannedIds(*Backend({.earlier = {{.select = {{.index = "7"}}}}})),
+            Ids(expected.begin(), expected.begin() + 6));
+
+  node_.SetMig(7, "off");
+  EXPECT_EQ(Say(backend->Check(backend->Scan().value().at(6))), "good");
+}
+
 TEST_F(NvidiaMigTest, WhatOneBackendSeesTheOthersHearOf) {
   const auto first = Backend();
   const auto second = Backend();

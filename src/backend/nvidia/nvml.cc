@@ -185,12 +185,15 @@ Answer<unsigned> Library::GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_inst
   if (!instance) return tl::unexpected(instance.error());
   const auto info = Ask<GpuInstanceInfo>(api_.GpuInstanceGetInfo, *instance);
   if (!info) return tl::unexpected(info.error());
+  bool told = false;
   for (unsigned profile = 0; profile < kGpuInstanceProfiles; ++profile) {
     const auto known =
         Ask<GpuInstanceProfileInfo>(api_.DeviceGetGpuInstanceProfileInfo, gpu, profile);
     if (known && known->id == info->profile) return profile;
+    told |= known.has_value();
   }
-  return tl::unexpected(Failure{api_.DeviceGetGpuInstanceProfileInfo.name, Return::kNotFound});
+  if (told) return kUnknownProfile;
+  return tl::unexpected(Failure{api_.DeviceGetGpuInstanceProfileInfo.name, Return::kNotSupported});
 }
 
 Answer<uint64_t> Library::UncorrectedEccErrors(DeviceHandle gpu) const {

@@ -74,7 +74,8 @@ class Library {
   Answer<DeviceAttributes> Attributes(DeviceHandle mig_device) const;
   Answer<unsigned> GpuInstance(DeviceHandle mig_device) const;
   Answer<unsigned> ComputeInstance(DeviceHandle mig_device) const;
-  // NVML's number of the profile that this GPU instance was made by.
+  // NVML's number of the profile that this GPU instance was made by; kUnknownProfile where it is
+  // none of those that are numbered here.
   Answer<unsigned> GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_instance) const;
 
   // How a GPU fares.

@@ -142,6 +142,7 @@ enum class NvLinkRemoteType : int { kGpu = 0, kIbmNpu = 1, kSwitch = 2, kUnknown
 inline constexpr uint32_t kMigDisabled = 0;
 inline constexpr uint32_t kMigEnabled = 1;
 inline constexpr unsigned kGpuInstanceProfiles = 18;  // numbered from 0
+inline constexpr unsigned kUnknownProfile = kGpuInstanceProfiles;
 
 // A function of the library. One that the library does not have is never null: it answers
 // kNotSupported.

@@ -19,7 +19,7 @@ namespace tessera::nvidia {
 enum class XidClass : uint8_t {
   kApplication,  // nothing: a program failed by its own doing
   kRecover,      // it is out until its checks have passed for the class's probation
-  kReset,        // it is out until it was reset, and then for the probation
+  kReset,        // the same, and until it was reset
   kReboot,       // it is out until the node was rebooted
 };
 std::span<const XidClass> AllXidClasses();

@@ -78,6 +78,16 @@ TEST(Xid, ASiteSaysOtherwise) {
   EXPECT_FALSE(EvidenceOf(94, policy));
 }
 
+TEST(Xid, EachClassHasTheProbationThatASiteGivesIt) {
+  XidPolicy policy;
+  policy.recover_probation = Duration(600'000);
+  policy.reset_probation = Duration(60'000);
+
+  EXPECT_EQ(EvidenceOf(94, policy)->probation, Duration(600'000));
+  EXPECT_EQ(EvidenceOf(79, policy)->probation, Duration(60'000));
+  EXPECT_EQ(EvidenceOf(79, policy)->remedy, Remedy::kReset);
+}
+
 TEST(Xid, ThoseThatNobodyNamedHaveOneNameTogether) {
   EXPECT_EQ(XidName(79, {}), "79");
   EXPECT_EQ(XidName(4'711, {}), "other");
