@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include "base/log.h"
 #include "os/thread.h"
@@ -25,6 +26,7 @@ struct Workers::State {
   int threads = 0;
   int idle = 0;
   bool stopping = false;
+  bool short_of_threads = false;  // the last task came when there was none to be had
 };
 
 namespace {
@@ -53,14 +55,17 @@ void Workers::Run(std::function<void()> task) {
   const bool waiting = state_->idle >= static_cast<int>(state_->tasks.size());
   Status grown;
   if (!waiting && state_->threads < state_->limit) grown = Grow(state_);
+  const bool told = std::exchange(state_->short_of_threads, !grown);
   lock.unlock();  // or who is woken would wait for it
   state_->work.notify_one();
-  if (!grown) log::Warn("a task waits for another thread to be free", grown.error());
+  if (!grown && !told) log::Warn("a task waits for another thread to be free", grown.error());
 }
 
 void Workers::GoOn() {
   std::lock_guard lock(state_->mutex);
-  if (state_->threads == 0 && !state_->tasks.empty()) (void)Grow(state_);
+  if (state_->idle < static_cast<int>(state_->tasks.size()) && state_->threads < state_->limit) {
+    (void)Grow(state_);
+  }
 }
 
 namespace {

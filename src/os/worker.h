@@ -19,10 +19,11 @@ class Workers {
   ~Workers();
   static constexpr Duration kGrace{300};
 
-  // Any thread. Where the process may have no more threads, the task waits for one that there is;
-  // where there is none at all, for GoOn.
+  // Any thread. Where the process may have no more threads, the task waits for one that there is,
+  // or for GoOn.
   void Run(std::function<void()> task);
-  // Tries again to get a first thread, if tasks wait for one. Any thread.
+  // Tries again to get another thread, if a task waits for one: for who waits for the task, which
+  // those that there are may never take up. Any thread.
   void GoOn();
 
   struct State;  // shared with the threads, which may outlive this object

@@ -110,6 +110,30 @@ TEST(WorkersTest, AFirstThreadIsTriedForAgain) {
   done.get_future().get();
 }
 
+TEST(WorkersTest, AThreadBesideOneThatHangsIsTriedForAgain) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
+#endif
+  std::latch began(1);
+  std::latch release(1);
+  std::promise<void> second;
+  Workers workers(2);
+  workers.Run([&] {
+    began.count_down();
+    release.wait();
+  });
+  began.wait();
+  {
+    const NoMoreThreads limit;
+    workers.Run([&] { second.set_value(); });
+  }
+
+  workers.GoOn();
+
+  second.get_future().get();
+  release.count_down();
+}
+
 TEST(WorkersTest, AHungTaskDoesNotKeepTheOwnerFromEnding) {
   auto release = std::make_shared<std::latch>(1);
   auto started = std::make_shared<std::latch>(1);

@@ -84,7 +84,11 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
 void GeometryWatch::State::Run() {
   while (Pause()) {
     const nvml::LibraryPtr library = session->current();
-    if (library == nullptr || !MayWalk()) continue;
+    if (library == nullptr) continue;
+    if (!MayWalk()) {
+      readers.GoOn();
+      continue;
+    }
     readers.Run([state = shared_from_this(), library] { state->Walk(*library); });
   }
 }

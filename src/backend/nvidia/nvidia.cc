@@ -46,6 +46,7 @@ class NvidiaBackend::Line {
   // Does all, but for what hangs, and no longer than until then: past a task that takes too long,
   // another thread goes on.
   void Run(std::chrono::steady_clock::time_point limit) {
+    workers_.GoOn();  // what a former line could not begin
     std::unique_lock lock(rest_->mutex);
     if (rest_->unfinished == 0) return;
     GoOn();
@@ -177,6 +178,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   nvml::Answer<Seen> seen = ReadGpus(library, *count);
   if (!seen) return failed(seen.error());
   auto& [gpus, silent] = *seen;
+  for (const auto& [index, gpu] : gpus) TellUnknown(gpu);
 
   std::map<std::string, nvidia::Levels> levels = ReadLevels(library, gpus);
   std::map<unsigned, std::string> answering;
@@ -257,6 +259,18 @@ void NvidiaBackend::TellWhole(const std::string& gpu) {
       "a GPU in MIG mode is offered as a whole: what of it a container can use is for the "
       "container runtime to say",
       {{"resource", resource_}, {"gpu", gpu}});
+}
+
+void NvidiaBackend::TellUnknown(const nvidia::Gpu& gpu) {
+  const auto unknown = std::ranges::find(gpu.mig.devices, false, &nvidia::MigDevice::known);
+  if (unknown == gpu.mig.devices.end()) return;
+  std::lock_guard lock(mutex_);
+  if (!told_unknown_.insert(unknown->uuid).second) return;
+  log::Warn("a MIG device has a profile that is not known here, so its GPU is out",
+            {{"resource", resource_},
+             {"gpu", gpu.uuid},
+             {"device", unknown->uuid},
+             {"size", unknown->profile}});
 }
 
 void NvidiaBackend::TellImex() {

@@ -190,6 +190,9 @@ Answer<unsigned> Library::GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_inst
     const auto known =
         Ask<GpuInstanceProfileInfo>(api_.DeviceGetGpuInstanceProfileInfo, gpu, profile);
     if (known && known->id == info->profile) return profile;
+    const bool none = !known && (known.error().code == Return::kNotSupported ||
+                                 known.error().code == Return::kInvalidArgument);
+    if (!known && !none) return tl::unexpected(known.error());  // it may have been this one
     told |= known.has_value();
   }
   if (told) return kUnknownProfile;

@@ -172,8 +172,9 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
 
 TEST_P(NvmlFunctionTest, IsNotSupportedWhereTheLibraryLacksIt) {
 #ifdef __SANITIZE_ADDRESS__
-  // A library that lets go of nothing has a leak, and it is not ours.
-  if (GetParam() == "nvmlShutdown" || GetParam() == "nvmlEventSetFree") GTEST_SKIP();
+  if (GetParam() == "nvmlShutdown" || GetParam() == "nvmlEventSetFree") {
+    GTEST_SKIP() << "a library that lets go of nothing has a leak, and it is not ours";
+  }
 #endif
   EXPECT_EQ(Served({}), ExpectedWhole());
   EXPECT_EQ(Served({.mig = "*"}), ExpectedDivided());
