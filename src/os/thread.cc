@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/log.h"
+
 namespace tessera::os {
 
 Status StartThread(std::function<void()> run) {
@@ -14,6 +16,13 @@ Status StartThread(std::function<void()> run) {
     return Fail(Reason::kIo, "no thread: {}", error.what());
   }
   return {};
+}
+
+void ThreadOnce::Start(std::function<void()> run, std::string_view missed) {
+  if (started_) return;
+  const Status begun = StartThread(std::move(run));
+  started_ = begun.has_value();
+  if (!begun) log::Warn(missed, begun.error());
 }
 
 }  // namespace tessera::os

@@ -52,9 +52,7 @@ void Workers::Run(std::function<void()> task) {
   std::unique_lock lock(state_->mutex);
   if (state_->stopping) return;
   state_->tasks.push_back(std::move(task));
-  const bool waiting = state_->idle >= static_cast<int>(state_->tasks.size());
-  Status grown;
-  if (!waiting && state_->threads < state_->limit) grown = Grow(state_);
+  const Status grown = Grow(state_);
   const bool told = std::exchange(state_->short_of_threads, !grown);
   lock.unlock();  // or who is woken would wait for it
   state_->work.notify_one();
@@ -63,9 +61,7 @@ void Workers::Run(std::function<void()> task) {
 
 void Workers::GoOn() {
   std::lock_guard lock(state_->mutex);
-  if (state_->idle < static_cast<int>(state_->tasks.size()) && state_->threads < state_->limit) {
-    (void)Grow(state_);
-  }
+  (void)Grow(state_);
 }
 
 namespace {
@@ -96,8 +92,10 @@ void Work(const std::shared_ptr<Workers::State>& state) {
   state->ended.notify_all();
 }
 
-// Under the state's mutex.
+// Another thread, where there are more tasks than idle ones. Under the state's mutex.
 Status Grow(const std::shared_ptr<Workers::State>& state) {
+  const bool enough = state->idle >= static_cast<int>(state->tasks.size());
+  if (enough || state->threads >= state->limit) return {};
   Status begun = StartThread([state] { Work(state); });
   if (begun) ++state->threads;
   return begun;

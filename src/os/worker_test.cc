@@ -70,68 +70,57 @@ class NoMoreThreads {
   rlimit before_{};
 };
 
-TEST(WorkersTest, WhereThereCanBeNoMoreThreadsATaskWaitsForOneThatThereIs) {
+class ShortOfThreadsTest : public testing::Test {
+ protected:
+  void SetUp() override {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
+    GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
 #endif
-  std::latch release(1);
-  std::latch began(1);
-  std::promise<void> second;
-  Workers workers(2);
-  workers.Run([&] {
-    began.count_down();
-    release.wait();
-  });
-  began.wait();
-
-  {
+  }
+  // Its thread is taken until `release_`.
+  void Hang() {
+    workers_.Run([this] {
+      began_.count_down();
+      release_.wait();
+    });
+    began_.wait();
+  }
+  void RunWithoutThreads() {
     const NoMoreThreads limit;
-    workers.Run([&] { second.set_value(); });
+    workers_.Run([this] { done_.set_value(); });
+    workers_.GoOn();
   }
 
-  release.count_down();
-  second.get_future().get();
+  std::latch began_{1};
+  std::latch release_{1};
+  std::promise<void> done_;
+  Workers workers_{2};
+};
+
+TEST_F(ShortOfThreadsTest, ATaskWaitsForAThreadThatThereIs) {
+  Hang();
+  RunWithoutThreads();
+
+  release_.count_down();
+  done_.get_future().get();
 }
 
-TEST(WorkersTest, AFirstThreadIsTriedForAgain) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
-#endif
-  std::promise<void> done;
-  Workers workers(2);
-  {
-    const NoMoreThreads limit;
-    workers.Run([&] { done.set_value(); });
-    workers.GoOn();
-  }
+TEST_F(ShortOfThreadsTest, AFirstThreadIsTriedForAgain) {
+  RunWithoutThreads();
 
-  workers.GoOn();
+  workers_.GoOn();
 
-  done.get_future().get();
+  done_.get_future().get();
 }
 
-TEST(WorkersTest, AThreadBesideOneThatHangsIsTriedForAgain) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
-#endif
-  std::latch began(1);
-  std::latch release(1);
-  std::promise<void> second;
-  Workers workers(2);
-  workers.Run([&] {
-    began.count_down();
-    release.wait();
-  });
-  began.wait();
-  {
-    const NoMoreThreads limit;
-    workers.Run([&] { second.set_value(); });
-  }
+TEST_F(ShortOfThreadsTest, AThreadBesideOneThatHangsIsTriedForAgain) {
+  Hang();
+  RunWithoutThreads();
 
-  workers.GoOn();
+  workers_.GoOn();
 
-  second.get_future().get();
-  release.count_down();
+  done_.get_future().get();
+  release_.count_down();
 }
 
 TEST(WorkersTest, AHungTaskDoesNotKeepTheOwnerFromEnding) {

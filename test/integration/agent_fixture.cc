@@ -40,6 +40,11 @@ std::string NodeUnderTest::Config(const std::string& resources, const std::strin
          resources;
 }
 
+std::string NodeUnderTest::WithRecovery(std::string config, const std::string& recovery) {
+  const std::string_view former = "recovery: 200ms";
+  return config.replace(config.find(former), former.size(), "recovery: " + recovery);
+}
+
 void NodeUnderTest::WriteConfig(const std::string& text) {
   ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/tessera.yaml", text));
 }

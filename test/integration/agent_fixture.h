@@ -38,6 +38,8 @@ class NodeUnderTest {
   // The configuration: everything below `dir_`, short times, and `resources` (YAML below
   // "resources:", indented by two). `extra` is put in front.
   std::string Config(const std::string& resources, const std::string& extra = "") const;
+  // That configuration with another time to recover than its 200 ms.
+  static std::string WithRecovery(std::string config, const std::string& recovery);
   void WriteConfig(const std::string& text);
   void StartKubelet(kubelet::ConnectionRules rules = kubelet::ConnectionRules::kUpTo136);
   // `before` is put in front of the agent's own command line and becomes it: env, setpriv, sh.

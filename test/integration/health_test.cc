@@ -103,9 +103,7 @@ TEST_F(HealthTest, WhenTheWholeBusIsLostTheListStaysUnhealthyAndComesBack) {
 
 // The rate is the fault's; nothing is awaited by it.
 TEST_F(HealthTest, OfADeviceThatFlapsTenTimesASecondOneListIsSent) {
-  std::string config = Config(kFour);
-  config.replace(config.find("recovery: 200ms"), 15, "recovery: 3s");
-  WriteConfig(config);
+  WriteConfig(WithRecovery(Config(kFour), "3s"));
   StartKubelet();
   agent_ = StartAgent();
   Expect(kNpu, 4, 4);

@@ -23,11 +23,6 @@ constexpr char kReloaded[] =
     "  - {name: dummy.com/npu, policy: replicas, replicas: 2, dummy: {count: 4}}\n"
     "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 1}}\n";
 
-std::string WithRecovery(std::string config, const std::string& recovery) {
-  const std::string_view former = "recovery: 200ms";
-  return config.replace(config.find(former), former.size(), "recovery: " + recovery);
-}
-
 }  // namespace
 
 bool KillScenario::Dead() {

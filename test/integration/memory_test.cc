@@ -63,9 +63,7 @@ TEST_F(MemoryTest, ACordonOutlivesTheBoot) {
 
 TEST_F(MemoryTest, AVerdictDoesNotOutliveTheBoot) {
   if (!WhyNoMounts().empty()) GTEST_SKIP() << WhyNoMounts();
-  std::string config = Config(kFour);
-  config.replace(config.find("recovery: 200ms"), 15, "recovery: 1h");
-  WriteConfig(config);
+  WriteConfig(WithRecovery(Config(kFour), "1h"));
   StartKubelet();
   agent_ = StartOnBoot("one");
   Expect(kNpu, 4, 4);
@@ -100,9 +98,7 @@ TEST_F(MemoryTest, TheSecondInstanceTakesTheCordonsOverWhenTheFirstEnds) {
 }
 
 TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
-  std::string config = Config(kFour);
-  config.replace(config.find("recovery: 200ms"), 15, "recovery: 1h");
-  WriteConfig(config);
+  WriteConfig(WithRecovery(Config(kFour), "1h"));
   StartKubelet();
   agent_ = StartAgent();
   ListsUntil(ListOf(4, 4));

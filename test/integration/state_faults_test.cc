@@ -45,10 +45,9 @@ constexpr char kGood[] = R"(tessera_state_writes_total{result="good"})";
 constexpr char kFailed[] = R"(tessera_state_writes_total{result="failed"})";
 
 TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
-  std::string config = Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
-                              "/faults/npu.json}}\n");
-  config.replace(config.find("recovery: 200ms"), 15, "recovery: 1h");
-  WriteConfig(config);
+  WriteConfig(WithRecovery(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
+                                  "/faults/npu.json}}\n"),
+                           "1h"));
   StartKubelet();
   agent_ = StartAgent(control_.Before());
   Expect(kNpu, 4, 4);

@@ -62,12 +62,6 @@ bool IsToldOf(const NvidiaConfig& config, const Gpu& gpu) {
       config.earlier, [&](const Claim& claim) { return claim.mig.empty() && Selects(claim, gpu); });
 }
 
-// Of the GPU's MIG devices one with a profile that is not known, which costs the GPU; or null.
-const MigDevice* UnknownOf(const Gpu& gpu) {
-  const auto unknown = std::ranges::find(gpu.mig.devices, false, &MigDevice::known);
-  return unknown == gpu.mig.devices.end() ? nullptr : &*unknown;
-}
-
 // Those of the GPU's MIG devices that are not an earlier resource's.
 std::vector<size_t> FreeDevices(const NvidiaConfig& config, const Gpu& gpu) {
   std::vector<size_t> devices;
@@ -90,7 +84,7 @@ struct Layout {
 
 Layout LayoutOf(const Gpu& gpu, const Part& part) {
   if (part.whole) return {.text = "is not in MIG mode"};
-  if (const MigDevice* unknown = UnknownOf(gpu)) {
+  if (const MigDevice* unknown = gpu.mig.Unknown()) {
     return {.trouble = fmt::format("has the MIG device {}, of a profile of the size of {} that is "
                                    "not known here: make it of another profile",
                                    unknown->uuid, unknown->profile)};
@@ -127,7 +121,7 @@ Part PartOf(const NvidiaConfig& config, const Gpu& gpu) {
   Part part;
   part.whole =
       TakesWhole(claim, gpu) && !IsTaken(config, gpu) && free.size() == gpu.mig.devices.size();
-  if (UnknownOf(gpu) != nullptr) return part;
+  if (gpu.mig.Unknown() != nullptr) return part;
   for (const size_t i : free) {
     if (TakesDevice(claim, gpu, gpu.mig.devices[i])) part.devices.push_back(i);
   }
@@ -149,7 +143,7 @@ std::map<unsigned, std::string> Odd(const NvidiaConfig& config,
     const bool divided = gpu.mig.enabled && !IsDisplay(gpu) && Selects(ClaimOf(config), gpu) &&
                          !IsTaken(config, gpu);
     const bool bare = alike && divided && gpu.mig.devices.empty();
-    const bool unknown = divided && UnknownOf(gpu) != nullptr && !IsToldOf(config, gpu);
+    const bool unknown = divided && gpu.mig.Unknown() != nullptr && !IsToldOf(config, gpu);
     if (fits || bare || unknown) layouts[index] = LayoutOf(gpu, part);
   }
   std::optional<unsigned> usual;  // a GPU that is divided as it should be

@@ -50,7 +50,7 @@ struct Registered {
 
 }  // namespace
 
-struct EventWatcher::State {
+struct EventWatcher::State : std::enable_shared_from_this<State> {
   explicit State(std::shared_ptr<nvml::Session> owner) : session(std::move(owner)) {}
 
   const std::shared_ptr<nvml::Session> session;
@@ -58,7 +58,7 @@ struct EventWatcher::State {
   mutable std::mutex mutex;  // guards what follows; listeners run under it, so that none runs after
                              // Unsubscribe; never held over a call of NVML
   std::condition_variable changed;
-  bool running = false;  // the thread was started
+  os::ThreadOnce thread;
   bool stopping = false;
   bool renew = false;
   std::map<unsigned, std::string> gpus;  // to be watched, by index
@@ -73,6 +73,7 @@ struct EventWatcher::State {
   size_t told_watched = 0;          // how many GPUs, as it was told
   std::set<std::string> told_gpus;  // what was told about single ones
 
+  void Begin();
   void Run();
   bool AwaitWork();
   bool Pause(Duration time);
@@ -84,6 +85,12 @@ struct EventWatcher::State {
   void Tell(const Event& event);
   void SetWatched(size_t count, std::map<std::string, std::string> refused);
 };
+
+// Under the mutex. Each scan tries again.
+void EventWatcher::State::Begin() {
+  thread.Start([state = shared_from_this()] { state->Run(); },
+               "events of GPUs are not told, checks go on");
+}
 
 // The thread's life. The library is let go of before every pause.
 void EventWatcher::State::Run() {
@@ -234,15 +241,7 @@ std::shared_ptr<EventWatcher> EventWatcher::Of(const std::shared_ptr<nvml::Sessi
 void EventWatcher::Subscribe(const void* owner, Listener listener) {
   std::lock_guard lock(state_->mutex);
   state_->listeners[owner] = std::move(listener);
-  Begin();
-}
-
-// Under the mutex. Tried again by each scan.
-void EventWatcher::Begin() {
-  if (state_->running) return;
-  const Status begun = os::StartThread([state = state_] { state->Run(); });
-  state_->running = begun.has_value();
-  if (!begun) log::Warn("events of GPUs are not told, checks go on", begun.error());
+  state_->Begin();
 }
 
 void EventWatcher::Unsubscribe(const void* owner) {
@@ -253,7 +252,7 @@ void EventWatcher::Unsubscribe(const void* owner) {
 void EventWatcher::Watch(std::map<unsigned, std::string> gpus) {
   std::lock_guard lock(state_->mutex);
   state_->gpus = std::move(gpus);
-  if (!state_->listeners.empty()) Begin();
+  if (!state_->listeners.empty()) state_->Begin();
   state_->changed.notify_all();
 }
 

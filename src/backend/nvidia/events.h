@@ -68,7 +68,6 @@ class EventWatcher {
   std::optional<std::string> Refusal(const std::string& uuid) const;
 
  private:
-  void Begin();
   struct State;  // shared with the thread
   const std::shared_ptr<State> state_;
 };

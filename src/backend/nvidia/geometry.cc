@@ -63,7 +63,7 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
   std::mutex mutex;  // guards what follows; listeners run under it, so that none runs after
                      // Unsubscribe; never held over a call of NVML
   std::condition_variable changed;
-  bool running = false;  // the thread was started
+  os::ThreadOnce thread;
   bool stopping = false;
   std::map<const void*, Listener> listeners;
   std::optional<unsigned> count;
@@ -72,6 +72,7 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
   std::set<unsigned> reading;         // those that are being looked at
   std::set<unsigned> read_before;     // and those that were when the last walk was to begin
 
+  void Begin();
   void Run();
   bool Pause();
   bool MayWalk();
@@ -80,6 +81,12 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
   void Saw(const void* owner, unsigned index, Geometry geometry);
   void TellAllBut(const void* owner);
 };
+
+// Under the mutex. Each scan tries again.
+void GeometryWatch::State::Begin() {
+  thread.Start([state = shared_from_this()] { state->Run(); },
+               "a change of MIG devices is seen by scans alone");
+}
 
 void GeometryWatch::State::Run() {
   while (Pause()) {
@@ -130,6 +137,7 @@ void GeometryWatch::State::Walk(const nvml::Library& library) {
 
 void GeometryWatch::State::SawCount(const void* owner, unsigned now) {
   std::lock_guard lock(mutex);
+  if (!listeners.empty()) Begin();
   const auto before = std::exchange(count, now);
   if (!before || *before == now) return;
   log::Info("the number of GPUs has changed", {{"from", *before}, {"to", now}});
@@ -169,15 +177,7 @@ std::shared_ptr<GeometryWatch> GeometryWatch::Of(const std::shared_ptr<nvml::Ses
 void GeometryWatch::Subscribe(const void* owner, Listener listener) {
   std::lock_guard lock(state_->mutex);
   state_->listeners[owner] = std::move(listener);
-  Begin();
-}
-
-// Under the mutex. Tried again by each scan.
-void GeometryWatch::Begin() {
-  if (state_->running) return;
-  const Status begun = os::StartThread([state = state_] { state->Run(); });
-  state_->running = begun.has_value();
-  if (!begun) log::Warn("a change of MIG devices is seen by scans alone", begun.error());
+  state_->Begin();
 }
 
 void GeometryWatch::Unsubscribe(const void* owner) {
@@ -186,10 +186,6 @@ void GeometryWatch::Unsubscribe(const void* owner) {
 }
 
 void GeometryWatch::SawCount(const void* owner, unsigned count) {
-  {
-    std::lock_guard lock(state_->mutex);
-    if (!state_->listeners.empty()) Begin();
-  }
   state_->SawCount(owner, count);
 }
 

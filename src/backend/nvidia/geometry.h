@@ -53,7 +53,6 @@ class GeometryWatch {
   void Saw(const void* owner, unsigned index, Geometry geometry);
 
  private:
-  void Begin();
   struct State;  // shared with the threads
   const std::shared_ptr<State> state_;
 };

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -55,6 +56,11 @@ nvml::Answer<MigDevice> ReadDevice(const nvml::Library& library, nvml::DeviceHan
 }
 
 }  // namespace
+
+const MigDevice* Mig::Unknown() const {
+  const auto unknown = std::ranges::find(devices, false, &MigDevice::known);
+  return unknown == devices.end() ? nullptr : &*unknown;
+}
 
 nvml::Answer<Mig> ReadMig(const nvml::Library& library, nvml::DeviceHandle gpu) {
   const auto enabled = library.IsInMigMode(gpu);

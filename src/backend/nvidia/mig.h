@@ -29,6 +29,8 @@ struct Mig {
   bool enabled = false;
   std::vector<MigDevice> devices{};
   bool operator==(const Mig&) const = default;
+  // A device with a profile that is not known, which costs the GPU; or null.
+  const MigDevice* Unknown() const;
 };
 nvml::Answer<Mig> ReadMig(const nvml::Library& library, nvml::DeviceHandle gpu);
 

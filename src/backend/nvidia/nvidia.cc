@@ -262,8 +262,8 @@ void NvidiaBackend::TellWhole(const std::string& gpu) {
 }
 
 void NvidiaBackend::TellUnknown(const nvidia::Gpu& gpu) {
-  const auto unknown = std::ranges::find(gpu.mig.devices, false, &nvidia::MigDevice::known);
-  if (unknown == gpu.mig.devices.end()) return;
+  const nvidia::MigDevice* unknown = gpu.mig.Unknown();
+  if (unknown == nullptr) return;
   std::lock_guard lock(mutex_);
   if (!told_unknown_.insert(unknown->uuid).second) return;
   log::Warn("a MIG device has a profile that is not known here, so its GPU is out",

@@ -190,10 +190,12 @@ Answer<unsigned> Library::GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_inst
     const auto known =
         Ask<GpuInstanceProfileInfo>(api_.DeviceGetGpuInstanceProfileInfo, gpu, profile);
     if (known && known->id == info->profile) return profile;
-    const bool none = !known && (known.error().code == Return::kNotSupported ||
-                                 known.error().code == Return::kInvalidArgument);
-    if (!known && !none) return tl::unexpected(known.error());  // it may have been this one
-    told |= known.has_value();
+    if (known) {
+      told = true;
+    } else if (known.error().code != Return::kNotSupported &&
+               known.error().code != Return::kInvalidArgument) {
+      return tl::unexpected(known.error());  // it may have been this one
+    }
   }
   if (told) return kUnknownProfile;
   return tl::unexpected(Failure{api_.DeviceGetGpuInstanceProfileInfo.name, Return::kNotSupported});
