@@ -299,10 +299,11 @@ TEST_P(TwoInstancesTest, TheFirstServesOnWhenTheSecondGoes) {
   // between are refused, and nobody but kubelet could change that.
   int tries = 0;
   kubelet::Admission pod;
-  do {
+  Await([&] {
     Expect(kNpu, 4, 4);
-    pod = Run("a" + std::to_string(tries), {{kNpu, 4}});
-  } while (!pod.admitted && ++tries < 100);
+    pod = Run("a" + std::to_string(tries++), {{kNpu, 4}});
+    return pod.admitted;
+  });
   EXPECT_TRUE(pod.admitted) << pod.message;
 }
 
