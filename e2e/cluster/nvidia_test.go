@@ -152,10 +152,6 @@ func TestAPodThatNamesAllGPUsItselfFindsTheOneThatItWasGranted(t *testing.T) {
   - name: nvidia.com/gpu
     nvidia: {driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`}
 `, nvidiaRoot))
-	// The shares of pods that have ended are kept until kubelet writes its checkpoint the next time,
-	// which a change of health makes it do.
-	c.tessera(t, "devices", "cordon", driver.UUID(0), "--reason", "a change for kubelet")
-	c.tessera(t, "devices", "uncordon", driver.UUID(0))
 	c.waitForResource(t, gpu, "2 of 2")
 	const devices = "/var/run/nvidia-container-devices"
 	script := `{ ` + printGPUs + `ls ` + devices + `; ls /dev | grep nvidia; ` +

@@ -280,7 +280,10 @@ void Agent::ResourcesChanged() {
 // after us has gone. It shows only in what kubelet says it can allocate.
 void Agent::Compared(const std::optional<std::map<std::string, int>>& allocatable) {
   bool sure = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
-  if (allocatable) sure &= resources_.Compare(*allocatable);
+  if (allocatable) {
+    sure &= resources_.Compare(*allocatable);
+    sure &= !resources_.RefreshCheckpoint();
+  }
   if (!sure) ledger_sync_->AskSoon(kCompareAgain);
 }
 

@@ -15,6 +15,7 @@ namespace tessera::agent {
 namespace {
 
 constexpr Duration kSettle{20};
+constexpr Duration kRefreshPause{60'000};
 
 bool MayHave(const config::Resource& family, const std::string& name) {
   if (!config::IsFamily(family.name)) return false;
@@ -234,6 +235,19 @@ bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
     sure &= resource->Compare(at == allocatable.end() ? 0 : at->second);
   }
   return sure;
+}
+
+bool ResourceSet::RefreshCheckpoint() {
+  if (!shared_.node.ledger().AnyUnnamed()) return false;
+  const Steady now = SystemClock().Now();
+  const bool waits = AnyWaitsForHolders() || !shared_.node.retired().empty();
+  if (refreshed_ && (!waits || now - *refreshed_ < kRefreshPause)) return false;
+  const auto streaming = [](const auto& item) { return item.second->streaming(); };
+  const auto at = std::ranges::find_if(served_, streaming);
+  if (at == served_.end()) return false;
+  refreshed_ = now;
+  at->second->Repeat();
+  return true;
 }
 
 std::set<std::string> ResourceSet::Held() const {

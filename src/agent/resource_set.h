@@ -54,6 +54,11 @@ class ResourceSet {
   void Look();
   // What kubelet says that it can hand out of each resource; false when that raises a doubt.
   bool Compare(const std::map<std::string, int>& allocatable);
+  // Kubelet has answered who holds what, and so has forgotten the pods that ended. While its
+  // checkpoint may still name some, which nothing else tells from init containers, makes it write
+  // that anew, as it does at any list. Whether it did: at first, and then while devices wait, once a
+  // minute.
+  bool RefreshCheckpoint();
   // Holders are known anew. Of a resource that is no longer configured, what nobody holds leaves
   // once kubelet can hand out none of it: until then another instance may still serve it, which is
   // when this is false.
@@ -88,6 +93,7 @@ class ResourceSet {
   ServedResources served_;
   std::vector<std::unique_ptr<Family>> families_;
   std::optional<Error> released_;
+  std::optional<Steady> refreshed_;  // when kubelet was last made to write its checkpoint
   std::set<std::string> told_;  // names that a family finds and another resource has, as logged
   os::Alarm settle_;
 };

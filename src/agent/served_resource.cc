@@ -164,6 +164,10 @@ bool ServedResource::Compare(int allocatable) {
   return !doubted_;
 }
 
+void ServedResource::Repeat() {
+  plugin_->Publish(list_);
+}
+
 void ServedResource::RescanSoon() {
   mailbox_.Bind([](ServedResource& self) { self.scanner_->Soon(); })();
 }

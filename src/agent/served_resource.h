@@ -65,6 +65,8 @@ class ServedResource : public BackendEvents {
   // it has our list with healthy ones in it: it has lost us, and we register again. False on the
   // first doubt.
   bool Compare(int allocatable);
+  // The last list once more.
+  void Repeat();
 
   void RescanSoon() override;                                              // any thread
   void Report(const DeviceKey& key, Evidence evidence) override;           // any thread

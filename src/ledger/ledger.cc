@@ -186,4 +186,8 @@ std::vector<std::string_view> Ledger::HeldIds(const std::string& source) const {
   return ids;
 }
 
+bool Ledger::AnyUnnamed() const {
+  return std::ranges::any_of(holdings_, [](const auto& holding) { return holding.pod.empty(); });
+}
+
 }  // namespace tessera

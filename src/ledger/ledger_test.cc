@@ -181,6 +181,15 @@ TEST(Ledger, ANameLearntLaterIsTheSameHolding) {
   EXPECT_EQ(ledger.holdings(), Holdings{Held("a", {"1"}, "u1")});
 }
 
+TEST(Ledger, AHolderOfTheCheckpointAloneIsUnnamed) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({Held("a", {"1"}, "u1"), Held("", {"2"}, "u2")}, kResources, kStart);
+  EXPECT_TRUE(ledger.AnyUnnamed());
+
+  ledger.Reconcile({Held("a", {"1"}, "u1")}, kResources, kStart);
+  EXPECT_FALSE(ledger.AnyUnnamed());
+}
+
 TEST(Ledger, APodOfTheSameNameWithAnotherUidIsAnother) {
   Ledger ledger(kLimit);
   ledger.Reconcile({Held("a", {"1"}, "u1")}, kResources, kStart);

@@ -186,6 +186,19 @@ TEST_F(PolicyTest, APolicyThatChangedWhileNoAgentRanComesWhenHoldersAreKnown) {
             std::string::npos);
 }
 
+// Kubelet's checkpoint names it until that is written anew, for which nothing here is a reason.
+TEST_F(PolicyTest, APodThatEndedWhileNoAgentRanHoldsNothingUp) {
+  Start(1);
+  ASSERT_EQ(IdsOf("a", 4), (Ids{"0", "1", "2", "3"}));
+  EndAgent(SIGKILL);
+  End("a");
+  Divide(4);
+
+  agent_ = StartAgent();
+
+  Expect(kNpu, 16, 16);
+}
+
 // As after a swap of the image of another plugin. Kubelet does not say who holds what.
 TEST_F(PolicyTest, WithoutAMemoryOfItsOwnKubeletsCheckpointTellsWhatIsHeld) {
   Start(1);
