@@ -22,6 +22,13 @@ constexpr Duration kPeerNotices{20};
 // A stream that lived this long clears the back-off: the next loss is answered at once.
 constexpr Duration kStableStream{2'000};
 
+// What it means for kubelet that its socket is not there, or nobody listens on it.
+Error Absent(Error error) {
+  const bool nobody = error.reason == Reason::kNotFound || error.reason == Reason::kUnavailable;
+  if (nobody) error.reason = Reason::kKubeletAbsent;
+  return error;
+}
+
 }  // namespace
 
 std::string_view PluginStateName(PluginState state) {
@@ -91,7 +98,7 @@ void Plugin::Serve() {
       there = Fail(Reason::kUnavailable, "{} is being replaced", path);
     }
     if (!there) {
-      SayOnce("waiting for kubelet", there.error());
+      SayOnce("waiting for kubelet", Absent(there.error()));
       Enter(PluginState::kWaiting);
       return Retry(kFirstWait, kLastWait);
     }

@@ -65,7 +65,7 @@ TEST_F(KubeletFaultsTest, AKubeletThatNeverComesBackIsWaitedForInOneLine) {
 
   EndKubelet();
 
-  ASSERT_TRUE(AwaitLog("WARN waiting for kubelet resource=dummy.com/npu reason="));
+  ASSERT_TRUE(AwaitLog("WARN waiting for kubelet resource=dummy.com/npu reason=kubelet-absent "));
   constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="failed"})";
   ASSERT_TRUE(AwaitMetric(kFailed, MetricNow(kFailed) + 2));
   EXPECT_EQ(LinesWith(Log(), "WARN waiting for kubelet "), 1u);
