@@ -207,10 +207,10 @@ void Node::Set(size_t position, Verdict after, std::vector<Transition>& steps) {
 
 void Node::Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
                   bool bad_news) {
-  if (!steps.empty()) observer_.Transitions(source, steps);
   if (steps.empty() && !changed) return;
   bad_news |= std::any_of(steps.begin(), steps.end(), BadNews);
   observer_.SourceChanged(source, bad_news);
+  if (!steps.empty()) observer_.Transitions(source, steps);
 }
 
 std::optional<Steady> Node::Tick() {

@@ -42,6 +42,7 @@ class NodeObserver {
   // Devices of the source, or what is to be said of them, changed. `bad_news`: one that was offered
   // as healthy no longer is.
   virtual void SourceChanged(const std::string& source, bool bad_news) = 0;
+  // What people are to be told; kubelet is first.
   virtual void Transitions(const std::string& source, const std::vector<Transition>& steps) = 0;
   // There is something to be saved.
   virtual void Unsaved() = 0;

@@ -60,7 +60,7 @@ TEST_F(HardwareTest, NorWhatAnotherResourceStillOffers) {
   TakeTold();
 
   node_.Found(kOther, {});
-  EXPECT_EQ(TakeTold(), "A=unhealthy bad:dummy.com/other change:dummy.com/npu ");
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/other A=unhealthy change:dummy.com/npu ");
   EXPECT_EQ(Trouble("A"), std::nullopt);
 }
 

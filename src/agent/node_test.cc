@@ -24,7 +24,7 @@ TEST_F(NodeTest, AGoodCheckMakesItHealthy) {
 
   node_.Observe(kSource, {Good("0")});
 
-  EXPECT_EQ(TakeTold(), "0=healthy change:dummy.com/npu ");
+  EXPECT_EQ(TakeTold(), "change:dummy.com/npu 0=healthy ");
   EXPECT_EQ(Trouble("0"), std::nullopt);
   EXPECT_TRUE(node_.Verified(kSource));
 }
@@ -36,7 +36,7 @@ TEST_F(NodeTest, AFatalEventOfAHealthyDeviceIsBadNews) {
 
   node_.Observe(kSource, {Fatal("0", "on fire")});
 
-  EXPECT_EQ(TakeTold(), "0=unhealthy bad:dummy.com/npu ");
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/npu 0=unhealthy ");
   EXPECT_EQ(Trouble("0"), (Error{Reason::kFatalEvent, "on fire"}));
   EXPECT_EQ(Trouble("1"), std::nullopt);
 }
@@ -127,7 +127,7 @@ TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
 
   node_.Tick();
 
-  EXPECT_EQ(TakeTold(), "0=unhealthy bad:dummy.com/npu ");
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/npu 0=unhealthy ");
   EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1 min"}));
 }
 
@@ -259,7 +259,7 @@ TEST_F(NodeTest, AFallThatAnotherInstanceSawLaterIsAdopted) {
 
   EXPECT_EQ(Trouble("0"), std::nullopt);  // they knew it before we saw it well
   EXPECT_EQ(Trouble("1")->message, "on fire");
-  EXPECT_EQ(TakeTold(), "1=unhealthy bad:dummy.com/npu ");
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/npu 1=unhealthy ");
 }
 
 TEST_F(NodeTest, SoItIsForADeviceThatWasNotCheckedYet) {
@@ -366,7 +366,7 @@ TEST_F(NodeTest, UnverifiedByOrderAreThoseThatAreNotOutForAReasonOfTheirOwn) {
 
   node_.Unverify(kSource, Reason::kReleased, "let go of");
 
-  EXPECT_EQ(TakeTold(), "0=unverified bad:dummy.com/npu ");
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/npu 0=unverified ");
   EXPECT_EQ(Trouble("0"), (Error{Reason::kReleased, "let go of"}));
   EXPECT_EQ(Trouble("1")->message, "on fire");
   node_.Observe(kSource, {Good("0")});
