@@ -19,6 +19,7 @@ namespace {
 
 constexpr Duration kRestless{10'000};     // a change in kubelet's directory seldom comes alone
 constexpr Duration kSettle{100};          // kubelet reads our list before it is asked about it
+constexpr Duration kReadyLimit{45'000};   // below TimeoutStartSec of deploy/tessera.service
 constexpr Duration kCompareAgain{1'000};  // a doubt about kubelet's view is looked into so soon
 constexpr int kWorkers = 64;
 
@@ -380,8 +381,10 @@ Status Agent::MaySave() const {
 }
 
 // "Ready" to the service manager is: the devices are checked. kubelet may start only after us.
+// A service manager that is never told ends what it has started, and begins again.
 void Agent::AnnounceReady() {
-  if (announced_ || !resources_.Ready()) return;
+  if (announced_) return;
+  if (!resources_.Ready() && SystemClock().Now() - began_ < kReadyLimit) return;
   announced_ = true;
   os::NotifyServiceManager("READY=1");
 }

@@ -112,6 +112,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   std::string port_refusal_;     // likewise the status port
   bool unsaved_ = false;         // the last write failed, and it was logged
   bool announced_ = false;       // READY=1 was sent
+  const Steady began_ = SystemClock().Now();
   std::optional<Error> fatal_;
   os::Alarm tick_;  // rings while something is unfinished, and when a device becomes stale
   Steady restless_until_{};

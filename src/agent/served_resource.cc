@@ -346,21 +346,27 @@ void ServedResource::TellOfWaiting() {
   }
 }
 
-// The offer and its list; where that does not fit, of the former offer; nothing when there is none.
+// The offer and its list; where that does not fit, of the former devices and policy, with today's
+// health; nothing when there is none.
 std::optional<ServedResource::Draft> ServedResource::MakeDraft() {
-  auto offer = std::make_shared<Offer>(MakeOffer(resource_.policy, *shared_.node.inventory()));
-  auto list = kubelet::SerializeList(*offer);
-  if (list) {
+  Result<Draft> draft = DraftBy(resource_.policy, *shared_.node.inventory());
+  if (draft) {
     refusal_ = backend_error_;
-    return Draft{std::move(offer), *std::move(list)};
+    return *std::move(draft);
   }
   shared_.metrics.Add(http::Metric::kListsRefused, {resource_.name});
-  Refuse(list.error());
+  Refuse(draft.error());
   if (list_ == nullptr) return std::nullopt;
-  *offer = FormerOffer();
-  list = kubelet::SerializeList(*offer);
-  if (!list) return std::nullopt;
-  return Draft{std::move(offer), *std::move(list)};
+  draft = DraftBy(offer_->plan.policy, FormerDevices());
+  return draft ? std::optional(*std::move(draft)) : std::nullopt;
+}
+
+Result<ServedResource::Draft> ServedResource::DraftBy(const Policy& policy,
+                                                      const Inventory& inventory) const {
+  TRY(kubelet::MayFit(resource_.name, inventory.devices, policy.replicas));
+  auto offer = std::make_shared<Offer>(MakeOffer(policy, inventory));
+  kubelet::ListBytes list = TRY(kubelet::SerializeList(*offer));
+  return Draft{std::move(offer), std::move(list)};
 }
 
 // Of these devices, when the policy is the configured one.
@@ -370,8 +376,8 @@ Offer ServedResource::MakeOffer(const Policy& policy, const Inventory& inventory
       [this](const Device& device) { return shared_.node.TroubleOf(device); }, offer_.get());
 }
 
-// The devices and the policy of the last list that fit, with today's health.
-Offer ServedResource::FormerOffer() const {
+// Those of the last list that fit, as they are now.
+Inventory ServedResource::FormerDevices() const {
   const DeviceList& former = offer_->devices;
   const Inventory& now = *shared_.node.inventory();
   Inventory inventory;
@@ -384,7 +390,7 @@ Offer ServedResource::FormerOffer() const {
       inventory.devices.push_back(std::move(gone));
     }
   }
-  return MakeOffer(offer_->plan.policy, inventory);
+  return inventory;
 }
 
 void ServedResource::Refuse(Error error) {

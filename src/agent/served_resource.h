@@ -111,8 +111,9 @@ class ServedResource : public BackendEvents {
     kubelet::ListBytes list;
   };
   std::optional<Draft> MakeDraft();
+  Result<Draft> DraftBy(const Policy& policy, const Inventory& inventory) const;
   Offer MakeOffer(const Policy& policy, const Inventory& inventory) const;
-  Offer FormerOffer() const;
+  Inventory FormerDevices() const;
   bool Withdraw(const Offer& next);
   void GrantFrom(OfferPtr offer);
   void Serve(Draft draft);

@@ -159,8 +159,8 @@ TEST_F(KubeletCommandLine, StatusAndEventsAreShown) {
 TEST_F(KubeletCommandLine, AContainerThatIsNotThereIsNotFound) {
   EXPECT_EQ(Run("run", {"p"}), "0 admitted\n");
   EXPECT_EQ(Run("restart-container", {"p", "other"}),
-            "1 tessera: pod default/p has no container other [not-found]: check the name; 'tessera "
-            "devices' lists what is here\n");
+            "1 tessera: pod default/p has no container other [not-found]: look at the name or "
+            "path that was given; 'tessera devices' lists the devices that are here\n");
 }
 
 TEST_F(KubeletCommandLine, AMistakeIsExplained) {

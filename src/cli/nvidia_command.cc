@@ -24,7 +24,8 @@ Option Described(const config::nvidia::Option& option) {
   for (size_t i = 1; i < option.flags.size(); ++i) {
     note += fmt::format("[also: --{}] ", option.flags[i]);
   }
-  const std::string usual = config::nvidia::DefaultText(option);
+  const std::string usual =
+      option.usual.empty() ? config::nvidia::DefaultText(option) : option.usual;
   if (!usual.empty()) note += fmt::format("[default: {}] ", usual);
   note += fmt::format("[env: {}]", Join(option.variables, ", "));
   return {.name = "--" + option.flags.front(),

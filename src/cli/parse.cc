@@ -124,6 +124,11 @@ Arguments Collect(const std::vector<const Node*>& chain) {
   return arguments;
 }
 
+bool TakesFile(const Command& command) {
+  return std::ranges::any_of(command.options,
+                             [](const Option& option) { return option.name == "--config"; });
+}
+
 // What to say of a word that means nothing here.
 std::string Unknown(const Node& node, const std::string& word) {
   bool flag = word.starts_with("-");
@@ -137,6 +142,9 @@ std::string Unknown(const Node& node, const std::string& word) {
                      : node.command->commands.empty()
                          ? fmt::format("unexpected argument '{}'", word)
                          : fmt::format("there is no command '{}'", word);
+  if (!flag && word.find_first_of("./") != std::string::npos && TakesFile(*node.command)) {
+    return fmt::format("{}; did you mean '--config {}'?", text, word);
+  }
   auto meant = Closest(word.substr(0, word.find('=')), known);
   return meant ? fmt::format("{}; did you mean '{}'?", text, *meant) : text;
 }
@@ -190,9 +198,22 @@ bool HasReader(const Command& command, std::string_view name) {
                              [&](const Command& child) { return HasReader(child, name); });
 }
 
+// A flag with nothing behind its '=', as where a script's variable is empty: the parser would take
+// the next word for its value.
+std::optional<std::string> Emptied(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
+      return fmt::format("{} has no value behind its '='", word.substr(0, word.size() - 1));
+    }
+  }
+  return {};
+}
+
 Parsed ParseAll(const Command& program, const std::vector<std::string>& words) {
   CLI::App app;
   Node root{&program, &app, program.name};
+  if (auto emptied = Emptied(words)) return Misuse(root, *emptied);
   try {
     Build(root, words);
     // The parser takes its words from the back.

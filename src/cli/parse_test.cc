@@ -221,6 +221,11 @@ TEST_F(ParseTest, FlagWithoutItsValueSaysWhichItTakes) {
             "kitchen cups: --shelf needs a value: PATH\n'kitchen cups --help' says more\n");
 }
 
+TEST_F(ParseTest, AFlagWithNothingBehindItsEqualsSignTakesNoOtherWord) {
+  EXPECT_EQ(Wrong({"cups", "--shelf=", "--quick"}),
+            "kitchen: --shelf has no value behind its '='\n'kitchen --help' says more\n");
+}
+
 TEST_F(ParseTest, ACommandThatReadsItsWordsGetsThemAsTheyAre) {
   Parsed parsed = Of({"cups", "--shelf", "/high", "borrow", "-long-cup", "--", "--help", "fill"});
 

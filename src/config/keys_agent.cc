@@ -44,7 +44,7 @@ std::vector<Key> KubeletPlaceKeys() {
        .doc = "Kubelet's directory, the one with `device-plugins`, `plugins_registry` and "
               "`pod-resources` in it.",
        .example = "/var/lib/kubelet",
-       .default_note = "found among the usual places",
+       .default_note = "the first of /var/lib/kubelet and those of MicroK8s and k0s that is there",
        .effect = Effect::kRestart,
        .field = Bind(kKubelet, &KubeletConfig::root)},
       {.name = "registration",
@@ -56,8 +56,8 @@ std::vector<Key> KubeletPlaceKeys() {
        .effect = Effect::kRestart,
        .field = BindEnum(kKubelet, &KubeletConfig::registration, registration)},
       {.name = "socketPrefix",
-       .doc = "What the file names of the agent's own sockets begin with; two agents on one node "
-              "need two.",
+       .doc = "What the file names of the agent's own sockets begin with. Two agents with "
+              "different configurations on one node need two; those of an update share one.",
        .example = "tessera-test",
        .check = CheckSocketPrefix,
        .effect = Effect::kRestart,
@@ -249,7 +249,8 @@ std::vector<Key> PlaceKeys() {
                 .field = Bind(kTop, &Config::control_socket)}}),
       Section("http", "Metrics, health and status pages.",
               {{.name = "address",
-                .doc = "`HOST:PORT` to listen on, or `off`; port `0` takes a free one.",
+                .doc = "`ADDRESS:PORT` to listen on, `:PORT` for all addresses, or `off`; port `0` "
+                       "takes a free one.",
                 .example = "0.0.0.0:9440",
                 .check = CheckHttpAddress,
                 .effect = Effect::kRestart,

@@ -65,7 +65,8 @@ const BadInput kBadInputs[] = {
      "log: {format: [text]}\n"
      "              ^\n"},
     {"AnAddressHasNoHost", "http: {address: 9440}\n",
-     "t.yaml:2:17: http.address must be 'off' or HOST:PORT, not '9440' [config-bad-value]\n"
+     "t.yaml:2:17: http.address must be 'off' or ADDRESS:PORT, such as 127.0.0.1:9440, [::1]:9440 "
+     "or, for all, :9440, not '9440' [config-bad-value]\n"
      "http: {address: 9440}\n"
      "                ^\n"},
     {"ASocketPathIsTooLong",

@@ -58,6 +58,8 @@ bool IsPlain(Type type) {
 void Reader::ReadAll() {
   const Node& root = document_.root();
   if (!document_.ok() && root.IsNull()) return;
+  const std::string trouble = ObjectTrouble(root);
+  if (!trouble.empty()) return Report(Reason::kConfigVersion, root, trouble);
   if (CheckVersion(root)) ReadSection(Schema(), root, {});
 }
 

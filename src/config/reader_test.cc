@@ -44,6 +44,16 @@ TEST(Reader, TheVersionIsUnknownAndNothingElseIsTold) {
       "         ^\n");
 }
 
+TEST(Reader, TheFileIsAConfigMap) {
+  EXPECT_EQ(ToldOfWhole("apiVersion: v1\n"
+                        "kind: ConfigMap\n"
+                        "data: {config.yaml: \"version: tessera/v1\"}\n"),
+            "t.yaml:1:1: the file is an object of Kubernetes, of kind 'ConfigMap': a configuration "
+            "stands in it, below 'data'; give that as a file of its own [config-version]\n"
+            "apiVersion: v1\n"
+            "^\n");
+}
+
 TEST(Reader, TheFileIsAList) {
   EXPECT_EQ(ToldOfWhole("- a\n"
                         "- b\n"),

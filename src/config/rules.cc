@@ -153,6 +153,8 @@ void CheckUnique(const Config& config, std::string_view key, std::string_view wh
     const auto [entry, is_new] = first.emplace(text, i);
     if (is_new) continue;
     const Resource& other = config.resources[entry->second];
+    // What they have in common because they have one name is told of the name.
+    if (other.name == config.resources[i].name && key != "name") continue;
     const std::string whose = text == other.name ? "" : fmt::format(" ({})", Quoted(other.name));
     findings.Report(Reason::kConfigDuplicate, fmt::format("{}.{}", ResourcePath(i), key),
                     fmt::format("{} is that of {}{} already{}", Quoted(text),

@@ -33,6 +33,14 @@ const BadInput kBadInputs[] = {
      "[config-duplicate]\n"
      "- {name: dummy.com/npu, env: X, dummy: }\n"
      "         ^\n"},
+    {"TwoResourcesHaveOneNameAndItsVariable",
+     "resources:\n"
+     "- {name: dummy.com/npu, dummy: }\n"
+     "- {name: dummy.com/npu, dummy: }\n",
+     "t.yaml:4:10: resources[1].name 'dummy.com/npu' is that of resources[0] already "
+     "[config-duplicate]\n"
+     "- {name: dummy.com/npu, dummy: }\n"
+     "         ^\n"},
     {"TwoResourcesHaveOneVariable",
      "resources:\n"
      "- {name: dummy.com/npu, dummy: }\n"

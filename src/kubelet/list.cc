@@ -61,6 +61,22 @@ class OfDevice {
 
 }  // namespace
 
+Status MayFit(std::string_view resource, const DeviceList& devices, int shares) {
+  size_t count = 0;
+  size_t least = 0;
+  for (const Device& device : devices) {
+    if (device.key.source != resource) continue;
+    ++count;
+    const size_t size = FieldSize(device.key.id.size()) + FieldSize(kHealthy.size());
+    least += FieldSize(size) * static_cast<size_t>(shares);
+  }
+  if (least <= kMaxListBytes) return {};
+  return Fail(
+      Reason::kListTooLarge,
+      "{}: {} devices of {} shares each make a list of more than {} bytes; kubelet takes {}",
+      resource, count, shares, least, kMaxListBytes);
+}
+
 Result<ListBytes> SerializeList(const Offer& offer) {
   OfDevice common(offer);
   size_t bytes = 0;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "share/share.h"
@@ -17,6 +18,10 @@ inline constexpr size_t kMaxListBytes = size_t{4} * 1024 * 1024;
 
 // A serialized v1beta1.ListAndWatchResponse.
 using ListBytes = std::shared_ptr<const std::string>;
+
+// kListTooLarge where so many shares of each device of this resource could never fit, whatever else
+// is said of them. To be asked before they are made: they may be hundreds of millions.
+Status MayFit(std::string_view resource, const DeviceList& devices, int shares);
 
 // Every share of the offer, with health and NUMA nodes. kListTooLarge, naming how many shares would
 // fit, when it is larger than kubelet takes.

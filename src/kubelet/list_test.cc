@@ -90,5 +90,21 @@ TEST(ListTest, AListThatDoesNotFitSaysHowManyWould) {
                    "fit kubelet's 4194304 bytes"}));
 }
 
+TEST(ListTest, SharesThatCanNeverFitAreRefusedBeforeTheyAreMade) {
+  DeviceList devices;
+  for (const char* id : {"0", "1", "2", "3", "4", "5", "6", "7"}) {
+    Device device;
+    device.key = {"dummy.com/npu", id};
+    devices.push_back(std::move(device));
+  }
+
+  EXPECT_TRUE(MayFit("dummy.com/npu", devices, 1'000));
+  EXPECT_EQ(MayFit("dummy.com/npu", devices, 100'000'000).error(),
+            (Error{Reason::kListTooLarge,
+                   "dummy.com/npu: 8 devices of 100000000 shares each make a list of more than "
+                   "11200000000 bytes; kubelet takes 4194304"}));
+  EXPECT_TRUE(MayFit("dummy.com/other", devices, 100'000'000));
+}
+
 }  // namespace
 }  // namespace tessera::kubelet

@@ -95,9 +95,9 @@ bool RefusesContent(int fd) {
   return true;
 }
 
-timespec Jumped(timespec time) {
+timespec Jumped(timespec time, std::atomic<int64_t> Control::* by) {
   constexpr int64_t kSecond = 1'000'000'000;
-  const int64_t jump = g_control == nullptr ? 0 : g_control->clock_jump_ns.load();
+  const int64_t jump = g_control == nullptr ? 0 : (g_control->*by).load();
   const int64_t ns = time.tv_nsec + jump % kSecond + kSecond;
   time.tv_sec += jump / kSecond - 1 + ns / kSecond;
   time.tv_nsec = ns % kSecond;
@@ -196,7 +196,8 @@ ssize_t sendmsg(int fd, const msghdr* message, int flags) {
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
   const int result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
-  if (result == 0 && clock == CLOCK_REALTIME) *time = Jumped(*time);
+  if (result == 0 && clock == CLOCK_REALTIME) *time = Jumped(*time, &Control::clock_jump_ns);
+  if (result == 0 && clock == CLOCK_MONOTONIC) *time = Jumped(*time, &Control::uptime_jump_ns);
   return result;
 }
 

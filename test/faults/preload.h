@@ -45,6 +45,7 @@ struct Control {
   std::atomic<uint32_t> kill_at;
   std::atomic<uint32_t> counts[kCalls];  // calls so far
   std::atomic<int64_t> clock_jump_ns;    // added to the time of day
+  std::atomic<int64_t> uptime_jump_ns;   // added to the time since boot
   std::atomic<Refusal> refusal;          // from now on
 };
 

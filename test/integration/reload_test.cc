@@ -129,5 +129,21 @@ TEST_F(ReloadTest, AListThatNoLongerFitsLeavesTheFormerOneServing) {
   Expect(kNpu, 4, 3);
 }
 
+// 655 million of them: there is no memory for so many.
+TEST_F(ReloadTest, SharesThatCouldNeverFitAreNotMade) {
+  StartAll(kFour);
+  Expect(kNpu, 4, 4);
+
+  WriteConfig(
+      Config("  - {name: dummy.com/npu, policy: replicas, replicas: 10000, "
+             "dummy: {count: 65536}}\n"));
+
+  EXPECT_TRUE(
+      AwaitLog("ERROR the former device list stays resource=dummy.com/npu "
+               "reason=list-too-large"));
+  Expect(kNpu, 4, 4);
+  EXPECT_TRUE(Run("a", {{kNpu, 4}}).admitted);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -14,6 +14,7 @@
 #include "agent_fixture.h"
 #include "os/fd.h"
 #include "os/files.h"
+#include "preload_control.h"
 
 namespace tessera {
 namespace {
@@ -66,6 +67,27 @@ TEST_F(ServiceTest, TheServiceManagerIsToldOfReadinessOnceAllIsChecked) {
 
   Fault("heal", "3");
   EXPECT_EQ(manager.Next(), "READY=1");
+}
+
+// It would end the agent, and with it all that is well.
+TEST_F(ServiceTest, TheServiceManagerWaitsForWhatCannotBeCheckedNoLongerThan45Seconds) {
+  NotifySocket manager(dir_ + "/notify");
+  PreloadControl control(dir_ + "/control");
+  WriteConfig(Config(std::string(kFour) +
+                     "  - {name: nvidia.com/gpu, nvidia: {driverRoot: " + dir_ + "/nowhere}}\n"));
+  StartKubelet();
+  std::vector<std::string> before = Notifying();
+  const std::vector<std::string> preloaded = control.Before();
+  before.insert(before.end(), preloaded.begin() + 1, preloaded.end());
+  agent_ = StartAgent(before);
+  Expect(kNpu, 4, 4);
+  ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="nvidia.com/gpu",result="failed"})", 1));
+  EXPECT_EQ(manager.Next(MSG_DONTWAIT), "");
+
+  control->uptime_jump_ns = int64_t{45} * 1'000'000'000;
+
+  EXPECT_EQ(manager.Next(), "READY=1");
+  EXPECT_EQ(Status(kNpu).allocatable, 4);
 }
 
 TEST_F(ServiceTest, TheServiceManagerIsToldOfTheEnd) {

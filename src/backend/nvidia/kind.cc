@@ -320,6 +320,22 @@ void CheckMig(const Config& config, size_t index, const std::string& path, Findi
   CheckNames(config, index, findings);
 }
 
+// A resource of whole GPUs that has all of them leaves none to the next.
+void WarnOfNothingLeft(const Config& config, size_t index, const std::string& path,
+                       Findings& findings) {
+  const auto& kind = *config.resources[index].kind.As<NvidiaConfig>();
+  if (!kind.mig.empty()) return;
+  for (size_t i = 0; i < index; ++i) {
+    const auto* other = config.resources[i].kind.As<NvidiaConfig>();
+    if (other == nullptr || !other->select.empty() || !other->mig.empty()) continue;
+    findings.Warn(Reason::kConfigBadValue, path,
+                  fmt::format("gets no GPU: resources[{}] ({}) is before it and has all, as it has "
+                              "no 'select'; put this one first",
+                              i, Quoted(config.resources[i].name)));
+    return;
+  }
+}
+
 void CheckNvidia(const Config& config, size_t index, const std::string& path, Findings& findings) {
   const std::vector<NvidiaConfig::Selector>& select =
       config.resources[index].kind.As<NvidiaConfig>()->select;
@@ -331,6 +347,7 @@ void CheckNvidia(const Config& config, size_t index, const std::string& path, Fi
   }
   CheckXids(config.resources[index].kind.As<NvidiaConfig>()->xids, path, findings);
   CheckMig(config, index, path, findings);
+  WarnOfNothingLeft(config, index, path, findings);
 }
 
 std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) {

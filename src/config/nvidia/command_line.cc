@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "config/schema.h"
 
 namespace tessera::config::nvidia {
 namespace {
@@ -24,6 +25,17 @@ Problem Bad(std::string_view name, std::string message, std::string suggestion =
           .text = std::string(name),
           .message = std::move(message),
           .suggestion = std::move(suggestion)};
+}
+
+Problem Unknown(std::string_view name) {
+  if (name == "config") return Bad(name, "no such flag", "config-file");
+  for (const PathKey& key : AllKeys()) {
+    if (!HasFlag(key) || FlagName(key.path) != name) continue;
+    return Bad(name, fmt::format("is a flag of Tessera's own: it stands before 'nvidia', or in the "
+                                 "environment as {}",
+                                 EnvironmentName(key.path)));
+  }
+  return Bad(name, "no such flag", ClosestFlag(name).value_or(""));
 }
 
 }  // namespace
@@ -58,7 +70,9 @@ CommandLine ParseCommandLine(std::span<const std::string> words) {
     }
     const Option* option = OptionOfFlag(name);
     if (option == nullptr) {
-      line.errors.push_back(Bad(name, "no such flag", ClosestFlag(name).value_or("")));
+      line.errors.push_back(Unknown(name));
+      // What follows may be its value.
+      if (!value && i + 1 < words.size() && !words[i + 1].starts_with('-')) ++i;
       continue;
     }
     if (!value && option->IsSwitch()) value = "true";

@@ -76,6 +76,13 @@ TEST(NvidiaCommandLine, WhatIsNoFlagIsTold) {
   EXPECT_EQ(ErrorsOf({"--"}), "");
 }
 
+TEST(NvidiaCommandLine, FlagsOfTesseraAreToldWhereTheyStand) {
+  EXPECT_EQ(ErrorsOf({"--log-level", "debug", "--config", "ok.yaml"}),
+            "flag --log-level: is a flag of Tessera's own: it stands before 'nvidia', or in the "
+            "environment as TESSERA_LOG_LEVEL [config-unknown-key]\n"
+            "flag --config: no such flag; did you mean 'config-file'? [config-unknown-key]\n");
+}
+
 TEST(NvidiaCommandLine, AValueThatIsNoGoodIsTold) {
   EXPECT_EQ(Told({.words = {"--gds-enabled=maybe", "--imex-channel-ids="}}),
             "flags.gdsEnabled takes true or false, not 'maybe'\n"

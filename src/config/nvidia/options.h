@@ -24,7 +24,8 @@ struct Option {
   std::vector<std::string> variables;  // the first that is defined counts
   std::string key;                     // its path in the file; empty: it has none
   Member member;
-  std::string doc;  // for --help
+  std::string doc;         // for --help
+  std::string usual = "";  // there, what happens without it; empty: the default of the setting
 
   bool IsSwitch() const { return std::holds_alternative<bool Settings::*>(member); }
   // What it is called in messages and among Findings: its key, else its flag.

@@ -25,6 +25,8 @@ bool IsSameInAnyCase(std::string_view a, std::string_view b) {
 
 void Reader::ReadAll() {
   if (!document_.ok() && document_.root().IsNull()) return;
+  const std::string trouble = ObjectTrouble(document_.root());
+  if (!trouble.empty()) return Report(Reason::kConfigVersion, document_.root(), trouble);
   std::vector<Field> fields = {
       {"version", [this](const Node& node, const std::string&) { ReadVersion(node); }},
       {"flags", [this](const Node& node, const std::string& path) { ReadFlags(node, path); }},

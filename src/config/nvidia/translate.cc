@@ -160,12 +160,14 @@ class Translation {
     const std::string prefix = "flags.plugin.cdiAnnotationPrefix";
     rendering.cdi_kind = kCdiKind;
     rendering.cdi_write = false;
-    rendering.cdi_annotation_prefix = settings_.cdi_annotation_prefix + "nvidia-device-plugin_";
+    constexpr std::string_view kBehind = "nvidia-device-plugin_";
+    rendering.cdi_annotation_prefix = fmt::format("{}{}", settings_.cdi_annotation_prefix, kBehind);
     Note("resources[0].cdi.kind", kStrategies);
     Note("resources[0].cdi.write", kStrategies);
     Note("resources[0].cdi.annotationPrefix", prefix);
     if (const auto misfit = CheckAnnotationPrefix(rendering.cdi_annotation_prefix)) {
-      findings_.Report(misfit->reason, prefix, misfit->message);
+      findings_.Report(misfit->reason, prefix,
+                       fmt::format("and '{}' behind it {}", kBehind, misfit->message));
     }
     Warn(Reason::kConfigUnsupported, kStrategies,
          fmt::format(

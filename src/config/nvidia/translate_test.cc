@@ -176,8 +176,9 @@ TEST(NvidiaTranslation, DevicesAreNamedByIndexAndShareACdiKindThatOthersWrite) {
       "--output=/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json' writes it; repeat it when the "
       "driver or MIG devices change\n");
   EXPECT_EQ(ErrorsOf({.words = {"--device-list-strategy=cdi-cri", "--cdi-annotation-prefix=a b/"}}),
-            "flags.plugin.cdiAnnotationPrefix must be the beginning of an annotation's key, "
-            "domain/name, not 'a b/nvidia-device-plugin_'\n");
+            "flags.plugin.cdiAnnotationPrefix and 'nvidia-device-plugin_' behind it must be the "
+            "beginning of an annotation's key, domain/name with at most 32 characters behind the "
+            "slash, not 'a b/nvidia-device-plugin_'\n");
 }
 
 TEST(NvidiaTranslation, ExtrasAreSwitchedOnAndNamedByCdi) {

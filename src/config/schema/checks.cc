@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema/checks.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,6 +25,15 @@ bool AllOf(std::string_view text, std::string_view extra) {
   return std::all_of(text.begin(), text.end(), [&](char c) {
     return IsLetter(c) || IsDigit(c) || extra.find(c) != std::string_view::npos;
   });
+}
+
+// Of http::ParseAddress: names are not looked up, and none at all means every address.
+bool IsHost(std::string_view host) {
+  if (host.empty()) return true;
+  const bool bracketed = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
+  const std::string text(bracketed ? host.substr(1, host.size() - 2) : host);
+  in6_addr address{};
+  return inet_pton(bracketed ? AF_INET6 : AF_INET, text.c_str(), &address) == 1;
 }
 
 Misfit Must(std::string_view rule, std::string_view text, Reason reason = Reason::kConfigBadValue) {
@@ -97,7 +107,10 @@ std::optional<Misfit> CheckAnnotationPrefix(std::string_view text) {
   const std::string_view name = slash == std::string_view::npos ? text : text.substr(slash + 1);
   const bool begins = name.empty() || IsLetter(name.front()) || IsDigit(name.front());
   if (domain && begins && name.size() <= kLongest && AllOf(name, "_-.")) return std::nullopt;
-  return Must("the beginning of an annotation's key, domain/name", text);
+  return Must(fmt::format("the beginning of an annotation's key, domain/name with at most {} "
+                          "characters behind the slash",
+                          kLongest),
+              text);
 }
 
 std::optional<Misfit> CheckSocketPrefix(std::string_view text) {
@@ -111,14 +124,11 @@ std::optional<Misfit> CheckSocketPrefix(std::string_view text) {
 std::optional<Misfit> CheckHttpAddress(std::string_view text) {
   if (text == "off") return std::nullopt;
   const size_t colon = text.rfind(':');
-  if (colon != std::string_view::npos && colon > 0) {
-    const std::string_view host = text.substr(0, colon);
-    const bool bracketed = host.starts_with('[') && host.ends_with(']');
-    const bool good_host =
-        bracketed ? AllOf(host.substr(1, host.size() - 2), ":.") : AllOf(host, ".-");
-    if (good_host && ReadInt(text.substr(colon + 1), 0, 65535)) return std::nullopt;
+  if (colon != std::string_view::npos && IsHost(text.substr(0, colon)) &&
+      ReadInt(text.substr(colon + 1), 0, 65535)) {
+    return std::nullopt;
   }
-  return Must("'off' or HOST:PORT", text);
+  return Must("'off' or ADDRESS:PORT, such as 127.0.0.1:9440, [::1]:9440 or, for all, :9440", text);
 }
 
 }  // namespace tessera::config

@@ -110,6 +110,15 @@ Result<std::string> ReadText(const std::string& path) {
   return os::ReadFile(path, Document::kMaxBytes + 1);
 }
 
+std::string ObjectTrouble(const Node& root) {
+  const Node* kind = root.Find("kind");
+  if (kind == nullptr || !kind->IsScalar() || root.Find("apiVersion") == nullptr) return "";
+  return fmt::format(
+      "the file is an object of Kubernetes, of kind {}: a configuration stands in it, below "
+      "'data'; give that as a file of its own",
+      Quoted(kind->scalar));
+}
+
 Document Document::Read(const std::string& path) {
   Result<std::string> text = ReadText(path);
   if (text) return Parse(path, *std::move(text));

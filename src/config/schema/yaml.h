@@ -53,6 +53,10 @@ struct Node::Entry {
   Node value;
 };
 
+// What is wrong with a file that is a whole object of Kubernetes, such as a ConfigMap, instead of
+// what stands in it; empty when it is none.
+std::string ObjectTrouble(const Node& root);
+
 // A parsed file and the problems found in it so far. Copyable; one thread at a time.
 //
 // `path` in the readers is the place for messages, such as "steps[2].after".

@@ -80,6 +80,19 @@ TEST(Document, TabsAreNamedAsTheCause) {
             "\t ^\n");
 }
 
+TEST(Document, TextThatBeginsWithAStarIsToldOfQuotes) {
+  EXPECT_EQ(Told("a: *A100\n"),
+            "t.yaml:1:4: not valid YAML: the referenced anchor is not defined; a text that begins "
+            "with '*' must stand in quotes [config-syntax]\n"
+            "a: *A100\n"
+            "   ^\n");
+  EXPECT_EQ(Told("a: *\n"),
+            "t.yaml:1:5: not valid YAML: alias not found after *; a text that begins with '*' must "
+            "stand in quotes [config-syntax]\n"
+            "a: *\n"
+            "    ^\n");
+}
+
 TEST(Document, ASecondDocumentIsRefused) {
   EXPECT_EQ(Told("a: 1\n---\nb: 1\n"),
             "t.yaml:2:1: a second document begins here; one is all that is read [config-syntax]\n"

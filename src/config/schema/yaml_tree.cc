@@ -186,6 +186,13 @@ class TreeBuilder : public YAML::EventHandler {
   bool stopped_ = false;
 };
 
+// A pattern such as *A100* is an alias to YAML, which few know.
+std::string_view AboutStars(std::string_view message) {
+  const bool alias =
+      message == YAML::ErrorMsg::UNKNOWN_ANCHOR || message == YAML::ErrorMsg::ALIAS_NOT_FOUND;
+  return alias ? "; a text that begins with '*' must stand in quotes" : "";
+}
+
 }  // namespace
 
 YamlTree BuildTree(const std::string& text) {
@@ -199,7 +206,8 @@ YamlTree BuildTree(const std::string& text) {
     while (!builder.stopped() && parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& exception) {
-    builder.Stop(exception.mark, fmt::format("not valid YAML: {}", exception.msg));
+    builder.Stop(exception.mark,
+                 fmt::format("not valid YAML: {}{}", exception.msg, AboutStars(exception.msg)));
   } catch (const std::exception& exception) {
     builder.Stop(YAML::Mark(), fmt::format("not valid YAML: {}", exception.what()));
   }
