@@ -76,6 +76,7 @@ json::Object DeviceObject(const View& view, const Device& device, const SharesBy
       {"source", device.key.source},
       {"id", device.key.id},
       {"model", device.model},
+      {"address", device.address},
       {"visibleAs", device.visible_as},
       {"numaNodes", json::Array(device.numa_nodes.begin(), device.numa_nodes.end())},
       {"present", device.present},

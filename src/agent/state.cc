@@ -40,6 +40,7 @@ json::Object DeviceObject(const Device& device) {
                       {"id", device.key.id},
                       {"model", device.model},
                       {"visibleAs", device.visible_as}};
+  if (!device.address.empty()) object["address"] = device.address;
   if (device.order != 0) object["order"] = device.order;
   if (!device.parent.empty()) object["parent"] = device.parent;
   if (!device.present) object["present"] = false;
@@ -89,6 +90,7 @@ void ReadFiles(const json::Object& object, Device& device) {
 Device ReadDevice(DeviceKey key, const json::Object& object) {
   Device device;
   device.model = json::GetString(object, "model").value_or("");
+  device.address = json::GetString(object, "address").value_or("");
   device.visible_as = json::GetString(object, "visibleAs").value_or(key.id);
   device.order = static_cast<int>(json::GetInt(object, "order").value_or(0));
   device.parent = json::GetString(object, "parent").value_or("");

@@ -15,6 +15,7 @@ Facts ExampleFacts() {
   Device device;
   device.key = kKey;
   device.model = "dummy NPU";
+  device.address = "0000:47:00.0";
   device.visible_as = "7";
   device.order = 64;
   device.parent = "5";

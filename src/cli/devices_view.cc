@@ -99,6 +99,7 @@ std::string DevicesUsual(const json::Object& inventory, const View& view) {
 std::string DevicesWide(const json::Object& inventory, const View& view) {
   std::vector<Column> columns = {{"DEVICE"},
                                  {"MODEL"},
+                                 {"ADDRESS"},
                                  {"VISIBLE AS"},
                                  {"STATE"},
                                  {"SINCE"},
@@ -112,6 +113,7 @@ std::string DevicesWide(const json::Object& inventory, const View& view) {
     std::string state = StateOf(*device);
     rows.push_back({{DeviceName(*device)},
                     {TextIn(*device, "model")},
+                    {TextIn(*device, "address")},
                     {TextIn(*device, "visibleAs")},
                     {state, ToneOf(state)},
                     {TextIn(*device, "since")},

@@ -89,6 +89,22 @@ dummy.com/npu/3  dummy NPU  3           cordoned   2026-11-20T18:00:03.000Z  no 
 )");
 }
 
+TEST(DevicesText, WideTellsWhereADeviceIsPluggedIn) {
+  const json::Value inventory = json::Parse(R"({"node": "n", "generation": 1, "resources": [],
+    "agent": {"version": "0.1.0", "writer": true}, "devices": [
+      {"source": "nvidia.com/gpu", "id": "GPU-1", "model": "NVIDIA A100", "address": "0000:47:00.0",
+       "visibleAs": "GPU-1", "state": "healthy", "offered": true, "present": true}]})")
+                                    .value();
+
+  const std::string text = DevicesText(inventory, json::Object(), Detail::kWide, {.columns = 200});
+
+  EXPECT_NE(
+      text.find("DEVICE                MODEL        ADDRESS       VISIBLE AS  STATE    OFFERED\n"
+                "nvidia.com/gpu/GPU-1  NVIDIA A100  0000:47:00.0  GPU-1       healthy  yes\n"),
+      text.npos)
+      << text;
+}
+
 TEST(DevicesText, StatesAreColouredOnATerminal) {
   std::string text =
       DevicesText(Inventory(), Ledger(), Detail::kUsual, {.columns = 80, .color = true});

@@ -48,6 +48,7 @@ struct Link {
 struct Device {
   DeviceKey key;
   std::string model;            // for people: "dummy NPU", "tty"
+  std::string address;          // where it is plugged in, for people: "0000:47:00.0"; or empty
   std::string visible_as;       // its name in the resource's visible-devices variable; never empty
   std::vector<int> numa_nodes;  // ascending; empty: unknown or near to all
   std::vector<Link> links;      // in natural order of the peers; empty: nothing is known

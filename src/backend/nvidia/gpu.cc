@@ -55,6 +55,7 @@ Device DescribeBase(const os::Root& root, const std::string& resource, const Nvi
   Device device;
   device.key = {resource, gpu.uuid};
   device.model = gpu.model;
+  device.address = gpu.pci;
   device.visible_as = VisibleAs(config, gpu.uuid, std::to_string(gpu.index));
   device.order = static_cast<int>(gpu.index * kMostMigDevices);
   if (gpu.numa >= 0) device.numa_nodes = {gpu.numa};

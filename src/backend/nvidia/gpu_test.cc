@@ -72,6 +72,7 @@ TEST_F(GpuTest, ItsNodesAreThoseOfAllGpusThatAreThereAndItsOwn) {
   Device expected;
   expected.key = {"nvidia.com/gpu", kUuid};
   expected.model = "NVIDIA A100-SXM4-80GB";
+  expected.address = "0000:4e:00.0";
   expected.visible_as = kUuid;
   expected.order = 3 * 64;
   expected.nodes = Nodes("", {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia5"});
@@ -157,6 +158,7 @@ TEST_F(GpuTest, AMigDeviceHasTheNodesOfItsGpuAndItsOwn) {
   Device expected;
   expected.key = {"a.com/b", "MIG-1"};
   expected.model = "NVIDIA A100-SXM4-80GB MIG 1g.10gb";
+  expected.address = "0000:4e:00.0";
   expected.visible_as = "MIG-1";
   expected.order = 3 * 64;
   expected.nodes = Nodes("/run", {"/dev/nvidiactl", "/dev/nvidia5", "/dev/nvidia-caps/nvidia-cap12",

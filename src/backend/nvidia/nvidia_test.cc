@@ -67,6 +67,7 @@ TEST_F(NvidiaTest, EveryGpuIsADeviceNamedByItsUuidInTheOrderOfNvml) {
   Device expected;
   expected.key = {"nvidia.com/gpu", Uuids()[2]};
   expected.model = "NVIDIA A100-SXM4-80GB";
+  expected.address = "0000:47:00.0";
   expected.visible_as = Uuids()[2];
   expected.order = 2 * 64;
   expected.numa_nodes = {1};
