@@ -244,6 +244,29 @@ TEST_F(NvidiaPluginTest, OnlyTheXidsThatTheVariablesLeaveTakeAGpuOut) {
   EXPECT_EQ(Log().find("XID 79:"), std::string::npos);
 }
 
+TEST_F(NvidiaPluginTest, WithAllHealthChecksDisabledNoXidCountsAndALostGpuIsOutAllTheSame) {
+  Publish("version: v1\n");
+  StartPlugin({}, {"DP_DISABLE_HEALTHCHECKS=all"});
+  Expect(kGpu, 8, 8);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched"));
+  const auto& gpus = node_.hardware().gpus;
+
+  node_.SetFaults("events: [{gpu: 1, xid: 79}, {gpu: 1, xid: 48}]\ngpus: {2: {lost: true}}");
+
+  Expect(kGpu, 8, 7);
+  for (const char* xid : {"79", "48"}) {
+    EXPECT_TRUE(
+        AwaitMetric(fmt::format(R"(tessera_nvidia_xids_total{{resource="{}",gpu="{}",xid="{}"}})",
+                                kGpu, gpus[1].uuid, xid),
+                    1));
+  }
+  for (const auto& device : Status(kGpu).devices) {
+    EXPECT_EQ(device.healthy, device.id != gpus[2].uuid) << device.id;
+  }
+  const json::Object lost = DeviceOn(Page("/inventory"), gpus[2].uuid);
+  EXPECT_EQ(json::GetString(lost, "reason"), "device-lost");
+}
+
 TEST_F(NvidiaPluginTest, WithoutADriverItEndsWhereSomebodyWroteThat) {
   Publish("version: v1\nflags: {failOnInitError: true}\n");
   node_.RemoveDriver();
