@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/scanner.h"
 
-#include <algorithm>
-
 namespace tessera::agent {
 namespace {
 
 constexpr Duration kInterval{60'000};  // hot-plug that made no event is found this late
-constexpr Duration kRetry{1'000};      // after a scan that failed as a whole; doubles each time
-constexpr Duration kLongestRetry{10'000};
-constexpr Duration kSettle{20};  // several hot-plug events make one scan
+constexpr Duration kSettle{20};        // several hot-plug events make one scan
+constexpr Duration kThreadRetry{1'000};
 
 }  // namespace
 
-Scanner::Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink)
+Scanner::Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink,
+                 Backoff retries)
     : workers_(workers),
       backend_(std::move(backend)),
       sink_(std::move(sink)),
+      retries_(retries),
       next_(loop, [this] { Scan(); }),
       mailbox_(loop, *this) {
   Scan();
@@ -28,7 +27,7 @@ void Scanner::Soon() {
 }
 
 void Scanner::Scan() {
-  next_.Within(kRetry);  // should there be no thread for it
+  next_.Within(kThreadRetry);  // should there be no thread for it
   if (scanning_) return workers_.GoOn();
   scanning_ = true;
   again_ = false;
@@ -41,9 +40,9 @@ void Scanner::Scanned(const Result<std::vector<Device>>& devices) {
   scanning_ = false;
   next_.Cancel();
   sink_(devices);
-  const Duration retry = std::clamp(retry_ * 2, kRetry, kLongestRetry);
-  retry_ = devices ? Duration(0) : retry;
-  next_.Within(again_ ? kSettle : devices ? os::UntilBeat(kInterval) : retry);
+  if (devices) retries_.Succeeded();
+  const Duration pause = devices ? os::UntilBeat(kInterval) : retries_.Failed();
+  next_.Within(again_ ? kSettle : pause);
 }
 
 }  // namespace tessera::agent

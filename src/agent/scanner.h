@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Has one source's backend look for its devices, off the loop: at once, when something was plugged,
-// and every minute, on the beat (os/alarm.h); after a failure sooner, less and less so, down to
-// once in ten seconds. One scan at a time; a scan that hangs costs one thread. One thread: the
-// loop's.
+// and every minute, on the beat (os/alarm.h); after a failure sooner, less and less so. One scan at
+// a time; a scan that hangs costs one thread. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/backoff.h"
 #include "os/alarm.h"
 #include "os/loop.h"
 #include "os/mailbox.h"
@@ -21,14 +21,19 @@ class Scanner {
  public:
   // What a scan found, or why it failed as a whole; called on the loop's thread.
   using Sink = std::function<void(Result<std::vector<Device>>)>;
+  // After scans that failed as a whole.
+  static constexpr Backoff kRetries{Duration(1'000), Duration(10'000)};
 
   // The first scan begins at once.
-  Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink);
+  Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink,
+          Backoff retries = kRetries);
 
   // Another scan soon: several such wishes make one scan, and wishes that never end do not put it
   // off.
   void Soon();
   bool scanning() const { return scanning_; }
+  // How long after the last scan the next one comes by itself if that failed; zero: it went well.
+  Duration retry() const { return retries_.pause(); }
 
  private:
   void Scan();
@@ -39,7 +44,7 @@ class Scanner {
   const Sink sink_;
   bool scanning_ = false;
   bool again_ = false;  // asked for while one was under way
-  Duration retry_{0};   // the wait before the last repeat of a scan that failed; zero: it went well
+  Backoff retries_;
   os::Alarm next_;
   os::Mailbox<Scanner> mailbox_;
 };

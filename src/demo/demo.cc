@@ -40,6 +40,7 @@ void ComplainOfName(const std::string& name, const config::Problem& problem) {
 // What is played when nothing is asked for.
 std::string FittingScenario(const Hardware* hardware) {
   if (hardware == nullptr) return "default";
+  if (hardware->is_wsl()) return "nvidia-wsl";
   return hardware->has_mig() ? "nvidia-mig" : "nvidia";
 }
 

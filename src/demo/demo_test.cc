@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <map>
 #include <set>
 
 #include "base/clock.h"
@@ -61,17 +63,27 @@ class DemoTest : public ::testing::Test {
   static std::vector<std::string> On(const std::string& hardware) {
     return {"--hardware", "demo/hardware/" + hardware + ".yaml", "--nvml", TESSERA_FAKE_NVML};
   }
-  // "7 of 8" whenever the list of a resource changed.
-  std::set<std::string> ListsOf(const std::string& resource) const {
-    std::set<std::string> lists;
+  // By resource "7 of 8" whenever its list changed.
+  using Lists = std::map<std::string, std::set<std::string>>;
+  Lists AllLists() const {
+    Lists lists;
     for (const std::string& line : Split(Output(), '\n')) {
       const Result<json::Value> event = json::Parse(line);
       if (!event || !event->is_object()) continue;
       const json::Object& object = event->get_object();
       if (json::GetString(object, "event") != "list") continue;
-      if (json::GetString(object, "resource") != resource) continue;
-      lists.insert(fmt::format("{} of {}", *json::GetInt(object, "allocatable"),
-                               *json::GetInt(object, "capacity")));
+      const std::string list = fmt::format("{} of {}", *json::GetInt(object, "allocatable"),
+                                           *json::GetInt(object, "capacity"));
+      // Of a registration, where kubelet is asked before the first list came.
+      if (list != "0 of 0") lists[*json::GetString(object, "resource")].insert(list);
+    }
+    return lists;
+  }
+  static Lists CapacitiesIn(Lists lists) {
+    for (auto& [resource, of] : lists) {
+      std::set<std::string> capacities;
+      for (const std::string& list : of) capacities.insert(list.substr(list.rfind(' ') + 1));
+      of = std::move(capacities);
     }
     return lists;
   }
@@ -96,26 +108,6 @@ TEST_F(DemoTest, FlappingDevicesGoesWell) {
 }
 TEST_F(DemoTest, RollingUpdateGoesWell) {
   Plays({"--scenario", "rolling-update"});
-}
-
-TEST_F(DemoTest, NvidiaGoesWellOnEightGpus) {
-  Plays(On("8xa100"));
-  std::set<std::string> lists = ListsOf("nvidia.com/gpu");
-  lists.erase("0 of 0");  // of a registration, where kubelet is asked before the first list came
-  EXPECT_EQ(lists, (std::set<std::string>{"0 of 8", "7 of 8", "8 of 8"}));
-}
-TEST_F(DemoTest, NvidiaGoesWellOnOneGpu) {
-  Plays(On("1xt4"));
-}
-TEST_F(DemoTest, NvidiaGoesWellOnATegra) {
-  Plays(On("tegra"));
-}
-TEST_F(DemoTest, NvidiaMigGoesWell) {
-  Plays(On("8xh100-mig"));
-  const std::set<std::string> lists = ListsOf("nvidia.com/mig-1g.10gb");
-  for (const char* list : {"9 of 9", "8 of 9", "7 of 9", "7 of 7"}) {
-    EXPECT_TRUE(lists.contains(list)) << list;
-  }
 }
 
 TEST_F(DemoTest, HardwareThatCannotBeReadIsNamed) {
@@ -177,8 +169,8 @@ TEST_F(DemoTest, UnknownScenarioNamesThoseThatShip) {
   EXPECT_EQ(Start({"--scenario", "storm"}).Wait(), 2);
   EXPECT_EQ(Output(),
             "tessera demo: storm: there is no such file, and no scenario of that name ships\n"
-            "those that ship are default, flapping-devices, nvidia-mig, nvidia, restart-storm, "
-            "rolling-update\n");
+            "those that ship are default, flapping-devices, nvidia-mig, nvidia-wsl, nvidia, "
+            "restart-storm, rolling-update\n");
 }
 
 TEST_F(DemoTest, MistypedScenarioGetsASuggestion) {
@@ -186,8 +178,8 @@ TEST_F(DemoTest, MistypedScenarioGetsASuggestion) {
   EXPECT_EQ(Output(),
             "tessera demo: restart-strom: there is no such file, and no scenario of that name "
             "ships; did you mean 'restart-storm'?\n"
-            "those that ship are default, flapping-devices, nvidia-mig, nvidia, restart-storm, "
-            "rolling-update\n");
+            "those that ship are default, flapping-devices, nvidia-mig, nvidia-wsl, nvidia, "
+            "restart-storm, rolling-update\n");
 }
 
 TEST_F(DemoTest, UnmetExpectationFails) {
@@ -216,6 +208,57 @@ TEST_F(DemoTest, InterruptionLeavesNothingBehind) {
   demo.Signal(SIGINT);
   EXPECT_EQ(demo.Wait(), 130);
   EXPECT_EQ(Left(), std::vector<std::string>());
+}
+
+// What ships in demo/hardware, and lists that its resources have while the scenario plays that fits
+// it. Others come in between, but none of another capacity.
+struct Shipped {
+  std::string hardware;
+  std::map<std::string, std::set<std::string>> lists;  // by resource
+};
+constexpr char kGpu[] = "nvidia.com/gpu";
+const Shipped kShipped[] = {
+    {"16xv100", {{kGpu, {"0 of 16", "15 of 16", "16 of 16"}}}},
+    {"1xt4", {{kGpu, {"0 of 1", "1 of 1"}}}},
+    {"8xa100", {{kGpu, {"0 of 8", "7 of 8", "8 of 8"}}}},
+    {"8xh100-mig",
+     {{kGpu, {"6 of 6"}},
+      {"nvidia.com/mig-1g.10gb", {"9 of 9", "8 of 9", "7 of 9", "7 of 7"}},
+      {"nvidia.com/mig-2g.20gb", {"1 of 1", "2 of 2"}},
+      {"nvidia.com/mig-3g.40gb", {"0 of 1", "1 of 1"}}}},
+    {"8xv100", {{kGpu, {"0 of 8", "7 of 8", "8 of 8"}}}},
+    {"tegra", {{kGpu, {"0 of 1", "1 of 1"}}}},
+    {"wsl", {{kGpu, {"0 of 4", "4 of 4"}}}},
+};
+
+class ShippedHardwareTest : public DemoTest, public ::testing::WithParamInterface<Shipped> {};
+
+TEST_P(ShippedHardwareTest, PlaysWithTheResourcesAndCountsThatItHas) {
+  Plays(On(GetParam().hardware));
+  const Lists seen = AllLists();
+  EXPECT_EQ(CapacitiesIn(seen), CapacitiesIn(GetParam().lists));
+  for (const auto& [resource, lists] : GetParam().lists) {
+    for (const std::string& list : lists) {
+      EXPECT_TRUE(seen.contains(resource) && seen.at(resource).contains(list))
+          << resource << " " << list;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ShippedHardwareTest, ::testing::ValuesIn(kShipped),
+                         [](const auto& shipped) {
+                           std::string name = shipped.param.hardware;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(ShippedHardware, AllOfItIsPlayed) {
+  std::vector<std::string> files;
+  for (const Shipped& shipped : kShipped) files.push_back(shipped.hardware + ".yaml");
+  std::vector<std::string> there = *os::ListDirectory("demo/hardware");
+  std::ranges::sort(there);
+
+  EXPECT_EQ(there, files);
 }
 
 }  // namespace

@@ -74,6 +74,10 @@ bool Hardware::has_mig() const {
   });
 }
 
+bool Hardware::is_wsl() const {
+  return devices_.front().id == "all";
+}
+
 Status Hardware::Install(const std::string& directory) {
   const std::string to = directory + kNvmlPath;
   TRY(os::MakeDirectories(to.substr(0, to.rfind('/'))));

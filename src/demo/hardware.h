@@ -29,6 +29,7 @@ class Hardware {
   // As described, in NVML's order.
   const std::vector<HardwareDevice>& devices() const { return devices_; }
   bool has_mig() const;
+  bool is_wsl() const;  // all GPUs are one device, which the kernel's driver does not tell of
 
   // Makes the node below this directory, library included.
   Status Install(const std::string& directory);

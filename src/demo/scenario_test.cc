@@ -32,7 +32,8 @@ TEST(Scenario, EveryScenarioThatShipsIsGood) {
     EXPECT_EQ(config::Text(read.problems), "") << scenario.name;
   }
   EXPECT_EQ(names, (std::vector<std::string_view>{"default", "flapping-devices", "nvidia-mig",
-                                                  "nvidia", "restart-storm", "rolling-update"}));
+                                                  "nvidia-wsl", "nvidia", "restart-storm",
+                                                  "rolling-update"}));
 }
 
 TEST(Scenario, SentencesOfScenariosThatShipFitEightyColumns) {

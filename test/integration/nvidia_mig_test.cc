@@ -5,6 +5,7 @@
 #include "agent_fixture.h"
 #include "base/text.h"
 #include "nvml/nvidia_node.h"
+#include "os/files.h"
 
 namespace tessera {
 namespace {
@@ -149,6 +150,45 @@ TEST_F(MigAgentTest, AnInstanceThatIsDestroyedInUseStaysUnhealthyUntilItsPodEnds
   ASSERT_TRUE(kubelet_->EndPod("default", "a"));
   EXPECT_TRUE(AwaitResources({kGpu, kOneG}));
   Expect(kGpu, 7, 7);
+}
+
+TEST_F(MigAgentTest, AProfileThatIsNotKnownTakesOutItsGpuAndNoOtherUntilItIsGone) {
+  constexpr char kBefore[] =
+      "[{profile: 3g.40gb, gi: 2, memory: 40448, uuid: MIG-held}, {profile: 1g.10gb, gi: 9, "
+      "memory: "
+      "9984, uuid: MIG-free}]";
+  constexpr char kAfter[] =
+      "[{profile: 3g.40gb, gi: 2, memory: 40448, uuid: MIG-held}, {profile: 1g.10gb, gi: 9, "
+      "memory: "
+      "9984, uuid: MIG-free}, {profile: 2g.20gb, gi: 3, memory: 20096, uuid: MIG-new}]";
+  const std::string path = node_.directory() + "/usr/lib64/fake-nvml.yaml";
+  std::string hardware = os::ReadFile(path).value();
+  hardware.replace(hardware.find("- {profile: 1, id: 14"), 21, "- {profile: 18, id: 14");
+  node_.SetHardware(hardware);
+  node_.SetMig(7, kBefore);
+  StartAll(kFamily, OnNode());
+  Expect(kOneG, 8, 8);
+  Expect(kThreeG, 1, 1);
+  EXPECT_EQ(Visible(Run("a", {{kThreeG, 1}})), "MIG-held");
+  ASSERT_TRUE(AwaitHolding());
+
+  node_.SetMig(7, kAfter);
+
+  Expect(kOneG, 8, 7);
+  Expect(kTwoG, 1, 0);
+  Expect(kThreeG, 1, 0);
+  for (const char* id : {"MIG-held", "MIG-free", "MIG-new"}) {
+    EXPECT_EQ(ReasonOf(id), "mig-layout") << id;
+  }
+  EXPECT_TRUE(AwaitLog(
+      "WARN device unhealthy device=nvidia.com/mig-1g.10gb/MIG-free from=healthy reason=mig-layout "
+      "error=\"GPU 7 has the MIG device MIG-new, of a profile of the size of 2g.20gb that is not "
+      "known here: make it of another profile\""));
+
+  node_.SetMig(7, kBefore);
+  Expect(kOneG, 8, 8);
+  Expect(kThreeG, 1, 1);
+  EXPECT_TRUE(AwaitResources({kOneG, kThreeG}));
 }
 
 TEST_F(MigAgentTest, AFamilysResourcesAreKnownToTheNextStart) {

@@ -15,6 +15,9 @@ namespace tessera {
 namespace {
 
 constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kOneG[] = "nvidia.com/mig-1g.10gb";
+constexpr char kTwoG[] = "nvidia.com/mig-2g.20gb";
+constexpr char kThreeG[] = "nvidia.com/mig-3g.40gb";
 
 class NvidiaPluginTest : public AgentTest {
  protected:
@@ -241,6 +244,29 @@ TEST_F(NvidiaPluginTest, OnlyTheXidsThatTheVariablesLeaveTakeAGpuOut) {
   EXPECT_EQ(Log().find("XID 79:"), std::string::npos);
 }
 
+TEST_F(NvidiaPluginTest, WithAllHealthChecksDisabledNoXidCountsAndALostGpuIsOutAllTheSame) {
+  Publish("version: v1\n");
+  StartPlugin({}, {"DP_DISABLE_HEALTHCHECKS=all"});
+  Expect(kGpu, 8, 8);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched"));
+  const auto& gpus = node_.hardware().gpus;
+
+  node_.SetFaults("events: [{gpu: 1, xid: 79}, {gpu: 1, xid: 48}]\ngpus: {2: {lost: true}}");
+
+  Expect(kGpu, 8, 7);
+  for (const char* xid : {"79", "48"}) {
+    EXPECT_TRUE(
+        AwaitMetric(fmt::format(R"(tessera_nvidia_xids_total{{resource="{}",gpu="{}",xid="{}"}})",
+                                kGpu, gpus[1].uuid, xid),
+                    1));
+  }
+  for (const auto& device : Status(kGpu).devices) {
+    EXPECT_EQ(device.healthy, device.id != gpus[2].uuid) << device.id;
+  }
+  const json::Object lost = DeviceOn(Page("/inventory"), gpus[2].uuid);
+  EXPECT_EQ(json::GetString(lost, "reason"), "device-lost");
+}
+
 TEST_F(NvidiaPluginTest, WithoutADriverItEndsWhereSomebodyWroteThat) {
   Publish("version: v1\nflags: {failOnInitError: true}\n");
   node_.RemoveDriver();
@@ -286,18 +312,38 @@ class NvidiaMigPluginTest : public NvidiaPluginTest {
     std::sort(names.begin(), names.end());
     return names;
   }
+  // As kubelet was told, of all resources.
+  std::vector<std::string> UnhealthyIds() const {
+    std::vector<std::string> ids;
+    for (const kubelet::ResourceStatus& resource : kubelet_->Resources()) {
+      for (const auto& device : resource.devices) {
+        if (!device.healthy) ids.push_back(device.id);
+      }
+    }
+    std::ranges::sort(ids);
+    return ids;
+  }
+  // The two shares of each of these MIG devices of GPU 7, sorted.
+  std::vector<std::string> SharesOfMig(const std::vector<size_t>& devices) const {
+    std::vector<std::string> ids;
+    for (const size_t device : devices) {
+      for (const char* share : {"::0", "::1"}) {
+        ids.push_back(node_.hardware().gpus[7].mig[device].uuid + share);
+      }
+    }
+    std::ranges::sort(ids);
+    return ids;
+  }
 };
 
 TEST_F(NvidiaMigPluginTest, MixedServesGpusAndEachProfileByItsName) {
   Publish("version: v1\nflags: {migStrategy: mixed}\n");
   StartPlugin();
   Expect(kGpu, 6, 6);
-  Expect("nvidia.com/mig-1g.10gb", 9, 9);
-  Expect("nvidia.com/mig-2g.20gb", 1, 1);
-  Expect("nvidia.com/mig-3g.40gb", 1, 1);
-  EXPECT_EQ(Resources(),
-            (std::vector<std::string>{kGpu, "nvidia.com/mig-1g.10gb", "nvidia.com/mig-2g.20gb",
-                                      "nvidia.com/mig-3g.40gb"}));
+  Expect(kOneG, 9, 9);
+  Expect(kTwoG, 1, 1);
+  Expect(kThreeG, 1, 1);
+  EXPECT_EQ(Resources(), (std::vector<std::string>{kGpu, kOneG, kTwoG, kThreeG}));
 }
 
 TEST_F(NvidiaMigPluginTest, MixedSharesTheProfilesThatTheFileNamesAndThatAreThere) {
@@ -311,17 +357,48 @@ TEST_F(NvidiaMigPluginTest, MixedSharesTheProfilesThatTheFileNamesAndThatAreTher
       "    - {name: nvidia.com/mig-7g.80gb, replicas: 2}\n");
   StartPlugin();
   Expect(kGpu, 6, 6);
-  Expect("nvidia.com/mig-1g.10gb", 36, 36);
-  Expect("nvidia.com/mig-2g.20gb", 1, 1);
-  Expect("nvidia.com/mig-3g.40gb", 1, 1);
+  Expect(kOneG, 36, 36);
+  Expect(kTwoG, 1, 1);
+  Expect(kThreeG, 1, 1);
   EXPECT_EQ(Resources().size(), 4U);
 
-  const kubelet::Admission pod = Run("a", {{"nvidia.com/mig-1g.10gb", 1}});
+  const kubelet::Admission pod = Run("a", {{kOneG, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
   const std::string id = pod.grants[0].ids[0];
   EXPECT_EQ(pod.grants[0].response.envs,
             (std::map<std::string, std::string>{
                 {"NVIDIA_VISIBLE_DEVICES", id.substr(0, id.find("::"))}}));
+}
+
+TEST_F(NvidiaMigPluginTest, AnXidReachesEveryShareOfTheMigDevicesThatItConcernsAndNoOther) {
+  Publish(
+      "version: v1\n"
+      "flags: {migStrategy: mixed}\n"
+      "sharing: {timeSlicing: {resources: [{name: nvidia.com/mig-1g.10gb, replicas: 2}]}}\n");
+  StartPlugin();
+  Expect(kGpu, 6, 6);
+  Expect(kOneG, 18, 18);
+  Expect(kTwoG, 1, 1);
+  Expect(kThreeG, 1, 1);
+  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+  EXPECT_EQ(UnhealthyIds(), std::vector<std::string>());
+
+  // GPU 6 has a GPU instance 9 as well, and no GPU has a compute instance 1.
+  const std::string events =
+      "events: [{gpu: 7, xid: 79, gi: 10, ci: 1}, {gpu: 7, xid: 79, gi: 9, ci: 0}";
+  node_.SetFaults(events + "]");
+  Expect(kOneG, 18, 16);
+  EXPECT_EQ(UnhealthyIds(), SharesOfMig({2}));
+
+  node_.SetFaults(events + ", {gpu: 7, xid: 79}]");
+  Expect(kOneG, 18, 14);
+  Expect(kTwoG, 1, 0);
+  Expect(kThreeG, 1, 0);
+  std::vector<std::string> all = SharesOfMig({2, 3});
+  for (const size_t whole : {0, 1}) all.push_back(node_.hardware().gpus[7].mig[whole].uuid);
+  std::ranges::sort(all);
+  EXPECT_EQ(UnhealthyIds(), all);
+  EXPECT_EQ(Status(kGpu).allocatable, 6);
 }
 
 TEST_F(NvidiaMigPluginTest, SingleTakesOutTheGpusThatAreNotAsMostAre) {

@@ -87,7 +87,7 @@ Faults ParseFaults(const std::string& text) {
   const Yaml yaml = Yaml::Parse(text);
   Faults faults;
   if (!yaml.IsMap()) return faults;
-  yaml.CheckKeys("a node with faults", {"driver", "gpus", "events"});
+  yaml.CheckKeys("a node with faults", {"driver", "gpus", "events", "no-dxg"});
   yaml["driver"].CheckKeys("a driver with faults",
                            {"fail", "hang", "slow", "lost", "reset-required"});
   if (yaml["driver"]) faults.driver = ReadCalls(yaml["driver"]);
@@ -102,6 +102,7 @@ Faults ParseFaults(const std::string& text) {
                              .gpu_instance = item["gi"].Or<unsigned>(kNoInstance),
                              .compute_instance = item["ci"].Or<unsigned>(kNoInstance)});
   }
+  faults.no_dxg = yaml["no-dxg"].Or<bool>(false);
   return faults;
 }
 

@@ -14,6 +14,7 @@
 //   - {gpu: 3, xid: 79}
 //   - {gpu: 0, xid: 43, gi: 1, ci: 0}
 //   - {gpu: 2, type: 2}                   # a double-bit ECC error
+//   no-dxg: true                          # on WSL /dev/dxg is not there
 #pragma once
 
 #include <sys/types.h>
@@ -65,6 +66,7 @@ struct Faults {
   CallFaults driver;
   std::map<unsigned, GpuFaults> gpus;
   std::vector<FaultEvent> events;
+  bool no_dxg = false;
 
   const GpuFaults& Of(unsigned gpu) const;
 };

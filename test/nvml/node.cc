@@ -35,20 +35,35 @@ std::set<size_t> GpusIn(const std::string& faults, size_t count) {
     if (gpu >= count) throw std::runtime_error(fmt::format("there is no GPU {}", gpu));
   }
   const CallFaults& driver = read.driver;
-  if (driver.fail.empty() && driver.hang.empty() && driver.slow_ms == 0) return gpus;
+  if (!read.no_dxg && driver.fail.empty() && driver.hang.empty() && driver.slow_ms == 0)
+    return gpus;
   for (size_t gpu = 0; gpu < count; ++gpu) gpus.insert(gpu);
   return gpus;
 }
 
-// All its GPUs are one device.
-bool IsTegra(const Hardware& hardware) {
-  return std::ranges::any_of(hardware.gpus, &HardwareGpu::integrated);
+// The device that all its GPUs are; empty where each is one.
+std::string OneOfAll(const Hardware& hardware) {
+  if (hardware.platform == "wsl") return "all";
+  return std::ranges::any_of(hardware.gpus, &HardwareGpu::integrated) ? "tegra" : "";
+}
+
+void MakeWsl(const std::string& directory, bool with_dxg) {
+  const std::string dxg = directory + "/dev/dxg";
+  if (!with_dxg) {
+    std::filesystem::remove(dxg);
+    return;
+  }
+  Write(dxg, "");
+  const std::string library = directory + "/usr/lib64/libdxcore.so";
+  if (!std::filesystem::exists(library)) {
+    std::filesystem::copy_file(directory + kLibraryPath, library);
+  }
 }
 
 void AddDevices(const Hardware& hardware, size_t gpu, std::vector<NodeDevice>& devices) {
   const HardwareGpu& of = hardware.gpus[gpu];
-  if (IsTegra(hardware)) {
-    if (devices.empty()) devices.push_back({"0", "tegra", hardware.gpus[0].model});
+  if (const std::string one = OneOfAll(hardware); !one.empty()) {
+    if (devices.empty()) devices.push_back({"0", one, hardware.gpus[0].model});
     return;
   }
   const auto known = [&](const std::string& uuid) {
@@ -87,7 +102,7 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
     Write(directory + "/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0\n");
     Write(directory + "/sys/devices/soc0/family", "Tegra\n");
   } else if (hardware.platform == "wsl") {
-    Write(directory + "/dev/dxg", "");
+    MakeWsl(directory, true);
   }
   // Last, as the files of an instance are there once NVML tells of it.
   Write(directory + kDescriptionPath, yaml);
@@ -95,7 +110,10 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
 }
 
 void SetFaults(const std::string& directory, const std::string& yaml) {
-  ParseFaults(yaml);  // throws
+  const Faults faults = ParseFaults(yaml);
+  if (ParseHardware(DescriptionOf(directory)).platform == "wsl") {
+    MakeWsl(directory, !faults.no_dxg);
+  }
   Write(directory + kFaultsPath, yaml);
 }
 

@@ -12,6 +12,7 @@
 namespace tessera::nvml {
 
 // Where the library is, and what it reads, below the directory.
+inline constexpr char kLibraryPath[] = "/usr/lib64/libnvidia-ml.so.1";
 inline constexpr char kDescriptionPath[] = "/usr/lib64/fake-nvml.yaml";
 inline constexpr char kFaultsPath[] = "/usr/lib64/fake-nvml.yaml.faults";
 
@@ -24,7 +25,8 @@ struct NodeDevice {
 
 // All of these throw std::runtime_error.
 
-// `yaml` as in hardware.h. Files of GPUs that are there no more stay.
+// `yaml` as in hardware.h. Files of GPUs that are there no more stay. For WSL the library has to be
+// there: a copy of it is WSL's own, of which only its being there matters.
 Hardware MakeNode(const std::string& directory, const std::string& yaml);
 // `yaml` as in faults.h.
 void SetFaults(const std::string& directory, const std::string& yaml);
@@ -33,7 +35,8 @@ void SetFaults(const std::string& directory, const std::string& yaml);
 std::string Divided(const std::string& description, const std::string& mig);
 std::string DescriptionOf(const std::string& directory);
 
-// In the order of NVML, the MIG devices of a GPU behind it; all GPUs of a Tegra are one.
+// In the order of NVML, the MIG devices of a GPU behind it; all GPUs of a Tegra are one, and of
+// WSL.
 std::vector<NodeDevice> DevicesOf(const Hardware& hardware);
 // Those on GPUs of which the faults tell; all, when they are the driver's.
 std::vector<NodeDevice> TouchedBy(const std::string& faults, const Hardware& hardware);

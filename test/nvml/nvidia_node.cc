@@ -13,8 +13,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kLibrary[] = "/usr/lib64/libnvidia-ml.so.1";
-
 void Write(const std::string& path, const std::string& content) {
   if (!os::MakeDirectories(path.substr(0, path.rfind('/'))) || !os::ReplaceFile(path, content)) {
     throw std::runtime_error("cannot write " + path);
@@ -41,9 +39,6 @@ NvidiaNode::NvidiaNode(std::string directory, const std::string& hardware)
 void NvidiaNode::SetHardware(const std::string& yaml) {
   description_ = yaml;
   hardware_ = nvml::MakeNode(directory_, yaml);
-  if (hardware_.platform == "wsl") {
-    Write(directory_ + "/usr/lib64/libdxcore.so", os::ReadFile(TESSERA_FAKE_DXCORE).value());
-  }
 }
 
 void NvidiaNode::SetMig(size_t gpu, const std::string& mig) {
@@ -66,11 +61,13 @@ void NvidiaNode::SetGpus(size_t count) {
 
 void NvidiaNode::InstallDriver(const std::string& lacking) {
   std::string library = os::ReadFile(TESSERA_FAKE_NVML).value();
-  Write(directory_ + kLibrary, lacking.empty() ? library : Without(lacking, std::move(library)));
+  Write(directory_ + nvml::kLibraryPath,
+        lacking.empty() ? library : Without(lacking, std::move(library)));
 }
 
 void NvidiaNode::RemoveDriver() {
-  if (!os::RemoveFile(directory_ + kLibrary)) throw std::runtime_error("cannot remove the driver");
+  if (!os::RemoveFile(directory_ + nvml::kLibraryPath))
+    throw std::runtime_error("cannot remove the driver");
 }
 
 void NvidiaNode::SetFaults(const std::string& yaml) {

@@ -56,12 +56,6 @@ bool IsTaken(const NvidiaConfig& config, const Gpu& gpu) {
                      [&](const Claim& claim) { return TakesWhole(claim, gpu); });
 }
 
-// Whether an earlier resource is the one that tells what is wrong with a GPU that it leaves out.
-bool IsToldOf(const NvidiaConfig& config, const Gpu& gpu) {
-  return std::ranges::any_of(
-      config.earlier, [&](const Claim& claim) { return claim.mig.empty() && Selects(claim, gpu); });
-}
-
 // Those of the GPU's MIG devices that are not an earlier resource's.
 std::vector<size_t> FreeDevices(const NvidiaConfig& config, const Gpu& gpu) {
   std::vector<size_t> devices;
@@ -84,10 +78,8 @@ struct Layout {
 
 Layout LayoutOf(const Gpu& gpu, const Part& part) {
   if (part.whole) return {.text = "is not in MIG mode"};
-  if (const MigDevice* unknown = gpu.mig.Unknown()) {
-    return {.trouble = fmt::format("has the MIG device {}, of a profile of the size of {} that is "
-                                   "not known here: make it of another profile",
-                                   unknown->uuid, unknown->profile)};
+  if (std::string trouble = gpu.mig.Trouble(); !trouble.empty()) {
+    return {.trouble = std::move(trouble)};
   }
   if (part.devices.empty()) {
     return {.trouble =
@@ -121,7 +113,6 @@ Part PartOf(const NvidiaConfig& config, const Gpu& gpu) {
   Part part;
   part.whole =
       TakesWhole(claim, gpu) && !IsTaken(config, gpu) && free.size() == gpu.mig.devices.size();
-  if (gpu.mig.Unknown() != nullptr) return part;
   for (const size_t i : free) {
     if (TakesDevice(claim, gpu, gpu.mig.devices[i])) part.devices.push_back(i);
   }
@@ -134,17 +125,14 @@ bool MayBePartOf(const NvidiaConfig& config, unsigned index) {
 
 std::map<unsigned, std::string> Odd(const NvidiaConfig& config,
                                     const std::map<unsigned, Gpu>& gpus) {
-  if (!config.mig.empty() || config.in_mig_mode == InMigMode::kWhole) return {};
+  if (!config.mig.empty() || config.in_mig_mode != InMigMode::kDevices) return {};
   std::map<unsigned, Layout> layouts;
   for (const auto& [index, gpu] : gpus) {
     const Part part = PartOf(config, gpu);
-    const bool alike = config.in_mig_mode == InMigMode::kDevices;
-    const bool fits = alike && (part.whole || !part.devices.empty());
-    const bool divided = gpu.mig.enabled && !IsDisplay(gpu) && Selects(ClaimOf(config), gpu) &&
-                         !IsTaken(config, gpu);
-    const bool bare = alike && divided && gpu.mig.devices.empty();
-    const bool unknown = divided && gpu.mig.Unknown() != nullptr && !IsToldOf(config, gpu);
-    if (fits || bare || unknown) layouts[index] = LayoutOf(gpu, part);
+    const bool fits = part.whole || !part.devices.empty();
+    const bool bare = gpu.mig.enabled && gpu.mig.devices.empty() && !IsDisplay(gpu) &&
+                      Selects(ClaimOf(config), gpu) && !IsTaken(config, gpu);
+    if (fits || bare) layouts[index] = LayoutOf(gpu, part);
   }
   std::optional<unsigned> usual;  // a GPU that is divided as it should be
   std::ptrdiff_t most = 0;

@@ -28,10 +28,10 @@ Part PartOf(const NvidiaConfig& config, const Gpu& gpu);
 // A GPU of which nothing is known but that it is there.
 bool MayBePartOf(const NvidiaConfig& config, unsigned index);
 
-// The GPUs, by index, that a resource has to leave out, each with what is the matter and what to
-// do: a MIG device has a profile that is not known; or it is not divided as the others are, where
-// its devices are to be all alike (InMigMode::kDevices). What most GPUs have counts, of equally
-// many what the first one has.
+// The GPUs, by index, that a resource has to leave out whose devices are to be all alike
+// (InMigMode::kDevices), each with what is the matter and what to do: it is not divided as the
+// others are, or has trouble of its own (Mig::Trouble). What most GPUs have counts, of equally many
+// what the first one has.
 std::map<unsigned, std::string> Odd(const NvidiaConfig& config,
                                     const std::map<unsigned, Gpu>& gpus);
 

@@ -51,9 +51,11 @@ struct Registered {
 }  // namespace
 
 struct EventWatcher::State : std::enable_shared_from_this<State> {
-  explicit State(std::shared_ptr<nvml::Session> owner) : session(std::move(owner)) {}
+  State(std::shared_ptr<nvml::Session> owner, Time its_time)
+      : session(std::move(owner)), time(std::move(its_time)) {}
 
   const std::shared_ptr<nvml::Session> session;
+  const Time time;
 
   mutable std::mutex mutex;  // guards what follows; listeners run under it, so that none runs after
                              // Unsubscribe; never held over a call of NVML
@@ -76,7 +78,7 @@ struct EventWatcher::State : std::enable_shared_from_this<State> {
   void Begin();
   void Run();
   bool AwaitWork();
-  bool Pause(Duration time);
+  bool Pause(Duration pause);
   bool IsCurrent(const nvml::LibraryPtr& library) const;
   std::string Serve(const nvml::LibraryPtr& library);
   void RegisterAll(const nvml::Library& library, nvml::EventSetHandle set, Registered& registered);
@@ -94,9 +96,9 @@ void EventWatcher::State::Begin() {
 
 // The thread's life. The library is let go of before every pause.
 void EventWatcher::State::Run() {
-  Duration retry = kFirstRetry;
+  Backoff retries = kRetries;
   while (AwaitWork()) {
-    const Steady began = SystemClock().Now();
+    const Steady began = time.now();
     std::string failure;
     if (const nvml::LibraryPtr library = session->current()) {
       {
@@ -106,15 +108,14 @@ void EventWatcher::State::Run() {
       failure = Serve(library);
       SetWatched(0, {});
     }
-    if (SystemClock().Now() - began > kLastRetry) retry = kFirstRetry;
+    if (time.now() - began > kLongestRetry) retries.Succeeded();
     if (failure.empty()) continue;
     if (failure != trouble) {
       log::Warn("events of GPUs are not told, checks go on; tried again", {{"error", failure}});
     }
     trouble = std::move(failure);
     told_watched = 0;
-    if (!Pause(retry)) return;
-    retry = std::min(retry * 2, kLastRetry);
+    if (!Pause(retries.Failed())) return;
   }
 }
 
@@ -126,9 +127,12 @@ bool EventWatcher::State::AwaitWork() {
   return !stopping;
 }
 
-bool EventWatcher::State::Pause(Duration time) {
+// False: it is the end.
+bool EventWatcher::State::Pause(Duration pause) {
+  if (time.pause) time.pause(pause);
   std::unique_lock lock(mutex);
-  return !changed.wait_for(lock, time, [this] { return stopping; });
+  const Duration left = time.pause ? Duration(0) : pause;
+  return !changed.wait_for(lock, left, [this] { return stopping; });
 }
 
 bool EventWatcher::State::IsCurrent(const nvml::LibraryPtr& library) const {
@@ -212,7 +216,7 @@ nvml::Answer<uint64_t> EventWatcher::State::Register(const nvml::Library& librar
 
 void EventWatcher::State::Tell(const Event& event) {
   std::lock_guard lock(mutex);
-  const Steady now = SystemClock().Now();
+  const Steady now = time.now();
   if (event == last_event && now - last_told < kRepeat) return;
   last_event = event;
   last_told = now;
@@ -225,8 +229,8 @@ void EventWatcher::State::SetWatched(size_t count, std::map<std::string, std::st
   refusals = std::move(refused);
 }
 
-EventWatcher::EventWatcher(std::shared_ptr<nvml::Session> session)
-    : state_(std::make_shared<State>(std::move(session))) {}
+EventWatcher::EventWatcher(std::shared_ptr<nvml::Session> session, Time time)
+    : state_(std::make_shared<State>(std::move(session), std::move(time))) {}
 
 EventWatcher::~EventWatcher() {
   std::lock_guard lock(state_->mutex);

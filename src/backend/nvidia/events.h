@@ -7,8 +7,9 @@
 // it waits for events, at most kWait at a time, so a library that is discarded is closed within
 // that. Where NVML hangs, the thread is left behind; it owns all it uses.
 //
-// An event set that breaks is made anew, after pauses that double; that is told once, and changes
-// no verdict: checks go on without it. Source: NVML's reference, "Event Handling Methods".
+// An event set that breaks is made anew, after pauses that double (kRetries) and begin anew once a
+// set has held for longer than the longest of them; that is told once, and changes no verdict:
+// checks go on without it. Source: NVML's reference, "Event Handling Methods".
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "backend/nvidia/nvml.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 
 namespace tessera::nvidia {
@@ -36,13 +39,21 @@ struct Event {
 class EventWatcher {
  public:
   static constexpr Duration kWait{5'000};
-  static constexpr Duration kFirstRetry{1'000};
-  static constexpr Duration kLastRetry{60'000};
+  static constexpr Duration kLongestRetry{60'000};
+  static constexpr Backoff kRetries{Duration(1'000), kLongestRetry};
 
   // Runs on the watcher's thread, and must not block.
   using Listener = std::function<void(const Event&)>;
 
-  explicit EventWatcher(std::shared_ptr<nvml::Session> session);
+  // How its thread tells the time and, between event sets, spends it; both run on that thread.
+  struct Time {
+    std::function<Steady()> now = [] { return SystemClock().Now(); };
+    std::function<void(Duration)> pause{};  // none: it waits, no longer than the watcher is there
+  };
+
+  explicit EventWatcher(std::shared_ptr<nvml::Session> session)
+      : EventWatcher(std::move(session), Time()) {}
+  EventWatcher(std::shared_ptr<nvml::Session> session, Time time);
   // Waits for nothing.
   ~EventWatcher();
   EventWatcher(const EventWatcher&) = delete;

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -173,6 +175,44 @@ TEST_F(EventsTest, AnEventSetThatBreaksIsMadeAnewAndThatIsToldOnce) {
   EXPECT_EQ(log_.Await(3)[2],
             "WARN events of GPUs are not told, checks go on; tried again "
             "error=\"nvmlEventSetWait_v2: Unknown Error (999)\"");
+}
+
+// Time as a test has it: it stands still, pauses take none, and the event set is mended during
+// some.
+struct Pauses {
+  FakeClock clock;  // the watcher's thread's
+  size_t count = 0;
+  Heard<int64_t> seconds;
+};
+
+TEST_F(EventsTest, PausesBetweenEventSetsDoubleUpToAMinuteAndBeginAnewOnceASetHasHeldForLonger) {
+  constexpr char kBroken[] = "driver: {fail: {nvmlEventSetWait_v2: 999}}";
+  const auto pauses = std::make_shared<Pauses>();
+  const auto pause = [this, pauses](Duration time) {
+    const std::set<size_t> mending = {8, 10, 11};
+    if (mending.contains(++pauses->count)) node_.SetFaults("");
+    pauses->seconds.Add(time.count() / 1'000);
+  };
+  ASSERT_TRUE(session_->Open());
+  node_.SetFaults(kBroken);
+  EventWatcher watcher(session_, {[pauses] { return pauses->clock.Now(); }, pause});
+  watcher.Subscribe(this, [this, pauses](const Event& event) {
+    pauses->clock.Advance(EventWatcher::kLongestRetry + Duration(1));
+    heard_.Add(event);
+  });
+  watcher.Watch(Named({0}));
+
+  pauses->seconds.Await(8);
+  AwaitWatched(watcher, 1);
+  node_.SetFaults("events: [{gpu: 0, xid: 31}]");
+  heard_.Await(1);  // a minute is over
+  node_.SetFaults(kBroken);
+  pauses->seconds.Await(10);
+  AwaitWatched(watcher, 1);
+  node_.SetFaults(kBroken);  // no time has passed
+
+  EXPECT_EQ(pauses->seconds.Await(11), (std::vector<int64_t>{1, 2, 4, 8, 16, 32, 60, 60, 1, 2, 4}));
+  AwaitWatched(watcher, 1);
 }
 
 TEST_F(EventsTest, ALibraryThatIsDiscardedIsClosed) {

@@ -174,6 +174,7 @@ std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
                               const NvidiaConfig& config, const Gpu& gpu) {
   std::vector<Device> devices;
   const Part part = PartOf(config, gpu);
+  const std::string trouble = gpu.mig.Trouble();
   if (part.whole) devices.push_back(Describe(root, resource, config, gpu));
   for (const size_t i : part.devices) {
     const MigDevice& mig = gpu.mig.devices[i];
@@ -183,6 +184,8 @@ std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
     Device& device = devices.emplace_back(Describe(root, owner, config, gpu, mig));
     device.order += static_cast<int>(mig.index);
     device.parent = gpu.uuid;
+    if (trouble.empty()) continue;
+    device.defect = Error{Reason::kMigLayout, fmt::format("GPU {} {}", gpu.index, trouble)};
   }
   return devices;
 }

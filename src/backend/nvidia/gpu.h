@@ -62,8 +62,9 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
 Device Describe(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
                 const Gpu& gpu, const MigDevice& mig);
 
-// What the resource has of this GPU: the GPU itself, or MIG devices of it (claims.h). Of a family
-// each device's source is the resource that it belongs to.
+// What the resource has of this GPU: the GPU itself, or MIG devices of it (claims.h), each with a
+// defect where there is trouble with any of them. Of a family each device's source is the resource
+// that it belongs to.
 std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
                               const NvidiaConfig& config, const Gpu& gpu);
 

@@ -57,9 +57,13 @@ nvml::Answer<MigDevice> ReadDevice(const nvml::Library& library, nvml::DeviceHan
 
 }  // namespace
 
-const MigDevice* Mig::Unknown() const {
+std::string Mig::Trouble() const {
   const auto unknown = std::ranges::find(devices, false, &MigDevice::known);
-  return unknown == devices.end() ? nullptr : &*unknown;
+  if (unknown == devices.end()) return "";
+  return fmt::format(
+      "has the MIG device {}, of a profile of the size of {} that is not known here: make it of "
+      "another profile",
+      unknown->uuid, unknown->profile);
 }
 
 nvml::Answer<Mig> ReadMig(const nvml::Library& library, nvml::DeviceHandle gpu) {

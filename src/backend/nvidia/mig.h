@@ -29,8 +29,9 @@ struct Mig {
   bool enabled = false;
   std::vector<MigDevice> devices{};
   bool operator==(const Mig&) const = default;
-  // A device with a profile that is not known, which costs the GPU; or null.
-  const MigDevice* Unknown() const;
+  // Why none of them is of use, to stand behind "GPU 3 ": one has a profile that is not known, and
+  // nobody knows what the GPU is then. Empty: nothing is the matter.
+  std::string Trouble() const;
 };
 nvml::Answer<Mig> ReadMig(const nvml::Library& library, nvml::DeviceHandle gpu);
 

@@ -178,7 +178,6 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   nvml::Answer<Seen> seen = ReadGpus(library, *count);
   if (!seen) return failed(seen.error());
   auto& [gpus, silent] = *seen;
-  for (const auto& [index, gpu] : gpus) TellUnknown(gpu);
 
   std::map<std::string, nvidia::Levels> levels = ReadLevels(library, gpus);
   std::map<unsigned, std::string> answering;
@@ -259,18 +258,6 @@ void NvidiaBackend::TellWhole(const std::string& gpu) {
       "a GPU in MIG mode is offered as a whole: what of it a container can use is for the "
       "container runtime to say",
       {{"resource", resource_}, {"gpu", gpu}});
-}
-
-void NvidiaBackend::TellUnknown(const nvidia::Gpu& gpu) {
-  const nvidia::MigDevice* unknown = gpu.mig.Unknown();
-  if (unknown == nullptr) return;
-  std::lock_guard lock(mutex_);
-  if (!told_unknown_.insert(unknown->uuid).second) return;
-  log::Warn("a MIG device has a profile that is not known here, so its GPU is out",
-            {{"resource", resource_},
-             {"gpu", gpu.uuid},
-             {"device", unknown->uuid},
-             {"size", unknown->profile}});
 }
 
 void NvidiaBackend::TellImex() {

@@ -72,7 +72,6 @@ class NvidiaBackend : public Backend {
   void AddDevices(const nvidia::Gpu& gpu, const std::map<unsigned, nvidia::Gpu>& gpus,
                   const nvidia::Levels& levels, std::vector<Device>& devices);
   void TellWhole(const std::string& gpu);
-  void TellUnknown(const nvidia::Gpu& gpu);
   // Where a device was found: on which GPU, by index, and whether it is one of its MIG devices.
   struct Place {
     unsigned gpu = 0;
@@ -132,7 +131,6 @@ class NvidiaBackend : public Backend {
   std::set<std::string> ids_;                     // of the devices of the last scan
   std::map<std::string, Past> past_;              // by device id
   std::map<std::string, uint64_t> slowdowns_;     // of those slowed down, by UUID; as told
-  std::set<std::string> told_unknown_;            // MIG devices with a profile that is not known
   std::set<std::string> told_whole_;              // GPUs in MIG mode that are whole all the same
   bool told_no_imex_ = false;                     // it was missing in the last scan
 };

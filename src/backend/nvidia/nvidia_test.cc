@@ -278,27 +278,45 @@ TEST_F(NvidiaMigTest, AProfileThatIsNotKnownTakesOutItsGpuAndNoOther) {
   std::string yaml = os::ReadFile(directory_ + "/usr/lib64/fake-nvml.yaml").value();
   yaml.replace(yaml.find("- {profile: 1, id: 14"), 21, "- {profile: 18, id: 14");
   node_.SetHardware(yaml);
-  const auto backend = Backend();
+  const Error out{Reason::kMigLayout,
+                  fmt::format("GPU 7 has the MIG device {}, of a profile of the size of 2g.20gb "
+                              "that is not known here: make it of another profile",
+                              MigUuids({{7, 1}})[0])};
 
-  const std::vector<Device> devices = backend->Scan().value();
+  // By a resource of MIG devices all that the GPU has are out, and those of another are not.
+  const auto small = Backend({.mig = "1g.10gb"});
+  std::vector<Device> devices = small->Scan().value();
+  EXPECT_EQ(IdsOf(devices),
+            MigUuids({{6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {6, 6}, {7, 2}, {7, 3}}));
+  for (size_t i = 0; i < 7; ++i) EXPECT_EQ(Say(small->Check(devices[i])), "good");
+  for (size_t i : {7, 8}) EXPECT_EQ(devices[i].defect, out);
+  // The one of the profile that is not known is listed by its size.
+  devices = Backend({.mig = "2g.20gb"})->Scan().value();
+  EXPECT_EQ(IdsOf(devices), MigUuids({{7, 1}}));
+  EXPECT_EQ(devices[0].defect, out);
 
-  Ids expected = Uuids();
-  expected.erase(expected.begin() + 6);
-  EXPECT_EQ(IdsOf(devices), expected);
-  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(Say(backend->Check(devices[i])), "good");
-  EXPECT_EQ(devices[6].defect,
-            (Error{Reason::kMigLayout,
-                   fmt::format("GPU 7 has the MIG device {}, of a profile of the size of 2g.20gb "
-                               "that is not known here: make it of another profile",
-                               MigUuids({{7, 1}})[0])}));
-  EXPECT_EQ(ScannedIds(*Backend({.mig = "*"})),
-            MigUuids({{6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {6, 6}}));
-  EXPECT_EQ(ScannedIds(*Backend({.in_mig_mode = NvidiaConfig::InMigMode::kWhole})), Uuids());
-  EXPECT_EQ(ScannedIds(*Backend({.earlier = {{.select = {{.index = "7"}}}}})),
-            Ids(expected.begin(), expected.begin() + 6));
+  devices = Backend({.in_mig_mode = NvidiaConfig::InMigMode::kDevices,
+                     .earlier = {{.select = {{.numa = "0"}}},
+                                 {.select = {{.index = "4"}}},
+                                 {.select = {{.index = "5"}}}}})
+                ->Scan()
+                .value();
+  ASSERT_EQ(devices.size(), 8U);
+  EXPECT_EQ(devices[6].defect, std::nullopt);
+  EXPECT_EQ(devices[7].key.id, Uuids()[7]);
+  EXPECT_EQ(devices[7].defect, out);
 
-  node_.SetMig(7, "off");
-  EXPECT_EQ(Say(backend->Check(backend->Scan().value().at(6))), "good");
+  // Where a GPU in MIG mode is left out or served as a whole, its profiles are no matter.
+  Ids undivided = Uuids();
+  undivided.resize(6);
+  EXPECT_EQ(ScannedIds(*Backend()), undivided);
+  const auto whole = Backend({.in_mig_mode = NvidiaConfig::InMigMode::kWhole});
+  EXPECT_EQ(Say(whole->Check(whole->Scan().value().at(7))), "good");
+
+  node_.SetMig(7, "[{profile: 1g.10gb, gi: 9, memory: 9984}]");
+  devices = small->Scan().value();
+  ASSERT_EQ(devices.size(), 8U);
+  EXPECT_EQ(Say(small->Check(devices[7])), "good");
 }
 
 TEST_F(NvidiaMigTest, WhatOneBackendSeesTheOthersHearOf) {
