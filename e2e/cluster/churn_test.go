@@ -100,7 +100,7 @@ func (u *churn) runOne(name string) {
 	u.mutex.Lock()
 	u.waiting[name] = ended
 	u.mutex.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patient) // several start and end at once
 	defer cancel()
 	pod := holderOf(name, churnCount, writeStart+writeStop)
 	_, err := u.cluster.pods().Create(ctx, pod, metav1.CreateOptions{})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +28,9 @@ type held struct {
 func (c *cluster) waitForLedger(t *testing.T, want ...held) {
 	t.Helper()
 	address := fmt.Sprintf("http://%s:9440/ledger", c.waitForAgent(t).Status.PodIP)
+	client := &http.Client{Timeout: 10 * time.Second}
 	eventually(t, func(context.Context) error {
-		response, err := http.Get(address)
+		response, err := client.Get(address)
 		if err != nil {
 			return err
 		}

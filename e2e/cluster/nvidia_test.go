@@ -65,22 +65,23 @@ func withGPUs(name string, count int64, script string) *v1.Pod {
 // waitForRunning waits until there are so many pods and all run, and returns their names.
 func (c *cluster) waitForRunning(t *testing.T, count int) (names []string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	eventuallyAll(t, func(ctx context.Context) (int, error) {
 		list, err := c.pods().List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		names = nil
 		for _, pod := range list.Items {
-			if pod.Status.Phase != v1.PodRunning {
-				return fmt.Errorf("%s is %s: %s", pod.Name, pod.Status.Phase, describe(&pod))
+			if pod.Status.Phase == v1.PodRunning {
+				names = append(names, pod.Name)
+			} else {
+				err = fmt.Errorf("%s is %s: %s", pod.Name, pod.Status.Phase, describe(&pod))
 			}
-			names = append(names, pod.Name)
 		}
-		if len(names) != count {
-			return fmt.Errorf("there are %d pods, not %d", len(names), count)
+		if err == nil && len(names) != count {
+			err = fmt.Errorf("there are %d pods, not %d", len(names), count)
 		}
-		return nil
+		return len(names), err
 	})
 	return names
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -66,12 +67,15 @@ func (c *cluster) removePods(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return waitUntil(patient, func(ctx context.Context) error {
+	return waitUntilAll(func(ctx context.Context) (int, error) {
 		list, err := c.pods().List(ctx, metav1.ListOptions{})
-		if err == nil && len(list.Items) > 0 {
+		if err != nil {
+			return math.MinInt, err
+		}
+		if len(list.Items) > 0 {
 			err = fmt.Errorf("%d pods are still there, %s among them", len(list.Items), list.Items[0].Name)
 		}
-		return err
+		return -len(list.Items), err
 	})
 }
 

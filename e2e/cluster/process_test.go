@@ -63,6 +63,7 @@ func program(name string, arguments ...string) *exec.Cmd {
 	command.Env = []string{
 		"PATH=" + programsDirectory + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=/root",
+		"TZ=UTC", // of the times in their logs
 	}
 	return command
 }

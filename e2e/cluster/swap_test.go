@@ -65,6 +65,22 @@ func (c *cluster) warnings(t *testing.T) (found []string) {
 	return found
 }
 
+// expectWarnings checks that the agent's log warns of these, in this order. A busy machine adds to them
+// that a check took too long.
+func (c *cluster) expectWarnings(t *testing.T, want ...string) {
+	t.Helper()
+	found := c.warnings(t)
+	missing := want
+	for _, reason := range found {
+		if len(missing) > 0 && reason == missing[0] {
+			missing = missing[1:]
+		}
+	}
+	if len(missing) > 0 {
+		t.Fatalf("the log does not warn of %s, in this order: %v; it warns of %v", missing[0], want, found)
+	}
+}
+
 // waitForHeld waits until the agent knows of so many of its GPUs that pods hold them.
 func (c *cluster) waitForHeld(t *testing.T, want string) {
 	t.Helper()
@@ -94,6 +110,5 @@ func TestADaemonSetOfNVIDIAsServesWithNothingButAnotherImage(t *testing.T) {
 
 	equal(t, "what the pods are told", told, map[string]bool{driver.UUID(0): true, driver.UUID(1): true})
 	c.waitForHeld(t, "2")
-	equal(t, "what the log warns of", c.warnings(t),
-		[]string{"config-open", "state-not-kept", "pod-resources-unavailable"})
+	c.expectWarnings(t, "config-open", "state-not-kept", "pod-resources-unavailable")
 }

@@ -97,9 +97,8 @@ func (a *agent) startAs(change func(*exec.Cmd)) {
 	a.t.Helper()
 	a.command = exec.Command(os.Getenv(binaryVariable), "agent", "--config", a.path("config.yaml"))
 	a.command.Stdout, a.command.Stderr = &a.log, &a.log
-	a.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	change(a.command)
-	must(a.t, a.command.Start())
+	must(a.t, startChild(a.command))
 	a.meant.Store(false)
 	a.ended = make(chan struct{})
 	go func(command *exec.Cmd, ended chan struct{}) {
@@ -174,7 +173,10 @@ func (a *agent) page(path string) string {
 	a.t.Helper()
 	a.waitForControl()
 	dial := func(context.Context, string, string) (net.Conn, error) { return a.dial() }
-	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	client := http.Client{
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true},
+		Timeout:   patient,
+	}
 	response, err := client.Get("http://agent" + path)
 	must(a.t, err)
 	defer response.Body.Close()

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -36,10 +37,11 @@ type churn struct {
 	stopping chan struct{}
 	stopped  chan struct{}
 
-	pods                         []*v1.Pod
-	held                         map[string]*v1.Pod // by device
-	admitted, refused, restarted int
-	wrong                        []string
+	pods  []*v1.Pod
+	held  map[string]*v1.Pod // by device
+	wrong []string
+
+	admitted, refused, restarted atomic.Int64 // good at any time
 }
 
 // startChurn begins; devices that are withheld must not be granted.
@@ -63,6 +65,23 @@ func (k *kubelet) startChurn(random *rand.Rand, withheld ...string) *churn {
 	return u
 }
 
+// waitForSteps waits until so many pods were admitted, so many containers restarted, and one pod at
+// least was refused, which happens whenever all devices are held.
+func (u *churn) waitForSteps(count int64) {
+	u.k.t.Helper()
+	eventually(u.k.t, func() error {
+		if u.admitted.Load() < count || u.refused.Load() == 0 || u.restarted.Load() < count {
+			return fmt.Errorf("too little happened to mean anything: %s", u)
+		}
+		return nil
+	})
+}
+
+func (u *churn) String() string {
+	return fmt.Sprintf("%d pods came, %d were refused, %d containers restarted",
+		u.admitted.Load(), u.refused.Load(), u.restarted.Load())
+}
+
 // stop ends the steps; more than once does no harm.
 func (u *churn) stop() {
 	select {
@@ -78,7 +97,7 @@ func (u *churn) step(n int) {
 	case choice == 0 && len(u.pods) > 0:
 		u.end(u.random.IntN(len(u.pods)))
 	case choice == 1 && len(u.pods) > 0:
-		u.restarted++
+		u.restarted.Add(1)
 		u.expectGets(u.pods[u.random.IntN(len(u.pods))])
 	default:
 		u.admit(podOf(fmt.Sprintf("churn-%d", n), int64(1+u.random.IntN(churnSize))))
@@ -98,13 +117,13 @@ func (u *churn) end(position int) {
 
 func (u *churn) admit(pod *v1.Pod) {
 	if err := u.k.admit(pod); err != nil {
-		u.refused++
+		u.refused.Add(1)
 		if !inAGap.MatchString(err.Error()) {
 			u.note("%s was refused: %v", pod.Name, err)
 		}
 		return
 	}
-	u.admitted++
+	u.admitted.Add(1)
 	ids := u.k.devices(pod, "main")
 	limit := pod.Spec.Containers[0].Resources.Limits[npu]
 	if int64(len(ids)) != limit.Value() {

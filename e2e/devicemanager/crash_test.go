@@ -50,15 +50,13 @@ func TestAnAgentKilledAtAnyPointGrantsNothingWrongAndNothingTwice(t *testing.T) 
 		a.start()
 	}
 	k.waitFor("62 of 64")
+	u.waitForSteps(kills)
 	u.stop()
 
 	for _, wrong := range u.wrong {
 		t.Error(wrong)
 	}
-	t.Logf("%d pods came, %d were refused, %d containers restarted", u.admitted, u.refused, u.restarted)
-	if u.admitted < kills || u.refused == 0 || u.restarted < kills {
-		t.Error("too little happened to mean anything")
-	}
+	t.Log(u)
 	if strings.Contains(a.log.String(), " ERROR ") {
 		t.Error("the agent met errors")
 	}

@@ -44,29 +44,46 @@ func runInNamespace() int {
 		fmt.Println("skipped the tests of the device manager: they need root, for a mount namespace; run tools/e2e")
 		return 1
 	}
-	made := missingDirectories(kubeletRoot)
-	if err := os.MkdirAll(kubeletRoot, 0o755); err != nil {
+	remove, err := makeKubeletRoot()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
-	defer func() {
-		for _, directory := range made {
-			os.Remove(directory)
-		}
-	}()
+	defer remove()
 	command := exec.Command("/proc/self/exe", os.Args[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	command.Env = append(os.Environ(), insideVariable+"=1")
-	command.SysProcAttr = &syscall.SysProcAttr{
-		Unshareflags: syscall.CLONE_NEWNS,
-		Pdeathsig:    syscall.SIGKILL,
-	}
-	err := command.Run()
-	if err != nil && command.ProcessState == nil {
+	command.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if err := startChild(command); err != nil {
 		fmt.Println("skipped the tests of the device manager: this machine makes no mount namespace:", err)
 		return 1
 	}
+	command.Wait()
 	return command.ProcessState.ExitCode()
+}
+
+// makeKubeletRoot makes the directory to mount upon, where there is none, and returns what removes it.
+// While others run at the same time it stays, as their mounts would go with it.
+func makeKubeletRoot() (remove func(), err error) {
+	const shared, alone = syscall.LOCK_SH, syscall.LOCK_EX | syscall.LOCK_NB
+	root, err := os.Open("/") // a lock needs a file that is there
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(root.Fd()), shared); err != nil {
+		return nil, fmt.Errorf("locking %s: %w", root.Name(), err)
+	}
+	made := missingDirectories(kubeletRoot)
+	remove = func() {
+		defer root.Close()
+		if syscall.Flock(int(root.Fd()), alone) != nil {
+			return
+		}
+		for _, directory := range made {
+			os.Remove(directory)
+		}
+	}
+	return remove, os.MkdirAll(kubeletRoot, 0o755)
 }
 
 // missingDirectories lists the directories that making path will make, the deepest first.

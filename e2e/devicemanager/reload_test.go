@@ -21,11 +21,16 @@ func (a *agent) expectRegistered(times int) {
 		[]string{fmt.Sprintf(`tessera_registrations_total{resource="dummy.com/npu",code="ok"} %d`, times)})
 }
 
+const listsOfNPUs = `tessera_lists_sent_total{resource="dummy.com/npu"}`
+
 func TestAResourceThatIsAddedIsServedAndTheOthersDoNotNotice(t *testing.T) {
 	k := startKubelet(t)
 	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
-	startPod(t, k, "survivor", 2)
+	survivor, _ := startPod(t, k, "survivor", 2)
+	us := []holder{holderOf(survivor, "main")}
+	k.expectHolders(a, map[string][]holder{"0": us, "1": us}) // lists are repeated until then
+	before := a.metrics(listsOfNPUs)
 
 	a.configure(npus + moreCards)
 
@@ -34,8 +39,7 @@ func TestAResourceThatIsAddedIsServedAndTheOthersDoNotNotice(t *testing.T) {
 	must(t, k.admit(pod))
 	equal(t, "what a container of the new resource gets", k.startMain(pod), twoCards())
 	a.expectRegistered(1)
-	equal(t, "lists of the NPUs", a.metrics(`tessera_lists_sent_total{resource="dummy.com/npu"}`),
-		[]string{`tessera_lists_sent_total{resource="dummy.com/npu"} 1`})
+	equal(t, "lists of the NPUs", a.metrics(listsOfNPUs), before)
 	k.pods.remove(pod)
 	k.expectServed(t, a)
 }

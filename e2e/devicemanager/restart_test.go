@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
@@ -38,13 +37,12 @@ func (k *kubelet) killKubeletWithPod(rest string) (a *agent, ids []string) {
 	t.Helper()
 	command := exec.Command("/proc/self/exe", "-test.run", "^TestKubeletToBeKilled$")
 	command.Env = append(os.Environ(), killedVariable+"=1")
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdin, err := command.StdinPipe()
 	must(t, err)
 	defer stdin.Close()
 	stdout, err := command.StdoutPipe()
 	must(t, err)
-	must(t, command.Start())
+	must(t, startChild(command))
 	defer command.Wait()
 	defer command.Process.Kill()
 
