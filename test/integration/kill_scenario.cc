@@ -145,6 +145,7 @@ bool KillScenario::StartSuccessor() {
   });
   comeback_ = SystemClock().Now() - began;
   EXPECT_TRUE(back) << "not registered again";
+  EXPECT_LT(comeback_, kSoon);
   return back;
 }
 
