@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
 
@@ -40,6 +41,39 @@ func expectPods(t *testing.T, k *kubelet, want ...[]string) {
 func expectRefused(t *testing.T, k *kubelet, count int64, want string) {
 	t.Helper()
 	equal(t, "refusal", fmt.Sprint(k.admit(podOf("refused", count))), want)
+}
+
+// devicesBesideCards starts a pod of one NPU and two cards where two cards are left on the second node
+// alone and NPUs on both, and says which NPU and cards it gets.
+func devicesBesideCards(t *testing.T, policy string) (npus, cards []string) {
+	t.Helper()
+	k := startKubeletWith(t, policy)
+	k.startAgent(eightNear + `  - name: dummy.com/card
+    env: CARDS
+    dummy:
+      count: 8
+      numaNodes: 2
+`)
+	k.waitFor("8 of 8")
+	k.waitForResource(card, "8 of 8")
+	must(t, k.admit(askingFor("first", card, 3)))
+	pod := podWith("both", containerAsking("main", map[v1.ResourceName]int64{npu: 1, card: 2}))
+	must(t, k.admit(pod))
+	return k.devices(pod, "main"), k.devicesOf(card, pod, "main")
+}
+
+func TestPolicyNoneAsksForEachResourceAloneAndAlignsNoneWithAnother(t *testing.T) {
+	npus, cards := devicesBesideCards(t, topologymanager.PolicyNone)
+
+	equal(t, "NPU, of the first node", npus, numbers(0, 0))
+	equal(t, "cards, of the second node", cards, numbers(4, 5))
+}
+
+func TestPolicyBestEffortAlignsTheResourcesOfAPod(t *testing.T) {
+	npus, cards := devicesBesideCards(t, topologymanager.PolicyBestEffort)
+
+	equal(t, "NPU, of the second node", npus, numbers(4, 4))
+	equal(t, "cards, of the second node", cards, numbers(4, 5))
 }
 
 func TestPolicyNoneStillKeepsAPodOnOneNodeAndRefusesOnlyWhatIsNotThere(t *testing.T) {

@@ -262,7 +262,8 @@ std::string VerdictLine(const DeviceKey& key, const Verdict& verdict) {
   return text;
 }
 
-Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id) {
+Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id,
+                               std::optional<Error>* torn) {
   Verdicts verdicts;
   bool begun = false;
   bool same_boot = false;
@@ -283,6 +284,7 @@ Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id) 
       });
   if (read) return verdicts;
   if (!begun) return Fail(read.error());
+  if (torn != nullptr && same_boot) *torn = read.error();
   std::erase_if(verdicts, [](const auto& item) { return item.second.offered(); });
   return verdicts;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -44,7 +45,8 @@ std::string VerdictsHeader(std::string_view boot_id);
 std::string VerdictLine(const DeviceKey& key, const Verdict& verdict);
 // Nothing when the log is of another boot; kStateNewer or kStateCorrupt when that cannot be told.
 // At a line that cannot be read it ends; as that line may have said that a device is sick, only
-// those that were sick already are believed.
-Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id);
+// those that were sick already are believed, and `torn` says why it ended.
+Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id,
+                               std::optional<Error>* torn = nullptr);
 
 }  // namespace tessera::agent

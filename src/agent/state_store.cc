@@ -70,9 +70,18 @@ std::optional<Facts> StateStore::LoadFacts() {
 }
 
 Verdicts StateStore::LoadVerdicts(std::string_view boot_id) {
-  return Load<Verdicts>(verdicts_path(),
-                        [&](std::string_view text) { return ParseVerdicts(text, boot_id); })
-      .value_or(Verdicts{});
+  std::optional<Error> torn;
+  auto verdicts = Load<Verdicts>(
+      verdicts_path(), [&](std::string_view text) { return ParseVerdicts(text, boot_id, &torn); });
+  if (torn) {
+    // Not what the reason advises: the file stays until it is written anew.
+    log::Warn("of the saved state only sick devices are believed",
+              {{"path", verdicts_path()},
+               {"reason", ReasonName(torn->reason)},
+               {"error", torn->message}});
+    unusable_(torn->reason);
+  }
+  return std::move(verdicts).value_or(Verdicts{});
 }
 
 Status StateStore::SaveFacts(const DeviceList& devices, const Cordons& cordons,

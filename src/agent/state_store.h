@@ -33,7 +33,8 @@ class StateStore {
   bool another_writes() const { return !writer() && locked_; }
 
   // What the files say; nothing when there are none. A file that cannot be used is renamed to
-  // NAME.newer or NAME.corrupt by the writer, logged, and counts as none.
+  // NAME.newer or NAME.corrupt by the writer, logged, and counts as none. A log that is torn is
+  // logged as well.
   std::optional<Facts> LoadFacts();
   Verdicts LoadVerdicts(std::string_view boot_id);
 

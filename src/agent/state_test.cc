@@ -133,7 +133,16 @@ TEST_F(StateTest, OfATornLogOnlySickDevicesAreBelieved) {
   const DeviceKey well = {"dummy.com/npu", "8"};
   const std::string log = VerdictsHeader("boot") + VerdictLine(well, Well()) +
                           VerdictLine(kKey, Sick()) + VerdictLine(well, Sick());
-  EXPECT_EQ(ParseVerdicts(log.substr(0, log.size() - 1), "boot"), (Verdicts{{kKey, Sick()}}));
+  std::optional<Error> torn;
+  EXPECT_EQ(ParseVerdicts(log.substr(0, log.size() - 1), "boot", &torn),
+            (Verdicts{{kKey, Sick()}}));
+  EXPECT_EQ(torn, (Error{Reason::kStateCorrupt, "line 4 has no end"}));
+}
+
+TEST_F(StateTest, OfATornLogOfAnotherBootNothingIsSaid) {
+  std::optional<Error> torn;
+  EXPECT_EQ(ParseVerdicts(VerdictsHeader("boot") + "{", "another", &torn), Verdicts{});
+  EXPECT_EQ(torn, std::nullopt);
 }
 
 TEST_F(StateTest, AVerdictInAnUnknownStateIsVerifiedAnew) {

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "base/log.h"
 #include "http/address.h"
@@ -70,6 +71,7 @@ void Handle(evhttp_request* request, void* handler) noexcept {
 struct Resumption {
   evconnlistener* connections = nullptr;
   event* timer = nullptr;
+  bool told = false;  // since the last connection that was accepted
 };
 
 void Resume(evutil_socket_t, short, void* argument) noexcept {
@@ -78,25 +80,36 @@ void Resume(evutil_socket_t, short, void* argument) noexcept {
   event_add(self->timer, &kNoPause);
 }
 
+// Asked for the buffers of each connection that comes in; evhttp makes its own then.
+bufferevent* Accepted(event_base*, void* resumption) noexcept {
+  static_cast<Resumption*>(resumption)->told = false;
+  return nullptr;
+}
+
 // No descriptor is left: the connection stays at the door, and the loop would find it there again
 // at once, without end.
 void Pause(evconnlistener* connections, void*) noexcept {
-  log::Warn("cannot accept a connection", SystemError("accept", errno));
+  const Error error = SystemError("accept", errno);
   evconnlistener_disable(connections);
   // evhttp keeps the listener's user pointer to itself: its timer is found among the loop's.
-  Resumption sought{.connections = connections};
+  struct Search {
+    evconnlistener* connections;
+    Resumption* found = nullptr;
+  } search{.connections = connections};
   event_base_foreach_event(
       evconnlistener_get_base(connections),
       [](const event_base*, const event* found, void* argument) {
-        auto* wanted = static_cast<Resumption*>(argument);
+        auto* wanted = static_cast<Search*>(argument);
         if (event_get_callback(found) != &Resume) return 0;
         auto* own = static_cast<Resumption*>(event_get_callback_arg(found));
         if (own->connections != wanted->connections) return 0;
-        wanted->timer = own->timer;
+        wanted->found = own;
         return 1;
       },
-      &sought);
-  if (sought.timer != nullptr) event_add(sought.timer, &kAcceptPause);
+      &search);
+  if (search.found == nullptr) return;
+  if (!std::exchange(search.found->told, true)) log::Warn("cannot accept a connection", error);
+  event_add(search.found->timer, &kAcceptPause);
 }
 
 Result<os::Fd> Bind(const Address& address, std::string_view text) {
@@ -138,6 +151,7 @@ struct Server::Impl {
     evhttp_set_max_body_size(http.get(), kMaxBody);
     evhttp_set_timeout(http.get(), kIdleSeconds);
     evhttp_set_allowed_methods(http.get(), EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD);
+    evhttp_set_bevcb(http.get(), &Accepted, &resumption);
     evhttp_set_gencb(http.get(), &Handle, &handler);
     evhttp_bound_socket* bound = evhttp_accept_socket_with_handle(http.get(), listener.get());
     if (bound == nullptr) return Fail(Reason::kInternal, "cannot accept connections");

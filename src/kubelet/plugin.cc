@@ -162,7 +162,6 @@ void Plugin::OnRegistered(uint64_t epoch, Status status) {
 
 // kubelet may have opened its stream before its answer to Register arrived.
 void Plugin::EnterRegistered() {
-  failure_.reset();
   log::Info("registered", {{"resource", parameters_.resource},
                            {"via", RegistrationPathName(parameters_.path)},
                            {"socket", server_->socket_path()}});
@@ -172,10 +171,12 @@ void Plugin::EnterRegistered() {
   }
   Enter(PluginState::kRegistered);
   timer_ = loop_.After(parameters_.stream_timeout, [this] {
-    log::Warn("no stream after registration",
-              Error{Reason::kStreamMissing,
-                    fmt::format("kubelet took the registration of {} and never asked for its list",
-                                parameters_.resource)});
+    Error missing{Reason::kStreamMissing,
+                  fmt::format("kubelet took the registration of {} and never asked for its list",
+                              parameters_.resource)};
+    if (failure_ != missing) log::Warn("no stream after registration", missing);
+    failure_ = missing;
+    observer_.Registered(parameters_.resource, Fail(std::move(missing)));
     Begin();
   });
 }
@@ -186,6 +187,7 @@ void Plugin::OnStreamOpened(uint64_t epoch) {
   if (state_ == PluginState::kStreaming || server_->streams() == 0) return;
   timer_ = os::Loop::Handle();
   streaming_since_ = SystemClock().Now();
+  failure_.reset();
   Enter(PluginState::kStreaming);
 }
 

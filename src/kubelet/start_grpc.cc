@@ -34,15 +34,17 @@ void TakeLog() {
 void StartGrpc() {
   // Not ended: what the last server or channel of the process leaves behind would be made again for
   // the next one.
-  static const bool started = [] {
+  static grpc_server* const kept = [] {
     TakeLog();
     // Debian builds Abseil's mutexes so that each of gRPC's takes part in a search for deadlocks,
     // under one lock for all threads: a twentieth of a server's time.
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     grpc_init();
-    return true;
+    // Its engine ends with the last server or channel all the same, and without descriptors for
+    // another one gRPC ends the process. A server that is never started keeps it.
+    return grpc_server_create(nullptr, nullptr);
   }();
-  (void)started;
+  (void)kept;
 }
 
 }  // namespace tessera::kubelet

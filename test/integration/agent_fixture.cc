@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -69,9 +70,15 @@ void NodeUnderTest::StartKubelet(kubelet::ConnectionRules rules) {
   kubelet_ = *std::move(started);
 }
 
+std::string NodeUnderTest::Binary() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  const char* other = std::getenv("TESSERA_UNDER_TEST");
+  return other == nullptr ? TESSERA_BINARY : other;
+}
+
 os::Process NodeUnderTest::StartAgent(const std::vector<std::string>& before) {
   std::vector<std::string> argv = before;
-  argv.insert(argv.end(), {TESSERA_BINARY, "agent", "--config", dir_ + "/tessera.yaml"});
+  argv.insert(argv.end(), {Binary(), "agent", "--config", dir_ + "/tessera.yaml"});
   auto process = os::Process::Start(argv, dir_ + "/agent.log");
   EXPECT_TRUE(process);
   return *std::move(process);
@@ -271,8 +278,23 @@ std::vector<std::string> NodeUnderTest::OwnSockets() const {
   return names;
 }
 
+int64_t NodeUnderTest::Memory(const std::string& name) const {
+  std::ifstream status("/proc/" + std::to_string(agent_.pid()) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name + ":")) return std::atoll(&line[name.size() + 1]);
+  }
+  return -1;
+}
+
 std::string NodeUnderTest::Log() {
   return os::ReadFile(dir_ + "/agent.log").value_or("");
+}
+
+size_t NodeUnderTest::LinesWith(const std::string& text) {
+  const std::string log = Log();
+  size_t count = 0;
+  for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
+  return count;
 }
 
 std::string ListOf(int healthy, int all) {

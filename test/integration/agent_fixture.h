@@ -43,6 +43,8 @@ class NodeUnderTest {
   void WriteConfig(const std::string& text);
   void StartKubelet(kubelet::ConnectionRules rules = kubelet::ConnectionRules::kUpTo136);
   // `before` is put in front of the agent's own command line and becomes it: env, setpriv, sh.
+  // The dev build's, or the one that TESSERA_UNDER_TEST names.
+  static std::string Binary();
   os::Process StartAgent(const std::vector<std::string>& before = {});
   // For StartAgent: gives the agent a mount namespace of its own, in which `mounts` ran.
   static std::vector<std::string> WithMounts(const std::string& mounts);
@@ -88,7 +90,11 @@ class NodeUnderTest {
   std::vector<std::string> EventsSoFar(kubelet::KubeletEvent::Kind kind);
   // As EventsUntil, for device lists (ListOf).
   std::vector<std::string> ListsUntil(const std::string& last);
+  // The agent's memory in kB: VmRSS, VmHWM ...
+  int64_t Memory(const std::string& name) const;
   std::string Log();
+  // How many of its lines have this text, which is in none of them twice.
+  size_t LinesWith(const std::string& text);
   bool AwaitLog(const std::string& text);
   // Sockets of ours in kubelet's directory.
   std::vector<std::string> OwnSockets() const;

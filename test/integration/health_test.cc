@@ -155,6 +155,13 @@ TEST_F(HealthTest, ADeviceThatReturnsUnderAnotherIndexIsTheSameDeviceAtItsNewPla
   ASSERT_TRUE(next.admitted) << next.message;
   EXPECT_EQ(next.grants[0].ids, pod.grants[0].ids);
   EXPECT_EQ(next.grants[0].response.mounts[0].host_path, data + "/npu7");
+  EXPECT_EQ(LinesWith(fmt::format("WARN device unhealthy device={}/{} from=healthy reason=vanished "
+                                  "error=\"{}/by-id/A is gone\" advice=",
+                                  kNpu, pod.grants[0].ids[0], data)),
+            1u);
+  EXPECT_EQ(MetricNow(R"(tessera_health_transitions_total{resource="dummy.com/npu",from="healthy",)"
+                      R"(to="unhealthy",reason="vanished"})"),
+            1);
 }
 
 TEST_F(HealthTest, ACordonHoldsAcrossARestartUntilItIsLifted) {

@@ -131,7 +131,9 @@ bool KillScenario::StartSuccessor() {
   const bool reloaded = step_ >= Step::kReload;
   const bool known = step_ == Step::kFail || cordoned_;
   // Or what kubelet shows would still be the killed one's.
-  const bool gone = Holds([&] { return Status(kNpu).allocatable + Status(kTpu).allocatable == 0; });
+  const bool gone = kubelet_->WaitUntil(
+      [&](const auto&) { return Status(kNpu).allocatable + Status(kTpu).allocatable == 0; },
+      kLimit);
   EXPECT_TRUE(gone) << "kubelet has not noticed";
   const Steady began = SystemClock().Now();
   agent_ = StartAgent();
@@ -145,6 +147,7 @@ bool KillScenario::StartSuccessor() {
   });
   comeback_ = SystemClock().Now() - began;
   EXPECT_TRUE(back) << "not registered again";
+  EXPECT_LT(comeback_, kSoon);
   return back;
 }
 

@@ -7,12 +7,6 @@
 namespace tessera {
 namespace {
 
-size_t LinesWith(const std::string& log, const std::string& text) {
-  size_t count = 0;
-  for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
-  return count;
-}
-
 constexpr char kHungUp[] = "INFO kubelet hung up resource=dummy.com/npu reason=stream-ended\n";
 
 class KubeletFaultsTest : public AgentTest {
@@ -52,7 +46,7 @@ class KubeletFaultsTest : public AgentTest {
     ExpectSoon(kNpu, 4, 4, ended);
     EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod_.grants[0].ids);
     EXPECT_TRUE(Run("b", {{kNpu, 3}}).admitted);
-    EXPECT_EQ(LinesWith(Log(), said), 1u);
+    EXPECT_EQ(LinesWith(said), 1u);
     EXPECT_TRUE(
         AwaitMetric(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})", 2));
   }
@@ -68,7 +62,7 @@ TEST_F(KubeletFaultsTest, AKubeletThatNeverComesBackIsWaitedForInOneLine) {
   ASSERT_TRUE(AwaitLog("WARN waiting for kubelet resource=dummy.com/npu reason=kubelet-absent "));
   constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="failed"})";
   ASSERT_TRUE(AwaitMetric(kFailed, MetricNow(kFailed) + 2));
-  EXPECT_EQ(LinesWith(Log(), "WARN waiting for kubelet "), 1u);
+  EXPECT_EQ(LinesWith("WARN waiting for kubelet "), 1u);
   EXPECT_NE(Get("/metrics").find("\ntessera_streams{resource=\"dummy.com/npu\"} 0\n"),
             std::string::npos);
   agent_.Signal(SIGTERM);
@@ -104,7 +98,7 @@ TEST_F(KubeletFaultsTest, AKubeletOfAnotherVersionIsAskedAgainUntilItIsReplaced)
 
   EXPECT_TRUE(AwaitMetric(
       R"(tessera_registrations_total{resource="dummy.com/npu",code="register-failed"})", 4));
-  EXPECT_EQ(LinesWith(Log(), "WARN registration failed "), 1u);
+  EXPECT_EQ(LinesWith("WARN registration failed "), 1u);
   EXPECT_NE(
       Log().find("WARN registration failed resource=dummy.com/npu reason=register-failed "
                  "error=\"registering dummy.com/npu: requested API version \\\"v1beta1\\\" is "
@@ -145,15 +139,12 @@ TEST_F(KubeletFaultsTest, AKubeletThatNeverAsksIsRegisteredWithAnewWithinElevenS
 
   Expect(kNpu, 4, 4);
   EXPECT_LT(SystemClock().Now() - accepted, Duration(11'000));
-  const std::string log = Log();
-  EXPECT_EQ(LinesWith(log,
-                      "WARN no stream after registration reason=stream-missing error=\"kubelet "
+  EXPECT_EQ(LinesWith("WARN no stream after registration reason=stream-missing error=\"kubelet "
                       "took the registration of dummy.com/npu and never asked for its list\" "
                       "advice="),
             1u);
   // Kubelet may open its stream before its answer to Register arrives.
-  EXPECT_TRUE(
-      Await([this] { return LinesWith(Log(), "INFO registered resource=dummy.com/npu ") == 2; }));
+  EXPECT_TRUE(Await([this] { return LinesWith("INFO registered resource=dummy.com/npu ") == 2; }));
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 namespace tessera {
 namespace {
 
+constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="failed"})";
+
 class LimitsTest : public AgentTest {
  protected:
   void SetUp() override {
@@ -34,14 +36,6 @@ class LimitsTest : public AgentTest {
     status >> ns;
     return Duration(ns / 1'000'000);
   }
-  // A figure of the agent's in kB.
-  int64_t Memory(const std::string& name) {
-    std::ifstream status("/proc/" + std::to_string(agent_.pid()) + "/status");
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with(name + ":")) return std::atoll(&line[name.size() + 1]);
-    }
-    return -1;
-  }
 };
 
 // Those it has are enough to serve on; a lost kubelet is found once there are some again.
@@ -55,15 +49,19 @@ TEST_F(LimitsTest, WithoutDescriptorsTheStreamIsServedAndALostOneIsOpenedOnceThe
   SetDescriptors({.rlim_cur = 3, .rlim_max = before.rlim_max});
   EXPECT_TRUE(Run("b", {{kNpu, 1}}).admitted);
   ASSERT_TRUE(kubelet_->DropStream(kNpu));
-  EXPECT_TRUE(
-      AwaitLog("WARN waiting for kubelet resource=dummy.com/npu reason=io error=\"cannot "
-               "make a socket: Too many open files\" advice="));
+  const std::string line =
+      "WARN waiting for kubelet resource=dummy.com/npu reason=io error=\"cannot make a socket: Too "
+      "many open files\" advice=";
+  ASSERT_TRUE(AwaitLog(line));
+  ASSERT_TRUE(AwaitLog("WARN cannot compare the ledger "));
   SetDescriptors(before);
   const Steady ended = SystemClock().Now();
 
   ExpectSoon(kNpu, 4, 4, ended);
   EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
+  EXPECT_EQ(LinesWith(line), 1u);
   EXPECT_TRUE(AwaitMetric(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})", 2));
+  EXPECT_GE(MetricNow(kFailed), 1);
 }
 
 TEST_F(LimitsTest, AConnectionThatCannotBeAcceptedIsNotTriedWithoutPause) {
@@ -75,14 +73,17 @@ TEST_F(LimitsTest, AConnectionThatCannotBeAcceptedIsNotTriedWithoutPause) {
 
   auto waiting = os::ConnectUnix(dir_ + "/agent.sock", kLimit);
   ASSERT_TRUE(waiting) << waiting.error().message;
-  ASSERT_TRUE(AwaitLog(
-      "WARN cannot accept a connection reason=io error=\"accept: Too many open files\" advice="));
+  const std::string line =
+      "WARN cannot accept a connection reason=io error=\"accept: Too many open files\" advice=";
+  ASSERT_TRUE(AwaitLog(line));
   const Duration before_wait = Processor();
   ASSERT_TRUE(AwaitLog("WARN cannot compare the ledger "));  // a second later
   EXPECT_LT(Processor() - before_wait, Duration(300));
 
   SetDescriptors(before);
   EXPECT_TRUE(AwaitPage("/ledger", [](const json::Object& page) { return !page.empty(); }));
+  EXPECT_EQ(LinesWith(line), 1u);
+  EXPECT_GE(MetricNow(kFailed), 1);
 }
 
 TEST_F(LimitsTest, SixtyFourDevicesNeedLessThanHalfOf64MiB) {

@@ -148,6 +148,37 @@ TEST_F(MemoryTest, AStateThatIsNoneIsSetAsideAndCostsNoService) {
   EXPECT_EQ(MetricNow(R"(tessera_unusable_files_total{reason="state-corrupt"})"), 2);
 }
 
+TEST_F(MemoryTest, OfATornStateOnlySickDevicesAreBelievedAndThatIsTold) {
+  WriteConfig(WithRecovery(Config(kFour), "1h"));
+  StartKubelet();
+  agent_ = StartAgent();
+  Expect(kNpu, 4, 4);
+  const kubelet::Admission pod = Run("a", {{kNpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  Fault("fail", "3", "on fire");
+  Expect(kNpu, 4, 3);
+  EndAgent(SIGKILL);
+  SetFaults({});
+  const std::string file = dir_ + "/state/verdicts.jsonl";
+  const std::string whole = os::ReadFile(file).value_or("");
+  ASSERT_TRUE(whole.ends_with("\n"));
+  ASSERT_TRUE(os::WriteFileAtomically(file, whole + R"({"source":"dummy)"));
+  (void)EventsSoFar(kubelet::KubeletEvent::Kind::kList);
+
+  const Steady ended = SystemClock().Now();
+  agent_ = StartAgent();
+
+  ExpectSoon(kNpu, 4, 3, ended);
+  EXPECT_EQ(ListsUntil(ListOf(3, 4)), Texts{ListOf(3, 4)});
+  EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
+  const auto lines = std::count(whole.begin(), whole.end(), '\n');
+  EXPECT_EQ(LinesWith(fmt::format("WARN of the saved state only sick devices are believed path={} "
+                                  "reason=state-corrupt error=\"line {} has no end\"\n",
+                                  file, lines + 1)),
+            1u);
+  EXPECT_TRUE(AwaitMetric(R"(tessera_unusable_files_total{reason="state-corrupt"})", 1));
+}
+
 TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {
   if (!WhyNoMounts().empty()) GTEST_SKIP() << WhyNoMounts();
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));

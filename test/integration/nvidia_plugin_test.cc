@@ -25,7 +25,7 @@ class NvidiaPluginTest : public AgentTest {
       : node_(dir_ + "/node", hardware) {
     // As the DaemonSet mounts the driver's root.
     EXPECT_EQ(symlink(".", (node_.directory() + "/driver-root").c_str()), 0);
-    EXPECT_EQ(symlink(TESSERA_BINARY, program_.c_str()), 0);
+    EXPECT_EQ(symlink(Binary().c_str(), program_.c_str()), 0);
     EXPECT_EQ(symlink("..data/config.yaml", file_.c_str()), 0);
   }
 

@@ -51,7 +51,7 @@ class NvidiaAgentTest : public AgentTest {
   }
   // What the program says on its standard output to these words.
   std::string Told(std::vector<std::string> words) {
-    words.insert(words.begin(), TESSERA_BINARY);
+    words.insert(words.begin(), Binary());
     words.insert(words.end(), {"--control", dir_ + "/agent.sock"});
     auto program = os::Process::Start(words, dir_ + "/told");
     EXPECT_TRUE(program);

@@ -156,10 +156,19 @@ TEST_F(RestartTest, ARegistrationWithoutAStreamIsRepeatedUnderAnotherName) {
     return resources != nullptr && !resources->empty() &&
            json::GetString(resources->at(0).as_object(), "state") == "registered";
   }));
+  const std::vector<std::string> before = OwnSockets();
 
+  EXPECT_TRUE(AwaitMetric(
+      R"(tessera_registrations_total{resource="dummy.com/npu",code="stream-missing"})", 2));
   kubelet_->AcceptRegisterButNeverStream(false);
 
   Expect(kNpu, 4, 4);
+  EXPECT_EQ(
+      LinesWith("WARN no stream after registration reason=stream-missing error=\"kubelet took "
+                "the registration of dummy.com/npu and never asked for its list\" advice="),
+      1u);
+  ASSERT_EQ(OwnSockets().size(), 1u);
+  EXPECT_NE(OwnSockets(), before);
 }
 
 TEST_F(RestartTest, AWipedSocketDirectoryIsNoticed) {

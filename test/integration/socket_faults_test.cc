@@ -71,6 +71,10 @@ TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
 
   EXPECT_EQ(OwnSockets(), others);
   EXPECT_EQ(os::ReadFile(plugins_ + "/" + others[0]).value_or("gone"), "precious");
+  EXPECT_EQ(LinesWith("WARN files under names of our sockets are left alone count=2 "
+                      "reason=socket-planted error=\"" +
+                      plugins_ + "/" + others[0] + " is no socket\" advice="),
+            1u);
   EXPECT_EQ(MetricNow(R"(tessera_unusable_files_total{reason="socket-planted"})"), 2);
 }
 

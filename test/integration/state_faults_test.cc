@@ -32,11 +32,6 @@ class StateFaultsTest : public AgentTest, public testing::WithParamInterface<Cau
     text.replace(text.find("DIR"), 3, dir_);
     return text.replace(text.find("PID"), 3, std::to_string(agent_.pid()));
   }
-  static size_t Count(const std::string& log, const std::string& text) {
-    size_t count = 0;
-    for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
-    return count;
-  }
 
   PreloadControl control_{dir_ + "/control"};
 };
@@ -63,15 +58,15 @@ TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
   // With each of these, and then with every tick.
   ASSERT_TRUE(AwaitMetric(kFailed, 5));
-  EXPECT_EQ(Count(Log(), "cannot save the state"), 1u);
-  EXPECT_EQ(Count(Log(), std::string("ERROR cannot save the state reason=") + GetParam().reason +
-                             " error=\"" + Message() + "\" advice="),
+  EXPECT_EQ(LinesWith("cannot save the state"), 1u);
+  EXPECT_EQ(LinesWith(std::string("ERROR cannot save the state reason=") + GetParam().reason +
+                      " error=\"" + Message() + "\" advice="),
             1u);
   EXPECT_EQ(Registrations(kNpu), 1);
 
   control_->refusal = Refusal::kNothing;
   ASSERT_TRUE(AwaitLog("INFO the state is saved again\n"));
-  EXPECT_EQ(Count(Log(), "cannot save the state"), 1u);
+  EXPECT_EQ(LinesWith("cannot save the state"), 1u);
 
   // Everything is there: the cordon, and the fall of a device that says nothing of it any more.
   EndAgent(SIGKILL);

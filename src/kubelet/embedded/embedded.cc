@@ -229,6 +229,12 @@ void EmbeddedKubelet::HangInRegister(bool on) {
   impl_->core.stuck = on;
 }
 
+Status EmbeddedKubelet::HangInStream(const std::string& resource, bool on) {
+  std::string path = impl_->connections.PathOf(resource);
+  if (!path.empty() && impl_->connections.HangInStream(resource, path, on)) return {};
+  return Fail(Reason::kNotFound, "no plugin is connected for {}", resource);
+}
+
 void EmbeddedKubelet::SpeakVersion(const std::string& version) {
   std::lock_guard lock(impl_->core.mutex);
   impl_->core.api_version = version;

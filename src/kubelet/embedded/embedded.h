@@ -155,6 +155,9 @@ class EmbeddedKubelet {
   void AcceptRegisterButNeverStream(bool on);
   // While on, Register is not answered.
   void HangInRegister(bool on);
+  // While on, no list of the resource's plugin is taken or, but for one, read; calls go on.
+  // kNotFound when none is connected.
+  Status HangInStream(const std::string& resource, bool on);
   // Takes plugins of that API version only, from the next Register on.
   void SpeakVersion(const std::string& version);
   // Hangs up on the plugin of the resource. kNotFound when none is connected.

@@ -37,10 +37,45 @@ std::vector<ListedDevice> ReadList(const v1beta1::ListAndWatchResponse& response
   return devices;
 }
 
+// Where the reader of the lists waits with each of them while kubelet hangs there. Any thread.
+class Gate {
+ public:
+  // Calls `next` now, or once it is open.
+  void Pass(std::function<void()> next) {
+    {
+      std::lock_guard lock(mutex_);
+      if (shut_) {
+        waiting_ = std::move(next);
+        return;
+      }
+    }
+    next();
+  }
+  void Shut() {
+    std::lock_guard lock(mutex_);
+    shut_ = true;
+  }
+  void Open() {
+    std::function<void()> next;
+    {
+      std::lock_guard lock(mutex_);
+      shut_ = false;
+      next.swap(waiting_);
+    }
+    if (next) next();
+  }
+
+ private:
+  std::mutex mutex_;
+  bool shut_ = false;
+  std::function<void()> waiting_;  // of the one reader
+};
+
 }  // namespace
 
 // The connection itself. Calls hold it while they run, so that Close need not wait for them.
 struct PluginClient::Line {
+  Gate lists;
   std::unique_ptr<v1beta1::DevicePlugin::Stub> stub;
   os::Fd connection;  // a second descriptor of gRPC's, to shut it down with
   Cancellation cancellation;
@@ -108,15 +143,22 @@ class PluginClient::ListReader : public grpc::ClientReadReactor<v1beta1::ListAnd
   ListReader(std::shared_ptr<Line> line, Listener listener)
       : line_(std::move(line)), listener_(std::move(listener)) {
     line_->stub->async()->ListAndWatch(&context_, &request_, this);
-    hook_.emplace(line_->cancellation, [this] { context_.TryCancel(); });
+    hook_.emplace(line_->cancellation, [this] {
+      context_.TryCancel();
+      line_->lists.Open();
+    });
     StartRead(&response_);
     StartCall();
   }
 
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    listener_.list(ReadList(response_));
-    StartRead(&response_);
+    AddHold();  // the next read may begin on any thread
+    line_->lists.Pass([this] {
+      listener_.list(ReadList(response_));
+      StartRead(&response_);
+      RemoveHold();
+    });
   }
 
   void OnDone(const grpc::Status& status) override {
@@ -144,6 +186,16 @@ void PluginClient::Watch(Listener listener) {
     new ListReader(std::move(line), std::move(listener));
   } else {
     listener.ended("the connection is closed");
+  }
+}
+
+void PluginClient::HangInStream(bool on) {
+  auto line = this->line();
+  if (!line) return;
+  if (on) {
+    line->lists.Shut();
+  } else {
+    line->lists.Open();
   }
 }
 

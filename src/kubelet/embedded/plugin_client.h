@@ -28,6 +28,8 @@ class PluginClient : public Endpoint {
   Result<PluginOptions> Options(const DialLimit& limit);
   // Asks for the list of devices and follows it. The listener is kept until it has ended.
   void Watch(Listener listener);
+  // While on, no list is taken any more, and but for one none is read; calls go on.
+  void HangInStream(bool on);
   // Ends the connection and all calls on it. `abruptly`: as the kernel does for a killed process,
   // with no word to the plugin.
   void Close(bool abruptly = false);

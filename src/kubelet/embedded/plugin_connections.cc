@@ -110,6 +110,19 @@ bool PluginConnections::Disconnect(const std::string& resource, const std::strin
   return true;
 }
 
+bool PluginConnections::HangInStream(const std::string& resource, const std::string& path,
+                                     bool on) {
+  ClientPtr found;
+  {
+    std::lock_guard lock(core_.mutex);
+    auto at = recorded_.find(KeyOf(resource, path));
+    if (at == recorded_.end()) return false;
+    found = at->second;
+  }
+  found->HangInStream(on);  // it may hand a list over, which takes the lock
+  return true;
+}
+
 std::string PluginConnections::PathOf(const std::string& resource) const {
   std::lock_guard lock(core_.mutex);
   const DeviceManager::Plugin* plugin = core_.devices.PluginOf(resource);

@@ -29,6 +29,8 @@ class PluginConnections {
   Status Connect(const std::string& resource, const std::string& path, const DialLimit& limit);
   // Hangs up on the client recorded for that resource (and path, from 1.37); false when none is.
   bool Disconnect(const std::string& resource, const std::string& path);
+  // As EmbeddedKubelet::HangInStream, of that client; false when none is recorded.
+  bool HangInStream(const std::string& resource, const std::string& path, bool on);
   // The path of the plugin kubelet now asks for the resource; empty when it is not connected.
   std::string PathOf(const std::string& resource) const;
   // Deletes the capacity of resources whose plugin is gone for longer than the grace, now and

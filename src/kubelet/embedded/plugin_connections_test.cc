@@ -111,5 +111,31 @@ TEST_F(Connections, ADroppedStreamIsSeenByThePlugin) {
   EXPECT_EQ(kubelet->DropStream(kNpu).error().message, "no plugin is connected for dummy.com/npu");
 }
 
+TEST_F(Connections, AKubeletThatHangsInAStreamAllocatesAndTakesTheListsOnceItGoesOn) {
+  Start();
+  FakePlugin plugin;
+  Bring(plugin, "a.sock", 4);
+  ASSERT_TRUE(kubelet->HangInStream(kNpu, true));
+
+  plugin.SetDevices(HealthyDevices(7));
+  EXPECT_TRUE(kubelet->RunPod(OneContainer("pod", 1)).admitted);
+  EXPECT_EQ(Npu().capacity, 4);
+  ASSERT_TRUE(kubelet->HangInStream(kNpu, false));
+
+  EXPECT_TRUE(AwaitCounts(7, 7));
+}
+
+TEST_F(Connections, AKubeletThatHangsInAStreamCanStop) {
+  Start();
+  FakePlugin plugin;
+  Bring(plugin, "a.sock", 4);
+  ASSERT_TRUE(kubelet->HangInStream(kNpu, true));
+  plugin.SetDevices(HealthyDevices(7));
+
+  kubelet->Stop();
+
+  EXPECT_TRUE(plugin.Await([](auto& p) { return p.open_streams == 0; }));
+}
+
 }  // namespace
 }  // namespace tessera::kubelet::embedded

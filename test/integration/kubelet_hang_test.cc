@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kubelet that no longer reads the lists, of one resource or of all, while device after device
+// fails and the lists are so long that they fit no buffer.
+#include <csignal>
+
+#include "agent_fixture.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kTpu[] = "dummy.com/tpu";
+constexpr int kDevices = 64;
+constexpr int kReplicas = 1'000;
+constexpr int kShares = kDevices * kReplicas;
+// A list has more than a megabyte, and every device but one makes another one.
+constexpr char kLarge[] =
+    "  - {name: dummy.com/npu, policy: replicas, replicas: 1000, dummy: {count: 64}}\n"
+    "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 1}}\n";
+constexpr char kQuick[] = "advertise: {debounce: 1ms}\n";
+// What is under way is bounded by gRPC's windows: about 7 lists. All would be 80 MB.
+constexpr int kFewLists = kDevices / 4;
+constexpr int64_t kMoreMemory = 40'000;  // kB
+constexpr Duration kEndLimit{2'000};
+
+class KubeletHangTest : public AgentTest {
+ protected:
+  int ListsSent() { return MetricNow(R"(tessera_lists_sent_total{resource="dummy.com/npu"})"); }
+
+  // Each makes a list of its own; the last device stays well.
+  void FailAllButOne() {
+    const int sent = ListsSent();
+    const int64_t memory = Memory("VmRSS");
+    for (int device = 0; device < kDevices - 1; ++device) {
+      Fault("fail", std::to_string(device), "on fire");
+      ASSERT_TRUE(AwaitMetric(R"(tessera_shares{resource="dummy.com/npu",health="unhealthy"})",
+                              (device + 1) * kReplicas));
+    }
+    EXPECT_LT(ListsSent() - sent, kFewLists);
+    ASSERT_GT(memory, 0);
+#ifndef __SANITIZE_ADDRESS__
+    EXPECT_LT(Memory("VmRSS") - memory, kMoreMemory);
+#endif
+  }
+  void ExpectQuickEnd() {
+    const Steady told = SystemClock().Now();
+    agent_.Signal(SIGTERM);
+    EXPECT_EQ(agent_.Wait(), 0);
+    EXPECT_LT(SystemClock().Now() - told, kEndLimit);
+  }
+};
+
+TEST_F(KubeletHangTest, AKubeletThatHangsInAStreamIsServedOtherwiseAndGetsTheNewestList) {
+  StartAll(kLarge, kQuick);
+  ASSERT_NO_FATAL_FAILURE(Expect(kNpu, kShares, kShares));
+  const kubelet::Admission pod = Run("a", {{kNpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  EventsSoFar(kubelet::KubeletEvent::Kind::kList);
+
+  ASSERT_TRUE(kubelet_->HangInStream(kNpu, true));
+  ASSERT_NO_FATAL_FAILURE(FailAllButOne());
+  // Kubelet takes all for healthy; what it asks for on the same connection is granted from the one.
+  const kubelet::Admission next = Run("b", {{kNpu, 2}});
+  ASSERT_TRUE(next.admitted) << next.message;
+  EXPECT_EQ(next.grants[0].ids, (std::vector<std::string>{"63::0", "63::1"}));
+  ASSERT_TRUE(Order("/fault", {{"resource", kTpu}, {"verb", "fail"}, {"device", "0"}}));
+  Expect(kTpu, 1, 0);
+  EXPECT_EQ(Status(kNpu).allocatable, kShares);
+
+  ASSERT_TRUE(kubelet_->HangInStream(kNpu, false));
+
+  // How soon is kubelet's part: it reads what is under way, and each of it is 64,000 devices.
+  Expect(kNpu, kShares, kReplicas);
+  EXPECT_LT(EventsSoFar(kubelet::KubeletEvent::Kind::kList).size(), size_t{kFewLists});
+  EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
+  EXPECT_EQ(Registrations(kNpu), 1);
+}
+
+TEST_F(KubeletHangTest, AKubeletThatHangsInAStreamDoesNotHoldUpTheEnd) {
+  StartAll(kLarge, kQuick);
+  ASSERT_NO_FATAL_FAILURE(Expect(kNpu, kShares, kShares));
+  ASSERT_TRUE(kubelet_->HangInStream(kNpu, true));
+  ASSERT_NO_FATAL_FAILURE(FailAllButOne());
+
+  ExpectQuickEnd();
+}
+
+// The embedded kubelet as a process, which can be stopped as a whole.
+class StoppedKubeletTest : public KubeletHangTest {
+ protected:
+  void StartAllWithKubeletAsProcess() {
+    WriteConfig(Config(kLarge, kQuick));
+    auto started = os::Process::Start({Binary(), "kubelet", "--dir", dir_ + "/kubelet"},
+                                      dir_ + "/kubelet.log");
+    ASSERT_TRUE(started) << started.error().message;
+    process_ = *std::move(started);
+    agent_ = StartAgent();
+    ASSERT_TRUE(AwaitAllocatable(kShares));
+  }
+  Result<json::Object> Ask(const http::Request& request) {
+    auto response = http::CallUnix(dir_ + "/kubelet/control.sock", request, Duration(5'000));
+    auto value = response ? json::Parse(response->body) : Fail(response.error());
+    if (!value) return Fail(value.error());
+    return value->is_object() ? value->get_object() : json::Object();
+  }
+  json::Object Npu() {
+    const json::Object status = Ask({"GET", "/status", {}, ""}).value_or(json::Object());
+    const json::Array* resources = json::GetArray(status, "resources");
+    for (const json::Value& value : resources == nullptr ? json::Array() : *resources) {
+      if (json::GetString(value.get_object(), "name") == kNpu) return value.get_object();
+    }
+    return {};
+  }
+  bool AwaitAllocatable(int count) {
+    return Await([&] { return json::GetInt(Npu(), "allocatable") == count; });
+  }
+  // The ids that the pod holds.
+  std::vector<std::string> Held(const std::string& pod) {
+    std::vector<std::string> ids;
+    const json::Object npu = Npu();
+    const json::Array* devices = json::GetArray(npu, "devices");
+    for (const json::Value& value : devices == nullptr ? json::Array() : *devices) {
+      const json::Object& device = value.get_object();
+      if (json::GetString(device, "pod") != "default/" + pod) continue;
+      ids.push_back(json::GetString(device, "id").value_or(""));
+    }
+    return ids;
+  }
+  // Runs a pod and says what it holds.
+  std::vector<std::string> RunPod(const std::string& pod, int count) {
+    const json::Object container = {{"name", "main"}, {"limits", json::Object{{kNpu, count}}}};
+    const json::Object body = {{"pod", pod}, {"containers", json::Array{container}}};
+    EXPECT_TRUE(Ask({"POST", "/run", {}, json::Write(body)}));
+    EXPECT_TRUE(Await([&] { return Held(pod).size() == static_cast<size_t>(count); }));
+    return Held(pod);
+  }
+
+  os::Process process_;
+};
+
+TEST_F(StoppedKubeletTest, GetsTheNewestListOnceItGoesOn) {
+  ASSERT_NO_FATAL_FAILURE(StartAllWithKubeletAsProcess());
+  const std::vector<std::string> held = RunPod("a", 1);
+
+  process_.Signal(SIGSTOP);
+  ASSERT_NO_FATAL_FAILURE(FailAllButOne());
+  EXPECT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="failed"})", 1));
+  process_.Signal(SIGCONT);
+
+  ASSERT_TRUE(AwaitAllocatable(kReplicas));
+  EXPECT_EQ(Held("a"), held);
+  EXPECT_EQ(RunPod("b", 2), (std::vector<std::string>{"63::0", "63::1"}));
+  EXPECT_TRUE(AwaitLog("INFO the ledger is compared again\n"));
+  EXPECT_EQ(MetricNow(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})"), 1);
+  EXPECT_EQ(
+      LinesWith("WARN cannot compare the ledger reason=pod-resources-unavailable error=\"asking " +
+                dir_ +
+                "/kubelet/pod-resources/kubelet.sock: kubelet does not answer in time\" advice="),
+      1u);
+}
+
+TEST_F(StoppedKubeletTest, DoesNotHoldUpTheEnd) {
+  ASSERT_NO_FATAL_FAILURE(StartAllWithKubeletAsProcess());
+  process_.Signal(SIGSTOP);
+  ASSERT_NO_FATAL_FAILURE(FailAllButOne());
+
+  ExpectQuickEnd();
+}
+
+}  // namespace
+}  // namespace tessera
