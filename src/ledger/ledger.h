@@ -97,8 +97,8 @@ class Ledger {
     TakeIn();
     return pending_;
   }
-  // Whether a holder is known from kubelet's checkpoint alone: a plain init container, or a pod that
-  // ended before pod-resources named it.
+  // Whether a holder is known from kubelet's checkpoint alone: a plain init container, or a pod
+  // that ended before pod-resources named it.
   bool AnyUnnamed() const;
   bool reconciled(const std::string& resource) const { return reconciled_.contains(resource); }
 
