@@ -235,8 +235,7 @@ void EmbeddedKubelet::SpeakVersion(const std::string& version) {
 }
 
 Status EmbeddedKubelet::DropStream(const std::string& resource) {
-  std::string path = impl_->connections.PathOf(resource);
-  if (!path.empty() && impl_->connections.Disconnect(resource, path)) return {};
+  if (impl_->connections.Drop(resource)) return {};
   return Fail(Reason::kNotFound, "no plugin is connected for {}", resource);
 }
 
