@@ -10,7 +10,7 @@
 namespace tessera::os {
 namespace {
 
-// Bytes of mapped files that are in memory.
+// Pages of mapped files that are in memory; 0 where the kernel does not say.
 long ResidentFilePages() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -24,6 +24,7 @@ const std::string* const kWritten = new std::string("written");
 
 TEST(MemoryTest, WhatWasMappedAndNotWrittenToIsGivenBackAndComesAgainWhenUsed) {
   const long before = ResidentFilePages();
+  if (before == 0) GTEST_SKIP() << "this kernel does not tell which memory is of files";
 
   ForgetUnwrittenPages();
 
