@@ -22,8 +22,9 @@ function(tessera_library FOLDER)
     target_link_libraries(${name}_test PRIVATE ${name} ${ARG_PRIVATE} ${ARG_TESTS} tessera_warnings GTest::gtest_main)
     # In the root of the tree, where the documents are that some tests compare with. No path of this
     # machine is compiled in, so that another clone finds the objects in the compiler's cache.
+    # One test may wait for several things, each for longer than a machine with too much to do needs.
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST
-      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 120)
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 600)
   endif()
 endfunction()
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
@@ -42,6 +43,8 @@ class FakeBackend : public Backend {
   std::set<std::string> hang_;
 };
 
+constexpr Duration kNever{3'600'000};  // no test takes so long
+
 Device Npu(const std::string& id) {
   Device device;
   device.key = {"dummy.com/npu", id};
@@ -51,6 +54,13 @@ Device Npu(const std::string& id) {
 class ProberTest : public testing::Test {
  protected:
   ~ProberTest() override { backend_->LetGo(); }
+
+  // A check may take this long: for tests in which one hangs. On a machine with too much to do the
+  // others may then be too late as well, now and then.
+  void LimitChecks() { prober_.SetParameters({.interval = Duration(1), .timeout = Duration(50)}); }
+  bool Saw(const std::string& id, EvidenceKind kind) {
+    return std::ranges::find(seen_[id], kind) != seen_[id].end();
+  }
 
   // Runs until a sink call makes `done` true.
   void RunUntil(const std::function<bool()>& done) {
@@ -79,7 +89,7 @@ class ProberTest : public testing::Test {
   Prober prober_{loop_,
                  workers_,
                  backend_,
-                 {.interval = Duration(1), .timeout = Duration(50)},
+                 {.interval = Duration(1), .timeout = kNever},
                  [this](const std::vector<Observation>& observations) { Sink(observations); }};
 };
 
@@ -93,17 +103,17 @@ TEST_F(ProberTest, EveryDeviceIsCheckedAgainAndAgain) {
 }
 
 TEST_F(ProberTest, AHangingCheckCostsOnlyItsOwnDevice) {
+  LimitChecks();
   backend_->Hang("0");
   prober_.SetDevices({Npu("0"), Npu("1")});
 
-  RunUntil([this] { return seen_["1"].size() >= 2 && seen_["0"].size() >= 2; });
+  RunUntil([this] { return Saw("1", EvidenceKind::kGood) && seen_["0"].size() >= 2; });
 
-  EXPECT_EQ(seen_["0"][0], EvidenceKind::kUnknown);
-  EXPECT_EQ(seen_["0"][1], EvidenceKind::kUnknown);
-  EXPECT_EQ(seen_["1"][0], EvidenceKind::kGood);
+  EXPECT_FALSE(Saw("0", EvidenceKind::kGood));
 }
 
 TEST_F(ProberTest, ADeviceWhoseCheckReturnsIsAskedAgain) {
+  LimitChecks();
   backend_->Hang("0");
   prober_.SetDevices({Npu("0")});
   RunUntil([this] { return !seen_["0"].empty(); });
@@ -113,7 +123,7 @@ TEST_F(ProberTest, ADeviceWhoseCheckReturnsIsAskedAgain) {
 }
 
 TEST_F(ProberTest, NewDevicesAreCheckedWithoutWaitingForTheInterval) {
-  prober_.SetParameters({.interval = Duration(3'600'000), .timeout = Duration(50)});
+  prober_.SetParameters({.interval = kNever, .timeout = kNever});
   prober_.SetDevices({Npu("0")});
   RunUntil([this] { return !seen_["0"].empty(); });
 
@@ -137,6 +147,7 @@ TEST_F(ProberTest, ABackendThatTellsByItselfIsLeftAloneUntilSomethingIsToBeLearn
 }
 
 TEST_F(ProberTest, ASweepThatIsLongerThanTheIntervalIsHeardWhileADeviceHangs) {
+  LimitChecks();
   hasty_ = true;
   backend_->TakeTime(Duration(5));
   backend_->Hang("0");
@@ -148,6 +159,7 @@ TEST_F(ProberTest, ASweepThatIsLongerThanTheIntervalIsHeardWhileADeviceHangs) {
 }
 
 TEST_F(ProberTest, WithManyHangingChecksNoOtherIsBegun) {
+  LimitChecks();
   DeviceList devices;
   for (int i = 0; i < 10; ++i) {
     devices.push_back(Npu(std::to_string(i)));
@@ -162,6 +174,7 @@ TEST_F(ProberTest, WithManyHangingChecksNoOtherIsBegun) {
 }
 
 TEST_F(ProberTest, ABackendThatTellsByItselfIsAskedAgainWhileADeviceHangs) {
+  LimitChecks();
   backend_->TellByItself();
   backend_->Hang("0");
   prober_.SetDevices({Npu("0"), Npu("1")});

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <future>
 #include <latch>
 #include <map>
@@ -97,6 +98,13 @@ class PluginTest : public testing::Test, public PluginObserver {
   }
   void Publish() { plugin_->Publish(std::make_shared<const std::string>()); }
   // The loop runs until kubelet has said yes, or somebody has opened a stream.
+  // Ends a kubelet. Its socket stays aside: the next one's might get the very same inode, within
+  // the same tick of the file system's clock, and then nothing told them apart.
+  void End(std::unique_ptr<FakeKubelet> kubelet) const {
+    const std::string socket = directories_.kubelet_socket();
+    ASSERT_EQ(rename(socket.c_str(), (socket + ".former").c_str()), 0);
+    kubelet.reset();
+  }
   void AwaitRegistration() { loop_.Run(); }
   void AwaitStream() { loop_.Run(); }
   std::string Socket() const {
@@ -138,7 +146,7 @@ TEST_F(PluginTest, AnotherKubeletBeforeTheFirstListGetsASocketOfItsOwn) {
   auto former = std::make_unique<FakeKubelet>(directories_);
   Open();
   const std::string socket = Socket();
-  former.reset();
+  End(std::move(former));
   FakeKubelet kubelet(directories_);
 
   Publish();
@@ -162,7 +170,7 @@ TEST_F(PluginTest, AnotherKubeletDoesNotWaitForAnEndpointWhoseEndHangs) {
   stub->async()->Allocate(&context, &request, &response,
                           [&](const grpc::Status&) { answered.set_value(); });
   handler_->allocating_.wait();
-  former.reset();
+  End(std::move(former));
   FakeKubelet kubelet(directories_);
   kubelet.RefuseNext();
 

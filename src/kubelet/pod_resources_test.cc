@@ -2,6 +2,7 @@
 #include "kubelet/pod_resources.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <future>
 
@@ -46,6 +47,8 @@ TEST_F(PodResourcesTest, ACallToOneWhoNeverAnswersEndsWhenItIsLetGo) {
   const auto silent = os::ListenUnix(path_);
   ASSERT_TRUE(silent);
   auto call = Ask(Duration(600'000));
+  pollfd called{.fd = silent->get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&called, 1, 20'000), 1);
 
   call.reset();
 

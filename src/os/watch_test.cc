@@ -83,7 +83,7 @@ TEST_F(WatchTest, AnOverflowIsNoticedByItself) {
   std::string text = ReadFile("/proc/sys/fs/inotify/max_queued_events").value_or("");
   int longest = 0;
   std::from_chars(text.data(), text.data() + text.size(), longest);
-  ASSERT_GT(longest, 0);
+  if (longest <= 0) GTEST_SKIP() << "this machine does not tell how long the queue may be";
   if (longest > 1'000'000) GTEST_SKIP() << "this kernel's queue takes too long to fill";
   // Full of echoes of our own doing, which are no news, so that the news finds no room in it.
   for (int i = 0; i < longest; ++i) {

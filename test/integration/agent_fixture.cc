@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,13 @@
 #include "os/files.h"
 
 namespace tessera {
+namespace {
+
+std::string Replaced(std::string text, std::string_view former, const std::string& now) {
+  return text.replace(text.find(former), former.size(), now);
+}
+
+}  // namespace
 
 NodeUnderTest::NodeUnderTest() : dir_(*os::MakeTemporaryDirectory("/tmp/tessera-it-")) {}
 
@@ -27,7 +35,7 @@ NodeUnderTest::~NodeUnderTest() {
 
 std::string NodeUnderTest::Config(const std::string& resources, const std::string& extra) const {
   return "version: tessera/v1\n" + extra + "kubelet: {root: " + dir_ +
-         "/kubelet, pollInterval: 200ms, streamTimeout: 1s}\n"
+         "/kubelet, pollInterval: 5m, streamTimeout: 1s}\n"
          "state: {dir: " +
          dir_ +
          "/state}\n"
@@ -35,15 +43,22 @@ std::string NodeUnderTest::Config(const std::string& resources, const std::strin
          dir_ +
          "/agent.sock}\n"
          "http: {address: \"off\"}\n"
-         "health: {checkInterval: 100ms, checkTimeout: 300ms, recovery: 200ms, hold: 1s}\n"
+         "health: {checkInterval: 100ms, checkTimeout: 30s, recovery: 200ms, hold: 1s}\n"
          "ledger: {interval: 1s}\n"
          "resources:\n" +
          resources;
 }
 
 std::string NodeUnderTest::WithRecovery(std::string config, const std::string& recovery) {
-  const std::string_view former = "recovery: 200ms";
-  return config.replace(config.find(former), former.size(), "recovery: " + recovery);
+  return Replaced(std::move(config), "recovery: 200ms", "recovery: " + recovery);
+}
+
+std::string NodeUnderTest::WithQuickChecks(std::string config) {
+  return Replaced(std::move(config), "checkTimeout: 30s", "checkTimeout: 300ms");
+}
+
+std::string NodeUnderTest::WithPolling(std::string config) {
+  return Replaced(std::move(config), "pollInterval: 5m", "pollInterval: 200ms");
 }
 
 void NodeUnderTest::WriteConfig(const std::string& text) {
@@ -167,11 +182,23 @@ kubelet::Admission NodeUnderTest::Run(const std::string& pod, std::map<std::stri
   return kubelet_->RunPod(spec);
 }
 
+kubelet::Admission NodeUnderTest::RunUntilAdmitted(const std::string& pod,
+                                                   const std::map<std::string, int>& limits) {
+  kubelet::Admission admission;
+  int tries = 0;
+  (void)Await([&] {
+    admission = Run(fmt::format("{}-{}", pod, tries++), limits);
+    return admission.admitted;
+  });
+  EXPECT_TRUE(admission.admitted) << admission.message;
+  return admission;
+}
+
 Result<http::Response> NodeUnderTest::Order(const std::string& path, const json::Object& body) {
   Steady limit = SystemClock().Now() + kLimit;
   for (;;) {
-    auto response = http::CallUnix(dir_ + "/agent.sock", {"POST", path, {}, json::Write(body)},
-                                   Duration(5'000));
+    auto response =
+        http::CallUnix(dir_ + "/agent.sock", {"POST", path, {}, json::Write(body)}, kLimit);
     bool absent = !response &&
                   (response.error().reason == Reason::kUnavailable ||
                    response.error().reason == Reason::kNotFound) &&
@@ -195,7 +222,7 @@ void NodeUnderTest::SetFaults(const json::Object& devices) {
 }
 
 std::string NodeUnderTest::Get(const std::string& path) {
-  auto response = http::CallUnix(dir_ + "/agent.sock", {"GET", path, {}, ""}, Duration(5'000));
+  auto response = http::CallUnix(dir_ + "/agent.sock", {"GET", path, {}, ""}, kLimit);
   return response ? response->body : response.error().Text();
 }
 
@@ -214,6 +241,15 @@ bool NodeUnderTest::Await(const std::function<bool()>& condition) {
 bool NodeUnderTest::AwaitPage(const std::string& path,
                               const std::function<bool(const json::Object&)>& condition) {
   return Await([&] { return condition(Page(path)); });
+}
+
+bool NodeUnderTest::LedgerKnows(const std::string& pod) {
+  return AwaitPage("/ledger", [&](const json::Object& page) {
+    const json::Array* holdings = json::GetArray(page, "holdings");
+    return holdings != nullptr && std::ranges::any_of(*holdings, [&](const json::Value& each) {
+             return json::GetString(each.get_object(), "pod") == pod;
+           });
+  });
 }
 
 json::Object NodeUnderTest::DeviceOn(const json::Object& inventory, const std::string& id) {
@@ -265,6 +301,33 @@ std::vector<std::string> NodeUnderTest::EventsSoFar(kubelet::KubeletEvent::Kind 
 
 std::vector<std::string> NodeUnderTest::ListsUntil(const std::string& last) {
   return EventsUntil(kubelet::KubeletEvent::Kind::kList, last);
+}
+
+void NodeUnderTest::ForgetListsOfTheEnded() {
+  using Kind = kubelet::KubeletEvent::Kind;
+  std::unique_lock lock(mutex_);
+  EXPECT_TRUE(told_.wait_for(lock, kLimit, [&] { return !events_[Kind::kStreamEnded].empty(); }));
+  events_[Kind::kStreamEnded].clear();
+  events_[Kind::kList].clear();
+}
+
+bool NodeUnderTest::AwaitSaved(size_t healthy) {
+  return Await([&] {
+    std::set<std::string> saved;
+    const std::string log = os::ReadFile(dir_ + "/state/verdicts.jsonl").value_or("");
+    for (const std::string& text : Split(log, '\n')) {
+      const auto line = json::Parse(text);
+      if (!line || !line->is_object()) continue;
+      const json::Object& verdict = line->get_object();
+      const std::string id = json::GetString(verdict, "id").value_or("");
+      if (json::GetString(verdict, "state") == "healthy") {
+        saved.insert(id);
+      } else {
+        saved.erase(id);
+      }
+    }
+    return saved.size() == healthy;
+  });
 }
 
 bool NodeUnderTest::AwaitLog(const std::string& text) {

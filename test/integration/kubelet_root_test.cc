@@ -14,7 +14,8 @@ class KubeletRootTest : public AgentTest {
         Config("  - {name: dummy.com/npu, dummy: {count: 4}}\n", "rootPrefix: " + dir_ + "\n");
     const std::string root = "root: " + dir_ + "/kubelet, ";
     text.replace(text.find(root), root.size(), "");
-    WriteConfig(text);
+    // Directories that are not there yet can only be looked for.
+    WriteConfig(WithPolling(text));
     agent_ = StartAgent();
   }
   void StartKubeletIn(const std::string& place) {

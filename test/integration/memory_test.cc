@@ -102,6 +102,7 @@ TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
   StartKubelet();
   agent_ = StartAgent();
   ListsUntil(ListOf(4, 4));
+  ASSERT_TRUE(AwaitSaved(4));
   SetFaults({{"2", {{"fail", "on fire"}}}});
   ListsUntil(ListOf(3, 4));
 
@@ -118,6 +119,7 @@ TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
 TEST_F(MemoryTest, DevicesThatBreakWhileTheAgentIsAwayAreUnhealthyInItsFirstList) {
   StartAll(kFour);
   ListsUntil(ListOf(4, 4));
+  ASSERT_TRUE(AwaitSaved(4));
 
   EndAgent(SIGKILL);
   SetFaults({{"0", {{"fail", "on fire"}}}, {"2", {{"fail", "wet"}}}, {"3", {{"fail", "old"}}}});

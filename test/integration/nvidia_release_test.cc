@@ -16,7 +16,9 @@ constexpr char kResources[] = "  - {name: nvidia.com/gpu, strategies: [envvar], 
 class NvidiaReleaseTest : public AgentTest {
  protected:
   void SetUp() override {
-    StartAll(kResources, "rootPrefix: " + node_.directory() + "\n");
+    WriteConfig(WithQuickChecks(Config(kResources, "rootPrefix: " + node_.directory() + "\n")));
+    StartKubelet();
+    agent_ = StartAgent();
     Expect(kGpu, 8, 8);
   }
   // The answer to an order, which must be taken.
@@ -69,8 +71,7 @@ TEST_F(NvidiaReleaseTest, ADriverIsReplacedWhileItIsReleasedAndTheNewOneIsUsed) 
   EXPECT_EQ(ReasonOf(3), "released");
   const auto pod = Run("a", {{kGpu, 1}});
   EXPECT_FALSE(pod.admitted);
-  const auto ready =
-      http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, Duration(5'000));
+  const auto ready = http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, kLimit);
   ASSERT_TRUE(ready);
   EXPECT_EQ(ready->status, 503);
   EXPECT_TRUE(ready->body.starts_with("nvidia.com/gpu: let go of by 'tessera release' until "))

@@ -22,7 +22,7 @@ class NvidiaAgentTest : public AgentTest {
   std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
   // GPUs are out soon when nothing is heard of them; `silence` is how long that takes.
   void StartAllWith(const std::string& silence) {
-    std::string config = Config(kEnvvar, OnNode());
+    std::string config = WithQuickChecks(Config(kEnvvar, OnNode()));
     config.replace(config.find("checkTimeout"), 0, "staleAfter: " + silence + ", ");
     WriteConfig(config);
     StartKubelet();
@@ -400,7 +400,7 @@ TEST_F(NvidiaAgentTest, WithoutADriverItIsNotReadyAndSaysWhyOnce) {
   node_.RemoveDriver();
   StartAll(kEnvvar, OnNode());
   const auto ready = [this] {
-    return http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, Duration(5'000));
+    return http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, kLimit);
   };
 
   EXPECT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="nvidia.com/gpu",result="failed"})", 3));

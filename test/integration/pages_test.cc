@@ -60,8 +60,7 @@ TEST_F(PagesTest, ReadinessFollowsTheStream) {
   Steady limit = SystemClock().Now() + kLimit;
   std::string text;
   do {
-    auto response =
-        http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, Duration(5'000));
+    auto response = http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, kLimit);
     ASSERT_TRUE(response);
     text = response->status == 503 ? response->body : "";
   } while (text.empty() && SystemClock().Now() < limit);
@@ -71,6 +70,8 @@ TEST_F(PagesTest, ReadinessFollowsTheStream) {
 TEST_F(PagesTest, MetricsCountWhatHappened) {
   Start();
   ASSERT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  // Kubelet may follow the list before its answer to Register arrives.
+  ASSERT_TRUE(AwaitMetric(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})", 1));
 
   std::string metrics = Get("/metrics");
 
@@ -115,7 +116,7 @@ TEST_F(PagesTest, AStatusPortInUseIsTakenOnceItIsFree) {
 
   Result<http::Response> answer = Fail(Reason::kUnavailable, "not asked");
   for (Steady limit = SystemClock().Now() + kLimit; !answer && SystemClock().Now() < limit;) {
-    answer = http::CallTcp(address, {"GET", "/healthz", {}, ""}, Duration(5'000));
+    answer = http::CallTcp(address, {"GET", "/healthz", {}, ""}, kLimit);
   }
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->body, "ok\n");

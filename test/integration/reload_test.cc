@@ -57,7 +57,7 @@ TEST_F(ReloadTest, ResetBeforeStartNeedsANewRegistrationAndGetsIt) {
   ASSERT_TRUE(AwaitRegistrations(kNpu, 2));
   Expect(kNpu, 4, 4);
 
-  Run("a", {{kNpu, 1}});
+  RunUntilAdmitted("a", {{kNpu, 1}});
   EXPECT_NE(Log().find("device reset device=dummy.com/npu/0"), std::string::npos);
 }
 

@@ -121,7 +121,7 @@ TEST_F(RestartTest, ADirectoryDeletedUnderItsMountEndsTheAgentWithAMessage) {
   // As in a container: device-plugins is a bind mount in the agent's own mount namespace.
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/host"));
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/kubelet/device-plugins"));
-  WriteConfig(Config(kFour));
+  WriteConfig(WithPolling(Config(kFour)));  // the mount keeps what would tell of the end
   agent_ =
       StartAgent(WithMounts("mount --bind " + dir_ + "/host " + dir_ + "/kubelet/device-plugins"));
   ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) { return !page.empty(); }));
@@ -225,6 +225,7 @@ TEST_F(RestartTest, From137OnAnUpdateRefusesNoPodAndLosesNoDevice) {
   StartKubelet(kubelet::ConnectionRules::kFrom137);
   agent_ = StartAgent();
   ListsUntil(ListOf(4, 4));
+  ASSERT_TRUE(AwaitSaved(4));
   const int before = Registrations(kNpu);
   std::atomic<bool> updated = false;
   std::atomic<int> admitted = 0;
@@ -284,7 +285,7 @@ TEST_P(TwoInstancesTest, TheOneThatStaysServesAfterTheOtherHasGone) {
     ASSERT_TRUE(AwaitRegistrations(kNpu, before + 2));
   }
   ExpectSoon(kNpu, 4, 4, ended);
-  EXPECT_TRUE(Run("a", {{kNpu, 4}}).admitted);
+  RunUntilAdmitted("a", {{kNpu, 4}});
   EXPECT_TRUE(AwaitPage("/inventory", [](const json::Object& page) {
     const json::Object* agent = json::GetObject(page, "agent");
     return agent != nullptr && json::GetBool(*agent, "writer").value_or(false);
@@ -306,14 +307,7 @@ TEST_P(TwoInstancesTest, TheFirstServesOnWhenTheSecondGoes) {
   // Kubelet up to 1.36 may have hung up on the first when the second came; it has registered again.
   // From 1.37 on kubelet asks the second until it has seen its stream end; pods that come in
   // between are refused, and nobody but kubelet could change that.
-  int tries = 0;
-  kubelet::Admission pod;
-  Await([&] {
-    Expect(kNpu, 4, 4);
-    pod = Run("a" + std::to_string(tries++), {{kNpu, 4}});
-    return pod.admitted;
-  });
-  EXPECT_TRUE(pod.admitted) << pod.message;
+  RunUntilAdmitted("a", {{kNpu, 4}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, TwoInstancesTest,

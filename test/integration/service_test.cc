@@ -53,7 +53,7 @@ class ServiceTest : public AgentTest {
 TEST_F(ServiceTest, TheServiceManagerIsToldOfReadinessOnceAllIsChecked) {
   NotifySocket manager(dir_ + "/notify");
   std::string config = Config(kFour);
-  config.replace(config.find("checkTimeout: 300ms, "), 21, "checkTimeout: 1h, staleAfter: 2h, ");
+  config.replace(config.find("checkTimeout: 30s, "), 19, "checkTimeout: 1h, staleAfter: 2h, ");
   WriteConfig(config);
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/state/dummy"));
   SetFaults({{"3", {{"slowMs", 3'600'000}}}});

@@ -8,6 +8,7 @@
 #include "backend/recorder_test.h"
 #include "base/log.h"
 #include "os/files.h"
+#include "os/waiting_test.h"
 
 namespace tessera {
 namespace {
@@ -261,10 +262,10 @@ TEST_F(DummyTest, ASlowCheckEndsWithItsDevice) {
   const auto backend = Make();
   ASSERT_TRUE(backend->InjectFault("slow", "7", "24h"));
   Evidence evidence;
-  std::thread check([&] { evidence = backend->Check(Npu("7")); });
+  os::WaitingCall check([&] { evidence = backend->Check(Npu("7")); });
 
   ASSERT_TRUE(backend->InjectFault("heal", "7", ""));
-  check.join();
+  check.Join();
 
   EXPECT_EQ(Say(evidence), "good");
 }
@@ -273,10 +274,10 @@ TEST_F(DummyTest, StopEndsASlowCheck) {
   const auto backend = Make();
   ASSERT_TRUE(backend->InjectFault("slow", "7", "24h"));
   Evidence evidence;
-  std::thread check([&] { evidence = backend->Check(Npu("7")); });
+  os::WaitingCall check([&] { evidence = backend->Check(Npu("7")); });
 
   backend->Stop();
-  check.join();
+  check.Join();
 
   EXPECT_EQ(Say(evidence), "unknown check-timed-out the agent stops");
 }

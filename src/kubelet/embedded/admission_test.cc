@@ -4,6 +4,7 @@
 
 #include "kubelet/checkpoint.h"
 #include "kubelet/embedded/fake_plugin_test.h"
+#include "os/waiting_test.h"
 
 namespace tessera::kubelet::embedded {
 namespace {
@@ -311,10 +312,10 @@ TEST_F(Admitting, AHangingAllocateHoldsUpEveryPodUntilThePluginDies) {
   Admission second;
   std::thread hanging([&] { first = kubelet->RunPod(OneContainer("first", 1)); });
   ASSERT_TRUE(plugin.Await([](auto& p) { return p.allocated.size() == 1; }));
-  std::thread waiting([&] { second = kubelet->RunPod(OneContainer("second", 1)); });
+  os::WaitingCall waiting([&] { second = kubelet->RunPod(OneContainer("second", 1)); });
   ASSERT_TRUE(kubelet->DropStream(kNpu));
   hanging.join();
-  waiting.join();
+  waiting.Join();
   EXPECT_FALSE(first.admitted);
   // It had waited for the first, and came too late.
   EXPECT_EQ(second.reason, "UnexpectedAdmissionError");

@@ -5,14 +5,16 @@
 
 #include <thread>
 
+#include "os/waiting_test.h"
+
 namespace tessera::kubelet::embedded {
 namespace {
 
 TEST(Cancellation, AWaitEndsWhenItIsCancelled) {
   Cancellation cancellation;
-  std::thread waiting([&] { EXPECT_TRUE(cancellation.WaitFor(Duration(600'000))); });
+  os::WaitingCall waiting([&] { EXPECT_TRUE(cancellation.WaitFor(Duration(600'000))); });
   cancellation.Cancel();
-  waiting.join();
+  waiting.Join();
 }
 
 TEST(Cancellation, AHookRunsOnceWhetherItCameBeforeOrAfter) {

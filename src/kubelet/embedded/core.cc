@@ -18,14 +18,15 @@ void Core::Changed() {
 }
 
 void Core::SaveCheckpoint() {
-  // kubelet goes on without it as well.
-  Status saved = os::WriteFileAtomically(directories.device_plugins() + "/" + kCheckpointFile,
-                                         WriteCheckpoint(devices.Save()));
+  // kubelet goes on without it as well. Not synced: no power loss is played here, and a busy disk
+  // would hold up everything else meanwhile.
+  Status saved = os::ReplaceFile(directories.device_plugins() + "/" + kCheckpointFile,
+                                 WriteCheckpoint(devices.Save()));
   if (!saved) log::Warn("checkpoint not written", saved.error());
 }
 
 void Core::SavePods() {
-  Status saved = os::WriteFileAtomically(pods_file(), pods.Write());
+  Status saved = os::ReplaceFile(pods_file(), pods.Write());
   if (!saved) log::Warn("pods not written", saved.error());
 }
 

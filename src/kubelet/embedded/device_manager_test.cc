@@ -158,8 +158,10 @@ TEST_F(Books, ANewRegistrationClearsTheGrace) {
   DeviceManager devices = WithDevices({{"0", true, {}}});
   devices.Detach(kNpu, "/a.sock", kNow);
   ASSERT_TRUE(devices.Attach(kNpu, At("/b.sock")));
+  EXPECT_EQ(devices.NextExpiry(), std::nullopt);
   EXPECT_FALSE(devices.DeleteExpired(kNow + 2 * kGrace));
   EXPECT_TRUE(devices.Resources().at(0).connected);
+  EXPECT_EQ(devices.Resources().at(0).capacity, 1);
 }
 
 TEST_F(Books, From137APathIsConnectedOnceAndDetachedOnce) {

@@ -230,8 +230,7 @@ void EmbeddedKubelet::HangInRegister(bool on) {
 }
 
 Status EmbeddedKubelet::HangInStream(const std::string& resource, bool on) {
-  std::string path = impl_->connections.PathOf(resource);
-  if (!path.empty() && impl_->connections.HangInStream(resource, path, on)) return {};
+  if (impl_->connections.HangInStream(resource, on)) return {};
   return Fail(Reason::kNotFound, "no plugin is connected for {}", resource);
 }
 
@@ -241,8 +240,7 @@ void EmbeddedKubelet::SpeakVersion(const std::string& version) {
 }
 
 Status EmbeddedKubelet::DropStream(const std::string& resource) {
-  std::string path = impl_->connections.PathOf(resource);
-  if (!path.empty() && impl_->connections.Disconnect(resource, path)) return {};
+  if (impl_->connections.Drop(resource)) return {};
   return Fail(Reason::kNotFound, "no plugin is connected for {}", resource);
 }
 

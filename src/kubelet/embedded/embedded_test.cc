@@ -2,6 +2,8 @@
 // Start, stop and sudden death of kubelet, and what outlives them.
 #include "kubelet/embedded/embedded.h"
 
+#include <poll.h>
+
 #include "kubelet/checkpoint.h"
 #include "kubelet/embedded/fake_plugin_test.h"
 #include "os/unix_socket.h"
@@ -170,7 +172,11 @@ TEST_F(Lifecycle, AtPreStartTheCheckpointNamesPodContainerAndGrant) {
 TEST_F(Lifecycle, StopEndsARegisterThatWaits) {
   Start();
   grpc::Status status;
-  std::thread registering([&] { status = Register("nobody.sock"); });
+  const auto silent = os::ListenUnix(PluginPath("silent.sock"));
+  ASSERT_TRUE(silent);
+  std::thread registering([&] { status = Register("silent.sock"); });
+  pollfd dialled{.fd = silent->get(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&dialled, 1, static_cast<int>(kTestLimit.count())), 1);
   kubelet->Stop();
   registering.join();
   EXPECT_FALSE(status.ok());

@@ -103,25 +103,13 @@ TEST_F(DeviceList, AfterTheGraceTheResourceStaysWithZero) {
   Start();
   FakePlugin plugin;
   Bring(plugin, "a.sock", 4);
+  Record();
   plugin.Shutdown();
-  ASSERT_TRUE(AwaitCounts(4, 0));
+  ASSERT_TRUE(AwaitEvent("the list of dummy.com/npu ended"));
   ASSERT_TRUE(AwaitCounts(0, 0));
   EXPECT_EQ(Npu().name, kNpu);
   EXPECT_FALSE(Npu().connected);
   EXPECT_TRUE(ReadCheckpoint().registered.empty());
-}
-
-TEST_F(DeviceList, ARegistrationWithinTheGraceKeepsTheCapacity) {
-  options.grace = Duration(10'000);
-  Start();
-  FakePlugin plugin;
-  Bring(plugin, "a.sock", 4);
-  plugin.EndStreams();
-  ASSERT_TRUE(AwaitCounts(4, 0));
-  ASSERT_TRUE(Register("a.sock").ok());
-  ASSERT_TRUE(AwaitCounts(4, 4));
-  EXPECT_FALSE(
-      kubelet->WaitUntil([](const auto& all) { return all.front().capacity == 0; }, Duration(400)));
 }
 
 TEST_F(DeviceList, EveryListIsInTheCheckpoint) {

@@ -75,12 +75,8 @@ void PluginConnections::StreamEnded(const ClientPtr& client, const std::string& 
   ClientPtr found;
   {
     std::lock_guard lock(core_.mutex);
-    open_.erase(client);
-    auto at = recorded_.find(KeyOf(client->resource(), client->path()));
-    if (at != recorded_.end()) {
-      found = at->second;
-      recorded_.erase(at);
-    }
+    const bool news = open_.erase(client) > 0;
+    if (news) found = TakeRecorded(client->resource(), client->path());
   }
   core_.Emit(Kind::kStreamEnded, client->resource(),
              fmt::format("the list of {} ended: {}", client->resource(), why));
@@ -88,34 +84,31 @@ void PluginConnections::StreamEnded(const ClientPtr& client, const std::string& 
 }
 
 void PluginConnections::HangUp(const ClientPtr& client) {
-  client->Close();
   {
     std::lock_guard lock(core_.mutex);
     core_.devices.Detach(client->resource(), client->path(), SystemClock().Now());
     core_.Changed();
   }
+  client->Close();  // only now: a plugin that registers again at once is not the one detached
   core_.loop.Post([this] { WatchGrace(); });
 }
 
-bool PluginConnections::Disconnect(const std::string& resource, const std::string& path) {
-  ClientPtr found;
-  {
-    std::lock_guard lock(core_.mutex);
-    auto at = recorded_.find(KeyOf(resource, path));
-    if (at == recorded_.end()) return false;
-    found = at->second;
-    recorded_.erase(at);
-  }
-  HangUp(found);
-  return true;
+PluginConnections::ClientPtr PluginConnections::TakeRecorded(const std::string& resource,
+                                                             const std::string& path) {
+  auto at = recorded_.find(KeyOf(resource, path));
+  if (at == recorded_.end()) return nullptr;
+  ClientPtr found = std::move(at->second);
+  recorded_.erase(at);
+  return found;
 }
 
-bool PluginConnections::HangInStream(const std::string& resource, const std::string& path,
-                                     bool on) {
+bool PluginConnections::HangInStream(const std::string& resource, bool on) {
   ClientPtr found;
   {
     std::lock_guard lock(core_.mutex);
-    auto at = recorded_.find(KeyOf(resource, path));
+    const DeviceManager::Plugin* plugin = core_.devices.PluginOf(resource);
+    if (plugin == nullptr || plugin->stopped) return false;
+    auto at = recorded_.find(KeyOf(resource, plugin->path));
     if (at == recorded_.end()) return false;
     found = at->second;
   }
@@ -123,10 +116,23 @@ bool PluginConnections::HangInStream(const std::string& resource, const std::str
   return true;
 }
 
-std::string PluginConnections::PathOf(const std::string& resource) const {
-  std::lock_guard lock(core_.mutex);
+bool PluginConnections::Disconnect(const std::string& resource, const std::string& path) {
+  std::unique_lock lock(core_.mutex);
+  const ClientPtr found = TakeRecorded(resource, path);
+  lock.unlock();
+  if (found) HangUp(found);
+  return found != nullptr;
+}
+
+bool PluginConnections::Drop(const std::string& resource) {
+  std::unique_lock lock(core_.mutex);
   const DeviceManager::Plugin* plugin = core_.devices.PluginOf(resource);
-  return plugin == nullptr || plugin->stopped ? "" : plugin->path;
+  if (plugin == nullptr || plugin->stopped) return false;
+  const ClientPtr found = TakeRecorded(resource, plugin->path);
+  if (found) open_.erase(found);
+  lock.unlock();
+  if (found) HangUp(found);
+  return found != nullptr;
 }
 
 void PluginConnections::WatchGrace() {

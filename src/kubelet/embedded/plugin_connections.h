@@ -29,10 +29,13 @@ class PluginConnections {
   Status Connect(const std::string& resource, const std::string& path, const DialLimit& limit);
   // Hangs up on the client recorded for that resource (and path, from 1.37); false when none is.
   bool Disconnect(const std::string& resource, const std::string& path);
-  // As EmbeddedKubelet::HangInStream, of that client; false when none is recorded.
-  bool HangInStream(const std::string& resource, const std::string& path, bool on);
-  // The path of the plugin kubelet now asks for the resource; empty when it is not connected.
-  std::string PathOf(const std::string& resource) const;
+  // As EmbeddedKubelet::HangInStream, of the plugin that kubelet now asks for the resource; false
+  // when none is connected.
+  bool HangInStream(const std::string& resource, bool on);
+  // Hangs up on the plugin that kubelet now asks for the resource; false when none is connected.
+  // Its stream counts as ended at once: a plugin that registers again as soon as it sees that is
+  // not hung up on in its place, however late the end comes to be known here.
+  bool Drop(const std::string& resource);
   // Deletes the capacity of resources whose plugin is gone for longer than the grace, now and
   // later. On the loop's thread.
   void WatchGrace();
@@ -47,11 +50,13 @@ class PluginConnections {
   void ListReceived(const std::string& resource, std::vector<ListedDevice> devices);
   void StreamEnded(const ClientPtr& client, const std::string& why);
   void HangUp(const ClientPtr& client);
+  // Takes the client out of the record; nullptr where there is none. With the core's mutex held.
+  ClientPtr TakeRecorded(const std::string& resource, const std::string& path);
 
   Core& core_;
   // Both under the core's mutex.
   std::map<std::string, ClientPtr> recorded_;
-  std::set<ClientPtr> open_;  // recorded or not, until their stream has ended
+  std::set<ClientPtr> open_;  // recorded or not, until their stream has ended or was dropped
   os::Loop::Handle grace_;    // the loop's thread
 };
 

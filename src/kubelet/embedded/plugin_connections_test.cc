@@ -2,12 +2,31 @@
 // Several plugins of one resource, and streams that end, under the rules of both generations.
 #include "kubelet/embedded/plugin_connections.h"
 
+#include <semaphore>
+
 #include "kubelet/embedded/fake_plugin_test.h"
 
 namespace tessera::kubelet::embedded {
 namespace {
 
-class Connections : public NodeTest {};
+class Connections : public NodeTest {
+ protected:
+  // Keeps kubelet from noticing anything, as a machine with too much to do would, until `go_on_`.
+  void HoldUp() {
+    kubelet->SetListener([this](const KubeletEvent& event) {
+      if (event.kind == KubeletEvent::Kind::kStreamEnded) ended_.release();
+      if (event.kind != KubeletEvent::Kind::kRegisterRefused) return;
+      held_.release();
+      go_on_.acquire();
+    });
+    ASSERT_FALSE(Register("any.sock", "no resource").ok());
+    held_.acquire();
+  }
+
+  std::counting_semaphore<> held_{0};
+  std::counting_semaphore<> go_on_{0};
+  std::counting_semaphore<> ended_{0};
+};
 
 TEST_F(Connections, AnEndedStreamIsNotAskedForAgain) {
   Start();
@@ -135,6 +154,20 @@ TEST_F(Connections, AKubeletThatHangsInAStreamCanStop) {
   kubelet->Stop();
 
   EXPECT_TRUE(plugin.Await([](auto& p) { return p.open_streams == 0; }));
+}
+
+TEST_F(Connections, APluginThatRegistersAfterADropIsKeptHoweverLateTheEndIsNoticed) {
+  Start();
+  FakePlugin plugin;
+  Bring(plugin, "a.sock", 4);
+  HoldUp();
+  ASSERT_TRUE(kubelet->DropStream(kNpu));
+  ASSERT_TRUE(plugin.Await([](auto& p) { return p.open_streams == 0; }));
+  ASSERT_TRUE(Register("a.sock").ok());
+  go_on_.release();
+  ended_.acquire();
+  ASSERT_TRUE(AwaitCounts(4, 4));
+  EXPECT_TRUE(kubelet->RunPod(OneContainer("pod", 1)).admitted);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "kubelet/embedded/registration_service.h"
 
 #include <future>
+#include <semaphore>
 
 #include "kubelet/embedded/fake_plugin_test.h"
 
@@ -123,8 +124,16 @@ TEST_F(Registration, AKubeletThatHangsAnswersWhenItGoesOn) {
   kubelet->HangInRegister(true);
   FakePlugin plugin;
   plugin.Serve(PluginPath("a.sock"));
-  auto answer = std::async(std::launch::async, [this] { return Register("a.sock").ok(); });
+  // That kubelet has the call shows only once a caller gives up: then it refuses him.
+  std::counting_semaphore<> refused{0};
+  kubelet->SetListener([&](const KubeletEvent&) { refused.release(); });
+  for (Duration limit{50}; !refused.try_acquire_for(limit); limit *= 2) {
+    ASSERT_EQ(Register("a.sock", kNpu, "v1beta1", limit).error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+  }
+  kubelet->SetListener({});
   EXPECT_EQ(plugin.Read(&FakePlugin::options_calls), 0);
+  auto answer = std::async(std::launch::async, [this] { return Register("a.sock").ok(); });
 
   kubelet->HangInRegister(false);
 
