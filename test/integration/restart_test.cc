@@ -251,6 +251,7 @@ TEST_F(RestartTest, From137OnAnUpdateRefusesNoPodAndLosesNoDevice) {
   os::Process second = StartAgent();
   EXPECT_TRUE(AwaitRegistrations(kNpu, before + 1));
   ListsUntil(ListOf(4, 4));
+  EXPECT_TRUE(await_pods());  // none is left for which kubelet had chosen the first one
   agent_.Signal(SIGTERM);
   EXPECT_EQ(agent_.Wait(), 0);
   agent_ = std::move(second);
