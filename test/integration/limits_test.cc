@@ -44,6 +44,7 @@ TEST_F(LimitsTest, WithoutDescriptorsTheStreamIsServedAndALostOneIsOpenedOnceThe
   Expect(kNpu, 4, 4);
   kubelet::Admission pod = Run("a", {{kNpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
+  ASSERT_TRUE(AwaitMetric(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})", 1));
   const rlimit before = Descriptors();
 
   SetDescriptors({.rlim_cur = 3, .rlim_max = before.rlim_max});
