@@ -148,7 +148,8 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
           // A vanished device may leave the list once nobody holds it, and others take another
           // policy.
           .changed = [this] { resources_.RescanSoon(); },
-          .waiting = [this] { return AnyVanished() || kubelet_watch_ == nullptr || !Alone(); },
+          .waiting =
+              [this] { return node_.AnyVanished() || kubelet_watch_ == nullptr || !Alone(); },
           .eager = [this] { return resources_.AnyWaitsForHolders(); },
           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
   resources_.Open(config_, path_, directories_);
@@ -193,13 +194,6 @@ void Agent::LookAgain() {
 bool Agent::Alone() const {
   return kubelet::SocketsIn(directories_, config_.kubelet.socket_prefix) ==
          resources_.SocketPaths();
-}
-
-// A vanished device may leave only when nobody holds it.
-bool Agent::AnyVanished() const {
-  const DeviceList& devices = node_.inventory()->devices;
-  return std::any_of(devices.begin(), devices.end(),
-                     [](const Device& device) { return !device.present; });
 }
 
 void Agent::Look() {

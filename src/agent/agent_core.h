@@ -62,7 +62,6 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void Look();
   void LookAgain();
   bool Alone() const;
-  bool AnyVanished() const;
   void Tick();
   bool Unfinished() const;
   void OpenControlSocket();

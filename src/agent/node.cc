@@ -213,6 +213,11 @@ void Node::Report(const std::string& source, const std::vector<Transition>& step
   if (!steps.empty()) observer_.Transitions(source, steps);
 }
 
+bool Node::AnyVanished() const {
+  return std::ranges::any_of(inventory_->devices,
+                             [](const Device& device) { return !device.present; });
+}
+
 std::optional<Steady> Node::Tick() {
   ledger_.TakeIn();
   Steady now = clock_.Now();

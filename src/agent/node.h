@@ -42,7 +42,7 @@ class NodeObserver {
   // Devices of the source, or what is to be said of them, changed. `bad_news`: one that was offered
   // as healthy no longer is.
   virtual void SourceChanged(const std::string& source, bool bad_news) = 0;
-  // What people are to be told; kubelet is first.
+  // What people are to be told: after SourceChanged, which holds up no list for it.
   virtual void Transitions(const std::string& source, const std::vector<Transition>& steps) = 0;
   // There is something to be saved.
   virtual void Unsaved() = 0;
@@ -104,6 +104,8 @@ class Node {
   // nothing of it is left, and it is retired no more.
   bool EndRetired(const std::string& source);
   std::set<std::string> retired() const;
+  // Whether a device vanished and stays, as it may be in use.
+  bool AnyVanished() const;
   // Evidence about devices of one source; unknown devices are ignored.
   void Observe(const std::string& source, const std::vector<Observation>& observations);
   // Devices of which nothing was heard for too long become unhealthy. Returns when the next one

@@ -363,17 +363,13 @@ std::optional<ServedResource::Draft> ServedResource::MakeDraft() {
 
 Result<ServedResource::Draft> ServedResource::DraftBy(const Policy& policy,
                                                       const Inventory& inventory) const {
-  TRY(kubelet::MayFit(resource_.name, inventory.devices, policy.replicas));
-  auto offer = std::make_shared<Offer>(MakeOffer(policy, inventory));
+  const Plan plan = shared_.node.PlanFor(resource_.name, policy);
+  TRY(kubelet::MayFit(resource_.name, inventory.devices, plan));
+  auto offer = std::make_shared<Offer>(Divide(
+      resource_.name, plan, inventory, resource_.name,
+      [this](const Device& device) { return shared_.node.TroubleOf(device); }, offer_.get()));
   kubelet::ListBytes list = TRY(kubelet::SerializeList(*offer));
   return Draft{std::move(offer), std::move(list)};
-}
-
-// Of these devices, when the policy is the configured one.
-Offer ServedResource::MakeOffer(const Policy& policy, const Inventory& inventory) const {
-  return Divide(
-      resource_.name, shared_.node.PlanFor(resource_.name, policy), inventory, resource_.name,
-      [this](const Device& device) { return shared_.node.TroubleOf(device); }, offer_.get());
 }
 
 // Those of the last list that fit, as they are now.

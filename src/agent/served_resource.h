@@ -65,7 +65,7 @@ class ServedResource : public BackendEvents {
   // it has our list with healthy ones in it: it has lost us, and we register again. False on the
   // first doubt.
   bool Compare(int allocatable);
-  // The last list once more.
+  // The last list once more; there is one.
   void Repeat();
 
   void RescanSoon() override;                                              // any thread
@@ -112,7 +112,6 @@ class ServedResource : public BackendEvents {
   };
   std::optional<Draft> MakeDraft();
   Result<Draft> DraftBy(const Policy& policy, const Inventory& inventory) const;
-  Offer MakeOffer(const Policy& policy, const Inventory& inventory) const;
   Inventory FormerDevices() const;
   bool Withdraw(const Offer& next);
   void GrantFrom(OfferPtr offer);

@@ -198,14 +198,20 @@ bool HasReader(const Command& command, std::string_view name) {
                              [&](const Command& child) { return HasReader(child, name); });
 }
 
-// A flag with nothing behind its '=', as where a script's variable is empty: the parser would take
-// the next word for its value.
-std::optional<std::string> Emptied(const std::vector<std::string>& words) {
+// What to say of a flag with nothing behind its '=', as where a script's variable is empty: the
+// parser would take the next word for its value.
+std::optional<Parsed> Emptied(const Node& root, const std::vector<std::string>& words) {
+  const Node* node = &root;
   for (const std::string& word : words) {
     if (word == "--") break;
     if (word.starts_with("--") && word.find('=') == word.size() - 1) {
-      return fmt::format("{} has no value behind its '='", word.substr(0, word.size() - 1));
+      return Misuse(*node,
+                    fmt::format("{} has no value behind its '='", word.substr(0, word.size() - 1)));
     }
+    const auto named = std::ranges::find(node->children, word, [](const Node& child) {
+      return std::string_view(child.command->name);
+    });
+    if (named != node->children.end()) node = &*named;
   }
   return {};
 }
@@ -213,9 +219,9 @@ std::optional<std::string> Emptied(const std::vector<std::string>& words) {
 Parsed ParseAll(const Command& program, const std::vector<std::string>& words) {
   CLI::App app;
   Node root{&program, &app, program.name};
-  if (auto emptied = Emptied(words)) return Misuse(root, *emptied);
   try {
     Build(root, words);
+    if (auto misuse = Emptied(root, words)) return *misuse;
     // The parser takes its words from the back.
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {

@@ -48,8 +48,9 @@ TEST(Reader, TheFileIsAConfigMap) {
   EXPECT_EQ(ToldOfWhole("apiVersion: v1\n"
                         "kind: ConfigMap\n"
                         "data: {config.yaml: \"version: tessera/v1\"}\n"),
-            "t.yaml:1:1: the file is an object of Kubernetes, of kind 'ConfigMap': a configuration "
-            "stands in it, below 'data'; give that as a file of its own [config-version]\n"
+            "t.yaml:1:1: the file is an object of Kubernetes, of kind 'ConfigMap', and no "
+            "configuration: that stands in it, below 'data'; give it as a file of its own "
+            "[config-version]\n"
             "apiVersion: v1\n"
             "^\n");
 }

@@ -61,20 +61,26 @@ class OfDevice {
 
 }  // namespace
 
-Status MayFit(std::string_view resource, const DeviceList& devices, int shares) {
-  size_t count = 0;
+Status MayFit(std::string_view resource, const DeviceList& devices, const Plan& plan) {
+  size_t shares = 0;
   size_t least = 0;
+  const auto add = [&](size_t count, const std::string& id) {
+    shares += count;
+    least += count * FieldSize(FieldSize(id.size()) + FieldSize(kHealthy.size()));
+  };
   for (const Device& device : devices) {
     if (device.key.source != resource) continue;
-    ++count;
-    const size_t size = FieldSize(device.key.id.size()) + FieldSize(kHealthy.size());
-    least += FieldSize(size) * static_cast<size_t>(shares);
+    const auto kept = plan.kept.find(device.key.id);
+    if (kept == plan.kept.end()) {
+      add(static_cast<size_t>(plan.policy.replicas), device.key.id);
+    } else {
+      for (const std::string& id : kept->second) add(1, id);
+    }
   }
   if (least <= kMaxListBytes) return {};
-  return Fail(
-      Reason::kListTooLarge,
-      "{}: {} devices of {} shares each make a list of more than {} bytes; kubelet takes {}",
-      resource, count, shares, least, kMaxListBytes);
+  return Fail(Reason::kListTooLarge,
+              "{}: {} shares make a list of more than {} bytes; kubelet takes {}", resource, shares,
+              least, kMaxListBytes);
 }
 
 Result<ListBytes> SerializeList(const Offer& offer) {

@@ -19,9 +19,10 @@ inline constexpr size_t kMaxListBytes = size_t{4} * 1024 * 1024;
 // A serialized v1beta1.ListAndWatchResponse.
 using ListBytes = std::shared_ptr<const std::string>;
 
-// kListTooLarge where so many shares of each device of this resource could never fit, whatever else
-// is said of them. To be asked before they are made: they may be hundreds of millions.
-Status MayFit(std::string_view resource, const DeviceList& devices, int shares);
+// kListTooLarge where the shares that the plan makes of this resource's devices could not fit,
+// whatever else is said of them. To be asked before they are made: they may be hundreds of
+// millions.
+Status MayFit(std::string_view resource, const DeviceList& devices, const Plan& plan);
 
 // Every share of the offer, with health and NUMA nodes. kListTooLarge, naming how many shares would
 // fit, when it is larger than kubelet takes.

@@ -98,12 +98,16 @@ TEST(ListTest, SharesThatCanNeverFitAreRefusedBeforeTheyAreMade) {
     devices.push_back(std::move(device));
   }
 
-  EXPECT_TRUE(MayFit("dummy.com/npu", devices, 1'000));
-  EXPECT_EQ(MayFit("dummy.com/npu", devices, 100'000'000).error(),
+  Plan plan = {.policy = {Division::kReplicas, 1'000}};
+  EXPECT_TRUE(MayFit("dummy.com/npu", devices, plan));
+  plan.policy.replicas = 100'000'000;
+  EXPECT_EQ(MayFit("dummy.com/npu", devices, plan).error(),
             (Error{Reason::kListTooLarge,
-                   "dummy.com/npu: 8 devices of 100000000 shares each make a list of more than "
-                   "11200000000 bytes; kubelet takes 4194304"}));
-  EXPECT_TRUE(MayFit("dummy.com/other", devices, 100'000'000));
+                   "dummy.com/npu: 800000000 shares make a list of more than 11200000000 bytes; "
+                   "kubelet takes 4194304"}));
+  EXPECT_TRUE(MayFit("dummy.com/other", devices, plan));
+  for (const Device& device : devices) plan.kept[device.key.id] = {device.key.id};
+  EXPECT_TRUE(MayFit("dummy.com/npu", devices, plan));
 }
 
 }  // namespace

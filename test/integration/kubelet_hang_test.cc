@@ -20,7 +20,7 @@ constexpr char kQuick[] = "advertise: {debounce: 1ms}\n";
 // What is under way is bounded by gRPC's windows: about 7 lists. All would be 80 MB.
 constexpr int kFewLists = kDevices / 4;
 constexpr int64_t kMoreMemory = 40'000;  // kB
-constexpr Duration kEndLimit{2'000};
+constexpr Duration kEndLimit{10'000};
 
 class KubeletHangTest : public AgentTest {
  protected:
@@ -97,7 +97,7 @@ class StoppedKubeletTest : public KubeletHangTest {
     ASSERT_TRUE(AwaitAllocatable(kShares));
   }
   Result<json::Object> Ask(const http::Request& request) {
-    auto response = http::CallUnix(dir_ + "/kubelet/control.sock", request, Duration(5'000));
+    auto response = http::CallUnix(dir_ + "/kubelet/control.sock", request, kLimit);
     auto value = response ? json::Parse(response->body) : Fail(response.error());
     if (!value) return Fail(value.error());
     return value->is_object() ? value->get_object() : json::Object();

@@ -129,8 +129,13 @@ bool EventWatcher::State::AwaitWork() {
 
 // False: it is the end.
 bool EventWatcher::State::Pause(Duration pause) {
-  if (time.pause) time.pause(pause);
   std::unique_lock lock(mutex);
+  if (stopping) return false;
+  if (time.pause) {
+    lock.unlock();
+    time.pause(pause);
+    lock.lock();
+  }
   const Duration left = time.pause ? Duration(0) : pause;
   return !changed.wait_for(lock, left, [this] { return stopping; });
 }

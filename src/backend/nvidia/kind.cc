@@ -320,18 +320,27 @@ void CheckMig(const Config& config, size_t index, const std::string& path, Findi
   CheckNames(config, index, findings);
 }
 
-// A resource of whole GPUs that has all of them leaves none to the next.
+// Whether a resource of GPUs without 'select' leaves none to a later one.
+bool LeavesNothing(const NvidiaConfig& earlier, const NvidiaConfig& later) {
+  using InMigMode = NvidiaConfig::InMigMode;
+  if (!earlier.select.empty() || !earlier.mig.empty() || !later.mig.empty()) return false;
+  return earlier.in_mig_mode == InMigMode::kWhole || later.in_mig_mode == InMigMode::kLeftOut ||
+         (earlier.in_mig_mode == InMigMode::kDevices && later.in_mig_mode == InMigMode::kDevices);
+}
+
 void WarnOfNothingLeft(const Config& config, size_t index, const std::string& path,
                        Findings& findings) {
   const auto& kind = *config.resources[index].kind.As<NvidiaConfig>();
-  if (!kind.mig.empty()) return;
   for (size_t i = 0; i < index; ++i) {
     const auto* other = config.resources[i].kind.As<NvidiaConfig>();
-    if (other == nullptr || !other->select.empty() || !other->mig.empty()) continue;
+    if (other == nullptr || !LeavesNothing(*other, kind)) continue;
+    const std::string_view advice = kind.select.empty()
+                                        ? "give that a 'select'"
+                                        : "put this one before it, or give that a 'select'";
     findings.Warn(Reason::kConfigBadValue, path,
-                  fmt::format("gets no GPU: resources[{}] ({}) is before it and has all, as it has "
-                              "no 'select'; put this one first",
-                              i, Quoted(config.resources[i].name)));
+                  fmt::format("gets no GPU: resources[{}] ({}) has all of them, as it has no "
+                              "'select' and stands before it; {}",
+                              i, Quoted(config.resources[i].name), advice));
     return;
   }
 }

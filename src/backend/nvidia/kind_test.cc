@@ -37,6 +37,34 @@ TEST(NvidiaKind, GpusAreSelected) {
                                      {.numa = "1"}}}));
 }
 
+TEST(NvidiaKind, AResourceToWhichOneBeforeItLeavesNoGpuIsWarnedOf) {
+  const auto warned = [](const std::string& first, const std::string& second) {
+    const LoadResult result = LoadLines("resources:\n- {name: a.com/a, nvidia: {" + first +
+                                        "}}\n- {name: a.com/b, nvidia: {" + second + "}}\n");
+    EXPECT_EQ(Text(result.errors), "");
+    const std::string text = Text(result.warnings);
+    return text.substr(0, text.find('\n'));
+  };
+  const std::string nothing =
+      "t.yaml:4:27: resources[1].nvidia gets no GPU: resources[0] ('a.com/a') has all of them, as "
+      "it "
+      "has no 'select' and stands before it; ";
+  EXPECT_EQ(warned("", "select: [{model: \"*T4*\"}]"),
+            nothing + "put this one before it, or give that a 'select' [config-bad-value]");
+  const std::string select = nothing + "give that a 'select' [config-bad-value]";
+  for (const char* mode : {"left-out", "devices", "whole"}) {
+    const std::string all = std::string("inMigMode: ") + mode;
+    EXPECT_EQ(warned(all, ""), select) << mode;
+    EXPECT_EQ(warned("inMigMode: whole", all), select) << mode;
+    EXPECT_EQ(warned(all, "mig: 1g.10gb"), "") << mode;
+    EXPECT_EQ(warned(all + ", select: [{index: 0}]", ""), "") << mode;
+  }
+  EXPECT_EQ(warned("inMigMode: devices", "inMigMode: devices"), select);
+  EXPECT_EQ(warned("inMigMode: devices", "inMigMode: whole"), "");
+  EXPECT_EQ(warned("", "inMigMode: devices"), "");
+  EXPECT_EQ(warned("", "inMigMode: whole"), "");
+}
+
 TEST(NvidiaKind, ASiteSaysWhatXidsMeanAndForHowLong) {
   const Config config = Good(
       "resources:\n"

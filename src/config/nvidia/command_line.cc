@@ -31,8 +31,8 @@ Problem Unknown(std::string_view name) {
   if (name == "config") return Bad(name, "no such flag", "config-file");
   for (const PathKey& key : AllKeys()) {
     if (!HasFlag(key) || FlagName(key.path) != name) continue;
-    return Bad(name, fmt::format("is a flag of Tessera's own: it stands before 'nvidia', or in the "
-                                 "environment as {}",
+    return Bad(name, fmt::format("is a flag of Tessera's own: give it in the environment as {}, or "
+                                 "before 'nvidia' with 'tessera agent nvidia'",
                                  EnvironmentName(key.path)));
   }
   return Bad(name, "no such flag", ClosestFlag(name).value_or(""));

@@ -78,8 +78,9 @@ TEST(NvidiaCommandLine, WhatIsNoFlagIsTold) {
 
 TEST(NvidiaCommandLine, FlagsOfTesseraAreToldWhereTheyStand) {
   EXPECT_EQ(ErrorsOf({"--log-level", "debug", "--config", "ok.yaml"}),
-            "flag --log-level: is a flag of Tessera's own: it stands before 'nvidia', or in the "
-            "environment as TESSERA_LOG_LEVEL [config-unknown-key]\n"
+            "flag --log-level: is a flag of Tessera's own: give it in the environment as "
+            "TESSERA_LOG_LEVEL, or before 'nvidia' with 'tessera agent nvidia' "
+            "[config-unknown-key]\n"
             "flag --config: no such flag; did you mean 'config-file'? [config-unknown-key]\n");
 }
 

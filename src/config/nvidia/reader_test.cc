@@ -169,9 +169,11 @@ constexpr BadFile kBadFiles[] = {
      "unknown version 'tessera/v1': NVIDIA's format is 'v1', and this is Tessera's own, which is "
      "for 'tessera agent --config'\n"},
     {"AConfigMap", "apiVersion: v1\nkind: ConfigMap\n",
-     "the file is an object of Kubernetes, of kind 'ConfigMap': a configuration stands in it, "
-     "below "
-     "'data'; give that as a file of its own\n"},
+     "the file is an object of Kubernetes, of kind 'ConfigMap', and no configuration: that stands "
+     "in "
+     "it, below 'data'; give it as a file of its own\n"},
+    {"APod", "apiVersion: v1\nkind: Pod\n",
+     "the file is an object of Kubernetes, of kind 'Pod', and no configuration\n"},
     {"AList", "- a\n", "the file takes a map of keys, not a list\n"},
     {"ASectionThatIsText", "flags: none\n", "flags takes a map of keys, not 'none'\n"},
     {"TextThatIsAList", "flags: {migStrategy: [none]}\n",

@@ -113,10 +113,11 @@ Result<std::string> ReadText(const std::string& path) {
 std::string ObjectTrouble(const Node& root) {
   const Node* kind = root.Find("kind");
   if (kind == nullptr || !kind->IsScalar() || root.Find("apiVersion") == nullptr) return "";
-  return fmt::format(
-      "the file is an object of Kubernetes, of kind {}: a configuration stands in it, below "
-      "'data'; give that as a file of its own",
-      Quoted(kind->scalar));
+  return fmt::format("the file is an object of Kubernetes, of kind {}, and no configuration{}",
+                     Quoted(kind->scalar),
+                     kind->scalar == "ConfigMap"
+                         ? ": that stands in it, below 'data'; give it as a file of its own"
+                         : "");
 }
 
 Document Document::Read(const std::string& path) {
