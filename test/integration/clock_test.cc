@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of day jumps while the agent runs: nothing that it does may depend on it.
+// The time of day jumps while the agent runs: nothing that it does may depend on it. The time since
+// boot jumps where a test cannot wait.
 #include "agent_fixture.h"
+#include "notify_socket.h"
 #include "preload_control.h"
 
 namespace tessera {
@@ -85,6 +87,28 @@ TEST_P(ClockTest, ARegistrationUnderWayAtTheJumpEndsAsItWould) {
 INSTANTIATE_TEST_SUITE_P(By, ClockTest,
                          testing::Values(Jump{"AYearForth", kYear}, Jump{"AYearBack", -kYear}),
                          testing::PrintToStringParamName());
+
+class UptimeTest : public AgentTest {};
+
+// It would end the agent, and with it all that is well.
+TEST_F(UptimeTest, TheServiceManagerWaitsForWhatCannotBeCheckedNoLongerThan45Seconds) {
+  NotifySocket manager(dir_ + "/notify");
+  PreloadControl control(dir_ + "/control");
+  WriteConfig(Config(std::string(kFour) +
+                     "  - {name: nvidia.com/gpu, nvidia: {driverRoot: " + dir_ + "/nowhere}}\n"));
+  StartKubelet();
+  std::vector<std::string> before = control.Before();
+  before.push_back("NOTIFY_SOCKET=" + dir_ + "/notify");
+  agent_ = StartAgent(before);
+  Expect(kNpu, 4, 4);
+  ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="nvidia.com/gpu",result="failed"})", 1));
+  EXPECT_EQ(manager.Next(MSG_DONTWAIT), "");
+
+  control->uptime_jump_ns = int64_t{45} * 1'000'000'000;
+
+  EXPECT_EQ(manager.Next(), "READY=1");
+  EXPECT_EQ(Status(kNpu).allocatable, 4);
+}
 
 }  // namespace
 }  // namespace tessera

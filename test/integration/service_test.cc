@@ -12,36 +12,14 @@
 #include <filesystem>
 
 #include "agent_fixture.h"
+#include "notify_socket.h"
 #include "os/fd.h"
 #include "os/files.h"
-#include "preload_control.h"
 
 namespace tessera {
 namespace {
 
 constexpr uid_t kNobody = 65534;
-
-// The service manager's end of NOTIFY_SOCKET.
-class NotifySocket {
- public:
-  explicit NotifySocket(const std::string& path) : fd_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    timeval limit{.tv_sec = kLimit.count() / 1'000, .tv_usec = 0};
-    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  // The next message, waited for; "" when there is none and `flags` has MSG_DONTWAIT.
-  std::string Next(int flags = 0) {
-    char text[256];
-    ssize_t n = recv(fd_.get(), text, sizeof text, flags);
-    return n < 0 ? "" : std::string(text, static_cast<size_t>(n));
-  }
-
- private:
-  os::Fd fd_;
-};
 
 class ServiceTest : public AgentTest {
  protected:
@@ -67,27 +45,6 @@ TEST_F(ServiceTest, TheServiceManagerIsToldOfReadinessOnceAllIsChecked) {
 
   Fault("heal", "3");
   EXPECT_EQ(manager.Next(), "READY=1");
-}
-
-// It would end the agent, and with it all that is well.
-TEST_F(ServiceTest, TheServiceManagerWaitsForWhatCannotBeCheckedNoLongerThan45Seconds) {
-  NotifySocket manager(dir_ + "/notify");
-  PreloadControl control(dir_ + "/control");
-  WriteConfig(Config(std::string(kFour) +
-                     "  - {name: nvidia.com/gpu, nvidia: {driverRoot: " + dir_ + "/nowhere}}\n"));
-  StartKubelet();
-  std::vector<std::string> before = Notifying();
-  const std::vector<std::string> preloaded = control.Before();
-  before.insert(before.end(), preloaded.begin() + 1, preloaded.end());
-  agent_ = StartAgent(before);
-  Expect(kNpu, 4, 4);
-  ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="nvidia.com/gpu",result="failed"})", 1));
-  EXPECT_EQ(manager.Next(MSG_DONTWAIT), "");
-
-  control->uptime_jump_ns = int64_t{45} * 1'000'000'000;
-
-  EXPECT_EQ(manager.Next(), "READY=1");
-  EXPECT_EQ(Status(kNpu).allocatable, 4);
 }
 
 TEST_F(ServiceTest, TheServiceManagerIsToldOfTheEnd) {
