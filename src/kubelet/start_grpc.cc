@@ -33,8 +33,8 @@ void TakeLog() {
 
 void StartGrpc() {
   // Not ended: what the last server or channel of the process leaves behind would be made again for
-  // the next one.
-  static grpc_server* const kept = [] {
+  // the next one. "Used", or nothing would point to the server and it would look like a leak.
+  [[gnu::used]] static grpc_server* const kept = [] {
     TakeLog();
     // Debian builds Abseil's mutexes so that each of gRPC's takes part in a search for deadlocks,
     // under one lock for all threads: a twentieth of a server's time.
@@ -44,7 +44,6 @@ void StartGrpc() {
     // another one gRPC ends the process. A server that is never started keeps it.
     return grpc_server_create(nullptr, nullptr);
   }();
-  (void)kept;
 }
 
 }  // namespace tessera::kubelet
