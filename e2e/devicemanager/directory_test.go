@@ -153,7 +153,7 @@ func (k *kubelet) startMounted(a *agent) {
 	a.startAs(func(command *exec.Cmd) {
 		command.Args = append([]string{"sh", "-c", script.String() + `exec "$0" "$@"`}, command.Args...)
 		command.Path = "/bin/sh"
-		command.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
+		command.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	})
 }
 
