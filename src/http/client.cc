@@ -9,9 +9,9 @@
 #include <cerrno>
 
 #include "base/clock.h"
-#include "http/address.h"
 #include "http/http.h"
 #include "http/wire.h"
+#include "os/address.h"
 #include "os/unix_socket.h"
 
 namespace tessera::http {
@@ -77,7 +77,7 @@ Result<Response> Successful(Response response) {
 }
 
 Result<os::Fd> ConnectTcp(const std::string& text, Steady deadline) {
-  Address address = TRY(ParseAddress(text));
+  os::Address address = TRY(os::ParseAddress(text));
   os::Fd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return Fail(SystemError("cannot make a socket", errno));
   int error = connect(fd.get(), address.get(), address.length) == 0 ? 0 : errno;

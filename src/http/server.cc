@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "http/address.h"
 #include "http/http.h"
 #include "http/request.h"
+#include "os/address.h"
 #include "os/files.h"
 #include "os/unix_socket.h"
 
@@ -112,7 +112,7 @@ void Pause(evconnlistener* connections, void*) noexcept {
   event_add(search.found->timer, &kAcceptPause);
 }
 
-Result<os::Fd> Bind(const Address& address, std::string_view text) {
+Result<os::Fd> Bind(const os::Address& address, std::string_view text) {
   os::Fd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return Fail(SystemError("cannot make a socket", errno));
   // A restart must not wait for connections of the former process to time out.
@@ -130,12 +130,12 @@ Result<os::Fd> Bind(const Address& address, std::string_view text) {
 }
 
 Result<int> BoundPort(const os::Fd& fd) {
-  Address address;
+  os::Address address;
   address.length = sizeof address.storage;
   if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) {
     return Fail(SystemError("cannot read the port", errno));
   }
-  return PortOf(address);
+  return os::PortOf(address);
 }
 
 }  // namespace
@@ -191,10 +191,10 @@ int Server::port() const {
 
 Result<std::unique_ptr<Server>> Server::ListenTcp(os::Loop& loop, const std::string& address,
                                                   Handler handler) {
-  Address parsed = TRY(ParseAddress(address));
+  os::Address parsed = TRY(os::ParseAddress(address));
   auto listener = Bind(parsed, address);
   bool no_ipv6 = !listener && listener.error().reason == Reason::kIo;
-  if (parsed.any && no_ipv6) listener = Bind(AnyIpv4(PortOf(parsed)), address);
+  if (parsed.any && no_ipv6) listener = Bind(os::AnyIpv4(os::PortOf(parsed)), address);
   if (!listener) return Fail(listener.error());
   auto impl = std::make_unique<Impl>(loop, std::move(handler));
   impl->port = TRY(BoundPort(*listener));

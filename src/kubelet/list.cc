@@ -62,6 +62,7 @@ class OfDevice {
 }  // namespace
 
 Status MayFit(std::string_view resource, const DeviceList& devices, const Plan& plan) {
+  if (plan.policy.replicas == 1) return {};  // as many as there are devices
   size_t shares = 0;
   size_t least = 0;
   const auto add = [&](size_t count, const std::string& id) {

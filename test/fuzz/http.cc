@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a server answers and what a person gives as an address.
 
-#include "http/address.h"
 #include "http/wire.h"
+#include "os/address.h"
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(response->body.size() <= size, "no byte comes from nowhere");
     tessera::http::FailureIn(*response);
   }
-  const auto address = tessera::http::ParseAddress(text);
+  const auto address = tessera::os::ParseAddress(text);
   Require(!address || address->length > 0, "an address has a length");
   for (const char letter : tessera::http::PercentEncode(text)) {
     Require(letter > ' ' && letter <= '~', "encoded text is plain");

@@ -20,6 +20,12 @@ class NvidiaAgentTest : public AgentTest {
       : node_(dir_ + "/node", hardware) {}
 
   std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
+  // Until an XID would be heard of.
+  void StartAllWatched() {
+    StartAll(kEnvvar, OnNode());
+    Expect(kGpu, 8, 8);
+    ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+  }
   // GPUs are out soon when nothing is heard of them; `silence` is how long that takes.
   void StartAllWith(const std::string& silence) {
     std::string config = WithQuickChecks(Config(kEnvvar, OnNode()));
@@ -230,9 +236,7 @@ TEST_F(NvidiaAgentTest, AGpuThatIsLostTurnsUnhealthyAndComesBackAfterItsReset) {
 constexpr char kXid79[] = "events: [{gpu: 3, xid: 79}]\n";
 
 TEST_F(NvidiaAgentTest, AGpuThatFellOffTheBusIsOutUntilItWasReset) {
-  StartAll(kEnvvar, OnNode());
-  Expect(kGpu, 8, 8);
-  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+  ASSERT_NO_FATAL_FAILURE(StartAllWatched());
 
   node_.SetFaults(kXid79);
   Expect(kGpu, 8, 7);
@@ -247,9 +251,7 @@ TEST_F(NvidiaAgentTest, AGpuThatFellOffTheBusIsOutUntilItWasReset) {
 }
 
 TEST_F(NvidiaAgentTest, AnXidThatNeedsAResetKeepsItsGpuOutHoweverWellItAnswers) {
-  StartAll(kEnvvar, OnNode());
-  Expect(kGpu, 8, 8);
-  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+  ASSERT_NO_FATAL_FAILURE(StartAllWatched());
 
   node_.SetFaults(kXid79);
   Expect(kGpu, 8, 7);
@@ -290,9 +292,7 @@ TEST_F(NvidiaAgentTest, AnXidThatNeedsNoResetIsOverAfterItsProbation) {
 }
 
 TEST_F(NvidiaAgentTest, AnAgentEndsWhileTheWaitForEventsHangs) {
-  StartAll(kEnvvar, OnNode());
-  Expect(kGpu, 8, 8);
-  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+  ASSERT_NO_FATAL_FAILURE(StartAllWatched());
   node_.SetFaults("driver: {hang: [nvmlEventSetWait_v2]}");
 
   agent_.Signal(SIGTERM);
@@ -326,9 +326,7 @@ TEST_F(NvidiaAgentTest, AGpuThatHangsIsWellUntilThatIsStale) {
 }
 
 TEST_F(NvidiaAgentTest, AGpuWithAnXidIsShownToPeopleWithItsMeaningAndWhatToDo) {
-  StartAll(kEnvvar, OnNode());
-  Expect(kGpu, 8, 8);
-  ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
+  ASSERT_NO_FATAL_FAILURE(StartAllWatched());
   node_.SetFaults(kXid79);
   Expect(kGpu, 8, 7);
   const std::string id = node_.hardware().gpus[3].uuid;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema/checks.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "base/text.h"
 #include "config/schema/family.h"
 #include "config/schema/problem.h"
+#include "os/address.h"
 #include "os/unix_socket.h"
 
 namespace tessera::config {
@@ -25,15 +25,6 @@ bool AllOf(std::string_view text, std::string_view extra) {
   return std::all_of(text.begin(), text.end(), [&](char c) {
     return IsLetter(c) || IsDigit(c) || extra.find(c) != std::string_view::npos;
   });
-}
-
-// Of http::ParseAddress: names are not looked up, and none at all means every address.
-bool IsHost(std::string_view host) {
-  if (host.empty()) return true;
-  const bool bracketed = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
-  const std::string text(bracketed ? host.substr(1, host.size() - 2) : host);
-  in6_addr address{};
-  return inet_pton(bracketed ? AF_INET6 : AF_INET, text.c_str(), &address) == 1;
 }
 
 Misfit Must(std::string_view rule, std::string_view text, Reason reason = Reason::kConfigBadValue) {
@@ -122,12 +113,7 @@ std::optional<Misfit> CheckSocketPrefix(std::string_view text) {
 }
 
 std::optional<Misfit> CheckHttpAddress(std::string_view text) {
-  if (text == "off") return std::nullopt;
-  const size_t colon = text.rfind(':');
-  if (colon != std::string_view::npos && IsHost(text.substr(0, colon)) &&
-      ReadInt(text.substr(colon + 1), 0, 65535)) {
-    return std::nullopt;
-  }
+  if (text == "off" || os::ParseAddress(text)) return std::nullopt;
   return Must("'off' or ADDRESS:PORT, such as 127.0.0.1:9440, [::1]:9440 or, for all, :9440", text);
 }
 

@@ -102,18 +102,19 @@ PluginConnections::ClientPtr PluginConnections::TakeRecorded(const std::string& 
   return found;
 }
 
+PluginConnections::ClientPtr PluginConnections::Asked(const std::string& resource) const {
+  const DeviceManager::Plugin* plugin = core_.devices.PluginOf(resource);
+  if (plugin == nullptr || plugin->stopped) return nullptr;
+  auto at = recorded_.find(KeyOf(resource, plugin->path));
+  return at == recorded_.end() ? nullptr : at->second;
+}
+
 bool PluginConnections::HangInStream(const std::string& resource, bool on) {
-  ClientPtr found;
-  {
-    std::lock_guard lock(core_.mutex);
-    const DeviceManager::Plugin* plugin = core_.devices.PluginOf(resource);
-    if (plugin == nullptr || plugin->stopped) return false;
-    auto at = recorded_.find(KeyOf(resource, plugin->path));
-    if (at == recorded_.end()) return false;
-    found = at->second;
-  }
-  found->HangInStream(on);  // it may hand a list over, which takes the lock
-  return true;
+  std::unique_lock lock(core_.mutex);
+  const ClientPtr found = Asked(resource);
+  lock.unlock();  // it may hand a list over, which takes the lock
+  if (found) found->HangInStream(on);
+  return found != nullptr;
 }
 
 bool PluginConnections::Disconnect(const std::string& resource, const std::string& path) {
@@ -126,13 +127,13 @@ bool PluginConnections::Disconnect(const std::string& resource, const std::strin
 
 bool PluginConnections::Drop(const std::string& resource) {
   std::unique_lock lock(core_.mutex);
-  const DeviceManager::Plugin* plugin = core_.devices.PluginOf(resource);
-  if (plugin == nullptr || plugin->stopped) return false;
-  const ClientPtr found = TakeRecorded(resource, plugin->path);
-  if (found) open_.erase(found);
+  const ClientPtr found = Asked(resource);
+  if (!found) return false;
+  TakeRecorded(resource, found->path());
+  open_.erase(found);
   lock.unlock();
-  if (found) HangUp(found);
-  return found != nullptr;
+  HangUp(found);
+  return true;
 }
 
 void PluginConnections::WatchGrace() {

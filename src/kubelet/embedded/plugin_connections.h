@@ -50,7 +50,10 @@ class PluginConnections {
   void ListReceived(const std::string& resource, std::vector<ListedDevice> devices);
   void StreamEnded(const ClientPtr& client, const std::string& why);
   void HangUp(const ClientPtr& client);
-  // Takes the client out of the record; nullptr where there is none. With the core's mutex held.
+  // That of the plugin kubelet now asks for the resource; nullptr where none is connected. With the
+  // core's mutex held, as the next.
+  ClientPtr Asked(const std::string& resource) const;
+  // Takes the client out of the record; nullptr where there is none.
   ClientPtr TakeRecorded(const std::string& resource, const std::string& path);
 
   Core& core_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/address.h"
+#include "os/address.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
-namespace tessera::http {
+namespace tessera::os {
 namespace {
 
 TEST(Address, Ipv4LiteralWithPort) {
@@ -57,4 +57,4 @@ TEST(Address, Ipv6WithoutBracketsIsInvalid) {
 }
 
 }  // namespace
-}  // namespace tessera::http
+}  // namespace tessera::os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/address.h"
+#include "os/address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace tessera::http {
+namespace tessera::os {
 namespace {
 
 std::optional<uint16_t> ParsePort(std::string_view text) {
@@ -82,4 +82,4 @@ uint16_t PortOf(const Address& address) {
   return ntohs(in.sin_port);
 }
 
-}  // namespace tessera::http
+}  // namespace tessera::os

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace tessera::http {
+namespace tessera::os {
 
 struct Address {
   sockaddr_storage storage{};
@@ -30,4 +30,4 @@ Address AnyIpv4(uint16_t port);
 // The port of an address, in host order.
 uint16_t PortOf(const Address& address);
 
-}  // namespace tessera::http
+}  // namespace tessera::os
