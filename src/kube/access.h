@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the API server is, how it proves itself, and who we are to it: from a pod's service account
+// or from a kubeconfig. Plain data; any thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "os/files.h"
+
+namespace tessera::kube {
+
+// PEM texts. Where a file is named, the text is what stood in it when the access was read, and it is
+// read again when it changes: credentials are rotated while the agent runs.
+struct Access {
+  struct Text {
+    std::string value{};
+    std::string file{};  // empty: it stood in the kubeconfig itself, or there is none
+    bool operator==(const Text&) const = default;
+  };
+  std::string host{};  // a name or an address literal, without brackets
+  int port = 443;
+  std::string path_prefix{};  // of all paths: "/k8s/clusters/c-1", or empty
+  bool tls = true;
+  std::string server_name{};  // that its certificate is checked for; a name or an address
+  bool verify = true;         // false: the certificate is not checked
+  Text ca{};                  // empty: the system's
+  Text certificate{};         // the client's; empty: none
+  Text key{};
+  Text token{};  // the bearer's; empty: none
+  bool operator==(const Access&) const = default;
+};
+
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+// A pod's access: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and what lies below
+// /var/run/secrets/kubernetes.io/serviceaccount. Nothing where no API server is configured, which is
+// where the variables or the token are missing (a pod with automountServiceAccountToken: false).
+Result<std::optional<Access>> InCluster(const os::Root& root, const Environment& environment);
+
+// The access that a kubeconfig's current context names. Its files are relative to it. kNotFound,
+// kPermission; kInvalid where it is none, or asks for what is not supported (exec, auth-provider,
+// user name and password), naming it.
+Result<Access> FromKubeconfig(const std::string& path);
+
+}  // namespace tessera::kube

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The API server's client. Objects are JSON; paths are those of Kubernetes' API, percent-encoded,
+// e.g. "/api/v1/nodes/worker-1". Every call ends in exactly one answer, at its deadline at the
+// latest; what failed for a reason that passes is tried again until then, with jittered pauses, or
+// when the server says. Calls wait in line for their turn by the limits.
+//
+// Errors: kApiUnreachable, kApiBusy, kApiForbidden, kApiConflict, kApiExpired, kApiRejected,
+// kNotFound; the message has the verb, the path and the server's own words.
+//
+// One thread: its loop's, which is not the one that serves kubelet. Once it is destroyed nobody is
+// called any more.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "json/json.h"
+#include "kube/access.h"
+#include "os/loop.h"
+
+namespace tessera::kube {
+
+struct Limits {
+  double per_second = 5;      // attempts, on average
+  double burst = 10;          // at once
+  Duration deadline{30'000};  // of a call with all its attempts
+  Duration attempt{10'000};   // of one of them
+};
+
+enum class PatchType : uint8_t {
+  kMerge,      // application/merge-patch+json
+  kStrategic,  // application/strategic-merge-patch+json: lists with a key are merged by it
+};
+
+struct ObjectList {
+  std::vector<json::Value> items;
+  std::string resource_version;  // to watch from
+};
+
+// How an attempt ended, for the metrics: the verb, and the status, or 0 where there was no answer.
+using AttemptObserver = std::function<void(std::string_view verb, int status)>;
+
+class Client {
+ public:
+  using Answer = std::function<void(Result<json::Value>)>;
+  using ListAnswer = std::function<void(Result<ObjectList>)>;
+
+  Client(os::Loop& loop, Access access, Limits limits = {}, AttemptObserver observer = {});
+  ~Client();
+
+  void Get(const std::string& path, Answer answer);
+  // All pages. `query` is empty or such as "fieldSelector=spec.nodeName%3Dworker-1".
+  void List(const std::string& path, const std::string& query, ListAnswer answer);
+  // An object of this name that is there already is an answer as good as a new one: callers give
+  // each object a name that says which it is.
+  void Create(const std::string& path, const json::Value& object, Answer answer);
+  // With metadata.resourceVersion in the patch, kApiConflict where the object is another by now.
+  void Patch(PatchType type, const std::string& path, const json::Value& patch, Answer answer);
+  void Delete(const std::string& path, Answer answer);
+
+ private:
+  friend class Watch;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Objects of one list, followed for as long as it lives: listed, then watched from there with
+// bookmarks; taken up again where the stream ended, listed anew where the server no longer remembers
+// (410). While the API server cannot be reached, nothing is told. Same thread as the client, which
+// outlives it.
+class Watch {
+ public:
+  struct Listener {
+    std::function<void(const json::Value& object)> changed;  // added or modified
+    std::function<void(const json::Value& object)> deleted;
+    // The list was read anew, whole: what is not in it is gone. Followed by `changed` of none of them.
+    std::function<void(const std::vector<json::Value>& objects)> listed;
+  };
+  Watch(os::Loop& loop, Client& client, std::string path, std::string query, Listener listener);
+  ~Watch();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera::kube
