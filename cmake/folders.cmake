@@ -24,7 +24,7 @@ function(tessera_library FOLDER)
     # machine is compiled in, so that another clone finds the objects in the compiler's cache.
     # One test may wait for several things, each for longer than a machine with too much to do needs.
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST
-      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 600)
+      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 600 LABELS ${name}_test)
   endif()
 endfunction()
 

@@ -51,7 +51,7 @@ func makeKeys() error {
 		hosts   []string
 	}{
 		{"apiserver", pkix.Name{CommonName: "kube-apiserver"},
-			[]string{"127.0.0.1", nodeAddress, "10.96.0.1", "kubernetes.default.svc"}},
+			[]string{"127.0.0.1", nodeAddress, serviceAddress, "kubernetes.default.svc"}},
 		{"kubelet-server", pkix.Name{CommonName: nodeName}, []string{nodeAddress, nodeName}},
 		{"admin", pkix.Name{CommonName: "admin", Organization: masters}, nil},
 		{"controllers", pkix.Name{CommonName: "system:kube-controller-manager"}, nil},

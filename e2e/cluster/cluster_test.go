@@ -22,6 +22,7 @@ type cluster struct {
 	client    kubernetes.Interface
 	processes map[string]*process
 	order     []string // in which they were started first
+	service   *forwarder
 }
 
 // shared is the cluster that all tests use one after another, once one has asked for it.
@@ -64,6 +65,7 @@ func startCluster() (*cluster, error) {
 		c.configureNode,
 		configureContainers,
 		c.startControlPlane,
+		c.openService,
 		c.startContainerd,
 		importImages,
 		c.startKubelet,

@@ -77,10 +77,14 @@ func importImages() error {
 	return nil
 }
 
-// agentFiles are the binary under both its names, the libraries that it names, each at its own path,
+// agentFiles are the binary under all its names, the libraries that it names, each at its own path,
 // and what libnvidia-ml.so.1 names besides them.
 func agentFiles() (files, error) {
-	content := files{"tmp": directory(0o1777), "usr/bin/nvidia-device-plugin": link("tessera")}
+	content := files{
+		"tmp":                          directory(0o1777),
+		"usr/bin/nvidia-device-plugin": link("tessera"),
+		"usr/bin/config-manager":       link("tessera"),
+	}
 	names, err := exec.Command("ldd", binaryPath).Output()
 	if err != nil {
 		return nil, fmt.Errorf("ldd: %w", err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	kinds "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -51,11 +52,15 @@ func (c *cluster) parseManifests(t *testing.T, content []byte) []manifest {
 		kind := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		must(t, err)
-		namespace := object.GetNamespace()
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
+		objects := client.Resource(mapping.Resource)
+		switch namespace := object.GetNamespace(); {
+		case mapping.Scope.Name() == meta.RESTScopeNameRoot:
+			found = append(found, manifest{object, objects})
+		case namespace == "":
+			found = append(found, manifest{object, objects.Namespace(metav1.NamespaceDefault)})
+		default:
+			found = append(found, manifest{object, objects.Namespace(namespace)})
 		}
-		found = append(found, manifest{object, client.Resource(mapping.Resource).Namespace(namespace)})
 	}
 }
 

@@ -46,7 +46,8 @@ const networkConfiguration = `{
   "name": "e2e",
   "plugins": [{
     "type": "bridge", "bridge": "cni0", "isGateway": true,
-    "ipam": {"type": "host-local", "ranges": [[{"subnet": "` + podSubnet + `", "rangeStart": "10.88.1.0"}]]}
+    "ipam": {"type": "host-local", "ranges": [[{"subnet": "` + podSubnet + `", "rangeStart": "10.88.1.0"}]],
+             "routes": [{"dst": "` + serviceAddress + `/32"}]}
   }]
 }
 `

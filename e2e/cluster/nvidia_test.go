@@ -49,8 +49,8 @@ func (c *cluster) labelNode(t *testing.T) {
 func (c *cluster) installPlugin(t *testing.T) {
 	t.Helper()
 	c.labelNode(t)
-	c.install(t, nil, append(c.readManifests(t, "nvidia/config.yaml"),
-		c.readManifests(t, "nvidia/daemonset.yaml")...)...)
+	c.install(t, nil, slices.Concat(c.readManifests(t, "nvidia/config.yaml"),
+		c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "nvidia/daemonset.yaml"))...)
 }
 
 // withGPUs is a pod that asks for so many GPUs or shares and runs a script.

@@ -165,6 +165,7 @@ func makeNetwork() error {
 		{"link", "set", "lo", "up"},
 		{"link", "add", "cni0", "type", "bridge"},
 		{"address", "add", nodeAddress + "/16", "dev", "cni0"},
+		{"address", "add", serviceAddress + "/32", "dev", "cni0"},
 		{"link", "set", "cni0", "up"},
 		{"route", "add", "default", "dev", "cni0"},
 	} {

@@ -90,6 +90,7 @@ Status Agent::Start() {
   WatchKubelet();
   OpenControlSocket();
   OpenStatusPort();
+  announcer_.Open(config_, HostName());
   tick_.Within(kTick);
   log::Info("started", {{"version", TESSERA_VERSION},
                         {"kubelet", directories_.root},
@@ -221,6 +222,7 @@ void Agent::Tick() {
     saved_facts_ = 0;
     node_.VerdictsLost();
     cdi_guard_.TakeOver();
+    announcer_.Changed();
   }
   SaveAll();
   cdi_guard_.Look();
@@ -381,6 +383,7 @@ void Agent::AnnounceReady() {
   if (!resources_.Ready() && SystemClock().Now() - began_ < kReadyLimit) return;
   announced_ = true;
   os::NotifyServiceManager("READY=1");
+  announcer_.Begin();
 }
 
 RouteSources Agent::Routes() {
@@ -416,12 +419,14 @@ View Agent::MakeView() const {
 
 void Agent::SourceChanged(const std::string& source, bool bad_news) {
   resources_.Changed(source, bad_news);
+  announcer_.Changed();
   AnnounceReady();
 }
 
 void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {
   SaveFalls();  // not only with the next list, which may be a debounce away
   ReportTransitions(source, steps, metrics_);
+  announcer_.Transitions(source, steps);
 }
 
 void Agent::StateChanged(const std::string& resource, kubelet::PluginState state) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/announcer.h"
 #include "agent/cdi_guard.h"
 #include "agent/ledger_sync.h"
 #include "agent/node.h"
@@ -104,6 +105,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
       loop_, config_.kubelet.poll, resources_.served(),
       CdiGuard::Situation{.another_writes = [this] { return store_.another_writes(); },
                           .alone = [this] { return resources_.AllStreaming() && Alone(); }}};
+  Announcer announcer_{loop_, node_, metrics_, [this] { return store_.another_writes(); }};
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;

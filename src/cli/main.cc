@@ -26,23 +26,24 @@ struct Row {
   Command (*make)();
 };
 constexpr Row kCommands[] = {
-    {"agent", AgentCommand},
-    {"demo", DemoCommand},
-    {"kubelet", KubeletCommand},
-    {"devices", DevicesCommand},
-    {"explain", ExplainCommand},
-    {"config", ConfigCommand},
-    {"release", ReleaseCommand},
-    {"fault", FaultCommand},
-    {"cdi", CdiCommand},
-    {"version", VersionCommand},
-    {"completion", CompletionCommand},
+    {"agent", AgentCommand},     {"demo", DemoCommand},
+    {"kubelet", KubeletCommand}, {"devices", DevicesCommand},
+    {"explain", ExplainCommand}, {"config", ConfigCommand},
+    {"release", ReleaseCommand}, {"fault", FaultCommand},
+    {"cdi", CdiCommand},         {"config-manager", ConfigManagerCommand},
+    {"version", VersionCommand}, {"completion", CompletionCommand},
     {"man", ManCommand},
 };
 constexpr std::string_view kAll = "*";
-// Under the name of NVIDIA's device plugin the program takes its place: what starts and signals
+// Under the name of one of NVIDIA's programs it takes that one's place: what starts and signals
 // that one need not know.
-constexpr std::string_view kNvidiaName = "nvidia-device-plugin";
+struct Alias {
+  std::string_view name;
+  std::vector<std::string> words;
+};
+std::vector<Alias> Aliases() {
+  return {{"nvidia-device-plugin", {"agent", "nvidia"}}, {"config-manager", {"config-manager"}}};
+}
 
 // The program, with the commands that are `wanted`: all, or the one of that name.
 Command ProgramWith(std::string_view wanted) {
@@ -72,8 +73,10 @@ Command Program() {
 int Main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const std::string_view self = argc > 0 ? argv[0] : "";
-  if (self.substr(self.rfind('/') + 1) == kNvidiaName) {
-    words.insert(words.begin(), {"agent", "nvidia"});
+  const std::vector<Alias> aliases = Aliases();
+  const auto alias = std::ranges::find(aliases, self.substr(self.rfind('/') + 1), &Alias::name);
+  if (alias != aliases.end()) {
+    words.insert(words.begin(), alias->words.begin(), alias->words.end());
   } else {
     Translate(words);
   }

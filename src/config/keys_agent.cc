@@ -14,6 +14,7 @@ constexpr int64_t kDay = 24 * kHour;
 const auto kTop = [](auto& config, const At&) -> auto& { return config; };
 const auto kKubelet = [](auto& config, const At&) -> auto& { return config.kubelet; };
 const auto kHealth = [](auto& config, const At&) -> auto& { return config.health; };
+const auto kApi = [](auto& config, const At&) -> auto& { return config.api; };
 const auto kPolicy = [](auto& config, const At&) -> auto& { return config.health.policy; };
 
 Key Section(std::string_view name, std::string_view doc, std::vector<Key> children) {
@@ -206,6 +207,47 @@ Key HealthKey() {
   return Section("health", "When a device counts as healthy.", std::move(keys));
 }
 
+Key ApiKey() {
+  return Section(
+      "api", "What the API server is told. Nothing that serves kubelet waits for it.",
+      {{.name = "use",
+        .type = Type::kBool,
+        .doc =
+            "Whether it is told anything, where the agent has access: by a service account and a "
+            "node's name, or by a kubeconfig.",
+        .example = "false",
+        .effect = Effect::kRestart,
+        .field = Bind(kApi, &ApiConfig::use)},
+       {.name = "kubeconfig",
+        .type = Type::kPath,
+        .doc = "The access of an agent that is no pod: its current context is taken.",
+        .example = "/etc/kubernetes/kubelet.conf",
+        .default_note = "the pod's service account",
+        .effect = Effect::kRestart,
+        .field = Bind(kApi, &ApiConfig::kubeconfig)},
+       {.name = "nodeName",
+        .doc = "What the API server calls this node.",
+        .example = "worker-1",
+        .default_note = "the variable NODE_NAME; with a kubeconfig, the machine's name",
+        .effect = Effect::kRestart,
+        .field = Bind(kApi, &ApiConfig::node_name)},
+       {.name = "events",
+        .type = Type::kBool,
+        .doc =
+            "Whether devices that fall and come back are events on the node and on the pods that "
+            "hold them.",
+        .example = "false",
+        .effect = Effect::kRestart,
+        .field = Bind(kApi, &ApiConfig::events)},
+       {.name = "condition",
+        .doc =
+            "The type of the node's condition that says whether a device is unhealthy, or `off`.",
+        .example = "GPUUnhealthy",
+        .check = CheckConditionType,
+        .effect = Effect::kRestart,
+        .field = Bind(kApi, &ApiConfig::condition)}});
+}
+
 Key LogKey() {
   const Choices<log::Level> level = {{"debug", log::Level::kDebug},
                                      {"info", log::Level::kInfo},
@@ -292,7 +334,7 @@ std::vector<Key> PaceKeys() {
 }  // namespace
 
 std::vector<Key> AgentKeys() {
-  std::vector<Key> keys = {VersionKey(), KubeletKey(), HealthKey()};
+  std::vector<Key> keys = {VersionKey(), KubeletKey(), HealthKey(), ApiKey()};
   for (Key& key : PlaceKeys()) keys.push_back(std::move(key));
   keys.push_back(LogKey());
   for (Key& key : PaceKeys()) keys.push_back(std::move(key));

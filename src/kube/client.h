@@ -69,15 +69,16 @@ class Client {
 };
 
 // Objects of one list, followed for as long as it lives: listed, then watched from there with
-// bookmarks; taken up again where the stream ended, listed anew where the server no longer remembers
-// (410). While the API server cannot be reached, nothing is told. Same thread as the client, which
-// outlives it.
+// bookmarks; taken up again where the stream ended, listed anew where the server no longer
+// remembers (410). While the API server cannot be reached, nothing is told. Same thread as the
+// client, which outlives it.
 class Watch {
  public:
   struct Listener {
     std::function<void(const json::Value& object)> changed;  // added or modified
     std::function<void(const json::Value& object)> deleted;
-    // The list was read anew, whole: what is not in it is gone. Followed by `changed` of none of them.
+    // The list was read anew, whole: what is not in it is gone. Followed by `changed` of none of
+    // them.
     std::function<void(const std::vector<json::Value>& objects)> listed;
   };
   Watch(os::Loop& loop, Client& client, std::string path, std::string query, Listener listener);

@@ -139,6 +139,25 @@ Status Append(const Fd& fd, std::string_view content, const std::string& path) {
   return WriteAll(fd, content, path);
 }
 
+Result<std::string> ReadLink(const std::string& path) {
+  char target[4096];
+  const ssize_t n = readlink(path.c_str(), target, sizeof target);
+  if (n < 0) return Fail(SystemError("cannot read the link " + path, errno));
+  return std::string(target, static_cast<size_t>(n));
+}
+
+Status ReplaceLink(const std::string& path, const std::string& target) {
+  const std::string temporary = path + ".tmp" + std::to_string(getpid());
+  TRY(RemoveFile(temporary));
+  if (symlink(target.c_str(), temporary.c_str()) != 0) {
+    return Fail(SystemError("cannot make the link " + temporary, errno));
+  }
+  if (rename(temporary.c_str(), path.c_str()) == 0) return {};
+  Error error = SystemError("cannot rename " + temporary + " to " + path, errno);
+  unlink(temporary.c_str());
+  return Fail(std::move(error));
+}
+
 Result<FileInfo> Inspect(const std::string& path) {
   struct stat s{};
   if (lstat(path.c_str(), &s) != 0) return Fail(SystemError("cannot look at " + path, errno));

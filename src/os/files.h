@@ -66,6 +66,10 @@ bool OnSameMount(const std::string& a, const std::string& b);
 Result<std::vector<std::string>> ListDirectory(const std::string& path);
 // Makes the directory and its missing parents.
 Status MakeDirectories(const std::string& path, mode_t mode = 0750);
+// What a symbolic link says; kNotFound where there is none.
+Result<std::string> ReadLink(const std::string& path);
+// Puts a symbolic link in place of one, or of a file, or of nothing, in one step.
+Status ReplaceLink(const std::string& path, const std::string& target);
 // Removing what is not there is fine.
 Status RemoveFile(const std::string& path);
 Status RemoveTree(const std::string& path);

@@ -98,6 +98,16 @@ TEST_F(FilesTest, AReplacedFileLooksDifferent) {
   EXPECT_NE(*Inspect(dir_ + "/a"), before);
 }
 
+TEST_F(FilesTest, ALinkTakesThePlaceOfWhateverWasThere) {
+  ASSERT_TRUE(ReplaceLink(dir_ + "/link", "a").has_value());
+  EXPECT_EQ(ReadLink(dir_ + "/link"), "a");
+
+  ASSERT_TRUE(ReplaceLink(dir_ + "/link", "b").has_value());
+  EXPECT_EQ(ReadLink(dir_ + "/link"), "b");
+  EXPECT_EQ(ListDirectory(dir_), std::vector<std::string>{"link"});
+  EXPECT_EQ(ReadLink(dir_ + "/none").error().reason, Reason::kNotFound);
+}
+
 TEST(RootTest, AnAbsolutePathIsLookedUpBelowThePrefix) {
   Root root("/tmp/tree");
 

@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <utility>
+
+#include "os/files.h"
 
 namespace tessera::os {
 namespace {
@@ -82,6 +85,19 @@ std::optional<int> Process::Poll() {
   if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   pid_ = -1;
   return ExitCode(status);
+}
+
+std::optional<pid_t> FindProcess(std::string_view name) {
+  std::optional<pid_t> found;
+  for (const std::string& entry : ListDirectory("/proc").value_or(std::vector<std::string>())) {
+    pid_t pid = 0;
+    const char* end = entry.data() + entry.size();
+    const auto [rest, error] = std::from_chars(entry.data(), end, pid);
+    if (error != std::errc() || rest != end || (found && *found < pid)) continue;
+    const auto words = ReadFile("/proc/" + entry + "/cmdline");
+    if (words && words->substr(0, words->find('\0')) == name) found = pid;
+  }
+  return found;
 }
 
 bool RunsInPod() {

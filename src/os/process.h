@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -37,6 +38,9 @@ class Process {
   pid_t pid_ = -1;
 };
 
+// The first process, by its number, whose command line begins with this word; as far as /proc shows
+// them.
+std::optional<pid_t> FindProcess(std::string_view name);
 // Whether this process is in a container of a Kubernetes pod.
 bool RunsInPod();
 // The path of the running program.

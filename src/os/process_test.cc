@@ -2,6 +2,7 @@
 #include "os/process.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -29,6 +30,19 @@ TEST(ProcessTest, ASignalledProcessSaysWhich) {
   process->Signal(SIGTERM);
 
   EXPECT_EQ(process->Wait(), 128 + SIGTERM);
+}
+
+TEST(ProcessTest, AProcessIsFoundByTheFirstWordOfItsCommandLine) {
+  const std::string name = *MakeTemporaryDirectory(testing::TempDir() + "proc") + "/sleeper";
+  ASSERT_TRUE(ReplaceLink(name, "/bin/sleep").has_value());
+  auto process = Process::Start({name, "100"}, "");
+  ASSERT_TRUE(process);
+
+  // Between fork and exec the child still goes by our own name.
+  while (!FindProcess(name)) sched_yield();
+
+  EXPECT_EQ(FindProcess(name), process->pid());
+  EXPECT_EQ(FindProcess(name + "x"), std::nullopt);
 }
 
 TEST(ProcessTest, AProgramThatIsNotThereEndsWith127) {

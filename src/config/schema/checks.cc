@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "config/schema/family.h"
@@ -115,6 +116,17 @@ std::optional<Misfit> CheckSocketPrefix(std::string_view text) {
 std::optional<Misfit> CheckHttpAddress(std::string_view text) {
   if (text == "off" || os::ParseAddress(text)) return std::nullopt;
   return Must("'off' or ADDRESS:PORT, such as 127.0.0.1:9440, [::1]:9440 or, for all, :9440", text);
+}
+
+// Kubernetes asks for one word; kubelet's own are not for others to write.
+std::optional<Misfit> CheckConditionType(std::string_view text) {
+  constexpr std::array kKubelets = {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure",
+                                    "NetworkUnavailable"};
+  constexpr size_t kLongest = 63;
+  if (std::ranges::count(kKubelets, text) > 0)
+    return Must("none of kubelet's own conditions", text);
+  if (!text.empty() && text.size() <= kLongest && AllOf(text, "")) return std::nullopt;
+  return Must("'off' or the condition's name (at most 63 letters and digits)", text);
 }
 
 }  // namespace tessera::config

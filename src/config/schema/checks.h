@@ -20,5 +20,6 @@ std::optional<Misfit> CheckCdiKind(std::string_view text);
 std::optional<Misfit> CheckAnnotationPrefix(std::string_view text);
 std::optional<Misfit> CheckSocketPrefix(std::string_view text);
 std::optional<Misfit> CheckHttpAddress(std::string_view text);
+std::optional<Misfit> CheckConditionType(std::string_view text);
 
 }  // namespace tessera::config

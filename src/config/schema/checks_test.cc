@@ -69,5 +69,15 @@ TEST(Checks, HttpAddressesHaveHostAndPort) {
   }
 }
 
+TEST(Checks, ConditionsAreOneWordAndNoneOfKubelets) {
+  for (const char* good : {"off", "DevicesUnhealthy", "GPU2Unhealthy"}) {
+    EXPECT_FALSE(CheckConditionType(good)) << good;
+  }
+  const std::string long_one(64, 'a');
+  for (const char* bad : {"", "Ready", "DiskPressure", "a b", "a/b", "a-b", long_one.c_str()}) {
+    EXPECT_TRUE(CheckConditionType(bad)) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace tessera::config

@@ -36,6 +36,16 @@ struct HealthConfig {
   bool operator==(const HealthConfig&) const = default;
 };
 
+// What the agent tells the API server.
+struct ApiConfig {
+  bool use = true;         // where there is access to one
+  std::string kubeconfig;  // empty: the pod's service account
+  std::string node_name;   // empty: NODE_NAME, or with a kubeconfig the machine's name
+  bool events = true;      // of devices that fall and come back
+  std::string condition = "DevicesUnhealthy";  // of the node; "off": none
+  bool operator==(const ApiConfig&) const = default;
+};
+
 struct Resource {
   std::string name;  // "dummy.com/npu"; also the source of its devices
   Policy policy;
@@ -50,6 +60,7 @@ struct Resource {
 struct Config {
   KubeletConfig kubelet;
   HealthConfig health;
+  ApiConfig api;
   std::string state_dir = "/var/lib/tessera";
   std::string control_socket = "/run/tessera/agent.sock";
   std::string http_address = "127.0.0.1:9440";  // host:port, or "off"

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"tessera/e2e/nvidia"
+)
+
+const condition = v1.NodeConditionType("DevicesUnhealthy")
+
+// told is what people see of an event.
+type told struct{ About, Type, Reason, Message string }
+
+// expectEvents waits until the agent has told exactly this, in any order, and that each is known for
+// being about an object that there is: by its UID, as `kubectl describe` looks for it.
+func (c *cluster) expectEvents(t *testing.T, pod *v1.Pod, want ...told) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		list, err := c.client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		var got []told
+		for _, event := range list.Items {
+			about := event.InvolvedObject
+			if event.Source.Component != "tessera" ||
+				(about.UID != nodeName && about.UID != pod.UID) {
+				continue
+			}
+			got = append(got, told{about.Kind + " " + about.Name, event.Type, event.Reason, event.Message})
+		}
+		byAll := func(a, b told) int { return slices.Compare(a.words(), b.words()) }
+		slices.SortFunc(got, byAll)
+		slices.SortFunc(want, byAll)
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("the events are %+v, not %+v", got, want)
+		}
+		return nil
+	})
+}
+
+func (e told) words() []string { return []string{e.About, e.Type, e.Reason, e.Message} }
+
+// removeEvents makes those of earlier tests no matter.
+func (c *cluster) removeEvents(t *testing.T) {
+	t.Helper()
+	must(t, c.client.CoreV1().Events(metav1.NamespaceDefault).
+		DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+}
+
+// waitForCondition waits until the node's condition is so; kubelet's own must stay as it is.
+func (c *cluster) waitForCondition(t *testing.T, status v1.ConditionStatus, reason, message string) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		node, err := c.node(ctx)
+		if err != nil {
+			return err
+		}
+		found, ready := v1.NodeCondition{}, v1.ConditionUnknown
+		for _, one := range node.Status.Conditions {
+			switch one.Type {
+			case condition:
+				found = one
+			case v1.NodeReady:
+				ready = one.Status
+			}
+		}
+		got := []string{string(found.Status), found.Reason, found.Message, string(ready)}
+		want := []string{string(status), reason, message, string(v1.ConditionTrue)}
+		if !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("the condition is %q, not %q", got, want)
+		}
+		return nil
+	})
+}
+
+// A GPU of the node that one pod holds a share of, and what is told of its fall and return.
+type watchedGPU struct {
+	index  int
+	holder *v1.Pod
+	driver *nvidia.Driver
+	falls  []told
+	comes  []told
+	why    string
+}
+
+const whatXID79Means = "XID 79: GPU has fallen off the bus [xid]: the NVIDIA driver reported an error; " +
+	"its text says what it means and what brings the GPU back, docs/nvidia.md has the table"
+
+func (c *cluster) watchGPU(t *testing.T) *watchedGPU {
+	t.Helper()
+	driver := nvidia.InstallAs(t, "/", twoGPUs)
+	c.removeEvents(t)
+	c.installPlugin(t)
+	c.waitForResource(t, gpu, "20 of 20")
+	c.create(t, withGPUs("holder", 1, printGPUs+stay))
+	c.waitForPhase(t, "holder", v1.PodRunning)
+	id := listed(c.output(t, "holder"))[0]
+	c.waitForLedger(t, held{Resource: string(gpu), Namespace: "default", Pod: "holder", Container: "main",
+		Shares: []string{id + "::0"}})
+	device := "device nvidia.com/gpu/" + id
+	w := &watchedGPU{index: slices.Index(driver.UUIDs(), id), holder: c.pod(t, "holder"), driver: driver}
+	w.why = device[len("device "):] + "; " + whatXID79Means
+	w.falls = []told{
+		{"Node " + nodeName, "Warning", "DeviceUnhealthy", device + " is unhealthy: " + whatXID79Means},
+		{"Pod holder", "Warning", "DeviceUnhealthy", device + " is unhealthy: " + whatXID79Means},
+	}
+	w.comes = []told{
+		{"Node " + nodeName, "Normal", "DeviceHealthy", device + " is healthy again"},
+		{"Pod holder", "Normal", "DeviceHealthy", device + " is healthy again"},
+	}
+	return w
+}
+
+func (w *watchedGPU) fall() {
+	w.driver.Break(fmt.Sprintf("events: [{gpu: %d, xid: 79}]\n", w.index))
+}
+
+// comeBack is what a reset looks like: the driver has lost the GPU, and has it again.
+func (w *watchedGPU) comeBack(t *testing.T, c *cluster) {
+	t.Helper()
+	event := fmt.Sprintf("events: [{gpu: %d, xid: 79}]\n", w.index)
+	w.driver.Break(event + fmt.Sprintf("gpus: {%d: {lost: true}}", w.index))
+	eventually(t, func(context.Context) error {
+		text := c.tessera(t, "explain", w.driver.UUID(w.index))
+		if !strings.Contains(text, "device-lost") {
+			return fmt.Errorf("the agent says: %s", text)
+		}
+		return nil
+	})
+	w.driver.Break(event)
+}
+
+func TestAnXIDIsAnEventOnNodeAndPodAndAConditionUntilTheGPUIsBack(t *testing.T) {
+	c := theCluster(t)
+	w := c.watchGPU(t)
+	c.waitForCondition(t, v1.ConditionFalse, "DevicesHealthy", "no device is unhealthy")
+
+	w.fall()
+	c.waitForResource(t, gpu, "10 of 20")
+	c.expectEvents(t, w.holder, w.falls...)
+	c.waitForCondition(t, v1.ConditionTrue, "DeviceUnhealthy", "1 of 2 devices unhealthy: "+w.why)
+
+	w.comeBack(t, c)
+	c.waitForResource(t, gpu, "20 of 20")
+	c.expectEvents(t, w.holder, append(w.falls, w.comes...)...)
+	c.waitForCondition(t, v1.ConditionFalse, "DevicesHealthy", "no device is unhealthy")
+}
+
+func TestPodsGetGPUsWhileTheAPIServerIsGoneForAMinuteAndEventsArriveOnceAfterIt(t *testing.T) {
+	c := theCluster(t)
+	w := c.watchGPU(t)
+	c.waitForCondition(t, v1.ConditionFalse, "DevicesHealthy", "no device is unhealthy")
+
+	c.closeService()
+	begun := time.Now()
+	w.fall()
+	c.waitForResource(t, gpu, "10 of 20")
+	for n := 0; time.Since(begun) < time.Minute; n++ {
+		name := fmt.Sprintf("meanwhile-%d", n)
+		c.create(t, withGPUs(name, 1, printGPUs))
+		c.waitForPhase(t, name, v1.PodSucceeded)
+		equal(t, "what a pod gets meanwhile", c.output(t, name), w.driver.UUID(1-w.index)+"\n")
+	}
+	must(t, c.openService())
+
+	c.expectEvents(t, w.holder, w.falls...)
+	c.waitForCondition(t, v1.ConditionTrue, "DeviceUnhealthy", "1 of 2 devices unhealthy: "+w.why)
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/announcer.h"
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "agent/news.h"
+#include "base/log.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr Duration kTogether{200};  // changes within this time are one condition
+
+std::optional<std::string> Variable(const std::string& name) {
+  const char* value = getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never set by us
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
+                     std::function<bool()> silent)
+    : node_(node),
+      metrics_(metrics),
+      silent_(std::move(silent)),
+      condition_(loop, [this] { TellCondition(); }) {}
+
+void Announcer::Open(const config::Config& config, const std::string& host_name) {
+  config_ = config.api;
+  auto place = FindApiServer(config.api, os::Root(config.root_prefix), Variable, host_name);
+  if (!place) return log::Warn("the API server is told nothing", place.error());
+  if (!place->has_value()) return;
+  node_name_ = (*place)->node;
+  log::Info("tells the API server", {{"host", (*place)->access.host}, {"node", node_name_}});
+  server_ = std::make_unique<ApiServer>(std::move((*place)->access), node_name_, metrics_);
+}
+
+void Announcer::Begin() {
+  begun_ = true;
+  Changed();
+}
+
+void Announcer::Transitions(const std::string& source, const std::vector<Transition>& steps) {
+  if (server_ == nullptr) return;
+  Changed();
+  if (!config_.events || silent_()) return;
+  server_->Tell(EventsOf(source, steps, node_.ledger(), node_name_, SystemClock().WallNow()));
+}
+
+void Announcer::Changed() {
+  if (server_ != nullptr && begun_ && config_.condition != "off") condition_.Within(kTogether);
+}
+
+void Announcer::TellCondition() {
+  if (silent_()) return;
+  server_->SetCondition(ConditionOf(node_, config_.condition));
+}
+
+}  // namespace tessera::agent

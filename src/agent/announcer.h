@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides what of the node's devices the API server is told, and when: each fall and return at
+// once, the condition shortly after whatever may change it, and not before all devices were looked
+// at. Of two instances (a rolling update) the writer of the state tells. Owned by the agent. One
+// thread: the loop's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/api_server.h"
+#include "agent/node.h"
+#include "config/schema/config.h"
+#include "http/metrics.h"
+#include "os/alarm.h"
+#include "os/loop.h"
+
+namespace tessera::agent {
+
+class Announcer {
+ public:
+  // `silent`: another instance tells. All that is given outlives it.
+  Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics, std::function<bool()> silent);
+
+  // Finds out whether there is an API server to tell, which the log says.
+  void Open(const config::Config& config, const std::string& host_name);
+  // All devices were looked at, or have had the time for it.
+  void Begin();
+  void Transitions(const std::string& source, const std::vector<Transition>& steps);
+  // What the condition is about may have changed.
+  void Changed();
+
+ private:
+  void TellCondition();
+
+  const Node& node_;
+  http::Metrics& metrics_;
+  const std::function<bool()> silent_;
+  config::ApiConfig config_;
+  std::string node_name_;
+  std::unique_ptr<ApiServer> server_;  // none: there is nobody to tell
+  bool begun_ = false;
+  os::Alarm condition_;
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/api_server.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "kube/client.h"
+#include "kube/node_condition.h"
+#include "kube/outbox.h"
+#include "os/loop.h"
+
+namespace tessera::agent {
+
+// Everything but the loop's Post is touched on the loop's thread alone.
+struct ApiServer::Voice {
+  Voice(kube::Access access, const std::string& node, http::Metrics& metrics)
+      : client(loop, std::move(access), {},
+               [&metrics](std::string_view verb, int status) {
+                 metrics.Add(http::Metric::kApiRequests, {verb, StatusText(status)});
+               }),
+        outbox(
+            loop, client, node,
+            [&metrics](std::string_view result) { metrics.Add(http::Metric::kEvents, {result}); }),
+        condition(loop, client, node) {}
+
+  static std::string StatusText(int status) {
+    return status == 0 ? "none" : std::to_string(status);
+  }
+
+  os::Loop loop;
+  kube::Client client;
+  kube::Outbox outbox;
+  kube::NodeCondition condition;
+};
+
+ApiServer::ApiServer(kube::Access access, std::string node, http::Metrics& metrics)
+    : voice_(std::make_shared<Voice>(std::move(access), node, metrics)) {}
+
+ApiServer::~ApiServer() {
+  voice_->loop.Stop();
+}
+
+// The thread shares what it uses: it may still be in it when the agent ends.
+void ApiServer::Start() {
+  thread_.Start([voice = voice_] { voice->loop.Run(); }, "the API server is told nothing");
+}
+
+void ApiServer::Tell(std::vector<kube::Event> events) {
+  if (events.empty()) return;
+  voice_->loop.Post(
+      [voice = voice_.get(), events = std::move(events)] { voice->outbox.Add(events); });
+  Start();
+}
+
+void ApiServer::SetCondition(kube::Condition condition) {
+  voice_->loop.Post([voice = voice_.get(), condition = std::move(condition)] {
+    voice->condition.Set(condition);
+  });
+  Start();
+}
+
+Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, const os::Root& root,
+                                              const kube::Environment& environment,
+                                              const std::string& host_name) {
+  if (!config.use) return std::nullopt;
+  std::string node = config.node_name;
+  if (node.empty()) node = environment("NODE_NAME").value_or("");
+  if (!config.kubeconfig.empty()) {
+    // Outside of a pod the machine's name is the node's, unless somebody says otherwise.
+    if (node.empty()) node = host_name;
+    return ApiPlace{.access = TRY(kube::FromKubeconfig(config.kubeconfig)), .node = node};
+  }
+  // In a pod it is the pod's: nobody but NODE_NAME says which node this is.
+  if (node.empty()) return std::nullopt;
+  auto access = TRY(kube::InCluster(root, environment));
+  if (!access) return std::nullopt;
+  return ApiPlace{.access = *std::move(access), .node = node};
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent tells the API server: events, and the node's condition. It has a thread and a loop
+// of its own, which begin with the first thing there is to tell: nothing that serves kubelet waits
+// for the API server, and where none is configured there is no object of this class. Owned by the
+// agent; any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/schema/config.h"
+#include "http/metrics.h"
+#include "kube/access.h"
+#include "kube/condition.h"
+#include "kube/event.h"
+#include "os/thread.h"
+
+namespace tessera::agent {
+
+class ApiServer {
+ public:
+  // `metrics` outlive the process's other threads.
+  ApiServer(kube::Access access, std::string node, http::Metrics& metrics);
+  ~ApiServer();
+
+  void Tell(std::vector<kube::Event> events);
+  void SetCondition(kube::Condition condition);
+
+ private:
+  struct Voice;  // shared with its thread
+  void Start();
+
+  std::shared_ptr<Voice> voice_;
+  os::ThreadOnce thread_;
+};
+
+// Which API server the configuration means, and who this node is to it.
+struct ApiPlace {
+  kube::Access access;
+  std::string node;
+};
+// Nothing where none is to be used: it is switched off, or the agent has no access, or nobody says
+// which node this is. `environment` is asked for NODE_NAME and where a pod's API server is.
+Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, const os::Root& root,
+                                              const kube::Environment& environment,
+                                              const std::string& host_name);
+
+}  // namespace tessera::agent

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/config_choice.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "kube/access.h"
+#include "kube/client.h"
+#include "os/files.h"
+#include "os/loop.h"
+#include "os/process.h"
+
+namespace tessera::agent {
+namespace {
+
+using config::nvidia::ChooseFile;
+
+// The reading of a node's object; nothing where it has no such label.
+std::optional<std::string> LabelIn(const json::Value& node, const std::string& label) {
+  const json::Object* object = node.if_object();
+  const json::Object* metadata = object == nullptr ? nullptr : json::GetObject(*object, "metadata");
+  const json::Object* labels = metadata == nullptr ? nullptr : json::GetObject(*metadata, "labels");
+  if (labels == nullptr) return std::nullopt;
+  return json::GetString(*labels, label);
+}
+
+// A ConfigMap's volume has its own machinery beside the files, in directories and links that begin
+// with two dots.
+Result<std::vector<std::string>> FilesIn(const std::string& directory) {
+  std::vector<std::string> files = TRY(os::ListDirectory(directory));
+  std::erase_if(files, [&](const std::string& name) {
+    const auto info = os::InspectTarget(directory + "/" + name);
+    return name.starts_with("..") || !info || info->type != os::FileInfo::Type::kFile;
+  });
+  return files;
+}
+
+class ConfigChoice {
+ public:
+  ConfigChoice(os::Loop& loop, ConfigChoiceOptions options)
+      : loop_(loop), options_(std::move(options)) {}
+
+  int exit_code() const { return exit_code_; }
+
+  // The node was listed, or has changed.
+  void Read(const json::Value& node) {
+    const auto label = LabelIn(node, options_.label);
+    const auto pointed = Point(label);
+    if (!pointed) {
+      log::Warn("the configuration stays as it is", pointed.error(),
+                {{"label", label.value_or("")}});
+    }
+    if (!options_.oneshot) return;
+    exit_code_ = pointed ? 0 : 1;
+    loop_.Stop();
+  }
+
+  void Missing() {
+    log::Warn("the API server knows no such node", {{"node", options_.node}});
+    if (!options_.oneshot) return;
+    exit_code_ = 1;
+    loop_.Stop();
+  }
+
+ private:
+  Status Point(const std::optional<std::string>& label) {
+    const std::vector<std::string> files = TRY(FilesIn(options_.directory));
+    const std::string file = TRY(ChooseFile(label, options_.rules, files));
+    const std::string target = file.empty() ? TRY(Empty()) : options_.directory + "/" + file;
+    const auto present = os::ReadLink(options_.link);
+    if (present && *present == target) return {};
+    TRY(os::ReplaceLink(options_.link, target));
+    log::Info("the configuration was chosen", {{"label", label.value_or("")}, {"file", target}});
+    if (options_.signal != 0) Signal();
+    return {};
+  }
+
+  // A configuration with nothing in it, beside the link.
+  Result<std::string> Empty() const {
+    std::string path = options_.link + ".empty";
+    TRY(os::ReplaceFile(path, "version: v1\n", 0644));
+    return path;
+  }
+
+  void Signal() {
+    const auto pid = os::FindProcess(options_.process);
+    if (!pid) {
+      return log::Info("there is no process to be told", {{"process", options_.process}});
+    }
+    if (kill(*pid, options_.signal) != 0) {
+      return log::Warn("the process was not told",
+                       SystemError("cannot signal " + options_.process, errno));
+    }
+    log::Info("the process was told", {{"process", options_.process}, {"pid", *pid}});
+  }
+
+  os::Loop& loop_;
+  const ConfigChoiceOptions options_;
+  int exit_code_ = 0;
+};
+
+std::optional<std::string> Variable(const std::string& name) {
+  const char* value = getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never set by us
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+Result<kube::Access> FindAccess(const std::string& kubeconfig) {
+  if (!kubeconfig.empty()) return kube::FromKubeconfig(kubeconfig);
+  auto access = TRY(kube::InCluster(os::Root(), Variable));
+  if (access) return *std::move(access);
+  return Fail(Reason::kNotFound,
+              "no API server is configured: there is neither a kubeconfig nor a pod's service "
+              "account with a token");
+}
+
+}  // namespace
+
+int RunConfigChoice(const ConfigChoiceOptions& options) {
+  auto access = FindAccess(options.kubeconfig);
+  if (!access) {
+    log::LogError("cannot start", access.error());
+    return 1;
+  }
+  os::Loop loop;
+  std::vector<os::Loop::Handle> signals;
+  for (int number : {SIGTERM, SIGINT, SIGQUIT}) {
+    signals.push_back(loop.OnSignal(number, [&loop] { loop.Stop(); }));
+  }
+  ConfigChoice choice(loop, options);
+  kube::Client client(loop, *std::move(access));
+  kube::Watch watch(loop, client, "/api/v1/nodes", "fieldSelector=metadata.name%3D" + options.node,
+                    {.changed = [&choice](const json::Value& node) { choice.Read(node); },
+                     .deleted = {},
+                     .listed =
+                         [&choice](const std::vector<json::Value>& nodes) {
+                           nodes.empty() ? choice.Missing() : choice.Read(nodes.front());
+                         }});
+  loop.Run();
+  return choice.exit_code();
+}
+
+}  // namespace tessera::agent

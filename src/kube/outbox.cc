@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/outbox.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace tessera::kube {
+namespace {
+
+// An API server that has just started may not know its own rules yet. What is denied more often
+// than this is meant: a right that is missing, a namespace that is on its way out.
+constexpr int kDenials = 5;
+
+bool Passes(Reason reason) {
+  return reason == Reason::kApiUnreachable || reason == Reason::kApiBusy ||
+         reason == Reason::kApiConflict || reason == Reason::kApiForbidden;
+}
+
+// The UID of a pod as the API server has it, if it is the one that runs here.
+std::optional<std::string> UidOf(const json::Value& pod, const std::string& node) {
+  const json::Object* object = pod.if_object();
+  const json::Object* metadata = object == nullptr ? nullptr : json::GetObject(*object, "metadata");
+  const json::Object* spec = object == nullptr ? nullptr : json::GetObject(*object, "spec");
+  if (metadata == nullptr || spec == nullptr || json::GetString(*spec, "nodeName") != node) {
+    return std::nullopt;
+  }
+  return json::GetString(*metadata, "uid");
+}
+
+}  // namespace
+
+Outbox::Outbox(os::Loop& loop, Client& client, std::string node, Observer observer, Backoff retries)
+    : loop_(loop),
+      client_(client),
+      node_(std::move(node)),
+      observer_(std::move(observer)),
+      retries_(retries),
+      again_(loop_, [this] { Next(); }) {}
+
+void Outbox::Add(std::vector<Event> events) {
+  for (Event& event : events) letters_.push_back({.event = std::move(event)});
+  // The first one may be under way: it is not taken from under it.
+  size_t dropped = 0;
+  while (letters_.size() > kLimit) {
+    letters_.erase(letters_.begin() + (busy_ ? 1 : 0));
+    ++dropped;
+    observer_("dropped");
+  }
+  if (dropped > 0) {
+    log::Warn("events were dropped: the API server takes none",
+              {{"dropped", dropped}, {"waiting", letters_.size()}});
+  }
+  if (!busy_ && retries_.pause() == Duration(0)) Next();
+}
+
+void Outbox::Next() {
+  if (busy_ || letters_.empty()) return;
+  busy_ = true;
+  const Reference& about = letters_.front().event.about;
+  about.kind == "Pod" && about.uid.empty() ? AskForUid() : Send();
+}
+
+void Outbox::AskForUid() {
+  const Reference& about = letters_.front().event.about;
+  client_.Get(fmt::format("/api/v1/namespaces/{}/pods/{}", about.pod_namespace, about.name),
+              [this](const Result<json::Value>& pod) {
+                if (!pod) return Failed(pod.error());
+                const auto uid = UidOf(*pod, node_);
+                if (!uid) return Finish("refused");
+                letters_.front().event.about.uid = *uid;
+                Send();
+              });
+}
+
+void Outbox::Send() {
+  const Event& event = letters_.front().event;
+  client_.Create(EventPath(event), EventJson(event, node_),
+                 [this](const Result<json::Value>& made) {
+                   if (!made) return Failed(made.error());
+                   if (!refusal_.empty()) log::Info("the API server takes events again");
+                   refusal_.clear();
+                   Finish("sent");
+                 });
+}
+
+void Outbox::Failed(const Error& error) {
+  Letter& letter = letters_.front();
+  const bool denied = error.reason == Reason::kApiForbidden;
+  if (error.reason != Reason::kNotFound && error.message != refusal_) {
+    refusal_ = error.message;
+    log::Warn("the API server did not take an event", error);
+  }
+  if (!Passes(error.reason) || (denied && ++letter.denials >= kDenials)) return Finish("refused");
+  busy_ = false;
+  again_.Within(retries_.Failed());
+}
+
+void Outbox::Finish(std::string_view result) {
+  observer_(result);
+  letters_.pop_front();
+  busy_ = false;
+  retries_.Succeeded();
+  Next();
+}
+
+}  // namespace tessera::kube
