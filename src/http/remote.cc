@@ -194,6 +194,9 @@ struct Exchange::Impl {
     for (const auto& [name, value] : call.headers) {
       good = good && evhttp_add_header(headers, name.c_str(), value.c_str()) == 0;
     }
+    if (!call.body.empty()) {  // evhttp adds it to some methods only
+      evhttp_add_header(headers, "Content-Length", std::to_string(call.body.size()).c_str());
+    }
     good = good && std::all_of(call.target.begin(), call.target.end(),
                                [](char c) { return c > ' ' && c <= '~'; });
     if (!good) {
