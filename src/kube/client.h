@@ -7,8 +7,8 @@
 // Errors: kApiUnreachable, kApiBusy, kApiForbidden, kApiConflict, kApiExpired, kApiRejected,
 // kNotFound; the message has the verb, the path and the server's own words.
 //
-// One thread: its loop's, which is not the one that serves kubelet. Once it is destroyed nobody is
-// called any more.
+// One thread: its loop's, which is not the one that serves kubelet. Answers come after the function
+// that asked has returned. Once it is destroyed, which an answer may do, nobody is called any more.
 #pragma once
 
 #include <functional>
@@ -29,6 +29,7 @@ struct Limits {
   double burst = 10;          // at once
   Duration deadline{30'000};  // of a call with all its attempts
   Duration attempt{10'000};   // of one of them
+  Duration watch{300'000};    // of a watch, which is taken up again then, or a little earlier
 };
 
 enum class PatchType : uint8_t {
@@ -41,11 +42,13 @@ struct ObjectList {
   std::string resource_version;  // to watch from
 };
 
-// How an attempt ended, for the metrics: the verb, and the status, or 0 where there was no answer.
+// How an attempt ended, for the metrics: the verb, such as "patch" or "watch", and the status, or 0
+// where there was no answer.
 using AttemptObserver = std::function<void(std::string_view verb, int status)>;
 
 class Client {
  public:
+  struct Impl;  // client_impl.h
   using Answer = std::function<void(Result<json::Value>)>;
   using ListAnswer = std::function<void(Result<ObjectList>)>;
 
@@ -53,10 +56,11 @@ class Client {
   ~Client();
 
   void Get(const std::string& path, Answer answer);
-  // All pages. `query` is empty or such as "fieldSelector=spec.nodeName%3Dworker-1".
+  // All pages, in one call's time. `query` is empty or such as
+  // "fieldSelector=spec.nodeName%3Dworker-1".
   void List(const std::string& path, const std::string& query, ListAnswer answer);
   // An object of this name that is there already is an answer as good as a new one: callers give
-  // each object a name that says which it is.
+  // each object a name that says which it is, and `object` is what they get back then.
   void Create(const std::string& path, const json::Value& object, Answer answer);
   // With metadata.resourceVersion in the patch, kApiConflict where the object is another by now.
   void Patch(PatchType type, const std::string& path, const json::Value& patch, Answer answer);
@@ -64,14 +68,13 @@ class Client {
 
  private:
   friend class Watch;
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 // Objects of one list, followed for as long as it lives: listed, then watched from there with
 // bookmarks; taken up again where the stream ended, listed anew where the server no longer
-// remembers (410). While the API server cannot be reached, nothing is told. Same thread as the
-// client, which outlives it.
+// remembers (410). While the API server cannot be reached, nothing is told, and the log says so
+// once. Same thread as the client, which outlives it. A listener may destroy it.
 class Watch {
  public:
   struct Listener {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/base64.h"
 #include "base/text.h"
 #include "json/json.h"
-#include "kubelet/base64.h"
 
 namespace tessera::kubelet {
 namespace {

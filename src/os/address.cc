@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
-#include <string>
 
 namespace tessera::os {
 namespace {
@@ -69,6 +68,12 @@ Result<Address> ParseAddress(std::string_view text) {
 
 Address AnyIpv4(uint16_t port) {
   return Ipv4(in_addr{.s_addr = htonl(INADDR_ANY)}, port);
+}
+
+bool IsAddress(const std::string& host) {
+  in6_addr any{};  // room for either
+  return inet_pton(AF_INET, host.c_str(), &any) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &any) == 1;
 }
 
 uint16_t PortOf(const Address& address) {

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -26,6 +27,9 @@ Result<Address> ParseAddress(std::string_view text);
 
 // Every IPv4 address of the machine, for kernels without IPv6.
 Address AnyIpv4(uint16_t port);
+
+// Whether `host` is an address literal, without brackets: "127.0.0.1", "::1".
+bool IsAddress(const std::string& host);
 
 // The port of an address, in host order.
 uint16_t PortOf(const Address& address);

@@ -56,5 +56,10 @@ TEST(Address, Ipv6WithoutBracketsIsInvalid) {
   EXPECT_FALSE(ParseAddress("::1:80").has_value());
 }
 
+TEST(IsAddress, LiteralsOfBothKindsAreAndNamesAreNot) {
+  for (const char* host : {"127.0.0.1", "::1", "fd00::10.96.0.1"}) EXPECT_TRUE(IsAddress(host));
+  for (const char* host : {"", "localhost", "[::1]", "127.0.0.1:80"}) EXPECT_FALSE(IsAddress(host));
+}
+
 }  // namespace
 }  // namespace tessera::os

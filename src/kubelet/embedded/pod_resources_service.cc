@@ -3,7 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "kubelet/embedded/rate_limit.h"
+#include "base/rate_limit.h"
 #include "proto/podresources/podresources.grpc.pb.h"
 
 namespace tessera::kubelet::embedded {

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-namespace tessera::kubelet {
+namespace tessera {
 
 std::string EncodeBase64(std::string_view bytes);
 // Nothing when `text` is not whole, padded base64.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
-}  // namespace tessera::kubelet
+}  // namespace tessera

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kubelet/base64.h"
+#include "base/base64.h"
 
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
 
-namespace tessera::kubelet {
+namespace tessera {
 namespace {
 
 const std::vector<std::pair<std::string, std::string>> kPairs = {{"", ""},
@@ -38,4 +38,4 @@ TEST(Base64, ForeignLettersAndMissingPaddingAreNothing) {
 }
 
 }  // namespace
-}  // namespace tessera::kubelet
+}  // namespace tessera

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kubelet/base64.h"
+#include "base/base64.h"
 
 #include <cstdint>
 
-namespace tessera::kubelet {
+namespace tessera {
 namespace {
 
 constexpr std::string_view kAlphabet =
@@ -47,4 +47,4 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace tessera::kubelet
+}  // namespace tessera

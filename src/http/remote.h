@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking a server elsewhere over HTTP/1.1, with TLS or without: nothing here waits. A connection
+// that an answer left open serves the next call; a call whose answer is followed while it grows has
+// one of its own. One thread: the loop's, which may be another than the one that serves. SIGPIPE is
+// ignored by the process.
+//
+// Errors say where and what was in the way: "10.96.0.1:443: connection refused". kTimedOut where it
+// was time, kInvalid where the endpoint's certificates or the call are no good, kUnavailable for
+// the rest. Whatever the server answered is a Reply.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "os/loop.h"
+
+namespace tessera::http {
+
+// Where a server is, and how it and we prove ourselves. PEM texts.
+struct Endpoint {
+  std::string host{};  // a name or an address literal, without brackets
+  int port = 443;
+  bool tls = true;
+  bool verify = true;
+  std::string server_name{};  // that its certificate is checked for; empty: the host
+  std::string ca{};           // empty: the system's
+  std::string certificate{};  // ours, with its chain; empty: none
+  std::string key{};
+  bool operator==(const Endpoint&) const = default;
+};
+
+struct Call {
+  std::string method = "GET";  // GET, POST, PATCH or DELETE
+  std::string target = "/";    // path and query, percent-encoded
+  std::map<std::string, std::string> headers{};
+  std::string body{};
+};
+
+struct Reply {
+  int status = 0;
+  std::map<std::string, std::string> headers{};  // names in small letters
+  std::string body{};
+};
+
+// A call under way. Its callbacks are called after the function that began it has returned.
+// Destroying it ends it: nobody is called any more. The callbacks may do that themselves.
+class Exchange {
+ public:
+  struct Impl;
+  explicit Exchange(std::unique_ptr<Impl> impl);
+  ~Exchange();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// A server. Outlives its exchanges; connects when it is first asked.
+class Remote {
+ public:
+  using Done = std::function<void(Result<Reply>)>;
+  using Piece = std::function<void(std::string_view)>;
+  static constexpr int64_t kMaxBody = 64 << 20;  // bytes; of an answer that is followed as well
+
+  Remote(os::Loop& loop, Endpoint endpoint);
+  ~Remote();
+
+  // For calls from here on: credentials were renewed.
+  void Change(const Endpoint& endpoint);
+  // The whole answer, which takes `limit` at most.
+  [[nodiscard]] std::unique_ptr<Exchange> Ask(Call call, Duration limit, Done done);
+  // The body of a good answer (2xx), which begins within `limit`, in pieces as they come, with
+  // `silence` between two of them at most; then a Reply without a body. Any other answer is whole.
+  [[nodiscard]] std::unique_ptr<Exchange> Follow(Call call, Duration limit, Duration silence,
+                                                 Piece piece, Done done);
+
+ private:
+  friend struct Exchange::Impl;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera::http

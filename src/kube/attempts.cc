@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/attempts.h"
+
+#include <utility>
+
+namespace tessera::kube {
+namespace {
+
+http::Endpoint EndpointOf(const Access& access) {
+  return {.host = access.host,
+          .port = access.port,
+          .tls = access.tls,
+          .verify = access.verify,
+          .server_name = access.server_name,
+          .ca = access.ca.value,
+          .certificate = access.certificate.value,
+          .key = access.key.value};
+}
+
+}  // namespace
+
+Attempts::Attempt::Attempt(Attempts& line, Wish wish, http::Remote::Done done)
+    : line_(line), wish_(std::move(wish)), done_(std::move(done)) {}
+
+Attempts::Attempt::~Attempt() {
+  std::erase(line_.waiting_, this);
+}
+
+Attempts::Attempts(os::Loop& loop, Access access, const Limits& limits, AttemptObserver observer)
+    : limit_(limits.attempt),
+      observer_(std::move(observer)),
+      credentials_(std::move(access)),
+      remote_(loop, EndpointOf(credentials_.access())),
+      rate_(limits.per_second, limits.burst),
+      turn_(loop, [this] { Move(); }) {}
+
+std::unique_ptr<Attempts::Attempt> Attempts::Make(Wish wish, http::Remote::Done done) {
+  auto attempt = std::make_unique<Attempt>(*this, std::move(wish), std::move(done));
+  waiting_.push_back(attempt.get());
+  Move();
+  return attempt;
+}
+
+Duration Attempts::Jittered(Duration pause) {
+  return Duration(
+      std::uniform_int_distribution<int64_t>((pause.count() + 1) / 2, pause.count())(random_));
+}
+
+void Attempts::Move() {
+  while (!waiting_.empty()) {
+    const Steady now = SystemClock().Now();
+    if (!rate_.Allow(now)) return turn_.Within(rate_.Until(now));
+    Attempt* next = waiting_.front();
+    waiting_.pop_front();
+    Begin(*next);
+  }
+}
+
+void Attempts::Begin(Attempt& attempt) {
+  credentials_.Refresh(attempt.known_ ? Credentials::Files::kChanged : Credentials::Files::kAll);
+  const Access& access = credentials_.access();
+  remote_.Change(EndpointOf(access));
+  http::Call call = attempt.wish_.call;
+  call.target.insert(0, access.path_prefix);
+  call.headers["Accept"] = "application/json";
+  call.headers["User-Agent"] = "tessera";
+  if (!access.token.value.empty()) call.headers["Authorization"] = "Bearer " + access.token.value;
+  auto done = [this, &attempt](Result<http::Reply> reply) { Ended(attempt, std::move(reply)); };
+  attempt.exchange_ = attempt.wish_.piece == nullptr
+                          ? remote_.Ask(std::move(call), limit_, std::move(done))
+                          : remote_.Follow(std::move(call), limit_, attempt.wish_.silence,
+                                           attempt.wish_.piece, std::move(done));
+}
+
+void Attempts::Ended(Attempt& attempt, Result<http::Reply> reply) {
+  if (observer_) observer_(attempt.wish_.verb, reply ? reply->status : 0);
+  if (reply && reply->status == 401 && std::exchange(attempt.known_, false)) {
+    waiting_.push_back(&attempt);
+    return Move();
+  }
+  const http::Remote::Done done = std::move(attempt.done_);
+  done(std::move(reply));  // may end it
+}
+
+}  // namespace tessera::kube

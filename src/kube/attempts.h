@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single attempts at the API server, of calls and of watches: each in its turn by one rate limit,
+// with the credentials of that moment. Who is refused as unknown (401) has his token read again,
+// and once more a turn. One thread: the loop's.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "base/rate_limit.h"
+#include "http/remote.h"
+#include "kube/access.h"
+#include "kube/client.h"
+#include "os/alarm.h"
+#include "os/loop.h"
+
+namespace tessera::kube {
+
+class Attempts {
+ public:
+  struct Wish {
+    std::string verb;  // "get", "watch", ...: for the observer
+    http::Call call;   // without the path's prefix and what says who we are
+    Duration silence{0};
+    http::Remote::Piece piece{};  // of what is followed
+  };
+
+  // Waits for its turn, then for its answer. Destroying it ends it.
+  class Attempt {
+   public:
+    Attempt(Attempts& line, Wish wish, http::Remote::Done done);
+    ~Attempt();
+    bool HadItsTurn() const { return exchange_ != nullptr; }
+
+   private:
+    friend class Attempts;
+    Attempts& line_;
+    const Wish wish_;
+    http::Remote::Done done_;
+    std::unique_ptr<http::Exchange> exchange_;
+    bool known_ = true;  // false once the server said that it does not know who asks
+  };
+
+  Attempts(os::Loop& loop, Access access, const Limits& limits, AttemptObserver observer);
+
+  [[nodiscard]] std::unique_ptr<Attempt> Make(Wish wish, http::Remote::Done done);
+  // From half of it to all of it: many agents that failed together do not come back together.
+  Duration Jittered(Duration pause);
+
+ private:
+  void Move();
+  void Begin(Attempt& attempt);
+  void Ended(Attempt& attempt, Result<http::Reply> reply);
+
+  const Duration limit_;
+  const AttemptObserver observer_;
+  Credentials credentials_;
+  http::Remote remote_;
+  RateLimit rate_;
+  os::Alarm turn_;
+  std::deque<Attempt*> waiting_;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+}  // namespace tessera::kube

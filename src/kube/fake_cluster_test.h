@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// An API server of the test's own, over TLS, and what its clients need. Header-only, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/certificates.h"
+#include "api/server.h"
+#include "kube/client.h"
+#include "os/files.h"
+
+namespace tessera::kube {
+
+class ClusterTest : public testing::Test {
+ protected:
+  static constexpr Duration kPatience{30'000};
+  using Handler = std::function<void(const fake::Asked&, fake::Peer&)>;
+
+  ClusterTest() {
+    std::signal(SIGPIPE, SIG_IGN);
+    const fake::Certificate made = fake::Issue(authority_, {.names = "IP:127.0.0.1"});
+    server_ = std::make_unique<fake::Server>(
+        loop_,
+        [this](const fake::Asked& asked, fake::Peer& peer) {
+          asked_.push_back(asked);
+          handler_(asked, peer);
+        },
+        fake::ServerTls{.certificate = made.certificate, .key = made.key});
+    access_.host = "127.0.0.1";
+    access_.port = server_->port();
+    access_.ca.value = authority_.certificate;
+    access_.token.value = "secret";
+  }
+  ~ClusterTest() override { (void)os::RemoveTree(directory_); }
+
+  std::string Where() const { return fmt::format("127.0.0.1:{}", access_.port); }
+
+  // The answers to the next requests, one after the other; the last one to all further ones.
+  void AnswerWith(std::vector<std::string> answers) {
+    handler_ = [answers = std::move(answers), at = size_t{0}](const fake::Asked&,
+                                                              fake::Peer& peer) mutable {
+      peer.Send(answers[std::min(at++, answers.size() - 1)]);
+    };
+  }
+
+  Client& client() {
+    if (!client_) {
+      client_ = std::make_unique<Client>(loop_, access_, limits_,
+                                         [this](std::string_view verb, int status) {
+                                           observed_.push_back(fmt::format("{} {}", verb, status));
+                                         });
+    }
+    return *client_;
+  }
+
+  bool RunUntil(const std::function<bool()>& done) {
+    const Steady end = SystemClock().Now() + kPatience;
+    while (!done() && SystemClock().Now() < end) {
+      loop_.RunOnce();
+      std::this_thread::yield();
+    }
+    return done();
+  }
+  // What `call` is answered with; it is given where to put that.
+  template <class T>
+  Result<T> Await(const std::function<void(std::function<void(Result<T>)>)>& call) {
+    std::optional<Result<T>> found;
+    call([&](Result<T> answer) { found = std::move(answer); });
+    if (!RunUntil([&] { return found.has_value(); })) return Fail(Reason::kInternal, "no end");
+    return *std::move(found);
+  }
+  Result<json::Value> Get(const std::string& path = "/api/v1/nodes/n1") {
+    return Await<json::Value>([&](auto answer) { client().Get(path, answer); });
+  }
+  Result<ObjectList> List(const std::string& query = "") {
+    return Await<ObjectList>([&](auto answer) { client().List("/api/v1/pods", query, answer); });
+  }
+  std::vector<std::string> Targets() const {
+    std::vector<std::string> targets;
+    for (const fake::Asked& one : asked_) targets.push_back(one.method + " " + one.target);
+    return targets;
+  }
+
+  os::Loop loop_;
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-kube-").value();
+  const fake::Certificate authority_ = fake::MakeAuthority("kubernetes");
+  std::unique_ptr<fake::Server> server_;
+  Handler handler_ = [](const fake::Asked&, fake::Peer&) {};
+  std::vector<fake::Asked> asked_;
+  std::vector<std::string> observed_;
+  Access access_;
+  Limits limits_{.per_second = 1000, .burst = 1000};
+  std::unique_ptr<Client> client_;
+};
+
+// A Status of the API server's, as it answers with.
+inline std::string Refusal(int status, const std::string& reason, const std::string& message,
+                           const std::string& headers = "") {
+  const json::Object object{{"kind", "Status"},
+                            {"status", "Failure"},
+                            {"message", message},
+                            {"reason", reason},
+                            {"code", status}};
+  return fake::Answer(status, json::Write(object), headers);
+}
+
+}  // namespace tessera::kube

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "base/backoff.h"
+#include "base/log.h"
+#include "kube/client.h"
+#include "kube/client_impl.h"
+#include "kube/wire.h"
+
+namespace tessera::kube {
+namespace {
+
+// An object of etcd has 1.5 MiB at most, twice that as JSON.
+constexpr size_t kLongestLine = 8 << 20;
+constexpr Duration kFirstPause{1'000};
+constexpr Duration kLastPause{30'000};
+
+}  // namespace
+
+struct Watch::Impl {
+  Impl(os::Loop& loop_, Client::Impl& client_, std::string path_, std::string query_,
+       Listener listener_)
+      : loop(loop_),
+        client(client_),
+        path(std::move(path_)),
+        query(std::move(query_)),
+        listener(std::make_shared<const Listener>(std::move(listener_))) {
+    List();
+  }
+
+  void List() {
+    // The client has no handle for a list: this one says whether we are there to hear of it.
+    client.NextPage(std::make_shared<Client::Impl::Listing>(Client::Impl::Listing{
+        path, query, client.Deadline(),
+        [this, still = std::weak_ptr<const bool>(alive)](Result<ObjectList> found) {
+          if (!still.expired()) Listed(std::move(found));
+        }}));
+  }
+
+  void Listed(Result<ObjectList> found) {
+    if (!found) return Again(found.error());
+    version = std::move(found->resource_version);
+    Follow();
+    const std::shared_ptr<const Listener> told = listener;
+    told->listed(found->items);
+  }
+
+  void Follow() {
+    using std::chrono::seconds;
+    const auto span = std::max(
+        seconds(1), std::chrono::ceil<seconds>(client.attempts.Jittered(client.limits.watch)));
+    lines.emplace(kLongestLine);
+    heard = false;
+    http::Call call{.target =
+                        fmt::format("{}?{}{}watch=1&allowWatchBookmarks=true"
+                                    "&resourceVersion={}&timeoutSeconds={}",
+                                    path, query, query.empty() ? "" : "&", version, span.count())};
+    attempt = client.attempts.Make({.verb = "watch",
+                                    .call = std::move(call),
+                                    .silence = span + client.limits.attempt,
+                                    .piece = [this](std::string_view bytes) { Take(bytes); }},
+                                   [this](const Result<http::Reply>& reply) { Ended(reply); });
+  }
+
+  void Take(std::string_view bytes) {
+    if (!lines->Add(bytes)) return Relist({Reason::kApiRejected, "an event is over 8 MiB"});
+    const std::weak_ptr<const bool> still = alive;
+    const std::weak_ptr<Attempts::Attempt> present = attempt;
+    while (!still.expired() && !present.expired()) {
+      const auto line = lines->Next();
+      if (!line) return;
+      auto event = ReadEvent(*line);
+      if (!event) return Relist(event.error());
+      Tell(*event);
+    }
+  }
+
+  // The listener may destroy this.
+  void Tell(const WatchEvent& event) {
+    if (event.kind == WatchEvent::Kind::kError) {
+      const Error error = ErrorIn(event.object.get_object());
+      return error.reason == Reason::kApiExpired ? Relist(error) : Again(error);
+    }
+    Heard();
+    version = event.version;
+    const std::shared_ptr<const Listener> told = listener;
+    if (event.kind == WatchEvent::Kind::kChanged) told->changed(event.object);
+    if (event.kind == WatchEvent::Kind::kDeleted) told->deleted(event.object);
+  }
+
+  void Ended(const Result<http::Reply>& reply) {
+    if (!reply) return Again({Reason::kApiUnreachable, reply.error().message});
+    const auto error = ErrorIn(*reply);
+    if (error && error->reason == Reason::kApiExpired) return Relist(*error);
+    const Duration asked = RetryAfter(*reply, SystemClock().WallNow()).value_or(Duration(0));
+    if (error) return Again(*error, asked);
+    if (heard) return Follow();
+    // The time was up, or a server flaps: then each stream would end at once.
+    After(client.attempts.Jittered(pauses.Failed()));
+  }
+
+  void Heard() {
+    if (std::exchange(failing, false)) log::Info("watching again", {{"path", path}});
+    heard = true;
+    pauses.Succeeded();
+  }
+
+  // From the version that was seen last, or from a list where there is none.
+  void Again(const Error& error, Duration at_least = Duration(0)) {
+    if (!std::exchange(failing, true)) log::Warn("cannot watch", error, {{"path", path}});
+    After(std::max(at_least, client.attempts.Jittered(pauses.Failed())));
+  }
+
+  // At once where all was well until now.
+  void Relist(const Error& error) {
+    version.clear();
+    const bool well = pauses.pause() == Duration(0);
+    if (!well) return Again(error);
+    pauses.Failed();
+    After(Duration(0));
+  }
+
+  void After(Duration pause) {
+    attempt.reset();
+    next = loop.After(pause, [this] {
+      next = os::Loop::Handle();
+      if (version.empty()) return List();
+      Follow();
+    });
+  }
+
+  os::Loop& loop;
+  Client::Impl& client;
+  const std::string path;
+  const std::string query;
+  const std::shared_ptr<const Listener> listener;  // shared, since it may destroy this
+  std::string version;
+  std::optional<Lines> lines;
+  bool heard = false;    // in this stream
+  bool failing = false;  // since it was told
+  Backoff pauses{kFirstPause, kLastPause};
+  std::shared_ptr<Attempts::Attempt> attempt;
+  os::Loop::Handle next;
+  const std::shared_ptr<const bool> alive = std::make_shared<const bool>(true);
+};
+
+Watch::Watch(os::Loop& loop, Client& client, std::string path, std::string query, Listener listener)
+    : impl_(std::make_unique<Impl>(loop, *client.impl_, std::move(path), std::move(query),
+                                   std::move(listener))) {}
+
+Watch::~Watch() = default;
+
+}  // namespace tessera::kube

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+#include "kube/client.h"
+#include "kube/fake_cluster_test.h"
+
+namespace tessera::kube {
+namespace {
+
+std::string Object(const std::string& name, const std::string& version) {
+  return json::Write(
+      json::Object{{"metadata", json::Object{{"name", name}, {"resourceVersion", version}}}});
+}
+
+std::string ListOf(const std::string& version, const std::vector<std::string>& names) {
+  std::string items;
+  for (const std::string& name : names) {
+    items += (items.empty() ? "" : ",") + Object(name, version);
+  }
+  return fake::Answer(200, fmt::format(R"({{"metadata":{{"resourceVersion":"{}"}},"items":[{}]}})",
+                                       version, items));
+}
+
+std::string Event(const std::string& type, const std::string& object) {
+  return fake::Chunk(fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object));
+}
+
+std::string ErrorEvent(int code, const std::string& reason) {
+  return Event(
+      "ERROR",
+      json::Write(json::Object{
+          {"kind", "Status"}, {"message", "its own words"}, {"reason", reason}, {"code", code}}));
+}
+
+std::string NameOf(const json::Value& object) {
+  return json::GetString(*json::GetObject(object.as_object(), "metadata"), "name").value();
+}
+
+class WatchTest : public ClusterTest {
+ protected:
+  WatchTest() {
+    log::SetSink([this](std::string_view line) { logged_ += fmt::format("{}\n", line); });
+    handler_ = [this](const fake::Asked& asked, fake::Peer& peer) {
+      const bool watches = asked.target.find("watch=1") != std::string::npos;
+      if (watches) {
+        stream_ = &peer;
+        ++streams_;
+        peer.Send(watches_ < watch_answers_.size() ? watch_answers_[watches_++]
+                                                   : fake::ChunkedHead());
+      } else {
+        peer.Send(lists_[std::min(listed_++, lists_.size() - 1)]);
+      }
+    };
+  }
+  ~WatchTest() override { log::SetSink(nullptr); }
+
+  void Start() {
+    watch_ = std::make_unique<Watch>(
+        loop_, client(), "/api/v1/pods", "fieldSelector=x",
+        Watch::Listener{.changed = [this](const json::Value& o) { Told("changed " + NameOf(o)); },
+                        .deleted = [this](const json::Value& o) { Told("deleted " + NameOf(o)); },
+                        .listed =
+                            [this](const std::vector<json::Value>& all) {
+                              std::string names = "listed";
+                              for (const json::Value& o : all) names += " " + NameOf(o);
+                              Told(names);
+                            }});
+  }
+  void Told(const std::string& what) {
+    told_.push_back(what);
+    if (what == end_at_) watch_.reset();
+  }
+  bool RunUntilTold(size_t count) {
+    return RunUntil([&] { return told_.size() >= count; });
+  }
+  bool RunUntilStreams(int count) {
+    return RunUntil([&] { return streams_ >= count; });
+  }
+  // The versions that the streams were asked to begin from.
+  std::vector<std::string> Versions() const {
+    std::vector<std::string> versions;
+    for (const fake::Asked& one : asked_) {
+      const size_t at = one.target.find("resourceVersion=");
+      if (at == std::string::npos) continue;
+      versions.push_back(one.target.substr(at + 16, one.target.find('&', at) - at - 16));
+    }
+    return versions;
+  }
+
+  std::vector<std::string> lists_ = {ListOf("10", {"a", "b"})};
+  size_t listed_ = 0;
+  std::vector<std::string> watch_answers_;  // to the first streams, whole or their beginning
+  size_t watches_ = 0;
+  fake::Peer* stream_ = nullptr;
+  int streams_ = 0;
+  std::vector<std::string> told_;
+  std::string end_at_;
+  std::string logged_;
+  std::unique_ptr<Watch> watch_;
+};
+
+TEST_F(WatchTest, ListsThenTellsWhatChanges) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+
+  stream_->Send(Event("ADDED", Object("c", "11")) + Event("MODIFIED", Object("a", "12")));
+  stream_->Send(Event("DELETED", Object("b", "13")));
+  ASSERT_TRUE(RunUntilTold(4));
+
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "changed c", "changed a", "deleted b"}));
+  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=x&limit=500");
+  const std::string begin =
+      "/api/v1/pods?fieldSelector=x&watch=1&allowWatchBookmarks=true&resourceVersion=10"
+      "&timeoutSeconds=";
+  EXPECT_EQ(asked_[1].target.substr(0, begin.size()), begin);
+  const int seconds = std::stoi(asked_[1].target.substr(begin.size()));
+  EXPECT_TRUE(150 <= seconds && seconds <= 300) << seconds;
+}
+
+TEST_F(WatchTest, AnEventMayComeInPieces) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  const std::string line = fmt::format(R"({{"type":"ADDED","object":{}}})", Object("c", "11"));
+
+  for (char c : line + "\n") stream_->Send(fake::Chunk(std::string(1, c)));
+
+  ASSERT_TRUE(RunUntilTold(2));
+  EXPECT_EQ(told_[1], "changed c");
+}
+
+TEST_F(WatchTest, AStreamThatEndedIsTakenUpFromTheLastVersionSeen) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  stream_->Send(Event("ADDED", Object("c", "11")) + fake::kLastChunk);
+  ASSERT_TRUE(RunUntilStreams(2));
+  stream_->Send(Event("BOOKMARK", Object("", "40")) + fake::kLastChunk);
+  ASSERT_TRUE(RunUntilStreams(3));
+
+  EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "11", "40"}));
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "changed c"}));
+  EXPECT_EQ(logged_, "");
+}
+
+TEST_F(WatchTest, AServerThatGoesAwayInTheMiddleIsAskedAgainFromThere) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  stream_->Send(Event("ADDED", Object("c", "11")));
+  ASSERT_TRUE(RunUntilTold(2));
+
+  server_->HangUp();
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "11"}));
+  stream_->Send(Event("DELETED", Object("c", "12")));
+  ASSERT_TRUE(RunUntilTold(3));
+  EXPECT_NE(logged_.find("cannot watch"), std::string::npos) << logged_;
+  EXPECT_NE(logged_.find("watching again"), std::string::npos) << logged_;
+}
+
+TEST_F(WatchTest, WhatTheServerForgotIsListedAnew) {
+  lists_.push_back(ListOf("50", {"z"}));
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+
+  stream_->Send(ErrorEvent(410, "Expired"));
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "listed z"}));
+  EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "50"}));
+}
+
+TEST_F(WatchTest, AlsoWhereItSaysSoInItsStatus) {
+  lists_.push_back(ListOf("50", {"z"}));
+  watch_answers_ = {Refusal(410, "Expired", "too old resource version")};
+  Start();
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "50"}));
+}
+
+TEST_F(WatchTest, OtherErrorsAreNoReasonToList) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+
+  stream_->Send(ErrorEvent(500, "InternalError"));
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "10"}));
+  EXPECT_NE(logged_.find("its own words (500 InternalError)"), std::string::npos) << logged_;
+}
+
+TEST_F(WatchTest, AStreamOfSomethingElseIsListedAnew) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+
+  stream_->Send(fake::Chunk("<html>\n"));
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "listed a b"}));
+}
+
+TEST_F(WatchTest, ALineWithoutEndIsGivenUp) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  const std::string part = fake::Chunk(std::string(1 << 20, 'x'));
+
+  for (int i = 0; i < 9; ++i) stream_->Send(part);
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "listed a b"}));
+}
+
+TEST_F(WatchTest, AStreamOnWhichNothingComesIsTakenUpAgain) {
+  limits_.watch = Duration(500);
+  limits_.attempt = Duration(200);
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  fake::Peer* first = stream_;
+
+  ASSERT_TRUE(RunUntilStreams(2));
+
+  EXPECT_TRUE(RunUntil([&] { return first->gone(); }));
+  EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "10"}));
+}
+
+TEST_F(WatchTest, AServerWhoseStreamsEndAtOnceIsNotAskedAllTheTime) {
+  watch_answers_.assign(100, fake::ChunkedHead() + fake::kLastChunk);
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  const Steady begin = SystemClock().Now();
+
+  ASSERT_TRUE(RunUntilStreams(3));
+
+  EXPECT_GE(SystemClock().Now() - begin, Duration(1'500));
+}
+
+TEST_F(WatchTest, AListenerMayEndIt) {
+  end_at_ = "changed c";
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+
+  stream_->Send(Event("ADDED", Object("c", "11")) + Event("ADDED", Object("d", "12")));
+
+  ASSERT_TRUE(RunUntilTold(2));
+  EXPECT_TRUE(RunUntil([&] { return stream_->gone(); }));
+  EXPECT_EQ(told_.size(), 2U);
+}
+
+TEST_F(WatchTest, AListenerMayEndItAtTheList) {
+  end_at_ = "listed a b";
+  Start();
+
+  ASSERT_TRUE(RunUntilTold(1));
+  for (int i = 0; i < 50; ++i) loop_.RunOnce();
+  EXPECT_EQ(told_.size(), 1U);
+}
+
+TEST_F(WatchTest, ItMayEndWhileItLists) {
+  Start();
+
+  watch_.reset();
+
+  for (int i = 0; i < 200; ++i) loop_.RunOnce();
+  EXPECT_EQ(told_.size(), 0U);
+}
+
+}  // namespace
+}  // namespace tessera::kube
