@@ -16,6 +16,7 @@ Command ConfigCommand();
 Command FaultCommand();
 Command ReleaseCommand();
 Command CdiCommand();
+Command LabelsCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command ManCommand();

@@ -26,17 +26,10 @@ struct Row {
   Command (*make)();
 };
 constexpr Row kCommands[] = {
-    {"agent", AgentCommand},
-    {"demo", DemoCommand},
-    {"kubelet", KubeletCommand},
-    {"devices", DevicesCommand},
-    {"explain", ExplainCommand},
-    {"config", ConfigCommand},
-    {"release", ReleaseCommand},
-    {"fault", FaultCommand},
-    {"cdi", CdiCommand},
-    {"version", VersionCommand},
-    {"completion", CompletionCommand},
+    {"agent", AgentCommand},     {"demo", DemoCommand},       {"kubelet", KubeletCommand},
+    {"devices", DevicesCommand}, {"explain", ExplainCommand}, {"config", ConfigCommand},
+    {"release", ReleaseCommand}, {"fault", FaultCommand},     {"cdi", CdiCommand},
+    {"labels", LabelsCommand},   {"version", VersionCommand}, {"completion", CompletionCommand},
     {"man", ManCommand},
 };
 constexpr std::string_view kAll = "*";
