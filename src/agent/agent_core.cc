@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/report.h"
 #include "base/log.h"
@@ -223,6 +224,7 @@ void Agent::Tick() {
     node_.VerdictsLost();
     cdi_guard_.TakeOver();
     announcer_.Changed();
+    labels_.Soon();
   }
   SaveAll();
   cdi_guard_.Look();
@@ -307,6 +309,7 @@ void Agent::Apply(const config::Config& next) {
     }
   }
   resources_.Apply(config_);
+  labels_.Apply(config_);
   tick_.Within(kTick);  // devices may become stale sooner than before
 }
 
@@ -420,6 +423,10 @@ View Agent::MakeView() const {
 void Agent::SourceChanged(const std::string& source, bool bad_news) {
   resources_.Changed(source, bad_news);
   announcer_.Changed();
+  // Not for what is told of a device, but for other devices.
+  if (std::exchange(labelled_facts_, node_.facts_generation()) != node_.facts_generation()) {
+    labels_.Soon();
+  }
   AnnounceReady();
 }
 

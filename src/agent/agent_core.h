@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/announcer.h"
 #include "agent/cdi_guard.h"
+#include "agent/label_sync.h"
 #include "agent/ledger_sync.h"
 #include "agent/node.h"
 #include "agent/pages.h"
@@ -106,6 +107,8 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
       CdiGuard::Situation{.another_writes = [this] { return store_.another_writes(); },
                           .alone = [this] { return resources_.AllStreaming() && Alone(); }}};
   Announcer announcer_{loop_, node_, metrics_, [this] { return store_.another_writes(); }};
+  LabelSync labels_{{.loop = loop_, .may_write = [this] { return store_.writer(); }}, config_};
+  uint64_t labelled_facts_ = 0;  // their generation when the labels were last asked for
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;

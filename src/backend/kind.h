@@ -16,6 +16,7 @@
 namespace tessera {
 
 class Backend;
+class Labeller;
 
 // What a backend may need of the agent. The loop outlives it.
 struct Surroundings {
@@ -50,6 +51,9 @@ struct Kind {
   // stands in a resource's name; null: the kind has no families. The backend of a family finds
   // what its resources are made of: the source of each device is the resource that it belongs to.
   bool (*may_have)(const config::Resource& family, std::string_view profile) = nullptr;
+  // What the kind has to say of the node in labels, whether or not a resource is of it; null:
+  // nothing. Waits for nothing itself.
+  std::unique_ptr<Labeller> (*label)(const config::Config& config) = nullptr;
 };
 
 // How a kind's section is chosen, and known again, by the struct that it is kept in.

@@ -17,6 +17,7 @@ Command FaultCommand();
 Command ReleaseCommand();
 Command CdiCommand();
 Command ConfigManagerCommand();
+Command LabelsCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command ManCommand();

@@ -30,7 +30,8 @@ constexpr Row kCommands[] = {
     {"kubelet", KubeletCommand}, {"devices", DevicesCommand},
     {"explain", ExplainCommand}, {"config", ConfigCommand},
     {"release", ReleaseCommand}, {"fault", FaultCommand},
-    {"cdi", CdiCommand},         {"config-manager", ConfigManagerCommand},
+    {"cdi", CdiCommand},         {"labels", LabelsCommand},
+    {"config-manager", ConfigManagerCommand},
     {"version", VersionCommand}, {"completion", CompletionCommand},
     {"man", ManCommand},
 };

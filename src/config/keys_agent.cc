@@ -15,6 +15,7 @@ const auto kTop = [](auto& config, const At&) -> auto& { return config; };
 const auto kKubelet = [](auto& config, const At&) -> auto& { return config.kubelet; };
 const auto kHealth = [](auto& config, const At&) -> auto& { return config.health; };
 const auto kApi = [](auto& config, const At&) -> auto& { return config.api; };
+const auto kLabels = [](auto& config, const At&) -> auto& { return config.labels; };
 const auto kPolicy = [](auto& config, const At&) -> auto& { return config.health.policy; };
 
 Key Section(std::string_view name, std::string_view doc, std::vector<Key> children) {
@@ -270,6 +271,58 @@ Key LogKey() {
                    .field = BindEnum(kTop, &Config::log_format, format)}});
 }
 
+std::vector<Key> LabelFileKeys() {
+  return {
+      {.name = "file",
+       .type = Type::kPath,
+       .doc = "The feature file: in this directory node feature discovery looks for it.",
+       .example = "/etc/kubernetes/node-feature-discovery/features.d/gfd",
+       .field = Bind(kLabels, &LabelsConfig::file)},
+      {.name = "machineTypeFile",
+       .type = Type::kPath,
+       .doc = "The file that says what kind of machine the node is.",
+       .example = "/sys/class/dmi/id/product_name",
+       .field = Bind(kLabels, &LabelsConfig::machine_type_file)},
+      {.name = "sleepInterval",
+       .type = Type::kTime,
+       .doc = "How often the labels are looked at, besides when devices changed.",
+       .example = "5m",
+       .min = kSecond,
+       .max = kDay,
+       .field = Bind(kLabels, &LabelsConfig::sleep_interval)},
+      {.name = "timestamp",
+       .type = Type::kBool,
+       .doc = "Whether a label says since when the configuration holds.",
+       .example = "false",
+       .field = Bind(kLabels, &LabelsConfig::timestamp)},
+      {.name = "removeOnExit",
+       .type = Type::kBool,
+       .doc =
+           "Whether the file goes when the agent ends; else it stays, so that labels do not come "
+           "and go with every update of the agent.",
+       .example = "true",
+       .field = Bind(kLabels, &LabelsConfig::remove_on_exit)},
+  };
+}
+
+Key LabelsKey() {
+  const Choices<LabelsOutput> output = {{"off", LabelsOutput::kOff},
+                                        {"file", LabelsOutput::kFile},
+                                        {"node", LabelsOutput::kNode},
+                                        {"auto", LabelsOutput::kAuto}};
+  std::vector<Key> keys = {
+      {.name = "output",
+       .type = Type::kEnum,
+       .doc =
+           "Where they go: nowhere; into a file for node feature discovery; to the node, through "
+           "the API server (not yet); or into the file where its directory is there.",
+       .example = "auto",
+       .values = NamesOf(output),
+       .field = BindEnum(kLabels, &LabelsConfig::output, output)}};
+  for (Key& key : LabelFileKeys()) keys.push_back(std::move(key));
+  return Section("labels", "What the node says of its devices in labels.", std::move(keys));
+}
+
 // The sections for the agent's own places.
 std::vector<Key> PlaceKeys() {
   return {
@@ -337,6 +390,7 @@ std::vector<Key> AgentKeys() {
   std::vector<Key> keys = {VersionKey(), KubeletKey(), HealthKey(), ApiKey()};
   for (Key& key : PlaceKeys()) keys.push_back(std::move(key));
   keys.push_back(LogKey());
+  keys.push_back(LabelsKey());
   for (Key& key : PaceKeys()) keys.push_back(std::move(key));
   keys.push_back({.name = "rootPrefix",
                   .type = Type::kPath,

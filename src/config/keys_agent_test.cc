@@ -11,8 +11,13 @@ TEST(AgentKeys, ValuesReachTheirPlace) {
       "kubelet: {registration: plugin-watcher, pollInterval: 1s}\n"
       "health: {failures: 5, staleAfter: 2m}\n"
       "log: {level: off, format: json}\n"
+      "labels: {output: file, sleepInterval: 5m, timestamp: false, removeOnExit: true}\n"
       "http: {address: \"off\"}\n");
   Config expected;
+  expected.labels.output = LabelsOutput::kFile;
+  expected.labels.sleep_interval = Duration(300'000);
+  expected.labels.timestamp = false;
+  expected.labels.remove_on_exit = true;
   expected.kubelet.registration = Registration::kPluginWatcher;
   expected.kubelet.poll = Duration(1'000);
   expected.health.policy.failures = 5;

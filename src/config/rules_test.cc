@@ -19,6 +19,11 @@ const BadInput kBadInputs[] = {
      "[config-bad-value]\n"
      "health: {hold: 2h}\n"
      "               ^\n"},
+    {"LabelsGoToTheNode", "labels: {output: node}\n",
+     "t.yaml:2:18: labels.output is 'node': labels are not written to the node yet, only to a file "
+     "[config-unsupported]\n"
+     "labels: {output: node}\n"
+     "                 ^\n"},
     {"ChecksCannotKeepUp", "health: {staleAfter: 6s}\n",
      "t.yaml:2:22: health.staleAfter does not fit: 'checkInterval' and 'checkTimeout' together "
      "(7s) are longer than 'staleAfter' (6s), so every device would be unhealthy between two "

@@ -114,6 +114,13 @@ Return nvmlSystemGetDriverVersion(char* version, unsigned size) {
                [&](Driver& driver) { return Write(driver.hardware.driver, version, size); });
 }
 
+Return nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  return Serve(__func__, [&](Driver& driver) {
+    const int cuda = driver.hardware.cuda;
+    return cuda == 0 ? Return::kNotSupported : Give(cuda, version);
+  });
+}
+
 Return nvmlDeviceGetCount_v2(unsigned* count) {
   return Serve(__func__, [&](Driver& driver) {
     return Give(static_cast<unsigned>(driver.gpus.size()), count);
@@ -292,6 +299,13 @@ Return nvmlDeviceGetNvLinkRemoteDeviceType(DeviceHandle device, unsigned link,
                                            NvLinkRemoteType* type) {
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
     return WithLink(device, link, [&](const NvLink& there) { return Give(there.type, type); });
+  });
+}
+
+Return nvmlDeviceGetGpuFabricInfo(DeviceHandle device, GpuFabricInfo* info) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    const auto& fabric = device->gpu->fabric;
+    return fabric ? Give(*fabric, info) : Return::kNotSupported;
   });
 }
 

@@ -47,6 +47,79 @@ DeviceAttributes Attributes(const std::string& profile) {
   return attributes;
 }
 
+int CudaVersion(const std::string& text) {
+  int major = 0;
+  int minor = 0;
+  if (!text.empty() && std::sscanf(text.c_str(), "%d.%d", &major, &minor) != 2) {
+    throw std::runtime_error(text + " is no version of CUDA");
+  }
+  return major * 1000 + minor * 10;
+}
+
+std::optional<GpuFabricInfo> Fabric(const Yaml& yaml) {
+  if (!yaml) return std::nullopt;
+  yaml.CheckKeys("\"fabric\"", {"cluster", "clique", "state", "status"});
+  GpuFabricInfo info{};
+  const auto cluster = yaml["cluster"].As<std::string>();
+  for (size_t i = 0; i < sizeof(info.cluster); ++i) {
+    unsigned byte = 0;
+    if (cluster.size() != 32 || std::sscanf(&cluster[2 * i], "%2x", &byte) != 1) {
+      throw std::runtime_error(cluster + " is no cluster: 32 hex digits are");
+    }
+    info.cluster[i] = static_cast<uint8_t>(byte);
+  }
+  info.clique = yaml["clique"].As<unsigned>();
+  info.state = static_cast<uint8_t>(yaml["state"].Or<unsigned>(kFabricCompleted));
+  info.status = static_cast<Return>(yaml["status"].Or<int>(0));
+  return info;
+}
+
+// The attributes of a MIG device that its profile names.
+void SetEngines(const GpuInstanceProfileInfo& profile, DeviceAttributes& attributes) {
+  attributes.multiprocessors = profile.multiprocessors;
+  attributes.shared_copy_engines = profile.copy_engines;
+  attributes.shared_decoders = profile.decoders;
+  attributes.shared_encoders = profile.encoders;
+  attributes.shared_jpeg_engines = profile.jpeg_engines;
+  attributes.shared_ofa_engines = profile.ofa_engines;
+}
+
+std::map<unsigned, GpuInstanceProfileInfo> ReadProfiles(const Yaml& yaml) {
+  std::map<unsigned, GpuInstanceProfileInfo> profiles;
+  for (const Yaml& item : yaml.items()) {
+    item.CheckKeys("a profile", {"profile", "id", "slices", "instances", "memory",
+                                 "multiprocessors", "copy", "decoders", "encoders", "jpeg", "ofa"});
+    GpuInstanceProfileInfo info{};
+    info.id = item["id"].As<unsigned>();
+    info.slices = item["slices"].As<unsigned>();
+    info.instances = item["instances"].As<unsigned>();
+    info.memory_mib = item["memory"].As<uint64_t>();
+    info.multiprocessors = item["multiprocessors"].Or<unsigned>(0);
+    info.copy_engines = item["copy"].Or<unsigned>(0);
+    info.decoders = item["decoders"].Or<unsigned>(0);
+    info.encoders = item["encoders"].Or<unsigned>(0);
+    info.jpeg_engines = item["jpeg"].Or<unsigned>(0);
+    info.ofa_engines = item["ofa"].Or<unsigned>(0);
+    profiles[item["profile"].As<unsigned>()] = info;
+  }
+  return profiles;
+}
+
+// Of a MIG device that is a whole GPU instance, by the first profile of its size.
+void SetEngines(const std::map<unsigned, GpuInstanceProfileInfo>& profiles, HardwareGpu& gpu) {
+  for (MigInstance& mig : gpu.mig) {
+    DeviceAttributes& own = mig.attributes;
+    if (own.compute_instance_slices != own.gpu_instance_slices) continue;
+    for (const auto& [number, profile] : profiles) {
+      if (profile.slices != own.gpu_instance_slices || profile.memory_mib != own.memory_mib) {
+        continue;
+      }
+      if (profile.multiprocessors > 0) SetEngines(profile, own);
+      break;
+    }
+  }
+}
+
 std::string MadeUuid(const std::string& kind, size_t gpu, size_t part) {
   return fmt::format("{}-{:08x}-0000-4000-8000-{:012x}", kind, gpu, part);
 }
@@ -74,8 +147,8 @@ void ReadMig(const Yaml& mig, size_t place, HardwareGpu& gpu) {
 }
 
 HardwareGpu ReadGpu(const Yaml& node, const Yaml& yaml, size_t place) {
-  node.CheckKeys("a GPU",
-                 {"uuid", "pci", "minor", "model", "memory", "compute", "numa", "pcie", "mig"});
+  node.CheckKeys("a GPU", {"uuid", "pci", "minor", "model", "memory", "compute", "numa", "pcie",
+                           "mig", "class", "vgpu", "fabric"});
   const Yaml& defaults = yaml["defaults"];
   HardwareGpu gpu;
   gpu.uuid = node["uuid"].Or<std::string>(MadeUuid("GPU", place, 0));
@@ -85,6 +158,12 @@ HardwareGpu ReadGpu(const Yaml& node, const Yaml& yaml, size_t place) {
   gpu.integrated = !node["pci"] && yaml["platform"].Or<std::string>("") == "tegra";
   if (!gpu.integrated) gpu.pci = Pci(node["pci"].As<std::string>());
   gpu.pcie = Of(node, defaults, "pcie").Strings();
+  gpu.pci_class = Of(node, defaults, "class").Or<std::string>("");
+  if (const Yaml& vgpu = Of(node, defaults, "vgpu")) {
+    vgpu.CheckKeys("\"vgpu\"", {"version", "branch"});
+    gpu.vgpu = VgpuHost{vgpu["version"].As<std::string>(), vgpu["branch"].As<std::string>()};
+  }
+  gpu.fabric = Fabric(Of(node, defaults, "fabric"));
   gpu.memory_mib = Of(node, defaults, "memory").As<uint64_t>();
   const auto compute = Of(node, defaults, "compute").As<std::string>();
   std::sscanf(compute.c_str(), "%d.%d", &gpu.compute_major, &gpu.compute_minor);
@@ -119,29 +198,25 @@ void ReadLinks(const Yaml& yaml, std::vector<HardwareGpu>& gpus) {
 
 Hardware ParseHardware(const std::string& text) {
   const Yaml yaml = Yaml::Parse(text);
-  yaml.CheckKeys("a node",
-                 {"driver", "platform", "defaults", "gpus", "switches", "links", "profiles"});
-  yaml["defaults"].CheckKeys("\"defaults\"", {"model", "memory", "compute", "numa", "pcie", "mig"});
+  yaml.CheckKeys("a node", {"driver", "cuda", "machine", "platform", "defaults", "gpus", "switches",
+                            "links", "profiles"});
+  yaml["defaults"].CheckKeys("\"defaults\"", {"model", "memory", "compute", "numa", "pcie", "mig",
+                                              "class", "vgpu", "fabric"});
   Hardware hardware;
   hardware.driver = yaml["driver"].As<std::string>();
+  hardware.cuda = CudaVersion(yaml["cuda"].Or<std::string>(""));
+  hardware.machine = yaml["machine"].Or<std::string>("");
   hardware.platform = yaml["platform"].Or<std::string>("");
   if (!hardware.platform.empty() && hardware.platform != "tegra" && hardware.platform != "wsl") {
     yaml["platform"].Refuse(
         fmt::format("there is no platform \"{}\", only tegra and wsl", hardware.platform));
   }
+  hardware.profiles = ReadProfiles(yaml["profiles"]);
   for (const Yaml& gpu : yaml["gpus"].items()) {
     hardware.gpus.push_back(ReadGpu(gpu, yaml, hardware.gpus.size()));
+    SetEngines(hardware.profiles, hardware.gpus.back());
   }
   ReadLinks(yaml, hardware.gpus);
-  for (const Yaml& item : yaml["profiles"].items()) {
-    item.CheckKeys("a profile", {"profile", "id", "slices", "instances", "memory"});
-    GpuInstanceProfileInfo info{};
-    info.id = item["id"].As<unsigned>();
-    info.slices = item["slices"].As<unsigned>();
-    info.instances = item["instances"].As<unsigned>();
-    info.memory_mib = item["memory"].As<uint64_t>();
-    hardware.profiles[item["profile"].As<unsigned>()] = info;
-  }
   return hardware;
 }
 

@@ -60,6 +60,34 @@ void MakeWsl(const std::string& directory, bool with_dxg) {
   }
 }
 
+// The first 256 bytes, with the capability of a virtual GPU where it is one: its id and length, the
+// letters "VF", and one record, of the host's driver.
+std::string ConfigSpace(const HardwareGpu& gpu) {
+  std::string space(256, '\0');
+  space.replace(0, 2, "\xde\x10");
+  if (!gpu.vgpu) return space;
+  constexpr size_t kAt = 0xd0;
+  space[0x06] = 0x10;  // it has capabilities
+  space[0x34] = '\xd0';
+  space[kAt] = 0x09;
+  space[kAt + 2] = 27;
+  space.replace(kAt + 3, 2, "VF");
+  space[kAt + 6] = 22;
+  space.replace(kAt + 7, gpu.vgpu->version.size(), gpu.vgpu->version);
+  space.replace(kAt + 17, gpu.vgpu->branch.size(), gpu.vgpu->branch);
+  return space;
+}
+
+void WriteSysfs(const std::string& directory, const HardwareGpu& gpu) {
+  const std::string device = fmt::format("{}/sys/bus/pci/devices/{:04x}:{:02x}:{:02x}.0/",
+                                         directory, gpu.pci.domain, gpu.pci.bus, gpu.pci.device);
+  Write(device + "numa_node", fmt::format("{}\n", gpu.numa));
+  if (gpu.pci_class.empty()) return;
+  Write(device + "vendor", "0x10de\n");
+  Write(device + "class", gpu.pci_class + "\n");
+  Write(device + "config", ConfigSpace(gpu));
+}
+
 void AddDevices(const Hardware& hardware, size_t gpu, std::vector<NodeDevice>& devices) {
   const HardwareGpu& of = hardware.gpus[gpu];
   if (const std::string one = OneOfAll(hardware); !one.empty()) {
@@ -93,11 +121,12 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
     }
     if (gpu.integrated) continue;
     Write(fmt::format("{}/dev/nvidia{}", directory, gpu.minor), "");
-    Write(fmt::format("{}/sys/bus/pci/devices/{:04x}:{:02x}:{:02x}.0/numa_node", directory,
-                      gpu.pci.domain, gpu.pci.bus, gpu.pci.device),
-          fmt::format("{}\n", gpu.numa));
+    WriteSysfs(directory, gpu);
   }
   Write(directory + "/proc/driver/nvidia-caps/mig-minors", minors);
+  if (!hardware.machine.empty()) {
+    Write(directory + "/sys/class/dmi/id/product_name", hardware.machine + "\n");
+  }
   if (hardware.platform == "tegra") {
     Write(directory + "/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0\n");
     Write(directory + "/sys/devices/soc0/family", "Tegra\n");

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "backend/nvidia/claims.h"
+#include "backend/nvidia/label_facts.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/nvidia/platform.h"
 #include "backend/nvidia/rendering.h"
@@ -389,6 +390,10 @@ Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surr
   return session;
 }
 
+std::unique_ptr<Labeller> Label(const Config& config) {
+  return std::make_unique<nvidia::GpuLabeller>(config);
+}
+
 Kind MakeKind() {
   return {.section = {.name = "nvidia",
                       .type = Type::kSection,
@@ -401,7 +406,8 @@ Kind MakeKind() {
           .require = Require,
           .runtime_reads_variable = true,
           .ids_are_of_hardware = true,
-          .may_have = MayHave};
+          .may_have = MayHave,
+          .label = Label};
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
 #include <utility>
 
 #include "backend/nvidia/claims.h"
@@ -16,9 +14,6 @@ namespace {
 
 constexpr Duration kPatience{2'000};  // of a scan with GPUs that do not answer
 constexpr int kReaders = 64;          // more than a node has GPUs
-// One thread reads all GPUs, which is quicker than a thread for each; where one of them is slower
-// than this, or hangs, another thread goes on with the rest.
-constexpr Duration kTurn{5};
 
 nvidia::XidPolicy PolicyOf(const NvidiaConfig& config) {
   nvidia::XidPolicy policy;
@@ -33,83 +28,6 @@ nvidia::XidPolicy PolicyOf(const NvidiaConfig& config) {
 }
 
 }  // namespace
-
-class NvidiaBackend::Line {
- public:
-  explicit Line(os::Workers& workers) : workers_(workers) {}
-
-  void Add(std::function<void()> task) {
-    std::lock_guard lock(rest_->mutex);
-    rest_->tasks.push_back(std::move(task));
-    ++rest_->unfinished;
-  }
-  // Does all, but for what hangs, and no longer than until then: past a task that takes too long,
-  // another thread goes on.
-  void Run(std::chrono::steady_clock::time_point limit) {
-    workers_.GoOn();  // what a former line could not begin
-    std::unique_lock lock(rest_->mutex);
-    if (rest_->unfinished == 0) return;
-    GoOn();
-    size_t left = rest_->tasks.size();
-    while (!rest_->done.wait_for(lock, kTurn, [this] { return rest_->unfinished == 0; })) {
-      // Nothing was begun for so long: what is under way takes too long.
-      const bool stuck = rest_->tasks.size() == left;
-      if ((stuck && left == 0) || std::chrono::steady_clock::now() >= limit) return;
-      if (stuck) GoOn();
-      left = rest_->tasks.size();
-    }
-  }
-
- private:
-  struct Rest {
-    std::mutex mutex;
-    std::condition_variable done;
-    std::deque<std::function<void()>> tasks;  // not begun; under mutex, as what follows
-    size_t unfinished = 0;
-  };
-
-  // One more thread does what nobody has begun.
-  void GoOn() {
-    workers_.Run([rest = rest_] {
-      std::unique_lock lock(rest->mutex);
-      while (!rest->tasks.empty()) {
-        const std::function<void()> task = std::move(rest->tasks.front());
-        rest->tasks.pop_front();
-        lock.unlock();
-        task();
-        lock.lock();
-        if (--rest->unfinished == 0) rest->done.notify_all();
-      }
-    });
-  }
-
-  os::Workers& workers_;
-  const std::shared_ptr<Rest> rest_ = std::make_shared<Rest>();
-};
-
-template <class T>
-struct NvidiaBackend::Reading {
-  std::mutex mutex;
-  std::condition_variable done;
-  std::optional<T> answer;  // under mutex, as what follows
-  bool late = false;        // a scan has waited for it in vain
-
-  bool IsDone() {
-    std::lock_guard lock(mutex);
-    return answer.has_value();
-  }
-  void Finish(T read) {
-    std::lock_guard lock(mutex);
-    answer = std::move(read);
-    done.notify_all();
-  }
-  // Nothing when it has not come until then.
-  std::optional<T> Await(std::chrono::steady_clock::time_point limit) {
-    std::unique_lock lock(mutex);
-    if (!late) late = !done.wait_until(lock, limit, [this] { return answer.has_value(); });
-    return answer;
-  }
-};
 
 NvidiaBackend::NvidiaBackend(std::string resource, NvidiaConfig config, os::Root root)
     : resource_(std::move(resource)),
@@ -218,7 +136,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
 nvml::Answer<NvidiaBackend::Seen> NvidiaBackend::ReadGpus(const nvml::LibraryPtr& library,
                                                           unsigned count) {
   std::vector<std::shared_ptr<GpuReading>> readings;
-  Line line(readers_);
+  nvidia::Line line(readers_);
   for (unsigned i = 0; i < count; ++i) readings.push_back(BeginReading(library, i, line));
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   line.Run(limit);
@@ -273,7 +191,7 @@ void NvidiaBackend::TellImex() {
 }
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
-    const nvml::LibraryPtr& library, unsigned index, Line& line) {
+    const nvml::LibraryPtr& library, unsigned index, nvidia::Line& line) {
   std::lock_guard lock(mutex_);
   std::shared_ptr<GpuReading>& last = readings_[index];
   if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
@@ -296,7 +214,7 @@ void NvidiaBackend::TellGeometry(unsigned count, const std::map<unsigned, nvidia
 
 std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     const nvml::LibraryPtr& library, const std::map<unsigned, nvidia::Gpu>& gpus) {
-  Line line(readers_);
+  nvidia::Line line(readers_);
   std::map<std::string, std::shared_ptr<LevelReading>> readings;  // by UUID
   for (const auto& [index, gpu] : gpus) {
     std::lock_guard lock(mutex_);

@@ -30,6 +30,7 @@
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "backend/nvidia/nvml.h"
+#include "backend/nvidia/reading.h"
 #include "os/files.h"
 #include "os/worker.h"
 
@@ -52,20 +53,16 @@ class NvidiaBackend : public Backend {
   std::vector<std::string> HeldBy() const override;
 
  private:
-  template <class T>
-  struct Reading;  // of one GPU, under way or done; shared with the thread that reads
-  using GpuReading = Reading<nvml::Answer<nvidia::Gpu>>;
-  using LevelReading = Reading<nvidia::Levels>;
+  using GpuReading = nvidia::Reading<nvml::Answer<nvidia::Gpu>>;
+  using LevelReading = nvidia::Reading<nvidia::Levels>;
 
   struct Seen {
     std::map<unsigned, nvidia::Gpu> gpus;    // by index
     std::map<unsigned, std::string> silent;  // by index, why nothing is known
   };
   nvml::Answer<Seen> ReadGpus(const nvml::LibraryPtr& library, unsigned count);
-  // Tasks that one thread does in turn; when one takes too long, another goes on with the rest.
-  class Line;
   std::shared_ptr<GpuReading> BeginReading(const nvml::LibraryPtr& library, unsigned index,
-                                           Line& line);
+                                           nvidia::Line& line);
   // What GPUs have in common, by UUID: read once of each pair, when both have just answered.
   std::map<std::string, nvidia::Levels> ReadLevels(const nvml::LibraryPtr& library,
                                                    const std::map<unsigned, nvidia::Gpu>& gpus);

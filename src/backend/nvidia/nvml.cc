@@ -97,6 +97,10 @@ Answer<std::string> Library::DriverVersion() const {
   return AskText<kDriverVersionSize>(api_.SystemGetDriverVersion);
 }
 
+Answer<int> Library::CudaVersion() const {
+  return Ask<int>(api_.SystemGetCudaDriverVersion);
+}
+
 Answer<unsigned> Library::DeviceCount() const {
   return Ask<unsigned>(api_.DeviceGetCount);
 }
@@ -125,6 +129,14 @@ Answer<Memory> Library::MemoryOf(DeviceHandle device) const {
   return Ask<Memory>(api_.DeviceGetMemoryInfo, device);
 }
 
+Answer<Library::ComputeCapability> Library::ComputeCapabilityOf(DeviceHandle gpu) const {
+  ComputeCapability capability;
+  const auto minor = Ask<int>(api_.DeviceGetCudaComputeCapability, gpu, &capability.major);
+  if (!minor) return tl::unexpected(minor.error());
+  capability.minor = *minor;
+  return capability;
+}
+
 Answer<bool> Library::IsNvLinkUp(DeviceHandle gpu, unsigned link) const {
   const auto state = Ask<EnableState>(api_.DeviceGetNvLinkState, gpu, link);
   if (!state) return tl::unexpected(state.error());
@@ -143,13 +155,23 @@ Answer<TopologyLevel> Library::CommonAncestor(DeviceHandle a, DeviceHandle b) co
   return Ask<TopologyLevel>(api_.DeviceGetTopologyCommonAncestor, a, b);
 }
 
-Answer<bool> Library::IsInMigMode(DeviceHandle gpu) const {
+Answer<GpuFabricInfo> Library::Fabric(DeviceHandle gpu) const {
+  return Ask<GpuFabricInfo>(api_.DeviceGetGpuFabricInfo, gpu);
+}
+
+Answer<std::optional<bool>> Library::MigMode(DeviceHandle gpu) const {
   unsigned current = kMigDisabled;
   unsigned pending = kMigDisabled;
   const Return code = api_.DeviceGetMigMode.call(gpu, &current, &pending);
-  if (code == Return::kNotSupported) return false;
+  if (code == Return::kNotSupported) return std::nullopt;
   if (code != Return::kSuccess) return tl::unexpected(Failure{api_.DeviceGetMigMode.name, code});
   return current == kMigEnabled;
+}
+
+Answer<bool> Library::IsInMigMode(DeviceHandle gpu) const {
+  const auto mode = MigMode(gpu);
+  if (!mode) return tl::unexpected(mode.error());
+  return mode->value_or(false);
 }
 
 Answer<std::vector<Library::MigHandle>> Library::MigDevices(DeviceHandle gpu) const {

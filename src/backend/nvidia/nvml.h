@@ -49,6 +49,8 @@ class Library {
   Library& operator=(const Library&) = delete;
 
   Answer<std::string> DriverVersion() const;
+  // 12080 for CUDA 12.8: the newest that the driver can serve.
+  Answer<int> CudaVersion() const;
   Answer<unsigned> DeviceCount() const;
   Answer<DeviceHandle> DeviceByIndex(unsigned index) const;
   Answer<std::string> Uuid(DeviceHandle device) const;
@@ -56,6 +58,11 @@ class Library {
   Answer<unsigned> MinorNumber(DeviceHandle device) const;
   Answer<PciInfo> Pci(DeviceHandle device) const;
   Answer<Memory> MemoryOf(DeviceHandle device) const;
+  struct ComputeCapability {
+    int major = 0;
+    int minor = 0;
+  };
+  Answer<ComputeCapability> ComputeCapabilityOf(DeviceHandle gpu) const;
 
   // Of the GPU's NVLink of that number, from 0; kNotSupported or kInvalidArgument: it has none
   // such.
@@ -63,9 +70,11 @@ class Library {
   Answer<NvLinkRemoteType> NvLinkRemote(DeviceHandle gpu, unsigned link) const;
   Answer<PciInfo> NvLinkRemotePci(DeviceHandle gpu, unsigned link) const;
   Answer<TopologyLevel> CommonAncestor(DeviceHandle a, DeviceHandle b) const;
+  Answer<GpuFabricInfo> Fabric(DeviceHandle gpu) const;
 
-  // False as well where the GPU or the driver knows no MIG.
-  Answer<bool> IsInMigMode(DeviceHandle gpu) const;
+  // Whether the GPU is in MIG mode; nothing where it or the driver knows no MIG.
+  Answer<std::optional<bool>> MigMode(DeviceHandle gpu) const;
+  Answer<bool> IsInMigMode(DeviceHandle gpu) const;  // false then as well
   struct MigHandle {
     unsigned index = 0;  // of those of the GPU; with gaps
     DeviceHandle device = nullptr;

@@ -97,6 +97,17 @@ struct GpuInstanceInfo {
 };
 static_assert(sizeof(GpuInstanceInfo) == 24);
 
+// How far the fabric manager has come with a GPU, and as what: GPUs of one cluster and clique, of
+// whatever nodes, reach each other's memory over NVLink.
+inline constexpr uint8_t kFabricCompleted = 3;
+struct GpuFabricInfo {
+  uint8_t cluster[16];  // a UUID; zero: the fabric is this node's own
+  Return status;        // once completed: whether it went well
+  uint32_t clique;
+  uint8_t state;
+};
+static_assert(sizeof(GpuFabricInfo) == 28);
+
 inline constexpr uint32_t kNoInstance = 0xFFFFFFFF;  // an event of the whole GPU
 
 struct EventData {

@@ -139,23 +139,33 @@ void Reader::ReadVersion(const Node& node) {
 
 void Reader::ReadFlags(const Node& node, const std::string& path) {
   std::vector<Field> fields = OptionsIn(path);
-  // For NVIDIA's GPU feature discovery, which reads the same file.
-  const auto text = [this](const Node& value, const std::string& at) { Text(value, at, true); };
   const auto truth = [this](const Node& value, const std::string& at) { Bool(value, at); };
-  const auto time = [this](const Node& value, const std::string& at) { ReadInterval(value, at); };
   fields.push_back({"useNodeFeatureAPI", truth});
   fields.push_back({"plugin", [this](const Node& plugin, const std::string& at) {
                       ReadMap(plugin, at, Spelling::kAny, OptionsIn(at));
                     }});
-  fields.push_back({"gfd", [=, this](const Node& gfd, const std::string& at) {
-                      ReadMap(gfd, at, Spelling::kAny,
-                              {{"oneshot", truth},
-                               {"noTimestamp", truth},
-                               {"sleepInterval", time},
-                               {"outputFile", text},
-                               {"machineTypeFile", text}});
-                    }});
+  fields.push_back(
+      {"gfd", [this](const Node& gfd, const std::string& at) { ReadDiscovery(gfd, at); }});
   ReadMap(node, path, Spelling::kAny, fields);
+}
+
+// Of GPU feature discovery, which reads the same file.
+void Reader::ReadDiscovery(const Node& node, const std::string& path) {
+  Settings::Discovery& gfd = settings_.gfd;
+  const auto text = [this](std::string& member) {
+    return [this, &member](const Node& value, const std::string& at) {
+      if (const auto read = Text(value, at, true)) member = *read;
+    };
+  };
+  ReadMap(
+      node, path, Spelling::kAny,
+      {{"oneshot", [this](const Node& value, const std::string& at) { Bool(value, at); }},
+       {"noTimestamp",
+        [&](const Node& value, const std::string& at) { gfd.no_timestamp = Bool(value, at); }},
+       {"sleepInterval", [&](const Node& value,
+                             const std::string& at) { gfd.sleep_interval = Interval(value, at); }},
+       {"outputFile", text(gfd.output_file)},
+       {"machineTypeFile", text(gfd.machine_type_file)}});
 }
 
 void Reader::ReadPatterns(const Node& node, const std::string& path,
@@ -266,11 +276,16 @@ void Reader::ReadDevices(const Node& node, const std::string& path, ReplicatedDe
   }
 }
 
-void Reader::ReadInterval(const Node& node, const std::string& path) {
-  const bool good =
-      node.IsScalar() && (TypeOf(node) == ScalarType::kNumber ||
-                          (TypeOf(node) == ScalarType::kText && IsSleepInterval(node.scalar)));
-  if (!good) ReportType(node, path, "a time such as 60s or 1h30m, or 'infinite'");
+std::optional<Duration> Reader::Interval(const Node& node, const std::string& path) {
+  constexpr int64_t kNanoseconds = 1'000'000;  // in a millisecond
+  std::optional<Duration> interval;
+  if (node.IsScalar() && TypeOf(node) == ScalarType::kNumber) {
+    interval = Duration(WholeNumber(node.scalar).value_or(0) / kNanoseconds);
+  } else if (node.IsScalar() && TypeOf(node) == ScalarType::kText) {
+    interval = SleepInterval(node.scalar);
+  }
+  if (!interval) ReportType(node, path, "a time such as 60s or 1h30m, or 'infinite'");
+  return interval;
 }
 
 std::optional<std::string> Reader::Text(const Node& node, const std::string& path, bool converted) {

@@ -45,13 +45,14 @@ class Reader {
                        std::optional<Replication>& replication);
   void ReadReplicated(const Node& node, const std::string& path, ReplicatedResource& resource);
   void ReadDevices(const Node& node, const std::string& path, ReplicatedDevices& devices);
-  void ReadInterval(const Node& node, const std::string& path);
+  void ReadDiscovery(const Node& node, const std::string& path);
 
   // Single values. Nothing, and reported, when the node is none of that type. Where Go converts to
   // text, `5` and `off` are text too.
   std::optional<std::string> Text(const Node& node, const std::string& path,
                                   bool converted = false);
   std::optional<bool> Bool(const Node& node, const std::string& path);
+  std::optional<Duration> Interval(const Node& node, const std::string& path);
   std::optional<int64_t> Int(const Node& node, const std::string& path);
   std::optional<std::string> Name(const Node& node, const std::string& path);
   // Whether all of the keys are there; what is missing is reported.

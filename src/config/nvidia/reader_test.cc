@@ -28,6 +28,10 @@ Settings Everything() {
   settings.allocation_policy = "packed";
   settings.imex_channels = {0};
   settings.imex_required = true;
+  settings.gfd = {.no_timestamp = true,
+                  .sleep_interval = Duration(60'000),
+                  .output_file = "/out",
+                  .machine_type_file = "/sys/class/dmi/id/product_name"};
   settings.time_slicing = Replication{.fail_requests_greater_than_one = true,
                                       .resources = {{.name = "nvidia.com/gpu", .replicas = 10}}};
   settings.mps = Replication{

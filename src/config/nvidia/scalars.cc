@@ -146,23 +146,32 @@ bool IsDeviceReference(std::string_view text) {
          AreDigits(text.substr(colon + 1));
 }
 
-bool IsSleepInterval(std::string_view text) {
-  if (text == "infinite" || text == "0") return true;
-  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-  if (text.empty()) return false;
+std::optional<Duration> SleepInterval(std::string_view text) {
+  if (text == "infinite") return Duration::max();
+  if (text == "0") return Duration(0);
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty()) return std::nullopt;
+  // The longer unit before the one that it begins with.
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"ns", 1e-6}, {"us", 1e-3}, {"\u00b5s", 1e-3}, {"\u03bcs", 1e-3},
+      {"ms", 1},    {"s", 1e3},   {"m", 60e3},       {"h", 3600e3}};
+  double total = 0;
   while (!text.empty()) {
-    const size_t unit = std::min(text.find_first_not_of("0123456789."), text.size());
-    const std::string_view number = text.substr(0, unit);
-    text.remove_prefix(unit);
-    if (number.find_first_of("0123456789") == std::string_view::npos) return false;
-    if (std::ranges::count(number, '.') > 1) return false;
-    const bool known = TakePrefix(text, "ns") || TakePrefix(text, "us") ||
-                       TakePrefix(text, "\u00b5s") || TakePrefix(text, "\u03bcs") ||
-                       TakePrefix(text, "ms") || TakePrefix(text, "s") || TakePrefix(text, "m") ||
-                       TakePrefix(text, "h");
-    if (!known) return false;
+    const size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::string_view digits = text.substr(0, end);
+    text.remove_prefix(end);
+    double number = 0;
+    const auto [stop, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.empty() || stop != digits.data() + digits.size()) return std::nullopt;
+    const auto* unit = std::ranges::find_if(
+        kUnits, [&](const auto& each) { return TakePrefix(text, each.first); });
+    if (unit == std::end(kUnits)) return std::nullopt;
+    total += number * unit->second;
   }
-  return true;
+  constexpr double kMost = 1e15;
+  return Duration(static_cast<int64_t>(std::min(total, kMost)) * (negative ? -1 : 1));
 }
 
 std::string Described(const Node& node) {

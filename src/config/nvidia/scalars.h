@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "config/schema/scalar.h"
 #include "config/schema/yaml.h"
 
@@ -26,8 +27,9 @@ std::optional<int64_t> WholeNumber(std::string_view text);
 Parsed<std::string> ReadResourceName(std::string_view text);
 // One device of a list: "0", "0:1", "GPU-<uuid>", "MIG-<uuid>", "MIG-GPU-<uuid>/<gi>/<ci>".
 bool IsDeviceReference(std::string_view text);
-// A time as Go writes it, such as "1h30m" or "5s", or "infinite".
-bool IsSleepInterval(std::string_view text);
+// A time as Go writes it, such as "1h30m" or "5s"; "infinite" is the longest there is. Nothing when
+// it is none.
+std::optional<Duration> SleepInterval(std::string_view text);
 
 // For messages: "a list", "the text 'yes'", "'8'".
 std::string Described(const Node& node);

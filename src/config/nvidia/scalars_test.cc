@@ -105,11 +105,16 @@ TEST(NvidiaScalars, AnythingElseIsNoDevice) {
 TEST(NvidiaScalars, ATimeIsAsGoWritesIt) {
   for (const char* text :
        {"0", "0s", "5s", "1h30m", "1.5h", ".5s", "-1s", "100ns", "5\u00b5s", "infinite"}) {
-    EXPECT_TRUE(IsSleepInterval(text)) << text;
+    EXPECT_TRUE(SleepInterval(text)) << text;
   }
   for (const char* text : {"", "5", "s", "5d", "1..5s", "-", "forever", "5 s"}) {
-    EXPECT_FALSE(IsSleepInterval(text)) << text;
+    EXPECT_FALSE(SleepInterval(text)) << text;
   }
+  EXPECT_EQ(SleepInterval("1h30m"), Duration(5'400'000));
+  EXPECT_EQ(SleepInterval("1.5s20ms"), Duration(1'520));
+  EXPECT_EQ(SleepInterval("-1s"), Duration(-1'000));
+  EXPECT_EQ(SleepInterval("999us"), Duration(0));
+  EXPECT_EQ(SleepInterval("infinite"), Duration::max());
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace tessera::config::nvidia {
 
 // Resources of the GPUs or MIG profiles that a pattern fits.
@@ -71,6 +73,16 @@ struct Settings {
   std::string config_file{};  // empty: none
   std::vector<std::string> cdi_feature_flags{};
   std::vector<std::string> cdi_disable_hooks{};
+
+  // Of GPU feature discovery, which reads the same file; nothing where the file does not say it.
+  struct Discovery {
+    std::optional<bool> no_timestamp{};
+    std::optional<Duration> sleep_interval{};
+    std::string output_file{};
+    std::string machine_type_file{};
+    bool operator==(const Discovery&) const = default;
+  };
+  Discovery gfd{};
 
   std::vector<NamedPattern> gpus{};
   std::vector<NamedPattern> migs{};

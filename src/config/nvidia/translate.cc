@@ -34,6 +34,7 @@ class Translation {
 
   Translated Take() {
     TranslateKubelet();
+    TranslateDiscovery();
     TranslateResource();
     return std::move(result_);
   }
@@ -84,6 +85,31 @@ class Translation {
     std::string root = socket.substr(0, socket.size() - kEnd.size());
     result_.config.kubelet.root = root.empty() ? "/" : root;
     Note("kubelet.root", path);
+  }
+
+  // What GPU feature discovery is told says how the agent labels, where it is to do that.
+  void TranslateDiscovery() {
+    constexpr Duration kShortest{1'000};
+    constexpr Duration kLongest{86'400'000};  // as our own key has it
+    LabelsConfig& labels = result_.config.labels;
+    const Settings::Discovery& gfd = settings_.gfd;
+    if (gfd.no_timestamp) {
+      labels.timestamp = !*gfd.no_timestamp;
+      Note("labels.timestamp", "flags.gfd.noTimestamp");
+    }
+    if (gfd.sleep_interval) {
+      labels.sleep_interval = std::clamp(*gfd.sleep_interval, kShortest, kLongest);
+      Note("labels.sleepInterval", "flags.gfd.sleepInterval");
+    }
+    TranslateFile(gfd.output_file, "flags.gfd.outputFile", "labels.file", labels.file);
+    TranslateFile(gfd.machine_type_file, "flags.gfd.machineTypeFile", "labels.machineTypeFile",
+                  labels.machine_type_file);
+  }
+  void TranslateFile(const std::string& value, const std::string& theirs, const std::string& ours,
+                     std::string& member) {
+    if (CheckAbsolutePath(value)) return;  // nobody asks for labels: no reason to refuse the file
+    member = value;
+    Note(ours, theirs);
   }
 
   void TranslateResource() {

@@ -49,6 +49,24 @@ TEST(NvidiaTranslation, AnEmptyFileServesWholeGpus) {
   EXPECT_EQ(GoodLoad({}).config, Usual());
 }
 
+TEST(NvidiaTranslation, WhatGpuFeatureDiscoveryIsToldSaysHowToLabel) {
+  Config wanted = Usual();
+  wanted.labels.file = "/out";
+  wanted.labels.machine_type_file = "/machine";
+  wanted.labels.sleep_interval = Duration(90'000);
+  wanted.labels.timestamp = false;
+  EXPECT_EQ(GoodLoad({.yaml = "flags: {gfd: {noTimestamp: true, sleepInterval: 1m30s, "
+                              "outputFile: /out, machineTypeFile: /machine}}"})
+                .config,
+            wanted);
+
+  // No shorter and no longer than ours; a path that is of no use here refuses no file.
+  wanted = Usual();
+  wanted.labels.sleep_interval = Duration(86'400'000);
+  EXPECT_EQ(GoodLoad({.yaml = "flags: {gfd: {sleepInterval: infinite, outputFile: out}}"}).config,
+            wanted);
+}
+
 TEST(NvidiaTranslation, TheDiscoveryStrategyIsTakenOver) {
   for (const auto& [word, discovery] : {std::pair("auto", NvidiaConfig::Discovery::kAuto),
                                         std::pair("nvml", NvidiaConfig::Discovery::kNvml),

@@ -46,6 +46,24 @@ struct ApiConfig {
   bool operator==(const ApiConfig&) const = default;
 };
 
+// Where the labels go that the node is told of by.
+enum class LabelsOutput : uint8_t {
+  kOff,
+  kFile,  // a feature file, which node feature discovery reads
+  kNode,  // the node, through the API server
+  kAuto,  // the file where the directory of it is there, else the node
+};
+
+struct LabelsConfig {
+  LabelsOutput output = LabelsOutput::kOff;
+  std::string file = "/etc/kubernetes/node-feature-discovery/features.d/gfd";
+  std::string machine_type_file = "/sys/class/dmi/id/product_name";
+  Duration sleep_interval{60'000};
+  bool timestamp = true;
+  bool remove_on_exit = false;  // the file
+  bool operator==(const LabelsConfig&) const = default;
+};
+
 struct Resource {
   std::string name;  // "dummy.com/npu"; also the source of its devices
   Policy policy;
@@ -61,6 +79,7 @@ struct Config {
   KubeletConfig kubelet;
   HealthConfig health;
   ApiConfig api;
+  LabelsConfig labels;
   std::string state_dir = "/var/lib/tessera";
   std::string control_socket = "/run/tessera/agent.sock";
   std::string http_address = "127.0.0.1:9440";  // host:port, or "off"

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node's labels are made of: the configuration's part, and what NVML, sysfs and the firmware
+// tell. A GPU that cannot be read is as it was when it last could, and left out until it first can:
+// it costs no other's labels, and hangs on a thread of its own.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backend/labeller.h"
+#include "backend/nvidia/labels.h"
+#include "backend/nvidia/nvml.h"
+#include "backend/nvidia/reading.h"
+#include "config/schema/config.h"
+#include "os/files.h"
+#include "os/worker.h"
+
+namespace tessera::nvidia {
+
+// What the configuration makes of GPUs: of several resources of whole GPUs the first counts. Pure.
+LabelPolicy LabelPolicyOf(const config::Config& config);
+
+// What NVML and sysfs say about the GPU of this index; its name must be there, and its MIG devices
+// where it is divided. May hang with the GPU.
+nvml::Answer<GpuFacts> ReadFacts(const nvml::Library& library, const os::Root& root,
+                                 unsigned index);
+
+// Adds what PCI tells of virtual GPUs: nothing where it may not be seen.
+void ReadVgpu(const os::Root& root, NodeFacts& facts);
+
+class GpuLabeller : public Labeller {
+ public:
+  // The timestamp is that of now.
+  explicit GpuLabeller(const config::Config& config);
+
+  // kDriverMissing, kTimedOut, kReleased, kScanFailed.
+  Result<Labels> Read() override;
+  Labels WithoutDevices() override;
+
+ private:
+  using GpuReading = Reading<nvml::Answer<GpuFacts>>;
+  nvml::Answer<std::vector<GpuFacts>> ReadGpus(const nvml::LibraryPtr& library, unsigned count);
+  void TellSilent(std::map<unsigned, std::string> silent);
+
+  const os::Root root_;
+  const std::string machine_file_;
+  const LabelPolicy policy_;
+  std::optional<int64_t> timestamp_;
+  const std::shared_ptr<nvml::Session> session_;
+  os::Workers readers_;
+  std::map<unsigned, std::shared_ptr<GpuReading>> readings_;  // by index, the last of each GPU
+  std::map<unsigned, GpuFacts> known_;                        // by index, as they were last read
+  std::map<unsigned, std::string> silent_;  // by index, why they cannot be read, as the log has it
+};
+
+}  // namespace tessera::nvidia

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "agent/label_file.h"
+#include "agent/label_sync.h"
+#include "cli/commands.h"
+#include "cli/config_flags.h"
+#include "cli/nvidia_words.h"
+#include "cli/output.h"
+#include "config/load.h"
+#include "config/nvidia/load.h"
+#include "config/schema/problem.h"
+#include "os/files.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr std::string_view kPath = "labels";
+
+int Tell(const config::LoadResult& loaded, const Arguments& arguments) {
+  for (const config::Problem& warning : loaded.warnings) {
+    PrintToError("warning: " + warning.Text() + "\n");
+  }
+  if (!loaded.ok()) {
+    PrintToError(config::Text(loaded.errors));
+    return kFailed;
+  }
+  Labels labels;
+  for (const auto& labeller : agent::LabellersOf(loaded.config)) {
+    Result<Labels> read = labeller->Read();
+    if (!read) return PrintFailure(read.error());
+    labels.merge(*std::move(read));
+  }
+  if (!arguments.Has("output-file")) return Print(agent::LabelLines(labels));
+  const Result<bool> written = agent::WriteLabelFile(arguments.Get("output-file"), labels);
+  return written ? kOk : PrintFailure(written.error());
+}
+
+int Show(const Arguments& arguments) {
+  if (!arguments.Has("remove")) {
+    return Tell(config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(),
+                                 ConfigFlagsIn(arguments)),
+                arguments);
+  }
+  if (!arguments.Has("output-file")) {
+    return PrintMisuse(kPath, "--remove needs --output-file, the file to remove");
+  }
+  const Status removed = os::RemoveFile(arguments.Get("output-file"));
+  return removed ? kOk : PrintFailure(removed.error());
+}
+
+Command OfNvidia();
+
+int ShowNvidia(const Arguments& arguments) {
+  NvidiaWords words = ReadNvidiaWords(arguments, "labels nvidia", OfNvidia());
+  if (words.exit_code) return *words.exit_code;
+  if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
+  return Tell(config::nvidia::Load(words.sources), arguments);
+}
+
+Command OfNvidia() {
+  return {.name = "nvidia",
+          .summary = "the same by the configuration of NVIDIA's device plugin",
+          .description =
+              "Reads the configuration file, flags and environment variables of NVIDIA's device "
+              "plugin, the 'gfd' part of the file included. Tessera's own flags stand before "
+              "'nvidia'.",
+          .options = NvidiaOptions(),
+          .examples = {{"tessera labels nvidia --config-file /config/config.yaml",
+                        "See the labels by a ConfigMap of NVIDIA's device plugin."}},
+          .reads_words = true,
+          .run = ShowNvidia};
+}
+
+std::vector<Option> Options() {
+  std::vector<Option> options = {
+      {.name = "--output-file",
+       .value = "FILE",
+       .help =
+           "write them into this file instead, a feature file of node feature discovery, unless "
+           "it has them"},
+      {.name = "--oneshot", .help = "once: this command knows no other way"},
+      {.name = "--remove", .help = "remove the file instead"}};
+  for (Option& option : ConfigFlags()) options.push_back(std::move(option));
+  return options;
+}
+
+}  // namespace
+
+Command LabelsCommand() {
+  return {.name = std::string(kPath),
+          .summary = "what this node says of its GPUs in labels",
+          .description =
+              "Prints the labels of this node, a line each: the names and values of NVIDIA's GPU "
+              "feature discovery, from what the driver tells and the agent's configuration. No "
+              "agent need run. With 'labels.output: file' the agent keeps such a file by itself.",
+          .options = Options(),
+          .examples = {{"tessera labels", "See the labels of this node."},
+                       {"tessera labels --output-file "
+                        "/etc/kubernetes/node-feature-discovery/features.d/gfd",
+                        "Write them where node feature discovery reads them."}},
+          .commands = {OfNvidia()},
+          .run = Show};
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/nvidia_words.h"
+
+#include <fmt/core.h>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/config_flags.h"
+#include "cli/help.h"
+#include "cli/output.h"
+#include "config/load.h"
+#include "config/nvidia/options.h"
+
+namespace tessera::cli {
+namespace {
+
+Option Described(const config::nvidia::Option& option) {
+  std::string note;
+  for (size_t i = 1; i < option.flags.size(); ++i) {
+    note += fmt::format("[also: --{}] ", option.flags[i]);
+  }
+  const std::string usual =
+      option.usual.empty() ? config::nvidia::DefaultText(option) : option.usual;
+  if (!usual.empty()) note += fmt::format("[default: {}] ", usual);
+  note += fmt::format("[env: {}]", Join(option.variables, ", "));
+  return {.name = "--" + option.flags.front(),
+          .value = option.IsSwitch() ? "" : "TEXT",
+          .help = option.doc,
+          .note = note};
+}
+
+}  // namespace
+
+std::vector<Option> NvidiaOptions() {
+  std::vector<Option> options;
+  for (const config::nvidia::Option& option : config::nvidia::Options()) {
+    options.push_back(Described(option));
+  }
+  return options;
+}
+
+NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
+                            const Command& command) {
+  NvidiaWords words{.sources = {.environment = config::nvidia::OwnEnvironment(),
+                                .line = config::nvidia::ParseCommandLine(arguments.words()),
+                                .own_environment = config::OwnEnvironment(),
+                                .own_flags = ConfigFlagsIn(arguments)}};
+  const config::nvidia::CommandLine& line = words.sources.line;
+  if (line.help) {
+    words.exit_code = Print(HelpText(command, fmt::format("tessera {}", path)));
+  } else if (line.version) {
+    words.exit_code = VersionCommand().run({});
+  } else if (!line.errors.empty()) {
+    PrintToError(config::Text(line.errors));
+    words.exit_code = kUsage;
+  } else if (ConfigFileIn(arguments)) {
+    words.exit_code = PrintMisuse(path,
+                                  "--config names a file of Tessera's; write --config-file behind "
+                                  "'nvidia' for one of NVIDIA's device plugin");
+  }
+  words.file = config::nvidia::ConfigFileOf(line, words.sources.environment);
+  return words;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind a command's `nvidia`: the command line of NVIDIA's device plugin, beside its
+// environment and Tessera's own flags. One thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "config/nvidia/load.h"
+
+namespace tessera::cli {
+
+// The plugin's flags, for --help.
+std::vector<Option> NvidiaOptions();
+
+struct NvidiaWords {
+  config::nvidia::Sources sources{};  // without the file
+  std::string file{};                 // of the plugin's configuration; empty: none
+  std::optional<int> exit_code{};  // there is nothing more to be done: help was printed, or errors
+};
+// `path` is the command's, "agent nvidia"; `command` is described by --help.
+NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
+                            const Command& command);
+
+}  // namespace tessera::cli
