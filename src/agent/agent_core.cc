@@ -422,6 +422,7 @@ void Agent::SourceChanged(const std::string& source, bool bad_news) {
 void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {
   SaveFalls();  // not only with the next list, which may be a debounce away
   ReportTransitions(source, steps, metrics_);
+  ReportHolders(source, steps, node_.ledger());
 }
 
 void Agent::StateChanged(const std::string& resource, kubelet::PluginState state) {

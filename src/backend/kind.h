@@ -50,6 +50,8 @@ struct Kind {
   // stands in a resource's name; null: the kind has no families. The backend of a family finds
   // what its resources are made of: the source of each device is the resource that it belongs to.
   bool (*may_have)(const config::Resource& family, std::string_view profile) = nullptr;
+  // Whether its devices can be divided by `policy: mps`.
+  bool has_mps = false;
 };
 
 // How a kind's section is chosen, and known again, by the struct that it is kept in.

@@ -125,6 +125,13 @@ Answer<Memory> Library::MemoryOf(DeviceHandle device) const {
   return Ask<Memory>(api_.DeviceGetMemoryInfo, device);
 }
 
+Answer<Library::Capability> Library::ComputeCapability(DeviceHandle gpu) const {
+  int major = 0;
+  const auto minor = Ask<int>(api_.DeviceGetCudaComputeCapability, gpu, &major);
+  if (!minor) return tl::unexpected(minor.error());
+  return Capability{.major = major, .minor = *minor};
+}
+
 Answer<bool> Library::IsNvLinkUp(DeviceHandle gpu, unsigned link) const {
   const auto state = Ask<EnableState>(api_.DeviceGetNvLinkState, gpu, link);
   if (!state) return tl::unexpected(state.error());

@@ -56,6 +56,11 @@ class Library {
   Answer<unsigned> MinorNumber(DeviceHandle device) const;
   Answer<PciInfo> Pci(DeviceHandle device) const;
   Answer<Memory> MemoryOf(DeviceHandle device) const;
+  struct Capability {
+    int major = 0;
+    int minor = 0;
+  };
+  Answer<Capability> ComputeCapability(DeviceHandle gpu) const;
 
   // Of the GPU's NVLink of that number, from 0; kNotSupported or kInvalidArgument: it has none
   // such.
