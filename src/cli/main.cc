@@ -26,23 +26,19 @@ struct Row {
   Command (*make)();
 };
 constexpr Row kCommands[] = {
-    {"agent", AgentCommand},
-    {"demo", DemoCommand},
-    {"kubelet", KubeletCommand},
-    {"devices", DevicesCommand},
-    {"explain", ExplainCommand},
-    {"config", ConfigCommand},
-    {"release", ReleaseCommand},
-    {"fault", FaultCommand},
-    {"cdi", CdiCommand},
-    {"version", VersionCommand},
-    {"completion", CompletionCommand},
+    {"agent", AgentCommand},     {"mps", MpsCommand},         {"demo", DemoCommand},
+    {"kubelet", KubeletCommand}, {"devices", DevicesCommand}, {"explain", ExplainCommand},
+    {"config", ConfigCommand},   {"release", ReleaseCommand}, {"fault", FaultCommand},
+    {"cdi", CdiCommand},         {"version", VersionCommand}, {"completion", CompletionCommand},
     {"man", ManCommand},
 };
 constexpr std::string_view kAll = "*";
 // Under the name of NVIDIA's device plugin the program takes its place: what starts and signals
 // that one need not know.
 constexpr std::string_view kNvidiaName = "nvidia-device-plugin";
+// Likewise in that of NVIDIA's MPS daemon, whose one subcommand is ours.
+constexpr std::string_view kNvidiaMpsName = "mps-control-daemon";
+constexpr std::string_view kMountShm = "mount-shm";
 
 // The program, with the commands that are `wanted`: all, or the one of that name.
 Command ProgramWith(std::string_view wanted) {
@@ -72,8 +68,13 @@ Command Program() {
 int Main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const std::string_view self = argc > 0 ? argv[0] : "";
-  if (self.substr(self.rfind('/') + 1) == kNvidiaName) {
+  const std::string_view name = self.substr(self.rfind('/') + 1);
+  if (name == kNvidiaName) {
     words.insert(words.begin(), {"agent", "nvidia"});
+  } else if (name == kNvidiaMpsName && words == std::vector<std::string>{std::string(kMountShm)}) {
+    words = {"mps", std::string(kMountShm), "--at", "/mps/shm"};
+  } else if (name == kNvidiaMpsName) {
+    words.insert(words.begin(), {"mps", "nvidia"});
   } else {
     Translate(words);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,11 +15,13 @@
 #include "cli/output.h"
 #include "config/nvidia/load.h"
 #include "config/nvidia/options.h"
+#include "mps/run.h"
 
 namespace tessera::cli {
 namespace {
 
 constexpr std::string_view kPath = "agent nvidia";
+constexpr std::string_view kMpsPath = "mps nvidia";
 
 Option Described(const config::nvidia::Option& option) {
   std::string note;
@@ -34,32 +38,70 @@ Option Described(const config::nvidia::Option& option) {
           .note = note};
 }
 
-int Serve(const Arguments& arguments) {
-  config::nvidia::Sources sources{.environment = config::nvidia::OwnEnvironment(),
+// Runs a daemon by the words of NVIDIA's programs.
+int RunBy(const Arguments& arguments, std::string_view path, const Command& command,
+          std::map<std::string, std::string> environment,
+          const std::function<void(const agent::AgentOptions&)>& run) {
+  config::nvidia::Sources sources{.environment = std::move(environment),
                                   .line = config::nvidia::ParseCommandLine(arguments.words()),
                                   .own_environment = config::OwnEnvironment(),
                                   .own_flags = ConfigFlagsIn(arguments)};
-  if (sources.line.help) return Print(HelpText(NvidiaCommand(), fmt::format("tessera {}", kPath)));
+  if (sources.line.help) return Print(HelpText(command, fmt::format("tessera {}", path)));
   if (sources.line.version) return VersionCommand().run({});
   if (!sources.line.errors.empty()) {
     PrintToError(config::Text(sources.line.errors));
     return kUsage;
   }
   if (ConfigFileIn(arguments)) {
-    return PrintMisuse(kPath,
+    return PrintMisuse(path,
                        "--config names a file of Tessera's; write --config-file behind "
                        "'nvidia' for one of NVIDIA's device plugin");
   }
   std::string file = config::nvidia::ConfigFileOf(sources.line, sources.environment);
-  agent::RunAgent(
-      {.config_file = std::move(file), .load = [sources = std::move(sources)](const auto& path) {
+  run({.config_file = std::move(file), .load = [sources = std::move(sources)](const auto& at) {
          config::nvidia::Sources read = sources;
-         if (path) read.file = config::Document::Read(*path);
+         if (at) read.file = config::Document::Read(*at);
          return config::nvidia::Load(read);
        }});
+  return kOk;
+}
+
+int Serve(const Arguments& arguments) {
+  return RunBy(arguments, kPath, NvidiaCommand(), config::nvidia::OwnEnvironment(),
+               agent::RunAgent);
+}
+
+// NVIDIA's MPS daemon is not told where its files are on the host, and need not know.
+int KeepMps(const Arguments& arguments) {
+  std::map<std::string, std::string> environment = config::nvidia::OwnEnvironment();
+  environment.try_emplace("MPS_ROOT", "/mps");
+  return RunBy(arguments, kMpsPath, NvidiaMpsCommand(), std::move(environment),
+               [](const agent::AgentOptions& options) { mps::RunMps(options, false); });
+}
+
+void AddOptions(Command& command) {
+  for (const config::nvidia::Option& option : config::nvidia::Options()) {
+    command.options.push_back(Described(option));
+  }
 }
 
 }  // namespace
+
+Command NvidiaMpsCommand() {
+  Command command = {
+      .name = "nvidia",
+      .summary = "the MPS daemons by NVIDIA's configuration",
+      .description =
+          "Keeps the MPS control daemons as NVIDIA's mps-control-daemon does, by the same "
+          "configuration file, flags and environment variables; its files are below /mps. Under "
+          "the name mps-control-daemon the program is this command.",
+      .examples = {{"tessera mps nvidia --config-file /config/config.yaml",
+                    "Share GPUs by a ConfigMap of NVIDIA's device plugin."}},
+      .reads_words = true,
+      .run = KeepMps};
+  AddOptions(command);
+  return command;
+}
 
 Command NvidiaCommand() {
   Command command = {
@@ -76,9 +118,7 @@ Command NvidiaCommand() {
                    {"tessera agent nvidia --pass-device-specs", "Hand device nodes over as well."}},
       .reads_words = true,
       .run = Serve};
-  for (const config::nvidia::Option& option : config::nvidia::Options()) {
-    command.options.push_back(Described(option));
-  }
+  AddOptions(command);
   return command;
 }
 
