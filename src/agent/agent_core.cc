@@ -434,6 +434,7 @@ void Agent::Transitions(const std::string& source, const std::vector<Transition>
   SaveFalls();  // not only with the next list, which may be a debounce away
   ReportTransitions(source, steps, metrics_);
   announcer_.Transitions(source, steps);
+  ReportHolders(source, steps, node_.ledger());
 }
 
 void Agent::StateChanged(const std::string& resource, kubelet::PluginState state) {

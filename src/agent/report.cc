@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/report.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/log.h"
+#include "base/text.h"
 
 namespace tessera::agent {
 namespace {
@@ -53,6 +56,29 @@ void ReportTransitions(const std::string& source, const std::vector<Transition>&
   for (const auto& [state, count] : counts) {
     log::Info("devices " + std::string(state), {{"resource", source}, {"count", count}});
   }
+}
+
+void ReportHolders(const std::string& source, const std::vector<Transition>& steps,
+                   const Ledger& ledger) {
+  std::set<std::string> devices;
+  for (const Transition& step : steps) {
+    const bool fell = step.before.offered() && !step.after.offered();
+    if (fell && step.after.reason == Reason::kMpsDown) devices.insert(step.key.id);
+  }
+  if (devices.empty()) return;
+  std::set<std::string> pods;
+  for (const Holding& holding : ledger.holdings()) {
+    const bool concerned = holding.resource == source &&
+                           std::ranges::any_of(holding.share_ids, [&](const std::string& id) {
+                             return devices.contains(DeviceOfShare(id));
+                           });
+    if (!concerned) continue;
+    pods.insert(holding.pod.empty() ? holding.pod_uid : holding.pod_namespace + "/" + holding.pod);
+  }
+  if (pods.empty()) return;
+  log::Warn("pods have lost MPS: their CUDA calls fail, start them anew",
+            {{"resource", source},
+             {"pods", Join(std::vector<std::string>(pods.begin(), pods.end()), ", ")}});
 }
 
 void RefreshMetrics(const View& view, http::Metrics& metrics) {

@@ -15,6 +15,11 @@ namespace tessera::agent {
 void ReportTransitions(const std::string& source, const std::vector<Transition>& steps,
                        http::Metrics& metrics);
 
+// Names in the log who loses something by these steps, beyond what the device's own line tells: the
+// pods that used MPS.
+void ReportHolders(const std::string& source, const std::vector<Transition>& steps,
+                   const Ledger& ledger);
+
 // Sets the figures that are counted only when somebody reads them.
 void RefreshMetrics(const View& view, http::Metrics& metrics);
 

@@ -50,6 +50,24 @@ TEST_F(ReportTest, StepsOfManyDevicesAreOneLine) {
             std::vector<std::string>{"INFO devices unhealthy resource=dummy.com/npu count=64"});
 }
 
+TEST_F(ReportTest, PodsThatUsedMpsAreNamedWhenItIsDown) {
+  Ledger ledger(Duration(1'000));
+  ledger.Reconcile({{"a", "one", "u1", "main", kSource, {"0::1"}},
+                    {"a", "two", "u2", "main", kSource, {"1::0"}},
+                    {"", "", "u3", "init", kSource, {"0::0"}},
+                    {"a", "other", "u4", "main", "dummy.com/other", {"0::0"}}},
+                   {kSource, "dummy.com/other"}, Steady(Duration(1)));
+  Transition down = Fell("0");
+  down.after.reason = Reason::kMpsDown;
+
+  ReportHolders(kSource, {down, Fell("1")}, ledger);
+  ReportHolders("dummy.com/third", {down}, ledger);
+
+  EXPECT_EQ(lines_, std::vector<std::string>{
+                        "WARN pods have lost MPS: their CUDA calls fail, start them anew "
+                        "resource=dummy.com/npu pods=\"a/one, u3\""});
+}
+
 TEST_F(ReportTest, EveryStepIsCounted) {
   ReportTransitions(kSource, {Fell("0"), Fell("1")}, metrics_);
   const std::string text = metrics_.Expose();

@@ -182,14 +182,20 @@ Status ReadLines(std::string_view text, Header header, Each each) {
   return {};
 }
 
+Division DivisionNamed(std::string_view name) {
+  for (const Division division : {Division::kWhole, Division::kMps}) {
+    if (name == DivisionName(division)) return division;
+  }
+  return Division::kReplicas;
+}
+
 void ReadPlan(const json::Object& item, Plans& plans) {
   std::string source = json::GetString(item, "source").value_or("");
-  const bool whole = json::GetString(item, "division") == DivisionName(Division::kWhole);
+  const std::string division = json::GetString(item, "division").value_or("");
   const auto replicas = static_cast<int>(json::GetInt(item, "replicas").value_or(1));
   if (source.empty() || replicas < 1) return;
   const bool dash = json::GetString(item, "separator") == SeparatorName(Separator::kDash);
-  Plan plan{{whole ? Division::kWhole : Division::kReplicas, replicas,
-             dash ? Separator::kDash : Separator::kColons}};
+  Plan plan{{DivisionNamed(division), replicas, dash ? Separator::kDash : Separator::kColons}};
   if (const json::Array* kept = json::GetArray(item, "kept")) {
     for (const json::Value& value : *kept) {
       if (!value.is_string() || value.get_string().empty()) continue;

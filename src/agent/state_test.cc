@@ -69,6 +69,14 @@ class StateTest : public testing::Test {
   std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "state");
 };
 
+TEST_F(StateTest, APlanByMpsIsReadAsItWas) {
+  Facts facts;
+  facts.plans["nvidia.com/gpu"] = {{Division::kMps, 4}};
+  const auto again = ParseFacts(WriteFacts(facts.devices, facts.cordons, facts.plans));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->plans, facts.plans);
+}
+
 TEST_F(StateTest, FactsAreReadBackWhole) {
   auto read = ParseFacts(Text(ExampleFacts()));
 

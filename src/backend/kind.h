@@ -54,6 +54,8 @@ struct Kind {
   // What the kind has to say of the node in labels, whether or not a resource is of it; null:
   // nothing. Waits for nothing itself.
   std::unique_ptr<Labeller> (*label)(const config::Config& config) = nullptr;
+  // Whether its devices can be divided by `policy: mps`.
+  bool has_mps = false;
 };
 
 // How a kind's section is chosen, and known again, by the struct that it is kept in.

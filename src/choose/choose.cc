@@ -78,7 +78,7 @@ Rooms::Rooms(const Offer& offer, const Preference& preference,
              std::span<const std::string> included)
     : offer_(offer),
       placement_(preference.placement),
-      divided_(offer.plan.policy.division == Division::kReplicas),
+      divided_(offer.plan.policy.division != Division::kWhole),
       devices_(offer.devices.size()) {
   MarkFree(preference.available, included);
   RankParents();

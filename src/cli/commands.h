@@ -8,6 +8,8 @@ namespace tessera::cli {
 
 Command AgentCommand();
 Command NvidiaCommand();  // below agent
+Command MpsCommand();
+Command NvidiaMpsCommand();  // below mps
 Command DemoCommand();
 Command KubeletCommand();
 Command DevicesCommand();

@@ -122,7 +122,7 @@ TEST_F(ConfigCommandTest, ConvertPrintsAFileThatCheckTakes) {
 }
 
 TEST_F(ConfigCommandTest, ConvertTellsWhatHasNoEffectAndFailsWithWhatIsNotServed) {
-  const std::string yaml = "{x: 1, sharing: {mps: {resources: [{name: gpu, replicas: 2}]}}}\n";
+  const std::string yaml = "{x: 1, sharing: {mps: {resources: [{name: gpu, replicas: 49}]}}}\n";
   EXPECT_EQ(ConfigConvert(Write(yaml),
                           {{"DEVICE_LIST_STRATEGY", "volume-mounts"}, {"MPS_ROOT", "/run/mps"}},
                           out_.get(), err_.get()),
@@ -131,9 +131,9 @@ TEST_F(ConfigCommandTest, ConvertTellsWhatHasNoEffectAndFailsWithWhatIsNotServed
   EXPECT_EQ(err_.Text(), "warning: " + path_ +
                              ":1:2: unknown key 'x' has no effect [config-unknown-key]\n" + yaml +
                              " ^\n" + path_ +
-                             ":1:23: sharing.mps is not served yet: use sharing.timeSlicing, which "
-                             "sets no limits, or leave it out [config-unsupported]\n" +
-                             yaml + std::string(22, ' ') + "^\n" + path_ + ": 1 error\n");
+                             ":1:58: sharing.mps.resources[0].replicas is 49; at most 48 are "
+                             "served [config-bad-value]\n" +
+                             yaml + std::string(57, ' ') + "^\n" + path_ + ": 1 error\n");
 }
 
 TEST_F(ConfigCommandTest, SchemaIsJson) {

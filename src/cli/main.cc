@@ -27,11 +27,11 @@ struct Row {
 };
 constexpr Row kCommands[] = {
     {"agent", AgentCommand},     {"demo", DemoCommand},
-    {"kubelet", KubeletCommand}, {"devices", DevicesCommand},
-    {"explain", ExplainCommand}, {"config", ConfigCommand},
-    {"release", ReleaseCommand}, {"fault", FaultCommand},
-    {"cdi", CdiCommand},         {"labels", LabelsCommand},
-    {"config-manager", ConfigManagerCommand},
+    {"mps", MpsCommand},         {"kubelet", KubeletCommand},
+    {"devices", DevicesCommand}, {"explain", ExplainCommand},
+    {"config", ConfigCommand},   {"release", ReleaseCommand},
+    {"fault", FaultCommand},     {"cdi", CdiCommand},
+    {"labels", LabelsCommand},   {"config-manager", ConfigManagerCommand},
     {"version", VersionCommand}, {"completion", CompletionCommand},
     {"man", ManCommand},
 };
@@ -43,8 +43,12 @@ struct Alias {
   std::vector<std::string> words;
 };
 std::vector<Alias> Aliases() {
-  return {{"nvidia-device-plugin", {"agent", "nvidia"}}, {"config-manager", {"config-manager"}}};
+  return {{"nvidia-device-plugin", {"agent", "nvidia"}},
+          {"config-manager", {"config-manager"}},
+          {"mps-control-daemon", {"mps", "nvidia"}}};
 }
+// The one subcommand of NVIDIA's MPS daemon.
+constexpr std::string_view kMountShm = "mount-shm";
 
 // The program, with the commands that are `wanted`: all, or the one of that name.
 Command ProgramWith(std::string_view wanted) {
@@ -76,7 +80,10 @@ int Main(int argc, char** argv) {
   const std::string_view self = argc > 0 ? argv[0] : "";
   const std::vector<Alias> aliases = Aliases();
   const auto alias = std::ranges::find(aliases, self.substr(self.rfind('/') + 1), &Alias::name);
-  if (alias != aliases.end()) {
+  if (alias != aliases.end() && alias->words.front() == "mps" &&
+      words == std::vector{std::string(kMountShm)}) {
+    words = {"mps", std::string(kMountShm), "--at", "/mps/shm"};
+  } else if (alias != aliases.end()) {
     words.insert(words.begin(), alias->words.begin(), alias->words.end());
   } else {
     Translate(words);

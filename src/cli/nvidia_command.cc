@@ -6,22 +6,50 @@
 #include "cli/commands.h"
 #include "cli/nvidia_words.h"
 #include "config/nvidia/load.h"
+#include "mps/run.h"
 
 namespace tessera::cli {
 namespace {
 
+agent::AgentOptions OptionsOf(NvidiaWords words) {
+  return {.config_file = std::move(words.file),
+          .load = [sources = std::move(words.sources)](const auto& path) {
+            config::nvidia::Sources read = sources;
+            if (path) read.file = config::Document::Read(*path);
+            return config::nvidia::Load(read);
+          }};
+}
+
 int Serve(const Arguments& arguments) {
   NvidiaWords words = ReadNvidiaWords(arguments, "agent nvidia", NvidiaCommand());
   if (words.exit_code) return *words.exit_code;
-  agent::RunAgent({.config_file = std::move(words.file),
-                   .load = [sources = std::move(words.sources)](const auto& path) {
-                     config::nvidia::Sources read = sources;
-                     if (path) read.file = config::Document::Read(*path);
-                     return config::nvidia::Load(read);
-                   }});
+  agent::RunAgent(OptionsOf(std::move(words)));
+}
+
+// NVIDIA's MPS daemon is not told where its files are on the host, and need not know.
+int KeepMps(const Arguments& arguments) {
+  NvidiaWords words = ReadNvidiaWords(arguments, "mps nvidia", NvidiaMpsCommand());
+  if (words.exit_code) return *words.exit_code;
+  words.sources.environment.try_emplace("MPS_ROOT", "/mps");
+  mps::RunMps(OptionsOf(std::move(words)), false);
 }
 
 }  // namespace
+
+Command NvidiaMpsCommand() {
+  return {
+      .name = "nvidia",
+      .summary = "the MPS daemons by NVIDIA's configuration",
+      .description =
+          "Keeps the MPS control daemons as NVIDIA's mps-control-daemon does, by the same "
+          "configuration file, flags and environment variables; its files are below /mps. Under "
+          "the name mps-control-daemon the program is this command.",
+      .options = NvidiaOptions(),
+      .examples = {{"tessera mps nvidia --config-file /config/config.yaml",
+                    "Share GPUs by a ConfigMap of NVIDIA's device plugin."}},
+      .reads_words = true,
+      .run = KeepMps};
+}
 
 Command NvidiaCommand() {
   return {

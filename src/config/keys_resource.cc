@@ -18,19 +18,14 @@ const auto kRendering = [](auto& config, const At& at) -> auto& {
 
 Choices<Division> Divisions() {
   Choices<Division> choices;
-  for (Division division : {Division::kWhole, Division::kReplicas}) {
+  for (Division division : {Division::kWhole, Division::kReplicas, Division::kMps}) {
     choices.emplace_back(DivisionName(division), division);
   }
   return choices;
 }
 
-// Words that people expect beside these two, and what is to be written instead.
+// A word that people expect beside these, and what is to be written instead.
 std::optional<Misfit> CheckDivision(std::string_view text) {
-  if (text == "mps") {
-    return Misfit{Reason::kConfigUnsupported,
-                  "is 'mps', which is not served yet: use 'policy: replicas', which sets no "
-                  "limits, or leave the node to NVIDIA's plugin for now"};
-  }
   if (text == "mig") {
     return Misfit{Reason::kConfigBadValue,
                   "is no choice of MIG devices: choose them by 'nvidia: {mig: PROFILE}', and leave "
@@ -67,15 +62,17 @@ std::vector<Key> DivisionKeys() {
        .field = Bind(kResource, &Resource::name)},
       {.name = "policy",
        .type = Type::kEnum,
-       .doc = "How devices are divided: not at all, or each into so many equal replicas.",
+       .doc =
+           "How devices are divided: not at all; each into so many equal replicas, which nothing "
+           "keeps apart; or, NVIDIA GPUs alone, into shares of a size by MPS (docs/mps.md).",
        .example = "replicas",
        .values = NamesOf(Divisions()),
        .check = CheckDivision,
        .field = BindEnum(kDivision, &Policy::division, Divisions())},
       {.name = "replicas",
        .type = Type::kInt,
-       .doc = "Shares a device, at least 2 with `policy: replicas`; containers that hold shares of "
-              "one device share it without limits.",
+       .doc = "Shares a device, at least 2 with `policy: replicas` or `mps`; containers that hold "
+              "shares of one device share it, without limits unless MPS sets them.",
        .example = "4",
        .unit = "shares",
        .min = 1,

@@ -29,13 +29,6 @@ const BadInput kBadInputs[] = {
      "kubernetes.io, not 'dummy.kubernetes.io/npu' [config-bad-name]\n"
      "- {name: dummy.kubernetes.io/npu, dummy: }\n"
      "         ^\n"},
-    {"ThePolicyIsMps",
-     "resources:\n"
-     "- {name: nvidia.com/gpu, nvidia: , policy: mps, replicas: 4}\n",
-     "t.yaml:3:44: resources[0].policy is 'mps', which is not served yet: use 'policy: replicas', "
-     "which sets no limits, or leave the node to NVIDIA's plugin for now [config-unsupported]\n"
-     "- {name: nvidia.com/gpu, nvidia: , policy: mps, replicas: 4}\n"
-     "                                           ^\n"},
     {"ThePolicyIsMig",
      "resources:\n"
      "- {name: nvidia.com/gpu, nvidia: , policy: mig}\n",

@@ -98,18 +98,23 @@ void CheckKind(const Config& config, size_t index, Findings& findings) {
   if (kind == nullptr || set.size() != 1) return;
   const std::string section = JoinPath(path, kind->section.name);
   CheckFamily(config.resources[index], *kind, path, findings);
+  if (config.resources[index].policy.division == Division::kMps && !kind->has_mps) {
+    findings.Report(Reason::kConfigBadValue, path + ".policy",
+                    fmt::format("is 'mps', which devices of '{}' do not have", kind->section.name));
+  }
   if (!findings.IsBad(section)) kind->check(config, index, section, findings);
 }
 
 void CheckPolicy(const Resource& resource, const std::string& path, Findings& findings) {
   if (findings.IsBad(path + ".policy") || findings.IsBad(path + ".replicas")) return;
-  const bool divided = resource.policy.division == Division::kReplicas;
+  const std::string_view policy = DivisionName(resource.policy.division);
+  const bool divided = resource.policy.division != Division::kWhole;
   if (divided && !findings.IsSet(path + ".replicas")) {
     findings.Report(Reason::kConfigMissing, path + ".policy",
-                    "is 'replicas' and needs the key 'replicas' beside it");
+                    fmt::format("is '{}' and needs the key 'replicas' beside it", policy));
   } else if (divided && resource.policy.replicas < 2) {
     findings.Report(Reason::kConfigBadValue, path + ".replicas",
-                    "must be at least 2 with 'policy: replicas'");
+                    fmt::format("must be at least 2 with 'policy: {}'", policy));
   } else if (!divided && resource.policy.replicas > 1) {
     findings.Report(Reason::kConfigMissing, path + ".replicas",
                     "needs 'policy: replicas' beside it");

@@ -217,6 +217,8 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
     TRY(Render(offer, rendering, devices, row.strategy, grant));
   }
   for (const Extra& extra : rendering.extras) grant.envs[extra.env] = "enabled";
+  grant.envs.insert(rendering.envs.begin(), rendering.envs.end());
+  grant.mounts.insert(grant.mounts.end(), rendering.mounts.begin(), rendering.mounts.end());
   return grant;
 }
 

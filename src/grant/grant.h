@@ -64,6 +64,9 @@ struct Rendering {
   std::string cdi_annotation_prefix = "cdi.k8s.io/tessera_";  // of the annotation's key
   std::vector<Extra> extras = {};
   std::vector<Channel> channels = {};
+  // What every container gets besides, by whatever strategies.
+  std::map<std::string, std::string> envs = {};
+  std::vector<Mount> mounts = {};
   bool operator==(const Rendering&) const = default;
 };
 

@@ -115,6 +115,19 @@ TEST(Allocate, SharesOfOneDeviceNameItOnce) {
   EXPECT_EQ(grant.envs.at("NPU_VISIBLE"), "npu1,npu2");
 }
 
+TEST(Allocate, WhatEveryContainerGetsComesBehindWhatItsDevicesBring) {
+  Rendering rendering{{Strategy::kEnvvar, Strategy::kVolumeMounts}, "NPU_VISIBLE", ""};
+  rendering.envs = {{"NPU_PIPES", "/npu/pipes"}};
+  rendering.mounts = {{"/run/npu/shm", "/dev/shm", false}};
+
+  const Grant grant = Allocate(TenDevices(), rendering, Ids{"3"}).value();
+
+  EXPECT_EQ(grant.envs, (std::map<std::string, std::string>{{"NPU_PIPES", "/npu/pipes"},
+                                                            {"NPU_VISIBLE", "npu3"}}));
+  ASSERT_EQ(grant.mounts.size(), 3U);
+  EXPECT_EQ(grant.mounts[2], (Mount{"/run/npu/shm", "/dev/shm", false}));
+}
+
 TEST(Allocate, OneShareAContainerIsALimitOfSharedDevicesAlone) {
   Rendering rendering = Only(Strategy::kEnvvar);
   rendering.one_per_container = true;

@@ -127,7 +127,7 @@ bool Makes(const Policy& policy, std::string_view share_id) {
   const size_t end = dashed ? ReplicaDash(share_id) : colons;
   const bool is_replica = end != std::string_view::npos;
   if (policy.division == Division::kWhole || !is_replica) {
-    return is_replica == (policy.division == Division::kReplicas);
+    return is_replica == (policy.division != Division::kWhole);
   }
   const std::string_view separator = SeparatorOf(policy, share_id.substr(0, end));
   if (separator != (dashed ? "-" : kSeparator)) return false;
@@ -159,7 +159,15 @@ constexpr uint32_t kFree = std::numeric_limits<uint32_t>::max();
 }  // namespace
 
 std::string_view DivisionName(Division division) {
-  return division == Division::kWhole ? "whole" : "replicas";
+  switch (division) {
+    case Division::kWhole:
+      return "whole";
+    case Division::kReplicas:
+      return "replicas";
+    case Division::kMps:
+      return "mps";
+  }
+  return "";
 }
 
 std::string_view SeparatorName(Separator separator) {
@@ -169,7 +177,8 @@ std::string_view SeparatorName(Separator separator) {
 std::string PolicyText(const Policy& policy) {
   if (policy.division == Division::kWhole) return std::string(DivisionName(policy.division));
   const bool usual = policy.separator == Policy().separator;
-  return fmt::format("{} replicas{}", policy.replicas,
+  return fmt::format("{} {}{}", policy.replicas,
+                     policy.division == Division::kMps ? "by MPS" : "replicas",
                      usual ? "" : fmt::format(" ({})", SeparatorName(policy.separator)));
 }
 

@@ -22,8 +22,10 @@
 
 namespace tessera {
 
-enum class Division : uint8_t { kWhole, kReplicas };
-std::string_view DivisionName(Division division);  // "whole", "replicas"
+// Replicas are used in turn, by whoever comes; MPS runs what several programs want at once and
+// holds each to a size. Both divide alike.
+enum class Division : uint8_t { kWhole, kReplicas, kMps };
+std::string_view DivisionName(Division division);  // "whole", "replicas", "mps"
 
 // What parts a replica's number from its device in an id.
 enum class Separator : uint8_t { kColons, kDash };
@@ -32,11 +34,12 @@ std::string_view SeparatorName(Separator separator);  // "colons", "dash"
 // How a resource divides its devices.
 struct Policy {
   Division division = Division::kWhole;
-  int replicas = 1;  // ids a device, when kReplicas; from 2 to 10,000 there
+  int replicas = 1;  // ids a device, unless kWhole; from 2 to 10,000 there
   Separator separator = Separator::kColons;
   bool operator==(const Policy&) const = default;
 };
-std::string PolicyText(const Policy& policy);  // "whole", "4 replicas", "4 replicas (dash)"
+std::string PolicyText(
+    const Policy& policy);  // "whole", "4 replicas", "4 replicas (dash)", "4 by MPS"
 
 // Share ids by the id of their device.
 using IdsByDevice = std::map<std::string, std::set<std::string, NaturalLess>>;

@@ -269,6 +269,14 @@ TEST(PolicyText, SaysHowDevicesAreDivided) {
   EXPECT_EQ(PolicyText({}), "whole");
   EXPECT_EQ(PolicyText(kFour), "4 replicas");
   EXPECT_EQ(PolicyText({Division::kReplicas, 2, Separator::kDash}), "2 replicas (dash)");
+  EXPECT_EQ(PolicyText({Division::kMps, 8}), "8 by MPS");
+}
+
+TEST(PlanFor, ByMpsDevicesHaveTheSharesThatReplicasHave) {
+  const std::string_view held[] = {"7::3"};
+  EXPECT_TRUE(PlanFor({Division::kMps, 4}, held).kept.empty());
+  EXPECT_FALSE(PlanFor({Division::kMps, 3}, held).kept.empty());
+  EXPECT_FALSE(PlanFor({}, held).kept.empty());
 }
 
 TEST(DeviceOfShare, UndoesTheDivision) {

@@ -294,10 +294,10 @@ TEST_F(NvidiaPluginTest, ADriverThatIsThereIsWhatFailOnInitErrorAsksFor) {
 }
 
 TEST_F(NvidiaPluginTest, WhatIsNotServedEndsTheStartWithOneLineEach) {
-  Publish("sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n");
-  StartPlugin();
+  Publish("version: v1\n");
+  StartPlugin({"--kubelet-socket="});
   EXPECT_EQ(agent_.Wait(), 1);
-  EXPECT_NE(Log().find("sharing.mps is not served yet: use sharing.timeSlicing"), std::string::npos)
+  EXPECT_NE(Log().find("kubelet-socket is empty, which is to register nowhere"), std::string::npos)
       << Log();
 }
 

@@ -10,6 +10,8 @@
 
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/label_facts.h"
+#include "backend/nvidia/mps_backend.h"
+#include "backend/nvidia/mps_config.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/nvidia/platform.h"
 #include "backend/nvidia/rendering.h"
@@ -248,6 +250,7 @@ std::vector<Key> NvidiaKeys() {
        .values = NamesOf(OtherXidsChoices()),
        .field = BindEnum(kNvidia, &NvidiaConfig::other_xids, OtherXidsChoices())},
       ProbationKey(),
+      nvidia::MpsKey(),
   };
   for (Key& key : GrantKeys()) keys.push_back(std::move(key));
   return keys;
@@ -257,6 +260,7 @@ void Complete(Config& config, size_t index) {
   Resource& resource = config.resources[index];
   NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
   nvidia::CompleteRendering(kind, resource.rendering);
+  nvidia::CompleteMps(resource);
   if (IsFamily(resource.name)) kind.family = resource.name;
   for (size_t i = 0; i < index; ++i) {
     const auto* other = config.resources[i].kind.As<NvidiaConfig>();
@@ -357,13 +361,17 @@ void CheckNvidia(const Config& config, size_t index, const std::string& path, Fi
   }
   CheckXids(config.resources[index].kind.As<NvidiaConfig>()->xids, path, findings);
   CheckMig(config, index, path, findings);
+  nvidia::CheckMps(config.resources[index], fmt::format("resources[{}]", index), path, findings);
   WarnOfNothingLeft(config, index, path, findings);
 }
 
 std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) {
   const auto& kind = *resource.kind.As<NvidiaConfig>();
-  return std::make_shared<nvidia::PlatformBackend>(
+  auto gpus = std::make_shared<nvidia::PlatformBackend>(
       resource.name, kind, at.root, std::make_shared<NvidiaBackend>(resource.name, kind, at.root));
+  if (!kind.mps.on) return gpus;
+  return std::make_shared<nvidia::MpsBackend>(
+      at.root.Path(nvidia::MpsDirectory(kind.mps, resource.name)), std::move(gpus), at.loop);
 }
 
 // A driver that hangs must not hold the agent for ever: it is opened on a thread of its own, which
@@ -407,7 +415,8 @@ Kind MakeKind() {
           .runtime_reads_variable = true,
           .ids_are_of_hardware = true,
           .may_have = MayHave,
-          .label = Label};
+          .label = Label,
+          .has_mps = true};
 }
 
 }  // namespace

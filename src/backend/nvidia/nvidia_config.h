@@ -84,6 +84,26 @@ struct NvidiaConfig {
     bool operator==(const Probation&) const = default;
   };
   Probation probation = {};
+
+  // How its GPUs are shared by MPS.
+  struct Mps {
+    bool on = false;                       // the resource's policy is that
+    std::string root = "/run/nvidia/mps";  // where MPS has its files on the host
+    std::string container_root = {};  // the same as programs of ours see it; empty: as the host
+    int memory = 0;   // of a GPU that a client may take, MiB; 0: one of so many equal parts
+    int threads = 0;  // of a GPU that a client may keep busy, percent; 0: likewise
+    // Other memory on GPUs that all of this fits; the first that does counts.
+    struct Size {
+      std::string index = {};
+      std::string uuid = {};
+      std::string model = {};
+      int memory = 0;
+      bool operator==(const Size&) const = default;
+    };
+    std::vector<Size> sizes = {};
+    bool operator==(const Mps&) const = default;
+  };
+  Mps mps = {};
   bool operator==(const NvidiaConfig&) const = default;
 };
 

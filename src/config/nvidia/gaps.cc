@@ -15,8 +15,6 @@ struct Gap {
 };
 
 constexpr Gap kErrors[] = {
-    {"sharing.mps", [](const Settings& s) { return s.mps.has_value(); },
-     "is not served yet: use sharing.timeSlicing, which sets no limits, or leave it out"},
     {"kubelet-socket", [](const Settings& s) { return s.kubelet_socket.empty(); },
      "is empty, which is to register nowhere: the agent always registers; leave it out"},
 };

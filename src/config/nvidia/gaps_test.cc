@@ -18,11 +18,6 @@ std::string Refused(const Started& started) {
 }
 
 TEST(NvidiaGaps, WhatPodsWouldMissIsRefused) {
-  const std::string two = "{resources: [{name: gpu, replicas: 2}]}";
-  EXPECT_EQ(
-      Refused({.yaml = "sharing: {mps: " + two + "}\n", .words = {"--mps-root=/mps"}}),
-      "sharing.mps is not served yet: use sharing.timeSlicing, which sets no limits, or leave "
-      "it out\n");
   EXPECT_EQ(Refused({.words = {"--kubelet-socket="}}),
             "kubelet-socket is empty, which is to register nowhere: the agent always registers; "
             "leave it out\n");

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/nvidia/mps_config.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "config/nvidia/options.h"
 #include "config/schema/checks.h"
@@ -24,6 +25,7 @@ constexpr std::string_view kGpu = "nvidia.com/gpu";
 constexpr std::string_view kMig = "nvidia.com/mig-";  // and a profile
 constexpr int64_t kMaxReplicas = 10'000;              // as our own key has it
 constexpr uint64_t kMaxXid = 9'999;                   // likewise
+constexpr char kMpsMount[] = "/mps";  // where NVIDIA's DaemonSets mount flags.mpsRoot
 constexpr char kCdiKind[] = "k8s.device-plugin.nvidia.com/gpu";
 constexpr char kStrategies[] = "flags.plugin.deviceListStrategy";
 
@@ -117,7 +119,7 @@ class Translation {
     resource.name = kGpu;
     TranslateRendering(resource);
     TranslateKind(resource);
-    if (settings_.time_slicing) TranslateTimeSlicing(*settings_.time_slicing);
+    TranslateSharing();
     if (IsMixed()) AddFamily("*", "");
   }
 
@@ -301,11 +303,31 @@ class Translation {
     resource.kind = KindConfig::Of(std::move(kind));
   }
 
-  void TranslateTimeSlicing(const Replication& replication) {
+  // MPS rules time-slicing out wherever it stands, as in NVIDIA's plugin.
+  void TranslateSharing() {
+    if (settings_.mps) {
+      if (settings_.time_slicing) {
+        findings_.Warn(Reason::kConfigUnsupported, "sharing.timeSlicing",
+                       "has no effect beside sharing.mps, as in NVIDIA's plugin");
+      }
+      NvidiaConfig::Mps& mps = result_.config.resources[0].kind.As<NvidiaConfig>()->mps;
+      mps.root = Directory("flags.mpsRoot", settings_.mps_root);
+      mps.container_root = kMpsMount;
+      Note("resources[0].nvidia.mps.root", "flags.mpsRoot");
+      Note("resources[0].nvidia.mps.containerRoot", "");
+      ShareBy(Division::kMps, *settings_.mps, "sharing.mps");
+    } else if (settings_.time_slicing) {
+      ShareBy(Division::kReplicas, *settings_.time_slicing, "sharing.timeSlicing");
+    }
+  }
+
+  void ShareBy(Division division, const Replication& replication, const std::string& path) {
+    const int64_t most =
+        division == Division::kMps ? tessera::nvidia::kMostMpsClients : kMaxReplicas;
     std::set<std::string> names;
     for (size_t i = 0; i < replication.resources.size(); ++i) {
       const ReplicatedResource& shared = replication.resources[i];
-      const std::string at = fmt::format("sharing.timeSlicing.resources[{}]", i);
+      const std::string at = fmt::format("{}.resources[{}]", path, i);
       if (shared.name.empty() || shared.replicas < 2) continue;  // reported where it was read
       const bool is_mig = IsMixed() && shared.name.starts_with(kMig);
       if (shared.name != kGpu && !is_mig) {
@@ -316,32 +338,35 @@ class Translation {
         findings_.Report(
             Reason::kConfigDuplicate, at + ".name",
             fmt::format("{} stands here a second time: name it once", Quoted(shared.name)));
-      } else if (shared.replicas > kMaxReplicas) {
-        findings_.Report(
-            Reason::kConfigBadValue, at + ".replicas",
-            fmt::format("is {}; at most {} are served", shared.replicas, kMaxReplicas));
+      } else if (shared.replicas > most) {
+        findings_.Report(Reason::kConfigBadValue, at + ".replicas",
+                         fmt::format("is {}; at most {} are served", shared.replicas, most));
       } else if (is_mig) {
         const std::string suffix = shared.rename.empty() ? "" : ".shared";
-        Share(AddFamily(shared.name.substr(kMig.size()), suffix), shared, at);
+        Share(AddFamily(shared.name.substr(kMig.size()), suffix),
+              {division, static_cast<int>(shared.replicas)}, replication, path, at);
       } else {
         if (!shared.rename.empty()) {
           result_.config.resources[0].name = shared.rename;
-          Note("resources[0].name", "sharing.timeSlicing.renameByDefault");
+          Note("resources[0].name", path + ".renameByDefault");
         }
-        Share(result_.config.resources[0], shared, at);
+        Share(result_.config.resources[0], {division, static_cast<int>(shared.replicas)},
+              replication, path, at);
       }
     }
   }
 
-  void Share(Resource& resource, const ReplicatedResource& shared, const std::string& from) {
+  void Share(Resource& resource, const Policy& policy, const Replication& replication,
+             const std::string& path, const std::string& from) {
     const auto index = &resource - result_.config.resources.data();
-    resource.policy = {Division::kReplicas, static_cast<int>(shared.replicas)};
-    Note(fmt::format("resources[{}].policy", index), "sharing.timeSlicing");
+    resource.policy = policy;
+    Note(fmt::format("resources[{}].policy", index), path);
     Note(fmt::format("resources[{}].replicas", index), from + ".replicas");
-    if (!settings_.time_slicing->fail_requests_greater_than_one.value_or(false)) return;
+    // Of MPS a second share brings nothing: a client has one size, whatever it holds.
+    const bool usual = policy.division == Division::kMps;
+    if (!replication.fail_requests_greater_than_one.value_or(usual)) return;
     resource.rendering.one_per_container = true;
-    Note(fmt::format("resources[{}].onePerContainer", index),
-         "sharing.timeSlicing.failRequestsGreaterThanOne");
+    Note(fmt::format("resources[{}].onePerContainer", index), path + ".failRequestsGreaterThanOne");
   }
 
   const Settings& settings_;

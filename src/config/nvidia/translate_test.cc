@@ -98,6 +98,55 @@ TEST(NvidiaTranslation, TimeSlicingIsReplicas) {
             wanted);
 }
 
+// What `sharing.mps` amounts to, under this name.
+Config SharedByMps(const std::string& name) {
+  Config config = Usual();
+  Resource& resource = config.resources[0];
+  resource.name = name;
+  resource.policy = {Division::kMps, 4};
+  resource.rendering.one_per_container = true;
+  resource.rendering.envs = {{"CUDA_MPS_PIPE_DIRECTORY", "/mps/" + name + "/pipe"}};
+  resource.rendering.mounts = {
+      {"/run/nvidia/mps/" + name + "/pipe", "/mps/" + name + "/pipe", false},
+      {"/run/nvidia/mps/shm", "/dev/shm", false}};
+  resource.kind.As<NvidiaConfig>()->mps = {
+      .on = true, .root = "/run/nvidia/mps", .container_root = "/mps"};
+  return config;
+}
+
+TEST(NvidiaTranslation, MpsHasItsFilesWhereThePluginLooksForThem) {
+  const std::map<std::string, std::string> root = {{"MPS_ROOT", "/run/nvidia/mps"}};
+  EXPECT_EQ(GoodLoad({.yaml = "sharing: {mps: {resources: [{name: gpu, replicas: 4}]}}\n",
+                      .environment = root})
+                .config,
+            SharedByMps("nvidia.com/gpu"));
+  EXPECT_EQ(GoodLoad({.yaml = "sharing: {mps: {renameByDefault: true, resources: [{name: gpu, "
+                              "replicas: 4}]}}\n",
+                      .environment = root})
+                .config,
+            SharedByMps("nvidia.com/gpu.shared"));
+  Config several = SharedByMps("nvidia.com/gpu");
+  several.resources[0].rendering.one_per_container = false;
+  EXPECT_EQ(GoodLoad({.yaml = "sharing: {mps: {failRequestsGreaterThanOne: false, resources: "
+                              "[{name: gpu, replicas: 4}]}}\n",
+                      .environment = root})
+                .config,
+            several);
+}
+
+TEST(NvidiaTranslation, MpsRulesTimeSlicingOut) {
+  const LoadResult result =
+      GoodLoad({.yaml = "sharing:\n"
+                        "  timeSlicing: {resources: [{name: gpu, replicas: 9}]}\n"
+                        "  mps: {resources: [{name: gpu, replicas: 4}]}\n",
+                .environment = {{"MPS_ROOT", "/run/nvidia/mps"}}});
+  EXPECT_EQ(result.config, SharedByMps("nvidia.com/gpu"));
+  EXPECT_NE(Messages(result.warnings)
+                .find("sharing.timeSlicing has no effect beside sharing.mps, as in NVIDIA's "
+                      "plugin\n"),
+            std::string::npos);
+}
+
 TEST(NvidiaTranslation, RenamedSharesHaveTheirOwnName) {
   Config wanted = Usual();
   wanted.resources[0].name = "nvidia.com/gpu.shared";

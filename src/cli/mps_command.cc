@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+#include "cli/config_flags.h"
+#include "cli/output.h"
+#include "config/load.h"
+#include "mps/run.h"
+#include "mps/shm.h"
+
+namespace tessera::cli {
+namespace {
+
+int Keep(const Arguments& arguments) {
+  const std::optional<std::string> file = ConfigFileIn(arguments);
+  mps::RunMps(
+      {.config_file = file.value_or(config::kDefaultFile),
+       .may_be_absent = !file,
+       .load = [environment = config::OwnEnvironment(), flags = ConfigFlagsIn(arguments)](
+                   const auto& path) { return config::LoadFile(path, environment, flags); }},
+      arguments.Has("leave-running"));
+}
+
+int MountShm(const Arguments& arguments) {
+  const Status mounted = mps::MountShm(arguments.Get("at"));
+  return mounted ? kOk : PrintFailure(mounted.error());
+}
+
+Command MountShmCommand() {
+  return {.name = "mount-shm",
+          .summary = "mount the memory that MPS shares",
+          .description =
+              "Mounts a tmpfs of half of the node's memory, which the MPS daemons and their "
+              "clients share as /dev/shm. One that is mounted there already stays.",
+          .options = {{.name = "--at",
+                       .value = "DIRECTORY",
+                       .help = "where",
+                       .fallback = "/run/nvidia/mps/shm"}},
+          .examples = {{"tessera mps mount-shm", "Before 'tessera mps', on a node or in its pod."}},
+          .run = MountShm};
+}
+
+}  // namespace
+
+Command MpsCommand() {
+  std::vector<Option> options = ConfigFlags();
+  options.push_back({.name = "--leave-running",
+                     .help = "at the end leave the daemons to the next 'tessera mps'"});
+  return {.name = "mps",
+          .summary = "keeps NVIDIA's MPS daemons",
+          .description =
+              "Starts an MPS control daemon for every resource with 'policy: mps' in the agent's "
+              "configuration, tells it what a client may take of each GPU, and starts it again "
+              "when it ends or hangs, until SIGTERM, SIGINT or SIGQUIT. A daemon that runs and was "
+              "told the same is taken over. It is a program beside the agent, so that an agent "
+              "can be replaced under running clients.",
+          .options = std::move(options),
+          .examples = {{"tessera mps --config /etc/tessera/tessera.yaml", "Serve this node."}},
+          .commands = {MountShmCommand(), NvidiaMpsCommand()},
+          .run = Keep};
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A resource's supervisor on a thread of its own: what hangs there costs no other resource. One
+// thread, but for `changed`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "config/schema/config.h"
+#include "mps/supervisor.h"
+
+namespace tessera::mps {
+
+class Keeper {
+ public:
+  struct Order {
+    config::Resource resource;
+    std::string root_prefix;
+    Supervisor::Times times;
+
+    std::string Directory() const;
+    bool operator==(const Order&) const = default;
+  };
+
+  // `changed`: it became ready, or is so no more; called on the keeper's thread.
+  Keeper(Order order, std::function<void()> changed);
+  // Leaves the daemon running.
+  ~Keeper();
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  enum class Daemon : bool { kStays, kEnds };
+  // Asks it to stop, and does not wait.
+  void Stop(Daemon daemon);
+  // False when it has not stopped by then; it goes on doing so by itself.
+  bool AwaitStopped(Duration limit);
+
+  const Order& order() const { return order_; }
+  bool ready() const;
+
+ private:
+  struct State;  // shared with the thread
+  static void Run(const std::shared_ptr<State>& state, const Order& order,
+                  const std::function<void()>& changed);
+
+  const Order order_;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace tessera::mps

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mps/local_control.h"
+
+#include <sys/wait.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <thread>
+
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/text.h"
+#include "os/command.h"
+#include "os/files.h"
+
+namespace tessera::mps {
+namespace {
+
+constexpr char kControl[] = "nvidia-cuda-mps-control";
+constexpr std::string_view kAnyProgram = "nvidia-cuda-mps-";  // the daemon and its servers
+constexpr char kPipeVariable[] = "CUDA_MPS_PIPE_DIRECTORY";
+constexpr Duration kStartLimit{15'000};
+constexpr Duration kEndLimit{5'000};
+constexpr Duration kGlance{20};
+constexpr mode_t kMode = 0755;  // clients are anybody
+// What containers may use on a node with SELinux.
+constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
+
+std::vector<std::string> Words(pid_t pid, const char* file) {
+  const auto text = os::ReadFile("/proc/" + std::to_string(pid) + "/" + file);
+  return text ? Split(*text, '\0') : std::vector<std::string>();
+}
+
+std::string_view BaseName(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Whether it is one of MPS's with that pipe directory. One that has ended and was not waited for
+// has neither words nor variables.
+bool IsOf(pid_t pid, const std::string& pipe) {
+  const std::vector<std::string> words = Words(pid, "cmdline");
+  if (words.empty() || !BaseName(words[0]).starts_with(kAnyProgram)) return false;
+  return std::ranges::count(Words(pid, "environ"), std::string(kPipeVariable) + "=" + pipe) > 0;
+}
+
+bool IsDaemon(pid_t pid, const std::string& pipe) {
+  const std::vector<std::string> words = Words(pid, "cmdline");
+  return IsOf(pid, pipe) && BaseName(words[0]) == kControl && std::ranges::count(words, "-d") > 0;
+}
+
+void SetLabel(const std::string& path) {
+  if (lsetxattr(path.c_str(), "security.selinux", kLabel.data(), kLabel.size(), 0) == 0) return;
+  log::Warn("the pipes of MPS have no label, so that containers may not use them",
+            SystemError("cannot label " + path, errno));
+}
+
+Status Run(const os::Command& command, std::string* output = nullptr) {
+  os::Answer answer = TRY(os::RunCommand(command));
+  if (answer.exit_code != 0) {
+    return Fail(Reason::kUnavailable, "{} ended with {}: {}", command.argv[0], answer.exit_code,
+                Brief(Trim(answer.output)));
+  }
+  if (output != nullptr) *output = std::move(answer.output);
+  return {};
+}
+
+}  // namespace
+
+LocalControl::LocalControl(std::string directory, std::function<Result<Sizes>()> look,
+                           Duration limit)
+    : directory_(std::move(directory)),
+      look_(std::move(look)),
+      limit_(limit),
+      boot_(os::ReadBootId().value_or("")) {}
+
+Result<nvidia::MpsStatus> LocalControl::LastWord() {
+  return nvidia::ParseMpsStatus(TRY(os::ReadFile(directory_ + "/" + nvidia::kMpsStatusFile)));
+}
+
+void LocalControl::Say(const nvidia::MpsStatus& status) {
+  const std::string path = directory_ + "/" + nvidia::kMpsStatusFile;
+  Status said = os::MakeDirectories(directory_, kMode);
+  if (said) said = os::ReplaceFile(path, nvidia::MpsStatusText(status), 0644);
+  if (!said) log::Warn("the agent cannot be told of MPS", said.error(), {{"path", path}});
+}
+
+std::vector<pid_t> LocalControl::Processes() const {
+  std::vector<pid_t> processes;
+  const auto names = os::ListDirectory("/proc");
+  if (!names) return processes;
+  for (const std::string& name : *names) {
+    pid_t pid = 0;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (read.ec != std::errc() || read.ptr != name.data() + name.size()) continue;
+    if (IsOf(pid, Pipe())) processes.push_back(pid);
+  }
+  return processes;
+}
+
+std::optional<pid_t> LocalControl::Find() {
+  for (const pid_t pid : Processes()) {
+    if (IsDaemon(pid, Pipe())) return pid;
+  }
+  return std::nullopt;
+}
+
+bool LocalControl::IsAlive(pid_t daemon) {
+  return IsDaemon(daemon, Pipe());
+}
+
+Status LocalControl::SetExclusive(const std::string& gpu, bool exclusive) {
+  return Run({.argv = {"nvidia-smi", "-i", gpu, "-c", exclusive ? "EXCLUSIVE_PROCESS" : "DEFAULT"},
+              .limit = kStartLimit});
+}
+
+Status LocalControl::MakeDirectories() const {
+  for (const std::string& directory : {directory_, Pipe(), Log()}) {
+    TRY(os::MakeDirectories(directory, kMode));
+  }
+  if (!os::Exists("/sys/fs/selinux")) return {};
+  SetLabel(Pipe());
+  for (const std::string& name : TRY(os::ListDirectory(Pipe()))) SetLabel(Pipe() + "/" + name);
+  return {};
+}
+
+Result<pid_t> LocalControl::Start(const Sizes& sizes) {
+  TRY(MakeDirectories());
+  TRY(Run({.argv = {kControl, "-d"},
+           .environment = {{kPipeVariable, Pipe()},
+                           {"CUDA_MPS_LOG_DIRECTORY", Log()},
+                           {"CUDA_VISIBLE_DEVICES", VisibleDevices(sizes)}},
+           .limit = kStartLimit}));
+  const std::optional<pid_t> daemon = Find();
+  if (!daemon) return Fail(Reason::kUnavailable, "{} -d left no daemon running", kControl);
+  TRY(os::ReplaceFile(directory_ + "/.started", "", 0644));
+  return *daemon;
+}
+
+Result<std::string> LocalControl::Ask(const std::string& command) {
+  std::string answer;
+  TRY(Run({.argv = {kControl},
+           .environment = {{kPipeVariable, Pipe()}, {"CUDA_MPS_LOG_DIRECTORY", Log()}},
+           .input = command + "\n",
+           .limit = limit_},
+          &answer));
+  return answer;
+}
+
+void LocalControl::Kill() {
+  const Steady until = SystemClock().Now() + kEndLimit;
+  for (;;) {
+    const std::vector<pid_t> processes = Processes();
+    if (processes.empty() || SystemClock().Now() >= until) return;
+    for (const pid_t pid : processes) {
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, WNOHANG);  // a child where this is a container's first process
+    }
+    std::this_thread::sleep_for(kGlance);
+  }
+}
+
+bool LocalControl::AwaitEnd(pid_t daemon) {
+  const Steady until = SystemClock().Now() + kEndLimit;
+  while (IsAlive(daemon)) {
+    if (SystemClock().Now() >= until) return false;
+    std::this_thread::sleep_for(kGlance);
+  }
+  waitpid(daemon, nullptr, WNOHANG);
+  return true;
+}
+
+void LocalControl::CleanUp() {
+  for (const char* name : {nvidia::kMpsStatusFile, ".started"}) {
+    (void)os::RemoveFile(directory_ + "/" + name);
+  }
+  (void)os::RemoveTree(Log());
+}
+
+}  // namespace tessera::mps

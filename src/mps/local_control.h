@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The MPS daemon of a resource on this machine: NVIDIA's programs nvidia-cuda-mps-control and
+// nvidia-smi, from PATH, and the daemon's directory, in which are:
+//
+//   pipe/        the daemon's sockets; containers mount it
+//   log/         its log
+//   status.json  what is known of it, for the agent
+//   .started     as NVIDIA's program leaves it
+//
+// Processes are known by their names and by the pipe directory in their environment, so that those
+// of an earlier process are found as well. One thread at a time.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "mps/control.h"
+
+namespace tessera::mps {
+
+class LocalControl : public Control {
+ public:
+  // `limit` is that of a question; starting the daemon may take longer.
+  LocalControl(std::string directory, std::function<Result<Sizes>()> look, Duration limit);
+
+  Result<Sizes> Look() override { return look_(); }
+  Result<nvidia::MpsStatus> LastWord() override;
+  void Say(const nvidia::MpsStatus& status) override;
+  std::string Boot() override { return boot_; }
+  std::optional<pid_t> Find() override;
+  bool IsAlive(pid_t daemon) override;
+  Status SetExclusive(const std::string& gpu, bool exclusive) override;
+  Result<pid_t> Start(const Sizes& sizes) override;
+  Result<std::string> Ask(const std::string& command) override;
+  void Kill() override;
+  bool AwaitEnd(pid_t daemon) override;
+  void CleanUp() override;
+
+ private:
+  Status MakeDirectories() const;
+  std::string Pipe() const { return directory_ + "/pipe"; }
+  std::string Log() const { return directory_ + "/log"; }
+  std::vector<pid_t> Processes() const;
+
+  const std::string directory_;
+  const std::function<Result<Sizes>()> look_;
+  const Duration limit_;
+  const std::string boot_;
+};
+
+}  // namespace tessera::mps

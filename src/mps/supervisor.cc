@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mps/supervisor.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/text.h"
+
+namespace tessera::mps {
+namespace {
+
+using nvidia::MpsState;
+
+constexpr Duration kGlance{500};      // between looks whether the daemon is there
+constexpr Duration kSteady{60'000};   // one that ran for so long ran well
+constexpr Duration kLate{10'000};     // how late a word may be on a machine with much to do
+constexpr Duration kFirstPause{500};  // before a new start
+constexpr Duration kLongestPause{60'000};
+constexpr char kQuestion[] = "get_default_active_thread_percentage";
+
+}  // namespace
+
+Supervisor::Supervisor(std::string resource, const Clock& clock, Control& control, Times times)
+    : resource_(std::move(resource)),
+      clock_(clock),
+      control_(control),
+      times_(times),
+      backoff_(kFirstPause, kLongestPause) {
+  status_.boot = control_.Boot();
+}
+
+Duration Supervisor::Step() {
+  return status_.pid == 0 ? Begin() : Watch();
+}
+
+Duration Supervisor::Begin() {
+  Result<Sizes> sizes = control_.Look();
+  if (!sizes) return Failed(sizes.error());
+  status_.refused = sizes->refused;
+  for (const auto& [device, why] : sizes->refused) {
+    log::Warn("a device is not shared by MPS", Error{Reason::kMpsUnfit, why},
+              {{"resource", resource_}, {"device", device}});
+  }
+  if (!std::exchange(begun_, true) && Adopt(*sizes)) return kGlance;
+  control_.Kill();  // what an earlier one has left
+  if (const Status launched = Launch(*sizes); !launched) {
+    control_.Kill();
+    return Failed(launched.error());
+  }
+  return kGlance;
+}
+
+// Clients of one that runs notice nothing.
+bool Supervisor::Adopt(const Sizes& sizes) {
+  const Result<nvidia::MpsStatus> last = control_.LastWord();
+  const std::optional<pid_t> daemon = control_.Find();
+  if (!last || !daemon || last->boot != status_.boot || last->pid != *daemon) return false;
+  if (!Agree(last->threads, last->served, sizes)) {
+    log::Warn("MPS is started anew, as it runs with other sizes", {{"resource", resource_}});
+    return false;
+  }
+  Status answer = Ask();
+  for (int i = 1; i < times_.failures && !answer; ++i) answer = Ask();
+  if (!answer) {
+    log::Warn("MPS is started anew", answer.error(), {{"resource", resource_}});
+    return false;
+  }
+  Serve(sizes, *daemon);
+  status_.served = last->served;
+  for (const Sizes::Gpu& gpu : sizes.gpus) {
+    if (last->served.contains(gpu.uuid)) continue;
+    status_.refused[gpu.uuid] =
+        "it came after MPS was started: start 'tessera mps' anew once no pod uses the resource";
+  }
+  Say();
+  log::Info("MPS runs already and is kept", {{"resource", resource_}, {"pid", *daemon}});
+  return true;
+}
+
+Status Supervisor::Launch(Sizes& sizes) {
+  std::erase_if(sizes.gpus, [&](const Sizes::Gpu& gpu) {
+    const Status set = control_.SetExclusive(gpu.uuid, true);
+    if (set) {
+      exclusive_.insert(gpu.uuid);
+      return false;
+    }
+    status_.refused[gpu.uuid] = set.error().message;
+    sizes.all_of_node = false;
+    return true;
+  });
+  if (sizes.gpus.empty()) return Fail(Reason::kMpsUnfit, "it has no GPU that MPS can share");
+  const pid_t daemon = TRY(control_.Start(sizes));
+  for (const std::string& command : Commands(sizes)) TRY_IN(control_.Ask(command), command);
+  TRY(Ask());
+  Serve(sizes, daemon);
+  Say();
+  log::Info("MPS runs", {{"resource", resource_},
+                         {"pid", daemon},
+                         {"gpus", sizes.gpus.size()},
+                         {"threads", sizes.threads}});
+  return {};
+}
+
+void Supervisor::Serve(const Sizes& sizes, pid_t daemon) {
+  status_.pid = daemon;
+  status_.threads = sizes.threads;
+  status_.served.clear();
+  for (const Sizes::Gpu& gpu : sizes.gpus) {
+    status_.served[gpu.uuid] = gpu.memory;
+    exclusive_.insert(gpu.uuid);
+  }
+  since_ = clock_.Now();
+  told_.clear();
+  Answered();
+}
+
+Status Supervisor::Ask() {
+  const std::string answer = TRY(control_.Ask(kQuestion));
+  const std::string_view number = Trim(answer);
+  if (!number.empty() && number.front() >= '0' && number.front() <= '9') return {};
+  return Fail(Reason::kUnavailable, "asked for its threads it says {}", Brief(number));
+}
+
+Duration Supervisor::Watch() {
+  if (!control_.IsAlive(status_.pid)) return Down("it ended by itself");
+  const Steady now = clock_.Now();
+  if (now < ask_) return std::min(kGlance, std::chrono::ceil<Duration>(ask_ - now));
+  if (const Status answer = Ask(); !answer) return Unanswered(answer.error());
+  if (status_.state == MpsState::kSilent) log::Info("MPS answers again", {{"resource", resource_}});
+  if (now - since_ >= kSteady) backoff_.Succeeded();
+  Answered();
+  Say();
+  return std::min(kGlance, times_.interval);
+}
+
+void Supervisor::Answered() {
+  const Steady now = clock_.Now();
+  unanswered_ = 0;
+  status_.state = MpsState::kReady;
+  status_.detail.clear();
+  status_.answered = now;
+  ask_ = now + times_.interval;
+}
+
+Duration Supervisor::Unanswered(const Error& error) {
+  if (++unanswered_ >= times_.failures) {
+    return Down(fmt::format("it does not answer, asked {} times: {}", unanswered_, error.message));
+  }
+  log::Warn("MPS does not answer", error, {{"resource", resource_}, {"pid", status_.pid}});
+  status_.state = MpsState::kSilent;
+  status_.detail = "the MPS control daemon does not answer: " + error.message;
+  ask_ = clock_.Now() + times_.interval;
+  Say();
+  return std::min(kGlance, times_.interval);
+}
+
+Duration Supervisor::Down(const std::string& why) {
+  log::Warn("MPS is down", Error{Reason::kMpsDown, why},
+            {{"resource", resource_}, {"pid", status_.pid}});
+  status_.state = MpsState::kDown;
+  status_.detail = why + "; it is started again";
+  status_.pid = 0;
+  status_.served.clear();
+  unanswered_ = 0;
+  Say();  // before anything else: what is granted from here on is of no use
+  control_.Kill();
+  return backoff_.Failed();
+}
+
+Duration Supervisor::Failed(const Error& error) {
+  if (std::exchange(told_, error.message) != error.message) {
+    log::LogError("MPS cannot be started", error, {{"resource", resource_}});
+  }
+  status_.state = MpsState::kDown;
+  status_.detail = "it cannot be started: " + error.message;
+  Say();
+  return backoff_.Failed();
+}
+
+void Supervisor::Say() {
+  status_.next = clock_.Now() + times_.interval + times_.timeout + kLate;
+  control_.Say(status_);
+}
+
+void Supervisor::End() {
+  if (status_.pid != 0) {
+    if (!control_.Ask("quit") || !control_.AwaitEnd(status_.pid)) {
+      log::Warn("MPS does not end by itself and is killed", {{"resource", resource_}});
+    }
+  }
+  control_.Kill();
+  for (const std::string& gpu : exclusive_) {
+    if (const Status set = control_.SetExclusive(gpu, false); !set) {
+      log::Warn("a GPU keeps its compute mode", set.error(), {{"gpu", gpu}});
+    }
+  }
+  exclusive_.clear();
+  status_.pid = 0;
+  control_.CleanUp();
+  log::Info("MPS ended", {{"resource", resource_}});
+}
+
+}  // namespace tessera::mps

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the MPS control daemon of one resource alive:
+//
+//   down --start, sizes--> ready --no answer--> silent --too often--> (killed) down
+//                            ^  \--it ended--> down       \--an answer--> ready
+//                            \--adopted: it runs already, answers, and was told the same sizes
+//
+// A daemon that was started is started again with growing pauses, and each state is said to the
+// agent at once. One thread at a time.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "backend/nvidia/mps_status.h"
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "mps/control.h"
+
+namespace tessera::mps {
+
+class Supervisor {
+ public:
+  struct Times {
+    Duration interval{5'000};  // between questions
+    Duration timeout{2'000};   // of one question
+    int failures = 3;          // in a row, after which it counts as hung
+    bool operator==(const Times&) const = default;
+  };
+
+  Supervisor(std::string resource, const Clock& clock, Control& control, Times times);
+
+  // Does what is due. Returns after how long there is more to do.
+  Duration Step();
+  bool ready() const { return status_.state == nvidia::MpsState::kReady; }
+  // Ends the daemon, and takes back what was done for it.
+  void End();
+
+ private:
+  Duration Begin();
+  bool Adopt(const Sizes& sizes);
+  Status Launch(Sizes& sizes);
+  Duration Watch();
+  Duration Unanswered(const Error& error);
+  Duration Down(const std::string& why);
+  Duration Failed(const Error& error);
+  Status Ask();
+  void Serve(const Sizes& sizes, pid_t daemon);
+  void Answered();
+  void Say();
+
+  const std::string resource_;
+  const Clock& clock_;
+  Control& control_;
+  const Times times_;
+  Backoff backoff_;
+  nvidia::MpsStatus status_;
+  std::set<std::string> exclusive_;  // GPUs that were made so
+  bool begun_ = false;               // what ran before was looked at
+  std::string told_;                 // the failure that was logged last
+  int unanswered_ = 0;               // in a row
+  Steady since_{};                   // when the daemon became ready
+  Steady ask_{};                     // when it is asked next
+};
+
+}  // namespace tessera::mps

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mps/supervisor.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <vector>
+
+#include "base/log.h"
+
+namespace tessera::mps {
+namespace {
+
+using nvidia::MpsState;
+using nvidia::MpsStatus;
+using Texts = std::vector<std::string>;
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+const Error kNoAnswer{Reason::kTimedOut, "nvidia-cuda-mps-control did not end within 2.0 s"};
+
+// A machine on which everything goes well, but for what a test says.
+class FakeControl : public Control {
+ public:
+  Result<Sizes> Look() override { return sizes; }
+  Result<MpsStatus> LastWord() override { return last; }
+  void Say(const MpsStatus& status) override { said.push_back(status); }
+  std::string Boot() override { return "boot"; }
+  std::optional<pid_t> Find() override {
+    return running == 0 ? std::nullopt : std::optional(running);
+  }
+  bool IsAlive(pid_t daemon) override { return running == daemon; }
+  Status SetExclusive(const std::string& gpu, bool exclusive) override {
+    if (gpu == stubborn) return Fail(Reason::kPermission, "its compute mode stays");
+    done.push_back((exclusive ? "exclusive " : "default ") + gpu);
+    return {};
+  }
+  Result<pid_t> Start(const Sizes& started) override {
+    done.push_back("start " + VisibleDevices(started));
+    if (start_fails) return Fail(Reason::kNotFound, "cannot start nvidia-cuda-mps-control");
+    return running = ++last_pid;
+  }
+  Result<std::string> Ask(const std::string& command) override {
+    done.push_back(command);
+    if (silent || running == 0) return Fail(kNoAnswer);
+    if (command == "quit") running = 0;
+    return std::string(command.starts_with("get_") ? "25.0\n" : "");
+  }
+  void Kill() override {
+    done.emplace_back("kill");
+    running = 0;
+    silent = false;
+  }
+  bool AwaitEnd(pid_t daemon) override { return running != daemon; }
+  void CleanUp() override { done.emplace_back("clean up"); }
+
+  Texts TakeDone() { return std::exchange(done, {}); }
+  Texts States() const {
+    Texts states;
+    for (const MpsStatus& status : said) {
+      states.push_back(std::string(nvidia::MpsStateName(status.state)) + ": " + status.detail);
+    }
+    return states;
+  }
+
+  Result<Sizes> sizes = Sizes{.threads = 25, .gpus = {{"GPU-a", 2048}, {"GPU-b", 4096}}};
+  Result<MpsStatus> last = Fail(Reason::kNotFound, "no such file");
+  std::string stubborn;
+  bool start_fails = false;
+  bool silent = false;
+  pid_t running = 0;
+  pid_t last_pid = 100;
+  Texts done;
+  std::vector<MpsStatus> said;
+};
+
+class SupervisorTest : public testing::Test {
+ protected:
+  SupervisorTest() {
+    log::SetSink([](std::string_view) {});
+  }
+  ~SupervisorTest() override { log::SetSink(nullptr); }
+
+  // Steps for as long as that, as its runner does.
+  void Run(Duration span) {
+    const Steady end = clock_.Now() + span;
+    while (next_ <= end) {
+      if (next_ > clock_.Now()) {
+        clock_.Advance(std::chrono::duration_cast<Duration>(next_ - clock_.Now()));
+      }
+      next_ = clock_.Now() + supervisor_.Step();
+    }
+  }
+
+  FakeClock clock_;
+  FakeControl control_;
+  Supervisor supervisor_{kGpu, clock_, control_, {}};
+  Steady next_ = clock_.Now();
+};
+
+TEST_F(SupervisorTest, ADaemonIsStartedAndToldItsSizes) {
+  Run(Duration(0));
+
+  EXPECT_EQ(control_.TakeDone(), (Texts{"kill", "exclusive GPU-a", "exclusive GPU-b", "start ",
+                                        "set_default_device_pinned_mem_limit 0 2048M",
+                                        "set_default_device_pinned_mem_limit 1 4096M",
+                                        "set_default_active_thread_percentage 25",
+                                        "get_default_active_thread_percentage"}));
+  ASSERT_EQ(control_.said.size(), 1U);
+  EXPECT_EQ(control_.said[0], (MpsStatus{.state = MpsState::kReady,
+                                         .pid = 101,
+                                         .boot = "boot",
+                                         .answered = clock_.Now(),
+                                         .next = clock_.Now() + Duration(17'000),
+                                         .threads = 25,
+                                         .served = {{"GPU-a", 2048}, {"GPU-b", 4096}}}));
+}
+
+TEST_F(SupervisorTest, OneThatRunsIsAskedEveryInterval) {
+  Run(Duration(0));
+  control_.TakeDone();
+
+  Run(Duration(11'000));
+
+  EXPECT_EQ(control_.TakeDone(), (Texts{"get_default_active_thread_percentage",
+                                        "get_default_active_thread_percentage"}));
+}
+
+TEST_F(SupervisorTest, OneThatEndedIsStartedAgain) {
+  Run(Duration(0));
+  control_.said.clear();
+
+  control_.running = 0;
+  Run(Duration(1'500));
+
+  EXPECT_EQ(control_.States(), (Texts{"down: it ended by itself; it is started again", "ready: "}));
+  EXPECT_EQ(control_.running, 102);
+}
+
+TEST_F(SupervisorTest, OneThatHangsIsKilledAfterThreeQuestionsAndStartedAgain) {
+  Run(Duration(0));
+  control_.said.clear();
+  control_.TakeDone();
+
+  control_.silent = true;
+  Run(Duration(16'000));
+
+  const std::string silent = "silent: the MPS control daemon does not answer: " + kNoAnswer.message;
+  EXPECT_EQ(control_.States(), (Texts{silent, silent,
+                                      "down: it does not answer, asked 3 times: " +
+                                          kNoAnswer.message + "; it is started again",
+                                      "ready: "}));
+  EXPECT_EQ(control_.running, 102);
+}
+
+TEST_F(SupervisorTest, OneThatAnswersAgainStays) {
+  Run(Duration(0));
+  control_.silent = true;
+  Run(Duration(11'000));
+  control_.silent = false;
+  control_.said.clear();
+
+  Run(Duration(5'000));
+
+  EXPECT_EQ(control_.States(), Texts{"ready: "});
+  EXPECT_EQ(control_.running, 101);
+}
+
+TEST_F(SupervisorTest, OneThatCannotBeStartedIsTriedWithGrowingPauses) {
+  control_.start_fails = true;
+  Run(Duration(10'000));
+
+  size_t starts = 0;
+  for (const std::string& each : control_.TakeDone()) starts += each == "start " ? 1 : 0;
+  EXPECT_EQ(starts, 5U);  // after 0, 0.5, 1.5, 3.5 and 7.5 s
+  EXPECT_EQ(control_.States().back(),
+            "down: it cannot be started: cannot start nvidia-cuda-mps-control");
+}
+
+TEST_F(SupervisorTest, WithoutADriverItWaitsForOne) {
+  control_.sizes = Fail(Reason::kDriverMissing, "cannot load NVML");
+  Run(Duration(0));
+  EXPECT_EQ(control_.TakeDone(), Texts());
+  EXPECT_EQ(control_.States(), Texts{"down: it cannot be started: cannot load NVML"});
+}
+
+TEST_F(SupervisorTest, AGpuWhoseModeCannotBeSetCostsNoOther) {
+  control_.stubborn = "GPU-a";
+  Run(Duration(0));
+
+  EXPECT_EQ(control_.TakeDone(), (Texts{"kill", "exclusive GPU-b", "start GPU-b",
+                                        "set_default_device_pinned_mem_limit 0 4096M",
+                                        "set_default_active_thread_percentage 25",
+                                        "get_default_active_thread_percentage"}));
+  EXPECT_EQ(control_.said.back().refused,
+            (std::map<std::string, std::string>{{"GPU-a", "its compute mode stays"}}));
+}
+
+TEST_F(SupervisorTest, OneThatRunsWithTheSameSizesIsAdopted) {
+  control_.running = 77;
+  control_.last = MpsStatus{
+      .pid = 77, .boot = "boot", .threads = 25, .served = {{"GPU-a", 2048}, {"GPU-b", 4096}}};
+  Run(Duration(0));
+
+  EXPECT_EQ(control_.TakeDone(), Texts{"get_default_active_thread_percentage"});
+  EXPECT_EQ(control_.running, 77);
+  EXPECT_EQ(control_.said.back().pid, 77);
+}
+
+TEST_F(SupervisorTest, AGpuThatCameMeanwhileWaitsAndEndsNoClient) {
+  control_.running = 77;
+  control_.last = MpsStatus{.pid = 77, .boot = "boot", .threads = 25, .served = {{"GPU-a", 2048}}};
+  Run(Duration(0));
+
+  EXPECT_EQ(control_.running, 77);
+  EXPECT_EQ(control_.said.back().served, (std::map<std::string, int>{{"GPU-a", 2048}}));
+  EXPECT_EQ(control_.said.back().refused,
+            (std::map<std::string, std::string>{
+                {"GPU-b",
+                 "it came after MPS was started: start 'tessera mps' anew once no pod uses the "
+                 "resource"}}));
+}
+
+TEST_F(SupervisorTest, OneThatRunsWithOtherSizesIsStartedAnew) {
+  control_.running = 77;
+  control_.last = MpsStatus{
+      .pid = 77, .boot = "boot", .threads = 50, .served = {{"GPU-a", 2048}, {"GPU-b", 4096}}};
+  Run(Duration(0));
+  EXPECT_EQ(control_.running, 101);
+}
+
+TEST_F(SupervisorTest, OneThatDoesNotAnswerIsNotAdopted) {
+  control_.running = 77;
+  control_.silent = true;
+  control_.last = MpsStatus{.pid = 77, .boot = "boot", .threads = 25, .served = {{"GPU-a", 2048}}};
+  Run(Duration(0));
+  EXPECT_EQ(control_.running, 101);
+}
+
+TEST_F(SupervisorTest, AtTheEndTheDaemonQuitsAndGpusAreForAllAgain) {
+  Run(Duration(0));
+  control_.TakeDone();
+
+  supervisor_.End();
+
+  EXPECT_EQ(control_.TakeDone(),
+            (Texts{"quit", "kill", "default GPU-a", "default GPU-b", "clean up"}));
+}
+
+}  // namespace
+}  // namespace tessera::mps

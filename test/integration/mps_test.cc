@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs shared by MPS: `tessera mps` beside the agent, as two containers have them, with programs in
+// PATH that stand for NVIDIA's.
+#include <unistd.h>
+
+#include <csignal>
+
+#include "agent_fixture.h"
+#include "backend/nvidia/mps_status.h"
+#include "base/text.h"
+#include "nvml/nvidia_node.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kOther[] = "nvidia.com/other";
+constexpr char kShared[] =
+    "  - name: nvidia.com/gpu\n"
+    "    policy: mps\n"
+    "    replicas: 2\n"
+    "    strategies: [envvar]\n"
+    "    nvidia: {mps: {sizes: [{index: 1, memory: 8192}]}}\n";
+constexpr char kTwo[] =
+    "  - {name: nvidia.com/other, policy: mps, replicas: 4, nvidia: {select: [{index: 0}]}}\n"
+    "  - {name: nvidia.com/gpu, policy: mps, replicas: 2, nvidia: {}}\n";
+
+class MpsTest : public AgentTest {
+ protected:
+  MpsTest() : node_(dir_ + "/node", "8xa100") {
+    EXPECT_TRUE(os::MakeDirectories(bin_));
+    for (const char* name : {"control", "server"}) {
+      EXPECT_EQ(symlink(TESSERA_FAKE_MPS, (bin_ + "/nvidia-cuda-mps-" + name).c_str()), 0);
+    }
+    const std::string smi = bin_ + "/nvidia-smi";
+    EXPECT_TRUE(
+        os::WriteFileAtomically(smi, "#!/bin/sh\necho \"$@\" >> " + dir_ + "/smi.log\n", 0755));
+    EXPECT_EQ(symlink(".", (node_.directory() + "/driver-root").c_str()), 0);
+  }
+  ~MpsTest() override {
+    if (!HasFailure()) return;
+    fprintf(stderr, "--- the log of tessera mps ---\n%s\n", MpsLog().c_str());
+  }
+
+  std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
+  static std::vector<std::string> Path(const std::string& bin) {
+    return {"/usr/bin/env", "PATH=" + bin + ":/usr/bin:/bin"};
+  }
+  void StartMps(std::vector<std::string> words = {}) {
+    std::vector<std::string> argv = Path(bin_);
+    argv.insert(argv.end(), {Binary(), "mps", "--config", dir_ + "/tessera.yaml"});
+    argv.insert(argv.end(), words.begin(), words.end());
+    auto process = os::Process::Start(argv, dir_ + "/mps.log");
+    ASSERT_TRUE(process);
+    mps_ = *std::move(process);
+  }
+  // Kubelet, both programs, and all shares of both resources.
+  void StartBoth(const std::string& resources) {
+    WriteConfig(WithQuickChecks(Config(resources, OnNode())));
+    StartMps();
+    StartKubelet();
+    agent_ = StartAgent();
+  }
+  std::string Directory(const std::string& resource = kGpu) const {
+    return node_.directory() + "/run/nvidia/mps/" + resource;
+  }
+  std::string MpsLog() { return os::ReadFile(dir_ + "/mps.log").value_or(""); }
+  bool AwaitMpsLog(const std::string& text) {
+    return Await([&] { return MpsLog().find(text) != std::string::npos; });
+  }
+  nvidia::MpsStatus Word(const std::string& resource = kGpu) {
+    const auto text = os::ReadFile(Directory(resource) + "/status.json");
+    return text ? nvidia::ParseMpsStatus(*text).value_or(nvidia::MpsStatus()) : nvidia::MpsStatus();
+  }
+  // What the daemon was told, without the numbers of its servers.
+  std::vector<std::string> Told(const std::string& resource = kGpu) {
+    std::vector<std::string> lines;
+    const std::string text = os::ReadFile(Directory(resource) + "/pipe/told.log").value_or("");
+    for (const std::string& line : Split(std::string(Trim(text)), '\n')) {
+      lines.push_back(line.substr(0, line.find(" server=")));
+    }
+    return lines;
+  }
+  pid_t LastServer() {
+    const std::string text = os::ReadFile(Directory() + "/pipe/told.log").value_or("");
+    return std::atoi(text.c_str() + text.rfind("server=") + 7);
+  }
+  size_t Starts(const std::string& resource = kGpu) {
+    return static_cast<size_t>(std::ranges::count_if(
+        Told(resource), [](const std::string& line) { return line.starts_with("start "); }));
+  }
+  std::vector<std::string> Smi() {
+    const std::string text = os::ReadFile(dir_ + "/smi.log").value_or("");
+    return Split(std::string(Trim(text)), '\n');
+  }
+  std::string Uuid(size_t gpu) const { return node_.hardware().gpus[gpu].uuid; }
+  std::string ReasonOf(size_t gpu) {
+    return json::GetString(DeviceOn(Page("/inventory"), Uuid(gpu)), "reason").value_or("");
+  }
+
+  NvidiaNode node_;
+  const std::string bin_ = dir_ + "/bin";
+  os::Process mps_;
+};
+
+TEST_F(MpsTest, AContainerReachesTheDaemonWhichWasToldEachGpusSize) {
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const std::string& id = pod.grants[0].ids[0];
+  Grant wanted;
+  wanted.envs = {{"CUDA_MPS_PIPE_DIRECTORY", "/mps/nvidia.com/gpu/pipe"},
+                 {"NVIDIA_VISIBLE_DEVICES", id.substr(0, id.find("::"))}};
+  wanted.mounts = {
+      {.host_path = "/run/nvidia/mps/nvidia.com/gpu/pipe",
+       .container_path = "/mps/nvidia.com/gpu/pipe",
+       .read_only = false},
+      {.host_path = "/run/nvidia/mps/shm", .container_path = "/dev/shm", .read_only = false}};
+  EXPECT_EQ(pod.grants[0].response, wanted);
+  std::vector<std::string> told = {"start CUDA_VISIBLE_DEVICES="};
+  std::vector<std::string> smi;
+  for (size_t i = 0; i < 8; ++i) {
+    told.push_back(
+        fmt::format("set_default_device_pinned_mem_limit {} {}M", i, i == 1 ? 8192 : 40960));
+    smi.push_back(fmt::format("-i {} -c EXCLUSIVE_PROCESS", Uuid(i)));
+  }
+  told.emplace_back("set_default_active_thread_percentage 50");
+  EXPECT_EQ(Told(), told);
+  EXPECT_EQ(Smi(), smi);
+  EXPECT_TRUE(os::Exists(Directory() + "/.started"));
+  EXPECT_TRUE(Await([&] { return os::Exists(node_.directory() + "/run/nvidia/mps/.ready"); }));
+}
+
+TEST_F(MpsTest, WithoutTheDaemonNoGpuIsOffered) {
+  WriteConfig(Config(kShared, OnNode()));
+  StartKubelet();
+  agent_ = StartAgent();
+
+  Expect(kGpu, 16, 0);
+  EXPECT_EQ(ReasonOf(0), "mps-down");
+
+  StartMps();
+  Expect(kGpu, 16, 16);
+}
+
+TEST_F(MpsTest, ADaemonThatIsKilledIsStartedAgainAndThePodsThatItServedAreNamed) {
+  StartBoth(kTwo);
+  Expect(kGpu, 14, 14);
+  Expect(kOther, 4, 4);
+  ASSERT_TRUE(Run("a", {{kGpu, 1}}).admitted);
+  ASSERT_TRUE(Run("b", {{kOther, 1}}).admitted);
+  ASSERT_TRUE(LedgerKnows("a"));
+  ASSERT_TRUE(LedgerKnows("b"));
+  const pid_t server = LastServer();
+  const nvidia::MpsStatus other = Word(kOther);
+
+  ASSERT_EQ(kill(Word().pid, SIGKILL), 0);
+
+  EXPECT_TRUE(
+      AwaitLog("pods have lost MPS: their CUDA calls fail, start them anew "
+               "resource=nvidia.com/gpu pods=default/a\n"));
+  Expect(kGpu, 14, 14);
+  EXPECT_EQ(Starts(), 2U);
+  EXPECT_TRUE(Await([&] { return kill(server, 0) != 0; }));
+  EXPECT_EQ(Word(kOther).pid, other.pid);
+  EXPECT_EQ(Log().find("resource=nvidia.com/other pods="), std::string::npos);
+  EXPECT_EQ(Log().find("device unhealthy device=nvidia.com/other"), std::string::npos);
+}
+
+TEST_F(MpsTest, ADaemonThatHangsIsStartedAgain) {
+  StartBoth(kTwo);
+  Expect(kGpu, 14, 14);
+  Expect(kOther, 4, 4);
+  const pid_t first = Word().pid;
+  const pid_t other = Word(kOther).pid;
+
+  ASSERT_TRUE(os::ReplaceFile(Directory() + "/pipe/hang", ""));
+  EXPECT_TRUE(AwaitMpsLog("it does not answer, asked 3 times"));
+  Expect(kGpu, 14, 0);
+  EXPECT_EQ(Status(kOther).allocatable, 4);
+  ASSERT_TRUE(os::RemoveFile(Directory() + "/pipe/hang"));
+
+  Expect(kGpu, 14, 14);
+  EXPECT_NE(Word().pid, first);
+  EXPECT_EQ(kill(first, 0), -1);
+  EXPECT_EQ(Word(kOther).pid, other);
+}
+
+TEST_F(MpsTest, ADaemonThatCannotBeStartedSaysWhy) {
+  ASSERT_TRUE(os::MakeDirectories(Directory() + "/pipe"));
+  ASSERT_TRUE(os::ReplaceFile(Directory() + "/pipe/refuse", ""));
+  StartBoth(kShared);
+  Expect(kGpu, 16, 0);
+  EXPECT_TRUE(
+      AwaitLog("the MPS control daemon is down: it cannot be started: "
+               "nvidia-cuda-mps-control ended with 1: \\\"cannot start: refused\\\""));
+
+  ASSERT_TRUE(os::RemoveFile(Directory() + "/pipe/refuse"));
+  Expect(kGpu, 16, 16);
+}
+
+TEST_F(MpsTest, ASupervisorThatIsKilledFindsItsDaemonAgain) {
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+  const pid_t daemon = Word().pid;
+
+  mps_.Signal(SIGKILL);
+  mps_.Wait();
+  StartMps();
+
+  EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
+  EXPECT_EQ(Word().pid, daemon);
+  EXPECT_EQ(Starts(), 1U);
+  EXPECT_EQ(Status(kGpu).allocatable, 16);
+  EXPECT_EQ(Log().find("device unhealthy"), std::string::npos);
+}
+
+TEST_F(MpsTest, ADaemonThatIsLeftRunningIsTakenOverByTheNext) {
+  WriteConfig(Config(kShared, OnNode()));
+  StartMps({"--leave-running"});
+  ASSERT_TRUE(Await([&] { return Word().state == nvidia::MpsState::kReady; }));
+  const pid_t daemon = Word().pid;
+
+  mps_.Signal(SIGTERM);
+  EXPECT_EQ(mps_.Wait(), 0);
+  StartMps();
+
+  EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
+  EXPECT_EQ(Word().pid, daemon);
+}
+
+TEST_F(MpsTest, OtherSizesStartItAnew) {
+  WriteConfig(Config(kShared, OnNode()));
+  StartMps();
+  ASSERT_TRUE(Await([&] { return Word().state == nvidia::MpsState::kReady; }));
+  const pid_t daemon = Word().pid;
+
+  std::string other = kShared;
+  other.replace(other.find("8192"), 4, "4096");
+  WriteConfig(Config(other, OnNode()));
+
+  EXPECT_TRUE(AwaitMpsLog("MPS is started anew, as it runs with other sizes"));
+  ASSERT_TRUE(
+      Await([&] { return Word().pid != daemon && Word().state == nvidia::MpsState::kReady; }));
+  EXPECT_EQ(Word().served.at(Uuid(1)), 4096);
+}
+
+TEST_F(MpsTest, AnAgentThatIsReplacedLeavesTheDaemonAlone) {
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+  ASSERT_TRUE(Run("a", {{kGpu, 1}}).admitted);
+  const pid_t daemon = Word().pid;
+  const pid_t server = LastServer();
+  const std::vector<std::string> told = Told();
+  ASSERT_TRUE(AwaitSaved(8));
+
+  EndAgent(SIGTERM, kGpu);
+  EXPECT_EQ(kill(server, 0), 0);
+  agent_ = StartAgent();
+
+  Expect(kGpu, 16, 16);
+  EXPECT_TRUE(LedgerKnows("a"));
+  EXPECT_EQ(Word().pid, daemon);
+  EXPECT_EQ(kill(server, 0), 0);
+  EXPECT_EQ(Told(), told);
+}
+
+TEST_F(MpsTest, AtItsEndTheDaemonQuitsAndGpusAreForAllAgain) {
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+
+  mps_.Signal(SIGTERM);
+  EXPECT_EQ(mps_.Wait(), 0);
+
+  EXPECT_EQ(Told().back(), "quit");
+  std::vector<std::string> smi = Smi();
+  ASSERT_EQ(smi.size(), 16U);
+  EXPECT_TRUE(smi.back().ends_with(" -c DEFAULT")) << smi.back();
+  EXPECT_FALSE(os::Exists(Directory() + "/status.json"));
+  EXPECT_FALSE(os::Exists(Directory() + "/log"));
+  Expect(kGpu, 16, 0);
+}
+
+TEST_F(MpsTest, NvidiasConfigurationServesBothPrograms) {
+  const std::string file = dir_ + "/config.yaml";
+  ASSERT_TRUE(os::ReplaceFile(
+      file, "sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n"));
+  const auto start = [&](const std::string& name, std::vector<std::string> variables) {
+    const std::string program = dir_ + "/" + name;
+    EXPECT_EQ(symlink(Binary().c_str(), program.c_str()), 0);
+    std::vector<std::string> argv = Path(bin_);
+    argv.insert(argv.end(), {"CONFIG_FILE=" + file, "TESSERA_ROOT_PREFIX=" + node_.directory(),
+                             "TESSERA_HEALTH_CHECK_INTERVAL=100ms"});
+    argv.insert(argv.end(), variables.begin(), variables.end());
+    argv.push_back(program);
+    auto process = os::Process::Start(argv, dir_ + "/" + name + ".log");
+    EXPECT_TRUE(process);
+    return *std::move(process);
+  };
+  mps_ = start("mps-control-daemon", {});
+  StartKubelet();
+  agent_ = start(
+      "nvidia-device-plugin",
+      {"MPS_ROOT=/run/nvidia/mps",
+       "KUBELET_SOCKET=" + dir_ + "/kubelet/device-plugins/kubelet.sock",
+       "TESSERA_STATE_DIR=" + dir_ + "/state", "TESSERA_CONTROL_SOCKET=" + dir_ + "/agent.sock",
+       "TESSERA_HTTP_ADDRESS=off", "TESSERA_HEALTH_RECOVERY=200ms"});
+  Expect(kGpu, 32, 32);
+
+  const kubelet::Admission one = Run("a", {{kGpu, 1}});
+  const kubelet::Admission two = Run("b", {{kGpu, 2}});
+
+  ASSERT_TRUE(one.admitted) << one.message;
+  EXPECT_EQ(one.grants[0].response.envs.at("CUDA_MPS_PIPE_DIRECTORY"), "/mps/nvidia.com/gpu/pipe");
+  EXPECT_EQ(one.grants[0].response.mounts[0].host_path, "/run/nvidia/mps/nvidia.com/gpu/pipe");
+  EXPECT_FALSE(two.admitted);
+  EXPECT_TRUE(os::Exists(node_.directory() + "/mps/nvidia.com/gpu/pipe/control"));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands for nvidia-cuda-mps-control and nvidia-cuda-mps-server. "-d" starts a daemon, which starts
+// a server; without it commands on standard input go to the daemon. In the pipe directory it leaves
+// the socket "control", and in "told.log" what it was told, and heeds these files:
+//   refuse  no daemon starts
+//   hang    the daemon answers nothing as long as it is there
+// Both end when the pipe directory is gone, so that no test leaves them behind.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+namespace {
+
+constexpr int kGlanceMs = 20;
+
+std::string Variable(const char* name) {
+  const char* value = getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+  return value == nullptr ? "" : value;
+}
+std::string Pipe() {
+  return Variable("CUDA_MPS_PIPE_DIRECTORY");
+}
+bool Exists(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+void Note(const std::string& line) {
+  std::ofstream(Pipe() + "/told.log", std::ios::app) << line << "\n";
+}
+
+sockaddr_un Address() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = Pipe() + "/control";
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  return address;
+}
+
+int Socket() {
+  return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+std::string ReadLine(int fd) {
+  std::string line;
+  char c = 0;
+  while (read(fd, &c, 1) == 1 && c != '\n') line += c;
+  return line;
+}
+
+int Serve() {
+  while (Exists(Pipe())) poll(nullptr, 0, kGlanceMs);
+  return 0;
+}
+
+pid_t StartServer(const std::string& self) {
+  const std::string server = self.substr(0, self.rfind('/') + 1) + "nvidia-cuda-mps-server";
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execlp(server.c_str(), server.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  return pid;
+}
+
+std::string AnswerTo(const std::string& command, std::string& percentage) {
+  if (command == "get_default_active_thread_percentage") return percentage + ".0\n";
+  Note(command);
+  const std::string set = "set_default_active_thread_percentage ";
+  if (command.rfind(set, 0) == 0) percentage = command.substr(set.size());
+  return "";
+}
+
+void RunDaemon(int listener, pid_t server) {
+  std::string percentage = "100";
+  while (Exists(Pipe())) {
+    pollfd readable{listener, POLLIN, 0};
+    if (Exists(Pipe() + "/hang") || poll(&readable, 1, kGlanceMs) <= 0) {
+      poll(nullptr, 0, 1);
+      continue;
+    }
+    const int client = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    const std::string command = ReadLine(client);
+    const std::string answer = AnswerTo(command, percentage);
+    if (write(client, answer.data(), answer.size()) < 0) Note("no client");
+    close(client);
+    if (command == "quit") {
+      kill(server, SIGKILL);
+      return;
+    }
+  }
+}
+
+int Daemonise(const std::string& self) {
+  if (Exists(Pipe() + "/refuse")) {
+    std::cout << "cannot start: refused\n";
+    return 1;
+  }
+  const sockaddr_un address = Address();
+  unlink(address.sun_path);
+  const int listener = Socket();
+  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener, 16) != 0) {
+    std::cout << "cannot listen at " << address.sun_path << "\n";
+    return 1;
+  }
+  if (fork() != 0) return 0;
+  setsid();
+  const pid_t server = StartServer(self);
+  Note("start CUDA_VISIBLE_DEVICES=" + Variable("CUDA_VISIBLE_DEVICES") +
+       " server=" + std::to_string(server));
+  RunDaemon(listener, server);
+  return 0;
+}
+
+int Ask() {
+  std::string command;
+  while (std::getline(std::cin, command)) {
+    const sockaddr_un address = Address();
+    const int daemon = Socket();
+    if (connect(daemon, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+      std::cout << "Cannot find MPS control daemon process\n";
+      return 1;
+    }
+    command += "\n";
+    if (write(daemon, command.data(), command.size()) < 0) return 1;
+    char c = 0;
+    while (read(daemon, &c, 1) == 1) std::cout << c;
+    close(daemon);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string self = argv[0];
+  if (self.ends_with("-server")) return Serve();
+  return argc > 1 && std::strcmp(argv[1], "-d") == 0 ? Daemonise(self) : Ask();
+}
