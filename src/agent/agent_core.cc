@@ -68,6 +68,7 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                   .workers = workers_,
                   .metrics = metrics_,
                   .node = node_,
+                  .cdi = cdi_,
                   .observer = *this,
                   .save_falls = [this] { SaveFalls(); },
                   .save_facts = [this] { (void)Noted(SaveFacts()); }},
@@ -391,6 +392,7 @@ RouteSources Agent::Routes() {
               },
           .node = node_,
           .resources = resources_.served(),
+          .cdi = cdi_,
           .release = release_,
           .metrics = metrics_,
           .refresh_metrics =
@@ -404,9 +406,21 @@ RouteSources Agent::Routes() {
           .save = [this] { return Noted(SaveFacts()); }};
 }
 
+std::set<std::string> Agent::HeldNames() const {
+  std::set<std::string> names;
+  for (const Device& device : node_.inventory()->devices) {
+    if (!node_.ledger().MayBeInUse(device.key)) continue;
+    for (const std::string& name : {device.key.id, device.visible_as}) {
+      names.insert(CdiDeviceName("", name).substr(1));
+    }
+  }
+  return names;
+}
+
 View Agent::MakeView() const {
   return {.node = node_,
           .resources = resources_.served(),
+          .cdi = cdi_,
           .writer = store_.writer(),
           .ledger_error = ledger_sync_->error(),
           .node_name = HostName(),
