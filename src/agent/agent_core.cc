@@ -69,6 +69,7 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                   .workers = workers_,
                   .metrics = metrics_,
                   .node = node_,
+                  .cdi = cdi_,
                   .observer = *this,
                   .save_falls = [this] { SaveFalls(); },
                   .save_facts = [this] { (void)Noted(SaveFacts()); }},
@@ -397,6 +398,7 @@ RouteSources Agent::Routes() {
               },
           .node = node_,
           .resources = resources_.served(),
+          .cdi = cdi_,
           .release = release_,
           .metrics = metrics_,
           .refresh_metrics =
@@ -410,9 +412,21 @@ RouteSources Agent::Routes() {
           .save = [this] { return Noted(SaveFacts()); }};
 }
 
+std::set<std::string> Agent::HeldNames() const {
+  std::set<std::string> names;
+  for (const Device& device : node_.inventory()->devices) {
+    if (!node_.ledger().MayBeInUse(device.key)) continue;
+    for (const std::string& name : {device.key.id, device.visible_as}) {
+      names.insert(CdiDeviceName("", name).substr(1));
+    }
+  }
+  return names;
+}
+
 View Agent::MakeView() const {
   return {.node = node_,
           .resources = resources_.served(),
+          .cdi = cdi_,
           .writer = store_.writer(),
           .ledger_error = ledger_sync_->error(),
           .node_name = HostName(),

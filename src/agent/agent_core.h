@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/announcer.h"
+#include "agent/cdi_documents.h"
 #include "agent/cdi_guard.h"
 #include "agent/label_sync.h"
 #include "agent/ledger_sync.h"
@@ -87,6 +88,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   void AnnounceReady();
   RouteSources Routes();
   View MakeView() const;
+  std::set<std::string> HeldNames() const;
 
   os::Loop& loop_;
   config::Config config_;
@@ -100,12 +102,15 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   bool seeking_ = false;  // kubelet has not come yet, or not wholly
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
+  CdiDocuments cdi_{metrics_, os::Root(config_.root_prefix)};
   ResourceSet resources_;
   Release release_{loop_, resources_, config_.state_dir + "/release.jsonl"};
   CdiGuard cdi_guard_{
-      loop_, config_.kubelet.poll, resources_.served(),
+      loop_, config_.kubelet.poll, cdi_,
+      CdiNeighbours(cdi_, metrics_, config_.state_dir + "/cdi-documents"),
       CdiGuard::Situation{.another_writes = [this] { return store_.another_writes(); },
-                          .alone = [this] { return resources_.AllStreaming() && Alone(); }}};
+                          .alone = [this] { return resources_.AllStreaming() && Alone(); },
+                          .held = [this] { return HeldNames(); }}};
   Announcer announcer_{loop_, node_, metrics_, [this] { return store_.another_writes(); }};
   LabelSync labels_{{.loop = loop_, .may_write = [this] { return store_.writer(); }}, config_};
   uint64_t labelled_facts_ = 0;  // their generation when the labels were last asked for

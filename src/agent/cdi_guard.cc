@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/cdi_guard.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -15,27 +14,26 @@ constexpr Duration kRetry{1'000};
 
 }  // namespace
 
-CdiGuard::CdiGuard(os::Loop& loop, Duration poll, const ServedResources& resources,
+CdiGuard::CdiGuard(os::Loop& loop, Duration poll, CdiDocuments& documents, CdiNeighbours neighbours,
                    Situation situation)
     : loop_(loop),
       poll_(poll),
-      resources_(resources),
+      documents_(documents),
       situation_(std::move(situation)),
+      neighbours_(std::move(neighbours)),
       soon_(loop, [this] { Keep(CdiFile::Against::kLoss); }) {}
 
 void CdiGuard::Look() {
-  std::set<std::string> directories;
-  for (const auto& [name, resource] : resources_) {
-    const std::string& path = resource->cdi().path();
-    if (!path.empty()) directories.insert(path.substr(0, path.rfind('/')));
-  }
-  if (directories != directories_) {
-    directories_ = std::move(directories);
+  const bool alone = situation_.alone();
+  if (alone && !situation_.another_writes()) neighbours_.RemoveStale(situation_.held);
+  std::set<std::string> own = documents_.Directories();
+  if (own != directories_) {
+    directories_ = std::move(own);
     Watch();
   }
   if (directories_.empty()) return;
   // Another document of ours stays until it is sure that nobody grants by it.
-  Keep(situation_.alone() ? CdiFile::Against::kChange : CdiFile::Against::kLoss);
+  Keep(alone ? CdiFile::Against::kChange : CdiFile::Against::kLoss);
 }
 
 void CdiGuard::Watch() {
@@ -48,16 +46,10 @@ void CdiGuard::Watch() {
 }
 
 void CdiGuard::Keep(CdiFile::Against against) {
+  neighbours_.LookForConflicts();
   if (situation_.another_writes()) return;
-  for (const auto& [name, resource] : resources_) resource->cdi().Keep(against);
-  if (!AllWritten()) soon_.Within(kRetry);
-}
-
-bool CdiGuard::AllWritten() const {
-  return std::all_of(resources_.begin(), resources_.end(), [](const auto& item) {
-    const CdiFile& cdi = item.second->cdi();
-    return cdi.document().empty() || cdi.written();
-  });
+  documents_.Keep(against);
+  if (!documents_.AllWritten()) soon_.Within(kRetry);
 }
 
 }  // namespace tessera::agent

@@ -3,7 +3,9 @@
 // watched, and what is gone or broken is put back; what cannot be is tried again every second. Of
 // two instances (a rolling update) each writes its documents when they change, for the runtime must
 // find what it grants; what stands there then is watched over by the writer of the state alone, or
-// both would write without end. Owned by the agent. One thread: the loop's.
+// both would write without end. Documents of others that name the same devices are told of, and
+// documents of ours that nobody needs are removed (cdi_neighbours.h). Owned by the agent. One
+// thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -11,7 +13,8 @@
 #include <set>
 #include <string>
 
-#include "agent/pages.h"
+#include "agent/cdi_documents.h"
+#include "agent/cdi_neighbours.h"
 #include "base/clock.h"
 #include "os/alarm.h"
 #include "os/loop.h"
@@ -24,11 +27,14 @@ class CdiGuard {
   struct Situation {
     std::function<bool()> another_writes;  // another instance is the writer of the state
     std::function<bool()> alone;           // there is no other instance, as far as can be seen
+    // The names, in any kind, of devices that a container may hold.
+    std::function<std::set<std::string>()> held;
   };
-  // `resources` outlive it. `poll` is how often a missing directory is looked for.
-  CdiGuard(os::Loop& loop, Duration poll, const ServedResources& resources, Situation situation);
+  // `documents` outlive it. `poll` is how often a missing directory is looked for.
+  CdiGuard(os::Loop& loop, Duration poll, CdiDocuments& documents, CdiNeighbours neighbours,
+           Situation situation);
 
-  // To be called now and then, and when resources may have changed: watches the directories that
+  // To be called now and then, and when documents may have changed: watches the directories that
   // there are documents in now, and looks at every document.
   void Look();
   // This instance has become the writer: its documents are the ones that count.
@@ -37,12 +43,12 @@ class CdiGuard {
  private:
   void Keep(CdiFile::Against against);
   void Watch();
-  bool AllWritten() const;
 
   os::Loop& loop_;
   const Duration poll_;
-  const ServedResources& resources_;
+  CdiDocuments& documents_;
   const Situation situation_;
+  CdiNeighbours neighbours_;
   std::set<std::string> directories_;
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Alarm soon_;

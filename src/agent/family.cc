@@ -22,7 +22,7 @@ Family::Family(os::Loop& loop, const config::Config& config, const config::Resou
     log::LogError("backend did not start", started.error(), {{"resource", resource_.name}});
   }
   scanner_ = std::make_unique<Scanner>(loop, workers_, backend_,
-                                       [this](const auto& devices) { Scanned(devices); });
+                                       [this](const auto& found) { Scanned(found); });
 }
 
 Family::~Family() {
@@ -30,17 +30,17 @@ Family::~Family() {
   backend_->Stop();
 }
 
-void Family::Scanned(const Result<std::vector<Device>>& devices) {
-  if (devices) {
+void Family::Scanned(const Result<Scanner::Found>& found) {
+  if (found) {
     members_.emplace();
-    for (const Device& device : *devices) members_->insert(device.key.source);
+    for (const Device& device : found->devices) members_->insert(device.key.source);
     error_.reset();
   } else {
-    if (error_ != devices.error() && devices.error().reason != Reason::kReleased) {
-      log::Warn("the resources of a family cannot be looked for, those known stay", devices.error(),
+    if (error_ != found.error() && found.error().reason != Reason::kReleased) {
+      log::Warn("the resources of a family cannot be looked for, those known stay", found.error(),
                 {{"family", resource_.name}});
     }
-    error_ = devices.error();
+    error_ = found.error();
   }
   looked_();
 }

@@ -225,12 +225,14 @@ Result<json::Value> ExplainPage(const View& view, const std::string& device) {
 
 json::Value CdiPage(const View& view) {
   json::Array documents;
-  for (const auto& [name, resource] : view.resources) {
-    if (!resource->cdi().written()) continue;
-    auto document = json::Parse(resource->cdi().document());
+  for (const auto& [path, entry] : view.cdi.entries()) {
+    if (!entry.file.written()) continue;
+    std::vector<std::string> resources;
+    for (const auto& [name, part] : entry.parts) resources.push_back(name);
+    auto document = json::Parse(entry.file.document());
     documents.push_back(
-        json::Object{{"path", resource->cdi().path()},
-                     {"resource", name},
+        json::Object{{"path", path},
+                     {"resource", Join(resources, ", ")},
                      {"document", document ? *std::move(document) : json::Value(nullptr)}});
   }
   return json::Object{{"documents", std::move(documents)}};

@@ -17,6 +17,7 @@ namespace tessera::agent {
 struct View {
   const Node& node;
   const ServedResources& resources;
+  const CdiDocuments& cdi;
   bool writer = false;                       // of the state
   const std::optional<Error>& ledger_error;  // why kubelet could not be asked
   std::string node_name;

@@ -89,6 +89,7 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   const std::string name = at->first;
   const auto next = served_.erase(at);
   shared_.node.Retire(name);
+  if (!shared_.node.ledger().AnyMayBeInUse(name)) shared_.cdi.Drop(name);
   for (http::Metric metric :
        {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
         http::Metric::kStreams, http::Metric::kListBytes}) {
@@ -267,7 +268,9 @@ bool ResourceSet::EndRetired(const std::map<std::string, int>& allocatable) {
     const auto at = allocatable.find(name);
     const bool may_be_granted = at != allocatable.end() && at->second > 0;
     sure &= !may_be_granted;
-    ended |= !may_be_granted && shared_.node.EndRetired(name);
+    if (may_be_granted || !shared_.node.EndRetired(name)) continue;
+    shared_.cdi.Drop(name);
+    ended = true;
   }
   if (ended) changed_();
   return sure;

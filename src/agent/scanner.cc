@@ -8,6 +8,12 @@ constexpr Duration kInterval{60'000};  // hot-plug that made no event is found t
 constexpr Duration kSettle{20};        // several hot-plug events make one scan
 constexpr Duration kThreadRetry{1'000};
 
+Result<Scanner::Found> ScanWith(Backend& backend) {
+  Scanner::Found found{.devices = TRY(backend.Scan())};
+  found.cdi = backend.DescribeForCdi(found.devices);
+  return found;
+}
+
 }  // namespace
 
 Scanner::Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink,
@@ -32,16 +38,16 @@ void Scanner::Scan() {
   scanning_ = true;
   again_ = false;
   workers_.Run([backend = backend_, scanned = mailbox_.Bind(&Scanner::Scanned)] {
-    scanned(backend->Scan());
+    scanned(ScanWith(*backend));
   });
 }
 
-void Scanner::Scanned(const Result<std::vector<Device>>& devices) {
+void Scanner::Scanned(const Result<Found>& found) {
   scanning_ = false;
   next_.Cancel();
-  sink_(devices);
-  if (devices) retries_.Succeeded();
-  const Duration pause = devices ? os::UntilBeat(kInterval) : retries_.Failed();
+  sink_(found);
+  if (found) retries_.Succeeded();
+  const Duration pause = found ? os::UntilBeat(kInterval) : retries_.Failed();
   next_.Within(again_ ? kSettle : pause);
 }
 

@@ -19,8 +19,12 @@ namespace tessera::agent {
 
 class Scanner {
  public:
+  struct Found {
+    std::vector<Device> devices{};
+    std::shared_ptr<const cdi::Parts> cdi{};  // what their kind says for CDI documents, if anything
+  };
   // What a scan found, or why it failed as a whole; called on the loop's thread.
-  using Sink = std::function<void(Result<std::vector<Device>>)>;
+  using Sink = std::function<void(Result<Found>)>;
   // After scans that failed as a whole.
   static constexpr Backoff kRetries{Duration(1'000), Duration(10'000)};
 
@@ -37,7 +41,7 @@ class Scanner {
 
  private:
   void Scan();
-  void Scanned(const Result<std::vector<Device>>& devices);
+  void Scanned(const Result<Found>& found);
 
   os::Workers& workers_;
   const std::shared_ptr<Backend> backend_;

@@ -54,7 +54,7 @@ class ScannerTest : public testing::Test {
   int scans_ = 0;
   std::vector<int64_t> retries_;  // after each scan
   Scanner scanner_{loop_, workers_, backend_,
-                   [this](const Result<std::vector<Device>>&) {
+                   [this](const Result<Scanner::Found>&) {
                      // Once the scanner has made up its mind.
                      loop_.Post([this] {
                        retries_.push_back(scanner_.retry().count());

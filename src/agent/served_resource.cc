@@ -2,6 +2,7 @@
 #include "agent/served_resource.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/log.h"
@@ -35,7 +36,6 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
       resource_(resource),
       config_(config),
       offer_(std::make_shared<Offer>()),
-      cdi_(resource_.name, shared_.metrics),
       mailbox_(shared_.loop, *this) {
   config_.resources.clear();
   backend_ = MakeBackend();
@@ -98,10 +98,11 @@ void ServedResource::StartBackend() {
   if (release_order_) LetGo();
   // What is known from before is not checked until a scan has shown that it is there.
   scanned_ = false;
+  cdi_.reset();
   scan_error_.reset();
   scanner_ = std::make_unique<Scanner>(
       shared_.loop, *hardware_, backend_,
-      [this](Result<std::vector<Device>> devices) { Scanned(std::move(devices)); });
+      [this](Result<Scanner::Found> found) { Scanned(std::move(found)); });
 }
 
 void ServedResource::SetReleased(std::optional<Error> released) {
@@ -217,24 +218,25 @@ std::vector<Observation> ServedResource::WithoutSilence(
   return observations;
 }
 
-void ServedResource::Scanned(Result<std::vector<Device>> devices) {
+void ServedResource::Scanned(Result<Scanner::Found> found) {
   // A first list may have waited for this, as may one after another configuration.
   const bool awaited = std::exchange(settling_, false) || list_ == nullptr;
   settle_timer_ = os::Loop::Handle();
-  shared_.metrics.Add(http::Metric::kScans, {resource_.name, devices ? "good" : "failed"});
-  if (devices) {
+  shared_.metrics.Add(http::Metric::kScans, {resource_.name, found ? "good" : "failed"});
+  if (found) {
     scanned_ = true;
+    cdi_ = found->cdi;
     scan_error_.reset();
     // What has vanished leaves with the scan after the one that missed it.
-    if (shared_.node.Found(resource_.name, *std::move(devices))) scanner_->Soon();
+    if (shared_.node.Found(resource_.name, std::move(found->devices))) scanner_->Soon();
   } else {
     // What lasts is told once.
-    const bool told = released_ || (scan_error_ && scan_error_->message == devices.error().message);
+    const bool told = released_ || (scan_error_ && scan_error_->message == found.error().message);
     if (!told) {
-      log::Warn("scan failed, the last device list stays", devices.error(),
+      log::Warn("scan failed, the last device list stays", found.error(),
                 {{"resource", resource_.name}});
     }
-    scan_error_ = devices.error();
+    scan_error_ = found.error();
   }
   prober_->SetDevices(released_ ? DeviceList() : OwnDevices());
   if (awaited || !publish_timer_) Publish();  // else it comes when the debounce ends
@@ -274,7 +276,9 @@ void ServedResource::Changed(bool bad_news) {
 bool ServedResource::Premature() const {
   if (settling_ || !begun_) return true;
   if (list_ != nullptr || waited_) return false;
-  return (scanner_->scanning() && OwnDevices().empty()) || !shared_.node.Verified(resource_.name);
+  const bool undescribed = !scanned_ && WritesCdi(resource_.rendering);
+  return (scanner_->scanning() && (undescribed || OwnDevices().empty())) ||
+         !shared_.node.Verified(resource_.name);
 }
 
 void ServedResource::Publish(News news) {
@@ -302,13 +306,15 @@ bool ServedResource::Withdraw(const Offer& next) {
 }
 
 void ServedResource::GrantFrom(OfferPtr offer) {
-  allocator_->Set({std::move(offer), resource_.rendering, resource_.placement, backend_});
+  const bool all = cdi_ == nullptr || !resource_.rendering.cdi_write;
+  allocator_->Set({std::move(offer),
+                   all ? resource_.rendering : WithoutMissing(resource_.rendering, *cdi_),
+                   resource_.placement, backend_});
 }
 
 void ServedResource::Serve(Draft draft) {
   // Before the list goes out, so that no container names a device that the runtime cannot find.
-  cdi_.Write(resource_.cdi_dir, *draft.offer, resource_.rendering,
-             shared_.node.ledger().AnyMayBeInUse(resource_.name));
+  WriteCdi(*draft.offer);
   // Before the list goes out: an Allocate for what it adds must find it.
   GrantFrom(draft.offer);
   offer_ = std::move(draft.offer);
@@ -318,6 +324,18 @@ void ServedResource::Serve(Draft draft) {
   shared_.metrics.Set(http::Metric::kListBytes, {resource_.name},
                       static_cast<double>(list_->size()));
   plugin_->Publish(list_);
+}
+
+void ServedResource::WriteCdi(const Offer& offer) {
+  std::vector<cdi::Document> documents;
+  if (WritesCdi(resource_.rendering)) {
+    // What an earlier process wrote is better than what is known before the first scan.
+    if (!scanned_ && KindOf(resource_)->describes_for_cdi) return;
+    documents.push_back(CdiDocument(offer, resource_.rendering, cdi_.get()));
+    if (cdi_ != nullptr) std::ranges::copy(cdi_->others, std::back_inserter(documents));
+  }
+  shared_.cdi.Write(resource_.name, os::Root(config_.root_prefix).Path(resource_.cdi_dir),
+                    std::move(documents), shared_.node.ledger().AnyMayBeInUse(resource_.name));
 }
 
 size_t ServedResource::waiting() const {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "agent/allocator.h"
-#include "agent/cdi_file.h"
+#include "agent/cdi_documents.h"
 #include "agent/node.h"
 #include "agent/prober.h"
 #include "agent/scanner.h"
@@ -33,6 +33,7 @@ struct Shared {
   os::Workers& workers;
   http::Metrics& metrics;
   Node& node;
+  CdiDocuments& cdi;
   kubelet::PluginObserver& observer;
   // Write what changed. Falls before every list that goes out, so that the next start never reads
   // better of a device than kubelet was told; facts, which take a disk's time, before good news and
@@ -93,14 +94,13 @@ class ServedResource : public BackendEvents {
   const std::optional<Error>& released() const { return released_; }
   // Its devices have been looked for and checked on this boot.
   bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
-  CdiFile& cdi() { return cdi_; }
 
  private:
   std::shared_ptr<Backend> MakeBackend() const;
   void StartBackend();
   void LetGo();
   void StopBackend();
-  void Scanned(Result<std::vector<Device>> devices);
+  void Scanned(Result<Scanner::Found> found);
   void Observed(const std::vector<Observation>& observations);
   std::vector<Observation> WithoutSilence(std::vector<Observation> observations) const;
   enum class News : bool { kGood, kBad };
@@ -116,6 +116,7 @@ class ServedResource : public BackendEvents {
   bool Withdraw(const Offer& next);
   void GrantFrom(OfferPtr offer);
   void Serve(Draft draft);
+  void WriteCdi(const Offer& offer);
   void TellOfWaiting();
   void Refuse(Error error);
   DeviceList OwnDevices() const;
@@ -133,14 +134,14 @@ class ServedResource : public BackendEvents {
   std::shared_ptr<Allocator> allocator_;
   std::unique_ptr<kubelet::Plugin> plugin_;
 
-  kubelet::ListBytes list_;             // the last one that fit
-  OfferPtr offer_;                      // and what it is of
-  std::optional<Error> refusal_;        // of the newest offer
-  std::optional<Error> backend_error_;  // the backend did not start
-  std::optional<Error> scan_error_;     // the last scan failed as a whole
-  std::optional<Error> release_order_;  // whether its backend follows it or not
-  std::optional<Error> released_;       // and if it does
-  CdiFile cdi_;
+  kubelet::ListBytes list_;                // the last one that fit
+  OfferPtr offer_;                         // and what it is of
+  std::optional<Error> refusal_;           // of the newest offer
+  std::optional<Error> backend_error_;     // the backend did not start
+  std::optional<Error> scan_error_;        // the last scan failed as a whole
+  std::optional<Error> release_order_;     // whether its backend follows it or not
+  std::optional<Error> released_;          // and if it does
+  std::shared_ptr<const cdi::Parts> cdi_;  // by the last good scan of this backend
   // Why devices wait, as it was last logged.
   struct Wait {
     Policy policy;

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "grant/cdi_document.h"
 #include "health/health.h"
 #include "json/json.h"
 
@@ -45,6 +46,10 @@ class Backend {
   // All devices. One that cannot be read is a Device with a defect, never an error; an error means
   // that the scan as a whole failed, and the last good list stays.
   virtual Result<std::vector<Device>> Scan() = 0;
+  // What CDI documents say of these devices, where their nodes and mounts are not all: files of the
+  // driver, what they are in the kernel. Looks at files, called after a good scan on its thread.
+  // Null, the default: there is no more to be said.
+  virtual std::shared_ptr<const cdi::Parts> DescribeForCdi(const std::vector<Device>& devices);
 
   // One look at one device.
   virtual Evidence Check(const Device& device) = 0;

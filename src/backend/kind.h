@@ -47,6 +47,9 @@ struct Kind {
   // Whether an id names the same hardware whichever resource lists it: none is then offered while
   // another resource may still have granted it.
   bool ids_are_of_hardware = false;
+  // Whether its backend has more to say for CDI documents than the devices themselves: none is
+  // written before it has.
+  bool describes_for_cdi = false;
   // Whether a family of resources (config/schema/family.h) may have one of this profile, as it
   // stands in a resource's name; null: the kind has no families. The backend of a family finds
   // what its resources are made of: the source of each device is the resource that it belongs to.

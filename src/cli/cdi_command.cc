@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/cdi_files.h"
+#include "cli/cdi_generate.h"
 #include "cli/commands.h"
+#include "cli/config_flags.h"
 #include "cli/control.h"
 #include "cli/fields.h"
 #include "cli/output.h"
+#include "config/load.h"
+#include "grant/grant.h"
+#include "os/files.h"
 
 namespace tessera::cli {
 namespace {
@@ -27,6 +37,101 @@ int ShowCdi(const Arguments& arguments) {
   return Print(DocumentsText(*answer));
 }
 
+int GenerateDocuments(const Arguments& arguments) {
+  const config::LoadResult loaded =
+      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), {});
+  if (!loaded.ok()) {
+    PrintToError(config::Text(loaded.errors));
+    return kFailed;
+  }
+  const auto documents = GenerateCdi(loaded.config);
+  if (!documents) return PrintFailure(documents.error());
+  if (documents->empty()) {
+    return PrintFailure({Reason::kNotFound, "no resource with a CDI strategy has a device here"});
+  }
+  std::string text;
+  for (const cdi::Document& document : *documents) {
+    const std::string path =
+        fmt::format("{}/{}", arguments.Get("output"), CdiFileName(document.kind));
+    if (!arguments.Has("output")) {
+      text += cdi::Text(document);
+    } else if (const Status put = os::ReplaceFile(path, cdi::Text(document), 0644); !put) {
+      return PrintFailure(put.error());
+    } else {
+      text += path + "\n";
+    }
+  }
+  return Print(text);
+}
+
+std::vector<std::string> DirectoriesIn(const Arguments& arguments) {
+  std::vector<std::string> directories;
+  for (const auto& [name, value] : arguments.repeated()) directories.push_back(value);
+  if (directories.empty()) directories = {"/etc/cdi", "/var/run/cdi"};
+  return directories;
+}
+
+int ListDevices(const Arguments& arguments) {
+  const std::string text = CdiListText(ReadCdiFiles(DirectoriesIn(arguments)));
+  return Print(text.empty() ? "no CDI document names a device\n" : text);
+}
+
+int CheckDocuments(const Arguments& arguments) {
+  const std::vector<CdiDocumentFile> files = ReadCdiFiles(DirectoriesIn(arguments));
+  const std::vector<Error> errors = CheckCdiFiles(files);
+  for (const Error& error : errors) PrintToError(error.Text() + "\n");
+  if (!errors.empty()) return kFailed;
+  return Print(fmt::format("{}: good\n", Count(files.size(), "CDI document")));
+}
+
+Option DirectoryOption() {
+  return {.name = "--directory",
+          .value = "PATH",
+          .help = "where CDI documents are; a later one has the last word",
+          .note = "[default: /etc/cdi, then /var/run/cdi]",
+          .repeated = true};
+}
+
+Command GenerateCommand() {
+  return {.name = "generate",
+          .summary = "the CDI documents that an agent would write",
+          .description =
+              "Looks for the devices that the configuration names and prints the CDI documents for "
+              "them, without an agent.",
+          .options = {{.name = "--config",
+                       .value = "FILE",
+                       .help = "the configuration",
+                       .note = "[default: /etc/tessera/tessera.yaml, if it is there]"},
+                      {.name = "--output",
+                       .value = "DIRECTORY",
+                       .help = "write each under its name there, and print the paths"}},
+          .examples = {{"tessera cdi generate --config tessera.yaml",
+                        "See what would be injected by a new configuration."}},
+          .run = GenerateDocuments};
+}
+
+Command ListCommand() {
+  return {.name = "list",
+          .summary = "the devices that CDI documents name, and whose these are",
+          .description = "Lists all CDI devices of this node, whoever wrote their documents.",
+          .options = {DirectoryOption()},
+          .examples = {{"tessera cdi list", "See what a pod could be given by CDI."}},
+          .run = ListDevices};
+}
+
+Command CheckCommand() {
+  return {
+      .name = "check",
+      .summary = "whether runtimes take the CDI documents of this node",
+      .description =
+          "Reads every CDI document as strictly as runtimes do, and looks whether what it names "
+          "is there, whether two name one device, and who may change them. The exit code is 1 "
+          "where something is wrong.",
+      .options = {DirectoryOption()},
+      .examples = {{"tessera cdi check", "Find out why no container gets its device."}},
+      .run = CheckDocuments};
+}
+
 }  // namespace
 
 Command CdiCommand() {
@@ -37,6 +142,7 @@ Command CdiCommand() {
               "container runtime finds it: what would be injected for every CDI name.",
           .options = {OutputOption({"text", "json", "yaml"}), ControlOption()},
           .examples = {{"tessera cdi", "See what a runtime would inject."}},
+          .commands = {GenerateCommand(), ListCommand(), CheckCommand()},
           .run = ShowCdi};
 }
 

@@ -69,7 +69,8 @@ void CheckFamily(const Resource& resource, const Kind& kind, const std::string& 
                     fmt::format("has {}, but devices of '{}' have no profiles", Quoted(kProfile),
                                 kind.section.name));
   }
-  if (resource.rendering.cdi_kind.empty() || !resource.rendering.cdi_write) return;
+  const Rendering& rendering = resource.rendering;
+  if (rendering.cdi_kind.empty() || !rendering.cdi_write || kind.ids_are_of_hardware) return;
   findings.Report(Reason::kConfigUnsupported, path + ".cdi.kind",
                   fmt::format("cannot be that of several resources, which a name with {} is for",
                               Quoted(kProfile)));
@@ -155,8 +156,8 @@ void CheckStrategies(const Resource& resource, const std::string& path, Findings
 // `value` gives that of a resource; empty: it has none.
 void CheckUnique(const Config& config, std::string_view key, std::string_view why,
                  const std::function<std::string(const Resource&)>& value,
-                 const std::function<std::string(const Resource&)>& suggestion,
-                 Findings& findings) {
+                 const std::function<std::string(const Resource&)>& suggestion, Findings& findings,
+                 bool (*may_share)(const Resource& one, const Resource& other) = nullptr) {
   std::map<std::string, size_t> first;
   for (size_t i = 0; i < config.resources.size(); ++i) {
     const std::string text = value(config.resources[i]);
@@ -166,6 +167,7 @@ void CheckUnique(const Config& config, std::string_view key, std::string_view wh
     const Resource& other = config.resources[entry->second];
     // What they have in common because they have one name is told of the name.
     if (other.name == config.resources[i].name && key != "name") continue;
+    if (may_share != nullptr && may_share(other, config.resources[i])) continue;
     const std::string whose = text == other.name ? "" : fmt::format(" ({})", Quoted(other.name));
     findings.Report(Reason::kConfigDuplicate, fmt::format("{}.{}", ResourcePath(i), key),
                     fmt::format("{} is that of {}{} already{}", Quoted(text),
@@ -214,7 +216,13 @@ void CheckAllUnique(const Config& config, Findings& findings) {
         // Another program's document has the devices of all resources.
         return resource.rendering.cdi_write ? resource.rendering.cdi_kind : "";
       },
-      nothing, findings);
+      nothing, findings,
+      [](const Resource& one, const Resource& other) {
+        const Kind* kind = KindOf(one);
+        // One id is then one piece of hardware, so that a document can have it of either.
+        return kind != nullptr && kind == KindOf(other) && kind->ids_are_of_hardware &&
+               one.cdi_dir == other.cdi_dir;
+      });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t kAnnotationNameLimit = 63;
+constexpr std::string_view kNvidiasPlugin = "k8s.device-plugin.nvidia.com";
 
 bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -28,17 +29,6 @@ bool IsNameCharacter(char c) {
   return IsAlphanumeric(c) || c == '_' || c == '-' || c == '.';
 }
 
-bool IsVendorOrClass(std::string_view text) {
-  return text.size() >= 2 && IsLetter(text.front()) && IsAlphanumeric(text.back()) &&
-         std::all_of(text.begin(), text.end(), IsNameCharacter);
-}
-
-bool IsDeviceName(std::string_view text) {
-  return !text.empty() && IsAlphanumeric(text.front()) && IsAlphanumeric(text.back()) &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return IsNameCharacter(c) || c == ':'; });
-}
-
 // FNV-1a, as 16 hexadecimal digits. The names made with it are on disk and in running containers,
 // so it is a fixed function and not the library's hash.
 std::string Hash(std::string_view text) {
@@ -48,7 +38,7 @@ std::string Hash(std::string_view text) {
 }
 
 std::string DeviceName(std::string_view id) {
-  if (IsDeviceName(id)) return std::string(id);
+  if (cdi::IsDeviceName(id)) return std::string(id);
   std::string name;
   for (char c : id) {
     if (IsAlphanumeric(c) || (IsNameCharacter(c) && !name.empty())) name += c;
@@ -67,54 +57,42 @@ std::string OwnVariable(const Device& device, const Rendering& rendering) {
   return variable + "=" + device.visible_as;
 }
 
-json::Object NodeJson(const DeviceNode& node) {
-  json::Object object;
-  object["path"] = node.container_path;
-  if (node.host_path != node.container_path) object["hostPath"] = node.host_path;
-  if (!node.permissions.empty()) object["permissions"] = node.permissions;
-  return object;
-}
-
-json::Object MountJson(const Mount& mount) {
-  json::Object object;
-  object["hostPath"] = mount.host_path;
-  object["containerPath"] = mount.container_path;
-  object["options"] = json::Array{"rbind", "rprivate", mount.read_only ? "ro" : "rw"};
-  return object;
-}
-
-json::Object EditsJson(const Device& device, const Rendering& rendering) {
-  json::Object edits;
-  if (!rendering.env.empty() || (device.nodes.empty() && device.mounts.empty())) {
-    edits["env"] = json::Array{json::Value(OwnVariable(device, rendering))};
+cdi::Edits EditsOf(const Device& device) {
+  cdi::Edits edits;
+  for (const DeviceNode& node : device.nodes) {
+    edits.nodes.push_back({.path = node.container_path,
+                           .host_path = node.host_path == node.container_path ? "" : node.host_path,
+                           .permissions = node.permissions});
   }
-  json::Array nodes;
-  for (const DeviceNode& node : device.nodes) nodes.push_back(NodeJson(node));
-  if (!nodes.empty()) edits["deviceNodes"] = std::move(nodes);
-  json::Array mounts;
-  for (const Mount& mount : device.mounts) mounts.push_back(MountJson(mount));
-  if (!mounts.empty()) edits["mounts"] = std::move(mounts);
+  for (const Mount& mount : device.mounts) {
+    edits.mounts.push_back({.host_path = mount.host_path,
+                            .container_path = mount.container_path,
+                            .options = {"rbind", "rprivate", mount.read_only ? "ro" : "rw"}});
+  }
   return edits;
 }
 
-// The lowest version whose readers know all that is used.
-std::string_view Version(const Offer& offer, std::string_view kind) {
-  if (kind.substr(kind.find('/') + 1).find('.') != std::string_view::npos) return "0.6.0";
-  for (const Device& device : offer.devices) {
-    if (IsDigit(DeviceName(device.key.id).front())) return "0.5.0";
-    for (const DeviceNode& node : device.nodes) {
-      if (node.host_path != node.container_path) return "0.5.0";
-    }
+cdi::Edits EditsOf(const Device& device, const Rendering& rendering, const cdi::Parts* parts) {
+  if (parts != nullptr) {
+    const auto known = parts->devices.find(device.key.id);
+    return known == parts->devices.end() ? EditsOf(device) : known->second;
   }
-  return "0.3.0";
+  cdi::Edits edits = EditsOf(device);
+  if (!rendering.env.empty() || edits.empty()) edits.env = {OwnVariable(device, rendering)};
+  return edits;
+}
+
+std::string NameOf(const Device& device, const Rendering& rendering) {
+  const bool visible = rendering.cdi_visible_names || !rendering.cdi_write;
+  return DeviceName(visible ? device.visible_as : device.key.id);
 }
 
 }  // namespace
 
 Status CheckCdiKind(std::string_view kind) {
   const size_t slash = kind.find('/');
-  if (slash != std::string_view::npos && IsVendorOrClass(kind.substr(0, slash)) &&
-      IsVendorOrClass(kind.substr(slash + 1))) {
+  if (slash != std::string_view::npos && cdi::IsVendorOrClass(kind.substr(0, slash)) &&
+      cdi::IsVendorOrClass(kind.substr(slash + 1))) {
     return {};
   }
   return Fail(Reason::kInvalid,
@@ -123,20 +101,32 @@ Status CheckCdiKind(std::string_view kind) {
               kind);
 }
 
-std::string CdiDocument(const Offer& offer, const Rendering& rendering) {
-  if (offer.devices.empty()) return {};
-  json::Array devices;
+bool WritesCdi(const Rendering& rendering) {
+  return rendering.cdi_write && !rendering.cdi_kind.empty() &&
+         std::ranges::any_of(rendering.strategies, [](Strategy strategy) {
+           return strategy == Strategy::kCdiCri || strategy == Strategy::kCdiAnnotations;
+         });
+}
+
+cdi::Document CdiDocument(const Offer& offer, const Rendering& rendering, const cdi::Parts* parts) {
+  cdi::Document document{.kind = rendering.cdi_kind};
+  if (parts != nullptr) document.edits = parts->common;
   for (const Device& device : offer.devices) {
-    json::Object entry;
-    entry["name"] = DeviceName(device.key.id);
-    entry["containerEdits"] = EditsJson(device, rendering);
-    devices.push_back(std::move(entry));
+    document.devices.push_back({.name = NameOf(device, rendering),
+                                .edits = EditsOf(device, rendering, parts),
+                                .present = device.present});
   }
-  json::Object document;
-  document["cdiVersion"] = Version(offer, rendering.cdi_kind);
-  document["kind"] = rendering.cdi_kind;
-  document["devices"] = std::move(devices);
-  return json::WritePretty(document);
+  return document;
+}
+
+Rendering WithoutMissing(Rendering rendering, const cdi::Parts& parts) {
+  const auto drop = [&](std::string& name) {
+    const std::string_view kind = std::string_view(name).substr(0, name.find('='));
+    if (std::ranges::count(parts.others, kind, &cdi::Document::kind) == 0) name.clear();
+  };
+  for (Extra& extra : rendering.extras) drop(extra.cdi_device);
+  for (Channel& channel : rendering.channels) drop(channel.cdi_device);
+  return rendering;
 }
 
 bool IsCdiDocumentOf(std::string_view cdi_kind, std::string_view text) {
@@ -148,13 +138,19 @@ bool IsCdiDocumentOf(std::string_view cdi_kind, std::string_view text) {
 }
 
 std::string CdiFileName(std::string_view cdi_kind) {
-  std::string name = fmt::format("tessera-{}.json", cdi_kind);
-  std::replace(name.begin(), name.end(), '/', '_');
+  const std::string_view vendor = cdi_kind.substr(0, cdi_kind.find('/'));
+  const bool ours = vendor != kNvidiasPlugin;
+  std::string name = fmt::format("{}{}.json", ours ? "tessera-" : "", cdi_kind);
+  std::replace(name.begin(), name.end(), '/', ours ? '_' : '-');
   return name;
 }
 
 std::string CdiDeviceName(std::string_view cdi_kind, std::string_view device_id) {
   return fmt::format("{}={}", cdi_kind, DeviceName(device_id));
+}
+
+std::string CdiNameOf(const Device& device, const Rendering& rendering) {
+  return fmt::format("{}={}", rendering.cdi_kind, NameOf(device, rendering));
 }
 
 std::string CdiAnnotationKey(std::string_view prefix, std::string_view resource) {

@@ -25,12 +25,16 @@ Offer OfferOf(std::vector<Device> devices) {
                 [](const Device&) -> std::optional<Error> { return std::nullopt; });
 }
 
+std::string Written(const Offer& offer, const Rendering& rendering) {
+  return cdi::Text(cdi::Tidy(CdiDocument(offer, rendering)));
+}
+
 Rendering CdiRendering(const std::string& kind = "dummy.com/npu") {
   return {{Strategy::kCdiCri}, "", kind};
 }
 
 std::string VersionOf(const Offer& offer, const Rendering& rendering) {
-  const json::Value document = json::Parse(CdiDocument(offer, rendering)).value();
+  const json::Value document = json::Parse(Written(offer, rendering)).value();
   return json::GetString(document.as_object(), "cdiVersion").value();
 }
 
@@ -40,7 +44,7 @@ TEST(CdiDocument, NamesEveryDeviceWithItsEdits) {
   Device second = MakeDevice("10");
   second.mounts = {{"/opt/npu", "/usr/npu", true}, {"/run/npu", "/run/npu", false}};
 
-  EXPECT_EQ(CdiDocument(OfferOf({second, first}), CdiRendering()), R"({
+  EXPECT_EQ(Written(OfferOf({second, first}), CdiRendering()), R"({
   "cdiVersion": "0.5.0",
   "kind": "dummy.com/npu",
   "devices": [
@@ -90,7 +94,7 @@ TEST(CdiDocument, NamesEveryDeviceWithItsEdits) {
 }
 
 TEST(CdiDocument, ADeviceWithNothingElseGetsAVariableOfItsOwn) {
-  EXPECT_EQ(CdiDocument(OfferOf({MakeDevice("npu-a.1")}), CdiRendering()), R"({
+  EXPECT_EQ(Written(OfferOf({MakeDevice("npu-a.1")}), CdiRendering()), R"({
   "cdiVersion": "0.3.0",
   "kind": "dummy.com/npu",
   "devices": [
@@ -113,7 +117,7 @@ TEST(CdiDocument, TheVisibleDevicesVariableIsSetForEachDevice) {
   Device device = MakeDevice("x7");
   device.nodes = {{"/dev/npu7", "/dev/npu7", "rw"}};
 
-  const std::string document = CdiDocument(OfferOf({device}), rendering);
+  const std::string document = Written(OfferOf({device}), rendering);
 
   EXPECT_NE(document.find("\"NPU_VISIBLE_X7=x7\""), std::string::npos) << document;
 }
@@ -131,14 +135,14 @@ TEST(CdiDocument, TheVersionIsAsLowAsTheContentAllows) {
 }
 
 TEST(CdiDocument, ThereIsNoneWithoutDevices) {
-  EXPECT_EQ(CdiDocument(OfferOf({}), CdiRendering()), "");
+  EXPECT_EQ(Written(OfferOf({}), CdiRendering()), "");
 }
 
 TEST(CdiDocument, NamesMatchThoseOfGrants) {
   const Offer offer = OfferOf({MakeDevice("/dev/tty USB0"), MakeDevice("7")});
   const Grant grant =
       Allocate(offer, CdiRendering(), std::vector<std::string>{"7", "/dev/tty USB0"}).value();
-  const json::Value document = json::Parse(CdiDocument(offer, CdiRendering())).value();
+  const json::Value document = json::Parse(Written(offer, CdiRendering())).value();
 
   std::vector<std::string> names;
   for (const json::Value& device : *json::GetArray(document.as_object(), "devices")) {

@@ -154,10 +154,7 @@ void ListByMounts(const Devices& devices, const Rendering& rendering, Grant& gra
 std::vector<std::string> CdiNames(const Devices& devices, const Rendering& rendering) {
   std::vector<std::string> names;
   if (rendering.cdi_kind.empty()) return names;
-  for (const Device* device : devices) {
-    names.push_back(CdiDeviceName(rendering.cdi_kind,
-                                  rendering.cdi_write ? device->key.id : device->visible_as));
-  }
+  for (const Device* device : devices) names.push_back(CdiNameOf(*device, rendering));
   for (const Channel* channel : ChannelsOf(devices, rendering)) {
     if (!channel->cdi_device.empty()) names.push_back(channel->cdi_device);
   }

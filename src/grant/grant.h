@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grant/cdi_document.h"
 #include "share/share.h"
 
 namespace tessera {
@@ -61,6 +62,8 @@ struct Rendering {
   // Whether the agent writes the CDI document. One that others write calls the devices what the
   // variable does.
   bool cdi_write = true;
+  bool cdi_visible_names =
+      false;  // ours does so, too; else it calls them what they are called here
   std::string cdi_annotation_prefix = "cdi.k8s.io/tessera_";  // of the annotation's key
   std::vector<Extra> extras = {};
   std::vector<Channel> channels = {};
@@ -91,19 +94,28 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
 // at least two characters: one runtime in use crashes on shorter ones.
 Status CheckCdiKind(std::string_view kind);
 
-// The CDI document (JSON, as text) for the offer's devices under `rendering.cdi_kind`: one CDI
-// device each, with its nodes and mounts; CDI 0.3.0 or as much later as the content needs. When
-// the resource has a visible-devices variable, or a device has neither nodes nor mounts (CDI wants
-// at least one edit), it gets a variable of its own, "VARIABLE_ID=NAME". Empty when the offer has
-// no devices: there is no such document, and an old file is to be removed.
-std::string CdiDocument(const Offer& offer, const Rendering& rendering);
+// Whether grants name CDI devices of a document that the agent writes.
+bool WritesCdi(const Rendering& rendering);
+// The CDI document for the offer's devices under `rendering.cdi_kind`: one CDI device each. It has
+// what `parts` say of it; where there are none, its nodes and mounts. When the resource has a
+// visible-devices variable then, or a device has neither nodes nor mounts (CDI wants at least one
+// edit), it gets a variable of its own, "VARIABLE_ID=NAME".
+cdi::Document CdiDocument(const Offer& offer, const Rendering& rendering,
+                          const cdi::Parts* parts = nullptr);
+// The rendering without names of CDI devices that are in no document of `parts`: what is asked for
+// beside the devices, and the node does not have.
+Rendering WithoutMissing(Rendering rendering, const cdi::Parts& parts);
 // Whether the text is a whole document of the kind, by whichever version of ours.
 bool IsCdiDocumentOf(std::string_view cdi_kind, std::string_view text);
-// The file name for it below a CDI directory: "tessera-vendor.com_class.json".
+// The file name for it below a CDI directory: "tessera-vendor.com_class.json"; of the vendor that
+// NVIDIA's device plugin has, "vendor-class.json", as the plugin calls it: a second file with the
+// same devices would make both of no use.
 std::string CdiFileName(std::string_view cdi_kind);
 // A device's name in CDI, "vendor.com/class=7". An id that CDI's grammar refuses is replaced by its
 // harmless characters and a hash of the whole.
 std::string CdiDeviceName(std::string_view cdi_kind, std::string_view device_id);
+// What the resource's grants and documents call this device.
+std::string CdiNameOf(const Device& device, const Rendering& rendering);
 // The key of the annotation that carries a resource's CDI names: one a resource, at most 63
 // characters behind the slash.
 std::string CdiAnnotationKey(std::string_view prefix, std::string_view resource);

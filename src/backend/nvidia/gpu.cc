@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <charconv>
 
 #include "backend/nvidia/claims.h"
@@ -12,10 +11,6 @@
 
 namespace tessera::nvidia {
 namespace {
-
-// What every GPU needs besides its own node; some exist only once a module was loaded.
-constexpr std::array<std::string_view, 4> kSharedNodes = {
-    "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"};
 
 constexpr unsigned kMostMigDevices = 64;  // more than a GPU can be divided into
 
@@ -27,15 +22,6 @@ int NumaNode(const os::Root& root, const std::string& pci) {
   int node = -1;
   std::from_chars(digits.data(), digits.data() + digits.size(), node);
   return node;
-}
-
-// The directory whose /dev is the host's devices', as the agent sees it: an agent in a container
-// has the host's below the driver's root, or in its own.
-std::string DevTree(const os::Root& root, const NvidiaConfig& config) {
-  for (const std::string& tree : {config.driver_root, config.dev_root}) {
-    if (tree != "/" && os::Exists(root.Path(tree + "/dev"))) return tree;
-  }
-  return "/";
 }
 
 bool IsCharDevice(const std::string& path) {
@@ -88,6 +74,13 @@ nvml::Answer<Gpu> ReadRest(const nvml::Library& library, const os::Root& root,
 }
 
 }  // namespace
+
+std::string DevTree(const os::Root& root, const NvidiaConfig& config) {
+  for (const std::string& tree : {config.driver_root, config.dev_root}) {
+    if (tree != "/" && os::Exists(root.Path(tree + "/dev"))) return tree;
+  }
+  return "/";
+}
 
 std::string Below(std::string_view root, std::string_view path) {
   while (root.ends_with('/')) root.remove_suffix(1);

@@ -2,6 +2,7 @@
 // A GPU as NVML describes it, and what a container needs to use it. Plain data; any thread.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,14 @@ namespace tessera::nvidia {
 
 // A path below a root, with or without a slash at its end.
 std::string Below(std::string_view root, std::string_view path);
+
+// What every GPU needs besides its own node; some exist only once a module was loaded.
+inline constexpr std::array<std::string_view, 4> kSharedNodes = {
+    "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"};
+
+// The directory whose /dev is the host's devices', as the agent sees it: an agent in a container
+// has the host's below the driver's root, or in its own.
+std::string DevTree(const os::Root& root, const NvidiaConfig& config);
 
 // The node of the one IMEX channel that can be given out.
 inline constexpr char kImexChannel[] = "/dev/nvidia-caps-imex-channels/channel0";

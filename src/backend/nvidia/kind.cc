@@ -7,6 +7,7 @@
 #include <chrono>
 #include <future>
 #include <map>
+#include <tuple>
 
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/label_facts.h"
@@ -171,6 +172,39 @@ Key ProbationKey() {
                         .field = Bind(kProbation, &NvidiaConfig::Probation::reset)}}};
 }
 
+Choices<nvidia::CdiPiece> CdiPieces() {
+  using nvidia::CdiPiece;
+  return {{"create-symlinks", CdiPiece::kCreateSymlinks},
+          {"enable-cuda-compat", CdiPiece::kEnableCudaCompat},
+          {"update-ldcache", CdiPiece::kUpdateLdcache},
+          {"disable-device-node-modification", CdiPiece::kDisableDeviceNodeModification},
+          {"update-application-profile", CdiPiece::kUpdateApplicationProfile},
+          {"hooks", CdiPiece::kHooks},
+          {"additional-gids", CdiPiece::kAdditionalGids},
+          {"ipc-sockets", CdiPiece::kIpcSockets}};
+}
+
+std::vector<Key> CdiKeys() {
+  return {
+      {.name = "cdiHookPath",
+       .type = Type::kPath,
+       .doc = "The path on the host of `nvidia-cdi-hook` or `nvidia-ctk`, which CDI documents have "
+              "the runtime start for a container.",
+       .example = "/usr/local/nvidia/toolkit/nvidia-cdi-hook",
+       .default_note = "where its packages put it; without it libraries are mounted under all "
+                       "their names",
+       .field = Bind(kNvidia, &NvidiaConfig::cdi_hook_path)},
+      {.name = "cdiLeaveOut",
+       .type = Type::kEnumList,
+       .doc = "What CDI documents are to go without: hooks by their names, or all `hooks`; the "
+              "groups that nodes need; the sockets of the driver's daemons.",
+       .example = "[update-ldcache, ipc-sockets]",
+       .default_note = "nothing",
+       .values = NamesOf(CdiPieces()),
+       .field = BindEnumList(kNvidia, &NvidiaConfig::cdi_leave_out, CdiPieces())},
+  };
+}
+
 std::vector<Key> GrantKeys() {
   return {
       {.name = "idStrategy",
@@ -211,6 +245,13 @@ std::vector<Key> NvidiaKeys() {
               "for below it.",
        .example = "/run/nvidia/driver",
        .field = Bind(kNvidia, &NvidiaConfig::driver_root)},
+      {.name = "hostDriverRoot",
+       .type = Type::kPath,
+       .doc = "The same directory as the host has it, where the agent sees it elsewhere: CDI "
+              "documents name files of the host.",
+       .example = "/run/nvidia/driver",
+       .default_note = "the same path",
+       .field = Bind(kNvidia, &NvidiaConfig::host_driver_root)},
       {.name = "devRoot",
        .type = Type::kPath,
        .doc = "The directory on the host below which `/dev/nvidia0` and its like are.",
@@ -253,6 +294,7 @@ std::vector<Key> NvidiaKeys() {
       nvidia::MpsKey(),
   };
   for (Key& key : GrantKeys()) keys.push_back(std::move(key));
+  for (Key& key : CdiKeys()) keys.push_back(std::move(key));
   return keys;
 }
 
@@ -261,6 +303,8 @@ void Complete(Config& config, size_t index) {
   NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
   nvidia::CompleteRendering(kind, resource.rendering);
   nvidia::CompleteMps(resource);
+  const std::string& cdi_kind = resource.rendering.cdi_kind;
+  if (WritesCdi(resource.rendering)) kind.cdi_vendor = cdi_kind.substr(0, cdi_kind.find('/'));
   if (IsFamily(resource.name)) kind.family = resource.name;
   for (size_t i = 0; i < index; ++i) {
     const auto* other = config.resources[i].kind.As<NvidiaConfig>();
@@ -350,6 +394,29 @@ void WarnOfNothingLeft(const Config& config, size_t index, const std::string& pa
   }
 }
 
+// What they say of the driver stands in one document.
+void CheckCdi(const Config& config, size_t index, const std::string& path, Findings& findings) {
+  const Resource& resource = config.resources[index];
+  const auto& kind = *resource.kind.As<NvidiaConfig>();
+  if (kind.cdi_vendor.empty()) return;
+  const auto of_document = [](const NvidiaConfig& of) {
+    return std::tie(of.driver_root, of.host_driver_root, of.dev_root, of.cdi_hook_path,
+                    of.cdi_leave_out);
+  };
+  for (size_t i = 0; i < index; ++i) {
+    const auto* other = config.resources[i].kind.As<NvidiaConfig>();
+    const bool shares = other != nullptr && !other->cdi_vendor.empty() &&
+                        config.resources[i].rendering.cdi_kind == resource.rendering.cdi_kind;
+    if (!shares || of_document(*other) == of_document(kind)) continue;
+    findings.Report(Reason::kConfigBadValue, path,
+                    fmt::format("needs the 'driverRoot', 'hostDriverRoot', 'devRoot', "
+                                "'cdiHookPath' and 'cdiLeaveOut' of resources[{}], whose "
+                                "'cdi.kind' it shares",
+                                i));
+    return;
+  }
+}
+
 void CheckNvidia(const Config& config, size_t index, const std::string& path, Findings& findings) {
   const std::vector<NvidiaConfig::Selector>& select =
       config.resources[index].kind.As<NvidiaConfig>()->select;
@@ -362,6 +429,7 @@ void CheckNvidia(const Config& config, size_t index, const std::string& path, Fi
   CheckXids(config.resources[index].kind.As<NvidiaConfig>()->xids, path, findings);
   CheckMig(config, index, path, findings);
   nvidia::CheckMps(config.resources[index], fmt::format("resources[{}]", index), path, findings);
+  CheckCdi(config, index, path, findings);
   WarnOfNothingLeft(config, index, path, findings);
 }
 
@@ -414,6 +482,7 @@ Kind MakeKind() {
           .require = Require,
           .runtime_reads_variable = true,
           .ids_are_of_hardware = true,
+          .describes_for_cdi = true,
           .may_have = MayHave,
           .label = Label,
           .has_mps = true};

@@ -19,6 +19,19 @@ enum class Imex : uint8_t { kNone, kOptional, kRequired };
 // What XIDs mean that no rule names: what the table says; nothing; or that they count, all of them.
 enum class OtherXids : uint8_t { kTable, kIgnore, kCount };
 
+// What can be left out of CDI documents: hooks, by the names of NVIDIA's program, or all of them;
+// groups that a container needs to open nodes; sockets of the driver's daemons.
+enum class CdiPiece : uint8_t {
+  kCreateSymlinks,
+  kEnableCudaCompat,
+  kUpdateLdcache,
+  kDisableDeviceNodeModification,
+  kUpdateApplicationProfile,
+  kHooks,
+  kAdditionalGids,
+  kIpcSockets,
+};
+
 }  // namespace tessera::nvidia
 
 namespace tessera {
@@ -33,7 +46,8 @@ struct NvidiaConfig {
     bool operator==(const Selector&) const = default;
   };
 
-  std::string driver_root = "/";  // below it is the driver's library, as the agent sees it
+  std::string driver_root = "/";      // below it is the driver's library, as the agent sees it
+  std::string host_driver_root = {};  // that on the host; empty: the same path
   // How GPUs are found (platform.h).
   enum class Discovery : uint8_t { kAuto, kNvml, kTegra };
   Discovery discovery = Discovery::kAuto;
@@ -66,6 +80,10 @@ struct NvidiaConfig {
   // What containers get beside their GPUs.
   std::vector<nvidia::Feature> features = {};
   nvidia::Imex imex = nvidia::Imex::kNone;
+  // The vendor of the CDI documents that the agent writes; empty: it writes none.
+  std::string cdi_vendor = {};
+  std::string cdi_hook_path = {};  // of nvidia-cdi-hook or nvidia-ctk, on the host; empty: find it
+  std::vector<nvidia::CdiPiece> cdi_leave_out = {};
   // The agent does not start without a driver.
   bool fail_on_init_error = false;
 

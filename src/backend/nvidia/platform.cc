@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/nvidia/cdi_parts.h"
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/condition.h"
 #include "backend/nvidia/gpu.h"
@@ -95,6 +96,26 @@ Result<std::vector<Device>> PlatformBackend::Scan() {
   if (integrated) return Found(Whole{kTegra, *std::move(devices)});
   Found({});
   return devices;
+}
+
+std::shared_ptr<const cdi::Parts> PlatformBackend::DescribeForCdi(
+    const std::vector<Device>& devices) {
+  if (config_.cdi_vendor.empty() || resource_ == config_.family) return nullptr;
+  DriverFiles files = FindDriverFiles(root_, DriverTree(root_, config_));
+  const bool found = !files.libraries.version.empty();
+  // While the driver is replaced its former files are named: a container that starts without a
+  // driver would be worse than one that does not start yet.
+  if (found || files_.libraries.version.empty()) files_ = std::move(files);
+  const bool matters = !found && std::ranges::any_of(devices, [](const Device& device) {
+    return device.key.id != kAll && device.key.id != kTegra;
+  });
+  if (matters && !told_no_libraries_) {
+    log::Warn("CDI documents name no library of the driver: none is found below its root",
+              {{"resource", resource_}, {"driver", config_.driver_root}});
+  }
+  told_no_libraries_ = matters;
+  return std::make_shared<const cdi::Parts>(
+      nvidia::DescribeForCdi(root_, config_, files_, devices));
 }
 
 // Takes down what the scan has shown. Returns the device that all GPUs are, if it is this

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/nvidia/driver_files.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "os/files.h"
 
@@ -42,6 +43,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   Status Start(BackendEvents& events) override;
   void Stop() override;
   Result<std::vector<Device>> Scan() override;
+  std::shared_ptr<const cdi::Parts> DescribeForCdi(const std::vector<Device>& devices) override;
   Evidence Check(const Device& device) override;
   bool SilenceIsNoEvidence() const override { return true; }
   bool Release() override { return gpus_->Release(); }
@@ -68,6 +70,9 @@ class PlatformBackend : public Backend, private BackendEvents {
   const std::shared_ptr<Backend> gpus_;
   std::atomic<bool> has_nvml_ = false;  // it has answered once
   std::atomic<bool> is_wsl_ = false;    // its library was there once
+
+  DriverFiles files_;  // as last found; for the thread of scans alone, as what follows
+  bool told_no_libraries_ = false;
 
   std::mutex mutex_;  // guards what follows; events are reported under it
   BackendEvents* events_ = nullptr;

@@ -10,9 +10,9 @@
 namespace tessera::nvidia {
 namespace {
 
-// The CDI device of that name, of a document that others write; ours bring nodes, not these.
+// The CDI device of that name, in a document of its own.
 std::string CdiDeviceOf(const Rendering& rendering, std::string_view name) {
-  if (rendering.cdi_write || rendering.cdi_kind.empty()) return "";
+  if (rendering.cdi_kind.empty()) return "";
   return fmt::format("{}/{}", rendering.cdi_kind.substr(0, rendering.cdi_kind.find('/')), name);
 }
 
@@ -46,6 +46,7 @@ void CompleteRendering(const NvidiaConfig& config, Rendering& rendering) {
   if (rendering.env.empty()) rendering.env = "NVIDIA_VISIBLE_DEVICES";
   // Where NVIDIA's container toolkit looks, once it is told to (docs/security.md).
   rendering.mount_list_dir = "/var/run/nvidia-container-devices";
+  rendering.cdi_visible_names = !rendering.cdi_kind.empty();
   CompleteExtras(config, rendering);
 }
 

@@ -29,6 +29,29 @@ constexpr char kMpsMount[] = "/mps";  // where NVIDIA's DaemonSets mount flags.m
 constexpr char kCdiKind[] = "k8s.device-plugin.nvidia.com/gpu";
 constexpr char kStrategies[] = "flags.plugin.deviceListStrategy";
 
+using Pieces = std::map<std::string_view, std::optional<tessera::nvidia::CdiPiece>>;
+
+// What NVIDIA's names mean; nothing: what it is about is never in our documents.
+const Pieces& HookPieces() {
+  using tessera::nvidia::CdiPiece;
+  static const Pieces pieces = {
+      {"all", CdiPiece::kHooks},
+      {"create-symlinks", CdiPiece::kCreateSymlinks},
+      {"enable-cuda-compat", CdiPiece::kEnableCudaCompat},
+      {"update-ldcache", CdiPiece::kUpdateLdcache},
+      {"disable-device-node-modification", CdiPiece::kDisableDeviceNodeModification},
+      {"update-application-profile", CdiPiece::kUpdateApplicationProfile},
+      {"chmod", std::nullopt}};
+  return pieces;
+}
+const Pieces& FlagPieces() {
+  using tessera::nvidia::CdiPiece;
+  static const Pieces pieces = {{"no-additional-gids-for-device-nodes", CdiPiece::kAdditionalGids},
+                                {"disable-ipc-discoverer", CdiPiece::kIpcSockets},
+                                {"disable-nvsandboxutils", std::nullopt}};
+  return pieces;
+}
+
 class Translation {
  public:
   Translation(const Settings& settings, Findings& findings)
@@ -182,29 +205,48 @@ class Translation {
     return std::ranges::count(resource.rendering.strategies, strategy) > 0;
   }
 
-  // A name without a document keeps a container from starting: that is better than one that starts
-  // without its GPU.
   void TranslateCdi(Rendering& rendering) {
     const std::string prefix = "flags.plugin.cdiAnnotationPrefix";
     rendering.cdi_kind = kCdiKind;
-    rendering.cdi_write = false;
     constexpr std::string_view kBehind = "nvidia-device-plugin_";
     rendering.cdi_annotation_prefix = fmt::format("{}{}", settings_.cdi_annotation_prefix, kBehind);
     Note("resources[0].cdi.kind", kStrategies);
-    Note("resources[0].cdi.write", kStrategies);
     Note("resources[0].cdi.annotationPrefix", prefix);
     if (const auto misfit = CheckAnnotationPrefix(rendering.cdi_annotation_prefix)) {
       findings_.Report(misfit->reason, prefix,
                        fmt::format("and '{}' behind it {}", kBehind, misfit->message));
     }
-    Warn(Reason::kConfigUnsupported, kStrategies,
-         fmt::format(
-             "names CDI devices, and the agent writes no document for them yet: without one "
-             "containers do not start. 'nvidia-ctk cdi generate "
-             "--vendor=k8s.device-plugin.nvidia.com --class=gpu --device-name-strategy={} "
-             "--output=/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json' writes it; repeat "
-             "it when the driver or MIG devices change",
-             settings_.id_strategy));
+  }
+
+  // What is about the documents alone.
+  void TranslateCdiDocument(NvidiaConfig& kind) {
+    const std::string hook = "flags.plugin.nvidiaCTKPath";
+    // Where nobody names it, it is looked for.
+    if (findings_.IsSet(hook) && settings_.cdi_hook_path != Settings().cdi_hook_path) {
+      CheckPath(hook, settings_.cdi_hook_path);
+      kind.cdi_hook_path = settings_.cdi_hook_path;
+      Note("resources[0].nvidia.cdiHookPath", hook);
+    }
+    for (const std::string& name : settings_.cdi_disable_hooks) {
+      LeaveOut("cdi-disable-hooks", HookPieces(), name, kind);
+    }
+    for (const std::string& name : settings_.cdi_feature_flags) {
+      LeaveOut("cdi-feature-flags", FlagPieces(), name, kind);
+    }
+  }
+
+  void LeaveOut(const std::string& path, const Pieces& pieces, const std::string& name,
+                NvidiaConfig& kind) {
+    if (name.empty()) return;
+    const auto piece = pieces.find(name);
+    if (piece == pieces.end()) {
+      findings_.Warn(Reason::kConfigUnsupported, path,
+                     fmt::format("has {}, which has no effect", Quoted(name)));
+      return;
+    }
+    if (!piece->second || std::ranges::count(kind.cdi_leave_out, *piece->second) > 0) return;
+    kind.cdi_leave_out.push_back(*piece->second);
+    Note("resources[0].nvidia.cdiLeaveOut", path);
   }
 
   void TranslateExtras(NvidiaConfig& kind) {
@@ -297,6 +339,11 @@ class Translation {
       kind.in_mig_mode =
           settings_.mig_strategy == "single" ? InMigMode::kDevices : InMigMode::kWhole;
       Note("resources[0].nvidia.inMigMode", "flags.migStrategy");
+    }
+    if (resource.rendering.cdi_kind == kCdiKind) {
+      kind.host_driver_root = Directory(host, settings_.driver_root);
+      Note("resources[0].nvidia.hostDriverRoot", host);
+      TranslateCdiDocument(kind);
     }
     TranslateExtras(kind);
     TranslateXids(kind);

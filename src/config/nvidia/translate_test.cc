@@ -220,32 +220,51 @@ TEST(NvidiaTranslation, WhatEnvvarLeavesOpenIsToldAtStart) {
             "");
 }
 
-TEST(NvidiaTranslation, DevicesAreNamedByIndexAndShareACdiKindThatOthersWrite) {
+TEST(NvidiaTranslation, DevicesAreNamedByIndexInADocumentOfNvidiasKind) {
   Config wanted = Usual();
   Rendering& rendering = wanted.resources[0].rendering;
   rendering.strategies = {Strategy::kCdiAnnotations, Strategy::kCdiCri, Strategy::kDeviceSpecs};
   rendering.cdi_kind = "k8s.device-plugin.nvidia.com/gpu";
-  rendering.cdi_write = false;
+  rendering.cdi_visible_names = true;
   rendering.cdi_annotation_prefix = "my.org/nvidia-device-plugin_";
-  wanted.resources[0].kind = KindConfig::Of(NvidiaConfig{
-      .driver_root = "/driver-root", .in_mig_mode = kWhole, .id_strategy = IdStrategy::kIndex});
+  wanted.resources[0].kind =
+      KindConfig::Of(NvidiaConfig{.driver_root = "/driver-root",
+                                  .host_driver_root = "/run/nvidia/driver",
+                                  .dev_root = "/run/nvidia/driver",
+                                  .in_mig_mode = kWhole,
+                                  .id_strategy = IdStrategy::kIndex,
+                                  .cdi_vendor = "k8s.device-plugin.nvidia.com"});
   const LoadResult result =
       GoodLoad({.environment = {{"DEVICE_LIST_STRATEGY", "cdi-annotations,cdi-cri"},
                                 {"DEVICE_ID_STRATEGY", "index"},
                                 {"CDI_ANNOTATION_PREFIX", "my.org/"},
+                                {"NVIDIA_DRIVER_ROOT", "/run/nvidia/driver"},
                                 {"PASS_DEVICE_SPECS", "true"}}});
   EXPECT_EQ(result.config, wanted);
-  EXPECT_EQ(
-      Messages(result.warnings),
-      "flags.plugin.deviceListStrategy names CDI devices, and the agent writes no document for "
-      "them yet: without one containers do not start. 'nvidia-ctk cdi generate "
-      "--vendor=k8s.device-plugin.nvidia.com --class=gpu --device-name-strategy=index "
-      "--output=/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json' writes it; repeat it when the "
-      "driver or MIG devices change\n");
+  EXPECT_EQ(Messages(result.warnings), "");
   EXPECT_EQ(ErrorsOf({.words = {"--device-list-strategy=cdi-cri", "--cdi-annotation-prefix=a b/"}}),
             "flags.plugin.cdiAnnotationPrefix and 'nvidia-device-plugin_' behind it must be the "
             "beginning of an annotation's key, domain/name with at most 32 characters behind the "
             "slash, not 'a b/nvidia-device-plugin_'\n");
+}
+
+TEST(NvidiaTranslation, WhatIsAboutTheCdiDocumentIsDone) {
+  const LoadResult result =
+      GoodLoad({.environment = {{"DEVICE_LIST_STRATEGY", "cdi-cri"},
+                                {"NVIDIA_CDI_HOOK_PATH", "/opt/nvidia-cdi-hook"},
+                                {"CDI_DISABLE_HOOKS", "update-ldcache,chmod"},
+                                {"CDI_FEATURE_FLAGS",
+                                 "disable-ipc-discoverer,disable-nvsandboxutils,a-new-one"}}});
+  const auto& kind = *result.config.resources[0].kind.As<NvidiaConfig>();
+  EXPECT_EQ(kind.cdi_hook_path, "/opt/nvidia-cdi-hook");
+  EXPECT_EQ(kind.cdi_leave_out, (std::vector{tessera::nvidia::CdiPiece::kUpdateLdcache,
+                                             tessera::nvidia::CdiPiece::kIpcSockets}));
+  EXPECT_EQ(Messages(result.warnings), "cdi-feature-flags has 'a-new-one', which has no effect\n");
+}
+
+TEST(NvidiaTranslation, AHookThatNobodyNamedIsLookedFor) {
+  const LoadResult result = GoodLoad({.environment = {{"DEVICE_LIST_STRATEGY", "cdi-cri"}}});
+  EXPECT_EQ(result.config.resources[0].kind.As<NvidiaConfig>()->cdi_hook_path, "");
 }
 
 TEST(NvidiaTranslation, ExtrasAreSwitchedOnAndNamedByCdi) {
@@ -390,13 +409,13 @@ TEST(NvidiaTranslation, MixedIsWholeGpusAndAFamily) {
             "nvidia.com/mig-{profile} mig='*' 1\n");
 }
 
-TEST(NvidiaTranslation, ADocumentThatOthersWriteIsOfAllProfiles) {
+TEST(NvidiaTranslation, OneCdiDocumentIsOfAllProfiles) {
   const LoadResult result =
       GoodLoad({.words = {"--mig-strategy=mixed", "--device-list-strategy=cdi-cri"}});
   ASSERT_EQ(result.config.resources.size(), 2U);
   for (const Resource& resource : result.config.resources) {
     EXPECT_EQ(resource.rendering.cdi_kind, "k8s.device-plugin.nvidia.com/gpu");
-    EXPECT_FALSE(resource.rendering.cdi_write);
+    EXPECT_TRUE(resource.rendering.cdi_write);
   }
 }
 

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/cdi_neighbours.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "grant/cdi_document.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr size_t kMostBytes = 16 << 20;  // of a document of somebody else
+
+std::set<std::string> DevicesIn(const std::string& path) {
+  const auto text = os::ReadFile(path, kMostBytes);
+  const auto document = text ? cdi::Read(*text) : tl::unexpected(text.error());
+  std::set<std::string> names;
+  if (!document) return names;  // a runtime makes nothing of it either
+  for (const cdi::Device& device : document->devices) {
+    names.insert(fmt::format("{}={}", document->kind, device.name));
+  }
+  return names;
+}
+
+bool IsNeeded(const std::string& path, const std::set<std::string>& held) {
+  return std::ranges::any_of(DevicesIn(path), [&](const std::string& device) {
+    return held.contains(device.substr(device.find('=') + 1));
+  });
+}
+
+// Another one for every file that ever stands there.
+std::string IdentityOf(const std::string& path) {
+  const auto info = os::Inspect(path);
+  return info ? fmt::format("{}:{}:{}", info->device, info->inode, info->changed_ns) : "gone";
+}
+
+}  // namespace
+
+void CdiNeighbours::Read(const std::string& path) {
+  const auto info = os::InspectTarget(path);
+  if (!info) return;
+  Foreign& foreign = foreign_[path];
+  if (foreign.info == *info) return;
+  foreign = {.info = *info, .devices = DevicesIn(path)};
+}
+
+void CdiNeighbours::LookForConflicts() {
+  const std::map<std::string, Foreign> former = std::exchange(foreign_, {});
+  for (const std::string& directory : documents_.Directories()) {
+    for (const std::string& name :
+         os::ListDirectory(directory).value_or(std::vector<std::string>())) {
+      const std::string path = directory + "/" + name;
+      if (!name.ends_with(".json") || documents_.entries().contains(path)) continue;
+      if (const auto known = former.find(path); known != former.end()) foreign_.insert(*known);
+      Read(path);
+    }
+  }
+  std::set<std::string> told;
+  for (const auto& [path, foreign] : foreign_) {
+    for (const auto& [own, entry] : documents_.entries()) {
+      if (path.substr(0, path.rfind('/')) != own.substr(0, own.rfind('/'))) continue;
+      const auto both = std::ranges::find_if(entry.devices, [&foreign = foreign](const auto& name) {
+        return foreign.devices.contains(name);
+      });
+      if (both == entry.devices.end()) continue;
+      Error error{Reason::kCdiConflict, fmt::format("{} and {} both name {}", own, path, *both)};
+      if (!told_.contains(error.message)) {
+        log::LogError("two CDI documents name one device, and no runtime injects it", error);
+        metrics_.Add(http::Metric::kUnusable, {std::string(ReasonName(error.reason))});
+      }
+      told.insert(std::move(error.message));
+    }
+  }
+  told_ = std::move(told);
+}
+
+void CdiNeighbours::ReadRecord() {
+  recorded_ = os::ReadFile(record_).value_or("");
+  for (const std::string& line : Split(*recorded_, '\n')) {
+    const size_t space = line.find(' ');
+    if (space != std::string::npos) stale_[line.substr(space + 1)] = line.substr(0, space);
+  }
+}
+
+void CdiNeighbours::WriteRecord() {
+  std::map<std::string, std::string> files = stale_;
+  for (const auto& [path, entry] : documents_.entries()) {
+    if (entry.file.written()) files[path] = IdentityOf(path);
+  }
+  std::string text;
+  for (const auto& [path, identity] : files) text += fmt::format("{} {}\n", identity, path);
+  if (text == *recorded_ || !os::ReplaceFile(record_, text)) return;
+  recorded_ = std::move(text);
+}
+
+void CdiNeighbours::RemoveStale(const std::function<std::set<std::string>()>& held) {
+  if (!recorded_) ReadRecord();
+  for (auto at = stale_.begin(); at != stale_.end();) {
+    const auto& [path, identity] = *at;
+    const bool ours = !documents_.entries().contains(path) && IdentityOf(path) == identity;
+    if (ours && IsNeeded(path, held())) {
+      ++at;
+      continue;
+    }
+    if (ours && os::RemoveFile(path)) {
+      log::Info("removed a CDI document of ours that nothing names any more", {{"path", path}});
+    }
+    at = stale_.erase(at);
+  }
+  WriteRecord();
+}
+
+}  // namespace tessera::agent

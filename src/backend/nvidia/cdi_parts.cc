@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/cdi_parts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "backend/nvidia/cdi_hooks.h"
+#include "backend/nvidia/cdi_nodes.h"
+#include "backend/nvidia/cdi_platforms.h"
+#include "backend/nvidia/gpu.h"
+#include "base/text.h"
+
+namespace tessera::nvidia {
+namespace {
+
+bool IsShared(const std::string& path) {
+  return std::ranges::count(kSharedNodes, path) > 0;
+}
+
+void AddMount(const Tree& tree, const Found& file, std::vector<std::string> options,
+              cdi::Edits& edits) {
+  edits.mounts.push_back({.host_path = tree.host + file.source,
+                          .container_path = file.path,
+                          .options = std::move(options)});
+}
+
+// What every container gets of the driver.
+void AddDriver(const Tree& tree, const DriverFiles& files, const Hooks& hooks, cdi::Edits& edits) {
+  const DriverLibraries& libraries = files.libraries;
+  if (!libraries.directories.empty()) {
+    edits.env.push_back("NVIDIA_CTK_LIBCUDA_DIR=" + Join(libraries.directories, ":"));
+  }
+  for (const Found& file : libraries.files) AddMount(tree, file, ReadOptions(), edits);
+  for (const Found& file : files.files) AddMount(tree, file, ReadOptions(), edits);
+  if (!hooks.Without(CdiPiece::kIpcSockets)) {
+    for (const Found& socket : files.sockets) AddMount(tree, socket, SocketOptions(), edits);
+  }
+  if (hooks.available()) {
+    hooks.AddFor(libraries, edits);
+  } else {
+    MountUnderAllNames(tree, libraries, edits);
+  }
+}
+
+cdi::Edits OwnEdits(const Device& device, const Nodes& nodes, const Hooks& hooks) {
+  cdi::Edits edits;
+  for (const DeviceNode& node : device.nodes) {
+    const std::string& path = node.container_path;
+    if (!IsShared(path) && path != kImexChannel) nodes.Add(path, edits);
+  }
+  const bool is_mig = !device.parent.empty();
+  const bool draws = !is_mig || device.model.find("gfx") != std::string::npos;
+  if (draws) nodes.AddDrm(device.address, hooks, edits);
+  return edits;
+}
+
+bool HasFeature(const NvidiaConfig& config, Feature feature) {
+  return std::ranges::count(config.features, feature) > 0;
+}
+
+// A document of a class of its own with one device; none where the node has nothing of it.
+void AddOther(const NvidiaConfig& config, const char* of_class, const char* device,
+              cdi::Edits edits, cdi::Parts& parts) {
+  if (edits.nodes.empty()) return;
+  cdi::Sort(edits);
+  parts.others.push_back({.kind = fmt::format("{}/{}", config.cdi_vendor, of_class),
+                          .devices = {{.name = device, .edits = std::move(edits)}}});
+}
+
+void AddOthers(const os::Root& root, const NvidiaConfig& config, const Tree& tree,
+               const Nodes& nodes, cdi::Parts& parts) {
+  if (config.imex != Imex::kNone && ImexNode(root, config)) {
+    cdi::Edits edits;
+    nodes.Add(kImexChannel, edits);
+    AddOther(config, "imex-channel", "0", std::move(edits), parts);
+  }
+  if (HasFeature(config, Feature::kGdrcopy)) {
+    cdi::Edits edits;
+    nodes.AddLike("/dev", "gdrdrv", edits);
+    AddOther(config, "gdrcopy", "all", std::move(edits), parts);
+  }
+  if (HasFeature(config, Feature::kGds)) {
+    cdi::Edits edits;
+    nodes.AddLike("/dev", "nvidia-fs*", edits);
+    for (const char* path : {"/run/udev", "/etc/cufile.json"}) {
+      const std::string source = tree.Follow(path);
+      if (tree.Has(source)) AddMount(tree, {path, source}, ReadOptions(), edits);
+    }
+    AddOther(config, "gds", "all", std::move(edits), parts);
+  }
+  if (HasFeature(config, Feature::kMofed)) {
+    cdi::Edits edits;
+    nodes.AddLike("/dev/infiniband", "uverbs*", edits);
+    nodes.AddLike("/dev/infiniband", "rdma_cm", edits);
+    AddOther(config, "mofed", "all", std::move(edits), parts);
+  }
+}
+
+}  // namespace
+
+Tree DriverTree(const os::Root& root, const NvidiaConfig& config) {
+  const std::string& on_host =
+      config.host_driver_root.empty() ? config.driver_root : config.host_driver_root;
+  for (const std::string& seen : {config.driver_root, on_host}) {
+    const std::string path = root.Path(Below(seen, ""));
+    if (seen != "/" && os::Exists(path)) return {.seen = path, .host = Below(on_host, "")};
+  }
+  return {.seen = root.prefix(), .host = ""};
+}
+
+cdi::Parts DescribeForCdi(const os::Root& root, const NvidiaConfig& config,
+                          const DriverFiles& files, const std::vector<Device>& devices) {
+  const Tree tree = DriverTree(root, config);
+  // The host's own root, where its programs are, if this process sees it.
+  const bool is_ours = Below(config.driver_root, "") == tree.host;
+  const Tree host{.seen = tree.host.empty() ? tree.seen : root.prefix()};
+  const Hooks hooks(FindHook(config, tree.host.empty() || is_ours ? &host : nullptr),
+                    config.cdi_leave_out);
+  const Nodes nodes(root, config);
+  cdi::Parts parts;
+  // Keeps NVIDIA's runtime, where that is the node's, from injecting a second time.
+  parts.common.env = {"NVIDIA_VISIBLE_DEVICES=void"};
+  AddDriver(tree, files, hooks, parts.common);
+  for (const Device& device : devices) {
+    for (const DeviceNode& node : device.nodes) {
+      const bool known =
+          std::ranges::count(parts.common.nodes, node.container_path, &cdi::Node::path) > 0;
+      if (IsShared(node.container_path) && !known) nodes.Add(node.container_path, parts.common);
+    }
+    cdi::Edits own = OwnEdits(device, nodes, hooks);
+    AddPlatform(tree, device.key.id, nodes, hooks, own);
+    cdi::Sort(own);
+    parts.devices[device.key.id] = std::move(own);
+  }
+  cdi::Sort(parts.common);
+  AddOthers(root, config, tree, nodes, parts);
+  return parts;
+}
+
+}  // namespace tessera::nvidia

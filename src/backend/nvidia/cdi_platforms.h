@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What containers get of the driver on WSL and on a Tegra, where it is no package of libraries like
+// others. Looks at files; any thread.
+#pragma once
+
+#include <string>
+
+#include "backend/nvidia/cdi_hooks.h"
+#include "backend/nvidia/cdi_nodes.h"
+#include "backend/nvidia/driver_libraries.h"
+#include "grant/cdi_document.h"
+
+namespace tessera::nvidia {
+
+// Of the device "all" what Windows has put into its store of drivers, of "tegra" what the board's
+// lists of files name; nothing of others.
+void AddPlatform(const Tree& tree, const std::string& device, const Nodes& nodes,
+                 const Hooks& hooks, cdi::Edits& edits);
+
+}  // namespace tessera::nvidia

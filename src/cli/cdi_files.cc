@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cdi_files.h"
+
+#include <fmt/core.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "cli/layout.h"
+#include "config/schema/yaml.h"
+#include "grant/grant.h"
+#include "json/json.h"
+#include "os/files.h"
+#include "os/owner.h"
+
+namespace tessera::cli {
+namespace {
+
+json::Value ScalarOf(const config::Node& node) {
+  const std::string& text = node.scalar;
+  if (node.quoted) return json::Value(text);
+  int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec == std::errc() && read.ptr == text.data() + text.size()) return json::Value(number);
+  if (text == "true" || text == "false") return json::Value(text == "true");
+  return json::Value(text);
+}
+
+json::Value ValueOf(const config::Node& node) {
+  switch (node.kind) {
+    case config::Node::Kind::kNull:
+      return {};
+    case config::Node::Kind::kScalar:
+      return ScalarOf(node);
+    case config::Node::Kind::kSequence: {
+      json::Array array;
+      for (const config::Node& item : node.items) array.push_back(ValueOf(item));
+      return array;
+    }
+    case config::Node::Kind::kMap: {
+      json::Object object;
+      for (const auto& entry : node.entries) object[entry.key.scalar] = ValueOf(entry.value);
+      return object;
+    }
+  }
+  return {};
+}
+
+Result<cdi::Document> ReadYaml(const std::string& path) {
+  const config::Document document = config::Document::Read(path);
+  if (!document.ok()) return Fail(Reason::kInvalid, "{}", document.problems().front().message);
+  return cdi::Read(json::Write(ValueOf(document.root())));
+}
+
+Result<cdi::Document> ReadJson(const std::string& path) {
+  return cdi::Read(TRY(os::ReadFile(path)));
+}
+
+bool IsOurs(const CdiDocumentFile& file) {
+  return file.document && file.path.ends_with("/" + CdiFileName(file.document->kind));
+}
+
+std::vector<std::string> DevicesIn(const CdiDocumentFile& file) {
+  std::vector<std::string> names;
+  if (!file.document) return names;
+  for (const cdi::Device& device : file.document->devices) {
+    names.push_back(fmt::format("{}={}", file.document->kind, device.name));
+  }
+  return names;
+}
+
+class Check {
+ public:
+  std::vector<Error> Take(const std::vector<CdiDocumentFile>& files) {
+    std::set<std::string> directories;
+    for (const CdiDocumentFile& file : files) {
+      directories.insert(file.path.substr(0, file.path.rfind('/')));
+      if (!file.document) {
+        Report(file.document.error().reason, file.path, file.document.error().message);
+        continue;
+      }
+      CheckOwner(file.path);
+      CheckEdits(file.path, "containerEdits", file.document->edits);
+      for (const cdi::Device& device : file.document->devices) {
+        CheckEdits(file.path, device.name, device.edits);
+      }
+      CheckConflicts(file);
+    }
+    for (const std::string& directory : directories) CheckOwner(directory);
+    return std::move(errors_);
+  }
+
+ private:
+  void Report(Reason reason, const std::string& path, const std::string& message) {
+    errors_.push_back({reason, fmt::format("{}: {}", path, message)});
+  }
+
+  void CheckOwner(const std::string& path) {
+    const auto owner = os::OwnerOf(path);
+    if (!owner || os::IsSafe(*owner, 0)) return;
+    Report(Reason::kCdiUnsafe, path,
+           fmt::format("others than root could write it: user {}, group {}, {}", owner->user,
+                       owner->group, os::ModeText(owner->mode)));
+  }
+
+  void CheckConflicts(const CdiDocumentFile& file) {
+    for (const std::string& name : DevicesIn(file)) {
+      const auto [first, fresh] = first_.try_emplace({file.rank, name}, file.path);
+      if (fresh) continue;
+      Report(Reason::kCdiConflict, file.path,
+             fmt::format("{} is in {} as well, so no runtime injects it", name, first->second));
+    }
+  }
+
+  void CheckEdits(const std::string& path, const std::string& of, const cdi::Edits& edits) {
+    for (const cdi::Node& node : edits.nodes) CheckNode(path, of, node);
+    for (const cdi::Mount& mount : edits.mounts) {
+      const bool special = !mount.type.empty() && mount.type != "bind";
+      if (!special) CheckThere(path, of, mount.host_path);
+    }
+    for (const cdi::Hook& hook : edits.hooks) CheckThere(path, of, hook.path);
+  }
+
+  void CheckThere(const std::string& path, const std::string& of, const std::string& wanted) {
+    if (os::InspectTarget(wanted)) return;
+    Report(Reason::kNotFound, path, fmt::format("{} needs {}, which is not there", of, wanted));
+  }
+
+  void CheckNode(const std::string& path, const std::string& of, const cdi::Node& node) {
+    using Type = os::FileInfo::Type;
+    const std::string& wanted = node.OnHost();
+    const auto info = os::Inspect(wanted);
+    if (!info) return CheckThere(path, of, wanted);
+    const bool is_device = info->type == Type::kCharDevice || info->type == Type::kBlockDevice;
+    if (!is_device) {
+      if (node.type.empty() || !node.major || !node.minor) {
+        Report(Reason::kInvalid, path,
+               fmt::format("{} needs {}, which is no device node, nor does the document say what "
+                           "it is: runtimes do not follow links",
+                           of, wanted));
+      }
+      return;
+    }
+    const bool other_numbers =
+        (node.major && *node.major != static_cast<int64_t>(major(info->rdev))) ||
+        (node.minor && *node.minor != static_cast<int64_t>(minor(info->rdev)));
+    if (!other_numbers) return;
+    Report(Reason::kInvalid, path,
+           fmt::format("{} has {} as {}:{}, and it is {}:{}: the document is out of date", of,
+                       wanted, node.major.value_or(-1), node.minor.value_or(-1), major(info->rdev),
+                       minor(info->rdev)));
+  }
+
+  std::vector<Error> errors_;
+  std::map<std::pair<size_t, std::string>, std::string> first_;  // rank and device -> document
+};
+
+}  // namespace
+
+std::vector<CdiDocumentFile> ReadCdiFiles(const std::vector<std::string>& directories) {
+  std::vector<CdiDocumentFile> files;
+  for (size_t rank = 0; rank < directories.size(); ++rank) {
+    const auto names = os::ListDirectory(directories[rank]);
+    for (const std::string& name : names.value_or(std::vector<std::string>())) {
+      const std::string path = directories[rank] + "/" + name;
+      if (name.ends_with(".json")) {
+        files.push_back({path, rank, ReadJson(path)});
+      } else if (name.ends_with(".yaml")) {
+        files.push_back({path, rank, ReadYaml(path)});
+      }
+    }
+  }
+  return files;
+}
+
+std::string CdiListText(const std::vector<CdiDocumentFile>& files) {
+  std::string text;
+  size_t width = 0;
+  for (const CdiDocumentFile& file : files) {
+    for (const std::string& name : DevicesIn(file)) width = std::max(width, name.size());
+  }
+  for (const CdiDocumentFile& file : files) {
+    for (const std::string& name : DevicesIn(file)) {
+      text += fmt::format("{:<{}}  {}  {}\n", name, width, IsOurs(file) ? "ours  " : "others",
+                          file.path);
+    }
+  }
+  return text;
+}
+
+std::vector<Error> CheckCdiFiles(const std::vector<CdiDocumentFile>& files) {
+  return Check().Take(files);
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CDI document as data: what a container gets for each device that it names, and what every one
+// gets that names any. Written in the lowest version of the format that says it all; read as
+// strictly as runtimes read. Pure; plain data; any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tessera::cdi {
+
+struct Node {
+  std::string path;                      // in the container
+  std::string host_path{};               // empty: the same
+  std::string type{};                    // "c", "b", "p" or "u"; empty: the runtime looks
+  std::optional<int64_t> major{};        // likewise
+  std::optional<int64_t> minor{};        // likewise
+  std::optional<uint32_t> file_mode{};   // permission bits
+  std::string permissions{};             // of "rwm", for the device cgroup; empty: all
+  std::optional<uint32_t> uid{}, gid{};  // none: the container's user
+  bool operator==(const Node&) const = default;
+
+  const std::string& OnHost() const { return host_path.empty() ? path : host_path; }
+};
+
+struct Mount {
+  std::string host_path;
+  std::string container_path;
+  std::vector<std::string> options{};
+  std::string type{};
+  bool operator==(const Mount&) const = default;
+};
+
+// A program of the host that the runtime starts for the container.
+struct Hook {
+  std::string name;  // when: "createContainer", ...
+  std::string path;  // on the host
+  std::vector<std::string> args{};
+  std::vector<std::string> env{};
+  std::optional<int64_t> timeout{};  // seconds
+  bool operator==(const Hook&) const = default;
+};
+
+struct Edits {
+  std::vector<std::string> env{};
+  std::vector<Node> nodes{};
+  std::vector<Mount> mounts{};
+  std::vector<Hook> hooks{};
+  std::vector<uint32_t> additional_gids{};
+  bool operator==(const Edits&) const = default;
+
+  bool empty() const { return *this == Edits(); }
+};
+
+struct Device {
+  std::string name;
+  Edits edits{};
+  // What is there now; of two of one name it counts. Not written.
+  bool present = true;
+  bool operator==(const Device&) const = default;
+};
+
+struct Document {
+  std::string kind;  // "vendor.com/class"
+  std::vector<Device> devices{};
+  Edits edits{};  // once, for a container that names any of the devices
+  bool operator==(const Document&) const = default;
+};
+
+// What a backend says about documents for its devices, where their nodes and mounts are not all.
+struct Parts {
+  Edits common{};                          // for every container with one of them
+  std::map<std::string, Edits> devices{};  // by id; in place of the nodes and mounts
+  std::vector<Document> others{};          // of other kinds, whole
+  bool operator==(const Parts&) const = default;
+};
+
+// Nodes and mounts by the depth of their paths in the container, then by path, so that nothing
+// covers what was there before it.
+void Sort(Edits& edits);
+
+// One document of several of the same kind: all their devices, and the edits of the last one that
+// has any, for what they have in common is described anew by each.
+Document Merge(const std::vector<const Document*>& documents);
+
+// Without what stands there twice, or in a device although every container gets it; devices without
+// edits left out, for CDI takes none, and the others in natural order of their names.
+Document Tidy(Document document);
+
+// The lowest version whose readers know all that is used: "0.3.0".
+std::string Version(const Document& document);
+
+// JSON; empty without devices: there is no such document.
+std::string Text(const Document& document);
+
+// The document in this text (JSON); kInvalid with a sentence that says what a runtime refuses in
+// it.
+Result<Document> Read(std::string_view text);
+
+// Grammar of names. Vendor and class have at least two characters: one runtime in use crashes on
+// shorter ones.
+bool IsVendorOrClass(std::string_view text);
+bool IsDeviceName(std::string_view text);
+
+}  // namespace tessera::cdi
