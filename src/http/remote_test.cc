@@ -183,6 +183,13 @@ TEST_F(RemoteTest, ACertificateForAnotherAddressOrNameIsRefused) {
   ExpectError({Reason::kUnavailable, Where() + ": its certificate is refused: hostname mismatch"});
 }
 
+TEST_F(RemoteTest, ACertificatesSubjectIsNoNameOfAServer) {
+  Serve(Answering(200, "yes"), Tls({}));
+  endpoint_.server_name = "tessera";  // its subject
+
+  ExpectError({Reason::kUnavailable, Where() + ": its certificate is refused: hostname mismatch"});
+}
+
 TEST_F(RemoteTest, TheCertificateMayBeForTheNameThatIsGiven) {
   Serve(Answering(200, "yes"), Tls({.names = "DNS:api.test"}));
   endpoint_.server_name = "api.test";

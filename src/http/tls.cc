@@ -116,7 +116,8 @@ bufferevent* Tls::NewBuffers(event_base* base) const {
   if (const std::string& name = impl_->name; os::IsAddress(name)) {
     X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str());
   } else if (!name.empty()) {
-    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    SSL_set_hostflags(ssl,
+                      X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     SSL_set1_host(ssl, name.c_str());
     SSL_set_tlsext_host_name(ssl, name.c_str());
   }

@@ -122,12 +122,12 @@ TEST(Kubeconfig, WhatIsWrongIsNamed) {
 }
 
 TEST(Kubeconfig, ServersThatAreNoneAreNamed) {
-  for (const char* url : {"", "a:6443", "ftp://a", "https://", "https://u@a", "https://[::1",
+  for (const char* url : {"a:6443", "ftp://a", "https://", "https://u@a", "https://[::1",
                           "https://[::1]x:1", "https://a?b", "https://:443"}) {
-    EXPECT_EQ(Trouble(Config(fmt::format("{{server: '{}'}}", url), "{}")).substr(0, 40),
-              "/nowhere/config: cluster c: the server " +
-                  std::string(url).substr(0, 1).insert(0, url[0] == 0 ? "\"" : ""))
-        << url;
+    EXPECT_EQ(Trouble(Config(fmt::format("{{server: '{}'}}", url), "{}")),
+              fmt::format("/nowhere/config: cluster c: the server {} is not of the form "
+                          "https://HOST:PORT",
+                          url));
   }
   EXPECT_EQ(Trouble(Config("{server: 'https://a:x'}", "{}")),
             "/nowhere/config: cluster c: the server: x is not a port");

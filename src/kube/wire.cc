@@ -43,9 +43,9 @@ Error Told(int64_t status, const json::Object& object) {
   if (words.empty()) {
     return {ReasonFor(status), fmt::format("the API server answered with status {}", status)};
   }
-  const std::string reason = json::GetString(object, "reason").value_or("");
-  return {ReasonFor(status), fmt::format("{} ({}{}{})", ValidUtf8(words.substr(0, kMaxWords)),
-                                         status, reason.empty() ? "" : " ", Brief(reason))};
+  std::string which = std::to_string(status);
+  if (const auto reason = json::GetString(object, "reason")) which += " " + Brief(*reason);
+  return {ReasonFor(status), fmt::format("{} ({})", ValidUtf8(words.substr(0, kMaxWords)), which)};
 }
 
 // "Sun, 06 Nov 1994 08:49:37 GMT".

@@ -78,7 +78,8 @@ struct Loop::Impl {
 };
 
 Loop::Loop() : impl_(std::make_unique<Impl>()) {
-  event_set_log_callback(TakeLog);
+  // One place for all loops, which may begin on several threads.
+  [[maybe_unused]] static const bool logs = (event_set_log_callback(TakeLog), true);
   impl_->wake_watch = WhenReadable(impl_->wake.get(), [this] {
     uint64_t count = 0;
     [[maybe_unused]] ssize_t n = read(impl_->wake.get(), &count, sizeof count);
