@@ -48,8 +48,14 @@ func (c *cluster) labelNode(t *testing.T) {
 // distributions do.
 func (c *cluster) installPlugin(t *testing.T) {
 	t.Helper()
+	c.installPluginWith(t, nil)
+}
+
+// installPluginWith is the same with a change of what ships.
+func (c *cluster) installPluginWith(t *testing.T, change func(manifest)) {
+	t.Helper()
 	c.labelNode(t)
-	c.install(t, nil, slices.Concat(c.readManifests(t, "nvidia/config.yaml"),
+	c.install(t, change, slices.Concat(c.readManifests(t, "nvidia/config.yaml"),
 		c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "nvidia/daemonset.yaml"))...)
 }
 

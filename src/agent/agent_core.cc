@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/agent_core.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -28,12 +26,6 @@ Node::Parameters NodeParameters(const config::Config& config) {
   return {.policy = config.health.policy,
           .stale_after = config.health.stale_after,
           .ledger_pending = config.ledger_pending};
-}
-
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 kubelet::RegistrationPath PathFor(config::Registration registration,
@@ -92,7 +84,7 @@ Status Agent::Start() {
   WatchKubelet();
   OpenControlSocket();
   OpenStatusPort();
-  announcer_.Open(config_, HostName());
+  announcer_.Open(config_, os::HostName());
   tick_.Within(kTick);
   log::Info("started", {{"version", TESSERA_VERSION},
                         {"kubelet", directories_.root},
@@ -398,7 +390,6 @@ RouteSources Agent::Routes() {
               },
           .node = node_,
           .resources = resources_.served(),
-          .cdi = cdi_,
           .release = release_,
           .metrics = metrics_,
           .refresh_metrics =
@@ -429,7 +420,7 @@ View Agent::MakeView() const {
           .cdi = cdi_,
           .writer = store_.writer(),
           .ledger_error = ledger_sync_->error(),
-          .node_name = HostName(),
+          .node_name = os::HostName(),
           .now = SystemClock().Now(),
           .wall_now = SystemClock().WallNow()};
 }

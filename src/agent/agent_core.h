@@ -112,7 +112,11 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
                           .alone = [this] { return resources_.AllStreaming() && Alone(); },
                           .held = [this] { return HeldNames(); }}};
   Announcer announcer_{loop_, node_, metrics_, [this] { return store_.another_writes(); }};
-  LabelSync labels_{{.loop = loop_, .may_write = [this] { return store_.writer(); }}, config_};
+  LabelSync labels_{
+      {.loop = loop_,
+       .may_write = [this] { return store_.writer(); },
+       .to_node = [this](const Labels& labels) { return announcer_.SetLabels(labels); }},
+      config_};
   uint64_t labelled_facts_ = 0;  // their generation when the labels were last asked for
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
   std::unique_ptr<http::Server> control_;

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/announcer.h"
 
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "agent/news.h"
 #include "base/log.h"
 #include "os/files.h"
+#include "os/process.h"
 
 namespace tessera::agent {
 namespace {
 
 constexpr Duration kTogether{200};  // changes within this time are one condition
-
-std::optional<std::string> Variable(const std::string& name) {
-  const char* value = getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never set by us
-  if (value == nullptr) return std::nullopt;
-  return value;
-}
 
 }  // namespace
 
@@ -31,7 +25,7 @@ Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
 
 void Announcer::Open(const config::Config& config, const std::string& host_name) {
   config_ = config.api;
-  auto place = FindApiServer(config.api, os::Root(config.root_prefix), Variable, host_name);
+  auto place = FindApiServer(config.api, os::Root(config.root_prefix), os::Variable, host_name);
   if (!place) return log::Warn("the API server is told nothing", place.error());
   if (!place->has_value()) return;
   node_name_ = (*place)->node;
@@ -57,7 +51,16 @@ void Announcer::Changed() {
 
 void Announcer::TellCondition() {
   if (silent_()) return;
-  server_->SetCondition(ConditionOf(node_, config_.condition));
+  kube::Condition now = ConditionOf(node_, config_.condition);
+  if (told_ == now) return;
+  server_->SetCondition(now);
+  told_ = std::move(now);
+}
+
+bool Announcer::SetLabels(const Labels& labels) {
+  if (server_ == nullptr) return false;
+  server_->SetLabels(labels);
+  return true;
 }
 
 }  // namespace tessera::agent

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Announcer {
   void Transitions(const std::string& source, const std::vector<Transition>& steps);
   // What the condition is about may have changed.
   void Changed();
+  // The labels that the node is to have; false where there is nobody to tell.
+  bool SetLabels(const Labels& labels);
 
  private:
   void TellCondition();
@@ -42,6 +45,7 @@ class Announcer {
   std::string node_name_;
   std::unique_ptr<ApiServer> server_;  // none: there is nobody to tell
   bool begun_ = false;
+  std::optional<kube::Condition> told_;
   os::Alarm condition_;
 };
 

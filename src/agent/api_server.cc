@@ -3,9 +3,10 @@
 
 #include <utility>
 
+#include "agent/node_labels.h"
 #include "base/log.h"
 #include "kube/client.h"
-#include "kube/node_condition.h"
+#include "kube/node_keeper.h"
 #include "kube/outbox.h"
 #include "os/loop.h"
 
@@ -21,7 +22,9 @@ struct ApiServer::Voice {
         outbox(
             loop, client, node,
             [&metrics](std::string_view result) { metrics.Add(http::Metric::kEvents, {result}); }),
-        condition(loop, client, node) {}
+        condition(loop, client, node,
+                  {"the node's condition", "/status", kube::PatchType::kStrategic}),
+        labels(loop, client, node, {"the node's labels", "", kube::PatchType::kMerge}) {}
 
   static std::string StatusText(int status) {
     return status == 0 ? "none" : std::to_string(status);
@@ -30,7 +33,8 @@ struct ApiServer::Voice {
   os::Loop loop;
   kube::Client client;
   kube::Outbox outbox;
-  kube::NodeCondition condition;
+  kube::NodeKeeper condition;
+  kube::NodeKeeper labels;
 };
 
 ApiServer::ApiServer(kube::Access access, std::string node, http::Metrics& metrics)
@@ -52,9 +56,22 @@ void ApiServer::Tell(std::vector<kube::Event> events) {
   Start();
 }
 
-void ApiServer::SetCondition(kube::Condition condition) {
-  voice_->loop.Post([voice = voice_.get(), condition = std::move(condition)] {
-    voice->condition.Set(condition);
+void ApiServer::SetCondition(const kube::Condition& condition) {
+  voice_->loop.Post([voice = voice_.get(), condition] {
+    voice->condition.Set([condition](const json::Value& node) {
+      return kube::ConditionPatch(condition, node, SystemClock().WallNow());
+    });
+  });
+  Start();
+}
+
+void ApiServer::SetLabels(const Labels& labels) {
+  voice_->loop.Post([voice = voice_.get(), labels] {
+    voice->labels.Set([labels](const json::Value& node) -> std::optional<json::Value> {
+      NodePatch patch = PatchLabels(labels, MetadataOf(node));
+      if (!patch.patch) return std::nullopt;
+      return json::Value(*std::move(patch.patch));
+    });
   });
   Start();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent tells the API server: events, and the node's condition. It has a thread and a loop
-// of its own, which begin with the first thing there is to tell: nothing that serves kubelet waits
-// for the API server, and where none is configured there is no object of this class. Owned by the
-// agent; any thread.
+// What the agent tells the API server: events, the node's condition, its labels. It has a thread
+// and a loop of its own, which begin with the first thing there is to tell: nothing that serves
+// kubelet waits for the API server, and where none is configured there is no object of this class.
+// Owned by the agent; any thread.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/labeller.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"
 #include "kube/access.h"
@@ -26,7 +27,8 @@ class ApiServer {
   ~ApiServer();
 
   void Tell(std::vector<kube::Event> events);
-  void SetCondition(kube::Condition condition);
+  void SetCondition(const kube::Condition& condition);
+  void SetLabels(const Labels& labels);
 
  private:
   struct Voice;  // shared with its thread

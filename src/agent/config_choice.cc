@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -105,15 +104,9 @@ class ConfigChoice {
   int exit_code_ = 0;
 };
 
-std::optional<std::string> Variable(const std::string& name) {
-  const char* value = getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never set by us
-  if (value == nullptr) return std::nullopt;
-  return value;
-}
-
 Result<kube::Access> FindAccess(const std::string& kubeconfig) {
   if (!kubeconfig.empty()) return kube::FromKubeconfig(kubeconfig);
-  auto access = TRY(kube::InCluster(os::Root(), Variable));
+  auto access = TRY(kube::InCluster(os::Root(), os::Variable));
   if (access) return *std::move(access);
   return Fail(Reason::kNotFound,
               "no API server is configured: there is neither a kubeconfig nor a pod's service "

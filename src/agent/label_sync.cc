@@ -37,6 +37,7 @@ void LabelSync::Apply(const config::Config& config) {
   path_ = os::Root(config.root_prefix).Path(config_.file);
   const bool off = config_.output == config::LabelsOutput::kOff;
   if (written_ && (off || written_->first != path_)) Drop();
+  if (off || config_.output == config::LabelsOutput::kFile) LeaveNode();
   // They may wait for their threads when they end.
   if (labellers_ != nullptr) workers_.Run([former = std::exchange(labellers_, nullptr)] {});
   next_.Cancel();
@@ -74,8 +75,8 @@ void LabelSync::Came(unsigned generation, const Told& told) {
   if (generation != generation_) return;
   if (told.error && !Overdue(*told.error)) return Rest();
   if (!told.error) failing_since_.reset();
-  if (!MayWrite()) return Rest();
-  Write(told.labels);
+  if (!at_.may_write()) return Rest();
+  ToFile() ? Write(told.labels) : LabelNode(told.labels);
 }
 
 // A driver that was let go of comes back.
@@ -86,22 +87,40 @@ bool LabelSync::Overdue(const Error& error) {
   return at_.clock.Now() - *failing_since_ >= kGrace;
 }
 
-bool LabelSync::MayWrite() {
-  if (!at_.may_write()) return false;
-  const std::string directory = path_.substr(0, path_.rfind('/'));
-  if (config_.output != config::LabelsOutput::kAuto || os::Exists(directory)) return true;
+bool LabelSync::ToFile() const {
+  if (config_.output != config::LabelsOutput::kAuto) {
+    return config_.output == config::LabelsOutput::kFile;
+  }
+  return os::Exists(path_.substr(0, path_.rfind('/')));
+}
+
+// A key has one owner: what went to the file before is not left there.
+void LabelSync::LabelNode(const Labels& labels) {
+  Drop();
+  on_node_ = at_.to_node(labels);
+  if (on_node_) return Rest();
   TellOnce("the node is not labelled",
-           Error{Reason::kNotFound, directory + " is not there: node feature discovery is not "
-                                                "installed, or its directory is not mounted"});
-  return false;
+           Error{Reason::kNotFound,
+                 "there is no API server to be told (docs/api-server.md), nor the directory of " +
+                     path_ + ": node feature discovery is not installed, or not mounted"});
+  Rest();
 }
 
 void LabelSync::Write(const Labels& labels) {
+  // Nor is what went to the node before left there.
+  if (config_.output == config::LabelsOutput::kAuto && !written_) {
+    on_node_ = false;
+    (void)at_.to_node({});
+  }
   written_.emplace(path_, labels);
   workers_.Run(
       [path = path_, labels, generation = generation_, wrote = mailbox_.Bind(&LabelSync::Wrote)] {
         wrote(generation, WriteLabelFile(path, labels));
       });
+}
+
+void LabelSync::LeaveNode() {
+  if (std::exchange(on_node_, false)) (void)at_.to_node({});
 }
 
 void LabelSync::Wrote(unsigned generation, const Result<bool>& written) {

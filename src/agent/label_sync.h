@@ -34,6 +34,8 @@ class LabelSync {
     os::Loop& loop;
     // Whether this instance is the one that writes, of several.
     std::function<bool()> may_write;
+    // Has the node itself labelled; false where there is no API server to be told.
+    std::function<bool(const Labels&)> to_node = [](const Labels&) { return false; };
     std::function<Labellers(const config::Config&)> labellers = LabellersOf;
     const Clock& clock = SystemClock();
     Duration settle{1'000};  // several changes within it make one reading
@@ -45,7 +47,8 @@ class LabelSync {
   LabelSync(const LabelSync&) = delete;
   LabelSync& operator=(const LabelSync&) = delete;
 
-  // Another configuration: all is read anew. A file that it does not want any more is removed.
+  // Another configuration: all is read anew. What it does not want any more, a file or labels of
+  // the node, is removed.
   void Apply(const config::Config& config);
   // Devices changed, or this instance may write now.
   void Soon();
@@ -63,7 +66,9 @@ class LabelSync {
   void Write(const Labels& labels);
   void Wrote(unsigned generation, const Result<bool>& written);
   void Rest();
-  bool MayWrite();
+  bool ToFile() const;
+  void LabelNode(const Labels& labels);
+  void LeaveNode();
   bool Overdue(const Error& error);
   void TellOnce(std::string_view message, const Error& error);
   void Drop();
@@ -78,6 +83,7 @@ class LabelSync {
   std::optional<Steady> failing_since_;
   std::string refusal_;  // why nothing can be read or written, as the log last said
   std::optional<std::pair<std::string, Labels>> written_;  // where, and what
+  bool on_node_ = false;                                   // the node itself was labelled
   os::Workers workers_{4};
   os::Alarm next_;
   os::Mailbox<LabelSync> mailbox_;

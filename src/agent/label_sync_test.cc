@@ -183,6 +183,48 @@ TEST_F(LabelSyncTest, AutoWritesTheFileOnlyWhereItsDirectoryIs) {
   AwaitFile("x.com/count=8\n");
 }
 
+TEST_F(LabelSyncTest, LabelsGoToTheNodeOrToTheFileAndNeverToBoth) {
+  std::vector<Labels> told;
+  config_.labels.output = config::LabelsOutput::kAuto;
+  sync_ = std::make_unique<LabelSync>(
+      LabelSync::Surroundings{.loop = loop_,
+                              .may_write = [] { return true; },
+                              .to_node =
+                                  [&told](const Labels& labels) {
+                                    told.push_back(labels);
+                                    return true;
+                                  },
+                              .labellers =
+                                  [this](const config::Config&) {
+                                    Labellers labellers;
+                                    labellers.push_back(std::make_unique<FakeLabeller>(answers_));
+                                    return labellers;
+                                  },
+                              .settle = Duration(1)},
+      config_);
+  sync_->Soon();
+  Await([&] { return !told.empty(); });
+  EXPECT_EQ(told, (std::vector<Labels>{{{"x.com/count", "8"}}}));
+  EXPECT_EQ(OnDisk(), "nothing");
+
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/features.d"));
+  sync_->Soon();
+  AwaitFile("x.com/count=8\n");
+  EXPECT_EQ(told, (std::vector<Labels>{{{"x.com/count", "8"}}, {}}));
+
+  ASSERT_TRUE(os::RemoveTree(directory_ + "/features.d"));
+  sync_->Soon();
+  Await([&] { return told.size() == 3; });
+  EXPECT_EQ(told.back(), (Labels{{"x.com/count", "8"}}));
+
+  config_.labels.output = config::LabelsOutput::kOff;
+  sync_->Apply(config_);
+  EXPECT_EQ(told.size(), 4U);
+  EXPECT_EQ(told.back(), Labels());
+  sync_->Apply(config_);
+  EXPECT_EQ(told.size(), 4U);
+}
+
 TEST_F(LabelSyncTest, AFileThatIsNoLongerWantedIsRemoved) {
   Begin();
   sync_->Soon();

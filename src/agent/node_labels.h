@@ -29,6 +29,9 @@ struct NodeMetadata {
   std::string resource_version{};
 };
 
+// Of a Node as the API server has it; what is of another shape is left out.
+NodeMetadata MetadataOf(const json::Value& node);
+
 struct NodePatch {
   // A JSON merge patch; nothing: the node is as it should be.
   std::optional<json::Object> patch{};

@@ -20,6 +20,7 @@ Command ReleaseCommand();
 Command CdiCommand();
 Command ConfigManagerCommand();
 Command LabelsCommand();
+Command UninstallCommand();
 Command VersionCommand();
 Command CompletionCommand();
 Command ManCommand();

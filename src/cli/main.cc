@@ -26,13 +26,21 @@ struct Row {
   Command (*make)();
 };
 constexpr Row kCommands[] = {
-    {"agent", AgentCommand},     {"demo", DemoCommand},
-    {"mps", MpsCommand},         {"kubelet", KubeletCommand},
-    {"devices", DevicesCommand}, {"explain", ExplainCommand},
-    {"config", ConfigCommand},   {"release", ReleaseCommand},
-    {"fault", FaultCommand},     {"cdi", CdiCommand},
-    {"labels", LabelsCommand},   {"config-manager", ConfigManagerCommand},
-    {"version", VersionCommand}, {"completion", CompletionCommand},
+    {"agent", AgentCommand},
+    {"demo", DemoCommand},
+    {"mps", MpsCommand},
+    {"kubelet", KubeletCommand},
+    {"devices", DevicesCommand},
+    {"explain", ExplainCommand},
+    {"config", ConfigCommand},
+    {"release", ReleaseCommand},
+    {"fault", FaultCommand},
+    {"cdi", CdiCommand},
+    {"labels", LabelsCommand},
+    {"config-manager", ConfigManagerCommand},
+    {"uninstall", UninstallCommand},
+    {"version", VersionCommand},
+    {"completion", CompletionCommand},
     {"man", ManCommand},
 };
 constexpr std::string_view kAll = "*";

@@ -134,5 +134,12 @@ TEST_F(ProgramTest, UnderTheNameOfNvidiasPluginItTakesThatOnesFlags) {
   EXPECT_EQ(OutputAs("nvidia-device-plugin", {"--no-such-flag"}), "2 ");
 }
 
+TEST_F(ProgramTest, UnderTheNameOfNvidiasMpsDaemonItTakesThatOnesWords) {
+  const std::string help = OutputOf({"mps", "nvidia", "--help"});
+  EXPECT_TRUE(help.starts_with("0 Keeps the MPS control daemons")) << help;
+  EXPECT_EQ(OutputAs("/usr/bin/mps-control-daemon", {"--help"}), help);
+  EXPECT_EQ(OutputAs("mps-control-daemon", {"--no-such-flag"}), "2 ");
+}
+
 }  // namespace
 }  // namespace tessera::cli

@@ -315,7 +315,7 @@ Key LabelsKey() {
        .type = Type::kEnum,
        .doc =
            "Where they go: nowhere; into a file for node feature discovery; to the node, through "
-           "the API server (not yet); or into the file where its directory is there.",
+           "the API server; or into the file where its directory is there, else to the node.",
        .example = "auto",
        .values = NamesOf(output),
        .field = BindEnum(kLabels, &LabelsConfig::output, output)}};

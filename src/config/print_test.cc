@@ -19,6 +19,8 @@ state: {dir: /data}
 control: {socket: /data/agent.sock}
 http: {address: "0.0.0.0:9440"}
 log: {level: debug, format: json}
+labels: {output: file, file: /out, machineTypeFile: /machine, sleepInterval: 5m, timestamp: false,
+         removeOnExit: true}
 advertise: {debounce: 200ms}
 ledger: {interval: 30s, pendingLimit: 5m}
 rootPrefix: /tmp/machine
@@ -60,7 +62,13 @@ resources:
       imex: required
       failOnInitError: true
   - name: nvidia.com/gpu
-    nvidia: {inMigMode: devices, discovery: nvml}
+    policy: mps
+    replicas: 8
+    nvidia:
+      inMigMode: devices
+      discovery: nvml
+      mps: {hostRoot: /data/mps, containerRoot: /mps, memory: 1024, threads: 20,
+            sizes: [{index: 1, uuid: GPU-1, model: "*A100*", memory: 2048}]}
   - name: nvidia.com/mig-{profile}
     nvidia: {mig: "*"}
 )";

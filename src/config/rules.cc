@@ -55,12 +55,6 @@ void CheckStale(const HealthConfig& health, Findings& findings) {
                   FormatDuration(round), FormatDuration(health.stale_after)));
 }
 
-void CheckLabels(const LabelsConfig& labels, Findings& findings) {
-  if (labels.output != LabelsOutput::kNode) return;
-  findings.Report(Reason::kConfigUnsupported, "labels.output",
-                  "is 'node': labels are not written to the node yet, only to a file");
-}
-
 void CheckFamily(const Resource& resource, const Kind& kind, const std::string& path,
                  Findings& findings) {
   if (!IsFamily(resource.name)) return;
@@ -236,7 +230,6 @@ void Complete(Config& config) {
 void CheckRules(const Config& config, Findings& findings) {
   CheckHold(config.health.policy, findings);
   CheckStale(config.health, findings);
-  CheckLabels(config.labels, findings);
   for (size_t i = 0; i < config.resources.size(); ++i) {
     CheckKind(config, i, findings);
     CheckPolicy(config.resources[i], ResourcePath(i), findings);

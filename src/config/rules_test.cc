@@ -19,11 +19,6 @@ const BadInput kBadInputs[] = {
      "[config-bad-value]\n"
      "health: {hold: 2h}\n"
      "               ^\n"},
-    {"LabelsGoToTheNode", "labels: {output: node}\n",
-     "t.yaml:2:18: labels.output is 'node': labels are not written to the node yet, only to a file "
-     "[config-unsupported]\n"
-     "labels: {output: node}\n"
-     "                 ^\n"},
     {"ChecksCannotKeepUp", "health: {staleAfter: 6s}\n",
      "t.yaml:2:22: health.staleAfter does not fit: 'checkInterval' and 'checkTimeout' together "
      "(7s) are longer than 'staleAfter' (6s), so every device would be unhealthy between two "
@@ -113,8 +108,8 @@ const BadInput kBadInputs[] = {
     {"ThePolicyIsMistypedAndNothingElseIsTold",
      "resources:\n"
      "- {name: a.com/b, dummy: , policy: replica, replicas: 4}\n",
-     "t.yaml:3:36: resources[0].policy takes 'whole' or 'replicas', not 'replica'; did you mean "
-     "'replicas'? [config-bad-value]\n"
+     "t.yaml:3:36: resources[0].policy takes 'whole', 'replicas' or 'mps', not 'replica'; did you "
+     "mean 'replicas'? [config-bad-value]\n"
      "- {name: a.com/b, dummy: , policy: replica, replicas: 4}\n"
      "                                   ^\n"},
     {"AStrategyIsNamedTwice",

@@ -76,6 +76,12 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"kubelet.root", ""},
       {"kubelet.socketPrefix", "tessera"},
       {"kubelet.streamTimeout", "10s"},
+      {"labels.file", "/etc/kubernetes/node-feature-discovery/features.d/gfd"},
+      {"labels.machineTypeFile", "/sys/class/dmi/id/product_name"},
+      {"labels.output", "off"},
+      {"labels.removeOnExit", "false"},
+      {"labels.sleepInterval", "1m"},
+      {"labels.timestamp", "true"},
       {"ledger.interval", "10s"},
       {"ledger.pendingLimit", "10m"},
       {"log.format", "text"},
@@ -112,6 +118,14 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].nvidia.imex", "none"},
       {"resources[].nvidia.inMigMode", "left-out"},
       {"resources[].nvidia.mig", ""},
+      {"resources[].nvidia.mps.containerRoot", ""},
+      {"resources[].nvidia.mps.hostRoot", "/run/nvidia/mps"},
+      {"resources[].nvidia.mps.memory", "0"},
+      {"resources[].nvidia.mps.sizes[].index", ""},
+      {"resources[].nvidia.mps.sizes[].memory", "0"},
+      {"resources[].nvidia.mps.sizes[].model", ""},
+      {"resources[].nvidia.mps.sizes[].uuid", ""},
+      {"resources[].nvidia.mps.threads", "0"},
       {"resources[].nvidia.otherXids", "table"},
       {"resources[].nvidia.probation.recover", "5m"},
       {"resources[].nvidia.probation.reset", "0s"},
@@ -149,7 +163,7 @@ TEST(Schema, OnlySingleValuesOutsideListsHaveFlags) {
     }
   }
   EXPECT_EQ(without, (std::set<std::string>{"advertise", "control", "health", "http", "kubelet",
-                                            "ledger", "log", "state", "version"}));
+                                            "labels", "ledger", "log", "state", "version"}));
 }
 
 TEST(Schema, AnEmptyTextIsAValueOnlyWhereItIsTheDefault) {

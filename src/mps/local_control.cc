@@ -50,6 +50,18 @@ bool IsDaemon(pid_t pid, const std::string& pipe) {
   return IsOf(pid, pipe) && BaseName(words[0]) == kControl && std::ranges::count(words, "-d") > 0;
 }
 
+// From "PID (NAME) STATE PARENT ...", where the name may have anything in it.
+pid_t ParentOf(pid_t pid) {
+  const auto text = os::ReadFile("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = text ? text->rfind(") ") : std::string::npos;
+  if (name_end == std::string::npos) return 0;
+  const std::string_view rest =
+      std::string_view(*text).substr(std::min(name_end + 4, text->size()));
+  pid_t parent = 0;
+  std::from_chars(rest.data(), rest.data() + rest.size(), parent);
+  return parent;
+}
+
 void SetLabel(const std::string& path) {
   if (lsetxattr(path.c_str(), "security.selinux", kLabel.data(), kLabel.size(), 0) == 0) return;
   log::Warn("the pipes of MPS have no label, so that containers may not use them",
@@ -99,9 +111,12 @@ std::vector<pid_t> LocalControl::Processes() const {
   return processes;
 }
 
+// What the daemon forks looks like itself until it becomes a server.
 std::optional<pid_t> LocalControl::Find() {
-  for (const pid_t pid : Processes()) {
-    if (IsDaemon(pid, Pipe())) return pid;
+  std::vector<pid_t> daemons = Processes();
+  std::erase_if(daemons, [this](pid_t pid) { return !IsDaemon(pid, Pipe()); });
+  for (const pid_t pid : daemons) {
+    if (std::ranges::count(daemons, ParentOf(pid)) == 0) return pid;
   }
   return std::nullopt;
 }

@@ -102,7 +102,19 @@ std::optional<pid_t> FindProcess(std::string_view name) {
 
 bool RunsInPod() {
   // kubelet tells every container where the API server is.
-  return getenv("KUBERNETES_SERVICE_HOST") != nullptr;  // NOLINT(concurrency-mt-unsafe): not set
+  return Variable("KUBERNETES_SERVICE_HOST").has_value();
+}
+
+std::optional<std::string> Variable(const std::string& name) {
+  const char* value = getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never set by us
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
 }
 
 std::string OwnPath() {

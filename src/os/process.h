@@ -43,6 +43,10 @@ class Process {
 std::optional<pid_t> FindProcess(std::string_view name);
 // Whether this process is in a container of a Kubernetes pod.
 bool RunsInPod();
+// What the environment says; nothing where it has no such variable. Any thread: nobody changes it.
+std::optional<std::string> Variable(const std::string& name);
+// The machine's own name; in a container, the pod's.
+std::string HostName();
 // The path of the running program.
 std::string OwnPath();
 

@@ -143,6 +143,7 @@ int Ask() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): one thread
   const std::string self = argv[0];
   if (self.ends_with("-server")) return Serve();
   return argc > 1 && std::strcmp(argv[1], "-d") == 0 ? Daemonise(self) : Ask();

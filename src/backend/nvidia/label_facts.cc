@@ -25,8 +25,11 @@ constexpr std::string_view kMigFamily = "nvidia.com/mig-{profile}";
 constexpr std::string_view kVendor = "0x10de";
 
 Sharing SharingOf(const config::Resource& resource, bool renamed) {
-  if (resource.policy.division != Division::kReplicas) return {};
-  return {SharingStrategy::kTimeSlicing, resource.policy.replicas, renamed};
+  const Division division = resource.policy.division;
+  if (division == Division::kWhole) return {};
+  const bool mps = division == Division::kMps;
+  return {mps ? SharingStrategy::kMps : SharingStrategy::kTimeSlicing, resource.policy.replicas,
+          renamed};
 }
 
 std::string DriverRoot(const config::Config& config) {

@@ -457,14 +457,15 @@ TEST(LabelPolicy, ResourcesOfAFileOfOursAreUnderstoodAsNvidiasAre) {
   add("nvidia.com/gpu", {}, {Division::kReplicas, 5});
   add("nvidia.com/mig-1g.10gb", {.mig = "1g.10gb"}, {Division::kReplicas, 2});
   add("nvidia.com/mig-{profile}.shared", {.mig = "2g.20gb"}, {Division::kReplicas, 4});
-  add("nvidia.com/mig-{profile}", {.mig = "*"}, {});
+  add("nvidia.com/mig-{profile}", {.mig = "*"}, {Division::kMps, 6});
 
   const auto slicing = SharingStrategy::kTimeSlicing;
-  EXPECT_EQ(LabelPolicyOf(config), (LabelPolicy{.mig_strategy = MigStrategy::kMixed,
-                                                .gpus = {slicing, 3, true},
-                                                .profiles = {{"1g.10gb", {slicing, 2, false}},
-                                                             {"2g.20gb", {slicing, 4, true}},
-                                                             {"*", {}}}}));
+  EXPECT_EQ(LabelPolicyOf(config),
+            (LabelPolicy{.mig_strategy = MigStrategy::kMixed,
+                         .gpus = {slicing, 3, true},
+                         .profiles = {{"1g.10gb", {slicing, 2, false}},
+                                      {"2g.20gb", {slicing, 4, true}},
+                                      {"*", {SharingStrategy::kMps, 6, false}}}}));
 }
 
 }  // namespace

@@ -25,6 +25,9 @@ class MpsBackend : public Backend {
   Status Start(BackendEvents& events) override;
   void Stop() override;
   Result<std::vector<Device>> Scan() override { return gpus_->Scan(); }
+  std::shared_ptr<const cdi::Parts> DescribeForCdi(const std::vector<Device>& devices) override {
+    return gpus_->DescribeForCdi(devices);
+  }
   Evidence Check(const Device& device) override;
   bool TellsByItself() const override { return gpus_->TellsByItself(); }
   bool SilenceIsNoEvidence() const override { return gpus_->SilenceIsNoEvidence(); }

@@ -81,7 +81,7 @@ Key MpsKey() {
       .type = Type::kSection,
       .doc = "What `tessera mps` and the agent make of `policy: mps` (docs/mps.md).",
       .children = {
-          {.name = "root",
+          {.name = "hostRoot",
            .type = Type::kPath,
            .doc = "The directory on the host where MPS has its files: containers get parts of it.",
            .example = "/run/nvidia/mps",
@@ -136,7 +136,8 @@ void CheckMps(const config::Resource& resource, const std::string& path, const s
   const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
   CheckSizes(kind.mps, section, findings);
   if (!kind.mps.on) {
-    if (findings.IsSet(section + ".mps")) {
+    // Said, and not only printed for completeness.
+    if (findings.IsSet(section + ".mps") && kind.mps != NvidiaConfig::Mps()) {
       findings.Warn(Reason::kConfigMissing, section + ".mps",
                     "has no effect without 'policy: mps' in the resource");
     }

@@ -32,7 +32,7 @@ TEST(MpsConfig, PlacesAndSizesAreTold) {
       "  replicas: 4\n"
       "  nvidia:\n"
       "    mps:\n"
-      "      root: /data/mps\n"
+      "      hostRoot: /data/mps\n"
       "      containerRoot: /mps\n"
       "      memory: 8192\n"
       "      threads: 50\n"

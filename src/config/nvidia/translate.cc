@@ -360,7 +360,7 @@ class Translation {
       NvidiaConfig::Mps& mps = result_.config.resources[0].kind.As<NvidiaConfig>()->mps;
       mps.root = Directory("flags.mpsRoot", settings_.mps_root);
       mps.container_root = kMpsMount;
-      Note("resources[0].nvidia.mps.root", "flags.mpsRoot");
+      Note("resources[0].nvidia.mps.hostRoot", "flags.mpsRoot");
       Note("resources[0].nvidia.mps.containerRoot", "");
       ShareBy(Division::kMps, *settings_.mps, "sharing.mps");
     } else if (settings_.time_slicing) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/uninstall.h"
+
+#include <utility>
+
+#include "agent/cdi_documents.h"
+#include "agent/cdi_neighbours.h"
+#include "agent/node_labels.h"
+#include "http/metrics.h"
+#include "http/wire.h"
+#include "kube/client.h"
+#include "kube/condition.h"
+#include "os/files.h"
+#include "os/loop.h"
+
+namespace tessera::agent {
+namespace {
+
+std::optional<Error> ErrorOf(const Status& status) {
+  if (status) return std::nullopt;
+  return status.error();
+}
+
+// Those that the agents of this state directory wrote and nobody has replaced since.
+Removal RemoveDocuments(const config::Config& config) {
+  http::Metrics metrics;
+  const CdiDocuments none(metrics, os::Root(config.root_prefix));
+  CdiNeighbours(none, metrics, config.state_dir + "/cdi-documents").RemoveStale([] {
+    return std::set<std::string>();
+  });
+  return {.what = "CDI documents"};
+}
+
+// What the API server is asked, one after the other, until all is done or one step fails.
+class NodeCleaning {
+ public:
+  NodeCleaning(const config::Config& config, const ApiPlace& api)
+      : config_(config),
+        client_(loop_, api.access),
+        path_("/api/v1/nodes/" + http::PercentEncode(api.node)) {}
+
+  Status Run() {
+    client_.Get(path_, [this](const Result<json::Value>& node) {
+      if (!node) return End(Fail(node.error()));
+      CleanLabels(*node);
+    });
+    loop_.Run();
+    return result_;
+  }
+
+ private:
+  void CleanLabels(const json::Value& node) {
+    NodePatch patch = PatchWithoutLabels(MetadataOf(node));
+    if (!patch.patch) return CleanCondition(node);
+    client_.Patch(kube::PatchType::kMerge, path_, json::Value(*std::move(patch.patch)),
+                  [this](const Result<json::Value>& written) {
+                    if (!written) return End(Fail(written.error()));
+                    CleanCondition(*written);
+                  });
+  }
+
+  void CleanCondition(const json::Value& node) {
+    const auto patch = kube::ConditionRemoval(config_.api.condition, node);
+    if (!patch) return End({});
+    client_.Patch(kube::PatchType::kStrategic, path_ + "/status", *patch,
+                  [this](const Result<json::Value>& written) {
+                    End(written ? Status() : Fail(written.error()));
+                  });
+  }
+
+  void End(Status result) {
+    result_ = std::move(result);
+    loop_.Stop();
+  }
+
+  const config::Config& config_;
+  os::Loop loop_;
+  kube::Client client_;
+  const std::string path_;
+  Status result_;
+};
+
+}  // namespace
+
+std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api) {
+  std::vector<Removal> removals = {RemoveDocuments(config)};
+  if (config.labels.output == config::LabelsOutput::kFile ||
+      config.labels.output == config::LabelsOutput::kAuto) {
+    const std::string path = os::Root(config.root_prefix).Path(config.labels.file);
+    removals.push_back({"the feature file " + path, ErrorOf(os::RemoveFile(path))});
+  }
+  if (api) {
+    removals.push_back(
+        {"labels and condition of node " + api->node, ErrorOf(NodeCleaning(config, *api).Run())});
+  }
+  return removals;
+}
+
+}  // namespace tessera::agent

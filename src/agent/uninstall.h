@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes away what agents leave behind on purpose, for a node that is to have none any more: CDI
+// documents, the feature file, and at the API server the labels and the condition. Events and the
+// state directory stay. To be called once no agent runs. One thread; waits for the API server.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/api_server.h"
+#include "config/schema/config.h"
+
+namespace tessera::agent {
+
+// One thing, and why it could not be taken away; nothing: it is gone.
+struct Removal {
+  std::string what;
+  std::optional<Error> error{};
+};
+
+std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api);
+
+}  // namespace tessera::agent

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <csignal>
+
+#include "agent/uninstall.h"
+#include "cli/commands.h"
+#include "cli/config_flags.h"
+#include "cli/output.h"
+#include "config/load.h"
+#include "config/schema/problem.h"
+#include "os/process.h"
+
+namespace tessera::cli {
+namespace {
+
+int Run(const Arguments& arguments) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const config::LoadResult loaded =
+      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments));
+  if (!loaded.ok()) {
+    PrintToError(config::Text(loaded.errors));
+    return kFailed;
+  }
+  const auto api = agent::FindApiServer(loaded.config.api, os::Root(loaded.config.root_prefix),
+                                        os::Variable, os::HostName());
+  if (!api) return PrintFailure(api.error());
+  int code = kOk;
+  for (const agent::Removal& removal : agent::Uninstall(loaded.config, *api)) {
+    if (removal.error) {
+      code = kFailed;
+      PrintToError(fmt::format("not removed: {}: {}\n", removal.what, removal.error->Text()));
+    } else if (Print(fmt::format("removed: {}\n", removal.what)) != kOk) {
+      return kFailed;
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+Command UninstallCommand() {
+  return {.name = "uninstall",
+          .summary = "takes away what agents leave on a node",
+          .description =
+              "Removes the CDI documents that agents of this state directory wrote, the feature "
+              "file of labels where the configuration names one, and at the API server the labels "
+              "that are ours and the node's condition. What others wrote stays, as do events and "
+              "the state directory. Stop the agent before.",
+          .options = ConfigFlags(),
+          .examples = {{"tessera uninstall --config /etc/tessera/tessera.yaml",
+                        "After the agent has been taken off this node."}},
+          .run = Run};
+}
+
+}  // namespace tessera::cli

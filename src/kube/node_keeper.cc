@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/node_keeper.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "http/wire.h"
+
+namespace tessera::kube {
+
+NodeKeeper::NodeKeeper(os::Loop& loop, Client& client, const std::string& node, Thing thing,
+                       Backoff retries)
+    : client_(client),
+      path_("/api/v1/nodes/" + http::PercentEncode(node)),
+      thing_(std::move(thing)),
+      retries_(retries),
+      again_(loop, [this] { Compare(); }) {}
+
+void NodeKeeper::Set(Wish wish) {
+  wish_ = std::move(wish);
+  changed_ = true;
+  // After a failure it waits for its turn.
+  if (retries_.pause() == Duration(0)) Compare();
+}
+
+void NodeKeeper::Compare() {
+  if (busy_ || !wish_) return;
+  busy_ = true;
+  client_.Get(path_, [this](const Result<json::Value>& node) {
+    if (!node) return Done(Fail(node.error()));
+    Write(*node);
+  });
+}
+
+void NodeKeeper::Write(const json::Value& node) {
+  changed_ = false;
+  const auto patch = wish_(node);
+  if (!patch) return Done({});
+  client_.Patch(thing_.type, path_ + thing_.subresource, *patch,
+                [this](const Result<json::Value>& written) {
+                  Done(written ? Status() : Fail(written.error()));
+                });
+}
+
+void NodeKeeper::Done(const Status& status) {
+  busy_ = false;
+  if (!status) {
+    // Another writer was faster: that is no failure, and told only where it goes on.
+    const bool raced = status.error().reason == Reason::kApiConflict && !retries_.pause().count();
+    if (!raced && status.error().message != refusal_) {
+      refusal_ = status.error().message;
+      log::Warn("cannot write " + thing_.what, status.error());
+    }
+    return again_.Within(retries_.Failed());
+  }
+  if (!refusal_.empty()) log::Info("wrote " + thing_.what);
+  refusal_.clear();
+  retries_.Succeeded();
+  if (changed_) return Compare();
+  again_.Within(kLook);
+}
+
+}  // namespace tessera::kube

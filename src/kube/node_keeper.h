@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps one thing about the node as it should be, such as a condition or labels: written when that
+// changes, and looked at now and then, for somebody may have changed it. While the API server
+// cannot be reached, the newest wish waits. One thread: its loop's.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/backoff.h"
+#include "kube/client.h"
+#include "os/alarm.h"
+#include "os/loop.h"
+
+namespace tessera::kube {
+
+class NodeKeeper {
+ public:
+  static constexpr Backoff kRetries{Duration(1'000), Duration(15'000)};
+  static constexpr Duration kLook{300'000};
+
+  struct Thing {
+    std::string what;         // for the log: "the node's condition"
+    std::string subresource;  // "/status", or empty
+    PatchType type = PatchType::kMerge;
+  };
+  // What makes `node`, as the API server has it, as it should be; nothing where it is.
+  using Wish = std::function<std::optional<json::Value>(const json::Value& node)>;
+
+  // The client outlives it.
+  NodeKeeper(os::Loop& loop, Client& client, const std::string& node, Thing thing,
+             Backoff retries = kRetries);
+
+  void Set(Wish wish);
+
+ private:
+  void Compare();
+  void Write(const json::Value& node);
+  void Done(const Status& status);
+
+  Client& client_;
+  const std::string path_;
+  const Thing thing_;
+  Wish wish_;
+  bool busy_ = false;
+  bool changed_ = false;  // since the wish was last compared with the node
+  std::string refusal_;   // why it cannot be written, as the log last said
+  Backoff retries_;
+  os::Alarm again_;
+};
+
+}  // namespace tessera::kube

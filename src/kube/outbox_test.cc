@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/outbox.h"
+
+#include "kube/fake_cluster_test.h"
+
+namespace tessera::kube {
+namespace {
+
+constexpr Wall kWhen{Duration(1'795'197'600'000)};
+
+Event About(const std::string& message) {
+  return {.about = NodeReference("n1"),
+          .warning = true,
+          .reason = "DeviceUnhealthy",
+          .message = message,
+          .when = kWhen,
+          .subject = message};
+}
+
+Event AboutPod(const std::string& uid) {
+  Event event = About("a");
+  event.about = {.kind = "Pod", .pod_namespace = "team-a", .name = "trainer", .uid = uid};
+  return event;
+}
+
+class OutboxTest : public ClusterTest {
+ protected:
+  Outbox& outbox() {
+    if (!outbox_) {
+      outbox_ = std::make_unique<Outbox>(
+          loop_, client(), "n1", [this](std::string_view result) { results_.emplace_back(result); },
+          Backoff(Duration(1), Duration(1)));
+    }
+    return *outbox_;
+  }
+  // The messages of the events that were created, in the order of the requests.
+  std::vector<std::string> Messages() const {
+    std::vector<std::string> messages;
+    for (const fake::Asked& asked : asked_) {
+      if (asked.method != "POST") continue;
+      const json::Value object = json::Parse(asked.body).value();
+      messages.push_back(json::GetString(object.as_object(), "message").value());
+    }
+    return messages;
+  }
+  bool RunUntilResults(size_t count) {
+    return RunUntil([&] { return results_.size() >= count; });
+  }
+
+  std::vector<std::string> results_;
+  std::unique_ptr<Outbox> outbox_;
+};
+
+using Words = std::vector<std::string>;
+
+TEST_F(OutboxTest, EventsArriveInTheirOrder) {
+  AnswerWith({fake::Answer(201, "{}")});
+
+  outbox().Add({About("a"), About("b")});
+  outbox().Add({About("c")});
+
+  ASSERT_TRUE(RunUntilResults(3));
+  EXPECT_EQ(Messages(), (Words{"a", "b", "c"}));
+  EXPECT_EQ(results_, (Words{"sent", "sent", "sent"}));
+  EXPECT_EQ(Targets()[0], "POST /api/v1/namespaces/default/events");
+}
+
+TEST_F(OutboxTest, OneThatCannotBeTakenNowHoldsUpTheOthersAndIsToldAgain) {
+  limits_.deadline = Duration(100);  // below the client's own pauses
+  const std::string busy = Refusal(503, "ServiceUnavailable", "starting");
+  AnswerWith({busy, busy, fake::Answer(201, "{}")});
+
+  outbox().Add({About("a"), About("b")});
+
+  ASSERT_TRUE(RunUntilResults(2));
+  EXPECT_EQ(results_, (Words{"sent", "sent"}));
+  EXPECT_EQ(Messages().back(), "b");
+}
+
+TEST_F(OutboxTest, OneThatIsRefusedCostsNoOther) {
+  AnswerWith({Refusal(422, "Invalid", "no such kind"), fake::Answer(201, "{}")});
+
+  outbox().Add({About("a"), About("b")});
+
+  ASSERT_TRUE(RunUntilResults(2));
+  EXPECT_EQ(results_, (Words{"refused", "sent"}));
+  EXPECT_EQ(Messages(), (Words{"a", "b"}));
+}
+
+TEST_F(OutboxTest, WhatIsForbiddenIsTriedAFewTimes) {
+  AnswerWith({Refusal(403, "Forbidden", "no right")});
+
+  outbox().Add({About("a"), About("b")});
+
+  ASSERT_TRUE(RunUntilResults(2));
+  EXPECT_EQ(results_, (Words{"refused", "refused"}));
+  EXPECT_EQ(Messages(), (Words{"a", "a", "a", "a", "a", "b", "b", "b", "b", "b"}));
+}
+
+TEST_F(OutboxTest, TheUidOfAPodIsAskedForWhereItIsNotKnown) {
+  AnswerWith({fake::Answer(200, R"({"metadata":{"uid":"u7"},"spec":{"nodeName":"n1"}})"),
+              fake::Answer(201, "{}")});
+
+  outbox().Add({AboutPod("")});
+
+  ASSERT_TRUE(RunUntilResults(1));
+  EXPECT_EQ(Targets(), (Words{"GET /api/v1/namespaces/team-a/pods/trainer",
+                              "POST /api/v1/namespaces/team-a/events"}));
+  EXPECT_NE(asked_[1].body.find(R"("uid":"u7")"), std::string::npos) << asked_[1].body;
+}
+
+TEST_F(OutboxTest, AKnownUidIsNotAskedFor) {
+  AnswerWith({fake::Answer(201, "{}")});
+
+  outbox().Add({AboutPod("u7")});
+
+  ASSERT_TRUE(RunUntilResults(1));
+  EXPECT_EQ(Targets(), Words{"POST /api/v1/namespaces/team-a/events"});
+}
+
+TEST_F(OutboxTest, APodThatIsGoneOrRunsElsewhereHasNoEvent) {
+  AnswerWith({Refusal(404, "NotFound", "pods \"trainer\" not found"),
+              fake::Answer(200, R"({"metadata":{"uid":"u8"},"spec":{"nodeName":"n2"}})")});
+
+  outbox().Add({AboutPod(""), AboutPod("")});
+
+  ASSERT_TRUE(RunUntilResults(2));
+  EXPECT_EQ(results_, (Words{"refused", "refused"}));
+  EXPECT_EQ(Messages(), Words{});
+}
+
+TEST_F(OutboxTest, BeyondTheLimitTheOldestAreDroppedButNotTheOneUnderWay) {
+  bool open = false;
+  handler_ = [&](const fake::Asked&, fake::Peer& peer) {
+    if (open) peer.Send(fake::Answer(201, "{}"));
+  };
+  limits_.attempt = Duration(20);
+  outbox().Add({About("first")});
+  ASSERT_TRUE(RunUntil([&] { return !asked_.empty(); }));
+
+  std::vector<Event> many;
+  for (size_t n = 0; n < Outbox::kLimit + 1; ++n) many.push_back(About(std::to_string(n)));
+  outbox().Add(std::move(many));
+  EXPECT_EQ(results_, (Words{"dropped", "dropped"}));
+
+  open = true;
+  results_.clear();
+  ASSERT_TRUE(RunUntilResults(3));
+  const Words messages = Messages();
+  EXPECT_EQ(messages.front(), "first");
+  EXPECT_EQ(std::count(messages.begin(), messages.end(), "0"), 0);
+  EXPECT_EQ(std::count(messages.begin(), messages.end(), "1"), 0);
+  EXPECT_EQ(std::count(messages.begin(), messages.end(), "2"), 1);
+}
+
+}  // namespace
+}  // namespace tessera::kube
