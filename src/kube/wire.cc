@@ -53,11 +53,13 @@ std::optional<Wall> ParseDate(const std::string& text) {
   std::tm tm{};
   const char* end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &tm);
   if (end == nullptr || *end != '\0') return std::nullopt;
-  using namespace std::chrono;
-  const year_month_day date{year(tm.tm_year + 1900), month(static_cast<unsigned>(tm.tm_mon) + 1),
-                            day(static_cast<unsigned>(tm.tm_mday))};
+  namespace chrono = std::chrono;
+  const chrono::year_month_day date{chrono::year(tm.tm_year + 1900),
+                                    chrono::month(static_cast<unsigned>(tm.tm_mon) + 1),
+                                    chrono::day(static_cast<unsigned>(tm.tm_mday))};
   if (!date.ok()) return std::nullopt;
-  return Wall(sys_days(date)) + hours(tm.tm_hour) + minutes(tm.tm_min) + seconds(tm.tm_sec);
+  return Wall(chrono::sys_days(date)) + chrono::hours(tm.tm_hour) + chrono::minutes(tm.tm_min) +
+         chrono::seconds(tm.tm_sec);
 }
 
 }  // namespace
