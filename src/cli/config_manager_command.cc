@@ -100,8 +100,8 @@ Command ConfigManagerCommand() {
            Flag("--signal", "SIGNAL", "The signal's number.", "1"),
            Flag("--process-to-signal", "PROCESS_TO_SIGNAL",
                 "The first word of the process's command line.", "nvidia-device-plugin")},
-      .examples = {{"tessera config-manager --node-name worker-1 --config-file-srcdir "
-                    "/available-configs --config-file-dst /config/config.yaml",
+      .examples = {{"NODE_NAME=worker-1 tessera config-manager --config-file-srcdir /all \\\n"
+                    "    --config-file-dst /config/config.yaml",
                     "Follow the label nvidia.com/device-plugin.config."}},
       .run = Run};
 }

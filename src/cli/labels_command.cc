@@ -10,17 +10,11 @@
 #include "config/load.h"
 #include "config/nvidia/load.h"
 #include "config/schema/problem.h"
-#include "os/files.h"
 
 namespace tessera::cli {
 namespace {
 
-constexpr std::string_view kPath = "labels";
-
 int Tell(const config::LoadResult& loaded, const Arguments& arguments) {
-  for (const config::Problem& warning : loaded.warnings) {
-    PrintToError("warning: " + warning.Text() + "\n");
-  }
   if (!loaded.ok()) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;
@@ -37,16 +31,9 @@ int Tell(const config::LoadResult& loaded, const Arguments& arguments) {
 }
 
 int Show(const Arguments& arguments) {
-  if (!arguments.Has("remove")) {
-    return Tell(config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(),
-                                 ConfigFlagsIn(arguments)),
-                arguments);
-  }
-  if (!arguments.Has("output-file")) {
-    return PrintMisuse(kPath, "--remove needs --output-file, the file to remove");
-  }
-  const Status removed = os::RemoveFile(arguments.Get("output-file"));
-  return removed ? kOk : PrintFailure(removed.error());
+  return Tell(
+      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments)),
+      arguments);
 }
 
 Command OfNvidia();
@@ -79,8 +66,7 @@ std::vector<Option> Options() {
        .help =
            "write them into this file instead, a feature file of node feature discovery, unless "
            "it has them"},
-      {.name = "--oneshot", .help = "once: this command knows no other way"},
-      {.name = "--remove", .help = "remove the file instead"}};
+      {.name = "--oneshot", .help = "once: this command knows no other way"}};
   for (Option& option : ConfigFlags()) options.push_back(std::move(option));
   return options;
 }
@@ -88,7 +74,7 @@ std::vector<Option> Options() {
 }  // namespace
 
 Command LabelsCommand() {
-  return {.name = std::string(kPath),
+  return {.name = "labels",
           .summary = "what this node says of its GPUs in labels",
           .description =
               "Prints the labels of this node, a line each: the names and values of NVIDIA's GPU "
@@ -96,9 +82,8 @@ Command LabelsCommand() {
               "agent need run. With 'labels.output: file' the agent keeps such a file by itself.",
           .options = Options(),
           .examples = {{"tessera labels", "See the labels of this node."},
-                       {"tessera labels --output-file "
-                        "/etc/kubernetes/node-feature-discovery/features.d/gfd",
-                        "Write them where node feature discovery reads them."}},
+                       {"tessera labels --output-file /run/features.d/gfd",
+                        "Write them into a feature file."}},
           .commands = {OfNvidia()},
           .run = Show};
 }

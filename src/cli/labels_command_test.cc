@@ -106,7 +106,7 @@ TEST_F(LabelsCommandTest, NvidiasConfigurationIsReadAsTheDevicePluginReadsIt) {
   EXPECT_EQ(out_, Expected("Tesla-T4", 4, "time-slicing"));
 }
 
-TEST_F(LabelsCommandTest, AFileIsWrittenAndRemoved) {
+TEST_F(LabelsCommandTest, AFileIsWritten) {
   const std::string file = directory_ + "/features.d/gfd";
   arguments_.Set("output-file", file);
   Run(LabelsCommand());
@@ -114,11 +114,6 @@ TEST_F(LabelsCommandTest, AFileIsWrittenAndRemoved) {
   EXPECT_EQ(code_, kOk) << err_;
   EXPECT_EQ(out_, "");
   EXPECT_EQ(os::ReadFile(file).value_or(""), Expected("Tesla-T4", 1, "none"));
-
-  arguments_.Set("remove", "");
-  Run(LabelsCommand());
-  EXPECT_EQ(code_, kOk) << err_;
-  EXPECT_FALSE(os::Exists(file));
 }
 
 TEST_F(LabelsCommandTest, WithoutADriverNothingIsWritten) {
@@ -140,14 +135,6 @@ TEST_F(LabelsCommandTest, AConfigurationWithAnErrorIsTold) {
   EXPECT_NE(err_.find("labels.output takes 'off', 'file', 'node' or 'auto', not 'nodes'"),
             err_.npos)
       << err_;
-}
-
-TEST_F(LabelsCommandTest, RemovalNeedsToKnowTheFile) {
-  arguments_.Set("remove", "");
-  Run(LabelsCommand());
-
-  EXPECT_EQ(code_, kUsage);
-  EXPECT_EQ(err_, "tessera labels: --remove needs --output-file, the file to remove\n");
 }
 
 }  // namespace

@@ -162,11 +162,12 @@ TEST(KeepUntilRestart, CoversEverythingThatIsBoundAtTheStart) {
   for (const PathKey& key : AllKeys()) {
     if (key.key->effect == Effect::kRestart) paths.push_back(key.path);
   }
-  EXPECT_EQ(paths, (std::vector<std::string>{"kubelet.root", "kubelet.registration",
-                                             "kubelet.socketPrefix", "kubelet.registerTimeout",
-                                             "kubelet.streamTimeout", "kubelet.pollInterval",
-                                             "state.dir", "control.socket", "http.address",
-                                             "ledger.pendingLimit", "rootPrefix"}));
+  EXPECT_EQ(paths, (std::vector<std::string>{
+                       "kubelet.root", "kubelet.registration", "kubelet.socketPrefix",
+                       "kubelet.registerTimeout", "kubelet.streamTimeout", "kubelet.pollInterval",
+                       "api.use", "api.kubeconfig", "api.nodeName", "api.events", "api.condition",
+                       "state.dir", "control.socket", "http.address", "ledger.pendingLimit",
+                       "rootPrefix"}));
 }
 
 }  // namespace

@@ -277,6 +277,7 @@ std::vector<Key> LabelFileKeys() {
        .type = Type::kPath,
        .doc = "The feature file: in this directory node feature discovery looks for it.",
        .example = "/etc/kubernetes/node-feature-discovery/features.d/gfd",
+       .default_note = "the file of GPU feature discovery, as in the example",
        .field = Bind(kLabels, &LabelsConfig::file)},
       {.name = "machineTypeFile",
        .type = Type::kPath,

@@ -17,10 +17,9 @@ health: {failures: 5, window: 2m, passes: 3, recovery: 30s, flaps: 5, flapWindow
          holdLimit: 2h, checkInterval: 10s, checkTimeout: 5s, staleAfter: 2m}
 state: {dir: /data}
 control: {socket: /data/agent.sock}
+api: {use: false, kubeconfig: /k, nodeName: n, events: false, condition: GPUUnhealthy}
 http: {address: "0.0.0.0:9440"}
 log: {level: debug, format: json}
-labels: {output: file, file: /out, machineTypeFile: /machine, sleepInterval: 5m, timestamp: false,
-         removeOnExit: true}
 advertise: {debounce: 200ms}
 ledger: {interval: 30s, pendingLimit: 5m}
 rootPrefix: /tmp/machine
@@ -61,6 +60,9 @@ resources:
       features: [gdrcopy, gds, mofed]
       imex: required
       failOnInitError: true
+      hostDriverRoot: /host
+      cdiHookPath: /hook
+      cdiLeaveOut: [update-ldcache]
   - name: nvidia.com/gpu
     policy: mps
     replicas: 8
@@ -71,6 +73,8 @@ resources:
             sizes: [{index: 1, uuid: GPU-1, model: "*A100*", memory: 2048}]}
   - name: nvidia.com/mig-{profile}
     nvidia: {mig: "*"}
+labels: {output: file, file: /out, machineTypeFile: /machine, sleepInterval: 5m, timestamp: false,
+         removeOnExit: true}
 )";
 
 LoadResult From(const std::string& text, const std::string& name = "t.yaml") {
@@ -183,7 +187,7 @@ TEST(PrintJson, HoldsTheValuesAndTheirSources) {
   EXPECT_EQ(json::Write(json::GetObject(resource, "dummy")->at("mounts")),
             R"([{"hostPath":"/var/lib/npu","containerPath":"/npu","readOnly":false}])");
   EXPECT_EQ(json::GetInt(resource, "replicas"), 4);
-  EXPECT_EQ(json::GetString(sources, "resources[0].dummy.count"), "t.yaml:24");
+  EXPECT_EQ(json::GetString(sources, "resources[0].dummy.count"), "t.yaml:25");
 }
 
 }  // namespace

