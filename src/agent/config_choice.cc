@@ -18,8 +18,6 @@
 namespace tessera::agent {
 namespace {
 
-using config::nvidia::ChooseFile;
-
 // The reading of a node's object; nothing where it has no such label.
 std::optional<std::string> LabelIn(const json::Value& node, const std::string& label) {
   const json::Object* object = node.if_object();

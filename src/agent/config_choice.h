@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "config/nvidia/choice.h"
+#include "agent/choose_config.h"
 
 namespace tessera::agent {
 
@@ -17,7 +17,7 @@ struct ConfigChoiceOptions {
   std::string label;      // "nvidia.com/device-plugin.config"
   std::string directory;  // of the files
   std::string link;       // to the chosen one
-  config::nvidia::ChoiceRules rules;
+  ChoiceRules rules;
   int signal = 0;       // to be sent when the link leads elsewhere; 0: none
   std::string process;  // to the first process of this name (the first word of its command line)
 };

@@ -13,7 +13,7 @@ void DescribeNode(const std::string& seen_below, cdi::Node& node) {
   if (!info) return;
   const bool block = info->type == os::FileInfo::Type::kBlockDevice;
   if (!block && info->type != os::FileInfo::Type::kCharDevice) return;
-  node.type = block ? "b" : "c";
+  node.type.assign(1, block ? 'b' : 'c');
   node.major = major(info->rdev);
   node.minor = minor(info->rdev);
   node.file_mode = info->mode & 0777;

@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "agent/choose_config.h"
 #include "agent/config_choice.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "config/nvidia/choice.h"
 
 namespace tessera::cli {
 namespace {
@@ -45,7 +45,7 @@ int Run(const Arguments& arguments) {
   const bool tells = *send && !*oneshot;
   const auto signal = tells ? ParseSignal(arguments.Get("signal")) : 0;
   if (!signal) return PrintMisuse(kPath, "--signal must be a signal's number, 1 to 64");
-  auto fallbacks = config::nvidia::ParseFallbacks(arguments.Get("fallback-strategies"));
+  auto fallbacks = agent::ParseFallbacks(arguments.Get("fallback-strategies"));
   if (!fallbacks) return PrintMisuse(kPath, fallbacks.error().message);
   return agent::RunConfigChoice(
       {.oneshot = *oneshot,

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace tessera::config::nvidia {
+namespace tessera::agent {
 
 // What counts where neither the node's label nor the default names a file.
 enum class Fallback : uint8_t {
@@ -33,4 +33,4 @@ struct ChoiceRules {
 Result<std::string> ChooseFile(const std::optional<std::string>& label, const ChoiceRules& rules,
                                const std::vector<std::string>& files);
 
-}  // namespace tessera::config::nvidia
+}  // namespace tessera::agent

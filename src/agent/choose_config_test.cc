@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/nvidia/choice.h"
+#include "agent/choose_config.h"
 
 #include <gtest/gtest.h>
 
-namespace tessera::config::nvidia {
+namespace tessera::agent {
 namespace {
 
 using enum Fallback;
@@ -52,4 +52,4 @@ TEST(ParseFallbacks, TakesWordsInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace tessera::config::nvidia
+}  // namespace tessera::agent

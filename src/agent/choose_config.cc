@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/nvidia/choice.h"
+#include "agent/choose_config.h"
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "config/schema/problem.h"
 
-namespace tessera::config::nvidia {
+namespace tessera::agent {
 namespace {
 
 constexpr std::string_view kDefaultName = "default";
@@ -14,8 +14,8 @@ constexpr std::string_view kDefaultName = "default";
 Result<std::string> Named(const std::string& name, std::string_view by,
                           const std::vector<std::string>& files) {
   if (std::ranges::count(files, name) > 0) return name;
-  return Fail(Reason::kNotFound, "{} names the configuration {}, and there is {}", by, Quoted(name),
-              files.empty() ? "none" : "only " + Join(files, ", "));
+  return Fail(Reason::kNotFound, "{} names the configuration {}, and there is {}", by,
+              config::Quoted(name), files.empty() ? "none" : "only " + Join(files, ", "));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ Result<std::vector<Fallback>> ParseFallbacks(std::string_view text) {
       fallbacks.push_back(Fallback::kEmpty);
     } else {
       return Fail(Reason::kInvalid, "the fallback {} is none of named, single, empty",
-                  Quoted(word));
+                  config::Quoted(word));
     }
   }
   return fallbacks;
@@ -56,4 +56,4 @@ Result<std::string> ChooseFile(const std::optional<std::string>& label, const Ch
               files.empty() ? "none" : Join(files, ", "));
 }
 
-}  // namespace tessera::config::nvidia
+}  // namespace tessera::agent
