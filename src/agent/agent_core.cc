@@ -392,7 +392,6 @@ RouteSources Agent::Routes() {
               },
           .node = node_,
           .resources = resources_.served(),
-          .cdi = cdi_,
           .release = release_,
           .metrics = metrics_,
           .refresh_metrics =
