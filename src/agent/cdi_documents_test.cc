@@ -28,7 +28,7 @@ class CdiDocumentsTest : public testing::Test {
     const auto text = os::ReadFile(path_);
     return text ? std::optional(cdi::Read(*text).value()) : std::nullopt;
   }
-  std::vector<std::string> Names() {
+  std::vector<std::string> DevicesOnDisk() {
     std::vector<std::string> names;
     for (const cdi::Device& device : OnDisk().value_or(cdi::Document{}).devices) {
       names.push_back(device.name);
@@ -49,10 +49,10 @@ TEST_F(CdiDocumentsTest, ResourcesOfOneKindHaveOneDocument) {
   documents_.Write(kGpu, dir_, {DocumentOf("GPU-1", "/lib.2")}, true);
 
   EXPECT_EQ(os::ListDirectory(dir_).value(), Names{"k8s.device-plugin.nvidia.com-gpu.json"});
-  EXPECT_EQ(Names(), (Names{"GPU-1", "MIG-1"}));
+  EXPECT_EQ(DevicesOnDisk(), (Names{"GPU-1", "MIG-1"}));
   EXPECT_EQ(OnDisk()->edits.mounts[0].host_path, "/lib.2");  // the newest knows the driver best
   documents_.Write(kMig, dir_, {DocumentOf("MIG-2", "/lib.3")}, true);
-  EXPECT_EQ(Names(), (Names{"GPU-1", "MIG-2"}));
+  EXPECT_EQ(DevicesOnDisk(), (Names{"GPU-1", "MIG-2"}));
   EXPECT_EQ(OnDisk()->edits.mounts[0].host_path, "/lib.3");
   EXPECT_EQ(documents_.Directories(), std::set<std::string>{dir_});
   EXPECT_TRUE(documents_.AllWritten());
@@ -62,15 +62,15 @@ TEST_F(CdiDocumentsTest, WhatContainersMayBeMadeFromStays) {
   documents_.Write(kGpu, dir_, {DocumentOf("GPU-1")}, false);
   documents_.Write(kMig, dir_, {DocumentOf("MIG-1")}, false);
   documents_.Write(kGpu, dir_, {}, true);
-  EXPECT_EQ(Names(), (Names{"GPU-1", "MIG-1"}));
+  EXPECT_EQ(DevicesOnDisk(), (Names{"GPU-1", "MIG-1"}));
   documents_.Write(kGpu, dir_, {}, false);
-  EXPECT_EQ(Names(), Names{"MIG-1"});
+  EXPECT_EQ(DevicesOnDisk(), Names{"MIG-1"});
 }
 
 TEST_F(CdiDocumentsTest, WithTheLastDeviceTheDocumentGoes) {
   documents_.Write(kGpu, dir_, {DocumentOf("GPU-1")}, false);
   documents_.Drop(kMig);
-  EXPECT_EQ(Names(), Names{"GPU-1"});
+  EXPECT_EQ(DevicesOnDisk(), Names{"GPU-1"});
   documents_.Drop(kGpu);
   EXPECT_EQ(OnDisk(), std::nullopt);
   EXPECT_EQ(documents_.entries().size(), 0U);
