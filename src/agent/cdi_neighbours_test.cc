@@ -69,8 +69,8 @@ TEST_F(CdiNeighboursTest, WhatAnEarlierProcessWroteAndNobodyNeedsGoes) {
   neighbours.RemoveStale([] { return std::set<std::string>{"x"}; });
   EXPECT_EQ(Files().size(), 3U);
   neighbours.RemoveStale(Nobody);
-  EXPECT_EQ(Files(), (std::vector<std::string>{"tessera-ab.com_npu.json",
-                                               "tessera-foreign.com_gpu.json"}));
+  EXPECT_EQ(Files(),
+            (std::vector<std::string>{"tessera-ab.com_npu.json", "tessera-foreign.com_gpu.json"}));
 }
 
 TEST_F(CdiNeighboursTest, WhatSomebodyElsePutInItsPlaceStays) {

@@ -16,21 +16,23 @@ config::Config Configured(const std::string& resources) {
 }
 
 TEST(GenerateCdi, IsADocumentForEachKind) {
-  const auto documents = GenerateCdi(Configured(
-      "- {name: a.com/npu, strategies: [cdi-cri], cdi: {kind: a.com/npu},\n"
-      "   dummy: {count: 1, nodes: [{hostPath: /dev/null, containerPath: /dev/npu}]}}\n"
-      "- {name: a.com/other, dummy: {count: 1}}\n"));
+  const auto documents = GenerateCdi(
+      Configured("- {name: a.com/npu, env: NPU, strategies: [cdi-cri], cdi: {kind: a.com/npu},\n"
+                 "   dummy: {count: 1, nodes: [{hostPath: /dev/null, containerPath: /dev/npu}]}}\n"
+                 "- {name: a.com/other, dummy: {count: 1}}\n"));
   ASSERT_TRUE(documents);
-  EXPECT_EQ(*documents, (std::vector<cdi::Document>{
-                            {.kind = "a.com/npu",
-                             .devices = {{.name = "0",
-                                          .edits = {.nodes = {{.path = "/dev/npu",
-                                                               .host_path = "/dev/null",
-                                                               .type = "c",
-                                                               .major = 1,
-                                                               .minor = 3,
-                                                               .file_mode = 0666,
-                                                               .permissions = "rw"}}}}}}}));
+  EXPECT_EQ(
+      *documents,
+      (std::vector<cdi::Document>{{.kind = "a.com/npu",
+                                   .devices = {{.name = "0",
+                                                .edits = {.env = {"NPU_0=0"},
+                                                          .nodes = {{.path = "/dev/npu",
+                                                                     .host_path = "/dev/null",
+                                                                     .type = "c",
+                                                                     .major = 1,
+                                                                     .minor = 3,
+                                                                     .file_mode = 0666,
+                                                                     .permissions = "rw"}}}}}}}));
 }
 
 TEST(GenerateCdi, ThereIsNoneWhereNoResourceUsesIt) {

@@ -226,16 +226,15 @@ TEST_F(NvidiaPluginTest, ACdiStrategyBringsADocumentWithTheDriversFiles) {
   ASSERT_EQ(document.devices.size(), 8U);
   for (const cdi::Device& device : document.devices) {
     ASSERT_EQ(device.edits.nodes.size(), 1U);
-    EXPECT_EQ(device.edits.nodes[0].path,
-              "/dev/nvidia" + std::to_string(IndexOf(device.name)));
+    EXPECT_EQ(device.edits.nodes[0].path, "/dev/nvidia" + std::to_string(IndexOf(device.name)));
   }
 
   const kubelet::Admission pod = Run("a", {{kGpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
   // The node has nothing of GPUDirect Storage.
   ASSERT_EQ(pod.grants[0].response.cdi_devices.size(), 1U);
-  EXPECT_TRUE(pod.grants[0].response.cdi_devices[0].starts_with(
-      "k8s.device-plugin.nvidia.com/gpu=GPU-"));
+  EXPECT_TRUE(
+      pod.grants[0].response.cdi_devices[0].starts_with("k8s.device-plugin.nvidia.com/gpu=GPU-"));
 }
 
 TEST_F(NvidiaPluginTest, ARequiredImexChannelThatIsMissingIsToldAndLookedForAgain) {

@@ -53,9 +53,8 @@ TEST_F(CdiPartsTest, SharedNodesAreForAllAndOwnOnesForTheDevice) {
             (cdi::Edits{.env = {"NVIDIA_VISIBLE_DEVICES=void"},
                         .nodes = {Plain("/dev/nvidia-uvm"), Plain("/dev/nvidiactl")}}));
   EXPECT_EQ(parts.devices,
-            (std::map<std::string, cdi::Edits>{
-                {"GPU-1", {.nodes = {Plain("/dev/nvidia0")}}},
-                {"GPU-2", {.nodes = {Plain("/dev/nvidia1")}}}}));
+            (std::map<std::string, cdi::Edits>{{"GPU-1", {.nodes = {Plain("/dev/nvidia0")}}},
+                                               {"GPU-2", {.nodes = {Plain("/dev/nvidia1")}}}}));
 }
 
 TEST_F(CdiPartsTest, HooksMakeTheLinksThatMountsDoNot) {
@@ -104,12 +103,10 @@ TEST_F(CdiPartsTest, WithoutAHookLibrariesStandUnderAllNamesWhereLoadersLook) {
   const std::string debian = "/usr/lib/x86_64-linux-gnu/";
 #endif
   EXPECT_EQ(Describe({Gpu("GPU-1", {"/dev/nvidia0"})}).common.mounts,
-            (std::vector<cdi::Mount>{Lib("/usr/lib64/libcuda.so", host),
-                                     Lib("/usr/lib64/libcuda.so.1", host),
-                                     Lib("/usr/lib64/libcuda.so.570.1", host),
-                                     Lib(debian + "libcuda.so", host),
-                                     Lib(debian + "libcuda.so.1", host),
-                                     Lib(debian + "libcuda.so.570.1", host)}));
+            (std::vector<cdi::Mount>{
+                Lib("/usr/lib64/libcuda.so", host), Lib("/usr/lib64/libcuda.so.1", host),
+                Lib("/usr/lib64/libcuda.so.570.1", host), Lib(debian + "libcuda.so", host),
+                Lib(debian + "libcuda.so.1", host), Lib(debian + "libcuda.so.570.1", host)}));
 }
 
 TEST_F(CdiPartsTest, PathsAreThoseOfTheHost) {
@@ -206,10 +203,9 @@ TEST_F(CdiPartsTest, WslGetsTheStoreOfDrivers) {
   const std::string store = "/usr/lib/wsl/drivers/nv_dispi.inf_amd64";
   const cdi::Edits all = Describe({Gpu("all", {"/dev/dxg"})}).devices.at("all");
   EXPECT_EQ(all.nodes, std::vector<cdi::Node>{Plain("/dev/dxg")});
-  EXPECT_EQ(all.mounts,
-            (std::vector<cdi::Mount>{
-                Lib("/usr/lib/wsl/lib/libdxcore.so", "/usr/lib/wsl/lib/libdxcore.so"),
-                Lib(store + "/libcuda.so.1.1", store + "/libcuda.so.1.1")}));
+  EXPECT_EQ(all.mounts, (std::vector<cdi::Mount>{
+                            Lib("/usr/lib/wsl/lib/libdxcore.so", "/usr/lib/wsl/lib/libdxcore.so"),
+                            Lib(store + "/libcuda.so.1.1", store + "/libcuda.so.1.1")}));
   EXPECT_EQ(all.hooks[0].args[3], store + "/nvidia-smi::/usr/bin/nvidia-smi");
 }
 

@@ -33,9 +33,10 @@ TEST_F(DriverFilesTest, AreProgramsConfigurationFirmwareAndSockets) {
                 {"/etc/vulkan/icd.d/nvidia_icd.json", "/usr/share/vulkan/icd.d/nvidia_icd.json"},
                 {"/lib/firmware/nvidia/570.1/gsp_ga10x.bin",
                  "/lib/firmware/nvidia/570.1/gsp_ga10x.bin"}}));
-  EXPECT_EQ(files.sockets, (std::vector<Found>{
-                               {"/run/nvidia-persistenced/socket", "/run/nvidia-persistenced/socket"},
-                               {"/tmp/nvidia-mps", "/tmp/nvidia-mps"}}));
+  EXPECT_EQ(
+      files.sockets,
+      (std::vector<Found>{{"/run/nvidia-persistenced/socket", "/run/nvidia-persistenced/socket"},
+                          {"/tmp/nvidia-mps", "/tmp/nvidia-mps"}}));
 }
 
 TEST_F(DriverFilesTest, FirmwareIsLookedForWhereTheKernelIsToldTo) {

@@ -37,13 +37,13 @@ TEST_F(DriverLibrariesTest, AreThoseOfTheVersionWithTheLinksThatLeadToThem) {
                 FoundAt("/usr/lib64/vdpau/libvdpau_nvidia.so.570.172.08"),
                 FoundAt("/usr/lib64/libnvidia-egl-gbm.so.1.1.2"),
                 FoundAt("/usr/lib64/xorg/modules/drivers/nvidia_drv.so")},
-      .links = {{"/usr/lib64/libcuda.so", "libcuda.so.1", "/usr/lib64/libcuda.so.570.172.08"},
-                {"/usr/lib64/libcuda.so.1", "libcuda.so.570.172.08",
-                 "/usr/lib64/libcuda.so.570.172.08"},
-                {"/usr/lib64/libnvidia-egl-gbm.so.1", "libnvidia-egl-gbm.so.1.1.2",
-                 "/usr/lib64/libnvidia-egl-gbm.so.1.1.2"},
-                {"/usr/lib64/libnvidia-ml.so.1", "libnvidia-ml.so.570.172.08",
-                 "/usr/lib64/libnvidia-ml.so.570.172.08"}}};
+      .links = {
+          {"/usr/lib64/libcuda.so", "libcuda.so.1", "/usr/lib64/libcuda.so.570.172.08"},
+          {"/usr/lib64/libcuda.so.1", "libcuda.so.570.172.08", "/usr/lib64/libcuda.so.570.172.08"},
+          {"/usr/lib64/libnvidia-egl-gbm.so.1", "libnvidia-egl-gbm.so.1.1.2",
+           "/usr/lib64/libnvidia-egl-gbm.so.1.1.2"},
+          {"/usr/lib64/libnvidia-ml.so.1", "libnvidia-ml.so.570.172.08",
+           "/usr/lib64/libnvidia-ml.so.570.172.08"}}};
   EXPECT_EQ(FindLibraries(tree_), expected);
 }
 
@@ -61,9 +61,8 @@ TEST_F(DriverLibrariesTest, LinksMeanTheRootOfTheDriver) {
   Link("/usr/lib64/libcuda.so.570.1", "/usr/lib/nvidia/current/libcuda.so.570.1");
   const DriverLibraries libraries = FindLibraries(tree_);
   EXPECT_EQ(libraries.version, "570.1");
-  EXPECT_EQ(libraries.files,
-            (std::vector<Found>{{"/usr/lib64/libcuda.so.570.1",
-                                 "/usr/lib/nvidia/current/libcuda.so.570.1"}}));
+  EXPECT_EQ(libraries.files, (std::vector<Found>{{"/usr/lib64/libcuda.so.570.1",
+                                                  "/usr/lib/nvidia/current/libcuda.so.570.1"}}));
 }
 
 TEST_F(DriverLibrariesTest, TheVersionIsTheOneThatTheLoaderTakes) {
