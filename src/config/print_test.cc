@@ -49,6 +49,7 @@ resources:
   - name: nvidia.com/mig
     nvidia:
       driverRoot: /run/nvidia/driver
+      hostDriverRoot: /host/driver
       devRoot: /run/nvidia
       select: [{index: 3}, {uuid: GPU-1, model: "*A100*"}, {numa: 1}]
       mig: 1g.10gb
@@ -59,6 +60,8 @@ resources:
       features: [gdrcopy, gds, mofed]
       imex: required
       failOnInitError: true
+      cdiHookPath: /usr/bin/nvidia-ctk
+      cdiLeaveOut: [hooks, ipc-sockets]
   - name: nvidia.com/gpu
     nvidia: {inMigMode: devices, discovery: nvml}
   - name: nvidia.com/mig-{profile}
