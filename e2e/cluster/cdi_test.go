@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"tessera/e2e/nvidia"
 )
 
 const (
@@ -162,4 +164,79 @@ func TestACDIDocumentThatIsRemovedOrBrokenIsPutBackByTheAgent(t *testing.T) {
 	c.waitForPhase(t, "after-all", v1.PodSucceeded)
 	equal(t, "what the pod says", c.output(t, "after-all"),
 		"DUMMY_VISIBLE_DEVICES_0=0\nthis is NPU 0\nnpu0\n")
+}
+
+const (
+	gpuDocument = "/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json"
+	cudaLibrary = nvidiaRoot + "/usr/lib64/libcuda.so.570.172.08"
+)
+
+// installGPUsByCdi serves two GPUs by CDI alone, on a node without NVIDIA's hooks. `policy` is more of
+// the resource.
+func (c *cluster) installGPUsByCdi(t *testing.T, policy string) map[string]number {
+	t.Helper()
+	nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
+	must(t, os.WriteFile(cudaLibrary, []byte("this is the driver\n"), 0o755))
+	t.Cleanup(func() { must(t, os.Remove(cudaLibrary)) })
+	nodes := makeNodes(t, nvidiaRoot+"/dev", "nvidia0", "nvidia1", "nvidiactl")
+	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
+	c.installAgent(t, serving(t, `resources:
+  - name: nvidia.com/gpu
+    strategies: [cdi-cri]
+    cdi: {kind: k8s.device-plugin.nvidia.com/gpu}
+`+policy+`    nvidia: {driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
+`, nvidiaRoot, filepath.Dir(gpuDocument)))
+	return nodes
+}
+
+// showGPUs says what a container got of the GPUs.
+func showGPUs(nodes map[string]number) string {
+	return `env | grep NVIDIA | sort; cat /usr/lib64/libcuda.so.1; ls /dev | grep nvidia; ` +
+		tryToOpen("nvidia0", nodes["nvidia0"]) + tryToOpen("nvidia1", nodes["nvidia1"])
+}
+
+// withGPU is what showGPUs says in a container with that one of the two GPUs alone.
+func withGPU(index int) string {
+	lines := "NVIDIA_CTK_LIBCUDA_DIR=/usr/lib64\nNVIDIA_VISIBLE_DEVICES=void\nthis is the driver\n" +
+		fmt.Sprintf("nvidia%d\nnvidiactl\n", index)
+	for each := range 2 {
+		if each == index {
+			lines += fmt.Sprintf("nvidia%d opens\n", each)
+		} else {
+			lines += fmt.Sprintf("nvidia%d does not open\n", each)
+		}
+	}
+	return lines
+}
+
+func TestACDIDocumentBringsAGPUAndTheDriverAndNothingOfAnotherGPU(t *testing.T) {
+	c := theCluster(t)
+	nodes := c.installGPUsByCdi(t, "")
+	c.waitForResource(t, gpu, "2 of 2")
+
+	var said []string
+	for _, name := range []string{"first", "second"} {
+		c.create(t, withGPUs(name, 1, showGPUs(nodes)+stay))
+		c.waitForPhase(t, name, v1.PodRunning)
+		said = append(said, c.output(t, name))
+	}
+
+	slices.Sort(said)
+	equal(t, "what the pods say", said, []string{withGPU(0), withGPU(1)})
+}
+
+func TestReplicasOfAGPUAreThatGPUByItsCDIName(t *testing.T) {
+	c := theCluster(t)
+	nodes := c.installGPUsByCdi(t, "    policy: replicas\n    replicas: 2\n")
+	c.waitForResource(t, gpu, "4 of 4")
+
+	said := map[string]int{}
+	for i := range 4 {
+		name := fmt.Sprintf("share%d", i)
+		c.create(t, withGPUs(name, 1, showGPUs(nodes)+stay))
+		c.waitForPhase(t, name, v1.PodRunning)
+		said[c.output(t, name)]++
+	}
+
+	equal(t, "how many pods say what", said, map[string]int{withGPU(0): 2, withGPU(1): 2})
 }

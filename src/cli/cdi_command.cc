@@ -52,8 +52,8 @@ int GenerateDocuments(const Arguments& arguments) {
   std::string text;
   for (const cdi::Document& document : *documents) {
     const std::string path =
-        fmt::format("{}/{}", arguments.Get("output"), CdiFileName(document.kind));
-    if (!arguments.Has("output")) {
+        fmt::format("{}/{}", arguments.Get("directory"), CdiFileName(document.kind));
+    if (!arguments.Has("directory")) {
       text += cdi::Text(document);
     } else if (const Status put = os::ReplaceFile(path, cdi::Text(document), 0644); !put) {
       return PrintFailure(put.error());
@@ -102,8 +102,8 @@ Command GenerateCommand() {
                        .value = "FILE",
                        .help = "the configuration",
                        .note = "[default: /etc/tessera/tessera.yaml, if it is there]"},
-                      {.name = "--output",
-                       .value = "DIRECTORY",
+                      {.name = "--directory",
+                       .value = "PATH",
                        .help = "write each under its name there, and print the paths"}},
           .examples = {{"tessera cdi generate --config tessera.yaml",
                         "See what would be injected by a new configuration."}},

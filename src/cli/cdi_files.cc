@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "cli/layout.h"
 #include "config/schema/yaml.h"
 #include "grant/grant.h"
 #include "json/json.h"
@@ -75,6 +74,8 @@ std::vector<std::string> DevicesIn(const CdiDocumentFile& file) {
 
 class Check {
  public:
+  explicit Check(uid_t root) : root_(root) {}
+
   std::vector<Error> Take(const std::vector<CdiDocumentFile>& files) {
     std::set<std::string> directories;
     for (const CdiDocumentFile& file : files) {
@@ -101,7 +102,7 @@ class Check {
 
   void CheckOwner(const std::string& path) {
     const auto owner = os::OwnerOf(path);
-    if (!owner || os::IsSafe(*owner, 0)) return;
+    if (!owner || os::IsSafe(*owner, root_)) return;
     Report(Reason::kCdiUnsafe, path,
            fmt::format("others than root could write it: user {}, group {}, {}", owner->user,
                        owner->group, os::ModeText(owner->mode)));
@@ -155,6 +156,7 @@ class Check {
                        minor(info->rdev)));
   }
 
+  const uid_t root_;
   std::vector<Error> errors_;
   std::map<std::pair<size_t, std::string>, std::string> first_;  // rank and device -> document
 };
@@ -192,8 +194,8 @@ std::string CdiListText(const std::vector<CdiDocumentFile>& files) {
   return text;
 }
 
-std::vector<Error> CheckCdiFiles(const std::vector<CdiDocumentFile>& files) {
-  return Check().Take(files);
+std::vector<Error> CheckCdiFiles(const std::vector<CdiDocumentFile>& files, uid_t root) {
+  return Check(root).Take(files);
 }
 
 }  // namespace tessera::cli

@@ -3,6 +3,8 @@
 // `check`. One thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -24,7 +26,7 @@ std::vector<CdiDocumentFile> ReadCdiFiles(const std::vector<std::string>& direct
 std::string CdiListText(const std::vector<CdiDocumentFile>& files);
 
 // What keeps a runtime from injecting what the documents name, and who could change them, a
-// sentence each; empty: nothing.
-std::vector<Error> CheckCdiFiles(const std::vector<CdiDocumentFile>& files);
+// sentence each; empty: nothing. `root`: who alone may own them.
+std::vector<Error> CheckCdiFiles(const std::vector<CdiDocumentFile>& files, uid_t root = 0);
 
 }  // namespace tessera::cli

@@ -50,6 +50,7 @@ resources:
   - name: nvidia.com/mig
     nvidia:
       driverRoot: /run/nvidia/driver
+      hostDriverRoot: /host/driver
       devRoot: /run/nvidia
       select: [{index: 3}, {uuid: GPU-1, model: "*A100*"}, {numa: 1}]
       mig: 1g.10gb
@@ -61,8 +62,8 @@ resources:
       imex: required
       failOnInitError: true
       hostDriverRoot: /host
-      cdiHookPath: /hook
-      cdiLeaveOut: [update-ldcache]
+      cdiHookPath: /usr/bin/nvidia-ctk
+      cdiLeaveOut: [hooks, ipc-sockets]
   - name: nvidia.com/gpu
     policy: mps
     replicas: 8

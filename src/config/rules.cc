@@ -63,11 +63,6 @@ void CheckFamily(const Resource& resource, const Kind& kind, const std::string& 
                     fmt::format("has {}, but devices of '{}' have no profiles", Quoted(kProfile),
                                 kind.section.name));
   }
-  const Rendering& rendering = resource.rendering;
-  if (rendering.cdi_kind.empty() || !rendering.cdi_write || kind.ids_are_of_hardware) return;
-  findings.Report(Reason::kConfigUnsupported, path + ".cdi.kind",
-                  fmt::format("cannot be that of several resources, which a name with {} is for",
-                              Quoted(kProfile)));
 }
 
 // Exactly one section must say what kind of devices the resource is made of.

@@ -163,6 +163,9 @@ Document Merge(const std::vector<const Document*>& documents) {
       }
     }
   }
+  if (documents.size() > 1) {
+    std::ranges::stable_sort(merged.devices, NaturalLess(), &Device::name);
+  }
   return merged;
 }
 
@@ -173,7 +176,6 @@ Document Tidy(Document document) {
     RemoveCommon(document.edits, device.edits);
   }
   std::erase_if(document.devices, [](const Device& device) { return device.edits.empty(); });
-  std::ranges::stable_sort(document.devices, NaturalLess(), &Device::name);
   return document;
 }
 

@@ -85,12 +85,12 @@ struct Parts {
 // covers what was there before it.
 void Sort(Edits& edits);
 
-// One document of several of the same kind: all their devices, and the edits of the last one that
-// has any, for what they have in common is described anew by each.
+// One document of several of the same kind: all their devices, in natural order of their names, and
+// the edits of the last one that has any, for what they have in common is described anew by each.
 Document Merge(const std::vector<const Document*>& documents);
 
 // Without what stands there twice, or in a device although every container gets it; devices without
-// edits left out, for CDI takes none, and the others in natural order of their names.
+// edits left out, for CDI takes none.
 Document Tidy(Document document);
 
 // The lowest version whose readers know all that is used: "0.3.0".

@@ -122,8 +122,8 @@ TEST(CdiTidy, LeavesOutWhatStandsThereTwiceOrIsEmpty) {
   EXPECT_EQ(
       tidy,
       (Document{.kind = "ab/cd",
-                .devices = {{.name = "gpu9", .edits = {.env = {"A=1"}}},
-                            {.name = "gpu10", .edits = {.nodes = {NodeAt("/dev/x")}}},
+                .devices = {{.name = "gpu10", .edits = {.nodes = {NodeAt("/dev/x")}}},
+                            {.name = "gpu9", .edits = {.env = {"A=1"}}},
                             {.name = "only-common", .edits = {.nodes = {NodeAt("/dev/ctl")}}}},
                 .edits = {.nodes = {NodeAt("/dev/ctl")}}}));
 }
@@ -144,9 +144,9 @@ TEST(CdiMerge, HasAllDevicesAndTheLastCommonEdits) {
       .edits = after};
   const Document third = {.kind = "ab/cd", .devices = {{.name = "third", .edits = b}}};
   EXPECT_EQ(Merge({&first, &second, &third}), (Document{.kind = "ab/cd",
-                                                        .devices = {{.name = "gone", .edits = b},
+                                                        .devices = {{.name = "first", .edits = a},
+                                                                    {.name = "gone", .edits = b},
                                                                     {.name = "here", .edits = a},
-                                                                    {.name = "first", .edits = a},
                                                                     {.name = "third", .edits = b}},
                                                         .edits = after}));
 }

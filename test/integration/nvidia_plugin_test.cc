@@ -8,6 +8,7 @@
 #include "agent_fixture.h"
 #include "backend/nvidia/gpu.h"
 #include "base/text.h"
+#include "grant/cdi_document.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
 
@@ -158,6 +159,9 @@ TEST_F(NvidiaPluginTest, DevicesAreToldByIndexInEveryWayThatIsAskedFor) {
   Publish("version: v1\n");
   ASSERT_TRUE(os::MakeDirectories(node_.directory() + "/dev/nvidia-caps-imex-channels"));
   ASSERT_EQ(symlink("/dev/null", (node_.directory() + nvidia::kImexChannel).c_str()), 0);
+  for (const char* node : {"/dev/gdrdrv", "/dev/nvidia-fs0"}) {
+    ASSERT_TRUE(os::ReplaceFile(node_.directory() + node, ""));
+  }
   StartPlugin({"--device-list-strategy=envvar,volume-mounts,cdi-annotations,cdi-cri",
                "--device-id-strategy=index", "--pass-device-specs", "--gds-enabled",
                "--nvidia-dev-root=/host"},
@@ -199,7 +203,38 @@ TEST_F(NvidiaPluginTest, DevicesAreToldByIndexInEveryWayThatIsAskedFor) {
     granted.push_back(node.container_path);
   }
   EXPECT_EQ(granted, nodes);
-  EXPECT_TRUE(AwaitLog("'nvidia-ctk cdi generate --vendor=k8s.device-plugin.nvidia.com"));
+}
+
+TEST_F(NvidiaPluginTest, ACdiStrategyBringsADocumentWithTheDriversFiles) {
+  Publish("version: v1\n");
+  ASSERT_TRUE(os::ReplaceFile(node_.directory() + "/usr/lib64/libcuda.so.570.172.08", ""));
+  StartPlugin({"--device-list-strategy=cdi-cri", "--nvidia-driver-root=/run/nvidia/driver",
+               "--nvidia-cdi-hook-path=/usr/bin/nvidia-cdi-hook", "--gds-enabled"});
+  Expect(kGpu, 8, 8);
+
+  const std::string directory = node_.directory() + "/var/run/cdi";
+  EXPECT_EQ(os::ListDirectory(directory).value(),
+            std::vector<std::string>{"k8s.device-plugin.nvidia.com-gpu.json"});
+  const auto text = os::ReadFile(directory + "/k8s.device-plugin.nvidia.com-gpu.json");
+  const cdi::Document document = cdi::Read(text.value()).value();
+  EXPECT_EQ(document.edits.env, (std::vector<std::string>{"NVIDIA_VISIBLE_DEVICES=void",
+                                                          "NVIDIA_CTK_LIBCUDA_DIR=/usr/lib64"}));
+  ASSERT_EQ(document.edits.mounts.size(), 1U);
+  EXPECT_EQ(document.edits.mounts[0].host_path,
+            "/run/nvidia/driver/usr/lib64/libcuda.so.570.172.08");
+  EXPECT_EQ(document.edits.mounts[0].container_path, "/usr/lib64/libcuda.so.570.172.08");
+  ASSERT_EQ(document.devices.size(), 8U);
+  for (const cdi::Device& device : document.devices) {
+    ASSERT_EQ(device.edits.nodes.size(), 1U);
+    EXPECT_EQ(device.edits.nodes[0].path, "/dev/nvidia" + std::to_string(IndexOf(device.name)));
+  }
+
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  // The node has nothing of GPUDirect Storage.
+  ASSERT_EQ(pod.grants[0].response.cdi_devices.size(), 1U);
+  EXPECT_TRUE(
+      pod.grants[0].response.cdi_devices[0].starts_with("k8s.device-plugin.nvidia.com/gpu=GPU-"));
 }
 
 TEST_F(NvidiaPluginTest, ARequiredImexChannelThatIsMissingIsToldAndLookedForAgain) {

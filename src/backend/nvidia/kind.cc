@@ -237,8 +237,8 @@ std::vector<Key> GrantKeys() {
   };
 }
 
-std::vector<Key> NvidiaKeys() {
-  std::vector<Key> keys = {
+std::vector<Key> RootKeys() {
+  return {
       {.name = "driverRoot",
        .type = Type::kPath,
        .doc = "Where the driver is installed, as the agent sees it: `libnvidia-ml.so.1` is looked "
@@ -257,6 +257,12 @@ std::vector<Key> NvidiaKeys() {
        .doc = "The directory on the host below which `/dev/nvidia0` and its like are.",
        .example = "/run/nvidia/driver",
        .field = Bind(kNvidia, &NvidiaConfig::dev_root)},
+  };
+}
+
+std::vector<Key> NvidiaKeys() {
+  std::vector<Key> keys = RootKeys();
+  std::vector<Key> rest = {
       {.name = "discovery",
        .type = Type::kEnum,
        .doc =
@@ -293,6 +299,7 @@ std::vector<Key> NvidiaKeys() {
       ProbationKey(),
       nvidia::MpsKey(),
   };
+  for (Key& key : rest) keys.push_back(std::move(key));
   for (Key& key : GrantKeys()) keys.push_back(std::move(key));
   for (Key& key : CdiKeys()) keys.push_back(std::move(key));
   return keys;

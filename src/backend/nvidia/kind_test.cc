@@ -114,6 +114,20 @@ TEST(NvidiaKind, SeveralResourcesMayBeInACdiDocumentThatOthersWrite) {
       "1g.10gb}}\n");
 }
 
+TEST(NvidiaKind, SeveralResourcesMayBeInACdiDocumentOfOurs) {
+  const Config config = Good(
+      "resources:\n"
+      "- {name: nvidia.com/gpu, strategies: [cdi-cri], cdi: {kind: my.org/gpu},\n"
+      "   nvidia: {cdiHookPath: /h, cdiLeaveOut: [update-ldcache]}}\n"
+      "- {name: \"nvidia.com/mig-{profile}\", strategies: [cdi-cri], cdi: {kind: my.org/gpu},\n"
+      "   nvidia: {mig: \"*\", cdiHookPath: /h, cdiLeaveOut: [update-ldcache]}}\n");
+  EXPECT_EQ(*config.resources[0].kind.As<NvidiaConfig>(),
+            (NvidiaConfig{.cdi_vendor = "my.org",
+                          .cdi_hook_path = "/h",
+                          .cdi_leave_out = {CdiPiece::kUpdateLdcache}}));
+  EXPECT_TRUE(config.resources[1].rendering.cdi_visible_names);
+}
+
 TEST(NvidiaKind, SeveralResourcesHaveTheVariableThatTheRuntimeReads) {
   const Config config = Good(
       "resources:\n"
@@ -227,13 +241,15 @@ const BadInput kBadInputs[] = {
      "before that [config-duplicate]\n"
      "- {name: a.com/1g.10gb, nvidia: {mig: 1g.10gb}}\n"
      "         ^\n"},
-    {"AFamilyHasACdiKind",
+    {"ResourcesOfOneCdiKindHaveTheirDriverInTwoPlaces",
      "resources:\n"
-     "- {name: \"a.com/{profile}\", cdi: {kind: a.com/mig}, nvidia: {mig: \"*\"}}\n",
-     "t.yaml:3:41: resources[0].cdi.kind cannot be that of several resources, which a name with "
-     "'{profile}' is for [config-unsupported]\n"
-     "- {name: \"a.com/{profile}\", cdi: {kind: a.com/mig}, nvidia: {mig: \"*\"}}\n"
-     "                                        ^\n"},
+     "- {name: a.com/a, strategies: [cdi-cri], cdi: {kind: a.com/gpu}, nvidia: {mig: 1g.10gb}}\n"
+     "- {name: a.com/b, strategies: [cdi-cri], cdi: {kind: a.com/gpu}, nvidia: {driverRoot: /b}}\n",
+     "t.yaml:4:74: resources[1].nvidia needs the 'driverRoot', 'hostDriverRoot', 'devRoot', "
+     "'cdiHookPath' and 'cdiLeaveOut' of resources[0], whose 'cdi.kind' it shares "
+     "[config-bad-value]\n"
+     "- {name: a.com/b, strategies: [cdi-cri], cdi: {kind: a.com/gpu}, nvidia: {driverRoot: /b}}\n"
+     "                                                                         ^\n"},
     {"AResourceOfMigDevicesSaysWhatGpusInMigModeAre",
      "resources:\n"
      "- {name: a.com/b, nvidia: {mig: 1g.10gb, inMigMode: whole}}\n",

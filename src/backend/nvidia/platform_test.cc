@@ -199,6 +199,24 @@ TEST_F(PlatformTest, AGpuInASlotOfATegraIsServedAloneToAResourceThatSelectsIt) {
   EXPECT_EQ(Say(backend->Check(devices[0])), "good");
 }
 
+TEST_F(PlatformTest, WhileTheDriverIsReplacedDocumentsNameItsFormerFiles) {
+  const auto backend = On("1xt4", {.cdi_vendor = "ab.com", .cdi_hook_path = "/h"});
+  const std::string library = directory_ + "/usr/lib64/libcuda.so.570.1";
+  const auto mounts = [&] { return backend->DescribeForCdi({})->common.mounts; };
+  EXPECT_EQ(mounts(), std::vector<cdi::Mount>{});
+  ASSERT_TRUE(os::WriteFileAtomically(library, ""));
+  ASSERT_EQ(mounts().size(), 1U);
+  ASSERT_TRUE(os::RemoveFile(library));
+  ASSERT_EQ(mounts().size(), 1U);
+  ASSERT_TRUE(os::WriteFileAtomically(directory_ + "/usr/lib64/libcuda.so.580.1", ""));
+  ASSERT_EQ(mounts().size(), 1U);
+  EXPECT_EQ(mounts()[0].host_path, "/usr/lib64/libcuda.so.580.1");
+}
+
+TEST_F(PlatformTest, WithoutADocumentOfOursThereIsNothingToDescribe) {
+  EXPECT_EQ(On("1xt4")->DescribeForCdi({}), nullptr);
+}
+
 TEST_F(PlatformTest, ATegraWithoutNvmlIsToldByItsFiles) {
   const auto backend = On("tegra");
   node_->RemoveDriver();
