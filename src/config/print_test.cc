@@ -61,7 +61,6 @@ resources:
       features: [gdrcopy, gds, mofed]
       imex: required
       failOnInitError: true
-      hostDriverRoot: /host
       cdiHookPath: /usr/bin/nvidia-ctk
       cdiLeaveOut: [hooks, ipc-sockets]
   - name: nvidia.com/gpu
