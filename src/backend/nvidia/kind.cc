@@ -7,8 +7,8 @@
 #include <chrono>
 #include <future>
 #include <map>
-#include <tuple>
 
+#include "backend/nvidia/cdi_config.h"
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/label_facts.h"
 #include "backend/nvidia/mps_backend.h"
@@ -172,39 +172,6 @@ Key ProbationKey() {
                         .field = Bind(kProbation, &NvidiaConfig::Probation::reset)}}};
 }
 
-Choices<nvidia::CdiPiece> CdiPieces() {
-  using nvidia::CdiPiece;
-  return {{"create-symlinks", CdiPiece::kCreateSymlinks},
-          {"enable-cuda-compat", CdiPiece::kEnableCudaCompat},
-          {"update-ldcache", CdiPiece::kUpdateLdcache},
-          {"disable-device-node-modification", CdiPiece::kDisableDeviceNodeModification},
-          {"update-application-profile", CdiPiece::kUpdateApplicationProfile},
-          {"hooks", CdiPiece::kHooks},
-          {"additional-gids", CdiPiece::kAdditionalGids},
-          {"ipc-sockets", CdiPiece::kIpcSockets}};
-}
-
-std::vector<Key> CdiKeys() {
-  return {
-      {.name = "cdiHookPath",
-       .type = Type::kPath,
-       .doc = "The path on the host of `nvidia-cdi-hook` or `nvidia-ctk`, which CDI documents have "
-              "the runtime start for a container.",
-       .example = "/usr/local/nvidia/toolkit/nvidia-cdi-hook",
-       .default_note = "where its packages put it; without it libraries are mounted under all "
-                       "their names",
-       .field = Bind(kNvidia, &NvidiaConfig::cdi_hook_path)},
-      {.name = "cdiLeaveOut",
-       .type = Type::kEnumList,
-       .doc = "What CDI documents are to go without: hooks by their names, or all `hooks`; the "
-              "groups that nodes need; the sockets of the driver's daemons.",
-       .example = "[update-ldcache, ipc-sockets]",
-       .default_note = "nothing",
-       .values = NamesOf(CdiPieces()),
-       .field = BindEnumList(kNvidia, &NvidiaConfig::cdi_leave_out, CdiPieces())},
-  };
-}
-
 std::vector<Key> GrantKeys() {
   return {
       {.name = "idStrategy",
@@ -301,7 +268,7 @@ std::vector<Key> NvidiaKeys() {
   };
   for (Key& key : rest) keys.push_back(std::move(key));
   for (Key& key : GrantKeys()) keys.push_back(std::move(key));
-  for (Key& key : CdiKeys()) keys.push_back(std::move(key));
+  for (Key& key : nvidia::CdiKeys()) keys.push_back(std::move(key));
   return keys;
 }
 
@@ -401,29 +368,6 @@ void WarnOfNothingLeft(const Config& config, size_t index, const std::string& pa
   }
 }
 
-// What they say of the driver stands in one document.
-void CheckCdi(const Config& config, size_t index, const std::string& path, Findings& findings) {
-  const Resource& resource = config.resources[index];
-  const auto& kind = *resource.kind.As<NvidiaConfig>();
-  if (kind.cdi_vendor.empty()) return;
-  const auto of_document = [](const NvidiaConfig& of) {
-    return std::tie(of.driver_root, of.host_driver_root, of.dev_root, of.cdi_hook_path,
-                    of.cdi_leave_out);
-  };
-  for (size_t i = 0; i < index; ++i) {
-    const auto* other = config.resources[i].kind.As<NvidiaConfig>();
-    const bool shares = other != nullptr && !other->cdi_vendor.empty() &&
-                        config.resources[i].rendering.cdi_kind == resource.rendering.cdi_kind;
-    if (!shares || of_document(*other) == of_document(kind)) continue;
-    findings.Report(Reason::kConfigBadValue, path,
-                    fmt::format("needs the 'driverRoot', 'hostDriverRoot', 'devRoot', "
-                                "'cdiHookPath' and 'cdiLeaveOut' of resources[{}], whose "
-                                "'cdi.kind' it shares",
-                                i));
-    return;
-  }
-}
-
 void CheckNvidia(const Config& config, size_t index, const std::string& path, Findings& findings) {
   const std::vector<NvidiaConfig::Selector>& select =
       config.resources[index].kind.As<NvidiaConfig>()->select;
@@ -436,7 +380,7 @@ void CheckNvidia(const Config& config, size_t index, const std::string& path, Fi
   CheckXids(config.resources[index].kind.As<NvidiaConfig>()->xids, path, findings);
   CheckMig(config, index, path, findings);
   nvidia::CheckMps(config.resources[index], fmt::format("resources[{}]", index), path, findings);
-  CheckCdi(config, index, path, findings);
+  nvidia::CheckCdi(config, index, path, findings);
   WarnOfNothingLeft(config, index, path, findings);
 }
 
