@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"errors"
 	"bytes"
 	"context"
 	"fmt"
@@ -169,6 +170,7 @@ func TestACDIDocumentThatIsRemovedOrBrokenIsPutBackByTheAgent(t *testing.T) {
 const (
 	gpuDocument = "/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json"
 	cudaLibrary = nvidiaRoot + "/usr/lib64/libcuda.so.570.172.08"
+	cudaLink    = nvidiaRoot + "/usr/lib64/libcuda.so.1" // by which programs load it
 )
 
 // installGPUsByCdi serves two GPUs by CDI alone, on a node without NVIDIA's hooks. `policy` is more of
@@ -177,7 +179,8 @@ func (c *cluster) installGPUsByCdi(t *testing.T, policy string) map[string]numbe
 	t.Helper()
 	nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
 	must(t, os.WriteFile(cudaLibrary, []byte("this is the driver\n"), 0o755))
-	t.Cleanup(func() { must(t, os.Remove(cudaLibrary)) })
+	must(t, os.Symlink(filepath.Base(cudaLibrary), cudaLink))
+	t.Cleanup(func() { must(t, errors.Join(os.Remove(cudaLibrary), os.Remove(cudaLink))) })
 	nodes := makeNodes(t, nvidiaRoot+"/dev", "nvidia0", "nvidia1", "nvidiactl")
 	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
 	c.installAgent(t, serving(t, `resources:

@@ -94,7 +94,7 @@ type watchedGPU struct {
 	why    string
 }
 
-const whatXID79Means = "XID 79: GPU has fallen off the bus [xid]: the NVIDIA driver reported an error; " +
+const whatXID79Means = "XID 79: the GPU has fallen off the bus; reset the GPU [xid]: the NVIDIA driver reported an error; " +
 	"its text says what it means and what brings the GPU back, docs/nvidia.md has the table"
 
 func (c *cluster) watchGPU(t *testing.T) *watchedGPU {
