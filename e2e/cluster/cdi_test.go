@@ -192,10 +192,11 @@ func (c *cluster) installGPUsByCdi(t *testing.T, policy string) map[string]numbe
 	return nodes
 }
 
-// showGPUs says what a container got of the GPUs.
+// showGPUs says what a container got of the GPUs, all at once.
 func showGPUs(nodes map[string]number) string {
-	return `env | grep NVIDIA | sort; cat /usr/lib64/libcuda.so.1; ls /dev | grep nvidia; ` +
-		tryToOpen("nvidia0", nodes["nvidia0"]) + tryToOpen("nvidia1", nodes["nvidia1"])
+	return `{ env | grep NVIDIA | sort; cat /usr/lib64/libcuda.so.1; ls /dev | grep nvidia; ` +
+		tryToOpen("nvidia0", nodes["nvidia0"]) + tryToOpen("nvidia1", nodes["nvidia1"]) +
+		`} >/tmp/said 2>&1; cat /tmp/said; `
 }
 
 // withGPU is what showGPUs says in a container with that one of the two GPUs alone.
