@@ -5,6 +5,8 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -84,6 +86,26 @@ func (c *cluster) waitForCondition(t *testing.T, status v1.ConditionStatus, reas
 	})
 }
 
+// printMemory prints what the agent of a DaemonSet in NVIDIA's shape has in memory.
+func printMemory(t *testing.T, when string) {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(t, err)
+	for _, path := range paths {
+		words, err := os.ReadFile(path)
+		if err != nil || !strings.HasPrefix(string(words), "nvidia-device-plugin\x00") {
+			continue
+		}
+		status, err := os.ReadFile(filepath.Join(filepath.Dir(path), "status"))
+		must(t, err)
+		for line := range strings.Lines(string(status)) {
+			if size, found := strings.CutPrefix(line, "VmRSS:"); found {
+				fmt.Printf("measured the agent's memory %s: %s\n", when, strings.TrimSpace(size))
+			}
+		}
+	}
+}
+
 // A GPU of the node that one pod holds a share of, and what is told of its fall and return.
 type watchedGPU struct {
 	index  int
@@ -154,6 +176,7 @@ func TestAnXIDIsAnEventOnNodeAndPodAndAConditionUntilTheGPUIsBack(t *testing.T) 
 	w.comeBack(t, c)
 	c.waitForResource(t, gpu, "20 of 20")
 	c.expectEvents(t, w.holder, append(w.falls, w.comes...)...)
+	printMemory(t, "with an API server")
 	c.waitForCondition(t, v1.ConditionFalse, "DevicesHealthy", "no device is unhealthy")
 }
 
