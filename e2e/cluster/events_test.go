@@ -87,7 +87,7 @@ func (c *cluster) waitForCondition(t *testing.T, status v1.ConditionStatus, reas
 }
 
 // printMemory prints what the agent of a DaemonSet in NVIDIA's shape has in memory.
-func printMemory(t *testing.T, when string) {
+func printMemory(t *testing.T) {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	must(t, err)
@@ -100,7 +100,7 @@ func printMemory(t *testing.T, when string) {
 		must(t, err)
 		for line := range strings.Lines(string(status)) {
 			if size, found := strings.CutPrefix(line, "VmRSS:"); found {
-				fmt.Printf("measured the agent's memory %s: %s\n", when, strings.TrimSpace(size))
+				fmt.Printf("measured the agent's memory with an API server: %s\n", strings.TrimSpace(size))
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func TestAnXIDIsAnEventOnNodeAndPodAndAConditionUntilTheGPUIsBack(t *testing.T) 
 	w.comeBack(t, c)
 	c.waitForResource(t, gpu, "20 of 20")
 	c.expectEvents(t, w.holder, append(w.falls, w.comes...)...)
-	printMemory(t, "with an API server")
+	printMemory(t)
 	c.waitForCondition(t, v1.ConditionFalse, "DevicesHealthy", "no device is unhealthy")
 }
 

@@ -144,5 +144,4 @@ func TestANodesLabelChoosesItsConfigurationByNVIDIAsConfigManager(t *testing.T) 
 
 	c.chooseConfiguration(t, "default")
 	c.waitForResource(t, gpu, "2 of 2")
-	printMemory(t, "without an API server")
 }
