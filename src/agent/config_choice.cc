@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/node_labels.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/access.h"
@@ -18,13 +19,12 @@
 namespace tessera::agent {
 namespace {
 
-// The reading of a node's object; nothing where it has no such label.
+// Nothing where the node has no such label.
 std::optional<std::string> LabelIn(const json::Value& node, const std::string& label) {
-  const json::Object* object = node.if_object();
-  const json::Object* metadata = object == nullptr ? nullptr : json::GetObject(*object, "metadata");
-  const json::Object* labels = metadata == nullptr ? nullptr : json::GetObject(*metadata, "labels");
-  if (labels == nullptr) return std::nullopt;
-  return json::GetString(*labels, label);
+  const Labels labels = MetadataOf(node).labels;
+  const auto found = labels.find(label);
+  if (found == labels.end()) return std::nullopt;
+  return found->second;
 }
 
 // A ConfigMap's volume has its own machinery beside the files, in directories and links that begin

@@ -52,9 +52,15 @@ class LabelSyncTest : public testing::Test {
   }
 
   void Begin() {
+    Begin([this] { return may_write_; });
+  }
+  void Begin(
+      std::function<bool()> may_write,
+      std::function<bool(const Labels&)> to_node = [](const Labels&) { return false; }) {
     sync_ = std::make_unique<LabelSync>(
         LabelSync::Surroundings{.loop = loop_,
-                                .may_write = [this] { return may_write_; },
+                                .may_write = std::move(may_write),
+                                .to_node = std::move(to_node),
                                 .labellers =
                                     [this](const config::Config&) {
                                       Labellers labellers;
@@ -147,21 +153,10 @@ TEST_F(LabelSyncTest, AnInstanceThatMayNotWriteDoesNotUntilItMay) {
   may_write_ = false;
   int asked = 0;
   config_.labels.output = config::LabelsOutput::kFile;
-  sync_ = std::make_unique<LabelSync>(
-      LabelSync::Surroundings{.loop = loop_,
-                              .may_write =
-                                  [&] {
-                                    ++asked;
-                                    return may_write_;
-                                  },
-                              .labellers =
-                                  [this](const config::Config&) {
-                                    Labellers labellers;
-                                    labellers.push_back(std::make_unique<FakeLabeller>(answers_));
-                                    return labellers;
-                                  },
-                              .settle = Duration(1)},
-      config_);
+  Begin([&] {
+    ++asked;
+    return may_write_;
+  });
   sync_->Soon();
   Await([&] { return asked > 0; });
   EXPECT_EQ(OnDisk(), "nothing");
@@ -186,22 +181,11 @@ TEST_F(LabelSyncTest, AutoWritesTheFileOnlyWhereItsDirectoryIs) {
 TEST_F(LabelSyncTest, LabelsGoToTheNodeOrToTheFileAndNeverToBoth) {
   std::vector<Labels> told;
   config_.labels.output = config::LabelsOutput::kAuto;
-  sync_ = std::make_unique<LabelSync>(
-      LabelSync::Surroundings{.loop = loop_,
-                              .may_write = [] { return true; },
-                              .to_node =
-                                  [&told](const Labels& labels) {
-                                    told.push_back(labels);
-                                    return true;
-                                  },
-                              .labellers =
-                                  [this](const config::Config&) {
-                                    Labellers labellers;
-                                    labellers.push_back(std::make_unique<FakeLabeller>(answers_));
-                                    return labellers;
-                                  },
-                              .settle = Duration(1)},
-      config_);
+  Begin([] { return true; },
+        [&told](const Labels& labels) {
+          told.push_back(labels);
+          return true;
+        });
   sync_->Soon();
   Await([&] { return !told.empty(); });
   EXPECT_EQ(told, (std::vector<Labels>{{{"x.com/count", "8"}}}));

@@ -9,18 +9,11 @@
 #include <cstdint>
 #include <numeric>
 
+#include "base/characters.h"
+
 namespace tessera {
 namespace {
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool IsLower(char c) {
-  return c >= 'a' && c <= 'z';
-}
-bool IsAlphanumeric(char c) {
-  return IsDigit(c) || IsLower(c) || (c >= 'A' && c <= 'Z');
-}
 bool IsSpace(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }

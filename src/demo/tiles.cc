@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include "base/characters.h"
 
 namespace tessera::demo {
 namespace {
@@ -17,10 +18,6 @@ constexpr int kWide = 8;
 constexpr int kNarrow = 4;
 // So many fill a row of wide tiles, as the GPUs of most nodes do.
 constexpr int kFew = 8;
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 struct Shape {
   int height;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/characters.h"
+#include "base/hash.h"
 #include "grant/grant.h"
 #include "json/json.h"
 
@@ -16,25 +18,12 @@ namespace {
 constexpr size_t kAnnotationNameLimit = 63;
 constexpr std::string_view kNvidiasPlugin = "k8s.device-plugin.nvidia.com";
 
-bool IsLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool IsAlphanumeric(char c) {
-  return IsLetter(c) || IsDigit(c);
-}
 bool IsNameCharacter(char c) {
   return IsAlphanumeric(c) || c == '_' || c == '-' || c == '.';
 }
 
-// FNV-1a, as 16 hexadecimal digits. The names made with it are on disk and in running containers,
-// so it is a fixed function and not the library's hash.
-std::string Hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
+std::string HashOf(std::string_view text) {
+  return fmt::format("{:016x}", Fnv1a(text));
 }
 
 std::string DeviceName(std::string_view id) {
@@ -43,7 +32,7 @@ std::string DeviceName(std::string_view id) {
   for (char c : id) {
     if (IsAlphanumeric(c) || (IsNameCharacter(c) && !name.empty())) name += c;
   }
-  return name.empty() ? Hash(id) : name + "-" + Hash(id);
+  return name.empty() ? HashOf(id) : name + "-" + HashOf(id);
 }
 
 // A device's own variable, e.g. "DUMMY_VISIBLE_DEVICES_7=7".
@@ -158,7 +147,7 @@ std::string CdiAnnotationKey(std::string_view prefix, std::string_view resource)
   std::string name = fmt::format("{}{}", prefix.substr(begin), resource);
   std::replace(name.begin(), name.end(), '/', '_');
   if (name.size() > kAnnotationNameLimit) {
-    const std::string hash = Hash(resource);
+    const std::string hash = HashOf(resource);
     name = name.substr(0, kAnnotationNameLimit - hash.size() - 1) + "_" + hash;
   }
   return std::string(prefix.substr(0, begin)) + name;

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "grant/cdi_version.h"
 #include "json/json.h"
@@ -12,15 +13,6 @@
 namespace tessera::cdi {
 namespace {
 
-bool IsLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool IsAlphanumeric(char c) {
-  return IsLetter(c) || IsDigit(c);
-}
 bool IsNameCharacter(char c) {
   return IsAlphanumeric(c) || c == '_' || c == '-' || c == '.';
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace tessera::kube {
@@ -20,17 +21,12 @@ std::string NamespaceOf(const Reference& about) {
   return about.pod_namespace.empty() ? "default" : about.pod_namespace;
 }
 
-// FNV-1a: the same event has the same name whichever process tells it.
-uint64_t Hash(std::string_view text, uint64_t hash = 0xcbf29ce484222325) {
-  for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return hash;
-}
-
+// The same event has the same name whichever process tells it.
 std::string NameOf(const Event& event) {
-  uint64_t hash = Hash(event.subject);
+  uint64_t hash = Fnv1a(event.subject);
   for (const std::string& part :
        {event.about.uid, event.about.container, event.reason, FormatTime(event.when)}) {
-    hash = Hash(part, Hash("\n", hash));
+    hash = Fnv1a(part, Fnv1a("\n", hash));
   }
   return fmt::format("{}.{:016x}", std::string_view(event.about.name).substr(0, kNameLimit), hash);
 }

@@ -3,26 +3,16 @@
 
 #include <fmt/core.h>
 
-#include <cctype>
-#include <cstdint>
+#include "base/characters.h"
+#include "base/hash.h"
 
 namespace tessera::file {
 namespace {
 
 constexpr size_t kHashDigits = 12;
 
-bool IsAlphanumeric(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0;
-}
-
-// FNV-1a, 64 bits: ids stand in kubelet's checkpoint, so the hash must never change.
-std::string Hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3;
-  }
-  return fmt::format("{:016x}", hash).substr(0, kHashDigits);
+std::string HashOf(std::string_view text) {
+  return fmt::format("{:016x}", Fnv1a(text)).substr(0, kHashDigits);
 }
 
 }  // namespace
@@ -45,7 +35,7 @@ std::string DeviceId(std::string_view path) {
   }
   changed |= !IsAlphanumeric(id.back());
   if (!changed && id.size() <= kMaxIdLength) return id;
-  return id.substr(0, kMaxIdLength - kHashDigits - 1) + "-" + Hash(path);
+  return id.substr(0, kMaxIdLength - kHashDigits - 1) + "-" + HashOf(path);
 }
 
 }  // namespace tessera::file

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "backend/nvidia/claims.h"
+#include "base/characters.h"
 #include "base/text.h"
 #include "config/schema/family.h"
 
@@ -17,10 +18,6 @@ constexpr size_t kMost = 63;  // characters of a value, as Kubernetes has it
 
 constexpr uint32_t kGraphicsClass = 0x030000;
 constexpr uint32_t kComputeClass = 0x030200;
-
-bool IsAlphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 std::string_view NameOf(SharingStrategy strategy) {
   switch (strategy) {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "config/schema/problem.h"
 
@@ -17,9 +18,6 @@ namespace {
 constexpr std::string_view kPrefix = "nvidia.com/";
 constexpr size_t kMaxName = 63;
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool IsHexDigit(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }

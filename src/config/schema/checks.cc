@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/characters.h"
 #include "base/text.h"
 #include "config/schema/family.h"
 #include "config/schema/problem.h"
@@ -14,13 +15,6 @@
 
 namespace tessera::config {
 namespace {
-
-bool IsLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool AllOf(std::string_view text, std::string_view extra) {
   return std::all_of(text.begin(), text.end(), [&](char c) {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kinds of ASCII characters, whatever the locale. Pure; any thread.
+#pragma once
+
+namespace tessera {
+
+constexpr bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool IsLower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+constexpr bool IsLetter(char c) {
+  return IsLower(c) || (c >= 'A' && c <= 'Z');
+}
+constexpr bool IsAlphanumeric(char c) {
+  return IsLetter(c) || IsDigit(c);
+}
+
+}  // namespace tessera
