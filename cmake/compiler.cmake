@@ -13,11 +13,22 @@ if(TESSERA_WERROR)
   target_compile_options(tessera_warnings INTERFACE -Werror)
 endif()
 
+if(TESSERA_UNITY)
+  # g++ means headers by it, and takes a source that another one includes for one.
+  target_compile_options(tessera_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
+
 if(TESSERA_SANITIZE)
   add_compile_options(-fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TESSERA_SANITIZE})
   if(TESSERA_SANITIZE MATCHES undefined)
     add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+  # For what a test cannot ask of a sanitizer; g++ and clang++ say it in different words.
+  if(TESSERA_SANITIZE MATCHES address)
+    add_compile_definitions(TESSERA_ASAN)
+  elseif(TESSERA_SANITIZE MATCHES thread)
+    add_compile_definitions(TESSERA_TSAN)
   endif()
 endif()
 

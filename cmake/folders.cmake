@@ -12,6 +12,8 @@ function(tessera_library FOLDER)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
     target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE tessera_warnings ${ARG_PRIVATE})
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${TESSERA_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+    tessera_precompiled(${name} product)
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
@@ -20,6 +22,7 @@ function(tessera_library FOLDER)
   if(BUILD_TESTING AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${name} ${ARG_PRIVATE} ${ARG_TESTS} tessera_warnings GTest::gtest_main)
+    tessera_precompiled(${name}_test test)
     # In the root of the tree, where the documents are that some tests compare with. No path of this
     # machine is compiled in, so that another clone finds the objects in the compiler's cache.
     # One test may wait for several things, each for longer than a machine with too much to do needs.

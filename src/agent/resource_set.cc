@@ -14,7 +14,7 @@
 namespace tessera::agent {
 namespace {
 
-constexpr Duration kSettle{20};
+constexpr Duration kFamilySettle{20};
 constexpr Duration kRefreshPause{60'000};
 
 bool MayHave(const config::Resource& family, const std::string& name) {
@@ -188,7 +188,7 @@ void ResourceSet::Changed(const std::string& source, bool bad_news) {
   const auto at = served_.find(source);
   if (at != served_.end()) at->second->Changed(bad_news);
   // Not here: the resource itself may be telling of it.
-  if (!families_.empty()) settle_.Within(kSettle);
+  if (!families_.empty()) settle_.Within(kFamilySettle);
 }
 
 void ResourceSet::RescanSoon() {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr Duration kSettleLimit{5'000};    // another backend's first scan is waited for so long
 constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for first checks
+// Shorter than the pause after which it is asked again; a long list takes kubelet a while.
+constexpr Duration kDoubt{500};
 constexpr int kHardwareThreads = Prober::kMostHanging + 1;  // one for scans
 constexpr int kResetThreads = 16;
 
@@ -157,12 +159,17 @@ void ServedResource::Look() {
 }
 
 bool ServedResource::Compare(int allocatable) {
-  bool doubt = offer_->HealthyShares() > 0 && allocatable == 0 && streaming();
-  bool again = doubt && doubted_;
-  doubted_ = doubt && !again;
-  if (again) plugin_->RegisterAgain("kubelet lists none of its healthy devices");
   if (allocatable > 0) plugin_->Confirm();
-  return !doubted_;
+  if (offer_->HealthyShares() == 0 || allocatable > 0 || !streaming()) {
+    doubted_.reset();
+    return true;
+  }
+  const Steady now = SystemClock().Now();
+  if (!doubted_) doubted_ = now;
+  if (now - *doubted_ < kDoubt) return false;
+  doubted_.reset();
+  plugin_->RegisterAgain("kubelet lists none of its healthy devices");
+  return true;
 }
 
 void ServedResource::Repeat() {

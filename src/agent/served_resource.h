@@ -62,9 +62,9 @@ class ServedResource : public BackendEvents {
   void Changed(bool bad_news);
   // kubelet's directories changed.
   void Look();
-  // kubelet says how many healthy ids of this resource it can hand out. None, twice in a row, while
-  // it has our list with healthy ones in it: it has lost us, and we register again. False on the
-  // first doubt.
+  // kubelet says how many healthy ids of this resource it can hand out. None, time and again, while
+  // it has our list with healthy ones in it: it has lost us, and we register again. False as long
+  // as that is in doubt.
   bool Compare(int allocatable);
   // The last list once more; there is one.
   void Repeat();
@@ -149,12 +149,12 @@ class ServedResource : public BackendEvents {
     bool operator==(const Wait&) const = default;
   };
   std::optional<Wait> wait_;
-  bool doubted_ = false;        // kubelet's last answer had none of our healthy ids
-  bool settling_ = false;       // another backend's first scan is under way
-  bool begun_ = false;          // what the backend reported at its start is judged
-  bool scanned_ = false;        // at least once, with this backend
-  bool told_bad_news_ = false;  // within this debounce window
-  bool waited_ = false;         // for the first checks, long enough
+  std::optional<Steady> doubted_;  // since when kubelet's answers have had none of our healthy ids
+  bool settling_ = false;          // another backend's first scan is under way
+  bool begun_ = false;             // what the backend reported at its start is judged
+  bool scanned_ = false;           // at least once, with this backend
+  bool told_bad_news_ = false;     // within this debounce window
+  bool waited_ = false;            // for the first checks, long enough
   os::Loop::Handle publish_timer_;
   os::Loop::Handle first_timer_;
   os::Loop::Handle settle_timer_;

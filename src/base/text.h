@@ -21,6 +21,8 @@ struct NaturalLess {
 std::string Join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
+// The last part of a path; the path itself where it has one part.
+std::string_view FileName(std::string_view path);
 
 // How many columns a text takes: one for every character, whatever its bytes.
 size_t Width(std::string_view text);

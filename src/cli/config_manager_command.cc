@@ -36,7 +36,7 @@ std::optional<int> ParseSignal(std::string_view text) {
   return number;
 }
 
-int Run(const Arguments& arguments) {
+int RunConfigManager(const Arguments& arguments) {
   const auto oneshot = ParseSwitch(arguments.Get("oneshot"));
   const auto send = ParseSwitch(arguments.Get("send-signal"));
   if (!oneshot) return PrintMisuse(kPath, "--oneshot must be true or false");
@@ -103,7 +103,7 @@ Command ConfigManagerCommand() {
       .examples = {{"NODE_NAME=worker-1 tessera config-manager --config-file-srcdir /all \\\n"
                     "    --config-file-dst /config/config.yaml",
                     "Follow the label nvidia.com/device-plugin.config."}},
-      .run = Run};
+      .run = RunConfigManager};
 }
 
 }  // namespace tessera::cli

@@ -7,7 +7,7 @@
 namespace tessera::cli {
 namespace {
 
-int Explain(const Arguments& arguments) {
+int ExplainDevice(const Arguments& arguments) {
   http::Request request{.path = "/explain", .query = {}, .body = ""};
   if (arguments.Has("DEVICE")) request.query["device"] = arguments.Get("DEVICE");
   auto answer = AskAgent(arguments, request);
@@ -30,7 +30,7 @@ Command ExplainCommand() {
                       ControlOption()},
           .examples = {{"tessera explain", "Explain every candidate of this node."},
                        {"tessera explain dummy.com/npu/7", "Why does nobody get this one?"}},
-          .run = Explain};
+          .run = ExplainDevice};
 }
 
 }  // namespace tessera::cli

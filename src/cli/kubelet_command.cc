@@ -19,7 +19,7 @@
 namespace tessera::cli {
 namespace {
 
-constexpr Duration kPatience{30'000};
+constexpr Duration kAnswerLimit{30'000};
 constexpr Duration kBetweenQuestions{50};
 constexpr size_t kEventsShown = 50;
 
@@ -46,7 +46,7 @@ class Control {
 
  private:
   Result<json::Object> Exchange(const http::Request& request) {
-    auto response = http::ExchangeUnix(dir_ + "/control.sock", request, kPatience);
+    auto response = http::ExchangeUnix(dir_ + "/control.sock", request, kAnswerLimit);
     if (!response) {
       return Fail(Reason::kUnavailable,
                   "no embedded kubelet answers in {}, where 'tessera kubelet --dir {}' starts one: "

@@ -10,7 +10,7 @@
 namespace tessera::cli {
 namespace {
 
-int Serve(const Arguments& arguments) {
+int ServeKubelet(const Arguments& arguments) {
   auto speed = ParseNumber<int>(arguments.Get("speed"));
   auto seed = ParseNumber<uint64_t>(arguments.Get("seed"));
   if (!speed || *speed < 1) return PrintMisuse("kubelet", "--speed takes a whole number above 0");
@@ -126,7 +126,7 @@ Command KubeletCommand() {
                        {"tessera kubelet run train --limits dummy.com/npu=2 --dir /tmp/k",
                         "From another shell: a pod that asks for two."}},
           .commands = Orders(),
-          .run = Serve};
+          .run = ServeKubelet};
 }
 
 }  // namespace tessera::cli

@@ -62,7 +62,7 @@ std::string OptionItem(const Option& option) {
   return Item(term, Escape(OptionText(option)));
 }
 
-std::string Examples(const Command& command) {
+std::string ExamplesSection(const Command& command) {
   std::string out;
   for (const Example& example : command.examples) {
     out += ".PP\n" + Escape(example.meaning) + "\n.PP\n.nf\n.RS\n" + Escape(example.line) +
@@ -76,7 +76,7 @@ std::string Section(const Command& command, const std::string& path) {
   std::string out =
       ".SS " + Escape(UsageLine(command, path)) + "\n" + Paragraphs(command.description);
   for (const Option& option : command.options) out += OptionItem(option);
-  if (!command.examples.empty()) out += Examples(command);
+  if (!command.examples.empty()) out += ExamplesSection(command);
   for (const Command& child : command.commands) out += Section(child, path + " " + child.name);
   return out;
 }
@@ -114,7 +114,7 @@ std::string ManPage(const Command& program, std::string_view version) {
   for (const ExitCode& exit : kExitCodes) {
     out += Item(Bold(std::to_string(exit.code)), Escape(exit.meaning));
   }
-  return out + ".SH EXAMPLES\n" + Examples(program);
+  return out + ".SH EXAMPLES\n" + ExamplesSection(program);
 }
 
 }  // namespace tessera::cli

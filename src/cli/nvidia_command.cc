@@ -20,7 +20,7 @@ agent::AgentOptions OptionsOf(NvidiaWords words) {
           }};
 }
 
-int Serve(const Arguments& arguments) {
+int ServeNvidia(const Arguments& arguments) {
   NvidiaWords words = ReadNvidiaWords(arguments, "agent nvidia", NvidiaCommand());
   if (words.exit_code) return *words.exit_code;
   agent::RunAgent(OptionsOf(std::move(words)));
@@ -66,7 +66,7 @@ Command NvidiaCommand() {
                     "Serve by a ConfigMap of NVIDIA's device plugin."},
                    {"tessera agent nvidia --pass-device-specs", "Hand device nodes over as well."}},
       .reads_words = true,
-      .run = Serve};
+      .run = ServeNvidia};
 }
 
 }  // namespace tessera::cli

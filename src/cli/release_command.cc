@@ -13,14 +13,14 @@ namespace tessera::cli {
 namespace {
 
 // A wait for events ends within five seconds, any other call sooner, unless it hangs.
-constexpr Duration kPatience{10'000};
-constexpr Duration kBetweenQuestions{100};
+constexpr Duration kReleaseLimit{10'000};
+constexpr Duration kBetweenLooks{100};
 
 // What is still open when the time is over is closed later, by itself.
 Result<json::Value> AwaitClosed(const Arguments& arguments, json::Value page) {
-  const Steady limit = SystemClock().Now() + kPatience;
+  const Steady limit = SystemClock().Now() + kReleaseLimit;
   while (!ListIn(ObjectOf(page), "heldBy").empty() && SystemClock().Now() < limit) {
-    std::this_thread::sleep_for(kBetweenQuestions);
+    std::this_thread::sleep_for(kBetweenLooks);
     page = TRY(AskAgent(arguments, {.path = "/release", .query = {}, .body = ""}));
   }
   return page;

@@ -14,7 +14,7 @@
 namespace tessera::cli {
 namespace {
 
-int Run(const Arguments& arguments) {
+int Uninstall(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   const config::LoadResult loaded =
       config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments));
@@ -50,7 +50,7 @@ Command UninstallCommand() {
           .options = ConfigFlags(),
           .examples = {{"tessera uninstall --config /etc/tessera/tessera.yaml",
                         "After the agent has been taken off this node."}},
-          .run = Run};
+          .run = Uninstall};
 }
 
 }  // namespace tessera::cli

@@ -8,6 +8,9 @@
 
 namespace tessera::config {
 
+// Where the keys of the first level stand.
+inline constexpr auto kTop = [](auto& config, const At&) -> auto& { return config; };
+
 // Everything but resources: the settings of the agent as a whole.
 std::vector<Key> AgentKeys();
 Key ResourcesKey();

@@ -11,7 +11,6 @@ constexpr int64_t kMinute = 60 * kSecond;
 constexpr int64_t kHour = 60 * kMinute;
 constexpr int64_t kDay = 24 * kHour;
 
-const auto kTop = [](auto& config, const At&) -> auto& { return config; };
 const auto kKubelet = [](auto& config, const At&) -> auto& { return config.kubelet; };
 const auto kHealth = [](auto& config, const At&) -> auto& { return config.health; };
 const auto kApi = [](auto& config, const At&) -> auto& { return config.api; };

@@ -7,7 +7,6 @@
 namespace tessera::config {
 namespace {
 
-const auto kTop = [](auto& config, const At&) -> auto& { return config; };
 const auto kResource = [](auto& config, const At& at) -> auto& { return config.resources[at[0]]; };
 const auto kDivision = [](auto& config, const At& at) -> auto& {
   return config.resources[at[0]].policy;

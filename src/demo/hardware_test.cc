@@ -2,6 +2,7 @@
 #include "demo/hardware.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 
 #include "os/files.h"
@@ -119,7 +120,7 @@ TEST_F(HardwareTest, ADescriptionWithoutGpusIsRefused) {
 
 TEST_F(HardwareTest, AnotherLibraryIsNotTakenForTheFakeNvml) {
   Dl_info libc{};
-  ASSERT_NE(dladdr(reinterpret_cast<void*>(&dlopen), &libc), 0);
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&gnu_get_libc_version), &libc), 0);
   EXPECT_EQ(Refusal(libc.dli_fname, Put("two.yaml", kTwo)),
             std::string(libc.dli_fname) +
                 " is not the fake NVML of this version of Tessera: build it with tools/build "

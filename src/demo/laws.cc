@@ -13,19 +13,19 @@
 namespace tessera::demo {
 namespace {
 
-using Kind = kubelet::ContainerSpec::Kind;
+using ContainerKind = kubelet::ContainerSpec::Kind;
 
-Kind KindOf(const kubelet::PodSpec& pod, const std::string& container) {
+ContainerKind KindOf(const kubelet::PodSpec& pod, const std::string& container) {
   for (const kubelet::ContainerSpec& spec : pod.containers) {
     if (spec.name == container) return spec.kind;
   }
-  return Kind::kApp;
+  return ContainerKind::kApp;
 }
 
 // Whether two containers of one pod may hold a share together: an init container is over before
 // the app containers start, and kubelet hands its devices on to them.
-bool OneAfterTheOther(Kind a, Kind b) {
-  return a == Kind::kInit || b == Kind::kInit;
+bool OneAfterTheOther(ContainerKind a, ContainerKind b) {
+  return a == ContainerKind::kInit || b == ContainerKind::kInit;
 }
 
 // The devices behind the shares, each once, ascending, GPUs by index: what the environment must
@@ -160,7 +160,7 @@ void Laws::CheckGrant(const PodTried& tried, const kubelet::ContainerGrant& gran
 void Laws::CheckHolders(const PodTried& tried, const kubelet::ContainerGrant& grant) {
   Looked(Law::kOneHolder);
   const std::string pod = PodText(tried.pod.pod_namespace, tried.pod.name);
-  const Kind kind = KindOf(tried.pod, grant.container);
+  const ContainerKind kind = KindOf(tried.pod, grant.container);
   for (const std::string& id : grant.ids) {
     std::vector<Holder>& holders = holders_[{grant.resource, id}];
     for (const Holder& other : holders) {
@@ -227,7 +227,7 @@ void Laws::CheckLedger(const LedgerRead& read) {
   std::map<Key, std::vector<std::string>> ids;
   for (const auto& [share, holders] : holders_) {
     for (const Holder& holder : holders) {
-      if (holder.kind == Kind::kInit) continue;
+      if (holder.kind == ContainerKind::kInit) continue;
       ids[{holder.pod, holder.container, share.first}].push_back(share.second);
     }
   }

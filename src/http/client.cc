@@ -64,8 +64,8 @@ Result<std::string> ReceiveAll(const os::Fd& fd, Steady deadline) {
   }
 }
 
-Result<Response> Exchange(const os::Fd& fd, const Request& request, std::string_view host,
-                          Steady deadline) {
+Result<Response> ExchangeOver(const os::Fd& fd, const Request& request, std::string_view host,
+                              Steady deadline) {
   TRY(SendAll(fd, WriteRequest(request, host), deadline));
   std::string bytes = TRY(ReceiveAll(fd, deadline));
   return ParseResponse(bytes);
@@ -97,7 +97,7 @@ Result<Response> ExchangeUnix(const std::string& socket_path, const Request& req
                               Duration timeout) {
   Steady deadline = SystemClock().Now() + timeout;
   os::Fd fd = TRY(os::ConnectUnix(socket_path, timeout));
-  return Exchange(fd, request, "localhost", deadline);
+  return ExchangeOver(fd, request, "localhost", deadline);
 }
 
 Result<Response> CallUnix(const std::string& socket_path, const Request& request,
@@ -108,7 +108,7 @@ Result<Response> CallUnix(const std::string& socket_path, const Request& request
 Result<Response> CallTcp(const std::string& address, const Request& request, Duration timeout) {
   Steady deadline = SystemClock().Now() + timeout;
   os::Fd fd = TRY(ConnectTcp(address, deadline));
-  return Successful(TRY(Exchange(fd, request, address, deadline)));
+  return Successful(TRY(ExchangeOver(fd, request, address, deadline)));
 }
 
 }  // namespace tessera::http

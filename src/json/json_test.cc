@@ -56,7 +56,7 @@ TEST(Json, ErrorsNameTheOffset) {
 }
 
 TEST(Json, WhiteSpaceAroundTheValueIsFine) {
-  EXPECT_EQ(Parse(" \n[1] \n").value(), Value({1}));
+  EXPECT_EQ(Parse(" \n[1] \n").value(), Value(Array{1}));
 }
 
 TEST(Json, NestingIsLimited) {

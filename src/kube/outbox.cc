@@ -14,7 +14,7 @@ namespace {
 // than this is meant: a right that is missing, a namespace that is on its way out.
 constexpr int kDenials = 5;
 
-bool Passes(Reason reason) {
+bool MayPass(Reason reason) {
   return reason == Reason::kApiUnreachable || reason == Reason::kApiBusy ||
          reason == Reason::kApiConflict || reason == Reason::kApiForbidden;
 }
@@ -93,7 +93,7 @@ void Outbox::Failed(const Error& error) {
     refusal_ = error.message;
     log::Warn("the API server did not take an event", error);
   }
-  if (!Passes(error.reason) || (denied && ++letter.denials >= kDenials)) return Finish("refused");
+  if (!MayPass(error.reason) || (denied && ++letter.denials >= kDenials)) return Finish("refused");
   busy_ = false;
   again_.Within(retries_.Failed());
 }

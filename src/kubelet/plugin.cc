@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "kubelet/socket_name.h"
 #include "os/unix_socket.h"
 
@@ -134,7 +135,7 @@ void Plugin::SayOnce(std::string_view event, const Error& error) {
 void Plugin::Register() {
   Enter(PluginState::kRegistering);
   const std::string& path = server_->socket_path();
-  call_->Send({.endpoint = path.substr(path.rfind('/') + 1),
+  call_->Send({.endpoint = std::string(FileName(path)),
                .resource = parameters_.resource,
                .options = parameters_.options,
                .timeout = parameters_.register_timeout},

@@ -23,7 +23,7 @@ constexpr std::string_view kAnyProgram = "nvidia-cuda-mps-";  // the daemon and 
 constexpr char kPipeVariable[] = "CUDA_MPS_PIPE_DIRECTORY";
 constexpr Duration kStartLimit{15'000};
 constexpr Duration kEndLimit{5'000};
-constexpr Duration kGlance{20};
+constexpr Duration kProcessGlance{20};
 constexpr mode_t kMode = 0755;  // clients are anybody
 // What containers may use on a node with SELinux.
 constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
@@ -33,21 +33,17 @@ std::vector<std::string> Words(pid_t pid, const char* file) {
   return text ? Split(*text, '\0') : std::vector<std::string>();
 }
 
-std::string_view BaseName(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 // Whether it is one of MPS's with that pipe directory. One that has ended and was not waited for
 // has neither words nor variables.
 bool IsOf(pid_t pid, const std::string& pipe) {
   const std::vector<std::string> words = Words(pid, "cmdline");
-  if (words.empty() || !BaseName(words[0]).starts_with(kAnyProgram)) return false;
+  if (words.empty() || !FileName(words[0]).starts_with(kAnyProgram)) return false;
   return std::ranges::count(Words(pid, "environ"), std::string(kPipeVariable) + "=" + pipe) > 0;
 }
 
 bool IsDaemon(pid_t pid, const std::string& pipe) {
   const std::vector<std::string> words = Words(pid, "cmdline");
-  return IsOf(pid, pipe) && BaseName(words[0]) == kControl && std::ranges::count(words, "-d") > 0;
+  return IsOf(pid, pipe) && FileName(words[0]) == kControl && std::ranges::count(words, "-d") > 0;
 }
 
 // From "PID (NAME) STATE PARENT ...", where the name may have anything in it.
@@ -172,7 +168,7 @@ void LocalControl::Kill() {
       kill(pid, SIGKILL);
       waitpid(pid, nullptr, WNOHANG);  // a child where this is a container's first process
     }
-    std::this_thread::sleep_for(kGlance);
+    std::this_thread::sleep_for(kProcessGlance);
   }
 }
 
@@ -180,7 +176,7 @@ bool LocalControl::AwaitEnd(pid_t daemon) {
   const Steady until = SystemClock().Now() + kEndLimit;
   while (IsAlive(daemon)) {
     if (SystemClock().Now() >= until) return false;
-    std::this_thread::sleep_for(kGlance);
+    std::this_thread::sleep_for(kProcessGlance);
   }
   waitpid(daemon, nullptr, WNOHANG);
   return true;

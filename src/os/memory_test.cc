@@ -28,7 +28,7 @@ const std::string* const kWritten = new std::string("written");
 
 // Has the whole program in memory, whatever was given back before; of no variable, so no sanitizer
 // can tell whether that is right.
-[[gnu::no_sanitize("address", "undefined")]] void ReadProgram() {
+__attribute__((no_sanitize("address", "undefined"))) void ReadProgram() {
   for (const char* at = &__executable_start; at < &etext; at += getpagesize()) {
     (void)*static_cast<const volatile char*>(at);
   }

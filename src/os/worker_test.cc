@@ -73,7 +73,7 @@ class NoMoreThreads {
 class ShortOfThreadsTest : public testing::Test {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TESSERA_ASAN) || defined(TESSERA_TSAN)
     GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
 #endif
   }

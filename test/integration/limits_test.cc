@@ -16,7 +16,7 @@ constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="faile
 class LimitsTest : public AgentTest {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TESSERA_ASAN
     GTEST_SKIP() << "the sanitizers need memory, and descriptors to look at it, themselves";
 #endif
   }

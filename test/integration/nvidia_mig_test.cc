@@ -41,6 +41,10 @@ class MigAgentTest : public AgentTest {
   std::string ReasonOf(const std::string& id) {
     return json::GetString(DeviceOn(Page("/inventory"), id), "reason").value_or("");
   }
+  // A check may see what has happened, and say so in its words, before a scan knows what it was.
+  bool AwaitReason(const std::string& id, const std::string& reason) {
+    return Await([&] { return ReasonOf(id) == reason; });
+  }
   // Waits until the agent knows whose the pod's devices are.
   bool AwaitHolding() {
     return AwaitPage("/ledger", [](const json::Object& page) {
@@ -143,9 +147,9 @@ TEST_F(MigAgentTest, AnInstanceThatIsDestroyedInUseStaysUnhealthyUntilItsPodEnds
   node_.SetMig(7, "off");
 
   Expect(kTwoG, 1, 0);
-  EXPECT_EQ(ReasonOf(held), "vanished");
+  EXPECT_TRUE(AwaitReason(held, "vanished"));
   Expect(kGpu, 7, 6);
-  EXPECT_EQ(ReasonOf(Gpu(7).uuid), "held-elsewhere");
+  EXPECT_TRUE(AwaitReason(Gpu(7).uuid, "held-elsewhere"));
   EXPECT_TRUE(AwaitResources({kGpu, kOneG, kTwoG}));
   ASSERT_TRUE(kubelet_->EndPod("default", "a"));
   EXPECT_TRUE(AwaitResources({kGpu, kOneG}));
@@ -178,7 +182,7 @@ TEST_F(MigAgentTest, AProfileThatIsNotKnownTakesOutItsGpuAndNoOtherUntilItIsGone
   Expect(kTwoG, 1, 0);
   Expect(kThreeG, 1, 0);
   for (const char* id : {"MIG-held", "MIG-free", "MIG-new"}) {
-    EXPECT_EQ(ReasonOf(id), "mig-layout") << id;
+    EXPECT_TRUE(AwaitReason(id, "mig-layout")) << id;
   }
   EXPECT_TRUE(AwaitLog(
       "WARN device unhealthy device=nvidia.com/mig-1g.10gb/MIG-free from=healthy reason=mig-layout "
@@ -297,7 +301,7 @@ TEST_F(SingleMigAgentTest, OneOddGpuIsOutUntilItIsDividedAsTheOthers) {
 
   node_.SetMig(3, "off");
   Expect(kGpu, 15, 14);
-  EXPECT_EQ(ReasonOf(Gpu(3).uuid), "mig-layout");
+  EXPECT_TRUE(AwaitReason(Gpu(3).uuid, "mig-layout"));
 
   node_.SetMig(3, "[]");
   Expect(kGpu, 15, 14);

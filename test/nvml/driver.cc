@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#ifdef __SANITIZE_THREAD__
+#ifdef TESSERA_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-#ifdef __SANITIZE_THREAD__
+#ifdef TESSERA_TSAN
 // The thread that loads this library again runs after the one that unloaded it: the loader sees to
 // that, with a lock the sanitizer does not know of. First to be made and last to go.
 struct Loading {

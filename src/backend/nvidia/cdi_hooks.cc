@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "os/files.h"
 
 namespace tessera::nvidia {
@@ -25,10 +26,6 @@ constexpr std::array<std::string_view, 2> kDefaultDirectories = {"/usr/lib/aarch
 constexpr std::array<std::string_view, 2> kDefaultDirectories = {"/usr/lib/x86_64-linux-gnu",
                                                                  "/usr/lib64"};
 #endif
-
-std::string NameOf(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 }  // namespace
 
@@ -48,7 +45,7 @@ bool Hooks::Without(CdiPiece piece) const {
 void Hooks::Add(CdiPiece piece, const std::string& name, std::vector<std::string> args,
                 cdi::Edits& edits) const {
   if (!available() || Without(piece)) return;
-  const std::string program = NameOf(program_);
+  const std::string program(FileName(program_));
   cdi::Hook hook{.name = "createContainer",
                  .path = program_,
                  .args = {program},

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "backend/nvidia/ld_cache.h"
+#include "base/text.h"
 #include "os/files.h"
 
 namespace tessera::nvidia {
@@ -48,9 +49,6 @@ constexpr std::array<WantedLink, 4> kWantedLinks = {
     WantedLink{"gbm/nvidia-drm_gbm.so", "../libnvidia-allocator.so.1",
                "libnvidia-allocator.so.VERSION"}};
 
-std::string NameOf(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 std::string DirectoryOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
@@ -96,7 +94,7 @@ std::string VersionOf(const Tree& tree, const std::vector<std::string>& director
   for (const std::string_view library : {"libcuda", "libnvidia-ml"}) {
     for (const std::string& directory : directories) {
       const std::string named = fmt::format("{}/{}.so.1", directory, library);
-      const std::string version = VersionIn(NameOf(tree.Follow(named)), library);
+      const std::string version = VersionIn(FileName(tree.Follow(named)), library);
       if (!version.empty() && tree.Has(tree.Follow(named))) return version;
       for (const std::string& name : NamesLike(tree, directory, fmt::format("{}.so.*", library))) {
         const std::string found = VersionIn(name, library);
@@ -161,7 +159,7 @@ class Search {
         const std::string path = below + "/" + name;
         const std::string source = tree_.Follow(path);
         if (!sources.contains(source) || DirectoryOf(source) != tree_.Follow(below)) continue;
-        AddLink(path, NameOf(source), source);
+        AddLink(path, std::string(FileName(source)), source);
       }
     }
   }

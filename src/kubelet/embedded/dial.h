@@ -19,6 +19,9 @@ class Channel;
 
 namespace tessera::kubelet::embedded {
 
+// What kubelet gives a connection for registering or for the watcher.
+inline constexpr Duration kDialLimit{10'000};
+
 // How long connecting to a plugin may take, and who may end it sooner.
 struct DialLimit {
   Steady dial;                      // the connection itself

@@ -5,7 +5,7 @@
 
 namespace tessera::kubelet::embedded {
 
-using Kind = KubeletEvent::Kind;
+using EventKind = KubeletEvent::Kind;
 
 std::string PluginConnections::KeyOf(const std::string& resource, const std::string& path) const {
   return core_.options.rules == ConnectionRules::kUpTo136 ? resource : resource + '\n' + path;
@@ -25,7 +25,8 @@ Status PluginConnections::Connect(const std::string& resource, const std::string
     recorded_.erase(KeyOf(resource, path));
     return established;
   }
-  core_.Emit(Kind::kRegistered, resource, fmt::format("{} registered from {}", resource, path));
+  core_.Emit(EventKind::kRegistered, resource,
+             fmt::format("{} registered from {}", resource, path));
   Follow(client);
   return {};
 }
@@ -43,7 +44,7 @@ Status PluginConnections::Establish(const ClientPtr& client, const DialLimit& li
 }
 
 void PluginConnections::Follow(const ClientPtr& client) {
-  core_.Emit(Kind::kStreamOpened, client->resource(),
+  core_.Emit(EventKind::kStreamOpened, client->resource(),
              fmt::format("the list of {} is being followed", client->resource()));
   auto running = core_.outstanding.Begin();
   client->Watch({.list =
@@ -68,7 +69,7 @@ void PluginConnections::ListReceived(const std::string& resource,
     core_.SaveCheckpoint();
     core_.Changed();
   }
-  core_.Emit(Kind::kList, resource, std::move(text));
+  core_.Emit(EventKind::kList, resource, std::move(text));
 }
 
 void PluginConnections::StreamEnded(const ClientPtr& client, const std::string& why) {
@@ -78,7 +79,7 @@ void PluginConnections::StreamEnded(const ClientPtr& client, const std::string& 
     const bool news = open_.erase(client) > 0;
     if (news) found = TakeRecorded(client->resource(), client->path());
   }
-  core_.Emit(Kind::kStreamEnded, client->resource(),
+  core_.Emit(EventKind::kStreamEnded, client->resource(),
              fmt::format("the list of {} ended: {}", client->resource(), why));
   if (found) HangUp(found);
 }

@@ -18,7 +18,6 @@ namespace {
 constexpr Duration kPeriod{1'000};
 constexpr Duration kFirstPause{500};
 constexpr Duration kLongestPause{122'000};
-constexpr Duration kDialLimit{10'000};
 constexpr Duration kGetInfoLimit{1'000};
 constexpr Duration kNotifyLimit{5'000};
 constexpr std::string_view kVersion = "v1beta1";

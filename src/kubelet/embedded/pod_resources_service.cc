@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kCallsPerSecond = 100;
 constexpr double kBurst = 10;
-constexpr std::string_view kNoNuma = "-1";
+constexpr std::string_view kNoNumaText = "-1";
 
 v1::ContainerDevices* Add(google::protobuf::RepeatedPtrField<v1::ContainerDevices>& devices,
                           const std::string& resource, const std::string& id) {
@@ -26,7 +26,7 @@ void Describe(const CheckpointEntry& entry, v1::ContainerResources& container) {
   for (const auto& [numa, ids] : entry.ids_by_numa) {
     for (const std::string& id : ids) {
       v1::ContainerDevices* device = Add(*container.mutable_devices(), entry.resource, id);
-      if (numa != kNoNuma) device->mutable_topology()->add_nodes()->set_id(std::stoll(numa));
+      if (numa != kNoNumaText) device->mutable_topology()->add_nodes()->set_id(std::stoll(numa));
     }
   }
 }

@@ -12,7 +12,6 @@
 namespace tessera::kubelet::embedded {
 namespace {
 
-constexpr Duration kDialLimit{10'000};
 constexpr Duration kStuckSlice{5};  // a caller that gives up is noticed so soon
 
 // The caller's deadline as a steady time; it may be infinitely far.
