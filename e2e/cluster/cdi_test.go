@@ -5,7 +5,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,7 +32,8 @@ func (c *cluster) installCdiAgent(t *testing.T) map[string]number {
 		must(t, os.MkdirAll(filepath.Join(npuMounts, id), 0o755))
 		must(t, os.WriteFile(filepath.Join(npuMounts, id, "name"), []byte("this is NPU "+id+"\n"), 0o644))
 	}
-	c.installAgent(t, serving(t, `resources:
+	c.removeEvents(t)
+	c.install(t, telling(t, serving(t, `resources:
   - name: dummy.com/npu
     env: DUMMY_VISIBLE_DEVICES
     strategies: [cdi-cri]
@@ -43,7 +43,8 @@ func (c *cluster) installCdiAgent(t *testing.T) map[string]number {
       count: 2
       nodes: [{hostPath: "`+npuNodes+`/{id}", containerPath: "/dev/npu{id}"}]
       mounts: [{hostPath: "`+npuMounts+`/{id}", containerPath: "/npu/{id}"}]
-`, filepath.Dir(cdiDocument)))
+`, filepath.Dir(cdiDocument))),
+		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	c.waitForDevices(t, "2 of 2")
 	return nodes
 }
@@ -160,11 +161,32 @@ func TestACDIDocumentThatIsRemovedOrBrokenIsPutBackByTheAgent(t *testing.T) {
 	waitForDocument(t, document)
 	must(t, os.WriteFile(cdiDocument, []byte("{"), 0o644))
 	waitForDocument(t, document)
+	c.expectEvents(t, &v1.Pod{}, told{"Node " + nodeName, "Warning", "CdiDocumentChanged",
+		"the CDI document " + cdiDocument + " was removed by somebody else than the agent, which puts it back; " +
+			"find out who does that"})
 
 	c.create(t, podOf("after-all", 1, showGrant))
 	c.waitForPhase(t, "after-all", v1.PodSucceeded)
 	equal(t, "what the pod says", c.output(t, "after-all"),
 		"DUMMY_VISIBLE_DEVICES_0=0\nthis is NPU 0\nnpu0\n")
+}
+
+func TestNoContainerStartsWhileSomebodyElsesCDIDocumentNamesItsDevice(t *testing.T) {
+	c := theCluster(t)
+	c.installCdiAgent(t)
+	foreign := filepath.Join(filepath.Dir(cdiDocument), "foreign.json")
+
+	must(t, os.WriteFile(foreign, readDocument(t), 0o644))
+	c.expectEvents(t, &v1.Pod{}, told{"Node " + nodeName, "Warning", "CdiConflict",
+		"two CDI documents name one device, and no runtime injects it: " + cdiDocument + " and " + foreign +
+			" both name dummy.com/npu=0 [cdi-conflict]: remove one of the two documents: as long as both name the device, no runtime injects it"})
+	c.create(t, podOf("torn", 1, showGrant))
+	equal(t, "what failed", c.waitForFailure(t, "torn"), "Error: failed to create containerd container: "+
+		"CDI device injection failed: unresolvable CDI devices dummy.com/npu=0")
+
+	must(t, os.Remove(foreign))
+	c.waitForPhase(t, "torn", v1.PodSucceeded)
+	equal(t, "what the pod says", c.output(t, "torn"), "DUMMY_VISIBLE_DEVICES_0=0\nthis is NPU 0\nnpu0\n")
 }
 
 const (
@@ -180,8 +202,14 @@ func (c *cluster) installGPUsByCdi(t *testing.T, policy string) map[string]numbe
 	nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
 	must(t, os.WriteFile(cudaLibrary, []byte("this is the driver\n"), 0o755))
 	must(t, os.Symlink(filepath.Base(cudaLibrary), cudaLink))
-	t.Cleanup(func() { must(t, errors.Join(os.Remove(cudaLibrary), os.Remove(cudaLink))) })
-	nodes := makeNodes(t, nvidiaRoot+"/dev", "nvidia0", "nvidia1", "nvidiactl")
+	t.Cleanup(func() {
+		libraries, err := filepath.Glob(cudaLink[:len(cudaLink)-1] + "*")
+		must(t, err)
+		for _, library := range libraries {
+			must(t, os.Remove(library))
+		}
+	})
+	nodes := makeNodes(t, nvidiaRoot+"/dev", "nvidia0", "nvidia1", "nvidiactl", "moved")
 	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
 	c.installAgent(t, serving(t, `resources:
   - name: nvidia.com/gpu
@@ -199,10 +227,11 @@ func showGPUs(nodes map[string]number) string {
 		`} >/tmp/said 2>&1; cat /tmp/said; `
 }
 
+const cdiVariables = "NVIDIA_CTK_LIBCUDA_DIR=/usr/lib64\nNVIDIA_VISIBLE_DEVICES=void\n"
+
 // withGPU is what showGPUs says in a container with that one of the two GPUs alone.
 func withGPU(index int) string {
-	lines := "NVIDIA_CTK_LIBCUDA_DIR=/usr/lib64\nNVIDIA_VISIBLE_DEVICES=void\nthis is the driver\n" +
-		fmt.Sprintf("nvidia%d\nnvidiactl\n", index)
+	lines := cdiVariables + "this is the driver\n" + fmt.Sprintf("nvidia%d\nnvidiactl\n", index)
 	for each := range 2 {
 		if each == index {
 			lines += fmt.Sprintf("nvidia%d opens\n", each)
@@ -243,4 +272,56 @@ func TestReplicasOfAGPUAreThatGPUByItsCDIName(t *testing.T) {
 	}
 
 	equal(t, "how many pods say what", said, map[string]int{withGPU(0): 2, withGPU(1): 2})
+}
+
+func TestAPodThatWantsAllGPUsByItsVariableHasTheOneItWasGranted(t *testing.T) {
+	c := theCluster(t)
+	nodes := c.installGPUsByCdi(t, "")
+	c.waitForResource(t, gpu, "2 of 2")
+	wanting := func(name string, count int64) string {
+		pod := withGPUs(name, count, showGPUs(nodes))
+		pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}}
+		c.create(t, pod)
+		c.waitForPhase(t, name, v1.PodSucceeded)
+		return c.output(t, name)
+	}
+
+	said := wanting("greedy", 1)
+	if said != withGPU(0) && said != withGPU(1) {
+		t.Errorf("the pod says\n%s", said)
+	}
+	equal(t, "what a pod without a GPU says", wanting("without", 0), "NVIDIA_VISIBLE_DEVICES=all\n"+
+		"cat: can't open '/usr/lib64/libcuda.so.1': No such file or directory\n"+
+		"nvidia0 does not open\nnvidia1 does not open\n")
+}
+
+func TestWhatADriversUpgradeMovesIsWhatTheNextContainerGets(t *testing.T) {
+	c := theCluster(t)
+	nodes := c.installGPUsByCdi(t, "")
+	c.waitForResource(t, gpu, "2 of 2")
+	moveLink := func(link, to string) {
+		must(t, os.Symlink(to, link+".next"))
+		must(t, os.Rename(link+".next", link))
+	}
+
+	library := filepath.Join(filepath.Dir(cudaLibrary), "libcuda.so.580.65.06")
+	must(t, os.WriteFile(library, []byte("this is the next driver\n"), 0o755))
+	moveLink(cudaLink, filepath.Base(library))
+	must(t, os.Remove(cudaLibrary))
+	moveLink(nvidiaRoot+"/dev/nvidia0", "moved")
+	nodes["nvidia0"] = nodes["moved"]
+	eventually(t, func(context.Context) error {
+		text, err := os.ReadFile(gpuDocument)
+		for _, path := range []string{library, nvidiaRoot + "/dev/moved"} {
+			if err == nil && !bytes.Contains(text, []byte(path)) {
+				err = fmt.Errorf("the document does not name %s: %s", path, text)
+			}
+		}
+		return err
+	})
+
+	c.create(t, withGPUs("next", 2, showGPUs(nodes)))
+	c.waitForPhase(t, "next", v1.PodSucceeded)
+	equal(t, "what the pod says", c.output(t, "next"), cdiVariables+"this is the next driver\n"+
+		"nvidia0\nnvidia1\nnvidiactl\nnvidia0 opens\nnvidia1 opens\n")
 }

@@ -14,12 +14,13 @@ import (
 func serving(t *testing.T, resources string, directories ...string) func(manifest) {
 	return func(m manifest) {
 		t.Helper()
-		if m.object.GetKind() == "ConfigMap" {
+		switch m.object.GetKind() {
+		case "ConfigMap":
 			setResources(t, m.object, resources)
-			return
-		}
-		for _, directory := range directories {
-			mountDirectory(t, m.object, directory)
+		case "DaemonSet":
+			for _, directory := range directories {
+				mountDirectory(t, m.object, directory)
+			}
 		}
 	}
 }
@@ -48,4 +49,23 @@ func mountDirectory(t *testing.T, daemonSet *unstructured.Unstructured, director
 	agent["volumeMounts"] = append(agent["volumeMounts"].([]any),
 		map[string]any{"name": name, "mountPath": directory})
 	must(t, unstructured.SetNestedSlice(daemonSet.Object, containers, append(pod, "containers")...))
+}
+
+// telling has the agent of the example tell the API server, by the account of nvidia/rbac.yaml.
+func telling(t *testing.T, change func(manifest)) func(manifest) {
+	return func(m manifest) {
+		t.Helper()
+		change(m)
+		if m.object.GetKind() != "DaemonSet" {
+			return
+		}
+		pod := []string{"spec", "template", "spec"}
+		must(t, unstructured.SetNestedField(m.object.Object, "tessera-nvidia", append(pod, "serviceAccountName")...))
+		must(t, unstructured.SetNestedField(m.object.Object, true, append(pod, "automountServiceAccountToken")...))
+		containers, _, err := unstructured.NestedSlice(m.object.Object, append(pod, "containers")...)
+		must(t, err)
+		containers[0].(map[string]any)["env"] = []any{map[string]any{"name": "NODE_NAME", "valueFrom": map[string]any{
+			"fieldRef": map[string]any{"fieldPath": "spec.nodeName"}}}}
+		must(t, unstructured.SetNestedSlice(m.object.Object, containers, append(pod, "containers")...))
+	}
 }

@@ -411,6 +411,8 @@ std::set<std::string> Agent::HeldNames() const {
       names.insert(CdiDeviceName("", name).substr(1));
     }
   }
+  // What comes beside any device has these names: gds=all, imex-channel=0.
+  if (!names.empty()) names.insert({"all", "0"});
   return names;
 }
 

@@ -102,7 +102,9 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   bool seeking_ = false;  // kubelet has not come yet, or not wholly
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
-  CdiDocuments cdi_{metrics_, os::Root(config_.root_prefix)};
+  Announcer announcer_{loop_, node_, metrics_, [this] { return store_.another_writes(); }};
+  CdiDocuments cdi_{metrics_, os::Root(config_.root_prefix),
+                    [this](const CdiTrouble& trouble) { announcer_.CdiTroubled(trouble); }};
   ResourceSet resources_;
   Release release_{loop_, resources_, config_.state_dir + "/release.jsonl"};
   CdiGuard cdi_guard_{
@@ -111,7 +113,6 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
       CdiGuard::Situation{.another_writes = [this] { return store_.another_writes(); },
                           .alone = [this] { return resources_.AllStreaming() && Alone(); },
                           .held = [this] { return HeldNames(); }}};
-  Announcer announcer_{loop_, node_, metrics_, [this] { return store_.another_writes(); }};
   LabelSync labels_{
       {.loop = loop_,
        .may_write = [this] { return store_.writer(); },

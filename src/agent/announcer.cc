@@ -45,6 +45,16 @@ void Announcer::Transitions(const std::string& source, const std::vector<Transit
   server_->Tell(EventsOf(source, steps, node_.ledger(), node_name_, SystemClock().WallNow()));
 }
 
+void Announcer::CdiTroubled(const CdiTrouble& trouble) {
+  if (server_ == nullptr || !config_.events || silent_()) return;
+  server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
+                             .warning = true,
+                             .reason = trouble.reason,
+                             .message = trouble.message,
+                             .when = SystemClock().WallNow(),
+                             .subject = trouble.path}});
+}
+
 void Announcer::Changed() {
   if (server_ != nullptr && begun_ && config_.condition != "off") condition_.Within(kTogether);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides what of the node's devices the API server is told, and when: each fall and return at
-// once, the condition shortly after whatever may change it, and not before all devices were looked
-// at. Of two instances (a rolling update) the writer of the state tells. Owned by the agent. One
-// thread: the loop's.
+// Decides what of the node's devices the API server is told, and when: each fall and return, and
+// trouble with CDI documents, at once, the condition shortly after whatever may change it, and not
+// before all devices were looked at. Of two instances (a rolling update) the writer of the state
+// tells. Owned by the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/api_server.h"
+#include "agent/cdi_trouble.h"
 #include "agent/node.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"
@@ -30,6 +31,7 @@ class Announcer {
   // All devices were looked at, or have had the time for it.
   void Begin();
   void Transitions(const std::string& source, const std::vector<Transition>& steps);
+  void CdiTroubled(const CdiTrouble& trouble);
   // What the condition is about may have changed.
   void Changed();
   // The labels that the node is to have; false where there is nobody to tell.

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/api_server.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "agent/node_labels.h"
+#include "base/characters.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "kube/client.h"
 #include "kube/node_keeper.h"
 #include "kube/outbox.h"
@@ -67,8 +71,16 @@ void ApiServer::SetCondition(const kube::Condition& condition) {
 
 void ApiServer::SetLabels(const Labels& labels) {
   voice_->loop.Post([voice = voice_.get(), labels] {
-    voice->labels.Set([labels](const json::Value& node) -> std::optional<json::Value> {
+    voice->labels.Set([labels, told = std::string()](
+                          const json::Value& node) mutable -> std::optional<json::Value> {
       NodePatch patch = PatchLabels(labels, MetadataOf(node));
+      if (std::string others = Join(patch.others, ", "); others != told) {
+        if (!others.empty()) {
+          log::Warn("labels of the node belong to somebody else and stay as they are",
+                    {{"labels", others}});
+        }
+        told = std::move(others);
+      }
       if (!patch.patch) return std::nullopt;
       return json::Value(*std::move(patch.patch));
     });
@@ -84,7 +96,8 @@ Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, c
   if (node.empty()) node = environment("NODE_NAME").value_or("");
   if (!config.kubeconfig.empty()) {
     // Outside of a pod the machine's name is the node's, unless somebody says otherwise.
-    if (node.empty()) node = host_name;
+    // Kubelet registers it in small letters.
+    if (node.empty()) std::ranges::transform(host_name, std::back_inserter(node), ToLower);
     return ApiPlace{.access = TRY(kube::FromKubeconfig(config.kubeconfig)), .node = node};
   }
   // In a pod it is the pod's: nobody but NODE_NAME says which node this is.

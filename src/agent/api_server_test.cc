@@ -45,7 +45,7 @@ class ApiServerTest : public testing::Test {
           if (found == variables_.end()) return std::nullopt;
           return found->second;
         },
-        "machine");
+        "Machine");
     if (!place) return std::string(ReasonName(place.error().reason));
     if (!*place) return "none";
     return (*place)->node + " at " + (*place)->access.host + ":" +

@@ -17,7 +17,7 @@ void CdiDocuments::Write(const std::string& resource, const std::string& directo
     if (document.devices.empty()) continue;
     const std::string path = directory + "/" + CdiFileName(document.kind);
     const auto entry = entries_.try_emplace(
-        path, Entry{.file = CdiFile(path, document.kind, metrics_), .kind = document.kind});
+        path, Entry{.file = CdiFile(path, document.kind, metrics_, tell_), .kind = document.kind});
     given.insert(path);
     touched.insert(path);
     entry.first->second.parts[resource] = {std::move(document), ++given_};

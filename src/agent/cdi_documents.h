@@ -20,8 +20,10 @@ namespace tessera::agent {
 
 class CdiDocuments {
  public:
-  // `metrics` outlives it. `root`: where device nodes are looked up.
-  CdiDocuments(http::Metrics& metrics, os::Root root) : metrics_(metrics), root_(std::move(root)) {}
+  // `metrics` outlives it. `root`: where device nodes are looked up. `tell`, if any: who is told of
+  // trouble besides the log.
+  CdiDocuments(http::Metrics& metrics, os::Root root, TellCdiTrouble tell = nullptr)
+      : metrics_(metrics), root_(std::move(root)), tell_(std::move(tell)) {}
 
   // What the containers of this resource need now, below `directory`, is written, with what those
   // of other resources need of the same kinds. What it gave before to other documents goes, unless
@@ -49,6 +51,9 @@ class CdiDocuments {
     std::vector<std::string> devices{};  // whole names of those that it has
   };
   const std::map<std::string, Entry>& entries() const { return entries_; }  // by path
+  void Tell(const CdiTrouble& trouble) const {
+    if (tell_) tell_(trouble);
+  }
 
  private:
   void Settle(const std::string& path, const std::string& resource);
@@ -56,6 +61,7 @@ class CdiDocuments {
 
   http::Metrics& metrics_;
   const os::Root root_;
+  const TellCdiTrouble tell_;
   uint64_t given_ = 0;
   std::map<std::string, Entry> entries_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/cdi_file.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -10,6 +11,9 @@
 
 namespace tessera::agent {
 namespace {
+
+// Who changes a document without end is told of now and then.
+constexpr Duration kTellAgain{60'000};
 
 bool OthersMayWrite(const std::string& path) {
   const auto owner = os::OwnerOf(path);
@@ -44,8 +48,24 @@ void CdiFile::Keep(Against against) {
                        : on_disk ? "changed"
                                  : on_disk.error().message}});
     due_ = "put-back";
+    TellChanged(same      ? "opened to others than root"
+                : on_disk ? "changed"
+                : on_disk.error().reason == Reason::kNotFound
+                    ? "removed"
+                    : "made unreadable: " + on_disk.error().message);
   }
   Put();
+}
+
+void CdiFile::TellChanged(const std::string& how) {
+  const Steady now = SystemClock().Now();
+  if (!tell_ || (told_ && now - *told_ < kTellAgain)) return;
+  told_ = now;
+  tell_({.reason = "CdiDocumentChanged",
+         .path = path_,
+         .message = fmt::format("the CDI document {} was {} by somebody else than the agent, which "
+                                "puts it back; find out who does that",
+                                path_, how)});
 }
 
 void CdiFile::Put() {
@@ -59,6 +79,11 @@ void CdiFile::Put() {
   if (put.error().message == refusal_) return;
   refusal_ = put.error().message;
   log::LogError("cannot write the CDI document", put.error(), {{"path", path_}});
+  if (tell_) {
+    tell_({.reason = "CdiDocumentNotWritten",
+           .path = path_,
+           .message = "cannot write the CDI document: " + put.error().Text()});
+  }
 }
 
 Status CdiFile::PutSafely() {

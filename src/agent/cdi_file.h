@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "agent/cdi_trouble.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "http/metrics.h"
 
@@ -13,9 +16,10 @@ namespace tessera::agent {
 
 class CdiFile {
  public:
-  // `metrics` outlives it.
-  CdiFile(std::string path, std::string kind, http::Metrics& metrics)
-      : path_(std::move(path)), kind_(std::move(kind)), metrics_(metrics) {}
+  // `metrics` outlives it. `tell`, if any, is told why the document does not stand, once, and that
+  // somebody changed it, once a minute.
+  CdiFile(std::string path, std::string kind, http::Metrics& metrics, TellCdiTrouble tell = nullptr)
+      : path_(std::move(path)), kind_(std::move(kind)), metrics_(metrics), tell_(std::move(tell)) {}
 
   // Writes the document, unless the same stands there already: every write makes the runtime read
   // all documents. It counts for this resource. A failure is logged once, and tried again with the
@@ -40,15 +44,18 @@ class CdiFile {
  private:
   void Put();
   Status PutSafely();
+  void TellChanged(const std::string& how);
 
   const std::string path_;
   const std::string kind_;
   http::Metrics& metrics_;
+  TellCdiTrouble tell_;
   std::string resource_;
   std::string document_;
   bool written_ = false;
-  std::string due_;      // what a write that comes off is counted as
-  std::string refusal_;  // why it could not be written, as the log last said
+  std::string due_;             // what a write that comes off is counted as
+  std::string refusal_;         // why it could not be written, as the log last said
+  std::optional<Steady> told_;  // that it had been changed
 };
 
 }  // namespace tessera::agent

@@ -38,7 +38,11 @@ class CdiFileTest : public testing::Test {
   const std::string path_ = dir_ + "/cdi/npu.json";
   const std::string document_ = DocumentOf("npu0");
   http::Metrics metrics_;
-  CdiFile file_{path_, kKind, metrics_};
+  std::string events_;
+  CdiFile file_{path_, kKind, metrics_, [this](const CdiTrouble& trouble) {
+                  events_ +=
+                      fmt::format("{} {}: {}\n", trouble.reason, trouble.path, trouble.message);
+                }};
 };
 
 TEST_F(CdiFileTest, TheDocumentIsForEverybodyToRead) {
@@ -87,6 +91,8 @@ TEST_F(CdiFileTest, NothingIsWrittenWhereOthersMayWrite) {
   EXPECT_EQ(told.text(), fmt::format("ERROR cannot write the CDI document path={} "
                                      "reason=cdi-unsafe error=\"{}\" advice=\"{}\"\n",
                                      path_, error.message, ReasonAdvice(Reason::kCdiUnsafe)));
+  EXPECT_EQ(events_, fmt::format("CdiDocumentNotWritten {}: cannot write the CDI document: {}\n",
+                                 path_, error.Text()));
 
   ASSERT_EQ(chmod((dir_ + "/cdi").c_str(), 0755), 0);
   file_.Keep(CdiFile::Against::kChange);
@@ -119,6 +125,18 @@ TEST_F(CdiFileTest, WhatIsNoDocumentAnyMoreIsPutBack) {
   EXPECT_EQ(Writes(), R"(tessera_cdi_writes_total{resource="dummy.com/npu",result="good"} 1
 tessera_cdi_writes_total{resource="dummy.com/npu",result="put-back"} 4
 )");
+}
+
+TEST_F(CdiFileTest, WhoChangesItTimeAndAgainIsToldOfOnceAMinute) {
+  Write(document_);
+  ASSERT_TRUE(os::RemoveFile(path_));
+  file_.Keep(CdiFile::Against::kLoss);
+  ASSERT_TRUE(os::WriteFileAtomically(path_, "{"));
+  file_.Keep(CdiFile::Against::kLoss);
+  EXPECT_EQ(events_,
+            fmt::format("CdiDocumentChanged {0}: the CDI document {0} was removed by somebody "
+                        "else than the agent, which puts it back; find out who does that\n",
+                        path_));
 }
 
 TEST_F(CdiFileTest, ADocumentOfAnotherInstanceStaysUntilThereIsNone) {

@@ -25,7 +25,7 @@ CdiGuard::CdiGuard(os::Loop& loop, Duration poll, CdiDocuments& documents, CdiNe
 
 void CdiGuard::Look() {
   const bool alone = situation_.alone();
-  if (alone && !situation_.another_writes()) neighbours_.RemoveStale(situation_.held);
+  if (alone && !situation_.another_writes()) RemoveStale();
   std::set<std::string> own = documents_.Directories();
   if (own != directories_) {
     directories_ = std::move(own);
@@ -34,6 +34,13 @@ void CdiGuard::Look() {
   if (directories_.empty()) return;
   // Another document of ours stays until it is sure that nobody grants by it.
   Keep(alone ? CdiFile::Against::kChange : CdiFile::Against::kLoss);
+}
+
+void CdiGuard::RemoveStale() {
+  const Status removed = neighbours_.RemoveStale(situation_.held);
+  const std::string refusal = removed ? "" : removed.error().message;
+  if (std::exchange(refusal_, refusal) == refusal || removed) return;
+  log::LogError("cannot remove CDI documents of ours that nothing names any more", removed.error());
 }
 
 void CdiGuard::Watch() {

@@ -43,6 +43,7 @@ class CdiGuard {
  private:
   void Keep(CdiFile::Against against);
   void Watch();
+  void RemoveStale();
 
   os::Loop& loop_;
   const Duration poll_;
@@ -50,6 +51,7 @@ class CdiGuard {
   const Situation situation_;
   CdiNeighbours neighbours_;
   std::set<std::string> directories_;
+  std::string refusal_;  // why documents cannot be removed, as the log last said
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Alarm soon_;
 };

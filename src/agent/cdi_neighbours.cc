@@ -71,6 +71,11 @@ void CdiNeighbours::LookForConflicts() {
       if (!told_.contains(error.message)) {
         log::LogError("two CDI documents name one device, and no runtime injects it", error);
         metrics_.Add(http::Metric::kUnusable, {std::string(ReasonName(error.reason))});
+        documents_.Tell(
+            {.reason = "CdiConflict",
+             .path = own,
+             .message =
+                 "two CDI documents name one device, and no runtime injects it: " + error.Text()});
       }
       told.insert(std::move(error.message));
     }
@@ -78,12 +83,15 @@ void CdiNeighbours::LookForConflicts() {
   told_ = std::move(told);
 }
 
-void CdiNeighbours::ReadRecord() {
-  recorded_ = os::ReadFile(record_).value_or("");
+Status CdiNeighbours::ReadRecord() {
+  auto text = os::ReadFile(record_);
+  if (!text && text.error().reason != Reason::kNotFound) return Fail(text.error());
+  recorded_ = text.value_or("");
   for (const std::string& line : Split(*recorded_, '\n')) {
     const size_t space = line.find(' ');
     if (space != std::string::npos) stale_[line.substr(space + 1)] = line.substr(0, space);
   }
+  return {};
 }
 
 void CdiNeighbours::WriteRecord() {
@@ -97,8 +105,9 @@ void CdiNeighbours::WriteRecord() {
   recorded_ = std::move(text);
 }
 
-void CdiNeighbours::RemoveStale(const std::function<std::set<std::string>()>& held) {
-  if (!recorded_) ReadRecord();
+Status CdiNeighbours::RemoveStale(const std::function<std::set<std::string>()>& held) {
+  if (!recorded_) TRY(ReadRecord());
+  Status all;
   for (auto at = stale_.begin(); at != stale_.end();) {
     const auto& [path, identity] = *at;
     const bool ours = !documents_.entries().contains(path) && IdentityOf(path) == identity;
@@ -106,12 +115,18 @@ void CdiNeighbours::RemoveStale(const std::function<std::set<std::string>()>& he
       ++at;
       continue;
     }
-    if (ours && os::RemoveFile(path)) {
+    if (const Status removed = ours ? os::RemoveFile(path) : Status(); !removed) {
+      all = removed;
+      ++at;
+      continue;
+    }
+    if (ours) {
       log::Info("removed a CDI document of ours that nothing names any more", {{"path", path}});
     }
     at = stale_.erase(at);
   }
   WriteRecord();
+  return all;
 }
 
 }  // namespace tessera::agent

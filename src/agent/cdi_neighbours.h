@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "agent/cdi_documents.h"
+#include "base/result.h"
 #include "http/metrics.h"
 #include "os/files.h"
 
@@ -27,8 +28,9 @@ class CdiNeighbours {
 
   // Reads the documents of others anew where any has changed.
   void LookForConflicts();
-  // `held`: names of devices that a container may hold. For the writer of the state alone.
-  void RemoveStale(const std::function<std::set<std::string>()>& held);
+  // `held`: names of devices that a container may hold. For the writer of the state alone. What
+  // cannot be removed, or the record that cannot be read, is tried again with the next call.
+  Status RemoveStale(const std::function<std::set<std::string>()>& held);
 
  private:
   struct Foreign {
@@ -36,7 +38,7 @@ class CdiNeighbours {
     std::set<std::string> devices{};  // "vendor/class=name"
   };
   void Read(const std::string& path);
-  void ReadRecord();
+  Status ReadRecord();
   void WriteRecord();
 
   const CdiDocuments& documents_;

@@ -26,7 +26,11 @@ class CdiNeighboursTest : public testing::Test {
   const std::string cdi_ = dir_ + "/cdi";
   const std::string own_ = cdi_ + "/tessera-ab.com_gpu.json";
   http::Metrics metrics_;
-  CdiDocuments documents_{metrics_, os::Root()};
+  std::vector<std::string> events_;
+  CdiDocuments documents_{
+      metrics_, os::Root(), [this](const CdiTrouble& trouble) {
+        events_.push_back(fmt::format("{} {}: {}", trouble.reason, trouble.path, trouble.message));
+      }};
 };
 
 TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItLasts) {
@@ -46,6 +50,13 @@ TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItL
       "error=\"{} and {}/foreign.json both name ab.com/gpu=x\" advice=\"{}\"\n",
       own_, cdi_, ReasonAdvice(Reason::kCdiConflict));
   EXPECT_EQ(told.Take(), line);
+  const Error error{Reason::kCdiConflict,
+                    fmt::format("{} and {}/foreign.json both name ab.com/gpu=x", own_, cdi_)};
+  EXPECT_EQ(events_,
+            std::vector<std::string>{fmt::format(
+                "CdiConflict {}: two CDI documents name one device, and no runtime injects "
+                "it: {}",
+                own_, error.Text())});
   EXPECT_NE(metrics_.Expose().find("tessera_unusable_files_total{reason=\"cdi-conflict\"} 1\n"),
             std::string::npos);
 
@@ -61,25 +72,43 @@ TEST_F(CdiNeighboursTest, WhatAnEarlierProcessWroteAndNobodyNeedsGoes) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
   documents_.Write("a.com/c", cdi_, {DocumentOf("ab.com/npu", "y")}, false);
   WriteOther("tessera-foreign.com_gpu.json", cdi::Text(DocumentOf("foreign.com/gpu", "x")));
-  Make().RemoveStale(Nobody);
+  EXPECT_TRUE(Make().RemoveStale(Nobody));
 
   CdiDocuments next(metrics_, os::Root());
   next.Write("a.com/c", cdi_, {DocumentOf("ab.com/npu", "y")}, false);
   CdiNeighbours neighbours(next, metrics_, dir_ + "/record");
-  neighbours.RemoveStale([] { return std::set<std::string>{"x"}; });
+  EXPECT_TRUE(neighbours.RemoveStale([] { return std::set<std::string>{"x"}; }));
   EXPECT_EQ(Files().size(), 3U);
-  neighbours.RemoveStale(Nobody);
+  EXPECT_TRUE(neighbours.RemoveStale(Nobody));
   EXPECT_EQ(Files(),
             (std::vector<std::string>{"tessera-ab.com_npu.json", "tessera-foreign.com_gpu.json"}));
 }
 
+TEST_F(CdiNeighboursTest, ARecordThatCannotBeReadIsToldAndReadOnceItCan) {
+  documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
+  ASSERT_TRUE(Make().RemoveStale(Nobody));
+  const std::string record = os::ReadFile(dir_ + "/record").value();
+  ASSERT_TRUE(os::RemoveFile(dir_ + "/record"));
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/record"));
+
+  const CdiDocuments none(metrics_, os::Root());
+  CdiNeighbours neighbours(none, metrics_, dir_ + "/record");
+  EXPECT_FALSE(neighbours.RemoveStale(Nobody));
+  EXPECT_EQ(Files().size(), 1U);
+
+  ASSERT_TRUE(os::RemoveTree(dir_ + "/record"));
+  ASSERT_TRUE(os::ReplaceFile(dir_ + "/record", record));
+  EXPECT_TRUE(neighbours.RemoveStale(Nobody));
+  EXPECT_EQ(Files(), std::vector<std::string>());
+}
+
 TEST_F(CdiNeighboursTest, WhatSomebodyElsePutInItsPlaceStays) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
-  Make().RemoveStale(Nobody);
+  EXPECT_TRUE(Make().RemoveStale(Nobody));
   ASSERT_TRUE(os::ReplaceFile(own_, "theirs", 0644));
 
   CdiDocuments next(metrics_, os::Root());
-  CdiNeighbours(next, metrics_, dir_ + "/record").RemoveStale(Nobody);
+  EXPECT_TRUE(CdiNeighbours(next, metrics_, dir_ + "/record").RemoveStale(Nobody));
   EXPECT_EQ(os::ReadFile(own_).value(), "theirs");
 }
 

@@ -88,7 +88,7 @@ class ConfigChoice {
   void Signal() {
     const auto pid = os::FindProcess(options_.process);
     if (!pid) {
-      return log::Info("there is no process to be told", {{"process", options_.process}});
+      return log::Warn("there is no process to be told", {{"process", options_.process}});
     }
     if (kill(*pid, options_.signal) != 0) {
       return log::Warn("the process was not told",
@@ -128,7 +128,7 @@ int RunConfigChoice(const ConfigChoiceOptions& options) {
   kube::Client client(loop, *std::move(access));
   kube::Watch watch(loop, client, "/api/v1/nodes", "fieldSelector=metadata.name%3D" + options.node,
                     {.changed = [&choice](const json::Value& node) { choice.Read(node); },
-                     .deleted = {},
+                     .deleted = [&choice](const json::Value&) { choice.Missing(); },
                      .listed =
                          [&choice](const std::vector<json::Value>& nodes) {
                            nodes.empty() ? choice.Missing() : choice.Read(nodes.front());

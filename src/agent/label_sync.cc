@@ -97,8 +97,13 @@ bool LabelSync::ToFile() const {
 // A key has one owner: what went to the file before is not left there.
 void LabelSync::LabelNode(const Labels& labels) {
   Drop();
-  on_node_ = at_.to_node(labels);
-  if (on_node_) return Rest();
+  // Whether the node still has them is looked at by who writes them.
+  if (on_node_ == labels) return Rest();
+  on_node_.reset();
+  if (at_.to_node(labels)) {
+    on_node_ = labels;
+    return Rest();
+  }
   TellOnce("the node is not labelled",
            Error{Reason::kNotFound,
                  "there is no API server to be told (docs/api-server.md), nor the directory of " +
@@ -109,7 +114,7 @@ void LabelSync::LabelNode(const Labels& labels) {
 void LabelSync::Write(const Labels& labels) {
   // Nor is what went to the node before left there.
   if (config_.output == config::LabelsOutput::kAuto && !written_) {
-    on_node_ = false;
+    on_node_.reset();
     (void)at_.to_node({});
   }
   written_.emplace(path_, labels);
@@ -120,7 +125,7 @@ void LabelSync::Write(const Labels& labels) {
 }
 
 void LabelSync::LeaveNode() {
-  if (std::exchange(on_node_, false)) (void)at_.to_node({});
+  if (std::exchange(on_node_, std::nullopt)) (void)at_.to_node({});
 }
 
 void LabelSync::Wrote(unsigned generation, const Result<bool>& written) {

@@ -83,7 +83,7 @@ class LabelSync {
   std::optional<Steady> failing_since_;
   std::string refusal_;  // why nothing can be read or written, as the log last said
   std::optional<std::pair<std::string, Labels>> written_;  // where, and what
-  bool on_node_ = false;                                   // the node itself was labelled
+  std::optional<Labels> on_node_;                          // what the node itself was given
   os::Workers workers_{4};
   os::Alarm next_;
   os::Mailbox<LabelSync> mailbox_;

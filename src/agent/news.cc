@@ -119,7 +119,8 @@ std::vector<kube::Event> PodEvents(const News& news, const Ledger& ledger) {
                       .reason = std::string(news.reason()),
                       .message = Told(held.steps, news.bad),
                       .when = news.when,
-                      .subject = news.source});
+                      // Two devices of a pod may fall in one millisecond, one after the other.
+                      .subject = Told(held.steps, news.bad)});
   }
   return events;
 }

@@ -76,7 +76,7 @@ void ReportHolders(const std::string& source, const std::vector<Transition>& ste
     pods.insert(holding.pod.empty() ? holding.pod_uid : holding.pod_namespace + "/" + holding.pod);
   }
   if (pods.empty()) return;
-  log::Warn("pods have lost MPS: their CUDA calls fail, start them anew",
+  log::Warn("pods may have lost MPS: start them anew where their CUDA calls fail",
             {{"resource", source},
              {"pods", Join(std::vector<std::string>(pods.begin(), pods.end()), ", ")}});
 }

@@ -64,7 +64,7 @@ TEST_F(ReportTest, PodsThatUsedMpsAreNamedWhenItIsDown) {
   ReportHolders("dummy.com/third", {down}, ledger);
 
   EXPECT_EQ(lines_, std::vector<std::string>{
-                        "WARN pods have lost MPS: their CUDA calls fail, start them anew "
+                        "WARN pods may have lost MPS: start them anew where their CUDA calls fail "
                         "resource=dummy.com/npu pods=\"a/one, u3\""});
 }
 

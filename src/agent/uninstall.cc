@@ -16,6 +16,8 @@
 namespace tessera::agent {
 namespace {
 
+constexpr int kConflicts = 5;  // in a row are no coincidence
+
 std::optional<Error> ErrorOf(const Status& status) {
   if (status) return std::nullopt;
   return status.error();
@@ -25,10 +27,11 @@ std::optional<Error> ErrorOf(const Status& status) {
 Removal RemoveDocuments(const config::Config& config) {
   http::Metrics metrics;
   const CdiDocuments none(metrics, os::Root(config.root_prefix));
-  CdiNeighbours(none, metrics, config.state_dir + "/cdi-documents").RemoveStale([] {
-    return std::set<std::string>();
-  });
-  return {.what = "CDI documents"};
+  const Status removed =
+      CdiNeighbours(none, metrics, config.state_dir + "/cdi-documents").RemoveStale([] {
+        return std::set<std::string>();
+      });
+  return {.what = "CDI documents", .error = ErrorOf(removed)};
 }
 
 // What the API server is asked, one after the other, until all is done or one step fails.
@@ -40,22 +43,28 @@ class NodeCleaning {
         path_("/api/v1/nodes/" + http::PercentEncode(api.node)) {}
 
   Status Run() {
-    client_.Get(path_, [this](const Result<json::Value>& node) {
-      if (!node) return End(Fail(node.error()));
-      CleanLabels(*node);
-    });
+    Begin();
     loop_.Run();
     return result_;
   }
 
  private:
+  void Begin() {
+    client_.Get(path_, [this](const Result<json::Value>& node) {
+      if (!node) return End(Fail(node.error()));
+      CleanLabels(*node);
+    });
+  }
   void CleanLabels(const json::Value& node) {
     NodePatch patch = PatchWithoutLabels(MetadataOf(node));
     if (!patch.patch) return CleanCondition(node);
     client_.Patch(kube::PatchType::kMerge, path_, json::Value(*std::move(patch.patch)),
                   [this](const Result<json::Value>& written) {
-                    if (!written) return End(Fail(written.error()));
-                    CleanCondition(*written);
+                    if (written) return CleanCondition(*written);
+                    // Kubelet, above all, writes to it all the time.
+                    const bool late = written.error().reason == Reason::kApiConflict;
+                    if (late && ++conflicts_ < kConflicts) return Begin();
+                    End(Fail(written.error()));
                   });
   }
 
@@ -77,6 +86,7 @@ class NodeCleaning {
   os::Loop loop_;
   kube::Client client_;
   const std::string path_;
+  int conflicts_ = 0;
   Status result_;
 };
 
