@@ -16,5 +16,8 @@ constexpr bool IsLetter(char c) {
 constexpr bool IsAlphanumeric(char c) {
   return IsLetter(c) || IsDigit(c);
 }
+constexpr char ToLower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 }  // namespace tessera

@@ -25,6 +25,12 @@ int Uninstall(const Arguments& arguments) {
   const auto api = agent::FindApiServer(loaded.config.api, os::Root(loaded.config.root_prefix),
                                         os::Variable, os::HostName());
   if (!api) return PrintFailure(api.error());
+  if (loaded.config.api.use && !*api) {
+    PrintToError(
+        "left as they are: labels and condition of the node, for there is no access to an API "
+        "server: "
+        "say api.kubeconfig and, if the node has another name than the machine, api.nodeName\n");
+  }
   int code = kOk;
   for (const agent::Removal& removal : agent::Uninstall(loaded.config, *api)) {
     if (removal.error) {

@@ -85,7 +85,7 @@ struct Watch::Impl {
     version = event.version;
     const std::shared_ptr<const Listener> told = listener;
     if (event.kind == WatchEvent::Kind::kChanged) told->changed(event.object);
-    if (event.kind == WatchEvent::Kind::kDeleted) told->deleted(event.object);
+    if (event.kind == WatchEvent::Kind::kDeleted && told->deleted) told->deleted(event.object);
   }
 
   void Ended(const Result<http::Reply>& reply) {

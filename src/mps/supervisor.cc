@@ -45,7 +45,11 @@ Duration Supervisor::Begin() {
     log::Warn("a device is not shared by MPS", Error{Reason::kMpsUnfit, why},
               {{"resource", resource_}, {"device", device}});
   }
-  if (!std::exchange(begun_, true) && Adopt(*sizes)) return kGlance;
+  if (!std::exchange(begun_, true)) {
+    if (Adopt(*sizes)) return kGlance;
+    // Whom the former one served loses it now: that is said first, and for long enough to be seen.
+    if (control_.LastWord()) return Down("it is not as the former one left it");
+  }
   control_.Kill();  // what an earlier one has left
   if (const Status launched = Launch(*sizes); !launched) {
     control_.Kill();
@@ -187,6 +191,9 @@ void Supervisor::Say() {
 }
 
 void Supervisor::End() {
+  status_.state = MpsState::kDown;
+  status_.detail = "it is being ended";
+  Say();  // before anything else, as ending takes its time
   if (status_.pid != 0) {
     if (!control_.Ask("quit") || !control_.AwaitEnd(status_.pid)) {
       log::Warn("MPS does not end by itself and is killed", {{"resource", resource_}});

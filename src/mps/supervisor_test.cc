@@ -225,7 +225,13 @@ TEST_F(SupervisorTest, OneThatRunsWithOtherSizesIsStartedAnew) {
   control_.last = MpsStatus{
       .pid = 77, .boot = "boot", .threads = 50, .served = {{"GPU-a", 2048}, {"GPU-b", 4096}}};
   Run(Duration(0));
+  ASSERT_EQ(control_.said.size(), 1U);
+  EXPECT_EQ(control_.said[0].state, MpsState::kDown);
+  EXPECT_EQ(control_.said[0].detail, "it is not as the former one left it; it is started again");
+
+  Run(Duration(500));
   EXPECT_EQ(control_.running, 101);
+  EXPECT_EQ(control_.said.back().state, MpsState::kReady);
 }
 
 TEST_F(SupervisorTest, OneThatDoesNotAnswerIsNotAdopted) {
@@ -233,6 +239,9 @@ TEST_F(SupervisorTest, OneThatDoesNotAnswerIsNotAdopted) {
   control_.silent = true;
   control_.last = MpsStatus{.pid = 77, .boot = "boot", .threads = 25, .served = {{"GPU-a", 2048}}};
   Run(Duration(0));
+  EXPECT_EQ(control_.running, 0);
+  control_.silent = false;
+  Run(Duration(500));
   EXPECT_EQ(control_.running, 101);
 }
 
@@ -240,8 +249,11 @@ TEST_F(SupervisorTest, AtTheEndTheDaemonQuitsAndGpusAreForAllAgain) {
   Run(Duration(0));
   control_.TakeDone();
 
+  control_.said.clear();
   supervisor_.End();
 
+  ASSERT_EQ(control_.said.size(), 1U);
+  EXPECT_EQ(control_.said[0].detail, "it is being ended");
   EXPECT_EQ(control_.TakeDone(),
             (Texts{"quit", "kill", "default GPU-a", "default GPU-b", "clean up"}));
 }

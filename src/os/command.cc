@@ -21,7 +21,8 @@ namespace tessera::os {
 namespace {
 
 constexpr size_t kMostOutput = 64 * 1024;
-constexpr int kGlanceMs = 5;  // between looks whether it has ended
+constexpr int kGlanceMs = 5;          // between looks whether it has ended
+constexpr Duration kLastLook{1'000};  // of one that was killed
 
 // The environment, as exec takes it.
 class Environment {
@@ -145,8 +146,9 @@ Result<Answer> RunCommand(const Command& command) {
     }
     if (SystemClock().Now() < until) continue;
     kill(pid, SIGKILL);
-    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    // Who waits for a driver cannot be ended, and nobody waits for that: what is left is a zombie.
+    const Steady last = SystemClock().Now() + kLastLook;
+    while (!Ended(pid) && SystemClock().Now() < last) poll(nullptr, 0, kGlanceMs);
     return Fail(Reason::kTimedOut, "{} did not end within {}", command.argv[0],
                 MeasuredText(command.limit));
   }

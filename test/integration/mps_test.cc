@@ -173,7 +173,7 @@ TEST_F(MpsTest, ADaemonThatIsKilledIsStartedAgainAndThePodsThatItServedAreNamed)
   ASSERT_EQ(kill(Word().pid, SIGKILL), 0);
 
   EXPECT_TRUE(
-      AwaitLog("pods have lost MPS: their CUDA calls fail, start them anew "
+      AwaitLog("pods may have lost MPS: start them anew where their CUDA calls fail "
                "resource=nvidia.com/gpu pods=default/a\n"));
   EXPECT_TRUE(Await([&] { return Starts() == 2; }));
   Expect(kGpu, 14, 14);

@@ -13,12 +13,17 @@
 #include "backend/nvidia/cdi_platforms.h"
 #include "backend/nvidia/gpu.h"
 #include "base/text.h"
+#include "os/process.h"
 
 namespace tessera::nvidia {
 namespace {
 
 bool IsShared(const std::string& path) {
   return std::ranges::count(kSharedNodes, path) > 0;
+}
+
+void AddShared(const std::string& path, const Nodes& nodes, cdi::Edits& edits) {
+  if (std::ranges::count(edits.nodes, path, &cdi::Node::path) == 0) nodes.Add(path, edits);
 }
 
 void AddMount(const Tree& tree, const Found& file, std::vector<std::string> options,
@@ -109,6 +114,10 @@ Tree DriverTree(const os::Root& root, const NvidiaConfig& config) {
     const std::string path = root.Path(Below(seen, ""));
     if (seen != "/" && os::Exists(path)) return {.seen = path, .host = Below(on_host, "")};
   }
+  // What a pod has below its own root is not the host's: rather nothing, which is told.
+  if (config.driver_root != "/" && os::RunsInPod()) {
+    return {.seen = root.Path(Below(config.driver_root, "")), .host = Below(on_host, "")};
+  }
   return {.seen = root.prefix(), .host = ""};
 }
 
@@ -124,12 +133,16 @@ cdi::Parts DescribeForCdi(const os::Root& root, const NvidiaConfig& config,
   cdi::Parts parts;
   // Keeps NVIDIA's runtime, where that is the node's, from injecting a second time.
   parts.common.env = {"NVIDIA_VISIBLE_DEVICES=void"};
-  AddDriver(tree, files, hooks, parts.common);
+  if (std::ranges::none_of(devices, IsWholePlatform)) {
+    AddDriver(tree, files, hooks, parts.common);
+    // Also where none of these devices can be read: others of the same kind may be well.
+    for (const std::string_view path : kSharedNodes) {
+      if (nodes.Has(std::string(path))) AddShared(std::string(path), nodes, parts.common);
+    }
+  }
   for (const Device& device : devices) {
     for (const DeviceNode& node : device.nodes) {
-      const bool known =
-          std::ranges::count(parts.common.nodes, node.container_path, &cdi::Node::path) > 0;
-      if (IsShared(node.container_path) && !known) nodes.Add(node.container_path, parts.common);
+      if (IsShared(node.container_path)) AddShared(node.container_path, nodes, parts.common);
     }
     cdi::Edits own = OwnEdits(device, nodes, hooks);
     AddPlatform(tree, device.key.id, nodes, hooks, own);

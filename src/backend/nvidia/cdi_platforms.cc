@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,10 @@
 
 namespace tessera::nvidia {
 namespace {
+
+// Ids of devices.
+constexpr char kWsl[] = "all";
+constexpr char kTegra[] = "tegra";
 
 constexpr char kStores[] = "/usr/lib/wsl/drivers";
 constexpr char kDxCore[] = "/usr/lib/wsl/lib/libdxcore.so";
@@ -47,6 +52,10 @@ void AddWsl(const Tree& tree, const Hooks& hooks, cdi::Edits& edits) {
       libraries.files.push_back({path, tree.Follow(path)});
     }
     links = {fmt::format("{}/nvidia-smi::/usr/bin/nvidia-smi", store)};
+    if (hooks.available()) continue;
+    const std::string cuda = tree.Follow(store + "/libcuda.so.1.1");
+    libraries.links.push_back({store + "/libcuda.so.1", "libcuda.so.1.1", cuda});
+    libraries.links.push_back({store + "/libcuda.so", "libcuda.so.1", cuda});
   }
   if (tree.Has(tree.Follow(kDxCore))) {
     Mount(tree, kDxCore, edits);
@@ -102,15 +111,28 @@ void AddTegra(const Tree& tree, const Nodes& nodes, const Hooks& hooks, cdi::Edi
       AddListed(tree, line, nodes, hooks, links, edits);
     }
   }
+  DriverLibraries libraries;
+  for (const cdi::Mount& mount : edits.mounts) {
+    const std::string& path = mount.container_path;
+    if (FileName(path).find(".so") == std::string_view::npos) continue;
+    std::string directory = path.substr(0, path.rfind('/'));
+    if (std::ranges::count(libraries.directories, directory) > 0) continue;
+    libraries.directories.push_back(std::move(directory));
+  }
   hooks.AddLinks(links, edits);
+  hooks.AddFor(libraries, edits);
 }
 
 }  // namespace
 
+bool IsWholePlatform(const Device& device) {
+  return device.key.id == kWsl || device.key.id == kTegra;
+}
+
 void AddPlatform(const Tree& tree, const std::string& device, const Nodes& nodes,
                  const Hooks& hooks, cdi::Edits& edits) {
-  if (device == "all") AddWsl(tree, hooks, edits);
-  if (device == "tegra") AddTegra(tree, nodes, hooks, edits);
+  if (device == kWsl) AddWsl(tree, hooks, edits);
+  if (device == kTegra) AddTegra(tree, nodes, hooks, edits);
 }
 
 }  // namespace tessera::nvidia

@@ -14,6 +14,10 @@ namespace tessera::nvidia {
 
 // Of the device "all" what Windows has put into its store of drivers, of "tegra" what the board's
 // lists of files name; nothing of others.
+// Whether the device stands for all that a WSL or Tegra node has: of these the platform's own lists
+// and stores name all, and nothing is looked for as on other nodes.
+bool IsWholePlatform(const Device& device);
+
 void AddPlatform(const Tree& tree, const std::string& device, const Nodes& nodes,
                  const Hooks& hooks, cdi::Edits& edits);
 

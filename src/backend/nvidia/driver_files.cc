@@ -2,12 +2,15 @@
 #include "backend/nvidia/driver_files.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <array>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
+#include "os/files.h"
+#include "os/owner.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -92,6 +95,14 @@ void AddFirmware(const os::Root& root, const Tree& tree, const std::string& vers
   }
 }
 
+// In /tmp anybody can put a link that leads anywhere.
+bool IsDirectoryOfRoot(const std::string& path) {
+  const auto info = os::Inspect(path);
+  const auto owner = os::OwnerOf(path);
+  return info && info->type == os::FileInfo::Type::kDirectory && owner &&
+         (owner->user == 0 || owner->user == geteuid());
+}
+
 }  // namespace
 
 std::string FindProgram(const Tree& tree, const std::string& name) {
@@ -125,7 +136,7 @@ DriverFiles FindDriverFiles(const os::Root& root, const Tree& tree) {
       Add(tree, path, path, found.sockets);
     }
   }
-  Add(tree, kMpsPipes, kMpsPipes, found.sockets);
+  if (IsDirectoryOfRoot(tree.seen + kMpsPipes)) Add(tree, kMpsPipes, kMpsPipes, found.sockets);
   return found;
 }
 

@@ -16,14 +16,9 @@ namespace tessera::nvidia {
 namespace {
 
 // Where distributions have libraries, should the cache not tell.
-constexpr std::array<std::string_view, 8> kDirectories = {"/usr/lib64",
-                                                          "/usr/lib/x86_64-linux-gnu",
-                                                          "/usr/lib/aarch64-linux-gnu",
-                                                          "/lib64",
-                                                          "/lib/x86_64-linux-gnu",
-                                                          "/lib/aarch64-linux-gnu",
-                                                          "/usr/lib",
-                                                          "/lib"};
+constexpr std::array<std::string_view, 6> kDirectories = {
+    "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+    "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
 
 // That have versions of their own.
 constexpr std::array<std::string_view, 4> kOtherPatterns = {
@@ -86,6 +81,13 @@ std::vector<std::string> LibraryDirectories(const Tree& tree) {
     if (cached.insert(DirectoryOf(library.path)).second) add(DirectoryOf(library.path));
   }
   for (const std::string_view directory : kDirectories) add(std::string(directory));
+  // Debian's packages have the driver in a directory of its own, behind /etc/alternatives.
+  for (const std::string& directory : std::vector<std::string>(directories)) {
+    for (const char* name : {"/libcuda.so.1", "/libnvidia-ml.so.1"}) {
+      const std::string real = tree.Follow(directory + name);
+      if (tree.Has(real)) add(DirectoryOf(real));
+    }
+  }
   return directories;
 }
 

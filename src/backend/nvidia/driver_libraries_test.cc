@@ -54,6 +54,20 @@ TEST_F(DriverLibrariesTest, AreFoundWhereTheLoadersCacheSays) {
   EXPECT_EQ(FindLibraries(tree_).directories, std::vector<std::string>{"/opt/nvidia/lib"});
 }
 
+TEST_F(DriverLibrariesTest, AreFoundWhereDebianHasThemBehindItsAlternatives) {
+  const std::string directory = "/usr/lib/x86_64-linux-gnu/nvidia/current";
+  Write(directory + "/libcuda.so.570.1");
+  Write(directory + "/libnvidia-ptxjitcompiler.so.570.1");
+  Link(directory + "/libcuda.so.1", "libcuda.so.570.1");
+  Link("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/etc/alternatives/glx--libcuda.so.1");
+  Link("/etc/alternatives/glx--libcuda.so.1", directory + "/libcuda.so.1");
+  const DriverLibraries libraries = FindLibraries(tree_);
+  EXPECT_EQ(libraries.directories, std::vector<std::string>{directory});
+  EXPECT_EQ(libraries.files,
+            (std::vector<Found>{FoundAt(directory + "/libcuda.so.570.1"),
+                                FoundAt(directory + "/libnvidia-ptxjitcompiler.so.570.1")}));
+}
+
 TEST_F(DriverLibrariesTest, LinksMeanTheRootOfTheDriver) {
   Write("/usr/lib/nvidia/current/libcuda.so.570.1");
   Link("/usr/lib64/libcuda.so.1", "/etc/alternatives/libcuda");
@@ -61,8 +75,9 @@ TEST_F(DriverLibrariesTest, LinksMeanTheRootOfTheDriver) {
   Link("/usr/lib64/libcuda.so.570.1", "/usr/lib/nvidia/current/libcuda.so.570.1");
   const DriverLibraries libraries = FindLibraries(tree_);
   EXPECT_EQ(libraries.version, "570.1");
-  EXPECT_EQ(libraries.files, (std::vector<Found>{{"/usr/lib64/libcuda.so.570.1",
-                                                  "/usr/lib/nvidia/current/libcuda.so.570.1"}}));
+  const std::string real = "/usr/lib/nvidia/current/libcuda.so.570.1";
+  EXPECT_EQ(libraries.files,
+            (std::vector<Found>{{"/usr/lib64/libcuda.so.570.1", real}, FoundAt(real)}));
 }
 
 TEST_F(DriverLibrariesTest, TheVersionIsTheOneThatTheLoaderTakes) {

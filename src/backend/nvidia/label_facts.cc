@@ -82,6 +82,7 @@ LabelPolicy LabelPolicyOf(const config::Config& config) {
   for (const config::Resource& resource : config.resources) {
     const auto* kind = resource.kind.As<NvidiaConfig>();
     if (kind == nullptr) continue;
+    policy.mps |= resource.policy.division == Division::kMps;
     if (!kind->mig.empty()) {
       const bool usual =
           resource.name == kMigFamily || resource.name == config::MemberName(kMigFamily, kind->mig);
@@ -161,6 +162,10 @@ Result<Labels> GpuLabeller::Read() {
   if (!count) return failed(count.error());
   auto gpus = ReadGpus(library, *count);
   if (!gpus) return failed(gpus.error());
+  // A node whose GPUs are all silent is none without GPUs.
+  if (gpus->empty() && !silent_.empty()) {
+    return Fail(Reason::kScanFailed, "GPU {}: {}", silent_.begin()->first, silent_.begin()->second);
+  }
   NodeFacts facts{.driver = library->DriverVersion().value_or(""),
                   .cuda = library->CudaVersion().value_or(0),
                   .gpus = *std::move(gpus)};

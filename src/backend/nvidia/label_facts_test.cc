@@ -424,6 +424,19 @@ TEST_F(LabelFactsTest, AGpuThatIsLostIsAsItWasAndOneThatNeverAnsweredIsNotCounte
   node_->SetFaults("");
 }
 
+TEST_F(LabelFactsTest, ANodeOfWhichNoGpuHasAnsweredYetIsNoneWithoutGpus) {
+  Make("1xt4");
+  node_->SetFaults("gpus: {0: {lost: true}}");
+  GpuLabeller labeller(config_);
+
+  const Error error = labeller.Read().error();
+  EXPECT_EQ(error.reason, Reason::kScanFailed);
+  EXPECT_TRUE(error.message.starts_with("GPU 0: ")) << error.message;
+
+  node_->SetFaults("");
+  EXPECT_EQ(labeller.Read().value().at("nvidia.com/gpu.count"), "1");
+}
+
 TEST_F(LabelFactsTest, WithoutADriverNothingIsKnownButWhatPciTells) {
   Make("8xa100");
   node_->RemoveDriver();
@@ -462,6 +475,7 @@ TEST(LabelPolicy, ResourcesOfAFileOfOursAreUnderstoodAsNvidiasAre) {
   const auto slicing = SharingStrategy::kTimeSlicing;
   EXPECT_EQ(LabelPolicyOf(config),
             (LabelPolicy{.mig_strategy = MigStrategy::kMixed,
+                         .mps = true,
                          .gpus = {slicing, 3, true},
                          .profiles = {{"1g.10gb", {slicing, 2, false}},
                                       {"2g.20gb", {slicing, 4, true}},

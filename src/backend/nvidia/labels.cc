@@ -84,11 +84,7 @@ class Making {
 
   void AddCapabilities() {
     Set("mig.capable", std::ranges::any_of(facts_.gpus, &GpuFacts::knows_mig));
-    const bool shared = policy_.gpus.strategy == SharingStrategy::kMps ||
-                        std::ranges::any_of(policy_.profiles, [](const auto& profile) {
-                          return profile.second.strategy == SharingStrategy::kMps;
-                        });
-    Set("mps.capable", shared && !AnyDivided());
+    Set("mps.capable", policy_.mps && !AnyDivided());
   }
 
   static bool IsDivided(const GpuFacts& gpu) { return gpu.mig.enabled; }

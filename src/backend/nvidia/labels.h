@@ -61,7 +61,8 @@ struct Sharing {
 // What the configuration makes of GPUs.
 struct LabelPolicy {
   MigStrategy mig_strategy = MigStrategy::kNone;
-  Sharing gpus{};  // also of MIG devices by the strategy "single"
+  bool mps = false;  // any resource is shared by it
+  Sharing gpus{};    // also of MIG devices by the strategy "single"
   // Of MIG devices by "mixed": patterns of profiles, of which the first that fits counts.
   std::vector<std::pair<std::string, Sharing>> profiles{};
   bool operator==(const LabelPolicy&) const = default;

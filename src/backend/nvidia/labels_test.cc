@@ -74,7 +74,7 @@ TEST(Labels, SharedGpusAreNamedSoUnlessTheirResourceIs) {
 }
 
 TEST(Labels, MpsIsForNodesWithoutDividedGpus) {
-  const LabelPolicy policy{.gpus = {SharingStrategy::kMps, 4, false}};
+  const LabelPolicy policy{.mps = true, .gpus = {SharingStrategy::kMps, 4, false}};
   const auto capable = [&](const GpuFacts& gpu) {
     return MakeLabels({.gpus = {Gpu("A"), gpu}}, policy, {}).at("nvidia.com/mps.capable");
   };

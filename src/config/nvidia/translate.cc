@@ -222,7 +222,7 @@ class Translation {
   void TranslateCdiDocument(NvidiaConfig& kind) {
     const std::string hook = "flags.plugin.nvidiaCTKPath";
     // Where nobody names it, it is looked for.
-    if (findings_.IsSet(hook) && settings_.cdi_hook_path != Settings().cdi_hook_path) {
+    if (findings_.IsSet(hook)) {
       CheckPath(hook, settings_.cdi_hook_path);
       kind.cdi_hook_path = settings_.cdi_hook_path;
       Note("resources[0].nvidia.cdiHookPath", hook);
