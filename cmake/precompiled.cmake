@@ -1,7 +1,7 @@
 # tessera_precompiled(TARGET test|product): the headers that nearly every source includes are read
 # once a preset and not once a source, which is half of the time clang takes for one without
-# optimisation. Only what hardly changes is here; every source still includes what it uses, and
-# presets without this (dev, lint, release) hold it to that.
+# optimisation. Only what hardly changes is here; every source still includes what it uses, which
+# the preset dev holds it to.
 function(tessera_precompiled TARGET KIND)
   if(TESSERA_PRECOMPILED)
     target_precompile_headers(${TARGET} REUSE_FROM precompiled_${KIND})
