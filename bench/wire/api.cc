@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it costs the agent to have an API server, over TLS: beside the same agent without one, and
-// its start beside the bare server's. Prints a table. usage: bench_api [start | told]...
+// its start beside the bare server's. Prints a table.
+//
+// usage: bench_api [start | told]...
 #include <fmt/core.h>
 
 #include <atomic>

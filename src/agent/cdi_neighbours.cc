@@ -13,6 +13,7 @@
 namespace tessera::agent {
 namespace {
 
+constexpr char kConflict[] = "two CDI documents name one device, and no runtime injects it";
 constexpr size_t kMostBytes = 16 << 20;  // of a document of somebody else
 
 std::set<std::string> DevicesIn(const std::string& path) {
@@ -69,13 +70,11 @@ void CdiNeighbours::LookForConflicts() {
       if (both == entry.devices.end()) continue;
       Error error{Reason::kCdiConflict, fmt::format("{} and {} both name {}", own, path, *both)};
       if (!told_.contains(error.message)) {
-        log::LogError("two CDI documents name one device, and no runtime injects it", error);
+        log::LogError(kConflict, error);
         metrics_.Add(http::Metric::kUnusable, {std::string(ReasonName(error.reason))});
-        documents_.Tell(
-            {.reason = "CdiConflict",
-             .path = own,
-             .message =
-                 "two CDI documents name one device, and no runtime injects it: " + error.Text()});
+        documents_.Tell({.reason = "CdiConflict",
+                         .path = own,
+                         .message = fmt::format("{}: {}", kConflict, error.Text())});
       }
       told.insert(std::move(error.message));
     }

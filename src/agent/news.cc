@@ -110,6 +110,7 @@ std::vector<kube::Event> PodEvents(const News& news, const Ledger& ledger) {
   std::vector<kube::Event> events;
   for (const auto& [pod, held] : HoldersOf(news, ledger)) {
     const bool one = held.containers.size() == 1;
+    const std::string message = Told(held.steps, news.bad);
     events.push_back({.about = {.kind = "Pod",
                                 .pod_namespace = pod.first,
                                 .name = pod.second,
@@ -117,10 +118,10 @@ std::vector<kube::Event> PodEvents(const News& news, const Ledger& ledger) {
                                 .container = one ? *held.containers.begin() : ""},
                       .warning = news.bad,
                       .reason = std::string(news.reason()),
-                      .message = Told(held.steps, news.bad),
+                      .message = message,
                       .when = news.when,
                       // Two devices of a pod may fall in one millisecond, one after the other.
-                      .subject = Told(held.steps, news.bad)});
+                      .subject = message});
   }
   return events;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -87,7 +88,7 @@ int Main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const std::string_view self = argc > 0 ? argv[0] : "";
   const std::vector<Alias> aliases = Aliases();
-  const auto alias = std::ranges::find(aliases, self.substr(self.rfind('/') + 1), &Alias::name);
+  const auto alias = std::ranges::find(aliases, FileName(self), &Alias::name);
   if (alias != aliases.end() && alias->words.front() == "mps" &&
       words == std::vector{std::string(kMountShm)}) {
     words = {"mps", std::string(kMountShm), "--at", "/mps/shm"};

@@ -28,8 +28,8 @@ int Uninstall(const Arguments& arguments) {
   if (loaded.config.api.use && !*api) {
     PrintToError(
         "left as they are: labels and condition of the node, for there is no access to an API "
-        "server: "
-        "say api.kubeconfig and, if the node has another name than the machine, api.nodeName\n");
+        "server: say api.kubeconfig and, if the node has another name than the machine, "
+        "api.nodeName\n");
   }
   int code = kOk;
   for (const agent::Removal& removal : agent::Uninstall(loaded.config, *api)) {

@@ -79,7 +79,7 @@ class Watch {
  public:
   struct Listener {
     std::function<void(const json::Value& object)> changed;  // added or modified
-    std::function<void(const json::Value& object)> deleted;
+    std::function<void(const json::Value& object)> deleted;  // may be empty
     // The list was read anew, whole: what is not in it is gone. Followed by `changed` of none of
     // them.
     std::function<void(const std::vector<json::Value>& objects)> listed;

@@ -15,10 +15,6 @@
 namespace tessera::nvidia {
 namespace {
 
-// Ids of devices.
-constexpr char kWsl[] = "all";
-constexpr char kTegra[] = "tegra";
-
 constexpr char kStores[] = "/usr/lib/wsl/drivers";
 constexpr char kDxCore[] = "/usr/lib/wsl/lib/libdxcore.so";
 constexpr char kLists[] = "/etc/nvidia-container-runtime/host-files-for-container.d";

@@ -12,12 +12,16 @@
 
 namespace tessera::nvidia {
 
-// Of the device "all" what Windows has put into its store of drivers, of "tegra" what the board's
-// lists of files name; nothing of others.
-// Whether the device stands for all that a WSL or Tegra node has: of these the platform's own lists
-// and stores name all, and nothing is looked for as on other nodes.
+// Ids of the device that all GPUs of such a node are.
+inline constexpr char kWsl[] = "all";
+inline constexpr char kTegra[] = "tegra";
+
+// Whether it is such a device: of these the platform's own lists and stores name all, and nothing
+// is looked for as on other nodes.
 bool IsWholePlatform(const Device& device);
 
+// Of WSL's what Windows has put into its store of drivers, of a Tegra's what the board's lists of
+// files name; nothing of others.
 void AddPlatform(const Tree& tree, const std::string& device, const Nodes& nodes,
                  const Hooks& hooks, cdi::Edits& edits);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/nvidia/cdi_parts.h"
+#include "backend/nvidia/cdi_platforms.h"
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/condition.h"
 #include "backend/nvidia/gpu.h"
@@ -14,8 +15,6 @@
 namespace tessera::nvidia {
 namespace {
 
-constexpr char kAll[] = "all";
-constexpr char kTegra[] = "tegra";
 constexpr char kDxg[] = "/dev/dxg";
 
 bool IsWorse(EvidenceKind kind, EvidenceKind than) {
@@ -81,7 +80,7 @@ void PlatformBackend::Stop() {
 Result<std::vector<Device>> PlatformBackend::Scan() {
   using Discovery = NvidiaConfig::Discovery;
   if (config_.discovery == Discovery::kTegra) return Found(Whole{kTegra, {}});
-  if (IsWsl()) return Found(Whole{kAll, {}});
+  if (IsWsl()) return Found(Whole{kWsl, {}});
   auto devices = gpus_->Scan();
   if (devices) has_nvml_ = true;
   if (config_.discovery == Discovery::kNvml) return devices;
@@ -106,9 +105,7 @@ std::shared_ptr<const cdi::Parts> PlatformBackend::DescribeForCdi(
   // While the driver is replaced its former files are named: a container that starts without a
   // driver would be worse than one that does not start yet.
   if (found || files_.libraries.version.empty()) files_ = std::move(files);
-  const bool matters = !found && std::ranges::any_of(devices, [](const Device& device) {
-    return device.key.id != kAll && device.key.id != kTegra;
-  });
+  const bool matters = !found && !std::ranges::all_of(devices, IsWholePlatform);
   if (matters && !told_no_libraries_) {
     log::Warn("CDI documents name no library of the driver: none is found below its root",
               {{"resource", resource_}, {"driver", config_.driver_root}});
@@ -128,7 +125,7 @@ std::vector<Device> PlatformBackend::Found(std::optional<Whole> whole) {
   const std::string& id = whole_->id;
   if (id != before) {
     log::Info("all GPUs are one device, as on every such node",
-              {{"resource", resource_}, {"node", id == kAll ? "WSL" : "Tegra"}, {"device", id}});
+              {{"resource", resource_}, {"node", id == kWsl ? "WSL" : "Tegra"}, {"device", id}});
   }
   const Device device = Describe(id);
   const bool ours = PartOf(config_, {.uuid = id, .model = device.model}).whole;
@@ -141,8 +138,8 @@ Device PlatformBackend::Describe(const std::string& id) const {
   // As NVIDIA's plugin has it, the index of a Tegra's GPU is 0, and that of all GPUs "all".
   const bool by_index = config_.id_strategy == IdStrategy::kIndex && id == kTegra;
   device.visible_as = by_index ? "0" : id;
-  device.model = id == kAll ? "NVIDIA GPUs of WSL" : "NVIDIA Tegra";
-  if (id == kAll) {
+  device.model = id == kWsl ? "NVIDIA GPUs of WSL" : "NVIDIA Tegra";
+  if (id == kWsl) {
     device.nodes.push_back({.host_path = Below(config_.dev_root, kDxg), .container_path = kDxg});
   }
   AddImex(root_, config_, device);
@@ -162,7 +159,7 @@ bool PlatformBackend::HasDxg() const {
 
 Evidence PlatformBackend::Check(const Device& device) {
   const std::string& id = device.key.id;
-  if (id != kAll && id != kTegra) return gpus_->Check(device);
+  if (id != kWsl && id != kTegra) return gpus_->Check(device);
   if (device.defect) {
     return FromCheck(EvidenceKind::kBad, device.defect->reason, device.defect->message);
   }
@@ -177,7 +174,7 @@ Evidence PlatformBackend::Check(const Device& device) {
     if (IsWorse(evidence.kind, worst.kind)) worst = std::move(evidence);
   }
   if (!parts.empty()) return worst;
-  if (id == kAll && !HasDxg()) {
+  if (id == kWsl && !HasDxg()) {
     return FromCheck(EvidenceKind::kFatal, Reason::kVanished, "/dev/dxg is not there");
   }
   if (id == kTegra && !HasTegraFiles(root_, config_.driver_root)) {
