@@ -195,9 +195,12 @@ const (
 	cudaLink    = nvidiaRoot + "/usr/lib64/libcuda.so.1" // by which programs load it
 )
 
-// installGPUsByCdi serves two GPUs by CDI alone, on a node without NVIDIA's hooks. `policy` is more of
-// the resource.
-func (c *cluster) installGPUsByCdi(t *testing.T, policy string) map[string]number {
+// byCdi is what makes a resource go by CDI whatever the runtime is.
+const byCdi = "    strategies: [cdi-cri]\n    cdi: {kind: k8s.device-plugin.nvidia.com/gpu}\n"
+
+// installGPUs serves two GPUs on a node without NVIDIA's hooks. `more` is of the resource: by what it
+// goes, and how it is divided.
+func (c *cluster) installGPUs(t *testing.T, more string) map[string]number {
 	t.Helper()
 	nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
 	must(t, os.WriteFile(cudaLibrary, []byte("this is the driver\n"), 0o755))
@@ -211,12 +214,11 @@ func (c *cluster) installGPUsByCdi(t *testing.T, policy string) map[string]numbe
 	})
 	nodes := makeNodes(t, nvidiaRoot+"/dev", "nvidia0", "nvidia1", "nvidiactl", "moved")
 	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
-	c.installAgent(t, serving(t, `resources:
+	c.install(t, telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
-    strategies: [cdi-cri]
-    cdi: {kind: k8s.device-plugin.nvidia.com/gpu}
-`+policy+`    nvidia: {driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
-`, nvidiaRoot, filepath.Dir(gpuDocument)))
+`+more+`    nvidia: {driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
+`, nvidiaRoot, filepath.Dir(gpuDocument))),
+		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	return nodes
 }
 
@@ -244,7 +246,7 @@ func withGPU(index int) string {
 
 func TestACDIDocumentBringsAGPUAndTheDriverAndNothingOfAnotherGPU(t *testing.T) {
 	c := theCluster(t)
-	nodes := c.installGPUsByCdi(t, "")
+	nodes := c.installGPUs(t, byCdi)
 	c.waitForResource(t, gpu, "2 of 2")
 
 	var said []string
@@ -260,7 +262,7 @@ func TestACDIDocumentBringsAGPUAndTheDriverAndNothingOfAnotherGPU(t *testing.T) 
 
 func TestReplicasOfAGPUAreThatGPUByItsCDIName(t *testing.T) {
 	c := theCluster(t)
-	nodes := c.installGPUsByCdi(t, "    policy: replicas\n    replicas: 2\n")
+	nodes := c.installGPUs(t, byCdi+"    policy: replicas\n    replicas: 2\n")
 	c.waitForResource(t, gpu, "4 of 4")
 
 	said := map[string]int{}
@@ -276,8 +278,13 @@ func TestReplicasOfAGPUAreThatGPUByItsCDIName(t *testing.T) {
 
 func TestAPodThatWantsAllGPUsByItsVariableHasTheOneItWasGranted(t *testing.T) {
 	c := theCluster(t)
-	nodes := c.installGPUsByCdi(t, "")
+	// Nobody chose how GPUs reach containers: the node's status shows a runtime that reads CDI.
+	nodes := c.installGPUs(t, "")
 	c.waitForResource(t, gpu, "2 of 2")
+	eventually(t, func(context.Context) error {
+		_, err := os.Stat(gpuDocument)
+		return err
+	})
 	wanting := func(name string, count int64) string {
 		pod := withGPUs(name, count, showGPUs(nodes))
 		pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}}
@@ -297,7 +304,7 @@ func TestAPodThatWantsAllGPUsByItsVariableHasTheOneItWasGranted(t *testing.T) {
 
 func TestWhatADriversUpgradeMovesIsWhatTheNextContainerGets(t *testing.T) {
 	c := theCluster(t)
-	nodes := c.installGPUsByCdi(t, "")
+	nodes := c.installGPUs(t, byCdi)
 	c.waitForResource(t, gpu, "2 of 2")
 	moveLink := func(link, to string) {
 		must(t, os.Symlink(to, link+".next"))

@@ -9,6 +9,7 @@
 
 #include "agent/agent_core.h"
 #include "agent/config_file.h"
+#include "agent/container_runtime.h"
 #include "agent/requirements.h"
 #include "base/log.h"
 #include "config/load.h"
@@ -45,6 +46,23 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
   log::Info("configuration reloaded");
 }
 
+// Undecided resources go by CDI where the node's status shows that its runtime reads it: whoever
+// reads the configuration looks at what was remembered of that.
+void LearnRuntime(Agent& agent, ConfigFile& file) {
+  agent.AskForNode([&agent, &file](const json::Value& node) {
+    const std::string& state_dir = agent.config().state_dir;
+    const RuntimeVersions versions = VersionsOf(node);
+    if (versions == RememberedVersions(state_dir)) return;
+    if (Status kept = RememberVersions(state_dir, versions); !kept) {
+      return log::Warn("cannot remember the container runtime's version, so CDI is not taken",
+                       kept.error());
+    }
+    log::Info("the node's container runtime is known",
+              {{"runtime", versions.runtime}, {"kubelet", versions.kubelet}});
+    file.Reload();
+  });
+}
+
 // What is required stays open until the resources have it themselves.
 Status Start(Agent& agent, os::Loop& loop) {
   const Requirements met = TRY(MeetRequirements(agent.config(), loop));
@@ -63,8 +81,10 @@ void RunAgent(const AgentOptions& options) {
   os::Loop loop;
   http::Metrics metrics;
   std::unique_ptr<Agent> agent;
-  ConfigFile file(loop, options,
-                  [&agent](const config::LoadResult& loaded) { Reloaded(*agent, loaded); });
+  ConfigFile file(loop, options, [&agent, &file](const config::LoadResult& loaded) {
+    Reloaded(*agent, loaded);
+    if (!loaded.undecided.empty()) LearnRuntime(*agent, file);
+  });
   // Watched before it is read: no change in between is lost, and no SIGHUP kills.
   file.Watch();
   config::LoadResult loaded = file.Read();
@@ -87,6 +107,7 @@ void RunAgent(const AgentOptions& options) {
     log::LogError("cannot start", started.error());
     std::_Exit(1);
   }
+  if (!loaded.undecided.empty()) LearnRuntime(*agent, file);
   const auto rest = loop.After(kStarted, os::ForgetUnwrittenPages);
   loop.Run();
   std::optional<Error> fatal = agent->fatal();

@@ -2,6 +2,7 @@
 // The parts of the running agent and how they are tied together. One thread: the loop's.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "config/schema/config.h"
 #include "http/http.h"
 #include "http/metrics.h"
+#include "json/json.h"
 #include "kubelet/root.h"
 #include "os/alarm.h"
 #include "os/loop.h"
@@ -46,6 +48,10 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   // Why the agent cannot go on, once it has stopped the loop by itself.
   const std::optional<Error>& fatal() const { return fatal_; }
   http::Metrics& metrics() { return metrics_; }
+  // As Announcer::AskForNode.
+  void AskForNode(std::function<void(const json::Value& node)> answer) {
+    announcer_.AskForNode(std::move(answer));
+  }
   const config::Config& config() const { return config_; }
 
   void SourceChanged(const std::string& source, bool bad_news) override;

@@ -18,7 +18,8 @@ constexpr Duration kTogether{200};  // changes within this time are one conditio
 
 Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
                      std::function<bool()> silent)
-    : node_(node),
+    : loop_(loop),
+      node_(node),
       metrics_(metrics),
       silent_(std::move(silent)),
       condition_(loop, [this] { TellCondition(); }) {}
@@ -71,6 +72,13 @@ bool Announcer::SetLabels(const Labels& labels) {
   if (server_ == nullptr) return false;
   server_->SetLabels(labels);
   return true;
+}
+
+void Announcer::AskForNode(std::function<void(const json::Value& node)> answer) {
+  if (server_ == nullptr) return;
+  server_->AskForNode([&loop = loop_, answer = std::move(answer)](const json::Value& node) {
+    loop.Post([answer, node] { answer(node); });
+  });
 }
 
 }  // namespace tessera::agent

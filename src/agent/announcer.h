@@ -16,6 +16,7 @@
 #include "agent/node.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"
+#include "json/json.h"
 #include "os/alarm.h"
 #include "os/loop.h"
 
@@ -36,10 +37,14 @@ class Announcer {
   void Changed();
   // The labels that the node is to have; false where there is nobody to tell.
   bool SetLabels(const Labels& labels);
+  // The node as the API server has it: `answer` is called once it has said so, on the loop's
+  // thread; never, where there is nobody to ask.
+  void AskForNode(std::function<void(const json::Value& node)> answer);
 
  private:
   void TellCondition();
 
+  os::Loop& loop_;
   const Node& node_;
   http::Metrics& metrics_;
   const std::function<bool()> silent_;

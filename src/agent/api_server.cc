@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 #include <utility>
 
 #include "agent/node_labels.h"
@@ -15,6 +16,11 @@
 #include "os/loop.h"
 
 namespace tessera::agent {
+namespace {
+
+constexpr Duration kAskAgain{30'000};
+
+}  // namespace
 
 // Everything but the loop's Post is touched on the loop's thread alone.
 struct ApiServer::Voice {
@@ -28,7 +34,8 @@ struct ApiServer::Voice {
             [&metrics](std::string_view result) { metrics.Add(http::Metric::kEvents, {result}); }),
         condition(loop, client, node,
                   {"the node's condition", "/status", kube::PatchType::kStrategic}),
-        labels(loop, client, node, {"the node's labels", "", kube::PatchType::kMerge}) {}
+        labels(loop, client, node, {"the node's labels", "", kube::PatchType::kMerge}),
+        path(kube::NodePath(node)) {}
 
   static std::string StatusText(int status) {
     return status == 0 ? "none" : std::to_string(status);
@@ -39,12 +46,35 @@ struct ApiServer::Voice {
   kube::Outbox outbox;
   kube::NodeKeeper condition;
   kube::NodeKeeper labels;
+  const std::string path;  // the node's
+  os::Loop::Handle again;
+};
+
+// What waits for the node; who asked takes it back when it ends.
+struct ApiServer::Question {
+  static void Ask(Voice& voice, const std::shared_ptr<Question>& question) {
+    voice.client.Get(voice.path, [&voice, question](Result<json::Value> node) {
+      if (!node) {
+        voice.again = voice.loop.After(kAskAgain, [&voice, question] { Ask(voice, question); });
+        return;
+      }
+      const std::scoped_lock lock(question->mutex);
+      if (auto answer = std::exchange(question->answer, {})) answer(*node);
+    });
+  }
+
+  std::mutex mutex;
+  std::function<void(const json::Value&)> answer;
 };
 
 ApiServer::ApiServer(kube::Access access, std::string node, http::Metrics& metrics)
     : voice_(std::make_shared<Voice>(std::move(access), node, metrics)) {}
 
 ApiServer::~ApiServer() {
+  if (question_ != nullptr) {
+    const std::scoped_lock lock(question_->mutex);
+    question_->answer = {};
+  }
   voice_->loop.Stop();
 }
 
@@ -85,6 +115,14 @@ void ApiServer::SetLabels(const Labels& labels) {
       return json::Value(*std::move(patch.patch));
     });
   });
+  Start();
+}
+
+void ApiServer::AskForNode(std::function<void(const json::Value& node)> answer) {
+  question_ = std::make_shared<Question>();
+  question_->answer = std::move(answer);
+  voice_->loop.Post(
+      [voice = voice_.get(), question = question_] { Question::Ask(*voice, question); });
   Start();
 }
 

@@ -5,6 +5,7 @@
 // Owned by the agent; any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "backend/labeller.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"
+#include "json/json.h"
 #include "kube/access.h"
 #include "kube/condition.h"
 #include "kube/event.h"
@@ -29,12 +31,17 @@ class ApiServer {
   void Tell(std::vector<kube::Event> events);
   void SetCondition(const kube::Condition& condition);
   void SetLabels(const Labels& labels);
+  // The node as the API server has it, asked for until it answers; `answer` is called once, on the
+  // API server's thread, and not after the end of this object.
+  void AskForNode(std::function<void(const json::Value& node)> answer);
 
  private:
   struct Voice;  // shared with its thread
+  struct Question;
   void Start();
 
   std::shared_ptr<Voice> voice_;
+  std::shared_ptr<Question> question_;
   os::ThreadOnce thread_;
 };
 

@@ -26,11 +26,13 @@ class ConfigFile {
   // Begins to watch. Where no file is named there is only SIGHUP.
   void Watch();
 
+  // Reads it anew: what it comes to on this node may be another.
+  void Reload();
+
  private:
   void PollAgain();
   void Changed();
   void Gone();
-  void Reload();
 
   os::Loop& loop_;
   const AgentOptions options_;

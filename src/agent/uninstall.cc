@@ -7,7 +7,6 @@
 #include "agent/cdi_neighbours.h"
 #include "agent/node_labels.h"
 #include "http/metrics.h"
-#include "http/wire.h"
 #include "kube/client.h"
 #include "kube/condition.h"
 #include "os/files.h"
@@ -40,7 +39,7 @@ class NodeCleaning {
   NodeCleaning(const config::Config& config, const ApiPlace& api)
       : config_(config),
         client_(loop_, api.access),
-        path_("/api/v1/nodes/" + http::PercentEncode(api.node)) {}
+        path_(kube::NodePath(api.node)) {}
 
   Status Run() {
     Begin();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/schema/findings.h"
 #include "config/schema/key.h"
@@ -50,6 +51,12 @@ struct Kind {
   // Whether its backend has more to say for CDI documents than the devices themselves: none is
   // written before it has.
   bool describes_for_cdi = false;
+  // The kind of its CDI devices where its resources go by CDI and none is configured; null: they
+  // do so only where they are told to.
+  const char* cdi_kind = nullptr;
+  // The directories of which those documents tell, one of which must be the host's for that. Null:
+  // none.
+  std::vector<std::string> (*cdi_tells_of)(const config::Resource& resource) = nullptr;
   // Whether a family of resources (config/schema/family.h) may have one of this profile, as it
   // stands in a resource's name; null: the kind has no families. The backend of a family finds
   // what its resources are made of: the source of each device is the resource that it belongs to.

@@ -113,6 +113,8 @@ std::vector<Key> RenderingKeys() {
        .type = Type::kEnumList,
        .doc = "How devices reach the container; several work together.",
        .example = "[envvar, cdi-cri]",
+       .default_note = "`[envvar, volume-mounts, device-specs]`; for GPUs `[cdi-cri]` where the "
+                       "container runtime is known to read CDI documents (docs/cdi.md)",
        .values = NamesOf(Strategies()),
        .field = BindEnumList(kRendering, &Rendering::strategies, Strategies())},
       {.name = "cdi",

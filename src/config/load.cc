@@ -9,6 +9,7 @@
 #include "config/rules.h"
 #include "config/schema/findings.h"
 #include "config/show.h"
+#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::config {
@@ -104,6 +105,21 @@ void Finish(const std::map<std::string, std::string>& environment,
   if (result.ok()) result.settings = ListSettings(result.config, findings);
 }
 
+std::string PathOf(size_t resource, std::string_view key) {
+  return fmt::format("resources[{}].{}", resource, key);
+}
+
+std::vector<size_t> Undecided(const Config& config, const Findings& findings) {
+  std::vector<size_t> undecided;
+  for (size_t i = 0; i < config.resources.size(); ++i) {
+    const Kind* kind = KindOf(config.resources[i]);
+    if (kind == nullptr || kind->cdi_kind == nullptr) continue;
+    if (!config.resources[i].rendering.cdi_write) continue;
+    if (!findings.IsSet(PathOf(i, "strategies"))) undecided.push_back(i);
+  }
+  return undecided;
+}
+
 }  // namespace
 
 std::string LoadResult::SourceOf(const std::string& path) const {
@@ -120,12 +136,48 @@ LoadResult Load(const Sources& sources) {
   Findings findings(document);
   if (sources.file) Reader(result.config, findings, document).ReadAll();
   Finish(sources.environment, sources.flags, findings, result);
+  result.undecided = Undecided(result.config, findings);
   if (result.config.resources.empty() && result.ok()) {
     result.warnings.push_back({.reason = Reason::kConfigMissing,
                                .origin = sources.file ? document.name() : "no configuration file",
                                .message = "no resources: the agent serves nothing"});
   }
   return result;
+}
+
+LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
+  if (!loaded.ok() || loaded.undecided.empty()) return loaded;
+  const Document none;
+  Findings findings(none);
+  for (const Setting& setting : loaded.settings) {
+    if (setting.source != "default") findings.SetOutside(setting.path, setting.source, "", true);
+    // Its sections are there, too: of the kinds, only the one that was chosen.
+    for (size_t dot = setting.path.rfind('.'); dot != std::string::npos && dot != 0;
+         dot = setting.path.rfind('.', dot - 1)) {
+      findings.SetOutside(setting.path.substr(0, dot), "", "", true);
+    }
+  }
+  Config config = loaded.config;
+  for (const size_t i : loaded.undecided) {
+    Rendering& rendering = config.resources[i].rendering;
+    rendering.strategies = {Strategy::kCdiCri};
+    findings.SetOutside(PathOf(i, "strategies"), shown_by, "", true);
+    if (!rendering.cdi_kind.empty()) continue;
+    rendering.cdi_kind = KindOf(config.resources[i])->cdi_kind;
+    findings.SetOutside(PathOf(i, "cdi.kind"), shown_by, "", true);
+  }
+  Complete(config);
+  CheckRules(config, findings);
+  if (std::vector<Problem> errors = findings.SortedErrors(); !errors.empty()) {
+    Problem why = std::move(errors.front());
+    why.origin = shown_by;
+    why.message = "reads CDI, which is taken only where 'strategies' say so: " + why.message;
+    loaded.warnings.push_back(std::move(why));
+    return loaded;
+  }
+  loaded.settings = ListSettings(config, findings);
+  loaded.config = std::move(config);
+  return loaded;
 }
 
 LoadResult LoadForeign(Foreign foreign, const std::map<std::string, std::string>& environment,

@@ -30,9 +30,10 @@ struct Sources {
 
 // A setting as it came out, and where from.
 struct Setting {
-  std::string path{};    // "resources[0].dummy.count"
-  std::string value{};   // "64"
-  std::string source{};  // "default", "tessera.yaml:12", "environment NAME" or "flag --NAME"
+  std::string path{};   // "resources[0].dummy.count"
+  std::string value{};  // "64"
+  // "default", "tessera.yaml:12", "environment NAME", "flag --NAME" or what showed CDI.
+  std::string source{};
   bool operator==(const Setting&) const = default;
 };
 
@@ -41,6 +42,8 @@ struct LoadResult {
   std::vector<Setting> settings{};  // every key with a value, in the reference's order; when ok()
   std::vector<Problem> errors{};    // all of them, in the order of the file
   std::vector<Problem> warnings{};  // what is legal, but surely not meant
+  // Resources that could reach containers by CDI and whose way into them nobody chose.
+  std::vector<size_t> undecided{};
 
   bool ok() const { return errors.empty(); }
   // "default" for a path that is not in settings.
@@ -48,6 +51,11 @@ struct LoadResult {
 };
 
 LoadResult Load(const Sources& sources);
+
+// The same where the node's container runtime reads CDI documents, which `shown_by` shows: the
+// undecided resources go by CDI. Where they cannot (their documents would be each other's), a
+// warning says why and everything stays.
+LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by);
 
 // A configuration that was written in another format, with what is wrong there.
 struct Foreign {

@@ -25,6 +25,10 @@ Error ErrorOf(const Result<http::Reply>& reply) {
 
 }  // namespace
 
+std::string NodePath(const std::string& node) {
+  return "/api/v1/nodes/" + http::PercentEncode(node);
+}
+
 void Client::Impl::Start(Call call) {
   const uint64_t id = next_id_++;
   const Duration left = call.deadline - SystemClock().Now();

@@ -37,6 +37,9 @@ enum class PatchType : uint8_t {
   kStrategic,  // application/strategic-merge-patch+json: lists with a key are merged by it
 };
 
+// The path of the node of this name.
+std::string NodePath(const std::string& node);
+
 struct ObjectList {
   std::vector<json::Value> items;
   std::string resource_version;  // to watch from

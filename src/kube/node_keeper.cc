@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "base/log.h"
-#include "http/wire.h"
 
 namespace tessera::kube {
 
 NodeKeeper::NodeKeeper(os::Loop& loop, Client& client, const std::string& node, Thing thing,
                        Backoff retries)
     : client_(client),
-      path_("/api/v1/nodes/" + http::PercentEncode(node)),
+      path_(NodePath(node)),
       thing_(std::move(thing)),
       retries_(retries),
       again_(loop, [this] { Compare(); }) {}

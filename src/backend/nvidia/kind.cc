@@ -280,6 +280,7 @@ void Complete(Config& config, size_t index) {
   const std::string& cdi_kind = resource.rendering.cdi_kind;
   if (WritesCdi(resource.rendering)) kind.cdi_vendor = cdi_kind.substr(0, cdi_kind.find('/'));
   if (IsFamily(resource.name)) kind.family = resource.name;
+  kind.earlier.clear();
   for (size_t i = 0; i < index; ++i) {
     const auto* other = config.resources[i].kind.As<NvidiaConfig>();
     if (other != nullptr) {
@@ -417,6 +418,12 @@ Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surr
   return session;
 }
 
+// Of the root a pod may have the host's /usr alone.
+std::vector<std::string> DriverDirectories(const Resource& resource) {
+  const std::string& root = resource.kind.As<NvidiaConfig>()->driver_root;
+  return {root, root == "/" ? "/usr" : root + "/usr"};
+}
+
 std::unique_ptr<Labeller> Label(const Config& config) {
   return std::make_unique<nvidia::GpuLabeller>(config);
 }
@@ -434,6 +441,8 @@ Kind MakeKind() {
           .runtime_reads_variable = true,
           .ids_are_of_hardware = true,
           .describes_for_cdi = true,
+          .cdi_kind = "k8s.device-plugin.nvidia.com/gpu",
+          .cdi_tells_of = DriverDirectories,
           .may_have = MayHave,
           .label = Label,
           .has_mps = true};

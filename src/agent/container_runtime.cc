@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/container_runtime.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "kinds/kinds.h"
+#include "os/process.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr size_t kMostConfig = 1 << 20;
+// Where distributions keep containerd's configuration, and CRI-O's.
+constexpr const char* kContainerd[] = {"/etc/containerd/config.toml",
+                                       "/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
+                                       "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
+                                       "/var/snap/microk8s/current/args/containerd.toml"};
+constexpr const char* kCrio = "/etc/crio/crio.conf";
+
+struct Version {
+  int major = 0;
+  int minor = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+// "v1.36.3", "2.2.0-k3s1": the first two numbers.
+std::optional<Version> ParseVersion(std::string_view text) {
+  if (text.starts_with('v')) text.remove_prefix(1);
+  const char* const end = text.data() + text.size();
+  Version version;
+  const auto major = std::from_chars(text.data(), end, version.major);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return std::nullopt;
+  const auto minor = std::from_chars(major.ptr + 1, end, version.minor);
+  if (minor.ec != std::errc()) return std::nullopt;
+  return version;
+}
+
+enum class Says : uint8_t { kNothing, kNo, kYes };
+
+// A key and its value in one line of TOML, without a comment.
+std::pair<std::string_view, std::string_view> KeyAndValue(std::string_view line) {
+  line = Trim(line.substr(0, line.find('#')));
+  const size_t equals = line.find('=');
+  if (equals == std::string_view::npos) return {};
+  return {Trim(line.substr(0, equals)), Trim(line.substr(equals + 1))};
+}
+
+// Its `enable_cdi` counts; where there is none, the format that only a containerd reads that has it
+// on by default. One whose CRI is switched off is not kubelet's.
+Says ContainerdSays(std::string_view text) {
+  Says says = Says::kNothing;
+  bool told = false;
+  for (const std::string& line : Split(text, '\n')) {
+    const auto [key, value] = KeyAndValue(line);
+    if (key == "disabled_plugins" && value.find("cri") != std::string_view::npos) {
+      return Says::kNothing;
+    }
+    if (key == "enable_cdi") {
+      says = value == "true" ? Says::kYes : Says::kNo;
+      told = true;
+    }
+    if (key == "version" && value == "3" && !told) says = Says::kYes;
+  }
+  return says;
+}
+
+struct Told {
+  Says says = Says::kNothing;
+  std::string by{};
+};
+
+// Of several, one that says no: a container would not start at all.
+Told ByConfiguration(const os::Root& root) {
+  Told told;
+  for (const char* path : kContainerd) {
+    const auto text = os::ReadFile(root.Path(path), kMostConfig);
+    const Says says = text ? ContainerdSays(*text) : Says::kNothing;
+    if (says > Says::kNothing && told.says != Says::kNo) told = {says, path};
+  }
+  if (told.says != Says::kNothing) return told;
+  const auto crio = os::ReadFile(root.Path(kCrio), kMostConfig);
+  if (!crio) return told;
+  for (const std::string& line : Split(*crio, '\n')) {
+    if (KeyAndValue(line).first == "cdi_spec_dirs") return {Says::kYes, kCrio};
+  }
+  return told;
+}
+
+Told ByVersion(const std::string& runtime) {
+  const size_t scheme = runtime.find("://");
+  if (scheme == std::string::npos) return {};
+  const std::string_view name = std::string_view(runtime).substr(0, scheme);
+  const auto version = ParseVersion(std::string_view(runtime).substr(scheme + 3));
+  if (!version) return {};
+  if (name == "containerd") {
+    if (*version >= Version{2, 0}) return {Says::kYes, runtime};
+    return {*version < Version{1, 7} ? Says::kNo : Says::kNothing, runtime};
+  }
+  if (name == "cri-o") return {*version < Version{1, 23} ? Says::kNo : Says::kYes, runtime};
+  return {};
+}
+
+// A directory of the container's own, which ends with it and which no runtime looks into.
+bool IsContainersOwn(std::string directory) {
+  if (!os::RunsInPod()) return false;
+  while (directory.size() > 1 && !os::Exists(directory)) {
+    directory.resize(std::max<size_t>(directory.rfind('/'), 1));
+  }
+  return os::OnSameMount(directory, "/");
+}
+
+// A directory that would have to be the host's and is not; empty: there is none.
+std::string NotTheHosts(const config::Resource& resource, const os::Root& root) {
+  const auto own = [&](const std::string& path) { return IsContainersOwn(root.Path(path)); };
+  if (own(resource.cdi_dir)) return resource.cdi_dir;
+  const auto tells_of = KindOf(resource)->cdi_tells_of;
+  if (tells_of == nullptr) return "";
+  const std::vector<std::string> told = tells_of(resource);
+  return std::ranges::all_of(told, own) ? told.front() : "";
+}
+
+std::string FileOf(const std::string& state_dir) {
+  return state_dir + "/container-runtime";
+}
+
+}  // namespace
+
+RuntimeVersions VersionsOf(const json::Value& node) {
+  const json::Object* object = node.if_object();
+  for (const char* key : {"status", "nodeInfo"}) {
+    object = object == nullptr ? nullptr : json::GetObject(*object, key);
+  }
+  if (object == nullptr) return {};
+  return {.runtime = json::GetString(*object, "containerRuntimeVersion").value_or(""),
+          .kubelet = json::GetString(*object, "kubeletVersion").value_or("")};
+}
+
+std::optional<std::string> ShowsCdi(const os::Root& root, const RuntimeVersions& versions) {
+  const auto kubelet = ParseVersion(versions.kubelet);
+  if (kubelet && *kubelet < Version{1, 29}) return std::nullopt;
+  const Told configured = ByConfiguration(root);
+  const Told running = ByVersion(versions.runtime);
+  if (configured.says == Says::kNo || running.says == Says::kNo) return std::nullopt;
+  if (running.says == Says::kYes) return running.by;
+  if (configured.says == Says::kYes) return configured.by;
+  return std::nullopt;
+}
+
+RuntimeVersions RememberedVersions(const std::string& state_dir) {
+  const auto text = os::ReadFile(FileOf(state_dir), kMostConfig);
+  if (!text) return {};
+  const std::vector<std::string> lines = Split(*text, '\n');
+  return lines.size() < 3 ? RuntimeVersions() : RuntimeVersions{lines[0], lines[1]};
+}
+
+Status RememberVersions(const std::string& state_dir, const RuntimeVersions& versions) {
+  return os::WriteFileAtomically(FileOf(state_dir),
+                                 fmt::format("{}\n{}\n", versions.runtime, versions.kubelet));
+}
+
+config::LoadResult SuitedToRuntime(config::LoadResult loaded) {
+  if (!loaded.ok() || loaded.undecided.empty()) return loaded;
+  const config::Config& config = loaded.config;
+  const auto shown = ShowsCdi(os::Root(config.root_prefix), RememberedVersions(config.state_dir));
+  if (!shown) return loaded;
+  for (const size_t i : loaded.undecided) {
+    const config::Resource& resource = config.resources[i];
+    const std::string own = NotTheHosts(resource, os::Root(config.root_prefix));
+    if (own.empty()) continue;
+    log::Info(
+        "CDI is not taken, though the container runtime reads it: a directory is this "
+        "container's own; mount the host's there, or choose 'strategies'",
+        {{"resource", resource.name}, {"directory", own}});
+    return loaded;
+  }
+  return config::PreferCdi(std::move(loaded), *shown);
+}
+
+}  // namespace tessera::agent
