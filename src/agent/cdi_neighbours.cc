@@ -5,30 +5,26 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "agent/cdi_reading.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "grant/cdi_document.h"
 
 namespace tessera::agent {
 namespace {
 
 constexpr char kConflict[] = "two CDI documents name one device, and no runtime injects it";
-constexpr size_t kMostBytes = 16 << 20;  // of a document of somebody else
 
-std::set<std::string> DevicesIn(const std::string& path) {
-  const auto text = os::ReadFile(path, kMostBytes);
-  const auto document = text ? cdi::Read(*text) : tl::unexpected(text.error());
-  std::set<std::string> names;
-  if (!document) return names;  // a runtime makes nothing of it either
-  for (const cdi::Device& device : document->devices) {
-    names.insert(fmt::format("{}={}", document->kind, device.name));
-  }
-  return names;
+std::set<std::string> DevicesAt(const std::string& path) {
+  const auto document = ReadCdiFile(path);
+  if (!document) return {};  // a runtime makes nothing of it either
+  const std::vector<std::string> names = DevicesIn(*document);
+  return {names.begin(), names.end()};
 }
 
 bool IsNeeded(const std::string& path, const std::set<std::string>& held) {
-  return std::ranges::any_of(DevicesIn(path), [&](const std::string& device) {
+  return std::ranges::any_of(DevicesAt(path), [&](const std::string& device) {
     return held.contains(device.substr(device.find('=') + 1));
   });
 }
@@ -46,7 +42,7 @@ void CdiNeighbours::Read(const std::string& path) {
   if (!info) return;
   Foreign& foreign = foreign_[path];
   if (foreign.info == *info) return;
-  foreign = {.info = *info, .devices = DevicesIn(path)};
+  foreign = {.info = *info, .devices = DevicesAt(path)};
 }
 
 void CdiNeighbours::LookForConflicts() {
@@ -55,7 +51,7 @@ void CdiNeighbours::LookForConflicts() {
     for (const std::string& name :
          os::ListDirectory(directory).value_or(std::vector<std::string>())) {
       const std::string path = directory + "/" + name;
-      if (!name.ends_with(".json") || documents_.entries().contains(path)) continue;
+      if (!IsCdiFile(name) || documents_.entries().contains(path)) continue;
       if (const auto known = former.find(path); known != former.end()) foreign_.insert(*known);
       Read(path);
     }

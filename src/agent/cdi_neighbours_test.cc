@@ -68,6 +68,28 @@ TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItL
   EXPECT_EQ(told.Take(), line);
 }
 
+TEST_F(CdiNeighboursTest, ADocumentInYamlCountsAsOneInJson) {
+  documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "0")}, false);
+  CdiNeighbours neighbours = Make();
+  const std::string yaml =
+      "---\ncdiVersion: 0.5.0\nkind: ab.com/gpu\ndevices:\n- name: 0\n  containerEdits: {env: "
+      "[A=1]}\n";
+  WriteOther("unread.yml", yaml);  // nor do runtimes read it
+  WriteOther("broken.yaml", yaml + "{");
+  neighbours.LookForConflicts();
+  EXPECT_EQ(events_, std::vector<std::string>());
+
+  WriteOther("foreign.yaml", yaml);
+  neighbours.LookForConflicts();
+  const Error error{Reason::kCdiConflict,
+                    fmt::format("{} and {}/foreign.yaml both name ab.com/gpu=0", own_, cdi_)};
+  EXPECT_EQ(events_,
+            std::vector<std::string>{fmt::format(
+                "CdiConflict {}: two CDI documents name one device, and no runtime injects "
+                "it: {}",
+                own_, error.Text())});
+}
+
 TEST_F(CdiNeighboursTest, WhatAnEarlierProcessWroteAndNobodyNeedsGoes) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
   documents_.Write("a.com/c", cdi_, {DocumentOf("ab.com/npu", "y")}, false);

@@ -5,71 +5,24 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "config/schema/yaml.h"
+#include "agent/cdi_reading.h"
 #include "grant/grant.h"
-#include "json/json.h"
 #include "os/files.h"
 #include "os/owner.h"
 
 namespace tessera::cli {
 namespace {
 
-json::Value ScalarOf(const config::Node& node) {
-  const std::string& text = node.scalar;
-  if (node.quoted) return json::Value(text);
-  int64_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec == std::errc() && read.ptr == text.data() + text.size()) return json::Value(number);
-  if (text == "true" || text == "false") return json::Value(text == "true");
-  return json::Value(text);
-}
-
-json::Value ValueOf(const config::Node& node) {
-  switch (node.kind) {
-    case config::Node::Kind::kNull:
-      return {};
-    case config::Node::Kind::kScalar:
-      return ScalarOf(node);
-    case config::Node::Kind::kSequence: {
-      json::Array array;
-      for (const config::Node& item : node.items) array.push_back(ValueOf(item));
-      return array;
-    }
-    case config::Node::Kind::kMap: {
-      json::Object object;
-      for (const auto& entry : node.entries) object[entry.key.scalar] = ValueOf(entry.value);
-      return object;
-    }
-  }
-  return {};
-}
-
-Result<cdi::Document> ReadYaml(const std::string& path) {
-  const config::Document document = config::Document::Read(path);
-  if (!document.ok()) return Fail(Reason::kInvalid, "{}", document.problems().front().message);
-  return cdi::Read(json::Write(ValueOf(document.root())));
-}
-
-Result<cdi::Document> ReadJson(const std::string& path) {
-  return cdi::Read(TRY(os::ReadFile(path)));
-}
-
 bool IsOurs(const CdiDocumentFile& file) {
   return file.document && file.path.ends_with("/" + CdiFileName(file.document->kind));
 }
 
 std::vector<std::string> DevicesIn(const CdiDocumentFile& file) {
-  std::vector<std::string> names;
-  if (!file.document) return names;
-  for (const cdi::Device& device : file.document->devices) {
-    names.push_back(fmt::format("{}={}", file.document->kind, device.name));
-  }
-  return names;
+  return file.document ? agent::DevicesIn(*file.document) : std::vector<std::string>();
 }
 
 class Check {
@@ -169,11 +122,7 @@ std::vector<CdiDocumentFile> ReadCdiFiles(const std::vector<std::string>& direct
     const auto names = os::ListDirectory(directories[rank]);
     for (const std::string& name : names.value_or(std::vector<std::string>())) {
       const std::string path = directories[rank] + "/" + name;
-      if (name.ends_with(".json")) {
-        files.push_back({path, rank, ReadJson(path)});
-      } else if (name.ends_with(".yaml")) {
-        files.push_back({path, rank, ReadYaml(path)});
-      }
+      if (agent::IsCdiFile(name)) files.push_back({path, rank, agent::ReadCdiFile(path)});
     }
   }
   return files;

@@ -19,7 +19,7 @@ struct CdiDocumentFile {
   Result<cdi::Document> document;
 };
 
-// Those in these directories, of which later ones rank higher. JSON and YAML.
+// Those in these directories, of which later ones rank higher.
 std::vector<CdiDocumentFile> ReadCdiFiles(const std::vector<std::string>& directories);
 
 // A line for each device: its whole name, the document, and whether that is the agent's.
