@@ -118,6 +118,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
       CdiNeighbours(cdi_, metrics_, config_.state_dir + "/cdi-documents"),
       CdiGuard::Situation{.another_writes = [this] { return store_.another_writes(); },
                           .alone = [this] { return resources_.AllStreaming() && Alone(); },
+                          .described = [this] { return resources_.AllDescribed(); },
                           .held = [this] { return HeldNames(); }}};
   LabelSync labels_{
       {.loop = loop_,

@@ -25,7 +25,8 @@ CdiGuard::CdiGuard(os::Loop& loop, Duration poll, CdiDocuments& documents, CdiNe
 
 void CdiGuard::Look() {
   const bool alone = situation_.alone();
-  if (alone && !situation_.another_writes()) RemoveStale();
+  // A slow driver's devices are not known yet: what an earlier process wrote of them is not stale.
+  if (alone && situation_.described() && !situation_.another_writes()) RemoveStale();
   std::set<std::string> own = documents_.Directories();
   if (own != directories_) {
     directories_ = std::move(own);

@@ -27,6 +27,7 @@ class CdiGuard {
   struct Situation {
     std::function<bool()> another_writes;  // another instance is the writer of the state
     std::function<bool()> alone;           // there is no other instance, as far as can be seen
+    std::function<bool()> described;       // each resource has given the documents that it needs
     // The names, in any kind, of devices that a container may hold.
     std::function<std::set<std::string>()> held;
   };

@@ -286,6 +286,13 @@ bool ResourceSet::AllStreaming() const {
                      [](const auto& item) { return item.second->streaming(); });
 }
 
+bool ResourceSet::AllDescribed() const {
+  return std::ranges::all_of(served_, [](const auto& item) { return item.second->described(); }) &&
+         std::ranges::all_of(families_, [](const auto& family) {
+           return family->members() || !WritesCdi(family->resource().rendering);
+         });
+}
+
 bool ResourceSet::AnyWaitsForHolders() const {
   return std::any_of(served_.begin(), served_.end(),
                      [](const auto& item) { return item.second->waiting() > 0; });

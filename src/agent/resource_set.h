@@ -66,6 +66,8 @@ class ResourceSet {
 
   bool AnyStreaming() const;
   bool AllStreaming() const;
+  // All that need CDI documents have given them since their devices were first found.
+  bool AllDescribed() const;
   // A device waits for the configured policy until nobody holds it.
   bool AnyWaitsForHolders() const;
   std::set<std::string> SocketPaths() const;

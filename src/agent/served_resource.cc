@@ -340,6 +340,7 @@ void ServedResource::WriteCdi(const Offer& offer) {
     if (!scanned_ && KindOf(resource_)->describes_for_cdi) return;
     documents.push_back(CdiDocument(offer, resource_.rendering, cdi_.get()));
     if (cdi_ != nullptr) std::ranges::copy(cdi_->others, std::back_inserter(documents));
+    described_ |= scanned_;
   }
   shared_.cdi.Write(resource_.name, os::Root(config_.root_prefix).Path(resource_.cdi_dir),
                     std::move(documents), shared_.node.ledger().AnyMayBeInUse(resource_.name));

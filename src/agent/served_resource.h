@@ -92,6 +92,9 @@ class ServedResource : public BackendEvents {
   const std::optional<Error>& trouble() const { return refusal_ ? refusal_ : scan_error_; }
   // Why nothing is known of its devices, if its backend was told to let go of the vendor's library.
   const std::optional<Error>& released() const { return released_; }
+  // Its CDI documents, if it needs any, are those for devices that a scan of this process has
+  // found.
+  bool described() const { return described_ || !WritesCdi(resource_.rendering); }
   // Its devices have been looked for and checked on this boot.
   bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
 
@@ -153,6 +156,7 @@ class ServedResource : public BackendEvents {
   bool settling_ = false;          // another backend's first scan is under way
   bool begun_ = false;             // what the backend reported at its start is judged
   bool scanned_ = false;           // at least once, with this backend
+  bool described_ = false;         // for CDI, since a scan
   bool told_bad_news_ = false;     // within this debounce window
   bool waited_ = false;            // for the first checks, long enough
   os::Loop::Handle publish_timer_;
