@@ -10,7 +10,7 @@
 namespace tessera::agent {
 
 void CdiDocuments::Write(const std::string& resource, const std::string& directory,
-                         std::vector<cdi::Document> documents, bool in_use) {
+                         std::vector<cdi::Document> documents, bool in_use, Since since) {
   std::set<std::string> given;
   std::set<std::string> touched;
   for (cdi::Document& document : documents) {
@@ -19,8 +19,10 @@ void CdiDocuments::Write(const std::string& resource, const std::string& directo
     const auto entry = entries_.try_emplace(
         path, Entry{.file = CdiFile(path, document.kind, metrics_, tell_), .kind = document.kind});
     given.insert(path);
+    Entry::Part& part = entry.first->second.parts[resource];
+    if (since == Since::kOther && part.document == document) continue;
     touched.insert(path);
-    entry.first->second.parts[resource] = {std::move(document), ++given_};
+    part = {std::move(document), ++given_};
   }
   for (auto& [path, entry] : entries_) {
     if (given.contains(path) || !entry.parts.contains(resource)) continue;

@@ -27,9 +27,11 @@ class CdiDocuments {
 
   // What the containers of this resource need now, below `directory`, is written, with what those
   // of other resources need of the same kinds. What it gave before to other documents goes, unless
-  // `in_use`: containers may be made from it again.
+  // `in_use`: containers may be made from it again. What it gives once more is looked at only when
+  // a scan has seen the node since.
+  enum class Since : bool { kOther, kScan };
   void Write(const std::string& resource, const std::string& directory,
-             std::vector<cdi::Document> documents, bool in_use);
+             std::vector<cdi::Document> documents, bool in_use, Since since = Since::kScan);
   // Nobody holds anything of the resource, and nobody will.
   void Drop(const std::string& resource) { Write(resource, "", {}, false); }
 

@@ -67,6 +67,15 @@ TEST_F(CdiDocumentsTest, WhatContainersMayBeMadeFromStays) {
   EXPECT_EQ(DevicesOnDisk(), Names{"MIG-1"});
 }
 
+TEST_F(CdiDocumentsTest, WhoSaysTheSameOnceMoreDoesNotKnowTheDriverBetter) {
+  documents_.Write(kMig, dir_, {DocumentOf("MIG-1", "/lib.1")}, true);
+  documents_.Write(kGpu, dir_, {DocumentOf("GPU-1", "/lib.2")}, true);
+  documents_.Write(kMig, dir_, {DocumentOf("MIG-1", "/lib.1")}, true, CdiDocuments::Since::kOther);
+  EXPECT_EQ(OnDisk()->edits.mounts[0].host_path, "/lib.2");
+  documents_.Write(kMig, dir_, {DocumentOf("MIG-1", "/lib.1")}, true, CdiDocuments::Since::kScan);
+  EXPECT_EQ(OnDisk()->edits.mounts[0].host_path, "/lib.1");
+}
+
 TEST_F(CdiDocumentsTest, WithTheLastDeviceTheDocumentGoes) {
   documents_.Write(kGpu, dir_, {DocumentOf("GPU-1")}, false);
   documents_.Drop(kMig);
@@ -102,6 +111,8 @@ TEST_F(CdiDocumentsTest, NodesAreDescribedAsTheyAreWhenItIsWritten) {
 
   ASSERT_EQ(unlink(link.c_str()), 0);
   ASSERT_EQ(symlink("/dev/zero", link.c_str()), 0);
+  documents_.Write(kGpu, dir_, {document}, false, CdiDocuments::Since::kOther);
+  EXPECT_EQ(OnDisk()->devices[0].edits.nodes[0].host_path, "/dev/null");  // not looked at
   documents_.Write(kGpu, dir_, {document}, false);
   EXPECT_EQ(OnDisk()->devices[0].edits.nodes[0].host_path, "/dev/zero");
   EXPECT_EQ(OnDisk()->devices[0].edits.nodes[0].minor, 5);

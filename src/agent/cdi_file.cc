@@ -20,6 +20,19 @@ bool OthersMayWrite(const std::string& path) {
   return owner && !os::IsSafe(*owner, geteuid());
 }
 
+// What somebody has done to the document.
+struct Change {
+  std::string now;   // as it is found
+  std::string done;  // as it is told: it "was removed"
+};
+
+Change ChangeOf(const Result<std::string>& on_disk, bool same) {
+  if (same) return {"open to others than root", "opened to others than root"};
+  if (on_disk) return {"changed", "changed"};
+  const std::string& why = on_disk.error().message;
+  return {why, on_disk.error().reason == Reason::kNotFound ? "removed" : "made unreadable: " + why};
+}
+
 }  // namespace
 
 void CdiFile::Write(std::string document, const std::string& resource) {
@@ -35,24 +48,16 @@ void CdiFile::Write(std::string document, const std::string& resource) {
 void CdiFile::Keep(Against against) {
   const auto on_disk = os::ReadFile(path_);
   const bool same = on_disk && *on_disk == document_;
-  const bool safe = !OthersMayWrite(path_);
-  if (same && safe) {
+  if (same && !OthersMayWrite(path_)) {
     written_ = true;
     return;
   }
   if (written_) {
     if (!same && against == Against::kLoss && on_disk && IsCdiDocumentOf(kind_, *on_disk)) return;
-    log::Warn("the CDI document is not as it was written",
-              {{"path", path_},
-               {"now", same      ? "open to others than root"
-                       : on_disk ? "changed"
-                                 : on_disk.error().message}});
+    const Change change = ChangeOf(on_disk, same);
+    log::Warn("the CDI document is not as it was written", {{"path", path_}, {"now", change.now}});
     due_ = "put-back";
-    TellChanged(same      ? "opened to others than root"
-                : on_disk ? "changed"
-                : on_disk.error().reason == Reason::kNotFound
-                    ? "removed"
-                    : "made unreadable: " + on_disk.error().message);
+    TellChanged(change.done);
   }
   Put();
 }

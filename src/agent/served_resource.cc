@@ -231,7 +231,7 @@ void ServedResource::Scanned(Result<Scanner::Found> found) {
   settle_timer_ = os::Loop::Handle();
   shared_.metrics.Add(http::Metric::kScans, {resource_.name, found ? "good" : "failed"});
   if (found) {
-    scanned_ = true;
+    scanned_ = seen_anew_ = true;
     cdi_ = found->cdi;
     scan_error_.reset();
     // What has vanished leaves with the scan after the one that missed it.
@@ -342,8 +342,10 @@ void ServedResource::WriteCdi(const Offer& offer) {
     if (cdi_ != nullptr) std::ranges::copy(cdi_->others, std::back_inserter(documents));
     described_ |= scanned_;
   }
-  shared_.cdi.Write(resource_.name, os::Root(config_.root_prefix).Path(resource_.cdi_dir),
-                    std::move(documents), shared_.node.ledger().AnyMayBeInUse(resource_.name));
+  shared_.cdi.Write(
+      resource_.name, os::Root(config_.root_prefix).Path(resource_.cdi_dir), std::move(documents),
+      shared_.node.ledger().AnyMayBeInUse(resource_.name),
+      std::exchange(seen_anew_, false) ? CdiDocuments::Since::kScan : CdiDocuments::Since::kOther);
 }
 
 size_t ServedResource::waiting() const {

@@ -157,6 +157,7 @@ class ServedResource : public BackendEvents {
   bool begun_ = false;             // what the backend reported at its start is judged
   bool scanned_ = false;           // at least once, with this backend
   bool described_ = false;         // for CDI, since a scan
+  bool seen_anew_ = false;         // by a scan, since CDI documents were written
   bool told_bad_news_ = false;     // within this debounce window
   bool waited_ = false;            // for the first checks, long enough
   os::Loop::Handle publish_timer_;
