@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,21 @@ cdi::Edits OwnEdits(const Device& device, const Nodes& nodes, const Hooks& hooks
   return edits;
 }
 
+struct FeatureNodes {
+  Feature feature;
+  const char* name;  // in the configuration, and of the class of its document
+  const char* directory;
+  const char* pattern;
+  const char* remedy;
+};
+constexpr std::array<FeatureNodes, 3> kFeatures = {
+    FeatureNodes{Feature::kGdrcopy, "gdrcopy", "/dev", "gdrdrv",
+                 "install GDRCopy and load its kernel module, gdrdrv"},
+    FeatureNodes{Feature::kGds, "gds", "/dev", "nvidia-fs*",
+                 "install GPUDirect Storage and load its kernel module, nvidia-fs"},
+    FeatureNodes{Feature::kMofed, "mofed", "/dev/infiniband", "uverbs*",
+                 "install the driver of the network adapters and load ib_uverbs and rdma_ucm"}};
+
 bool HasFeature(const NvidiaConfig& config, Feature feature) {
   return std::ranges::count(config.features, feature) > 0;
 }
@@ -83,25 +99,18 @@ void AddOthers(const os::Root& root, const NvidiaConfig& config, const Tree& tre
     nodes.Add(kImexChannel, edits);
     AddOther(config, "imex-channel", "0", std::move(edits), parts);
   }
-  if (HasFeature(config, Feature::kGdrcopy)) {
+  for (const FeatureNodes& feature : kFeatures) {
+    if (!HasFeature(config, feature.feature)) continue;
     cdi::Edits edits;
-    nodes.AddLike("/dev", "gdrdrv", edits);
-    AddOther(config, "gdrcopy", "all", std::move(edits), parts);
-  }
-  if (HasFeature(config, Feature::kGds)) {
-    cdi::Edits edits;
-    nodes.AddLike("/dev", "nvidia-fs*", edits);
-    for (const char* path : {"/run/udev", "/etc/cufile.json"}) {
-      const std::string source = tree.Follow(path);
-      if (tree.Has(source)) AddMount(tree, {path, source}, ReadOptions(), edits);
+    nodes.AddLike(feature.directory, feature.pattern, edits);
+    if (feature.feature == Feature::kMofed) nodes.AddLike(feature.directory, "rdma_cm", edits);
+    if (feature.feature == Feature::kGds) {
+      for (const char* path : {"/run/udev", "/etc/cufile.json"}) {
+        const std::string source = tree.Follow(path);
+        if (tree.Has(source)) AddMount(tree, {path, source}, ReadOptions(), edits);
+      }
     }
-    AddOther(config, "gds", "all", std::move(edits), parts);
-  }
-  if (HasFeature(config, Feature::kMofed)) {
-    cdi::Edits edits;
-    nodes.AddLike("/dev/infiniband", "uverbs*", edits);
-    nodes.AddLike("/dev/infiniband", "rdma_cm", edits);
-    AddOther(config, "mofed", "all", std::move(edits), parts);
+    AddOther(config, feature.name, "all", std::move(edits), parts);
   }
 }
 
@@ -119,6 +128,18 @@ Tree DriverTree(const os::Root& root, const NvidiaConfig& config) {
     return {.seen = root.Path(Below(config.driver_root, "")), .host = Below(on_host, "")};
   }
   return {.seen = root.prefix(), .host = ""};
+}
+
+std::vector<Beside> MissingBeside(const NvidiaConfig& config, const cdi::Parts& parts) {
+  std::vector<Beside> missing;
+  for (const FeatureNodes& feature : kFeatures) {
+    const std::string kind = fmt::format("{}/{}", config.cdi_vendor, feature.name);
+    if (!HasFeature(config, feature.feature)) continue;
+    if (std::ranges::count(parts.others, kind, &cdi::Document::kind) > 0) continue;
+    const std::string path = fmt::format("{}/{}", feature.directory, feature.pattern);
+    missing.push_back({feature.name, Below(config.dev_root, path), feature.remedy});
+  }
+  return missing;
 }
 
 cdi::Parts DescribeForCdi(const os::Root& root, const NvidiaConfig& config,

@@ -4,6 +4,7 @@
 // Looks at files; any thread.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "backend/nvidia/driver_files.h"
@@ -20,5 +21,16 @@ Tree DriverTree(const os::Root& root, const NvidiaConfig& config);
 // `files` are the driver's, below that.
 cdi::Parts DescribeForCdi(const os::Root& root, const NvidiaConfig& config,
                           const DriverFiles& files, const std::vector<Device>& devices);
+
+// What containers were to get beside their GPUs.
+struct Beside {
+  std::string name{};    // as the configuration has it
+  std::string nodes{};   // one of which is needed, on the host: "/dev/nvidia-fs*"
+  std::string remedy{};  // what makes them
+  bool operator==(const Beside&) const = default;
+};
+// Features that the configuration asks for and `parts` have no document of, since no such node was
+// there.
+std::vector<Beside> MissingBeside(const NvidiaConfig& config, const cdi::Parts& parts);
 
 }  // namespace tessera::nvidia

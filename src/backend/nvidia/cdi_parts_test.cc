@@ -182,6 +182,18 @@ TEST_F(CdiPartsTest, WhatComesBesideGpusHasDocumentsOfItsOwnWhereTheNodeHasIt) {
   EXPECT_EQ(Describe({}).others[1].devices[0].edits, gds);
 }
 
+TEST_F(CdiPartsTest, WhatTheNodeLacksBesideGpusIsNamedWithWhereItWasLookedFor) {
+  config_.features = {Feature::kGdrcopy, Feature::kGds, Feature::kMofed};
+  config_.dev_root = "/run/driver";
+  Write("/run/driver/dev/gdrdrv");
+  EXPECT_EQ(MissingBeside(config_, Describe({})),
+            (std::vector<Beside>{
+                {"gds", "/run/driver/dev/nvidia-fs*",
+                 "install GPUDirect Storage and load its kernel module, nvidia-fs"},
+                {"mofed", "/run/driver/dev/infiniband/uverbs*",
+                 "install the driver of the network adapters and load ib_uverbs and rdma_ucm"}}));
+}
+
 TEST_F(CdiPartsTest, ATegraGetsWhatItsListsName) {
   Write("/etc/nvidia-container-runtime/host-files-for-container.d/drivers.csv",
         "dev, /dev/nvhost-ctrl\ndev, /dev/missing\nlib, /usr/lib/tegra/libcuda*\n"

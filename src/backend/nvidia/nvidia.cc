@@ -187,7 +187,9 @@ void NvidiaBackend::TellImex() {
   log::Warn(config_.imex == nvidia::Imex::kRequired
                 ? "the IMEX channel is missing, and no GPU is of use without it"
                 : "the IMEX channel is missing, and containers start without it",
-            {{"resource", resource_}, {"channel", nvidia::kImexChannel}});
+            {{"resource", resource_},
+             {"channel", nvidia::kImexChannel},
+             {"advice", "start nvidia-imex, or make the channel"}});
 }
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(

@@ -111,8 +111,28 @@ std::shared_ptr<const cdi::Parts> PlatformBackend::DescribeForCdi(
               {{"resource", resource_}, {"driver", config_.driver_root}});
   }
   told_no_libraries_ = matters;
-  return std::make_shared<const cdi::Parts>(
-      nvidia::DescribeForCdi(root_, config_, files_, devices));
+  auto parts =
+      std::make_shared<const cdi::Parts>(nvidia::DescribeForCdi(root_, config_, files_, devices));
+  TellMissing(*parts);
+  return parts;
+}
+
+void PlatformBackend::TellMissing(const cdi::Parts& parts) {
+  const std::set<std::string> told = std::exchange(told_missing_, {});
+  for (const Beside& missing : MissingBeside(config_, parts)) {
+    told_missing_.insert(missing.name);
+    if (told.contains(missing.name)) continue;
+    log::Warn("what containers were to get beside their GPUs is missing, and they start without it",
+              {{"resource", resource_},
+               {"feature", missing.name},
+               {"nodes", missing.nodes},
+               {"advice", missing.remedy + ", or take it out of 'features'"}});
+  }
+  for (const std::string& feature : told) {
+    if (told_missing_.contains(feature)) continue;
+    log::Info("what containers get beside their GPUs is there",
+              {{"resource", resource_}, {"feature", feature}});
+  }
 }
 
 // Takes down what the scan has shown. Returns the device that all GPUs are, if it is this

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   Device Describe(const std::string& id) const;
   bool IsWsl();
   bool HasDxg() const;
+  void TellMissing(const cdi::Parts& parts);
 
   const std::string resource_;
   const NvidiaConfig config_;
@@ -73,6 +75,7 @@ class PlatformBackend : public Backend, private BackendEvents {
 
   DriverFiles files_;  // as last found; for the thread of scans alone, as what follows
   bool told_no_libraries_ = false;
+  std::set<std::string> told_missing_;  // features
 
   std::mutex mutex_;  // guards what follows; events are reported under it
   BackendEvents* events_ = nullptr;
