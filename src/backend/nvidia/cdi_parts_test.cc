@@ -201,10 +201,42 @@ TEST_F(CdiPartsTest, ATegraGetsWhatItsListsName) {
   Write("/dev/nvhost-ctrl");
   Write("/usr/lib/tegra/libcuda.so.1.1");
   Link("/usr/lib/libcuda.so", "/usr/lib/tegra/libcuda.so.1.1");
+  config_.cdi_hook_path = "/h";
   const std::string library = "/usr/lib/tegra/libcuda.so.1.1";
-  EXPECT_EQ(Describe({Gpu("tegra", {})}).devices.at("tegra"),
-            (cdi::Edits{.nodes = {Plain("/dev/nvhost-ctrl")},
-                        .mounts = {Lib("/usr/lib/libcuda.so", library), Lib(library, library)}}));
+  const cdi::Edits tegra = Describe({Gpu("tegra", {})}).devices.at("tegra");
+  EXPECT_EQ(tegra.nodes, std::vector<cdi::Node>{Plain("/dev/nvhost-ctrl")});
+  EXPECT_EQ(tegra.mounts, std::vector<cdi::Mount>{Lib(library, library)});
+  ASSERT_EQ(tegra.hooks.size(), 4U);
+  EXPECT_EQ(tegra.hooks[0].args, (std::vector<std::string>{"h", "create-symlinks", "--link",
+                                                           library + "::/usr/lib/libcuda.so"}));
+  EXPECT_EQ(tegra.hooks[1].args,
+            (std::vector<std::string>{"h", "update-ldcache", "--folder", "/usr/lib/tegra"}));
+}
+
+TEST_F(CdiPartsTest, WithoutAHookATegrasLibrariesStandUnderAllNamesWhereLoadersLook) {
+  Write("/etc/nvidia-container-runtime/host-files-for-container.d/drivers.csv",
+        "lib, /usr/lib/tegra/libcuda.so.1.1\nlib, /usr/lib/gst/gstnv.so\n"
+        "sym, /usr/lib64/libcuda.so\n");
+  Write("/usr/lib/tegra/libcuda.so.1.1");
+  Write("/usr/lib/gst/gstnv.so");
+  Link("/usr/lib/tegra/libcuda.so.1", "libcuda.so.1.1");
+  Link("/usr/lib64/libcuda.so", "/usr/lib/tegra/libcuda.so.1.1");
+  const std::string library = "/usr/lib/tegra/libcuda.so.1.1";
+  const std::string gst = "/usr/lib/gst/gstnv.so";
+#ifdef __aarch64__
+  const std::string debian = "/usr/lib/aarch64-linux-gnu/";
+#else
+  const std::string debian = "/usr/lib/x86_64-linux-gnu/";
+#endif
+  const cdi::Edits tegra = Describe({Gpu("tegra", {})}).devices.at("tegra");
+  EXPECT_EQ(tegra.hooks, std::vector<cdi::Hook>());
+  EXPECT_EQ(tegra.mounts,
+            (std::vector<cdi::Mount>{
+                Lib("/usr/lib64/libcuda.so", library), Lib("/usr/lib64/libcuda.so.1", library),
+                Lib("/usr/lib64/libcuda.so.1.1", library), Lib(gst, gst),
+                Lib("/usr/lib/tegra/libcuda.so.1", library), Lib(library, library),
+                Lib(debian + "libcuda.so", library), Lib(debian + "libcuda.so.1", library),
+                Lib(debian + "libcuda.so.1.1", library)}));
 }
 
 TEST_F(CdiPartsTest, WslGetsTheStoreOfDrivers) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -98,6 +99,36 @@ void AddListed(const Tree& tree, std::string_view line, const Nodes& nodes, cons
   }
 }
 
+// The lists name libraries wherever they like, most where no loader looks by itself.
+DriverLibraries LibrariesIn(const Tree& tree, const std::vector<cdi::Mount>& mounts) {
+  DriverLibraries libraries;
+  for (const cdi::Mount& mount : mounts) {
+    const std::string& path = mount.container_path;
+    if (FileName(path).find(".so") == std::string_view::npos) continue;
+    libraries.files.push_back({path, mount.host_path.substr(tree.host.size())});
+    std::string directory = path.substr(0, path.rfind('/'));
+    if (std::ranges::count(libraries.directories, directory) > 0) continue;
+    libraries.directories.push_back(std::move(directory));
+  }
+  return libraries;
+}
+
+// Those in this directory that loaders look for, not what programs load by its path, with the links
+// that the host has: in a container the hook makes these.
+DriverLibraries OnlyIn(const Tree& tree, const std::string& directory,
+                       const DriverLibraries& libraries) {
+  DriverLibraries only{.directories = {directory}};
+  std::set<std::string> sources;
+  for (const Found& file : libraries.files) {
+    if (file.path != fmt::format("{}/{}", directory, FileName(file.path))) continue;
+    if (!FileName(file.path).starts_with("lib")) continue;
+    only.files.push_back(file);
+    sources.insert(file.source);
+  }
+  only.links = LinksTo(tree, directory, sources);
+  return only;
+}
+
 void AddTegra(const Tree& tree, const Nodes& nodes, const Hooks& hooks, cdi::Edits& edits) {
   std::vector<std::string> links;
   for (const std::string_view name : kListNames) {
@@ -107,16 +138,15 @@ void AddTegra(const Tree& tree, const Nodes& nodes, const Hooks& hooks, cdi::Edi
       AddListed(tree, line, nodes, hooks, links, edits);
     }
   }
-  DriverLibraries libraries;
-  for (const cdi::Mount& mount : edits.mounts) {
-    const std::string& path = mount.container_path;
-    if (FileName(path).find(".so") == std::string_view::npos) continue;
-    std::string directory = path.substr(0, path.rfind('/'));
-    if (std::ranges::count(libraries.directories, directory) > 0) continue;
-    libraries.directories.push_back(std::move(directory));
+  const DriverLibraries libraries = LibrariesIn(tree, edits.mounts);
+  if (hooks.available()) {
+    hooks.AddLinks(links, edits);
+    hooks.AddFor(libraries, edits);
+  } else {
+    for (const std::string& directory : libraries.directories) {
+      MountUnderAllNames(tree, OnlyIn(tree, directory, libraries), edits);
+    }
   }
-  hooks.AddLinks(links, edits);
-  hooks.AddFor(libraries, edits);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "backend/nvidia/ld_cache.h"
 #include "base/text.h"
@@ -157,11 +156,8 @@ class Search {
       }
     }
     for (const std::string& below : {directory, directory + "/vdpau"}) {
-      for (const std::string& name : NamesLike(tree_, below, "lib*.so*")) {
-        const std::string path = below + "/" + name;
-        const std::string source = tree_.Follow(path);
-        if (!sources.contains(source) || DirectoryOf(source) != tree_.Follow(below)) continue;
-        AddLink(path, std::string(FileName(source)), source);
+      for (const NameLink& link : LinksTo(tree_, below, sources)) {
+        AddLink(link.path, link.target, link.source);
       }
     }
   }
@@ -194,6 +190,21 @@ std::vector<std::string> NamesLike(const Tree& tree, const std::string& director
     return fnmatch(text.c_str(), name.c_str(), FNM_NOESCAPE) != 0;
   });
   return names;
+}
+
+std::vector<NameLink> LinksTo(const Tree& tree, const std::string& directory,
+                              const std::set<std::string>& sources) {
+  std::vector<NameLink> links;
+  const std::string real = tree.Follow(directory);
+  for (const std::string& name : NamesLike(tree, directory, "lib*.so*")) {
+    const std::string path = directory + "/" + name;
+    const std::string source = tree.Follow(path);
+    if (!sources.contains(source) || DirectoryOf(source) != real || FileName(source) == name) {
+      continue;
+    }
+    links.push_back({path, std::string(FileName(source)), source});
+  }
+  return links;
 }
 
 DriverLibraries FindLibraries(const Tree& tree) {

@@ -3,6 +3,7 @@
 // version that programs in a container load. Looks at files; any thread.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,10 @@ struct DriverLibraries {
 };
 
 DriverLibraries FindLibraries(const Tree& tree);
+
+// Links in this directory that lead to one of these files in it.
+std::vector<NameLink> LinksTo(const Tree& tree, const std::string& directory,
+                              const std::set<std::string>& sources);
 
 // Names in a directory of the tree that a pattern with "*" fits, sorted.
 std::vector<std::string> NamesLike(const Tree& tree, const std::string& directory,
