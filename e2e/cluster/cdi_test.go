@@ -11,7 +11,9 @@ import (
 	"slices"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"tessera/e2e/nvidia"
 )
@@ -174,7 +176,7 @@ func TestACDIDocumentThatIsRemovedOrBrokenIsPutBackByTheAgent(t *testing.T) {
 func TestNoContainerStartsWhileSomebodyElsesCDIDocumentNamesItsDevice(t *testing.T) {
 	c := theCluster(t)
 	c.installCdiAgent(t)
-	foreign := filepath.Join(filepath.Dir(cdiDocument), "foreign.json")
+	foreign := filepath.Join(filepath.Dir(cdiDocument), "foreign.yaml") // JSON is YAML as well
 
 	must(t, os.WriteFile(foreign, readDocument(t), 0o644))
 	c.expectEvents(t, &v1.Pod{}, told{"Node " + nodeName, "Warning", "CdiConflict",
@@ -274,6 +276,84 @@ func TestReplicasOfAGPUAreThatGPUByItsCDIName(t *testing.T) {
 	}
 
 	equal(t, "how many pods say what", said, map[string]int{withGPU(0): 2, withGPU(1): 2})
+}
+
+// oneGPUInTwo has two equal MIG instances, and beside it there is a whole GPU.
+const (
+	mig         = v1.ResourceName("nvidia.com/mig-1g.10gb")
+	oneGPUInTwo = `driver: "570.172.08"
+defaults: {model: NVIDIA H100 80GB HBM3, memory: 81559, compute: "9.0"}
+gpus:
+- uuid: GPU-7e9e1243-5c36-41b9-a0e5-ab10dc41dba1
+  pci: "0000:31:00.0"
+  mig:
+  - {profile: 1g.10gb, gi: 7, memory: 9984, uuid: MIG-120ebd35-e88f-40e0-a2c0-8fe5f045d112}
+  - {profile: 1g.10gb, gi: 8, memory: 9984, uuid: MIG-649e1397-2e7b-48dc-af3e-b7f5c80bb219}
+- {uuid: GPU-09ae689a-d28e-4f35-a48b-fe1116433805, pci: "0000:32:00.0"}
+profiles:
+- {profile: 0, id: 19, slices: 1, instances: 7, memory: 9984, multiprocessors: 16, copy: 1, decoders: 1, jpeg: 1, ofa: 0}
+`
+)
+
+// installMIGByCdi serves the two instances by CDI alone. The kernel's list of who has which node is
+// below the agent's rootPrefix, for nobody can write in /proc; what else is below the driver's root
+// has to be there as well.
+func (c *cluster) installMIGByCdi(t *testing.T) map[string]number {
+	t.Helper()
+	nvidia.InstallAs(t, nvidiaRoot, oneGPUInTwo)
+	t.Cleanup(func() { must(t, os.RemoveAll(nvidiaRoot)) })
+	minors := nvidiaRoot + "/proc/driver/nvidia-caps/mig-minors"
+	for _, directory := range []string{filepath.Dir(minors), nvidiaRoot + "/var/lib", nvidiaRoot + "/dev"} {
+		must(t, os.MkdirAll(directory, 0o755))
+	}
+	must(t, os.WriteFile(cudaLibrary, []byte("this is the driver\n"), 0o755))
+	must(t, os.Symlink(filepath.Base(cudaLibrary), cudaLink))
+	must(t, os.WriteFile(minors, []byte("config 1\nmonitor 2\ngpu0/gi7/access 3\ngpu0/gi7/ci0/access 4\n"+
+		"gpu0/gi8/access 5\ngpu0/gi8/ci0/access 6\n"), 0o644))
+	must(t, os.Symlink("../..", nvidiaRoot+nvidiaRoot))
+	for _, name := range []string{"nvidia0", "nvidia1", "nvidiactl"} {
+		must(t, unix.Mknod(nvidiaRoot+"/dev/"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
+	}
+	nodes := makeNodes(t, nvidiaRoot+"/dev/nvidia-caps", "nvidia-cap3", "nvidia-cap4", "nvidia-cap5", "nvidia-cap6")
+	must(t, os.MkdirAll(filepath.Dir(gpuDocument), 0o755))
+	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
+	must(t, bind(filepath.Dir(gpuDocument), nvidiaRoot+"/cdi"))
+	t.Cleanup(func() { must(t, unix.Unmount(nvidiaRoot+"/cdi", unix.MNT_DETACH)) })
+	c.installAgent(t, serving(t, `rootPrefix: `+nvidiaRoot+`
+resources:
+  - name: "nvidia.com/mig-{profile}"
+    strategies: [cdi-cri]
+    cdi: {kind: k8s.device-plugin.nvidia.com/gpu, dir: /cdi}
+    nvidia: {mig: "*", driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
+`, nvidiaRoot))
+	return nodes
+}
+
+func TestACDIDocumentBringsAMIGInstanceAndNothingOfAnother(t *testing.T) {
+	c := theCluster(t)
+	nodes := c.installMIGByCdi(t)
+	c.waitForResource(t, mig, "2 of 2")
+	script := `{ env | grep NVIDIA | sort; cat /usr/lib64/libcuda.so.1; ls /dev | grep nvidia; ls /dev/nvidia-caps; `
+	for _, name := range []string{"nvidia-cap3", "nvidia-cap4", "nvidia-cap5", "nvidia-cap6"} {
+		script += tryToOpen(name, nodes[name])
+	}
+
+	var said []string
+	for _, name := range []string{"first", "second"} {
+		pod := podOf(name, 0, script+"} >/tmp/said 2>&1; cat /tmp/said; "+stay)
+		pod.Spec.Containers[0].Resources.Limits[mig] = *resource.NewQuantity(1, resource.DecimalSI)
+		c.create(t, pod)
+		c.waitForPhase(t, name, v1.PodRunning)
+		said = append(said, c.output(t, name))
+	}
+
+	slices.Sort(said)
+	lines := cdiVariables + "this is the driver\nnvidia-caps\nnvidia0\nnvidiactl\n"
+	equal(t, "what the pods say", said, []string{
+		lines + "nvidia-cap3\nnvidia-cap4\nnvidia-cap3 opens\nnvidia-cap4 opens\n" +
+			"nvidia-cap5 does not open\nnvidia-cap6 does not open\n",
+		lines + "nvidia-cap5\nnvidia-cap6\nnvidia-cap3 does not open\nnvidia-cap4 does not open\n" +
+			"nvidia-cap5 opens\nnvidia-cap6 opens\n"})
 }
 
 func TestAPodThatWantsAllGPUsByItsVariableHasTheOneItWasGranted(t *testing.T) {

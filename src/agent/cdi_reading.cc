@@ -17,8 +17,8 @@
 namespace tessera::agent {
 namespace {
 
-// Bytes. Of YAML, which takes the agent's loop a second a megabyte at worst, ten times what a tool
-// writes for eight GPUs that are wholly divided.
+// Bytes. YAML takes the agent's loop up to a second a megabyte; what a tool writes for eight GPUs
+// that are wholly divided is a tenth of this.
 constexpr size_t kMostJson = 16 << 20;
 constexpr size_t kMostYaml = 512 << 10;
 

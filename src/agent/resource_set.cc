@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "config/schema/family.h"
+#include "grant/grant.h"
 #include "kinds/kinds.h"
 
 namespace tessera::agent {

@@ -19,6 +19,7 @@
 #include "agent/scanner.h"
 #include "backend/backend.h"
 #include "config/schema/config.h"
+#include "grant/grant.h"
 #include "http/metrics.h"
 #include "kubelet/plugin.h"
 #include "os/loop.h"

@@ -9,7 +9,9 @@ using tessera::fuzz::Require;
 
 namespace cdi = tessera::cdi;
 
-static void Feed(const char* name, const std::string& text) {
+namespace {
+
+void Feed(const char* name, const std::string& text) {
   const auto document = tessera::agent::ReadCdiText(name, text);
   if (!document) return Require(!document.error().message.empty(), "a refusal says why");
   // What of a device is not kept may be all that it has.
@@ -19,6 +21,8 @@ static void Feed(const char* name, const std::string& text) {
   Require(again.has_value(), "what was written is read");
   Require(cdi::Text(*again) == cdi::Text(tidy), "and means the same");
 }
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(tessera::fuzz::Text(data, size));
