@@ -2,10 +2,10 @@
 #include "mps/sizes.h"
 
 #include <fmt/core.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 
+#include "backend/nvidia/claims.h"
 #include "backend/nvidia/mps_config.h"
 #include "base/text.h"
 
@@ -18,9 +18,8 @@ constexpr int kVolta = 70;
 constexpr int kMostBeforeVolta = 16;
 
 bool Fits(const Config::Size& size, const Found& gpu) {
-  return (size.index.empty() || size.index == std::to_string(gpu.index)) &&
-         (size.uuid.empty() || size.uuid == gpu.id) &&
-         (size.model.empty() || fnmatch(size.model.c_str(), gpu.model.c_str(), 0) == 0);
+  return nvidia::Fits({.index = size.index, .uuid = size.uuid, .model = size.model},
+                      {.index = gpu.index, .uuid = gpu.id, .model = gpu.model});
 }
 
 int MemoryOf(int replicas, const Config& config, const Found& gpu) {

@@ -22,13 +22,6 @@ bool Fits(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
-bool Fits(const NvidiaConfig::Selector& selector, const Gpu& gpu) {
-  return (selector.index.empty() || selector.index == std::to_string(gpu.index)) &&
-         (selector.uuid.empty() || selector.uuid == gpu.uuid) &&
-         (selector.model.empty() || Fits(selector.model, gpu.model)) &&
-         (selector.numa.empty() || selector.numa == std::to_string(gpu.numa));
-}
-
 bool Selects(const Claim& claim, const Gpu& gpu) {
   const std::vector<NvidiaConfig::Selector>& select = claim.select;
   return select.empty() || std::any_of(select.begin(), select.end(),
@@ -101,6 +94,13 @@ Layout LayoutOf(const Gpu& gpu, const Part& part) {
 }
 
 }  // namespace
+
+bool Fits(const NvidiaConfig::Selector& selector, const Gpu& gpu) {
+  return (selector.index.empty() || selector.index == std::to_string(gpu.index)) &&
+         (selector.uuid.empty() || selector.uuid == gpu.uuid) &&
+         (selector.model.empty() || Fits(selector.model, gpu.model)) &&
+         (selector.numa.empty() || selector.numa == std::to_string(gpu.numa));
+}
 
 bool FitsProfile(const std::string& pattern, std::string_view profile) {
   return Fits(pattern, std::string(profile)) || Fits(pattern, config::ProfileInName(profile));

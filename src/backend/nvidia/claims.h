@@ -13,6 +13,9 @@
 
 namespace tessera::nvidia {
 
+// Whether all holds of the GPU that the selector says.
+bool Fits(const NvidiaConfig::Selector& selector, const Gpu& gpu);
+
 // Whether the pattern fits the profile, as it is ("1g.10gb+me") or as it stands in the name of a
 // resource ("1g.10gb.me").
 bool FitsProfile(const std::string& pattern, std::string_view profile);
