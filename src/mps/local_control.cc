@@ -3,10 +3,12 @@
 
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <map>
 #include <thread>
 
 #include "base/log.h"
@@ -21,6 +23,7 @@ namespace {
 constexpr char kControl[] = "nvidia-cuda-mps-control";
 constexpr std::string_view kAnyProgram = "nvidia-cuda-mps-";  // the daemon and its servers
 constexpr char kPipeVariable[] = "CUDA_MPS_PIPE_DIRECTORY";
+constexpr char kLogVariable[] = "CUDA_MPS_LOG_DIRECTORY";
 constexpr Duration kStartLimit{15'000};
 constexpr Duration kEndLimit{5'000};
 constexpr Duration kProcessGlance{20};
@@ -62,6 +65,17 @@ void SetLabel(const std::string& path) {
   if (lsetxattr(path.c_str(), "security.selinux", kLabel.data(), kLabel.size(), 0) == 0) return;
   log::Warn("the pipes of MPS have no label, so that containers may not use them",
             SystemError("cannot label " + path, errno));
+}
+
+// These variables, and no other one of CUDA's: what is ours is not the daemon's, and what is the
+// daemon's is its servers' and limits all clients.
+std::map<std::string, std::string> Only(std::map<std::string, std::string> variables) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("CUDA_")) continue;
+    variables.emplace(text.substr(0, text.find('=')), "");  // absent, unless it is one of them
+  }
+  return variables;
 }
 
 Status Run(const os::Command& command, std::string* output = nullptr) {
@@ -139,9 +153,9 @@ Status LocalControl::MakeDirectories() const {
 Result<pid_t> LocalControl::Start(const Sizes& sizes) {
   TRY(MakeDirectories());
   TRY(Run({.argv = {kControl, "-d"},
-           .environment = {{kPipeVariable, Pipe()},
-                           {"CUDA_MPS_LOG_DIRECTORY", Log()},
-                           {"CUDA_VISIBLE_DEVICES", VisibleDevices(sizes)}},
+           .environment = Only({{kPipeVariable, Pipe()},
+                                {kLogVariable, Log()},
+                                {"CUDA_VISIBLE_DEVICES", VisibleDevices(sizes)}}),
            .limit = kStartLimit}));
   const std::optional<pid_t> daemon = Find();
   if (!daemon) return Fail(Reason::kUnavailable, "{} -d left no daemon running", kControl);
@@ -152,7 +166,7 @@ Result<pid_t> LocalControl::Start(const Sizes& sizes) {
 Result<std::string> LocalControl::Ask(const std::string& command) {
   std::string answer;
   TRY(Run({.argv = {kControl},
-           .environment = {{kPipeVariable, Pipe()}, {"CUDA_MPS_LOG_DIRECTORY", Log()}},
+           .environment = Only({{kPipeVariable, Pipe()}, {kLogVariable, Log()}}),
            .input = command + "\n",
            .limit = limit_},
           &answer));

@@ -47,8 +47,9 @@ class MpsTest : public AgentTest {
   static std::vector<std::string> Path(const std::string& bin) {
     return {"/usr/bin/env", "PATH=" + bin + ":/usr/bin:/bin"};
   }
-  void StartMps(std::vector<std::string> words = {}) {
+  void StartMps(std::vector<std::string> words = {}, std::vector<std::string> variables = {}) {
     std::vector<std::string> argv = Path(bin_);
+    argv.insert(argv.end(), variables.begin(), variables.end());
     argv.insert(argv.end(), {Binary(), "mps", "--config", dir_ + "/tessera.yaml"});
     argv.insert(argv.end(), words.begin(), words.end());
     auto process = os::Process::Start(argv, dir_ + "/mps.log");
@@ -81,6 +82,13 @@ class MpsTest : public AgentTest {
       lines.push_back(line.substr(0, line.find(" server=")));
     }
     return lines;
+  }
+  static std::vector<std::string> CudaVariables(pid_t pid) {
+    std::vector<std::string> variables =
+        Split(os::ReadFile("/proc/" + std::to_string(pid) + "/environ").value_or(""), '\0');
+    std::erase_if(variables, [](const std::string& each) { return !each.starts_with("CUDA_"); });
+    std::ranges::sort(variables);
+    return variables;
   }
   pid_t LastServer() {
     const std::string text = os::ReadFile(Directory() + "/pipe/told.log").value_or("");
@@ -262,6 +270,18 @@ TEST_F(MpsTest, OtherSizesStartItAnew) {
   ASSERT_TRUE(
       Await([&] { return Word().pid != daemon && Word().state == nvidia::MpsState::kReady; }));
   EXPECT_EQ(Word().served.at(Uuid(1)), 4096);
+}
+
+TEST_F(MpsTest, TheDaemonHasNoVariableOfCudaThatIsNotMeantForIt) {
+  WriteConfig(Config(kTwo, OnNode()));
+  StartMps({}, {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1G",
+                "CUDA_VISIBLE_DEVICES=7", "CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps"});
+  ASSERT_TRUE(Await([&] { return Word(kOther).state == nvidia::MpsState::kReady; }));
+
+  EXPECT_EQ(CudaVariables(Word(kOther).pid),
+            (std::vector<std::string>{"CUDA_MPS_LOG_DIRECTORY=" + Directory(kOther) + "/log",
+                                      "CUDA_MPS_PIPE_DIRECTORY=" + Directory(kOther) + "/pipe",
+                                      "CUDA_VISIBLE_DEVICES=" + Uuid(0)}));
 }
 
 TEST_F(MpsTest, AnAgentThatIsReplacedLeavesTheDaemonAlone) {
