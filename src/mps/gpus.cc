@@ -1,80 +1,130 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mps/gpus.h"
 
-#include <chrono>
-#include <future>
-#include <memory>
+#include <fmt/core.h>
+
+#include <thread>
 #include <utility>
 
-#include "backend/nvidia/gpu.h"
+#include "backend/nvidia/claims.h"
 #include "backend/nvidia/nvml.h"
 #include "backend/nvidia/platform.h"
+#include "base/clock.h"
+#include "base/text.h"
 #include "os/thread.h"
 
 namespace tessera::mps {
 namespace {
 
 constexpr uint64_t kMiB = 1024 * 1024;
-constexpr std::chrono::seconds kPatience{3};  // with GPUs that do not answer
+constexpr Duration kPatience{10'000};  // with GPUs that do not answer
+constexpr Duration kPause{500};        // between readings of one that fails
 
-// What the resource has of the GPU of this index.
-std::vector<Found> Read(const nvml::Library& library, const os::Root& root,
-                        const std::string& resource, const NvidiaConfig& config, unsigned index) {
-  std::vector<Found> found;
-  const auto gpu = nvidia::Read(library, root, index);
-  if (!gpu || nvidia::IsDisplay(*gpu)) return found;
+// Whether a GPU of which nothing is known but its index may be the resource's.
+bool MayBeOurs(NvidiaConfig config, unsigned index) {
+  for (NvidiaConfig::Selector& selector : config.select) selector = {.index = selector.index};
+  return nvidia::MayBePartOf(config, index);
+}
+
+}  // namespace
+
+Gpus::Gpus(const os::Root& root, std::string driver_root)
+    : root_(root), driver_root_(std::move(driver_root)) {}
+
+Result<Gpus::Facts> Gpus::ReadOne(const nvml::Library& library, const os::Root& root,
+                                  unsigned index) {
+  const auto failed = [&](const nvml::Failure& failure) {
+    return Fail(Reason::kScanFailed, "cannot be read: {}", library.Text(failure));
+  };
+  auto gpu = nvidia::Read(library, root, index);
+  if (!gpu) return failed(gpu.error());
   const nvml::Use use(library, index);
   const auto handle = library.DeviceByIndex(index);
-  if (!handle) return found;
+  if (!handle) return failed(handle.error());
   const auto memory = library.MemoryOf(*handle);
   const auto capability = library.ComputeCapabilityOf(*handle);
-  if (!capability) return found;
-  for (const Device& device : nvidia::DevicesOf(root, resource, config, *gpu)) {
+  if (!capability) return failed(capability.error());
+  return Facts{.gpu = *std::move(gpu),
+               .memory_mib = memory ? memory->total / kMiB : 0,
+               .capability = capability->major * 10 + capability->minor};
+}
+
+// On a thread of its own, which stays as long as the GPU hangs.
+Status Gpus::Begin(const nvml::LibraryPtr& library, unsigned index) {
+  const bool is_known = unread_.contains(index);
+  const Steady until = is_known ? Steady() : SystemClock().Now() + kPatience;
+  auto reading = std::make_shared<FactsReading>();
+  TRY(os::StartThread([library, root = root_, index, until, reading] {
+    auto facts = ReadOne(*library, root, index);
+    for (; !facts && SystemClock().Now() < until; facts = ReadOne(*library, root, index)) {
+      std::this_thread::sleep_for(kPause);
+    }
+    reading->Finish(std::move(facts));
+  }));
+  under_way_[index] = std::move(reading);
+  return {};
+}
+
+Status Gpus::Read() {
+  if (nvidia::HasDxCore(root_, driver_root_) || nvidia::HasTegraFiles(root_, driver_root_)) {
+    return Fail(Reason::kMpsUnfit, "there is no MPS on WSL and Tegra");
+  }
+  const nvml::LibraryPtr library = TRY(nvml::Session::Of(root_, driver_root_)->Open());
+  const auto count = library->DeviceCount();
+  if (!count) return Fail(Reason::kScanFailed, "{}", library->Text(count.error()));
+  std::map<unsigned, std::string> unread;
+  for (unsigned index = 0; index < *count; ++index) {
+    if (under_way_.contains(index)) continue;
+    if (const Status begun = Begin(library, index); !begun) unread[index] = begun.error().message;
+  }
+  count_ = *count;
+  facts_.clear();
+  const Steady limit = SystemClock().Now() + kPatience + kPause;
+  std::erase_if(under_way_, [&](const auto& entry) {
+    auto facts = entry.second->Await(limit);
+    if (!facts) {
+      unread[entry.first] = fmt::format("does not answer within {}", MeasuredText(kPatience));
+    } else if (!*facts) {
+      unread[entry.first] = facts->error().message;
+    } else {
+      facts_.push_back(**std::move(facts));
+    }
+    return facts.has_value();
+  });
+  unread_ = std::move(unread);
+  return {};
+}
+
+// What the resource has of the GPU.
+std::vector<Found> Gpus::FoundIn(const os::Root& root, const std::string& resource,
+                                 const NvidiaConfig& config, const Facts& facts) {
+  std::vector<Found> found;
+  if (nvidia::IsDisplay(facts.gpu)) return found;
+  for (const Device& device : nvidia::DevicesOf(root, resource, config, facts.gpu)) {
     found.push_back({.id = device.key.id,
-                     .index = index,
-                     .model = gpu->model,
-                     .memory_mib = memory ? memory->total / kMiB : 0,
-                     .capability = capability->major * 10 + capability->minor,
+                     .index = facts.gpu.index,
+                     .model = facts.gpu.model,
+                     .memory_mib = facts.memory_mib,
+                     .capability = facts.capability,
                      .is_mig = !device.parent.empty()});
   }
   return found;
 }
 
-// Of all GPUs, each read on a thread of its own: one that hangs is left out.
-std::vector<Found> ReadAll(const nvml::LibraryPtr& library, const os::Root& root,
-                           const config::Resource& resource, unsigned count) {
-  using Promise = std::promise<std::vector<Found>>;
-  const auto limit = std::chrono::steady_clock::now() + kPatience;
-  std::vector<std::future<std::vector<Found>>> answers;
-  for (unsigned index = 0; index < count; ++index) {
-    auto promise = std::make_shared<Promise>();
-    auto answer = promise->get_future();
-    const Status started = os::StartThread([=, name = resource.name, kind = resource.kind] {
-      promise->set_value(Read(*library, root, name, *kind.As<NvidiaConfig>(), index));
-    });
-    if (started) answers.push_back(std::move(answer));
-  }
+Sizes Gpus::SizesOf(const std::string& resource, int replicas, const NvidiaConfig& config) const {
   std::vector<Found> found;
-  for (auto& answer : answers) {
-    if (answer.wait_until(limit) != std::future_status::ready) continue;
-    for (Found& each : answer.get()) found.push_back(std::move(each));
+  std::set<std::string> elsewhere;
+  for (const Facts& facts : facts_) {
+    std::vector<Found> ours = FoundIn(root_, resource, config, facts);
+    if (ours.empty()) elsewhere.insert(facts.gpu.uuid);
+    for (Found& each : ours) found.push_back(std::move(each));
   }
-  return found;
-}
-
-}  // namespace
-
-Result<Sizes> SizesNow(const config::Resource& resource, const os::Root& root) {
-  const NvidiaConfig& config = *resource.kind.As<NvidiaConfig>();
-  if (nvidia::HasDxCore(root, config.driver_root) ||
-      nvidia::HasTegraFiles(root, config.driver_root)) {
-    return Fail(Reason::kMpsUnfit, "there is no MPS on WSL and Tegra");
+  Sizes sizes = SizesFor(replicas, config.mps, found, count_);
+  sizes.elsewhere = std::move(elsewhere);
+  for (const auto& [index, why] : unread_) {
+    if (MayBeOurs(config, index)) sizes.unread[index] = fmt::format("GPU {} {}", index, why);
   }
-  const nvml::LibraryPtr library = TRY(nvml::Session::Of(root, config.driver_root)->Open());
-  const auto count = library->DeviceCount();
-  if (!count) return Fail(Reason::kScanFailed, "{}", library->Text(count.error()));
-  const std::vector<Found> found = ReadAll(library, root, resource, *count);
-  return SizesFor(resource.policy.replicas, config.mps, found, *count);
+  return sizes;
 }
 
 }  // namespace tessera::mps

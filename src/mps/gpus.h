@@ -1,16 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs of a resource, as the driver has them now. May block, as the driver does. Any thread.
+// The GPUs of the node, as the driver has them now. One that does not answer is waited for once:
+// later readings find it unread at once, and read it when it answers again. Blocks, as the driver
+// does, within limits. One thread at a time.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend/nvidia/gpu.h"
+#include "backend/nvidia/reading.h"
 #include "base/result.h"
-#include "config/schema/config.h"
 #include "mps/sizes.h"
 #include "os/files.h"
 
 namespace tessera::mps {
 
-// What clients of the resource's daemon may take of each. A GPU that cannot be read is left out:
-// the agent knows why. kDriverMissing; kMpsUnfit on WSL and Tegra, where there is no MPS.
-Result<Sizes> SizesNow(const config::Resource& resource, const os::Root& root);
+class Gpus {
+ public:
+  // As a resource's configuration has them: below `root` its driver is.
+  Gpus(const os::Root& root, std::string driver_root);
+
+  // Reads all. kDriverMissing; kMpsUnfit on WSL and Tegra, where there is no MPS.
+  Status Read();
+  // What clients of the resource's daemon may take of each, by what was read last.
+  Sizes SizesOf(const std::string& resource, int replicas, const NvidiaConfig& config) const;
+
+ private:
+  struct Facts {
+    nvidia::Gpu gpu;
+    uint64_t memory_mib = 0;  // 0: it does not say
+    int capability = 0;       // 75 for 7.5
+  };
+  using FactsReading = nvidia::Reading<Result<Facts>>;
+
+  static Result<Facts> ReadOne(const nvml::Library& library, const os::Root& root, unsigned index);
+  static std::vector<Found> FoundIn(const os::Root& root, const std::string& resource,
+                                    const NvidiaConfig& config, const Facts& facts);
+  Status Begin(const nvml::LibraryPtr& library, unsigned index);
+
+  const os::Root root_;
+  const std::string driver_root_;
+  std::map<unsigned, std::shared_ptr<FactsReading>> under_way_;  // by index, as what follows
+  std::vector<Facts> facts_;                                     // of those that were read
+  std::map<unsigned, std::string> unread_;                       // why
+  size_t count_ = 0;
+};
 
 }  // namespace tessera::mps

@@ -3,6 +3,8 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "backend/nvidia/mps_config.h"
@@ -17,6 +19,25 @@ namespace tessera::mps {
 namespace {
 
 constexpr Duration kLockPause{1'000};
+// Between a daemon's end and the next one's start, for the agent to see that clients lost theirs.
+constexpr Duration kSeen{500};
+
+Sizes SizesFor(const Gpus& gpus, const Keeper::Order& order) {
+  return gpus.SizesOf(order.resource, order.replicas, order.gpus);
+}
+
+// Whether both have the same daemon, on the GPUs as they are now: a GPU that cannot be read is
+// neither's. Where none can be read, the configuration alone tells.
+bool IsSame(const Keeper::Order& former, const Keeper::Order& next, Gpus& gpus) {
+  if (former.Directory() != next.Directory()) return false;
+  Keeper::Order later = former;
+  later.times = next.times;
+  if (later == next) return true;
+  if (former.gpus.driver_root != next.gpus.driver_root || !gpus.Read()) return false;
+  const Sizes before = SizesFor(gpus, former);
+  const Sizes after = SizesFor(gpus, next);
+  return before.gpus == after.gpus && before.threads == after.threads;
+}
 
 }  // namespace
 
@@ -27,11 +48,16 @@ struct Keeper::State {
   bool stop = false;
   bool stopped = false;
   Daemon daemon = Daemon::kStays;
+  std::optional<Order> next;  // for whom it stops
 
   // For so long, or until it is to stop; whether it is.
   bool Stops(Duration pause) {
     std::unique_lock lock(mutex);
     return told.wait_for(lock, pause, [this] { return stop; });
+  }
+  std::pair<Daemon, std::optional<Order>> Wanted() {
+    std::lock_guard lock(mutex);
+    return {daemon, next};
   }
   bool SetReady(bool now) {
     std::lock_guard lock(mutex);
@@ -40,8 +66,7 @@ struct Keeper::State {
 };
 
 std::string Keeper::Order::Directory() const {
-  const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
-  return os::Root(root_prefix).Path(nvidia::MpsDirectory(kind.mps, resource.name));
+  return os::Root(root_prefix).Path(nvidia::MpsDirectory(gpus.mps, resource));
 }
 
 Keeper::Keeper(Order order, std::function<void()> changed)
@@ -49,12 +74,15 @@ Keeper::Keeper(Order order, std::function<void()> changed)
   const Status started =
       os::StartThread([state = state_, order = order_, changed = std::move(changed)] {
         Run(state, order, changed);
-        std::lock_guard lock(state->mutex);
-        state->stopped = true;
-        state->told.notify_all();
+        {
+          std::lock_guard lock(state->mutex);
+          state->stopped = true;
+          state->told.notify_all();
+        }
+        changed();
       });
   if (started) return;
-  log::LogError("MPS is not kept", started.error(), {{"resource", order_.resource.name}});
+  log::LogError("MPS is not kept", started.error(), {{"resource", order_.resource}});
   state_->stopped = true;
 }
 
@@ -64,9 +92,21 @@ Keeper::~Keeper() {
 
 void Keeper::Stop(Daemon daemon) {
   std::lock_guard lock(state_->mutex);
-  if (std::exchange(state_->stop, true)) return;
+  if (std::exchange(state_->stop, true) && daemon == Daemon::kStays) return;
   state_->daemon = daemon;
   state_->told.notify_all();
+}
+
+void Keeper::StopFor(Order next) {
+  std::lock_guard lock(state_->mutex);
+  if (std::exchange(state_->stop, true)) return;
+  state_->next = std::move(next);
+  state_->told.notify_all();
+}
+
+bool Keeper::stopped() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->stopped;
 }
 
 bool Keeper::AwaitStopped(Duration limit) {
@@ -90,21 +130,30 @@ void Keeper::Run(const std::shared_ptr<State>& state, const Order& order,
     lock = made ? os::FileLock::Take(directory + "/.lock") : Fail(made.error());
     if (lock) break;
     if (std::exchange(told, lock.error().message) != lock.error().message) {
-      log::LogError("MPS waits for its directory", lock.error(),
-                    {{"resource", order.resource.name}});
+      log::LogError("MPS waits for its directory", lock.error(), {{"resource", order.resource}});
     }
     if (state->Stops(kLockPause)) return;
   }
-  LocalControl control(
-      directory, [&] { return SizesNow(order.resource, os::Root(order.root_prefix)); },
-      order.times.timeout);
-  Supervisor supervisor(order.resource.name, SystemClock(), control, order.times);
-  for (;;) {
-    const Duration pause = supervisor.Step();
+  Gpus gpus(os::Root(order.root_prefix), order.gpus.driver_root);
+  const auto look = [&]() -> Result<Sizes> {
+    TRY(gpus.Read());
+    return SizesFor(gpus, order);
+  };
+  LocalControl control(directory, look, order.times.timeout);
+  Supervisor supervisor(order.resource, SystemClock(), control, order.times);
+  for (Duration pause{0}; !state->Stops(pause);) {
+    pause = supervisor.Step();
     if (state->SetReady(supervisor.ready())) changed();
-    if (state->Stops(pause)) break;
   }
-  if (state->daemon == Daemon::kEnds) supervisor.End();
+  const auto [daemon, next] = state->Wanted();
+  if (next && !IsSame(order, *next, gpus)) {
+    log::Info("MPS is started anew, as the new configuration changes it",
+              {{"resource", order.resource}});
+    supervisor.End();
+    std::this_thread::sleep_for(kSeen);
+  } else if (daemon == Daemon::kEnds) {
+    supervisor.End();
+  }
 }
 
 }  // namespace tessera::mps

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "backend/nvidia/nvidia_config.h"
 #include "base/clock.h"
-#include "config/schema/config.h"
 #include "mps/supervisor.h"
 
 namespace tessera::mps {
@@ -16,7 +16,9 @@ namespace tessera::mps {
 class Keeper {
  public:
   struct Order {
-    config::Resource resource;
+    std::string resource;
+    int replicas = 1;
+    NvidiaConfig gpus;  // as far as it concerns the daemon
     std::string root_prefix;
     Supervisor::Times times;
 
@@ -24,7 +26,7 @@ class Keeper {
     bool operator==(const Order&) const = default;
   };
 
-  // `changed`: it became ready, or is so no more; called on the keeper's thread.
+  // `changed`: it became ready, or is so no more, or has stopped; called on the keeper's thread.
   Keeper(Order order, std::function<void()> changed);
   // Leaves the daemon running.
   ~Keeper();
@@ -34,6 +36,10 @@ class Keeper {
   enum class Daemon : bool { kStays, kEnds };
   // Asks it to stop, and does not wait.
   void Stop(Daemon daemon);
+  // Likewise, so that a keeper with this order can take its place once it has stopped. The daemon
+  // stays where that one is to have the same: in the same directory, with the same GPUs and sizes.
+  void StopFor(Order next);
+  bool stopped() const;
   // False when it has not stopped by then; it goes on doing so by itself.
   bool AwaitStopped(Duration limit);
 

@@ -86,6 +86,9 @@ std::vector<std::string> Commands(const Sizes& sizes) {
 }
 
 bool Agree(int threads, const std::map<std::string, int>& served, const Sizes& sizes) {
+  for (const auto& [gpu, memory] : served) {
+    if (sizes.elsewhere.contains(gpu)) return false;
+  }
   bool any = false;
   for (const Sizes::Gpu& gpu : sizes.gpus) {
     const auto told = served.find(gpu.uuid);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ struct Sizes {
   std::vector<Gpu> gpus = {};                       // in the order of NVML
   bool all_of_node = true;                          // there are no other GPUs
   std::map<std::string, std::string> refused = {};  // by device why MPS does not share it
+  // GPUs that may be the resource's and could not be read, by index: "GPU 3 does not answer ...".
+  std::map<unsigned, std::string> unread = {};
+  std::set<std::string> elsewhere = {};  // GPUs that are not the resource's
   bool operator==(const Sizes&) const = default;
 };
 
@@ -49,7 +53,8 @@ std::string VisibleDevices(const Sizes& sizes);
 // them.
 std::vector<std::string> Commands(const Sizes& sizes);
 
-// Whether a daemon that was told these sizes serves these as well: what both speak of is alike.
+// Whether a daemon that was told these sizes serves these as well: what both speak of is alike, and
+// it has no GPU that is not the resource's.
 bool Agree(int threads, const std::map<std::string, int>& served, const Sizes& sizes);
 
 }  // namespace tessera::mps

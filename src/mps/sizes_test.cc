@@ -80,5 +80,10 @@ TEST(SizesTest, ADaemonAgreesWhenItWasToldNothingElseOfTheGpusThatAreThere) {
   EXPECT_FALSE(Agree(25, {}, sizes));
 }
 
+TEST(SizesTest, ADaemonThatHasAnotherResourcesGpuDoesNotAgree) {
+  const Sizes sizes{.threads = 25, .gpus = {{"GPU-a", 2048}}, .elsewhere = {"GPU-b"}};
+  EXPECT_FALSE(Agree(25, {{"GPU-a", 2048}, {"GPU-b", 2048}}, sizes));
+}
+
 }  // namespace
 }  // namespace tessera::mps

@@ -45,6 +45,7 @@ Duration Supervisor::Begin() {
     log::Warn("a device is not shared by MPS", Error{Reason::kMpsUnfit, why},
               {{"resource", resource_}, {"device", device}});
   }
+  TellOfUnread(*sizes);
   if (!std::exchange(begun_, true)) {
     if (Adopt(*sizes)) return kGlance;
     // Whom the former one served loses it now: that is said first, and for long enough to be seen.
@@ -58,11 +59,29 @@ Duration Supervisor::Begin() {
   return kGlance;
 }
 
+void Supervisor::TellOfUnread(const Sizes& sizes) {
+  if (std::exchange(unread_, sizes.unread) == sizes.unread) return;
+  for (const auto& [index, why] : sizes.unread) {
+    log::Warn("a GPU is left out of MPS for now",
+              Error{Reason::kMpsUnfit,
+                    why + ": look at it with 'nvidia-smi'; once it answers, start 'tessera mps' "
+                          "anew when no pod uses the resource"},
+              {{"resource", resource_}});
+  }
+}
+
+// What an earlier one has said of the daemon that still runs, if so.
+std::optional<nvidia::MpsStatus> Supervisor::Left() {
+  Result<nvidia::MpsStatus> last = control_.LastWord();
+  const std::optional<pid_t> daemon = control_.Find();
+  if (!last || !daemon || last->boot != status_.boot || last->pid != *daemon) return std::nullopt;
+  return *std::move(last);
+}
+
 // Clients of one that runs notice nothing.
 bool Supervisor::Adopt(const Sizes& sizes) {
-  const Result<nvidia::MpsStatus> last = control_.LastWord();
-  const std::optional<pid_t> daemon = control_.Find();
-  if (!last || !daemon || last->boot != status_.boot || last->pid != *daemon) return false;
+  const std::optional<nvidia::MpsStatus> last = Left();
+  if (!last) return false;
   if (!Agree(last->threads, last->served, sizes)) {
     log::Warn("MPS is started anew, as it runs with other sizes", {{"resource", resource_}});
     return false;
@@ -73,7 +92,7 @@ bool Supervisor::Adopt(const Sizes& sizes) {
     log::Warn("MPS is started anew", answer.error(), {{"resource", resource_}});
     return false;
   }
-  Serve(sizes, *daemon);
+  Serve(sizes, last->pid);
   status_.served = last->served;
   for (const Sizes::Gpu& gpu : sizes.gpus) {
     if (last->served.contains(gpu.uuid)) continue;
@@ -81,7 +100,7 @@ bool Supervisor::Adopt(const Sizes& sizes) {
         "it came after MPS was started: start 'tessera mps' anew once no pod uses the resource";
   }
   Say();
-  log::Info("MPS runs already and is kept", {{"resource", resource_}, {"pid", *daemon}});
+  log::Info("MPS runs already and is kept", {{"resource", resource_}, {"pid", last->pid}});
   return true;
 }
 
@@ -194,6 +213,10 @@ void Supervisor::End() {
   status_.state = MpsState::kDown;
   status_.detail = "it is being ended";
   Say();  // before anything else, as ending takes its time
+  if (const auto last = begun_ ? std::nullopt : Left()) {
+    status_.pid = last->pid;
+    for (const auto& [gpu, memory] : last->served) exclusive_.insert(gpu);
+  }
   if (status_.pid != 0) {
     if (!control_.Ask("quit") || !control_.AwaitEnd(status_.pid)) {
       log::Warn("MPS does not end by itself and is killed", {{"resource", resource_}});

@@ -9,6 +9,8 @@
 // agent at once. One thread at a time.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -33,11 +35,14 @@ class Supervisor {
   // Does what is due. Returns after how long there is more to do.
   Duration Step();
   bool ready() const { return status_.state == nvidia::MpsState::kReady; }
-  // Ends the daemon, and takes back what was done for it.
+  // Ends the daemon, or before the first step that which an earlier one has left, and takes back
+  // what was done for it.
   void End();
 
  private:
   Duration Begin();
+  void TellOfUnread(const Sizes& sizes);
+  std::optional<nvidia::MpsStatus> Left();
   bool Adopt(const Sizes& sizes);
   Status Launch(Sizes& sizes);
   Duration Watch();
@@ -55,12 +60,13 @@ class Supervisor {
   const Times times_;
   Backoff backoff_;
   nvidia::MpsStatus status_;
-  std::set<std::string> exclusive_;  // GPUs that were made so
-  bool begun_ = false;               // what ran before was looked at
-  std::string told_;                 // the failure that was logged last
-  int unanswered_ = 0;               // in a row
-  Steady since_{};                   // when the daemon became ready
-  Steady ask_{};                     // when it is asked next
+  std::set<std::string> exclusive_;         // GPUs that were made so
+  std::map<unsigned, std::string> unread_;  // GPUs that were told of as such
+  bool begun_ = false;                      // what ran before was looked at
+  std::string told_;                        // the failure that was logged last
+  int unanswered_ = 0;                      // in a row
+  Steady since_{};                          // when the daemon became ready
+  Steady ask_{};                            // when it is asked next
 };
 
 }  // namespace tessera::mps

@@ -76,7 +76,7 @@ class FakeControl : public Control {
 class SupervisorTest : public testing::Test {
  protected:
   SupervisorTest() {
-    log::SetSink([](std::string_view) {});
+    log::SetSink([this](std::string_view line) { log_.emplace_back(line); });
   }
   ~SupervisorTest() override { log::SetSink(nullptr); }
 
@@ -91,6 +91,14 @@ class SupervisorTest : public testing::Test {
     }
   }
 
+  // What was logged that has this text.
+  Texts Lines(std::string_view text) const {
+    Texts lines = log_;
+    std::erase_if(lines, [&](const std::string& line) { return line.find(text) == line.npos; });
+    return lines;
+  }
+
+  Texts log_;
   FakeClock clock_;
   FakeControl control_;
   Supervisor supervisor_{kGpu, clock_, control_, {}};
@@ -195,6 +203,18 @@ TEST_F(SupervisorTest, AGpuWhoseModeCannotBeSetCostsNoOther) {
             (std::map<std::string, std::string>{{"GPU-a", "its compute mode stays"}}));
 }
 
+TEST_F(SupervisorTest, AGpuThatCannotBeReadIsToldOfOnce) {
+  control_.sizes->unread = {{3, "GPU 3 does not answer within 10.0 s"}};
+  control_.start_fails = true;
+  Run(Duration(10'000));
+
+  const Texts lines = Lines("left out");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("GPU 3 does not answer within 10.0 s: look at it with 'nvidia-smi'"),
+            std::string::npos)
+      << lines[0];
+}
+
 TEST_F(SupervisorTest, OneThatRunsWithTheSameSizesIsAdopted) {
   control_.running = 77;
   control_.last = MpsStatus{
@@ -256,6 +276,15 @@ TEST_F(SupervisorTest, AtTheEndTheDaemonQuitsAndGpusAreForAllAgain) {
   EXPECT_EQ(control_.said[0].detail, "it is being ended");
   EXPECT_EQ(control_.TakeDone(),
             (Texts{"quit", "kill", "default GPU-a", "default GPU-b", "clean up"}));
+}
+
+TEST_F(SupervisorTest, WhatAnEarlierOneHasLeftCanBeEndedWithoutAStep) {
+  control_.running = 77;
+  control_.last = MpsStatus{.pid = 77, .boot = "boot", .threads = 25, .served = {{"GPU-a", 2048}}};
+
+  supervisor_.End();
+
+  EXPECT_EQ(control_.TakeDone(), (Texts{"quit", "kill", "default GPU-a", "clean up"}));
 }
 
 }  // namespace

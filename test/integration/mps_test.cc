@@ -26,6 +26,16 @@ constexpr char kTwo[] =
     "  - {name: nvidia.com/other, policy: mps, replicas: 4, nvidia: {select: [{index: 0}]}}\n"
     "  - {name: nvidia.com/gpu, policy: mps, replicas: 2, nvidia: {}}\n";
 
+constexpr char kLast[] = "nvidia.com/last";
+// GPU 7 for that one, and these for the other of the others.
+std::string Three(const std::string& others) {
+  return "  - {name: nvidia.com/last, policy: mps, replicas: 2, nvidia: {select: [{index: 7}]}}\n"
+         "  - {name: nvidia.com/other, policy: mps, replicas: 4, nvidia: {select: [" +
+         others +
+         "]}}\n"
+         "  - {name: nvidia.com/gpu, policy: mps, replicas: 2, nvidia: {}}\n";
+}
+
 class MpsTest : public AgentTest {
  protected:
   MpsTest() : node_(dir_ + "/node", "8xa100") {
@@ -73,6 +83,9 @@ class MpsTest : public AgentTest {
   nvidia::MpsStatus Word(const std::string& resource = kGpu) {
     const auto text = os::ReadFile(Directory(resource) + "/status.json");
     return text ? nvidia::ParseMpsStatus(*text).value_or(nvidia::MpsStatus()) : nvidia::MpsStatus();
+  }
+  bool AwaitReady(const std::string& resource) {
+    return Await([&] { return Word(resource).state == nvidia::MpsState::kReady; });
   }
   // What the daemon was told, without the numbers of its servers.
   std::vector<std::string> Told(const std::string& resource = kGpu) {
@@ -256,20 +269,115 @@ TEST_F(MpsTest, ADaemonThatIsLeftRunningIsTakenOverByTheNext) {
   EXPECT_EQ(Word().pid, daemon);
 }
 
-TEST_F(MpsTest, OtherSizesStartItAnew) {
-  WriteConfig(Config(kShared, OnNode()));
-  StartMps();
-  ASSERT_TRUE(Await([&] { return Word().state == nvidia::MpsState::kReady; }));
+TEST_F(MpsTest, OtherSizesStartItAnewAndThePodsThatItServedAreNamed) {
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+  ASSERT_TRUE(Run("a", {{kGpu, 1}}).admitted);
+  ASSERT_TRUE(LedgerKnows("a"));
   const pid_t daemon = Word().pid;
 
   std::string other = kShared;
   other.replace(other.find("8192"), 4, "4096");
-  WriteConfig(Config(other, OnNode()));
+  WriteConfig(WithQuickChecks(Config(other, OnNode())));
 
-  EXPECT_TRUE(AwaitMpsLog("MPS is started anew, as it runs with other sizes"));
+  EXPECT_TRUE(AwaitLog("pods may have lost MPS"));
   ASSERT_TRUE(
       Await([&] { return Word().pid != daemon && Word().state == nvidia::MpsState::kReady; }));
   EXPECT_EQ(Word().served.at(Uuid(1)), 4096);
+  EXPECT_FALSE(Runs(daemon));
+  Expect(kGpu, 16, 16);
+}
+
+TEST_F(MpsTest, AGpuThatGoesToAnotherResourceIsLetGoOfBeforeThatHasIt) {
+  WriteConfig(Config(Three("{index: 0}"), OnNode()));
+  StartMps();
+  for (const char* name : {kGpu, kOther, kLast}) ASSERT_TRUE(AwaitReady(name)) << name;
+  const pid_t gpu = Word().pid;
+  const pid_t other = Word(kOther).pid;
+  const nvidia::MpsStatus last = Word(kLast);
+  const size_t before = Smi().size();
+
+  WriteConfig(Config(Three("{index: 0}, {index: 1}"), OnNode()));
+
+  ASSERT_TRUE(Await([&] { return Word(kOther).served.size() == 2; }));
+  ASSERT_TRUE(Await([&] { return Word().served.size() == 5; }));
+  EXPECT_FALSE(Runs(gpu));
+  EXPECT_FALSE(Runs(other));
+  EXPECT_EQ(Word(kLast).pid, last.pid);
+  EXPECT_EQ(Starts(kLast), 1U);
+  // What was let go of comes before what is taken.
+  std::vector<std::string> modes = Smi();
+  modes.erase(modes.begin(), modes.begin() + static_cast<std::ptrdiff_t>(before));
+  ASSERT_EQ(modes.size(), 14U);
+  for (size_t i = 0; i < modes.size(); ++i) {
+    EXPECT_TRUE(modes[i].ends_with(i < 7 ? " -c DEFAULT" : " -c EXCLUSIVE_PROCESS")) << modes[i];
+  }
+}
+
+TEST_F(MpsTest, AnotherNameOfTheResourceEndsItsDaemonBeforeTheNextStarts) {
+  WriteConfig(Config(kShared, OnNode()));
+  StartMps();
+  ASSERT_TRUE(AwaitReady(kGpu));
+  const pid_t daemon = Word().pid;
+
+  std::string other = kShared;
+  other.replace(other.find(kGpu), sizeof kGpu - 1, kOther);
+  WriteConfig(Config(other, OnNode()));
+
+  ASSERT_TRUE(AwaitReady(kOther));
+  EXPECT_FALSE(Runs(daemon));
+  EXPECT_EQ(Told().back(), "quit");
+  EXPECT_FALSE(os::Exists(Directory() + "/status.json"));
+}
+
+TEST_F(MpsTest, AnotherDirectoryEndsTheDaemonOfTheFormerOne) {
+  WriteConfig(Config(kShared, OnNode()));
+  StartMps();
+  const std::string ready = node_.directory() + "/run/nvidia/mps/.ready";
+  ASSERT_TRUE(Await([&] { return os::Exists(ready); }));
+  const pid_t daemon = Word().pid;
+
+  std::string other = kShared;
+  other.replace(other.find("{mps: {"), 7, "{mps: {hostRoot: /run/mps, ");
+  WriteConfig(Config(other, OnNode()));
+
+  const std::string root = node_.directory() + "/run/mps/";
+  ASSERT_TRUE(Await([&] { return os::Exists(root + ".ready"); }));
+  EXPECT_FALSE(Runs(daemon));
+  EXPECT_FALSE(os::Exists(ready));
+  EXPECT_TRUE(os::Exists(root + kGpu + "/pipe/control"));
+}
+
+TEST_F(MpsTest, AConfigurationThatChangesNothingOfADaemonLeavesItAlone) {
+  WriteConfig(Config(kShared, OnNode()));
+  StartMps();
+  ASSERT_TRUE(AwaitReady(kGpu));
+  const pid_t daemon = Word().pid;
+  const std::vector<std::string> told = Told();
+
+  // Other times, and a choice of GPUs in other words.
+  std::string other = kShared;
+  other.replace(other.find("{mps: {"), 1, "{select: [{model: \"*A100*\"}], ");
+  WriteConfig(WithQuickChecks(Config(other, OnNode())));
+
+  EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
+  EXPECT_EQ(Word().pid, daemon);
+  EXPECT_EQ(Told(), told);
+}
+
+TEST_F(MpsTest, AConfigurationThatIsBrokenLeavesTheDaemonsAlone) {
+  WriteConfig(Config(kShared, OnNode()));
+  StartMps();
+  ASSERT_TRUE(AwaitReady(kGpu));
+  const pid_t daemon = Word().pid;
+
+  WriteConfig("resources: [{name: nvidia.com/gpu, policy: msp}]\n");
+
+  EXPECT_TRUE(AwaitMpsLog("the new configuration is not used, the former one stays"));
+  const Steady answered = Word().answered;
+  EXPECT_TRUE(Await([&] { return Word().answered > answered; }));
+  EXPECT_EQ(Word().pid, daemon);
+  EXPECT_EQ(Starts(), 1U);
 }
 
 TEST_F(MpsTest, TheDaemonHasNoVariableOfCudaThatIsNotMeantForIt) {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mps/keepers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/nvidia/nvidia_config.h"
+#include "base/log.h"
+#include "os/files.h"
+
+namespace tessera::mps {
+namespace {
+
+constexpr Duration kStopLimit{25'000};  // less than the pod's time to end
+
+Keeper::Order OrderFor(const config::Config& config, const config::Resource& resource) {
+  const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
+  return {.resource = resource.name,
+          .replicas = resource.policy.replicas,
+          .gpus = {.driver_root = kind.driver_root,
+                   .select = kind.select,
+                   .mig = kind.mig,
+                   .in_mig_mode = kind.in_mig_mode,
+                   .earlier = kind.earlier,
+                   .family = kind.family,
+                   .mps = kind.mps},
+          .root_prefix = config.root_prefix,
+          .times = {.interval = config.health.check_interval,
+                    .timeout = config.health.check_timeout,
+                    .failures = config.health.policy.failures}};
+}
+
+// The mark that NVIDIA's program leaves beside the directories of its resources.
+std::string ReadyFile(const Keeper::Order& order) {
+  const std::string directory = order.Directory();
+  return directory.substr(0, directory.size() - order.resource.size()) + ".ready";
+}
+
+}  // namespace
+
+Keepers::Orders Keepers::OrdersOf(const config::Config& config) {
+  Orders orders;
+  for (const config::Resource& resource : config.resources) {
+    const auto* kind = resource.kind.As<NvidiaConfig>();
+    if (kind == nullptr || !kind->mps.on) continue;
+    orders.emplace(resource.name, OrderFor(config, resource));
+  }
+  return orders;
+}
+
+void Keepers::Apply(const config::Config& config) {
+  Orders wanted = OrdersOf(config);
+  if (wanted.empty()) log::Info("no resource is shared by MPS; waiting for one that is");
+  later_ = std::move(wanted);
+  Changed();
+}
+
+void Keepers::Begin(Orders wanted) {
+  for (auto& [name, keeper] : keepers_) {
+    const auto order = wanted.find(name);
+    if (order == wanted.end()) {
+      keeper->Stop(Keeper::Daemon::kEnds);
+    } else if (order->second == keeper->order()) {
+      wanted.erase(order);
+      continue;
+    } else {
+      keeper->StopFor(order->second);
+    }
+    leaving_.push_back(std::move(keeper));
+  }
+  std::erase_if(keepers_, [](const auto& entry) { return entry.second == nullptr; });
+  wanted_ = std::move(wanted);
+}
+
+void Keepers::Changed() {
+  for (;;) {
+    std::erase_if(leaving_, [](const auto& keeper) { return keeper->stopped(); });
+    if (!leaving_.empty()) return;
+    StartWanted();
+    if (!later_) return MarkReady();
+    Begin(*std::exchange(later_, std::nullopt));
+  }
+}
+
+void Keepers::StartWanted() {
+  for (auto& [name, order] : std::exchange(wanted_, {})) {
+    keepers_[name] = std::make_unique<Keeper>(order, [this] { loop_.Post([this] { Changed(); }); });
+  }
+}
+
+void Keepers::MarkReady() {
+  std::set<std::string> files;
+  bool all = true;
+  for (const auto& [name, keeper] : keepers_) {
+    files.insert(ReadyFile(keeper->order()));
+    all &= keeper->ready();
+  }
+  std::erase_if(ready_files_, [&](const std::string& file) {
+    if (files.contains(file)) return false;
+    (void)os::RemoveFile(file);
+    return true;
+  });
+  if (!all) return;
+  for (const std::string& file : files) {
+    if (!ready_files_.insert(file).second) continue;
+    if (const Status made = os::ReplaceFile(file, "", 0644); !made) {
+      log::Warn("MPS is ready, but cannot leave a mark", made.error(), {{"path", file}});
+    }
+  }
+}
+
+void Keepers::Stop(Keeper::Daemon daemon) {
+  StartWanted();  // what the former ones have left to them ends with them
+  for (auto& [name, keeper] : keepers_) leaving_.push_back(std::move(keeper));
+  keepers_.clear();
+  for (const auto& keeper : leaving_) keeper->Stop(daemon);
+  const Steady until = SystemClock().Now() + kStopLimit;
+  for (const auto& keeper : leaving_) {
+    const Steady now = SystemClock().Now();
+    if (keeper->AwaitStopped(std::chrono::ceil<Duration>(std::max(until, now) - now))) continue;
+    log::Warn("MPS is left as it is: it takes too long to end",
+              {{"resource", keeper->order().resource}});
+  }
+  for (const std::string& file : ready_files_) (void)os::RemoveFile(file);
+}
+
+}  // namespace tessera::mps
