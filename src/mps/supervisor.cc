@@ -20,6 +20,9 @@ constexpr Duration kSteady{60'000};   // one that ran for so long ran well
 constexpr Duration kLate{10'000};     // how late a word may be on a machine with much to do
 constexpr Duration kFirstPause{500};  // before a new start
 constexpr Duration kLongestPause{60'000};
+constexpr int kQuestionsALook = 12;  // between looks at GPUs that are left out
+constexpr char kLater[] =
+    "MPS was started without it: it is taken in once no process uses MPS of the resource";
 constexpr char kQuestion[] = "get_default_active_thread_percentage";
 
 }  // namespace
@@ -41,6 +44,7 @@ Duration Supervisor::Begin() {
   Result<Sizes> sizes = control_.Look();
   if (!sizes) return Failed(sizes.error());
   status_.refused = sizes->refused;
+  late_.clear();
   for (const auto& [device, why] : sizes->refused) {
     log::Warn("a device is not shared by MPS", Error{Reason::kMpsUnfit, why},
               {{"resource", resource_}, {"device", device}});
@@ -64,8 +68,8 @@ void Supervisor::TellOfUnread(const Sizes& sizes) {
   for (const auto& [index, why] : sizes.unread) {
     log::Warn("a GPU is left out of MPS for now",
               Error{Reason::kMpsUnfit,
-                    why + ": look at it with 'nvidia-smi'; once it answers, start 'tessera mps' "
-                          "anew when no pod uses the resource"},
+                    why + ": look at it with 'nvidia-smi'; it is taken in when it answers and no "
+                          "process uses MPS of the resource"},
               {{"resource", resource_}});
   }
 }
@@ -96,8 +100,8 @@ bool Supervisor::Adopt(const Sizes& sizes) {
   status_.served = last->served;
   for (const Sizes::Gpu& gpu : sizes.gpus) {
     if (last->served.contains(gpu.uuid)) continue;
-    status_.refused[gpu.uuid] =
-        "it came after MPS was started: start 'tessera mps' anew once no pod uses the resource";
+    status_.refused[gpu.uuid] = kLater;
+    late_.insert(gpu.uuid);
   }
   Say();
   log::Info("MPS runs already and is kept", {{"resource", resource_}, {"pid", last->pid}});
@@ -137,6 +141,7 @@ void Supervisor::Serve(const Sizes& sizes, pid_t daemon) {
     exclusive_.insert(gpu.uuid);
   }
   since_ = clock_.Now();
+  look_ = since_ + times_.interval * kQuestionsALook;
   told_.clear();
   Answered();
 }
@@ -157,7 +162,68 @@ Duration Supervisor::Watch() {
   if (now - since_ >= kSteady) backoff_.Succeeded();
   Answered();
   Say();
+  if (TakesIn()) return StartAnew();
   return std::min(kGlance, times_.interval);
+}
+
+// Whether there are GPUs to take in that the daemon was started without, and no client loses it.
+bool Supervisor::TakesIn() {
+  const Steady now = clock_.Now();
+  if ((unread_.empty() && late_.empty()) || now < look_) return false;
+  look_ = now + times_.interval * kQuestionsALook;
+  const Result<Sizes> sizes = control_.Look();
+  if (!sizes) return false;
+  TellOfUnread(*sizes);
+  const std::set<std::string> told = std::exchange(late_, {});
+  for (const std::string& gpu : told) status_.refused.erase(gpu);
+  for (const Sizes::Gpu& gpu : sizes->gpus) {
+    // One whose compute mode cannot be set is refused already, and would be again.
+    if (status_.served.contains(gpu.uuid) || status_.refused.contains(gpu.uuid)) continue;
+    late_.insert(gpu.uuid);
+  }
+  if (!late_.empty() && !HasClients()) return true;
+  for (const std::string& gpu : late_) {
+    status_.refused[gpu] = kLater;
+    if (told.contains(gpu)) continue;
+    log::Warn("a GPU waits until MPS has no client", Error{Reason::kMpsUnfit, kLater},
+              {{"resource", resource_}, {"device", gpu}});
+  }
+  if (late_ != told) Say();
+  return false;
+}
+
+// Whoever cannot be asked for may be there.
+bool Supervisor::HasClients() {
+  const Result<std::string> servers = control_.Ask("get_server_list");
+  if (!servers) return true;
+  for (const std::string& line : Split(std::string(Trim(*servers)), '\n')) {
+    const std::string_view server = Trim(line);
+    if (server.empty()) continue;
+    if (server.find_first_not_of("0123456789") != std::string_view::npos) return true;
+    const auto clients = control_.Ask(fmt::format("get_client_list {}", server));
+    if (!clients || !Trim(*clients).empty()) return true;
+  }
+  return false;
+}
+
+Duration Supervisor::StartAnew() {
+  log::Info("MPS is started anew to take GPUs in, as it has no client",
+            {{"resource", resource_}, {"gpus", late_.size()}});
+  status_.state = MpsState::kDown;
+  status_.detail = "it is started anew to take GPUs in";
+  Say();  // before anything else, as ending takes its time
+  Quit();
+  status_.pid = 0;
+  status_.served.clear();
+  return kFirstPause;
+}
+
+// Ends the daemon, and whatever is left of it.
+void Supervisor::Quit() {
+  if (!control_.Ask("quit") || !control_.AwaitEnd(status_.pid)) {
+    log::Warn("MPS does not end by itself and is killed", {{"resource", resource_}});
+  }
+  control_.Kill();
 }
 
 void Supervisor::Answered() {
@@ -218,11 +284,10 @@ void Supervisor::End() {
     for (const auto& [gpu, memory] : last->served) exclusive_.insert(gpu);
   }
   if (status_.pid != 0) {
-    if (!control_.Ask("quit") || !control_.AwaitEnd(status_.pid)) {
-      log::Warn("MPS does not end by itself and is killed", {{"resource", resource_}});
-    }
+    Quit();
+  } else {
+    control_.Kill();
   }
-  control_.Kill();
   for (const std::string& gpu : exclusive_) {
     if (const Status set = control_.SetExclusive(gpu, false); !set) {
       log::Warn("a GPU keeps its compute mode", set.error(), {{"gpu", gpu}});

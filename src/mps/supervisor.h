@@ -5,8 +5,9 @@
 //                            ^  \--it ended--> down       \--an answer--> ready
 //                            \--adopted: it runs already, answers, and was told the same sizes
 //
-// A daemon that was started is started again with growing pauses, and each state is said to the
-// agent at once. One thread at a time.
+// GPUs that it was started without, as they did not answer or came later, are taken in by a new
+// start while it has no client. A daemon that was started is started again with growing pauses, and
+// each state is said to the agent at once. One thread at a time.
 #pragma once
 
 #include <map>
@@ -46,6 +47,10 @@ class Supervisor {
   bool Adopt(const Sizes& sizes);
   Status Launch(Sizes& sizes);
   Duration Watch();
+  bool TakesIn();
+  bool HasClients();
+  Duration StartAnew();
+  void Quit();
   Duration Unanswered(const Error& error);
   Duration Down(const std::string& why);
   Duration Failed(const Error& error);
@@ -64,6 +69,8 @@ class Supervisor {
   std::map<unsigned, std::string> unread_;  // GPUs that were told of as such
   bool begun_ = false;                      // what ran before was looked at
   std::string told_;                        // the failure that was logged last
+  std::set<std::string> late_;              // GPUs that the daemon was started without
+  Steady look_{};                           // when GPUs that are left out are looked at next
   int unanswered_ = 0;                      // in a row
   Steady since_{};                          // when the daemon became ready
   Steady ask_{};                            // when it is asked next

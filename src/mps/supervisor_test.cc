@@ -43,6 +43,8 @@ class FakeControl : public Control {
     done.push_back(command);
     if (silent || running == 0) return Fail(kNoAnswer);
     if (command == "quit") running = 0;
+    if (command == "get_server_list") return std::string("55\n");
+    if (command == "get_client_list 55") return clients;
     return std::string(command.starts_with("get_") ? "25.0\n" : "");
   }
   void Kill() override {
@@ -64,6 +66,7 @@ class FakeControl : public Control {
 
   Result<Sizes> sizes = Sizes{.threads = 25, .gpus = {{"GPU-a", 2048}, {"GPU-b", 4096}}};
   Result<MpsStatus> last = Fail(Reason::kNotFound, "no such file");
+  std::string clients;  // the list of them
   std::string stubborn;
   bool start_fails = false;
   bool silent = false;
@@ -215,6 +218,55 @@ TEST_F(SupervisorTest, AGpuThatCannotBeReadIsToldOfOnce) {
       << lines[0];
 }
 
+TEST_F(SupervisorTest, AGpuThatAnswersLaterIsTakenInWhileThereIsNoClient) {
+  control_.sizes->gpus = {{"GPU-a", 2048}};
+  control_.sizes->unread = {{1, "GPU 1 does not answer within 10.0 s"}};
+  Run(Duration(0));
+  control_.sizes->gpus.push_back({"GPU-b", 4096});
+  control_.sizes->unread.clear();
+  Run(Duration(59'000));
+  EXPECT_EQ(control_.running, 101);
+  control_.said.clear();
+
+  Run(Duration(2'000));
+
+  EXPECT_EQ(control_.running, 102);
+  EXPECT_EQ(control_.States(),
+            (Texts{"ready: ", "down: it is started anew to take GPUs in", "ready: "}));
+  EXPECT_EQ(control_.said.back().served,
+            (std::map<std::string, int>{{"GPU-a", 2048}, {"GPU-b", 4096}}));
+  EXPECT_EQ(control_.said.back().refused, (std::map<std::string, std::string>()));
+}
+
+TEST_F(SupervisorTest, AGpuThatAnswersLaterWaitsForTheLastClientAndIsToldOfOnce) {
+  control_.sizes->gpus = {{"GPU-a", 2048}};
+  control_.sizes->unread = {{1, "GPU 1 does not answer within 10.0 s"}};
+  control_.clients = "4711\n";
+  Run(Duration(0));
+  control_.sizes->gpus.push_back({"GPU-b", 4096});
+  control_.sizes->unread.clear();
+
+  Run(Duration(200'000));
+
+  EXPECT_EQ(control_.running, 101);
+  EXPECT_EQ(Lines("a GPU waits until MPS has no client").size(), 1U);
+  EXPECT_EQ(control_.said.back().refused,
+            (std::map<std::string, std::string>{
+                {"GPU-b",
+                 "MPS was started without it: it is taken in once no process uses MPS of the "
+                 "resource"}}));
+  control_.clients.clear();
+  Run(Duration(62'000));
+  EXPECT_EQ(control_.running, 102);
+}
+
+TEST_F(SupervisorTest, AGpuWhoseModeCannotBeSetIsNotTakenInAgainAndAgain) {
+  control_.stubborn = "GPU-b";
+  control_.sizes->unread = {{2, "GPU 2 does not answer within 10.0 s"}};
+  Run(Duration(300'000));
+  EXPECT_EQ(control_.running, 101);
+}
+
 TEST_F(SupervisorTest, OneThatRunsWithTheSameSizesIsAdopted) {
   control_.running = 77;
   control_.last = MpsStatus{
@@ -236,7 +288,7 @@ TEST_F(SupervisorTest, AGpuThatCameMeanwhileWaitsAndEndsNoClient) {
   EXPECT_EQ(control_.said.back().refused,
             (std::map<std::string, std::string>{
                 {"GPU-b",
-                 "it came after MPS was started: start 'tessera mps' anew once no pod uses the "
+                 "MPS was started without it: it is taken in once no process uses MPS of the "
                  "resource"}}));
 }
 

@@ -380,6 +380,38 @@ TEST_F(MpsTest, AConfigurationThatIsBrokenLeavesTheDaemonsAlone) {
   EXPECT_EQ(Starts(), 1U);
 }
 
+TEST_F(MpsTest, AGpuThatIsSlowAtFirstIsWaitedFor) {
+  node_.SetFaults("gpus: {3: {hang: [nvmlDeviceGetUUID]}, 5: {fail: {nvmlDeviceGetUUID: 999}}}");
+  WriteConfig(Config(kShared, OnNode()));
+  StartMps();
+  ASSERT_TRUE(AwaitMpsLog("NVML opened"));
+  node_.SetFaults("");
+
+  ASSERT_TRUE(AwaitReady(kGpu));
+  EXPECT_EQ(Word().served.size(), 8U);
+  EXPECT_EQ(Starts(), 1U);
+}
+
+TEST_F(MpsTest, AGpuThatDoesNotAnswerCostsNoOtherAndIsTakenInWhenNobodyUsesMps) {
+  node_.SetFaults("gpus: {3: {hang: [nvmlDeviceGetUUID]}, 5: {fail: {nvmlDeviceGetUUID: 999}}}");
+  WriteConfig(WithQuickChecks(Config(kShared, OnNode())));
+  StartMps();
+  ASSERT_TRUE(AwaitReady(kGpu));
+  EXPECT_EQ(Word().served.size(), 6U);
+  EXPECT_TRUE(AwaitMpsLog("GPU 3 does not answer within 10.0 s: look at it with 'nvidia-smi'"));
+  EXPECT_TRUE(AwaitMpsLog("GPU 5 cannot be read: nvmlDeviceGetUUID"));
+  const pid_t daemon = Word().pid;
+  ASSERT_TRUE(os::ReplaceFile(Directory() + "/pipe/clients", "4711\n"));
+
+  node_.SetFaults("");
+  ASSERT_TRUE(Await([&] { return Word().refused.size() == 2; }));
+  EXPECT_EQ(Word().pid, daemon);
+
+  ASSERT_TRUE(os::RemoveFile(Directory() + "/pipe/clients"));
+  EXPECT_TRUE(Await([&] { return Word().served.size() == 8; }));
+  EXPECT_EQ(Told().size(), 2 * 10U - 2 + 1);  // the starts, the sizes, and a "quit" between
+}
+
 TEST_F(MpsTest, TheDaemonHasNoVariableOfCudaThatIsNotMeantForIt) {
   WriteConfig(Config(kTwo, OnNode()));
   StartMps({}, {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1G",

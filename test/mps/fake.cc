@@ -4,6 +4,7 @@
 // the socket "control", and in "told.log" what it was told, and heeds these files:
 //   refuse  no daemon starts
 //   hang    the daemon answers nothing as long as it is there
+//   clients what the daemon lists as its server's clients
 // Both end when the pipe directory is gone, so that no test leaves them behind.
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <string>
 
 namespace {
@@ -72,8 +74,13 @@ pid_t StartServer(const std::string& self) {
   return pid;
 }
 
-std::string AnswerTo(const std::string& command, std::string& percentage) {
+std::string AnswerTo(const std::string& command, pid_t server, std::string& percentage) {
   if (command == "get_default_active_thread_percentage") return percentage + ".0\n";
+  if (command == "get_server_list") return std::to_string(server) + "\n";
+  if (command.rfind("get_client_list ", 0) == 0) {
+    std::ifstream clients(Pipe() + "/clients");
+    return {std::istreambuf_iterator<char>(clients), {}};
+  }
   Note(command);
   const std::string set = "set_default_active_thread_percentage ";
   if (command.rfind(set, 0) == 0) percentage = command.substr(set.size());
@@ -90,7 +97,7 @@ void RunDaemon(int listener, pid_t server) {
     }
     const int client = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     const std::string command = ReadLine(client);
-    const std::string answer = AnswerTo(command, percentage);
+    const std::string answer = AnswerTo(command, server, percentage);
     if (write(client, answer.data(), answer.size()) < 0) Note("no client");
     close(client);
     if (command == "quit") {
