@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/attempts.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "kube/wire.h"
 
 namespace tessera::kube {
 namespace {
@@ -46,6 +49,11 @@ Duration Attempts::Jittered(Duration pause) {
       std::uniform_int_distribution<int64_t>((pause.count() + 1) / 2, pause.count())(random_));
 }
 
+Duration Attempts::NextPause(Backoff& pauses) {
+  const Duration left = left_alone_ - SystemClock().Now();
+  return std::max(left, Duration(0)) + Jittered(pauses.Failed());
+}
+
 void Attempts::Move() {
   while (!waiting_.empty()) {
     const Steady now = SystemClock().Now();
@@ -74,12 +82,19 @@ void Attempts::Begin(Attempt& attempt) {
 
 void Attempts::Ended(Attempt& attempt, Result<http::Reply> reply) {
   if (observer_) observer_(attempt.wish_.verb, reply ? reply->status : 0);
+  Heed(reply);
   if (reply && reply->status == 401 && std::exchange(attempt.known_, false)) {
     waiting_.push_back(&attempt);
     return Move();
   }
   const http::Remote::Done done = std::move(attempt.done_);
   done(std::move(reply));  // may end it
+}
+
+void Attempts::Heed(const Result<http::Reply>& reply) {
+  if (!reply) return;
+  const auto asked = RetryAfter(*reply, SystemClock().WallNow());
+  if (asked) left_alone_ = std::max(left_alone_, SystemClock().Now() + *asked);
 }
 
 }  // namespace tessera::kube

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single attempts at the API server, of calls and of watches: each in its turn by one rate limit,
 // with the credentials of that moment. Who is refused as unknown (401) has his token read again,
-// and once more a turn. One thread: the loop's.
+// and once more a turn. How long to wait after a failure is decided here for all: calls, watches,
+// and who makes a call again. One thread: the loop's.
 #pragma once
 
 #include <deque>
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/backoff.h"
 #include "base/rate_limit.h"
 #include "http/remote.h"
 #include "kube/access.h"
@@ -49,11 +51,15 @@ class Attempts {
   [[nodiscard]] std::unique_ptr<Attempt> Make(Wish wish, http::Remote::Done done);
   // From half of it to all of it: many agents that failed together do not come back together.
   Duration Jittered(Duration pause);
+  // Something has failed: the next pause, jittered, which begins where the time is over for which
+  // the server has asked to be left alone.
+  Duration NextPause(Backoff& pauses);
 
  private:
   void Move();
   void Begin(Attempt& attempt);
   void Ended(Attempt& attempt, Result<http::Reply> reply);
+  void Heed(const Result<http::Reply>& reply);
 
   const Duration limit_;
   const AttemptObserver observer_;
@@ -62,6 +68,7 @@ class Attempts {
   RateLimit rate_;
   os::Alarm turn_;
   std::deque<Attempt*> waiting_;
+  Steady left_alone_{};  // until then, as the server asked
   std::minstd_rand random_{std::random_device{}()};
 };
 

@@ -51,9 +51,7 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
   const bool made = reply && call.verb == "create" && StatusReason(*reply) == "AlreadyExists";
   if (made) return Finish(id, http::Reply{.status = 200, .body = call.request.body});
   const Error error = ErrorOf(reply);
-  const Duration asked =
-      reply ? RetryAfter(*reply, SystemClock().WallNow()).value_or(Duration(0)) : Duration(0);
-  const Duration pause = std::max(asked, attempts.Jittered(call.pauses.Failed()));
+  const Duration pause = attempts.NextPause(call.pauses);
   const bool again =
       (!reply || Passes(reply->status)) && SystemClock().Now() + pause < call.deadline;
   if (!again) return Finish(id, Fail(error.In(What(call))));
@@ -124,6 +122,10 @@ Client::Client(os::Loop& loop, Access access, Limits limits, AttemptObserver obs
     : impl_(std::make_unique<Impl>(loop, std::move(access), limits, std::move(observer))) {}
 
 Client::~Client() = default;
+
+Duration Client::NextPause(Backoff& pauses) {
+  return impl_->attempts.NextPause(pauses);
+}
 
 void Client::Get(const std::string& path, Answer answer) {
   impl_->Ask({.verb = "get",

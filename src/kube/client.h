@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "json/json.h"
@@ -68,6 +69,11 @@ class Client {
   // With metadata.resourceVersion in the patch, kApiConflict where the object is another by now.
   void Patch(PatchType type, const std::string& path, const json::Value& patch, Answer answer);
   void Delete(const std::string& path, Answer answer);
+
+  // For who makes a call again that came to nothing: how long he waits before it. Jittered, so that
+  // agents that failed together do not come back together, and never shorter than the server asked
+  // for (Retry-After).
+  Duration NextPause(Backoff& pauses);
 
  private:
   friend class Watch;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/client.h"
 
+#include <set>
+
 #include "base/text.h"
 #include "kube/fake_cluster_test.h"
 
@@ -173,6 +175,29 @@ TEST_F(ClientTest, NobodyWaitsForATimeBeyondTheDeadline) {
   EXPECT_EQ(Get().error(),
             (Error{Reason::kApiBusy, "get /api/v1/nodes/n1: slow down (429 TooManyRequests)"}));
   EXPECT_EQ(asked_.size(), 1U);
+}
+
+TEST_F(ClientTest, WhoAsksAgainByHimselfIsToldToWaitAsLongAsTheServerAskedFor) {
+  AnswerWith({Refusal(429, "TooManyRequests", "slow down", "Retry-After: 60\r\n")});
+  Backoff pauses(Duration(1'000), Duration(1'000));
+  ASSERT_FALSE(Get().has_value());
+
+  const Duration pause = client().NextPause(pauses);
+
+  EXPECT_GT(pause, Duration(30'500));  // some time has passed since
+  EXPECT_LE(pause, Duration(61'000));
+}
+
+TEST_F(ClientTest, PausesOfManyAreNotTheSame) {
+  std::set<Duration> seen;
+  for (int i = 0; i < 100; ++i) {
+    Backoff pauses(Duration(1'000), Duration(15'000));
+    seen.insert(client().NextPause(pauses));
+  }
+
+  EXPECT_GE(*seen.begin(), Duration(500));
+  EXPECT_LE(*seen.rbegin(), Duration(1'000));
+  EXPECT_GT(seen.size(), 10U);
 }
 
 TEST_F(ClientTest, ACallEndsAtItsDeadlineWhateverTheServerDoes) {

@@ -50,7 +50,8 @@ void NodeKeeper::Done(const Status& status) {
       refusal_ = status.error().message;
       log::Warn("cannot write " + thing_.what, status.error());
     }
-    return again_.Within(retries_.Failed());
+    again_.Cancel();  // of an earlier look
+    return again_.Within(client_.NextPause(retries_));
   }
   if (!refusal_.empty()) log::Info("wrote " + thing_.what);
   refusal_.clear();

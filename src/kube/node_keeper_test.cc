@@ -23,7 +23,7 @@ class NodeKeeperTest : public ClusterTest {
     handler_ = [this](const fake::Asked& asked, fake::Peer& peer) {
       if (busy_ > 0) {
         --busy_;
-        return peer.Send(Refusal(503, "ServiceUnavailable", "starting"));
+        return peer.Send(Refusal(503, "ServiceUnavailable", "starting", busy_headers_));
       }
       if (asked.method == "PATCH") Take(json::Parse(asked.body).value());
       peer.Send(fake::Answer(
@@ -58,6 +58,7 @@ class NodeKeeperTest : public ClusterTest {
   json::Array conditions_;
   int patches_ = 0;
   int busy_ = 0;
+  std::string busy_headers_;
   std::unique_ptr<NodeKeeper> keeper_;
 };
 
@@ -112,6 +113,20 @@ TEST_F(NodeKeeperTest, AServerThatCannotTakeItIsAskedAgain) {
   Wish(Unhealthy(true, "1 of 2"));
 
   EXPECT_TRUE(RunUntilWritten("True: 1 of 2"));
+}
+
+TEST_F(NodeKeeperTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDeadline) {
+  limits_.deadline = Duration(100);
+  busy_ = 1;
+  busy_headers_ = "Retry-After: 1\r\n";
+  const Steady begin = SystemClock().Now();
+
+  Wish(Unhealthy(true, "1 of 2"));
+  ASSERT_TRUE(RunUntil([&] { return busy_ == 0; }));
+  Wish(Unhealthy(true, "2 of 2"));
+
+  ASSERT_TRUE(RunUntilWritten("True: 2 of 2"));
+  EXPECT_GE(SystemClock().Now() - begin, Duration(1'000));
 }
 
 TEST_F(NodeKeeperTest, AConditionThatIsThereAlreadyIsLeft) {

@@ -95,7 +95,7 @@ void Outbox::Failed(const Error& error) {
   }
   if (!MayPass(error.reason) || (denied && ++letter.denials >= kDenials)) return Finish("refused");
   busy_ = false;
-  again_.Within(retries_.Failed());
+  again_.Within(client_.NextPause(retries_));
 }
 
 void Outbox::Finish(std::string_view result) {

@@ -77,6 +77,19 @@ TEST_F(OutboxTest, OneThatCannotBeTakenNowHoldsUpTheOthersAndIsToldAgain) {
   EXPECT_EQ(Messages().back(), "b");
 }
 
+TEST_F(OutboxTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDeadline) {
+  limits_.deadline = Duration(100);
+  AnswerWith({Refusal(429, "TooManyRequests", "slow down", "Retry-After: 1\r\n"),
+              fake::Answer(201, "{}")});
+  const Steady begin = SystemClock().Now();
+
+  outbox().Add({About("a")});
+
+  ASSERT_TRUE(RunUntilResults(1));
+  EXPECT_GE(SystemClock().Now() - begin, Duration(1'000));
+  EXPECT_EQ(Messages(), (Words{"a", "a"}));
+}
+
 TEST_F(OutboxTest, OneThatIsRefusedCostsNoOther) {
   AnswerWith({Refusal(422, "Invalid", "no such kind"), fake::Answer(201, "{}")});
 

@@ -92,11 +92,10 @@ struct Watch::Impl {
     if (!reply) return Again({Reason::kApiUnreachable, reply.error().message});
     const auto error = ErrorIn(*reply);
     if (error && error->reason == Reason::kApiExpired) return Relist(*error);
-    const Duration asked = RetryAfter(*reply, SystemClock().WallNow()).value_or(Duration(0));
-    if (error) return Again(*error, asked);
+    if (error) return Again(*error);
     if (heard) return Follow();
     // The time was up, or a server flaps: then each stream would end at once.
-    After(client.attempts.Jittered(pauses.Failed()));
+    After(client.attempts.NextPause(pauses));
   }
 
   void Heard() {
@@ -106,9 +105,9 @@ struct Watch::Impl {
   }
 
   // From the version that was seen last, or from a list where there is none.
-  void Again(const Error& error, Duration at_least = Duration(0)) {
+  void Again(const Error& error) {
     if (!std::exchange(failing, true)) log::Warn("cannot watch", error, {{"path", path}});
-    After(std::max(at_least, client.attempts.Jittered(pauses.Failed())));
+    After(client.attempts.NextPause(pauses));
   }
 
   // At once where all was well until now.

@@ -233,6 +233,18 @@ TEST_F(WatchTest, AServerWhoseStreamsEndAtOnceIsNotAskedAllTheTime) {
   EXPECT_GE(SystemClock().Now() - begin, Duration(1'500));
 }
 
+TEST_F(WatchTest, AListIsReadAgainNoSoonerThanTheServerAskedFor) {
+  limits_.deadline = Duration(100);
+  lists_.insert(lists_.begin(), Refusal(429, "TooManyRequests", "slow down", "Retry-After: 2\r\n"));
+  const Steady begin = SystemClock().Now();
+
+  Start();
+
+  ASSERT_TRUE(RunUntilTold(1));
+  EXPECT_GE(SystemClock().Now() - begin, Duration(2'000));
+  EXPECT_EQ(told_, std::vector<std::string>{"listed a b"});
+}
+
 TEST_F(WatchTest, AListenerMayEndIt) {
   end_at_ = "changed c";
   Start();
