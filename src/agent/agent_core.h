@@ -108,7 +108,8 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   bool seeking_ = false;  // kubelet has not come yet, or not wholly
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
-  Announcer announcer_{loop_, node_, metrics_, [this] { return store_.another_writes(); }};
+  Announcer announcer_{loop_, node_, metrics_, [this] { return store_.another_writes(); },
+                       [this] { labels_.Soon(); }};
   CdiDocuments cdi_{metrics_, os::Root(config_.root_prefix),
                     [this](const CdiTrouble& trouble) { announcer_.CdiTroubled(trouble); }};
   ResourceSet resources_;

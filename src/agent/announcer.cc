@@ -12,26 +12,43 @@
 namespace tessera::agent {
 namespace {
 
-constexpr Duration kTogether{200};  // changes within this time are one condition
+constexpr Duration kTogether{200};   // changes within this time are one condition
+constexpr Duration kSearch{30'000};  // between looks for an API server
 
 }  // namespace
 
 Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
-                     std::function<bool()> silent)
+                     std::function<bool()> silent, std::function<void()> came)
     : loop_(loop),
       node_(node),
       metrics_(metrics),
       silent_(std::move(silent)),
-      condition_(loop, [this] { TellCondition(); }) {}
+      came_(std::move(came)),
+      condition_(loop, [this] { TellCondition(); }),
+      search_again_(loop, [this] {
+        Search();
+        if (server_ == nullptr) return;
+        Changed();
+        came_();
+      }) {}
 
 void Announcer::Open(const config::Config& config, const std::string& host_name) {
   config_ = config.api;
-  auto place = FindApiServer(config.api, os::Root(config.root_prefix), os::Variable, host_name);
-  if (!place) return log::Warn("the API server is told nothing", place.error());
-  if (!place->has_value()) return;
-  node_name_ = (*place)->node;
-  log::Info("tells the API server", {{"host", (*place)->access.host}, {"node", node_name_}});
-  server_ = std::make_unique<ApiServer>(std::move((*place)->access), node_name_, metrics_);
+  search_.emplace(config.api, os::Root(config.root_prefix), os::Variable, host_name);
+  Search();
+}
+
+void Announcer::Search() {
+  auto place = search_->Look();
+  if (!place) {
+    if (search_->worthwhile()) search_again_.Within(os::UntilBeat(kSearch));
+    return;
+  }
+  search_.reset();
+  node_name_ = place->node;
+  log::Info("tells the API server", {{"host", place->access.host}, {"node", node_name_}});
+  server_ = std::make_unique<ApiServer>(std::move(place->access), node_name_, metrics_);
+  Wonder();
 }
 
 void Announcer::Begin() {
@@ -75,10 +92,16 @@ bool Announcer::SetLabels(const Labels& labels) {
 }
 
 void Announcer::AskForNode(std::function<void(const json::Value& node)> answer) {
-  if (server_ == nullptr) return;
-  server_->AskForNode([&loop = loop_, answer = std::move(answer)](const json::Value& node) {
-    loop.Post([answer, node] { answer(node); });
-  });
+  wonders_ = std::move(answer);
+  Wonder();
+}
+
+void Announcer::Wonder() {
+  if (server_ == nullptr || !wonders_) return;
+  server_->AskForNode(
+      [&loop = loop_, answer = std::exchange(wonders_, {})](const json::Value& node) {
+        loop.Post([answer, node] { answer(node); });
+      });
 }
 
 }  // namespace tessera::agent

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/api_search.h"
 #include "agent/api_server.h"
 #include "agent/cdi_trouble.h"
 #include "agent/node.h"
@@ -24,10 +25,13 @@ namespace tessera::agent {
 
 class Announcer {
  public:
-  // `silent`: another instance tells. All that is given outlives it.
-  Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics, std::function<bool()> silent);
+  // `silent`: another instance tells. `came`: there is somebody to tell, which was not so when it
+  // was opened. All that is given outlives it.
+  Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics, std::function<bool()> silent,
+            std::function<void()> came);
 
-  // Finds out whether there is an API server to tell, which the log says.
+  // Finds out whether there is an API server to tell, which the log says; where there is none yet,
+  // now and then.
   void Open(const config::Config& config, const std::string& host_name);
   // All devices were looked at, or have had the time for it.
   void Begin();
@@ -38,22 +42,28 @@ class Announcer {
   // The labels that the node is to have; false where there is nobody to tell.
   bool SetLabels(const Labels& labels);
   // The node as the API server has it: `answer` is called once it has said so, on the loop's
-  // thread; never, where there is nobody to ask.
+  // thread; not before there is somebody to ask. Of several, the last one counts.
   void AskForNode(std::function<void(const json::Value& node)> answer);
 
  private:
+  void Search();
   void TellCondition();
+  void Wonder();
 
   os::Loop& loop_;
   const Node& node_;
   http::Metrics& metrics_;
   const std::function<bool()> silent_;
+  const std::function<void()> came_;
   config::ApiConfig config_;
   std::string node_name_;
-  std::unique_ptr<ApiServer> server_;  // none: there is nobody to tell
+  std::optional<ApiSearch> search_;                  // while there is nobody to tell
+  std::unique_ptr<ApiServer> server_;                // none: there is nobody to tell
+  std::function<void(const json::Value&)> wonders_;  // what the node is, while nobody can be asked
   bool begun_ = false;
   std::optional<kube::Condition> told_;
   os::Alarm condition_;
+  os::Alarm search_again_;
 };
 
 }  // namespace tessera::agent

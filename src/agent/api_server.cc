@@ -126,20 +126,35 @@ void ApiServer::AskForNode(std::function<void(const json::Value& node)> answer) 
   Start();
 }
 
+namespace {
+
+// What somebody says that the node is called; empty: nobody does.
+std::string NodeSaid(const config::ApiConfig& config, const kube::Environment& environment) {
+  return config.node_name.empty() ? environment("NODE_NAME").value_or("") : config.node_name;
+}
+
+}  // namespace
+
+std::string ApiAccessFile(const config::ApiConfig& config, const os::Root& root,
+                          const kube::Environment& environment) {
+  if (!config.use) return "";
+  if (!config.kubeconfig.empty()) return config.kubeconfig;
+  // In a pod it is the pod's: nobody but NODE_NAME says which node this is.
+  if (NodeSaid(config, environment).empty()) return "";
+  return kube::InClusterToken(root, environment);
+}
+
 Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, const os::Root& root,
                                               const kube::Environment& environment,
                                               const std::string& host_name) {
-  if (!config.use) return std::nullopt;
-  std::string node = config.node_name;
-  if (node.empty()) node = environment("NODE_NAME").value_or("");
+  if (ApiAccessFile(config, root, environment).empty()) return std::nullopt;
+  std::string node = NodeSaid(config, environment);
   if (!config.kubeconfig.empty()) {
     // Outside of a pod the machine's name is the node's, unless somebody says otherwise.
     // Kubelet registers it in small letters.
     if (node.empty()) std::ranges::transform(host_name, std::back_inserter(node), ToLower);
     return ApiPlace{.access = TRY(kube::FromKubeconfig(config.kubeconfig)), .node = node};
   }
-  // In a pod it is the pod's: nobody but NODE_NAME says which node this is.
-  if (node.empty()) return std::nullopt;
   auto access = TRY(kube::InCluster(root, environment));
   if (!access) return std::nullopt;
   return ApiPlace{.access = *std::move(access), .node = node};

@@ -55,5 +55,9 @@ struct ApiPlace {
 Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, const os::Root& root,
                                               const kube::Environment& environment,
                                               const std::string& host_name);
+// The file without which there is none: the kubeconfig, or a pod's token. It may come later. Empty
+// where none would make any.
+std::string ApiAccessFile(const config::ApiConfig& config, const os::Root& root,
+                          const kube::Environment& environment);
 
 }  // namespace tessera::agent

@@ -11,22 +11,29 @@ namespace tessera::kube {
 namespace {
 
 constexpr std::string_view kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/";
+constexpr char kHost[] = "KUBERNETES_SERVICE_HOST";
+constexpr char kPort[] = "KUBERNETES_SERVICE_PORT";
 constexpr size_t kMaxText = 1 << 20;
 
 }  // namespace
 
+std::string InClusterToken(const os::Root& root, const Environment& environment) {
+  for (const char* variable : {kHost, kPort}) {
+    if (environment(variable).value_or("").empty()) return "";
+  }
+  return root.Path(kServiceAccount) + "token";
+}
+
 Result<std::optional<Access>> InCluster(const os::Root& root, const Environment& environment) {
-  const std::string host = environment("KUBERNETES_SERVICE_HOST").value_or("");
-  const std::string port = environment("KUBERNETES_SERVICE_PORT").value_or("");
-  if (host.empty() || port.empty()) return std::optional<Access>();
-  const std::string directory = root.Path(kServiceAccount);
-  auto token = ReadText(directory + "token");
+  const std::string file = InClusterToken(root, environment);
+  if (file.empty()) return std::optional<Access>();
+  auto token = ReadText(file);
   if (!token && token.error().reason == Reason::kNotFound) return std::optional<Access>();
   Access access;
-  access.host = host;
-  access.port = TRY_IN(ParsePort(port), "KUBERNETES_SERVICE_PORT");
+  access.host = *environment(kHost);
+  access.port = TRY_IN(ParsePort(*environment(kPort)), kPort);
   access.token = TRY(std::move(token));
-  access.ca = TRY(ReadText(directory + "ca.crt"));
+  access.ca = TRY(ReadText(root.Path(kServiceAccount) + "ca.crt"));
   return std::optional<Access>(std::move(access));
 }
 

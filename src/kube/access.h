@@ -41,6 +41,8 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 // /var/run/secrets/kubernetes.io/serviceaccount. Nothing where no API server is configured, which
 // is where the variables or the token are missing (a pod with automountServiceAccountToken: false).
 Result<std::optional<Access>> InCluster(const os::Root& root, const Environment& environment);
+// The token's file, which may come later; empty where the variables are missing.
+std::string InClusterToken(const os::Root& root, const Environment& environment);
 
 // The access that a kubeconfig's current context names. Its files are relative to it. kNotFound,
 // kPermission; kInvalid where it is none, or asks for what is not supported (exec, auth-provider,
