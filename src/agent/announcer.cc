@@ -2,10 +2,14 @@
 #include "agent/announcer.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "agent/condition_record.h"
 #include "agent/news.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "os/files.h"
 #include "os/process.h"
 
@@ -14,6 +18,7 @@ namespace {
 
 constexpr Duration kTogether{200};   // changes within this time are one condition
 constexpr Duration kSearch{30'000};  // between looks for an API server
+constexpr std::string_view kOff = "off";
 
 }  // namespace
 
@@ -25,15 +30,18 @@ Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
       silent_(std::move(silent)),
       came_(std::move(came)),
       condition_(loop, [this] { TellCondition(); }),
-      search_again_(loop, [this] {
-        Search();
-        if (server_ == nullptr) return;
-        Changed();
-        came_();
-      }) {}
+      search_again_(loop,
+                    [this] {
+                      Search();
+                      if (server_ == nullptr) return;
+                      Changed();
+                      came_();
+                    }),
+      mailbox_(loop, *this) {}
 
 void Announcer::Open(const config::Config& config, const std::string& host_name) {
   config_ = config.api;
+  state_dir_ = config.state_dir;
   search_.emplace(config.api, os::Root(config.root_prefix), os::Variable, host_name);
   Search();
 }
@@ -74,15 +82,45 @@ void Announcer::CdiTroubled(const CdiTrouble& trouble) {
 }
 
 void Announcer::Changed() {
-  if (server_ != nullptr && begun_ && config_.condition != "off") condition_.Within(kTogether);
+  if (server_ != nullptr && begun_) condition_.Within(kTogether);
 }
 
 void Announcer::TellCondition() {
   if (silent_()) return;
+  if (!std::exchange(retired_, true)) RetireConditions();
+  if (config_.condition == kOff) return;
   kube::Condition now = ConditionOf(node_, config_.condition);
   if (told_ == now) return;
   server_->SetCondition(now);
   told_ = std::move(now);
+}
+
+std::set<std::string> Announcer::WantedConditions() const {
+  if (config_.condition == kOff) return {};
+  return {config_.condition};
+}
+
+// What is about to be told is written down before, so that no crash leaves a condition behind that
+// nobody knows of.
+void Announcer::RetireConditions() {
+  const auto recorded = RecordedConditions(state_dir_);
+  if (!recorded) log::Warn("a former condition of the node stays there", recorded.error());
+  std::set<std::string> former = recorded.value_or(std::set<std::string>());
+  std::set<std::string> all = WantedConditions();
+  all.insert(former.begin(), former.end());
+  const Status kept = all == former ? Status() : RecordConditions(state_dir_, all);
+  if (!kept) log::Warn("the type of the node's condition is not kept", kept.error());
+  former.erase(config_.condition);
+  if (former.empty()) return;
+  log::Info("takes a former condition off the node",
+            {{"types", Join(std::vector<std::string>(former.begin(), former.end()), ", ")}});
+  server_->RemoveConditions(former, mailbox_.Bind(&Announcer::Retired));
+}
+
+void Announcer::Retired() {
+  server_->RemoveConditions({}, nullptr);
+  const Status kept = RecordConditions(state_dir_, WantedConditions());
+  if (!kept) log::Warn("the type of the node's former condition is kept", kept.error());
 }
 
 bool Announcer::SetLabels(const Labels& labels) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides what of the node's devices the API server is told, and when: each fall and return, and
 // trouble with CDI documents, at once, the condition shortly after whatever may change it, and not
-// before all devices were looked at. Of two instances (a rolling update) the writer of the state
-// tells. Owned by the agent. One thread: the loop's.
+// before all devices were looked at. A condition of an agent before this one that is no longer
+// wanted is taken away. Of two instances (a rolling update) the writer of the state tells. Owned by
+// the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "json/json.h"
 #include "os/alarm.h"
 #include "os/loop.h"
+#include "os/mailbox.h"
 
 namespace tessera::agent {
 
@@ -49,6 +52,10 @@ class Announcer {
   void Search();
   void TellCondition();
   void Wonder();
+  void RetireConditions();
+  void Retired();
+  // Those that the configuration wants: one or none.
+  std::set<std::string> WantedConditions() const;
 
   os::Loop& loop_;
   const Node& node_;
@@ -56,14 +63,17 @@ class Announcer {
   const std::function<bool()> silent_;
   const std::function<void()> came_;
   config::ApiConfig config_;
+  std::string state_dir_;
   std::string node_name_;
   std::optional<ApiSearch> search_;                  // while there is nobody to tell
   std::unique_ptr<ApiServer> server_;                // none: there is nobody to tell
   std::function<void(const json::Value&)> wonders_;  // what the node is, while nobody can be asked
   bool begun_ = false;
+  bool retired_ = false;  // conditions that the configuration no longer names, or they are about to
   std::optional<kube::Condition> told_;
   os::Alarm condition_;
   os::Alarm search_again_;
+  os::Mailbox<Announcer> mailbox_;
 };
 
 }  // namespace tessera::agent

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "agent/news.h"
 #include "agent/node_labels.h"
 #include "base/characters.h"
 #include "base/log.h"
@@ -34,6 +35,8 @@ struct ApiServer::Voice {
             [&metrics](std::string_view result) { metrics.Add(http::Metric::kEvents, {result}); }),
         condition(loop, client, node,
                   {"the node's condition", "/status", kube::PatchType::kStrategic}),
+        former(loop, client, node,
+               {"the node without its former condition", "/status", kube::PatchType::kStrategic}),
         labels(loop, client, node, {"the node's labels", "", kube::PatchType::kMerge}),
         path(kube::NodePath(node)) {}
 
@@ -45,6 +48,7 @@ struct ApiServer::Voice {
   kube::Client client;
   kube::Outbox outbox;
   kube::NodeKeeper condition;
+  kube::NodeKeeper former;  // conditions, that they stay away
   kube::NodeKeeper labels;
   const std::string path;  // the node's
   os::Loop::Handle again;
@@ -94,6 +98,18 @@ void ApiServer::SetCondition(const kube::Condition& condition) {
   voice_->loop.Post([voice = voice_.get(), condition] {
     voice->condition.Set([condition](const json::Value& node) {
       return kube::ConditionPatch(condition, node, SystemClock().WallNow());
+    });
+  });
+  Start();
+}
+
+void ApiServer::RemoveConditions(const std::set<std::string>& types, std::function<void()> gone) {
+  voice_->loop.Post([voice = voice_.get(), types, gone = std::move(gone)] {
+    if (types.empty()) return voice->former.Set(nullptr);
+    voice->former.Set([types, gone](const json::Value& node) {
+      auto patch = ConditionsRemoval(types, node);
+      if (!patch) gone();
+      return patch;
     });
   });
   Start();

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ class ApiServer {
 
   void Tell(std::vector<kube::Event> events);
   void SetCondition(const kube::Condition& condition);
+  // Has the conditions of these types taken away that agents put there, and says, on its own
+  // thread, when there are none any more: now and then, until it is told of no types.
+  void RemoveConditions(const std::set<std::string>& types, std::function<void()> gone);
   void SetLabels(const Labels& labels);
   // The node as the API server has it, asked for until it answers; `answer` is called once, on the
   // API server's thread, and not after the end of this object.

@@ -18,6 +18,9 @@ namespace {
 constexpr size_t kInDetail = 8;
 // So many are named where not all can be.
 constexpr size_t kNamed = 3;
+// The condition's reasons: by them ours is told from another one of the same type.
+constexpr char kNoneOut[] = "DevicesHealthy";
+constexpr char kSomeOut[] = "DeviceUnhealthy";
 
 // Told of are the falls of devices that were offered or have just been looked at for the first
 // time, and the end of such a fall.
@@ -157,16 +160,18 @@ kube::Condition ConditionOf(const Node& node, const std::string& type) {
     out.push_back(device.key.Text());
   }
   if (out.empty()) {
-    return {.type = type,
-            .holds = false,
-            .reason = "DevicesHealthy",
-            .message = "no device is unhealthy"};
+    return {.type = type, .holds = false, .reason = kNoneOut, .message = "no device is unhealthy"};
   }
   return {.type = type,
           .holds = true,
-          .reason = "DeviceUnhealthy",
+          .reason = kSomeOut,
           .message = fmt::format("{} of {} unhealthy: {}; {}{}", out.size(), Count(all, "device"),
                                  Named(out), out.size() == 1 ? "" : "the first: ", first->Text())};
+}
+
+std::optional<json::Value> ConditionsRemoval(const std::set<std::string>& types,
+                                             const json::Value& node) {
+  return kube::ConditionRemoval(types, {kNoneOut, kSomeOut}, node);
 }
 
 }  // namespace tessera::agent

@@ -3,6 +3,8 @@
 // them, and the node's condition. Pure; any thread.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,5 +24,9 @@ std::vector<kube::Event> EventsOf(const std::string& source, const std::vector<T
 
 // Whether any device is out that nobody took out by hand, and which.
 kube::Condition ConditionOf(const Node& node, const std::string& type);
+// What takes such conditions of these types off `node`, as the API server has it; nothing where
+// there is none. One that somebody else has put there by that name stays.
+std::optional<json::Value> ConditionsRemoval(const std::set<std::string>& types,
+                                             const json::Value& node);
 
 }  // namespace tessera::agent

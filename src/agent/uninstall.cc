@@ -5,10 +5,11 @@
 
 #include "agent/cdi_documents.h"
 #include "agent/cdi_neighbours.h"
+#include "agent/condition_record.h"
+#include "agent/news.h"
 #include "agent/node_labels.h"
 #include "http/metrics.h"
 #include "kube/client.h"
-#include "kube/condition.h"
 #include "os/files.h"
 #include "os/loop.h"
 
@@ -68,11 +69,14 @@ class NodeCleaning {
   }
 
   void CleanCondition(const json::Value& node) {
-    const auto patch = kube::ConditionRemoval(config_.api.condition, node);
-    if (!patch) return End({});
+    auto types = RecordedConditions(config_.state_dir);
+    if (!types) return End(Fail(types.error()));
+    types->insert(config_.api.condition);
+    const auto patch = ConditionsRemoval(*types, node);
+    if (!patch) return End(RecordConditions(config_.state_dir, {}));
     client_.Patch(kube::PatchType::kStrategic, path_ + "/status", *patch,
                   [this](const Result<json::Value>& written) {
-                    End(written ? Status() : Fail(written.error()));
+                    End(written ? RecordConditions(config_.state_dir, {}) : Fail(written.error()));
                   });
   }
 

@@ -22,8 +22,8 @@ const json::Object* Find(std::string_view type, const json::Value& node) {
 }
 
 // The list is merged by its key, "type".
-json::Value StatusPatch(json::Object condition) {
-  return json::Object{{"status", json::Object{{"conditions", json::Array{std::move(condition)}}}}};
+json::Value StatusPatch(json::Array conditions) {
+  return json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}};
 }
 
 }  // namespace
@@ -44,12 +44,21 @@ std::optional<json::Value> ConditionPatch(const Condition& wanted, const json::V
              json::GetString(*present, "message") == wanted.message) {
     return std::nullopt;
   }
-  return StatusPatch(std::move(condition));
+  return StatusPatch({std::move(condition)});
 }
 
-std::optional<json::Value> ConditionRemoval(const std::string& type, const json::Value& node) {
-  if (Find(type, node) == nullptr) return std::nullopt;
-  return StatusPatch({{"type", type}, {"$patch", "delete"}});
+std::optional<json::Value> ConditionRemoval(const std::set<std::string>& types,
+                                            const std::set<std::string>& reasons,
+                                            const json::Value& node) {
+  json::Array removals;
+  for (const std::string& type : types) {
+    const json::Object* present = Find(type, node);
+    if (present == nullptr) continue;
+    if (!reasons.contains(json::GetString(*present, "reason").value_or(""))) continue;
+    removals.push_back(json::Object{{"type", type}, {"$patch", "delete"}});
+  }
+  if (removals.empty()) return std::nullopt;
+  return StatusPatch(std::move(removals));
 }
 
 }  // namespace tessera::kube

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -22,7 +23,10 @@ struct Condition {
 // status, which leaves all other conditions alone, kubelet's among them. Nothing where it has it.
 std::optional<json::Value> ConditionPatch(const Condition& wanted, const json::Value& node,
                                           Wall now);
-// What takes the condition away; nothing where there is none.
-std::optional<json::Value> ConditionRemoval(const std::string& type, const json::Value& node);
+// What takes away the conditions of these types that have one of these reasons; nothing where there
+// is none.
+std::optional<json::Value> ConditionRemoval(const std::set<std::string>& types,
+                                            const std::set<std::string>& reasons,
+                                            const json::Value& node);
 
 }  // namespace tessera::kube

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 namespace tessera::kube {
@@ -27,6 +28,11 @@ const std::string kPresent =
 
 std::string PatchFor(const Condition& wanted, const std::string& ours) {
   const auto patch = ConditionPatch(wanted, NodeWith(ours), kNow);
+  return patch ? json::Write(*patch) : "none";
+}
+
+std::string RemovalOf(const std::set<std::string>& types, const json::Value& node) {
+  const auto patch = ConditionRemoval(types, {"DeviceUnhealthy", "DevicesHealthy"}, node);
   return patch ? json::Write(*patch) : "none";
 }
 
@@ -70,16 +76,19 @@ TEST(ConditionPatch, ANodeOfAnyOtherShapeHasNone) {
                            R"({"status":{"conditions":[7,{"type":7}]}})"}) {
     const json::Value node = json::Parse(text).value();
     EXPECT_TRUE(ConditionPatch(kBad, node, kNow).has_value()) << text;
-    EXPECT_FALSE(ConditionRemoval("DevicesUnhealthy", node).has_value()) << text;
+    EXPECT_EQ(RemovalOf({"DevicesUnhealthy"}, node), "none") << text;
   }
 }
 
 TEST(ConditionRemoval, TakesAwayWhatIsThere) {
-  const auto patch = ConditionRemoval("DevicesUnhealthy", NodeWith(kPresent));
-
-  ASSERT_TRUE(patch.has_value());
-  EXPECT_EQ(json::Write(*patch),
+  EXPECT_EQ(RemovalOf({"DevicesUnhealthy", "GPUUnhealthy"}, NodeWith(kPresent)),
             R"({"status":{"conditions":[{"type":"DevicesUnhealthy","$patch":"delete"}]}})");
+}
+
+TEST(ConditionRemoval, LeavesWhatIsThereForAnotherReason) {
+  EXPECT_EQ(RemovalOf({"DevicesUnhealthy"},
+                      NodeWith(R"(,{"type":"DevicesUnhealthy","reason":"FanStopped"})")),
+            "none");
 }
 
 }  // namespace

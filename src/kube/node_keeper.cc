@@ -33,7 +33,7 @@ void NodeKeeper::Compare() {
 
 void NodeKeeper::Write(const json::Value& node) {
   changed_ = false;
-  const auto patch = wish_(node);
+  const auto patch = wish_ ? wish_(node) : std::nullopt;
   if (!patch) return Done({});
   client_.Patch(thing_.type, path_ + thing_.subresource, *patch,
                 [this](const Result<json::Value>& written) {

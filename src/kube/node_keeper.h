@@ -32,6 +32,7 @@ class NodeKeeper {
   NodeKeeper(os::Loop& loop, Client& client, const std::string& node, Thing thing,
              Backoff retries = kRetries);
 
+  // No wish: it is left as it is.
   void Set(Wish wish);
 
  private:

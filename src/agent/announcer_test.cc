@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/announcer.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "agent/condition_record.h"
+#include "agent/node_under_test.h"
+#include "agent/told_test.h"
+#include "api/server.h"
+#include "json/json.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+namespace {
+
+using Types = std::set<std::string>;
+
+// The thread that tells may be in them for a moment after the announcer's end.
+os::Loop& TheLoop() {
+  static os::Loop loop;
+  return loop;
+}
+http::Metrics& TheMetrics() {
+  static http::Metrics metrics;
+  return metrics;
+}
+
+// An API server that has one node, and keeps its conditions.
+class AnnouncerTest : public NodeUnderTest, public testing::Test {
+ protected:
+  AnnouncerTest() {
+    std::signal(SIGPIPE, SIG_IGN);
+    config_.state_dir = directory_;
+    config_.api.kubeconfig = directory_ + "/kubeconfig";
+    config_.api.node_name = "n1";
+    const std::string text = fmt::format(
+        "clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{}'}}}}]\n"
+        "contexts: [{{name: x, context: {{cluster: c}}}}]\ncurrent-context: x\n",
+        server_.port());
+    EXPECT_TRUE(os::ReplaceFile(config_.api.kubeconfig, text));
+    node_.Found(kSource, {Npu("0")});
+    node_.Observe(kSource, {Good("0")});
+  }
+  ~AnnouncerTest() override {
+    announcer_.reset();
+    (void)os::RemoveTree(directory_);
+  }
+
+  // An agent with this configuration, in the place of the one before.
+  void Restart(const std::string& condition) {
+    config_.api.condition = condition;
+    announcer_ = std::make_unique<Announcer>(
+        TheLoop(), node_, TheMetrics(), [this] { return ++asked_ > 0 && silent_; }, [] {});
+    announcer_->Open(config_, "machine");
+    announcer_->Begin();
+  }
+  void Answer(const fake::Asked& asked, fake::Peer& peer) {
+    if (asked.method == "PATCH") Take(json::Parse(asked.body).value());
+    json::Array all;
+    for (const auto& [type, condition] : conditions_) all.push_back(condition);
+    peer.Send(fake::Answer(
+        200, json::Write(json::Object{{"status", json::Object{{"conditions", std::move(all)}}}})));
+  }
+  void Take(const json::Value& patch) {
+    const json::Object& status = *json::GetObject(patch.as_object(), "status");
+    for (const json::Value& item : *json::GetArray(status, "conditions")) {
+      const std::string type = json::GetString(item.as_object(), "type").value();
+      if (item.as_object().contains("$patch")) {
+        conditions_.erase(type);
+      } else {
+        conditions_[type] = item;
+      }
+    }
+  }
+  void Put(const std::string& type, const std::string& reason) {
+    conditions_[type] = json::Object{{"type", type}, {"status", "True"}, {"reason", reason}};
+  }
+  bool RunUntil(const std::function<bool()>& done) {
+    const Steady end = SystemClock().Now() + Duration(30'000);
+    while (!done() && SystemClock().Now() < end) {
+      TheLoop().RunOnce();
+      std::this_thread::yield();
+    }
+    return done();
+  }
+  bool RunUntilNodeHas(const Types& types) {
+    return RunUntil([&] {
+      Types present;
+      for (const auto& [type, condition] : conditions_) present.insert(type);
+      return present == types;
+    });
+  }
+  Types Recorded() const { return RecordedConditions(directory_).value(); }
+
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-announcer-").value();
+  std::map<std::string, json::Value> conditions_;
+  fake::Server server_{TheLoop(),
+                       [this](const fake::Asked& asked, fake::Peer& peer) { Answer(asked, peer); }};
+  config::Config config_;
+  bool silent_ = false;
+  int asked_ = 0;  // whether it is silent
+  Told log_;
+  std::unique_ptr<Announcer> announcer_;
+};
+
+TEST_F(AnnouncerTest, AConditionOfAnotherNameIsTakenAwayAfterARestart) {
+  Put("Ready", "KubeletReady");
+  Restart("GPUUnhealthy");
+  ASSERT_TRUE(RunUntilNodeHas({"GPUUnhealthy", "Ready"}));
+  EXPECT_EQ(Recorded(), Types{"GPUUnhealthy"});
+
+  Restart("DevicesUnhealthy");
+
+  EXPECT_TRUE(RunUntilNodeHas({"DevicesUnhealthy", "Ready"}));
+  EXPECT_EQ(Recorded(), (Types{"DevicesUnhealthy", "GPUUnhealthy"})) << "until it is seen to be so";
+}
+
+TEST_F(AnnouncerTest, SoIsOneThatIsSwitchedOffAndThenItIsForgotten) {
+  Restart("GPUUnhealthy");
+  ASSERT_TRUE(RunUntilNodeHas({"GPUUnhealthy"}));
+  Restart("off");
+  ASSERT_TRUE(RunUntilNodeHas({}));
+
+  Restart("off");
+
+  EXPECT_TRUE(RunUntil([&] { return Recorded().empty(); }));
+}
+
+TEST_F(AnnouncerTest, OneThatSomebodyElseHasPutThereByThatNameStays) {
+  Restart("GPUUnhealthy");
+  ASSERT_TRUE(RunUntilNodeHas({"GPUUnhealthy"}));
+  Put("GPUUnhealthy", "FanStopped");
+
+  Restart("off");
+
+  EXPECT_TRUE(RunUntil([&] { return Recorded().empty(); }));
+  EXPECT_TRUE(RunUntilNodeHas({"GPUUnhealthy"}));
+}
+
+TEST_F(AnnouncerTest, AnInstanceThatIsSilentTakesNothingAwayUntilItTells) {
+  Restart("GPUUnhealthy");
+  ASSERT_TRUE(RunUntilNodeHas({"GPUUnhealthy"}));
+  silent_ = true;
+  Restart("DevicesUnhealthy");
+  asked_ = 0;
+  ASSERT_TRUE(RunUntil([&] { return asked_ > 0; }));
+  EXPECT_EQ(Recorded(), Types{"GPUUnhealthy"});
+
+  silent_ = false;
+  announcer_->Changed();
+
+  EXPECT_TRUE(RunUntilNodeHas({"DevicesUnhealthy"}));
+}
+
+}  // namespace
+}  // namespace tessera::agent
