@@ -3,7 +3,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,13 @@ Result<std::vector<std::string>> FilesIn(const std::string& directory) {
   return files;
 }
 
+// Whether both are one file in the end: what lies in a ConfigMap's volume are links themselves.
+bool LeadToOneFile(const std::string& a, const std::string& b) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(a, error);
+  return !error && real == std::filesystem::canonical(b, error) && !error;
+}
+
 class ConfigChoice {
  public:
   ConfigChoice(os::Loop& loop, ConfigChoiceOptions options)
@@ -53,8 +62,9 @@ class ConfigChoice {
       log::Warn("the configuration stays as it is", pointed.error(),
                 {{"label", label.value_or("")}});
     }
+    const bool told = !pointed.value_or(false) || options_.signal == 0 || Signal();
     if (!options_.oneshot) return;
-    exit_code_ = pointed ? 0 : 1;
+    exit_code_ = pointed && told ? 0 : 1;
     loop_.Stop();
   }
 
@@ -66,16 +76,15 @@ class ConfigChoice {
   }
 
  private:
-  Status Point(const std::optional<std::string>& label) {
+  // Whether the link led elsewhere before.
+  Result<bool> Point(const std::optional<std::string>& label) {
     const std::vector<std::string> files = TRY(FilesIn(options_.directory));
     const std::string file = TRY(ChooseFile(label, options_.rules, files));
     const std::string target = file.empty() ? TRY(Empty()) : options_.directory + "/" + file;
-    const auto present = os::ReadLink(options_.link);
-    if (present && *present == target) return {};
+    if (LeadToOneFile(options_.link, target)) return false;
     TRY(os::ReplaceLink(options_.link, target));
     log::Info("the configuration was chosen", {{"label", label.value_or("")}, {"file", target}});
-    if (options_.signal != 0) Signal();
-    return {};
+    return true;
   }
 
   // A configuration with nothing in it, beside the link.
@@ -85,16 +94,19 @@ class ConfigChoice {
     return path;
   }
 
-  void Signal() {
+  bool Signal() {
     const auto pid = os::FindProcess(options_.process);
     if (!pid) {
-      return log::Warn("there is no process to be told", {{"process", options_.process}});
+      log::Warn("there is no process to be told", {{"process", options_.process}});
+      return false;
     }
     if (kill(*pid, options_.signal) != 0) {
-      return log::Warn("the process was not told",
-                       SystemError("cannot signal " + options_.process, errno));
+      log::Warn("the process was not told",
+                SystemError("cannot signal " + options_.process, errno));
+      return false;
     }
     log::Info("the process was told", {{"process", options_.process}, {"pid", *pid}});
+    return true;
   }
 
   os::Loop& loop_;

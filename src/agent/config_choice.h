@@ -23,7 +23,8 @@ struct ConfigChoiceOptions {
 };
 
 // Until SIGTERM or SIGINT, or, once, until the link stands; the exit code. A label that names no
-// file leaves the link as it is, with a warning; once, it ends with 1.
+// file leaves the link as it is, with a warning; once, it ends with 1, and so it does where there
+// is no process to be told.
 int RunConfigChoice(const ConfigChoiceOptions& options);
 
 }  // namespace tessera::agent

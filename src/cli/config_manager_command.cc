@@ -41,9 +41,8 @@ int RunConfigManager(const Arguments& arguments) {
   const auto send = ParseSwitch(arguments.Get("send-signal"));
   if (!oneshot) return PrintMisuse(kPath, "--oneshot must be true or false");
   if (!send) return PrintMisuse(kPath, "--send-signal must be true or false");
-  // Once, nobody is told; the chart leaves the number empty then.
-  const bool tells = *send && !*oneshot;
-  const auto signal = tells ? ParseSignal(arguments.Get("signal")) : 0;
+  // Where nobody is told, the chart leaves the number empty.
+  const auto signal = *send ? ParseSignal(arguments.Get("signal")) : 0;
   if (!signal) return PrintMisuse(kPath, "--signal must be a signal's number, 1 to 64");
   auto fallbacks = agent::ParseFallbacks(arguments.Get("fallback-strategies"));
   if (!fallbacks) return PrintMisuse(kPath, fallbacks.error().message);
