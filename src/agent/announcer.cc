@@ -130,16 +130,19 @@ bool Announcer::SetLabels(const Labels& labels) {
 }
 
 void Announcer::AskForNode(std::function<void(const json::Value& node)> answer) {
+  // Asked already, it is answered once, to the last one.
+  const bool asked = wonders_ != nullptr && server_ != nullptr;
   wonders_ = std::move(answer);
-  Wonder();
+  if (!asked) Wonder();
 }
 
 void Announcer::Wonder() {
   if (server_ == nullptr || !wonders_) return;
-  server_->AskForNode(
-      [&loop = loop_, answer = std::exchange(wonders_, {})](const json::Value& node) {
-        loop.Post([answer, node] { answer(node); });
-      });
+  server_->AskForNode(mailbox_.Bind(&Announcer::Answered));
+}
+
+void Announcer::Answered(const json::Value& node) {
+  if (const auto wonders = std::exchange(wonders_, {})) wonders(node);
 }
 
 }  // namespace tessera::agent

@@ -52,6 +52,7 @@ class Announcer {
   void Search();
   void TellCondition();
   void Wonder();
+  void Answered(const json::Value& node);
   void RetireConditions();
   void Retired();
   // Those that the configuration wants: one or none.
@@ -67,7 +68,7 @@ class Announcer {
   std::string node_name_;
   std::optional<ApiSearch> search_;                  // while there is nobody to tell
   std::unique_ptr<ApiServer> server_;                // none: there is nobody to tell
-  std::function<void(const json::Value&)> wonders_;  // what the node is, while nobody can be asked
+  std::function<void(const json::Value&)> wonders_;  // what the node is, until it is told
   bool begun_ = false;
   bool retired_ = false;  // conditions that the configuration no longer names, or they are about to
   std::optional<kube::Condition> told_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
 #include "agent/news.h"
@@ -44,6 +43,13 @@ struct ApiServer::Voice {
     return status == 0 ? "none" : std::to_string(status);
   }
 
+  void AskForNode(const std::function<void(const json::Value&)>& answer) {
+    client.Get(path, [this, answer](const Result<json::Value>& node) {
+      if (node) return answer(*node);
+      again = loop.After(kAskAgain, [this, answer] { AskForNode(answer); });
+    });
+  }
+
   os::Loop loop;
   kube::Client client;
   kube::Outbox outbox;
@@ -54,31 +60,10 @@ struct ApiServer::Voice {
   os::Loop::Handle again;
 };
 
-// What waits for the node; who asked takes it back when it ends.
-struct ApiServer::Question {
-  static void Ask(Voice& voice, const std::shared_ptr<Question>& question) {
-    voice.client.Get(voice.path, [&voice, question](Result<json::Value> node) {
-      if (!node) {
-        voice.again = voice.loop.After(kAskAgain, [&voice, question] { Ask(voice, question); });
-        return;
-      }
-      const std::scoped_lock lock(question->mutex);
-      if (auto answer = std::exchange(question->answer, {})) answer(*node);
-    });
-  }
-
-  std::mutex mutex;
-  std::function<void(const json::Value&)> answer;
-};
-
 ApiServer::ApiServer(kube::Access access, std::string node, http::Metrics& metrics)
     : voice_(std::make_shared<Voice>(std::move(access), node, metrics)) {}
 
 ApiServer::~ApiServer() {
-  if (question_ != nullptr) {
-    const std::scoped_lock lock(question_->mutex);
-    question_->answer = {};
-  }
   voice_->loop.Stop();
 }
 
@@ -135,10 +120,8 @@ void ApiServer::SetLabels(const Labels& labels) {
 }
 
 void ApiServer::AskForNode(std::function<void(const json::Value& node)> answer) {
-  question_ = std::make_shared<Question>();
-  question_->answer = std::move(answer);
   voice_->loop.Post(
-      [voice = voice_.get(), question = question_] { Question::Ask(*voice, question); });
+      [voice = voice_.get(), answer = std::move(answer)] { voice->AskForNode(answer); });
   Start();
 }
 

@@ -36,16 +36,14 @@ class ApiServer {
   void RemoveConditions(const std::set<std::string>& types, std::function<void()> gone);
   void SetLabels(const Labels& labels);
   // The node as the API server has it, asked for until it answers; `answer` is called once, on the
-  // API server's thread, and not after the end of this object.
+  // API server's thread.
   void AskForNode(std::function<void(const json::Value& node)> answer);
 
  private:
   struct Voice;  // shared with its thread
-  struct Question;
   void Start();
 
   std::shared_ptr<Voice> voice_;
-  std::shared_ptr<Question> question_;
   os::ThreadOnce thread_;
 };
 
