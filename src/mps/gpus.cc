@@ -3,11 +3,11 @@
 
 #include <fmt/core.h>
 
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "backend/nvidia/claims.h"
-#include "backend/nvidia/nvml.h"
 #include "backend/nvidia/platform.h"
 #include "base/clock.h"
 #include "base/text.h"

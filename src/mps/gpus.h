@@ -4,14 +4,16 @@
 // does, within limits. One thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "backend/nvidia/gpu.h"
+#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/nvml.h"
 #include "backend/nvidia/reading.h"
 #include "base/result.h"
 #include "mps/sizes.h"

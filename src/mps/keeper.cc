@@ -27,7 +27,7 @@ Sizes SizesFor(const Gpus& gpus, const Keeper::Order& order) {
 }
 
 // Whether both have the same daemon, on the GPUs as they are now: a GPU that cannot be read is
-// neither's. Where none can be read, the configuration alone tells.
+// neither's. Where none can be, what is configured otherwise is another one.
 bool IsSame(const Keeper::Order& former, const Keeper::Order& next, Gpus& gpus) {
   if (former.Directory() != next.Directory()) return false;
   Keeper::Order later = former;
