@@ -71,9 +71,10 @@ class ConfigChoiceTest : public testing::Test {
     EXPECT_EQ(posix_spawn(&pid, "/bin/sleep", nullptr, nullptr, words, environ), 0);
     return pid;
   }
-  // The signal that ended it.
+  // The signal that ended it; SIGKILL, ours, where there was no other.
   static int EndOf(pid_t pid) {
     int status = 0;
+    EXPECT_EQ(kill(pid, SIGKILL), 0);
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   }

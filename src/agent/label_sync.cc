@@ -38,12 +38,13 @@ void LabelSync::Apply(const config::Config& config) {
   const bool off = config_.output == config::LabelsOutput::kOff;
   if (written_ && (off || written_->first != path_)) Drop();
   if (off || config_.output == config::LabelsOutput::kFile) LeaveNode();
-  // They may wait for their threads when they end.
-  if (labellers_ != nullptr) workers_.Run([former = std::exchange(labellers_, nullptr)] {});
+  // The former ones go after the new ones have come, which take over what they know. They may wait
+  // for their threads when they end.
+  auto former = std::exchange(labellers_, nullptr);
+  if (!off) labellers_ = std::make_shared<const Labellers>(at_.labellers(config));
+  if (former != nullptr) workers_.Run([former = std::move(former)] {});
   next_.Cancel();
-  if (off) return;
-  labellers_ = std::make_shared<const Labellers>(at_.labellers(config));
-  next_.Within(kFirst);
+  if (!off) next_.Within(kFirst);
 }
 
 void LabelSync::Soon() {

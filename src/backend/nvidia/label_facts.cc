@@ -9,6 +9,7 @@
 
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/per_session.h"
 #include "backend/nvidia/topology.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -141,11 +142,24 @@ void ReadVgpu(const os::Root& root, NodeFacts& facts) {
   }
 }
 
+void KnownGpus::Keep(unsigned count, std::map<unsigned, GpuFacts> read) {
+  std::lock_guard lock(mutex_);
+  read.merge(gpus_);
+  read.erase(read.lower_bound(count), read.end());
+  gpus_ = std::move(read);
+}
+
+std::map<unsigned, GpuFacts> KnownGpus::All() const {
+  std::lock_guard lock(mutex_);
+  return gpus_;
+}
+
 GpuLabeller::GpuLabeller(const config::Config& config)
     : root_(config.root_prefix),
       machine_file_(config.labels.machine_type_file),
       policy_(LabelPolicyOf(config)),
       session_(nvml::Session::Of(root_, DriverRoot(config))),
+      known_(PerSession<KnownGpus>(session_)),
       readers_(kReaders) {
   if (!config.labels.timestamp) return;
   const auto now = SystemClock().WallNow().time_since_epoch();
@@ -197,32 +211,35 @@ nvml::Answer<std::vector<GpuFacts>> GpuLabeller::ReadGpus(const nvml::LibraryPtr
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   line.Run(limit);
 
-  known_.erase(known_.lower_bound(count), known_.end());
+  std::map<unsigned, GpuFacts> read;
   std::map<unsigned, std::string> silent;
   for (unsigned i = 0; i < count; ++i) {
     const auto answer = readings_[i]->Await(limit);
     if (answer && *answer) {
-      known_[i] = **answer;
+      read[i] = **answer;
     } else if (answer && nvml::IsOfDriver(answer->error())) {
       return tl::unexpected(answer->error());
     } else {
       silent[i] = answer ? library->Text(answer->error()) : "it does not answer";
     }
   }
-  TellSilent(std::move(silent));
+  known_->Keep(count, std::move(read));
+  const std::map<unsigned, GpuFacts> known = known_->All();
+  TellSilent(std::move(silent), known);
   std::vector<GpuFacts> gpus;
-  for (const auto& [index, gpu] : known_) {
+  for (const auto& [index, gpu] : known) {
     if (!IsDisplay({.model = gpu.model})) gpus.push_back(gpu);
   }
   return gpus;
 }
 
-void GpuLabeller::TellSilent(std::map<unsigned, std::string> silent) {
+void GpuLabeller::TellSilent(std::map<unsigned, std::string> silent,
+                             const std::map<unsigned, GpuFacts>& known) {
   for (const auto& [index, why] : silent) {
     const auto told = silent_.find(index);
     if (told != silent_.end() && told->second == why) continue;
-    log::Warn(known_.contains(index) ? "a GPU cannot be read, its labels stay"
-                                     : "a GPU cannot be read, labels do not count it",
+    log::Warn(known.contains(index) ? "a GPU cannot be read, its labels stay"
+                                    : "a GPU cannot be read, labels do not count it",
               {{"gpu", index}, {"error", why}});
   }
   silent_ = std::move(silent);

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -30,6 +31,20 @@ nvml::Answer<GpuFacts> ReadFacts(const nvml::Library& library, const os::Root& r
 // Adds what PCI tells of virtual GPUs: nothing where it may not be seen.
 void ReadVgpu(const os::Root& root, NodeFacts& facts);
 
+// GPUs as they were when they last could be read, by index. All labellers of a session share it, so
+// that another configuration does not forget a GPU that is silent just then. Any thread.
+class KnownGpus {
+ public:
+  explicit KnownGpus(const std::shared_ptr<nvml::Session>&) {}
+  // Of a node that has so many: those that were read now.
+  void Keep(unsigned count, std::map<unsigned, GpuFacts> read);
+  std::map<unsigned, GpuFacts> All() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<unsigned, GpuFacts> gpus_;
+};
+
 class GpuLabeller : public Labeller {
  public:
   // The timestamp is that of now.
@@ -42,16 +57,17 @@ class GpuLabeller : public Labeller {
  private:
   using GpuReading = Reading<nvml::Answer<GpuFacts>>;
   nvml::Answer<std::vector<GpuFacts>> ReadGpus(const nvml::LibraryPtr& library, unsigned count);
-  void TellSilent(std::map<unsigned, std::string> silent);
+  void TellSilent(std::map<unsigned, std::string> silent,
+                  const std::map<unsigned, GpuFacts>& known);
 
   const os::Root root_;
   const std::string machine_file_;
   const LabelPolicy policy_;
   std::optional<int64_t> timestamp_;
   const std::shared_ptr<nvml::Session> session_;
+  const std::shared_ptr<KnownGpus> known_;
   os::Workers readers_;
   std::map<unsigned, std::shared_ptr<GpuReading>> readings_;  // by index, the last of each GPU
-  std::map<unsigned, GpuFacts> known_;                        // by index, as they were last read
   std::map<unsigned, std::string> silent_;  // by index, why they cannot be read, as the log has it
 };
 

@@ -424,6 +424,18 @@ TEST_F(LabelFactsTest, AGpuThatIsLostIsAsItWasAndOneThatNeverAnsweredIsNotCounte
   node_->SetFaults("");
 }
 
+TEST_F(LabelFactsTest, AGpuThatIsLostWhileTheConfigurationIsReadAgainIsAsItWas) {
+  Make("8xa100");
+  auto former = std::make_unique<GpuLabeller>(config_);
+  const Labels all = former->Read().value();
+  node_->SetFaults("gpus: {5: {lost: true}}");
+
+  GpuLabeller labeller(config_);
+  former.reset();
+
+  EXPECT_EQ(labeller.Read().value(), all);
+}
+
 TEST_F(LabelFactsTest, ANodeOfWhichNoGpuHasAnsweredYetIsNoneWithoutGpus) {
   Make("1xt4");
   node_->SetFaults("gpus: {0: {lost: true}}");
