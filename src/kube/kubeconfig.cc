@@ -45,9 +45,9 @@ Result<const Node*> Named(const Node& root, const std::string& list, const std::
   return Fail(Reason::kInvalid, "there is no {} {}", what, Brief(name));
 }
 
-Status Refuse(const Node& map, const std::string& key) {
+Status Refuse(const Node& map, const std::string& key, std::string_view instead) {
   if (IsEmpty(map.Find(key))) return {};
-  return Fail(Reason::kInvalid, "'{}' is not supported", key);
+  return Fail(Reason::kInvalid, "'{}' is not supported: {}", key, instead);
 }
 
 std::string Absolute(const std::string& file, const std::string& directory) {
@@ -96,7 +96,7 @@ Status ReadServer(const std::string& url, Access& access) {
 }
 
 Status ReadCluster(const Node& cluster, const std::string& directory, Access& access) {
-  TRY(Refuse(cluster, "proxy-url"));
+  TRY(Refuse(cluster, "proxy-url", "take it out and let the node reach the server directly"));
   const std::string server = TRY(TextOf(cluster, "server"));
   TRY(ReadServer(server, access));
   access.server_name = TRY(TextOf(cluster, "tls-server-name"));
@@ -107,7 +107,7 @@ Status ReadCluster(const Node& cluster, const std::string& directory, Access& ac
 
 Status ReadUser(const Node& user, const std::string& directory, Access& access) {
   for (const char* key : {"exec", "auth-provider", "username", "password", "as"}) {
-    TRY(Refuse(user, key));
+    TRY(Refuse(user, key, "give the user a client certificate, a token or a tokenFile"));
   }
   access.certificate = TRY(Material(user, "client-certificate", directory));
   access.key = TRY(Material(user, "client-key", directory));

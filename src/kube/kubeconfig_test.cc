@@ -98,14 +98,17 @@ TEST(Kubeconfig, AMissingFileIsNotFound) {
 }
 
 TEST(Kubeconfig, WhatIsNotSupportedIsNamed) {
+  const std::string instead = "give the user a client certificate, a token or a tokenFile";
   EXPECT_EQ(Trouble(Config(kServer, "{exec: {command: aws}}")),
-            "/nowhere/config: user u: 'exec' is not supported");
+            "/nowhere/config: user u: 'exec' is not supported: " + instead);
   EXPECT_EQ(Trouble(Config(kServer, "{auth-provider: {name: gcp}}")),
-            "/nowhere/config: user u: 'auth-provider' is not supported");
+            "/nowhere/config: user u: 'auth-provider' is not supported: " + instead);
   EXPECT_EQ(Trouble(Config(kServer, "{username: a, password: b}")),
-            "/nowhere/config: user u: 'username' is not supported");
-  EXPECT_EQ(Trouble(Config("{server: 'https://a', proxy-url: 'http://p'}", "{}")),
-            "/nowhere/config: cluster c: 'proxy-url' is not supported");
+            "/nowhere/config: user u: 'username' is not supported: " + instead);
+  EXPECT_EQ(
+      Trouble(Config("{server: 'https://a', proxy-url: 'http://p'}", "{}")),
+      "/nowhere/config: cluster c: 'proxy-url' is not supported: take it out and let the node "
+      "reach the server directly");
 }
 
 TEST(Kubeconfig, WhatIsWrongIsNamed) {

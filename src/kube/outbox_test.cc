@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/outbox.h"
 
+#include <set>
+
 #include "kube/fake_cluster_test.h"
 
 namespace tessera::kube {
@@ -88,6 +90,40 @@ TEST_F(OutboxTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDeadli
   ASSERT_TRUE(RunUntilResults(1));
   EXPECT_GE(SystemClock().Now() - begin, Duration(1'000));
   EXPECT_EQ(Messages(), (Words{"a", "a"}));
+}
+
+TEST_F(OutboxTest, WhileTheServerComesAndGoesEachEventIsMadeOnceAndInOrder) {
+  limits_.deadline = Duration(400);
+  bool up = true;
+  std::set<std::string> names;
+  Words made;
+  handler_ = [&](const fake::Asked& asked, fake::Peer& peer) {
+    // Half of what comes while it goes down is taken, and the answer lost.
+    if (!up && asked_.size() % 2 == 0) return peer.HangUp();
+    const json::Value event = json::Parse(asked.body).value();
+    const json::Object& metadata = *json::GetObject(event.as_object(), "metadata");
+    const bool fresh = names.insert(json::GetString(metadata, "name").value()).second;
+    if (fresh) made.push_back(json::GetString(event.as_object(), "message").value());
+    if (!up) return peer.HangUp();
+    peer.Send(fresh ? fake::Answer(201, asked.body)
+                    : Refusal(409, "AlreadyExists", "the event is there already"));
+  };
+  int turns = 0;
+  Words told;
+  os::Loop::Handle flapping = loop_.Every(Duration(200), [&] {
+    up = !up;
+    if (!up) server_->HangUp();
+    for (const char* letter : {"a", "b", "c"}) {
+      told.push_back(fmt::format("{}{}", letter, turns));
+      outbox().Add({About(told.back())});
+    }
+    if (++turns == 24) flapping = os::Loop::Handle();
+  });
+
+  ASSERT_TRUE(RunUntil([&] { return turns == 24 && results_.size() == told.size(); }));
+  EXPECT_EQ(made, told);
+  EXPECT_EQ(results_, Words(told.size(), "sent"));
+  EXPECT_GT(asked_.size(), told.size()) << "nothing was lost: the test shows nothing";
 }
 
 TEST_F(OutboxTest, OneThatIsRefusedCostsNoOther) {
