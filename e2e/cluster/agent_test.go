@@ -112,6 +112,10 @@ func (c *cluster) tessera(t *testing.T, arguments ...string) string {
 
 func (c *cluster) showAgentLogs(t *testing.T) {
 	pods, err := c.agentPods(context.Background())
+	c.showLogs(t, pods, err)
+}
+
+func (c *cluster) showLogs(t *testing.T, pods []v1.Pod, err error) {
 	for _, pod := range pods {
 		content, failed := c.client.CoreV1().Pods(agentNamespace).
 			GetLogs(pod.Name, &v1.PodLogOptions{}).DoRaw(context.Background())

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -35,19 +36,25 @@ func setResources(t *testing.T, configMap *unstructured.Unstructured, resources 
 
 func mountDirectory(t *testing.T, daemonSet *unstructured.Unstructured, directory string) {
 	t.Helper()
-	name := strings.ReplaceAll(strings.Trim(directory, "/"), "/", "-")
+	mountAt(t, daemonSet, directory, directory, v1.HostPathDirectoryOrCreate)
+}
+
+// mountAt shows what the host has at one path to the DaemonSet's container at another.
+func mountAt(t *testing.T, daemonSet *unstructured.Unstructured, from, at string, kind v1.HostPathType) {
+	t.Helper()
+	name := strings.ReplaceAll(strings.Trim(from, "/"), "/", "-")
 	pod := []string{"spec", "template", "spec"}
 	volumes, _, err := unstructured.NestedSlice(daemonSet.Object, append(pod, "volumes")...)
 	must(t, err)
 	volumes = append(volumes, map[string]any{"name": name,
-		"hostPath": map[string]any{"path": directory, "type": "DirectoryOrCreate"}})
+		"hostPath": map[string]any{"path": from, "type": string(kind)}})
 	must(t, unstructured.SetNestedSlice(daemonSet.Object, volumes, append(pod, "volumes")...))
 
 	containers, _, err := unstructured.NestedSlice(daemonSet.Object, append(pod, "containers")...)
 	must(t, err)
 	agent := containers[0].(map[string]any)
 	agent["volumeMounts"] = append(agent["volumeMounts"].([]any),
-		map[string]any{"name": name, "mountPath": directory})
+		map[string]any{"name": name, "mountPath": at})
 	must(t, unstructured.SetNestedSlice(daemonSet.Object, containers, append(pod, "containers")...))
 }
 

@@ -30,6 +30,7 @@ const (
 	programsVariable = "TESSERA_E2E_PROGRAMS" // the folder with node, pause, containerd, ...
 	deployVariable   = "TESSERA_E2E_DEPLOY"   // the folder deploy/
 	logsVariable     = "TESSERA_E2E_LOGS"     // the folder for the logs of all programs
+	mpsVariable      = "TESSERA_E2E_MPS"      // the program that stands for NVIDIA's of MPS
 )
 
 func TestMain(m *testing.M) {
@@ -102,7 +103,7 @@ func whatIsMissing() error {
 		return errors.New("they need root, for namespaces and cgroups; run tools/e2e")
 	}
 	for _, variable := range []string{binaryVariable, programsVariable, deployVariable, logsVariable,
-		nvidia.LibraryVariable, nvidia.HardwareVariable} {
+		mpsVariable, nvidia.LibraryVariable, nvidia.HardwareVariable} {
 		if path := os.Getenv(variable); path == "" {
 			return fmt.Errorf("%s is not set; run tools/e2e", variable)
 		} else if _, err := os.Stat(path); err != nil {

@@ -31,11 +31,11 @@ gpus:
 `
 )
 
-// labelNode says of the node what the DaemonSet for nodes with NVIDIA GPUs looks for.
-func (c *cluster) labelNode(t *testing.T) {
+// labelNode says of the node what a DaemonSet for nodes with NVIDIA GPUs looks for.
+func (c *cluster) labelNode(t *testing.T, label string) {
 	t.Helper()
 	set := func(ctx context.Context, value string) {
-		patch := fmt.Sprintf(`{"metadata":{"labels":{"nvidia.com/gpu.present":%s}}}`, value)
+		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, label, value)
 		_, err := c.client.CoreV1().Nodes().Patch(ctx, nodeName, types.StrategicMergePatchType,
 			[]byte(patch), metav1.PatchOptions{})
 		must(t, err)
@@ -51,12 +51,12 @@ func (c *cluster) installPlugin(t *testing.T) {
 	c.installPluginWith(t, nil)
 }
 
-// installPluginWith is the same with a change of what ships.
-func (c *cluster) installPluginWith(t *testing.T, change func(manifest)) {
+// installPluginWith is the same with a change of what ships, and further manifests.
+func (c *cluster) installPluginWith(t *testing.T, change func(manifest), more ...manifest) {
 	t.Helper()
-	c.labelNode(t)
+	c.labelNode(t, "nvidia.com/gpu.present")
 	c.install(t, change, slices.Concat(c.readManifests(t, "nvidia/config.yaml"),
-		c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "nvidia/daemonset.yaml"))...)
+		c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "nvidia/daemonset.yaml"), more)...)
 }
 
 // withGPUs is a pod that asks for so many GPUs or shares and runs a script.

@@ -20,6 +20,7 @@ const (
 	binaryPath        = "/e2e/tessera"
 	libraryPath       = "/e2e/libnvidia-ml.so.1"
 	hardwareDirectory = "/e2e/hardware"
+	mpsPath           = "/e2e/mps"
 	nodeName          = "node-1"
 	nodeAddress       = "10.88.0.1"
 	podSubnet         = "10.88.0.0/16"
@@ -34,6 +35,7 @@ func makeRoot() error {
 		os.Getenv(deployVariable):   deployDirectory,
 		os.Getenv(binaryVariable):   binaryPath,
 		os.Getenv(logsVariable):     logsDirectory,
+		os.Getenv(mpsVariable):      mpsPath,
 
 		os.Getenv(nvidia.LibraryVariable):  libraryPath,
 		os.Getenv(nvidia.HardwareVariable): hardwareDirectory,

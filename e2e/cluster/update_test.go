@@ -40,14 +40,20 @@ func churnTime(t *testing.T) time.Duration {
 	return duration
 }
 
-// updateAgent changes the DaemonSet as "kubectl rollout restart" does and waits until the new agent is
-// ready and alone.
+// updateAgent replaces the agent of deploy/examples.
 func (c *cluster) updateAgent(t *testing.T) {
+	t.Helper()
+	c.updateAgentOf(t, "tessera")
+}
+
+// updateAgentOf changes a DaemonSet as "kubectl rollout restart" does and waits until the new agent is
+// ready and alone.
+func (c *cluster) updateAgentOf(t *testing.T, daemonSet string) {
 	t.Helper()
 	old := c.waitForAgent(t).UID
 	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"restarted":"%d"}}}}}`,
 		time.Now().UnixNano())
-	_, err := c.client.AppsV1().DaemonSets(agentNamespace).Patch(t.Context(), "tessera",
+	_, err := c.client.AppsV1().DaemonSets(agentNamespace).Patch(t.Context(), daemonSet,
 		types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	must(t, err)
 	eventually(t, func(ctx context.Context) error {
