@@ -115,6 +115,8 @@ Status Supervisor::Launch(Sizes& sizes) {
       exclusive_.insert(gpu.uuid);
       return false;
     }
+    log::Warn("a device is not shared by MPS", set.error(),
+              {{"resource", resource_}, {"device", gpu.uuid}});
     status_.refused[gpu.uuid] = set.error().message;
     sizes.all_of_node = false;
     return true;
