@@ -38,9 +38,7 @@ Removal RemoveDocuments(const config::Config& config) {
 class NodeCleaning {
  public:
   NodeCleaning(const config::Config& config, const ApiPlace& api)
-      : config_(config),
-        client_(loop_, api.access),
-        path_(kube::NodePath(api.node)) {}
+      : config_(config), client_(loop_, api.access), path_(kube::NodePath(api.node)) {}
 
   Status Run() {
     Begin();

@@ -87,7 +87,7 @@ Status Gpus::Read() {
     } else if (!*facts) {
       unread[entry.first] = facts->error().message;
     } else {
-      facts_.push_back(**std::move(facts));
+      facts_.push_back(std::move(**facts));
     }
     return facts.has_value();
   });
