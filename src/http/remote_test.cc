@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/remote.h"
 
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -466,6 +469,23 @@ TEST_F(RemoteTest, ALoopOfAnotherThreadServesAsWell) {
 
   ASSERT_TRUE(found && found->has_value());
   EXPECT_EQ((*found)->body, "yes");
+}
+
+// As in a client that is destroyed with an answer that came at the same moment.
+TEST(ConnectionTest, OneWhoseCallbackWasPutOffEndsWithItsLoop) {
+  bool ended = false;
+  {
+    os::Loop loop;
+    bufferevent* connection = bufferevent_socket_new(loop.base(), -1, BEV_OPT_DEFER_CALLBACKS);
+    bufferevent_setcb(connection, [](bufferevent*, void*) {}, nullptr, nullptr, nullptr);
+    evbuffer_add_reference(
+        bufferevent_get_output(connection), "x", 1,
+        [](const void*, size_t, void* flag) { *static_cast<bool*>(flag) = true; }, &ended);
+    bufferevent_trigger(connection, EV_READ, BEV_TRIG_IGNORE_WATERMARKS);
+    bufferevent_free(connection);
+    EXPECT_FALSE(ended);
+  }
+  EXPECT_TRUE(ended);
 }
 
 }  // namespace

@@ -90,6 +90,8 @@ Loop::Loop() : impl_(std::make_unique<Impl>()) {
 
 Loop::~Loop() {
   impl_->wake_watch = Handle();
+  // libevent forgets callbacks that it has put off, and the connections that these hold with them.
+  event_base_loop(impl_->base, EVLOOP_NONBLOCK);
   event_base_free(impl_->base);
 }
 
