@@ -6,6 +6,9 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "agent/agent_core.h"
 #include "agent/config_file.h"
@@ -63,6 +66,13 @@ void LearnRuntime(Agent& agent, ConfigFile& file) {
   });
 }
 
+AgentOptions Suited(AgentOptions options) {
+  options.load = [load = std::move(options.load)](const std::optional<std::string>& file) {
+    return SuitedToRuntime(load(file));
+  };
+  return options;
+}
+
 // What is required stays open until the resources have it themselves.
 Status Start(Agent& agent, os::Loop& loop) {
   const Requirements met = TRY(MeetRequirements(agent.config(), loop));
@@ -81,7 +91,7 @@ void RunAgent(const AgentOptions& options) {
   os::Loop loop;
   http::Metrics metrics;
   std::unique_ptr<Agent> agent;
-  ConfigFile file(loop, options, [&agent, &file](const config::LoadResult& loaded) {
+  ConfigFile file(loop, Suited(options), [&agent, &file](const config::LoadResult& loaded) {
     Reloaded(*agent, loaded);
     if (!loaded.undecided.empty()) LearnRuntime(*agent, file);
   });

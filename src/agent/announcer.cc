@@ -24,8 +24,7 @@ constexpr std::string_view kOff = "off";
 
 Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
                      std::function<bool()> silent, std::function<void()> came)
-    : loop_(loop),
-      node_(node),
+    : node_(node),
       metrics_(metrics),
       silent_(std::move(silent)),
       came_(std::move(came)),

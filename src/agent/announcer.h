@@ -58,7 +58,6 @@ class Announcer {
   // Those that the configuration wants: one or none.
   std::set<std::string> WantedConditions() const;
 
-  os::Loop& loop_;
   const Node& node_;
   http::Metrics& metrics_;
   const std::function<bool()> silent_;

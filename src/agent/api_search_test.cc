@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <optional>
 #include <string>
 
 #include "agent/told_test.h"
+#include "agent/variables_test.h"
 #include "base/text.h"
 #include "os/files.h"
 
@@ -28,14 +29,7 @@ class ApiSearchTest : public testing::Test {
     ASSERT_TRUE(os::ReplaceFile(directory_ + "/" + name, text));
   }
   void Make() {
-    search_.emplace(
-        config_, os::Root(directory_),
-        [this](const std::string& name) -> std::optional<std::string> {
-          const auto found = variables_.find(name);
-          if (found == variables_.end()) return std::nullopt;
-          return found->second;
-        },
-        "machine");
+    search_.emplace(config_, os::Root(directory_), EnvironmentOf(variables_), "machine");
   }
   // "machine at 10.0.0.9", or "none".
   std::string Look() {
@@ -45,7 +39,7 @@ class ApiSearchTest : public testing::Test {
   size_t Warnings() const { return Split(told_.text(), '\n').size() - 1; }
 
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-search-").value();
-  std::map<std::string, std::string> variables_;
+  Variables variables_;
   config::ApiConfig config_;
   Told told_;
   std::optional<ApiSearch> search_;

@@ -7,6 +7,7 @@
 
 #include "agent/news.h"
 #include "agent/node_labels.h"
+#include "base/backoff.h"
 #include "base/characters.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -16,11 +17,6 @@
 #include "os/loop.h"
 
 namespace tessera::agent {
-namespace {
-
-constexpr Duration kAskAgain{30'000};
-
-}  // namespace
 
 // Everything but the loop's Post is touched on the loop's thread alone.
 struct ApiServer::Voice {
@@ -46,7 +42,7 @@ struct ApiServer::Voice {
   void AskForNode(const std::function<void(const json::Value&)>& answer) {
     client.Get(path, [this, answer](const Result<json::Value>& node) {
       if (node) return answer(*node);
-      again = loop.After(kAskAgain, [this, answer] { AskForNode(answer); });
+      again = loop.After(client.NextPause(pauses), [this, answer] { AskForNode(answer); });
     });
   }
 
@@ -56,7 +52,8 @@ struct ApiServer::Voice {
   kube::NodeKeeper condition;
   kube::NodeKeeper former;  // conditions, that they stay away
   kube::NodeKeeper labels;
-  const std::string path;  // the node's
+  const std::string path;                       // the node's
+  Backoff pauses = kube::NodeKeeper::kRetries;  // while nobody says what the node is
   os::Loop::Handle again;
 };
 

@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <optional>
 #include <string>
 
+#include "agent/variables_test.h"
 #include "os/files.h"
 
 namespace tessera::agent {
@@ -38,14 +37,8 @@ class ApiServerTest : public testing::Test {
   }
   // "NODE at HOST:PORT", "none", or why it cannot be told.
   std::string Found() {
-    const auto place = FindApiServer(
-        config_, os::Root(directory_),
-        [this](const std::string& name) -> std::optional<std::string> {
-          const auto found = variables_.find(name);
-          if (found == variables_.end()) return std::nullopt;
-          return found->second;
-        },
-        "Machine");
+    const auto place =
+        FindApiServer(config_, os::Root(directory_), EnvironmentOf(variables_), "Machine");
     if (!place) return std::string(ReasonName(place.error().reason));
     if (!*place) return "none";
     return (*place)->node + " at " + (*place)->access.host + ":" +
@@ -53,7 +46,7 @@ class ApiServerTest : public testing::Test {
   }
 
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-api-").value();
-  std::map<std::string, std::string> variables_;
+  Variables variables_;
   config::ApiConfig config_;
 };
 

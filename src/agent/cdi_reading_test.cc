@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "config/schema/alias_bomb_test.h"
 #include "os/files.h"
 
 namespace tessera::agent {
@@ -66,14 +67,8 @@ TEST(ReadCdi, TheNameSaysHowItIsRead) {
 }
 
 TEST(ReadCdi, WhatIsMadeToDoHarmIsRefusedAtOnce) {
-  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
-  for (int i = 1; i < 9; ++i) {
-    const std::string before = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
-    for (int n = 1; n < 9; ++n) bomb += ", " + before;
-    bomb += "]\n";
-  }
-  EXPECT_EQ(RefusalOf("a.yaml", bomb), "more than 100000 values once aliases are resolved");
+  EXPECT_EQ(RefusalOf("a.yaml", config::AliasBomb()),
+            "more than 100000 values once aliases are resolved");
   const std::string dir = *os::MakeTemporaryDirectory(testing::TempDir() + "cdi");
   for (const char* path : {"/a.yaml", "/b.json"}) {
     ASSERT_TRUE(os::ReplaceFile(dir + path, std::string(20 << 20, '{')));

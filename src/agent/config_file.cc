@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <csignal>
 
-#include "agent/container_runtime.h"
 #include "base/log.h"
 #include "config/schema/yaml.h"
 #include "os/alarm.h"
@@ -25,12 +24,12 @@ ConfigFile::ConfigFile(os::Loop& loop, AgentOptions options,
 
 config::LoadResult ConfigFile::Read() {
   const std::string& file = options_.config_file;
-  if (file.empty()) return SuitedToRuntime(options_.load(std::nullopt));
+  if (file.empty()) return options_.load(std::nullopt);
   text_ = config::ReadText(file);
   had_file_ |= text_.has_value();
   // A file that was there and is gone is no order to serve nothing.
   const bool may_be_absent = options_.may_be_absent && !had_file_;
-  return SuitedToRuntime(options_.load(may_be_absent ? std::nullopt : std::optional(file)));
+  return options_.load(may_be_absent ? std::nullopt : std::optional(file));
 }
 
 void ConfigFile::Watch() {

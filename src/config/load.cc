@@ -105,17 +105,13 @@ void Finish(const std::map<std::string, std::string>& environment,
   if (result.ok()) result.settings = ListSettings(result.config, findings);
 }
 
-std::string PathOf(size_t resource, std::string_view key) {
-  return fmt::format("resources[{}].{}", resource, key);
-}
-
 std::vector<size_t> Undecided(const Config& config, const Findings& findings) {
   std::vector<size_t> undecided;
   for (size_t i = 0; i < config.resources.size(); ++i) {
     const Kind* kind = KindOf(config.resources[i]);
     if (kind == nullptr || kind->cdi_kind == nullptr) continue;
     if (!config.resources[i].rendering.cdi_write) continue;
-    if (!findings.IsSet(PathOf(i, "strategies"))) undecided.push_back(i);
+    if (!findings.IsSet(ResourcePath(i) + ".strategies")) undecided.push_back(i);
   }
   return undecided;
 }
@@ -161,10 +157,10 @@ LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
   for (const size_t i : loaded.undecided) {
     Rendering& rendering = config.resources[i].rendering;
     rendering.strategies = {Strategy::kCdiCri};
-    findings.SetOutside(PathOf(i, "strategies"), shown_by, "", true);
+    findings.SetOutside(ResourcePath(i) + ".strategies", shown_by, "", true);
     if (!rendering.cdi_kind.empty()) continue;
     rendering.cdi_kind = KindOf(config.resources[i])->cdi_kind;
-    findings.SetOutside(PathOf(i, "cdi.kind"), shown_by, "", true);
+    findings.SetOutside(ResourcePath(i) + ".cdi.kind", shown_by, "", true);
   }
   Complete(config);
   CheckRules(config, findings);

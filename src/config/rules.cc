@@ -16,10 +16,6 @@
 namespace tessera::config {
 namespace {
 
-std::string ResourcePath(size_t index) {
-  return fmt::format("resources[{}]", index);
-}
-
 bool Uses(const Resource& resource, Strategy strategy) {
   const std::vector<Strategy>& all = resource.rendering.strategies;
   return std::find(all.begin(), all.end(), strategy) != all.end();
@@ -215,6 +211,10 @@ void CheckAllUnique(const Config& config, Findings& findings) {
 }
 
 }  // namespace
+
+std::string ResourcePath(size_t index) {
+  return fmt::format("resources[{}]", index);
+}
 
 void Complete(Config& config) {
   for (size_t i = 0; i < config.resources.size(); ++i) {

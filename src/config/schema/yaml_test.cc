@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "config/schema/alias_bomb_test.h"
 #include "os/files.h"
 
 namespace tessera::config {
@@ -121,16 +122,8 @@ TEST(Document, DeepNestingIsRefused) {
   EXPECT_EQ(Parsed(std::string(100'000, '[')).problems().size(), 1u);
 }
 
-// Nine lists of nine references each to the one before: 9^9 values.
 TEST(Document, AliasesThatMultiplyAreRefused) {
-  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
-  for (int i = 1; i < 9; ++i) {
-    const std::string before = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
-    for (int n = 1; n < 9; ++n) bomb += ", " + before;
-    bomb += "]\n";
-  }
-  const Document document = Parsed(bomb);
+  const Document document = Parsed(AliasBomb());
   ASSERT_EQ(document.problems().size(), 1u);
   EXPECT_EQ(document.problems()[0].message, "more than 100000 values once aliases are resolved");
 }
