@@ -32,6 +32,12 @@ if(TESSERA_SANITIZE)
   endif()
 endif()
 
+# tessera_unsanitized(TARGET): one that is loaded into programs without a sanitizer as well.
+function(tessera_unsanitized TARGET)
+  target_compile_options(${TARGET} PRIVATE -fno-sanitize=all)
+  target_link_options(${TARGET} PRIVATE -fno-sanitize=all)
+endfunction()
+
 find_program(TESSERA_MOLD mold)
 if(TESSERA_MOLD AND NOT TESSERA_STATIC)
   add_link_options(-fuse-ld=mold)

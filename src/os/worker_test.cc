@@ -2,16 +2,12 @@
 #include "os/worker.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include <pthread.h>
 
 #include <future>
 #include <latch>
 #include <string>
 #include <thread>
-
-#include "os/files.h"
-#include "os/thread.h"
 
 namespace tessera::os {
 namespace {
@@ -48,35 +44,25 @@ TEST(WorkersTest, TasksBeyondTheLimitWaitInLine) {
   EXPECT_EQ(done.get_future().get(), "ab");
 }
 
-// While it lives a further thread has no room for its stack.
+// While it lives there is no room for the stack of a further thread.
 class NoMoreThreads {
  public:
   NoMoreThreads() {
-    getrlimit(RLIMIT_AS, &before_);
-    const std::string statm = ReadFile("/proc/self/statm").value();
-    const rlim_t pages = std::stoul(statm);
-    const rlimit none = {pages * static_cast<rlim_t>(getpagesize()) + (1 << 20), before_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_AS, &none), 0);
-    // Stacks of threads that have ended are kept for the next.
-    while (StartThread([end = end_] { end->wait(); })) continue;
+    EXPECT_EQ(pthread_getattr_default_np(&before_), 0);
+    pthread_attr_t none = before_;
+    EXPECT_EQ(pthread_attr_setstacksize(&none, size_t{1} << 47), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&none), 0);
   }
-  ~NoMoreThreads() {
-    end_->count_down();
-    setrlimit(RLIMIT_AS, &before_);
-  }
+  ~NoMoreThreads() { pthread_setattr_default_np(&before_); }
+  NoMoreThreads(const NoMoreThreads&) = delete;
+  NoMoreThreads& operator=(const NoMoreThreads&) = delete;
 
  private:
-  const std::shared_ptr<std::latch> end_ = std::make_shared<std::latch>(1);
-  rlimit before_{};
+  pthread_attr_t before_{};
 };
 
 class ShortOfThreadsTest : public testing::Test {
  protected:
-  void SetUp() override {
-#if defined(TESSERA_ASAN) || defined(TESSERA_TSAN)
-    GTEST_SKIP() << "a sanitizer's own memory does not fit in the limit";
-#endif
-  }
   // Its thread is taken until `release_`.
   void Hang() {
     workers_.Run([this] {

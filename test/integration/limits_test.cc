@@ -15,12 +15,6 @@ constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="faile
 
 class LimitsTest : public AgentTest {
  protected:
-  void SetUp() override {
-#ifdef TESSERA_ASAN
-    GTEST_SKIP() << "the sanitizers need memory, and descriptors to look at it, themselves";
-#endif
-  }
-
   rlimit Descriptors() {
     rlimit now{};
     EXPECT_EQ(prlimit(agent_.pid(), RLIMIT_NOFILE, nullptr, &now), 0);

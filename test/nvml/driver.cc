@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <list>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -37,6 +38,7 @@ std::mutex g_mutex;  // guards what follows
 struct Drivers {
   std::shared_ptr<Driver> current;
   std::vector<std::shared_ptr<Driver>> former;  // handles may still point into them
+  std::list<OpaqueEventSet> event_sets;
 };
 union Kept {
   Kept() : drivers() {}
@@ -187,8 +189,21 @@ Return Close() {
   std::lock_guard lock(g_mutex);
   if (g_users == 0) return Return::kUninitialized;
   // With all memory: the library may be unloaded.
-  if (--g_users == 0) g_kept.drivers = Drivers();
+  if (--g_users == 0) {
+    g_driver.reset();
+    g_kept.drivers.former = std::vector<std::shared_ptr<Driver>>();
+  }
   return Return::kSuccess;
+}
+
+EventSetHandle NewEventSet() {
+  std::lock_guard lock(g_mutex);
+  return &g_kept.drivers.event_sets.emplace_back();
+}
+
+void Free(EventSetHandle set) {
+  std::lock_guard lock(g_mutex);
+  g_kept.drivers.event_sets.remove_if([&](const OpaqueEventSet& one) { return &one == set; });
 }
 
 Begun Begin(const char* function) {

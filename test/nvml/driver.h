@@ -57,6 +57,10 @@ Return Close();
 // Null while nobody has it open.
 std::shared_ptr<Driver> Current();
 
+// Event sets that are not freed stay reachable for as long as the library is there.
+EventSetHandle NewEventSet();
+void Free(EventSetHandle set);
+
 // What a call finds once it has taken the time that the faults want.
 struct Begun {
   Return failure = Return::kSuccess;  // how it fails, if so; then without what follows

@@ -346,7 +346,7 @@ Return nvmlDeviceGetSupportedEventTypes(DeviceHandle device, uint64_t* types) {
 Return nvmlEventSetCreate(EventSetHandle* set) {
   return Serve(__func__, [&](Driver& driver) {
     const std::string& path = driver.faults.path();
-    auto* made = new OpaqueEventSet;
+    EventSetHandle made = NewEventSet();
     made->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     inotify_add_watch(made->inotify, path.substr(0, path.rfind('/') + 1).c_str(),
                       IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE);
@@ -357,7 +357,7 @@ Return nvmlEventSetCreate(EventSetHandle* set) {
 
 Return nvmlEventSetFree(EventSetHandle set) {
   close(set->inotify);  // whatever is wrong
-  delete set;
+  Free(set);
   return Serve(__func__, [](Driver&) { return Return::kSuccess; });
 }
 

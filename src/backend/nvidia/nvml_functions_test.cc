@@ -171,11 +171,11 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(NvmlFunctionTest, IsNotSupportedWhereTheLibraryLacksIt) {
-#ifdef TESSERA_ASAN
+  // A library that cannot let go of what it made is no leak of ours: it stays, with all it points
+  // to.
   if (GetParam() == "nvmlShutdown" || GetParam() == "nvmlEventSetFree") {
-    GTEST_SKIP() << "a library that lets go of nothing has a leak, and it is not ours";
+    ASSERT_NE(dlopen((directory_ + "/usr/lib64/libnvidia-ml.so.1").c_str(), RTLD_LAZY), nullptr);
   }
-#endif
   EXPECT_EQ(Served({}), ExpectedWhole());
   EXPECT_EQ(Served({.mig = "*"}), ExpectedDivided());
   const std::string line = ExpectedLine();
