@@ -63,6 +63,7 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                   .node = node_,
                   .cdi = cdi_,
                   .observer = *this,
+                  .binder = nullptr,
                   .save_falls = [this] { SaveFalls(); },
                   .save_facts = [this] { (void)Noted(SaveFacts()); }},
                  [this] { ResourcesChanged(); }),
@@ -271,6 +272,7 @@ void Agent::ResourcesChanged() {
 // Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
 // after us has gone. It shows only in what kubelet says it can allocate.
 void Agent::Compared(const std::optional<std::map<std::string, int>>& allocatable) {
+  resources_.RemoveForgottenGrants();
   bool sure = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
   if (allocatable) {
     sure &= resources_.Compare(*allocatable);

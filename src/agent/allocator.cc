@@ -18,9 +18,10 @@ std::string CodeOf(const Error* error) {
 }  // namespace
 
 Allocator::Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
-                     http::Metrics& metrics, Granted granted)
+                     std::shared_ptr<GrantBinder> binder, http::Metrics& metrics, Granted granted)
     : resource_(std::move(resource)),
       workers_(std::move(workers)),
+      binder_(std::move(binder)),
       metrics_(metrics),
       granted_(std::move(granted)),
       snapshot_(std::make_shared<Snapshot>()) {}
@@ -40,7 +41,8 @@ Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
   auto began = std::chrono::steady_clock::now();
   auto grant = [&]() {
     std::shared_lock lock(mutex_);
-    auto made = tessera::Allocate(*snapshot_->offer, snapshot_->rendering, ids);
+    const std::string name = snapshot_->rendering.vgpu ? NewGrantName() : "";
+    auto made = tessera::Allocate(*snapshot_->offer, snapshot_->rendering, ids, name);
     if (made) granted_(ids);
     return made;
   }();
@@ -71,30 +73,44 @@ void Allocator::PreStart(const std::vector<std::string>& ids, std::function<bool
   workers_->Run(
       [self = shared_from_this(), ids, wanted = std::move(wanted), done = std::move(done)] {
         log::Debug("pre-start", {{"resource", self->resource_}, {"ids", Join(ids, ",")}});
-        Status status = self->Reset(ids, wanted);
+        Status status = self->MakeReady(ids, wanted);
         const Error* error = status ? nullptr : &status.error();
-        if (error != nullptr) log::Warn("reset failed", *error, {{"resource", self->resource_}});
+        if (error != nullptr) {
+          log::Warn("a container is not started", *error, {{"resource", self->resource_}});
+        }
         self->metrics_.Add(http::Metric::kPreStarts, {self->resource_, CodeOf(error)});
         done(std::move(status));
       });
 }
 
-Status Allocator::Reset(const std::vector<std::string>& ids, const std::function<bool()>& wanted) {
+Status Allocator::MakeReady(const std::vector<std::string>& ids,
+                            const std::function<bool()>& wanted) {
   const std::shared_ptr<const Snapshot> snapshot = Get();
+  if (snapshot->backend->ResetsBeforeStart()) TRY(Reset(*snapshot, ids, wanted));
+  if (!snapshot->rendering.vgpu) return {};
+  return binder_->Bind({.offer = *snapshot->offer,
+                        .rendering = snapshot->rendering,
+                        .cdi_dir = snapshot->cdi_dir,
+                        .described = snapshot->described.get()},
+                       ids);
+}
+
+Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,
+                        const std::function<bool()>& wanted) {
   std::set<uint32_t> done;
   for (const std::string& id : ids) {
-    const Share* share = snapshot->offer->shares.Find(id);
+    const Share* share = snapshot.offer->shares.Find(id);
     if (share == nullptr)
       return Fail(Reason::kUnknownShare, "{} has no id {}", resource_, Brief(id));
     if (!done.insert(share->device).second) continue;
-    const Device& device = snapshot->offer->devices[share->device];
+    const Device& device = snapshot.offer->devices[share->device];
     // The device may be another container's by now.
     if (!wanted()) {
       return Fail(Reason::kResetTimedOut,
                   "{}: device {} was not reset: nobody waits for it any more", resource_,
                   device.key.id);
     }
-    TRY(ResetOne(*snapshot->backend, device));
+    TRY(ResetOne(*snapshot.backend, device));
   }
   return {};
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/grant_binder.h"
 #include "backend/backend.h"
 #include "choose/choose.h"
 #include "grant/grant.h"
@@ -27,13 +28,16 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     Rendering rendering = {};
     Placement placement = Placement::kSpread;
     std::shared_ptr<Backend> backend = nullptr;  // for resets
+    std::string cdi_dir = {};                    // for binding late grants, as the next
+    std::shared_ptr<const cdi::Parts> described = nullptr;
   };
   // An Allocate is answered with these ids; called on the endpoint's thread, and must not wait.
   using Granted = std::function<void(std::vector<std::string> ids)>;
 
-  // `workers` run resets; shared, for gRPC may call the allocator after its resource has gone.
-  Allocator(std::string resource, std::shared_ptr<os::Workers> workers, http::Metrics& metrics,
-            Granted granted);
+  // `workers` run resets and bind grants; shared, as `binder` is, for gRPC may call the allocator
+  // after its resource has gone.
+  Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
+            std::shared_ptr<GrantBinder> binder, http::Metrics& metrics, Granted granted);
 
   void Set(Snapshot snapshot);
   OfferPtr offer() const { return Get()->offer; }
@@ -42,17 +46,20 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   std::vector<std::string> Prefer(const std::vector<std::string>& available,
                                   const std::vector<std::string>& must_include, int size) override;
   // Resets the devices behind the ids, one after the other, on a worker; a reset that fails keeps
-  // the container from starting, and so does one that is still under way.
+  // the container from starting, and so does one that is still under way. Then binds late grants.
   void PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
                 std::function<void(Status)> done) override;
 
  private:
   std::shared_ptr<const Snapshot> Get() const;
-  Status Reset(const std::vector<std::string>& ids, const std::function<bool()>& wanted);
+  Status MakeReady(const std::vector<std::string>& ids, const std::function<bool()>& wanted);
+  Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,
+               const std::function<bool()>& wanted);
   Status ResetOne(Backend& backend, const Device& device);
 
   const std::string resource_;
   const std::shared_ptr<os::Workers> workers_;
+  const std::shared_ptr<GrantBinder> binder_;
   http::Metrics& metrics_;
   const Granted granted_;
   mutable std::shared_mutex mutex_;

@@ -15,6 +15,7 @@ class FakeBackend : public Backend {
   void Stop() override {}
   Result<std::vector<Device>> Scan() override { return std::vector<Device>(); }
   Evidence Check(const Device&) override { return {}; }
+  bool ResetsBeforeStart() const override { return true; }
   Status Reset(const Device& device) override {
     reset_.push_back(device.key.id);
     if (during_) during_();
@@ -57,7 +58,7 @@ class AllocatorTest : public testing::Test {
   std::vector<std::string> granted_;
   std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();
   std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
-      "dummy.com/npu", workers_, metrics_,
+      "dummy.com/npu", workers_, nullptr, metrics_,
       [this](std::vector<std::string> ids) { granted_ = std::move(ids); });
 };
 

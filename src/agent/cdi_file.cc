@@ -74,7 +74,7 @@ void CdiFile::TellChanged(const std::string& how) {
 }
 
 void CdiFile::Put() {
-  const Status put = PutSafely();
+  const Status put = PutCdiDocument(path_, document_);
   written_ = put.has_value();
   metrics_.Add(http::Metric::kCdiWrites, {resource_, put ? due_ : "failed"});
   if (put) {
@@ -91,8 +91,10 @@ void CdiFile::Put() {
   }
 }
 
-Status CdiFile::PutSafely() {
-  const std::string directory = path_.substr(0, path_.rfind('/'));
+Status PutCdiDocument(const std::string& path, std::string_view text) {
+  const auto on_disk = os::ReadFile(path);
+  if (on_disk && *on_disk == text && !OthersMayWrite(path)) return {};
+  const std::string directory = path.substr(0, path.rfind('/'));
   TRY(os::MakeDirectories(directory, 0755));
   const os::Owner owner = TRY(os::OwnerOf(directory));
   if (!os::IsSafe(owner, geteuid())) {
@@ -102,7 +104,7 @@ Status CdiFile::PutSafely() {
   }
   // Not synced, for bad news may be waiting for it: after a crash of the machine, the agent's start
   // writes it anew before anything can be granted.
-  return os::ReplaceFile(path_, document_, 0644);
+  return os::ReplaceFile(path, text, 0644);
 }
 
 void CdiFile::Remove() {

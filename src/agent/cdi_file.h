@@ -43,7 +43,6 @@ class CdiFile {
 
  private:
   void Put();
-  Status PutSafely();
   void TellChanged(const std::string& how);
 
   const std::string path_;
@@ -57,5 +56,9 @@ class CdiFile {
   std::string refusal_;         // why it could not be written, as the log last said
   std::optional<Steady> told_;  // that it had been changed
 };
+
+// Writes a document, unless the same stands there already, into a directory that nobody but root
+// may write in: kCdiUnsafe otherwise. Any thread.
+Status PutCdiDocument(const std::string& path, std::string_view text);
 
 }  // namespace tessera::agent

@@ -48,12 +48,25 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   config_ = config;
   path_ = path;
   directories_ = directories;
+  shared_.binder = std::make_shared<GrantBinder>(directories.device_plugins(), config.state_dir,
+                                                 os::Root(config.root_prefix));
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }
   AddKnown();
   SetFamilies();
   changed_();
+}
+
+void ResourceSet::RemoveForgottenGrants() {
+  if (!shared_.binder->AnyBound()) return;
+  std::set<std::string> cdi_dirs;
+  for (const config::Resource& resource : config_.resources) {
+    cdi_dirs.insert(os::Root(config_.root_prefix).Path(resource.cdi_dir));
+  }
+  shared_.workers.Run([binder = shared_.binder, cdi_dirs = std::move(cdi_dirs)] {
+    binder->RemoveForgotten(cdi_dirs);
+  });
 }
 
 void ResourceSet::Close() {

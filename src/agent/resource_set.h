@@ -64,6 +64,10 @@ class ResourceSet {
   // when this is false.
   bool EndRetired(const std::map<std::string, int>& allocatable);
 
+  // Kubelet's checkpoint may be another by now: what is left of late grants that it has forgotten
+  // is removed, by a worker.
+  void RemoveForgottenGrants();
+
   bool AnyStreaming() const;
   bool AllStreaming() const;
   // All that need CDI documents have given them since their devices were first found.
@@ -87,7 +91,7 @@ class ResourceSet {
   bool MayEnd(const std::string& name) const;
   bool IsConfigured(const std::string& name) const;
 
-  const Shared shared_;
+  Shared shared_;
   const std::function<void()> changed_;
   config::Config config_;
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;

@@ -18,8 +18,8 @@ constexpr Duration kDoubt{500};
 constexpr int kHardwareThreads = Prober::kMostHanging + 1;  // one for scans
 constexpr int kResetThreads = 16;
 
-kubelet::PluginOptions OptionsOf(const Backend& backend) {
-  return {.pre_start_required = backend.ResetsBeforeStart(),
+kubelet::PluginOptions OptionsOf(const Backend& backend, const config::Resource& resource) {
+  return {.pre_start_required = backend.ResetsBeforeStart() || resource.rendering.vgpu.has_value(),
           .preferred_allocation_available = true};
 }
 
@@ -42,7 +42,7 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
   config_.resources.clear();
   backend_ = MakeBackend();
   allocator_ = std::make_shared<Allocator>(
-      resource_.name, std::make_shared<os::Workers>(kResetThreads), shared_.metrics,
+      resource_.name, std::make_shared<os::Workers>(kResetThreads), shared_.binder, shared_.metrics,
       [inbox = shared_.node.ledger().inbox(), name = resource_.name](std::vector<std::string> ids) {
         inbox->Put(name, std::move(ids), SystemClock().Now());
       });
@@ -52,7 +52,7 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
                                   .path = path,
                                   .directories = directories,
                                   .socket_prefix = config_.kubelet.socket_prefix,
-                                  .options = OptionsOf(*backend_),
+                                  .options = OptionsOf(*backend_, resource_),
                                   .register_timeout = config_.kubelet.register_timeout,
                                   .stream_timeout = config_.kubelet.stream_timeout},
       allocator_, shared_.observer);
@@ -149,8 +149,8 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
       settling_ = false;
       Publish();
     });
-    plugin_->SetOptions(OptionsOf(*backend_));
   }
+  plugin_->SetOptions(OptionsOf(*backend_, resource_));
   Publish();
 }
 
@@ -316,7 +316,11 @@ void ServedResource::GrantFrom(OfferPtr offer) {
   const bool all = cdi_ == nullptr || !resource_.rendering.cdi_write;
   allocator_->Set({std::move(offer),
                    all ? resource_.rendering : WithoutMissing(resource_.rendering, *cdi_),
-                   resource_.placement, backend_});
+                   resource_.placement, backend_, CdiDirectory(), cdi_});
+}
+
+std::string ServedResource::CdiDirectory() const {
+  return os::Root(config_.root_prefix).Path(resource_.cdi_dir);
 }
 
 void ServedResource::Serve(Draft draft) {
@@ -343,7 +347,7 @@ void ServedResource::WriteCdi(const Offer& offer) {
     described_ |= scanned_;
   }
   shared_.cdi.Write(
-      resource_.name, os::Root(config_.root_prefix).Path(resource_.cdi_dir), std::move(documents),
+      resource_.name, CdiDirectory(), std::move(documents),
       shared_.node.ledger().AnyMayBeInUse(resource_.name),
       std::exchange(seen_anew_, false) ? CdiDocuments::Since::kScan : CdiDocuments::Since::kOther);
 }

@@ -36,6 +36,7 @@ struct Shared {
   Node& node;
   CdiDocuments& cdi;
   kubelet::PluginObserver& observer;
+  std::shared_ptr<GrantBinder> binder;
   // Write what changed. Falls before every list that goes out, so that the next start never reads
   // better of a device than kubelet was told; facts, which take a disk's time, before good news and
   // after bad.
@@ -121,6 +122,7 @@ class ServedResource : public BackendEvents {
   void GrantFrom(OfferPtr offer);
   void Serve(Draft draft);
   void WriteCdi(const Offer& offer);
+  std::string CdiDirectory() const;
   void TellOfWaiting();
   void Refuse(Error error);
   DeviceList OwnDevices() const;

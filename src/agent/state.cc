@@ -183,7 +183,7 @@ Status ReadLines(std::string_view text, Header header, Each each) {
 }
 
 Division DivisionNamed(std::string_view name) {
-  for (const Division division : {Division::kWhole, Division::kMps}) {
+  for (const Division division : {Division::kWhole, Division::kMps, Division::kVgpu}) {
     if (name == DivisionName(division)) return division;
   }
   return Division::kReplicas;

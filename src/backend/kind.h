@@ -66,6 +66,8 @@ struct Kind {
   std::unique_ptr<Labeller> (*label)(const config::Config& config) = nullptr;
   // Whether its devices can be divided by `policy: mps`.
   bool has_mps = false;
+  // Likewise by `policy: vgpu`.
+  bool has_vgpu = false;
 };
 
 // How a kind's section is chosen, and known again, by the struct that it is kept in.

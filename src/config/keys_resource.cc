@@ -17,7 +17,8 @@ const auto kRendering = [](auto& config, const At& at) -> auto& {
 
 Choices<Division> Divisions() {
   Choices<Division> choices;
-  for (Division division : {Division::kWhole, Division::kReplicas, Division::kMps}) {
+  for (Division division :
+       {Division::kWhole, Division::kReplicas, Division::kMps, Division::kVgpu}) {
     choices.emplace_back(DivisionName(division), division);
   }
   return choices;
@@ -63,15 +64,17 @@ std::vector<Key> DivisionKeys() {
        .type = Type::kEnum,
        .doc =
            "How devices are divided: not at all; each into so many equal replicas, which nothing "
-           "keeps apart; or, NVIDIA GPUs alone, into shares of a size by MPS (docs/mps.md).",
+           "keeps apart; or, NVIDIA GPUs alone, into shares of a size, by MPS (docs/mps.md) or as "
+           "virtual GPUs (docs/vgpu.md).",
        .example = "replicas",
        .values = NamesOf(Divisions()),
        .check = CheckDivision,
        .field = BindEnum(kDivision, &Policy::division, Divisions())},
       {.name = "replicas",
        .type = Type::kInt,
-       .doc = "Shares a device, at least 2 with `policy: replicas` or `mps`; containers that hold "
-              "shares of one device share it, without limits unless MPS sets them.",
+       .doc =
+           "Shares a device, at least 2 with `policy: replicas`, `mps` or `vgpu`; containers that "
+           "hold shares of one device share it, without limits unless MPS or `vgpu` sets them.",
        .example = "4",
        .unit = "shares",
        .min = 1,

@@ -84,9 +84,12 @@ void CheckKind(const Config& config, size_t index, Findings& findings) {
   if (kind == nullptr || set.size() != 1) return;
   const std::string section = JoinPath(path, kind->section.name);
   CheckFamily(config.resources[index], *kind, path, findings);
-  if (config.resources[index].policy.division == Division::kMps && !kind->has_mps) {
+  const Division division = config.resources[index].policy.division;
+  if ((division == Division::kMps && !kind->has_mps) ||
+      (division == Division::kVgpu && !kind->has_vgpu)) {
     findings.Report(Reason::kConfigBadValue, path + ".policy",
-                    fmt::format("is 'mps', which devices of '{}' do not have", kind->section.name));
+                    fmt::format("is '{}', which devices of '{}' do not have",
+                                DivisionName(division), kind->section.name));
   }
   if (!findings.IsBad(section)) kind->check(config, index, section, findings);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ struct Device {
   std::vector<int> numa_nodes;  // ascending; empty: unknown or near to all
   std::vector<Link> links;      // in natural order of the peers; empty: nothing is known
   int order = 0;                // its place among its source's in what containers see; then its id
+  int64_t memory = 0;           // MiB; 0: not known, or of no use
   std::string parent;           // what it is a part of, e.g. a GPU's id; empty: it is whole
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;

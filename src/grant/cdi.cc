@@ -92,9 +92,7 @@ Status CheckCdiKind(std::string_view kind) {
 
 bool WritesCdi(const Rendering& rendering) {
   return rendering.cdi_write && !rendering.cdi_kind.empty() &&
-         std::ranges::any_of(rendering.strategies, [](Strategy strategy) {
-           return strategy == Strategy::kCdiCri || strategy == Strategy::kCdiAnnotations;
-         });
+         std::ranges::any_of(rendering.strategies, IsCdi);
 }
 
 cdi::Document CdiDocument(const Offer& offer, const Rendering& rendering, const cdi::Parts* parts) {

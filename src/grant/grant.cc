@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grant/grant.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "base/quote.h"
 #include "base/text.h"
+#include "grant/vgpu.h"
 
 namespace tessera {
 namespace {
@@ -24,14 +28,6 @@ constexpr std::array kStrategies = {
     StrategyRow{Strategy::kCdiAnnotations, "cdi-annotations"},
     StrategyRow{Strategy::kCdiCri, "cdi-cri"},
 };
-
-Status CheckHealthy(const Offer& offer, const Share& share) {
-  if (offer.IsHealthy(share)) return {};
-  const Error& why = offer.troubles.at(share.device);
-  return Fail(Reason::kUnhealthyShare, "{}: device {} is unhealthy: {}", offer.resource,
-              offer.devices[share.device].key.id,
-              why.message.empty() ? ReasonName(why.reason) : std::string_view(why.message));
-}
 
 // The devices the ids belong to, each once, in their order.
 Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) {
@@ -151,10 +147,16 @@ void ListByMounts(const Devices& devices, const Rendering& rendering, Grant& gra
   }
 }
 
-std::vector<std::string> CdiNames(const Devices& devices, const Rendering& rendering) {
+// `late`: the grant's name stands for its devices.
+std::vector<std::string> CdiNames(const Devices& devices, const Rendering& rendering,
+                                  std::string_view late) {
   std::vector<std::string> names;
   if (rendering.cdi_kind.empty()) return names;
-  for (const Device* device : devices) names.push_back(CdiNameOf(*device, rendering));
+  if (late.empty()) {
+    for (const Device* device : devices) names.push_back(CdiNameOf(*device, rendering));
+  } else {
+    names.push_back(fmt::format("{}={}", GrantCdiKind(rendering), late));
+  }
   for (const Channel* channel : ChannelsOf(devices, rendering)) {
     if (!channel->cdi_device.empty()) names.push_back(channel->cdi_device);
   }
@@ -165,7 +167,7 @@ std::vector<std::string> CdiNames(const Devices& devices, const Rendering& rende
 }
 
 Status Render(const Offer& offer, const Rendering& rendering, const Devices& devices,
-              Strategy strategy, Grant& grant) {
+              Strategy strategy, std::string_view late, Grant& grant) {
   switch (strategy) {
     case Strategy::kEnvvar:
       NameVisible(devices, rendering, grant);
@@ -181,12 +183,27 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
     case Strategy::kCdiAnnotations:
       if (rendering.cdi_kind.empty()) break;
       grant.annotations[CdiAnnotationKey(rendering.cdi_annotation_prefix, offer.resource)] =
-          Join(CdiNames(devices, rendering), ",");
+          Join(CdiNames(devices, rendering, late), ",");
       break;
     case Strategy::kCdiCri:
-      grant.cdi_devices = CdiNames(devices, rendering);
+      grant.cdi_devices = CdiNames(devices, rendering, late);
       break;
   }
+  return {};
+}
+
+// What a grant of virtual GPUs says besides. The sizes are worked out in any case, so that a
+// container whose sizes are not known is refused at once.
+Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const std::string> ids,
+               std::string_view name, Grant& grant) {
+  const std::vector<VgpuPart> parts = TRY(VgpuParts(offer, *rendering.vgpu, ids));
+  grant.annotations[kGrantAnnotation] = name;
+  if (WritesCdi(rendering)) {
+    if (!rendering.env.empty()) grant.envs[rendering.env] = "void";
+    return {};
+  }
+  grant.envs.merge(VgpuEnvs(*rendering.vgpu, parts, name));
+  std::ranges::move(VgpuMounts(*rendering.vgpu, name), std::back_inserter(grant.mounts));
   return {};
 }
 
@@ -203,19 +220,34 @@ std::optional<Strategy> StrategyFromName(std::string_view name) {
   return std::nullopt;
 }
 
+Status CheckHealthy(const Offer& offer, const Share& share) {
+  if (offer.IsHealthy(share)) return {};
+  const Error& why = offer.troubles.at(share.device);
+  return Fail(Reason::kUnhealthyShare, "{}: device {} is unhealthy: {}", offer.resource,
+              offer.devices[share.device].key.id,
+              why.message.empty() ? ReasonName(why.reason) : std::string_view(why.message));
+}
+
+bool IsCdi(Strategy strategy) {
+  return strategy == Strategy::kCdiCri || strategy == Strategy::kCdiAnnotations;
+}
+
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
-                       std::span<const std::string> ids) {
+                       std::span<const std::string> ids, std::string_view name) {
   TRY(CheckCount(offer, rendering, ids.size()));
   const Devices devices = TRY(DevicesOf(offer, ids));
+  const std::string_view late = WritesCdi(rendering) ? name : "";
   Grant grant;
   // Whatever their order in the configuration: mounts have the last word on the variable.
   for (const StrategyRow& row : kStrategies) {
     if (std::ranges::count(rendering.strategies, row.strategy) == 0) continue;
-    TRY(Render(offer, rendering, devices, row.strategy, grant));
+    if (!late.empty() && !IsCdi(row.strategy)) continue;
+    TRY(Render(offer, rendering, devices, row.strategy, late, grant));
   }
   for (const Extra& extra : rendering.extras) grant.envs[extra.env] = "enabled";
   grant.envs.insert(rendering.envs.begin(), rendering.envs.end());
   grant.mounts.insert(grant.mounts.end(), rendering.mounts.begin(), rendering.mounts.end());
+  if (rendering.vgpu) TRY(AddVgpu(offer, rendering, ids, name, grant));
   return grant;
 }
 

@@ -27,6 +27,7 @@ enum class Strategy : uint8_t {
 };
 std::string_view StrategyName(Strategy strategy);  // "envvar", "volume-mounts", ...
 std::optional<Strategy> StrategyFromName(std::string_view name);
+bool IsCdi(Strategy strategy);
 
 // What a container gets beside its devices, e.g. GPUDirect Storage: a variable switches it on, and
 // a CDI device brings it.
@@ -45,6 +46,24 @@ struct Channel {
   std::string mount;       // the directory of such mounts, below that of the devices
   std::string cdi_device;  // its whole name; empty: none
   bool operator==(const Channel&) const = default;
+};
+
+// One virtual GPU.
+struct VgpuSize {
+  int64_t memory = 0;  // MiB
+  int cores = 0;       // percent of the GPU's compute time
+  bool operator==(const VgpuSize&) const = default;
+};
+
+// How the GPUs of a resource are divided into virtual ones (grant/vgpu.h).
+struct Vgpu {
+  std::string directory;       // of the limiting library's files, on the host and in containers
+  std::string lock_directory;  // on the host, shared by all containers
+  std::string library;         // on the host
+  bool enforced = true;        // the library goes into every container
+  int parts = 1;               // virtual GPUs that a GPU is
+  std::vector<VgpuSize> sizes = {};  // of each; none: equal parts
+  bool operator==(const Vgpu&) const = default;
 };
 
 // What of a resource's configuration a grant needs. Plain texts, made once: a grant only puts them
@@ -70,6 +89,7 @@ struct Rendering {
   // What every container gets besides, by whatever strategies.
   std::map<std::string, std::string> envs = {};
   std::vector<Mount> mounts = {};
+  std::optional<Vgpu> vgpu = {};  // its shares are virtual GPUs
   bool operator==(const Rendering&) const = default;
 };
 
@@ -87,8 +107,17 @@ struct Grant {
 // kPathConflict otherwise, with a message for whoever asked for the pod. Devices are named once and
 // in their own order, then in natural order, however many of their shares are asked for; channels
 // come behind them.
+//
+// `name` is that of a grant of virtual GPUs, which has one and is different each time. Where CDI
+// brings it, the name is all that it says of devices, and whatever else reads the visible-devices
+// variable finds that there are none.
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
-                       std::span<const std::string> ids);
+                       std::span<const std::string> ids, std::string_view name = {});
+// Names the grant in it; the container runtime shows it with the container.
+inline constexpr char kGrantAnnotation[] = "tessera.dev/grant";
+
+// kUnhealthyShare with why, where its device is not healthy.
+Status CheckHealthy(const Offer& offer, const Share& share);
 
 // Whether `kind` is a CDI kind, "vendor.com/class", that every runtime takes. Vendor and class have
 // at least two characters: one runtime in use crashes on shorter ones.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grant/grant.h"
 
 namespace tessera::kubelet {
 
@@ -24,6 +25,8 @@ struct CheckpointEntry {
   std::string allocate_response;                                // serialized, decoded from base64
 
   std::vector<std::string> ids() const;  // all of them, natural order
+  // What the plugin that granted them had answered; empty where that cannot be read.
+  Grant grant() const;
 };
 
 struct Checkpoint {

@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "kubelet/checkpoint.h"
 #include "kubelet/fields.h"
 
 namespace tessera::kubelet {
@@ -153,6 +154,11 @@ Grant FromWire(const v1beta1::ContainerAllocateResponse& response) {
   grant.annotations.insert(response.annotations().begin(), response.annotations().end());
   for (const auto& device : response.cdi_devices()) grant.cdi_devices.push_back(device.name());
   return grant;
+}
+
+Grant CheckpointEntry::grant() const {
+  v1beta1::ContainerAllocateResponse response;
+  return response.ParseFromString(allocate_response) ? FromWire(response) : Grant();
 }
 
 }  // namespace tessera::kubelet

@@ -119,12 +119,17 @@ void AddShares(const Device& device, uint32_t position, const Plan& plan,
   }
 }
 
+// Where a device's id ends in its share's; npos where the share is the whole device.
+size_t EndOfDevice(std::string_view share_id) {
+  const size_t colons = share_id.rfind(kSeparator);
+  return colons == std::string_view::npos ? ReplicaDash(share_id) : colons;
+}
+
 // Whether the policy makes this share of the share's device. Asked of all that are held, with every
 // change of health: nothing is copied.
 bool Makes(const Policy& policy, std::string_view share_id) {
-  const size_t colons = share_id.rfind(kSeparator);
-  const bool dashed = colons == std::string_view::npos;
-  const size_t end = dashed ? ReplicaDash(share_id) : colons;
+  const bool dashed = share_id.rfind(kSeparator) == std::string_view::npos;
+  const size_t end = EndOfDevice(share_id);
   const bool is_replica = end != std::string_view::npos;
   if (policy.division == Division::kWhole || !is_replica) {
     return is_replica == (policy.division != Division::kWhole);
@@ -156,6 +161,11 @@ size_t SlotsFor(size_t shares) {
 
 constexpr uint32_t kFree = std::numeric_limits<uint32_t>::max();
 
+std::string_view PartsName(Division division) {
+  if (division == Division::kVgpu) return "vGPUs";
+  return division == Division::kMps ? "by MPS" : "replicas";
+}
+
 }  // namespace
 
 std::string_view DivisionName(Division division) {
@@ -166,6 +176,8 @@ std::string_view DivisionName(Division division) {
       return "replicas";
     case Division::kMps:
       return "mps";
+    case Division::kVgpu:
+      return "vgpu";
   }
   return "";
 }
@@ -177,8 +189,7 @@ std::string_view SeparatorName(Separator separator) {
 std::string PolicyText(const Policy& policy) {
   if (policy.division == Division::kWhole) return std::string(DivisionName(policy.division));
   const bool usual = policy.separator == Policy().separator;
-  return fmt::format("{} {}{}", policy.replicas,
-                     policy.division == Division::kMps ? "by MPS" : "replicas",
+  return fmt::format("{} {}{}", policy.replicas, PartsName(policy.division),
                      usual ? "" : fmt::format(" ({})", SeparatorName(policy.separator)));
 }
 
@@ -268,9 +279,17 @@ std::optional<Offer> WithoutOthers(const Offer& offer, const Offer& next) {
 }
 
 std::string DeviceOfShare(std::string_view share_id) {
-  const size_t colons = share_id.rfind(kSeparator);
-  return Unescaped(
-      share_id.substr(0, colons == std::string_view::npos ? ReplicaDash(share_id) : colons));
+  return Unescaped(share_id.substr(0, EndOfDevice(share_id)));
+}
+
+std::optional<int> ReplicaOfShare(std::string_view share_id) {
+  const size_t end = EndOfDevice(share_id);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = share_id.substr(end);
+  const std::string_view digits = rest.substr(rest.find_first_not_of(":-"));
+  int n = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+  return read.ptr == digits.data() + digits.size() ? std::optional(n) : std::nullopt;
 }
 
 }  // namespace tessera

@@ -23,9 +23,10 @@
 namespace tessera {
 
 // Replicas are used in turn, by whoever comes; MPS runs what several programs want at once and
-// holds each to a size. Both divide alike.
-enum class Division : uint8_t { kWhole, kReplicas, kMps };
-std::string_view DivisionName(Division division);  // "whole", "replicas", "mps"
+// holds each to a size; a library within the containers holds virtual GPUs to theirs. All divide
+// alike.
+enum class Division : uint8_t { kWhole, kReplicas, kMps, kVgpu };
+std::string_view DivisionName(Division division);  // "whole", "replicas", "mps", "vgpu"
 
 // What parts a replica's number from its device in an id.
 enum class Separator : uint8_t { kColons, kDash };
@@ -39,7 +40,7 @@ struct Policy {
   bool operator==(const Policy&) const = default;
 };
 std::string PolicyText(
-    const Policy& policy);  // "whole", "4 replicas", "4 replicas (dash)", "4 by MPS"
+    const Policy& policy);  // "whole", "4 replicas", "4 replicas (dash)", "4 by MPS", "4 vGPUs"
 
 // Share ids by the id of their device.
 using IdsByDevice = std::map<std::string, std::set<std::string, NaturalLess>>;
@@ -136,5 +137,7 @@ std::optional<Offer> WithoutOthers(const Offer& offer, const Offer& next);
 // The device a share id belongs to: "7::2" -> "7", "7" -> "7", "GPU-<uuid>-2" -> "GPU-<uuid>". For
 // ids kubelet still remembers from a former policy as well, so it needs no offer.
 std::string DeviceOfShare(std::string_view share_id);
+// Which replica of its device it is: "7::2" -> 2; nothing for a whole device.
+std::optional<int> ReplicaOfShare(std::string_view share_id);
 
 }  // namespace tessera

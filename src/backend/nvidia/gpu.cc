@@ -45,6 +45,7 @@ Device DescribeBase(const os::Root& root, const std::string& resource, const Nvi
   device.visible_as = VisibleAs(config, gpu.uuid, std::to_string(gpu.index));
   device.order = static_cast<int>(gpu.index * kMostMigDevices);
   if (gpu.numa >= 0) device.numa_nodes = {gpu.numa};
+  device.memory = gpu.memory;
   const auto add = [&](const std::string& path) {
     device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
   };
@@ -72,6 +73,8 @@ nvml::Answer<Gpu> ReadRest(const nvml::Library& library, const os::Root& root,
   gpu.mig = *std::move(mig);
   return gpu;
 }
+
+constexpr uint64_t kMebibyte = 1 << 20;
 
 }  // namespace
 
@@ -105,6 +108,14 @@ nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsig
   // A Tegra's GPU has no place on the bus and no node, and is handed out without either.
   const bool is_enough = !gpu && IsIntegrated(*name) && !nvml::IsOfDriver(gpu.error());
   return is_enough ? known : gpu;
+}
+
+int64_t MemoryOf(const nvml::Library& library, unsigned index) {
+  const nvml::Use use(library, index);
+  const auto device = library.DeviceByIndex(index);
+  if (!device) return 0;
+  const auto memory = library.MemoryOf(*device);
+  return memory ? static_cast<int64_t>(memory->total / kMebibyte) : 0;
 }
 
 bool IsDisplay(const Gpu& gpu) {

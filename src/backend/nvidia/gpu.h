@@ -43,8 +43,9 @@ struct Gpu {
   std::string uuid{};               // "GPU-8a1f1d3c-...": the same for ever
   std::string model{};              // "NVIDIA A100-SXM4-80GB"
   std::optional<unsigned> minor{};  // of /dev/nvidia<minor>; none: it has no such node
-  std::string pci{};  // as sysfs has it: "0000:07:00.0"; empty: it is no device of the bus
-  int numa = -1;      // the NUMA node that it is near to; negative: none is known
+  std::string pci{};   // as sysfs has it: "0000:07:00.0"; empty: it is no device of the bus
+  int numa = -1;       // the NUMA node that it is near to; negative: none is known
+  int64_t memory = 0;  // MiB; 0: not asked for, or not told
   NvLinks nvlinks{};
   Mig mig{};
   bool operator==(const Gpu&) const = default;
@@ -56,6 +57,9 @@ bool IsIntegrated(std::string_view model);
 // What NVML and sysfs say about the GPU of this index. May hang with the GPU. Of one that is part
 // of the processor its name and UUID are enough.
 nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index);
+
+// Its memory in MiB; 0 where the driver does not tell, as of a GPU that has none of its own.
+int64_t MemoryOf(const nvml::Library& library, unsigned index);
 
 // Whether this is a GPU that drives a DGX Station's display and takes no work.
 bool IsDisplay(const Gpu& gpu);

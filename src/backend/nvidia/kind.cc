@@ -16,6 +16,7 @@
 #include "backend/nvidia/nvidia.h"
 #include "backend/nvidia/platform.h"
 #include "backend/nvidia/rendering.h"
+#include "backend/nvidia/vgpu_config.h"
 #include "config/schema/checks.h"
 #include "config/schema/family.h"
 #include "config/schema/fields.h"
@@ -265,6 +266,7 @@ std::vector<Key> NvidiaKeys() {
        .field = BindEnum(kNvidia, &NvidiaConfig::other_xids, OtherXidsChoices())},
       ProbationKey(),
       nvidia::MpsKey(),
+      nvidia::VgpuKey(),
   };
   for (Key& key : rest) keys.push_back(std::move(key));
   for (Key& key : GrantKeys()) keys.push_back(std::move(key));
@@ -277,6 +279,7 @@ void Complete(Config& config, size_t index) {
   NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
   nvidia::CompleteRendering(kind, resource.rendering);
   nvidia::CompleteMps(resource);
+  nvidia::CompleteVgpu(resource);
   const std::string& cdi_kind = resource.rendering.cdi_kind;
   if (WritesCdi(resource.rendering)) kind.cdi_vendor = cdi_kind.substr(0, cdi_kind.find('/'));
   if (IsFamily(resource.name)) kind.family = resource.name;
@@ -381,6 +384,7 @@ void CheckNvidia(const Config& config, size_t index, const std::string& path, Fi
   CheckXids(config.resources[index].kind.As<NvidiaConfig>()->xids, path, findings);
   CheckMig(config, index, path, findings);
   nvidia::CheckMps(config.resources[index], fmt::format("resources[{}]", index), path, findings);
+  nvidia::CheckVgpu(config.resources[index], fmt::format("resources[{}]", index), path, findings);
   nvidia::CheckCdi(config, index, path, findings);
   WarnOfNothingLeft(config, index, path, findings);
 }
@@ -445,7 +449,8 @@ Kind MakeKind() {
           .cdi_tells_of = DriverDirectories,
           .may_have = MayHave,
           .label = Label,
-          .has_mps = true};
+          .has_mps = true,
+          .has_vgpu = true};
 }
 
 }  // namespace

@@ -198,8 +198,10 @@ std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
   std::shared_ptr<GpuReading>& last = readings_[index];
   if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
   last = std::make_shared<GpuReading>();
-  line.Add([reading = last, library, root = root_, index] {
-    reading->Finish(nvidia::Read(*library, root, index));
+  line.Add([reading = last, library, root = root_, index, sized = config_.vgpu.on] {
+    auto gpu = nvidia::Read(*library, root, index);
+    if (gpu && sized) gpu->memory = nvidia::MemoryOf(*library, index);
+    reading->Finish(std::move(gpu));
   });
   return last;
 }

@@ -122,6 +122,24 @@ struct NvidiaConfig {
     bool operator==(const Mps&) const = default;
   };
   Mps mps = {};
+
+  // How its GPUs are divided into virtual ones.
+  struct Vgpu {
+    bool on = false;                               // the resource's policy is that
+    std::string directory = "/usr/local/vgpu";     // on the host and in containers
+    std::string lock_directory = "/tmp/vgpulock";  // likewise
+    std::string library = {};                      // on the host; empty: that in the directory
+    bool enforced = true;                          // the library is there for every container
+    // Of the virtual GPU of each number, from 0; none: equal parts.
+    struct Size {
+      int memory = 0;  // MiB
+      int cores = 0;   // percent
+      bool operator==(const Size&) const = default;
+    };
+    std::vector<Size> sizes = {};
+    bool operator==(const Vgpu&) const = default;
+  };
+  Vgpu vgpu = {};
   bool operator==(const NvidiaConfig&) const = default;
 };
 

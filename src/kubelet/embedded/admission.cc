@@ -31,12 +31,6 @@ std::vector<ContainerSpec> InOrder(const PodSpec& pod) {
   return ordered;
 }
 
-// The grant in a serialized ContainerAllocateResponse; empty when it is not one.
-Grant ReadGrant(const std::string& serialized) {
-  v1beta1::ContainerAllocateResponse response;
-  return response.ParseFromString(serialized) ? FromWire(response) : Grant();
-}
-
 // What the API server would refuse.
 Status CheckSpec(const PodSpec& pod, const Pods& pods) {
   if (pod.name.empty()) return Fail(Reason::kInvalid, "the pod has no name");
@@ -265,8 +259,7 @@ std::vector<ContainerGrant> PodAdmission::GrantsOf(const PodSpec& pod) const {
   for (const ContainerSpec& container : pod.containers) {
     for (const CheckpointEntry* entry : core_.devices.pod_devices().Of(pod.uid)) {
       if (entry->container != container.name) continue;
-      grants.push_back(
-          {entry->container, entry->resource, entry->ids(), ReadGrant(entry->allocate_response)});
+      grants.push_back({entry->container, entry->resource, entry->ids(), entry->grant()});
     }
   }
   return grants;

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/grant_binder.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "agent/cdi_file.h"
+#include "backend/node_facts.h"
+#include "base/characters.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/text.h"
+#include "json/json.h"
+#include "os/owner.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr size_t kNameBytes = 16;
+constexpr std::string_view kPinSuffix = ".json";
+constexpr int kPinVersion = 1;
+// kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
+constexpr Duration kForgotten{60'000};
+
+// What Allocate calls a grant, and nothing that leads anywhere else.
+bool IsGrantName(std::string_view name) {
+  return name.size() == 2 * kNameBytes &&
+         std::ranges::all_of(name, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
+}
+
+std::string NameIn(const kubelet::CheckpointEntry& entry) {
+  const Grant grant = entry.grant();
+  const auto name = grant.annotations.find(kGrantAnnotation);
+  return name == grant.annotations.end() ? "" : name->second;
+}
+
+bool SameIds(const kubelet::CheckpointEntry& entry, std::vector<std::string> ids) {
+  std::vector<std::string> held = entry.ids();
+  std::ranges::sort(held);
+  std::ranges::sort(ids);
+  return held == ids;
+}
+
+// A directory of root's own that everybody may write in: no link, and nobody else's.
+Status MakeOpenDirectory(const std::string& path) {
+  TRY(os::MakeDirectories(path.substr(0, path.rfind('/')), 0755));
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    return Fail(SystemError("cannot make the directory " + path, errno));
+  }
+  const os::FileInfo info = TRY(os::Inspect(path));
+  const os::Owner owner = TRY(os::OwnerOf(path));
+  if (info.type != os::FileInfo::Type::kDirectory || owner.user != geteuid()) {
+    return Fail(Reason::kPermission, "{} is no directory of the agent's user: remove it", path);
+  }
+  if ((info.mode & 0777U) != 0777U && chmod(path.c_str(), 0777) != 0) {
+    return Fail(SystemError("cannot open to containers " + path, errno));
+  }
+  return {};
+}
+
+Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode) {
+  const auto on_disk = os::ReadFile(path);
+  if (on_disk && *on_disk == text) return {};
+  return os::ReplaceFile(path, text, mode);
+}
+
+}  // namespace
+
+std::string PinText(const Pin& pin) {
+  json::Array parts;
+  for (const VgpuPart& part : pin.parts) {
+    parts.push_back(
+        json::Object{{"device", part.device}, {"memory", part.memory}, {"cores", part.cores}});
+  }
+  return json::WritePretty(json::Object{{"version", kPinVersion},
+                                        {"resource", pin.resource},
+                                        {"pod", pin.pod_uid},
+                                        {"container", pin.container},
+                                        {"directory", pin.directory},
+                                        {"parts", std::move(parts)}});
+}
+
+Result<Pin> ReadPin(std::string_view text) {
+  const json::Value value = TRY(json::Parse(text));
+  const json::Object* object = value.if_object();
+  const json::Array* parts = object == nullptr ? nullptr : json::GetArray(*object, "parts");
+  if (parts == nullptr || json::GetInt(*object, "version") != kPinVersion) {
+    return Fail(Reason::kStateCorrupt, "it is no record of a grant");
+  }
+  Pin pin{.resource = json::GetString(*object, "resource").value_or(""),
+          .pod_uid = json::GetString(*object, "pod").value_or(""),
+          .container = json::GetString(*object, "container").value_or(""),
+          .directory = json::GetString(*object, "directory").value_or(""),
+          .parts = {}};
+  for (const json::Value& item : *parts) {
+    const json::Object* part = item.if_object();
+    if (part == nullptr) return Fail(Reason::kStateCorrupt, "it has a part that is none");
+    pin.parts.push_back({.device = json::GetString(*part, "device").value_or(""),
+                         .memory = json::GetInt(*part, "memory").value_or(0),
+                         .cores = static_cast<int>(json::GetInt(*part, "cores").value_or(0))});
+  }
+  const bool whole = !pin.parts.empty() && std::ranges::all_of(pin.parts, [](const VgpuPart& part) {
+    return !part.device.empty() && part.memory > 0 && part.cores > 0;
+  });
+  if (!whole) return Fail(Reason::kStateCorrupt, "it does not say what was granted");
+  return pin;
+}
+
+std::string NewGrantName() {
+  std::array<uint8_t, kNameBytes> bytes{};
+  // Fails for more than 256 bytes alone.
+  (void)getentropy(bytes.data(), bytes.size());
+  std::string name;
+  for (const uint8_t byte : bytes) name += fmt::format("{:02x}", byte);
+  return name;
+}
+
+Result<kubelet::Checkpoint> GrantBinder::ReadCheckpoint() const {
+  const std::string text = TRY(os::ReadFile(checkpoint_));
+  return kubelet::ParseCheckpoint(text);
+}
+
+Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids) {
+  const auto checkpoint = ReadCheckpoint();
+  if (!checkpoint) {
+    return Fail(Reason::kGrantUnknown,
+                "{}: kubelet's checkpoint does not say which container this is: {}",
+                binding.offer.resource, checkpoint.error().message);
+  }
+  bool known = false;
+  for (const kubelet::CheckpointEntry& entry : checkpoint->entries) {
+    if (entry.resource != binding.offer.resource || !SameIds(entry, ids)) continue;
+    known = true;
+    const std::string name = NameIn(entry);
+    if (!name.empty()) TRY(BindOne(binding, entry, name));
+  }
+  if (known) return {};
+  return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}",
+              binding.offer.resource, Join(ids, ","));
+}
+
+Status GrantBinder::BindOne(const Binding& binding, const kubelet::CheckpointEntry& entry,
+                            const std::string& name) {
+  if (!IsGrantName(name)) {
+    return Fail(Reason::kGrantUnknown, "{}: kubelet's checkpoint has a grant named {}",
+                entry.resource, Brief(name));
+  }
+  const Pin pin = TRY(PinFor(binding, entry, name));
+  TRY(MakeFiles(*binding.rendering.vgpu, pin));
+  if (!WritesCdi(binding.rendering)) return {};
+  return WriteDocument(binding, pin, name);
+}
+
+Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::CheckpointEntry& entry,
+                                const std::string& name) {
+  const std::string path = fmt::format("{}/{}{}", pins_, name, kPinSuffix);
+  if (const auto text = os::ReadFile(path)) {
+    const Pin pin = TRY_IN(ReadPin(*text), path);
+    const bool same = pin.resource == entry.resource && pin.pod_uid == entry.pod_uid &&
+                      pin.container == entry.container;
+    if (same) return pin;
+    return Fail(Reason::kGrantUnknown, "{} is bound to container {} of pod {}, not to {} of {}",
+                path, pin.container, pin.pod_uid, entry.container, entry.pod_uid);
+  }
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  Pin pin{.resource = entry.resource,
+          .pod_uid = entry.pod_uid,
+          .container = entry.container,
+          .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, name),
+          .parts = TRY(VgpuParts(binding.offer, vgpu, entry.ids()))};
+  TRY(os::MakeDirectories(pins_, 0700));
+  TRY(os::WriteFileAtomically(path, PinText(pin)));
+  log::Info("a grant is bound", {{"resource", entry.resource},
+                                 {"grant", name},
+                                 {"pod", entry.pod_uid},
+                                 {"container", entry.container}});
+  return pin;
+}
+
+Status GrantBinder::MakeFiles(const Vgpu& vgpu, const Pin& pin) const {
+  const VgpuFiles files = FilesOf(vgpu);
+  TRY(MakeOpenDirectory(root_.Path(pin.directory)));
+  TRY(MakeOpenDirectory(root_.Path(vgpu.lock_directory)));
+  if (!vgpu.enforced) return {};
+  const auto library = os::InspectTarget(root_.Path(vgpu.library));
+  if (!library || library->type != os::FileInfo::Type::kFile) {
+    return Fail(Reason::kNotEnforced,
+                "the library that holds containers to their part of a GPU is not at {}",
+                vgpu.library);
+  }
+  return PutUnlessSame(root_.Path(files.preload), PreloadText(vgpu), 0644);
+}
+
+Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
+                                  const std::string& name) const {
+  cdi::Document document =
+      TRY(VgpuDocument(binding.offer, binding.rendering, pin.parts, name, binding.described));
+  for (cdi::Node& node : document.devices.front().edits.nodes) {
+    if (node.type.empty()) DescribeNode(root_.prefix(), node);
+  }
+  return PutCdiDocument(binding.cdi_dir + "/" + GrantFileName(name), cdi::Text(document));
+}
+
+void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
+  const auto files = os::ListDirectory(pins_);
+  if (!files) return;
+  const auto checkpoint = ReadCheckpoint();
+  if (!checkpoint) return;
+  std::set<std::string> live;
+  for (const kubelet::CheckpointEntry& entry : checkpoint->entries) live.insert(NameIn(entry));
+  std::lock_guard lock(mutex_);
+  std::map<std::string, Steady> forgotten;
+  const Steady now = SystemClock().Now();
+  for (const std::string& file : *files) {
+    if (!file.ends_with(kPinSuffix)) continue;
+    const std::string name = file.substr(0, file.size() - kPinSuffix.size());
+    if (live.contains(name) || !IsGrantName(name)) continue;
+    const auto known = forgotten_.find(name);
+    const Steady since = known == forgotten_.end() ? now : known->second;
+    if (now - since >= kForgotten) {
+      Remove(name, cdi_dirs);
+    } else {
+      forgotten[name] = since;
+    }
+  }
+  forgotten_ = std::move(forgotten);
+}
+
+// The record last, by which the rest is found again.
+void GrantBinder::Remove(const std::string& name, const std::set<std::string>& cdi_dirs) const {
+  const std::string path = fmt::format("{}/{}{}", pins_, name, kPinSuffix);
+  const auto text = os::ReadFile(path);
+  const auto pin = text ? ReadPin(*text) : tl::unexpected(text.error());
+  for (const std::string& directory : cdi_dirs) {
+    (void)os::RemoveFile(directory + "/" + GrantFileName(name));
+  }
+  const bool own = pin && pin->directory.ends_with("/" + name);
+  if (own && !os::RemoveTree(root_.Path(pin->directory))) return;
+  (void)os::RemoveFile(path);
+  log::Info("a grant has ended", {{"grant", name}});
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds late grants (grant/vgpu.h) to their containers: when kubelet is about to make one, its
+// checkpoint says which container holds the ids and what the grant is called, and what that
+// container may use is written. What a grant was bound to at first is pinned in the state
+// directory, and holds for as long as the pod does, whatever the configuration says by then.
+//
+// Shared by all resources, and by the instances of the agent on the node: a grant's files are its
+// own. Any thread; it waits for disks.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "grant/cdi_document.h"
+#include "grant/grant.h"
+#include "grant/vgpu.h"
+#include "kubelet/checkpoint.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+
+// By what a resource's grants are bound at a time.
+struct Binding {
+  const Offer& offer;
+  const Rendering& rendering;
+  std::string cdi_dir;                    // as the agent sees it
+  const cdi::Parts* described = nullptr;  // as for CdiDocument
+};
+
+// What a grant was bound to at first.
+struct Pin {
+  std::string resource;
+  std::string pod_uid;
+  std::string container;
+  std::string directory;  // that its container writes in, on the host
+  std::vector<VgpuPart> parts;
+  bool operator==(const Pin&) const = default;
+};
+std::string PinText(const Pin& pin);
+// kStateCorrupt when it is none.
+Result<Pin> ReadPin(std::string_view text);
+
+class GrantBinder {
+ public:
+  // `device_plugins`: kubelet's directory of that name.
+  GrantBinder(std::string device_plugins, const std::string& state_dir, os::Root root)
+      : checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
+        pins_(state_dir + "/grants"),
+        root_(std::move(root)) {}
+
+  // All grants of the resource that have exactly these ids, in any order: an init container and
+  // another one may both have them. Those of a plugin that was here before have no name, and are
+  // as they are. kGrantUnknown where kubelet knows of none, kNotEnforced without the library, and
+  // why the devices cannot be used; the container is then not to be made.
+  Status Bind(const Binding& binding, const std::vector<std::string>& ids);
+  // Whether there may be anything left of any grant.
+  bool AnyBound() const { return os::Exists(pins_); }
+  // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well.
+  void RemoveForgotten(const std::set<std::string>& cdi_dirs);
+
+ private:
+  Result<kubelet::Checkpoint> ReadCheckpoint() const;
+  Status BindOne(const Binding& binding, const kubelet::CheckpointEntry& entry,
+                 const std::string& name);
+  Result<Pin> PinFor(const Binding& binding, const kubelet::CheckpointEntry& entry,
+                     const std::string& name);
+  Status MakeFiles(const Vgpu& vgpu, const Pin& pin) const;
+  Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
+
+  void Remove(const std::string& name, const std::set<std::string>& cdi_dirs) const;
+
+  const std::string checkpoint_;
+  const std::string pins_;
+  const os::Root root_;
+  std::mutex mutex_;
+  std::map<std::string, Steady> forgotten_;  // grants, since when; under mutex_
+};
+
+// The name of a new grant: 128 bits of the kernel's random numbers, in hexadecimal digits.
+std::string NewGrantName();
+
+}  // namespace tessera::agent

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/vgpu_config.h"
+
+#include <fmt/core.h>
+
+#include "backend/kind.h"
+#include "config/schema/fields.h"
+
+namespace tessera::nvidia {
+namespace {
+
+using config::At;
+using config::Bind;
+using config::BindList;
+using config::Key;
+using config::Type;
+using VirtualGpu = NvidiaConfig::Vgpu;
+
+constexpr int64_t kMostMemory = 100'000'000;  // MiB: 100 TB
+
+constexpr auto kVirtual = [](auto& config, const At& at) -> auto& {
+  return kKindConfig<NvidiaConfig>(config, at).vgpu;
+};
+constexpr auto kSize = [](auto& config, const At& at) -> auto& {
+  return kVirtual(config, at).sizes[at[1]];
+};
+
+Key SizesKey() {
+  return {.name = "sizes",
+          .type = Type::kList,
+          .doc = "What each virtual GPU of a card has, by its number: as many as `replicas`.",
+          .default_note = "none: a card's memory and compute time in so many equal parts",
+          .max = 64,
+          .list = BindList(kVirtual, &VirtualGpu::sizes),
+          .children = {
+              {.name = "memory",
+               .type = Type::kInt,
+               .doc = "The memory that it has.",
+               .example = "8192",
+               .unit = "MiB",
+               .required = true,
+               .min = 1,
+               .max = kMostMemory,
+               .field = Bind(kSize, &VirtualGpu::Size::memory)},
+              {.name = "cores",
+               .type = Type::kInt,
+               .doc = "The part of the card's compute time that it has, in percent.",
+               .example = "30",
+               .unit = "percent",
+               .required = true,
+               .min = 1,
+               .max = 100,
+               .field = Bind(kSize, &VirtualGpu::Size::cores)},
+          }};
+}
+
+void CheckSizes(const config::Resource& resource, const VirtualGpu& vgpu, const std::string& path,
+                const std::string& section, config::Findings& findings) {
+  const std::string at = section + ".vgpu.sizes";
+  if (vgpu.sizes.empty() || findings.IsBad(at)) return;
+  const auto replicas = static_cast<size_t>(resource.policy.replicas);
+  if (vgpu.sizes.size() != replicas && !findings.IsBad(path + ".replicas")) {
+    findings.Report(Reason::kConfigBadValue, at,
+                    fmt::format("has {} sizes for {} virtual GPUs of a card ('replicas')",
+                                vgpu.sizes.size(), replicas));
+  }
+  int cores = 0;
+  for (const VirtualGpu::Size& size : vgpu.sizes) cores += size.cores;
+  if (cores > 100) {
+    findings.Report(Reason::kConfigBadValue, at,
+                    fmt::format("share out {} percent of a card's compute time", cores));
+  }
+}
+
+}  // namespace
+
+Key VgpuKey() {
+  return {
+      .name = "vgpu",
+      .type = Type::kSection,
+      .doc = "What the agent makes of `policy: vgpu` (docs/vgpu.md).",
+      .children = {
+          {.name = "directory",
+           .type = Type::kPath,
+           .doc = "Where the limiting library's files are on the host, and where containers find "
+                  "it.",
+           .example = "/usr/local/vgpu",
+           .field = Bind(kVirtual, &VirtualGpu::directory)},
+          {.name = "lockDirectory",
+           .type = Type::kPath,
+           .doc = "Where the libraries of all containers keep the lock that they share.",
+           .example = "/tmp/vgpulock",
+           .field = Bind(kVirtual, &VirtualGpu::lock_directory)},
+          {.name = "library",
+           .type = Type::kPath,
+           .doc = "The limiting library on the host: a build of HAMi-core, or one that reads the "
+                  "same variables.",
+           .example = "/usr/local/vgpu/libvgpu.so",
+           .default_note = "`libvgpu.so` in `directory`",
+           .field = Bind(kVirtual, &VirtualGpu::library)},
+          {.name = "enforced",
+           .type = Type::kBool,
+           .doc = "Whether a container that nothing would hold to its share is refused, as where "
+                  "the library is missing.",
+           .example = "false",
+           .field = Bind(kVirtual, &VirtualGpu::enforced)},
+          SizesKey(),
+      }};
+}
+
+void CompleteVgpu(config::Resource& resource) {
+  VirtualGpu& vgpu = resource.kind.As<NvidiaConfig>()->vgpu;
+  vgpu.on = resource.policy.division == Division::kVgpu;
+  resource.rendering.vgpu.reset();
+  if (!vgpu.on) return;
+  Vgpu& rendered = resource.rendering.vgpu.emplace();
+  rendered.directory = vgpu.directory;
+  rendered.lock_directory = vgpu.lock_directory;
+  rendered.library = vgpu.library.empty() ? vgpu.directory + "/libvgpu.so" : vgpu.library;
+  rendered.enforced = vgpu.enforced;
+  rendered.parts = resource.policy.replicas;
+  for (const VirtualGpu::Size& size : vgpu.sizes) {
+    rendered.sizes.push_back({.memory = size.memory, .cores = size.cores});
+  }
+}
+
+void CheckVgpu(const config::Resource& resource, const std::string& path,
+               const std::string& section, config::Findings& findings) {
+  const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
+  if (!kind.vgpu.on) {
+    VirtualGpu unset;
+    if (findings.IsSet(section + ".vgpu") && kind.vgpu != unset) {
+      findings.Warn(Reason::kConfigMissing, section + ".vgpu",
+                    "has no effect without 'policy: vgpu' in the resource");
+    }
+    return;
+  }
+  if (!kind.mig.empty()) {
+    findings.Report(Reason::kConfigUnsupported, section + ".mig",
+                    "cannot stand beside 'policy: vgpu', which divides whole GPUs");
+  }
+  CheckSizes(resource, kind.vgpu, path, section, findings);
+}
+
+}  // namespace tessera::nvidia

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grant/vgpu.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kFilePrefix = "tessera-grant-";
+constexpr std::string_view kFileSuffix = ".json";
+constexpr int kAllCores = 100;
+
+// The shares of one GPU that are asked for.
+struct Held {
+  uint32_t device = 0;
+  int64_t shares = 0;
+  int64_t memory = 0;  // MiB, by configured sizes
+  int cores = 0;       // likewise
+};
+
+Result<VgpuPart> PartOf(const Offer& offer, const Vgpu& vgpu, const Held& held) {
+  const Device& device = offer.devices[held.device];
+  if (!vgpu.sizes.empty()) return VgpuPart{device.key.id, held.memory, held.cores};
+  if (device.memory <= 0) {
+    return Fail(Reason::kUnreadable,
+                "{}: the driver does not tell how much memory device {} has; say what each of its "
+                "shares has by 'vgpu: {{sizes: ...}}'",
+                offer.resource, device.key.id);
+  }
+  const auto cores = static_cast<int>(kAllCores * held.shares / vgpu.parts);
+  return VgpuPart{device.key.id, device.memory * held.shares / vgpu.parts, std::max(cores, 1)};
+}
+
+std::optional<size_t> PositionOf(const Offer& offer, std::string_view device) {
+  for (size_t i = 0; i < offer.devices.size(); ++i) {
+    if (offer.devices[i].key.id == device) return i;
+  }
+  return std::nullopt;
+}
+
+void Append(const cdi::Edits& from, cdi::Edits& to) {
+  std::ranges::copy(from.env, std::back_inserter(to.env));
+  std::ranges::copy(from.nodes, std::back_inserter(to.nodes));
+  std::ranges::copy(from.mounts, std::back_inserter(to.mounts));
+  std::ranges::copy(from.hooks, std::back_inserter(to.hooks));
+  std::ranges::copy(from.additional_gids, std::back_inserter(to.additional_gids));
+}
+
+}  // namespace
+
+Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
+                                        std::span<const std::string> ids) {
+  std::map<uint32_t, Held> devices;
+  for (const std::string& id : ids) {
+    const Share* share = offer.shares.Find(id);
+    const std::optional<int> number = ReplicaOfShare(id);
+    const bool known = share != nullptr && number && *number < vgpu.parts;
+    if (!known) {
+      return Fail(Reason::kUnknownShare, "{}: {} is none of the virtual GPUs of this node",
+                  offer.resource, id);
+    }
+    TRY(CheckHealthy(offer, *share));
+    Held& held = devices.try_emplace(share->device, Held{.device = share->device}).first->second;
+    ++held.shares;
+    if (vgpu.sizes.empty()) continue;
+    const VgpuSize& size = vgpu.sizes[static_cast<size_t>(*number)];
+    held.memory += size.memory;
+    held.cores = std::min(held.cores + size.cores, kAllCores);
+  }
+  std::vector<VgpuPart> parts;
+  for (const auto& [device, held] : devices) parts.push_back(TRY(PartOf(offer, vgpu, held)));
+  return parts;
+}
+
+VgpuFiles FilesOf(const Vgpu& vgpu) {
+  return {.containers = vgpu.directory + "/containers",
+          .preload = vgpu.directory + "/ld.so.preload"};
+}
+
+std::string PreloadText(const Vgpu& vgpu) {
+  return vgpu.directory + "/libvgpu.so\n";
+}
+
+std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, std::span<const VgpuPart> parts,
+                                            std::string_view name) {
+  std::map<std::string, std::string> envs;
+  int cores = kAllCores;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    envs[fmt::format("CUDA_DEVICE_MEMORY_LIMIT_{}", i)] = fmt::format("{}m", parts[i].memory);
+    cores = std::min(cores, parts[i].cores);
+  }
+  // One for all of the container's GPUs: nowhere more than was granted.
+  envs["CUDA_DEVICE_SM_LIMIT"] = std::to_string(cores);
+  envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = fmt::format("{}/{}.cache", vgpu.directory, name);
+  return envs;
+}
+
+std::vector<Mount> VgpuMounts(const Vgpu& vgpu, std::string_view name) {
+  const VgpuFiles files = FilesOf(vgpu);
+  std::vector<Mount> mounts = {
+      {.host_path = fmt::format("{}/{}", files.containers, name),
+       .container_path = vgpu.directory,
+       .read_only = false},
+      {.host_path = vgpu.lock_directory, .container_path = "/tmp/vgpulock", .read_only = false}};
+  if (!vgpu.enforced) return mounts;
+  mounts.push_back({.host_path = vgpu.library, .container_path = vgpu.directory + "/libvgpu.so"});
+  mounts.push_back({.host_path = files.preload, .container_path = "/etc/ld.so.preload"});
+  return mounts;
+}
+
+Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& rendering,
+                                   std::span<const VgpuPart> parts, std::string_view name,
+                                   const cdi::Parts* described) {
+  const cdi::Document all = CdiDocument(offer, rendering, described);
+  cdi::Document document{.kind = GrantCdiKind(rendering)};
+  cdi::Edits& edits = document.devices.emplace_back(cdi::Device{.name = std::string(name)}).edits;
+  edits = all.edits;
+  for (const VgpuPart& part : parts) {
+    const auto known = PositionOf(offer, part.device);
+    if (!known) {
+      return Fail(Reason::kVanished, "{}: device {} is not there any more", offer.resource,
+                  part.device);
+    }
+    Append(all.devices[*known].edits, edits);
+  }
+  for (const auto& [key, value] : VgpuEnvs(*rendering.vgpu, parts, name)) {
+    edits.env.push_back(fmt::format("{}={}", key, value));
+  }
+  for (const Mount& mount : VgpuMounts(*rendering.vgpu, name)) {
+    edits.mounts.push_back({.host_path = mount.host_path,
+                            .container_path = mount.container_path,
+                            .options = {"rbind", "rprivate", mount.read_only ? "ro" : "rw"}});
+  }
+  cdi::Sort(edits);
+  return cdi::Tidy(std::move(document));
+}
+
+std::string GrantCdiKind(const Rendering& rendering) {
+  return rendering.cdi_kind.substr(0, rendering.cdi_kind.find('/')) + "/grant";
+}
+
+std::string GrantFileName(std::string_view name) {
+  return fmt::format("{}{}{}", kFilePrefix, name, kFileSuffix);
+}
+
+std::string_view GrantOfFile(std::string_view file) {
+  const bool ours = file.starts_with(kFilePrefix) && file.ends_with(kFileSuffix) &&
+                    file.size() > kFilePrefix.size() + kFileSuffix.size();
+  if (!ours) return {};
+  file.remove_prefix(kFilePrefix.size());
+  file.remove_suffix(kFileSuffix.size());
+  return file;
+}
+
+}  // namespace tessera

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual GPUs: parts of a GPU's memory and compute time. A library that is loaded into every
+// program of the container holds it to them; it is told by variables and files with the names that
+// HAMi's has. Pure; plain data; any thread.
+//
+// Their grants are bound late: Allocate gives the grant a name that is never used again, and no
+// more than a promise. What the container may use is written when kubelet is about to make it:
+// a CDI document of that name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "grant/cdi_document.h"
+#include "grant/grant.h"
+#include "share/share.h"
+
+namespace tessera {
+
+// What a container has of one GPU.
+struct VgpuPart {
+  std::string device;  // its id
+  int64_t memory = 0;  // MiB
+  int cores = 0;       // percent of its compute time
+  bool operator==(const VgpuPart&) const = default;
+};
+
+// What the shares are worth, GPU by GPU in the offer's order: shares of one GPU add up.
+// kUnknownShare, kUnhealthyShare as Allocate, and kUnreadable where the memory of a GPU is not
+// known.
+Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
+                                        std::span<const std::string> ids);
+
+// Files on the host and where containers find them.
+struct VgpuFiles {
+  std::string containers;  // below which each grant has a directory of its own
+  std::string preload;     // names the library to the container's loader
+};
+VgpuFiles FilesOf(const Vgpu& vgpu);
+std::string PreloadText(const Vgpu& vgpu);
+
+// The limits as the library reads them, and its files. `name` is the grant's.
+std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, std::span<const VgpuPart> parts,
+                                            std::string_view name);
+std::vector<Mount> VgpuMounts(const Vgpu& vgpu, std::string_view name);
+
+// The CDI document of one grant: what its devices need, as the documents for whole devices have it,
+// and its limits. kVanished when one of the parts' devices is not in the offer.
+Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& rendering,
+                                   std::span<const VgpuPart> parts, std::string_view name,
+                                   const cdi::Parts* described);
+// "vendor.com/grant", by the vendor of the resource's CDI devices.
+std::string GrantCdiKind(const Rendering& rendering);
+// The document's file below a CDI directory, and the name of the grant back from it; empty when it
+// is no such file.
+std::string GrantFileName(std::string_view name);
+std::string_view GrantOfFile(std::string_view file);
+
+}  // namespace tessera

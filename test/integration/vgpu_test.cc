@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual GPUs: what a container may use is written when kubelet is about to make it.
+#include <fmt/core.h>
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include "agent_fixture.h"
+#include "grant/cdi_document.h"
+#include "grant/vgpu.h"
+#include "nvml/nvidia_node.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kLibrary[] = "/usr/local/vgpu/libvgpu.so";
+
+std::string TenOfEach(const std::string& strategy = "cdi-cri", const std::string& vgpu = "") {
+  return fmt::format(
+      "  - {{name: nvidia.com/gpu, policy: vgpu, replicas: 10, replicaSeparator: dash, strategies: "
+      "[{}], cdi: {{kind: ab.com/gpu, dir: /cdi}}, nvidia: {{vgpu: {{{}}}}}}}\n",
+      strategy, vgpu);
+}
+
+class VgpuTest : public AgentTest {
+ protected:
+  VgpuTest() {
+    EXPECT_TRUE(os::MakeDirectories(node_.directory() + "/usr/local/vgpu", 0755));
+    PutLibrary();
+  }
+  void PutLibrary() {
+    EXPECT_TRUE(os::ReplaceFile(node_.directory() + kLibrary, "a library", 0644));
+  }
+  std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
+
+  static std::string NameOf(const kubelet::Admission& pod) {
+    return pod.grants.at(0).response.annotations.at(kGrantAnnotation);
+  }
+  std::string TextOf(const std::string& name) const {
+    return os::ReadFile(node_.directory() + "/cdi/" + GrantFileName(name)).value_or("nothing");
+  }
+  // The variables of the grant's only CDI device.
+  std::set<std::string> VariablesOf(const std::string& name) const {
+    const auto document = cdi::Read(TextOf(name));
+    if (!document || document->devices.size() != 1) return {TextOf(name)};
+    const std::vector<std::string>& env = document->devices[0].edits.env;
+    return {env.begin(), env.end()};
+  }
+  static std::set<std::string> Limits(const std::string& name, int64_t memory, int cores) {
+    return {"CUDA_DEVICE_MEMORY_LIMIT_0=" + fmt::format("{}m", memory),
+            fmt::format("CUDA_DEVICE_SM_LIMIT={}", cores),
+            fmt::format("CUDA_DEVICE_MEMORY_SHARED_CACHE=/usr/local/vgpu/{}.cache", name),
+            "NVIDIA_VISIBLE_DEVICES=void"};
+  }
+  std::string ContainersDirectory(const std::string& name) const {
+    return node_.directory() + "/usr/local/vgpu/containers/" + name;
+  }
+
+  NvidiaNode node_{dir_ + "/node", "8xa100"};
+};
+
+TEST_F(VgpuTest, AContainerGetsItsPartsByADocumentOfItsOwn) {
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 80);
+
+  const kubelet::Admission pod = Run("a", {{kGpu, 2}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const Grant& response = pod.grants[0].response;
+  const std::string name = NameOf(pod);
+  EXPECT_EQ(name.size(), 32U);
+  // Nothing that a runtime without CDI would make a GPU of.
+  EXPECT_EQ(response, (Grant{.envs = {{"NVIDIA_VISIBLE_DEVICES", "void"}},
+                             .annotations = {{kGrantAnnotation, name}},
+                             .cdi_devices = {"ab.com/grant=" + name}}));
+
+  const cdi::Document document = cdi::Read(TextOf(name)).value();
+  EXPECT_EQ(document.kind, "ab.com/grant");
+  ASSERT_EQ(document.devices.size(), 1U);
+  EXPECT_EQ(document.devices[0].name, name);
+  std::set<std::string> devices;
+  for (const std::string& id : pod.grants[0].ids) devices.insert(DeviceOfShare(id));
+  if (devices.size() == 1) {
+    EXPECT_EQ(VariablesOf(name), Limits(name, 81920 / 5, 20));
+  } else {
+    std::set<std::string> limits = Limits(name, 81920 / 10, 10);
+    limits.insert("CUDA_DEVICE_MEMORY_LIMIT_1=8192m");
+    EXPECT_EQ(VariablesOf(name), limits);
+  }
+  std::set<std::string> nodes;
+  for (const cdi::Node& node : document.devices[0].edits.nodes) nodes.insert(node.path);
+  std::set<std::string> expected = {"/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidiactl"};
+  for (const nvml::HardwareGpu& gpu : node_.hardware().gpus) {
+    if (devices.contains(gpu.uuid)) expected.insert(fmt::format("/dev/nvidia{}", gpu.minor));
+  }
+  EXPECT_EQ(nodes, expected);
+}
+
+TEST_F(VgpuTest, TheLibraryIsPutWhereTheContainersLoaderLooks) {
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 80);
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const std::string name = NameOf(pod);
+
+  const cdi::Document document = cdi::Read(TextOf(name)).value();
+  std::vector<std::string> mounts;
+  for (const cdi::Mount& mount : document.devices[0].edits.mounts) {
+    if (mount.container_path.find("vgpu") == std::string::npos &&
+        mount.container_path.find("preload") == std::string::npos) {
+      continue;
+    }
+    mounts.push_back(
+        fmt::format("{} <- {} {}", mount.container_path, mount.host_path, mount.options.back()));
+  }
+  EXPECT_EQ(mounts, (std::vector<std::string>{
+                        "/etc/ld.so.preload <- /usr/local/vgpu/ld.so.preload ro",
+                        "/tmp/vgpulock <- /tmp/vgpulock rw",
+                        "/usr/local/vgpu <- /usr/local/vgpu/containers/" + name + " rw",
+                        "/usr/local/vgpu/libvgpu.so <- /usr/local/vgpu/libvgpu.so ro"}));
+  EXPECT_EQ(os::ReadFile(node_.directory() + "/usr/local/vgpu/ld.so.preload").value_or("nothing"),
+            std::string(kLibrary) + "\n");
+  EXPECT_EQ(os::Inspect(ContainersDirectory(name))->mode, 0777U);
+  EXPECT_EQ(os::Inspect(node_.directory() + "/tmp/vgpulock")->mode, 0777U);
+}
+
+TEST_F(VgpuTest, WithoutTheLibraryNoContainerStartsUntilItIsThere) {
+  ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 80);
+
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const std::vector<std::string> refused = EventsUntil(
+      kubelet::KubeletEvent::Kind::kStartFailed,
+      "container default/a/main did not start: device plugin PreStartContainer rpc failed with "
+      "err: "
+      "rpc error: code = Internal desc = the library that holds containers to their part of a GPU "
+      "is not at /usr/local/vgpu/libvgpu.so [not-enforced]: put the limiting library where its "
+      "text "
+      "says, or set 'vgpu: {enforced: false}'; kubelet tries again by itself");
+  EXPECT_FALSE(refused.empty());
+
+  PutLibrary();
+  EXPECT_TRUE(kubelet_->RestartContainer("default", "a", "main"));
+  EXPECT_EQ(VariablesOf(NameOf(pod)), Limits(NameOf(pod), 8192, 10));
+}
+
+TEST_F(VgpuTest, WhatWasGrantedAtFirstHoldsWhateverTheConfigurationSaysByThen) {
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 80);
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const std::string name = NameOf(pod);
+  const std::string text = TextOf(name);
+  EXPECT_EQ(VariablesOf(name), Limits(name, 8192, 10));
+
+  std::string sizes = "sizes: [{memory: 4000, cores: 5}";
+  for (int i = 1; i < 10; ++i) sizes += ", {memory: 4000, cores: 5}";
+  WriteConfig(Config(TenOfEach("cdi-cri", sizes + "]"), OnNode()));
+  ASSERT_TRUE(AwaitLog("resource changed"));
+  const kubelet::Admission other = RunUntilAdmitted("b", {{kGpu, 1}});
+  ASSERT_TRUE(other.admitted) << other.message;
+  EXPECT_EQ(VariablesOf(NameOf(other)), Limits(NameOf(other), 4000, 5));
+
+  ASSERT_TRUE(os::RemoveFile(node_.directory() + "/cdi/" + GrantFileName(name)));
+  EXPECT_TRUE(kubelet_->RestartContainer("default", "a", "main"));
+  EXPECT_EQ(TextOf(name), text);
+}
+
+TEST_F(VgpuTest, AnAgentThatWasKilledBeforeTheContainerBeganBindsTheGrantOfTheOneBefore) {
+  ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 80);
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  EXPECT_EQ(TextOf(NameOf(pod)), "nothing");
+  EndAgent(SIGKILL, kGpu);
+
+  PutLibrary();
+  agent_ = StartAgent();
+  Expect(kGpu, 80, 80);
+  EXPECT_TRUE(kubelet_->RestartContainer("default", "a", "main"));
+  EXPECT_EQ(VariablesOf(NameOf(pod)), Limits(NameOf(pod), 8192, 10));
+}
+
+TEST_F(VgpuTest, WithoutCdiTheLimitsAreInTheAnswerAndTheDirectoryIsMadeBeforeTheContainer) {
+  StartAll(TenOfEach("envvar"), OnNode());
+  Expect(kGpu, 80, 80);
+
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  const Grant& response = pod.grants[0].response;
+  const std::string name = NameOf(pod);
+  EXPECT_EQ(response.envs,
+            (std::map<std::string, std::string>{
+                {"CUDA_DEVICE_MEMORY_LIMIT_0", "8192m"},
+                {"CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/" + name + ".cache"},
+                {"CUDA_DEVICE_SM_LIMIT", "10"},
+                {"NVIDIA_VISIBLE_DEVICES", DeviceOfShare(pod.grants[0].ids[0])}}));
+  EXPECT_TRUE(response.cdi_devices.empty());
+  EXPECT_EQ(response.mounts.size(), 4U);
+  EXPECT_EQ(os::Inspect(ContainersDirectory(name))->mode, 0777U);
+  EXPECT_EQ(TextOf(name), "nothing");
+}
+
+}  // namespace
+}  // namespace tessera
