@@ -21,6 +21,7 @@ namespace tessera::agent {
 namespace {
 
 constexpr size_t kNameBytes = 16;
+constexpr int kAllCores = 100;  // percent
 constexpr std::string_view kPinSuffix = ".json";
 constexpr int kPinVersion = 1;
 // kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
@@ -43,6 +44,14 @@ bool SameIds(const kubelet::CheckpointEntry& entry, std::vector<std::string> ids
   std::ranges::sort(held);
   std::ranges::sort(ids);
   return held == ids;
+}
+
+// MiB; 0 where it is not known.
+int64_t MemoryOf(const Offer& offer, const std::string& device) {
+  for (const Device& each : offer.devices) {
+    if (each.key.id == device) return each.memory;
+  }
+  return 0;
 }
 
 // A directory of root's own that everybody may write in: no link, and nobody else's.
@@ -136,28 +145,33 @@ Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>&
     if (entry.resource != binding.offer.resource || !SameIds(entry, ids)) continue;
     known = true;
     const std::string name = NameIn(entry);
-    if (!name.empty()) TRY(BindOne(binding, entry, name));
+    if (!name.empty()) TRY(BindOne(binding, *checkpoint, entry, name));
   }
   if (known) return {};
   return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}",
               binding.offer.resource, Join(ids, ","));
 }
 
-Status GrantBinder::BindOne(const Binding& binding, const kubelet::CheckpointEntry& entry,
-                            const std::string& name) {
+Status GrantBinder::BindOne(const Binding& binding, const kubelet::Checkpoint& checkpoint,
+                            const kubelet::CheckpointEntry& entry, const std::string& name) {
   if (!IsGrantName(name)) {
     return Fail(Reason::kGrantUnknown, "{}: kubelet's checkpoint has a grant named {}",
                 entry.resource, Brief(name));
   }
-  const Pin pin = TRY(PinFor(binding, entry, name));
-  TRY(MakeFiles(*binding.rendering.vgpu, pin));
+  const Pin pin = TRY(PinFor(binding, checkpoint, entry, name));
+  TRY(MakeFiles(*binding.rendering.vgpu, name));
   if (!WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, name);
 }
 
-Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::CheckpointEntry& entry,
-                                const std::string& name) {
-  const std::string path = fmt::format("{}/{}{}", pins_, name, kPinSuffix);
+std::string GrantBinder::PinPath(const std::string& name) const {
+  return fmt::format("{}/{}{}", pins_, name, kPinSuffix);
+}
+
+Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::Checkpoint& checkpoint,
+                                const kubelet::CheckpointEntry& entry, const std::string& name) {
+  std::lock_guard lock(binding_);
+  const std::string path = PinPath(name);
   if (const auto text = os::ReadFile(path)) {
     const Pin pin = TRY_IN(ReadPin(*text), path);
     const bool same = pin.resource == entry.resource && pin.pod_uid == entry.pod_uid &&
@@ -172,6 +186,7 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::Checkpoin
           .container = entry.container,
           .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, name),
           .parts = TRY(VgpuParts(binding.offer, vgpu, entry.ids()))};
+  TRY(CheckRoom(binding.offer, checkpoint, name, pin.parts));
   TRY(os::MakeDirectories(pins_, 0700));
   TRY(os::WriteFileAtomically(path, PinText(pin)));
   log::Info("a grant is bound", {{"resource", entry.resource},
@@ -181,9 +196,39 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::Checkpoin
   return pin;
 }
 
-Status GrantBinder::MakeFiles(const Vgpu& vgpu, const Pin& pin) const {
+// Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
+// more than a device has, they may not.
+Status GrantBinder::CheckRoom(const Offer& offer, const kubelet::Checkpoint& checkpoint,
+                              const std::string& name, std::span<const VgpuPart> parts) const {
+  std::map<std::string, VgpuPart> taken;
+  for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
+    const std::string other = NameIn(entry);
+    if (other == name || !IsGrantName(other)) continue;
+    const auto text = os::ReadFile(PinPath(other));
+    const auto pin = text ? ReadPin(*text) : tl::unexpected(text.error());
+    if (!pin) continue;  // not bound yet: its turn to be checked comes
+    for (const VgpuPart& part : pin->parts) {
+      taken[part.device].memory += part.memory;
+      taken[part.device].cores += part.cores;
+    }
+  }
+  for (const VgpuPart& part : parts) {
+    const VgpuPart& held = taken[part.device];
+    const int64_t memory = MemoryOf(offer, part.device);
+    const bool fits = memory == 0 || held.memory + part.memory <= memory;
+    if (fits && held.cores + part.cores <= kAllCores) continue;
+    return Fail(Reason::kNoRoom,
+                "{}: device {} has {} MiB, of which {} MiB and {} percent of its compute time are "
+                "taken: {} MiB and {} percent more do not fit",
+                offer.resource, part.device, memory, held.memory, held.cores, part.memory,
+                part.cores);
+  }
+  return {};
+}
+
+Status GrantBinder::MakeFiles(const Vgpu& vgpu, const std::string& name) const {
   const VgpuFiles files = FilesOf(vgpu);
-  TRY(MakeOpenDirectory(root_.Path(pin.directory)));
+  TRY(MakeOpenDirectory(root_.Path(fmt::format("{}/{}", files.containers, name))));
   TRY(MakeOpenDirectory(root_.Path(vgpu.lock_directory)));
   if (!vgpu.enforced) return {};
   const auto library = os::InspectTarget(root_.Path(vgpu.library));
@@ -214,7 +259,7 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
   for (const kubelet::CheckpointEntry& entry : checkpoint->entries) live.insert(NameIn(entry));
   std::lock_guard lock(mutex_);
   std::map<std::string, Steady> forgotten;
-  const Steady now = SystemClock().Now();
+  const Steady now = clock_.Now();
   for (const std::string& file : *files) {
     if (!file.ends_with(kPinSuffix)) continue;
     const std::string name = file.substr(0, file.size() - kPinSuffix.size());
@@ -232,7 +277,7 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
 
 // The record last, by which the rest is found again.
 void GrantBinder::Remove(const std::string& name, const std::set<std::string>& cdi_dirs) const {
-  const std::string path = fmt::format("{}/{}{}", pins_, name, kPinSuffix);
+  const std::string path = PinPath(name);
   const auto text = os::ReadFile(path);
   const auto pin = text ? ReadPin(*text) : tl::unexpected(text.error());
   for (const std::string& directory : cdi_dirs) {

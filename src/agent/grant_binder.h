@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,15 +49,18 @@ Result<Pin> ReadPin(std::string_view text);
 class GrantBinder {
  public:
   // `device_plugins`: kubelet's directory of that name.
-  GrantBinder(std::string device_plugins, const std::string& state_dir, os::Root root)
+  GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
+              const Clock& clock = SystemClock())
       : checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
         pins_(state_dir + "/grants"),
-        root_(std::move(root)) {}
+        root_(std::move(root)),
+        clock_(clock) {}
 
   // All grants of the resource that have exactly these ids, in any order: an init container and
   // another one may both have them. Those of a plugin that was here before have no name, and are
-  // as they are. kGrantUnknown where kubelet knows of none, kNotEnforced without the library, and
-  // why the devices cannot be used; the container is then not to be made.
+  // as they are. kGrantUnknown where kubelet knows of none, kNoRoom where grants of former sizes
+  // leave too little of a device, kNotEnforced without the library, and why the devices cannot be
+  // used; the container is then not to be made.
   Status Bind(const Binding& binding, const std::vector<std::string>& ids);
   // Whether there may be anything left of any grant.
   bool AnyBound() const { return os::Exists(pins_); }
@@ -65,11 +69,14 @@ class GrantBinder {
 
  private:
   Result<kubelet::Checkpoint> ReadCheckpoint() const;
-  Status BindOne(const Binding& binding, const kubelet::CheckpointEntry& entry,
-                 const std::string& name);
-  Result<Pin> PinFor(const Binding& binding, const kubelet::CheckpointEntry& entry,
-                     const std::string& name);
-  Status MakeFiles(const Vgpu& vgpu, const Pin& pin) const;
+  Status BindOne(const Binding& binding, const kubelet::Checkpoint& checkpoint,
+                 const kubelet::CheckpointEntry& entry, const std::string& name);
+  Result<Pin> PinFor(const Binding& binding, const kubelet::Checkpoint& checkpoint,
+                     const kubelet::CheckpointEntry& entry, const std::string& name);
+  Status CheckRoom(const Offer& offer, const kubelet::Checkpoint& checkpoint,
+                   const std::string& name, std::span<const VgpuPart> parts) const;
+  std::string PinPath(const std::string& name) const;
+  Status MakeFiles(const Vgpu& vgpu, const std::string& name) const;
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
 
   void Remove(const std::string& name, const std::set<std::string>& cdi_dirs) const;
@@ -77,6 +84,8 @@ class GrantBinder {
   const std::string checkpoint_;
   const std::string pins_;
   const os::Root root_;
+  const Clock& clock_;
+  std::mutex binding_;  // one grant is bound at a time: what there is room for is granted once
   std::mutex mutex_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under mutex_
 };

@@ -71,6 +71,12 @@ resources:
       discovery: nvml
       mps: {hostRoot: /data/mps, containerRoot: /mps, memory: 1024, threads: 20,
             sizes: [{index: 1, uuid: GPU-1, model: "*A100*", memory: 2048}]}
+  - name: nvidia.com/vgpu
+    policy: vgpu
+    replicas: 2
+    nvidia:
+      vgpu: {directory: /opt/vgpu, lockDirectory: /opt/lock, library: /opt/lib.so, enforced: false,
+             sizes: [{memory: 1024, cores: 10}, {memory: 2048, cores: 20}]}
   - name: nvidia.com/mig-{profile}
     nvidia: {mig: "*"}
 labels: {output: file, file: /out, machineTypeFile: /machine, sleepInterval: 5m, timestamp: false,

@@ -108,7 +108,8 @@ const BadInput kBadInputs[] = {
     {"ThePolicyIsMistypedAndNothingElseIsTold",
      "resources:\n"
      "- {name: a.com/b, dummy: , policy: replica, replicas: 4}\n",
-     "t.yaml:3:36: resources[0].policy takes 'whole', 'replicas' or 'mps', not 'replica'; did you "
+     "t.yaml:3:36: resources[0].policy takes 'whole', 'replicas', 'mps' or 'vgpu', not 'replica'; "
+     "did you "
      "mean 'replicas'? [config-bad-value]\n"
      "- {name: a.com/b, dummy: , policy: replica, replicas: 4}\n"
      "                                   ^\n"},

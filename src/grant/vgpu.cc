@@ -9,8 +9,6 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kFilePrefix = "tessera-grant-";
-constexpr std::string_view kFileSuffix = ".json";
 constexpr int kAllCores = 100;
 
 // The shares of one GPU that are asked for.
@@ -143,16 +141,7 @@ std::string GrantCdiKind(const Rendering& rendering) {
 }
 
 std::string GrantFileName(std::string_view name) {
-  return fmt::format("{}{}{}", kFilePrefix, name, kFileSuffix);
-}
-
-std::string_view GrantOfFile(std::string_view file) {
-  const bool ours = file.starts_with(kFilePrefix) && file.ends_with(kFileSuffix) &&
-                    file.size() > kFilePrefix.size() + kFileSuffix.size();
-  if (!ours) return {};
-  file.remove_prefix(kFilePrefix.size());
-  file.remove_suffix(kFileSuffix.size());
-  return file;
+  return fmt::format("tessera-grant-{}.json", name);
 }
 
 }  // namespace tessera

@@ -56,9 +56,7 @@ Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& renderin
                                    const cdi::Parts* described);
 // "vendor.com/grant", by the vendor of the resource's CDI devices.
 std::string GrantCdiKind(const Rendering& rendering);
-// The document's file below a CDI directory, and the name of the grant back from it; empty when it
-// is no such file.
+// The document's file below a CDI directory.
 std::string GrantFileName(std::string_view name);
-std::string_view GrantOfFile(std::string_view file);
 
 }  // namespace tessera

@@ -285,11 +285,12 @@ std::string DeviceOfShare(std::string_view share_id) {
 std::optional<int> ReplicaOfShare(std::string_view share_id) {
   const size_t end = EndOfDevice(share_id);
   if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = share_id.substr(end);
-  const std::string_view digits = rest.substr(rest.find_first_not_of(":-"));
+  std::string_view digits = share_id.substr(end);
+  digits.remove_prefix(std::min(digits.find_first_not_of(":-"), digits.size()));
   int n = 0;
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-  return read.ptr == digits.data() + digits.size() ? std::optional(n) : std::nullopt;
+  return read.ec == std::errc() && read.ptr == digits.data() + digits.size() ? std::optional(n)
+                                                                             : std::nullopt;
 }
 
 }  // namespace tessera

@@ -270,6 +270,7 @@ TEST(PolicyText, SaysHowDevicesAreDivided) {
   EXPECT_EQ(PolicyText(kFour), "4 replicas");
   EXPECT_EQ(PolicyText({Division::kReplicas, 2, Separator::kDash}), "2 replicas (dash)");
   EXPECT_EQ(PolicyText({Division::kMps, 8}), "8 by MPS");
+  EXPECT_EQ(PolicyText({Division::kVgpu, 10, Separator::kDash}), "10 vGPUs (dash)");
 }
 
 TEST(PlanFor, ByMpsDevicesHaveTheSharesThatReplicasHave) {
@@ -277,6 +278,15 @@ TEST(PlanFor, ByMpsDevicesHaveTheSharesThatReplicasHave) {
   EXPECT_TRUE(PlanFor({Division::kMps, 4}, held).kept.empty());
   EXPECT_FALSE(PlanFor({Division::kMps, 3}, held).kept.empty());
   EXPECT_FALSE(PlanFor({}, held).kept.empty());
+}
+
+TEST(ReplicaOfShare, IsItsNumber) {
+  EXPECT_EQ(ReplicaOfShare("7::2"), 2);
+  EXPECT_EQ(ReplicaOfShare(std::string(kGpu) + "-12"), 12);
+  EXPECT_EQ(ReplicaOfShare("7"), std::nullopt);
+  EXPECT_EQ(ReplicaOfShare(kGpu), std::nullopt);
+  EXPECT_EQ(ReplicaOfShare("7::"), std::nullopt);
+  EXPECT_EQ(ReplicaOfShare("7::x"), std::nullopt);
 }
 
 TEST(DeviceOfShare, UndoesTheDivision) {

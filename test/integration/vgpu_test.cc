@@ -20,7 +20,7 @@ constexpr char kLibrary[] = "/usr/local/vgpu/libvgpu.so";
 
 std::string TenOfEach(const std::string& strategy = "cdi-cri", const std::string& vgpu = "") {
   return fmt::format(
-      "  - {{name: nvidia.com/gpu, policy: vgpu, replicas: 10, replicaSeparator: dash, strategies: "
+      "  - {{name: nvidia.com/gpu, policy: vgpu, replicas: 10, strategies: "
       "[{}], cdi: {{kind: ab.com/gpu, dir: /cdi}}, nvidia: {{vgpu: {{{}}}}}}}\n",
       strategy, vgpu);
 }
@@ -58,6 +58,8 @@ class VgpuTest : public AgentTest {
   std::string ContainersDirectory(const std::string& name) const {
     return node_.directory() + "/usr/local/vgpu/containers/" + name;
   }
+
+  using NodeUnderTest::Await;
 
   NvidiaNode node_{dir_ + "/node", "8xa100"};
 };
@@ -160,10 +162,12 @@ TEST_F(VgpuTest, WhatWasGrantedAtFirstHoldsWhateverTheConfigurationSaysByThen) {
   std::string sizes = "sizes: [{memory: 4000, cores: 5}";
   for (int i = 1; i < 10; ++i) sizes += ", {memory: 4000, cores: 5}";
   WriteConfig(Config(TenOfEach("cdi-cri", sizes + "]"), OnNode()));
-  ASSERT_TRUE(AwaitLog("resource changed"));
-  const kubelet::Admission other = RunUntilAdmitted("b", {{kGpu, 1}});
-  ASSERT_TRUE(other.admitted) << other.message;
-  EXPECT_EQ(VariablesOf(NameOf(other)), Limits(NameOf(other), 4000, 5));
+  ASSERT_TRUE(AwaitLog("configuration reloaded"));
+  int pods = 0;  // until the GPUs have been found anew, by the former sizes
+  EXPECT_TRUE(Await([&] {
+    const kubelet::Admission other = RunUntilAdmitted(fmt::format("b{}-", ++pods), {{kGpu, 1}});
+    return VariablesOf(NameOf(other)) == Limits(NameOf(other), 4000, 5);
+  }));
 
   ASSERT_TRUE(os::RemoveFile(node_.directory() + "/cdi/" + GrantFileName(name)));
   EXPECT_TRUE(kubelet_->RestartContainer("default", "a", "main"));

@@ -16,6 +16,7 @@ using config::Key;
 using config::Type;
 using VirtualGpu = NvidiaConfig::Vgpu;
 
+constexpr int kMostParts = 100;
 constexpr int64_t kMostMemory = 100'000'000;  // MiB: 100 TB
 
 constexpr auto kVirtual = [](auto& config, const At& at) -> auto& {
@@ -30,7 +31,7 @@ Key SizesKey() {
           .type = Type::kList,
           .doc = "What each virtual GPU of a card has, by its number: as many as `replicas`.",
           .default_note = "none: a card's memory and compute time in so many equal parts",
-          .max = 64,
+          .max = kMostParts,
           .list = BindList(kVirtual, &VirtualGpu::sizes),
           .children = {
               {.name = "memory",
@@ -113,6 +114,7 @@ void CompleteVgpu(config::Resource& resource) {
   vgpu.on = resource.policy.division == Division::kVgpu;
   resource.rendering.vgpu.reset();
   if (!vgpu.on) return;
+  resource.policy.separator = Separator::kDash;  // as HAMi's ids are
   Vgpu& rendered = resource.rendering.vgpu.emplace();
   rendered.directory = vgpu.directory;
   rendered.lock_directory = vgpu.lock_directory;
@@ -128,8 +130,7 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
                const std::string& section, config::Findings& findings) {
   const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
   if (!kind.vgpu.on) {
-    VirtualGpu unset;
-    if (findings.IsSet(section + ".vgpu") && kind.vgpu != unset) {
+    if (findings.IsSet(section + ".vgpu") && kind.vgpu != VirtualGpu()) {
       findings.Warn(Reason::kConfigMissing, section + ".vgpu",
                     "has no effect without 'policy: vgpu' in the resource");
     }
@@ -138,6 +139,12 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
   if (!kind.mig.empty()) {
     findings.Report(Reason::kConfigUnsupported, section + ".mig",
                     "cannot stand beside 'policy: vgpu', which divides whole GPUs");
+  }
+  if (resource.policy.replicas > kMostParts && !findings.IsBad(path + ".replicas")) {
+    findings.Report(Reason::kConfigBadValue, path + ".replicas",
+                    fmt::format("is {}: a virtual GPU has at least one of a card's {} percent of "
+                                "compute time",
+                                resource.policy.replicas, kMostParts));
   }
   CheckSizes(resource, kind.vgpu, path, section, findings);
 }

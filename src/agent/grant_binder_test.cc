@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/grant_binder.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kOne[] = "00000000000000000000000000000001";
+constexpr char kOther[] = "00000000000000000000000000000002";
+constexpr char kLibrary[] = "/usr/local/vgpu/libvgpu.so";
+
+std::string Field(int number, const std::string& bytes) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
+// As kubelet keeps it: a ContainerAllocateResponse with one annotation, field 4.
+std::string AnswerNaming(const std::string& grant) {
+  return Field(4, Field(1, kGrantAnnotation) + Field(2, grant));
+}
+
+// Two GPUs of 1000 MiB.
+Offer TwoGpus(int parts) {
+  Inventory inventory;
+  for (const char* id :
+       {"GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42", "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43"}) {
+    Device device;
+    device.key = {kGpu, id};
+    device.visible_as = id;
+    device.memory = 1000;
+    inventory.devices.push_back(device);
+  }
+  return Divide(kGpu, {{Division::kVgpu, parts, Separator::kDash}}, inventory, kGpu,
+                [](const Device&) { return std::optional<Error>(); });
+}
+
+class GrantBinderTest : public testing::Test {
+ protected:
+  GrantBinderTest() {
+    for (const char* path : {"/kubelet", "/usr/local/vgpu"}) {
+      EXPECT_TRUE(os::MakeDirectories(directory_ + path, 0755));
+    }
+    EXPECT_TRUE(os::ReplaceFile(directory_ + kLibrary, "a library", 0644));
+    SetParts(2);
+  }
+  ~GrantBinderTest() override { (void)os::RemoveTree(directory_); }
+
+  void SetParts(int parts) {
+    offer_ = TwoGpus(parts);
+    rendering_.strategies = {Strategy::kCdiCri};
+    rendering_.cdi_kind = "ab.com/gpu";
+    rendering_.vgpu = Vgpu{.directory = "/usr/local/vgpu",
+                           .lock_directory = "/tmp/vgpulock",
+                           .library = kLibrary,
+                           .parts = parts};
+  }
+  std::string Share(size_t gpu, int number) const {
+    return fmt::format("{}-{}", offer_.devices[gpu].key.id, number);
+  }
+  void Hold(const std::string& pod, const std::string& container, std::vector<std::string> ids,
+            const std::string& answer) {
+    checkpoint_.entries.push_back({.pod_uid = pod,
+                                   .container = container,
+                                   .resource = kGpu,
+                                   .ids_by_numa = {{"-1", std::move(ids)}},
+                                   .allocate_response = answer});
+    Save();
+  }
+  void Save() {
+    EXPECT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint",
+                                kubelet::WriteCheckpoint(checkpoint_)));
+  }
+  // Empty: it is bound.
+  std::string Bind(const std::vector<std::string>& ids) {
+    const Status bound = binder_.Bind(
+        {.offer = offer_, .rendering = rendering_, .cdi_dir = directory_ + "/cdi"}, ids);
+    return bound ? ""
+                 : fmt::format("{}: {}", ReasonName(bound.error().reason), bound.error().message);
+  }
+  // The limits in the grant's document, without its cache's.
+  std::string LimitsOf(const std::string& name) const {
+    const auto text = os::ReadFile(directory_ + "/cdi/" + GrantFileName(name));
+    if (!text) return "no document";
+    std::string limits;
+    const cdi::Document document = cdi::Read(*text).value();
+    for (const std::string& env : document.devices.at(0).edits.env) {
+      if (env.find("LIMIT") != std::string::npos) limits += env + " ";
+    }
+    return limits;
+  }
+  void RemoveForgotten() { binder_.RemoveForgotten({directory_ + "/cdi"}); }
+
+  const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "binder");
+  Offer offer_;
+  Rendering rendering_;
+  kubelet::Checkpoint checkpoint_;
+  FakeClock clock_;
+  GrantBinder binder_{directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), clock_};
+};
+
+TEST_F(GrantBinderTest, AllContainersWithTheseIdsAreBoundAndNoOther) {
+  Hold("uid-1", "init", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOther));
+  Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming("00000000000000000000000000000003"));
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=500m CUDA_DEVICE_SM_LIMIT=50 ");
+  EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=500m CUDA_DEVICE_SM_LIMIT=50 ");
+  EXPECT_EQ(LimitsOf("00000000000000000000000000000003"), "no document");
+}
+
+TEST_F(GrantBinderTest, IdsOfOneGpuAddUpInWhateverOrderTheyCome) {
+  Hold("uid-1", "app", {Share(0, 0), Share(0, 1), Share(1, 0)}, AnswerNaming(kOne));
+
+  EXPECT_EQ(Bind({Share(1, 0), Share(0, 1), Share(0, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOne),
+            "CUDA_DEVICE_MEMORY_LIMIT_0=1000m CUDA_DEVICE_MEMORY_LIMIT_1=500m "
+            "CUDA_DEVICE_SM_LIMIT=50 ");
+}
+
+TEST_F(GrantBinderTest, AGrantOfThePluginThatWasHereBeforeStaysAsItIs) {
+  Hold("uid-1", "app", {Share(0, 0)}, Field(1, Field(1, "A") + Field(2, "1")));
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_FALSE(os::Exists(directory_ + "/cdi"));
+}
+
+TEST_F(GrantBinderTest, WithoutKubeletsWordNothingIsBound) {
+  EXPECT_EQ(
+      Bind({Share(0, 0)}),
+      fmt::format(
+          "grant-unknown: nvidia.com/gpu: kubelet's checkpoint does not say which "
+          "container this is: cannot open {}/kubelet/kubelet_internal_checkpoint: No such file "
+          "or directory",
+          directory_));
+
+  Hold("uid-1", "app", {Share(0, 0), Share(0, 1)}, AnswerNaming(kOne));
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            "grant-unknown: nvidia.com/gpu: no container in kubelet's "
+            "checkpoint holds " +
+                Share(0, 0));
+}
+
+TEST_F(GrantBinderTest, ANameThatLeadsElsewhereIsRefused) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming("../../etc/cron.d/a"));
+
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            "grant-unknown: nvidia.com/gpu: kubelet's checkpoint has a grant "
+            "named ../../etc/cron.d/a");
+}
+
+TEST_F(GrantBinderTest, AGrantIsOneContainersForEver) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+
+  checkpoint_.entries[0].pod_uid = "uid-2";
+  Save();
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            fmt::format("grant-unknown: {}/state/grants/{}.json is bound to container app of pod "
+                        "uid-1, not to app of uid-2",
+                        directory_, kOne));
+}
+
+TEST_F(GrantBinderTest, OtherSizesLeaveWhatIsHeldAloneAndAreGrantedWhereTheyFit) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+
+  SetParts(1);
+  const std::string limits = LimitsOf(kOne);
+  Hold("uid-2", "app", {Share(0, 0)}, AnswerNaming(kOther));
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 500 MiB and 50 "
+                        "percent of its compute time are taken: 1000 MiB and 100 percent more do "
+                        "not fit",
+                        offer_.devices[0].key.id));
+  EXPECT_EQ(LimitsOf(kOne), limits);
+  EXPECT_EQ(LimitsOf(kOther), "no document");
+
+  checkpoint_.entries.erase(checkpoint_.entries.begin());
+  Save();
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=1000m CUDA_DEVICE_SM_LIMIT=100 ");
+}
+
+TEST_F(GrantBinderTest, ADeviceThatIsNotHealthyIsNotBound) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  offer_.troubles.emplace(0, Error{Reason::kXid, "XID 79"});
+
+  EXPECT_EQ(Bind({Share(0, 0)}), fmt::format("unhealthy-share: nvidia.com/gpu: device {} is "
+                                             "unhealthy: XID 79",
+                                             offer_.devices[0].key.id));
+}
+
+TEST_F(GrantBinderTest, AContainerThatIsMadeAgainOnADeviceGoneSickStarts) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  offer_.troubles.emplace(0, Error{Reason::kXid, "XID 79"});
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+}
+
+TEST_F(GrantBinderTest, AnUnchangedDocumentIsNotWrittenAgain) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  const std::string path = directory_ + "/cdi/" + GrantFileName(kOne);
+  const os::FileInfo before = os::Inspect(path).value();
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(os::Inspect(path).value(), before);
+}
+
+TEST_F(GrantBinderTest, ADirectoryInWhichOthersMayWriteGetsNoDocument) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/cdi", 0755));
+  ASSERT_EQ(chmod((directory_ + "/cdi").c_str(), 0777), 0);
+
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            fmt::format("cdi-unsafe: {}/cdi could be written by others than root: user {}, group "
+                        "{}, 0777",
+                        directory_, geteuid(), getegid()));
+}
+
+TEST_F(GrantBinderTest, ALinkInPlaceOfADirectoryIsNotFollowed) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/tmp", 0755));
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/elsewhere", 0700));
+  ASSERT_TRUE(os::ReplaceLink(directory_ + "/tmp/vgpulock", directory_ + "/elsewhere"));
+
+  EXPECT_EQ(
+      Bind({Share(0, 0)}),
+      fmt::format("permission: {}/tmp/vgpulock is no directory of the agent's user: remove it",
+                  directory_));
+  EXPECT_EQ(os::Inspect(directory_ + "/elsewhere").value().mode, 0700U);
+}
+
+TEST_F(GrantBinderTest, WhatKubeletHasForgottenForAMinuteIsRemoved) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  ASSERT_EQ(Bind({Share(1, 0)}), "");
+  checkpoint_.entries.erase(checkpoint_.entries.begin());
+  Save();
+
+  RemoveForgotten();
+  clock_.Advance(Duration(59'999));
+  RemoveForgotten();
+  EXPECT_NE(LimitsOf(kOne), "no document");
+  clock_.Advance(Duration(1));
+  RemoveForgotten();
+
+  EXPECT_EQ(LimitsOf(kOne), "no document");
+  EXPECT_NE(LimitsOf(kOther), "no document");
+  const std::string containers = directory_ + "/usr/local/vgpu/containers";
+  EXPECT_EQ(os::ListDirectory(containers).value(), std::vector<std::string>{kOther});
+  EXPECT_EQ(os::ListDirectory(directory_ + "/state/grants").value(),
+            std::vector<std::string>{std::string(kOther) + ".json"});
+}
+
+TEST_F(GrantBinderTest, WithoutACheckpointNothingIsForgotten) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  ASSERT_TRUE(os::RemoveFile(directory_ + "/kubelet/kubelet_internal_checkpoint"));
+
+  RemoveForgotten();
+  clock_.Advance(Duration(60'000));
+  RemoveForgotten();
+  EXPECT_NE(LimitsOf(kOne), "no document");
+}
+
+TEST(Pin, SurvivesBeingWritten) {
+  const Pin pin{.resource = kGpu,
+                .pod_uid = "uid-1",
+                .container = "app",
+                .directory = "/usr/local/vgpu/containers/1",
+                .parts = {{"GPU-1", 500, 50}, {"GPU-2", 1, 100}}};
+  EXPECT_EQ(ReadPin(PinText(pin)), pin);
+}
+
+TEST(Pin, WhatIsNoneIsNoGrant) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"version": 2, "parts": []})",
+                           R"({"version": 1, "parts": []})", R"({"version": 1, "parts": [1]})",
+                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 0}]})"}) {
+    EXPECT_FALSE(ReadPin(text)) << text;
+  }
+}
+
+TEST(NewGrantName, IsAnotherOneEachTime) {
+  EXPECT_EQ(NewGrantName().size(), 32U);
+  EXPECT_NE(NewGrantName(), NewGrantName());
+}
+
+}  // namespace
+}  // namespace tessera::agent

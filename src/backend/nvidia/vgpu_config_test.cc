@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/vgpu_config.h"
+
+#include <gtest/gtest.h>
+
+#include "config/told_test.h"
+
+namespace tessera::nvidia {
+namespace {
+
+using namespace config;  // the words of its keys
+
+TEST(VgpuConfig, GpusAreDividedIntoEqualPartsWithHamisIds) {
+  const Config config =
+      Good("resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 10, nvidia: {}}]\n");
+  const Resource& resource = config.resources[0];
+  EXPECT_EQ(resource.policy, (Policy{Division::kVgpu, 10, Separator::kDash}));
+  EXPECT_EQ(resource.rendering.vgpu, (Vgpu{.directory = "/usr/local/vgpu",
+                                           .lock_directory = "/tmp/vgpulock",
+                                           .library = "/usr/local/vgpu/libvgpu.so",
+                                           .enforced = true,
+                                           .parts = 10}));
+}
+
+TEST(VgpuConfig, PlacesAndSizesAreTold) {
+  const Config config = Good(
+      "resources:\n"
+      "- name: nvidia.com/gpu\n"
+      "  policy: vgpu\n"
+      "  replicas: 2\n"
+      "  nvidia:\n"
+      "    vgpu:\n"
+      "      directory: /opt/vgpu\n"
+      "      lockDirectory: /opt/lock\n"
+      "      library: /opt/libvgpu.so.1\n"
+      "      enforced: false\n"
+      "      sizes: [{memory: 60000, cores: 70}, {memory: 20000, cores: 30}]\n");
+  EXPECT_EQ(config.resources[0].rendering.vgpu, (Vgpu{.directory = "/opt/vgpu",
+                                                      .lock_directory = "/opt/lock",
+                                                      .library = "/opt/libvgpu.so.1",
+                                                      .enforced = false,
+                                                      .parts = 2,
+                                                      .sizes = {{60000, 70}, {20000, 30}}}));
+}
+
+std::string ToldOf(const std::string& resource) {
+  const LoadResult result = LoadLines("resources:\n- {name: nvidia.com/gpu, " + resource + "}\n");
+  std::string messages;
+  for (const auto* problems : {&result.errors, &result.warnings}) {
+    for (const Problem& problem : *problems) messages += problem.message + "\n";
+  }
+  return messages;
+}
+
+TEST(VgpuConfig, WhatCannotBeSharedOutIsRefused) {
+  EXPECT_EQ(ToldOf("policy: vgpu, replicas: 3, nvidia: {vgpu: {sizes: [{memory: 1, cores: 60}, "
+                   "{memory: 1, cores: 50}]}}"),
+            "resources[0].nvidia.vgpu.sizes has 2 sizes for 3 virtual GPUs of a card ('replicas')\n"
+            "resources[0].nvidia.vgpu.sizes share out 110 percent of a card's compute time\n");
+  EXPECT_EQ(ToldOf("policy: vgpu, replicas: 101, nvidia: {}"),
+            "resources[0].replicas is 101: a virtual GPU has at least one of a card's 100 percent "
+            "of compute time\n");
+  EXPECT_EQ(
+      ToldOf("policy: vgpu, replicas: 2, nvidia: {mig: 1g.10gb}"),
+      "resources[0].nvidia.mig cannot stand beside 'policy: vgpu', which divides whole GPUs\n");
+}
+
+TEST(VgpuConfig, WithoutThePolicyItHasNoEffect) {
+  EXPECT_EQ(ToldOf("nvidia: {vgpu: {enforced: false}}"),
+            "resources[0].nvidia.vgpu has no effect without 'policy: vgpu' in the resource\n");
+}
+
+TEST(VgpuConfig, OtherDevicesHaveNone) {
+  EXPECT_EQ(ToldOf("policy: vgpu, replicas: 2, dummy: {count: 1}"),
+            "resources[0].policy is 'vgpu', which devices of 'dummy' do not have\n");
+}
+
+}  // namespace
+}  // namespace tessera::nvidia

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grant/vgpu.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+constexpr char kFirst[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
+constexpr char kSecond[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43";
+
+Offer TwoCards(int64_t memory, int parts) {
+  Inventory inventory;
+  for (const char* id : {kFirst, kSecond}) {
+    Device device;
+    device.key = {"nvidia.com/gpu", id};
+    device.visible_as = id;
+    device.memory = memory;
+    device.nodes = {{std::string("/dev/") + id, std::string("/dev/") + id}};
+    inventory.devices.push_back(device);
+  }
+  return Divide("nvidia.com/gpu", {{Division::kVgpu, parts, Separator::kDash}}, inventory,
+                "nvidia.com/gpu", [](const Device&) { return std::optional<Error>(); });
+}
+
+std::string ShareOf(const char* gpu, int number) {
+  return std::string(gpu) + "-" + std::to_string(number);
+}
+
+Vgpu Parts(int parts) {
+  return {.directory = "/usr/local/vgpu",
+          .lock_directory = "/tmp/vgpulock",
+          .library = "/opt/libvgpu.so",
+          .parts = parts};
+}
+
+TEST(VgpuParts, AreSoManyEqualPartsOfACard) {
+  const Offer offer = TwoCards(1000, 3);
+  const std::vector<std::string> two = {ShareOf(kSecond, 0), ShareOf(kFirst, 2)};
+  EXPECT_EQ(VgpuParts(offer, Parts(3), two),
+            (std::vector<VgpuPart>{{kFirst, 333, 33}, {kSecond, 333, 33}}));
+}
+
+TEST(VgpuParts, OfOneCardAddUpAndAllAreTheWholeCard) {
+  const Offer offer = TwoCards(1000, 3);
+  const std::vector<std::string> two = {ShareOf(kFirst, 0), ShareOf(kFirst, 2)};
+  EXPECT_EQ(VgpuParts(offer, Parts(3), two), (std::vector<VgpuPart>{{kFirst, 666, 66}}));
+  const std::vector<std::string> all = {ShareOf(kFirst, 0), ShareOf(kFirst, 1), ShareOf(kFirst, 2)};
+  EXPECT_EQ(VgpuParts(offer, Parts(3), all), (std::vector<VgpuPart>{{kFirst, 1000, 100}}));
+}
+
+TEST(VgpuParts, HaveTheirOwnSizesWhereTheseAreConfigured) {
+  Vgpu vgpu = Parts(2);
+  vgpu.sizes = {{700, 60}, {200, 50}};
+  const Offer offer = TwoCards(0, 2);
+  const std::vector<std::string> ids = {ShareOf(kFirst, 1), ShareOf(kSecond, 0),
+                                        ShareOf(kSecond, 1)};
+  EXPECT_EQ(VgpuParts(offer, vgpu, ids),
+            (std::vector<VgpuPart>{{kFirst, 200, 50}, {kSecond, 900, 100}}));
+}
+
+TEST(VgpuParts, OfACardWhoseMemoryIsNotKnownAreNone) {
+  const std::vector<std::string> ids = {ShareOf(kFirst, 0)};
+  const auto parts = VgpuParts(TwoCards(0, 2), Parts(2), ids);
+  ASSERT_FALSE(parts);
+  EXPECT_EQ(parts.error().message,
+            std::string("nvidia.com/gpu: the driver does not tell how much memory device ") +
+                kFirst + " has; say what each of its shares has by 'vgpu: {sizes: ...}'");
+}
+
+TEST(VgpuEnvs, TheLeastComputeTimeIsThatOfAllCards) {
+  const std::vector<VgpuPart> parts = {{kFirst, 300, 60}, {kSecond, 400, 20}};
+  EXPECT_EQ(VgpuEnvs(Parts(2), parts, "name"),
+            (std::map<std::string, std::string>{
+                {"CUDA_DEVICE_MEMORY_LIMIT_0", "300m"},
+                {"CUDA_DEVICE_MEMORY_LIMIT_1", "400m"},
+                {"CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/name.cache"},
+                {"CUDA_DEVICE_SM_LIMIT", "20"}}));
+}
+
+TEST(VgpuMounts, WithoutEnforcementTheLibraryIsNotAmongThem) {
+  Vgpu vgpu = Parts(2);
+  vgpu.enforced = false;
+  EXPECT_EQ(VgpuMounts(vgpu, "name"),
+            (std::vector<Mount>{{"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false},
+                                {"/tmp/vgpulock", "/tmp/vgpulock", false}}));
+}
+
+TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
+  Rendering rendering;
+  rendering.strategies = {Strategy::kCdiCri};
+  rendering.cdi_kind = "ab.com/gpu";
+  rendering.vgpu = Parts(2);
+  const cdi::Parts described{.common = {.env = {"NVIDIA_VISIBLE_DEVICES=void"}},
+                             .devices = {{kFirst, {.nodes = {{.path = "/dev/nvidia0"}}}},
+                                         {kSecond, {.nodes = {{.path = "/dev/nvidia1"}}}}}};
+  const std::vector<VgpuPart> parts = {{kSecond, 400, 20}};
+
+  const auto document = VgpuDocument(TwoCards(1000, 2), rendering, parts, "name", &described);
+  ASSERT_TRUE(document) << document.error().message;
+  EXPECT_EQ(document->kind, "ab.com/grant");
+  EXPECT_EQ(document->edits, cdi::Edits());
+  ASSERT_EQ(document->devices.size(), 1U);
+  const cdi::Edits& edits = document->devices[0].edits;
+  EXPECT_EQ(edits.nodes, std::vector<cdi::Node>{{.path = "/dev/nvidia1"}});
+  EXPECT_EQ(edits.env, (std::vector<std::string>{
+                           "NVIDIA_VISIBLE_DEVICES=void", "CUDA_DEVICE_MEMORY_LIMIT_0=400m",
+                           "CUDA_DEVICE_MEMORY_SHARED_CACHE=/usr/local/vgpu/name.cache",
+                           "CUDA_DEVICE_SM_LIMIT=20"}));
+  EXPECT_EQ(edits.mounts.size(), 4U);
+}
+
+TEST(VgpuDocument, IsNotForADeviceThatIsGone) {
+  Rendering rendering;
+  rendering.cdi_kind = "ab.com/gpu";
+  rendering.vgpu = Parts(2);
+  const std::vector<VgpuPart> parts = {{"GPU-1", 400, 20}};
+  const auto document = VgpuDocument(TwoCards(1000, 2), rendering, parts, "name", nullptr);
+  ASSERT_FALSE(document);
+  EXPECT_EQ(document.error().message, "nvidia.com/gpu: device GPU-1 is not there any more");
+}
+
+TEST(GrantFileName, SaysWhoseItIs) {
+  EXPECT_EQ(GrantFileName("1a"), "tessera-grant-1a.json");
+}
+
+}  // namespace
+}  // namespace tessera
