@@ -204,6 +204,13 @@ const byCdi = "    strategies: [cdi-cri]\n    cdi: {kind: k8s.device-plugin.nvid
 // goes, and how it is divided.
 func (c *cluster) installGPUs(t *testing.T, more string) map[string]number {
 	t.Helper()
+	return c.installGPUsWith(t, more, "")
+}
+
+// installGPUsWith is the same with more that is said of the GPUs themselves, and directories of the
+// host that the agent has besides.
+func (c *cluster) installGPUsWith(t *testing.T, more, ofGPUs string, directories ...string) map[string]number {
+	t.Helper()
 	nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
 	must(t, os.WriteFile(cudaLibrary, []byte("this is the driver\n"), 0o755))
 	must(t, os.Symlink(filepath.Base(cudaLibrary), cudaLink))
@@ -218,8 +225,8 @@ func (c *cluster) installGPUs(t *testing.T, more string) map[string]number {
 	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
 	c.install(t, telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
-`+more+`    nvidia: {driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
-`, nvidiaRoot, filepath.Dir(gpuDocument))),
+`+more+`    nvidia: {`+ofGPUs+`driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
+`, append(directories, nvidiaRoot, filepath.Dir(gpuDocument))...)),
 		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	return nodes
 }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+const (
+	vgpuFiles   = "/var/lib/e2e-vgpu"
+	vgpuLock    = "/var/lib/e2e-vgpulock"
+	vgpuLibrary = vgpuFiles + "/libvgpu.so"
+	tenOfEach   = byCdi + "    policy: vgpu\n    replicas: 10\n    placement: pack\n"
+
+	// What the grant is called differs each time.
+	showLimits = `env | grep -E 'CUDA_|VISIBLE' | sort | sed 's/[0-9a-f]\{32\}/GRANT/'; `
+)
+
+// installVGPUs divides each of two GPUs into ten virtual ones.
+func (c *cluster) installVGPUs(t *testing.T) {
+	t.Helper()
+	for _, directory := range []string{vgpuFiles, vgpuLock} {
+		must(t, os.MkdirAll(directory, 0o755))
+		t.Cleanup(func() { must(t, os.RemoveAll(directory)) })
+	}
+	must(t, os.WriteFile(vgpuLibrary, []byte("this is a library\n"), 0o644))
+	c.installGPUsWith(t, tenOfEach,
+		"vgpu: {directory: "+vgpuFiles+", lockDirectory: "+vgpuLock+"}, ", vgpuFiles, vgpuLock)
+	c.waitForResource(t, gpu, "20 of 20")
+}
+
+// withTenths is what showLimits says in a container with so many tenths of one GPU.
+func withTenths(count int64) string {
+	return fmt.Sprintf("CUDA_DEVICE_MEMORY_LIMIT_0=%dm\nCUDA_DEVICE_MEMORY_SHARED_CACHE=%s/GRANT.cache\n"+
+		"CUDA_DEVICE_SM_LIMIT=%d\nNVIDIA_VISIBLE_DEVICES=void\n", 23034*count/10, vgpuFiles, 10*count)
+}
+
+func TestAPodWithVirtualGPUsIsHeldToItsPartWhateverItsOwnVariablesSay(t *testing.T) {
+	c := theCluster(t)
+	c.installVGPUs(t)
+	pod := withGPUs("greedy", 3, showLimits+`cat `+vgpuLibrary+` /etc/ld.so.preload; `+
+		`touch `+vgpuFiles+`/a.cache /tmp/vgpulock/lock; ls `+vgpuFiles+`; `)
+	for name, value := range map[string]string{"CUDA_DEVICE_MEMORY_LIMIT_0": "99999m",
+		"CUDA_DEVICE_SM_LIMIT": "100", "NVIDIA_VISIBLE_DEVICES": "all"} {
+		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: name, Value: value})
+	}
+	c.create(t, pod)
+	c.waitForPhase(t, "greedy", v1.PodSucceeded)
+
+	equal(t, "what the pod says", c.output(t, "greedy"), withTenths(3)+
+		"this is a library\n"+vgpuLibrary+"\na.cache\nlibvgpu.so\n")
+}
+
+// Ids of init containers are an app container's as well: it is kubelet's checkpoint that tells them
+// apart.
+func TestEachContainerOfAPodHasItsOwnPart(t *testing.T) {
+	c := theCluster(t)
+	c.installVGPUs(t)
+	said := filepath.Join("/said", "init")
+	pod := withGPUs("two", 1, `cat `+said+`; `+showLimits)
+	init := *pod.Spec.Containers[0].DeepCopy()
+	init.Name, init.Resources.Limits[gpu] = "init", *resource.NewQuantity(4, resource.DecimalSI)
+	init.Command[len(init.Command)-1] = "{ " + showLimits + "} >" + said
+	pod.Spec.InitContainers = []v1.Container{init}
+	pod.Spec.Volumes = []v1.Volume{{Name: "said", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	for _, container := range []*v1.Container{&pod.Spec.InitContainers[0], &pod.Spec.Containers[0]} {
+		container.VolumeMounts = append(container.VolumeMounts, v1.VolumeMount{Name: "said", MountPath: "/said"})
+	}
+	c.create(t, pod)
+	c.waitForPhase(t, "two", v1.PodSucceeded)
+
+	equal(t, "what the containers say", c.output(t, "two"), withTenths(4)+withTenths(1))
+}
+
+func TestABurstOfPodsWithVirtualGPUsHasEachItsOwnPart(t *testing.T) {
+	c := theCluster(t)
+	c.installVGPUs(t)
+	counts := map[string]int64{}
+	for i := range 10 {
+		name := fmt.Sprintf("burst%d", i)
+		counts[name] = int64(1 + i%3)
+		c.create(t, withGPUs(name, counts[name], showLimits+stay))
+	}
+	wrong := 0
+	for name, count := range counts {
+		c.waitForPhase(t, name, v1.PodRunning)
+		// Shares of two cards where one has too few left.
+		if said := c.output(t, name); !strings.Contains(said, "LIMIT_1") && said != withTenths(count) {
+			t.Errorf("%s asked for %d tenths and has\n%s", name, count, said)
+			wrong++
+		}
+	}
+	fmt.Printf("measured %d of %d pods with virtual GPUs have what another was granted\n", wrong, len(counts))
+}
