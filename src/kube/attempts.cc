@@ -49,9 +49,16 @@ Duration Attempts::Jittered(Duration pause) {
       std::uniform_int_distribution<int64_t>((pause.count() + 1) / 2, pause.count())(random_));
 }
 
+void Attempts::LeaveAlone(Duration asked) {
+  left_alone_ = std::max(left_alone_, SystemClock().Now() + asked);
+}
+
+Duration Attempts::LeftAlone() const {
+  return std::max(left_alone_ - SystemClock().Now(), Duration(0));
+}
+
 Duration Attempts::NextPause(Backoff& pauses) {
-  const Duration left = left_alone_ - SystemClock().Now();
-  return std::max(left, Duration(0)) + Jittered(pauses.Failed());
+  return LeftAlone() + Jittered(pauses.Failed());
 }
 
 void Attempts::Move() {
@@ -82,19 +89,14 @@ void Attempts::Begin(Attempt& attempt) {
 
 void Attempts::Ended(Attempt& attempt, Result<http::Reply> reply) {
   if (observer_) observer_(attempt.wish_.verb, reply ? reply->status : 0);
-  Heed(reply);
+  const auto asked = reply ? RetryAfter(*reply, SystemClock().WallNow()) : std::nullopt;
+  if (asked) LeaveAlone(*asked);
   if (reply && reply->status == 401 && std::exchange(attempt.known_, false)) {
     waiting_.push_back(&attempt);
     return Move();
   }
   const http::Remote::Done done = std::move(attempt.done_);
   done(std::move(reply));  // may end it
-}
-
-void Attempts::Heed(const Result<http::Reply>& reply) {
-  if (!reply) return;
-  const auto asked = RetryAfter(*reply, SystemClock().WallNow());
-  if (asked) left_alone_ = std::max(left_alone_, SystemClock().Now() + *asked);
 }
 
 }  // namespace tessera::kube

@@ -51,15 +51,18 @@ class Attempts {
   [[nodiscard]] std::unique_ptr<Attempt> Make(Wish wish, http::Remote::Done done);
   // From half of it to all of it: many agents that failed together do not come back together.
   Duration Jittered(Duration pause);
-  // Something has failed: the next pause, jittered, which begins where the time is over for which
-  // the server has asked to be left alone.
+  // The server asks to be left alone for so long. What it says in an answer's headers is heeded
+  // already.
+  void LeaveAlone(Duration asked);
+  // What is left of that.
+  Duration LeftAlone() const;
+  // Something has failed: the next pause, jittered, which begins where that time is over.
   Duration NextPause(Backoff& pauses);
 
  private:
   void Move();
   void Begin(Attempt& attempt);
   void Ended(Attempt& attempt, Result<http::Reply> reply);
-  void Heed(const Result<http::Reply>& reply);
 
   const Duration limit_;
   const AttemptObserver observer_;

@@ -72,7 +72,7 @@ class Client {
 
   // For who makes a call again that came to nothing: how long he waits before it. Jittered, so that
   // agents that failed together do not come back together, and never shorter than the server asked
-  // for (Retry-After).
+  // for (Retry-After, or retryAfterSeconds of a watch's error).
   Duration NextPause(Backoff& pauses);
 
  private:

@@ -78,7 +78,9 @@ struct Watch::Impl {
   // The listener may destroy this.
   void Tell(const WatchEvent& event) {
     if (event.kind == WatchEvent::Kind::kError) {
-      const Error error = ErrorIn(event.object.get_object());
+      const json::Object& status = event.object.get_object();
+      if (const auto asked = RetryAfter(status)) client.attempts.LeaveAlone(*asked);
+      const Error error = ErrorIn(status);
       return error.reason == Reason::kApiExpired ? Relist(error) : Again(error);
     }
     Heard();
@@ -110,13 +112,13 @@ struct Watch::Impl {
     After(client.attempts.NextPause(pauses));
   }
 
-  // At once where all was well until now.
+  // As soon as the server wants where all was well until now.
   void Relist(const Error& error) {
     version.clear();
     const bool well = pauses.pause() == Duration(0);
     if (!well) return Again(error);
     pauses.Failed();
-    After(Duration(0));
+    After(client.attempts.LeftAlone());
   }
 
   void After(Duration pause) {

@@ -24,11 +24,11 @@ std::string Event(const std::string& type, const std::string& object) {
   return fake::Chunk(fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object));
 }
 
-std::string ErrorEvent(int code, const std::string& reason) {
-  return Event(
-      "ERROR",
-      json::Write(json::Object{
-          {"kind", "Status"}, {"message", "its own words"}, {"reason", reason}, {"code", code}}));
+std::string ErrorEvent(int code, const std::string& reason, int retry_after = 0) {
+  json::Object status{
+      {"kind", "Status"}, {"message", "its own words"}, {"reason", reason}, {"code", code}};
+  if (retry_after > 0) status["details"] = json::Object{{"retryAfterSeconds", retry_after}};
+  return Event("ERROR", json::Write(status));
 }
 
 std::string NameOf(const json::Value& object) {
@@ -243,6 +243,28 @@ TEST_F(WatchTest, AListIsReadAgainNoSoonerThanTheServerAskedFor) {
   ASSERT_TRUE(RunUntilTold(1));
   EXPECT_GE(SystemClock().Now() - begin, Duration(2'000));
   EXPECT_EQ(told_, std::vector<std::string>{"listed a b"});
+}
+
+TEST_F(WatchTest, AStreamIsTakenUpAgainNoSoonerThanItsErrorAskedFor) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  const Steady begin = SystemClock().Now();
+
+  stream_->Send(ErrorEvent(429, "TooManyRequests", 2));
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_GE(SystemClock().Now() - begin, Duration(2'000));
+}
+
+TEST_F(WatchTest, WhatTheServerForgotIsListedNoSoonerThanItAskedFor) {
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  const Steady begin = SystemClock().Now();
+
+  stream_->Send(ErrorEvent(410, "Expired", 2));
+
+  ASSERT_TRUE(RunUntilTold(2));
+  EXPECT_GE(SystemClock().Now() - begin, Duration(2'000));
 }
 
 TEST_F(WatchTest, AListenerMayEndIt) {

@@ -15,6 +15,10 @@ namespace {
 constexpr size_t kMaxWords = 1024;  // of the server's, in a message
 constexpr Duration kLongestWait{3'600'000};
 
+Duration Bounded(Duration wait) {
+  return std::clamp(wait, Duration(0), kLongestWait);
+}
+
 Reason ReasonFor(int64_t status) {
   switch (status) {
     case 401:
@@ -86,12 +90,19 @@ std::optional<Duration> RetryAfter(const http::Reply& reply, Wall now) {
   const auto header = reply.headers.find("retry-after");
   if (header == reply.headers.end()) return std::nullopt;
   const std::string& text = header->second;
-  const auto bounded = [](Duration wait) { return std::clamp(wait, Duration(0), kLongestWait); };
-  if (const auto date = ParseDate(text)) return bounded(*date - now);
+  if (const auto date = ParseDate(text)) return Bounded(*date - now);
   uint32_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return bounded(std::chrono::seconds(seconds));
+  return Bounded(std::chrono::seconds(seconds));
+}
+
+std::optional<Duration> RetryAfter(const json::Object& status) {
+  const json::Object* details = json::GetObject(status, "details");
+  const auto seconds =
+      details == nullptr ? std::nullopt : json::GetInt(*details, "retryAfterSeconds");
+  if (!seconds || *seconds <= 0) return std::nullopt;
+  return Bounded(std::chrono::seconds(std::min<int64_t>(*seconds, UINT32_MAX)));
 }
 
 std::string VersionOf(const json::Value& object) {

@@ -23,6 +23,8 @@ std::string StatusReason(const http::Reply& reply);
 bool Passes(int status);
 // How long the server asks to be left alone, an hour at most: seconds, or a date.
 std::optional<Duration> RetryAfter(const http::Reply& reply, Wall now);
+// The same for an object of kind Status, of a watch's stream, which has no headers of its own.
+std::optional<Duration> RetryAfter(const json::Object& status);
 
 // One event of a watch.
 struct WatchEvent {

@@ -30,6 +30,20 @@ TEST(RetryAfter, OtherWordsSayNothing) {
   EXPECT_EQ(RetryAfter({.status = 429}, Wall{}), std::nullopt);
 }
 
+TEST(RetryAfter, OfAStatusIsInItsDetails) {
+  const auto of = [](const json::Value& details) {
+    return RetryAfter(json::Object{{"kind", "Status"}, {"details", details}});
+  };
+
+  EXPECT_EQ(of(json::Object{{"retryAfterSeconds", 7}}), seconds(7));
+  EXPECT_EQ(of(json::Object{{"retryAfterSeconds", INT64_MAX}}), seconds(3'600));
+  EXPECT_EQ(of(json::Object{{"retryAfterSeconds", 0}}), std::nullopt);
+  EXPECT_EQ(of(json::Object{{"retryAfterSeconds", -1}}), std::nullopt);
+  EXPECT_EQ(of(json::Object{{"retryAfterSeconds", "7"}}), std::nullopt);
+  EXPECT_EQ(of("7"), std::nullopt);
+  EXPECT_EQ(RetryAfter(json::Object()), std::nullopt);
+}
+
 TEST(ErrorIn, AGoodAnswerIsNone) {
   EXPECT_EQ(ErrorIn(http::Reply{.status = 201}), std::nullopt);
 }
