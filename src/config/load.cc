@@ -102,7 +102,19 @@ void Finish(const std::map<std::string, std::string>& environment,
   CheckRules(result.config, findings);
   result.errors = findings.SortedErrors();
   result.warnings = findings.warnings();
-  if (result.ok()) result.settings = ListSettings(result.config, findings);
+  if (!result.ok()) return;
+  result.settings = ListSettings(result.config, findings);
+  result.sources = findings.Sources();
+}
+
+// The same where what the file set is known already, and from where.
+void FinishFrom(const std::map<std::string, std::string>& sources,
+                const std::map<std::string, std::string>& environment,
+                const std::map<std::string, std::string>& flags, LoadResult& result) {
+  const Document none;
+  Findings findings(none);
+  for (const auto& [path, source] : sources) findings.SetOutside(path, source, "", true);
+  Finish(environment, flags, findings, result);
 }
 
 std::vector<size_t> Undecided(const Config& config, const Findings& findings) {
@@ -119,10 +131,8 @@ std::vector<size_t> Undecided(const Config& config, const Findings& findings) {
 }  // namespace
 
 std::string LoadResult::SourceOf(const std::string& path) const {
-  for (const Setting& setting : settings) {
-    if (setting.path == path) return setting.source;
-  }
-  return "default";
+  const auto found = sources.find(path);
+  return found == sources.end() ? "default" : found->second;
 }
 
 LoadResult Load(const Sources& sources) {
@@ -143,47 +153,33 @@ LoadResult Load(const Sources& sources) {
 
 LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
   if (!loaded.ok() || loaded.undecided.empty()) return loaded;
-  const Document none;
-  Findings findings(none);
-  for (const Setting& setting : loaded.settings) {
-    if (setting.source != "default") findings.SetOutside(setting.path, setting.source, "", true);
-    // Its sections are there, too: of the kinds, only the one that was chosen.
-    for (size_t dot = setting.path.rfind('.'); dot != std::string::npos && dot != 0;
-         dot = setting.path.rfind('.', dot - 1)) {
-      findings.SetOutside(setting.path.substr(0, dot), "", "", true);
-    }
-  }
-  Config config = loaded.config;
-  for (const size_t i : loaded.undecided) {
-    Rendering& rendering = config.resources[i].rendering;
+  LoadResult suited{.config = loaded.config, .undecided = loaded.undecided};
+  std::map<std::string, std::string> sources = loaded.sources;
+  for (const size_t i : suited.undecided) {
+    Rendering& rendering = suited.config.resources[i].rendering;
     rendering.strategies = {Strategy::kCdiCri};
-    findings.SetOutside(ResourcePath(i) + ".strategies", shown_by, "", true);
+    sources[ResourcePath(i) + ".strategies"] = shown_by;
     if (!rendering.cdi_kind.empty()) continue;
-    rendering.cdi_kind = KindOf(config.resources[i])->cdi_kind;
-    findings.SetOutside(ResourcePath(i) + ".cdi.kind", shown_by, "", true);
+    rendering.cdi_kind = KindOf(suited.config.resources[i])->cdi_kind;
+    sources[ResourcePath(i) + ".cdi.kind"] = shown_by;
   }
-  Complete(config);
-  CheckRules(config, findings);
-  if (std::vector<Problem> errors = findings.SortedErrors(); !errors.empty()) {
-    Problem why = std::move(errors.front());
+  FinishFrom(sources, {}, {}, suited);
+  if (!suited.ok()) {
+    Problem why = std::move(suited.errors.front());
     why.origin = shown_by;
     why.message = "reads CDI, which is taken only where 'strategies' say so: " + why.message;
     loaded.warnings.push_back(std::move(why));
     return loaded;
   }
-  loaded.settings = ListSettings(config, findings);
-  loaded.config = std::move(config);
-  return loaded;
+  suited.warnings = std::move(loaded.warnings);
+  return suited;
 }
 
 LoadResult LoadForeign(Foreign foreign, const std::map<std::string, std::string>& environment,
                        const std::map<std::string, std::string>& flags) {
   LoadResult result;
   result.config = std::move(foreign.config);
-  const Document none;
-  Findings findings(none);
-  for (const auto& [path, source] : foreign.sources) findings.SetOutside(path, source, "", true);
-  Finish(environment, flags, findings, result);
+  FinishFrom(foreign.sources, environment, flags, result);
   // Rules of ours that are broken because of what is wrong there would only confuse.
   if (!foreign.errors.empty()) result.errors = std::move(foreign.errors);
   result.warnings.insert(result.warnings.begin(), foreign.warnings.begin(), foreign.warnings.end());

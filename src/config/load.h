@@ -42,11 +42,13 @@ struct LoadResult {
   std::vector<Setting> settings{};  // every key with a value, in the reference's order; when ok()
   std::vector<Problem> errors{};    // all of them, in the order of the file
   std::vector<Problem> warnings{};  // what is legal, but surely not meant
+  // What somebody set, sections and lists too, and where: as Setting::source.
+  std::map<std::string, std::string> sources{};
   // Resources that could reach containers by CDI and whose way into them nobody chose.
   std::vector<size_t> undecided{};
 
   bool ok() const { return errors.empty(); }
-  // "default" for a path that is not in settings.
+  // "default" for a path that nobody set.
   std::string SourceOf(const std::string& path) const;
 };
 

@@ -56,6 +56,12 @@ std::string Findings::SourceOf(const std::string& path) const {
                               : place.origin;
 }
 
+std::map<std::string, std::string> Findings::Sources() const {
+  std::map<std::string, std::string> sources;
+  for (const auto& [path, place] : places_) sources.emplace(path, SourceOf(path));
+  return sources;
+}
+
 Problem Findings::Make(Reason reason, const std::string& path, std::string_view message,
                        std::string suggestion) const {
   std::string set = path;

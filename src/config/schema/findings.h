@@ -28,6 +28,8 @@ class Findings {
   bool IsBad(const std::string& path) const;
   // "tessera.yaml:3", "environment NAME", "flag --NAME" or "default".
   std::string SourceOf(const std::string& path) const;
+  // The same of every path that is set.
+  std::map<std::string, std::string> Sources() const;
 
   // Adds "PATH MESSAGE" at the place where `path` is set, or the nearest section around it.
   void Report(Reason reason, const std::string& path, std::string_view message,
