@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/container_runtime.h"
 #include "base/text.h"
 #include "cli/cdi_files.h"
 #include "cli/cdi_generate.h"
@@ -38,8 +39,8 @@ int ShowCdi(const Arguments& arguments) {
 }
 
 int GenerateDocuments(const Arguments& arguments) {
-  const config::LoadResult loaded =
-      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), {});
+  const config::LoadResult loaded = agent::SuitedToRuntime(
+      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), {}));
   if (!loaded.ok()) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;
@@ -97,7 +98,8 @@ Command GenerateCommand() {
           .summary = "the CDI documents that an agent would write",
           .description =
               "Looks for the devices that the configuration names and prints the CDI documents for "
-              "them, without an agent.",
+              "them, without an agent. Where the configuration does not choose, GPUs have one if "
+              "the container runtime is known to read it.",
           .options = {{.name = "--config",
                        .value = "FILE",
                        .help = "the configuration",

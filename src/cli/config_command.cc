@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "agent/container_runtime.h"
 #include "base/text.h"
 #include "config/load.h"
 #include "config/nvidia/load.h"
@@ -25,7 +26,7 @@ bool Tell(const config::LoadResult& result, FILE* err) {
 
 int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* err) {
   const config::LoadResult result =
-      config::LoadFile(sources.file, sources.environment, sources.flags);
+      agent::SuitedToRuntime(config::LoadFile(sources.file, sources.environment, sources.flags));
   if (!Tell(result, err)) return 1;
   fmt::print(out, "{}",
              form == ConfigForm::kYaml ? config::PrintYaml(result) : config::PrintJson(result));

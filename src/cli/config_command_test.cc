@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/config_command.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <string_view>
 
+#include "agent/container_runtime.h"
 #include "json/json.h"
 #include "os/files.h"
 
@@ -91,6 +93,22 @@ TEST_F(ConfigCommandTest, PrintShowsWhatTheAgentWouldUse) {
   EXPECT_NE(out_.Text().find("  level: debug                                # flag --log-level\n"),
             std::string::npos)
       << out_.Text();
+}
+
+TEST_F(ConfigCommandTest, PrintShowsWhatTheContainerRuntimeMakesOfIt) {
+  ASSERT_TRUE(
+      agent::RememberVersions(directory_, {.runtime = "containerd://2.2.0", .kubelet = "v1.36.3"}));
+  const std::string file =
+      Write(fmt::format("version: tessera/v1\nrootPrefix: {0}\nstate: {{dir: {0}}}\n"
+                        "resources: [{{name: nvidia.com/gpu, nvidia: {{}}}}]\n",
+                        directory_));
+  EXPECT_EQ(ConfigPrint({.file = file}, ConfigForm::kYaml, out_.get(), err_.get()), 0);
+  EXPECT_EQ(err_.Text(), "");
+  for (const char* line :
+       {"    strategies: [cdi-cri]                     # containerd://2.2.0\n",
+        "      kind: k8s.device-plugin.nvidia.com/gpu  # containerd://2.2.0\n"}) {
+    EXPECT_NE(out_.Text().find(line), std::string::npos) << out_.Text();
+  }
 }
 
 TEST_F(ConfigCommandTest, PrintAsJsonIsJson) {

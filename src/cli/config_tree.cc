@@ -44,7 +44,8 @@ Command PrintCommand() {
       .summary = "the configuration that counts, and where each value comes from",
       .description =
           "Prints the configuration as the agent would use it, with the origin of every "
-          "value: the file and line, an environment variable, a flag, or the default.",
+          "value: the file and line, an environment variable, a flag, what shows that the "
+          "container runtime reads CDI, or the default.",
       .options = ConfigFlags(),
       .examples = {{"tessera config print --config ./try.yaml", "What does this file amount to?"}},
       .run = PrintConfig};
