@@ -128,7 +128,6 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
     }
   }
   Remember(devices);
-  TellImex();
   return devices;
 }
 
@@ -176,20 +175,6 @@ void NvidiaBackend::TellWhole(const std::string& gpu) {
       "a GPU in MIG mode is offered as a whole: what of it a container can use is for the "
       "container runtime to say",
       {{"resource", resource_}, {"gpu", gpu}});
-}
-
-void NvidiaBackend::TellImex() {
-  if (config_.imex == nvidia::Imex::kNone) return;
-  const bool missing = !nvidia::ImexNode(root_, config_);
-  std::lock_guard lock(mutex_);
-  if (std::exchange(told_no_imex_, missing) == missing) return;
-  if (!missing) return log::Info("the IMEX channel is there", {{"resource", resource_}});
-  log::Warn(config_.imex == nvidia::Imex::kRequired
-                ? "the IMEX channel is missing, and no GPU is of use without it"
-                : "the IMEX channel is missing, and containers start without it",
-            {{"resource", resource_},
-             {"channel", nvidia::kImexChannel},
-             {"advice", "start nvidia-imex, or make the channel"}});
 }
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(

@@ -103,8 +103,6 @@ class NvidiaBackend : public Backend {
   void TellGeometry(unsigned count, const std::map<unsigned, nvidia::Gpu>& gpus);
   // After a scan: what events are told of, and what the scan missed.
   void Remember(const std::vector<Device>& devices);
-  // That the IMEX channel is missing, or is there again.
-  void TellImex();
   void OnEvent(const nvidia::Event& event);
 
   const std::string resource_;
@@ -129,7 +127,6 @@ class NvidiaBackend : public Backend {
   std::map<std::string, Past> past_;              // by device id
   std::map<std::string, uint64_t> slowdowns_;     // of those slowed down, by UUID; as told
   std::set<std::string> told_whole_;              // GPUs in MIG mode that are whole all the same
-  bool told_no_imex_ = false;                     // it was missing in the last scan
 };
 
 }  // namespace tessera

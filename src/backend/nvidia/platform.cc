@@ -78,6 +78,12 @@ void PlatformBackend::Stop() {
 }
 
 Result<std::vector<Device>> PlatformBackend::Scan() {
+  auto devices = Look();
+  if (devices) TellImex();
+  return devices;
+}
+
+Result<std::vector<Device>> PlatformBackend::Look() {
   using Discovery = NvidiaConfig::Discovery;
   if (config_.discovery == Discovery::kTegra) return Found(Whole{kTegra, {}});
   if (IsWsl()) return Found(Whole{kWsl, {}});
@@ -133,6 +139,22 @@ void PlatformBackend::TellMissing(const cdi::Parts& parts) {
     log::Info("what containers get beside their GPUs is there",
               {{"resource", resource_}, {"feature", feature}});
   }
+}
+
+void PlatformBackend::TellImex() {
+  if (config_.imex == Imex::kNone) return;
+  const bool missing = !ImexNode(root_, config_);
+  if (std::exchange(told_no_imex_, missing) == missing) return;
+  if (!missing) return log::Info("the IMEX channel is there", {{"resource", resource_}});
+  std::lock_guard lock(mutex_);
+  log::Warn(config_.imex == Imex::kRequired
+                ? "the IMEX channel is missing, and no GPU is of use without it"
+                : "the IMEX channel is missing, and containers start without it",
+            {{"resource", resource_},
+             {"channel", kImexChannel},
+             {"advice", whole_ ? "WSL and Tegra have no nvidia-imex as a rule: take 'imex' out for "
+                                 "such nodes, or make the channel"
+                               : "start nvidia-imex, or make the channel"}});
 }
 
 // Takes down what the scan has shown. Returns the device that all GPUs are, if it is this

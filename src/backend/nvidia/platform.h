@@ -60,11 +60,14 @@ class PlatformBackend : public Backend, private BackendEvents {
   void RescanSoon() override;
   void Report(const DeviceKey& key, Evidence evidence) override;
   void CountXid(const std::string& gpu, const std::string& xid) override;
+  Result<std::vector<Device>> Look();
   std::vector<Device> Found(std::optional<Whole> whole);
   Device Describe(const std::string& id) const;
   bool IsWsl();
   bool HasDxg() const;
   void TellMissing(const cdi::Parts& parts);
+  // That the IMEX channel is missing, or is there again.
+  void TellImex();
 
   const std::string resource_;
   const NvidiaConfig config_;
@@ -76,6 +79,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   DriverFiles files_;  // as last found; for the thread of scans alone, as what follows
   bool told_no_libraries_ = false;
   std::set<std::string> told_missing_;  // features
+  bool told_no_imex_ = false;           // it was missing in the last scan
 
   std::mutex mutex_;  // guards what follows; events are reported under it
   BackendEvents* events_ = nullptr;

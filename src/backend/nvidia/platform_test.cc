@@ -10,6 +10,7 @@
 #include "backend/nvidia/events.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/recorder_test.h"
+#include "base/log.h"
 #include "nvml/nvidia_node.h"
 
 namespace tessera::nvidia {
@@ -282,6 +283,33 @@ TEST_F(PlatformTest, AnImexChannelIsHandedOutAsElsewhere) {
     EXPECT_EQ(Say(backend->Check(with)), "good");
     ASSERT_TRUE(os::RemoveFile(channel));
   }
+}
+
+TEST_F(PlatformTest, ThatTheImexChannelIsMissingIsToldOnceOnEveryKindOfNode) {
+  const auto told = [&](const char* node, Imex imex) {
+    std::string lines;
+    log::SetSink([&](std::string_view line) {
+      if (line.find("IMEX") != std::string_view::npos) lines += fmt::format("{}\n", line);
+    });
+    const auto backend = On(node, {.imex = imex});
+    EXPECT_TRUE(backend->Scan());
+    EXPECT_TRUE(backend->Scan());
+    log::SetSink(nullptr);
+    return lines.substr(std::min(lines.find("WARN"), lines.size()));
+  };
+  const std::string where =
+      "resource=nvidia.com/gpu channel=/dev/nvidia-caps-imex-channels/channel0 ";
+  const std::string whole =
+      "advice=\"WSL and Tegra have no nvidia-imex as a rule: take 'imex' out for such nodes, or "
+      "make the channel\"\n";
+  EXPECT_EQ(told("1xt4", Imex::kOptional),
+            "WARN the IMEX channel is missing, and containers start without it " + where +
+                "advice=\"start nvidia-imex, or make the channel\"\n");
+  EXPECT_EQ(told("wsl", Imex::kOptional),
+            "WARN the IMEX channel is missing, and containers start without it " + where + whole);
+  EXPECT_EQ(told("tegra", Imex::kRequired),
+            "WARN the IMEX channel is missing, and no GPU is of use without it " + where + whole);
+  EXPECT_EQ(told("tegra", Imex::kNone), "");
 }
 
 TEST_F(PlatformTest, NvmlIsTakenAtItsWordWhereItIsAskedFor) {
