@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/containerd_config.h"
+#include "agent/toml.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
@@ -43,35 +45,6 @@ std::optional<Version> ParseVersion(std::string_view text) {
   return version;
 }
 
-enum class Says : uint8_t { kNothing, kNo, kYes };
-
-// A key and its value in one line of TOML, without a comment.
-std::pair<std::string_view, std::string_view> KeyAndValue(std::string_view line) {
-  line = Trim(line.substr(0, line.find('#')));
-  const size_t equals = line.find('=');
-  if (equals == std::string_view::npos) return {};
-  return {Trim(line.substr(0, equals)), Trim(line.substr(equals + 1))};
-}
-
-// Its `enable_cdi` counts; where there is none, the format that only a containerd reads that has it
-// on by default. One whose CRI is switched off is not kubelet's.
-Says ContainerdSays(std::string_view text) {
-  Says says = Says::kNothing;
-  bool told = false;
-  for (const std::string& line : Split(text, '\n')) {
-    const auto [key, value] = KeyAndValue(line);
-    if (key == "disabled_plugins" && value.find("cri") != std::string_view::npos) {
-      return Says::kNothing;
-    }
-    if (key == "enable_cdi") {
-      says = value == "true" ? Says::kYes : Says::kNo;
-      told = true;
-    }
-    if (key == "version" && value == "3" && !told) says = Says::kYes;
-  }
-  return says;
-}
-
 struct Told {
   Says says = Says::kNothing;
   std::string by{};
@@ -81,17 +54,14 @@ struct Told {
 Told ByConfiguration(const os::Root& root) {
   Told told;
   for (const char* path : kContainerd) {
-    const auto text = os::ReadFile(root.Path(path), kMostConfig);
-    const Says says = text ? ContainerdSays(*text) : Says::kNothing;
+    const Says says = ContainerdSays(root, path);
     if (says > Says::kNothing && told.says != Says::kNo) told = {says, path};
   }
   if (told.says != Says::kNothing) return told;
   const auto crio = os::ReadFile(root.Path(kCrio), kMostConfig);
   if (!crio) return told;
-  for (const std::string& line : Split(*crio, '\n')) {
-    if (KeyAndValue(line).first == "cdi_spec_dirs") return {Says::kYes, kCrio};
-  }
-  return told;
+  const bool names = std::ranges::count(TomlEntries(*crio), "cdi_spec_dirs", &TomlEntry::key) > 0;
+  return names ? Told{Says::kYes, kCrio} : told;
 }
 
 Told ByVersion(const std::string& runtime) {
