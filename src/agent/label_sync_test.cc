@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <mutex>
 
 #include "agent/label_file.h"
@@ -39,6 +41,58 @@ class FakeLabeller : public Labeller {
   const std::shared_ptr<Answers> answers_;
 };
 
+// Holds a thread until it is opened, but not for ever.
+class Gate {
+ public:
+  void Open() { opened_.set_value(); }
+  void Wait() const { (void)open_.wait_for(std::chrono::seconds(20)); }
+
+ private:
+  std::promise<void> opened_;
+  const std::shared_future<void> open_ = opened_.get_future().share();
+};
+
+// What happens to labellers, on whichever thread.
+class Diary {
+ public:
+  void Add(const std::string& what) {
+    std::lock_guard lock(mutex_);
+    all_.push_back(what);
+  }
+  std::vector<std::string> all() const {
+    std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> all_;
+};
+
+// Reads, and ends, when its gate is open.
+class SlowLabeller : public Labeller {
+ public:
+  SlowLabeller(std::string name, const Gate& gate, Diary& diary)
+      : name_(std::move(name)), gate_(gate), diary_(diary) {
+    diary_.Add(name_ + " comes");
+  }
+  ~SlowLabeller() override {
+    gate_.Wait();
+    diary_.Add(name_ + " is gone");
+  }
+  Result<Labels> Read() override {
+    diary_.Add(name_ + " reads");
+    gate_.Wait();
+    return Labels{{"x.com/by", name_}};
+  }
+  Labels WithoutDevices() override { return {}; }
+
+ private:
+  const std::string name_;
+  const Gate& gate_;
+  Diary& diary_;
+};
+
 class LabelSyncTest : public testing::Test {
  protected:
   LabelSyncTest() {
@@ -57,19 +111,19 @@ class LabelSyncTest : public testing::Test {
   void Begin(
       std::function<bool()> may_write,
       std::function<bool(const Labels&)> to_node = [](const Labels&) { return false; }) {
-    sync_ = std::make_unique<LabelSync>(
-        LabelSync::Surroundings{.loop = loop_,
-                                .may_write = std::move(may_write),
-                                .to_node = std::move(to_node),
-                                .labellers =
-                                    [this](const config::Config&) {
-                                      Labellers labellers;
-                                      labellers.push_back(std::make_unique<FakeLabeller>(answers_));
-                                      return labellers;
-                                    },
-                                .clock = clock_,
-                                .settle = Duration(1)},
-        config_);
+    sync_ =
+        std::make_unique<LabelSync>(LabelSync::Surroundings{.loop = loop_,
+                                                            .may_write = std::move(may_write),
+                                                            .to_node = std::move(to_node),
+                                                            .labellers =
+                                                                [this](const config::Config&) {
+                                                                  Labellers labellers;
+                                                                  labellers.push_back(labeller_());
+                                                                  return labellers;
+                                                                },
+                                                            .clock = clock_,
+                                                            .settle = Duration(1)},
+                                    config_);
   }
   std::string OnDisk() { return os::ReadFile(config_.labels.file).value_or("nothing"); }
   // Runs the loop until this holds.
@@ -92,6 +146,9 @@ class LabelSyncTest : public testing::Test {
 
   const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "sync");
   const std::shared_ptr<Answers> answers_ = std::make_shared<Answers>();
+  std::function<std::unique_ptr<Labeller>()> labeller_ = [this] {
+    return std::make_unique<FakeLabeller>(answers_);
+  };
   config::Config config_;
   FakeClock clock_;
   bool may_write_ = true;
@@ -225,6 +282,51 @@ TEST_F(LabelSyncTest, AFileThatIsNoLongerWantedIsRemoved) {
   elsewhere.labels.output = config::LabelsOutput::kOff;
   sync_->Apply(elsewhere);
   EXPECT_FALSE(os::Exists(elsewhere.labels.file));
+}
+
+TEST_F(LabelSyncTest, TheFormerLabellersEndOnceTheNewOnesHaveComeAndNobodyWaitsForThem) {
+  Gate gate;
+  Diary diary;
+  labeller_ = [&, made = 0]() mutable {
+    return std::make_unique<SlowLabeller>(std::to_string(++made), gate, diary);
+  };
+  Begin();
+
+  sync_->Apply(config_);
+  EXPECT_EQ(diary.all(), (std::vector<std::string>{"1 comes", "2 comes"}));
+
+  gate.Open();
+  Await([&] { return diary.all().size() == 3; });
+  EXPECT_EQ(diary.all().back(), "1 is gone");
+  sync_.reset();
+}
+
+TEST_F(LabelSyncTest, WhatWasBeingReadByTheFormerConfigurationCountsForNothing) {
+  Gate gate;
+  Diary diary;
+  std::vector<Labels> told;
+  config_.labels.output = config::LabelsOutput::kNode;
+  labeller_ = [&] { return std::make_unique<SlowLabeller>("former", gate, diary); };
+  Begin([] { return true; },
+        [&told](const Labels& labels) {
+          told.push_back(labels);
+          return true;
+        });
+  sync_->Soon();
+  Await([&] { return diary.all().size() == 2; });
+
+  labeller_ = [&] { return std::make_unique<FakeLabeller>(answers_); };
+  sync_->Apply(config_);
+  sync_->Soon();
+  Await([&] { return told.size() == 1; });
+  gate.Open();
+  Await([&] { return diary.all().back() == "former is gone"; });
+  answers_->Set(Labels{{"x.com/count", "7"}});
+  sync_->Soon();
+  Await([&] { return told.back() == Labels{{"x.com/count", "7"}}; });
+
+  EXPECT_EQ(told, (std::vector<Labels>{{{"x.com/count", "8"}}, {{"x.com/count", "7"}}}));
+  sync_.reset();
 }
 
 TEST_F(LabelSyncTest, AFailureToWriteIsToldOnceAndTriedAgain) {
