@@ -20,7 +20,7 @@ const (
 	tenOfEach   = byCdi + "    policy: vgpu\n    replicas: 10\n    placement: pack\n"
 
 	// What the grant is called differs each time.
-	showLimits = `env | grep -E 'CUDA_|VISIBLE' | sort | sed 's/[0-9a-f]\{32\}/GRANT/'; `
+	showLimits = `env | grep -E '^CUDA_|VISIBLE' | sort | sed 's/[0-9a-f]\{32\}/GRANT/'; `
 )
 
 // installVGPUs divides each of two GPUs into ten virtual ones.
