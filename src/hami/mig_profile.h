@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a GPU in MIG mode can be divided, as HAMi's annotations say it. Plain data; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::hami {
+
+// Memory slices of the GPU.
+struct MigPlacement {
+  uint32_t start = 0;
+  uint32_t size = 0;
+  bool operator==(const MigPlacement&) const = default;
+};
+
+struct MigProfile {
+  std::string name;         // "1g.10gb"
+  int32_t memory = 0;       // MiB
+  int32_t core = 0;         // percent of the GPU
+  int32_t slice_count = 0;  // compute slices
+  std::vector<MigPlacement> placements{};
+  bool operator==(const MigProfile&) const = default;
+};
+
+}  // namespace tessera::hami
