@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hami/pod_devices.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/quote.h"
+#include "base/text.h"
+#include "hami/text_numbers.h"
+
+namespace tessera::hami {
+namespace {
+
+Result<int32_t> FieldNumber(std::string_view name, std::string_view field) {
+  const auto number = ParseInt32(field);
+  if (!number) return Fail(Reason::kInvalid, "its {} is {}, not a number", name, Brief(field));
+  return *number;
+}
+
+Result<PodDevice> ReadPodDevice(std::string_view text) {
+  std::vector<std::string> fields = Split(text, ',');
+  if (fields.size() < 4) {
+    return Fail(Reason::kInvalid, "it has {}, not 4", Count(fields.size(), "field"));
+  }
+  return PodDevice{.uuid = std::move(fields[0]),
+                   .type = std::move(fields[1]),
+                   .memory = TRY(FieldNumber("memory", fields[2])),
+                   .cores = TRY(FieldNumber("cores", fields[3]))};
+}
+
+Result<Entry> ReadEntry(std::string_view text) {
+  Entry entry;
+  for (const std::string& part : Split(text, ':')) {
+    if (part.find(',') == std::string::npos) continue;
+    PodDevice device = TRY_IN(ReadPodDevice(part), fmt::format("device {}", Brief(part)));
+    if (!device.uuid.empty()) entry.push_back(std::move(device));
+  }
+  return entry;
+}
+
+// As many as there are ';', and one more: what comes behind the last one.
+Result<std::vector<Entry>> ReadEntries(std::string_view text) {
+  std::vector<Entry> entries;
+  for (const std::string& part : Split(text, ';')) {
+    entries.push_back(TRY_IN(ReadEntry(part), "a pod's devices"));
+  }
+  return entries;
+}
+
+void AppendEntry(std::string& text, const Entry& entry) {
+  for (const PodDevice& device : entry) {
+    text += fmt::format("{},{},{},{}:", device.uuid, device.type, device.memory, device.cores);
+  }
+  text += ';';
+}
+
+}  // namespace
+
+std::string EncodePodDevices(std::span<const Entry> entries) {
+  std::string text;
+  for (const Entry& entry : entries) AppendEntry(text, entry);
+  return text;
+}
+
+Result<std::vector<Entry>> DecodePodDevices(std::string_view text) {
+  std::vector<Entry> entries = TRY(ReadEntries(text));
+  if (text.empty() || text.ends_with(';')) entries.pop_back();
+  return entries;
+}
+
+Result<std::string> Consume(std::string_view text, const Entry& entry) {
+  std::vector<Entry> entries = TRY(ReadEntries(text));
+  const auto found = std::ranges::find(entries, entry);
+  if (entry.empty() || found == entries.end()) {
+    std::string wanted;
+    AppendEntry(wanted, entry);
+    return Fail(Reason::kInvalid, "{} is not, or no longer, to be handed out: {}", Quote(wanted),
+                Quote(text));
+  }
+  found->clear();
+  return EncodePodDevices(entries);
+}
+
+}  // namespace tessera::hami
