@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Annotations that HAMi's scheduler, its plugin or whoever may change a pod has written, read as
+// each of its formats. What is read reads the same once it is written again.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "hami/go_time.h"
+#include "hami/handshake.h"
+#include "hami/link_scores.h"
+#include "hami/mig_allocations.h"
+#include "hami/node_lock.h"
+#include "hami/node_register.h"
+#include "hami/pod_devices.h"
+#include "hami/quantity.h"
+#include "hami/requests.h"
+#include "test/fuzz/fuzz.h"
+
+using tessera::fuzz::Require;
+
+namespace tessera::hami {
+namespace {
+
+// True when there is something to look at.
+template <class T>
+bool IsRead(const Result<T>& read) {
+  if (read) return true;
+  Require(!read.error().message.empty(), "a refusal says why");
+  return false;
+}
+
+void SortDevices(std::vector<RegisteredDevice>& devices) {
+  std::ranges::stable_sort(devices, {}, [](const RegisteredDevice& device) {
+    return std::tuple(device.index, std::string_view(device.id));
+  });
+}
+
+void CheckRegister(std::string_view text) {
+  if (auto devices = DecodeRegister(text); IsRead(devices)) {
+    SortDevices(*devices);
+    Require(DecodeRegister(EncodeRegister(*devices)) == *devices, "devices read as written");
+  }
+  if (auto devices = DecodeOldRegister(text); IsRead(devices) && !devices->empty()) {
+    SortDevices(*devices);
+    Require(DecodeOldRegister(EncodeOldRegister(*devices)) == *devices, "old ones as well");
+  }
+}
+
+// A pod whose containers ask for just what was chosen for them.
+void CheckPod(const std::vector<Entry>& entries) {
+  std::vector<Container> containers;
+  for (const Entry& entry : entries) {
+    containers.push_back({.name = fmt::format("{}", containers.size())});
+    if (!entry.empty()) containers.back().limits["nvidia.com/gpu"] = "1";
+  }
+  const auto by_container = EntriesByContainer(containers, {}, entries);
+  Require(by_container && *by_container == entries, "every container finds its own");
+  UsageByCard(containers, entries);
+  std::string left = EncodePodDevices(entries);
+  // Every one is a walk through all.
+  for (size_t i = 0; i < std::min<size_t>(entries.size(), 16); ++i) {
+    auto rest = Consume(left, entries[i]);
+    Require(rest.has_value() != entries[i].empty(), "what is there can be taken");
+    if (rest) left = *std::move(rest);
+  }
+}
+
+void CheckPodDevices(std::string_view text) {
+  const auto entries = DecodePodDevices(text);
+  if (!IsRead(entries)) return;
+  Require(DecodePodDevices(EncodePodDevices(*entries)) == *entries, "entries read as written");
+  CheckPod(*entries);
+}
+
+void CheckOthers(std::string_view text) {
+  if (const auto scores = DecodeScores(text); IsRead(scores)) {
+    Require(DecodeScores(EncodeScores(*scores)) == *scores, "scores read as written");
+  }
+  if (const auto allocations = DecodeMigAllocations(text); IsRead(allocations)) {
+    Require(DecodeMigAllocations(EncodeMigAllocations(*allocations)) == *allocations,
+            "MIG allocations read as written");
+  }
+  if (const auto lock = ReadNodeLock(text); IsRead(lock)) {
+    Require(ReadNodeLock(WriteNodeLock(*lock)) == *lock, "a lock reads as written");
+    Require(!lock->owner || IsLockOf(text, *lock->owner), "a lock is its owner's");
+  }
+  if (const Handshake handshake = ReadHandshake(text); handshake.time) {
+    Require(ParseDateTime(FormatDateTime(*handshake.time)) == handshake.time, "a time as well");
+    Require(handshake.state != HandshakeState::kNone, "nobody says nothing at a time");
+  }
+  if (const auto number = WholeQuantity(text)) {
+    Require(WholeQuantity(fmt::format("{}", *number)) == number, "a number is itself");
+  }
+}
+
+}  // namespace
+}  // namespace tessera::hami
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text = tessera::fuzz::Text(data, size);
+  tessera::hami::CheckRegister(text);
+  tessera::hami::CheckPodDevices(text);
+  tessera::hami::CheckOthers(text);
+  return 0;
+}
