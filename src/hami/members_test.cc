@@ -57,8 +57,9 @@ TEST(ReadMember, AnotherTypeIsRefused) {
 }
 
 Result<int32_t> ReadOne(const json::Value& value) {
+  const json::Object& object = *TRY(AsObject(value));
   int32_t one = 0;
-  TRY(ReadMember(*TRY(AsObject(value)), "x", one));
+  TRY(ReadMember(object, "x", one));
   return one;
 }
 
