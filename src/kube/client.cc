@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/client.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -12,6 +14,9 @@ namespace tessera::kube {
 namespace {
 
 constexpr int kPage = 500;  // objects
+// Where each page is taken as it comes, a page's text and objects are all that is in memory at
+// once.
+constexpr int kTakenPage = 50;
 
 std::string What(const Client::Impl::Call& call) {
   return fmt::format("{} {}", call.verb, call.path);
@@ -31,7 +36,7 @@ std::string NodePath(const std::string& node) {
 
 void Client::Impl::Start(Call call) {
   const uint64_t id = next_id_++;
-  const Duration left = call.deadline - SystemClock().Now();
+  const Duration left = call.term.end - SystemClock().Now();
   Call& kept = calls_.emplace(id, std::move(call)).first->second;
   kept.end = loop.After(left, [this, id] { Expired(id); });
   Try(id);
@@ -53,7 +58,7 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
   const Error error = ErrorOf(reply);
   const Duration pause = attempts.NextPause(call.pauses);
   const bool again =
-      (!reply || Passes(reply->status)) && SystemClock().Now() + pause < call.deadline;
+      (!reply || Passes(reply->status)) && SystemClock().Now() + pause < call.term.end;
   if (!again) return Finish(id, Fail(error.In(What(call))));
   call.last = error.message;
   call.attempt.reset();
@@ -64,7 +69,7 @@ void Client::Impl::Expired(uint64_t id) {
   const Call& call = calls_.at(id);
   const bool waits = call.attempt && !call.attempt->HadItsTurn();
   Finish(id, Fail(Reason::kApiUnreachable, "{}: {} within {}{}{}", What(call),
-                  waits ? "its turn did not come" : "no answer", FormatDuration(limits.deadline),
+                  waits ? "its turn did not come" : "no answer", FormatDuration(call.term.span),
                   call.last.empty() ? "" : "; at last: ", call.last));
 }
 
@@ -87,13 +92,14 @@ void Client::Impl::Ask(Call call, Answer answer) {
 }
 
 void Client::Impl::NextPage(const std::shared_ptr<Listing>& listing) {
-  std::string target = fmt::format("{}?{}{}limit={}", listing->path, listing->query,
-                                   listing->query.empty() ? "" : "&", kPage);
+  std::string target =
+      fmt::format("{}?{}{}limit={}", listing->path, listing->query,
+                  listing->query.empty() ? "" : "&", listing->take ? kTakenPage : kPage);
   if (!listing->next.empty()) target += "&continue=" + http::PercentEncode(listing->next);
   Ask({.verb = "list",
        .path = listing->path,
        .request = {.target = std::move(target)},
-       .deadline = listing->deadline,
+       .term = listing->term,
        .done = {}},
       [this, listing](Result<json::Value> page) { TakePage(listing, std::move(page)); });
 }
@@ -107,8 +113,12 @@ void Client::Impl::TakePage(const std::shared_ptr<Listing>& listing, Result<json
   }
   if (!page) return listing->answer(Fail(page.error()));
   json::Value* items = page->is_object() ? page->get_object().if_contains("items") : nullptr;
-  if (items != nullptr && items->is_array()) {
-    for (json::Value& item : items->get_array()) listing->found.items.push_back(std::move(item));
+  json::Array none;
+  json::Array& objects = items != nullptr && items->is_array() ? items->get_array() : none;
+  if (listing->take) {
+    listing->take(objects, first);
+  } else {
+    std::ranges::move(objects, std::back_inserter(listing->found.items));
   }
   if (first) listing->found.resource_version = VersionOf(*page);
   const json::Object* metadata =
@@ -131,14 +141,14 @@ void Client::Get(const std::string& path, Answer answer) {
   impl_->Ask({.verb = "get",
               .path = path,
               .request = {.target = path},
-              .deadline = impl_->Deadline(),
+              .term = impl_->UsualTerm(),
               .done = {}},
              std::move(answer));
 }
 
 void Client::List(const std::string& path, const std::string& query, ListAnswer answer) {
   impl_->NextPage(std::make_shared<Impl::Listing>(
-      Impl::Listing{path, query, impl_->Deadline(), std::move(answer)}));
+      Impl::Listing{path, query, impl_->UsualTerm(), {}, std::move(answer)}));
 }
 
 void Client::Create(const std::string& path, const json::Value& object, Answer answer) {
@@ -148,7 +158,7 @@ void Client::Create(const std::string& path, const json::Value& object, Answer a
                           .target = path,
                           .headers = {{"Content-Type", "application/json"}},
                           .body = json::Write(object)},
-              .deadline = impl_->Deadline(),
+              .term = impl_->UsualTerm(),
               .done = {}},
              std::move(answer));
 }
@@ -163,7 +173,7 @@ void Client::Patch(PatchType type, const std::string& path, const json::Value& p
                           .target = path,
                           .headers = {{"Content-Type", content}},
                           .body = json::Write(patch)},
-              .deadline = impl_->Deadline(),
+              .term = impl_->UsualTerm(),
               .done = {}},
              std::move(answer));
 }
@@ -172,7 +182,7 @@ void Client::Delete(const std::string& path, Answer answer) {
   impl_->Ask({.verb = "delete",
               .path = path,
               .request = {.method = "DELETE", .target = path},
-              .deadline = impl_->Deadline(),
+              .term = impl_->UsualTerm(),
               .done = {}},
              std::move(answer));
 }

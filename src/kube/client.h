@@ -92,9 +92,19 @@ class Watch {
     // The list was read anew, whole: what is not in it is gone. Followed by `changed` of none of
     // them.
     std::function<void(const std::vector<json::Value>& objects)> listed;
+    // May be empty. Takes the objects of a list page by page, so that they are not all in memory at
+    // once; `listed` gets none of them, then. `first`: of another list, what came before is void.
+    std::function<void(json::Array& objects, bool first)> page = {};
+    // May be empty. The list could not be read; that is tried again.
+    std::function<void(const Error&)> failed = {};
   };
   Watch(os::Loop& loop, Client& client, std::string path, std::string query, Listener listener);
   ~Watch();
+
+  // For who misses an object: the list is read anew now, after which `listed` or `failed` is
+  // called. A stream that is there waits for that, as long as said at most, and goes on where the
+  // list cannot be read. False where the list is being read already, from a moment before.
+  bool Refresh(Duration within);
 
  private:
   struct Impl;

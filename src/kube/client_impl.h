@@ -18,12 +18,17 @@ struct Client::Impl {
         limits(limits_),
         attempts(loop, std::move(access), limits, std::move(observer)) {}
 
+  // How long a call may take, and when that is over.
+  struct Term {
+    Duration span;
+    Steady end;
+  };
   // One call with all its attempts. `path` is for the messages.
   struct Call {
     std::string verb;
     std::string path;
     http::Call request;
-    Steady deadline;
+    Term term;
     std::function<void(Result<http::Reply>)> done;  // only with a good reply (2xx), or an error
     Backoff pauses{Duration(250), Duration(8'000)};
     std::string last{};  // why the last attempt failed; empty: there was none
@@ -31,17 +36,21 @@ struct Client::Impl {
     os::Loop::Handle pause{};
     os::Loop::Handle end{};
   };
+  // Takes a page's objects; `first`: what came before of this list is void.
+  using TakeObjects = std::function<void(json::Array& objects, bool first)>;
   // The pages of a list.
   struct Listing {
     std::string path;
     std::string query;
-    Steady deadline;
+    Term term;
+    TakeObjects take;  // empty: the answer has them all
     ListAnswer answer;
     ObjectList found{};
     std::string next{};  // where the next page continues
   };
 
-  Steady Deadline() const { return SystemClock().Now() + limits.deadline; }
+  static Term Within(Duration span) { return {span, SystemClock().Now() + span}; }
+  Term UsualTerm() const { return Within(limits.deadline); }
   void Start(Call call);
   // A call whose answer is an object.
   void Ask(Call call, Answer answer);

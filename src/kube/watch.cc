@@ -28,21 +28,52 @@ struct Watch::Impl {
     List();
   }
 
-  void List() {
+  void List() { ListWithin(client.limits.deadline); }
+
+  void ListWithin(Duration span) {
+    lists = true;
+    next = os::Loop::Handle();
     // The client has no handle for a list: this one says whether we are there to hear of it.
-    client.NextPage(std::make_shared<Client::Impl::Listing>(Client::Impl::Listing{
-        path, query, client.Deadline(),
-        [this, still = std::weak_ptr<const bool>(alive)](Result<ObjectList> found) {
-          if (!still.expired()) Listed(std::move(found));
-        }}));
+    const std::weak_ptr<const bool> still = alive;
+    Client::Impl::TakeObjects take;
+    if (listener->page) {
+      take = [still, told = listener](json::Array& objects, bool first) {
+        if (!still.expired()) told->page(objects, first);
+      };
+    }
+    client.NextPage(std::make_shared<Client::Impl::Listing>(
+        Client::Impl::Listing{path, query, Client::Impl::Within(span), std::move(take),
+                              [this, still](Result<ObjectList> found) {
+                                if (!still.expired()) Listed(std::move(found));
+                              }}));
   }
 
   void Listed(Result<ObjectList> found) {
-    if (!found) return Again(found.error());
+    lists = false;
+    if (!found) return NotListed(found.error());
     version = std::move(found->resource_version);
+    attempt.reset();  // of a stream from before
     Follow();
     const std::shared_ptr<const Listener> told = listener;
     told->listed(found->items);
+  }
+
+  void NotListed(const Error& error) {
+    const std::weak_ptr<const bool> still = alive;
+    if (!attempt) {
+      Again(error);
+    } else {
+      Take("");  // what came meanwhile
+    }
+    if (still.expired()) return;
+    const std::shared_ptr<const Listener> told = listener;
+    if (told->failed) told->failed(error);
+  }
+
+  bool Refresh(Duration within) {
+    if (lists) return false;
+    ListWithin(attempt ? within : client.limits.deadline);
+    return true;
   }
 
   void Follow() {
@@ -63,7 +94,10 @@ struct Watch::Impl {
   }
 
   void Take(std::string_view bytes) {
-    if (!lines->Add(bytes)) return Relist({Reason::kApiRejected, "an event is over 8 MiB"});
+    const bool fits = lines->Add(bytes);
+    // What happens while the list is read may be in it: afterwards it is known what is news.
+    if (lists) return;
+    if (!fits) return Relist({Reason::kApiRejected, "an event is over 8 MiB"});
     const std::weak_ptr<const bool> still = alive;
     const std::weak_ptr<Attempts::Attempt> present = attempt;
     while (!still.expired() && !present.expired()) {
@@ -91,6 +125,7 @@ struct Watch::Impl {
   }
 
   void Ended(const Result<http::Reply>& reply) {
+    if (lists) return attempt.reset();
     if (!reply) return Again({Reason::kApiUnreachable, reply.error().message});
     const auto error = ErrorIn(*reply);
     if (error && error->reason == Reason::kApiExpired) return Relist(*error);
@@ -123,6 +158,7 @@ struct Watch::Impl {
 
   void After(Duration pause) {
     attempt.reset();
+    if (lists) return;  // the list says how it goes on
     next = loop.After(pause, [this] {
       next = os::Loop::Handle();
       if (version.empty()) return List();
@@ -137,6 +173,7 @@ struct Watch::Impl {
   const std::shared_ptr<const Listener> listener;  // shared, since it may destroy this
   std::string version;
   std::optional<Lines> lines;
+  bool lists = false;    // a list is under way
   bool heard = false;    // in this stream
   bool failing = false;  // since it was told
   Backoff pauses{kFirstPause, kLastPause};
@@ -150,5 +187,9 @@ Watch::Watch(os::Loop& loop, Client& client, std::string path, std::string query
                                    std::move(listener))) {}
 
 Watch::~Watch() = default;
+
+bool Watch::Refresh(Duration within) {
+  return impl_->Refresh(within);
+}
 
 }  // namespace tessera::kube

@@ -63,7 +63,17 @@ class WatchTest : public ClusterTest {
                               std::string names = "listed";
                               for (const json::Value& o : all) names += " " + NameOf(o);
                               Told(names);
-                            }});
+                            },
+                        .page = page_,
+                        .failed = [this](const Error& error) { Told("failed " + error.message); }});
+  }
+  // Objects are taken page by page.
+  void TakePages() {
+    page_ = [this](const json::Array& objects, bool first) {
+      std::string names = first ? "first page" : "page";
+      for (const json::Value& o : objects) names += " " + NameOf(o);
+      Told(names);
+    };
   }
   void Told(const std::string& what) {
     told_.push_back(what);
@@ -94,6 +104,7 @@ class WatchTest : public ClusterTest {
   int streams_ = 0;
   std::vector<std::string> told_;
   std::string end_at_;
+  std::function<void(const json::Array&, bool)> page_;
   std::string logged_;
   std::unique_ptr<Watch> watch_;
 };
@@ -240,9 +251,100 @@ TEST_F(WatchTest, AListIsReadAgainNoSoonerThanTheServerAskedFor) {
 
   Start();
 
-  ASSERT_TRUE(RunUntilTold(1));
+  ASSERT_TRUE(RunUntilTold(2));
   EXPECT_GE(SystemClock().Now() - begin, Duration(2'000));
-  EXPECT_EQ(told_, std::vector<std::string>{"listed a b"});
+  EXPECT_EQ(told_, (std::vector<std::string>{
+                       "failed list /api/v1/pods: slow down (429 TooManyRequests)", "listed a b"}));
+}
+
+TEST_F(WatchTest, PagesMayBeTakenAsTheyCome) {
+  TakePages();
+  lists_ = {fake::Answer(200, fmt::format(R"({{"metadata":{{"resourceVersion":"10",)"
+                                          R"("continue":"next"}},"items":[{}]}})",
+                                          Object("a", "1"))),
+            Refusal(410, "Expired", "the continue parameter is too old"),
+            fake::Answer(200, fmt::format(R"({{"metadata":{{"resourceVersion":"20",)"
+                                          R"("continue":"next"}},"items":[{}]}})",
+                                          Object("b", "2"))),
+            ListOf("20", {"c"})};
+  Start();
+
+  ASSERT_TRUE(RunUntilStreams(1));
+  EXPECT_EQ(told_, (std::vector<std::string>{"first page a", "first page b", "page c", "listed"}));
+  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=x&limit=50");
+  EXPECT_EQ(asked_[3].target, "/api/v1/pods?fieldSelector=x&limit=50&continue=next");
+  EXPECT_EQ(Versions(), std::vector<std::string>{"20"});
+}
+
+TEST_F(WatchTest, RefreshedItIsFollowedFromTheNewList) {
+  lists_.push_back(ListOf("50", {"z"}));
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  fake::Peer* former = stream_;
+
+  EXPECT_TRUE(watch_->Refresh(kPatience));
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "listed z"}));
+  EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "50"}));
+  EXPECT_TRUE(RunUntil([&] { return former->gone(); }));
+  EXPECT_EQ(logged_, "");
+}
+
+TEST_F(WatchTest, WhileItIsListedItIsNotRefreshed) {
+  Start();
+
+  EXPECT_FALSE(watch_->Refresh(kPatience));
+
+  ASSERT_TRUE(RunUntilStreams(1));
+  EXPECT_EQ(asked_.size(), 2U);
+}
+
+TEST_F(WatchTest, WhatHappensDuringARefreshIsToldOnceTheListCannotBeRead) {
+  lists_.push_back("");  // no answer
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  EXPECT_TRUE(watch_->Refresh(Duration(500)));
+  ASSERT_TRUE(RunUntil([&] { return listed_ == 2; }));
+
+  stream_->Send(Event("ADDED", Object("c", "11")));
+  ASSERT_TRUE(RunUntilTold(2));
+  stream_->Send(Event("DELETED", Object("c", "12")));
+
+  ASSERT_TRUE(RunUntilTold(4));
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "changed c",
+                                             "failed list /api/v1/pods: no answer within 500ms",
+                                             "deleted c"}));
+  EXPECT_EQ(streams_, 1);
+}
+
+TEST_F(WatchTest, AStreamThatEndsDuringARefreshIsTakenUpAfterIt) {
+  lists_.push_back("");
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  EXPECT_TRUE(watch_->Refresh(Duration(500)));
+  ASSERT_TRUE(RunUntil([&] { return listed_ == 2; }));
+
+  stream_->Send(Event("ADDED", Object("c", "11")) + fake::kLastChunk);
+
+  ASSERT_TRUE(RunUntilStreams(2));
+  EXPECT_EQ(told_.back(), "failed list /api/v1/pods: no answer within 500ms");
+  EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "10"}));
+}
+
+TEST_F(WatchTest, ARefreshEndsThePauseAfterAFailure) {
+  limits_.deadline = Duration(200);
+  lists_.insert(lists_.begin(), Refusal(403, "Forbidden", "no right"));
+  Start();
+  ASSERT_TRUE(RunUntilTold(1));
+  const Steady begin = SystemClock().Now();
+
+  EXPECT_TRUE(watch_->Refresh(kPatience));
+
+  ASSERT_TRUE(RunUntilTold(2));
+  EXPECT_LT(SystemClock().Now() - begin, Duration(500));  // the shortest pause
+  EXPECT_EQ(told_, (std::vector<std::string>{"failed list /api/v1/pods: no right (403 Forbidden)",
+                                             "listed a b"}));
 }
 
 TEST_F(WatchTest, AStreamIsTakenUpAgainNoSoonerThanItsErrorAskedFor) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pods of one node as the API server has them, by the UIDs that kubelet knows them by: listed,
+// then watched. While the API server cannot be reached, they stay as they were last seen.
+//
+// A mirror pod stands for a static one by an annotation of its own, which anybody who makes pods
+// can write: it never takes the place of a pod whose own UID that is, nor of another mirror pod
+// that is there. A pod that cannot be read costs itself only: it stays as it was last, or out, and
+// the log says so once.
+//
+// One thread: its loop's, as the client's, which outlives it. Neither an observer nor an answer may
+// destroy it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "kube/client.h"
+#include "kube/pod.h"
+#include "os/alarm.h"
+#include "os/loop.h"
+
+namespace tessera::kube {
+
+class NodePods {
+ public:
+  // Who is told that a pod came, is another than before, or is gone. Each may be empty.
+  struct Observer {
+    using Told = std::function<void(const Pod&)>;
+    Told added{};
+    Told changed{};
+    Told removed{};
+  };
+  struct Times {
+    Duration list{2'000};     // how long a list for those who wait may take
+    Duration between{1'000};  // the begins of two of them
+  };
+  using Pods = std::map<std::string, Pod, std::less<>>;
+  using Answer = std::function<void(const Result<Pod>&)>;
+
+  NodePods(os::Loop& loop, Client& client, std::string node, PodFields wanted, Observer observer,
+           Times times);
+
+  // Whether they were listed at all.
+  bool Synced() const { return synced_; }
+  const Pods& pods() const { return pods_; }
+  // Null where there is none; good until the loop goes on.
+  const Pod* Find(std::string_view uid) const;
+
+  // The pod of this UID: answered before this returns where it is known, else when it comes. Where
+  // it has not come by the deadline, the pods are listed once for all who wait, and it is in that
+  // list, or kNotFound; where they cannot be listed, the list's error, two times `list` after the
+  // deadline at the latest.
+  void Await(const std::string& uid, Steady deadline, Answer answer);
+
+ private:
+  struct Waiter {
+    std::string uid;
+    Steady deadline;
+    uint64_t number;  // in the order they came
+    Answer answer;
+  };
+  // A list that is being read.
+  struct Listing {
+    Pods pods;
+    std::set<std::string> left_out;
+  };
+  using Which = std::function<bool(const Waiter&)>;
+
+  void TakePage(const json::Array& objects, bool first);
+  void Listed();
+  void Changed(const json::Value& object);
+  void Gone(const json::Value& object);
+  // Nothing where it has no place among these.
+  std::optional<Pod> Read(const json::Value& object, const Pods& among,
+                          std::set<std::string>& left_out);
+  const Pod* Former(const json::Value& object) const;
+  void Add(const Pod& pod);
+  void ListEnded(const Status& status);
+  void Look();
+  void ListForWaiters(Steady now);
+  void AnswerThose(const Which& which, const Result<Pod>& result);
+
+  const std::string node_;
+  const PodFields wanted_;
+  const Observer observer_;
+  const Times times_;
+  bool synced_ = false;
+  Pods pods_;
+  std::set<std::string> left_out_;  // NAMESPACE/NAME of pods that cannot be read, as the log said
+  Listing listing_;
+  std::vector<Waiter> waiters_;
+  uint64_t next_ = 1;     // the number of the next one
+  uint64_t covered_ = 0;  // who has a smaller number came before the list under way was asked for
+  Steady resting_{};      // until then none is asked for
+  os::Alarm look_;
+  Watch watch_;
+};
+
+}  // namespace tessera::kube
