@@ -203,6 +203,7 @@ TEST_F(NodePodsTest, NobodyTakesThePlaceOfAPodByClaimingItsUid) {
 
   ASSERT_TRUE(RunUntilTold(3));
   EXPECT_EQ(told_.back(), "added c u3");
+  ASSERT_NE(pods_->Find("u1"), nullptr);
   EXPECT_EQ(pods_->Find("u1")->name, "a");
   ASSERT_EQ(logged_.size(), 1U);
   EXPECT_NE(logged_[0].find("pod d/evil says that it mirrors u1, which is d/a"), std::string::npos)

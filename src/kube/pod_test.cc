@@ -12,7 +12,7 @@ PodFields Wanted() {
           .variable = [](std::string_view name) { return name.starts_with("CUDA_"); }};
 }
 
-Result<Pod> ReadText(std::string_view text) {
+Result<Pod> ReadPodText(std::string_view text) {
   return ReadPod(json::Parse(text).value(), Wanted());
 }
 
@@ -76,7 +76,7 @@ TEST(Pod, IsReadAsFarAsItIsWanted) {
                       .requests = {{"nvidia.com/gpu", "1"}},
                       .variables = {{"CUDA_A", "1"}, {"CUDA_B", ""}}}}};
 
-  const auto pod = ReadText(kPod);
+  const auto pod = ReadPodText(kPod);
 
   ASSERT_TRUE(pod.has_value()) << pod.error().message;
   EXPECT_TRUE(*pod == expected) << pod->containers.size() << " " << pod->containers[3].name;
@@ -96,9 +96,9 @@ TEST(Pod, WhatKubernetesLeavesOutIsEmpty) {
                      .resource_version = "1",
                      .containers = {{.name = "c"}}};
 
-  EXPECT_TRUE(ReadText(kSmall).value() == expected);
+  EXPECT_TRUE(ReadPodText(kSmall).value() == expected);
   EXPECT_TRUE(
-      ReadText(
+      ReadPodText(
           R"({"metadata":{"name":"p","namespace":"d","uid":"u","resourceVersion":"1",)"
           R"("labels":null,"annotations":null,"deletionTimestamp":null},)"
           R"("spec":{"nodeName":null,"initContainers":null,"containers":[{"name":"c","env":null,)"
@@ -128,9 +128,9 @@ TEST(Pod, AStaticOneHasAtKubeletTheUidThatItsMirrorNames) {
 }
 
 TEST(Pod, OneThatIsBeingDeletedSaysSo) {
-  EXPECT_FALSE(ReadText(kSmall)->deleting);
-  EXPECT_TRUE(ReadText(WithInstead(kSmall, R"("uid")",
-                                   R"("deletionTimestamp":"2026-11-20T18:00:00Z","uid")"))
+  EXPECT_FALSE(ReadPodText(kSmall)->deleting);
+  EXPECT_TRUE(ReadPodText(WithInstead(kSmall, R"("uid")",
+                                      R"("deletionTimestamp":"2026-11-20T18:00:00Z","uid")"))
                   ->deleting);
 }
 
@@ -138,7 +138,7 @@ TEST(Pod, APhaseOfATimeToComeIsUnknown) {
   const auto phase = [](std::string_view text) {
     std::string object(kSmall);
     object.insert(object.size() - 1, fmt::format(R"(,"status":{{"phase":"{}"}})", text));
-    return ReadText(object)->phase;
+    return ReadPodText(object)->phase;
   };
   EXPECT_EQ(phase("Running"), Pod::Phase::kRunning);
   EXPECT_EQ(phase("Succeeded"), Pod::Phase::kSucceeded);
@@ -148,7 +148,7 @@ TEST(Pod, APhaseOfATimeToComeIsUnknown) {
 
 TEST(Pod, OfAVariableThatIsSetTwiceTheLastCounts) {
   const auto variables = [](std::string_view env) {
-    return ReadText(
+    return ReadPodText(
                WithInstead(kSmall, R"("name":"c")", fmt::format(R"("name":"c","env":[{}])", env)))
         ->containers[0]
         .variables;
@@ -189,12 +189,12 @@ TEST(Pod, WhatIsBrokenIsNamed) {
            Case{R"("spec")", R"("status":7,"spec")", "pod d/p: status is no object"},
        }) {
     const std::string broken = WithInstead(kSmall, c.from, c.to);
-    const auto pod = ReadText(broken);
+    const auto pod = ReadPodText(broken);
 
     ASSERT_FALSE(pod.has_value()) << broken;
     EXPECT_EQ(pod.error(), (Error{Reason::kInvalid, std::string(c.message)}));
   }
-  EXPECT_EQ(ReadText("[]").error(), (Error{Reason::kInvalid, "a pod is no object"}));
+  EXPECT_EQ(ReadPodText("[]").error(), (Error{Reason::kInvalid, "a pod is no object"}));
 }
 
 TEST(Pod, OfABrokenOneItIsSaidWhichItIsWhereThatCanBeTold) {

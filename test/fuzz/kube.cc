@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the API server and a kubeconfig say: a stream cut into lines wherever it is cut, its events,
-// refusals, times to wait, and a file with an access.
+// the pods in them, refusals, times to wait, and a file with an access.
 
 #include <vector>
 
 #include "kube/access.h"
+#include "kube/pod.h"
 #include "kube/wire.h"
 #include "test/fuzz/fuzz.h"
 
@@ -26,6 +27,28 @@ std::vector<std::string> LinesOf(std::string_view text, size_t piece) {
   return found;
 }
 
+// Everything is asked for, or what begins with an "a".
+void CheckPod(const tessera::json::Value& object) {
+  const auto few = [](std::string_view name) { return name.starts_with('a'); };
+  const auto all = [](std::string_view) { return true; };
+  const auto pod = kube::ReadPod(object, {.keys = {""}, .resource = all, .variable = all});
+  const auto part = kube::ReadPod(object, {.keys = {"a"}, .resource = few, .variable = few});
+  Require(pod || !pod.error().message.empty(), "a refusal says why");
+  if (!pod) return;
+  Require(part.has_value(), "what is not asked for breaks nothing");
+  Require(pod->KubeletUid() == kube::KubeletUidIn(object), "a pod has one UID");
+  Require(!pod->KubeletUid().empty() && pod->KubeletUid() == part->KubeletUid(), "a pod has a UID");
+  Require(pod->pod_namespace + "/" + pod->name == kube::PodNameIn(object), "a pod has one name");
+  Require(!pod->containers.empty(), "a pod has containers");
+  for (size_t i = 0; i < pod->containers.size(); ++i) {
+    Require(!pod->containers[i].name.empty(), "a container has a name");
+    Require(part->containers[i].limits.size() <= pod->containers[i].limits.size(), "part is less");
+    for (const auto& [name, value] : part->containers[i].limits) {
+      Require(few(name), "only what is asked for is kept");
+    }
+  }
+}
+
 void CheckStream(std::string_view text) {
   const auto whole = LinesOf(text, text.size());
   if (text.size() <= kLongest) Require(LinesOf(text, 3) == whole, "pieces make no difference");
@@ -37,6 +60,7 @@ void CheckStream(std::string_view text) {
     Require(event->object.is_object(), "an event has an object");
     Require(event->kind == kube::WatchEvent::Kind::kError || !event->version.empty(),
             "an event has a version");
+    CheckPod(event->object);
   }
 }
 
@@ -55,6 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = tessera::fuzz::Text(data, size);
   CheckStream(text);
   CheckReply(text);
+  if (const auto value = tessera::json::Parse(text)) CheckPod(*value);
   const auto access = kube::ParseKubeconfig("/nonexistent/config", std::string(text));
   Require(access || !access.error().message.empty(), "a refusal says why");
   Require(!access || (!access->host.empty() && access->port > 0 && access->port < 65536),
