@@ -10,8 +10,6 @@
 namespace tessera::json {
 namespace {
 
-constexpr size_t kMaxDepth = 32;
-
 void WriteIndented(const Value& value, std::string& out, size_t depth);
 
 void NewLine(std::string& out, size_t depth) {

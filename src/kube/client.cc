@@ -14,9 +14,9 @@ namespace tessera::kube {
 namespace {
 
 constexpr int kPage = 500;  // objects
-// Where each page is taken as it comes, a page's text and objects are all that is in memory at
+// Where each page is read as it comes, a page's text and objects are all that is in memory at
 // once.
-constexpr int kTakenPage = 50;
+constexpr int kReadPage = 100;
 
 std::string What(const Client::Impl::Call& call) {
   return fmt::format("{} {}", call.verb, call.path);
@@ -80,10 +80,11 @@ void Client::Impl::Finish(uint64_t id, Result<http::Reply> result) {
   done(std::move(result));
 }
 
-void Client::Impl::Ask(Call call, Answer answer) {
-  call.done = [what = What(call), answer = std::move(answer)](Result<http::Reply> reply) {
+void Client::Impl::Ask(Call call, Answer answer, std::span<const std::string_view> without) {
+  call.done = [what = What(call), without, answer = std::move(answer)](Result<http::Reply> reply) {
     if (!reply) return answer(Fail(reply.error()));
-    auto object = json::Parse(reply->body);
+    auto object =
+        without.empty() ? json::Parse(reply->body) : json::ParseWithout(reply->body, without);
     if (object) return answer(*std::move(object));
     answer(Fail(Reason::kApiUnreachable, "{}: what answers is no API server: {}", what,
                 object.error().message));
@@ -94,14 +95,16 @@ void Client::Impl::Ask(Call call, Answer answer) {
 void Client::Impl::NextPage(const std::shared_ptr<Listing>& listing) {
   std::string target =
       fmt::format("{}?{}{}limit={}", listing->path, listing->query,
-                  listing->query.empty() ? "" : "&", listing->take ? kTakenPage : kPage);
+                  listing->query.empty() ? "" : "&", listing->reader.page ? kReadPage : kPage);
   if (!listing->next.empty()) target += "&continue=" + http::PercentEncode(listing->next);
-  Ask({.verb = "list",
+  Ask(
+      {.verb = "list",
        .path = listing->path,
        .request = {.target = std::move(target)},
        .term = listing->term,
        .done = {}},
-      [this, listing](Result<json::Value> page) { TakePage(listing, std::move(page)); });
+      [this, listing](Result<json::Value> page) { TakePage(listing, std::move(page)); },
+      listing->reader.without);
 }
 
 void Client::Impl::TakePage(const std::shared_ptr<Listing>& listing, Result<json::Value> page) {
@@ -115,8 +118,8 @@ void Client::Impl::TakePage(const std::shared_ptr<Listing>& listing, Result<json
   json::Value* items = page->is_object() ? page->get_object().if_contains("items") : nullptr;
   json::Array none;
   json::Array& objects = items != nullptr && items->is_array() ? items->get_array() : none;
-  if (listing->take) {
-    listing->take(objects, first);
+  if (listing->reader.page) {
+    listing->reader.page(objects, first);
   } else {
     std::ranges::move(objects, std::back_inserter(listing->found.items));
   }

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,15 @@ std::string NodePath(const std::string& node);
 struct ObjectList {
   std::vector<json::Value> items;
   std::string resource_version;  // to watch from
+};
+
+// Who reads a list page by page, so that it is not in memory as a whole.
+struct PageReader {
+  // The objects of a page; `first`: of another list, what came before is void.
+  std::function<void(const json::Array& objects, bool first)> page{};
+  // Members that are left out while a page is parsed, wherever they stand. The names outlive all
+  // lists.
+  std::span<const std::string_view> without{};
 };
 
 // How an attempt ended, for the metrics: the verb, such as "patch" or "watch", and the status, or 0
@@ -92,9 +102,8 @@ class Watch {
     // The list was read anew, whole: what is not in it is gone. Followed by `changed` of none of
     // them.
     std::function<void(const std::vector<json::Value>& objects)> listed;
-    // May be empty. Takes the objects of a list page by page, so that they are not all in memory at
-    // once; `listed` gets none of them, then. `first`: of another list, what came before is void.
-    std::function<void(json::Array& objects, bool first)> page = {};
+    // Where there is one, `listed` gets no objects: they were read by then.
+    PageReader reader = {};
     // May be empty. The list could not be read; that is tried again.
     std::function<void(const Error&)> failed = {};
   };

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/backoff.h"
@@ -36,14 +37,12 @@ struct Client::Impl {
     os::Loop::Handle pause{};
     os::Loop::Handle end{};
   };
-  // Takes a page's objects; `first`: what came before of this list is void.
-  using TakeObjects = std::function<void(json::Array& objects, bool first)>;
   // The pages of a list.
   struct Listing {
     std::string path;
     std::string query;
     Term term;
-    TakeObjects take;  // empty: the answer has them all
+    PageReader reader;  // without `page`: the answer has all objects
     ListAnswer answer;
     ObjectList found{};
     std::string next{};  // where the next page continues
@@ -52,8 +51,8 @@ struct Client::Impl {
   static Term Within(Duration span) { return {span, SystemClock().Now() + span}; }
   Term UsualTerm() const { return Within(limits.deadline); }
   void Start(Call call);
-  // A call whose answer is an object.
-  void Ask(Call call, Answer answer);
+  // A call whose answer is an object; without the members of these names.
+  void Ask(Call call, Answer answer, std::span<const std::string_view> without = {});
   void NextPage(const std::shared_ptr<Listing>& listing);
 
   os::Loop& loop;

@@ -41,7 +41,9 @@ NodePods::NodePods(os::Loop& loop, Client& client, std::string node, PodFields w
              {.changed = [this](const json::Value& object) { Changed(object); },
               .deleted = [this](const json::Value& object) { Gone(object); },
               .listed = [this](const std::vector<json::Value>&) { Listed(); },
-              .page = [this](const json::Array& objects, bool first) { TakePage(objects, first); },
+              .reader = {.page = [this](const json::Array& objects,
+                                        bool first) { TakePage(objects, first); },
+                         .without = kUnreadMembers},
               .failed = [this](const Error& error) { ListEnded(Fail(error)); }}) {}
 
 const Pod* NodePods::Find(std::string_view uid) const {

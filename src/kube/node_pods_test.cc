@@ -125,9 +125,9 @@ TEST_F(NodePodsTest, AreListedInPagesThenFollowed) {
   EXPECT_EQ(pods_->Find("u1")->resource_version, "12");
   EXPECT_EQ(pods_->Find("u2"), nullptr);
   EXPECT_EQ(pods_->pods().size(), 2U);
-  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn%2F1&limit=50");
+  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn%2F1&limit=100");
   EXPECT_EQ(asked_[1].target,
-            "/api/v1/pods?fieldSelector=spec.nodeName%3Dn%2F1&limit=50&continue=more");
+            "/api/v1/pods?fieldSelector=spec.nodeName%3Dn%2F1&limit=100&continue=more");
   EXPECT_EQ(logged_, Words());
 }
 

@@ -63,6 +63,13 @@ struct PodFields {
   Which variable{};
 };
 
+// Members of a pod that ReadPod looks at in no place, most of what there is: a list of pods is read
+// without them. No key of a label or an annotation that is wanted may be one of them.
+inline constexpr std::string_view kUnreadMembers[] = {
+    "affinity",        "args",          "command",         "conditions",   "containerStatuses",
+    "livenessProbe",   "managedFields", "ownerReferences", "ports",        "readinessProbe",
+    "securityContext", "startupProbe",  "tolerations",     "volumeMounts", "volumes"};
+
 // kInvalid with the pod's name and the field where it is not as Kubernetes has it. What Kubernetes
 // leaves out, or null, is empty.
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted);

@@ -106,6 +106,13 @@ TEST(Pod, WhatKubernetesLeavesOutIsEmpty) {
           .value() == expected);
 }
 
+TEST(Pod, WithoutTheMembersThatAreNotReadItIsTheSame) {
+  const json::Value part = json::ParseWithout(kPod, kUnreadMembers).value();
+
+  EXPECT_LT(json::Write(part).size(), kPod.size());
+  EXPECT_TRUE(ReadPod(part, Wanted()) == ReadPodText(kPod));
+}
+
 TEST(Pod, NothingIsKeptThatNobodyAskedFor) {
   const Pod pod = ReadPod(json::Parse(kPod).value(), {}).value();
 

@@ -35,14 +35,14 @@ struct Watch::Impl {
     next = os::Loop::Handle();
     // The client has no handle for a list: this one says whether we are there to hear of it.
     const std::weak_ptr<const bool> still = alive;
-    Client::Impl::TakeObjects take;
-    if (listener->page) {
-      take = [still, told = listener](json::Array& objects, bool first) {
-        if (!still.expired()) told->page(objects, first);
+    PageReader reader{.without = listener->reader.without};
+    if (listener->reader.page) {
+      reader.page = [still, told = listener](const json::Array& objects, bool first) {
+        if (!still.expired()) told->reader.page(objects, first);
       };
     }
     client.NextPage(std::make_shared<Client::Impl::Listing>(
-        Client::Impl::Listing{path, query, Client::Impl::Within(span), std::move(take),
+        Client::Impl::Listing{path, query, Client::Impl::Within(span), std::move(reader),
                               [this, still](Result<ObjectList> found) {
                                 if (!still.expired()) Listed(std::move(found));
                               }}));

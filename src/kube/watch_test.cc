@@ -64,7 +64,7 @@ class WatchTest : public ClusterTest {
                               for (const json::Value& o : all) names += " " + NameOf(o);
                               Told(names);
                             },
-                        .page = page_,
+                        .reader = {.page = page_},
                         .failed = [this](const Error& error) { Told("failed " + error.message); }});
   }
   // Objects are taken page by page.
@@ -271,8 +271,8 @@ TEST_F(WatchTest, PagesMayBeTakenAsTheyCome) {
 
   ASSERT_TRUE(RunUntilStreams(1));
   EXPECT_EQ(told_, (std::vector<std::string>{"first page a", "first page b", "page c", "listed"}));
-  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=x&limit=50");
-  EXPECT_EQ(asked_[3].target, "/api/v1/pods?fieldSelector=x&limit=50&continue=next");
+  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=x&limit=100");
+  EXPECT_EQ(asked_[3].target, "/api/v1/pods?fieldSelector=x&limit=100&continue=next");
   EXPECT_EQ(Versions(), std::vector<std::string>{"20"});
 }
 

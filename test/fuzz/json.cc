@@ -33,12 +33,23 @@ void CheckText(std::string_view text) {
   Require(json::Parse(json::WritePretty(object)).has_value(), "in the pretty form too");
 }
 
+// What is left out makes no difference to the rest.
+void CheckWithout(std::string_view text, const tessera::Result<json::Value>& whole) {
+  static constexpr std::string_view kNames[] = {"a", "b"};
+  const auto same = json::ParseWithout(text, {});
+  Require(same == whole, "nothing is left out");
+  const auto part = json::ParseWithout(text, kNames);
+  Require(part.has_value() == whole.has_value(), "what is left out must be JSON");
+  if (part) Require(json::ParseWithout(json::Write(*part), kNames) == part, "it is left out");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = tessera::fuzz::Text(data, size);
   CheckText(text);
   const auto value = json::Parse(text);
+  if (!value || !HasFractions(*value)) CheckWithout(text, value);
   if (!value) {
     Require(!value.error().message.empty(), "a refusal says why");
     return 0;

@@ -35,6 +35,11 @@ void CheckPod(const tessera::json::Value& object) {
   const auto part = kube::ReadPod(object, {.keys = {"a"}, .resource = few, .variable = few});
   Require(pod || !pod.error().message.empty(), "a refusal says why");
   if (!pod) return;
+  const auto small =
+      tessera::json::ParseWithout(tessera::json::Write(object), kube::kUnreadMembers);
+  Require(small && kube::ReadPod(*small, {.keys = {"hami.io/"}}) ==
+                       kube::ReadPod(object, {.keys = {"hami.io/"}}),
+          "what is not read makes no difference");
   Require(part.has_value(), "what is not asked for breaks nothing");
   Require(pod->KubeletUid() == kube::KubeletUidIn(object), "a pod has one UID");
   Require(!pod->KubeletUid().empty() && pod->KubeletUid() == part->KubeletUid(), "a pod has a UID");
