@@ -18,13 +18,14 @@ using Text = boost::json::string_view;
 // the parser.
 class Keeper {
  public:
+  explicit Keeper(std::span<const std::string_view> names) : names_(names) {}
+  Value Release() { return stack_.release(); }
+
+  // NOLINTBEGIN(readability-identifier-naming): the library calls them so.
   static constexpr size_t max_object_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_array_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_key_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_string_size = std::numeric_limits<size_t>::max();
-
-  explicit Keeper(std::span<const std::string_view> names) : names_(names) {}
-  Value Release() { return stack_.release(); }
 
   bool on_document_begin(Code&) {
     stack_.reset();
@@ -92,6 +93,7 @@ class Keeper {
   }
   bool on_comment_part(Text, Code&) { return true; }
   bool on_comment(Text, Code&) { return true; }
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   bool Open() {

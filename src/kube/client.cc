@@ -14,8 +14,7 @@ namespace tessera::kube {
 namespace {
 
 constexpr int kPage = 500;  // objects
-// Where each page is read as it comes, a page's text and objects are all that is in memory at
-// once.
+// Where each page is read as it comes: its text and objects are all that is in memory at once.
 constexpr int kReadPage = 100;
 
 std::string What(const Client::Impl::Call& call) {
