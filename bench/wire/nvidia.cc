@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kubelet feels of a node with NVIDIA GPUs: the shipped binary with the fake driver's library,
 // beside a bare grpc++ callback server with the same messages. Prints a table.
-// usage: bench_nvidia [start | allocate | prefer | xid | memory | trouble]...
+// usage: bench_nvidia [start | allocate | prefer | vgpu | xid | memory | trouble]...
 #include <fmt/core.h>
 
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <thread>
 
 #include "bench/wire/table.h"
+#include "kubelet/checkpoint.h"
 #include "nvml/nvidia_node.h"
+#include "os/files.h"
 
 namespace tessera::bench {
 namespace {
@@ -46,6 +49,31 @@ MakeServed Gpus(const std::string& hardware, int shares = 1, const std::string& 
     }
     return served;
   };
+}
+
+// Eight GPUs in virtual ones, by CDI. Nothing reads the library.
+constexpr int kPerGpu = 40;
+
+Served VirtualGpus(const std::string& directory) {
+  NvidiaNode node(directory + "/node", kEightGpus);
+  const std::string library = node.directory() + "/vgpu/libvgpu.so";
+  (void)os::MakeDirectories(node.directory() + "/vgpu", 0755);
+  (void)os::ReplaceFile(library, "");
+  Served served{
+      .resource = "nvidia.com/gpu",
+      .variable = "NVIDIA_VISIBLE_DEVICES",
+      .shares = kPerGpu,
+      .section = fmt::format("policy: vgpu, replicas: {}, strategies: [cdi-cri], cdi: {{kind: "
+                             "ab.com/gpu, dir: /cdi}}, nvidia: {{vgpu: {{directory: /vgpu, "
+                             "lockDirectory: /lock}}}}",
+                             kPerGpu),
+      .settings = fmt::format("rootPrefix: {}\nadvertise: {{debounce: 1ms}}\n", node.directory())};
+  for (const nvml::HardwareGpu& gpu : node.hardware().gpus) {
+    for (int share = 0; share < kPerGpu; ++share) {
+      served.ids.push_back(fmt::format("{}-{}", gpu.uuid, share));
+    }
+  }
+  return served;
 }
 
 struct Node {
@@ -91,6 +119,72 @@ void BenchPreferAll() {
   BenchPrefer("8 GPUs, NVML 20 ms a call", Gpus(kEightGpus, 1, "driver: {slow: 20}\n"), 4);
   for (const int size : {1, 2, 3, 4, 5, 8, 12, 15}) BenchPrefer("16 GPUs", Gpus("16xv100"), size);
   BenchPrefer("8 x 1000", Gpus(kEightGpus, 1'000), 4);
+}
+
+// As many pods as kubelet takes, of one share each, and one after the other a new one; then many at
+// once, all of which kubelet has admitted before the first begins.
+void BenchVgpu() {
+  constexpr size_t kPods = 120;
+  constexpr size_t kAtOnce = 100;
+  Subject subject(Kind::kTessera, VirtualGpus);
+  Subject bare(Kind::kBare, VirtualGpus);
+  subject.Start();
+  bare.Start();
+  kubelet::Checkpoint checkpoint;
+  Samples allocates;
+  const auto admit = [&](size_t pod) {
+    const std::string& id = subject.served().ids[pod];
+    auto begin = Clock::now();
+    const auto response = subject.connection().Ask({id});
+    allocates.tessera.push_back(Millis(Clock::now() - begin).count());
+    begin = Clock::now();
+    (void)bare.connection().Ask({id});
+    allocates.bare.push_back(Millis(Clock::now() - begin).count());
+    checkpoint.entries.push_back({.pod_uid = fmt::format("uid-{}", pod),
+                                  .container = "main",
+                                  .resource = subject.served().resource,
+                                  .ids_by_numa = {{"-1", {id}}},
+                                  .allocate_response = response.SerializeAsString()});
+  };
+  const auto save = [&] {
+    (void)os::ReplaceFile(
+        subject.directory() + "/kubelet/device-plugins/kubelet_internal_checkpoint",
+        kubelet::WriteCheckpoint(checkpoint));
+  };
+  Samples binds;
+  const auto bind = [&](size_t pod) {
+    const auto begin = Clock::now();
+    subject.connection().PreStart({subject.served().ids[pod]});
+    return Millis(Clock::now() - begin).count();
+  };
+  for (size_t pod = 0; pod < kPods + kAtOnce; ++pod) {
+    if (pod < kPods) {
+      admit(pod);
+      save();
+      (void)bind(pod);
+    } else {  // while the last hundred and twenty run
+      checkpoint.entries.erase(checkpoint.entries.begin());
+      admit(pod);
+      save();
+      binds.tessera.push_back(bind(pod));
+    }
+  }
+  Row("Allocate of a virtual GPU, ms", allocates);
+  Row(fmt::format("PreStart with {} pods, ms", kPods), binds);
+  for (size_t pod = 0; pod < kAtOnce; ++pod) admit(pod);
+  save();
+  Samples burst;
+  std::vector<std::thread> callers;
+  std::mutex mutex;
+  for (size_t pod = 0; pod < kAtOnce; ++pod) {
+    callers.emplace_back([&, pod] {
+      const double took = bind(pod);
+      std::lock_guard lock(mutex);
+      burst.tessera.push_back(took);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  Row(fmt::format("PreStart, {} at once, ms", kAtOnce), burst);
 }
 
 // Each process has eight GPUs to lose.
@@ -147,8 +241,9 @@ void BenchTrouble() {
 }
 
 const std::vector<Part> kParts = {{"start", BenchStart},      {"allocate", BenchAllocate},
-                                  {"prefer", BenchPreferAll}, {"xid", BenchXid},
-                                  {"memory", BenchMemory},    {"trouble", BenchTrouble}};
+                                  {"prefer", BenchPreferAll}, {"vgpu", BenchVgpu},
+                                  {"xid", BenchXid},          {"memory", BenchMemory},
+                                  {"trouble", BenchTrouble}};
 
 }  // namespace
 }  // namespace tessera::bench

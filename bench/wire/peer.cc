@@ -135,6 +135,26 @@ void Connection::Allocate(int id) {
   if (!share.starts_with(granted) || granted.empty()) Die("a wrong grant");
 }
 
+v1beta1::ContainerAllocateResponse Connection::Ask(const std::vector<std::string>& ids) {
+  v1beta1::AllocateRequest request;
+  auto* container = request.add_container_requests();
+  for (const std::string& id : ids) container->add_devices_ids(id);
+  v1beta1::AllocateResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = stub_->Allocate(&context, request, &response);
+  if (!status.ok()) Die("Allocate: " + status.error_message());
+  return response.container_responses(0);
+}
+
+void Connection::PreStart(const std::vector<std::string>& ids) {
+  v1beta1::PreStartContainerRequest request;
+  for (const std::string& id : ids) request.add_devices_ids(id);
+  v1beta1::PreStartContainerResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = stub_->PreStartContainer(&context, request, &response);
+  if (!status.ok()) Die("PreStartContainer: " + status.error_message());
+}
+
 std::vector<std::string> Connection::Prefer(const std::vector<std::string>& available, int size) {
   v1beta1::PreferredAllocationRequest request;
   auto* container = request.add_container_requests();

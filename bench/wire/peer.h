@@ -32,8 +32,8 @@ struct Served {
   // that, with this text, makes a device fail.
   std::string section;
   std::string settings;
-  std::string fault_file;
-  std::function<std::string(int device)> fault;
+  std::string fault_file{};
+  std::function<std::string(int device)> fault{};
 
   int devices() const { return static_cast<int>(ids.size()) / shares; }
 };
@@ -92,6 +92,10 @@ class Connection {
   // The next list; waits for it. Nothing when the stream has ended.
   std::optional<v1beta1::ListAndWatchResponse> Read();
   void Allocate(int id);  // a position in Served::ids
+  // What is answered to a request for these ids.
+  v1beta1::ContainerAllocateResponse Ask(const std::vector<std::string>& ids);
+  // Before a container with these ids is made. Any thread.
+  void PreStart(const std::vector<std::string>& ids);
   // Which `size` of the ids of `available` are to be taken.
   std::vector<std::string> Prefer(const std::vector<std::string>& available, int size);
 
@@ -117,6 +121,7 @@ class Subject {
   Millis RestartKubelet();
   const Served& served() const { return served_; }
   Connection& connection() { return *connection_; }
+  const std::string& directory() const { return directory_; }
 
   double rss_mb() const;
   int fds() const;

@@ -147,14 +147,16 @@ Status ReadMetadata(const json::Object& metadata, const PodFields& wanted, Pod& 
 
 Result<Pod> ReadParts(const json::Object& object, const PodFields& wanted) {
   Pod pod;
-  TRY_IN(ReadMetadata(*TRY(ObjectIn(object, "metadata")), wanted, pod), "metadata");
+  const json::Object& metadata = *TRY(ObjectIn(object, "metadata"));
+  TRY_IN(ReadMetadata(metadata, wanted, pod), "metadata");
   const json::Object& spec = *TRY(ObjectIn(object, "spec"));
   pod.node = TRY_IN(TextIn(spec, "nodeName"), "spec");
   TRY_IN(AddContainers(spec, "initContainers", wanted, pod.containers), "spec");
   const size_t init = pod.containers.size();
   TRY_IN(AddContainers(spec, "containers", wanted, pod.containers), "spec");
   if (pod.containers.size() == init) return Fail(Reason::kInvalid, "spec: it has no containers");
-  TRY_IN(ReadStatus(*TRY(ObjectIn(object, "status")), pod), "status");
+  const json::Object& status = *TRY(ObjectIn(object, "status"));
+  TRY_IN(ReadStatus(status, pod), "status");
   return pod;
 }
 
