@@ -39,6 +39,15 @@ std::optional<size_t> PositionOf(const Offer& offer, std::string_view device) {
   return std::nullopt;
 }
 
+// The library counts GPUs as the container sees them.
+void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts) {
+  const auto place = [&](const VgpuPart& part) {
+    const auto known = PositionOf(offer, part.device);
+    return known ? offer.devices[*known].order : 0;
+  };
+  std::ranges::stable_sort(parts, {}, place);
+}
+
 void Append(const cdi::Edits& from, cdi::Edits& to) {
   std::ranges::copy(from.env, std::back_inserter(to.env));
   std::ranges::copy(from.nodes, std::back_inserter(to.nodes));
@@ -70,6 +79,7 @@ Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
   }
   std::vector<VgpuPart> parts;
   for (const auto& [device, held] : devices) parts.push_back(TRY(PartOf(offer, vgpu, held)));
+  SortAsContainersSee(offer, parts);
   return parts;
 }
 
@@ -124,7 +134,10 @@ Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& renderin
     }
     Append(all.devices[*known].edits, edits);
   }
-  for (const auto& [key, value] : VgpuEnvs(*rendering.vgpu, parts, name)) {
+  // As they are seen now: a GPU may have come or gone since they were granted.
+  std::vector<VgpuPart> sorted(parts.begin(), parts.end());
+  SortAsContainersSee(offer, sorted);
+  for (const auto& [key, value] : VgpuEnvs(*rendering.vgpu, sorted, name)) {
     edits.env.push_back(fmt::format("{}={}", key, value));
   }
   for (const Mount& mount : VgpuMounts(*rendering.vgpu, name)) {

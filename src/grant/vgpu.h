@@ -30,7 +30,7 @@ struct VgpuPart {
   bool operator==(const VgpuPart&) const = default;
 };
 
-// What the shares are worth, GPU by GPU in the offer's order: shares of one GPU add up.
+// What the shares are worth, GPU by GPU as containers see them: shares of one GPU add up.
 // kUnknownShare, kUnhealthyShare as Allocate, and kUnreadable where the memory of a GPU is not
 // known.
 Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
@@ -44,7 +44,8 @@ struct VgpuFiles {
 VgpuFiles FilesOf(const Vgpu& vgpu);
 std::string PreloadText(const Vgpu& vgpu);
 
-// The limits as the library reads them, and its files. `name` is the grant's.
+// The limits as the library reads them, of the first GPU that the container sees and so on, and its
+// files. `name` is the grant's.
 std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, std::span<const VgpuPart> parts,
                                             std::string_view name);
 std::vector<Mount> VgpuMounts(const Vgpu& vgpu, std::string_view name);

@@ -3,16 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
 constexpr char kFirst[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
 constexpr char kSecond[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43";
 
-Offer TwoCards(int64_t memory, int parts) {
+// `order`: the second one's place among those that containers see; the first one's is 0.
+Offer TwoCards(int64_t memory, int parts, int order = 0) {
   Inventory inventory;
   for (const char* id : {kFirst, kSecond}) {
     Device device;
+    device.order = id == kSecond ? order : 0;
     device.key = {"nvidia.com/gpu", id};
     device.visible_as = id;
     device.memory = memory;
@@ -47,6 +51,13 @@ TEST(VgpuParts, OfOneCardAddUpAndAllAreTheWholeCard) {
   EXPECT_EQ(VgpuParts(offer, Parts(3), two), (std::vector<VgpuPart>{{kFirst, 666, 66}}));
   const std::vector<std::string> all = {ShareOf(kFirst, 0), ShareOf(kFirst, 1), ShareOf(kFirst, 2)};
   EXPECT_EQ(VgpuParts(offer, Parts(3), all), (std::vector<VgpuPart>{{kFirst, 1000, 100}}));
+}
+
+TEST(VgpuParts, AreInTheOrderInWhichContainersSeeTheirCards) {
+  const std::vector<std::string> ids = {ShareOf(kFirst, 0), ShareOf(kFirst, 1),
+                                        ShareOf(kSecond, 0)};
+  EXPECT_EQ(VgpuParts(TwoCards(1000, 4, -1), Parts(4), ids),
+            (std::vector<VgpuPart>{{kSecond, 250, 25}, {kFirst, 500, 50}}));
 }
 
 TEST(VgpuParts, HaveTheirOwnSizesWhereTheseAreConfigured) {
@@ -108,6 +119,19 @@ TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
                            "CUDA_DEVICE_MEMORY_SHARED_CACHE=/usr/local/vgpu/name.cache",
                            "CUDA_DEVICE_SM_LIMIT=20"}));
   EXPECT_EQ(edits.mounts.size(), 4U);
+}
+
+TEST(VgpuDocument, CountsCardsAsTheContainerSeesThemNow) {
+  Rendering rendering;
+  rendering.cdi_kind = "ab.com/gpu";
+  rendering.vgpu = Parts(2);
+  const std::vector<VgpuPart> parts = {{kFirst, 300, 20}, {kSecond, 400, 20}};  // as they once were
+  const cdi::Parts described;
+  const auto document = VgpuDocument(TwoCards(1000, 2, -1), rendering, parts, "name", &described);
+  ASSERT_TRUE(document) << document.error().message;
+  const std::vector<std::string>& env = document->devices[0].edits.env;
+  EXPECT_EQ(std::ranges::count(env, "CUDA_DEVICE_MEMORY_LIMIT_0=400m"), 1);
+  EXPECT_EQ(std::ranges::count(env, "CUDA_DEVICE_MEMORY_LIMIT_1=300m"), 1);
 }
 
 TEST(VgpuDocument, IsNotForADeviceThatIsGone) {
