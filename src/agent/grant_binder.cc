@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 
 #include "agent/cdi_file.h"
 #include "backend/node_facts.h"
@@ -52,6 +54,27 @@ int64_t MemoryOf(const Offer& offer, const std::string& device) {
     if (each.key.id == device) return each.memory;
   }
   return 0;
+}
+
+// What one share has of its device: of MiB and of percent.
+struct Worth {
+  std::string device;
+  double memory = 0;
+  double cores = 0;
+};
+
+// By the shares' ids. What was granted of a device is in equal parts its shares'.
+std::map<std::string, Worth> WorthOfShares(const Pin& pin, const std::vector<std::string>& ids) {
+  std::map<std::string, Worth> shares;
+  for (const VgpuPart& part : pin.parts) {
+    const auto is_its = [&](const std::string& id) { return DeviceOfShare(id) == part.device; };
+    const auto count = static_cast<double>(std::ranges::count_if(ids, is_its));
+    for (const std::string& id : ids) {
+      if (!is_its(id)) continue;
+      shares[id] = {part.device, static_cast<double>(part.memory) / count, part.cores / count};
+    }
+  }
+  return shares;
 }
 
 // A directory of root's own that everybody may write in: no link, and nobody else's.
@@ -186,7 +209,7 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::Checkpoin
           .container = entry.container,
           .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, name),
           .parts = TRY(VgpuParts(binding.offer, vgpu, entry.ids()))};
-  TRY(CheckRoom(binding.offer, checkpoint, name, pin.parts));
+  TRY(CheckRoom(binding.offer, checkpoint, entry, pin.parts));
   TRY(os::MakeDirectories(pins_, 0700));
   TRY(os::WriteFileAtomically(path, PinText(pin)));
   log::Info("a grant is bound", {{"resource", entry.resource},
@@ -196,22 +219,44 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::Checkpoin
   return pin;
 }
 
+// What the others have of each device, share by share. kubelet gives the shares of an init
+// container to the containers of its pod that come after it: what the same pod has twice counts
+// once, and what this container has of it not at all.
+std::map<std::string, VgpuPart> GrantBinder::TakenBeside(
+    const kubelet::Checkpoint& checkpoint, const kubelet::CheckpointEntry& entry) const {
+  std::map<std::pair<std::string, std::string>, Worth> shares;  // by pod and id
+  const std::vector<std::string> own = entry.ids();
+  for (const kubelet::CheckpointEntry& other : checkpoint.entries) {
+    const std::string name = NameIn(other);
+    if (name == NameIn(entry) || !IsGrantName(name)) continue;
+    const auto text = os::ReadFile(PinPath(name));
+    const auto pin = text ? ReadPin(*text) : tl::unexpected(text.error());
+    if (!pin) continue;  // not bound yet: its turn to be checked comes
+    for (const auto& [id, worth] : WorthOfShares(*pin, other.ids())) {
+      if (other.pod_uid == entry.pod_uid && std::ranges::count(own, id) > 0) continue;
+      Worth& share = shares[{other.pod_uid, id}];
+      share = {worth.device, std::max(share.memory, worth.memory),
+               std::max(share.cores, worth.cores)};
+    }
+  }
+  std::map<std::string, Worth> sums;
+  for (const auto& [share, worth] : shares) {
+    sums[worth.device].memory += worth.memory;
+    sums[worth.device].cores += worth.cores;
+  }
+  std::map<std::string, VgpuPart> taken;
+  for (const auto& [device, sum] : sums) {
+    taken[device] = {device, std::llround(sum.memory), static_cast<int>(std::lround(sum.cores))};
+  }
+  return taken;
+}
+
 // Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
 // more than a device has, they may not.
 Status GrantBinder::CheckRoom(const Offer& offer, const kubelet::Checkpoint& checkpoint,
-                              const std::string& name, std::span<const VgpuPart> parts) const {
-  std::map<std::string, VgpuPart> taken;
-  for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
-    const std::string other = NameIn(entry);
-    if (other == name || !IsGrantName(other)) continue;
-    const auto text = os::ReadFile(PinPath(other));
-    const auto pin = text ? ReadPin(*text) : tl::unexpected(text.error());
-    if (!pin) continue;  // not bound yet: its turn to be checked comes
-    for (const VgpuPart& part : pin->parts) {
-      taken[part.device].memory += part.memory;
-      taken[part.device].cores += part.cores;
-    }
-  }
+                              const kubelet::CheckpointEntry& entry,
+                              std::span<const VgpuPart> parts) const {
+  std::map<std::string, VgpuPart> taken = TakenBeside(checkpoint, entry);
   for (const VgpuPart& part : parts) {
     const VgpuPart& held = taken[part.device];
     const int64_t memory = MemoryOf(offer, part.device);

@@ -73,8 +73,10 @@ class GrantBinder {
                  const kubelet::CheckpointEntry& entry, const std::string& name);
   Result<Pin> PinFor(const Binding& binding, const kubelet::Checkpoint& checkpoint,
                      const kubelet::CheckpointEntry& entry, const std::string& name);
+  std::map<std::string, VgpuPart> TakenBeside(const kubelet::Checkpoint& checkpoint,
+                                              const kubelet::CheckpointEntry& entry) const;
   Status CheckRoom(const Offer& offer, const kubelet::Checkpoint& checkpoint,
-                   const std::string& name, std::span<const VgpuPart> parts) const;
+                   const kubelet::CheckpointEntry& entry, std::span<const VgpuPart> parts) const;
   std::string PinPath(const std::string& name) const;
   Status MakeFiles(const Vgpu& vgpu, const std::string& name) const;
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;

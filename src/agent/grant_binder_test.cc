@@ -187,6 +187,28 @@ TEST_F(GrantBinderTest, OtherSizesLeaveWhatIsHeldAloneAndAreGrantedWhereTheyFit)
   EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=1000m CUDA_DEVICE_SM_LIMIT=100 ");
 }
 
+TEST_F(GrantBinderTest, WhatAnInitContainerHandsOnIsTakenOnce) {
+  const std::vector<std::string> all = {Share(0, 0), Share(0, 1)};
+  Hold("uid-1", "init", all, AnswerNaming(kOne));
+  Hold("uid-1", "app", all, AnswerNaming(kOther));
+
+  EXPECT_EQ(Bind(all), "");
+  EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=1000m CUDA_DEVICE_SM_LIMIT=100 ");
+  EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=1000m CUDA_DEVICE_SM_LIMIT=100 ");
+}
+
+TEST_F(GrantBinderTest, WhatAnotherPodsContainersHandOnIsTakenOnce) {
+  SetParts(4);
+  const std::vector<std::string> half = {Share(0, 0), Share(0, 1)};
+  const std::vector<std::string> rest = {Share(0, 2), Share(0, 3)};
+  Hold("uid-1", "init", half, AnswerNaming(kOne));
+  Hold("uid-1", "app", half, AnswerNaming(kOther));
+  ASSERT_EQ(Bind(half), "");
+
+  Hold("uid-2", "app", rest, AnswerNaming("00000000000000000000000000000003"));
+  EXPECT_EQ(Bind(rest), "");
+}
+
 TEST_F(GrantBinderTest, ADeviceThatIsNotHealthyIsNotBound) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   offer_.troubles.emplace(0, Error{Reason::kXid, "XID 79"});
