@@ -157,6 +157,7 @@ Result<kubelet::Checkpoint> GrantBinder::ReadCheckpoint() const {
 }
 
 Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids) {
+  std::lock_guard lock(binding_);
   const auto checkpoint = ReadCheckpoint();
   if (!checkpoint) {
     return Fail(Reason::kGrantUnknown,
@@ -193,9 +194,11 @@ std::string GrantBinder::PinPath(const std::string& name) const {
 
 Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::Checkpoint& checkpoint,
                                 const kubelet::CheckpointEntry& entry, const std::string& name) {
-  std::lock_guard lock(binding_);
   const std::string path = PinPath(name);
-  if (const auto text = os::ReadFile(path)) {
+  const auto text = os::ReadFile(path);
+  // What cannot be read may say something else than the configuration does by now.
+  if (!text && text.error().reason != Reason::kNotFound) return Fail(text.error());
+  if (text) {
     const Pin pin = TRY_IN(ReadPin(*text), path);
     const bool same = pin.resource == entry.resource && pin.pod_uid == entry.pod_uid &&
                       pin.container == entry.container;

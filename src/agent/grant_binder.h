@@ -87,7 +87,9 @@ class GrantBinder {
   const std::string pins_;
   const os::Root root_;
   const Clock& clock_;
-  std::mutex binding_;  // one grant is bound at a time: what there is room for is granted once
+  // One container's grants are bound at a time, by a checkpoint that is read then: what there is
+  // room for is granted once, and nobody renames another's half-written file.
+  std::mutex binding_;
   std::mutex mutex_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under mutex_
 };

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <latch>
+#include <thread>
+
 #include "base/clock.h"
 
 namespace tessera::agent {
@@ -164,6 +167,33 @@ TEST_F(GrantBinderTest, AGrantIsOneContainersForEver) {
             fmt::format("grant-unknown: {}/state/grants/{}.json is bound to container app of pod "
                         "uid-1, not to app of uid-2",
                         directory_, kOne));
+}
+
+TEST_F(GrantBinderTest, AGrantWhoseRecordCannotBeReadIsNotBoundAnew) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  const std::string path = fmt::format("{}/state/grants/{}.json", directory_, kOne);
+  ASSERT_TRUE(os::MakeDirectories(path, 0700));
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "io: " + path + " is not a regular file");
+}
+
+TEST_F(GrantBinderTest, ContainersThatAreMadeAtOnceAllStart) {
+  SetParts(10);
+  std::vector<std::string> failures(10);
+  for (int i = 0; i < 10; ++i) {
+    Hold("uid-1", fmt::format("app{}", i), {Share(0, i)}, AnswerNaming(fmt::format("{:032}", i)));
+  }
+  std::latch all_there(10);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 10; ++i) {
+    threads.emplace_back([&, i] {
+      all_there.arrive_and_wait();
+      failures[i] = Bind({Share(0, i)});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_EQ(failures, std::vector<std::string>(10));
 }
 
 TEST_F(GrantBinderTest, OtherSizesLeaveWhatIsHeldAloneAndAreGrantedWhereTheyFit) {
