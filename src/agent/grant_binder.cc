@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/grant_binder.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "json/json.h"
-#include "os/owner.h"
+#include "os/fd.h"
 
 namespace tessera::agent {
 namespace {
@@ -83,12 +84,16 @@ Status MakeOpenDirectory(const std::string& path) {
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
     return Fail(SystemError("cannot make the directory " + path, errno));
   }
-  const os::FileInfo info = TRY(os::Inspect(path));
-  const os::Owner owner = TRY(os::OwnerOf(path));
-  if (info.type != os::FileInfo::Type::kDirectory || owner.user != geteuid()) {
+  // Opened once: what was looked at is what is opened to all, though somebody may write beside it.
+  const os::Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid() && errno != ENOTDIR && errno != ELOOP) {
+    return Fail(SystemError("cannot open the directory " + path, errno));
+  }
+  struct stat info{};
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || info.st_uid != geteuid()) {
     return Fail(Reason::kPermission, "{} is no directory of the agent's user: remove it", path);
   }
-  if ((info.mode & 0777U) != 0777U && chmod(path.c_str(), 0777) != 0) {
+  if ((info.st_mode & 0777U) != 0777U && fchmod(fd.get(), 0777) != 0) {
     return Fail(SystemError("cannot open to containers " + path, errno));
   }
   return {};
