@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "os/fd.h"
 
@@ -98,6 +98,58 @@ Status Replace(const std::string& path, std::string_view content, mode_t mode, O
   Fd directory(open(DirectoryOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.valid()) fsync(directory.get());
   return {};
+}
+
+// Some names in an open directory, in any order; none: it is empty. There may be millions.
+Result<std::vector<std::string>> SomeNamesIn(const Fd& directory, const std::string& path) {
+  constexpr size_t kMost = 1000;
+  // A descriptor of its own: closedir closes it, and reading begins at the beginning.
+  Fd own(openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* stream = own.valid() ? fdopendir(own.get()) : nullptr;
+  if (stream == nullptr) return Fail(SystemError("cannot list " + path, errno));
+  own.Release();
+  std::vector<std::string> names;
+  while (names.size() < kMost) {
+    const dirent* entry = readdir(stream);  // NOLINT(concurrency-mt-unsafe): own stream
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  closedir(stream);
+  return names;
+}
+
+// A directory in `from` gets a name of its own in `to`: a number that goes on in `moved`.
+Status MoveUp(const Fd& from, const std::string& name, const Fd& to, uint64_t& moved) {
+  for (;;) {
+    const std::string fresh = ".moved-up-" + std::to_string(moved++);
+    if (renameat2(from.get(), name.c_str(), to.get(), fresh.c_str(), RENAME_NOREPLACE) == 0) {
+      return {};
+    }
+    if (errno != EEXIST) return Fail(SystemError("cannot move the directory " + name, errno));
+  }
+}
+
+// What is in `top` by this name; directories in it are moved up to `top`. Links are not followed.
+Status RemoveFrom(const Fd& top, const std::string& name, const std::string& path,
+                  uint64_t& moved) {
+  if (unlinkat(top.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  const int why = errno;
+  const std::string whole = path + "/" + name;
+  const Fd directory(
+      openat(top.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.valid()) return Fail(SystemError("cannot remove " + whole, why));
+  for (;;) {
+    const std::vector<std::string> names = TRY(SomeNamesIn(directory, whole));
+    if (names.empty()) break;
+    for (const std::string& each : names) {
+      if (unlinkat(directory.get(), each.c_str(), 0) == 0 || errno == ENOENT) continue;
+      if (unlinkat(directory.get(), each.c_str(), AT_REMOVEDIR) == 0) continue;
+      TRY_IN(MoveUp(directory, each, top, moved), whole);
+    }
+  }
+  if (unlinkat(top.get(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return Fail(SystemError("cannot remove " + whole, errno));
 }
 
 }  // namespace
@@ -247,10 +299,19 @@ Status RemoveFile(const std::string& path) {
 }
 
 Status RemoveTree(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (error) return Fail(SystemError("cannot remove " + path, error.value()));
-  return {};
+  const Fd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!top.valid() && (errno == ENOTDIR || errno == ELOOP)) return RemoveFile(path);
+  if (!top.valid() && errno == ENOENT) return {};
+  if (!top.valid()) return Fail(SystemError("cannot open " + path, errno));
+  // Whoever filled it may have nested directories deeper than there are descriptors, or room on the
+  // stack: those below a directory are moved up beside it, until none is below another.
+  for (uint64_t moved = 0;;) {
+    const std::vector<std::string> names = TRY(SomeNamesIn(top, path));
+    if (names.empty()) break;
+    for (const std::string& name : names) TRY(RemoveFrom(top, name, path, moved));
+  }
+  if (rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
+  return Fail(SystemError("cannot remove " + path, errno));
 }
 
 Result<std::string> MakeTemporaryDirectory(const std::string& prefix) {
