@@ -304,13 +304,16 @@ Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
 }
 
 void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
+  // A container may have left so many files that removing them takes longer than until the next
+  // time: threads that others need do not queue up behind it.
+  const std::unique_lock lock(removing_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
   const auto files = os::ListDirectory(pins_);
   if (!files) return;
   const auto checkpoint = ReadCheckpoint();
   if (!checkpoint) return;
   std::set<std::string> live;
   for (const kubelet::CheckpointEntry& entry : checkpoint->entries) live.insert(NameIn(entry));
-  std::lock_guard lock(mutex_);
   std::map<std::string, Steady> forgotten;
   const Steady now = clock_.Now();
   for (const std::string& file : *files) {
@@ -337,7 +340,11 @@ void GrantBinder::Remove(const std::string& name, const std::set<std::string>& c
     (void)os::RemoveFile(directory + "/" + GrantFileName(name));
   }
   const bool own = pin && pin->directory.ends_with("/" + name);
-  if (own && !os::RemoveTree(root_.Path(pin->directory))) return;
+  const Status removed = own ? os::RemoveTree(root_.Path(pin->directory)) : Status();
+  if (!removed) {
+    return log::Warn("the directory of a grant that has ended stays, and is tried again",
+                     removed.error(), {{"grant", name}});
+  }
   (void)os::RemoveFile(path);
   log::Info("a grant has ended", {{"grant", name}});
 }

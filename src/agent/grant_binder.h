@@ -90,8 +90,8 @@ class GrantBinder {
   // One container's grants are bound at a time, by a checkpoint that is read then: what there is
   // room for is granted once, and nobody renames another's half-written file.
   std::mutex binding_;
-  std::mutex mutex_;
-  std::map<std::string, Steady> forgotten_;  // grants, since when; under mutex_
+  std::mutex removing_;
+  std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_
 };
 
 // The name of a new grant: 128 bits of the kernel's random numbers, in hexadecimal digits.
