@@ -295,12 +295,22 @@ Status GrantBinder::MakeFiles(const Vgpu& vgpu, const std::string& name) const {
 
 Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
                                   const std::string& name) const {
+  const std::string path = binding.cdi_dir + "/" + GrantFileName(name);
+  if (binding.described == nullptr) {
+    // The one that was written before is whole.
+    const auto on_disk = os::ReadFile(path);
+    if (on_disk && IsCdiDocumentOf(GrantCdiKind(binding.rendering), *on_disk)) return {};
+    return Fail(Reason::kNotChecked,
+                "{}: what containers need of the driver has not been found yet since the agent "
+                "began: kubelet tries again by itself",
+                binding.offer.resource);
+  }
   cdi::Document document =
       TRY(VgpuDocument(binding.offer, binding.rendering, pin.parts, name, binding.described));
   for (cdi::Node& node : document.devices.front().edits.nodes) {
     if (node.type.empty()) DescribeNode(root_.prefix(), node);
   }
-  return PutCdiDocument(binding.cdi_dir + "/" + GrantFileName(name), cdi::Text(document));
+  return PutCdiDocument(path, cdi::Text(document));
 }
 
 void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {

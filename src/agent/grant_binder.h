@@ -29,8 +29,10 @@ namespace tessera::agent {
 struct Binding {
   const Offer& offer;
   const Rendering& rendering;
-  std::string cdi_dir;                    // as the agent sees it
-  const cdi::Parts* described = nullptr;  // as for CdiDocument
+  std::string cdi_dir;  // as the agent sees it
+  // As for CdiDocument. None as long as no scan of this process has found them: no document is
+  // written then, for it would lack the driver, and let the pod's own variables name any GPU.
+  const cdi::Parts* described = nullptr;
 };
 
 // What a grant was bound to at first.

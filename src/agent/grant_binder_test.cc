@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <latch>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
@@ -80,8 +81,11 @@ class GrantBinderTest : public testing::Test {
   }
   // Empty: it is bound.
   std::string Bind(const std::vector<std::string>& ids) {
-    const Status bound = binder_.Bind(
-        {.offer = offer_, .rendering = rendering_, .cdi_dir = directory_ + "/cdi"}, ids);
+    const Status bound = binder_.Bind({.offer = offer_,
+                                       .rendering = rendering_,
+                                       .cdi_dir = directory_ + "/cdi",
+                                       .described = described_ ? &*described_ : nullptr},
+                                      ids);
     return bound ? ""
                  : fmt::format("{}: {}", ReasonName(bound.error().reason), bound.error().message);
   }
@@ -101,6 +105,7 @@ class GrantBinderTest : public testing::Test {
   const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "binder");
   Offer offer_;
   Rendering rendering_;
+  std::optional<cdi::Parts> described_{std::in_place};
   kubelet::Checkpoint checkpoint_;
   FakeClock clock_;
   GrantBinder binder_{directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), clock_};
@@ -264,6 +269,23 @@ TEST_F(GrantBinderTest, AnUnchangedDocumentIsNotWrittenAgain) {
 
   EXPECT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(os::Inspect(path).value(), before);
+}
+
+TEST_F(GrantBinderTest, BeforeTheDriverIsFoundADocumentIsNotWrittenAndAFormerOneStays) {
+  described_->common.env = {"NVIDIA_VISIBLE_DEVICES=void"};
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  const std::string path = directory_ + "/cdi/" + GrantFileName(kOne);
+  const os::FileInfo before = os::Inspect(path).value();
+  described_.reset();  // as after a start of the agent
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(os::Inspect(path).value(), before);
+  EXPECT_EQ(Bind({Share(1, 0)}),
+            "not-checked: nvidia.com/gpu: what containers need of the driver has not been found "
+            "yet since the agent began: kubelet tries again by itself");
+  EXPECT_EQ(LimitsOf(kOther), "no document");
 }
 
 TEST_F(GrantBinderTest, ADirectoryInWhichOthersMayWriteGetsNoDocument) {

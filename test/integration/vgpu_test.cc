@@ -186,7 +186,9 @@ TEST_F(VgpuTest, AnAgentThatWasKilledBeforeTheContainerBeganBindsTheGrantOfTheOn
   PutLibrary();
   agent_ = StartAgent();
   Expect(kGpu, 80, 80);
-  EXPECT_TRUE(kubelet_->RestartContainer("default", "a", "main"));
+  // Until the GPUs have been found anew.
+  EXPECT_TRUE(
+      Await([&] { return kubelet_->RestartContainer("default", "a", "main").has_value(); }));
   EXPECT_EQ(VariablesOf(NameOf(pod)), Limits(NameOf(pod), 8192, 10));
 }
 
