@@ -30,6 +30,9 @@ constexpr int kPinVersion = 1;
 // kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
 constexpr Duration kForgotten{60'000};
 
+// kubelet tries again more often than that.
+constexpr Duration kLately{60'000};
+
 // What Allocate calls a grant, and nothing that leads anywhere else.
 bool IsGrantName(std::string_view name) {
   return name.size() == 2 * kNameBytes &&
@@ -263,13 +266,14 @@ std::map<std::string, VgpuPart> GrantBinder::TakenBeside(
 // more than a device has, they may not.
 Status GrantBinder::CheckRoom(const Offer& offer, const kubelet::Checkpoint& checkpoint,
                               const kubelet::CheckpointEntry& entry,
-                              std::span<const VgpuPart> parts) const {
+                              std::span<const VgpuPart> parts) {
   std::map<std::string, VgpuPart> taken = TakenBeside(checkpoint, entry);
   for (const VgpuPart& part : parts) {
     const VgpuPart& held = taken[part.device];
     const int64_t memory = MemoryOf(offer, part.device);
     const bool fits = memory == 0 || held.memory + part.memory <= memory;
     if (fits && held.cores + part.cores <= kAllCores) continue;
+    no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
     return Fail(Reason::kNoRoom,
                 "{}: device {} has {} MiB, of which {} MiB and {} percent of its compute time are "
                 "taken: {} MiB and {} percent more do not fit",
@@ -311,6 +315,10 @@ Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
     if (node.type.empty()) DescribeNode(root_.prefix(), node);
   }
   return PutCdiDocument(path, cdi::Text(document));
+}
+
+bool GrantBinder::AnyLacksRoom() const {
+  return clock_.Now().time_since_epoch().count() < no_room_until_;
 }
 
 void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {

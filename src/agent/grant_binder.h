@@ -8,6 +8,8 @@
 // own. Any thread; it waits for disks.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
@@ -66,6 +68,9 @@ class GrantBinder {
   Status Bind(const Binding& binding, const std::vector<std::string>& ids);
   // Whether there may be anything left of any grant.
   bool AnyBound() const { return os::Exists(pins_); }
+  // Whether a container was lately not made for want of room: who holds it may have ended without
+  // kubelet having written so.
+  bool AnyLacksRoom() const;
   // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well.
   void RemoveForgotten(const std::set<std::string>& cdi_dirs);
 
@@ -78,7 +83,7 @@ class GrantBinder {
   std::map<std::string, VgpuPart> TakenBeside(const kubelet::Checkpoint& checkpoint,
                                               const kubelet::CheckpointEntry& entry) const;
   Status CheckRoom(const Offer& offer, const kubelet::Checkpoint& checkpoint,
-                   const kubelet::CheckpointEntry& entry, std::span<const VgpuPart> parts) const;
+                   const kubelet::CheckpointEntry& entry, std::span<const VgpuPart> parts);
   std::string PinPath(const std::string& name) const;
   Status MakeFiles(const Vgpu& vgpu, const std::string& name) const;
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
@@ -92,6 +97,7 @@ class GrantBinder {
   // One container's grants are bound at a time, by a checkpoint that is read then: what there is
   // room for is granted once, and nobody renames another's half-written file.
   std::mutex binding_;
+  std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   std::mutex removing_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_
 };

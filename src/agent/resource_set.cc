@@ -255,8 +255,8 @@ bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
 bool ResourceSet::RefreshCheckpoint() {
   if (!shared_.node.ledger().AnyUnnamed()) return false;
   const Steady now = SystemClock().Now();
-  const bool waits =
-      AnyWaitsForHolders() || shared_.node.AnyVanished() || !shared_.node.retired().empty();
+  const bool waits = AnyWaitsForHolders() || shared_.binder->AnyLacksRoom() ||
+                     shared_.node.AnyVanished() || !shared_.node.retired().empty();
   if (refreshed_ && (!waits || now - *refreshed_ < kRefreshPause)) return false;
   const auto streaming = [](const auto& item) {
     return item.second->streaming() && item.second->list_bytes() > 0;

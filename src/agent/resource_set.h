@@ -56,8 +56,8 @@ class ResourceSet {
   bool Compare(const std::map<std::string, int>& allocatable);
   // Kubelet has answered who holds what, and so has forgotten the pods that ended. While its
   // checkpoint may still name some, which nothing else tells from init containers, makes it write
-  // that anew, as it does at any list. Whether it did: at first, and then while devices wait, once
-  // a minute.
+  // that anew, as it does at any list. Whether it did: at first, and then while devices wait, or
+  // containers for room, once a minute.
   bool RefreshCheckpoint();
   // Holders are known anew. Of a resource that is no longer configured, what nobody holds leaves
   // once kubelet can hand out none of it: until then another instance may still serve it, which is
