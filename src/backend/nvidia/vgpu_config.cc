@@ -101,8 +101,9 @@ Key VgpuKey() {
            .field = Bind(kVirtual, &VirtualGpu::library)},
           {.name = "enforced",
            .type = Type::kBool,
-           .doc = "Whether a container that nothing would hold to its share is refused, as where "
-                  "the library is missing.",
+           .doc = "Whether the library goes into every container, and one is refused where it is "
+                  "missing. `false`: nothing holds containers to their shares, though the library "
+                  "is there.",
            .example = "false",
            .field = Bind(kVirtual, &VirtualGpu::enforced)},
           SizesKey(),
