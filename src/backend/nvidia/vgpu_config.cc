@@ -73,6 +73,20 @@ void CheckSizes(const config::Resource& resource, const VirtualGpu& vgpu, const 
   }
 }
 
+void CheckDirectory(const VirtualGpu& vgpu, const std::string& section,
+                    config::Findings& findings) {
+  if (vgpu.directory.find_first_of(" \t\r\n:") == std::string::npos) return;
+  findings.Report(Reason::kConfigBadValue, section + ".vgpu.directory",
+                  "has a space or a colon, at which a container's loader would part the path of "
+                  "the library, and load none");
+}
+
+// A link in place of what a path with "/" behind it names is followed even by who follows none.
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 }  // namespace
 
 Key VgpuKey() {
@@ -117,9 +131,9 @@ void CompleteVgpu(config::Resource& resource) {
   if (!vgpu.on) return;
   resource.policy.separator = Separator::kDash;  // as HAMi's ids are
   Vgpu& rendered = resource.rendering.vgpu.emplace();
-  rendered.directory = vgpu.directory;
-  rendered.lock_directory = vgpu.lock_directory;
-  rendered.library = vgpu.library.empty() ? vgpu.directory + "/libvgpu.so" : vgpu.library;
+  rendered.directory = WithoutSlash(vgpu.directory);
+  rendered.lock_directory = WithoutSlash(vgpu.lock_directory);
+  rendered.library = vgpu.library.empty() ? rendered.directory + "/libvgpu.so" : vgpu.library;
   rendered.enforced = vgpu.enforced;
   rendered.parts = resource.policy.replicas;
   for (const VirtualGpu::Size& size : vgpu.sizes) {
@@ -147,6 +161,7 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
                                 "compute time",
                                 resource.policy.replicas, kMostParts));
   }
+  CheckDirectory(kind.vgpu, section, findings);
   CheckSizes(resource, kind.vgpu, path, section, findings);
 }
 

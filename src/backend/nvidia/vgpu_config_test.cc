@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/nvidia/vgpu_config.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "config/told_test.h"
@@ -30,8 +31,8 @@ TEST(VgpuConfig, PlacesAndSizesAreTold) {
       "  replicas: 2\n"
       "  nvidia:\n"
       "    vgpu:\n"
-      "      directory: /opt/vgpu\n"
-      "      lockDirectory: /opt/lock\n"
+      "      directory: /opt/vgpu/\n"
+      "      lockDirectory: /opt/lock//\n"
       "      library: /opt/libvgpu.so.1\n"
       "      enforced: false\n"
       "      sizes: [{memory: 60000, cores: 70}, {memory: 20000, cores: 30}]\n");
@@ -63,6 +64,16 @@ TEST(VgpuConfig, WhatCannotBeSharedOutIsRefused) {
   EXPECT_EQ(
       ToldOf("policy: vgpu, replicas: 2, nvidia: {mig: 1g.10gb}"),
       "resources[0].nvidia.mig cannot stand beside 'policy: vgpu', which divides whole GPUs\n");
+}
+
+TEST(VgpuConfig, ADirectoryThatTheLoaderWouldPartIsRefused) {
+  for (const char* directory : {"/opt/my vgpu", "/opt/vgpu:2"}) {
+    EXPECT_EQ(
+        ToldOf(fmt::format("policy: vgpu, replicas: 2, nvidia: {{vgpu: {{directory: '{}'}}}}",
+                           directory)),
+        "resources[0].nvidia.vgpu.directory has a space or a colon, at which a container's loader "
+        "would part the path of the library, and load none\n");
+  }
 }
 
 TEST(VgpuConfig, WithoutThePolicyItHasNoEffect) {
