@@ -207,12 +207,16 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::Checkpoin
   // What cannot be read may say something else than the configuration does by now.
   if (!text && text.error().reason != Reason::kNotFound) return Fail(text.error());
   if (text) {
-    const Pin pin = TRY_IN(ReadPin(*text), path);
-    const bool same = pin.resource == entry.resource && pin.pod_uid == entry.pod_uid &&
-                      pin.container == entry.container;
-    if (same) return pin;
+    const auto pin = ReadPin(*text);
+    if (!pin) {
+      return Fail(Reason::kGrantUnknown, "{} does not say what the container was granted: {}", path,
+                  pin.error().message);
+    }
+    const bool same = pin->resource == entry.resource && pin->pod_uid == entry.pod_uid &&
+                      pin->container == entry.container;
+    if (same) return *pin;
     return Fail(Reason::kGrantUnknown, "{} is bound to container {} of pod {}, not to {} of {}",
-                path, pin.container, pin.pod_uid, entry.container, entry.pod_uid);
+                path, pin->container, pin->pod_uid, entry.container, entry.pod_uid);
   }
   const Vgpu& vgpu = *binding.rendering.vgpu;
   Pin pin{.resource = entry.resource,

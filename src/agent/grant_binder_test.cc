@@ -182,6 +182,19 @@ TEST_F(GrantBinderTest, AGrantWhoseRecordCannotBeReadIsNotBoundAnew) {
   EXPECT_EQ(Bind({Share(0, 0)}), "io: " + path + " is not a regular file");
 }
 
+TEST_F(GrantBinderTest, AGrantWhoseRecordIsNoneIsNotKnownAndOthersAreBound) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
+  const std::string path = fmt::format("{}/state/grants/{}.json", directory_, kOne);
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/state/grants", 0700));
+  ASSERT_TRUE(os::ReplaceFile(path, "{}", 0600));
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "grant-unknown: " + path +
+                                     " does not say what the container was granted: it is no "
+                                     "record of a grant");
+  EXPECT_EQ(Bind({Share(0, 1)}), "");
+}
+
 TEST_F(GrantBinderTest, ContainersThatAreMadeAtOnceAllStart) {
   SetParts(10);
   std::vector<std::string> failures(10);
