@@ -17,27 +17,17 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include "json/json.h"
 #include "os/fd.h"
 
 namespace tessera::agent {
 namespace {
 
-constexpr size_t kNameBytes = 16;
 constexpr int kAllCores = 100;  // percent
-constexpr std::string_view kPinSuffix = ".json";
-constexpr int kPinVersion = 1;
 // kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
 constexpr Duration kForgotten{60'000};
 
 // kubelet tries again more often than that.
 constexpr Duration kLately{60'000};
-
-// What Allocate calls a grant, and nothing that leads anywhere else.
-bool IsGrantName(std::string_view name) {
-  return name.size() == 2 * kNameBytes &&
-         std::ranges::all_of(name, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
-}
 
 std::string NameIn(const kubelet::CheckpointEntry& entry) {
   const Grant grant = entry.grant();
@@ -82,8 +72,8 @@ std::map<std::string, Worth> WorthOfShares(const Pin& pin, const std::vector<std
 }
 
 // A directory of root's own that everybody may write in: no link, and nobody else's.
-Status MakeOpenDirectory(const std::string& path) {
-  TRY(os::MakeDirectories(path.substr(0, path.rfind('/')), 0755));
+Status MakeOpenDirectory(const std::string& path, mode_t parents) {
+  TRY(os::MakeDirectories(path.substr(0, path.rfind('/')), parents));
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
     return Fail(SystemError("cannot make the directory " + path, errno));
   }
@@ -102,6 +92,15 @@ Status MakeOpenDirectory(const std::string& path) {
   return {};
 }
 
+// "GPU-1: 8192 MiB 10 %, GPU-2: ..."
+std::string PartsText(std::span<const VgpuPart> parts) {
+  std::vector<std::string> texts;
+  for (const VgpuPart& part : parts) {
+    texts.push_back(fmt::format("{}: {} MiB {} %", part.device, part.memory, part.cores));
+  }
+  return Join(texts, ", ");
+}
+
 Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode) {
   const auto on_disk = os::ReadFile(path);
   if (on_disk && *on_disk == text) return {};
@@ -110,145 +109,91 @@ Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode
 
 }  // namespace
 
-std::string PinText(const Pin& pin) {
-  json::Array parts;
-  for (const VgpuPart& part : pin.parts) {
-    parts.push_back(
-        json::Object{{"device", part.device}, {"memory", part.memory}, {"cores", part.cores}});
-  }
-  return json::WritePretty(json::Object{{"version", kPinVersion},
-                                        {"resource", pin.resource},
-                                        {"pod", pin.pod_uid},
-                                        {"container", pin.container},
-                                        {"directory", pin.directory},
-                                        {"parts", std::move(parts)}});
-}
-
-Result<Pin> ReadPin(std::string_view text) {
-  const json::Value value = TRY(json::Parse(text));
-  const json::Object* object = value.if_object();
-  const json::Array* parts = object == nullptr ? nullptr : json::GetArray(*object, "parts");
-  if (parts == nullptr || json::GetInt(*object, "version") != kPinVersion) {
-    return Fail(Reason::kStateCorrupt, "it is no record of a grant");
-  }
-  Pin pin{.resource = json::GetString(*object, "resource").value_or(""),
-          .pod_uid = json::GetString(*object, "pod").value_or(""),
-          .container = json::GetString(*object, "container").value_or(""),
-          .directory = json::GetString(*object, "directory").value_or(""),
-          .parts = {}};
-  for (const json::Value& item : *parts) {
-    const json::Object* part = item.if_object();
-    if (part == nullptr) return Fail(Reason::kStateCorrupt, "it has a part that is none");
-    pin.parts.push_back({.device = json::GetString(*part, "device").value_or(""),
-                         .memory = json::GetInt(*part, "memory").value_or(0),
-                         .cores = static_cast<int>(json::GetInt(*part, "cores").value_or(0))});
-  }
-  const bool whole = !pin.parts.empty() && std::ranges::all_of(pin.parts, [](const VgpuPart& part) {
-    return !part.device.empty() && part.memory > 0 && part.cores > 0;
-  });
-  if (!whole) return Fail(Reason::kStateCorrupt, "it does not say what was granted");
-  return pin;
-}
-
-std::string NewGrantName() {
-  std::array<uint8_t, kNameBytes> bytes{};
-  // Fails for more than 256 bytes alone.
-  (void)getentropy(bytes.data(), bytes.size());
-  std::string name;
-  for (const uint8_t byte : bytes) name += fmt::format("{:02x}", byte);
-  return name;
-}
-
-Result<kubelet::Checkpoint> GrantBinder::ReadCheckpoint() const {
+// Read once for all that kubelet has admitted by then: of many containers at once each would read
+// it.
+Result<const std::vector<GrantBinder::Held>*> GrantBinder::ReadCheckpoint() {
+  const os::FileInfo file = TRY(os::InspectTarget(checkpoint_));
+  if (file == read_) return &held_;
   const std::string text = TRY(os::ReadFile(checkpoint_));
-  return kubelet::ParseCheckpoint(text);
+  kubelet::Checkpoint checkpoint = TRY(kubelet::ParseCheckpoint(text));
+  held_.clear();
+  for (kubelet::CheckpointEntry& entry : checkpoint.entries) {
+    std::string name = NameIn(entry);
+    held_.push_back({std::move(entry), std::move(name)});
+  }
+  read_ = file;
+  return &held_;
 }
 
 Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids) {
   std::lock_guard lock(binding_);
-  const auto checkpoint = ReadCheckpoint();
-  if (!checkpoint) {
+  const auto all = ReadCheckpoint();
+  if (!all) {
     return Fail(Reason::kGrantUnknown,
                 "{}: kubelet's checkpoint does not say which container this is: {}",
-                binding.offer.resource, checkpoint.error().message);
+                binding.offer.resource, all.error().message);
   }
   bool known = false;
-  for (const kubelet::CheckpointEntry& entry : checkpoint->entries) {
-    if (entry.resource != binding.offer.resource || !SameIds(entry, ids)) continue;
+  for (const Held& held : **all) {
+    if (held.entry.resource != binding.offer.resource || !SameIds(held.entry, ids)) continue;
     known = true;
-    const std::string name = NameIn(entry);
-    if (!name.empty()) TRY(BindOne(binding, *checkpoint, entry, name));
+    if (!held.name.empty()) TRY(BindOne(binding, held));
   }
   if (known) return {};
   return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}",
               binding.offer.resource, Join(ids, ","));
 }
 
-Status GrantBinder::BindOne(const Binding& binding, const kubelet::Checkpoint& checkpoint,
-                            const kubelet::CheckpointEntry& entry, const std::string& name) {
-  if (!IsGrantName(name)) {
+Status GrantBinder::BindOne(const Binding& binding, const Held& held) {
+  if (!IsGrantName(held.name)) {
     return Fail(Reason::kGrantUnknown, "{}: kubelet's checkpoint has a grant named {}",
-                entry.resource, Brief(name));
+                held.entry.resource, Brief(held.name));
   }
-  const Pin pin = TRY(PinFor(binding, checkpoint, entry, name));
-  TRY(MakeFiles(*binding.rendering.vgpu, name));
+  const Pin pin = TRY(PinFor(binding, held));
+  TRY(MakeFiles(*binding.rendering.vgpu, held.name));
   if (!WritesCdi(binding.rendering)) return {};
-  return WriteDocument(binding, pin, name);
+  return WriteDocument(binding, pin, held.name);
 }
 
-std::string GrantBinder::PinPath(const std::string& name) const {
-  return fmt::format("{}/{}{}", pins_, name, kPinSuffix);
-}
-
-Result<Pin> GrantBinder::PinFor(const Binding& binding, const kubelet::Checkpoint& checkpoint,
-                                const kubelet::CheckpointEntry& entry, const std::string& name) {
-  const std::string path = PinPath(name);
-  const auto text = os::ReadFile(path);
-  // What cannot be read may say something else than the configuration does by now.
-  if (!text && text.error().reason != Reason::kNotFound) return Fail(text.error());
-  if (text) {
-    const auto pin = ReadPin(*text);
-    if (!pin) {
-      return Fail(Reason::kGrantUnknown, "{} does not say what the container was granted: {}", path,
-                  pin.error().message);
-    }
+Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held) {
+  const kubelet::CheckpointEntry& entry = held.entry;
+  if (const auto pin = TRY(pins_.Find(held.name))) {
     const bool same = pin->resource == entry.resource && pin->pod_uid == entry.pod_uid &&
                       pin->container == entry.container;
     if (same) return *pin;
-    return Fail(Reason::kGrantUnknown, "{} is bound to container {} of pod {}, not to {} of {}",
-                path, pin->container, pin->pod_uid, entry.container, entry.pod_uid);
+    return Fail(Reason::kGrantUnknown,
+                "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
+                pin->container, pin->pod_uid, entry.container, entry.pod_uid);
   }
   const Vgpu& vgpu = *binding.rendering.vgpu;
   Pin pin{.resource = entry.resource,
           .pod_uid = entry.pod_uid,
           .container = entry.container,
-          .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, name),
+          .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, held.name),
           .parts = TRY(VgpuParts(binding.offer, vgpu, entry.ids()))};
-  TRY(CheckRoom(binding.offer, checkpoint, entry, pin.parts));
-  TRY(os::MakeDirectories(pins_, 0700));
-  TRY(os::WriteFileAtomically(path, PinText(pin)));
+  TRY(CheckRoom(binding.offer, held, pin.parts));
+  TRY(pins_.Add(held.name, pin));
   log::Info("a grant is bound", {{"resource", entry.resource},
-                                 {"grant", name},
+                                 {"grant", held.name},
                                  {"pod", entry.pod_uid},
-                                 {"container", entry.container}});
+                                 {"container", entry.container},
+                                 {"parts", PartsText(pin.parts)}});
   return pin;
 }
 
 // What the others have of each device, share by share. kubelet gives the shares of an init
 // container to the containers of its pod that come after it: what the same pod has twice counts
 // once, and what this container has of it not at all.
-std::map<std::string, VgpuPart> GrantBinder::TakenBeside(
-    const kubelet::Checkpoint& checkpoint, const kubelet::CheckpointEntry& entry) const {
+std::map<std::string, VgpuPart> GrantBinder::TakenBeside(const Held& mine) {
   std::map<std::pair<std::string, std::string>, Worth> shares;  // by pod and id
-  const std::vector<std::string> own = entry.ids();
-  for (const kubelet::CheckpointEntry& other : checkpoint.entries) {
-    const std::string name = NameIn(other);
-    if (name == NameIn(entry) || !IsGrantName(name)) continue;
-    const auto text = os::ReadFile(PinPath(name));
-    const auto pin = text ? ReadPin(*text) : tl::unexpected(text.error());
-    if (!pin) continue;  // not bound yet: its turn to be checked comes
-    for (const auto& [id, worth] : WorthOfShares(*pin, other.ids())) {
-      if (other.pod_uid == entry.pod_uid && std::ranges::count(own, id) > 0) continue;
+  const std::vector<std::string> own = mine.entry.ids();
+  for (const Held& held : held_) {
+    if (held.name == mine.name || !IsGrantName(held.name)) continue;
+    const auto pin = pins_.Find(held.name);
+    if (!pin || !*pin) continue;  // not bound yet: its turn to be checked comes
+    const kubelet::CheckpointEntry& other = held.entry;
+    for (const auto& [id, worth] : WorthOfShares(**pin, other.ids())) {
+      if (other.pod_uid == mine.entry.pod_uid && std::ranges::count(own, id) > 0) continue;
       Worth& share = shares[{other.pod_uid, id}];
       share = {worth.device, std::max(share.memory, worth.memory),
                std::max(share.cores, worth.cores)};
@@ -268,10 +213,9 @@ std::map<std::string, VgpuPart> GrantBinder::TakenBeside(
 
 // Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
 // more than a device has, they may not.
-Status GrantBinder::CheckRoom(const Offer& offer, const kubelet::Checkpoint& checkpoint,
-                              const kubelet::CheckpointEntry& entry,
+Status GrantBinder::CheckRoom(const Offer& offer, const Held& mine,
                               std::span<const VgpuPart> parts) {
-  std::map<std::string, VgpuPart> taken = TakenBeside(checkpoint, entry);
+  std::map<std::string, VgpuPart> taken = TakenBeside(mine);
   for (const VgpuPart& part : parts) {
     const VgpuPart& held = taken[part.device];
     const int64_t memory = MemoryOf(offer, part.device);
@@ -289,8 +233,10 @@ Status GrantBinder::CheckRoom(const Offer& offer, const kubelet::Checkpoint& che
 
 Status GrantBinder::MakeFiles(const Vgpu& vgpu, const std::string& name) const {
   const VgpuFiles files = FilesOf(vgpu);
-  TRY(MakeOpenDirectory(root_.Path(fmt::format("{}/{}", files.containers, name))));
-  TRY(MakeOpenDirectory(root_.Path(vgpu.lock_directory)));
+  // Nobody of the host's gets at what containers leave there; the runtime does, as root.
+  TRY(os::MakeDirectories(root_.Path(vgpu.directory), 0755));
+  TRY(MakeOpenDirectory(root_.Path(fmt::format("{}/{}", files.containers, name)), 0700));
+  TRY(MakeOpenDirectory(root_.Path(vgpu.lock_directory), 0755));
   if (!vgpu.enforced) return {};
   const auto library = os::InspectTarget(root_.Path(vgpu.library));
   if (!library || library->type != os::FileInfo::Type::kFile) {
@@ -325,23 +271,26 @@ bool GrantBinder::AnyLacksRoom() const {
   return clock_.Now().time_since_epoch().count() < no_room_until_;
 }
 
+Result<std::set<std::string>> GrantBinder::Live() {
+  std::lock_guard lock(binding_);
+  std::set<std::string> live;
+  for (const Held& held : *TRY(ReadCheckpoint())) live.insert(held.name);
+  return live;
+}
+
 void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
   // A container may have left so many files that removing them takes longer than until the next
   // time: threads that others need do not queue up behind it.
   const std::unique_lock lock(removing_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  const auto files = os::ListDirectory(pins_);
-  if (!files) return;
-  const auto checkpoint = ReadCheckpoint();
-  if (!checkpoint) return;
-  std::set<std::string> live;
-  for (const kubelet::CheckpointEntry& entry : checkpoint->entries) live.insert(NameIn(entry));
+  const auto grants = pins_.Grants();
+  if (!grants) return;
+  const auto live = Live();
+  if (!live) return;
   std::map<std::string, Steady> forgotten;
   const Steady now = clock_.Now();
-  for (const std::string& file : *files) {
-    if (!file.ends_with(kPinSuffix)) continue;
-    const std::string name = file.substr(0, file.size() - kPinSuffix.size());
-    if (live.contains(name) || !IsGrantName(name)) continue;
+  for (const std::string& name : *grants) {
+    if (live->contains(name)) continue;
     const auto known = forgotten_.find(name);
     const Steady since = known == forgotten_.end() ? now : known->second;
     if (now - since >= kForgotten) {
@@ -354,20 +303,18 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
 }
 
 // The record last, by which the rest is found again.
-void GrantBinder::Remove(const std::string& name, const std::set<std::string>& cdi_dirs) const {
-  const std::string path = PinPath(name);
-  const auto text = os::ReadFile(path);
-  const auto pin = text ? ReadPin(*text) : tl::unexpected(text.error());
+void GrantBinder::Remove(const std::string& name, const std::set<std::string>& cdi_dirs) {
+  const auto pin = pins_.Find(name);
   for (const std::string& directory : cdi_dirs) {
     (void)os::RemoveFile(directory + "/" + GrantFileName(name));
   }
-  const bool own = pin && pin->directory.ends_with("/" + name);
-  const Status removed = own ? os::RemoveTree(root_.Path(pin->directory)) : Status();
+  const bool own = pin && *pin && (*pin)->directory.ends_with("/" + name);
+  const Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
   if (!removed) {
     return log::Warn("the directory of a grant that has ended stays, and is tried again",
                      removed.error(), {{"grant", name}});
   }
-  (void)os::RemoveFile(path);
+  pins_.Remove(name);
   log::Info("a grant has ended", {{"grant", name}});
 }
 

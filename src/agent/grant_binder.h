@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/grant_pins.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "grant/cdi_document.h"
@@ -37,26 +38,13 @@ struct Binding {
   const cdi::Parts* described = nullptr;
 };
 
-// What a grant was bound to at first.
-struct Pin {
-  std::string resource;
-  std::string pod_uid;
-  std::string container;
-  std::string directory;  // that its container writes in, on the host
-  std::vector<VgpuPart> parts;
-  bool operator==(const Pin&) const = default;
-};
-std::string PinText(const Pin& pin);
-// kStateCorrupt when it is none.
-Result<Pin> ReadPin(std::string_view text);
-
 class GrantBinder {
  public:
   // `device_plugins`: kubelet's directory of that name.
   GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
               const Clock& clock = SystemClock())
       : checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
-        pins_(state_dir + "/grants"),
+        pins_(state_dir),
         root_(std::move(root)),
         clock_(clock) {}
 
@@ -67,7 +55,7 @@ class GrantBinder {
   // used; the container is then not to be made.
   Status Bind(const Binding& binding, const std::vector<std::string>& ids);
   // Whether there may be anything left of any grant.
-  bool AnyBound() const { return os::Exists(pins_); }
+  bool AnyBound() const { return pins_.any(); }
   // Whether a container was lately not made for want of room: who holds it may have ended without
   // kubelet having written so.
   bool AnyLacksRoom() const;
@@ -75,34 +63,36 @@ class GrantBinder {
   void RemoveForgotten(const std::set<std::string>& cdi_dirs);
 
  private:
-  Result<kubelet::Checkpoint> ReadCheckpoint() const;
-  Status BindOne(const Binding& binding, const kubelet::Checkpoint& checkpoint,
-                 const kubelet::CheckpointEntry& entry, const std::string& name);
-  Result<Pin> PinFor(const Binding& binding, const kubelet::Checkpoint& checkpoint,
-                     const kubelet::CheckpointEntry& entry, const std::string& name);
-  std::map<std::string, VgpuPart> TakenBeside(const kubelet::Checkpoint& checkpoint,
-                                              const kubelet::CheckpointEntry& entry) const;
-  Status CheckRoom(const Offer& offer, const kubelet::Checkpoint& checkpoint,
-                   const kubelet::CheckpointEntry& entry, std::span<const VgpuPart> parts);
-  std::string PinPath(const std::string& name) const;
+  // What kubelet says that a container holds, and what its grant is called; empty: it has no name.
+  struct Held {
+    kubelet::CheckpointEntry entry;
+    std::string name;
+  };
+  // Under binding_, as what follows.
+  Result<const std::vector<Held>*> ReadCheckpoint();
+  Status BindOne(const Binding& binding, const Held& held);
+  Result<Pin> PinFor(const Binding& binding, const Held& held);
+  std::map<std::string, VgpuPart> TakenBeside(const Held& mine);
+  Status CheckRoom(const Offer& offer, const Held& mine, std::span<const VgpuPart> parts);
   Status MakeFiles(const Vgpu& vgpu, const std::string& name) const;
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
 
-  void Remove(const std::string& name, const std::set<std::string>& cdi_dirs) const;
+  // The grants that kubelet knows.
+  Result<std::set<std::string>> Live();
+  void Remove(const std::string& name, const std::set<std::string>& cdi_dirs);
 
   const std::string checkpoint_;
-  const std::string pins_;
+  GrantPins pins_;
   const os::Root root_;
   const Clock& clock_;
   // One container's grants are bound at a time, by a checkpoint that is read then: what there is
   // room for is granted once, and nobody renames another's half-written file.
   std::mutex binding_;
+  std::optional<os::FileInfo> read_;  // of the checkpoint that is in held_; under binding_
+  std::vector<Held> held_;            // likewise
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   std::mutex removing_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_
 };
-
-// The name of a new grant: 128 bits of the kernel's random numbers, in hexadecimal digits.
-std::string NewGrantName();
 
 }  // namespace tessera::agent

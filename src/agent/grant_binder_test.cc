@@ -143,7 +143,7 @@ TEST_F(GrantBinderTest, WithoutKubeletsWordNothingIsBound) {
       Bind({Share(0, 0)}),
       fmt::format(
           "grant-unknown: nvidia.com/gpu: kubelet's checkpoint does not say which "
-          "container this is: cannot open {}/kubelet/kubelet_internal_checkpoint: No such file "
+          "container this is: cannot look at {}/kubelet/kubelet_internal_checkpoint: No such file "
           "or directory",
           directory_));
 
@@ -168,10 +168,11 @@ TEST_F(GrantBinderTest, AGrantIsOneContainersForEver) {
 
   checkpoint_.entries[0].pod_uid = "uid-2";
   Save();
-  EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("grant-unknown: {}/state/grants/{}.json is bound to container app of pod "
-                        "uid-1, not to app of uid-2",
-                        directory_, kOne));
+  EXPECT_EQ(
+      Bind({Share(0, 0)}),
+      fmt::format("grant-unknown: grant {} is bound to container app of pod uid-1, not to app "
+                  "of uid-2",
+                  kOne));
 }
 
 TEST_F(GrantBinderTest, AGrantWhoseRecordCannotBeReadIsNotBoundAnew) {
@@ -206,7 +207,7 @@ TEST_F(GrantBinderTest, ContainersThatAreMadeAtOnceAllStart) {
   for (int i = 0; i < 10; ++i) {
     threads.emplace_back([&, i] {
       all_there.arrive_and_wait();
-      failures[i] = Bind({Share(0, i)});
+      failures.at(static_cast<size_t>(i)) = Bind({Share(0, i)});
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -360,28 +361,6 @@ TEST_F(GrantBinderTest, WithoutACheckpointNothingIsForgotten) {
   clock_.Advance(Duration(60'000));
   RemoveForgotten();
   EXPECT_NE(LimitsOf(kOne), "no document");
-}
-
-TEST(Pin, SurvivesBeingWritten) {
-  const Pin pin{.resource = kGpu,
-                .pod_uid = "uid-1",
-                .container = "app",
-                .directory = "/usr/local/vgpu/containers/1",
-                .parts = {{"GPU-1", 500, 50}, {"GPU-2", 1, 100}}};
-  EXPECT_EQ(ReadPin(PinText(pin)), pin);
-}
-
-TEST(Pin, WhatIsNoneIsNoGrant) {
-  for (const char* text : {"", "{", "[]", "{}", R"({"version": 2, "parts": []})",
-                           R"({"version": 1, "parts": []})", R"({"version": 1, "parts": [1]})",
-                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 0}]})"}) {
-    EXPECT_FALSE(ReadPin(text)) << text;
-  }
-}
-
-TEST(NewGrantName, IsAnotherOneEachTime) {
-  EXPECT_EQ(NewGrantName().size(), 32U);
-  EXPECT_NE(NewGrantName(), NewGrantName());
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ Result<VgpuPart> PartOf(const Offer& offer, const Vgpu& vgpu, const Held& held) 
                 offer.resource, device.key.id);
   }
   const auto cores = static_cast<int>(kAllCores * held.shares / vgpu.parts);
-  return VgpuPart{device.key.id, device.memory * held.shares / vgpu.parts, std::max(cores, 1)};
+  const int64_t memory = device.memory * held.shares / vgpu.parts;
+  return VgpuPart{device.key.id, std::max<int64_t>(memory, 1), std::max(cores, 1)};
 }
 
 std::optional<size_t> PositionOf(const Offer& offer, std::string_view device) {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What late grants were bound to at first, a file each below the state directory. Instances of the
+// agent share them: each file is written once. Any thread.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "grant/vgpu.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+
+struct Pin {
+  std::string resource;
+  std::string pod_uid;
+  std::string container;
+  std::string directory;  // that its container writes in, on the host
+  std::vector<VgpuPart> parts;
+  bool operator==(const Pin&) const = default;
+};
+std::string PinText(const Pin& pin);
+// kStateCorrupt when it is none.
+Result<Pin> ReadPin(std::string_view text);
+
+// The name of a new grant: 128 bits of the kernel's random numbers, in hexadecimal digits.
+std::string NewGrantName();
+// What Allocate calls a grant, and nothing that leads anywhere else.
+bool IsGrantName(std::string_view name);
+
+class GrantPins {
+ public:
+  explicit GrantPins(const std::string& state_dir) : directory_(state_dir + "/grants") {}
+
+  // Nothing where the grant was never bound; an error where that is not known.
+  Result<std::optional<Pin>> Find(const std::string& grant);
+  // Is on the disk when it returns.
+  Status Add(const std::string& grant, const Pin& pin);
+  void Remove(const std::string& grant);
+  // Of all that are there, with and without a pod.
+  Result<std::vector<std::string>> Grants() const;
+  // Whether there may be any.
+  bool any() const { return os::Exists(directory_); }
+
+ private:
+  std::string PathOf(const std::string& grant) const;
+
+  const std::string directory_;
+  std::mutex mutex_;
+  std::map<std::string, Pin> known_;  // by grant; under mutex_
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/grant_pins.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::agent {
+namespace {
+
+constexpr char kGrant[] = "00000000000000000000000000000001";
+constexpr char kResource[] = "nvidia.com/gpu";
+
+TEST(Pin, SurvivesBeingWritten) {
+  const Pin pin{.resource = kResource,
+                .pod_uid = "uid-1",
+                .container = "app",
+                .directory = "/usr/local/vgpu/containers/1",
+                .parts = {{"GPU-1", 500, 50}, {"GPU-2", 1, 100}}};
+  EXPECT_EQ(ReadPin(PinText(pin)), pin);
+}
+
+TEST(Pin, WhatIsNoneIsNoGrant) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"version": 2, "parts": []})",
+                           R"({"version": 1, "parts": []})", R"({"version": 1, "parts": [1]})",
+                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 0}]})"}) {
+    EXPECT_FALSE(ReadPin(text)) << text;
+  }
+}
+
+TEST(NewGrantName, IsAnotherOneEachTime) {
+  EXPECT_EQ(NewGrantName().size(), 32U);
+  EXPECT_NE(NewGrantName(), NewGrantName());
+}
+
+class GrantPinsTest : public testing::Test {
+ protected:
+  ~GrantPinsTest() override { (void)os::RemoveTree(state_dir_); }
+
+  const std::string state_dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "pins");
+  const Pin pin_{kResource, "uid-1", "app", "/containers/1", {{"GPU-1", 500, 50}}};
+  GrantPins pins_{state_dir_};
+};
+
+TEST_F(GrantPinsTest, AnotherInstanceFindsWhatIsWritten) {
+  EXPECT_FALSE(pins_.any());
+  ASSERT_TRUE(pins_.Add(kGrant, pin_));
+
+  GrantPins others(state_dir_);
+  EXPECT_TRUE(others.any());
+  EXPECT_EQ(others.Find(kGrant).value(), std::optional(pin_));
+  EXPECT_EQ(others.Grants().value(), std::vector<std::string>{kGrant});
+}
+
+TEST_F(GrantPinsTest, WhatWasNeverBoundIsFoundOnceAnotherInstanceHasBoundIt) {
+  EXPECT_EQ(pins_.Find(kGrant).value(), std::optional<Pin>());
+
+  ASSERT_TRUE(GrantPins(state_dir_).Add(kGrant, pin_));
+  EXPECT_EQ(pins_.Find(kGrant).value(), std::optional(pin_));
+}
+
+TEST_F(GrantPinsTest, WhatIsRemovedIsGone) {
+  ASSERT_TRUE(pins_.Add(kGrant, pin_));
+  pins_.Remove(kGrant);
+
+  EXPECT_EQ(pins_.Find(kGrant).value(), std::optional<Pin>());
+  EXPECT_EQ(pins_.Grants().value(), std::vector<std::string>());
+}
+
+TEST_F(GrantPinsTest, FilesOfOthersAreNoGrants) {
+  ASSERT_TRUE(pins_.Add(kGrant, pin_));
+  for (const char* name : {"/a.json", "/00000000000000000000000000000002.json.tmp1", "/README"}) {
+    ASSERT_TRUE(os::ReplaceFile(state_dir_ + "/grants" + name, ""));
+  }
+  EXPECT_EQ(pins_.Grants().value(), std::vector<std::string>{kGrant});
+}
+
+}  // namespace
+}  // namespace tessera::agent
