@@ -110,6 +110,14 @@ TEST_F(DemoTest, RollingUpdateGoesWell) {
   Plays({"--scenario", "rolling-update"});
 }
 
+TEST_F(DemoTest, VgpuScenarioGoesWell) {
+  std::vector<std::string> arguments = On("8xa100");
+  arguments.insert(arguments.end(), {"--scenario", "vgpu"});
+  Plays(arguments);
+  EXPECT_EQ(AllLists().at("nvidia.com/gpu"),
+            (std::set<std::string>{"0 of 80", "70 of 80", "80 of 80"}));
+}
+
 TEST_F(DemoTest, HardwareThatCannotBeReadIsNamed) {
   EXPECT_EQ(Refusal({"--hardware", "8xa1000.yaml", "--nvml", TESSERA_FAKE_NVML}),
             "tessera demo: --hardware: cannot open 8xa1000.yaml: No such file or directory; "
@@ -126,6 +134,12 @@ TEST_F(DemoTest, HardwareWithoutTheFakeNvmlSaysWhereItComesFrom) {
 TEST_F(DemoTest, AScenarioOfGpusAsksForTheHardware) {
   EXPECT_EQ(Refusal({"--scenario", "nvidia"}),
             "tessera demo: nvidia plays NVIDIA GPUs: say which with --hardware, such as --hardware "
+            "demo/hardware/8xa100.yaml\n");
+}
+
+TEST_F(DemoTest, TheScenarioOfVirtualGpusAsksForTheHardwareAsWell) {
+  EXPECT_EQ(Refusal({"--scenario", "vgpu"}),
+            "tessera demo: vgpu plays NVIDIA GPUs: say which with --hardware, such as --hardware "
             "demo/hardware/8xa100.yaml\n");
 }
 
@@ -170,7 +184,7 @@ TEST_F(DemoTest, UnknownScenarioNamesThoseThatShip) {
   EXPECT_EQ(Output(),
             "tessera demo: storm: there is no such file, and no scenario of that name ships\n"
             "those that ship are default, flapping-devices, nvidia-mig, nvidia-wsl, nvidia, "
-            "restart-storm, rolling-update\n");
+            "restart-storm, rolling-update, vgpu\n");
 }
 
 TEST_F(DemoTest, MistypedScenarioGetsASuggestion) {
@@ -179,7 +193,7 @@ TEST_F(DemoTest, MistypedScenarioGetsASuggestion) {
             "tessera demo: restart-strom: there is no such file, and no scenario of that name "
             "ships; did you mean 'restart-storm'?\n"
             "those that ship are default, flapping-devices, nvidia-mig, nvidia-wsl, nvidia, "
-            "restart-storm, rolling-update\n");
+            "restart-storm, rolling-update, vgpu\n");
 }
 
 TEST_F(DemoTest, UnmetExpectationFails) {

@@ -58,27 +58,55 @@ std::vector<std::string> Named(const std::vector<std::string>& ids, const Hardwa
   return named;
 }
 
-std::string GrantsText(const kubelet::Admission& admission, const HardwareNames& names) {
+// "24576 MiB and 30% of GPU 0, 8192 MiB and 10% of GPU 1".
+std::string PartsText(const std::vector<VgpuPart>& parts, const HardwareNames& names) {
+  std::vector<std::string> texts;
+  for (const VgpuPart& part : parts) {
+    texts.push_back(
+        fmt::format("{} MiB and {}% of GPU {}", part.memory, part.cores, names.Of(part.device)));
+  }
+  return Join(texts, ", ");
+}
+
+std::string GrantsText(const kubelet::Admission& admission, const HardwareNames& names,
+                       const Worth& worth) {
   std::string text;
   for (const kubelet::ContainerGrant& grant : admission.grants) {
     if (!text.empty()) text += "; ";
     if (grant.container != kMainContainer) text += grant.container + " ";
-    text += fmt::format("{} {}", grant.resource, ShortIds(Named(grant.ids, names)));
+    const std::vector<VgpuPart> parts = worth.Of(grant.resource, grant.ids);
+    text +=
+        fmt::format("{} {}", grant.resource,
+                    parts.empty() ? ShortIds(Named(grant.ids, names)) : PartsText(parts, names));
   }
   return text.empty() ? "no devices" : text;
 }
 
-json::Array GrantsJson(const kubelet::Admission& admission) {
+json::Array PartsJson(const std::vector<VgpuPart>& parts, const HardwareNames& names) {
+  json::Array array;
+  for (const VgpuPart& part : parts) {
+    array.push_back(json::Object{{"gpu", names.Of(part.device)},
+                                 {"memory_mib", part.memory},
+                                 {"compute_percent", part.cores}});
+  }
+  return array;
+}
+
+json::Array GrantsJson(const kubelet::Admission& admission, const HardwareNames& names,
+                       const Worth& worth) {
   json::Array grants;
   for (const kubelet::ContainerGrant& grant : admission.grants) {
     json::Array ids;
     for (const std::string& id : grant.ids) ids.emplace_back(id);
     json::Object envs;
     for (const auto& [name, value] : grant.response.envs) envs[name] = value;
-    grants.push_back(json::Object{{"container", grant.container},
-                                  {"resource", grant.resource},
-                                  {"ids", std::move(ids)},
-                                  {"env", std::move(envs)}});
+    json::Object told = {{"container", grant.container},
+                         {"resource", grant.resource},
+                         {"ids", std::move(ids)},
+                         {"env", std::move(envs)}};
+    const std::vector<VgpuPart> parts = worth.Of(grant.resource, grant.ids);
+    if (!parts.empty()) told["parts"] = PartsJson(parts, names);
+    grants.push_back(std::move(told));
   }
   return grants;
 }
@@ -139,6 +167,7 @@ std::string FaultText(const Fault& fault) {
 std::vector<Event> Narrator::Tell(const Observation& observation) {
   events_.clear();
   at_ = observation.at;
+  worth_.Learn(observation);
   std::visit([this](const auto& what) { Of(what); }, observation.what);
   if (!observation.scenario_line.empty()) {
     for (Event& event : events_) event.details["step"] = observation.scenario_line;
@@ -193,10 +222,11 @@ void Narrator::Of(const PodTried& tried) {
     event.details["message"] = admission.message;
     return;
   }
-  Event& event = Add(Tone::kPlain, "pod-admitted",
-                     fmt::format("pod {} runs with {}", pod, GrantsText(admission, names_)));
+  Event& event =
+      Add(Tone::kPlain, "pod-admitted",
+          fmt::format("pod {} runs with {}", pod, GrantsText(admission, names_, worth_)));
   event.details["pod"] = pod;
-  event.details["grants"] = GrantsJson(admission);
+  event.details["grants"] = GrantsJson(admission, names_, worth_);
   for (const auto& [container, message] : admission.start_failures) {
     Event& failure = Add(Tone::kBad, "start-failed",
                          fmt::format("pod {}: {} did not start: {}", pod, container, message));
@@ -272,6 +302,7 @@ void Narrator::Of(const LedgerRead& read) {
       fmt::format("the ledger has {}", Count(read.holdings.size(), "holding")));
 }
 
+void Narrator::Of(const LimitsRead&) {}
 void Narrator::Of(const InventoryRead&) {}
 void Narrator::Of(const Waiting&) {}
 

@@ -13,6 +13,7 @@
 
 #include "demo/laws.h"
 #include "demo/observation.h"
+#include "demo/worth.h"
 #include "json/json.h"
 
 namespace tessera::demo {
@@ -49,6 +50,7 @@ class Narrator {
   void Of(const CordonMade& made);
   void Of(const Refused& refused);
   void Of(const Configured& configured);
+  void Of(const LimitsRead& read);
   void Of(const LedgerRead& read);
   void Of(const InventoryRead& read);
   void Of(const Waiting& waiting);
@@ -61,6 +63,7 @@ class Narrator {
   std::vector<Event> events_;                          // of the observation being told
   std::map<std::string, std::pair<int, int>> counts_;  // resource -> capacity, allocatable
   HardwareNames names_;
+  Worth worth_;
 };
 
 // "00:02.500  pod train runs: dummy.com/npu 0,1", no newline.

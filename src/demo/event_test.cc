@@ -87,6 +87,33 @@ TEST(Narrator, GrantedGpusAreToldByIndex) {
             Texts({"00:00.000  pod p runs with dummy.com/npu 6::0,6:1,7::1"}));
 }
 
+PodTried AdmittedToVgpus() {
+  PodTried tried = Admitted("p", {FirstGpu(3), FirstGpu(4), SecondGpu(0)});
+  tried.admission.grants[0].resource = kGpu;
+  tried.admission.grants[0].response.envs = {};
+  return tried;
+}
+
+TEST(Narrator, VirtualGpusAreToldByWhatTheyAreWorth) {
+  Narrator narrator;
+  narrator.Tell(Saw(TwoGpus()));
+  narrator.Tell(Saw(DividedByTen()));
+  EXPECT_EQ(Lines(narrator.Tell(Saw(AdmittedToVgpus()))),
+            Texts({"00:00.000  pod p runs with nvidia.com/gpu 16312 MiB and 20% of GPU 0, 4096 "
+                   "MiB and 10% of GPU 1"}));
+}
+
+TEST(Event, JsonLineSaysWhatVirtualGpusAreWorth) {
+  Narrator narrator;
+  narrator.Tell(Saw(TwoGpus()));
+  narrator.Tell(Saw(DividedByTen()));
+  const std::vector<Event> events = narrator.Tell(Saw(AdmittedToVgpus()));
+  const std::string grants = json::Write(*json::GetArray(events.at(0).details, "grants"));
+  EXPECT_EQ(grants.substr(grants.find("\"parts\"")),
+            R"("parts":[{"gpu":"0","memory_mib":16312,"compute_percent":20},)"
+            R"({"gpu":"1","memory_mib":4096,"compute_percent":10}]}])");
+}
+
 TEST(Event, JsonLineHasTheParticulars) {
   Narrator narrator;
   Observation seen = Saw(Admitted("p", {"3"}), {}, 1'250);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.h"
 #include "os/files.h"
@@ -15,17 +16,21 @@ constexpr char kAdvice[] =
     "build it with tools/build release fake_nvml and name it with --nvml, or run tools/demo, which "
     "does both";
 
-// "INDEX ID NAME" a line.
+// "INDEX ID MEMORY NAME" a line.
 std::vector<HardwareDevice> ReadDevices(std::string_view answer) {
   std::vector<HardwareDevice> devices;
   for (const std::string& line : Split(answer, '\n')) {
     const size_t id = line.find(' ');
     if (id == std::string::npos) continue;
-    const size_t name = line.find(' ', id + 1);
+    const size_t memory = line.find(' ', id + 1);
+    if (memory == std::string::npos) continue;
+    const size_t name = line.find(' ', memory + 1);
     if (name == std::string::npos) continue;
-    devices.push_back({.index = line.substr(0, id),
-                       .id = line.substr(id + 1, name - id - 1),
-                       .name = line.substr(name + 1)});
+    HardwareDevice& device = devices.emplace_back();
+    device.index = line.substr(0, id);
+    device.id = line.substr(id + 1, memory - id - 1);
+    device.name = line.substr(name + 1);
+    std::from_chars(line.data() + memory + 1, line.data() + name, device.memory);
   }
   return devices;
 }

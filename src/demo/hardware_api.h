@@ -9,8 +9,9 @@ namespace tessera::demo {
 inline constexpr char kNvmlPath[] = "/usr/lib64/libnvidia-ml.so.1";
 
 // True: it is done, or with `only_ask` could be; `answer` has the devices that it is about, one a
-// line: "INDEX ID NAME", as in "6:0 MIG-... 1g.10gb", or "6:-" for one that goes. False: `answer`
-// says what is wrong with `text`. The answer stays until the thread's next call.
+// line: "INDEX ID MEMORY NAME", as in "6:0 MIG-... 0 1g.10gb", or "6:-" for one that goes; the
+// memory is a GPU's, in MiB, and 0 for others. False: `answer` says what is wrong with `text`. The
+// answer stays until the thread's next call.
 using HardwareCall = bool(const char* directory, const char* text, bool only_ask,
                           const char** answer);
 

@@ -19,8 +19,8 @@ gpus:
 using Devices = std::vector<HardwareDevice>;
 using What = ChangeHardware::What;
 
-const HardwareDevice kGpuA = {"0", "GPU-a", "Model 80GB"};
-const HardwareDevice kGpuB = {"1", "GPU-b", "Model 80GB"};
+const HardwareDevice kGpuA = {"0", "GPU-a", "Model 80GB", 81559};
+const HardwareDevice kGpuB = {"1", "GPU-b", "Model 80GB", 81559};
 const HardwareDevice kMigA = {"1:0", "MIG-a", "1g.10gb"};
 
 class HardwareTest : public ::testing::Test {

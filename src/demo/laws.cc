@@ -51,6 +51,31 @@ std::string VariableOf(const std::string& resource,
   return "";
 }
 
+constexpr std::string_view kMemoryLimit = "CUDA_DEVICE_MEMORY_LIMIT_";
+constexpr std::string_view kComputeLimit = "CUDA_DEVICE_SM_LIMIT";
+
+// As the library in the container reads them: memory by the number of the GPU, and one part of the
+// compute time for all, the least.
+std::map<std::string, std::string> LimitsFor(const std::vector<VgpuPart>& parts) {
+  std::map<std::string, std::string> limits;
+  int cores = 100;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    limits[fmt::format("{}{}", kMemoryLimit, i)] = fmt::format("{}m", parts[i].memory);
+    cores = std::min(cores, parts[i].cores);
+  }
+  limits[std::string(kComputeLimit)] = std::to_string(cores);
+  return limits;
+}
+
+std::string LimitsText(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> limits;
+  for (const auto& [name, value] : variables) {
+    const bool limit = name.starts_with(kMemoryLimit) || name == kComputeLimit;
+    if (limit) limits.push_back(name + "=" + value);
+  }
+  return limits.empty() ? "nothing" : Join(limits, " ");
+}
+
 std::string LineOf(const std::string& pod, const std::string& container,
                    const std::string& resource, std::vector<std::string> ids) {
   std::sort(ids.begin(), ids.end(), NaturalLess());
@@ -71,6 +96,8 @@ std::string_view LawName(Law law) {
       return "held-stays";
     case Law::kNothingLost:
       return "nothing-lost";
+    case Law::kExactLimits:
+      return "exact-limits";
     case Law::kLedgerAgrees:
       return "ledger-agrees";
   }
@@ -89,6 +116,8 @@ std::string_view LawText(Law law) {
       return "a device that a pod holds never leaves the list";
     case Law::kNothingLost:
       return "no restart loses or sickens a sound device";
+    case Law::kExactLimits:
+      return "a container is held to what its virtual GPUs are worth";
     case Law::kLedgerAgrees:
       return "the agent's ledger says what kubelet granted";
   }
@@ -107,6 +136,7 @@ std::set<std::string> LedgerLines(const std::vector<Holding>& holdings) {
 
 std::vector<Breach> Laws::Check(const Observation& observation) {
   breaches_.clear();
+  worth_.Learn(observation);
   if (const auto* tried = std::get_if<PodTried>(&observation.what)) {
     CheckPod(*tried);
   } else if (const auto* ended = std::get_if<PodEnded>(&observation.what)) {
@@ -114,6 +144,9 @@ std::vector<Breach> Laws::Check(const Observation& observation) {
       std::erase_if(holders, [&](const Holder& holder) { return holder.pod == ended->pod; });
     }
     std::erase_if(holders_, [](const auto& entry) { return entry.second.empty(); });
+    std::erase_if(unstarted_, [&](const auto& container) { return container.first == ended->pod; });
+  } else if (const auto* restarted = std::get_if<ContainerRestarted>(&observation.what)) {
+    if (!restarted->error) unstarted_.erase({restarted->pod, restarted->container});
   } else if (const auto* fault = std::get_if<FaultMade>(&observation.what)) {
     Excuse(fault->fault.resource, fault->fault.device);
   } else if (const auto* hardware = std::get_if<HardwareMade>(&observation.what)) {
@@ -133,6 +166,8 @@ std::vector<Breach> Laws::Check(const Observation& observation) {
         if (resource.name == told->event.resource && resource.connected) CheckList(resource);
       }
     }
+  } else if (const auto* limits = std::get_if<LimitsRead>(&observation.what)) {
+    CheckLimits(*limits);
   } else if (const auto* ledger = std::get_if<LedgerRead>(&observation.what)) {
     CheckLedger(*ledger);
   }
@@ -145,6 +180,9 @@ void Laws::CheckPod(const PodTried& tried) {
     CheckGrant(tried, grant);
     CheckHolders(tried, grant);
     CheckExact(tried, grant);
+  }
+  for (const auto& [container, message] : tried.admission.start_failures) {
+    unstarted_.insert({PodText(tried.pod.pod_namespace, tried.pod.name), container});
   }
 }
 
@@ -219,6 +257,19 @@ void Laws::CheckList(const kubelet::ResourceStatus& resource) {
     }
   }
   lists_[resource.name] = std::move(now);
+}
+
+void Laws::CheckLimits(const LimitsRead& read) {
+  for (const ContainerLimits& limits : read.containers) {
+    if (unstarted_.contains({limits.pod, limits.container})) continue;
+    Looked(Law::kExactLimits);
+    const std::string wanted = LimitsText(LimitsFor(worth_.Given(limits)));
+    const std::string said = LimitsText(limits.variables);
+    if (said == wanted) continue;
+    Break(Law::kExactLimits,
+          fmt::format("{} {} was granted {} of {}, worth {}, but is held to {}", limits.pod,
+                      limits.container, Join(limits.ids, ","), limits.resource, wanted, said));
+  }
 }
 
 void Laws::CheckLedger(const LedgerRead& read) {

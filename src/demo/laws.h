@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "demo/observation.h"
+#include "demo/worth.h"
 
 namespace tessera::demo {
 
@@ -22,10 +23,12 @@ enum class Law : uint8_t {
   kExact,        // a container gets exactly as many as it asked for, and its environment names them
   kHeldStays,    // a device that a pod holds never leaves the list
   kNothingLost,  // no restart loses a device or makes a sound one Unhealthy
+  kExactLimits,  // a container may use of virtual GPUs exactly what its shares were worth
   kLedgerAgrees,  // the agent's ledger names exactly what kubelet granted
 };
-inline constexpr std::array kAllLaws = {Law::kOneHolder, Law::kHealthyOnly, Law::kExact,
-                                        Law::kHeldStays, Law::kNothingLost, Law::kLedgerAgrees};
+inline constexpr std::array kAllLaws = {Law::kOneHolder,   Law::kHealthyOnly, Law::kExact,
+                                        Law::kHeldStays,   Law::kNothingLost, Law::kExactLimits,
+                                        Law::kLedgerAgrees};
 std::string_view LawName(Law law);  // "one-holder"
 std::string_view LawText(Law law);  // "no share is granted to two running containers"
 
@@ -62,6 +65,7 @@ class Laws {
   void CheckHolders(const PodTried& tried, const kubelet::ContainerGrant& grant);
   void CheckExact(const PodTried& tried, const kubelet::ContainerGrant& grant);
   void CheckList(const kubelet::ResourceStatus& resource);
+  void CheckLimits(const LimitsRead& read);
   void CheckLedger(const LedgerRead& read);
   void Excuse(const std::string& resource, const std::string& device);
   bool Excused(const std::string& resource, const std::string& share) const;
@@ -77,6 +81,8 @@ class Laws {
   // all of the resource, an empty resource for any that has the device.
   std::set<ShareKey> excused_;
   HardwareNames names_;
+  Worth worth_;
+  std::set<std::pair<std::string, std::string>> unstarted_;  // pod, container: refused by pre-start
 };
 
 }  // namespace tessera::demo

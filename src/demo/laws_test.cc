@@ -202,6 +202,69 @@ TEST_F(LawsTest, AChangeOfTheHardwareExcusesTheDevicesItIsAboutAndNoOthers) {
                        "nvidia.com/gpu GPU-b turned Unhealthy and nothing had happened to it"}}));
 }
 
+class LimitsTest : public LawsTest {
+ protected:
+  LimitsTest() {
+    Check(TwoGpus());
+    Check(DividedByTen());
+  }
+  std::vector<Breach> CheckLimits(std::vector<std::string> ids,
+                                  std::map<std::string, std::string> variables) {
+    return Check(LimitsRead{{LimitsOf("a", std::move(ids), std::move(variables))}});
+  }
+};
+using Variables = std::map<std::string, std::string>;
+const Variables kTenth = {{"CUDA_DEVICE_MEMORY_LIMIT_0", "8156m"}, {"CUDA_DEVICE_SM_LIMIT", "10"}};
+
+TEST_F(LimitsTest, LimitsOfSeveralGpusAreByIndexAndTheLeastComputeTimeIsThatOfAll) {
+  EXPECT_EQ(CheckLimits({SecondGpu(4), FirstGpu(0), FirstGpu(1)},
+                        {{"CUDA_DEVICE_MEMORY_LIMIT_0", "16312m"},
+                         {"CUDA_DEVICE_MEMORY_LIMIT_1", "4096m"},
+                         {"CUDA_DEVICE_SM_LIMIT", "10"},
+                         {"ANOTHER", "one"}}),
+            Breaches());
+  EXPECT_EQ(laws_.checked().at(Law::kExactLimits), 1);
+}
+
+TEST_F(LimitsTest, MoreThanTheSharesAreWorthBreaksExactLimits) {
+  Variables more = kTenth;
+  more["CUDA_DEVICE_SM_LIMIT"] = "20";
+  EXPECT_EQ(CheckLimits({FirstGpu(3)}, more),
+            Breaches({{Law::kExactLimits,
+                       "a main was granted " + FirstGpu(3) +
+                           " of nvidia.com/gpu, worth CUDA_DEVICE_MEMORY_LIMIT_0=8156m "
+                           "CUDA_DEVICE_SM_LIMIT=10, but is held to "
+                           "CUDA_DEVICE_MEMORY_LIMIT_0=8156m CUDA_DEVICE_SM_LIMIT=20"}}));
+}
+
+TEST_F(LimitsTest, ContainerThatIsToldNothingBreaksExactLimits) {
+  EXPECT_EQ(CheckLimits({FirstGpu(3)}, {}),
+            Breaches({{Law::kExactLimits,
+                       "a main was granted " + FirstGpu(3) +
+                           " of nvidia.com/gpu, worth CUDA_DEVICE_MEMORY_LIMIT_0=8156m "
+                           "CUDA_DEVICE_SM_LIMIT=10, but is held to nothing"}}));
+}
+
+TEST_F(LimitsTest, AnotherDivisionLeavesARunningContainerWhatItHas) {
+  CheckLimits({FirstGpu(3)}, kTenth);
+  Configured halved = DividedByTen();
+  halved.vgpus[kGpu].division.parts = 2;
+  Check(halved);
+  EXPECT_EQ(CheckLimits({FirstGpu(3)}, kTenth), Breaches());
+}
+
+TEST_F(LimitsTest, ContainerThatCouldNotStartNeedsNoLimitsUntilItDoes) {
+  PodTried tried = Admitted("a", {FirstGpu(3)});
+  tried.admission.grants[0].resource = kGpu;
+  tried.pod.containers[0].limits = {{kGpu, 1}};
+  tried.admission.start_failures = {{kMainContainer, "no library"}};
+  Check(tried);
+  EXPECT_EQ(CheckLimits({FirstGpu(3)}, {}), Breaches());
+
+  Check(ContainerRestarted{"a", kMainContainer, std::nullopt});
+  EXPECT_EQ(CheckLimits({FirstGpu(3)}, {}).size(), 1U);
+}
+
 TEST_F(LawsTest, LedgerThatAgreesBreaksNothing) {
   Check(Admitted("a", {"2", "10"}));
   EXPECT_EQ(Check(LedgerRead{{HoldingOf("a", {"10", "2"})}}), Breaches());

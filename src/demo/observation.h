@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -70,7 +71,8 @@ struct FaultMade {
 struct HardwareDevice {
   std::string index;  // "6", "6:0"; "6:-": a MIG device that goes
   std::string id;
-  std::string name;  // the model, or the MIG profile
+  std::string name;    // the model, or the MIG profile
+  int64_t memory = 0;  // MiB, of a GPU; 0: not known
   bool operator==(const HardwareDevice&) const = default;
 };
 
@@ -115,7 +117,22 @@ struct Refused {
 struct Configured {
   std::map<std::string, std::string> envs;  // see AgentConfig
   bool first = false;
-  bool broken = false;  // the agent must keep what it had
+  bool broken = false;                         // the agent must keep what it had
+  std::map<std::string, VirtualGpus> vgpus{};  // see AgentConfig
+};
+
+// What one container may use of virtual GPUs, as its runtime is told.
+struct ContainerLimits {
+  std::string pod;
+  std::string container;
+  std::string resource;
+  std::vector<std::string> ids{};                  // of the shares that it holds
+  std::map<std::string, std::string> variables{};  // empty: it is told nothing
+};
+
+// The limits of all running containers that hold virtual GPUs; init containers are over.
+struct LimitsRead {
+  std::vector<ContainerLimits> containers;
 };
 
 // The agent's ledger once the play is over, when it had time to settle.
@@ -148,7 +165,7 @@ struct Expected {
 
 using What = std::variant<Said, KubeletTold, KubeletMoved, AgentMoved, PodTried, PodEnded,
                           ContainerRestarted, FaultMade, HardwareMade, CordonMade, Refused,
-                          Configured, LedgerRead, InventoryRead, Waiting, Expected>;
+                          Configured, LimitsRead, LedgerRead, InventoryRead, Waiting, Expected>;
 
 struct Observation {
   Duration at{};  // since the play began, real time

@@ -77,4 +77,35 @@ inline Configured WithEnv() {
   return {.envs = {{kNpu, "DUMMY_VISIBLE_DEVICES"}}, .first = true, .broken = false};
 }
 
+// Two GPUs, divided by ten. The first has the id that sorts behind the other's.
+inline std::string FirstGpu() {
+  return "GPU-b2222222-0000-0000-0000-000000000000";
+}
+inline std::string SecondGpu() {
+  return "GPU-a1111111-0000-0000-0000-000000000000";
+}
+inline std::string FirstGpu(int share) {
+  return FirstGpu() + "-" + std::to_string(share);
+}
+inline std::string SecondGpu(int share) {
+  return SecondGpu() + "-" + std::to_string(share);
+}
+inline HardwareMade TwoGpus() {
+  return {.change = {},
+          .devices = {{"0", FirstGpu(), "big", 81560}, {"1", SecondGpu(), "small", 40960}}};
+}
+inline Configured DividedByTen() {
+  Vgpu ten;
+  ten.parts = 10;
+  return {.envs = {{kGpu, ""}}, .first = true, .broken = false, .vgpus = {{kGpu, {ten, "/cdi"}}}};
+}
+inline ContainerLimits LimitsOf(const std::string& pod, std::vector<std::string> ids,
+                                std::map<std::string, std::string> variables) {
+  return {.pod = pod,
+          .container = kMainContainer,
+          .resource = kGpu,
+          .ids = std::move(ids),
+          .variables = std::move(variables)};
+}
+
 }  // namespace tessera::demo

@@ -248,6 +248,7 @@ void Player::CompareLedger() {
     if (!WaitUntil(SystemClock().Now() + kSlice)) return;
     ledger = CallLedger(stage_.control_socket());
   }
+  stage_.ReadLimits();
   if (Do("the ledger", ledger ? Status() : Fail(ledger.error()))) stage_.Note(LedgerRead{*ledger});
   stage_.Note(Waiting{""});
 }

@@ -13,16 +13,25 @@
 
 #include "base/clock.h"
 #include "config/schema/yaml.h"
+#include "grant/grant.h"
 #include "kubelet/embedded/embedded.h"
 
 namespace tessera::demo {
+
+// How a resource divides its GPUs into virtual ones, and where the CDI documents are that say what
+// each container may use.
+struct VirtualGpus {
+  Vgpu division{};
+  std::string cdi_dir{};
+};
 
 // The agent's configuration, without the paths, which the demo gives the agent as flags.
 struct AgentConfig {
   std::string text;  // the file, as it stands in the scenario
   // What of it the laws need: resource -> the variable that names the granted devices; empty: none.
   std::map<std::string, std::string> envs;
-  bool nvidia = false;  // it has a resource of NVIDIA's GPUs
+  bool nvidia = false;                         // it has a resource of NVIDIA's GPUs
+  std::map<std::string, VirtualGpus> vgpus{};  // resource -> how; others are not in it
 };
 
 // Of every scenario's pods: their namespace and the names of their containers.

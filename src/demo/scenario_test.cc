@@ -33,7 +33,27 @@ TEST(Scenario, EveryScenarioThatShipsIsGood) {
   }
   EXPECT_EQ(names, (std::vector<std::string_view>{"default", "flapping-devices", "nvidia-mig",
                                                   "nvidia-wsl", "nvidia", "restart-storm",
-                                                  "rolling-update"}));
+                                                  "rolling-update", "vgpu"}));
+}
+
+TEST(Scenario, HowGpusAreDividedIsReadFromTheConfiguration) {
+  const AgentConfig config = Parse(R"(config: |
+  version: tessera/v1
+  resources:
+    - name: nvidia.com/gpu
+      policy: vgpu
+      replicas: 10
+      strategies: [envvar, cdi-cri]
+      cdi: {kind: nvidia.com/gpu, dir: /cdi}
+      nvidia: {vgpu: {library: /lib/libvgpu.so}}
+steps: [{say: a}]
+)")
+                                 .scenario.config;
+  ASSERT_TRUE(config.vgpus.contains("nvidia.com/gpu"));
+  EXPECT_EQ(config.vgpus.at("nvidia.com/gpu").division.parts, 10);
+  EXPECT_EQ(config.vgpus.at("nvidia.com/gpu").division.library, "/lib/libvgpu.so");
+  EXPECT_EQ(config.vgpus.at("nvidia.com/gpu").cdi_dir, "/cdi");
+  EXPECT_EQ(config.envs.at("nvidia.com/gpu"), "");
 }
 
 TEST(Scenario, SentencesOfScenariosThatShipFitEightyColumns) {

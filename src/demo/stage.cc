@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "demo/agent_calls.h"
+#include "grant/cdi_document.h"
+#include "grant/vgpu.h"
 #include "os/files.h"
 #include "share/share.h"
 
@@ -124,8 +126,23 @@ Status Stage::InstallHardware() {
 }
 
 Status Stage::WriteConfig(const AgentConfig& config, bool broken) {
-  Note(Configured{.envs = config.envs, .first = agents_.empty(), .broken = broken});
+  Note(Configured{
+      .envs = config.envs, .first = agents_.empty(), .broken = broken, .vgpus = config.vgpus});
+  if (!broken) {
+    for (const auto& [resource, vgpus] : config.vgpus) vgpus_[resource] = vgpus;
+    TRY(PutLibraries(config));
+  }
   return os::WriteFileAtomically(directory_ + "/tessera.yaml", config.text);
+}
+
+// A stand-in: no container of the demo's runs a program.
+Status Stage::PutLibraries(const AgentConfig& config) const {
+  for (const auto& [resource, vgpus] : config.vgpus) {
+    const std::string path = node_directory() + vgpus.division.library;
+    TRY(os::MakeDirectories(path.substr(0, path.rfind('/'))));
+    TRY(os::ReplaceFile(path, "the library that holds containers to their part of a GPU\n"));
+  }
+  return {};
 }
 
 Status Stage::StartAgent() {
@@ -207,6 +224,7 @@ kubelet::Admission Stage::RunPod(const kubelet::PodSpec& pod) {
   std::set_intersection(before.begin(), before.end(), after.begin(), after.end(),
                         std::inserter(sick, sick.end()));
   Note(PodTried{pod, admission, std::move(sick)});
+  ReadLimits();
   return admission;
 }
 
@@ -221,7 +239,45 @@ Status Stage::RestartContainer(const std::string& pod, const std::string& contai
   const Status done = TRY(Running())->RestartContainer(kPodNamespace, pod, container);
   const auto error = done ? std::nullopt : std::optional(done.error());
   Note(ContainerRestarted{pod, container, error});
+  ReadLimits();
   return {};
+}
+
+void Stage::ReadLimits() {
+  if (vgpus_.empty() || kubelet_ == nullptr) return;
+  LimitsRead read;
+  for (const std::string& pod : kubelet_->Pods()) {
+    const std::string name = pod.substr(sizeof kPodNamespace);
+    for (const kubelet::ContainerGrant& grant : kubelet_->GrantsOf(kPodNamespace, name)) {
+      if (grant.container == kInitContainer || !vgpus_.contains(grant.resource)) continue;
+      read.containers.push_back({.pod = name,
+                                 .container = grant.container,
+                                 .resource = grant.resource,
+                                 .ids = grant.ids,
+                                 .variables = LimitsOf(grant)});
+    }
+  }
+  Note(std::move(read));
+}
+
+// Of the CDI document of the grant's own, where it has one.
+std::map<std::string, std::string> Stage::LimitsOf(const kubelet::ContainerGrant& grant) const {
+  const auto name = grant.response.annotations.find(kGrantAnnotation);
+  if (grant.response.envs.contains("CUDA_DEVICE_SM_LIMIT") ||
+      name == grant.response.annotations.end()) {
+    return grant.response.envs;
+  }
+  const Result<std::string> text = os::ReadFile(fmt::format(
+      "{}{}/{}", node_directory(), vgpus_.at(grant.resource).cdi_dir, GrantFileName(name->second)));
+  const auto document = text ? cdi::Read(*text) : tl::unexpected(text.error());
+  std::map<std::string, std::string> variables;
+  if (!document || document->devices.size() != 1) return variables;
+  for (const std::string& variable : document->devices.front().edits.env) {
+    const size_t equals = variable.find('=');
+    if (equals == std::string::npos) continue;
+    variables[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  return variables;
 }
 
 Status Stage::MakeFault(Fault fault) {

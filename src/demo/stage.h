@@ -65,6 +65,9 @@ class Stage {
   Status MakeChange(const ChangeHardware& change);
   Status MakeCordon(const SetCordon& cordon);
 
+  // What the running containers are told that they may use of virtual GPUs; done after every start
+  // of one as well.
+  void ReadLimits();
   void Note(What what);
   // The step behind the observations from now on.
   void SetStep(std::string scenario_line);
@@ -85,6 +88,8 @@ class Stage {
   Stage(Options options, std::string directory, Observer observer,
         const Interruption& interruption);
   Result<kubelet::EmbeddedKubelet*> Running();
+  Status PutLibraries(const AgentConfig& config) const;
+  std::map<std::string, std::string> LimitsOf(const kubelet::ContainerGrant& grant) const;
   void NoteKubelet(const kubelet::KubeletEvent& event);
   void Gone(size_t index, bool wanted, std::string how);
 
@@ -94,7 +99,8 @@ class Stage {
   const Interruption& interruption_;
   const Steady began_;
   std::unique_ptr<kubelet::EmbeddedKubelet> kubelet_;
-  std::vector<Agent> agents_;  // running, oldest first
+  std::vector<Agent> agents_;                 // running, oldest first
+  std::map<std::string, VirtualGpus> vgpus_;  // by resource, of all configurations
 
   std::mutex mutex_;  // guards what follows; held while an observation is made and handed on
   kubelet::EmbeddedKubelet* asked_ = nullptr;  // kubelet_ while it may be asked

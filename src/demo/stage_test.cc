@@ -81,6 +81,15 @@ TEST_F(StageTest, NothingRunsWhileKubeletIsDown) {
   EXPECT_TRUE(stage->StartKubelet());
 }
 
+TEST_F(StageTest, TheLimitingLibraryIsPutWhereTheConfigurationSays) {
+  const std::unique_ptr<Stage> stage = Build();
+  Vgpu division;
+  division.library = "/opt/vgpu/libvgpu.so";
+  EXPECT_TRUE(
+      stage->WriteConfig({.text = "", .envs = {}, .vgpus = {{"g", {division, "/cdi"}}}}, false));
+  EXPECT_TRUE(os::Exists(stage->node_directory() + "/opt/vgpu/libvgpu.so"));
+}
+
 TEST_F(StageTest, AgentThatEndsByItselfIsNoticed) {
   const std::unique_ptr<Stage> stage = Build("/bin/false");
   ASSERT_TRUE(stage->StartAgent());

@@ -113,8 +113,8 @@ void Tally::Seen(std::vector<Recovery>& open, std::vector<Duration>& done,
 
 void Tally::Count(const Breach& breach) {
   summary_.broken.insert(breach.law);
-  const bool grant =
-      breach.law == Law::kOneHolder || breach.law == Law::kHealthyOnly || breach.law == Law::kExact;
+  const bool grant = breach.law == Law::kOneHolder || breach.law == Law::kHealthyOnly ||
+                     breach.law == Law::kExact || breach.law == Law::kExactLimits;
   if (grant) ++summary_.wrong_grants;
   Fail(fmt::format("law broken: {}: {}", LawText(breach.law), breach.text));
 }

@@ -110,6 +110,7 @@ All went well after 20.3 s
               held      0 x  a container gets exactly what it asked for
               held      0 x  a device that a pod holds never leaves the list
               held      0 x  no restart loses or sickens a sound device
+              held      0 x  a container is held to what its virtual GPUs are worth
               held      0 x  the agent's ledger says what kubelet granted
 )");
 }

@@ -18,7 +18,8 @@ bool Answer(const std::function<std::vector<NodeDevice>()>& call, const char** a
   try {
     text.clear();
     for (const NodeDevice& device : call()) {
-      text += fmt::format("{} {} {}\n", device.index, device.uuid, device.name);
+      text +=
+          fmt::format("{} {} {} {}\n", device.index, device.uuid, device.memory_mib, device.name);
     }
     *answer = text.c_str();
     return true;

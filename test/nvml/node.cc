@@ -97,7 +97,8 @@ void AddDevices(const Hardware& hardware, size_t gpu, std::vector<NodeDevice>& d
   const auto known = [&](const std::string& uuid) {
     return std::ranges::count(devices, uuid, &NodeDevice::uuid) > 0;
   };
-  if (!known(of.uuid)) devices.push_back({fmt::format("{}", gpu), of.uuid, of.model});
+  if (!known(of.uuid))
+    devices.push_back({fmt::format("{}", gpu), of.uuid, of.model, of.memory_mib});
   for (size_t i = 0; i < of.mig.size(); ++i) {
     if (known(of.mig[i].uuid)) continue;
     devices.push_back({fmt::format("{}:{}", gpu, i), of.mig[i].uuid, of.mig[i].profile});

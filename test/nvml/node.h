@@ -20,7 +20,8 @@ inline constexpr char kFaultsPath[] = "/usr/lib64/fake-nvml.yaml.faults";
 struct NodeDevice {
   std::string index;  // "6", "6:0"; "6:-" for one that goes
   std::string uuid;
-  std::string name;  // the model, or the profile
+  std::string name;         // the model, or the profile
+  uint64_t memory_mib = 0;  // of a GPU that is told apart
 };
 
 // All of these throw std::runtime_error.
