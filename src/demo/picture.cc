@@ -10,7 +10,8 @@ namespace tessera::demo {
 namespace {
 
 bool LooksLike(const Tile& a, const Tile& b) {
-  return a.label == b.label && a.state == b.state && a.why == b.why && a.cells == b.cells;
+  return a.label == b.label && a.state == b.state && a.why == b.why && a.cells == b.cells &&
+         a.taken == b.taken;
 }
 
 // In few columns. A MIG device's profile is in its resource's name already.
@@ -29,6 +30,7 @@ int Tile::held() const {
 
 void Picture::Update(const Observation& observation) {
   now = std::max(now, observation.at);
+  worth_.Learn(observation);
   if (const auto* said = std::get_if<Said>(&observation.what)) {
     story = said->text;
   } else if (const auto* moved = std::get_if<KubeletMoved>(&observation.what)) {
@@ -97,6 +99,10 @@ Panel Picture::PanelOf(const kubelet::ResourceStatus& resource) const {
     const std::string id = DeviceOfShare(device.id);
     if (panel.tiles.empty() || panel.tiles.back().id != id) {
       panel.tiles.push_back({.id = id, .label = names_.Of(id), .why = {}, .cells = {}});
+      if (worth_.IsDivided(resource.name)) {
+        panel.tiles.back().memory = worth_.MemoryOf(id);
+        panel.tiles.back().taken = worth_.TakenOf(id);
+      }
       healthy.push_back(true);
     }
     const std::string pod = device.pod.empty() ? "" : PodText(device.pod_namespace, device.pod);

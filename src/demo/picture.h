@@ -14,6 +14,7 @@
 
 #include "demo/event.h"
 #include "demo/observation.h"
+#include "demo/worth.h"
 
 namespace tessera::demo {
 
@@ -40,6 +41,9 @@ struct Tile {
   std::string why{};          // "check-failed", "recovering"; empty when there is nothing to say
   std::vector<Cell> cells{};  // one for a whole device, one a replica otherwise
   Duration changed{};         // when it last looked different
+  // Of a GPU that is divided into virtual ones.
+  int64_t memory = 0;          // MiB; 0: it is not one
+  std::vector<Taken> taken{};  // by pod
 
   int held() const;
 };
@@ -82,6 +86,7 @@ struct Picture {
 
  private:
   HardwareNames names_;
+  Worth worth_;
 
   void UpdatePanels(const std::vector<kubelet::ResourceStatus>& resources);
   Panel PanelOf(const kubelet::ResourceStatus& resource) const;

@@ -88,6 +88,21 @@ TEST_F(PictureTest, GpusAreInTheOrderOfTheirIndices) {
   EXPECT_EQ(picture_.panels[0].model, "big");
 }
 
+TEST_F(PictureTest, VirtualGpusHaveWhatPodsWereGivenOfTheirMemoryAndComputeTime) {
+  const std::vector<kubelet::ResourceStatus> gpus = {
+      Gpus({FirstGpu(0), FirstGpu(1), SecondGpu(0)})};
+  See(TwoGpus(), {});
+  See(DividedByTen(), {});
+  See(LimitsRead{{LimitsOf("a", {FirstGpu(0), FirstGpu(1)}, {{"any", "thing"}})}}, gpus);
+  EXPECT_EQ(TileAt(0).memory, 81560);
+  EXPECT_EQ(TileAt(0).taken, (std::vector<Taken>{{"a", 16312, 20}}));
+  EXPECT_EQ(TileAt(1).taken, std::vector<Taken>());
+
+  See(PodEnded{"a"}, gpus, 900);
+  EXPECT_EQ(TileAt(0).taken, std::vector<Taken>());
+  EXPECT_EQ(TileAt(0).changed, Duration(900));
+}
+
 TEST_F(PictureTest, GpusOfTwoModelsHaveNoModelInCommon) {
   See(HardwareMade{{}, {{"0", "GPU-a", "big"}, {"1", "GPU-b", "small"}}},
       {Gpus({"GPU-a", "GPU-b"})});

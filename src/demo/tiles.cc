@@ -16,6 +16,8 @@ constexpr Duration kFlash{350};
 // A tile of three lines needs room for a reason; one of two for an id and a sign.
 constexpr int kWide = 8;
 constexpr int kNarrow = 4;
+// From so many columns on a bar has its name and its percentage beside it.
+constexpr int kSpelled = 16;
 // So many fill a row of wide tiles, as the GPUs of most nodes do.
 constexpr int kFew = 8;
 
@@ -23,7 +25,10 @@ struct Shape {
   int height;
   int gap;
 };
-constexpr std::array kShapes = {Shape{3, 1}, Shape{3, 0}, Shape{2, 1}, Shape{2, 0}, Shape{1, 0}};
+constexpr std::array kShapes = {Shape{4, 1}, Shape{4, 0}, Shape{3, 1}, Shape{3, 0},
+                                Shape{2, 1}, Shape{2, 0}, Shape{1, 0}};
+// The fourth line is for the reason under a GPU's memory and compute time.
+constexpr int kTallest = 4;
 
 int LinesOf(const std::vector<Panel>& panels, const Grid& grid) {
   int lines = 0;
@@ -57,6 +62,30 @@ Line CellLine(const Tile& tile, const Grid& grid, const Look& look, Duration now
   return std::move(line.Add(InkOf(tile, "", now), Repeat(" ", grid.width - line.columns())));
 }
 
+// How much of a GPU's memory or of its compute time is granted, pod by pod.
+Line PartLine(const Tile& tile, bool memory, const Grid& grid, const Look& look, Duration now) {
+  const bool spelled = grid.width >= kSpelled;
+  const int64_t whole = memory ? tile.memory : 100;
+  std::string name;
+  if (grid.width >= kWide) name = memory ? "m" : "c";
+  if (spelled) name = memory ? "memory  " : "compute ";
+  Line line;
+  line.Add(InkOf(tile, "", now), name);
+  const int columns = grid.width - Columns(name) - (spelled ? 5 : 0);
+  int64_t granted = 0;
+  int drawn = 0;
+  for (const Taken& taken : tile.taken) {
+    granted += memory ? taken.memory : taken.cores;
+    const int64_t rounded = (granted * columns + whole / 2) / whole;
+    const int end = static_cast<int>(std::clamp<int64_t>(rounded, drawn, columns));
+    line.Add(InkOf(tile, taken.pod, now), Repeat(look.unicode ? "█" : "#", end - drawn));
+    drawn = end;
+  }
+  line.Add(InkOf(tile, "", now), Repeat(look.unicode ? "░" : ".", columns - drawn));
+  if (spelled) line.Add(InkOf(tile, "", now), fmt::format("{:>4}%", granted * 100 / whole));
+  return line;
+}
+
 Line TileLine(const Tile& tile, int index, const Grid& grid, const Look& look, Duration now) {
   const bool divided = tile.cells.size() > 1;
   const std::string pod = divided || tile.cells.empty() ? "" : tile.cells.front().pod;
@@ -68,11 +97,13 @@ Line TileLine(const Tile& tile, int index, const Grid& grid, const Look& look, D
   if (index == 0) {
     return std::move(line.Add(ink, Fit(tile.label, grid.width - 1) + std::string(sign)));
   }
+  const bool sized = tile.memory > 0;
+  if (sized && (index == 1 || index == 2)) return PartLine(tile, index == 1, grid, look, now);
   if (index == 1 && divided) return CellLine(tile, grid, look, now);
   if (index == 1 && !pod.empty())
     return std::move(line.Add(ink, Fit(ShortPod(pod, grid.width), grid.width)));
   const bool room = grid.width >= kWide;
-  const bool reason_here = index == 2 || (grid.height == 2 && pod.empty());
+  const bool reason_here = index == (sized ? 3 : 2) || (grid.height == 2 && pod.empty());
   return std::move(line.Add(ink, Fit(room && reason_here ? tile.why : "", grid.width)));
 }
 
@@ -87,12 +118,16 @@ int Grid::LinesFor(size_t tiles) const {
 Grid PlanGrid(const std::vector<Panel>& panels, int columns, int lines) {
   const bool few = std::ranges::all_of(
       panels, [](const Panel& panel) { return std::cmp_less_equal(panel.tiles.size(), kFew); });
+  const bool sized = std::ranges::any_of(panels, [](const Panel& panel) {
+    return std::ranges::any_of(panel.tiles, [](const Tile& tile) { return tile.memory > 0; });
+  });
   for (int per_row : few ? std::array{kFew, 16, 32, 64} : std::array{16, kFew, 32, 64}) {
     // A column to the left of every tile.
     const int width = columns / per_row - 1;
     if (width < kNarrow) continue;
     for (const Shape& shape : kShapes) {
-      if (shape.height == 3 && width < kWide) continue;
+      if (shape.height >= 3 && width < kWide) continue;
+      if (shape.height == kTallest && !sized) continue;
       const Grid grid{.per_row = per_row, .width = width, .height = shape.height, .gap = shape.gap};
       if (LinesOf(panels, grid) <= lines) return grid;
     }

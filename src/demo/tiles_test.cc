@@ -76,6 +76,49 @@ TEST(TileLines, MoreReplicasThanColumnsAreCounted) {
   EXPECT_EQ(TileLines(panel, grid, {}, Duration(0), 9)[1].Plain(), " 1/9");
 }
 
+Panel Sized() {
+  Panel panel = PanelOf(1);
+  panel.tiles[0] = {.id = "7",
+                    .label = "7",
+                    .state = TileState::kHeld,
+                    .why = "check-failed",
+                    .cells = {{"a"}, {""}, {"b"}, {"b"}},
+                    .memory = 1000,
+                    .taken = {{"a", 250, 10}, {"b", 500, 20}}};
+  return panel;
+}
+
+TEST(TileLines, VirtualGpusAreABarOfMemoryAndOneOfComputeTime) {
+  const Grid grid{.per_row = 8, .width = 9, .height = 4, .gap = 0};
+  const std::vector<Line> lines = TileLines(Sized(), grid, {.unicode = true}, Duration(0), 9);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0].Plain(), " 7       ■");
+  EXPECT_EQ(lines[1].Plain(), " m██████░░");
+  EXPECT_EQ(lines[2].Plain(), " c██░░░░░░");
+  EXPECT_EQ(lines[3].Plain(), " check-fai");
+  EXPECT_EQ(lines[1].spans()[2].ink.hue, HueOf("a"));
+  EXPECT_EQ(lines[1].spans()[3].ink.hue, HueOf("b"));
+}
+
+TEST(TileLines, WideBarsSayTheirNameAndPercentage) {
+  const Grid grid{.per_row = 8, .width = 23, .height = 4, .gap = 0};
+  const std::vector<Line> lines = TileLines(Sized(), grid, {.unicode = false}, Duration(0), 9);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[1].Plain(), " memory  ########..  75%");
+  EXPECT_EQ(lines[2].Plain(), " compute ###.......  30%");
+}
+
+TEST(TileLines, NarrowBarsHaveNoName) {
+  const Grid grid{.per_row = 16, .width = 4, .height = 2, .gap = 0};
+  EXPECT_EQ(TileLines(Sized(), grid, {.unicode = true}, Duration(0), 9)[1].Plain(), " ███░");
+}
+
+TEST(Grid, OnlyVirtualGpusTakeAFourthLine) {
+  EXPECT_EQ(PlanGrid({Sized()}, 80, 13).height, 4);
+  EXPECT_EQ(PlanGrid({Sized()}, 80, 3).height, 3);
+  EXPECT_EQ(PlanGrid({PanelOf(1)}, 80, 13).height, 3);
+}
+
 TEST(TileLines, ChangeIsHighlightedForAMoment) {
   Panel panel = PanelOf(1);
   panel.tiles[0] = {.id = "7",
