@@ -4,7 +4,6 @@
 // usage: bench_nvidia [start | allocate | prefer | vgpu | xid | memory | trouble]...
 #include <fmt/core.h>
 
-#include <mutex>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -121,67 +120,70 @@ void BenchPreferAll() {
   BenchPrefer("8 x 1000", Gpus(kEightGpus, 1'000), 4);
 }
 
-// As many pods as kubelet takes, of one share each, and one after the other a new one; then many at
-// once, all of which kubelet has admitted before the first begins.
-void BenchVgpu() {
-  constexpr size_t kPods = 120;
-  constexpr size_t kAtOnce = 100;
-  Subject subject(Kind::kTessera, VirtualGpus);
-  Subject bare(Kind::kBare, VirtualGpus);
-  subject.Start();
-  bare.Start();
-  kubelet::Checkpoint checkpoint;
-  Samples allocates;
-  const auto admit = [&](size_t pod) {
-    const std::string& id = subject.served().ids[pod];
-    auto begin = Clock::now();
-    const auto response = subject.connection().Ask({id});
-    allocates.tessera.push_back(Millis(Clock::now() - begin).count());
-    begin = Clock::now();
-    (void)bare.connection().Ask({id});
-    allocates.bare.push_back(Millis(Clock::now() - begin).count());
-    checkpoint.entries.push_back({.pod_uid = fmt::format("uid-{}", pod),
-                                  .container = "main",
-                                  .resource = subject.served().resource,
-                                  .ids_by_numa = {{"-1", {id}}},
-                                  .allocate_response = response.SerializeAsString()});
-  };
-  const auto save = [&] {
-    (void)os::ReplaceFile(
-        subject.directory() + "/kubelet/device-plugins/kubelet_internal_checkpoint",
-        kubelet::WriteCheckpoint(checkpoint));
-  };
-  Samples binds;
-  const auto bind = [&](size_t pod) {
-    const auto begin = Clock::now();
-    subject.connection().PreStart({subject.served().ids[pod]});
-    return Millis(Clock::now() - begin).count();
-  };
-  for (size_t pod = 0; pod < kPods + kAtOnce; ++pod) {
-    if (pod < kPods) {
-      admit(pod);
-      save();
-      (void)bind(pod);
-    } else {  // while the last hundred and twenty run
-      checkpoint.entries.erase(checkpoint.entries.begin());
-      admit(pod);
-      save();
-      binds.tessera.push_back(bind(pod));
-    }
+// Pods with one virtual GPU each, as kubelet admits them and makes their containers.
+class VgpuPods {
+ public:
+  VgpuPods() {
+    tessera_.Start();
+    bare_.Start();
   }
-  Row("Allocate of a virtual GPU, ms", allocates);
+  void Admit(size_t pod) {
+    const std::string& id = tessera_.served().ids[pod];
+    auto begin = Clock::now();
+    const auto response = tessera_.connection().Ask({id});
+    allocates_.tessera.push_back(Millis(Clock::now() - begin).count());
+    begin = Clock::now();
+    (void)bare_.connection().Ask({id});
+    allocates_.bare.push_back(Millis(Clock::now() - begin).count());
+    checkpoint_.entries.push_back({.pod_uid = fmt::format("uid-{}", pod),
+                                   .container = "main",
+                                   .resource = tessera_.served().resource,
+                                   .ids_by_numa = {{"-1", {id}}},
+                                   .allocate_response = response.SerializeAsString()});
+  }
+  void EndFirst() { checkpoint_.entries.erase(checkpoint_.entries.begin()); }
+  void Save() const {
+    (void)os::ReplaceFile(
+        tessera_.directory() + "/kubelet/device-plugins/kubelet_internal_checkpoint",
+        kubelet::WriteCheckpoint(checkpoint_));
+  }
+  double Bind(size_t pod) {
+    const auto begin = Clock::now();
+    tessera_.connection().PreStart({tessera_.served().ids[pod]});
+    return Millis(Clock::now() - begin).count();
+  }
+  const Samples& allocates() const { return allocates_; }
+
+ private:
+  Subject tessera_{Kind::kTessera, VirtualGpus};
+  Subject bare_{Kind::kBare, VirtualGpus};
+  kubelet::Checkpoint checkpoint_;
+  Samples allocates_;
+};
+
+constexpr size_t kPods = 120;
+constexpr size_t kAtOnce = 100;
+
+// As many pods as kubelet takes, and one after the other a new one; then many at once, all of which
+// kubelet has admitted before the first begins.
+void BenchVgpu() {
+  VgpuPods pods;
+  Samples binds;
+  for (size_t pod = 0; pod < kPods + kAtOnce; ++pod) {
+    if (pod >= kPods) pods.EndFirst();
+    pods.Admit(pod);
+    pods.Save();
+    const double took = pods.Bind(pod);
+    if (pod >= kPods) binds.tessera.push_back(took);
+  }
+  Row("Allocate of a virtual GPU, ms", pods.allocates());
   Row(fmt::format("PreStart with {} pods, ms", kPods), binds);
-  for (size_t pod = 0; pod < kAtOnce; ++pod) admit(pod);
-  save();
-  Samples burst;
+  for (size_t pod = 0; pod < kAtOnce; ++pod) pods.Admit(pod);
+  pods.Save();
+  Samples burst{.tessera = std::vector<double>(kAtOnce), .bare = {}};
   std::vector<std::thread> callers;
-  std::mutex mutex;
   for (size_t pod = 0; pod < kAtOnce; ++pod) {
-    callers.emplace_back([&, pod] {
-      const double took = bind(pod);
-      std::lock_guard lock(mutex);
-      burst.tessera.push_back(took);
-    });
+    callers.emplace_back([&, pod] { burst.tessera[pod] = pods.Bind(pod); });
   }
   for (std::thread& caller : callers) caller.join();
   Row(fmt::format("PreStart, {} at once, ms", kAtOnce), burst);
