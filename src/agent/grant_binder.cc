@@ -29,10 +29,9 @@ constexpr Duration kForgotten{60'000};
 // kubelet tries again more often than that.
 constexpr Duration kLately{60'000};
 
-std::string NameIn(const kubelet::CheckpointEntry& entry) {
-  const Grant grant = entry.grant();
-  const auto name = grant.annotations.find(kGrantAnnotation);
-  return name == grant.annotations.end() ? "" : name->second;
+std::string Annotation(const Grant& grant, const char* key) {
+  const auto found = grant.annotations.find(key);
+  return found == grant.annotations.end() ? "" : found->second;
 }
 
 bool SameIds(const kubelet::CheckpointEntry& entry, std::vector<std::string> ids) {
@@ -92,15 +91,6 @@ Status MakeOpenDirectory(const std::string& path, mode_t parents) {
   return {};
 }
 
-// "GPU-1: 8192 MiB 10 %, GPU-2: ..."
-std::string PartsText(std::span<const VgpuPart> parts) {
-  std::vector<std::string> texts;
-  for (const VgpuPart& part : parts) {
-    texts.push_back(fmt::format("{}: {} MiB {} %", part.device, part.memory, part.cores));
-  }
-  return Join(texts, ", ");
-}
-
 Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode) {
   const auto on_disk = os::ReadFile(path);
   if (on_disk && *on_disk == text) return {};
@@ -118,8 +108,9 @@ Result<const std::vector<GrantBinder::Held>*> GrantBinder::ReadCheckpoint() {
   kubelet::Checkpoint checkpoint = TRY(kubelet::ParseCheckpoint(text));
   held_.clear();
   for (kubelet::CheckpointEntry& entry : checkpoint.entries) {
-    std::string name = NameIn(entry);
-    held_.push_back({std::move(entry), std::move(name)});
+    const Grant grant = entry.grant();
+    held_.push_back({std::move(entry), Annotation(grant, kGrantAnnotation),
+                     ReadParts(Annotation(grant, kPartsAnnotation))});
   }
   read_ = file;
   return &held_;
@@ -170,7 +161,7 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held) {
           .pod_uid = entry.pod_uid,
           .container = entry.container,
           .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, held.name),
-          .parts = TRY(VgpuParts(binding.offer, vgpu, entry.ids()))};
+          .parts = TRY(PartsOf(binding, held))};
   TRY(CheckRoom(binding.offer, held, pin.parts));
   TRY(pins_.Add(held.name, pin));
   log::Info("a grant is bound", {{"resource", entry.resource},
@@ -179,6 +170,21 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held) {
                                  {"container", entry.container},
                                  {"parts", PartsText(pin.parts)}});
   return pin;
+}
+
+// What Allocate said, whatever the configuration says by now; on devices that are well.
+Result<std::vector<VgpuPart>> GrantBinder::PartsOf(const Binding& binding, const Held& held) {
+  const std::vector<std::string> ids = held.entry.ids();
+  if (!held.parts) return VgpuParts(binding.offer, *binding.rendering.vgpu, ids);
+  for (const std::string& id : ids) {
+    const Share* share = binding.offer.shares.Find(id);
+    if (share == nullptr) {
+      return Fail(Reason::kUnknownShare, "{}: {} is none of the virtual GPUs of this node",
+                  binding.offer.resource, id);
+    }
+    TRY(CheckHealthy(binding.offer, *share));
+  }
+  return *held.parts;
 }
 
 // What the others have of each device, share by share. kubelet gives the shares of an init

@@ -63,15 +63,17 @@ class GrantBinder {
   void RemoveForgotten(const std::set<std::string>& cdi_dirs);
 
  private:
-  // What kubelet says that a container holds, and what its grant is called; empty: it has no name.
+  // What kubelet says that a container holds.
   struct Held {
     kubelet::CheckpointEntry entry;
-    std::string name;
+    std::string name;                            // of its grant; empty: it has none
+    std::optional<std::vector<VgpuPart>> parts;  // that Allocate said it has
   };
   // Under binding_, as what follows.
   Result<const std::vector<Held>*> ReadCheckpoint();
   Status BindOne(const Binding& binding, const Held& held);
   Result<Pin> PinFor(const Binding& binding, const Held& held);
+  static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const Held& held);
   std::map<std::string, VgpuPart> TakenBeside(const Held& mine);
   Status CheckRoom(const Offer& offer, const Held& mine, std::span<const VgpuPart> parts);
   Status MakeFiles(const Vgpu& vgpu, const std::string& name) const;

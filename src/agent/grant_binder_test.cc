@@ -131,6 +131,16 @@ TEST_F(GrantBinderTest, IdsOfOneGpuAddUpInWhateverOrderTheyCome) {
             "CUDA_DEVICE_SM_LIMIT=50 ");
 }
 
+TEST_F(GrantBinderTest, AContainerHasWhatAllocateSaidWhateverTheConfigurationSaysByThen) {
+  const std::string parts = offer_.devices[0].key.id + "=300:20";
+  Hold("uid-1", "app", {Share(0, 0)},
+       AnswerNaming(kOne) + Field(4, Field(1, kPartsAnnotation) + Field(2, parts)));
+  SetParts(1);
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=300m CUDA_DEVICE_SM_LIMIT=20 ");
+}
+
 TEST_F(GrantBinderTest, AGrantOfThePluginThatWasHereBeforeStaysAsItIs) {
   Hold("uid-1", "app", {Share(0, 0)}, Field(1, Field(1, "A") + Field(2, "1")));
 

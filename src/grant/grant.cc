@@ -198,6 +198,7 @@ Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const s
                std::string_view name, Grant& grant) {
   const std::vector<VgpuPart> parts = TRY(VgpuParts(offer, *rendering.vgpu, ids));
   grant.annotations[kGrantAnnotation] = name;
+  grant.annotations[kPartsAnnotation] = PartsText(parts);
   if (WritesCdi(rendering)) {
     if (!rendering.env.empty()) grant.envs[rendering.env] = "void";
     return {};

@@ -115,6 +115,8 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
                        std::span<const std::string> ids, std::string_view name = {});
 // Names the grant in it; the container runtime shows it with the container.
 inline constexpr char kGrantAnnotation[] = "tessera.dev/grant";
+// What it is worth (PartsText): kubelet keeps the answer, and so what was promised.
+inline constexpr char kPartsAnnotation[] = "tessera.dev/parts";
 
 // kUnhealthyShare with why, where its device is not healthy.
 Status CheckHealthy(const Offer& offer, const Share& share);

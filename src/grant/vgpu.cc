@@ -4,7 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+
+#include "base/text.h"
 
 namespace tessera {
 namespace {
@@ -31,6 +34,14 @@ Result<VgpuPart> PartOf(const Offer& offer, const Vgpu& vgpu, const Held& held) 
   const auto cores = static_cast<int>(kAllCores * held.shares / vgpu.parts);
   const int64_t memory = device.memory * held.shares / vgpu.parts;
   return VgpuPart{device.key.id, std::max<int64_t>(memory, 1), std::max(cores, 1)};
+}
+
+// A number above 0.
+std::optional<int64_t> ReadNumber(std::string_view digits) {
+  int64_t number = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, number);
+  return stop == end && error == std::errc() && number > 0 ? std::optional(number) : std::nullopt;
 }
 
 std::optional<size_t> PositionOf(const Offer& offer, std::string_view device) {
@@ -81,6 +92,29 @@ Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
   std::vector<VgpuPart> parts;
   for (const auto& [device, held] : devices) parts.push_back(TRY(PartOf(offer, vgpu, held)));
   SortAsContainersSee(offer, parts);
+  return parts;
+}
+
+std::string PartsText(std::span<const VgpuPart> parts) {
+  std::string text;
+  for (const VgpuPart& part : parts) {
+    text +=
+        fmt::format("{}{}={}:{}", text.empty() ? "" : ",", part.device, part.memory, part.cores);
+  }
+  return text;
+}
+
+std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text) {
+  std::vector<VgpuPart> parts;
+  for (const std::string& item : Split(text, ',')) {
+    const size_t equals = item.rfind('=');
+    const size_t colon = item.rfind(':');
+    if (equals == std::string::npos || colon == std::string::npos || colon < equals) return {};
+    const auto memory = ReadNumber(std::string_view(item).substr(equals + 1, colon - equals - 1));
+    const auto cores = ReadNumber(std::string_view(item).substr(colon + 1));
+    if (equals == 0 || !memory || !cores || *cores > kAllCores) return {};
+    parts.push_back({item.substr(0, equals), *memory, static_cast<int>(*cores)});
+  }
   return parts;
 }
 

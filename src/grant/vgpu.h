@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,11 @@ struct VgpuPart {
 // known.
 Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
                                         std::span<const std::string> ids);
+
+// "GPU-1=8192:10,GPU-2=4096:5": MiB and percent of each device.
+std::string PartsText(std::span<const VgpuPart> parts);
+// Nothing where it is no such text.
+std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text);
 
 // Files on the host and where containers find them.
 struct VgpuFiles {

@@ -79,6 +79,20 @@ TEST(VgpuParts, OfACardWhoseMemoryIsNotKnownAreNone) {
                 kFirst + " has; say what each of its shares has by 'vgpu: {sizes: ...}'");
 }
 
+TEST(PartsText, SurvivesBeingWritten) {
+  const std::vector<VgpuPart> parts = {{kFirst, 300, 60}, {kSecond, 400, 100}};
+  EXPECT_EQ(PartsText(parts), std::string(kFirst) + "=300:60," + kSecond + "=400:100");
+  EXPECT_EQ(ReadParts(PartsText(parts)), parts);
+}
+
+TEST(PartsText, WhatIsNoneSaysNothing) {
+  for (const char* text : {"", ",", "GPU-1", "GPU-1=", "GPU-1=1", "GPU-1=1:", "GPU-1=0:1",
+                           "GPU-1=1:0", "GPU-1=1:101", "GPU-1=-1:1", "GPU-1=1:1,", "=1:1",
+                           "GPU-1:1=1", "GPU-1=1:1x", "GPU-1=99999999999999999999:1"}) {
+    EXPECT_EQ(ReadParts(text), std::nullopt) << text;
+  }
+}
+
 TEST(VgpuEnvs, TheLeastComputeTimeIsThatOfAllCards) {
   const std::vector<VgpuPart> parts = {{kFirst, 300, 60}, {kSecond, 400, 20}};
   EXPECT_EQ(VgpuEnvs(Parts(2), parts, "name"),

@@ -49,6 +49,9 @@ class VgpuTest : public AgentTest {
     const std::vector<std::string>& env = document->devices[0].edits.env;
     return {env.begin(), env.end()};
   }
+  static std::string PartsIn(const Grant& response) {
+    return response.annotations.at(kPartsAnnotation);
+  }
   static std::set<std::string> Limits(const std::string& name, int64_t memory, int cores) {
     return {"CUDA_DEVICE_MEMORY_LIMIT_0=" + fmt::format("{}m", memory),
             fmt::format("CUDA_DEVICE_SM_LIMIT={}", cores),
@@ -74,9 +77,10 @@ TEST_F(VgpuTest, AContainerGetsItsPartsByADocumentOfItsOwn) {
   const std::string name = NameOf(pod);
   EXPECT_EQ(name.size(), 32U);
   // Nothing that a runtime without CDI would make a GPU of.
-  EXPECT_EQ(response, (Grant{.envs = {{"NVIDIA_VISIBLE_DEVICES", "void"}},
-                             .annotations = {{kGrantAnnotation, name}},
-                             .cdi_devices = {"ab.com/grant=" + name}}));
+  EXPECT_EQ(response,
+            (Grant{.envs = {{"NVIDIA_VISIBLE_DEVICES", "void"}},
+                   .annotations = {{kGrantAnnotation, name}, {kPartsAnnotation, PartsIn(response)}},
+                   .cdi_devices = {"ab.com/grant=" + name}}));
 
   const cdi::Document document = cdi::Read(TextOf(name)).value();
   EXPECT_EQ(document.kind, "ab.com/grant");
@@ -206,6 +210,7 @@ TEST_F(VgpuTest, WithoutCdiTheLimitsAreInTheAnswerAndTheDirectoryIsMadeBeforeThe
                 {"CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/" + name + ".cache"},
                 {"CUDA_DEVICE_SM_LIMIT", "10"},
                 {"NVIDIA_VISIBLE_DEVICES", DeviceOfShare(pod.grants[0].ids[0])}}));
+  EXPECT_EQ(PartsIn(response), DeviceOfShare(pod.grants[0].ids[0]) + "=8192:10");
   EXPECT_TRUE(response.cdi_devices.empty());
   EXPECT_EQ(response.mounts.size(), 4U);
   EXPECT_EQ(os::Inspect(ContainersDirectory(name))->mode, 0777U);
