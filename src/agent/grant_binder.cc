@@ -22,7 +22,6 @@
 namespace tessera::agent {
 namespace {
 
-constexpr int kAllCores = 100;  // percent
 // kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
 constexpr Duration kForgotten{60'000};
 

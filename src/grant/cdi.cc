@@ -54,9 +54,7 @@ cdi::Edits EditsOf(const Device& device) {
                            .permissions = node.permissions});
   }
   for (const Mount& mount : device.mounts) {
-    edits.mounts.push_back({.host_path = mount.host_path,
-                            .container_path = mount.container_path,
-                            .options = {"rbind", "rprivate", mount.read_only ? "ro" : "rw"}});
+    edits.mounts.push_back(CdiMount(mount));
   }
   return edits;
 }
@@ -77,6 +75,12 @@ std::string NameOf(const Device& device, const Rendering& rendering) {
 }
 
 }  // namespace
+
+cdi::Mount CdiMount(const Mount& mount) {
+  return {.host_path = mount.host_path,
+          .container_path = mount.container_path,
+          .options = {"rbind", "rprivate", mount.read_only ? "ro" : "rw"}};
+}
 
 Status CheckCdiKind(std::string_view kind) {
   const size_t slash = kind.find('/');

@@ -145,6 +145,8 @@ std::string CdiFileName(std::string_view cdi_kind);
 // A device's name in CDI, "vendor.com/class=7". An id that CDI's grammar refuses is replaced by its
 // harmless characters and a hash of the whole.
 std::string CdiDeviceName(std::string_view cdi_kind, std::string_view device_id);
+// A device's mount as CDI documents have it.
+cdi::Mount CdiMount(const Mount& mount);
 // What the resource's grants and documents call this device.
 std::string CdiNameOf(const Device& device, const Rendering& rendering);
 // The key of the annotation that carries a resource's CDI names: one a resource, at most 63

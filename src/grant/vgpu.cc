@@ -12,8 +12,6 @@
 namespace tessera {
 namespace {
 
-constexpr int kAllCores = 100;
-
 // The shares of one GPU that are asked for.
 struct Held {
   uint32_t device = 0;
@@ -176,9 +174,7 @@ Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& renderin
     edits.env.push_back(fmt::format("{}={}", key, value));
   }
   for (const Mount& mount : VgpuMounts(*rendering.vgpu, name)) {
-    edits.mounts.push_back({.host_path = mount.host_path,
-                            .container_path = mount.container_path,
-                            .options = {"rbind", "rprivate", mount.read_only ? "ro" : "rw"}});
+    edits.mounts.push_back(CdiMount(mount));
   }
   cdi::Sort(edits);
   return cdi::Tidy(std::move(document));

@@ -23,6 +23,8 @@
 
 namespace tessera {
 
+inline constexpr int kAllCores = 100;  // percent: a whole GPU's compute time
+
 // What a container has of one GPU.
 struct VgpuPart {
   std::string device;  // its id

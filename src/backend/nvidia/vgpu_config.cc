@@ -5,6 +5,7 @@
 
 #include "backend/kind.h"
 #include "config/schema/fields.h"
+#include "grant/vgpu.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -16,7 +17,7 @@ using config::Key;
 using config::Type;
 using VirtualGpu = NvidiaConfig::Vgpu;
 
-constexpr int kMostParts = 100;
+constexpr int kMostParts = kAllCores;
 constexpr int64_t kMostMemory = 100'000'000;  // MiB: 100 TB
 
 constexpr auto kVirtual = [](auto& config, const At& at) -> auto& {
@@ -50,7 +51,7 @@ Key SizesKey() {
                .unit = "percent",
                .required = true,
                .min = 1,
-               .max = 100,
+               .max = kAllCores,
                .field = Bind(kSize, &VirtualGpu::Size::cores)},
           }};
 }
@@ -67,7 +68,7 @@ void CheckSizes(const config::Resource& resource, const VirtualGpu& vgpu, const 
   }
   int cores = 0;
   for (const VirtualGpu::Size& size : vgpu.sizes) cores += size.cores;
-  if (cores > 100) {
+  if (cores > kAllCores) {
     findings.Report(Reason::kConfigBadValue, at,
                     fmt::format("share out {} percent of a card's compute time", cores));
   }
