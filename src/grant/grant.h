@@ -55,6 +55,20 @@ struct VgpuSize {
   bool operator==(const VgpuSize&) const = default;
 };
 
+// How a site names what pods ask for of each virtual GPU, and what holds where they do not say. The
+// names are HAMi's.
+struct VgpuRequests {
+  std::string memory_name = "nvidia.com/gpumem";
+  std::string percentage_name = "nvidia.com/gpumem-percentage";
+  std::string cores_name = "nvidia.com/gpucores";
+  int default_memory = 0;  // MiB; 0: all of the GPU
+  int default_cores = 0;   // percent; 0: no limit
+  int memory_factor = 1;   // what a request for memory counts
+  bool fit_unplaced =
+      false;  // pods that no scheduler chose GPUs for get what is free; else nothing
+  bool operator==(const VgpuRequests&) const = default;
+};
+
 // How the GPUs of a resource are divided into virtual ones (grant/vgpu.h).
 struct Vgpu {
   std::string directory;       // of the limiting library's files, on the host and in containers
@@ -63,6 +77,15 @@ struct Vgpu {
   bool enforced = true;        // the library goes into every container
   int parts = 1;               // virtual GPUs that a GPU is
   std::vector<VgpuSize> sizes = {};  // of each; none: equal parts
+  // Set: a virtual GPU is worth what its pod asks for, and nothing before a pod has it.
+  std::optional<VgpuRequests> requests = {};
+  double memory_scaling = 1;  // what a GPU's memory counts; above 1 there is more than it has
+  double core_scaling = 1;    // what its compute time counts
+  // What the library is told besides its limits. Fixed: over what the pod says, else below it.
+  std::map<std::string, std::string> tunables = {};
+  bool tunables_fixed = true;
+  // A container whose own variable CUDA_DISABLE_CONTROL is true goes without the library.
+  bool may_disable_control = false;
   bool operator==(const Vgpu&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/nvidia/xid.h"
+#include "grant/grant.h"
 
 namespace tessera::nvidia {
 
@@ -137,6 +138,26 @@ struct NvidiaConfig {
       bool operator==(const Size&) const = default;
     };
     std::vector<Size> sizes = {};
+    // Where the size of a virtual GPU comes from: this configuration, or the pod that has it.
+    enum class Mode : uint8_t { kEqual, kRequested };
+    Mode mode = Mode::kEqual;
+    // The rest of what `requested` needs; as the site's webhook and scheduler know it.
+    VgpuRequests requests = {};
+    double memory_scaling = 1;
+    double core_scaling = 1;
+    // What the library is told of its log and of when it limits compute time; empty: nothing.
+    std::string log_level = {};
+    std::string core_policy = {};
+    bool pod_may_tune = false;  // a pod's own variables win over these two
+    bool may_disable_control = false;
+    // What is told to HAMi's scheduler (agent/hami_registration.h).
+    struct Hami {
+      bool registered = true;  // in mode kRequested
+      bool topology_scores = false;
+      bool before_2_8 = false;  // in the format, and with the handshake, of HAMi up to 2.7
+      bool operator==(const Hami&) const = default;
+    };
+    Hami hami = {};
     bool operator==(const Vgpu&) const = default;
   };
   Vgpu vgpu = {};

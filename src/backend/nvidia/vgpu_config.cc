@@ -140,6 +140,15 @@ void CompleteVgpu(config::Resource& resource) {
   for (const VirtualGpu::Size& size : vgpu.sizes) {
     rendered.sizes.push_back({.memory = size.memory, .cores = size.cores});
   }
+  if (vgpu.mode == VirtualGpu::Mode::kRequested) rendered.requests = vgpu.requests;
+  rendered.memory_scaling = vgpu.memory_scaling;
+  rendered.core_scaling = vgpu.core_scaling;
+  if (!vgpu.log_level.empty()) rendered.tunables["LIBCUDA_LOG_LEVEL"] = vgpu.log_level;
+  if (!vgpu.core_policy.empty()) {
+    rendered.tunables["GPU_CORE_UTILIZATION_POLICY"] = vgpu.core_policy;
+  }
+  rendered.tunables_fixed = !vgpu.pod_may_tune;
+  rendered.may_disable_control = vgpu.may_disable_control;
 }
 
 void CheckVgpu(const config::Resource& resource, const std::string& path,
