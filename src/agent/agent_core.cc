@@ -64,6 +64,7 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                   .cdi = cdi_,
                   .observer = *this,
                   .binder = nullptr,
+                  .book = book_,
                   .save_falls = [this] { SaveFalls(); },
                   .save_facts = [this] { (void)Noted(SaveFacts()); }},
                  [this] { ResourcesChanged(); }),
@@ -85,6 +86,7 @@ Status Agent::Start() {
   WatchKubelet();
   OpenControlSocket();
   OpenStatusPort();
+  announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
   announcer_.Open(config_, os::HostName());
   tick_.Within(kTick);
   log::Info("started", {{"version", TESSERA_VERSION},
@@ -303,6 +305,7 @@ void Agent::Apply(const config::Config& next) {
                                      {"to", change.after}});
     }
   }
+  announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
   resources_.Apply(config_);
   labels_.Apply(config_);
   tick_.Within(kTick);  // devices may become stale sooner than before

@@ -112,6 +112,7 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
                        [this] { labels_.Soon(); }};
   CdiDocuments cdi_{metrics_, os::Root(config_.root_prefix),
                     [this](const CdiTrouble& trouble) { announcer_.CdiTroubled(trouble); }};
+  const std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
   ResourceSet resources_;
   Release release_{loop_, resources_, config_.state_dir + "/release.jsonl"};
   CdiGuard cdi_guard_{

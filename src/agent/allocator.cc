@@ -11,6 +11,9 @@
 namespace tessera::agent {
 namespace {
 
+// For so long a pod that kubelet knows may be unknown to the watch of the node's pods.
+constexpr Duration kPodComes{2'000};
+
 std::string CodeOf(const Error* error) {
   return error == nullptr ? "ok" : std::string(ReasonName(error->reason));
 }
@@ -18,10 +21,12 @@ std::string CodeOf(const Error* error) {
 }  // namespace
 
 Allocator::Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
-                     std::shared_ptr<GrantBinder> binder, http::Metrics& metrics, Granted granted)
+                     std::shared_ptr<GrantBinder> binder, std::shared_ptr<PodBook> book,
+                     http::Metrics& metrics, Granted granted)
     : resource_(std::move(resource)),
       workers_(std::move(workers)),
       binder_(std::move(binder)),
+      book_(std::move(book)),
       metrics_(metrics),
       granted_(std::move(granted)),
       snapshot_(std::make_shared<Snapshot>()) {}
@@ -70,29 +75,50 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
 
 void Allocator::PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
                          std::function<void(Status)> done) {
-  workers_->Run(
-      [self = shared_from_this(), ids, wanted = std::move(wanted), done = std::move(done)] {
-        log::Debug("pre-start", {{"resource", self->resource_}, {"ids", Join(ids, ",")}});
-        Status status = self->MakeReady(ids, wanted);
-        const Error* error = status ? nullptr : &status.error();
-        if (error != nullptr) {
-          log::Warn("a container is not started", *error, {{"resource", self->resource_}});
-        }
-        self->metrics_.Add(http::Metric::kPreStarts, {self->resource_, CodeOf(error)});
-        done(std::move(status));
-      });
+  auto start = std::make_shared<Start>(ids, std::move(wanted), std::move(done));
+  workers_->Run([self = shared_from_this(), start] { self->Run(start); });
 }
 
-Status Allocator::MakeReady(const std::vector<std::string>& ids,
-                            const std::function<bool()>& wanted) {
-  const std::shared_ptr<const Snapshot> snapshot = Get();
-  if (snapshot->backend->ResetsBeforeStart()) TRY(Reset(*snapshot, ids, wanted));
-  if (!snapshot->rendering.vgpu) return {};
-  return binder_->Bind({.offer = *snapshot->offer,
-                        .rendering = snapshot->rendering,
-                        .cdi_dir = snapshot->cdi_dir,
-                        .described = snapshot->described.get()},
-                       ids);
+void Allocator::Run(const std::shared_ptr<Start>& start) {
+  log::Debug("pre-start", {{"resource", resource_}, {"ids", Join(start->ids, ",")}});
+  start->snapshot = Get();
+  if (start->snapshot->backend->ResetsBeforeStart()) {
+    Status reset = Reset(*start->snapshot, start->ids, start->wanted);
+    if (!reset) return End(*start, std::move(reset));
+  }
+  if (!start->snapshot->rendering.vgpu) return End(*start, {});
+  Bind(start);
+}
+
+void Allocator::Bind(const std::shared_ptr<Start>& start) {
+  const Snapshot& snapshot = *start->snapshot;
+  const Binding binding{.offer = *snapshot.offer,
+                        .rendering = snapshot.rendering,
+                        .cdi_dir = snapshot.cdi_dir,
+                        .described = snapshot.described.get()};
+  const auto unknown = binder_->PodToKnow(binding, start->ids, start->pods);
+  if (!unknown) return End(*start, Fail(unknown.error()));
+  if (unknown->empty()) return End(*start, binder_->Bind(binding, start->ids, start->pods));
+  book_->Await(*unknown, kPodComes,
+               [self = shared_from_this(), start, uid = *unknown](const Result<PodPtr>& pod) {
+                 self->Came(start, uid, pod);
+               });
+}
+
+void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& uid,
+                     const Result<PodPtr>& pod) {
+  if (!pod) return End(*start, Fail(pod.error()));
+  start->pods[uid] = *pod;
+  workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
+}
+
+void Allocator::End(const Start& start, Status status) {
+  const Error* error = status ? nullptr : &status.error();
+  if (error != nullptr) {
+    log::Warn("a container is not started", *error, {{"resource", resource_}});
+  }
+  metrics_.Add(http::Metric::kPreStarts, {resource_, CodeOf(error)});
+  start.done(std::move(status));
 }
 
 Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/grant_binder.h"
+#include "agent/pod_book.h"
 #include "backend/backend.h"
 #include "choose/choose.h"
 #include "grant/grant.h"
@@ -34,10 +35,11 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   // An Allocate is answered with these ids; called on the endpoint's thread, and must not wait.
   using Granted = std::function<void(std::vector<std::string> ids)>;
 
-  // `workers` run resets and bind grants; shared, as `binder` is, for gRPC may call the allocator
-  // after its resource has gone.
+  // `workers` run resets and bind grants; shared, as `binder` and `book` are, for gRPC may call the
+  // allocator after its resource has gone.
   Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
-            std::shared_ptr<GrantBinder> binder, http::Metrics& metrics, Granted granted);
+            std::shared_ptr<GrantBinder> binder, std::shared_ptr<PodBook> book,
+            http::Metrics& metrics, Granted granted);
 
   void Set(Snapshot snapshot);
   OfferPtr offer() const { return Get()->offer; }
@@ -52,7 +54,19 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
 
  private:
   std::shared_ptr<const Snapshot> Get() const;
-  Status MakeReady(const std::vector<std::string>& ids, const std::function<bool()>& wanted);
+  // A container that is about to be made.
+  struct Start {
+    std::vector<std::string> ids;
+    std::function<bool()> wanted;
+    std::function<void(Status)> done;
+    std::shared_ptr<const Snapshot> snapshot = nullptr;
+    GrantBinder::Pods pods = {};  // that were waited for
+  };
+  // On a worker, as the next. A pod that is not known yet is waited for without one.
+  void Run(const std::shared_ptr<Start>& start);
+  void Bind(const std::shared_ptr<Start>& start);
+  void Came(const std::shared_ptr<Start>& start, const std::string& uid, const Result<PodPtr>& pod);
+  void End(const Start& start, Status status);
   Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,
                const std::function<bool()>& wanted);
   Status ResetOne(Backend& backend, const Device& device);
@@ -60,6 +74,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   const std::string resource_;
   const std::shared_ptr<os::Workers> workers_;
   const std::shared_ptr<GrantBinder> binder_;
+  const std::shared_ptr<PodBook> book_;
   http::Metrics& metrics_;
   const Granted granted_;
   mutable std::shared_mutex mutex_;

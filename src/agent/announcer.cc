@@ -55,7 +55,19 @@ void Announcer::Search() {
   node_name_ = place->node;
   log::Info("tells the API server", {{"host", place->access.host}, {"node", node_name_}});
   server_ = std::make_unique<ApiServer>(std::move(place->access), node_name_, metrics_);
+  WatchPods();
   Wonder();
+}
+
+void Announcer::FollowPods(std::shared_ptr<PodBook> book, std::set<std::string> resources) {
+  if (resources == pod_resources_) return;
+  book_ = std::move(book);
+  pod_resources_ = std::move(resources);
+  WatchPods();
+}
+
+void Announcer::WatchPods() {
+  if (server_ != nullptr && !pod_resources_.empty()) server_->WatchPods(book_, pod_resources_);
 }
 
 void Announcer::Begin() {

@@ -11,8 +11,10 @@
 #include "base/characters.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "hami/names.h"
 #include "kube/client.h"
 #include "kube/node_keeper.h"
+#include "kube/node_pods.h"
 #include "kube/outbox.h"
 #include "os/loop.h"
 
@@ -33,6 +35,7 @@ struct ApiServer::Voice {
         former(loop, client, node,
                {"the node without its former condition", "/status", kube::PatchType::kStrategic}),
         labels(loop, client, node, {"the node's labels", "", kube::PatchType::kMerge}),
+        name(node),
         path(kube::NodePath(node)) {}
 
   static std::string StatusText(int status) {
@@ -46,13 +49,37 @@ struct ApiServer::Voice {
     });
   }
 
+  void FollowPods(const std::shared_ptr<PodBook>& book, const std::set<std::string>& resources) {
+    const auto put = [book](const kube::Pod& pod) { book->Put(pod); };
+    pods = std::make_unique<kube::NodePods>(
+        loop, client, name,
+        kube::PodFields{
+            .keys = {std::string(hami::kPodPrefix)},
+            .resource =
+                [resources](std::string_view key) { return resources.contains(std::string(key)); },
+            .variable = [](std::string_view key) { return key == hami::kEnvDisableControl; }},
+        kube::NodePods::Observer{.added = put,
+                                 .changed = put,
+                                 .removed = [book](const kube::Pod& pod) { book->Take(pod); }},
+        kube::NodePods::Times{});
+  }
+
+  void Seek(const std::string& uid, Duration within, const PodBook::Answer& answer) {
+    pods->Await(uid, SystemClock().Now() + within, [answer](const Result<kube::Pod>& pod) {
+      if (!pod) return answer(Fail(pod.error()));
+      answer(std::make_shared<const kube::Pod>(*pod));
+    });
+  }
+
   os::Loop loop;
   kube::Client client;
   kube::Outbox outbox;
   kube::NodeKeeper condition;
   kube::NodeKeeper former;  // conditions, that they stay away
   kube::NodeKeeper labels;
-  const std::string path;                       // the node's
+  std::unique_ptr<kube::NodePods> pods;
+  const std::string name;  // the node's, as the next
+  const std::string path;
   Backoff pauses = kube::NodeKeeper::kRetries;  // while nobody says what the node is
   os::Loop::Handle again;
 };
@@ -61,6 +88,7 @@ ApiServer::ApiServer(kube::Access access, std::string node, http::Metrics& metri
     : voice_(std::make_shared<Voice>(std::move(access), node, metrics)) {}
 
 ApiServer::~ApiServer() {
+  if (book_) book_->SetSeek(nullptr);
   voice_->loop.Stop();
 }
 
@@ -113,6 +141,21 @@ void ApiServer::SetLabels(const Labels& labels) {
       return json::Value(*std::move(patch.patch));
     });
   });
+  Start();
+}
+
+void ApiServer::WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources) {
+  voice_->loop.Post(
+      [voice = voice_.get(), book, resources] { voice->FollowPods(book, resources); });
+  book->SetSeek([weak = std::weak_ptr(voice_)](const std::string& uid, Duration within,
+                                               PodBook::Answer answer) {
+    const std::shared_ptr<Voice> voice = weak.lock();
+    if (!voice) return answer(Fail(Reason::kUnavailable, "the agent ends"));
+    voice->loop.Post([voice = voice.get(), uid, within, answer = std::move(answer)] {
+      voice->Seek(uid, within, answer);
+    });
+  });
+  book_ = std::move(book);
   Start();
 }
 

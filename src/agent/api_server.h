@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/pod_book.h"
 #include "backend/labeller.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"
@@ -35,6 +36,8 @@ class ApiServer {
   // thread, when there are none any more: now and then, until it is told of no types.
   void RemoveConditions(const std::set<std::string>& types, std::function<void()> gone);
   void SetLabels(const Labels& labels);
+  // Has the pods of this node followed, in this book; as far as these resources of theirs go.
+  void WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources);
   // The node as the API server has it, asked for until it answers; `answer` is called once, on the
   // API server's thread.
   void AskForNode(std::function<void(const json::Value& node)> answer);
@@ -44,6 +47,7 @@ class ApiServer {
   void Start();
 
   std::shared_ptr<Voice> voice_;
+  std::shared_ptr<PodBook> book_;  // that is written in
   os::ThreadOnce thread_;
 };
 

@@ -40,33 +40,22 @@ bool SameIds(const kubelet::CheckpointEntry& entry, std::vector<std::string> ids
   return held == ids;
 }
 
-// MiB; 0 where it is not known.
-int64_t MemoryOf(const Offer& offer, const std::string& device) {
-  for (const Device& each : offer.devices) {
-    if (each.key.id == device) return each.memory;
-  }
-  return 0;
+// Whether the directory is one that was made for the grant's container alone.
+bool IsOwnDirectory(const Pin& pin, const std::string& name) {
+  const bool by_pod = !pin.decision.empty() && !pin.container.empty();
+  return pin.directory.ends_with(by_pod ? "_" + pin.container : "/" + name);
 }
 
-// What one share has of its device: of MiB and of percent.
-struct Worth {
-  std::string device;
-  double memory = 0;
-  double cores = 0;
-};
-
-// By the shares' ids. What was granted of a device is in equal parts its shares'.
-std::map<std::string, Worth> WorthOfShares(const Pin& pin, const std::vector<std::string>& ids) {
-  std::map<std::string, Worth> shares;
-  for (const VgpuPart& part : pin.parts) {
-    const auto is_its = [&](const std::string& id) { return DeviceOfShare(id) == part.device; };
-    const auto count = static_cast<double>(std::ranges::count_if(ids, is_its));
-    for (const std::string& id : ids) {
-      if (!is_its(id)) continue;
-      shares[id] = {part.device, static_cast<double>(part.memory) / count, part.cores / count};
+// The devices of a part are here, and well.
+Status CheckDevices(const Offer& offer, std::span<const VgpuPart> parts) {
+  for (const VgpuPart& part : parts) {
+    const auto device = offer.PositionOf(part.device);
+    if (!device) {
+      return Fail(Reason::kVanished, "{}: device {} is not there", offer.resource, part.device);
     }
+    TRY(CheckHealthy(offer, *device));
   }
-  return shares;
+  return {};
 }
 
 // A directory of root's own that everybody may write in: no link, and nobody else's.
@@ -115,37 +104,59 @@ Result<const std::vector<GrantBinder::Held>*> GrantBinder::ReadCheckpoint() {
   return &held_;
 }
 
-Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids) {
-  std::lock_guard lock(binding_);
+Result<std::vector<const GrantBinder::Held*>> GrantBinder::HeldWith(
+    const Binding& binding, const std::vector<std::string>& ids) {
   const auto all = ReadCheckpoint();
   if (!all) {
     return Fail(Reason::kGrantUnknown,
                 "{}: kubelet's checkpoint does not say which container this is: {}",
                 binding.offer.resource, all.error().message);
   }
-  bool known = false;
+  std::vector<const Held*> found;
   for (const Held& held : **all) {
-    if (held.entry.resource != binding.offer.resource || !SameIds(held.entry, ids)) continue;
-    known = true;
-    if (!held.name.empty()) TRY(BindOne(binding, held));
+    if (held.entry.resource == binding.offer.resource && SameIds(held.entry, ids)) {
+      found.push_back(&held);
+    }
   }
-  if (known) return {};
+  if (!found.empty()) return found;
   return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}",
               binding.offer.resource, Join(ids, ","));
 }
 
-Status GrantBinder::BindOne(const Binding& binding, const Held& held) {
+Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
+                                           const std::vector<std::string>& ids, const Pods& pods) {
+  if (!binding.rendering.vgpu->requests) return "";
+  std::lock_guard lock(binding_);
+  for (const Held* held : TRY(HeldWith(binding, ids))) {
+    const std::string& uid = held->entry.pod_uid;
+    if (!IsGrantName(held->name) || pods.contains(uid)) continue;
+    const auto pin = pins_.Find(held->name);
+    if (pin && !*pin) return uid;
+  }
+  return "";
+}
+
+Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
+                         const Pods& pods) {
+  std::lock_guard lock(binding_);
+  for (const Held* held : TRY(HeldWith(binding, ids))) {
+    if (!held->name.empty()) TRY(BindOne(binding, *held, pods));
+  }
+  return {};
+}
+
+Status GrantBinder::BindOne(const Binding& binding, const Held& held, const Pods& pods) {
   if (!IsGrantName(held.name)) {
     return Fail(Reason::kGrantUnknown, "{}: kubelet's checkpoint has a grant named {}",
                 held.entry.resource, Brief(held.name));
   }
-  const Pin pin = TRY(PinFor(binding, held));
-  TRY(MakeFiles(*binding.rendering.vgpu, held.name));
+  const Pin pin = TRY(PinFor(binding, held, pods));
+  TRY(MakeFiles(*binding.rendering.vgpu, pin));
   if (!WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, held.name);
 }
 
-Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held) {
+Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held, const Pods& pods) {
   const kubelet::CheckpointEntry& entry = held.entry;
   if (const auto pin = TRY(pins_.Find(held.name))) {
     const bool same = pin->resource == entry.resource && pin->pod_uid == entry.pod_uid &&
@@ -155,20 +166,32 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held) {
                 "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
                 pin->container, pin->pod_uid, entry.container, entry.pod_uid);
   }
-  const Vgpu& vgpu = *binding.rendering.vgpu;
-  Pin pin{.resource = entry.resource,
-          .pod_uid = entry.pod_uid,
-          .container = entry.container,
-          .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, held.name),
-          .parts = TRY(PartsOf(binding, held))};
-  TRY(CheckRoom(binding.offer, held, pin.parts));
+  // What Allocate promised holds, whatever the configuration says by now.
+  const bool by_request = binding.rendering.vgpu->requests.has_value() && !held.parts;
+  Pin pin = TRY(by_request ? PinOfRequest(binding, held, pods) : PinOfShares(binding, held));
   TRY(pins_.Add(held.name, pin));
   log::Info("a grant is bound", {{"resource", entry.resource},
                                  {"grant", held.name},
                                  {"pod", entry.pod_uid},
                                  {"container", entry.container},
                                  {"parts", PartsText(pin.parts)}});
+  if (by_request) {
+    const PodPtr& pod = pods.at(entry.pod_uid);
+    bound_({pod, *std::ranges::find(pin.decision, entry.container, &DecidedContainer::name),
+            pin.decision, IsPlaced(*pod)});
+  }
   return pin;
+}
+
+Result<Pin> GrantBinder::PinOfShares(const Binding& binding, const Held& held) {
+  const kubelet::CheckpointEntry& entry = held.entry;
+  VgpuGrant grant = NewVgpuGrant(*binding.rendering.vgpu, held.name, TRY(PartsOf(binding, held)));
+  TRY(CheckRoom(binding, held, UsageOf(grant.parts)));
+  return Pin{.resource = entry.resource,
+             .pod_uid = entry.pod_uid,
+             .container = entry.container,
+             .directory = std::move(grant.directory),
+             .parts = std::move(grant.parts)};
 }
 
 // What Allocate said, whatever the configuration says by now; on devices that are well.
@@ -181,66 +204,115 @@ Result<std::vector<VgpuPart>> GrantBinder::PartsOf(const Binding& binding, const
       return Fail(Reason::kUnknownShare, "{}: {} is none of the virtual GPUs of this node",
                   binding.offer.resource, id);
     }
-    TRY(CheckHealthy(binding.offer, *share));
+    TRY(CheckHealthy(binding.offer, share->device));
   }
   return *held.parts;
 }
 
-// What the others have of each device, share by share. kubelet gives the shares of an init
-// container to the containers of its pod that come after it: what the same pod has twice counts
-// once, and what this container has of it not at all.
-std::map<std::string, VgpuPart> GrantBinder::TakenBeside(const Held& mine) {
-  std::map<std::pair<std::string, std::string>, Worth> shares;  // by pod and id
-  const std::vector<std::string> own = mine.entry.ids();
-  for (const Held& held : held_) {
-    if (held.name == mine.name || !IsGrantName(held.name)) continue;
-    const auto pin = pins_.Find(held.name);
-    if (!pin || !*pin) continue;  // not bound yet: its turn to be checked comes
-    const kubelet::CheckpointEntry& other = held.entry;
-    for (const auto& [id, worth] : WorthOfShares(**pin, other.ids())) {
-      if (other.pod_uid == mine.entry.pod_uid && std::ranges::count(own, id) > 0) continue;
-      Worth& share = shares[{other.pod_uid, id}];
-      share = {worth.device, std::max(share.memory, worth.memory),
-               std::max(share.cores, worth.cores)};
-    }
+// The pod counts as a whole from its first container on, so that nobody takes what the others of it
+// were promised.
+Result<Pin> GrantBinder::PinOfRequest(const Binding& binding, const Held& held, const Pods& pods) {
+  const kubelet::CheckpointEntry& entry = held.entry;
+  const auto found = pods.find(entry.pod_uid);
+  if (found == pods.end() || found->second->KubeletUid() != entry.pod_uid) {
+    return Fail(Reason::kGrantUnknown, "{}: pod {} is not known", entry.resource, entry.pod_uid);
   }
-  std::map<std::string, Worth> sums;
-  for (const auto& [share, worth] : shares) {
-    sums[worth.device].memory += worth.memory;
-    sums[worth.device].cores += worth.cores;
+  const kube::Pod& pod = *found->second;
+  Decision decision = FormerDecision(entry);
+  if (decision.empty()) {
+    decision = TRY(Decide(binding, pod));
+    TRY(CheckRoom(binding, held, UsageOf(decision, &pod)));
   }
-  std::map<std::string, VgpuPart> taken;
-  for (const auto& [device, sum] : sums) {
-    taken[device] = {device, std::llround(sum.memory), static_cast<int>(std::lround(sum.cores))};
+  const auto own = std::ranges::find(decision, entry.container, &DecidedContainer::name);
+  if (own == decision.end()) {
+    return Fail(Reason::kBadDecision, "pod {}/{}: nothing was chosen for container {}",
+                pod.pod_namespace, pod.name, entry.container);
   }
-  return taken;
+  TRY(CheckDevices(binding.offer, own->parts));
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  std::vector<VgpuPart> parts = own->parts;
+  return Pin{
+      .resource = entry.resource,
+      .pod_uid = entry.pod_uid,
+      .container = entry.container,
+      .directory = fmt::format("{}/{}_{}", FilesOf(vgpu).containers, pod.uid, entry.container),
+      .parts = std::move(parts),
+      .controlled = !vgpu.may_disable_control || !WantsNoControl(pod, entry.container),
+      .decision = std::move(decision)};
 }
 
-// Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
-// more than a device has, they may not.
-Status GrantBinder::CheckRoom(const Offer& offer, const Held& mine,
-                              std::span<const VgpuPart> parts) {
-  std::map<std::string, VgpuPart> taken = TakenBeside(mine);
-  for (const VgpuPart& part : parts) {
-    const VgpuPart& held = taken[part.device];
-    const int64_t memory = MemoryOf(offer, part.device);
-    const bool fits = memory == 0 || held.memory + part.memory <= memory;
-    if (fits && held.cores + part.cores <= kAllCores) continue;
-    no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
-    return Fail(Reason::kNoRoom,
-                "{}: device {} has {} MiB, of which {} MiB and {} percent of its compute time are "
-                "taken: {} MiB and {} percent more do not fit",
-                offer.resource, part.device, memory, held.memory, held.cores, part.memory,
-                part.cores);
+Result<Decision> GrantBinder::Decide(const Binding& binding, const kube::Pod& pod) {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const hami::RequestRules rules = RulesOf(binding.offer.resource, *vgpu.requests);
+  const std::vector<hami::RegisteredDevice> cards = CardsOf(binding.offer, vgpu);
+  if (IsPlaced(pod) || !vgpu.requests->fit_unplaced) return ReadDecision(pod, rules, cards);
+  SharesByContainer shares;
+  for (const Held& held : held_) {
+    const bool its =
+        held.entry.pod_uid == pod.KubeletUid() && held.entry.resource == binding.offer.resource;
+    if (its) shares[held.entry.container] = held.entry.ids();
+  }
+  return FitDecision(pod, rules, cards, shares);
+}
+
+Decision GrantBinder::FormerDecision(const kubelet::CheckpointEntry& entry) {
+  for (const Held& held : held_) {
+    const bool its = held.entry.pod_uid == entry.pod_uid && held.entry.resource == entry.resource;
+    if (!its || !IsGrantName(held.name)) continue;
+    const auto pin = pins_.Find(held.name);
+    if (pin && *pin && !(*pin)->decision.empty()) return (*pin)->decision;
   }
   return {};
 }
 
-Status GrantBinder::MakeFiles(const Vgpu& vgpu, const std::string& name) const {
+// What the others have of each device: as it was decided for their pods as a whole, or share by
+// share.
+UsageByDevice GrantBinder::TakenBeside(const Binding& binding, const Held& mine) {
+  Taken taken;
+  std::set<std::string> whole;  // pods that count by a decision
+  for (const Held& held : held_) {
+    const std::string& uid = held.entry.pod_uid;
+    if (held.name == mine.name || whole.contains(uid)) continue;
+    const auto pin = IsGrantName(held.name) ? pins_.Find(held.name) : std::optional<Pin>();
+    if (pin && *pin && (*pin)->decision.empty()) {
+      taken.AddShares(uid, held.entry.ids(), (*pin)->parts);
+    } else if (pin && *pin && uid != mine.entry.pod_uid) {
+      whole.insert(uid);
+      taken.Add(UsageOf((*pin)->decision, book_->Find(uid).get()));
+    } else if (held.name.empty() && held.entry.resource == binding.offer.resource) {
+      whole.insert(uid);
+      taken.Add(TakenByForeign(binding, uid));
+    }  // else it is not bound yet: its turn to be checked comes
+  }
+  for (const std::string& id : mine.entry.ids()) taken.RemoveShare(mine.entry.pod_uid, id);
+  return taken.Sum();
+}
+
+// Of a pod whose containers another plugin has served: by what the scheduler wrote.
+UsageByDevice GrantBinder::TakenByForeign(const Binding& binding, const std::string& uid) const {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const PodPtr pod = book_->Find(uid);
+  if (!vgpu.requests || pod == nullptr) return {};
+  const auto decision = ReadDecision(*pod, RulesOf(binding.offer.resource, *vgpu.requests),
+                                     CardsOf(binding.offer, vgpu));
+  return decision ? UsageOf(*decision, pod.get()) : UsageByDevice();
+}
+
+// Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
+// more than a device has, they may not.
+Status GrantBinder::CheckRoom(const Binding& binding, const Held& mine, const UsageByDevice& more) {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const Status room = agent::CheckRoom(binding.offer.resource, CardsOf(binding.offer, vgpu),
+                                       TakenBeside(binding, mine), more, vgpu.requests.has_value());
+  if (!room) no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
+  return room;
+}
+
+Status GrantBinder::MakeFiles(const Vgpu& vgpu, const Pin& pin) const {
   const VgpuFiles files = FilesOf(vgpu);
   // Nobody of the host's gets at what containers leave there; the runtime does, as root.
   TRY(os::MakeDirectories(root_.Path(vgpu.directory), 0755));
-  TRY(MakeOpenDirectory(root_.Path(fmt::format("{}/{}", files.containers, name)), 0700));
+  TRY(MakeOpenDirectory(root_.Path(pin.directory), 0700));
   TRY(MakeOpenDirectory(root_.Path(vgpu.lock_directory), 0755));
   if (!vgpu.enforced) return {};
   const auto library = os::InspectTarget(root_.Path(vgpu.library));
@@ -264,8 +336,10 @@ Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
                 "began: kubelet tries again by itself",
                 binding.offer.resource);
   }
+  const VgpuGrant grant{
+      .name = name, .directory = pin.directory, .parts = pin.parts, .controlled = pin.controlled};
   cdi::Document document =
-      TRY(VgpuDocument(binding.offer, binding.rendering, pin.parts, name, binding.described));
+      TRY(VgpuDocument(binding.offer, binding.rendering, grant, binding.described));
   for (cdi::Node& node : document.devices.front().edits.nodes) {
     if (node.type.empty()) DescribeNode(root_.prefix(), node);
   }
@@ -313,7 +387,7 @@ void GrantBinder::Remove(const std::string& name, const std::set<std::string>& c
   for (const std::string& directory : cdi_dirs) {
     (void)os::RemoveFile(directory + "/" + GrantFileName(name));
   }
-  const bool own = pin && *pin && (*pin)->directory.ends_with("/" + name);
+  const bool own = pin && *pin && IsOwnDirectory(**pin, name);
   const Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
   if (!removed) {
     return log::Warn("the directory of a grant that has ended stays, and is tried again",

@@ -10,7 +10,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <span>
@@ -18,6 +20,9 @@
 #include <vector>
 
 #include "agent/grant_pins.h"
+#include "agent/grant_room.h"
+#include "agent/pod_book.h"
+#include "agent/pod_decision.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "grant/cdi_document.h"
@@ -38,22 +43,42 @@ struct Binding {
   const cdi::Parts* described = nullptr;
 };
 
+// A container's grant that was bound for the first time, by what was decided for its pod.
+struct BoundContainer {
+  PodPtr pod;
+  DecidedContainer container;
+  Decision decision;    // of all the pod's containers
+  bool placed = false;  // by a scheduler; else the decision was made here
+};
+
 class GrantBinder {
  public:
+  using Pods = std::map<std::string, PodPtr>;  // by the UID that kubelet knows them by
+  // On the thread that binds, which holds the binder: it does not wait.
+  using Bound = std::function<void(const BoundContainer&)>;
+
   // `device_plugins`: kubelet's directory of that name.
-  GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
-              const Clock& clock = SystemClock())
+  GrantBinder(
+      const std::string& device_plugins, const std::string& state_dir, os::Root root,
+      std::shared_ptr<const PodBook> book, Bound bound = [](const BoundContainer&) {},
+      const Clock& clock = SystemClock())
       : checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
         pins_(state_dir),
         root_(std::move(root)),
+        book_(std::move(book)),
+        bound_(std::move(bound)),
         clock_(clock) {}
+
+  // A pod that has to be known before these ids can be bound, and is not among these; empty: none.
+  Result<std::string> PodToKnow(const Binding& binding, const std::vector<std::string>& ids,
+                                const Pods& pods);
 
   // All grants of the resource that have exactly these ids, in any order: an init container and
   // another one may both have them. Those of a plugin that was here before have no name, and are
   // as they are. kGrantUnknown where kubelet knows of none, kNoRoom where grants of former sizes
-  // leave too little of a device, kNotEnforced without the library, and why the devices cannot be
-  // used; the container is then not to be made.
-  Status Bind(const Binding& binding, const std::vector<std::string>& ids);
+  // leave too little of a device, kNotEnforced without the library, kNotPlaced and kBadDecision as
+  // ReadDecision, and why the devices cannot be used; the container is then not to be made.
+  Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& pods = {});
   // Whether there may be anything left of any grant.
   bool AnyBound() const { return pins_.any(); }
   // Whether a container was lately not made for want of room: who holds it may have ended without
@@ -71,12 +96,21 @@ class GrantBinder {
   };
   // Under binding_, as what follows.
   Result<const std::vector<Held>*> ReadCheckpoint();
-  Status BindOne(const Binding& binding, const Held& held);
-  Result<Pin> PinFor(const Binding& binding, const Held& held);
+  // Of the resource, with exactly these ids. kGrantUnknown where there are none.
+  Result<std::vector<const Held*>> HeldWith(const Binding& binding,
+                                            const std::vector<std::string>& ids);
+  Status BindOne(const Binding& binding, const Held& held, const Pods& pods);
+  Result<Pin> PinFor(const Binding& binding, const Held& held, const Pods& pods);
+  Result<Pin> PinOfShares(const Binding& binding, const Held& held);
+  Result<Pin> PinOfRequest(const Binding& binding, const Held& held, const Pods& pods);
   static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const Held& held);
-  std::map<std::string, VgpuPart> TakenBeside(const Held& mine);
-  Status CheckRoom(const Offer& offer, const Held& mine, std::span<const VgpuPart> parts);
-  Status MakeFiles(const Vgpu& vgpu, const std::string& name) const;
+  Result<Decision> Decide(const Binding& binding, const kube::Pod& pod);
+  // What was decided for the pod when the first of its containers was bound; empty: none was.
+  Decision FormerDecision(const kubelet::CheckpointEntry& entry);
+  UsageByDevice TakenBeside(const Binding& binding, const Held& mine);
+  UsageByDevice TakenByForeign(const Binding& binding, const std::string& pod_uid) const;
+  Status CheckRoom(const Binding& binding, const Held& mine, const UsageByDevice& more);
+  Status MakeFiles(const Vgpu& vgpu, const Pin& pin) const;
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
 
   // The grants that kubelet knows.
@@ -86,6 +120,8 @@ class GrantBinder {
   const std::string checkpoint_;
   GrantPins pins_;
   const os::Root root_;
+  const std::shared_ptr<const PodBook> book_;
+  const Bound bound_;
   const Clock& clock_;
   // One container's grants are bound at a time, by a checkpoint that is read then: what there is
   // room for is granted once, and nobody renames another's half-written file.

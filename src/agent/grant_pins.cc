@@ -17,45 +17,90 @@ constexpr size_t kNameBytes = 16;
 constexpr std::string_view kSuffix = ".json";
 constexpr int kPinVersion = 1;
 
+using hami::ContainerKind;
+constexpr std::pair<ContainerKind, std::string_view> kKinds[] = {
+    {ContainerKind::kInit, "init"},
+    {ContainerKind::kSidecar, "sidecar"},
+    {ContainerKind::kApp, "app"}};
+
+std::string_view KindName(ContainerKind kind) {
+  return std::ranges::find(kKinds, kind, &std::pair<ContainerKind, std::string_view>::first)
+      ->second;
+}
+
+std::optional<ContainerKind> ReadKind(const json::Object& container) {
+  const std::string name = json::GetString(container, "kind").value_or("");
+  for (const auto& [kind, known] : kKinds) {
+    if (name == known) return kind;
+  }
+  return std::nullopt;
+}
+
+json::Array PartsJson(const std::vector<VgpuPart>& parts) {
+  json::Array array;
+  for (const VgpuPart& part : parts) {
+    array.push_back(
+        json::Object{{"device", part.device}, {"memory", part.memory}, {"cores", part.cores}});
+  }
+  return array;
+}
+
+Result<std::vector<VgpuPart>> ReadParts(const json::Object& object) {
+  const json::Array* array = json::GetArray(object, "parts");
+  std::vector<VgpuPart> parts;
+  for (const json::Value& item : array == nullptr ? json::Array() : *array) {
+    const json::Object* part = item.if_object();
+    if (part == nullptr) return Fail(Reason::kStateCorrupt, "it has a part that is none");
+    parts.push_back({.device = json::GetString(*part, "device").value_or(""),
+                     .memory = json::GetInt(*part, "memory").value_or(0),
+                     .cores = static_cast<int>(json::GetInt(*part, "cores").value_or(-1))});
+  }
+  const bool whole = !parts.empty() && std::ranges::all_of(parts, [](const VgpuPart& part) {
+    return !part.device.empty() && part.memory > 0 && part.cores >= 0;
+  });
+  if (!whole) return Fail(Reason::kStateCorrupt, "it does not say what was granted");
+  return parts;
+}
+
 }  // namespace
 
 std::string PinText(const Pin& pin) {
-  json::Array parts;
-  for (const VgpuPart& part : pin.parts) {
-    parts.push_back(
-        json::Object{{"device", part.device}, {"memory", part.memory}, {"cores", part.cores}});
+  json::Object object{{"version", kPinVersion},      {"resource", pin.resource},
+                      {"pod", pin.pod_uid},          {"container", pin.container},
+                      {"directory", pin.directory},  {"parts", PartsJson(pin.parts)},
+                      {"controlled", pin.controlled}};
+  json::Array decision;
+  for (const DecidedContainer& container : pin.decision) {
+    decision.push_back(json::Object{{"container", container.name},
+                                    {"kind", KindName(container.kind)},
+                                    {"parts", PartsJson(container.parts)}});
   }
-  return json::WritePretty(json::Object{{"version", kPinVersion},
-                                        {"resource", pin.resource},
-                                        {"pod", pin.pod_uid},
-                                        {"container", pin.container},
-                                        {"directory", pin.directory},
-                                        {"parts", std::move(parts)}});
+  if (!decision.empty()) object["decision"] = std::move(decision);
+  return json::WritePretty(object);
 }
 
 Result<Pin> ReadPin(std::string_view text) {
   const json::Value value = TRY(json::Parse(text));
   const json::Object* object = value.if_object();
-  const json::Array* parts = object == nullptr ? nullptr : json::GetArray(*object, "parts");
-  if (parts == nullptr || json::GetInt(*object, "version") != kPinVersion) {
+  if (object == nullptr || json::GetInt(*object, "version") != kPinVersion) {
     return Fail(Reason::kStateCorrupt, "it is no record of a grant");
   }
   Pin pin{.resource = json::GetString(*object, "resource").value_or(""),
           .pod_uid = json::GetString(*object, "pod").value_or(""),
           .container = json::GetString(*object, "container").value_or(""),
           .directory = json::GetString(*object, "directory").value_or(""),
-          .parts = {}};
-  for (const json::Value& item : *parts) {
-    const json::Object* part = item.if_object();
-    if (part == nullptr) return Fail(Reason::kStateCorrupt, "it has a part that is none");
-    pin.parts.push_back({.device = json::GetString(*part, "device").value_or(""),
-                         .memory = json::GetInt(*part, "memory").value_or(0),
-                         .cores = static_cast<int>(json::GetInt(*part, "cores").value_or(0))});
+          .parts = TRY(ReadParts(*object)),
+          .controlled = json::GetBool(*object, "controlled").value_or(true)};
+  const json::Array* decision = json::GetArray(*object, "decision");
+  if (decision == nullptr) return pin;
+  for (const json::Value& item : *decision) {
+    const json::Object* container = item.if_object();
+    const auto kind = container == nullptr ? std::nullopt : ReadKind(*container);
+    if (!kind) return Fail(Reason::kStateCorrupt, "it has a container that is none");
+    pin.decision.push_back({.name = json::GetString(*container, "container").value_or(""),
+                            .kind = *kind,
+                            .parts = TRY(ReadParts(*container))});
   }
-  const bool whole = !pin.parts.empty() && std::ranges::all_of(pin.parts, [](const VgpuPart& part) {
-    return !part.device.empty() && part.memory > 0 && part.cores > 0;
-  });
-  if (!whole) return Fail(Reason::kStateCorrupt, "it does not say what was granted");
   return pin;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/pod_decision.h"
 #include "base/result.h"
 #include "grant/vgpu.h"
 #include "os/files.h"
@@ -18,10 +19,13 @@ namespace tessera::agent {
 
 struct Pin {
   std::string resource;
-  std::string pod_uid;
+  std::string pod_uid;  // as kubelet knows it
   std::string container;
   std::string directory;  // that its container writes in, on the host
   std::vector<VgpuPart> parts;
+  bool controlled = true;  // by the library
+  // Of all the pod's containers, where that was decided for the pod as a whole.
+  Decision decision = {};
   bool operator==(const Pin&) const = default;
 };
 std::string PinText(const Pin& pin);

@@ -18,10 +18,26 @@ TEST(Pin, SurvivesBeingWritten) {
   EXPECT_EQ(ReadPin(PinText(pin)), pin);
 }
 
+TEST(Pin, ADecisionForAWholePodSurvivesToo) {
+  const Pin pin{.resource = kResource,
+                .pod_uid = "uid-1",
+                .container = "app",
+                .directory = "/usr/local/vgpu/containers/uid-1_app",
+                .parts = {{"GPU-1", 500, 0}},
+                .controlled = false,
+                .decision = {{"prepare", hami::ContainerKind::kInit, {{"GPU-2", 1, 100}}},
+                             {"beside", hami::ContainerKind::kSidecar, {{"GPU-1", 2, 0}}},
+                             {"app", hami::ContainerKind::kApp, {{"GPU-1", 500, 0}}}}};
+  EXPECT_EQ(ReadPin(PinText(pin)), pin);
+}
+
 TEST(Pin, WhatIsNoneIsNoGrant) {
   for (const char* text : {"", "{", "[]", "{}", R"({"version": 2, "parts": []})",
                            R"({"version": 1, "parts": []})", R"({"version": 1, "parts": [1]})",
-                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 0}]})"}) {
+                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 0}]})",
+                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1}]})",
+                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1,
+                               "cores": 1}], "decision": [{"kind": "other"}]})"}) {
     EXPECT_FALSE(ReadPin(text)) << text;
   }
 }

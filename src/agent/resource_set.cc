@@ -49,7 +49,7 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   path_ = path;
   directories_ = directories;
   shared_.binder = std::make_shared<GrantBinder>(directories.device_plugins(), config.state_dir,
-                                                 os::Root(config.root_prefix));
+                                                 os::Root(config.root_prefix), shared_.book);
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }

@@ -42,7 +42,8 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
   config_.resources.clear();
   backend_ = MakeBackend();
   allocator_ = std::make_shared<Allocator>(
-      resource_.name, std::make_shared<os::Workers>(kResetThreads), shared_.binder, shared_.metrics,
+      resource_.name, std::make_shared<os::Workers>(kResetThreads), shared_.binder, shared_.book,
+      shared_.metrics,
       [inbox = shared_.node.ledger().inbox(), name = resource_.name](std::vector<std::string> ids) {
         inbox->Put(name, std::move(ids), SystemClock().Now());
       });

@@ -37,6 +37,7 @@ struct Shared {
   CdiDocuments& cdi;
   kubelet::PluginObserver& observer;
   std::shared_ptr<GrantBinder> binder;
+  std::shared_ptr<PodBook> book;
   // Write what changed. Falls before every list that goes out, so that the next start never reads
   // better of a device than kubelet was told; facts, which take a disk's time, before good news and
   // after bad.

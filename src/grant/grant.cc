@@ -54,7 +54,7 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   devices.reserve(positions.size());
   for (uint32_t position : positions) {  // device by device, as the shares of an offer are
     const Share& share = offer.shares[position];
-    TRY(CheckHealthy(offer, share));
+    TRY(CheckHealthy(offer, share.device));
     const Device* device = &offer.devices[share.device];
     if (devices.empty() || devices.back() != device) devices.push_back(device);
   }
@@ -193,18 +193,26 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
 }
 
 // What a grant of virtual GPUs says besides. The sizes are worked out in any case, so that a
-// container whose sizes are not known is refused at once.
+// container whose sizes are not known is refused at once; but those that its pod has asked for are
+// known only once it is known which pod that is.
 Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const std::string> ids,
                std::string_view name, Grant& grant) {
-  const std::vector<VgpuPart> parts = TRY(VgpuParts(offer, *rendering.vgpu, ids));
+  const Vgpu& vgpu = *rendering.vgpu;
+  const bool late = WritesCdi(rendering);
   grant.annotations[kGrantAnnotation] = name;
-  grant.annotations[kPartsAnnotation] = PartsText(parts);
-  if (WritesCdi(rendering)) {
-    if (!rendering.env.empty()) grant.envs[rendering.env] = "void";
-    return {};
+  if (!late || !vgpu.tunables_fixed) grant.envs.insert(vgpu.tunables.begin(), vgpu.tunables.end());
+  if (late && !rendering.env.empty()) grant.envs[rendering.env] = "void";
+  if (vgpu.requests && late) return {};
+  if (vgpu.requests) {
+    return Fail(Reason::kNotEnforced,
+                "{}: which pod this is for is known too late for a runtime without CDI",
+                offer.resource);
   }
-  grant.envs.merge(VgpuEnvs(*rendering.vgpu, parts, name));
-  std::ranges::move(VgpuMounts(*rendering.vgpu, name), std::back_inserter(grant.mounts));
+  const VgpuGrant vgpus = NewVgpuGrant(vgpu, name, TRY(VgpuParts(offer, vgpu, ids)));
+  grant.annotations[kPartsAnnotation] = PartsText(vgpus.parts);
+  if (late) return {};
+  grant.envs.merge(VgpuEnvs(vgpu, vgpus));
+  std::ranges::move(VgpuMounts(vgpu, vgpus), std::back_inserter(grant.mounts));
   return {};
 }
 
@@ -221,11 +229,11 @@ std::optional<Strategy> StrategyFromName(std::string_view name) {
   return std::nullopt;
 }
 
-Status CheckHealthy(const Offer& offer, const Share& share) {
-  if (offer.IsHealthy(share)) return {};
-  const Error& why = offer.troubles.at(share.device);
+Status CheckHealthy(const Offer& offer, uint32_t device) {
+  if (offer.IsHealthy(device)) return {};
+  const Error& why = offer.troubles.at(device);
   return Fail(Reason::kUnhealthyShare, "{}: device {} is unhealthy: {}", offer.resource,
-              offer.devices[share.device].key.id,
+              offer.devices[device].key.id,
               why.message.empty() ? ReasonName(why.reason) : std::string_view(why.message));
 }
 

@@ -142,7 +142,7 @@ inline constexpr char kGrantAnnotation[] = "tessera.dev/grant";
 inline constexpr char kPartsAnnotation[] = "tessera.dev/parts";
 
 // kUnhealthyShare with why, where its device is not healthy.
-Status CheckHealthy(const Offer& offer, const Share& share);
+Status CheckHealthy(const Offer& offer, uint32_t device);
 
 // Whether `kind` is a CDI kind, "vendor.com/class", that every runtime takes. Vendor and class have
 // at least two characters: one runtime in use crashes on shorter ones.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 
 #include "base/text.h"
@@ -30,29 +31,24 @@ Result<VgpuPart> PartOf(const Offer& offer, const Vgpu& vgpu, const Held& held) 
                 offer.resource, device.key.id);
   }
   const auto cores = static_cast<int>(kAllCores * held.shares / vgpu.parts);
-  const int64_t memory = device.memory * held.shares / vgpu.parts;
+  const int64_t all = std::llround(static_cast<double>(device.memory) * vgpu.memory_scaling);
+  const int64_t memory = all * held.shares / vgpu.parts;
   return VgpuPart{device.key.id, std::max<int64_t>(memory, 1), std::max(cores, 1)};
 }
 
-// A number above 0.
-std::optional<int64_t> ReadNumber(std::string_view digits) {
+// No less than that.
+std::optional<int64_t> ReadNumber(std::string_view digits, int64_t least) {
   int64_t number = 0;
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, number);
-  return stop == end && error == std::errc() && number > 0 ? std::optional(number) : std::nullopt;
-}
-
-std::optional<size_t> PositionOf(const Offer& offer, std::string_view device) {
-  for (size_t i = 0; i < offer.devices.size(); ++i) {
-    if (offer.devices[i].key.id == device) return i;
-  }
-  return std::nullopt;
+  return stop == end && error == std::errc() && number >= least ? std::optional(number)
+                                                                : std::nullopt;
 }
 
 // The library counts GPUs as the container sees them.
 void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts) {
   const auto place = [&](const VgpuPart& part) {
-    const auto known = PositionOf(offer, part.device);
+    const auto known = offer.PositionOf(part.device);
     return known ? offer.devices[*known].order : 0;
   };
   std::ranges::stable_sort(parts, {}, place);
@@ -79,7 +75,7 @@ Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
       return Fail(Reason::kUnknownShare, "{}: {} is none of the virtual GPUs of this node",
                   offer.resource, id);
     }
-    TRY(CheckHealthy(offer, *share));
+    TRY(CheckHealthy(offer, share->device));
     Held& held = devices.try_emplace(share->device, Held{.device = share->device}).first->second;
     ++held.shares;
     if (vgpu.sizes.empty()) continue;
@@ -108,8 +104,9 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text) {
     const size_t equals = item.rfind('=');
     const size_t colon = item.rfind(':');
     if (equals == std::string::npos || colon == std::string::npos || colon < equals) return {};
-    const auto memory = ReadNumber(std::string_view(item).substr(equals + 1, colon - equals - 1));
-    const auto cores = ReadNumber(std::string_view(item).substr(colon + 1));
+    const auto memory =
+        ReadNumber(std::string_view(item).substr(equals + 1, colon - equals - 1), 1);
+    const auto cores = ReadNumber(std::string_view(item).substr(colon + 1), 1);
     if (equals == 0 || !memory || !cores || *cores > kAllCores) return {};
     parts.push_back({item.substr(0, equals), *memory, static_cast<int>(*cores)});
   }
@@ -125,42 +122,47 @@ std::string PreloadText(const Vgpu& vgpu) {
   return vgpu.directory + "/libvgpu.so\n";
 }
 
-std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, std::span<const VgpuPart> parts,
-                                            std::string_view name) {
+VgpuGrant NewVgpuGrant(const Vgpu& vgpu, std::string_view name, std::vector<VgpuPart> parts) {
+  return {.name = std::string(name),
+          .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, name),
+          .parts = std::move(parts)};
+}
+
+std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& grant) {
   std::map<std::string, std::string> envs;
-  int cores = kAllCores;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    envs[fmt::format("CUDA_DEVICE_MEMORY_LIMIT_{}", i)] = fmt::format("{}m", parts[i].memory);
-    cores = std::min(cores, parts[i].cores);
-  }
   // One for all of the container's GPUs: nowhere more than was granted.
+  int cores = 0;
+  for (size_t i = 0; i < grant.parts.size(); ++i) {
+    const VgpuPart& part = grant.parts[i];
+    envs[fmt::format("CUDA_DEVICE_MEMORY_LIMIT_{}", i)] = fmt::format("{}m", part.memory);
+    const bool least = cores == 0 || part.cores < cores;
+    if (part.cores > 0 && least) cores = part.cores;
+  }
   envs["CUDA_DEVICE_SM_LIMIT"] = std::to_string(cores);
-  envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = fmt::format("{}/{}.cache", vgpu.directory, name);
+  envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = fmt::format("{}/{}.cache", vgpu.directory, grant.name);
+  if (vgpu.memory_scaling > 1) envs["CUDA_OVERSUBSCRIBE"] = "true";
   return envs;
 }
 
-std::vector<Mount> VgpuMounts(const Vgpu& vgpu, std::string_view name) {
-  const VgpuFiles files = FilesOf(vgpu);
+std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant) {
   std::vector<Mount> mounts = {
-      {.host_path = fmt::format("{}/{}", files.containers, name),
-       .container_path = vgpu.directory,
-       .read_only = false},
+      {.host_path = grant.directory, .container_path = vgpu.directory, .read_only = false},
       {.host_path = vgpu.lock_directory, .container_path = "/tmp/vgpulock", .read_only = false}};
   if (!vgpu.enforced) return mounts;
   mounts.push_back({.host_path = vgpu.library, .container_path = vgpu.directory + "/libvgpu.so"});
-  mounts.push_back({.host_path = files.preload, .container_path = "/etc/ld.so.preload"});
+  if (!grant.controlled) return mounts;
+  mounts.push_back({.host_path = FilesOf(vgpu).preload, .container_path = "/etc/ld.so.preload"});
   return mounts;
 }
 
 Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& rendering,
-                                   std::span<const VgpuPart> parts, std::string_view name,
-                                   const cdi::Parts* described) {
+                                   const VgpuGrant& grant, const cdi::Parts* described) {
   const cdi::Document all = CdiDocument(offer, rendering, described);
   cdi::Document document{.kind = GrantCdiKind(rendering)};
-  cdi::Edits& edits = document.devices.emplace_back(cdi::Device{.name = std::string(name)}).edits;
+  cdi::Edits& edits = document.devices.emplace_back(cdi::Device{.name = grant.name}).edits;
   edits = all.edits;
-  for (const VgpuPart& part : parts) {
-    const auto known = PositionOf(offer, part.device);
+  for (const VgpuPart& part : grant.parts) {
+    const auto known = offer.PositionOf(part.device);
     if (!known) {
       return Fail(Reason::kVanished, "{}: device {} is not there any more", offer.resource,
                   part.device);
@@ -168,12 +170,13 @@ Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& renderin
     Append(all.devices[*known].edits, edits);
   }
   // As they are seen now: a GPU may have come or gone since they were granted.
-  std::vector<VgpuPart> sorted(parts.begin(), parts.end());
-  SortAsContainersSee(offer, sorted);
-  for (const auto& [key, value] : VgpuEnvs(*rendering.vgpu, sorted, name)) {
-    edits.env.push_back(fmt::format("{}={}", key, value));
-  }
-  for (const Mount& mount : VgpuMounts(*rendering.vgpu, name)) {
+  VgpuGrant sorted = grant;
+  SortAsContainersSee(offer, sorted.parts);
+  const Vgpu& vgpu = *rendering.vgpu;
+  std::map<std::string, std::string> envs = VgpuEnvs(vgpu, sorted);
+  if (vgpu.tunables_fixed) envs.insert(vgpu.tunables.begin(), vgpu.tunables.end());
+  for (const auto& [key, value] : envs) edits.env.push_back(fmt::format("{}={}", key, value));
+  for (const Mount& mount : VgpuMounts(vgpu, sorted)) {
     edits.mounts.push_back(CdiMount(mount));
   }
   cdi::Sort(edits);

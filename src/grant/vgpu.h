@@ -29,7 +29,7 @@ inline constexpr int kAllCores = 100;  // percent: a whole GPU's compute time
 struct VgpuPart {
   std::string device;  // its id
   int64_t memory = 0;  // MiB
-  int cores = 0;       // percent of its compute time
+  int cores = 0;       // percent of its compute time; 0: no limit
   bool operator==(const VgpuPart&) const = default;
 };
 
@@ -46,23 +46,32 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text);
 
 // Files on the host and where containers find them.
 struct VgpuFiles {
-  std::string containers;  // below which each grant has a directory of its own
+  std::string containers;  // below which each container has a directory of its own
   std::string preload;     // names the library to the container's loader
 };
 VgpuFiles FilesOf(const Vgpu& vgpu);
 std::string PreloadText(const Vgpu& vgpu);
 
+// What one container gets.
+struct VgpuGrant {
+  std::string name;       // never used again
+  std::string directory;  // that the container writes in, on the host
+  std::vector<VgpuPart> parts;
+  bool controlled = true;  // the library is loaded, where it is enforced
+  bool operator==(const VgpuGrant&) const = default;
+};
+// Whose directory has its own name.
+VgpuGrant NewVgpuGrant(const Vgpu& vgpu, std::string_view name, std::vector<VgpuPart> parts);
+
 // The limits as the library reads them, of the first GPU that the container sees and so on, and its
-// files. `name` is the grant's.
-std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, std::span<const VgpuPart> parts,
-                                            std::string_view name);
-std::vector<Mount> VgpuMounts(const Vgpu& vgpu, std::string_view name);
+// files.
+std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& grant);
+std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant);
 
 // The CDI document of one grant: what its devices need, as the documents for whole devices have it,
 // and its limits. kVanished when one of the parts' devices is not in the offer.
 Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& rendering,
-                                   std::span<const VgpuPart> parts, std::string_view name,
-                                   const cdi::Parts* described);
+                                   const VgpuGrant& grant, const cdi::Parts* described);
 // "vendor.com/grant", by the vendor of the resource's CDI devices.
 std::string GrantCdiKind(const Rendering& rendering);
 // The document's file below a CDI directory.

@@ -95,7 +95,7 @@ TEST(PartsText, WhatIsNoneSaysNothing) {
 
 TEST(VgpuEnvs, TheLeastComputeTimeIsThatOfAllCards) {
   const std::vector<VgpuPart> parts = {{kFirst, 300, 60}, {kSecond, 400, 20}};
-  EXPECT_EQ(VgpuEnvs(Parts(2), parts, "name"),
+  EXPECT_EQ(VgpuEnvs(Parts(2), NewVgpuGrant(Parts(2), "name", parts)),
             (std::map<std::string, std::string>{
                 {"CUDA_DEVICE_MEMORY_LIMIT_0", "300m"},
                 {"CUDA_DEVICE_MEMORY_LIMIT_1", "400m"},
@@ -106,7 +106,7 @@ TEST(VgpuEnvs, TheLeastComputeTimeIsThatOfAllCards) {
 TEST(VgpuMounts, WithoutEnforcementTheLibraryIsNotAmongThem) {
   Vgpu vgpu = Parts(2);
   vgpu.enforced = false;
-  EXPECT_EQ(VgpuMounts(vgpu, "name"),
+  EXPECT_EQ(VgpuMounts(vgpu, NewVgpuGrant(vgpu, "name", {})),
             (std::vector<Mount>{{"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false},
                                 {"/tmp/vgpulock", "/tmp/vgpulock", false}}));
 }
@@ -121,7 +121,8 @@ TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
                                          {kSecond, {.nodes = {{.path = "/dev/nvidia1"}}}}}};
   const std::vector<VgpuPart> parts = {{kSecond, 400, 20}};
 
-  const auto document = VgpuDocument(TwoCards(1000, 2), rendering, parts, "name", &described);
+  const auto document = VgpuDocument(TwoCards(1000, 2), rendering,
+                                     NewVgpuGrant(*rendering.vgpu, "name", parts), &described);
   ASSERT_TRUE(document) << document.error().message;
   EXPECT_EQ(document->kind, "ab.com/grant");
   EXPECT_EQ(document->edits, cdi::Edits());
@@ -141,7 +142,8 @@ TEST(VgpuDocument, CountsCardsAsTheContainerSeesThemNow) {
   rendering.vgpu = Parts(2);
   const std::vector<VgpuPart> parts = {{kFirst, 300, 20}, {kSecond, 400, 20}};  // as they once were
   const cdi::Parts described;
-  const auto document = VgpuDocument(TwoCards(1000, 2, -1), rendering, parts, "name", &described);
+  const auto document = VgpuDocument(TwoCards(1000, 2, -1), rendering,
+                                     NewVgpuGrant(*rendering.vgpu, "name", parts), &described);
   ASSERT_TRUE(document) << document.error().message;
   const std::vector<std::string>& env = document->devices[0].edits.env;
   EXPECT_EQ(std::ranges::count(env, "CUDA_DEVICE_MEMORY_LIMIT_0=400m"), 1);
@@ -153,7 +155,8 @@ TEST(VgpuDocument, IsNotForADeviceThatIsGone) {
   rendering.cdi_kind = "ab.com/gpu";
   rendering.vgpu = Parts(2);
   const std::vector<VgpuPart> parts = {{"GPU-1", 400, 20}};
-  const auto document = VgpuDocument(TwoCards(1000, 2), rendering, parts, "name", nullptr);
+  const auto document = VgpuDocument(TwoCards(1000, 2), rendering,
+                                     NewVgpuGrant(*rendering.vgpu, "name", parts), nullptr);
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().message, "nvidia.com/gpu: device GPU-1 is not there any more");
 }

@@ -235,6 +235,13 @@ size_t Offer::HealthyShares() const {
       shares.begin(), shares.end(), [this](const Share& share) { return IsHealthy(share); }));
 }
 
+std::optional<uint32_t> Offer::PositionOf(std::string_view device) const {
+  for (uint32_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].key.id == device) return i;
+  }
+  return std::nullopt;
+}
+
 size_t Offer::KeptDevices() const {
   size_t count = 0;
   for (uint32_t device = 0; device < devices.size(); ++device) count += IsKept(device) ? 1 : 0;

@@ -111,6 +111,8 @@ struct Offer {
   bool IsHealthy(uint32_t device) const { return troubles.empty() || !troubles.contains(device); }
   bool IsHealthy(const Share& share) const { return IsHealthy(share.device); }
   size_t HealthyShares() const;
+  // Nothing when none has the id.
+  std::optional<uint32_t> PositionOf(std::string_view device) const;
   // Whether the device has only shares that are held, as the plan says.
   bool IsKept(uint32_t device) const {
     return !plan.kept.empty() && plan.kept.contains(devices[device].key.id);

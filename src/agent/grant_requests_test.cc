@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grants whose sizes are what pods ask for.
+#include <algorithm>
+#include <future>
+#include <latch>
+#include <mutex>
+
+#include "agent/allocator.h"
+#include "agent/grant_binder_under_test.h"
+
+namespace tessera::agent {
+namespace {
+
+using Kind = kube::Container::Kind;
+
+class GrantRequestsTest : public GrantBinderTest {
+ protected:
+  GrantRequestsTest() {
+    SetParts(10);
+    rendering_.vgpu->requests.emplace();
+  }
+
+  std::string Gpu(size_t number) const { return offer_.devices[number].key.id; }
+  std::string Chosen(size_t gpu, int memory, int cores) const {
+    return fmt::format("{},NVIDIA,{},{}:", Gpu(gpu), memory, cores);
+  }
+  static kube::Container Asking(const std::string& name, int memory, int cores,
+                                Kind kind = Kind::kApp) {
+    return {.name = name,
+            .kind = kind,
+            .limits = {{kGpu, "1"},
+                       {"nvidia.com/gpumem", std::to_string(memory)},
+                       {"nvidia.com/gpucores", std::to_string(cores)}}};
+  }
+  // Known to the watch, and to whoever waited for it.
+  void Know(const std::string& uid, std::vector<kube::Container> containers,
+            const std::string& allocated) {
+    kube::Pod pod{.uid = uid, .pod_namespace = "team", .name = "pod-" + uid, .node = "worker-1"};
+    pod.containers = std::move(containers);
+    if (!allocated.empty()) {
+      pod.annotations["hami.io/vgpu-devices-allocated"] = allocated;
+      pod.annotations["hami.io/vgpu-node"] = "worker-1";
+    }
+    book_->Put(pod);
+    pods_[uid] = book_->Find(uid);
+  }
+  std::string Unknown(const std::vector<std::string>& ids) {
+    return binder_.PodToKnow(Now(), ids, pods_).value();
+  }
+  std::vector<std::string> EdgesOf(const std::string& grant, bool mounts) const {
+    const cdi::Document document =
+        cdi::Read(os::ReadFile(directory_ + "/cdi/" + GrantFileName(grant)).value()).value();
+    std::vector<std::string> edges;
+    const cdi::Edits& edits = document.devices.at(0).edits;
+    if (!mounts) return edits.env;
+    for (const cdi::Mount& mount : edits.mounts) {
+      edges.push_back(mount.host_path + " at " + mount.container_path);
+    }
+    return edges;
+  }
+};
+
+TEST_F(GrantRequestsTest, AContainerHasWhatItsOwnPodWasGivenWhateverCardKubeletTookTheIdOf) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
+  Know("uid-2", {Asking("app", 400, 40)}, Chosen(0, 400, 40) + ";");
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(Bind({Share(0, 1)}), "");
+  EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=300m CUDA_DEVICE_SM_LIMIT=30 ");
+  EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=400m CUDA_DEVICE_SM_LIMIT=40 ");
+  EXPECT_EQ(bound_, (std::vector<DecidedContainer>{
+                        {"app", hami::ContainerKind::kApp, {{Gpu(1), 300, 30}}},
+                        {"app", hami::ContainerKind::kApp, {{Gpu(0), 400, 40}}}}));
+}
+
+TEST_F(GrantRequestsTest, ThePodIsToBeKnownUntilItsGrantIsBound) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  EXPECT_EQ(Unknown({Share(0, 0)}), "uid-1");
+
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
+  EXPECT_EQ(Unknown({Share(0, 0)}), "");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  pods_.clear();
+  EXPECT_EQ(Unknown({Share(0, 0)}), "");
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+}
+
+TEST_F(GrantRequestsTest, NoOtherPodStandsInForIt) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-2", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
+  EXPECT_EQ(Bind({Share(0, 0)}), "grant-unknown: nvidia.com/gpu: pod uid-1 is not known");
+
+  pods_["uid-1"] = pods_["uid-2"];
+  EXPECT_EQ(Bind({Share(0, 0)}), "grant-unknown: nvidia.com/gpu: pod uid-1 is not known");
+}
+
+TEST_F(GrantRequestsTest, WhatIsWrittenOnThePodAfterItsFirstContainerChangesNothing) {
+  Hold("uid-1", "init", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-1", "app", {Share(0, 1)}, AnswerNaming(kOther));
+  const std::vector<kube::Container> containers = {Asking("init", 300, 30, Kind::kInit),
+                                                   Asking("app", 200, 20)};
+  Know("uid-1", containers, Chosen(0, 300, 30) + ";" + Chosen(0, 200, 20) + ";");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+
+  Know("uid-1", containers, Chosen(1, 300, 30) + ";" + Chosen(1, 100, 10) + ";");
+  EXPECT_EQ(Bind({Share(0, 1)}), "");
+  EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=200m CUDA_DEVICE_SM_LIMIT=20 ");
+}
+
+TEST_F(GrantRequestsTest, APodCountsAsAWholeFromItsFirstContainerOn) {
+  Hold("uid-1", "one", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-1", "two", {Share(0, 1)}, AnswerNaming(kOther));
+  Hold("uid-2", "app", {Share(0, 2)}, AnswerNaming("00000000000000000000000000000003"));
+  Know("uid-1", {Asking("one", 400, 10), Asking("two", 400, 10)},
+       Chosen(0, 400, 10) + ";" + Chosen(0, 400, 10) + ";");
+  Know("uid-2", {Asking("app", 300, 10)}, Chosen(0, 300, 10) + ";");
+
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(Bind({Share(0, 2)}),
+            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 800 MiB and 20 "
+                        "percent of its compute time are taken: 300 MiB and 10 percent more do not "
+                        "fit",
+                        Gpu(0)));
+  EXPECT_EQ(Bind({Share(0, 1)}), "");
+}
+
+TEST_F(GrantRequestsTest, APodThatHasEndedLeavesRoomThoughItsGrantIsKept) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(0, 2)}, AnswerNaming(kOther));
+  Know("uid-1", {Asking("app", 800, 10)}, Chosen(0, 800, 10) + ";");
+  Know("uid-2", {Asking("app", 300, 10)}, Chosen(0, 300, 10) + ";");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  ASSERT_NE(Bind({Share(0, 2)}), "");
+
+  kube::Pod ended = *book_->Find("uid-1");
+  ended.phase = kube::Pod::Phase::kSucceeded;
+  book_->Put(ended);
+  EXPECT_EQ(Bind({Share(0, 2)}), "");
+  EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=800m CUDA_DEVICE_SM_LIMIT=10 ");
+}
+
+TEST_F(GrantRequestsTest, PodsOfThePluginThatWasHereBeforeCountAsTheirSchedulerHasIt) {
+  Hold("uid-1", "app", {Share(0, 0)}, Field(1, Field(1, "A") + Field(2, "1")));
+  Hold("uid-2", "app", {Share(0, 2)}, AnswerNaming(kOther));
+  Know("uid-1", {Asking("app", 800, 10)}, Chosen(0, 800, 10) + ";");
+  Know("uid-2", {Asking("app", 300, 10)}, Chosen(0, 300, 10) + ";");
+
+  EXPECT_EQ(Bind({Share(0, 2)}).substr(0, 8), "no-room:");
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+}
+
+TEST_F(GrantRequestsTest, WithScaledMemoryThereIsMoreOfItAndTheLibraryIsTold) {
+  rendering_.vgpu->memory_scaling = 2;
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 1900, 30)}, Chosen(0, 1900, 30) + ";");
+
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=1900m CUDA_DEVICE_SM_LIMIT=30 ");
+  EXPECT_EQ(std::ranges::count(EdgesOf(kOne, false), "CUDA_OVERSUBSCRIBE=true"), 1);
+}
+
+TEST_F(GrantRequestsTest, ItsDirectoryIsNamedAsHamisMonitorLooksForIt) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  kube::Pod pod{.uid = "mirror", .name = "static", .node = "worker-1", .mirrored = "uid-1"};
+  pod.containers = {Asking("app", 300, 30)};
+  pod.annotations = {{"hami.io/vgpu-node", "worker-1"},
+                     {"hami.io/vgpu-devices-allocated", Chosen(0, 300, 30) + ";"}};
+  book_->Put(pod);
+  pods_["uid-1"] = book_->Find("uid-1");
+
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(EdgesOf(kOne, true).at(2), "/usr/local/vgpu/containers/mirror_app at /usr/local/vgpu");
+  EXPECT_TRUE(os::Exists(directory_ + "/usr/local/vgpu/containers/mirror_app"));
+  checkpoint_.entries.clear();
+  Save();
+  RemoveForgotten();
+  clock_.Advance(Duration(60'000));
+  RemoveForgotten();
+  EXPECT_FALSE(os::Exists(directory_ + "/usr/local/vgpu/containers/mirror_app"));
+}
+
+TEST_F(GrantRequestsTest, AContainerGoesWithoutTheLibraryOnlyWhereItMay) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
+  kube::Container free = Asking("app", 300, 30);
+  free.variables["CUDA_DISABLE_CONTROL"] = "true";
+  Know("uid-1", {free}, Chosen(0, 300, 30) + ";");
+  Know("uid-2", {free}, Chosen(0, 300, 30) + ";");
+  const auto is_preloaded = [&](const char* grant) {
+    return std::ranges::count(EdgesOf(grant, true),
+                              "/usr/local/vgpu/ld.so.preload at /etc/ld.so.preload") == 1;
+  };
+
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_TRUE(is_preloaded(kOne));
+  rendering_.vgpu->may_disable_control = true;
+  ASSERT_EQ(Bind({Share(0, 1)}), "");
+  EXPECT_FALSE(is_preloaded(kOther));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_TRUE(is_preloaded(kOne));  // as when it was bound
+}
+
+TEST_F(GrantRequestsTest, WhatTheLibraryIsToldIsFixedOrLeftToThePod) {
+  rendering_.vgpu->tunables = {{"LIBCUDA_LOG_LEVEL", "3"}};
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(std::ranges::count(EdgesOf(kOne, false), "LIBCUDA_LOG_LEVEL=3"), 1);
+
+  rendering_.vgpu->tunables_fixed = false;
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(std::ranges::count(EdgesOf(kOne, false), "LIBCUDA_LOG_LEVEL=3"), 0);
+}
+
+TEST_F(GrantRequestsTest, APodThatNobodyPlacedIsRefusedUnlessItIsToBeFitted) {
+  Hold("uid-1", "app", {Share(1, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(1, 1)}, AnswerNaming(kOther));
+  Know("uid-1", {Asking("app", 800, 30)}, "");
+  Know("uid-2", {Asking("app", 300, 30)}, "");
+  EXPECT_EQ(Bind({Share(1, 0)}),
+            "not-placed: pod team/pod-uid-1: no scheduler has chosen GPUs for it: it has no "
+            "annotation hami.io/vgpu-devices-allocated");
+
+  rendering_.vgpu->requests->fit_unplaced = true;
+  EXPECT_EQ(Bind({Share(1, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=800m CUDA_DEVICE_SM_LIMIT=30 ");
+  EXPECT_EQ(Bind({Share(1, 1)}).substr(0, 8), "no-room:");
+}
+
+TEST_F(GrantRequestsTest, ACardThatIsNotHealthyIsNotBoundThoughTheIdIsOfAnother) {
+  offer_.troubles[1] = {Reason::kXid, "XID 79"};
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            fmt::format("unhealthy-share: nvidia.com/gpu: device {} is unhealthy: XID 79", Gpu(1)));
+}
+
+TEST_F(GrantRequestsTest, AnotherInstanceOfTheAgentGoesByWhatTheFirstOneDecided) {
+  Hold("uid-1", "one", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-1", "two", {Share(0, 1)}, AnswerNaming(kOther));
+  Know("uid-1", {Asking("one", 400, 10), Asking("two", 500, 10)},
+       Chosen(0, 400, 10) + ";" + Chosen(0, 500, 10) + ";");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+
+  GrantBinder other(
+      directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
+      [](const BoundContainer&) {}, clock_);
+  Know("uid-1", {Asking("one", 400, 10), Asking("two", 500, 10)}, "");
+  EXPECT_TRUE(other.Bind(Now(), {Share(0, 1)}, pods_));
+  EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=500m CUDA_DEVICE_SM_LIMIT=10 ");
+}
+
+class SilentBackend : public Backend {
+ public:
+  Status Start(BackendEvents&) override { return {}; }
+  void Stop() override {}
+  Result<std::vector<Device>> Scan() override { return std::vector<Device>(); }
+  Evidence Check(const Device&) override { return {}; }
+};
+
+// Whose pods are known once the test says so.
+class AwaitedPodsTest : public GrantRequestsTest {
+ protected:
+  static constexpr int kPods = 100;
+
+  AwaitedPodsTest() {
+    SetParts(kPods / 2);
+    rendering_.vgpu->requests.emplace();
+    allocator_->Set({std::make_shared<Offer>(offer_), rendering_, Placement::kSpread,
+                     std::make_shared<SilentBackend>(), directory_ + "/cdi",
+                     std::make_shared<cdi::Parts>()});
+    book_->SetSeek([this](const std::string& uid, Duration, PodBook::Answer answer) {
+      std::lock_guard lock(mutex_);
+      sought_[uid] = std::move(answer);
+      all_sought_.count_down();
+    });
+  }
+
+  std::future<Status> PreStart(const std::string& id) {
+    auto answer = std::make_shared<std::promise<Status>>();
+    allocator_->PreStart(
+        {id}, [] { return true; },
+        [answer](Status status) { answer->set_value(std::move(status)); });
+    return answer->get_future();
+  }
+
+  http::Metrics metrics_;
+  std::mutex mutex_;
+  std::map<std::string, PodBook::Answer> sought_;  // by UID; under mutex_
+  std::latch all_sought_{kPods};
+  std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
+      kGpu, std::make_shared<os::Workers>(1),
+      std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
+                                    os::Root(directory_), book_),
+      book_, metrics_, [](const std::vector<std::string>&) {});
+};
+
+TEST_F(AwaitedPodsTest, HoldNoThreadWhileTheyAreWaitedFor) {
+  std::vector<std::future<Status>> starts;
+  for (int i = 0; i < kPods; ++i) {
+    Hold(fmt::format("uid-{}", i), "app", {Share(i % 2, i / 2)}, AnswerNaming(NewGrantName()));
+    Know(fmt::format("uid-{}", i), {Asking("app", 20, 2)}, Chosen(i % 2, 20, 2) + ";");
+    book_->Take(*pods_[fmt::format("uid-{}", i)]);
+  }
+  for (int i = 0; i < kPods; ++i) starts.push_back(PreStart(Share(i % 2, i / 2)));
+  all_sought_.wait();
+
+  EXPECT_TRUE(allocator_->Allocate({Share(0, 0)}));
+  for (auto& [uid, answer] : sought_) answer(pods_[uid]);
+  for (std::future<Status>& start : starts) EXPECT_TRUE(start.get());
+}
+
+TEST_F(AwaitedPodsTest, OneThatDoesNotComeIsTheAnswer) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  book_->SetSeek([](const std::string&, Duration within, const PodBook::Answer& answer) {
+    answer(Fail(Reason::kNotFound, "not after {} ms", within.count()));
+  });
+
+  const Status status = PreStart(Share(0, 0)).get();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "not after 2000 ms");
+  EXPECT_EQ(LimitsOf(kOne), "no document");
+}
+
+}  // namespace
+}  // namespace tessera::agent

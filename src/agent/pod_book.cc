@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pod_book.h"
+
+#include <utility>
+
+namespace tessera::agent {
+
+PodPtr PodBook::Find(std::string_view uid) const {
+  std::lock_guard lock(mutex_);
+  const auto found = pods_.find(uid);
+  return found == pods_.end() ? nullptr : found->second;
+}
+
+void PodBook::Await(const std::string& uid, Duration within, Answer answer) {
+  if (PodPtr pod = Find(uid)) return answer(std::move(pod));
+  const Seek seek = [&] {
+    std::lock_guard lock(mutex_);
+    return seek_;
+  }();
+  if (seek) return seek(uid, within, std::move(answer));
+  answer(Fail(Reason::kNotPlaced,
+              "pod {}: what its containers may have is said by its pod, and there is no API server "
+              "to ask for that",
+              uid));
+}
+
+void PodBook::SetSeek(Seek seek) {
+  std::lock_guard lock(mutex_);
+  seek_ = std::move(seek);
+}
+
+void PodBook::Put(const kube::Pod& pod) {
+  auto copy = std::make_shared<const kube::Pod>(pod);
+  std::lock_guard lock(mutex_);
+  pods_[pod.KubeletUid()] = std::move(copy);
+}
+
+void PodBook::Take(const kube::Pod& pod) {
+  std::lock_guard lock(mutex_);
+  pods_.erase(pod.KubeletUid());
+}
+
+}  // namespace tessera::agent

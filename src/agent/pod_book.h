@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pods of this node as the API server was last known to have them, for whoever binds grants.
+// Written on the API server's thread, read on any. Shared: it outlives both.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "kube/pod.h"
+
+namespace tessera::agent {
+
+using PodPtr = std::shared_ptr<const kube::Pod>;
+
+class PodBook {
+ public:
+  // Called once, on any thread.
+  using Answer = std::function<void(const Result<PodPtr>&)>;
+  // Has the pod of this UID looked for, for so long and then once more in a list of all (as
+  // kube::NodePods::Await). Any thread; waits for nothing.
+  using Seek = std::function<void(const std::string& uid, Duration within, Answer answer)>;
+
+  // By the UID that kubelet knows it by; null where it is not known.
+  PodPtr Find(std::string_view uid) const;
+  // The same, but one that is not known yet is waited for. kNotPlaced where no API server could say
+  // which pod it is, and why it cannot be had.
+  void Await(const std::string& uid, Duration within, Answer answer);
+
+  // Who looks for pods; nothing: there is no API server.
+  void SetSeek(Seek seek);
+  void Put(const kube::Pod& pod);
+  void Take(const kube::Pod& pod);
+
+ private:
+  mutable std::mutex mutex_;
+  Seek seek_;  // under mutex_, as the next
+  std::map<std::string, PodPtr, std::less<>> pods_;
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pod_decision.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/quote.h"
+#include "hami/names.h"
+#include "hami/pod_devices.h"
+#include "hami/text_numbers.h"
+#include "share/share.h"
+
+namespace tessera::agent {
+namespace {
+
+hami::ContainerKind TypeOf(kube::Container::Kind kind) {
+  switch (kind) {
+    case kube::Container::Kind::kInit:
+      return hami::ContainerKind::kInit;
+    case kube::Container::Kind::kSidecar:
+      return hami::ContainerKind::kSidecar;
+    case kube::Container::Kind::kApp:
+      break;
+  }
+  return hami::ContainerKind::kApp;
+}
+
+std::vector<hami::Container> ContainersOf(const kube::Pod& pod) {
+  std::vector<hami::Container> containers;
+  for (const kube::Container& container : pod.containers) {
+    containers.push_back({.name = container.name,
+                          .kind = TypeOf(container.kind),
+                          .limits = container.limits,
+                          .requests = container.requests});
+  }
+  return containers;
+}
+
+std::string_view Annotation(const kube::Pod& pod, std::string_view key) {
+  const auto found = pod.annotations.find(key);
+  return found == pod.annotations.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::string NameOf(const kube::Pod& pod) {
+  return pod.pod_namespace + "/" + pod.name;
+}
+
+Error Bad(const kube::Pod& pod, std::string_view container, const Error& why) {
+  return {Reason::kBadDecision,
+          fmt::format("pod {}{}{}: what was chosen for it is not what it asks for: {}", NameOf(pod),
+                      container.empty() ? "" : ", container ", container, why.message)};
+}
+
+std::vector<VgpuPart> PartsOf(const hami::Entry& entry) {
+  std::vector<VgpuPart> parts;
+  for (const hami::PodDevice& device : entry) {
+    parts.push_back({.device = device.uuid, .memory = device.memory, .cores = device.cores});
+  }
+  return parts;
+}
+
+hami::Entry EntryOf(const std::vector<VgpuPart>& parts) {
+  hami::Entry entry;
+  for (const VgpuPart& part : parts) {
+    entry.push_back({.uuid = part.device,
+                     .type = std::string(hami::kVendor),
+                     .memory = static_cast<int32_t>(part.memory),
+                     .cores = part.cores});
+  }
+  return entry;
+}
+
+// What the container asks for, of each card as often as it has shares of it.
+Result<std::vector<VgpuPart>> FitParts(const hami::Request& request,
+                                       std::span<const hami::RegisteredDevice> cards,
+                                       const std::vector<std::string>& shares) {
+  std::map<std::string, VgpuPart> parts;
+  for (const std::string& share : shares) {
+    const std::string device = DeviceOfShare(share);
+    const auto card = std::ranges::find(cards, device, &hami::RegisteredDevice::id);
+    if (card == cards.end()) {
+      return Fail(Reason::kInvalid, "{} is no card of this node", Brief(device));
+    }
+    VgpuPart& part = parts.try_emplace(device, VgpuPart{.device = device}).first->second;
+    part.memory += request.MemoryOn(card->devmem);
+    part.cores = std::min(part.cores + request.cores, kAllCores);
+  }
+  std::vector<VgpuPart> all;
+  for (auto& [device, part] : parts) all.push_back(std::move(part));
+  return all;
+}
+
+}  // namespace
+
+hami::RequestRules RulesOf(const std::string& resource, const VgpuRequests& requests) {
+  return {.count_name = resource,
+          .memory_name = requests.memory_name,
+          .percentage_name = requests.percentage_name,
+          .cores_name = requests.cores_name,
+          .default_memory = requests.default_memory,
+          .default_cores = requests.default_cores,
+          .memory_factor = requests.memory_factor};
+}
+
+std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resources) {
+  std::set<std::string> names;
+  for (const config::Resource& resource : resources) {
+    const auto& vgpu = resource.rendering.vgpu;
+    if (!vgpu || !vgpu->requests) continue;
+    const VgpuRequests& requests = *vgpu->requests;
+    names.insert(
+        {resource.name, requests.memory_name, requests.percentage_name, requests.cores_name});
+  }
+  return names;
+}
+
+std::vector<hami::RegisteredDevice> CardsOf(const Offer& offer, const Vgpu& vgpu) {
+  constexpr int kMiB = 20;
+  std::vector<hami::RegisteredDevice> cards;
+  for (const Device& device : offer.devices) {
+    const uint64_t bytes = static_cast<uint64_t>(device.memory) << kMiB;
+    cards.push_back({.id = device.key.id,
+                     .count = vgpu.parts,
+                     .devmem = hami::RegisteredMemory(bytes, vgpu.memory_scaling),
+                     .devcore = hami::RegisteredCores(vgpu.core_scaling)});
+  }
+  return cards;
+}
+
+bool IsPlaced(const kube::Pod& pod) {
+  return !Annotation(pod, hami::kPodAllocated).empty();
+}
+
+Result<Decision> ReadDecision(const kube::Pod& pod, const hami::RequestRules& rules,
+                              std::span<const hami::RegisteredDevice> cards) {
+  if (!IsPlaced(pod)) {
+    return Fail(Reason::kNotPlaced,
+                "pod {}: no scheduler has chosen GPUs for it: it has no annotation {}", NameOf(pod),
+                hami::kPodAllocated);
+  }
+  if (const std::string_view node = Annotation(pod, hami::kPodNode); node != pod.node) {
+    return Fail(Reason::kNotPlaced,
+                "pod {}: its GPUs were chosen for node {}, and it runs on {}: {}", NameOf(pod),
+                Brief(node), pod.node, hami::kPodNode);
+  }
+  const auto entries = hami::DecodePodDevices(Annotation(pod, hami::kPodAllocated));
+  if (!entries) return Fail(Bad(pod, "", entries.error()));
+  const std::vector<hami::Container> containers = ContainersOf(pod);
+  const auto of_containers = hami::EntriesByContainer(containers, rules, *entries);
+  if (!of_containers) return Fail(Bad(pod, "", of_containers.error()));
+  Decision decision;
+  for (size_t i = 0; i < containers.size(); ++i) {
+    const auto request = hami::Resolve(containers[i], rules);
+    if (!request) return Fail(Bad(pod, containers[i].name, request.error()));
+    if (!*request) continue;
+    const hami::Entry& entry = (*of_containers)[i];
+    if (const Status fits = hami::CheckEntry(entry, **request, cards); !fits) {
+      return Fail(Bad(pod, containers[i].name, fits.error()));
+    }
+    decision.push_back({containers[i].name, containers[i].kind, PartsOf(entry)});
+  }
+  return decision;
+}
+
+Result<Decision> FitDecision(const kube::Pod& pod, const hami::RequestRules& rules,
+                             std::span<const hami::RegisteredDevice> cards,
+                             const SharesByContainer& shares) {
+  Decision decision;
+  for (const hami::Container& container : ContainersOf(pod)) {
+    const auto held = shares.find(container.name);
+    if (held == shares.end()) continue;
+    const auto request = hami::Resolve(container, rules);
+    if (!request) return Fail(Bad(pod, container.name, request.error()));
+    if (!*request) continue;
+    auto parts = FitParts(**request, cards, held->second);
+    if (!parts) return Fail(Bad(pod, container.name, parts.error()));
+    decision.push_back({container.name, container.kind, *std::move(parts)});
+  }
+  return decision;
+}
+
+std::map<std::string, hami::CardUsage> UsageOf(const Decision& decision, const kube::Pod* pod) {
+  if (pod != nullptr &&
+      (pod->phase == kube::Pod::Phase::kSucceeded || pod->phase == kube::Pod::Phase::kFailed)) {
+    return {};
+  }
+  const auto ended = [&](const std::string& name) {
+    if (pod == nullptr) return false;
+    const auto found = std::ranges::find(pod->containers, name, &kube::Container::name);
+    return found != pod->containers.end() && found->kind == kube::Container::Kind::kInit &&
+           found->succeeded;
+  };
+  std::vector<hami::Container> containers;
+  std::vector<hami::Entry> entries;
+  for (const DecidedContainer& container : decision) {
+    if (ended(container.name)) continue;
+    containers.push_back({.name = container.name, .kind = container.kind});
+    entries.push_back(EntryOf(container.parts));
+  }
+  return hami::UsageByCard(containers, entries);
+}
+
+bool WantsNoControl(const kube::Pod& pod, std::string_view container) {
+  const auto found = std::ranges::find(pod.containers, container, &kube::Container::name);
+  if (found == pod.containers.end()) return false;
+  const auto said = found->variables.find(hami::kEnvDisableControl);
+  return said != found->variables.end() && hami::ParseBool(said->second).value_or(false);
+}
+
+}  // namespace tessera::agent

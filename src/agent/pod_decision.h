@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the containers of a pod have of the node's GPUs, where that is decided pod by pod: by HAMi's
+// scheduler, which wrote it on the pod, or here, for pods that it never saw. Pure; plain data; any
+// thread.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/schema/config.h"
+#include "grant/grant.h"
+#include "grant/vgpu.h"
+#include "hami/node_register.h"
+#include "hami/requests.h"
+#include "kube/pod.h"
+
+namespace tessera::agent {
+
+struct DecidedContainer {
+  std::string name;
+  hami::ContainerKind kind = hami::ContainerKind::kApp;
+  std::vector<VgpuPart> parts;
+  bool operator==(const DecidedContainer&) const = default;
+};
+// Of all containers of a pod that ask, in the order of its specification.
+using Decision = std::vector<DecidedContainer>;
+
+hami::RequestRules RulesOf(const std::string& resource, const VgpuRequests& requests);
+// The resources that pods ask for, where grants go by what they ask; else none.
+std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resources);
+// The node's GPUs as they can be asked for.
+std::vector<hami::RegisteredDevice> CardsOf(const Offer& offer, const Vgpu& vgpu);
+
+// Whether a scheduler has chosen GPUs for the pod.
+bool IsPlaced(const kube::Pod& pod);
+// What it chose. kNotPlaced where nobody has, or for another node; kBadDecision where what stands
+// there is not what the containers ask for, on cards of this node.
+Result<Decision> ReadDecision(const kube::Pod& pod, const hami::RequestRules& rules,
+                              std::span<const hami::RegisteredDevice> cards);
+// What the pod's containers ask for, on the cards whose shares kubelet gave each. kBadDecision
+// where what they ask for cannot be read.
+using SharesByContainer = std::map<std::string, std::vector<std::string>, std::less<>>;
+Result<Decision> FitDecision(const kube::Pod& pod, const hami::RequestRules& rules,
+                             std::span<const hami::RegisteredDevice> cards,
+                             const SharesByContainer& shares);
+
+// What the pod takes of each card as long as it lives. Nothing where it has come to its end; once
+// its init containers have, without theirs. Null: nothing more is known of it.
+std::map<std::string, hami::CardUsage> UsageOf(const Decision& decision, const kube::Pod* pod);
+
+// Whether the container goes without the library, as it says itself.
+bool WantsNoControl(const kube::Pod& pod, std::string_view container);
+
+}  // namespace tessera::agent
