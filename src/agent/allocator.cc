@@ -107,7 +107,12 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
 
 void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& uid,
                      const Result<PodPtr>& pod) {
-  if (!pod) return End(*start, Fail(pod.error()));
+  if (!pod && pod.error().reason == Reason::kNotPlaced) return End(*start, Fail(pod.error()));
+  if (!pod) {
+    return End(*start, Fail(Reason::kGrantUnknown,
+                            "{}: the API server does not say what pod {} asks for: {}", resource_,
+                            uid, pod.error().message));
+  }
   start->pods[uid] = *pod;
   workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
 }

@@ -320,7 +320,9 @@ TEST_F(AwaitedPodsTest, OneThatDoesNotComeIsTheAnswer) {
 
   const Status status = PreStart(Share(0, 0)).get();
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "not after 2000 ms");
+  EXPECT_EQ(
+      status.error().message,
+      "nvidia.com/gpu: the API server does not say what pod uid-1 asks for: not after 2000 ms");
   EXPECT_EQ(LimitsOf(kOne), "no document");
 }
 

@@ -98,7 +98,9 @@ TEST_F(PodDecisionTest, MoreThanTheContainerAsksForIsNotTaken) {
 }
 
 TEST_F(PodDecisionTest, WhatCannotBeReadIsNotGuessed) {
-  EXPECT_EQ(Read(PodWith({Asking("main", 1, 3000)}, "GPU-1,NVIDIA:;")), "X");
+  EXPECT_EQ(Read(PodWith({Asking("main", 1, 3000)}, "GPU-1,NVIDIA:;")),
+            "bad-decision: pod team/train: what was chosen for it is not what it asks for: a pod's "
+            "devices: device GPU-1,NVIDIA: it has 2 fields, not 4");
 }
 
 TEST_F(PodDecisionTest, WithoutASchedulerItIsWhatTheContainersAskForOnTheCardsThatKubeletChose) {
