@@ -45,6 +45,11 @@ void AddType(const Key& key, json::Object& schema) {
       schema["minimum"] = key.min;
       schema["maximum"] = key.max;
       break;
+    case Type::kDecimal:
+      schema["type"] = "number";
+      schema["exclusiveMinimum"] = key.min;
+      schema["maximum"] = key.max;
+      break;
     case Type::kTime:
       schema["type"] = "string";
       schema["pattern"] = "^[0-9]+(ms|s|m|h)$";
@@ -77,6 +82,8 @@ void AddDefault(const Key& key, json::Object& schema) {
     schema["default"] = text == "true";
   } else if (key.type == Type::kInt) {
     schema["default"] = std::stoll(text);
+  } else if (key.type == Type::kDecimal) {
+    schema["default"] = std::stod(text);
   } else if (key.type != Type::kEnumList) {
     schema["default"] = text;
   }

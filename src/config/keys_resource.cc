@@ -72,9 +72,8 @@ std::vector<Key> DivisionKeys() {
        .field = BindEnum(kDivision, &Policy::division, Divisions())},
       {.name = "replicas",
        .type = Type::kInt,
-       .doc =
-           "Shares a device, at least 2 with `policy: replicas`, `mps` or `vgpu`; containers that "
-           "hold shares of one device share it, without limits unless MPS or `vgpu` sets them.",
+       .doc = "Shares a device, at least 2 with `policy: replicas` or `mps`; containers that "
+              "hold shares of one device share it, without limits unless MPS or `vgpu` sets them.",
        .example = "4",
        .unit = "shares",
        .min = 1,
@@ -93,6 +92,12 @@ std::vector<Key> DivisionKeys() {
               "no size, so it would get no more by them.",
        .example = "true",
        .field = Bind(kRendering, &Rendering::one_per_container)},
+      {.name = "numaTopology",
+       .type = Type::kBool,
+       .doc = "Whether kubelet is told which NUMA nodes devices are near to, by which its topology "
+              "manager goes.",
+       .example = "false",
+       .field = Bind(kDivision, &Policy::tells_numa)},
       {.name = "placement",
        .type = Type::kEnum,
        .doc = "Where shares go: to the device with the most free shares, or to the one with the "

@@ -24,6 +24,8 @@ std::string TypeCell(const Key& key) {
     case Type::kInt:
       return fmt::format("{}{}{}, {} to {}", type, key.unit.empty() ? "" : " of ", key.unit,
                          key.min, key.max);
+    case Type::kDecimal:
+      return fmt::format("{} above {}, at most {}", type, key.min, key.max);
     case Type::kTime:
       return fmt::format("{}, {} to {}", type, FormatDuration(Duration(key.min)),
                          FormatDuration(Duration(key.max)));

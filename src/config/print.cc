@@ -81,6 +81,7 @@ class YamlPrinter {
 json::Value ToJson(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag;
   if (const auto* number = std::get_if<int64_t>(&value)) return *number;
+  if (const auto* number = std::get_if<double>(&value)) return *number;
   if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
     json::Array array;
     for (const std::string& item : *items) array.emplace_back(item);

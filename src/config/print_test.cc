@@ -29,6 +29,7 @@ resources:
     replicas: 4
     replicaSeparator: dash
     onePerContainer: true
+    numaTopology: false
     placement: pack
     env: NPUS
     strategies: [envvar, cdi-cri]
@@ -53,6 +54,8 @@ resources:
       hostDriverRoot: /host/driver
       devRoot: /run/nvidia
       select: [{index: 3}, {uuid: GPU-1, model: "*A100*"}, {numa: 1}]
+      exclude: [{index: 4}, {uuid: GPU-2, model: "*T4*"}, {numa: 0}]
+      memoryIfUntold: 2048
       mig: 1g.10gb
       xids: [{xid: 94, class: application}, {xid: 79, class: reboot}]
       probation: {recover: 10m, reset: 30s}
@@ -77,6 +80,17 @@ resources:
     nvidia:
       vgpu: {directory: /opt/vgpu, lockDirectory: /opt/lock, library: /opt/lib.so, enforced: false,
              sizes: [{memory: 1024, cores: 10}, {memory: 2048, cores: 20}]}
+  - name: hami.io/gpu
+    policy: vgpu
+    replicas: 1
+    strategies: [cdi-cri]
+    cdi: {kind: k8s.device-plugin.nvidia.com/gpu}
+    nvidia:
+      vgpu: {mode: requested, unplaced: fit, memoryResource: a.b/memory, coresResource: a.b/cores,
+             memoryPercentageResource: a.b/percentage, defaultMemory: 1024, defaultCores: 10,
+             memoryFactor: 256, memoryScaling: 1.8, coreScaling: 0.1, logLevel: 4,
+             corePolicy: force, podCorePolicy: free, allowDisableControl: true,
+             hami: {register: false, topologyScores: true, compat: "2.7"}}
   - name: nvidia.com/mig-{profile}
     nvidia: {mig: "*"}
 labels: {output: file, file: /out, machineTypeFile: /machine, sleepInterval: 5m, timestamp: false,
@@ -149,6 +163,7 @@ TEST(PrintYaml, SaysWhereEachValueCameFrom) {
                         "    replicas: 1                               # default\n"
                         "    replicaSeparator: colons                  # default\n"
                         "    onePerContainer: false                    # default\n"
+                        "    numaTopology: true                        # default\n"
                         "    placement: spread                         # default\n"
                         "    env: DUMMY_VISIBLE_DEVICES                # default\n"
                         "    strategies: [envvar, volume-mounts, device-specs]  # default\n"
@@ -193,7 +208,10 @@ TEST(PrintJson, HoldsTheValuesAndTheirSources) {
   EXPECT_EQ(json::Write(json::GetObject(resource, "dummy")->at("mounts")),
             R"([{"hostPath":"/var/lib/npu","containerPath":"/npu","readOnly":false}])");
   EXPECT_EQ(json::GetInt(resource, "replicas"), 4);
-  EXPECT_EQ(json::GetString(sources, "resources[0].dummy.count"), "t.yaml:25");
+  EXPECT_EQ(json::GetString(sources, "resources[0].dummy.count"), "t.yaml:26");
+  const json::Object& requested = json::GetArray(config, "resources")->at(5).as_object();
+  const json::Object& vgpu = *json::GetObject(*json::GetObject(requested, "nvidia"), "vgpu");
+  EXPECT_EQ(vgpu.at("memoryScaling"), json::Value(1.8));
 }
 
 }  // namespace

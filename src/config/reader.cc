@@ -22,6 +22,8 @@ std::string Wanted(const Key& key) {
       return "true or false";
     case Type::kInt:
       return fmt::format("a whole number from {} to {}", key.min, key.max);
+    case Type::kDecimal:
+      return fmt::format("a number above {} and up to {}", key.min, key.max);
     case Type::kTime:
       return "a time such as 250ms, 10s, 5m or 2h";
     case Type::kPath:
@@ -50,7 +52,7 @@ std::string Elsewhere(std::string_view name) {
 
 // Quotes make text of a number or a truth value.
 bool IsPlain(Type type) {
-  return type == Type::kBool || type == Type::kInt;
+  return type == Type::kBool || type == Type::kInt || type == Type::kDecimal;
 }
 
 }  // namespace

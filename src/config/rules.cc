@@ -98,10 +98,12 @@ void CheckPolicy(const Resource& resource, const std::string& path, Findings& fi
   if (findings.IsBad(path + ".policy") || findings.IsBad(path + ".replicas")) return;
   const std::string_view policy = DivisionName(resource.policy.division);
   const bool divided = resource.policy.division != Division::kWhole;
+  // A virtual GPU has a size even where it is alone.
+  const int least = resource.policy.division == Division::kVgpu ? 1 : 2;
   if (divided && !findings.IsSet(path + ".replicas")) {
     findings.Report(Reason::kConfigMissing, path + ".policy",
                     fmt::format("is '{}' and needs the key 'replicas' beside it", policy));
-  } else if (divided && resource.policy.replicas < 2) {
+  } else if (divided && resource.policy.replicas < least) {
     findings.Report(Reason::kConfigBadValue, path + ".replicas",
                     fmt::format("must be at least 2 with 'policy: {}'", policy));
   } else if (!divided && resource.policy.replicas > 1) {

@@ -114,6 +114,8 @@ Parsed<Value> ParseValue(const Key& key, std::string_view text) {
       return Wrap(ReadBool(text));
     case Type::kInt:
       return Wrap(ReadInt(text, key.min, key.max));
+    case Type::kDecimal:
+      return Wrap(ReadDecimal(text, static_cast<double>(key.min), static_cast<double>(key.max)));
     case Type::kTime:
       return Wrap(ReadTime(text, Duration(key.min), Duration(key.max)));
     case Type::kEnum:
@@ -134,6 +136,7 @@ Parsed<Value> ParseValue(const Key& key, std::string_view text) {
 std::string ValueText(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
   if (const auto* time = std::get_if<Duration>(&value)) return FormatDuration(*time);
   if (const auto* items = std::get_if<std::vector<std::string>>(&value)) return Join(*items, ", ");
   return std::get<std::string>(value);

@@ -119,12 +119,17 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].nvidia.devRoot", "/"},
       {"resources[].nvidia.discovery", "auto"},
       {"resources[].nvidia.driverRoot", "/"},
+      {"resources[].nvidia.exclude[].index", ""},
+      {"resources[].nvidia.exclude[].model", ""},
+      {"resources[].nvidia.exclude[].numa", ""},
+      {"resources[].nvidia.exclude[].uuid", ""},
       {"resources[].nvidia.failOnInitError", "false"},
       {"resources[].nvidia.features", ""},
       {"resources[].nvidia.hostDriverRoot", ""},
       {"resources[].nvidia.idStrategy", "uuid"},
       {"resources[].nvidia.imex", "none"},
       {"resources[].nvidia.inMigMode", "left-out"},
+      {"resources[].nvidia.memoryIfUntold", "0"},
       {"resources[].nvidia.mig", ""},
       {"resources[].nvidia.mps.containerRoot", ""},
       {"resources[].nvidia.mps.hostRoot", "/run/nvidia/mps"},
@@ -141,14 +146,32 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].nvidia.select[].model", ""},
       {"resources[].nvidia.select[].numa", ""},
       {"resources[].nvidia.select[].uuid", ""},
+      {"resources[].nvidia.vgpu.allowDisableControl", "false"},
+      {"resources[].nvidia.vgpu.corePolicy", "default"},
+      {"resources[].nvidia.vgpu.coreScaling", "1"},
+      {"resources[].nvidia.vgpu.coresResource", "nvidia.com/gpucores"},
+      {"resources[].nvidia.vgpu.defaultCores", "0"},
+      {"resources[].nvidia.vgpu.defaultMemory", "0"},
       {"resources[].nvidia.vgpu.directory", "/usr/local/vgpu"},
       {"resources[].nvidia.vgpu.enforced", "true"},
+      {"resources[].nvidia.vgpu.hami.compat", "2.8"},
+      {"resources[].nvidia.vgpu.hami.register", "true"},
+      {"resources[].nvidia.vgpu.hami.topologyScores", "false"},
       {"resources[].nvidia.vgpu.library", ""},
       {"resources[].nvidia.vgpu.lockDirectory", "/tmp/vgpulock"},
+      {"resources[].nvidia.vgpu.logLevel", ""},
+      {"resources[].nvidia.vgpu.memoryFactor", "1"},
+      {"resources[].nvidia.vgpu.memoryPercentageResource", "nvidia.com/gpumem-percentage"},
+      {"resources[].nvidia.vgpu.memoryResource", "nvidia.com/gpumem"},
+      {"resources[].nvidia.vgpu.memoryScaling", "1"},
+      {"resources[].nvidia.vgpu.mode", "equal"},
+      {"resources[].nvidia.vgpu.podCorePolicy", "fixed"},
       {"resources[].nvidia.vgpu.sizes[].cores", "0"},
       {"resources[].nvidia.vgpu.sizes[].memory", "0"},
+      {"resources[].nvidia.vgpu.unplaced", "refuse"},
       {"resources[].nvidia.xids[].class", "recover"},
       {"resources[].nvidia.xids[].xid", "0"},
+      {"resources[].numaTopology", "true"},
       {"resources[].onePerContainer", "false"},
       {"resources[].placement", "spread"},
       {"resources[].policy", "whole"},
@@ -187,6 +210,13 @@ TEST(Schema, AnEmptyTextIsAValueOnlyWhereItIsTheDefault) {
   EXPECT_FALSE(ParseValue(KeyAt("state.dir"), ""));
   EXPECT_FALSE(ParseValue(KeyAt("resources[].name"), ""));
   EXPECT_FALSE(ParseValue(KeyAt("resources[].dummy.nodes[].hostPath"), ""));
+}
+
+TEST(Schema, ADecimalNumberIsShownWithAllItsDigits) {
+  const Key& scaling = KeyAt("resources[].nvidia.vgpu.memoryScaling");
+  for (const char* text : {"1.8", "0.1", "1", "0.30000000000000004", "99.99"}) {
+    EXPECT_EQ(ValueText(*ParseValue(scaling, text)), text);
+  }
 }
 
 TEST(Schema, ValuesAreUtf8) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/json.h"
 
+#include <fmt/core.h>
+
 #include <boost/json/parser.hpp>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 #include <limits>
 
 #include "base/quote.h"
@@ -52,6 +55,8 @@ void WriteIndented(const Value& value, std::string& out, size_t depth) {
     WriteElements(*array, out, depth);
     NewLine(out, depth);
     out += ']';
+  } else if (const double* number = value.if_double(); number && std::isfinite(*number)) {
+    out += fmt::format("{}", *number);  // "1.8", not "1.8E0"
   } else {
     out += Write(value);
   }

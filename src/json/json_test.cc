@@ -31,6 +31,12 @@ TEST(Json, PrettyFormHasTwoSpacesALevel) {
 )");
 }
 
+TEST(Json, PrettyFormHasPlainDecimalNumbers) {
+  EXPECT_EQ(WritePretty(Value(1.8)), "1.8\n");
+  EXPECT_EQ(WritePretty(Value(0.1)), "0.1\n");
+  EXPECT_EQ(WritePretty(*Parse("1e999")), Write(*Parse("1e999")) + "\n");  // no number of C++'s
+}
+
 TEST(Json, PrettyFormReadsBack) {
   const Value value = Parse(R"({"a":[1,{"b":"c"}],"d":[[]]})").value();
 

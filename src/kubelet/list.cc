@@ -32,6 +32,8 @@ void WriteTopology(const std::vector<int>& nodes, FieldWriter& out) {
   }
 }
 
+const std::vector<int> kNoNodes;
+
 constexpr std::string_view kHealthy = "Healthy";
 constexpr std::string_view kUnhealthy = "Unhealthy";
 
@@ -43,7 +45,7 @@ class OfDevice {
   void Turn(const Share& share) {
     if (nodes != nullptr && device_ == share.device) return;
     device_ = share.device;
-    nodes = &offer_.devices[share.device].numa_nodes;
+    nodes = offer_.plan.policy.tells_numa ? &offer_.devices[share.device].numa_nodes : &kNoNodes;
     health = offer_.IsHealthy(share) ? kHealthy : kUnhealthy;
     // An empty topology would hide the device from pod-resources, so it is set only with nodes.
     size_ = FieldSize(health.size()) + (nodes->empty() ? 0 : FieldSize(TopologySize(*nodes)));

@@ -54,6 +54,12 @@ TEST(ListTest, TheBytesAreThoseThatProtobufWrites) {
   EXPECT_EQ(Parse(bytes).devices(299).topology().nodes(2).id(), 300);
 }
 
+TEST(ListTest, TopologyIsLeftOutWhereThePolicySaysSo) {
+  Offer offer = OfferOf(2, "", {0, 1});
+  offer.plan.policy.tells_numa = false;
+  EXPECT_FALSE(Parse(*SerializeList(offer)).devices(1).has_topology());
+}
+
 TEST(ListTest, TopologyIsLeftOutWhenNoNodeIsKnown) {
   Offer offer = OfferOf(2, "", {0, 1});
 

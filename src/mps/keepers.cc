@@ -19,6 +19,7 @@ Keeper::Order OrderFor(const config::Config& config, const config::Resource& res
           .replicas = resource.policy.replicas,
           .gpus = {.driver_root = kind.driver_root,
                    .select = kind.select,
+                   .exclude = kind.exclude,
                    .mig = kind.mig,
                    .in_mig_mode = kind.in_mig_mode,
                    .earlier = kind.earlier,

@@ -35,8 +35,9 @@ std::string_view SeparatorName(Separator separator);  // "colons", "dash"
 // How a resource divides its devices.
 struct Policy {
   Division division = Division::kWhole;
-  int replicas = 1;  // ids a device, unless kWhole; from 2 to 10,000 there
+  int replicas = 1;  // ids a device, unless kWhole; to 10,000 there, and from 2 but of kVgpu
   Separator separator = Separator::kColons;
+  bool tells_numa = true;  // with the ids: which NUMA nodes their devices are near to
   bool operator==(const Policy&) const = default;
 };
 std::string PolicyText(

@@ -23,9 +23,9 @@ bool Fits(const std::string& pattern, const std::string& text) {
 }
 
 bool Selects(const Claim& claim, const Gpu& gpu) {
-  const std::vector<NvidiaConfig::Selector>& select = claim.select;
-  return select.empty() || std::any_of(select.begin(), select.end(),
-                                       [&](const auto& selector) { return Fits(selector, gpu); });
+  const auto fits = [&](const NvidiaConfig::Selector& selector) { return Fits(selector, gpu); };
+  return (claim.select.empty() || std::ranges::any_of(claim.select, fits)) &&
+         std::ranges::none_of(claim.exclude, fits);
 }
 
 // A GPU in MIG mode that is given away as a whole takes its MIG devices along.
@@ -41,7 +41,7 @@ bool TakesDevice(const Claim& claim, const Gpu& gpu, const MigDevice& device) {
 }
 
 Claim ClaimOf(const NvidiaConfig& config) {
-  return {config.select, config.mig, config.in_mig_mode};
+  return {config.select, config.mig, config.in_mig_mode, config.exclude};
 }
 
 bool IsTaken(const NvidiaConfig& config, const Gpu& gpu) {

@@ -48,6 +48,14 @@ TEST(Claims, EveryGpuIsTheResourcesUnlessItSaysWhich) {
   EXPECT_FALSE(Has({{.index = "3", .model = "*H100*"}}));
 }
 
+TEST(Claims, WhatAResourceExcludesIsALaterOnes) {
+  EXPECT_EQ(PartOf({.exclude = {{.index = "3"}}}, A100()), Part());
+  EXPECT_EQ(PartOf({.select = {{.index = "3"}}, .exclude = {{.model = "*A100*"}}}, A100()), Part());
+  EXPECT_EQ(PartOf({.exclude = {{.index = "2"}, {.numa = "0"}}}, A100()), kWhole);
+  EXPECT_EQ(PartOf({.earlier = {{.exclude = {{.index = "3"}}}}}, A100()), kWhole);
+  EXPECT_EQ(PartOf({.earlier = {{.exclude = {{.index = "2"}}}}}, A100()), Part());
+}
+
 TEST(Claims, TheDisplayOfADgxStationIsNobodys) {
   EXPECT_EQ(PartOf({}, {.model = "DGX Display"}), Part());
 }

@@ -110,12 +110,13 @@ nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsig
   return is_enough ? known : gpu;
 }
 
-int64_t MemoryOf(const nvml::Library& library, unsigned index) {
+int64_t MemoryOf(const nvml::Library& library, unsigned index, int64_t untold) {
   const nvml::Use use(library, index);
   const auto device = library.DeviceByIndex(index);
   if (!device) return 0;
   const auto memory = library.MemoryOf(*device);
-  return memory ? static_cast<int64_t>(memory->total / kMebibyte) : 0;
+  if (memory) return static_cast<int64_t>(memory->total / kMebibyte);
+  return memory.error().code == nvml::Return::kNotSupported ? untold : 0;
 }
 
 bool IsDisplay(const Gpu& gpu) {

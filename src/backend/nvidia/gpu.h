@@ -58,8 +58,9 @@ bool IsIntegrated(std::string_view model);
 // of the processor its name and UUID are enough.
 nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsigned index);
 
-// Its memory in MiB; 0 where the driver does not tell, as of a GPU that has none of its own.
-int64_t MemoryOf(const nvml::Library& library, unsigned index);
+// Its memory in MiB: `untold` where the driver has no way to tell, as of a GPU that has none of its
+// own; 0 where it does not.
+int64_t MemoryOf(const nvml::Library& library, unsigned index, int64_t untold = 0);
 
 // Whether this is a GPU that drives a DGX Station's display and takes no work.
 bool IsDisplay(const Gpu& gpu);

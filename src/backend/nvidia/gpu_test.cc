@@ -65,6 +65,18 @@ TEST_F(GpuTest, AnythingThatCannotBeReadIsAFailure) {
   }
 }
 
+TEST_F(GpuTest, MemoryThatTheDriverHasNoWayToTellIsWhatItIsSaidToBe) {
+  NvidiaNode node(root_.prefix(), "1xt4");
+  nvml::Session session(nvml::LibraryPaths(root_, "/"));
+  const nvml::LibraryPtr library = session.Open().value();
+  EXPECT_EQ(MemoryOf(*library, 0, 2048), 15360);
+  node.SetFaults("gpus: {0: {fail: {nvmlDeviceGetMemoryInfo: 3}}}");  // not supported
+  EXPECT_EQ(MemoryOf(*library, 0, 2048), 2048);
+  EXPECT_EQ(MemoryOf(*library, 0), 0);
+  node.SetFaults("gpus: {0: {fail: {nvmlDeviceGetMemoryInfo: 999}}}");
+  EXPECT_EQ(MemoryOf(*library, 0, 2048), 0);
+}
+
 TEST_F(GpuTest, ItsNodesAreThoseOfAllGpusThatAreThereAndItsOwn) {
   Write("/dev/nvidiactl");
   Write("/dev/nvidia-uvm");

@@ -16,6 +16,7 @@
 #include "backend/nvidia/nvidia.h"
 #include "backend/nvidia/platform.h"
 #include "backend/nvidia/rendering.h"
+#include "backend/nvidia/select_config.h"
 #include "backend/nvidia/vgpu_config.h"
 #include "config/schema/checks.h"
 #include "config/schema/family.h"
@@ -25,66 +26,15 @@
 namespace tessera::config {
 namespace {
 
-constexpr auto kNvidia = kKindConfig<NvidiaConfig>;
-constexpr auto kSelector = [](auto& config, const At& at) -> auto& {
-  return kNvidia(config, at).select[at[1]];
-};
+constexpr int64_t kMostMemory = 100'000'000;  // MiB: 100 TB
 
+constexpr auto kNvidia = kKindConfig<NvidiaConfig>;
 constexpr auto kXidRule = [](auto& config, const At& at) -> auto& {
   return kNvidia(config, at).xids[at[1]];
 };
 constexpr auto kProbation = [](auto& config, const At& at) -> auto& {
   return kNvidia(config, at).probation;
 };
-
-std::optional<Misfit> CheckNumber(std::string_view what, std::string_view text) {
-  const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
-  const bool plain = text.size() < 2 || text.front() != '0';
-  if (number && plain) return std::nullopt;
-  return Misfit{.reason = Reason::kConfigBadValue,
-                .message = fmt::format("must be {}, a number, not {}", what, Quoted(text))};
-}
-std::optional<Misfit> CheckIndex(std::string_view text) {
-  return CheckNumber("a GPU's index", text);
-}
-std::optional<Misfit> CheckNumaNode(std::string_view text) {
-  return CheckNumber("a NUMA node", text);
-}
-
-Key SelectKey() {
-  return {.name = "select",
-          .type = Type::kList,
-          .doc =
-              "Which GPUs the resource is made of: those that one of these fits. A GPU that "
-              "several resources fit is the first one's.",
-          .default_note = "every GPU",
-          .max = 64,
-          .list = BindList(kNvidia, &NvidiaConfig::select),
-          .children = {
-              {.name = "index",
-               .doc = "NVML's index of the GPU, which may change when one is plugged.",
-               .example = "3",
-               .default_note = "any",
-               .check = CheckIndex,
-               .field = Bind(kSelector, &NvidiaConfig::Selector::index)},
-              {.name = "uuid",
-               .doc = "The GPU's UUID.",
-               .example = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42",
-               .default_note = "any",
-               .field = Bind(kSelector, &NvidiaConfig::Selector::uuid)},
-              {.name = "model",
-               .doc = "The GPU's model, with `*` for any characters.",
-               .example = "\"*A100*\"",
-               .default_note = "any",
-               .field = Bind(kSelector, &NvidiaConfig::Selector::model)},
-              {.name = "numa",
-               .doc = "The NUMA node that the GPU is near to.",
-               .example = "1",
-               .default_note = "any",
-               .check = CheckNumaNode,
-               .field = Bind(kSelector, &NvidiaConfig::Selector::numa)},
-          }};
-}
 
 Choices<NvidiaConfig::InMigMode> MigModes() {
   return {{"left-out", NvidiaConfig::InMigMode::kLeftOut},
@@ -240,7 +190,14 @@ std::vector<Key> NvidiaKeys() {
        .example = "nvml",
        .values = NamesOf(Discoveries()),
        .field = BindEnum(kNvidia, &NvidiaConfig::discovery, Discoveries())},
-      SelectKey(),
+      {.name = "memoryIfUntold",
+       .type = Type::kInt,
+       .doc = "The memory of a GPU whose driver cannot tell it, as where it shares the "
+              "processor's; for virtual GPUs.",
+       .example = "122880",
+       .unit = "MiB",
+       .max = kMostMemory,
+       .field = Bind(kNvidia, &NvidiaConfig::memory_if_untold)},
       {.name = "mig",
        .doc = "The profile of the MIG devices that the resource is made of, with `*` for any "
               "characters. With `{profile}` in the resource's name there is one resource for each "
@@ -268,6 +225,7 @@ std::vector<Key> NvidiaKeys() {
       nvidia::MpsKey(),
       nvidia::VgpuKey(),
   };
+  for (Key& key : nvidia::SelectKeys()) keys.push_back(std::move(key));
   for (Key& key : rest) keys.push_back(std::move(key));
   for (Key& key : GrantKeys()) keys.push_back(std::move(key));
   for (Key& key : nvidia::CdiKeys()) keys.push_back(std::move(key));
@@ -287,7 +245,7 @@ void Complete(Config& config, size_t index) {
   for (size_t i = 0; i < index; ++i) {
     const auto* other = config.resources[i].kind.As<NvidiaConfig>();
     if (other != nullptr) {
-      kind.earlier.push_back({other->select, other->mig, other->in_mig_mode});
+      kind.earlier.push_back({other->select, other->mig, other->in_mig_mode, other->exclude});
     }
   }
 }
@@ -318,10 +276,11 @@ void CheckNames(const Config& config, size_t index, Findings& findings) {
     const auto* family = other.kind.As<NvidiaConfig>();
     if (family == nullptr || !IsFamily(other.name)) continue;
     const std::string at = fmt::format("resources[{}]", index);
-    if (other.name == resource.name && family->select != kind.select) {
+    const bool same = family->select == kind.select && family->exclude == kind.exclude;
+    if (other.name == resource.name && !same) {
       findings.Report(Reason::kConfigDuplicate, at + ".name",
-                      fmt::format("is that of resources[{}] as well, so both must 'select' the "
-                                  "same GPUs",
+                      fmt::format("is that of resources[{}] as well, so both must 'select' and "
+                                  "'exclude' the same GPUs",
                                   i));
     }
     const auto profile = ProfileIn(other.name, resource.name);
@@ -347,10 +306,11 @@ void CheckMig(const Config& config, size_t index, const std::string& path, Findi
   CheckNames(config, index, findings);
 }
 
-// Whether a resource of GPUs without 'select' leaves none to a later one.
+// Whether a resource of GPUs that chooses none leaves none to a later one.
 bool LeavesNothing(const NvidiaConfig& earlier, const NvidiaConfig& later) {
   using InMigMode = NvidiaConfig::InMigMode;
-  if (!earlier.select.empty() || !earlier.mig.empty() || !later.mig.empty()) return false;
+  if (!earlier.select.empty() || !earlier.exclude.empty()) return false;
+  if (!earlier.mig.empty() || !later.mig.empty()) return false;
   return earlier.in_mig_mode == InMigMode::kWhole || later.in_mig_mode == InMigMode::kLeftOut ||
          (earlier.in_mig_mode == InMigMode::kDevices && later.in_mig_mode == InMigMode::kDevices);
 }
@@ -373,14 +333,7 @@ void WarnOfNothingLeft(const Config& config, size_t index, const std::string& pa
 }
 
 void CheckNvidia(const Config& config, size_t index, const std::string& path, Findings& findings) {
-  const std::vector<NvidiaConfig::Selector>& select =
-      config.resources[index].kind.As<NvidiaConfig>()->select;
-  for (size_t i = 0; i < select.size(); ++i) {
-    const std::string at = fmt::format("{}.select[{}]", path, i);
-    if (select[i] != NvidiaConfig::Selector()) continue;
-    if (findings.IsBad(at + ".index") || findings.IsBad(at + ".numa")) continue;
-    findings.Report(Reason::kConfigMissing, at, "needs one of 'index', 'uuid', 'model' and 'numa'");
-  }
+  nvidia::CheckSelect(*config.resources[index].kind.As<NvidiaConfig>(), path, findings);
   CheckXids(config.resources[index].kind.As<NvidiaConfig>()->xids, path, findings);
   CheckMig(config, index, path, findings);
   nvidia::CheckMps(config.resources[index], fmt::format("resources[{}]", index), path, findings);

@@ -229,8 +229,8 @@ const BadInput kBadInputs[] = {
      "resources:\n"
      "- {name: \"a.com/{profile}\", nvidia: {mig: 1g.*}}\n"
      "- {name: \"a.com/{profile}\", nvidia: {mig: \"*\", select: [{index: 1}]}}\n",
-     "t.yaml:4:10: resources[1].name is that of resources[0] as well, so both must 'select' the "
-     "same GPUs [config-duplicate]\n"
+     "t.yaml:4:10: resources[1].name is that of resources[0] as well, so both must 'select' "
+     "and 'exclude' the same GPUs [config-duplicate]\n"
      "- {name: \"a.com/{profile}\", nvidia: {mig: \"*\", select: [{index: 1}]}}\n"
      "         ^\n"},
     {"ANameCouldBeAFamilys",

@@ -183,9 +183,10 @@ std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
   std::shared_ptr<GpuReading>& last = readings_[index];
   if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
   last = std::make_shared<GpuReading>();
-  line.Add([reading = last, library, root = root_, index, sized = config_.vgpu.on] {
+  line.Add([reading = last, library, root = root_, index, sized = config_.vgpu.on,
+            untold = config_.memory_if_untold] {
     auto gpu = nvidia::Read(*library, root, index);
-    if (gpu && sized) gpu->memory = nvidia::MemoryOf(*library, index);
+    if (gpu && sized) gpu->memory = nvidia::MemoryOf(*library, index, untold);
     reading->Finish(std::move(gpu));
   });
   return last;

@@ -52,8 +52,10 @@ struct NvidiaConfig {
   // How GPUs are found (platform.h).
   enum class Discovery : uint8_t { kAuto, kNvml, kTegra };
   Discovery discovery = Discovery::kAuto;
-  std::string dev_root = "/";         // below it are the device nodes, on the host
-  std::vector<Selector> select = {};  // a GPU that any of them fits; empty: every GPU
+  std::string dev_root = "/";          // below it are the device nodes, on the host
+  std::vector<Selector> select = {};   // a GPU that any of them fits; empty: every GPU
+  std::vector<Selector> exclude = {};  // but none that any of these fits
+  int memory_if_untold = 0;            // MiB, of a GPU whose driver has no way to tell it
   // The profile of the MIG devices that the resource is made of, a pattern with "*"; empty: it is
   // made of whole GPUs.
   std::string mig = {};
@@ -70,6 +72,7 @@ struct NvidiaConfig {
     std::vector<Selector> select = {};
     std::string mig = {};
     InMigMode in_mig_mode = InMigMode::kLeftOut;
+    std::vector<Selector> exclude = {};
     bool operator==(const Claim&) const = default;
   };
   std::vector<Claim> earlier = {};

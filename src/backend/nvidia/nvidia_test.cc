@@ -145,6 +145,14 @@ TEST_F(NvidiaTest, AFailureOfACheckMeansWhatItSays) {
   }
 }
 
+TEST_F(NvidiaTest, AVirtualGpusMemoryIsTheConfigurationsWhereTheDriverCannotTell) {
+  node_.SetFaults("gpus: {0: {fail: {nvmlDeviceGetMemoryInfo: 3}}}");
+  const auto backend = Backend({.memory_if_untold = 2048, .vgpu = {.on = true}});
+  const std::vector<Device> devices = backend->Scan().value();
+  EXPECT_EQ(devices[0].memory, 2048);
+  EXPECT_EQ(devices[1].memory, 81920);
+}
+
 TEST_F(NvidiaTest, WithoutADriverTheScanFailsUntilItIsInstalled) {
   node_.RemoveDriver();
   const auto backend = Backend();

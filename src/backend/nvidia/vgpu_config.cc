@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "backend/kind.h"
+#include "backend/nvidia/vgpu_requested.h"
 #include "config/schema/fields.h"
 #include "grant/vgpu.h"
 
@@ -12,8 +13,11 @@ namespace {
 
 using config::At;
 using config::Bind;
+using config::BindEnum;
 using config::BindList;
+using config::Choices;
 using config::Key;
+using config::NamesOf;
 using config::Type;
 using VirtualGpu = NvidiaConfig::Vgpu;
 
@@ -56,6 +60,47 @@ Key SizesKey() {
           }};
 }
 
+std::optional<config::Misfit> CheckLogLevel(std::string_view text) {
+  if (text.size() == 1 && text.front() >= '0' && text.front() <= '9') return std::nullopt;
+  return config::Misfit{.message = fmt::format("takes a digit, not {}", config::Quoted(text))};
+}
+
+// What the library is told besides its limits.
+std::vector<Key> TunableKeys() {
+  const Choices<std::string> core_policy = {
+      {"default", ""}, {"force", "force"}, {"disable", "disable"}};
+  const Choices<bool> pod = {{"fixed", false}, {"free", true}};
+  return {
+      {.name = "logLevel",
+       .doc = "How much the library writes to the containers' standard error: 0 errors, 1 warnings "
+              "as well, 3 and 4 ever more.",
+       .example = "1",
+       .default_note = "what the library does by itself",
+       .check = CheckLogLevel,
+       .field = Bind(kVirtual, &VirtualGpu::log_level)},
+      {.name = "corePolicy",
+       .type = Type::kEnum,
+       .doc = "Whether the library limits compute time: where a container has less than all of it; "
+              "always; never.",
+       .example = "disable",
+       .values = NamesOf(core_policy),
+       .field = BindEnum(kVirtual, &VirtualGpu::core_policy, core_policy)},
+      {.name = "podCorePolicy",
+       .type = Type::kEnum,
+       .doc = "Whether a pod's own variables win over `logLevel` and `corePolicy` (`free`) or lose "
+              "(`fixed`).",
+       .example = "free",
+       .values = NamesOf(pod),
+       .field = BindEnum(kVirtual, &VirtualGpu::pod_may_tune, pod)},
+      {.name = "allowDisableControl",
+       .type = Type::kBool,
+       .doc = "Whether a container whose own variable `CUDA_DISABLE_CONTROL` is true goes without "
+              "the library, and so without limits.",
+       .example = "true",
+       .field = Bind(kVirtual, &VirtualGpu::may_disable_control)},
+  };
+}
+
 void CheckSizes(const config::Resource& resource, const VirtualGpu& vgpu, const std::string& path,
                 const std::string& section, config::Findings& findings) {
   const std::string at = section + ".vgpu.sizes";
@@ -72,6 +117,36 @@ void CheckSizes(const config::Resource& resource, const VirtualGpu& vgpu, const 
     findings.Report(Reason::kConfigBadValue, at,
                     fmt::format("share out {} percent of a card's compute time", cores));
   }
+}
+
+std::vector<Key> PlaceKeys() {
+  return {
+      {.name = "directory",
+       .type = Type::kPath,
+       .doc = "Where the limiting library's files are on the host, and where containers find "
+              "it.",
+       .example = "/usr/local/vgpu",
+       .field = Bind(kVirtual, &VirtualGpu::directory)},
+      {.name = "lockDirectory",
+       .type = Type::kPath,
+       .doc = "Where the libraries of all containers keep the lock that they share.",
+       .example = "/tmp/vgpulock",
+       .field = Bind(kVirtual, &VirtualGpu::lock_directory)},
+      {.name = "library",
+       .type = Type::kPath,
+       .doc = "The limiting library on the host: a build of HAMi-core, or one that reads the "
+              "same variables.",
+       .example = "/usr/local/vgpu/libvgpu.so",
+       .default_note = "`libvgpu.so` in `directory`",
+       .field = Bind(kVirtual, &VirtualGpu::library)},
+      {.name = "enforced",
+       .type = Type::kBool,
+       .doc = "Whether the library goes into every container, and one is refused where it is "
+              "missing. `false`: nothing holds containers to their shares, though the library "
+              "is there.",
+       .example = "false",
+       .field = Bind(kVirtual, &VirtualGpu::enforced)},
+  };
 }
 
 void CheckDirectory(const VirtualGpu& vgpu, const std::string& section,
@@ -91,38 +166,15 @@ std::string WithoutSlash(std::string path) {
 }  // namespace
 
 Key VgpuKey() {
-  return {
-      .name = "vgpu",
-      .type = Type::kSection,
-      .doc = "What the agent makes of `policy: vgpu` (docs/vgpu.md).",
-      .children = {
-          {.name = "directory",
-           .type = Type::kPath,
-           .doc = "Where the limiting library's files are on the host, and where containers find "
-                  "it.",
-           .example = "/usr/local/vgpu",
-           .field = Bind(kVirtual, &VirtualGpu::directory)},
-          {.name = "lockDirectory",
-           .type = Type::kPath,
-           .doc = "Where the libraries of all containers keep the lock that they share.",
-           .example = "/tmp/vgpulock",
-           .field = Bind(kVirtual, &VirtualGpu::lock_directory)},
-          {.name = "library",
-           .type = Type::kPath,
-           .doc = "The limiting library on the host: a build of HAMi-core, or one that reads the "
-                  "same variables.",
-           .example = "/usr/local/vgpu/libvgpu.so",
-           .default_note = "`libvgpu.so` in `directory`",
-           .field = Bind(kVirtual, &VirtualGpu::library)},
-          {.name = "enforced",
-           .type = Type::kBool,
-           .doc = "Whether the library goes into every container, and one is refused where it is "
-                  "missing. `false`: nothing holds containers to their shares, though the library "
-                  "is there.",
-           .example = "false",
-           .field = Bind(kVirtual, &VirtualGpu::enforced)},
-          SizesKey(),
-      }};
+  std::vector<Key> keys = PlaceKeys();
+  keys.push_back(SizesKey());
+  keys.push_back(VgpuModeKey());
+  for (Key& key : RequestedKeys()) keys.push_back(std::move(key));
+  for (Key& key : TunableKeys()) keys.push_back(std::move(key));
+  return {.name = "vgpu",
+          .type = Type::kSection,
+          .doc = "What the agent makes of `policy: vgpu` (docs/vgpu.md).",
+          .children = std::move(keys)};
 }
 
 void CompleteVgpu(config::Resource& resource) {
@@ -173,6 +225,7 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
   }
   CheckDirectory(kind.vgpu, section, findings);
   CheckSizes(resource, kind.vgpu, path, section, findings);
+  CheckRequested(resource, section + ".vgpu", findings);
 }
 
 }  // namespace tessera::nvidia

@@ -76,6 +76,33 @@ TEST(VgpuConfig, ADirectoryThatTheLoaderWouldPartIsRefused) {
   }
 }
 
+TEST(VgpuConfig, ACardMayBeOneVirtualGpu) {
+  EXPECT_EQ(ToldOf("policy: vgpu, replicas: 1, nvidia: {}"), "");
+  EXPECT_EQ(ToldOf("policy: vgpu, nvidia: {}"),
+            "resources[0].policy is 'vgpu' and needs the key 'replicas' beside it\n");
+}
+
+TEST(VgpuConfig, TheLibraryIsToldOfItsLogAndWhenToLimit) {
+  const auto vgpu_of = [](const std::string& keys) {
+    return Good("resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 2, nvidia: {vgpu: {" +
+                keys + "}}}]\n")
+        .resources[0]
+        .rendering.vgpu;
+  };
+  const auto told = vgpu_of("logLevel: 3, corePolicy: force, allowDisableControl: true");
+  EXPECT_EQ(told->tunables,
+            (std::map<std::string, std::string>{{"LIBCUDA_LOG_LEVEL", "3"},
+                                                {"GPU_CORE_UTILIZATION_POLICY", "force"}}));
+  EXPECT_TRUE(told->tunables_fixed);
+  EXPECT_TRUE(told->may_disable_control);
+  const auto free = vgpu_of("corePolicy: default, podCorePolicy: free");
+  EXPECT_TRUE(free->tunables.empty());
+  EXPECT_FALSE(free->tunables_fixed);
+  EXPECT_FALSE(free->may_disable_control);
+  EXPECT_EQ(ToldOf("policy: vgpu, replicas: 2, nvidia: {vgpu: {logLevel: loud}}"),
+            "resources[0].nvidia.vgpu.logLevel takes a digit, not 'loud'\n");
+}
+
 TEST(VgpuConfig, WithoutThePolicyItHasNoEffect) {
   EXPECT_EQ(ToldOf("nvidia: {vgpu: {enforced: false}}"),
             "resources[0].nvidia.vgpu has no effect without 'policy: vgpu' in the resource\n");

@@ -17,6 +17,8 @@ std::string_view TypeText(Type type) {
       return "true or false";
     case Type::kInt:
       return "whole number";
+    case Type::kDecimal:
+      return "number";
     case Type::kTime:
       return "time";
     case Type::kEnum:

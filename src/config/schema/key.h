@@ -25,6 +25,7 @@ enum class Type : uint8_t {
   kPath,      // an absolute path
   kBool,      // true or false
   kInt,       // a whole number from `min` to `max`
+  kDecimal,   // a number above `min` and up to `max`, such as 1.8
   kTime,      // "250ms", "10s", "5m", "2h"; from `min` to `max` milliseconds
   kEnum,      // one of `values`
   kEnumList,  // a list of some of `values`
@@ -40,9 +41,9 @@ enum class Effect : uint8_t {
 };
 std::string_view EffectText(Effect effect);  // "at once", "new registration", "restart"
 
-// A value in the type that goes with its key: kBool bool, kInt int64_t, kTime Duration, kEnumList
-// and kPathList a list, the rest text.
-using Value = std::variant<bool, int64_t, Duration, std::string, std::vector<std::string>>;
+// A value in the type that goes with its key: kBool bool, kInt int64_t, kDecimal double, kTime
+// Duration, kEnumList and kPathList a list, the rest text.
+using Value = std::variant<bool, int64_t, double, Duration, std::string, std::vector<std::string>>;
 
 // The positions in the lists that a path goes through, outermost first: for
 // "resources[1].dummy.nodes[0].hostPath" {1, 0}.

@@ -65,6 +65,14 @@ Parsed<double> ReadNumber(std::string_view text) {
   return value;
 }
 
+Parsed<double> ReadDecimal(std::string_view text, double above, double max) {
+  const std::string wanted = fmt::format("a number above {} and up to {}", above, max);
+  const Parsed<double> number = ReadNumber(text);
+  if (!number) return WrongType(wanted, text);
+  if (*number <= above || *number > max) return OutOfRange(wanted, text);
+  return *number;
+}
+
 Parsed<Duration> ReadTime(std::string_view text, Duration min, Duration max) {
   const std::optional<Duration> value = ParseDuration(text);
   if (!value) return WrongType("a time such as 250ms, 10s, 5m or 2h", text);

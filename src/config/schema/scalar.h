@@ -26,6 +26,8 @@ using Parsed = tl::expected<T, Misfit>;
 Parsed<bool> ReadBool(std::string_view text);
 Parsed<int64_t> ReadInt(std::string_view text, int64_t min, int64_t max);
 Parsed<double> ReadNumber(std::string_view text);
+// A number above `above` and up to `max`.
+Parsed<double> ReadDecimal(std::string_view text, double above, double max);
 Parsed<Duration> ReadTime(std::string_view text, Duration min, Duration max);
 Parsed<std::string> ReadOneOf(std::string_view text, std::span<const std::string> values);
 

@@ -42,6 +42,19 @@ TEST(ReadNumber, TakesFiniteNumbers) {
   }
 }
 
+TEST(ReadDecimal, TakesNumbersAboveItsFirstAndUpToItsLast) {
+  EXPECT_EQ(*ReadDecimal("1.8", 0, 100), 1.8);
+  EXPECT_EQ(*ReadDecimal("100", 0, 100), 100);
+  for (const char* text : {"0", "-1", "100.001"}) {
+    ASSERT_FALSE(ReadDecimal(text, 0, 100)) << text;
+    EXPECT_EQ(ReadDecimal(text, 0, 100).error().reason, Reason::kConfigBadValue) << text;
+  }
+  const Parsed<double> text = ReadDecimal("1,8", 0, 100);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().reason, Reason::kConfigWrongType);
+  EXPECT_EQ(text.error().message, "takes a number above 0 and up to 100, not '1,8'");
+}
+
 TEST(ReadTime, TakesTimesInRange) {
   EXPECT_EQ(*ReadTime("2m", Duration(0), Duration(120'000)), Duration(120'000));
   const Parsed<Duration> above = ReadTime("3m", Duration(0), Duration(120'000));
