@@ -57,7 +57,7 @@ void NodeKeeper::Done(const Status& status) {
   refusal_.clear();
   retries_.Succeeded();
   if (changed_) return Compare();
-  again_.Within(kLook);
+  again_.Within(thing_.look);
 }
 
 }  // namespace tessera::kube

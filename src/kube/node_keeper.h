@@ -24,6 +24,7 @@ class NodeKeeper {
     std::string what;         // for the log: "the node's condition"
     std::string subresource;  // "/status", or empty
     PatchType type = PatchType::kMerge;
+    Duration look = kLook;  // how often somebody may have changed it is looked at
   };
   // What makes `node`, as the API server has it, as it should be; nothing where it is.
   using Wish = std::function<std::optional<json::Value>(const json::Value& node)>;

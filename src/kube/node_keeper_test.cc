@@ -45,7 +45,7 @@ class NodeKeeperTest : public ClusterTest {
     if (!keeper_) {
       keeper_ = std::make_unique<NodeKeeper>(
           loop_, client(), "n1",
-          NodeKeeper::Thing{"the node's condition", "/status", PatchType::kStrategic},
+          NodeKeeper::Thing{"the node's condition", "/status", PatchType::kStrategic, look_},
           Backoff(Duration(1), Duration(1)));
     }
     keeper_->Set(
@@ -58,6 +58,7 @@ class NodeKeeperTest : public ClusterTest {
   json::Array conditions_;
   int patches_ = 0;
   int busy_ = 0;
+  Duration look_ = NodeKeeper::kLook;
   std::string busy_headers_;
   std::unique_ptr<NodeKeeper> keeper_;
 };
@@ -127,6 +128,17 @@ TEST_F(NodeKeeperTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDe
 
   ASSERT_TRUE(RunUntilWritten("True: 2 of 2"));
   EXPECT_GE(SystemClock().Now() - begin, Duration(1'000));
+}
+
+TEST_F(NodeKeeperTest, WhatSomebodyTakesAwayComesBackWithTheNextLook) {
+  look_ = Duration(20);
+  Wish(Unhealthy(true, "1 of 2"));
+  ASSERT_TRUE(RunUntilWritten("True: 1 of 2"));
+
+  conditions_.clear();
+
+  EXPECT_TRUE(RunUntilWritten("True: 1 of 2"));
+  EXPECT_EQ(patches_, 2);
 }
 
 TEST_F(NodeKeeperTest, AConditionThatIsThereAlreadyIsLeft) {
