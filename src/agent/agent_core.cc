@@ -307,6 +307,7 @@ void Agent::Apply(const config::Config& next) {
   }
   announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
   resources_.Apply(config_);
+  announcer_.Apply(config_);
   labels_.Apply(config_);
   tick_.Within(kTick);  // devices may become stale sooner than before
 }

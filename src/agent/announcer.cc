@@ -8,6 +8,7 @@
 
 #include "agent/condition_record.h"
 #include "agent/news.h"
+#include "agent/registration_record.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "os/files.h"
@@ -16,7 +17,7 @@
 namespace tessera::agent {
 namespace {
 
-constexpr Duration kTogether{200};   // changes within this time are one condition
+constexpr Duration kTogether{200};   // changes within this time are told as one
 constexpr Duration kSearch{30'000};  // between looks for an API server
 constexpr std::string_view kOff = "off";
 
@@ -28,7 +29,7 @@ Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
       metrics_(metrics),
       silent_(std::move(silent)),
       came_(std::move(came)),
-      condition_(loop, [this] { TellCondition(); }),
+      tell_(loop, [this] { TellNode(); }),
       search_again_(loop,
                     [this] {
                       Search();
@@ -41,6 +42,7 @@ Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
 void Announcer::Open(const config::Config& config, const std::string& host_name) {
   config_ = config.api;
   state_dir_ = config.state_dir;
+  resources_ = config.resources;
   search_.emplace(config.api, os::Root(config.root_prefix), os::Variable, host_name);
   Search();
 }
@@ -70,6 +72,11 @@ void Announcer::WatchPods() {
   if (server_ != nullptr && !pod_resources_.empty()) server_->WatchPods(book_, pod_resources_);
 }
 
+void Announcer::Apply(const config::Config& config) {
+  resources_ = config.resources;
+  Changed();
+}
+
 void Announcer::Begin() {
   begun_ = true;
   Changed();
@@ -93,11 +100,16 @@ void Announcer::CdiTroubled(const CdiTrouble& trouble) {
 }
 
 void Announcer::Changed() {
-  if (server_ != nullptr && begun_) condition_.Within(kTogether);
+  if (server_ != nullptr && begun_) tell_.Within(kTogether);
+}
+
+void Announcer::TellNode() {
+  if (silent_()) return;
+  TellCondition();
+  TellRegistration();
 }
 
 void Announcer::TellCondition() {
-  if (silent_()) return;
   if (!std::exchange(retired_, true)) RetireConditions();
   if (config_.condition == kOff) return;
   kube::Condition now = ConditionOf(node_, config_.condition);
@@ -132,6 +144,28 @@ void Announcer::Retired() {
   server_->RemoveConditions({}, nullptr);
   const Status kept = RecordConditions(state_dir_, WantedConditions());
   if (!kept) log::Warn("the type of the node's former condition is kept", kept.error());
+}
+
+// That there will be one is written down before, as of conditions.
+void Announcer::TellRegistration() {
+  std::optional<HamiRegistration> now = RegistrationOf(node_, resources_);
+  if (std::exchange(registration_looked_at_, true) && now == registration_) return;
+  if (now) {
+    const Status kept = RecordRegistration(state_dir_);
+    if (!kept) log::Warn("it is not kept that HAMi's scheduler knows the node", kept.error());
+    server_->SetRegistration(*now);
+  } else if (IsRegistrationRecorded(state_dir_)) {
+    log::Info("takes the registration with HAMi's scheduler off the node");
+    server_->RemoveRegistration(mailbox_.Bind(&Announcer::Unregistered));
+  }
+  registration_ = std::move(now);
+}
+
+void Announcer::Unregistered() {
+  if (registration_) return;  // by a configuration that came meanwhile
+  server_->RemoveRegistration(nullptr);
+  const Status kept = ForgetRegistration(state_dir_);
+  if (!kept) log::Warn("the former registration with HAMi's scheduler is kept", kept.error());
 }
 
 bool Announcer::SetLabels(const Labels& labels) {

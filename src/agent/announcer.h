@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides what of the node's devices the API server is told, and when: each fall and return, and
 // trouble with CDI documents, at once, the condition shortly after whatever may change it, and not
-// before all devices were looked at. A condition of an agent before this one that is no longer
-// wanted is taken away. Of two instances (a rolling update) the writer of the state tells. Owned by
-// the agent. One thread: the loop's.
+// before all devices were looked at, and so the registration with HAMi's scheduler. What an agent
+// before this one has put there and is no longer wanted is taken away. Of two instances (a rolling
+// update) the writer of the state tells. Owned by the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@
 #include "agent/api_search.h"
 #include "agent/api_server.h"
 #include "agent/cdi_trouble.h"
+#include "agent/hami_registration.h"
 #include "agent/node.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"
@@ -36,11 +37,13 @@ class Announcer {
   // Finds out whether there is an API server to tell, which the log says; where there is none yet,
   // now and then.
   void Open(const config::Config& config, const std::string& host_name);
+  // Another configuration of the resources.
+  void Apply(const config::Config& config);
   // All devices were looked at, or have had the time for it.
   void Begin();
   void Transitions(const std::string& source, const std::vector<Transition>& steps);
   void CdiTroubled(const CdiTrouble& trouble);
-  // What the condition is about may have changed.
+  // What the condition and the registration are about may have changed.
   void Changed();
   // The labels that the node is to have; false where there is nobody to tell.
   bool SetLabels(const Labels& labels);
@@ -54,7 +57,10 @@ class Announcer {
  private:
   void Search();
   void WatchPods();
+  void TellNode();
   void TellCondition();
+  void TellRegistration();
+  void Unregistered();
   void Wonder();
   void Answered(const json::Value& node);
   void RetireConditions();
@@ -77,7 +83,10 @@ class Announcer {
   bool begun_ = false;
   bool retired_ = false;  // conditions that the configuration no longer names, or they are about to
   std::optional<kube::Condition> told_;
-  os::Alarm condition_;
+  std::vector<config::Resource> resources_;
+  bool registration_looked_at_ = false;           // whether there is one of before
+  std::optional<HamiRegistration> registration_;  // that was told
+  os::Alarm tell_;
   os::Alarm search_again_;
   os::Mailbox<Announcer> mailbox_;
 };

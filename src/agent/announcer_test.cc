@@ -11,8 +11,10 @@
 
 #include "agent/condition_record.h"
 #include "agent/node_under_test.h"
+#include "agent/registration_record.h"
 #include "agent/told_test.h"
 #include "api/server.h"
+#include "backend/nvidia/nvidia_config.h"
 #include "json/json.h"
 #include "os/files.h"
 
@@ -64,10 +66,21 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
     if (asked.method == "PATCH") Take(json::Parse(asked.body).value());
     json::Array all;
     for (const auto& [type, condition] : conditions_) all.push_back(condition);
-    peer.Send(fake::Answer(
-        200, json::Write(json::Object{{"status", json::Object{{"conditions", std::move(all)}}}})));
+    json::Object annotations;
+    for (const auto& [key, value] : annotations_) annotations[key] = value;
+    peer.Send(
+        fake::Answer(200, json::Write(json::Object{
+                              {"metadata", json::Object{{"annotations", std::move(annotations)}}},
+                              {"status", json::Object{{"conditions", std::move(all)}}}})));
   }
   void Take(const json::Value& patch) {
+    if (const json::Object* metadata = json::GetObject(patch.as_object(), "metadata")) {
+      for (const auto& item : *json::GetObject(*metadata, "annotations")) {
+        annotations_.erase(std::string(item.key()));
+        if (item.value().is_string()) annotations_[item.key()] = item.value().get_string();
+      }
+      return;
+    }
     const json::Object& status = *json::GetObject(patch.as_object(), "status");
     for (const json::Value& item : *json::GetArray(status, "conditions")) {
       const std::string type = json::GetString(item.as_object(), "type").value();
@@ -80,6 +93,19 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
   }
   void Put(const std::string& type, const std::string& reason) {
     conditions_[type] = json::Object{{"type", type}, {"status", "True"}, {"reason", reason}};
+  }
+  // Of virtual GPUs as large as pods ask for, though the node has none.
+  void Configure(bool registered) {
+    config::Resource resource;
+    resource.name = "nvidia.com/gpu";
+    resource.rendering.vgpu.emplace().requests.emplace();
+    resource.kind = config::KindConfig::Of(NvidiaConfig());
+    config_.resources = {resource};
+    if (!registered) config_.resources.clear();
+  }
+  std::string Registered() const {
+    const auto found = annotations_.find("hami.io/node-nvidia-register");
+    return found == annotations_.end() ? "" : found->second;
   }
   bool RunUntil(const std::function<bool()>& done) {
     const Steady end = SystemClock().Now() + Duration(30'000);
@@ -100,6 +126,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
 
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-announcer-").value();
   std::map<std::string, json::Value> conditions_;
+  std::map<std::string, std::string> annotations_;
   fake::Server server_{TheLoop(),
                        [this](const fake::Asked& asked, fake::Peer& peer) { Answer(asked, peer); }};
   config::Config config_;
@@ -156,6 +183,52 @@ TEST_F(AnnouncerTest, AnInstanceThatIsSilentTakesNothingAwayUntilItTells) {
   announcer_->Changed();
 
   EXPECT_TRUE(RunUntilNodeHas({"DevicesUnhealthy"}));
+}
+
+TEST_F(AnnouncerTest, HamisSchedulerIsToldOfTheNodeAndOfEachOtherConfiguration) {
+  Configure(true);
+  Restart("off");
+  ASSERT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
+
+  Configure(false);
+  announcer_->Apply(config_);
+
+  EXPECT_TRUE(RunUntil([&] { return annotations_.empty(); }));
+  EXPECT_TRUE(RunUntil([&] { return !IsRegistrationRecorded(directory_); }));
+}
+
+TEST_F(AnnouncerTest, WhatItWasToldIsTakenAwayAfterARestartThatNoLongerWantsIt) {
+  Configure(true);
+  Restart("off");
+  ASSERT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
+  Configure(false);
+
+  Restart("off");
+
+  EXPECT_TRUE(RunUntil([&] { return annotations_.empty(); }));
+}
+
+TEST_F(AnnouncerTest, TheRegistrationOfAnotherPluginStays) {
+  annotations_["hami.io/node-nvidia-register"] = "its own";
+  Configure(false);
+
+  Restart("DevicesUnhealthy");
+
+  EXPECT_TRUE(RunUntilNodeHas({"DevicesUnhealthy"}));
+  EXPECT_EQ(Registered(), "its own");
+}
+
+TEST_F(AnnouncerTest, AnInstanceThatIsSilentRegistersNothing) {
+  Configure(true);
+  silent_ = true;
+  Restart("off");
+  ASSERT_TRUE(RunUntil([&] { return asked_ > 0; }));
+  EXPECT_EQ(Registered(), "");
+
+  silent_ = false;
+  announcer_->Changed();
+
+  EXPECT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
 }
 
 }  // namespace

@@ -19,6 +19,11 @@
 #include "os/loop.h"
 
 namespace tessera::agent {
+namespace {
+
+constexpr Duration kRegistrationLook{30'000};
+
+}  // namespace
 
 // Everything but the loop's Post is touched on the loop's thread alone.
 struct ApiServer::Voice {
@@ -35,6 +40,9 @@ struct ApiServer::Voice {
         former(loop, client, node,
                {"the node without its former condition", "/status", kube::PatchType::kStrategic}),
         labels(loop, client, node, {"the node's labels", "", kube::PatchType::kMerge}),
+        registration(loop, client, node,
+                     {"the node's registration with HAMi's scheduler", "", kube::PatchType::kMerge,
+                      kRegistrationLook}),
         name(node),
         path(kube::NodePath(node)) {}
 
@@ -77,9 +85,11 @@ struct ApiServer::Voice {
   kube::NodeKeeper condition;
   kube::NodeKeeper former;  // conditions, that they stay away
   kube::NodeKeeper labels;
+  kube::NodeKeeper registration;
   std::unique_ptr<kube::NodePods> pods;
   const std::string name;  // the node's, as the next
   const std::string path;
+  const Steady began = SystemClock().Now();
   Backoff pauses = kube::NodeKeeper::kRetries;  // while nobody says what the node is
   os::Loop::Handle again;
 };
@@ -156,6 +166,28 @@ void ApiServer::WatchPods(std::shared_ptr<PodBook> book, const std::set<std::str
     });
   });
   book_ = std::move(book);
+  Start();
+}
+
+void ApiServer::SetRegistration(const HamiRegistration& registration) {
+  voice_->loop.Post([voice = voice_.get(), registration] {
+    voice->registration.Set([registration, began = voice->began](const json::Value& node) {
+      const Clock& clock = SystemClock();
+      return RegistrationPatch(registration, node, clock.WallNow(), clock.Now() - began);
+    });
+  });
+  Start();
+}
+
+void ApiServer::RemoveRegistration(std::function<void()> gone) {
+  voice_->loop.Post([voice = voice_.get(), gone = std::move(gone)] {
+    if (!gone) return voice->registration.Set(nullptr);
+    voice->registration.Set([gone](const json::Value& node) {
+      auto patch = RegistrationRemoval(node);
+      if (!patch) gone();
+      return patch;
+    });
+  });
   Start();
 }
 

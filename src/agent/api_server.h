@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent tells the API server: events, the node's condition, its labels. It has a thread
+// What the agent tells the API server: events, the node's condition, its labels, and what HAMi's
+// scheduler is to know of it. It has a thread
 // and a loop of its own, which begin with the first thing there is to tell: nothing that serves
 // kubelet waits for the API server, and where none is configured there is no object of this class.
 // Owned by the agent; any thread.
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/hami_registration.h"
 #include "agent/pod_book.h"
 #include "backend/labeller.h"
 #include "config/schema/config.h"
@@ -38,6 +40,11 @@ class ApiServer {
   void SetLabels(const Labels& labels);
   // Has the pods of this node followed, in this book; as far as these resources of theirs go.
   void WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources);
+  // Looked at every 30 seconds from then on, as HAMi's own plugin does.
+  void SetRegistration(const HamiRegistration& registration);
+  // Has it taken away, and says, on its own thread, when there is none any more: now and then,
+  // until it is told of nobody to tell.
+  void RemoveRegistration(std::function<void()> gone);
   // The node as the API server has it, asked for until it answers; `answer` is called once, on the
   // API server's thread.
   void AskForNode(std::function<void(const json::Value& node)> answer);

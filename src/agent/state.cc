@@ -42,6 +42,7 @@ json::Object DeviceObject(const Device& device) {
                       {"visibleAs", device.visible_as}};
   if (!device.address.empty()) object["address"] = device.address;
   if (device.order != 0) object["order"] = device.order;
+  if (device.memory != 0) object["memory"] = device.memory;
   if (!device.parent.empty()) object["parent"] = device.parent;
   if (!device.present) object["present"] = false;
   if (device.defect) object["defect"] = ErrorObject(*device.defect);
@@ -93,6 +94,7 @@ Device ReadDevice(DeviceKey key, const json::Object& object) {
   device.address = json::GetString(object, "address").value_or("");
   device.visible_as = json::GetString(object, "visibleAs").value_or(key.id);
   device.order = static_cast<int>(json::GetInt(object, "order").value_or(0));
+  device.memory = json::GetInt(object, "memory").value_or(0);
   device.parent = json::GetString(object, "parent").value_or("");
   device.key = std::move(key);
   device.present = json::GetBool(object, "present").value_or(true);

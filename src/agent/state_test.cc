@@ -18,6 +18,7 @@ Facts ExampleFacts() {
   device.address = "0000:47:00.0";
   device.visible_as = "7";
   device.order = 64;
+  device.memory = 8192;
   device.parent = "5";
   device.numa_nodes = {0, 1};
   device.nodes = {{"/dev/npu7", "/dev/npu7", "rw"}};

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/uninstall.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "agent/cdi_documents.h"
 #include "agent/cdi_neighbours.h"
 #include "agent/condition_record.h"
+#include "agent/hami_registration.h"
 #include "agent/news.h"
 #include "agent/node_labels.h"
+#include "agent/registration_record.h"
 #include "http/metrics.h"
 #include "kube/client.h"
 #include "os/files.h"
@@ -55,14 +58,30 @@ class NodeCleaning {
   }
   void CleanLabels(const json::Value& node) {
     NodePatch patch = PatchWithoutLabels(MetadataOf(node));
-    if (!patch.patch) return CleanCondition(node);
+    if (!patch.patch) return CleanRegistration(node);
     client_.Patch(kube::PatchType::kMerge, path_, json::Value(*std::move(patch.patch)),
                   [this](const Result<json::Value>& written) {
-                    if (written) return CleanCondition(*written);
+                    if (written) return CleanRegistration(*written);
                     // Kubelet, above all, writes to it all the time.
                     const bool late = written.error().reason == Reason::kApiConflict;
                     if (late && ++conflicts_ < kConflicts) return Begin();
                     End(Fail(written.error()));
+                  });
+  }
+
+  // Another plugin's stays.
+  void CleanRegistration(const json::Value& node) {
+    const bool ours = IsRegistrationRecorded(config_.state_dir) ||
+                      std::ranges::any_of(config_.resources, IsRegistered);
+    const auto patch = ours ? RegistrationRemoval(node) : std::nullopt;
+    if (!patch) return CleanCondition(node);
+    client_.Patch(kube::PatchType::kMerge, path_, *patch,
+                  [this](const Result<json::Value>& written) {
+                    if (!written) return End(Fail(written.error()));
+                    if (Status gone = ForgetRegistration(config_.state_dir); !gone) {
+                      return End(std::move(gone));
+                    }
+                    CleanCondition(*written);
                   });
   }
 
@@ -101,8 +120,8 @@ std::vector<Removal> Uninstall(const config::Config& config, const std::optional
     removals.push_back({"the feature file " + path, ErrorOf(os::RemoveFile(path))});
   }
   if (api) {
-    removals.push_back(
-        {"labels and condition of node " + api->node, ErrorOf(NodeCleaning(config, *api).Run())});
+    removals.push_back({"labels, annotations and condition of node " + api->node,
+                        ErrorOf(NodeCleaning(config, *api).Run())});
   }
   return removals;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes away what agents leave behind on purpose, for a node that is to have none any more: CDI
-// documents, the feature file, and at the API server the labels and the condition. Events and the
-// state directory stay. To be called once no agent runs. One thread; waits for the API server.
+// documents, the feature file, and at the API server the labels, the condition and the registration
+// with HAMi's scheduler. Events and the state directory stay. To be called once no agent runs. One
+// thread; waits for the API server.
 #pragma once
 
 #include <optional>

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "agent/condition_record.h"
+#include "agent/registration_record.h"
 #include "api/server.h"
 #include "json/json.h"
 #include "os/files.h"
@@ -15,6 +16,9 @@
 
 namespace tessera::agent {
 namespace {
+
+constexpr char kRegistered[] = R"({"metadata":{"annotations":{"hami.io/node-nvidia-register":"[]",)"
+                               R"("hami.io/node-handshake":"Requesting_2026-08-21 09:30:00"}}})";
 
 // An API server with a thread of its own, and a node that has some conditions.
 class UninstallTest : public testing::Test {
@@ -69,6 +73,24 @@ TEST_F(UninstallTest, AFormerOneIsAsWellAndThenForgotten) {
                        R"({"type":"GPUUnhealthy","$patch":"delete"}]}})"
                        "\n");
   EXPECT_EQ(RecordedConditions(directory_).value(), std::set<std::string>());
+}
+
+TEST_F(UninstallTest, WhatHamisSchedulerWasToldOfTheNodeIsTakenAway) {
+  ASSERT_TRUE(RecordRegistration(directory_));
+  config_.api.condition = "off";
+  node_ = json::Parse(kRegistered).value();
+
+  EXPECT_EQ(Patches(), R"(/api/v1/nodes/n1 {"metadata":{"annotations":{)"
+                       R"("hami.io/node-nvidia-register":null}}})"
+                       "\n");
+  EXPECT_FALSE(IsRegistrationRecorded(directory_));
+}
+
+TEST_F(UninstallTest, WhatItWasToldByAnotherPluginStays) {
+  config_.api.condition = "off";
+  node_ = json::Parse(kRegistered).value();
+
+  EXPECT_EQ(Patches(), "");
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ int Uninstall(const Arguments& arguments) {
   if (!api) return PrintFailure(api.error());
   if (loaded.config.api.use && !*api) {
     PrintToError(
-        "left as they are: labels and condition of the node, for there is no access to an API "
+        "left as they are: labels, annotations and condition of the node, for there is no access "
+        "to an API "
         "server: say api.kubeconfig and, if the node has another name than the machine, "
         "api.nodeName\n");
   }
@@ -51,8 +52,9 @@ Command UninstallCommand() {
           .description =
               "Removes the CDI documents that agents of this state directory wrote, the feature "
               "file of labels where the configuration names one, and at the API server the labels "
-              "that are ours and the node's condition. What others wrote stays, as do events and "
-              "the state directory. Stop the agent before.",
+              "that are ours, the node's condition, and what HAMi's scheduler was told of the "
+              "node. What others wrote stays, as do events and the state directory. Stop the "
+              "agent before.",
           .options = ConfigFlags(),
           .examples = {{"tessera uninstall --config /etc/tessera/tessera.yaml",
                         "After the agent has been taken off this node."}},

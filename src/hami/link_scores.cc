@@ -12,6 +12,7 @@ namespace {
 
 // More are not known to HAMi.
 constexpr int kMostNvlinks = 18;
+constexpr int kNvlinkPoints = 100;
 
 int AncestorPoints(CommonAncestor ancestor) {
   switch (ancestor) {
@@ -58,9 +59,19 @@ Result<DeviceScores> ReadScores(const json::Value& value) {
 
 }  // namespace
 
+Link LinkOfPoints(int points) {
+  Link link{.nvlinks = points / kNvlinkPoints};
+  for (const CommonAncestor ancestor :
+       {CommonAncestor::kSystem, CommonAncestor::kNode, CommonAncestor::kHostBridge,
+        CommonAncestor::kMultiple, CommonAncestor::kSingle, CommonAncestor::kInternal}) {
+    if (AncestorPoints(ancestor) == points % kNvlinkPoints) link.ancestor = ancestor;
+  }
+  return link;
+}
+
 int PairScore(const Link& there, const Link& back) {
   if (IsAsymmetric(there, back)) return 0;
-  return (there.ancestor ? AncestorPoints(*there.ancestor) : 0) + 100 * Nvlinks(there);
+  return (there.ancestor ? AncestorPoints(*there.ancestor) : 0) + kNvlinkPoints * Nvlinks(there);
 }
 
 bool IsAsymmetric(const Link& there, const Link& back) {

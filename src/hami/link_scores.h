@@ -33,6 +33,10 @@ struct Link {
   int switch_links_of = 0;  // of the other GPU
 };
 
+// The link that is worth so many points, all of its NVLinks as if they ended at the other GPU: for
+// who keeps the points alone.
+Link LinkOfPoints(int points);
+
 // The points of the pair. 0 where one way is known otherwise than the other way back: HAMi tells of
 // it as an event of the node, AsymmetricGPUP2PLink.
 int PairScore(const Link& there, const Link& back);

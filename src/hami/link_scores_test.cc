@@ -45,6 +45,14 @@ TEST(PairScore, ThroughASwitchTheLesserNumberCounts) {
   EXPECT_EQ(ScoreOf({.nvlinks = 2, .switch_links = 12, .switch_links_of = 12}), 200);
 }
 
+TEST(PairScore, OfALinkThatIsKnownByItsPointsIsThesePoints) {
+  for (const int points : {0, 10, 20, 30, 40, 50, 60, 110, 1220, 1860}) {
+    EXPECT_EQ(ScoreOf(LinkOfPoints(points)), points);
+  }
+  EXPECT_TRUE(IsAsymmetric(LinkOfPoints(20), LinkOfPoints(120)));
+  EXPECT_FALSE(IsAsymmetric(LinkOfPoints(120), LinkOfPoints(240)));
+}
+
 TEST(PairScore, IsZeroWhereOneWayHasOtherLinksThanTheWayBack) {
   const Link pcie = {.ancestor = CommonAncestor::kNode};
   const Link both = {.ancestor = CommonAncestor::kNode, .nvlinks = 1};

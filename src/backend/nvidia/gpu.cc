@@ -195,6 +195,10 @@ std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
   return devices;
 }
 
+unsigned IndexOf(const Device& device) {
+  return static_cast<unsigned>(device.order) / kMostMigDevices;
+}
+
 Device DescribeUnknown(const std::string& resource, unsigned index, const std::string& why) {
   Device device;
   device.key = {resource, fmt::format("unreadable-{}", index)};

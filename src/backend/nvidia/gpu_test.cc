@@ -91,6 +91,11 @@ TEST_F(GpuTest, ItsNodesAreThoseOfAllGpusThatAreThereAndItsOwn) {
   EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()), expected);
 }
 
+TEST_F(GpuTest, ItsIndexIsKnownFromItsPlace) {
+  EXPECT_EQ(IndexOf(Describe(root_, "nvidia.com/gpu", {}, A100())), 3U);
+  EXPECT_EQ(IndexOf(Describe(root_, "nvidia.com/gpu", {}, A100(), MigDevice{.index = 7})), 3U);
+}
+
 TEST_F(GpuTest, ADevRootIsWhereTheNodesAreOnTheHost) {
   Write("/run/nvidia/driver/dev/nvidiactl");
 
