@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "agent/chosen_shares.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
@@ -67,10 +68,16 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
                                            const std::vector<std::string>& must_include, int size) {
   metrics_.Add(http::Metric::kPreferences, {resource_});
   auto snapshot = Get();
-  return Choose(*snapshot->offer, {.available = available,
-                                   .must_include = must_include,
-                                   .size = size,
-                                   .placement = snapshot->placement});
+  const Preference preference{.available = available,
+                              .must_include = must_include,
+                              .size = size,
+                              .placement = snapshot->placement};
+  const auto& vgpu = snapshot->rendering.vgpu;
+  if (vgpu && vgpu->requests) {
+    auto chosen = ChosenShares(book_->Waiting(), *snapshot->offer, *vgpu, preference);
+    if (!chosen.empty()) return chosen;
+  }
+  return Choose(*snapshot->offer, preference);
 }
 
 void Allocator::PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,

@@ -3,12 +3,26 @@
 
 #include <utility>
 
+#include "hami/names.h"
+
 namespace tessera::agent {
 
 PodPtr PodBook::Find(std::string_view uid) const {
   std::lock_guard lock(mutex_);
   const auto found = pods_.find(uid);
   return found == pods_.end() ? nullptr : found->second;
+}
+
+std::vector<PodPtr> PodBook::Waiting() const {
+  std::vector<PodPtr> waiting;
+  std::lock_guard lock(mutex_);
+  for (const auto& [uid, pod] : pods_) {
+    const auto phase = pod->annotations.find(hami::kPodBindPhase);
+    const bool allocating =
+        phase != pod->annotations.end() && phase->second == hami::kPhaseAllocating;
+    if (allocating && pod->phase == kube::Pod::Phase::kPending) waiting.push_back(pod);
+  }
+  return waiting;
 }
 
 void PodBook::Await(const std::string& uid, Duration within, Answer answer) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -28,7 +29,9 @@ class PodBook {
 
   // By the UID that kubelet knows it by; null where it is not known.
   PodPtr Find(std::string_view uid) const;
-  // The same, but one that is not known yet is waited for. kNotPlaced where no API server could say
+  // Those whose devices a scheduler has chosen and that have not been told yet to have them.
+  std::vector<PodPtr> Waiting() const;
+  // As Find, but one that is not known yet is waited for. kNotPlaced where no API server could say
   // which pod it is, and why it cannot be had.
   void Await(const std::string& uid, Duration within, Answer answer);
 

@@ -36,6 +36,19 @@ TEST(PodBook, WhatIsNotKnownIsSoughtAndWhatIsKnownIsNot) {
   EXPECT_EQ(sought, "uid-2 for 7 ms;");
 }
 
+TEST(PodBook, PodsWaitForTheirDevicesUntilTheirPhaseSaysOtherwise) {
+  PodBook book;
+  kube::Pod pod{.uid = "uid-1", .phase = kube::Pod::Phase::kPending};
+  book.Put(pod);
+  EXPECT_EQ(book.Waiting().size(), 0U);
+  pod.annotations["hami.io/bind-phase"] = "allocating";
+  book.Put(pod);
+  EXPECT_EQ(book.Waiting().size(), 1U);
+  pod.annotations["hami.io/bind-phase"] = "success";
+  book.Put(pod);
+  EXPECT_EQ(book.Waiting().size(), 0U);
+}
+
 TEST(PodBook, WithoutAnApiServerNoPodIsKnown) {
   PodBook book;
   std::optional<Error> error;
