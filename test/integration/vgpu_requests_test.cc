@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual GPUs of the sizes that pods ask for: an API server of the test's own says what HAMi's
+// scheduler chose for them.
+#include <fmt/core.h>
+
+#include <csignal>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "agent_fixture.h"
+#include "api/server.h"
+#include "grant/cdi_document.h"
+#include "grant/vgpu.h"
+#include "nvml/nvidia_node.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kTen[] =
+    "  - {name: nvidia.com/gpu, policy: vgpu, replicas: 10, strategies: [cdi-cri], cdi: {kind: "
+    "ab.com/gpu, dir: /cdi}, nvidia: {vgpu: {mode: requested}}}\n";
+constexpr char kKubeconfig[] = R"(apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{}"}}}}]
+users: [{{name: u, user: {{token: t}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+)";
+
+// The pods and the node of one node; a loop and a thread of its own.
+class PodServer {
+ public:
+  PodServer() : thread_([this] { loop_.Run(); }) {}
+  ~PodServer() {
+    loop_.Stop();
+    thread_.join();
+  }
+  int port() const { return server_.port(); }
+  // From the next list on.
+  void Add(json::Object pod) {
+    std::lock_guard lock(mutex_);
+    pods_.push_back(std::move(pod));
+  }
+  // What the node was last told of that annotation.
+  std::string NodeAnnotation(std::string_view key) {
+    std::lock_guard lock(mutex_);
+    const auto* found = annotations_.if_contains(key);
+    return found == nullptr ? "" : std::string(found->get_string());
+  }
+
+ private:
+  void Answer(const fake::Asked& asked, fake::Peer& peer) {
+    std::lock_guard lock(mutex_);
+    if (asked.target.starts_with("/api/v1/nodes/")) {
+      if (asked.method == "PATCH") Merge(asked.body);
+      return peer.Send(fake::Answer(
+          200, json::Write(json::Object{
+                   {"metadata", json::Object{{"name", "worker-1"}, {"annotations", annotations_}}},
+                   {"status", json::Object{}}})));
+    }
+    if (!asked.target.starts_with("/api/v1/pods")) return peer.Send(fake::Answer(404, "{}"));
+    if (asked.target.find("watch=") != std::string::npos) return peer.Send(fake::ChunkedHead());
+    peer.Send(fake::Answer(
+        200, json::Write(json::Object{{"kind", "PodList"},
+                                      {"metadata", json::Object{{"resourceVersion", "1"}}},
+                                      {"items", pods_}})));
+  }
+  void Merge(const std::string& body) {
+    const json::Value patch = json::Parse(body).value();
+    const json::Object* metadata = json::GetObject(patch.get_object(), "metadata");
+    const json::Object* changes =
+        metadata == nullptr ? nullptr : json::GetObject(*metadata, "annotations");
+    if (changes == nullptr) return;
+    for (const auto& change : *changes) annotations_[change.key()] = change.value();
+  }
+
+  os::Loop loop_;
+  std::mutex mutex_;
+  json::Array pods_;          // under mutex_, as the next
+  json::Object annotations_;  // of the node
+  fake::Server server_{loop_,
+                       [this](const fake::Asked& asked, fake::Peer& peer) { Answer(asked, peer); }};
+  std::thread thread_;
+};
+
+class VgpuRequestsTest : public AgentTest {
+ protected:
+  VgpuRequestsTest() {
+    EXPECT_TRUE(os::MakeDirectories(node_.directory() + "/usr/local/vgpu", 0755));
+    EXPECT_TRUE(os::ReplaceFile(node_.directory() + "/usr/local/vgpu/libvgpu.so", "a library"));
+    EXPECT_TRUE(os::ReplaceFile(dir_ + "/kubeconfig", fmt::format(kKubeconfig, api_.port())));
+  }
+  std::string Extra() const {
+    return fmt::format("rootPrefix: {}\napi: {{kubeconfig: {}/kubeconfig, nodeName: worker-1}}\n",
+                       node_.directory(), dir_);
+  }
+  // A pod whose only container asks for one GPU, and was given it by a scheduler.
+  json::Object Placed(const std::string& uid, int gpu, int memory, int cores) const {
+    const std::string chosen = fmt::format("{},NVIDIA,{},{}:;", Uuid(gpu), memory, cores);
+    return {{"metadata", json::Object{{"name", "train"},
+                                      {"namespace", "team"},
+                                      {"uid", uid},
+                                      {"resourceVersion", "1"},
+                                      {"annotations",
+                                       json::Object{{"hami.io/vgpu-node", "worker-1"},
+                                                    {"hami.io/vgpu-devices-allocated", chosen}}}}},
+            {"spec", json::Object{{"nodeName", "worker-1"},
+                                  {"containers",
+                                   json::Array{json::Object{
+                                       {"name", "main"}, {"resources", Asking(memory, cores)}}}}}},
+            {"status", json::Object{{"phase", "Pending"}}}};
+  }
+  static json::Object Asking(int memory, int cores) {
+    return {{"limits", json::Object{{kGpu, "1"},
+                                    {"nvidia.com/gpumem", std::to_string(memory)},
+                                    {"nvidia.com/gpucores", std::to_string(cores)}}}};
+  }
+  std::string Uuid(int gpu) const {
+    return node_.hardware().gpus.at(static_cast<size_t>(gpu)).uuid;
+  }
+  kubelet::Admission RunPod(const std::string& uid) {
+    return kubelet_->RunPod(
+        {.name = "train", .uid = uid, .containers = {{.name = "main", .limits = {{kGpu, 1}}}}});
+  }
+  std::set<std::string> VariablesOf(const kubelet::Admission& pod) const {
+    const std::string& name = pod.grants.at(0).response.annotations.at(kGrantAnnotation);
+    const auto text = os::ReadFile(node_.directory() + "/cdi/" + GrantFileName(name));
+    if (!text) return {"no document"};
+    const std::vector<std::string> env = cdi::Read(*text).value().devices.at(0).edits.env;
+    return {env.begin(), env.end()};
+  }
+
+  using NodeUnderTest::Await;
+
+  NvidiaNode node_{dir_ + "/node", "8xa100"};
+  PodServer api_;
+};
+
+TEST_F(VgpuRequestsTest, AContainerGetsWhatTheSchedulerChoseForItsPod) {
+  api_.Add(Placed("uid-1", 5, 3000, 30));
+  StartAll(kTen, Extra());
+  Expect(kGpu, 80, 80);
+
+  const kubelet::Admission pod = RunPod("uid-1");
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  ASSERT_TRUE(pod.start_failures.empty()) << pod.start_failures[0].second;
+  const std::set<std::string> variables = VariablesOf(pod);
+  EXPECT_TRUE(variables.contains("CUDA_DEVICE_MEMORY_LIMIT_0=3000m"));
+  EXPECT_TRUE(variables.contains("CUDA_DEVICE_SM_LIMIT=30"));
+}
+
+TEST_F(VgpuRequestsTest, APodThatTheWatchHasNotToldOfIsFoundByAList) {
+  StartAll(kTen, Extra());
+  Expect(kGpu, 80, 80);
+  ASSERT_TRUE(Await([&] { return !api_.NodeAnnotation("hami.io/node-nvidia-register").empty(); }));
+  api_.Add(Placed("uid-2", 0, 1000, 0));
+
+  const kubelet::Admission pod = RunPod("uid-2");
+  ASSERT_TRUE(pod.start_failures.empty()) << pod.start_failures[0].second;
+  EXPECT_TRUE(VariablesOf(pod).contains("CUDA_DEVICE_MEMORY_LIMIT_0=1000m"));
+}
+
+TEST_F(VgpuRequestsTest, APodThatNobodyKnowsIsNotStarted) {
+  api_.Add(Placed("uid-1", 5, 3000, 30));
+  StartAll(kTen, Extra());
+  Expect(kGpu, 80, 80);
+
+  const kubelet::Admission pod = RunPod("uid-9");
+  ASSERT_EQ(pod.start_failures.size(), 1U);
+  EXPECT_NE(pod.start_failures[0].second.find("does not say what pod uid-9 asks for"),
+            std::string::npos)
+      << pod.start_failures[0].second;
+  EXPECT_EQ(VariablesOf(pod), std::set<std::string>{"no document"});
+}
+
+TEST_F(VgpuRequestsTest, HamisSchedulerIsToldOfTheGpus) {
+  StartAll(kTen, Extra());
+  Expect(kGpu, 80, 80);
+
+  const auto told = [&] { return api_.NodeAnnotation("hami.io/node-nvidia-register"); };
+  ASSERT_TRUE(Await([&] { return !told().empty(); }));
+  EXPECT_EQ(
+      told().substr(0, told().find('}') + 1),
+      fmt::format(R"([{{"id":"{}","count":10,"devmem":81920,"devcore":100,)"
+                  R"("type":"NVIDIA A100-SXM4-80GB","numa":3,"mode":"hami-core","health":true}})",
+                  Uuid(0)));
+}
+
+}  // namespace
+}  // namespace tessera
