@@ -82,4 +82,25 @@ Result<std::string> Consume(std::string_view text, const Entry& entry) {
   return EncodePodDevices(entries);
 }
 
+Result<std::string> ConsumeGiven(std::string_view text, std::string_view allocated,
+                                 std::span<const Entry> given) {
+  const std::vector<Entry> whole = TRY(ReadEntries(allocated));
+  std::vector<Entry> left = TRY(ReadEntries(text));
+  bool changed = false;
+  for (const Entry& entry : given) {
+    if (entry.empty()) continue;
+    const auto due = std::ranges::count(whole, entry) - std::ranges::count(given, entry);
+    if (std::ranges::count(left, entry) <= due) continue;
+    std::ranges::find(left, entry)->clear();
+    changed = true;
+  }
+  return changed ? EncodePodDevices(left) : std::string(text);
+}
+
+Result<size_t> EntriesLeft(std::string_view text) {
+  const std::vector<Entry> entries = TRY(ReadEntries(text));
+  return static_cast<size_t>(
+      std::ranges::count_if(entries, [](const Entry& e) { return !e.empty(); }));
+}
+
 }  // namespace tessera::hami

@@ -38,4 +38,12 @@ Result<std::vector<Entry>> DecodePodDevices(std::string_view text);
 // ';' more than before. kInvalid where there is none (any more).
 Result<std::string> Consume(std::string_view text, const Entry& entry);
 
+// The text (kPodToAllocate) once the entries in `given` are handed out, of all that are `allocated`
+// (kPodAllocated). Whoever says it again changes nothing, though two containers may have entries
+// that are alike: of those, as many stay as are not given yet.
+Result<std::string> ConsumeGiven(std::string_view text, std::string_view allocated,
+                                 std::span<const Entry> given);
+// How many entries of the text have devices.
+Result<size_t> EntriesLeft(std::string_view text);
+
 }  // namespace tessera::hami

@@ -131,5 +131,32 @@ TEST(Consume, LeavesTheOthersOfARandomPodAsTheyWere) {
   }
 }
 
+TEST(ConsumeGiven, LeavesWhatIsNotGivenYetHoweverOftenItIsSaid) {
+  const std::string allocated = "a,NVIDIA,1,2:;a,NVIDIA,1,2:;b,NVIDIA,3,4:;";
+  const Entry a = {{"a", "NVIDIA", 1, 2}};
+  const Entry b = {{"b", "NVIDIA", 3, 4}};
+
+  const std::string once = ConsumeGiven(allocated, allocated, std::vector<Entry>{a}).value();
+  EXPECT_EQ(once, ";a,NVIDIA,1,2:;b,NVIDIA,3,4:;;");
+  EXPECT_EQ(ConsumeGiven(once, allocated, std::vector<Entry>{a}).value(), once);
+  EXPECT_EQ(ConsumeGiven(once, allocated, std::vector<Entry>{a, b, a}).value(), ";;;;;");
+  EXPECT_EQ(ConsumeGiven(allocated, allocated, std::vector<Entry>{b, a, a, Entry()}).value(),
+            ";;;;");
+}
+
+TEST(ConsumeGiven, WhatWasNeverAllocatedIsNeitherConsumedNorAnError) {
+  const Entry x = {{"x", "NVIDIA", 1, 2}};
+
+  EXPECT_EQ(ConsumeGiven("", "a,NVIDIA,1,2:;", std::vector<Entry>{x}).value(), "");
+  EXPECT_FALSE(ConsumeGiven("a,b:", "", {}));
+  EXPECT_FALSE(ConsumeGiven("", "a,b:", {}));
+}
+
+TEST(EntriesLeft, AreThoseWithDevices) {
+  EXPECT_EQ(EntriesLeft("").value(), 0U);
+  EXPECT_EQ(EntriesLeft(";;;").value(), 0U);
+  EXPECT_EQ(EntriesLeft(";a,NVIDIA,1,2:b,NVIDIA,1,2:;a,NVIDIA,1,2:;;").value(), 2U);
+}
+
 }  // namespace
 }  // namespace tessera::hami

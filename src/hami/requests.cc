@@ -182,6 +182,26 @@ Status CheckEntry(const Entry& entry, const Request& request,
   return {};
 }
 
+std::string LessThanAsked(const Entry& entry, const Request& request,
+                          std::span<const RegisteredDevice> cards) {
+  std::vector<std::string> parts;
+  for (const PodDevice& device : entry) {
+    const auto card = std::ranges::find(cards, device.uuid, &RegisteredDevice::id);
+    if (card == cards.end() || card->mode == kModeMig) continue;
+    const int32_t memory = request.MemoryOn(card->devmem);
+    if (device.memory < memory) {
+      parts.push_back(
+          fmt::format("{} MiB of {} instead of {}", device.memory, Brief(device.uuid), memory));
+    }
+    const int32_t cores = request.cores == 0 ? 100 : request.cores;
+    if (device.cores > 0 && device.cores < cores) {
+      parts.push_back(fmt::format("{} % of the cores of {} instead of {}", device.cores,
+                                  Brief(device.uuid), cores));
+    }
+  }
+  return Join(parts, ", ");
+}
+
 std::map<std::string, CardUsage> UsageByCard(std::span<const Container> containers,
                                              std::span<const Entry> entries) {
   std::map<std::string, Phases> phases;

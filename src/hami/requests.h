@@ -74,6 +74,11 @@ Result<std::vector<Entry>> EntriesByContainer(std::span<const Container> contain
 Status CheckEntry(const Entry& entry, const Request& request,
                   std::span<const RegisteredDevice> cards);
 
+// What of an entry that fits (CheckEntry) is less than the container asks for, as a message says
+// it; empty: nothing. A card in MIG mode gives no less.
+std::string LessThanAsked(const Entry& entry, const Request& request,
+                          std::span<const RegisteredDevice> cards);
+
 struct CardUsage {
   int64_t slots = 0;
   int64_t memory = 0;  // MiB

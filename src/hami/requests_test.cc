@@ -324,6 +324,22 @@ TEST(CheckEntry, OnACardInMigModeAnEntryIsOneOfItsProfiles) {
             "9856 MiB and 15 % of the cores of GPU-m are none of its MIG profiles");
 }
 
+TEST(LessThanAsked, SaysWhatOfEachCardIsLess) {
+  EXPECT_EQ(LessThanAsked({{"GPU-a", "NVIDIA", 2999, 29}, {"GPU-b", "NVIDIA", 3000, 30}},
+                          {.count = 2, .memory = 3000, .cores = 30}, kCards),
+            "2999 MiB of GPU-a instead of 3000, 29 % of the cores of GPU-a instead of 30");
+  EXPECT_EQ(LessThanAsked(OneOf("GPU-b", 19'999), {.count = 1, .percentage = 50}, kCards),
+            "19999 MiB of GPU-b instead of 20000");
+  EXPECT_EQ(LessThanAsked(OneOf("GPU-a", 3000, 99), {.count = 1, .memory = 3000}, kCards),
+            "99 % of the cores of GPU-a instead of 100");
+}
+
+TEST(LessThanAsked, IsNothingWhereItIsAllOrOfAMigProfile) {
+  EXPECT_EQ(LessThanAsked(OneOf("GPU-a", 3000, 0), {.count = 1, .memory = 3000}, kCards), "");
+  EXPECT_EQ(LessThanAsked(OneOf("GPU-a", 3000, 100), {.count = 1, .memory = 3000}, kCards), "");
+  EXPECT_EQ(LessThanAsked(OneOf("GPU-m", 4864, 15), {.count = 1, .percentage = 100}, kCards), "");
+}
+
 using Usage = std::map<std::string, CardUsage>;
 
 TEST(UsageByCard, AppContainersAddUp) {
