@@ -49,6 +49,8 @@ struct Pod {
 
   // The UID that kubelet knows it by.
   const std::string& KubeletUid() const { return mirrored.empty() ? uid : mirrored; }
+  // None of its containers will run again.
+  bool HasEnded() const { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
   bool operator==(const Pod&) const = default;
 };
 
