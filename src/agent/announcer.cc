@@ -69,7 +69,8 @@ void Announcer::FollowPods(std::shared_ptr<PodBook> book, std::set<std::string> 
 }
 
 void Announcer::WatchPods() {
-  if (server_ != nullptr && !pod_resources_.empty()) server_->WatchPods(book_, pod_resources_);
+  if (server_ != nullptr && !pod_resources_.empty())
+    server_->WatchPods(book_, pod_resources_, config_.events);
 }
 
 void Announcer::Apply(const config::Config& config) {

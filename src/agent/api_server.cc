@@ -57,18 +57,32 @@ struct ApiServer::Voice {
     });
   }
 
-  void FollowPods(const std::shared_ptr<PodBook>& book, const std::set<std::string>& resources) {
-    const auto put = [book](const kube::Pod& pod) { book->Put(pod); };
+  void FollowPods(const std::shared_ptr<PodBook>& book, const std::set<std::string>& resources,
+                  bool events) {
+    HamiProtocol::Tell tell;
+    if (events) tell = [this](const std::vector<kube::Event>& told) { outbox.Add(told); };
+    protocol = std::make_unique<HamiProtocol>(loop, client, name, tell, HamiProtocol::Times{});
+    protocol->Serve(resources);
+    const auto put = [this, book](const kube::Pod& pod) {
+      book->Put(pod);
+      protocol->PodChanged(pod);
+    };
+    const auto wanted = [resources](std::string_view key) {
+      return resources.contains(std::string(key));
+    };
     pods = std::make_unique<kube::NodePods>(
         loop, client, name,
         kube::PodFields{
-            .keys = {std::string(hami::kPodPrefix)},
-            .resource =
-                [resources](std::string_view key) { return resources.contains(std::string(key)); },
+            .keys = {HamiProtocol::kKeys},
+            .resource = wanted,
             .variable = [](std::string_view key) { return key == hami::kEnvDisableControl; }},
         kube::NodePods::Observer{.added = put,
                                  .changed = put,
-                                 .removed = [book](const kube::Pod& pod) { book->Take(pod); }},
+                                 .removed =
+                                     [this, book](const kube::Pod& pod) {
+                                       book->Take(pod);
+                                       protocol->PodGone(pod);
+                                     }},
         kube::NodePods::Times{});
   }
 
@@ -86,6 +100,7 @@ struct ApiServer::Voice {
   kube::NodeKeeper former;  // conditions, that they stay away
   kube::NodeKeeper labels;
   kube::NodeKeeper registration;
+  std::unique_ptr<HamiProtocol> protocol;
   std::unique_ptr<kube::NodePods> pods;
   const std::string name;  // the node's, as the next
   const std::string path;
@@ -98,7 +113,7 @@ ApiServer::ApiServer(kube::Access access, std::string node, http::Metrics& metri
     : voice_(std::make_shared<Voice>(std::move(access), node, metrics)) {}
 
 ApiServer::~ApiServer() {
-  if (book_) book_->SetSeek(nullptr);
+  if (book_) book_->SetListener(nullptr);
   voice_->loop.Stop();
 }
 
@@ -154,26 +169,39 @@ void ApiServer::SetLabels(const Labels& labels) {
   Start();
 }
 
-void ApiServer::WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources) {
-  voice_->loop.Post(
-      [voice = voice_.get(), book, resources] { voice->FollowPods(book, resources); });
-  book->SetSeek([weak = std::weak_ptr(voice_)](const std::string& uid, Duration within,
-                                               PodBook::Answer answer) {
-    const std::shared_ptr<Voice> voice = weak.lock();
-    if (!voice) return answer(Fail(Reason::kUnavailable, "the agent ends"));
-    voice->loop.Post([voice = voice.get(), uid, within, answer = std::move(answer)] {
-      voice->Seek(uid, within, answer);
-    });
+void ApiServer::WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources,
+                          bool events) {
+  voice_->loop.Post([voice = voice_.get(), book, resources, events] {
+    voice->FollowPods(book, resources, events);
   });
+  // The book may outlive the thread.
+  const auto post = [weak = std::weak_ptr(voice_)](std::function<void(Voice&)> task) {
+    const std::shared_ptr<Voice> voice = weak.lock();
+    if (voice) voice->loop.Post([voice = voice.get(), task = std::move(task)] { task(*voice); });
+  };
+  PodBook::Listener listener;
+  listener.seek = [post](const std::string& uid, Duration within, PodBook::Answer answer) {
+    post([uid, within, answer = std::move(answer)](Voice& voice) {
+      voice.Seek(uid, within, answer);
+    });
+  };
+  listener.bound = [post](const HamiProtocol::Given& given) {
+    post([given](Voice& voice) { voice.protocol->Bound(given); });
+  };
+  listener.refused = [post](const HamiProtocol::Refusal& refusal) {
+    post([refusal](Voice& voice) { voice.protocol->Refused(refusal); });
+  };
+  book->SetListener(std::make_shared<const PodBook::Listener>(std::move(listener)));
   book_ = std::move(book);
   Start();
 }
 
 void ApiServer::SetRegistration(const HamiRegistration& registration) {
   voice_->loop.Post([voice = voice_.get(), registration] {
-    voice->registration.Set([registration, began = voice->began](const json::Value& node) {
+    voice->registration.Set([registration, voice](const json::Value& node) {
       const Clock& clock = SystemClock();
-      return RegistrationPatch(registration, node, clock.WallNow(), clock.Now() - began);
+      if (voice->protocol) voice->protocol->NodeSeen(node);
+      return RegistrationPatch(registration, node, clock.WallNow(), clock.Now() - voice->began);
     });
   });
   Start();

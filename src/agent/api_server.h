@@ -38,8 +38,10 @@ class ApiServer {
   // thread, when there are none any more: now and then, until it is told of no types.
   void RemoveConditions(const std::set<std::string>& types, std::function<void()> gone);
   void SetLabels(const Labels& labels);
-  // Has the pods of this node followed, in this book; as far as these resources of theirs go.
-  void WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources);
+  // Has the pods of this node followed, in this book, as far as these resources of theirs go; and
+  // has them told what becomes of their containers, with events where there are to be any.
+  void WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources,
+                 bool events);
   // Looked at every 30 seconds from then on, as HAMi's own plugin does.
   void SetRegistration(const HamiRegistration& registration);
   // Has it taken away, and says, on its own thread, when there is none any more: now and then,

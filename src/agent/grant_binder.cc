@@ -140,7 +140,17 @@ Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>&
                          const Pods& pods) {
   std::lock_guard lock(binding_);
   for (const Held* held : TRY(HeldWith(binding, ids))) {
-    if (!held->name.empty()) TRY(BindOne(binding, *held, pods));
+    if (held->name.empty()) continue;
+    Status bound = BindOne(binding, *held, pods);
+    if (bound) continue;
+    const kubelet::CheckpointEntry& entry = held->entry;
+    if (binding.rendering.vgpu->requests) {
+      book_->Refused({.pod_uid = entry.pod_uid,
+                      .container = entry.container,
+                      .error = bound.error(),
+                      .for_good = bound.error().reason == Reason::kBadDecision});
+    }
+    return bound;
   }
   return {};
 }
@@ -175,12 +185,21 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held, const 
                                  {"pod", entry.pod_uid},
                                  {"container", entry.container},
                                  {"parts", PartsText(pin.parts)}});
-  if (by_request) {
-    const PodPtr& pod = pods.at(entry.pod_uid);
-    bound_({pod, *std::ranges::find(pin.decision, entry.container, &DecidedContainer::name),
-            pin.decision, IsPlaced(*pod)});
-  }
+  if (by_request) Tell(binding, *pods.at(entry.pod_uid), pin);
   return pin;
+}
+
+void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const auto own = std::ranges::find(pin.decision, pin.container, &DecidedContainer::name);
+  std::vector<hami::Entry> all;
+  for (const DecidedContainer& one : pin.decision) all.push_back(EntryOf(one.parts));
+  book_->Bound({.pod_uid = pin.pod_uid,
+                .container = pin.container,
+                .entry = EntryOf(own->parts),
+                .less = LessThanAsked(pod, RulesOf(pin.resource, *vgpu.requests),
+                                      CardsOf(binding.offer, vgpu), *own),
+                .fitted = IsPlaced(pod) ? "" : hami::EncodePodDevices(all)});
 }
 
 Result<Pin> GrantBinder::PinOfShares(const Binding& binding, const Held& held) {

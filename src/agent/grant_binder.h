@@ -43,30 +43,17 @@ struct Binding {
   const cdi::Parts* described = nullptr;
 };
 
-// A container's grant that was bound for the first time, by what was decided for its pod.
-struct BoundContainer {
-  PodPtr pod;
-  DecidedContainer container;
-  Decision decision;    // of all the pod's containers
-  bool placed = false;  // by a scheduler; else the decision was made here
-};
-
 class GrantBinder {
  public:
   using Pods = std::map<std::string, PodPtr>;  // by the UID that kubelet knows them by
-  // On the thread that binds, which holds the binder: it does not wait.
-  using Bound = std::function<void(const BoundContainer&)>;
 
   // `device_plugins`: kubelet's directory of that name.
-  GrantBinder(
-      const std::string& device_plugins, const std::string& state_dir, os::Root root,
-      std::shared_ptr<const PodBook> book, Bound bound = [](const BoundContainer&) {},
-      const Clock& clock = SystemClock())
+  GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
+              std::shared_ptr<const PodBook> book, const Clock& clock = SystemClock())
       : checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
         pins_(state_dir),
         root_(std::move(root)),
         book_(std::move(book)),
-        bound_(std::move(bound)),
         clock_(clock) {}
 
   // A pod that has to be known before these ids can be bound, and is not among these; empty: none.
@@ -105,6 +92,7 @@ class GrantBinder {
   Result<Pin> PinOfRequest(const Binding& binding, const Held& held, const Pods& pods);
   static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const Held& held);
   Result<Decision> Decide(const Binding& binding, const kube::Pod& pod);
+  void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
   // What was decided for the pod when the first of its containers was bound; empty: none was.
   Decision FormerDecision(const kubelet::CheckpointEntry& entry);
   UsageByDevice TakenBeside(const Binding& binding, const Held& mine);
@@ -121,7 +109,6 @@ class GrantBinder {
   GrantPins pins_;
   const os::Root root_;
   const std::shared_ptr<const PodBook> book_;
-  const Bound bound_;
   const Clock& clock_;
   // One container's grants are bound at a time, by a checkpoint that is read then: what there is
   // room for is granted once, and nobody renames another's half-written file.

@@ -115,12 +115,7 @@ class GrantBinderTest : public testing::Test {
   FakeClock clock_;
   std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
   GrantBinder::Pods pods_;
-  std::vector<DecidedContainer> bound_;
-  GrantBinder binder_{directory_ + "/kubelet",
-                      directory_ + "/state",
-                      os::Root(directory_),
-                      book_,
-                      [this](const BoundContainer& bound) { bound_.push_back(bound.container); },
+  GrantBinder binder_{directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
                       clock_};
 };
 

@@ -18,6 +18,24 @@ class GrantRequestsTest : public GrantBinderTest {
   GrantRequestsTest() {
     SetParts(10);
     rendering_.vgpu->requests.emplace();
+    Listen();
+  }
+
+  // What is told of containers.
+  void Listen() {
+    PodBook::Listener listener;
+    listener.bound = [this](const HamiProtocol::Given& given) {
+      told_.push_back(fmt::format("{} {} has {}{}{}", given.pod_uid, given.container,
+                                  hami::EncodePodDevices(std::vector<hami::Entry>{given.entry}),
+                                  given.less.empty() ? "" : ", less: " + given.less,
+                                  given.fitted.empty() ? "" : ", fitted: " + given.fitted));
+    };
+    listener.refused = [this](const HamiProtocol::Refusal& refusal) {
+      told_.push_back(fmt::format("{} {} is refused{}: {}", refusal.pod_uid, refusal.container,
+                                  refusal.for_good ? " for good" : "",
+                                  ReasonName(refusal.error.reason)));
+    };
+    book_->SetListener(std::make_shared<PodBook::Listener>(std::move(listener)));
   }
 
   std::string Gpu(size_t number) const { return offer_.devices[number].key.id; }
@@ -58,6 +76,8 @@ class GrantRequestsTest : public GrantBinderTest {
     }
     return edges;
   }
+
+  std::vector<std::string> told_;
 };
 
 TEST_F(GrantRequestsTest, AContainerHasWhatItsOwnPodWasGivenWhateverCardKubeletTookTheIdOf) {
@@ -70,9 +90,8 @@ TEST_F(GrantRequestsTest, AContainerHasWhatItsOwnPodWasGivenWhateverCardKubeletT
   EXPECT_EQ(Bind({Share(0, 1)}), "");
   EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=300m CUDA_DEVICE_SM_LIMIT=30 ");
   EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=400m CUDA_DEVICE_SM_LIMIT=40 ");
-  EXPECT_EQ(bound_, (std::vector<DecidedContainer>{
-                        {"app", hami::ContainerKind::kApp, {{Gpu(1), 300, 30}}},
-                        {"app", hami::ContainerKind::kApp, {{Gpu(0), 400, 40}}}}));
+  EXPECT_EQ(told_, (std::vector<std::string>{"uid-1 app has " + Chosen(1, 300, 30) + ";",
+                                             "uid-2 app has " + Chosen(0, 400, 40) + ";"}));
 }
 
 TEST_F(GrantRequestsTest, ThePodIsToBeKnownUntilItsGrantIsBound) {
@@ -229,6 +248,27 @@ TEST_F(GrantRequestsTest, APodThatNobodyPlacedIsRefusedUnlessItIsToBeFitted) {
   EXPECT_EQ(Bind({Share(1, 1)}).substr(0, 8), "no-room:");
 }
 
+TEST_F(GrantRequestsTest, WhatIsFittedLessOrRefusedIsToldOnce) {
+  rendering_.vgpu->requests->fit_unplaced = true;
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 100, 10)}, "");
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
+  Know("uid-2", {Asking("app", 100, 10)}, Chosen(0, 50, 10) + ";");
+  EXPECT_EQ(Bind({Share(0, 1)}), "");
+  Hold("uid-3", "app", {Share(0, 2)}, AnswerNaming("00000000000000000000000000000003"));
+  Know("uid-3", {Asking("app", 100, 10)}, Chosen(0, 101, 10) + ";");
+  EXPECT_NE(Bind({Share(0, 2)}), "");
+
+  EXPECT_EQ(
+      told_,
+      (std::vector<std::string>{
+          "uid-1 app has " + Chosen(0, 100, 10) + ";, fitted: " + Chosen(0, 100, 10) + ";",
+          "uid-2 app has " + Chosen(0, 50, 10) + ";, less: 50 MiB of " + Gpu(0) + " instead of 100",
+          "uid-3 app is refused for good: bad-decision"}));
+}
+
 TEST_F(GrantRequestsTest, ACardThatIsNotHealthyIsNotBoundThoughTheIdIsOfAnother) {
   offer_.troubles[1] = {Reason::kXid, "XID 79"};
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
@@ -244,9 +284,8 @@ TEST_F(GrantRequestsTest, AnotherInstanceOfTheAgentGoesByWhatTheFirstOneDecided)
        Chosen(0, 400, 10) + ";" + Chosen(0, 500, 10) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
 
-  GrantBinder other(
-      directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
-      [](const BoundContainer&) {}, clock_);
+  GrantBinder other(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
+                    clock_);
   Know("uid-1", {Asking("one", 400, 10), Asking("two", 500, 10)}, "");
   EXPECT_TRUE(other.Bind(Now(), {Share(0, 1)}, pods_));
   EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=500m CUDA_DEVICE_SM_LIMIT=10 ");
@@ -271,13 +310,19 @@ class AwaitedPodsTest : public GrantRequestsTest {
     allocator_->Set({std::make_shared<Offer>(offer_), rendering_, Placement::kSpread,
                      std::make_shared<SilentBackend>(), directory_ + "/cdi",
                      std::make_shared<cdi::Parts>()});
-    book_->SetSeek([this](const std::string& uid, Duration, PodBook::Answer answer) {
+    SetSeek([this](const std::string& uid, Duration, PodBook::Answer answer) {
       std::lock_guard lock(mutex_);
       sought_[uid] = std::move(answer);
       all_sought_.count_down();
     });
   }
 
+  void SetSeek(PodBook::Seek seek) {
+    book_->SetListener(std::make_shared<PodBook::Listener>(
+        PodBook::Listener{.seek = std::move(seek),
+                          .bound = [](const HamiProtocol::Given&) {},
+                          .refused = [](const HamiProtocol::Refusal&) {}}));
+  }
   std::future<Status> PreStart(const std::string& id) {
     auto answer = std::make_shared<std::promise<Status>>();
     allocator_->PreStart(
@@ -314,7 +359,7 @@ TEST_F(AwaitedPodsTest, HoldNoThreadWhileTheyAreWaitedFor) {
 
 TEST_F(AwaitedPodsTest, OneThatDoesNotComeIsTheAnswer) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
-  book_->SetSeek([](const std::string&, Duration within, const PodBook::Answer& answer) {
+  SetSeek([](const std::string&, Duration within, const PodBook::Answer& answer) {
     answer(Fail(Reason::kNotFound, "not after {} ms", within.count()));
   });
 

@@ -129,6 +129,10 @@ void HamiProtocol::Bound(const Given& given) {
   const KeptPtr kept = KeptOf(given.pod_uid);
   kept->given[given.container] = given.entry;
   kept->said.erase({given.container, kRefused});
+  if (!given.fitted.empty()) {
+    kept->fitted = given.fitted;
+    kept->allocated = given.fitted;
+  }
   if (kept->seen() && !kept->allocated) {
     kept->allocated = std::string(Annotation(kept->pod, hami::kPodAllocated));
   }
@@ -179,7 +183,13 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   patch.resource_version = pod.resource_version;
   const std::string_view phase = Annotation(pod, hami::kPodBindPhase);
   if (phase == hami::kPhaseSuccess && kept.failed) return {};
-  if (Annotation(pod, hami::kPodAllocated).empty()) return {};
+  if (Annotation(pod, hami::kPodAllocated).empty()) {
+    if (kept.fitted.empty()) return {};
+    patch.annotations[std::string(hami::kPodAllocated)] = kept.fitted;
+    patch.annotations[std::string(hami::kPodNode)] = node_;
+    patch.labels[std::string(hami::kPodNode)] = node_;
+    return patch;
+  }
   const auto set = [&](std::string_view key, std::string_view value) {
     if (Annotation(pod, key) != value) patch.annotations[std::string(key)] = std::string(value);
   };

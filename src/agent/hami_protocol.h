@@ -41,6 +41,8 @@ class HamiProtocol {
     std::string container;
     hami::Entry entry;
     std::string less{};  // hami::LessThanAsked
+    // What its pod has, where no scheduler has chosen that: kPodAllocated, for those that count.
+    std::string fitted{};
   };
   // A container was not given its devices.
   struct Refusal {
@@ -85,7 +87,8 @@ class HamiProtocol {
     kube::Pod pod{};  // without a UID: it was not seen yet
     // kPodAllocated when the first container was given its devices.
     std::optional<std::string> allocated{};
-    std::map<std::string, hami::Entry> given{};                  // by container
+    std::map<std::string, hami::Entry> given{};  // by container
+    std::string fitted{};                        // what is to stand in kPodAllocated
     std::map<std::pair<std::string, std::string>, Said> said{};  // by container and reason
     std::vector<kube::Event> untold{};                           // until its name is known
     std::set<std::string> changes{};                             // of kPodAllocated, that were told

@@ -27,20 +27,32 @@ std::vector<PodPtr> PodBook::Waiting() const {
 
 void PodBook::Await(const std::string& uid, Duration within, Answer answer) {
   if (PodPtr pod = Find(uid)) return answer(std::move(pod));
-  const Seek seek = [&] {
-    std::lock_guard lock(mutex_);
-    return seek_;
-  }();
-  if (seek) return seek(uid, within, std::move(answer));
+  const auto listener = GetListener();
+  if (listener != nullptr) return listener->seek(uid, within, std::move(answer));
   answer(Fail(Reason::kNotPlaced,
               "pod {}: what its containers may have is said by its pod, and there is no API server "
               "to ask for that",
               uid));
 }
 
-void PodBook::SetSeek(Seek seek) {
+void PodBook::Bound(const HamiProtocol::Given& given) const {
+  const auto listener = GetListener();
+  if (listener != nullptr) listener->bound(given);
+}
+
+void PodBook::Refused(const HamiProtocol::Refusal& refusal) const {
+  const auto listener = GetListener();
+  if (listener != nullptr) listener->refused(refusal);
+}
+
+std::shared_ptr<const PodBook::Listener> PodBook::GetListener() const {
   std::lock_guard lock(mutex_);
-  seek_ = std::move(seek);
+  return listener_;
+}
+
+void PodBook::SetListener(std::shared_ptr<const Listener> listener) {
+  std::lock_guard lock(mutex_);
+  listener_ = std::move(listener);
 }
 
 void PodBook::Put(const kube::Pod& pod) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pods of this node as the API server was last known to have them, for whoever binds grants.
-// Written on the API server's thread, read on any. Shared: it outlives both.
+// The pods of this node as the API server was last known to have them, for whoever binds grants,
+// and for whoever is to hear what became of their containers. Written on the API server's thread,
+// read on any. Shared: it outlives both.
 #pragma once
 
 #include <functional>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/hami_protocol.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "kube/pod.h"
@@ -35,14 +37,26 @@ class PodBook {
   // which pod it is, and why it cannot be had.
   void Await(const std::string& uid, Duration within, Answer answer);
 
-  // Who looks for pods; nothing: there is no API server.
-  void SetSeek(Seek seek);
+  // What became of a container, for who tells its scheduler and its people. Waits for nothing.
+  void Bound(const HamiProtocol::Given& given) const;
+  void Refused(const HamiProtocol::Refusal& refusal) const;
+
+  // Of the API server, each for any thread.
+  struct Listener {
+    Seek seek{};
+    std::function<void(const HamiProtocol::Given&)> bound{};
+    std::function<void(const HamiProtocol::Refusal&)> refused{};
+  };
+  // Null: there is no API server.
+  void SetListener(std::shared_ptr<const Listener> listener);
   void Put(const kube::Pod& pod);
   void Take(const kube::Pod& pod);
 
  private:
+  std::shared_ptr<const Listener> GetListener() const;
+
   mutable std::mutex mutex_;
-  Seek seek_;  // under mutex_, as the next
+  std::shared_ptr<const Listener> listener_;  // under mutex_, as the next
   std::map<std::string, PodPtr, std::less<>> pods_;
 };
 

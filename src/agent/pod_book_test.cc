@@ -22,10 +22,11 @@ TEST(PodBook, KnowsPodsByTheUidThatKubeletKnowsThemBy) {
 TEST(PodBook, WhatIsNotKnownIsSoughtAndWhatIsKnownIsNot) {
   PodBook book;
   std::string sought;
-  book.SetSeek([&](const std::string& uid, Duration within, const PodBook::Answer& answer) {
+  const auto seek = [&](const std::string& uid, Duration within, const PodBook::Answer& answer) {
     sought += fmt::format("{} for {} ms;", uid, within.count());
     answer(std::make_shared<const kube::Pod>(kube::Pod{.uid = uid, .name = "found"}));
-  });
+  };
+  book.SetListener(std::make_shared<PodBook::Listener>(PodBook::Listener{.seek = seek}));
   book.Put({.uid = "uid-1", .name = "known"});
 
   std::string answered;

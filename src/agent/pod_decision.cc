@@ -60,17 +60,6 @@ std::vector<VgpuPart> PartsOf(const hami::Entry& entry) {
   return parts;
 }
 
-hami::Entry EntryOf(const std::vector<VgpuPart>& parts) {
-  hami::Entry entry;
-  for (const VgpuPart& part : parts) {
-    entry.push_back({.uuid = part.device,
-                     .type = std::string(hami::kVendor),
-                     .memory = static_cast<int32_t>(part.memory),
-                     .cores = part.cores});
-  }
-  return entry;
-}
-
 // What the container asks for, of each card as often as it has shares of it.
 Result<std::vector<VgpuPart>> FitParts(const hami::Request& request,
                                        std::span<const hami::RegisteredDevice> cards,
@@ -178,6 +167,28 @@ Result<Decision> FitDecision(const kube::Pod& pod, const hami::RequestRules& rul
     decision.push_back({container.name, container.kind, *std::move(parts)});
   }
   return decision;
+}
+
+hami::Entry EntryOf(std::span<const VgpuPart> parts) {
+  hami::Entry entry;
+  for (const VgpuPart& part : parts) {
+    entry.push_back({.uuid = part.device,
+                     .type = std::string(hami::kVendor),
+                     .memory = static_cast<int32_t>(part.memory),
+                     .cores = part.cores});
+  }
+  return entry;
+}
+
+std::string LessThanAsked(const kube::Pod& pod, const hami::RequestRules& rules,
+                          std::span<const hami::RegisteredDevice> cards,
+                          const DecidedContainer& decided) {
+  const std::vector<hami::Container> containers = ContainersOf(pod);
+  const auto own = std::ranges::find(containers, decided.name, &hami::Container::name);
+  if (own == containers.end()) return "";
+  const auto request = hami::Resolve(*own, rules);
+  if (!request || !*request) return "";
+  return hami::LessThanAsked(EntryOf(decided.parts), **request, cards);
 }
 
 std::map<std::string, hami::CardUsage> UsageOf(const Decision& decision, const kube::Pod* pod) {

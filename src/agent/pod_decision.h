@@ -48,6 +48,13 @@ Result<Decision> FitDecision(const kube::Pod& pod, const hami::RequestRules& rul
                              std::span<const hami::RegisteredDevice> cards,
                              const SharesByContainer& shares);
 
+// What of it is less than the container asks for, in words; empty: nothing.
+std::string LessThanAsked(const kube::Pod& pod, const hami::RequestRules& rules,
+                          std::span<const hami::RegisteredDevice> cards,
+                          const DecidedContainer& decided);
+// As HAMi's annotations have it.
+hami::Entry EntryOf(std::span<const VgpuPart> parts);
+
 // What the pod takes of each card as long as it lives. Nothing where it has come to its end; once
 // its init containers have, without theirs. Null: nothing more is known of it.
 std::map<std::string, hami::CardUsage> UsageOf(const Decision& decision, const kube::Pod* pod);

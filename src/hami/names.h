@@ -15,8 +15,6 @@ inline constexpr std::string_view kNodeLock = "hami.io/mutex.lock";
 // UUIDs with commas between them, written by a person: GPUs that get no more pods.
 inline constexpr std::string_view kNodeCordon = "hami.io/device-cordon";
 
-// What its keys of pods begin with.
-inline constexpr std::string_view kPodPrefix = "hami.io/";
 // Annotations of a pod that the scheduler and the node write.
 inline constexpr std::string_view kPodNode = "hami.io/vgpu-node";  // a label as well
 inline constexpr std::string_view kPodTime = "hami.io/vgpu-time";  // unix seconds
