@@ -27,6 +27,11 @@ Error ErrorOf(const Result<http::Reply>& reply) {
   return {Reason::kApiUnreachable, reply.error().message};
 }
 
+// Not where what we have ourselves is no good or missing, which no attempt changes.
+bool Passes(const Error& error) {
+  return error.reason != Reason::kInvalid && error.reason != Reason::kNotFound;
+}
+
 }  // namespace
 
 std::string NodePath(const std::string& node) {
@@ -56,8 +61,8 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
   if (made) return Finish(id, http::Reply{.status = 200, .body = call.request.body});
   const Error error = ErrorOf(reply);
   const Duration pause = attempts.NextPause(call.pauses);
-  const bool again =
-      (!reply || Passes(reply->status)) && SystemClock().Now() + pause < call.term.end;
+  const bool passes = reply ? Passes(reply->status) : Passes(reply.error());
+  const bool again = passes && SystemClock().Now() + pause < call.term.end;
   if (!again) return Finish(id, Fail(error.In(What(call))));
   call.last = error.message;
   call.attempt.reset();

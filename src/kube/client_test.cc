@@ -159,6 +159,15 @@ TEST_F(ClientTest, ABrokenConnectionIsTriedAgain) {
   EXPECT_EQ(observed_, (std::vector<std::string>{"get 0", "get 200"}));
 }
 
+TEST_F(ClientTest, WhatNoAttemptChangesIsToldAtOnce) {
+  access_.ca.value = "none";
+
+  EXPECT_EQ(Get().error(), (Error{Reason::kApiUnreachable,
+                                  "get /api/v1/nodes/n1: " + Where() +
+                                      ": the CA's certificate cannot be read: no start line"}));
+  EXPECT_EQ(observed_, std::vector<std::string>{"get 0"});
+}
+
 TEST_F(ClientTest, TheServerSaysWhenItMayBeAskedAgain) {
   AnswerWith({Refusal(429, "TooManyRequests", "slow down", "Retry-After: 1\r\n"),
               fake::Answer(200, "{}")});
