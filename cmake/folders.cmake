@@ -31,6 +31,23 @@ function(tessera_library FOLDER)
   endif()
 endfunction()
 
+# tessera_module(FOLDER FOR LIBRARY PRIVATE ...): libtessera-FOLDER.so of src/FOLDER/*.cc, which programs with
+# LIBRARY in them load when they need it, from their own directory or from ../lib/tessera. It may use headers of
+# LIBRARY's, and is built along with it; but for the libraries named it has no code other than its own.
+function(tessera_module FOLDER)
+  cmake_parse_arguments(ARG "" "FOR" "PRIVATE" ${ARGN})
+  set(name tessera-${FOLDER})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${FOLDER}/*.cc)
+  add_library(${name} MODULE ${sources})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+  target_link_libraries(${name} PRIVATE tessera_warnings ${ARG_PRIVATE})
+  target_compile_options(${name} PRIVATE -fvisibility=hidden -fno-exceptions $<$<CONFIG:Release>:-Os>)
+  target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections
+    $<$<CONFIG:Release>:-s> $<$<CONFIG:Release>:-Wl,-z,pack-relative-relocs>)
+  add_dependencies(${ARG_FOR} ${name})
+  install(TARGETS ${name} DESTINATION lib/tessera)
+endfunction()
+
 # tessera_kind(NAME PRIVATE ... TESTS ...): a kind of device. The library of src/backend/NAME/, and its place in
 # the list that src/kinds/ is made from. Its tests read configurations as the agent does.
 function(tessera_kind NAME)
@@ -64,4 +81,10 @@ function(tessera_proto NAME)
   add_library(proto_${NAME} STATIC ${base}.pb.cc ${base}.grpc.pb.cc)
   target_include_directories(proto_${NAME} SYSTEM PUBLIC ${out})
   target_link_libraries(proto_${NAME} PUBLIC tessera::grpc)
+endfunction()
+
+# tessera_exports(TARGET FILE): the program's functions that FILE lists are found by what it loads.
+function(tessera_exports TARGET FILE)
+  target_link_options(${TARGET} PRIVATE -Wl,--export-dynamic-symbol-list=${FILE})
+  set_property(TARGET ${TARGET} APPEND PROPERTY LINK_DEPENDS ${FILE})
 endfunction()

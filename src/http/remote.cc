@@ -66,8 +66,10 @@ std::string WordsFor(evhttp_request_error error, bool begun) {
 
 // A connection to the server. Not reused once it was closed: its TLS cannot be.
 struct Connection {
-  Connection(event_base* base, bufferevent* buffers, const std::string& address, int port)
-      : http(evhttp_connection_base_bufferevent_new(base, nullptr, buffers, address.c_str(),
+  Connection(event_base* base, bufferevent* buffers, std::optional<Tls> tls_,
+             const std::string& address, int port)
+      : tls(std::move(tls_)),
+        http(evhttp_connection_base_bufferevent_new(base, nullptr, buffers, address.c_str(),
                                                     static_cast<uint16_t>(port))) {
     evhttp_connection_set_timeout_tv(http, &kNoLimit);
     evhttp_connection_set_max_headers_size(http, kMaxHeaders);
@@ -81,7 +83,9 @@ struct Connection {
   Connection& operator=(const Connection&) = delete;
 
   bufferevent* buffers() const { return evhttp_connection_get_bufferevent(http); }
+  std::string TlsTrouble() const { return tls ? tls->Trouble(buffers()) : ""; }
 
+  const std::optional<Tls> tls;  // that its buffers are of
   evhttp_connection* http;
   bool closed = false;
 };
@@ -107,7 +111,7 @@ struct Remote::Impl {
           bufferevent_socket_new(loop.base(), -1, BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
     }
     if (buffers == nullptr) return Fail(Reason::kInternal, "cannot make a connection");
-    return std::make_unique<Connection>(loop.base(), buffers, address, endpoint.port);
+    return std::make_unique<Connection>(loop.base(), buffers, tls, address, endpoint.port);
   }
 
   os::Loop& loop;
@@ -214,7 +218,7 @@ struct Exchange::Impl {
     auto* self = static_cast<Impl*>(argument);
     self->connected = (what & BEV_EVENT_CONNECTED) != 0;
     if (!self->connected) {
-      self->trouble = TlsTrouble(buffers);
+      self->trouble = self->connection->TlsTrouble();
       if (self->trouble.empty() && (what & BEV_EVENT_ERROR) != 0 && error != 0) {
         self->trouble = error == ECONNREFUSED ? "connection refused"
                                               : SystemError("cannot connect", error).message;
@@ -242,7 +246,7 @@ struct Exchange::Impl {
   static void Failed(evhttp_request_error error, void* argument) noexcept {
     auto* self = static_cast<Impl*>(argument);
     if (self->trouble.empty() && self->connection) {
-      self->trouble = TlsTrouble(self->connection->buffers());
+      self->trouble = self->connection->TlsTrouble();
     }
     if (self->trouble.empty()) self->trouble = WordsFor(error, self->reply.status != 0);
   }

@@ -5,8 +5,9 @@
 // ignored by the process.
 //
 // Errors say where and what was in the way: "10.96.0.1:443: connection refused". kTimedOut where it
-// was time, kInvalid where the endpoint's certificates or the call are no good, kUnavailable for
-// the rest. Whatever the server answered is a Reply.
+// was time, kInvalid where the endpoint's certificates, the call or the file of TLS (tls.h) are no
+// good, kNotFound where that is missing, kUnavailable for the rest. Whatever the server answered is
+// a Reply.
 #pragma once
 
 #include <functional>

@@ -1,141 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/tls.h"
 
-#include <event2/bufferevent.h>
-#include <event2/bufferevent_ssl.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
+#include <dlfcn.h>
 
-#include <vector>
+#include <utility>
 
+#include "base/text.h"
+#include "http/tls_table.h"
 #include "os/address.h"
+#include "os/files.h"
+#include "os/process.h"
+#include "version.h"
 
 namespace tessera::http {
 namespace {
 
-struct Free {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
+constexpr char kFile[] = "libtessera-tls.so";
+constexpr char kAdvice[] = "install the program and this file of one build";
 
-// The newest entry of OpenSSL's list of errors of this thread, which is empty then.
-std::string TakeTrouble() {
-  const char* words = ERR_reason_error_string(ERR_peek_last_error());
-  ERR_clear_error();
-  return words == nullptr ? "no reason given" : words;
-}
-
-// Without it OpenSSL asks at the terminal for the password of a key that has one.
-int NoPassword(char*, int, int, void*) {
-  return 0;
-}
-
-Owned<BIO> Reader(const std::string& text) {
-  return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-// Every certificate in a PEM text; at least one.
-Result<std::vector<Owned<X509>>> ReadCertificates(const std::string& text, std::string_view what) {
-  std::vector<Owned<X509>> found;
-  const Owned<BIO> reader = Reader(text);
-  while (X509* one = PEM_read_bio_X509(reader.get(), nullptr, NoPassword, nullptr)) {
-    found.emplace_back(one);
+// The table of the file, which stays loaded where there is one of this build in it.
+Result<const TlsTable*> Load(const std::string& file) {
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
+    return Fail(Reason::kInvalid, "TLS cannot be loaded: {}; {}",
+                why == nullptr ? file : std::string(why), kAdvice);
   }
-  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
-  const std::string trouble = TakeTrouble();
-  if (found.empty() || !at_end) {
-    return Fail(Reason::kInvalid, "{} cannot be read: {}", what, trouble);
-  }
-  return found;
+  auto* function = reinterpret_cast<TlsFunction*>(dlsym(handle, kTlsFunction));
+  const TlsTable* table = function == nullptr ? nullptr : function();
+  const std::string_view version = table == nullptr ? "" : table->version;
+  const std::string_view commit = table == nullptr ? "" : table->commit;
+  if (version == TESSERA_VERSION && commit == TESSERA_COMMIT) return table;
+  Error error{
+      Reason::kInvalid,
+      fmt::format("{} is of {}, this program of {} {}: {}, and start it anew", file,
+                  table == nullptr ? "something else" : fmt::format("{} {}", version, commit),
+                  TESSERA_VERSION, TESSERA_COMMIT, kAdvice)};
+  dlclose(handle);
+  return Fail(std::move(error));
 }
 
-Status UseAuthority(SSL_CTX* context, const std::string& text) {
-  if (text.empty()) {
-    SSL_CTX_set_default_verify_paths(context);
-    return {};
+Result<const TlsTable*> LoadFirst(const std::vector<std::string>& places) {
+  for (const std::string& file : places) {
+    if (os::Exists(file)) return Load(file);
   }
-  X509_STORE* store = SSL_CTX_get_cert_store(context);
-  const auto authorities = TRY(ReadCertificates(text, "the CA's certificate"));
-  for (const auto& one : authorities) X509_STORE_add_cert(store, one.get());
-  // Whoever is named there is trusted, also where another one has signed it.
-  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
-  return {};
+  return Fail(Reason::kNotFound, "TLS needs {}, which is missing (looked for {}): {}", kFile,
+              Join(places, ", "), kAdvice);
 }
 
-Status UseClient(SSL_CTX* context, const Endpoint& endpoint) {
-  if (endpoint.certificate.empty()) return {};
-  const auto chain = TRY(ReadCertificates(endpoint.certificate, "the client's certificate"));
-  bool used = SSL_CTX_use_certificate(context, chain[0].get()) == 1;
-  for (size_t i = 1; i < chain.size(); ++i) {
-    used = used && SSL_CTX_add1_chain_cert(context, chain[i].get()) == 1;
-  }
-  if (!used) return Fail(Reason::kInvalid, "the client's certificate: {}", TakeTrouble());
-  const Owned<BIO> reader = Reader(endpoint.key);
-  const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(reader.get(), nullptr, NoPassword, nullptr));
-  if (!key) return Fail(Reason::kInvalid, "the client's key cannot be read: {}", TakeTrouble());
-  if (SSL_CTX_use_PrivateKey(context, key.get()) == 1) return {};
-  return Fail(Reason::kInvalid, "the client's key is not that of its certificate: {}",
-              TakeTrouble());
+TlsText TextOf(const std::string& text) {
+  return {text.data(), text.size()};
 }
 
 }  // namespace
 
 struct Tls::Impl {
-  Owned<SSL_CTX> context;
-  std::string name;  // that certificates are checked for; empty: they are not
+  explicit Impl(const TlsTable& table_) : table(table_) {}
+  ~Impl() { table.free(context); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  const TlsTable& table;
+  ssl_ctx_st* context = nullptr;
 };
 
+std::vector<std::string> Tls::PlacesFor(std::string_view program) {
+  const std::string_view directory = program.substr(0, program.rfind('/'));
+  const std::string_view above = directory.substr(0, directory.rfind('/'));
+  return {fmt::format("{}/{}", directory, kFile), fmt::format("{}/lib/tessera/{}", above, kFile)};
+}
+
 Result<Tls> Tls::Make(const Endpoint& endpoint) {
-  // No file is read, and nothing is torn down at the end while another thread may still use it.
-  OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
-  ERR_clear_error();
-  auto impl = std::make_shared<Impl>();
-  impl->context.reset(SSL_CTX_new(TLS_client_method()));
-  SSL_CTX* context = impl->context.get();
-  if (context == nullptr) return Fail(Reason::kInternal, "TLS: {}", TakeTrouble());
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);  // an idle connection is a small one
-  if (endpoint.verify) {
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-    TRY(UseAuthority(context, endpoint.ca));
-    impl->name = endpoint.server_name.empty() ? endpoint.host : endpoint.server_name;
-  }
-  TRY(UseClient(context, endpoint));
+  return Make(endpoint, PlacesFor(os::OwnPath()));
+}
+
+Result<Tls> Tls::Make(const Endpoint& endpoint, const std::vector<std::string>& places) {
+  const TlsTable* table = TRY(LoadFirst(places));
+  const std::string& name = endpoint.server_name.empty() ? endpoint.host : endpoint.server_name;
+  const TlsSettings settings{.ca = TextOf(endpoint.ca),
+                             .certificate = TextOf(endpoint.certificate),
+                             .key = TextOf(endpoint.key),
+                             .name = endpoint.verify ? name.c_str() : nullptr,
+                             .name_is_address = os::IsAddress(name)};
+  auto impl = std::make_shared<Impl>(*table);
+  TlsWords words{};
+  impl->context = table->make(settings, words);
+  if (impl->context == nullptr) return Fail({Reason::kInvalid, words.text});
   return Tls(std::move(impl));
 }
 
 bufferevent* Tls::NewBuffers(event_base* base) const {
-  SSL* ssl = SSL_new(impl_->context.get());
-  if (ssl == nullptr) return nullptr;
-  if (const std::string& name = impl_->name; os::IsAddress(name)) {
-    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str());
-  } else if (!name.empty()) {
-    SSL_set_hostflags(ssl,
-                      X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-    SSL_set1_host(ssl, name.c_str());
-    SSL_set_tlsext_host_name(ssl, name.c_str());
-  }
-  return bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING,
-                                        BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
+  return impl_->table.new_buffers(impl_->context, base);
 }
 
-std::string TlsTrouble(bufferevent* buffers) {
-  SSL* ssl = bufferevent_openssl_get_ssl(buffers);
-  if (ssl == nullptr) return "";
-  const int64_t verdict = SSL_get_verify_result(ssl);
-  if (SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE && verdict != X509_V_OK) {
-    return fmt::format("its certificate is refused: {}", X509_verify_cert_error_string(verdict));
-  }
-  while (const unsigned long code = bufferevent_get_openssl_error(buffers)) {
-    if (const char* words = ERR_reason_error_string(code)) return fmt::format("TLS: {}", words);
-  }
-  return "";
+std::string Tls::Trouble(bufferevent* buffers) const {
+  TlsWords words{};
+  impl_->table.trouble(buffers, words);
+  return words.text;
 }
 
 }  // namespace tessera::http

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libtessera-tls.so (src/tls) has for the program that loads it. Plain types alone cross here:
+// each of the two files has a C++ library of its own linked in. They belong to one build, by which
+// the loader goes before it calls anything of the table.
+#pragma once
+
+#include <cstddef>
+
+struct bufferevent;
+struct event_base;
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX
+
+namespace tessera::http {
+
+struct TlsText {
+  const char* data;
+  size_t size;
+};
+
+// PEM texts, each of which may be empty.
+struct TlsSettings {
+  TlsText ca;  // empty: the system's
+  TlsText certificate;
+  TlsText key;
+  const char* name;  // that the server's certificate is checked for; nullptr: it is not checked
+  bool name_is_address;
+};
+
+// What is in the way, cut to its length.
+struct TlsWords {
+  char text[256];
+};
+
+struct TlsTable {
+  // First in every build.
+  const char* version;
+  const char* commit;
+
+  // nullptr, and why, where a certificate or a key cannot be read, or they do not belong together.
+  ssl_ctx_st* (*make)(const TlsSettings& settings, TlsWords& words);
+  void (*free)(ssl_ctx_st* context);
+  // As of Tls::NewBuffers and Tls::Trouble.
+  bufferevent* (*new_buffers)(ssl_ctx_st* context, event_base* base);
+  void (*trouble)(bufferevent* buffers, TlsWords& words);
+};
+
+// The one function that the file exports gives it. Called on no condition.
+inline constexpr char kTlsFunction[] = "tessera_tls";
+using TlsFunction = const TlsTable*();
+
+}  // namespace tessera::http

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// libtessera-tls.so: OpenSSL and libevent's connections over it, for programs with a server to
+// speak TLS with. libevent's core is the program's. Of the C++ library there are headers alone, so
+// that none is linked in; where memory runs out, OpenSSL says so.
+#include <event2/bufferevent_ssl.h>
+#include <event2/thread.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "http/tls_table.h"
+#include "version.h"
+
+namespace tessera::http {
+namespace {
+
+struct Free {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  void operator()(STACK_OF(X509) * all) const { sk_X509_pop_free(all, X509_free); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Free>;
+using Certificates = Owned<STACK_OF(X509)>;
+
+// The newest entry of OpenSSL's list of errors of this thread, which is empty then.
+const char* TakeTrouble() {
+  const char* words = ERR_reason_error_string(ERR_peek_last_error());
+  ERR_clear_error();
+  return words == nullptr ? "no reason given" : words;
+}
+
+void Say(TlsWords& words, const char* what, const char* trouble) {
+  (void)std::snprintf(words.text, sizeof words.text, "%s: %s", what, trouble);
+}
+
+// Without it OpenSSL asks at the terminal for the password of a key that has one.
+int NoPassword(char*, int, int, void*) {
+  return 0;
+}
+
+Owned<BIO> Reader(const TlsText& text) {
+  return Owned<BIO>(BIO_new_mem_buf(text.data, static_cast<int>(text.size)));
+}
+
+// Every certificate in a PEM text, at least one; nullptr, with words that begin with `what`.
+Certificates ReadCertificates(const TlsText& text, const char* what, TlsWords& words) {
+  Certificates found(sk_X509_new_null());
+  const Owned<BIO> reader = Reader(text);
+  while (X509* one = PEM_read_bio_X509(reader.get(), nullptr, NoPassword, nullptr)) {
+    if (sk_X509_push(found.get(), one) == 0) X509_free(one);
+  }
+  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  const char* trouble = TakeTrouble();
+  if (sk_X509_num(found.get()) > 0 && at_end) return found;
+  Say(words, what, trouble);
+  return nullptr;
+}
+
+bool UseAuthority(SSL_CTX* context, const TlsText& text, TlsWords& words) {
+  if (text.size == 0) {
+    SSL_CTX_set_default_verify_paths(context);
+    return true;
+  }
+  const auto authorities = ReadCertificates(text, "the CA's certificate cannot be read", words);
+  if (!authorities) return false;
+  X509_STORE* store = SSL_CTX_get_cert_store(context);
+  for (int i = 0; i < sk_X509_num(authorities.get()); ++i) {
+    X509_STORE_add_cert(store, sk_X509_value(authorities.get(), i));
+  }
+  // Whoever is named there is trusted, also where another one has signed it.
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+  return true;
+}
+
+// Each connection's settings begin as the context's.
+void UseName(SSL_CTX* context, const TlsSettings& settings) {
+  X509_VERIFY_PARAM* wanted = SSL_CTX_get0_param(context);
+  if (settings.name_is_address) {
+    X509_VERIFY_PARAM_set1_ip_asc(wanted, settings.name);
+    return;
+  }
+  X509_VERIFY_PARAM_set_hostflags(
+      wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  X509_VERIFY_PARAM_set1_host(wanted, settings.name, 0);
+}
+
+bool UseClient(SSL_CTX* context, const TlsSettings& settings, TlsWords& words) {
+  if (settings.certificate.size == 0) return true;
+  const auto chain =
+      ReadCertificates(settings.certificate, "the client's certificate cannot be read", words);
+  if (!chain) return false;
+  bool used = SSL_CTX_use_certificate(context, sk_X509_value(chain.get(), 0)) == 1;
+  for (int i = 1; i < sk_X509_num(chain.get()); ++i) {
+    used = used && SSL_CTX_add1_chain_cert(context, sk_X509_value(chain.get(), i)) == 1;
+  }
+  const char* what = "the client's certificate";
+  if (used) {
+    const Owned<BIO> reader = Reader(settings.key);
+    const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(reader.get(), nullptr, NoPassword, nullptr));
+    what =
+        key ? "the client's key is not that of its certificate" : "the client's key cannot be read";
+    used = key && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
+  }
+  if (!used) Say(words, what, TakeTrouble());
+  return used;
+}
+
+SSL_CTX* Make(const TlsSettings& settings, TlsWords& words) {
+  // No file is read, and nothing is torn down at the end while another thread may still use it.
+  OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
+  ERR_clear_error();
+  Owned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
+  if (!context) {
+    Say(words, "TLS", TakeTrouble());
+    return nullptr;
+  }
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // an idle connection is a small one
+  if (settings.name != nullptr) {
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    if (!UseAuthority(context.get(), settings.ca, words)) return nullptr;
+    UseName(context.get(), settings);
+  }
+  return UseClient(context.get(), settings, words) ? context.release() : nullptr;
+}
+
+bufferevent* NewBuffers(SSL_CTX* context, event_base* base) {
+  SSL* ssl = SSL_new(context);
+  if (ssl == nullptr) return nullptr;
+  if (char* name = X509_VERIFY_PARAM_get0_host(SSL_get0_param(ssl), 0)) {
+    SSL_set_tlsext_host_name(ssl, name);
+  }
+  return bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING,
+                                        BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
+}
+
+void Trouble(bufferevent* buffers, TlsWords& words) {
+  SSL* ssl = bufferevent_openssl_get_ssl(buffers);
+  if (ssl == nullptr) return;
+  const int64_t verdict = SSL_get_verify_result(ssl);
+  if (SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE && verdict != X509_V_OK) {
+    return Say(words, "its certificate is refused", X509_verify_cert_error_string(verdict));
+  }
+  while (const unsigned long code = bufferevent_get_openssl_error(buffers)) {
+    if (const char* reason = ERR_reason_error_string(code)) return Say(words, "TLS", reason);
+  }
+}
+
+const TlsTable kTable = {.version = TESSERA_VERSION,
+                         .commit = TESSERA_COMMIT,
+                         .make = &Make,
+                         .free = &SSL_CTX_free,
+                         .new_buffers = &NewBuffers,
+                         .trouble = &Trouble};
+
+}  // namespace
+}  // namespace tessera::http
+
+extern "C" {
+// libevent's archive is made for programs and looks for its own here, not in the program. It is
+// read for connections that lock, and ours have one thread.
+// NOLINTBEGIN(readability-identifier-naming): libevent's name for it
+extern __attribute__((visibility("hidden"))) evthread_lock_callbacks evthread_lock_fns_;
+evthread_lock_callbacks evthread_lock_fns_{};
+// NOLINTEND(readability-identifier-naming)
+}
+
+extern "C" __attribute__((visibility("default"))) const tessera::http::TlsTable* tessera_tls() {
+  return &tessera::http::kTable;
+}
