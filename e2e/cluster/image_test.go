@@ -77,19 +77,22 @@ func importImages() error {
 	return nil
 }
 
-// agentFiles are the binary under all its names, the libraries that it names, each at its own path,
-// and what libnvidia-ml.so.1 names besides them.
+// agentFiles are the binary under all its names, its file of TLS, the libraries that they name, each at
+// its own path, and what libnvidia-ml.so.1 names besides them.
 func agentFiles() (files, error) {
 	content := files{
 		"tmp":                          directory(0o1777),
 		"usr/bin/nvidia-device-plugin": link("tessera"),
 		"usr/bin/config-manager":       link("tessera"),
 	}
-	names, err := exec.Command("ldd", binaryPath).Output()
-	if err != nil {
-		return nil, fmt.Errorf("ldd: %w", err)
+	var libraries []string
+	for _, path := range []string{binaryPath, tlsPath} {
+		names, err := exec.Command("ldd", path).Output()
+		if err != nil {
+			return nil, fmt.Errorf("ldd %s: %w", path, err)
+		}
+		libraries = append(libraries, regexp.MustCompile(`/[^ ]*`).FindAllString(string(names), -1)...)
 	}
-	libraries := regexp.MustCompile(`/[^ ]*`).FindAllString(string(names), -1)
 	for _, pattern := range []string{"/lib/*-linux-gnu/libdl.so.2", "/lib/*-linux-gnu/libpthread.so.0"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
@@ -97,13 +100,17 @@ func agentFiles() (files, error) {
 		}
 		libraries = append(libraries, found...)
 	}
+	paths := map[string]string{"usr/bin/tessera": binaryPath, "usr/lib/tessera/" + tlsName: tlsPath}
 	for _, library := range libraries {
-		if content[strings.TrimPrefix(library, "/")], err = programFile(library); err != nil {
+		paths[strings.TrimPrefix(library, "/")] = library
+	}
+	for name, path := range paths {
+		var err error
+		if content[name], err = programFile(path); err != nil {
 			return nil, err
 		}
 	}
-	content["usr/bin/tessera"], err = programFile(binaryPath)
-	return content, err
+	return content, nil
 }
 
 func busyboxFiles() (files, error) {

@@ -18,6 +18,8 @@ const (
 	programsDirectory = "/e2e/programs"
 	deployDirectory   = "/e2e/deploy"
 	binaryPath        = "/e2e/tessera"
+	tlsName           = "libtessera-tls.so" // beside the binary
+	tlsPath           = "/e2e/" + tlsName
 	libraryPath       = "/e2e/libnvidia-ml.so.1"
 	hardwareDirectory = "/e2e/hardware"
 	mpsPath           = "/e2e/mps"
@@ -36,6 +38,8 @@ func makeRoot() error {
 		os.Getenv(binaryVariable):   binaryPath,
 		os.Getenv(logsVariable):     logsDirectory,
 		os.Getenv(mpsVariable):      mpsPath,
+
+		filepath.Join(filepath.Dir(os.Getenv(binaryVariable)), tlsName): tlsPath,
 
 		os.Getenv(nvidia.LibraryVariable):  libraryPath,
 		os.Getenv(nvidia.HardwareVariable): hardwareDirectory,

@@ -27,6 +27,7 @@ func (c *cluster) installService(t *testing.T) *service {
 	t.Helper()
 	for from, to := range map[string]string{
 		binaryPath: "/usr/bin/tessera",
+		tlsPath:    "/usr/lib/tessera/" + tlsName,
 		filepath.Join(deployDirectory, "examples/config.yaml"): "/etc/tessera/tessera.yaml",
 		filepath.Join(deployDirectory, "tessera.service"):      "/etc/systemd/system/tessera.service",
 	} {
