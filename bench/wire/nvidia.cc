@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kubelet feels of a node with NVIDIA GPUs: the shipped binary with the fake driver's library,
 // beside a bare grpc++ callback server with the same messages. Prints a table.
-// usage: bench_nvidia [start | allocate | prefer | vgpu | xid | memory | trouble]...
+// usage: bench_nvidia [start | allocate | prefer | xid | memory | trouble]...
 #include <fmt/core.h>
 
 #include <numeric>
@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "bench/wire/table.h"
-#include "kubelet/checkpoint.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
 
@@ -48,31 +47,6 @@ MakeServed Gpus(const std::string& hardware, int shares = 1, const std::string& 
     }
     return served;
   };
-}
-
-// Eight GPUs in virtual ones, by CDI. Nothing reads the library.
-constexpr int kPerGpu = 40;
-
-Served VirtualGpus(const std::string& directory) {
-  NvidiaNode node(directory + "/node", kEightGpus);
-  const std::string library = node.directory() + "/vgpu/libvgpu.so";
-  (void)os::MakeDirectories(node.directory() + "/vgpu", 0755);
-  (void)os::ReplaceFile(library, "");
-  Served served{
-      .resource = "nvidia.com/gpu",
-      .variable = "NVIDIA_VISIBLE_DEVICES",
-      .shares = kPerGpu,
-      .section = fmt::format("policy: vgpu, replicas: {}, strategies: [cdi-cri], cdi: {{kind: "
-                             "ab.com/gpu, dir: /cdi}}, nvidia: {{vgpu: {{directory: /vgpu, "
-                             "lockDirectory: /lock}}}}",
-                             kPerGpu),
-      .settings = fmt::format("rootPrefix: {}\nadvertise: {{debounce: 1ms}}\n", node.directory())};
-  for (const nvml::HardwareGpu& gpu : node.hardware().gpus) {
-    for (int share = 0; share < kPerGpu; ++share) {
-      served.ids.push_back(fmt::format("{}-{}", gpu.uuid, share));
-    }
-  }
-  return served;
 }
 
 struct Node {
@@ -118,75 +92,6 @@ void BenchPreferAll() {
   BenchPrefer("8 GPUs, NVML 20 ms a call", Gpus(kEightGpus, 1, "driver: {slow: 20}\n"), 4);
   for (const int size : {1, 2, 3, 4, 5, 8, 12, 15}) BenchPrefer("16 GPUs", Gpus("16xv100"), size);
   BenchPrefer("8 x 1000", Gpus(kEightGpus, 1'000), 4);
-}
-
-// Pods with one virtual GPU each, as kubelet admits them and makes their containers.
-class VgpuPods {
- public:
-  VgpuPods() {
-    tessera_.Start();
-    bare_.Start();
-  }
-  void Admit(size_t pod) {
-    const std::string& id = tessera_.served().ids[pod];
-    auto begin = Clock::now();
-    const auto response = tessera_.connection().Ask({id});
-    allocates_.tessera.push_back(Millis(Clock::now() - begin).count());
-    begin = Clock::now();
-    (void)bare_.connection().Ask({id});
-    allocates_.bare.push_back(Millis(Clock::now() - begin).count());
-    checkpoint_.entries.push_back({.pod_uid = fmt::format("uid-{}", pod),
-                                   .container = "main",
-                                   .resource = tessera_.served().resource,
-                                   .ids_by_numa = {{"-1", {id}}},
-                                   .allocate_response = response.SerializeAsString()});
-  }
-  void EndFirst() { checkpoint_.entries.erase(checkpoint_.entries.begin()); }
-  void Save() const {
-    (void)os::ReplaceFile(
-        tessera_.directory() + "/kubelet/device-plugins/kubelet_internal_checkpoint",
-        kubelet::WriteCheckpoint(checkpoint_));
-  }
-  double Bind(size_t pod) {
-    const auto begin = Clock::now();
-    tessera_.connection().PreStart({tessera_.served().ids[pod]});
-    return Millis(Clock::now() - begin).count();
-  }
-  const Samples& allocates() const { return allocates_; }
-
- private:
-  Subject tessera_{Kind::kTessera, VirtualGpus};
-  Subject bare_{Kind::kBare, VirtualGpus};
-  kubelet::Checkpoint checkpoint_;
-  Samples allocates_;
-};
-
-constexpr size_t kPods = 120;
-constexpr size_t kAtOnce = 100;
-
-// As many pods as kubelet takes, and one after the other a new one; then many at once, all of which
-// kubelet has admitted before the first begins.
-void BenchVgpu() {
-  VgpuPods pods;
-  Samples binds;
-  for (size_t pod = 0; pod < kPods + kAtOnce; ++pod) {
-    if (pod >= kPods) pods.EndFirst();
-    pods.Admit(pod);
-    pods.Save();
-    const double took = pods.Bind(pod);
-    if (pod >= kPods) binds.tessera.push_back(took);
-  }
-  Row("Allocate of a virtual GPU, ms", pods.allocates());
-  Row(fmt::format("PreStart with {} pods, ms", kPods), binds);
-  for (size_t pod = 0; pod < kAtOnce; ++pod) pods.Admit(pod);
-  pods.Save();
-  Samples burst{.tessera = std::vector<double>(kAtOnce), .bare = {}};
-  std::vector<std::thread> callers;
-  for (size_t pod = 0; pod < kAtOnce; ++pod) {
-    callers.emplace_back([&, pod] { burst.tessera[pod] = pods.Bind(pod); });
-  }
-  for (std::thread& caller : callers) caller.join();
-  Row(fmt::format("PreStart, {} at once, ms", kAtOnce), burst);
 }
 
 // Each process has eight GPUs to lose.
@@ -243,9 +148,8 @@ void BenchTrouble() {
 }
 
 const std::vector<Part> kParts = {{"start", BenchStart},      {"allocate", BenchAllocate},
-                                  {"prefer", BenchPreferAll}, {"vgpu", BenchVgpu},
-                                  {"xid", BenchXid},          {"memory", BenchMemory},
-                                  {"trouble", BenchTrouble}};
+                                  {"prefer", BenchPreferAll}, {"xid", BenchXid},
+                                  {"memory", BenchMemory},    {"trouble", BenchTrouble}};
 
 }  // namespace
 }  // namespace tessera::bench

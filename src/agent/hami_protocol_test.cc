@@ -298,6 +298,21 @@ TEST_F(HamiProtocolTest, APodThatHamiDidNotPlaceIsNotPatched) {
   EXPECT_EQ(patches(), Words{});
 }
 
+TEST_F(HamiProtocolTest, APodThatWasFittedHereCountsForHamisScheduler) {
+  Pod("p") = {.uid = "uid-p", .node = "n1"};
+  See("p");
+  protocol().Bound({.pod_uid = "uid-p", .container = "main", .entry = kA, .fitted = kOne});
+
+  ASSERT_TRUE(RunUntil([&] { return !Pod("p").annotations["hami.io/vgpu-node"].empty(); }));
+  EXPECT_EQ(PatchesOf("p"), Words{R"({"metadata":{"uid":"uid-p","resourceVersion":"1",)"
+                                  R"("labels":{"hami.io/vgpu-node":"n1"},)"
+                                  R"("annotations":{"hami.io/vgpu-devices-allocated":)"
+                                  R"("GPU-a,NVIDIA,3000,30:;","hami.io/vgpu-node":"n1"}}})"});
+  See("p");
+  Rest();
+  EXPECT_EQ(Events(), Words{});
+}
+
 TEST_F(HamiProtocolTest, TheLockOfAPodIsLetGoOfWhenItIsBoundToThisNode) {
   Placed("p", kOne);
   Lock("p");
