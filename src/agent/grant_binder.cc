@@ -185,8 +185,30 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held, const 
                                  {"pod", entry.pod_uid},
                                  {"container", entry.container},
                                  {"parts", PartsText(pin.parts)}});
+  Note(pin);
   if (by_request) Tell(binding, *pods.at(entry.pod_uid), pin);
   return pin;
+}
+
+// Of what kubelet's shares do not tell.
+void GrantBinder::Note(const Pin& pin) const {
+  if (pin.decision.empty()) return;
+  std::vector<std::string> devices;
+  for (const VgpuPart& part : pin.parts) devices.push_back(part.device);
+  inbox_->PutBound({.pod_uid = pin.pod_uid,
+                    .container = pin.container,
+                    .resource = pin.resource,
+                    .devices = std::move(devices),
+                    .since = clock_.Now()});
+}
+
+void GrantBinder::TellLedger() {
+  const auto grants = pins_.Grants();
+  if (!grants) return;
+  for (const std::string& grant : *grants) {
+    const auto pin = pins_.Find(grant);
+    if (pin && *pin) Note(**pin);
+  }
 }
 
 void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const {

@@ -29,6 +29,7 @@
 #include "grant/grant.h"
 #include "grant/vgpu.h"
 #include "kubelet/checkpoint.h"
+#include "ledger/ledger.h"
 #include "os/files.h"
 
 namespace tessera::agent {
@@ -49,11 +50,13 @@ class GrantBinder {
 
   // `device_plugins`: kubelet's directory of that name.
   GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
-              std::shared_ptr<const PodBook> book, const Clock& clock = SystemClock())
+              std::shared_ptr<const PodBook> book, std::shared_ptr<GrantInbox> inbox,
+              const Clock& clock = SystemClock())
       : checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
         pins_(state_dir),
         root_(std::move(root)),
         book_(std::move(book)),
+        inbox_(std::move(inbox)),
         clock_(clock) {}
 
   // A pod that has to be known before these ids can be bound, and is not among these; empty: none.
@@ -66,6 +69,8 @@ class GrantBinder {
   // leave too little of a device, kNotEnforced without the library, kNotPlaced and kBadDecision as
   // ReadDecision, and why the devices cannot be used; the container is then not to be made.
   Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& pods = {});
+  // Tells the ledger what was bound before this process began.
+  void TellLedger();
   // Whether there may be anything left of any grant.
   bool AnyBound() const { return pins_.any(); }
   // Whether a container was lately not made for want of room: who holds it may have ended without
@@ -92,6 +97,7 @@ class GrantBinder {
   Result<Pin> PinOfRequest(const Binding& binding, const Held& held, const Pods& pods);
   static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const Held& held);
   Result<Decision> Decide(const Binding& binding, const kube::Pod& pod);
+  void Note(const Pin& pin) const;
   void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
   // What was decided for the pod when the first of its containers was bound; empty: none was.
   Decision FormerDecision(const kubelet::CheckpointEntry& entry);
@@ -109,6 +115,7 @@ class GrantBinder {
   GrantPins pins_;
   const os::Root root_;
   const std::shared_ptr<const PodBook> book_;
+  const std::shared_ptr<GrantInbox> inbox_;
   const Clock& clock_;
   // One container's grants are bound at a time, by a checkpoint that is read then: what there is
   // room for is granted once, and nobody renames another's half-written file.

@@ -115,8 +115,9 @@ class GrantBinderTest : public testing::Test {
   FakeClock clock_;
   std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
   GrantBinder::Pods pods_;
-  GrantBinder binder_{directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
-                      clock_};
+  std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
+  GrantBinder binder_{
+      directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_, inbox_, clock_};
 };
 
 }  // namespace tessera::agent

@@ -94,6 +94,21 @@ TEST_F(GrantRequestsTest, AContainerHasWhatItsOwnPodWasGivenWhateverCardKubeletT
                                              "uid-2 app has " + Chosen(0, 400, 40) + ";"}));
 }
 
+TEST_F(GrantRequestsTest, TheLedgerIsToldOfTheCardAlsoAfterARestart) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  for (int time = 0; time < 2; ++time) {
+    const auto bound = inbox_->TakeAll().bound;
+    ASSERT_EQ(bound.size(), 1U);
+    EXPECT_EQ(bound[0].pod_uid + " " + bound[0].container + " " + bound[0].resource,
+              "uid-1 app nvidia.com/gpu");
+    EXPECT_EQ(bound[0].devices, std::vector<std::string>{Gpu(1)});
+    GrantBinder(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_, inbox_)
+        .TellLedger();
+  }
+}
+
 TEST_F(GrantRequestsTest, ThePodIsToBeKnownUntilItsGrantIsBound) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   EXPECT_EQ(Unknown({Share(0, 0)}), "uid-1");
@@ -338,7 +353,7 @@ class AwaitedPodsTest : public GrantRequestsTest {
   std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
       kGpu, std::make_shared<os::Workers>(1),
       std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
-                                    os::Root(directory_), book_),
+                                    os::Root(directory_), book_, inbox_),
       book_, metrics_, [](const std::vector<std::string>&) {});
 };
 

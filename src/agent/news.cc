@@ -81,8 +81,8 @@ std::map<Pod, Held> HoldersOf(const News& news, const Ledger& ledger) {
   std::map<Pod, Held> pods;
   for (const Holding& holding : ledger.holdings()) {
     if (holding.resource != news.source || holding.pod.empty()) continue;
-    for (const std::string& share : holding.share_ids) {
-      const auto found = by_id.find(DeviceOfShare(share));
+    for (const std::string& device : ledger.DevicesOf(holding)) {
+      const auto found = by_id.find(device);
       if (found == by_id.end()) continue;
       Held& held = pods[{holding.pod_namespace, holding.pod}];
       held.uid = holding.pod_uid;

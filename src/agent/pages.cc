@@ -49,12 +49,19 @@ SharesByDevice SharesOf(const ServedResources& resources) {
 
 using HoldersByDevice = std::map<DeviceKey, std::vector<Holding>, DeviceKeyLess>;
 
-// Each holding below every device it has a share of, with only that device's shares.
+// Each holding below every device that its container has, with only that device's shares; with all
+// of them where kubelet took shares of other devices than were bound.
 HoldersByDevice HoldersOf(const Ledger& ledger) {
   HoldersByDevice holders;
   for (const Holding& holding : ledger.holdings()) {
     std::map<std::string, std::vector<std::string>> by_device;
-    for (const std::string& id : holding.share_ids) by_device[DeviceOfShare(id)].push_back(id);
+    if (ledger.HasDrifted(holding)) {
+      for (const std::string& device : ledger.DevicesOf(holding)) {
+        by_device[device] = holding.share_ids;
+      }
+    } else {
+      for (const std::string& id : holding.share_ids) by_device[DeviceOfShare(id)].push_back(id);
+    }
     for (auto& [device, ids] : by_device) {
       Holding part = holding;
       part.share_ids = std::move(ids);
@@ -191,6 +198,10 @@ json::Value LedgerPage(const View& view) {
   for (const Holding& holding : view.node.ledger().holdings()) {
     json::Object object = HoldingOf(holding);
     object["resource"] = holding.resource;
+    if (view.node.ledger().HasDrifted(holding)) {
+      const auto devices = view.node.ledger().DevicesOf(holding);
+      object["devices"] = json::Array(devices.begin(), devices.end());
+    }
     holdings.push_back(std::move(object));
   }
   json::Array pending;

@@ -68,10 +68,10 @@ void ReportHolders(const std::string& source, const std::vector<Transition>& ste
   if (devices.empty()) return;
   std::set<std::string> pods;
   for (const Holding& holding : ledger.holdings()) {
-    const bool concerned = holding.resource == source &&
-                           std::ranges::any_of(holding.share_ids, [&](const std::string& id) {
-                             return devices.contains(DeviceOfShare(id));
-                           });
+    const bool concerned =
+        holding.resource == source &&
+        std::ranges::any_of(ledger.DevicesOf(holding),
+                            [&](const std::string& device) { return devices.contains(device); });
     if (!concerned) continue;
     pods.insert(holding.pod.empty() ? holding.pod_uid : holding.pod_namespace + "/" + holding.pod);
   }

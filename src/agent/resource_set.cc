@@ -49,7 +49,9 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   path_ = path;
   directories_ = directories;
   shared_.binder = std::make_shared<GrantBinder>(directories.device_plugins(), config.state_dir,
-                                                 os::Root(config.root_prefix), shared_.book);
+                                                 os::Root(config.root_prefix), shared_.book,
+                                                 shared_.node.ledger().inbox());
+  shared_.binder->TellLedger();
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }

@@ -69,19 +69,31 @@ bool Confirms(const Holding& holding, const PendingGrant& grant) {
 
 void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_ids, Steady now) {
   std::lock_guard lock(mutex_);
-  grants_.push_back({std::string(resource), std::move(share_ids), now});
+  contents_.grants.push_back({std::string(resource), std::move(share_ids), now});
   filled_ = true;
 }
 
-std::vector<PendingGrant> GrantInbox::TakeAll() {
+void GrantInbox::PutBound(BoundDevices bound) {
+  std::lock_guard lock(mutex_);
+  contents_.bound.push_back(std::move(bound));
+  filled_ = true;
+}
+
+GrantInbox::Contents GrantInbox::TakeAll() {
   if (!filled_) return {};
   std::lock_guard lock(mutex_);
   filled_ = false;
-  return std::exchange(grants_, {});
+  return std::exchange(contents_, {});
 }
 
 void Ledger::TakeIn() const {
-  for (PendingGrant& fresh : inbox_->TakeAll()) {
+  GrantInbox::Contents contents = inbox_->TakeAll();
+  for (BoundDevices& fresh : contents.bound) {
+    for (const std::string& device : fresh.devices) in_use_.insert({fresh.resource, device});
+    bound_[{fresh.pod_uid, fresh.container, fresh.resource}] = {std::move(fresh.devices),
+                                                                fresh.since};
+  }
+  for (PendingGrant& fresh : contents.grants) {
     std::sort(fresh.share_ids.begin(), fresh.share_ids.end(), NaturalLess());
     auto known = std::find_if(pending_.begin(), pending_.end(), [&](const PendingGrant& grant) {
       return grant.resource == fresh.resource && grant.share_ids == fresh.share_ids;
@@ -108,6 +120,7 @@ LedgerChange Ledger::Reconcile(std::vector<Holding> holdings,
   std::sort(holdings.begin(), holdings.end(), Less);
   holdings_ = std::move(holdings);
   Settle(now, change);
+  DropUnbound(now);
   reconciled_ = resources;
   Index();
   return change;
@@ -151,8 +164,42 @@ void Ledger::Settle(Steady now, LedgerChange& change) {
   });
 }
 
+// Of containers that have ended, and of those that never came.
+void Ledger::DropUnbound(Steady now) {
+  std::set<BoundKey> held;
+  for (const Holding& holding : holdings_) {
+    held.insert({holding.pod_uid, holding.container, holding.resource});
+  }
+  std::erase_if(bound_, [&](auto& entry) {
+    Bound& bound = entry.second;
+    if (held.contains(entry.first)) {
+      bound.held = true;
+      return false;
+    }
+    return bound.held || now - bound.since >= pending_limit_;
+  });
+}
+
+std::set<std::string> Ledger::DevicesOf(const Holding& holding) const {
+  TakeIn();
+  const auto bound = bound_.find({holding.pod_uid, holding.container, holding.resource});
+  if (bound != bound_.end()) return {bound->second.devices.begin(), bound->second.devices.end()};
+  std::set<std::string> devices;
+  for (const std::string& id : holding.share_ids) devices.insert(DeviceOfShare(id));
+  return devices;
+}
+
+bool Ledger::HasDrifted(const Holding& holding) const {
+  std::set<std::string> devices;
+  for (const std::string& id : holding.share_ids) devices.insert(DeviceOfShare(id));
+  return DevicesOf(holding) != devices;
+}
+
 void Ledger::Index() {
   in_use_.clear();
+  for (const auto& [key, bound] : bound_) {
+    for (const std::string& device : bound.devices) in_use_.insert({std::get<2>(key), device});
+  }
   for (const Holding& holding : holdings_) NoteUse(holding.resource, holding.share_ids);
   for (const PendingGrant& grant : pending_) NoteUse(grant.resource, grant.share_ids);
 }

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
@@ -38,6 +39,16 @@ struct PendingGrant {
   Steady since{};
 };
 
+// The devices that a container's grant was bound to, where those are not the ones that its shares
+// are of.
+struct BoundDevices {
+  std::string pod_uid;
+  std::string container;
+  std::string resource;
+  std::vector<std::string> devices;
+  Steady since{};
+};
+
 // What a reconciliation changed, for the log and the counters.
 struct LedgerChange {
   std::vector<Holding> appeared;  // newly confirmed
@@ -53,12 +64,19 @@ class GrantInbox {
  public:
   // Allocate answered with these ids. Any thread; never waits for the ledger.
   void Put(std::string_view resource, std::vector<std::string> share_ids, Steady now);
-  std::vector<PendingGrant> TakeAll();
+  // A container's grant was bound. Likewise.
+  void PutBound(BoundDevices bound);
+
+  struct Contents {
+    std::vector<PendingGrant> grants;
+    std::vector<BoundDevices> bound;
+  };
+  Contents TakeAll();
 
  private:
   std::atomic<bool> filled_ = false;
   std::mutex mutex_;
-  std::vector<PendingGrant> grants_;  // under mutex_
+  Contents contents_;  // under mutex_
 };
 
 class Ledger {
@@ -91,6 +109,11 @@ class Ledger {
   // question.
   std::vector<std::string_view> HeldIds(const std::string& source) const;
 
+  // What the container has: the devices that its grant was bound to, or else those of its shares.
+  std::set<std::string> DevicesOf(const Holding& holding) const;
+  // Whether these are others than kubelet has it by the shares.
+  bool HasDrifted(const Holding& holding) const;
+
   // Ordered by namespace, pod, UID, container and resource.
   const std::vector<Holding>& holdings() const { return holdings_; }
   const std::vector<PendingGrant>& pending() const {
@@ -108,6 +131,14 @@ class Ledger {
   void NoteUse(const std::string& resource, std::span<const std::string> share_ids) const;
 
   void DropEnded(std::vector<Holding>& holdings);
+  void DropUnbound(Steady now);
+
+  using BoundKey = std::tuple<std::string, std::string, std::string>;  // UID, container, resource
+  struct Bound {
+    std::vector<std::string> devices;
+    Steady since{};
+    bool held = false;  // kubelet has named its container
+  };
 
   const std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
   Duration pending_limit_;
@@ -119,6 +150,7 @@ class Ledger {
   std::vector<Holding> presumed_;  // of resources that are not reconciled
   // Completed from the inbox whenever somebody asks.
   mutable std::vector<PendingGrant> pending_;
+  mutable std::map<BoundKey, Bound> bound_;
   mutable std::set<DeviceKey, DeviceKeyLess>
       in_use_;  // of which a holding or a pending grant has a share
 };

@@ -235,6 +235,36 @@ TEST(Ledger, AGrantMadeAfterAListWasReadIsNotConfirmedByItsPredecessor) {
   EXPECT_TRUE(ledger.MayBeInUse({kNpu, "1"}));
 }
 
+TEST(Ledger, AContainerHasTheDevicesThatItsGrantWasBoundToWhateverItsShares) {
+  Ledger ledger(kLimit);
+  const Holding holding = Held("a", {"7::0"}, "uid-a");
+  ledger.Reconcile({holding, Held("b", {"9::0"}, "uid-b")}, kResources, kStart);
+  EXPECT_EQ(ledger.DevicesOf(holding), std::set<std::string>{"7"});
+  EXPECT_FALSE(ledger.HasDrifted(holding));
+
+  ledger.inbox()->PutBound({"uid-a", "main", kNpu, {"8"}, kStart});
+  EXPECT_EQ(ledger.DevicesOf(holding), std::set<std::string>{"8"});
+  EXPECT_TRUE(ledger.HasDrifted(holding));
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
+  ledger.Reconcile({holding}, kResources, kStart);
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
+}
+
+TEST(Ledger, WhatWasBoundIsForgottenWithItsContainer) {
+  Ledger ledger(kLimit);
+  const Holding holding = Held("a", {"7::0"}, "uid-a");
+  ledger.inbox()->PutBound({"uid-a", "main", kNpu, {"8"}, kStart});
+  ledger.Reconcile({}, kResources, kStart);  // kubelet has not named it yet
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
+  ledger.Reconcile({holding}, kResources, kStart);
+  ledger.Reconcile({}, kResources, kStart);
+  EXPECT_FALSE(ledger.MayBeInUse({kNpu, "8"}));
+
+  ledger.inbox()->PutBound({"uid-b", "main", kNpu, {"8"}, kStart});
+  ledger.Reconcile({}, kResources, kStart + kLimit);
+  EXPECT_FALSE(ledger.MayBeInUse({kNpu, "8"}));
+}
+
 TEST(LedgerTest, APodThatIsNoLongerListedHasEndedThoughItsCheckpointEntryStays) {
   Ledger ledger(Duration(600'000));
   const Holding both{"default", "a", "uid-a", "main", "dummy.com/npu", {"0"}};
