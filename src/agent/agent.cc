@@ -27,6 +27,11 @@ namespace {
 
 constexpr Duration kStarted{10'000};  // what a start needs is not needed any more after this
 
+void TellFormat(const config::LoadResult& loaded) {
+  if (loaded.taken_for.empty()) return;
+  log::Info("the configuration file is another program's", {{"taken_for", loaded.taken_for}});
+}
+
 // A reading that is not good changes nothing that works.
 void Reloaded(Agent& agent, const config::LoadResult& loaded) {
   agent.metrics().Add(http::Metric::kReloads, {loaded.ok() ? "good" : "failed"});
@@ -45,6 +50,7 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
     return;
   }
   log::Configure(loaded.config.log_level, loaded.config.log_format);
+  TellFormat(loaded);
   agent.Apply(loaded.config);
   log::Info("configuration reloaded");
 }
@@ -103,6 +109,7 @@ void RunAgent(const AgentOptions& options) {
     std::_Exit(1);
   }
   log::Configure(loaded.config.log_level, loaded.config.log_format);
+  TellFormat(loaded);
   for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
 
   std::vector<os::Loop::Handle> signals;

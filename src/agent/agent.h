@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/load.h"
 
@@ -14,7 +15,8 @@ namespace tessera::agent {
 struct AgentOptions {
   // The file of the configuration, read anew whenever it changes. Empty: there is none.
   std::string config_file;
-  bool may_be_absent = false;  // the agent starts without it
+  std::vector<std::string> further_files{};  // that count beside it; none need be there
+  bool may_be_absent = false;                // the agent starts without it
   // Reads the configuration, in whatever format, with everything that overrides it; the file is not
   // named when it may be absent and has not been there. Called on the loop's thread.
   std::function<config::LoadResult(const std::optional<std::string>& file)> load;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "config/schema/yaml.h"
@@ -16,6 +18,11 @@ constexpr Duration kPoll = os::kRestingPoll;
 // A swap takes several steps, in the midst of which the file may be missing for a moment.
 constexpr Duration kSwap{500};
 
+std::string DirectoryOf(const std::string& file) {
+  const size_t slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1));
+}
+
 }  // namespace
 
 ConfigFile::ConfigFile(os::Loop& loop, AgentOptions options,
@@ -25,6 +32,7 @@ ConfigFile::ConfigFile(os::Loop& loop, AgentOptions options,
 config::LoadResult ConfigFile::Read() {
   const std::string& file = options_.config_file;
   if (file.empty()) return options_.load(std::nullopt);
+  further_texts_ = FurtherTexts();
   text_ = config::ReadText(file);
   had_file_ |= text_.has_value();
   // A file that was there and is gone is no order to serve nothing.
@@ -42,9 +50,9 @@ void ConfigFile::Watch() {
     return;
   }
   watch_ = *std::move(watch);
-  const std::string& file = options_.config_file;
-  size_t slash = file.rfind('/');
-  watch_->Watch({slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1))});
+  std::set<std::string> directories = {DirectoryOf(options_.config_file)};
+  for (const std::string& file : options_.further_files) directories.insert(DirectoryOf(file));
+  watch_->Watch(std::move(directories));
 }
 
 // For file systems without inotify, and for files behind links.
@@ -57,17 +65,30 @@ void ConfigFile::PollAgain() {
 
 // Events of the directory concern other files too: only another text counts, or that there is none.
 void ConfigFile::Changed() {
-  auto text = config::ReadText(options_.config_file);
-  if (text != text_) {
-    if (text) return Reload();
-    if (!swap_) swap_ = loop_.After(kSwap, [this] { Gone(); });
+  bool gone = false;
+  const auto changed = [&gone](const Result<std::string>& text, const Result<std::string>& before) {
+    if (text == before) return false;
+    gone |= !text;
+    return text.has_value();
+  };
+  if (changed(config::ReadText(options_.config_file), text_)) return Reload();
+  const std::vector<Result<std::string>> texts = FurtherTexts();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (changed(texts[i], further_texts_[i])) return Reload();
   }
+  if (gone && !swap_) swap_ = loop_.After(kSwap, [this] { Gone(); });
 }
 
 void ConfigFile::Gone() {
   swap_ = os::Loop::Handle();
-  auto text = config::ReadText(options_.config_file);
-  if (text != text_) Reload();
+  const bool same = config::ReadText(options_.config_file) == text_;
+  if (!same || FurtherTexts() != further_texts_) Reload();
+}
+
+std::vector<Result<std::string>> ConfigFile::FurtherTexts() const {
+  std::vector<Result<std::string>> texts;
+  for (const std::string& file : options_.further_files) texts.push_back(config::ReadText(file));
+  return texts;
 }
 
 void ConfigFile::Reload() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/agent.h"
 #include "config/load.h"
@@ -33,11 +34,13 @@ class ConfigFile {
   void PollAgain();
   void Changed();
   void Gone();
+  std::vector<Result<std::string>> FurtherTexts() const;
 
   os::Loop& loop_;
   const AgentOptions options_;
   const std::function<void(const config::LoadResult&)> loaded_;
-  Result<std::string> text_ = std::string();  // as read the last time
+  Result<std::string> text_ = std::string();          // as read the last time
+  std::vector<Result<std::string>> further_texts_{};  // likewise
   bool had_file_ = false;
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Loop::Handle hangup_;

@@ -5,8 +5,8 @@
 
 #include "agent/container_runtime.h"
 #include "base/text.h"
+#include "config/hami/load.h"
 #include "config/load.h"
-#include "config/nvidia/load.h"
 #include "config/print.h"
 #include "config/reference.h"
 
@@ -43,10 +43,11 @@ int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
   return 0;
 }
 
-int ConfigConvert(const std::string& file, const std::map<std::string, std::string>& variables,
-                  FILE* out, FILE* err) {
-  const config::LoadResult result =
-      config::nvidia::Load({.file = config::Document::Read(file), .environment = variables});
+int ConfigConvert(const std::string& file, const std::string& node_file,
+                  const std::map<std::string, std::string>& variables, FILE* out, FILE* err) {
+  config::hami::NodeConfigFile nodes(node_file);
+  const config::LoadResult result = config::hami::LoadEither(
+      {.file = config::Document::Read(file), .environment = variables}, nodes);
   if (!Tell(result, err)) {
     fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
     return 1;

@@ -126,7 +126,7 @@ TEST_F(ConfigCommandTest, ConvertPrintsAFileThatCheckTakes) {
   EXPECT_EQ(ConfigConvert(Write("version: v1\n"
                                 "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"
                                 "flags: {plugin: {deviceListStrategy: volume-mounts}}\n"),
-                          {{"DP_DISABLE_HEALTHCHECKS", "all"}}, out_.get(), err_.get()),
+                          "", {{"DP_DISABLE_HEALTHCHECKS", "all"}}, out_.get(), err_.get()),
             0);
   EXPECT_EQ(err_.Text(), "");
   EXPECT_NE(out_.Text().find("otherXids: ignore"), std::string::npos) << out_.Text();
@@ -141,7 +141,7 @@ TEST_F(ConfigCommandTest, ConvertPrintsAFileThatCheckTakes) {
 
 TEST_F(ConfigCommandTest, ConvertTellsWhatHasNoEffectAndFailsWithWhatIsNotServed) {
   const std::string yaml = "{x: 1, sharing: {mps: {resources: [{name: gpu, replicas: 49}]}}}\n";
-  EXPECT_EQ(ConfigConvert(Write(yaml),
+  EXPECT_EQ(ConfigConvert(Write(yaml), "",
                           {{"DEVICE_LIST_STRATEGY", "volume-mounts"}, {"MPS_ROOT", "/run/mps"}},
                           out_.get(), err_.get()),
             1);
@@ -152,6 +152,27 @@ TEST_F(ConfigCommandTest, ConvertTellsWhatHasNoEffectAndFailsWithWhatIsNotServed
                              ":1:58: sharing.mps.resources[0].replicas is 49; at most 48 are "
                              "served [config-bad-value]\n" +
                              yaml + std::string(57, ' ') + "^\n" + path_ + ": 1 error\n");
+}
+
+TEST_F(ConfigCommandTest, ConvertReadsHamisConfigurationOfANode) {
+  const std::string nodes = path_ + ".json";
+  ASSERT_TRUE(os::WriteFileAtomically(
+      nodes, R"({"nodeconfig":[{"name":"worker-1","devicememoryscaling":1.8}]})"));
+  EXPECT_EQ(ConfigConvert(Write("nvidia:\n  deviceSplitCount: 4\n"), nodes,
+                          {{"NODE_NAME", "worker-1"}}, out_.get(), err_.get()),
+            0);
+  EXPECT_TRUE(os::RemoveFile(nodes));
+  EXPECT_EQ(err_.Text(), "");
+  EXPECT_NE(out_.Text().find("    replicas: 4                               # " + path_ + ":2\n"),
+            std::string::npos)
+      << out_.Text();
+  EXPECT_NE(out_.Text().find("        memoryScaling: 1.8                    # " + nodes +
+                             ", nodeconfig[0]\n"),
+            std::string::npos)
+      << out_.Text();
+  Stream verdict;
+  EXPECT_EQ(ConfigCheck(Write(out_.Text()), verdict.get(), err_.get()), 0);
+  EXPECT_EQ(verdict.Text(), path_ + ": good, 1 resource\n");
 }
 
 TEST_F(ConfigCommandTest, SchemaIsJson) {

@@ -35,7 +35,8 @@ int ConvertConfig(const Arguments& arguments) {
     }
     variables.insert_or_assign(text.substr(0, equals), text.substr(equals + 1));
   }
-  return ConfigConvert(arguments.Get("FILE"), variables, stdout, stderr);
+  return ConfigConvert(arguments.Get("FILE"), arguments.Get("node-config"), variables, stdout,
+                       stderr);
 }
 
 Command PrintCommand() {
@@ -68,19 +69,25 @@ Command ConfigCommand() {
       .run = CheckConfig};
   Command convert = {
       .name = "convert",
-      .summary = "a file of NVIDIA's device plugin as one of Tessera's",
+      .summary = "a file of NVIDIA's or HAMi's device plugin as one of Tessera's",
       .description =
-          "Reads a configuration file of NVIDIA's device plugin and prints the configuration of "
-          "Tessera that does the same. What has no effect is said on standard error; what Tessera "
+          "Reads a configuration file of NVIDIA's device plugin, or HAMi's device-config.yaml, and "
+          "prints the configuration of Tessera that does the same, with the origin of each value. "
+          "What has no effect is said on standard error; what Tessera "
           "does not serve is an error, and then nothing is printed.",
       .options = {{.name = "FILE", .help = "the file", .required = true},
                   {.name = "--env",
                    .value = "NAME=VALUE",
                    .help = "a variable that the plugin is started with; may be repeated",
-                   .repeated = true}},
+                   .repeated = true},
+                  {.name = "--node-config",
+                   .value = "FILE",
+                   .help = "HAMi's config.json, of which the entries for NODE_NAME count"}},
       .examples = {{"tessera config convert ./config.yaml > tessera.yaml", "Move over for good."},
                    {"tessera config convert ./config.yaml --env DP_DISABLE_HEALTHCHECKS=79",
-                    "With a variable of the DaemonSet."}},
+                    "With a variable of the DaemonSet."},
+                   {"tessera config convert ./device-config.yaml",
+                    "What HAMi's configuration amounts to."}},
       .run = ConvertConfig};
   Command schema = {
       .name = "schema",

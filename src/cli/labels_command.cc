@@ -7,8 +7,8 @@
 #include "cli/config_flags.h"
 #include "cli/nvidia_words.h"
 #include "cli/output.h"
+#include "config/hami/load.h"
 #include "config/load.h"
-#include "config/nvidia/load.h"
 #include "config/schema/problem.h"
 
 namespace tessera::cli {
@@ -42,7 +42,8 @@ int ShowNvidia(const Arguments& arguments) {
   NvidiaWords words = ReadNvidiaWords(arguments, "labels nvidia", OfNvidia());
   if (words.exit_code) return *words.exit_code;
   if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
-  return Tell(config::nvidia::Load(words.sources), arguments);
+  config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));
+  return Tell(config::hami::LoadEither(words.sources, nodes), arguments);
 }
 
 Command OfNvidia() {

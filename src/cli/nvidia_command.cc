@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "agent/agent.h"
 #include "cli/commands.h"
 #include "cli/nvidia_words.h"
-#include "config/nvidia/load.h"
+#include "config/hami/load.h"
 #include "mps/run.h"
 
 namespace tessera::cli {
 namespace {
 
+config::LoadResult LoadFrom(const std::optional<std::string>& path, config::nvidia::Sources sources,
+                            config::hami::NodeConfigFile& nodes) {
+  if (path) sources.file = config::Document::Read(*path);
+  return config::hami::LoadEither(std::move(sources), nodes);
+}
+
 agent::AgentOptions OptionsOf(NvidiaWords words) {
+  auto nodes = std::make_shared<config::hami::NodeConfigFile>(NodeConfigFileOf(words.sources));
   return {.config_file = std::move(words.file),
-          .load = [sources = std::move(words.sources)](const auto& path) {
-            config::nvidia::Sources read = sources;
-            if (path) read.file = config::Document::Read(*path);
-            return config::nvidia::Load(read);
+          .further_files = {nodes->path()},
+          .load = [sources = std::move(words.sources), nodes](const auto& path) {
+            return LoadFrom(path, sources, *nodes);
           }};
 }
 
@@ -58,8 +66,9 @@ Command NvidiaCommand() {
       .description =
           "Serves the GPUs of this node as NVIDIA's device plugin is told to: the same "
           "configuration "
-          "file, flags and environment variables. The file is read again when it changes and on "
-          "SIGHUP. Under the name nvidia-device-plugin the program is this command. Tessera's own "
+          "file, flags and environment variables; or as HAMi's is, where the file is HAMi's. The "
+          "file is read again when it changes and on SIGHUP. Under the name nvidia-device-plugin "
+          "the program is this command. Tessera's own "
           "flags stand before 'nvidia'.",
       .options = NvidiaOptions(),
       .examples = {{"tessera agent nvidia --config-file /config/config.yaml",

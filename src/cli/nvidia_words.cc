@@ -8,6 +8,7 @@
 #include "cli/config_flags.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "config/hami/options.h"
 #include "config/load.h"
 #include "config/nvidia/options.h"
 
@@ -29,6 +30,15 @@ Option Described(const config::nvidia::Option& option) {
           .note = note};
 }
 
+Option Described(const config::hami::Option& option) {
+  std::string note = "[with a file of HAMi's] ";
+  if (!option.variables.empty()) note += fmt::format("[env: {}]", Join(option.variables, ", "));
+  return {.name = fmt::format("--{}", option.flag),
+          .value = option.IsSwitch() ? "" : "TEXT",
+          .help = std::string(option.doc),
+          .note = std::string(Trim(note))};
+}
+
 }  // namespace
 
 std::vector<Option> NvidiaOptions() {
@@ -36,13 +46,27 @@ std::vector<Option> NvidiaOptions() {
   for (const config::nvidia::Option& option : config::nvidia::Options()) {
     options.push_back(Described(option));
   }
+  for (const config::hami::Option& option : config::hami::Options()) {
+    if (!option.flag.empty()) options.push_back(Described(option));
+  }
   return options;
+}
+
+std::string NodeConfigFileOf(const config::nvidia::Sources& sources) {
+  std::string prefix;
+  const auto take = [&](const auto& values, const char* name) {
+    if (const auto found = values.find(name); found != values.end()) prefix = found->second;
+  };
+  take(sources.own_environment, "TESSERA_ROOT_PREFIX");
+  take(sources.own_flags, "root-prefix");
+  return prefix + config::hami::kNodeConfigFile;
 }
 
 NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
                             const Command& command) {
-  NvidiaWords words{.sources = {.environment = config::nvidia::OwnEnvironment(),
-                                .line = config::nvidia::ParseCommandLine(arguments.words()),
+  NvidiaWords words{.sources = {.environment = config::hami::OwnEnvironment(),
+                                .line = config::nvidia::ParseCommandLine(
+                                    arguments.words(), config::hami::FurtherFlags()),
                                 .own_environment = config::OwnEnvironment(),
                                 .own_flags = ConfigFlagsIn(arguments)}};
   const config::nvidia::CommandLine& line = words.sources.line;

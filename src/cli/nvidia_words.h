@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "config/nvidia/load.h"
+#include "config/hami/load.h"
 
 namespace tessera::cli {
 
 // The plugin's flags, for --help.
 std::vector<Option> NvidiaOptions();
+
+// Where HAMi's file about single nodes is, below the prefix that the sources have for trying out.
+std::string NodeConfigFileOf(const config::nvidia::Sources& sources);
 
 struct NvidiaWords {
   config::nvidia::Sources sources{};  // without the file

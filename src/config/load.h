@@ -47,6 +47,9 @@ struct LoadResult {
   // Resources that could reach containers by CDI and whose way into them nobody chose.
   std::vector<size_t> undecided{};
 
+  // Whose format the file was taken for: "HAMi's"; empty: ours, or there is none.
+  std::string taken_for{};
+
   bool ok() const { return errors.empty(); }
   // "default" for a path that nobody set.
   std::string SourceOf(const std::string& path) const;

@@ -67,6 +67,13 @@ void Reader::ReadAll() {
 
 bool Reader::CheckVersion(const Node& root) {
   const Node* version = root.Find("version");
+  if (const Node* hami = root.Find("nvidia"); version == nullptr && hami != nullptr) {
+    Report(Reason::kConfigVersion, *hami,
+           "this is HAMi's device-config.yaml, or lacks Tessera's 'version': serve HAMi's with "
+           "'tessera agent nvidia --config-file FILE', or make a file of Tessera's of it with "
+           "'tessera config convert FILE'");
+    return false;
+  }
   if (version == nullptr || !version->IsScalar() || version->scalar == kVersion) return true;
   const bool nvidia =
       version->scalar == "v1" && (root.Find("flags") != nullptr || root.Find("sharing") != nullptr);

@@ -34,6 +34,15 @@ TEST(Reader, TheVersionIsOfNvidiasPlugin) {
       "         ^\n");
 }
 
+TEST(Reader, TheFileIsHamis) {
+  EXPECT_EQ(ToldOfWhole("nvidia: {deviceSplitCount: 10}\n"),
+            "t.yaml:1:9: this is HAMi's device-config.yaml, or lacks Tessera's 'version': serve "
+            "HAMi's with 'tessera agent nvidia --config-file FILE', or make a file of Tessera's of "
+            "it with 'tessera config convert FILE' [config-version]\n"
+            "nvidia: {deviceSplitCount: 10}\n"
+            "        ^\n");
+}
+
 TEST(Reader, TheVersionIsUnknownAndNothingElseIsTold) {
   EXPECT_EQ(
       ToldOfWhole("version: tessera/v2\n"

@@ -3,7 +3,10 @@
 
 #include <fmt/core.h>
 
-#include "backend/kind.h"
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "backend/nvidia/vgpu_requested.h"
 #include "config/schema/fields.h"
 #include "grant/vgpu.h"
@@ -22,22 +25,18 @@ using config::Type;
 using VirtualGpu = NvidiaConfig::Vgpu;
 
 constexpr int kMostParts = kAllCores;
-constexpr int64_t kMostMemory = 100'000'000;  // MiB: 100 TB
 
-constexpr auto kVirtual = [](auto& config, const At& at) -> auto& {
-  return kKindConfig<NvidiaConfig>(config, at).vgpu;
-};
-constexpr auto kSize = [](auto& config, const At& at) -> auto& {
-  return kVirtual(config, at).sizes[at[1]];
+constexpr auto kVgpuSize = [](auto& config, const At& at) -> auto& {
+  return kVgpuConfig(config, at).sizes[at[1]];
 };
 
-Key SizesKey() {
+Key VgpuSizesKey() {
   return {.name = "sizes",
           .type = Type::kList,
           .doc = "What each virtual GPU of a card has, by its number: as many as `replicas`.",
           .default_note = "none: a card's memory and compute time in so many equal parts",
           .max = kMostParts,
-          .list = BindList(kVirtual, &VirtualGpu::sizes),
+          .list = BindList(kVgpuConfig, &VirtualGpu::sizes),
           .children = {
               {.name = "memory",
                .type = Type::kInt,
@@ -46,8 +45,8 @@ Key SizesKey() {
                .unit = "MiB",
                .required = true,
                .min = 1,
-               .max = kMostMemory,
-               .field = Bind(kSize, &VirtualGpu::Size::memory)},
+               .max = kMostVgpuMemory,
+               .field = Bind(kVgpuSize, &VirtualGpu::Size::memory)},
               {.name = "cores",
                .type = Type::kInt,
                .doc = "The part of the card's compute time that it has, in percent.",
@@ -56,7 +55,7 @@ Key SizesKey() {
                .required = true,
                .min = 1,
                .max = kAllCores,
-               .field = Bind(kSize, &VirtualGpu::Size::cores)},
+               .field = Bind(kVgpuSize, &VirtualGpu::Size::cores)},
           }};
 }
 
@@ -77,27 +76,27 @@ std::vector<Key> TunableKeys() {
        .example = "1",
        .default_note = "what the library does by itself",
        .check = CheckLogLevel,
-       .field = Bind(kVirtual, &VirtualGpu::log_level)},
+       .field = Bind(kVgpuConfig, &VirtualGpu::log_level)},
       {.name = "corePolicy",
        .type = Type::kEnum,
        .doc = "Whether the library limits compute time: where a container has less than all of it; "
               "always; never.",
        .example = "disable",
        .values = NamesOf(core_policy),
-       .field = BindEnum(kVirtual, &VirtualGpu::core_policy, core_policy)},
+       .field = BindEnum(kVgpuConfig, &VirtualGpu::core_policy, core_policy)},
       {.name = "podCorePolicy",
        .type = Type::kEnum,
        .doc = "Whether a pod's own variables win over `logLevel` and `corePolicy` (`free`) or lose "
               "(`fixed`).",
        .example = "free",
        .values = NamesOf(pod),
-       .field = BindEnum(kVirtual, &VirtualGpu::pod_may_tune, pod)},
+       .field = BindEnum(kVgpuConfig, &VirtualGpu::pod_may_tune, pod)},
       {.name = "allowDisableControl",
        .type = Type::kBool,
        .doc = "Whether a container whose own variable `CUDA_DISABLE_CONTROL` is true goes without "
               "the library, and so without limits.",
        .example = "true",
-       .field = Bind(kVirtual, &VirtualGpu::may_disable_control)},
+       .field = Bind(kVgpuConfig, &VirtualGpu::may_disable_control)},
   };
 }
 
@@ -126,26 +125,26 @@ std::vector<Key> PlaceKeys() {
        .doc = "Where the limiting library's files are on the host, and where containers find "
               "it.",
        .example = "/usr/local/vgpu",
-       .field = Bind(kVirtual, &VirtualGpu::directory)},
+       .field = Bind(kVgpuConfig, &VirtualGpu::directory)},
       {.name = "lockDirectory",
        .type = Type::kPath,
        .doc = "Where the libraries of all containers keep the lock that they share.",
        .example = "/tmp/vgpulock",
-       .field = Bind(kVirtual, &VirtualGpu::lock_directory)},
+       .field = Bind(kVgpuConfig, &VirtualGpu::lock_directory)},
       {.name = "library",
        .type = Type::kPath,
        .doc = "The limiting library on the host: a build of HAMi-core, or one that reads the "
               "same variables.",
        .example = "/usr/local/vgpu/libvgpu.so",
        .default_note = "`libvgpu.so` in `directory`",
-       .field = Bind(kVirtual, &VirtualGpu::library)},
+       .field = Bind(kVgpuConfig, &VirtualGpu::library)},
       {.name = "enforced",
        .type = Type::kBool,
        .doc = "Whether the library goes into every container, and one is refused where it is "
               "missing. `false`: nothing holds containers to their shares, though the library "
               "is there.",
        .example = "false",
-       .field = Bind(kVirtual, &VirtualGpu::enforced)},
+       .field = Bind(kVgpuConfig, &VirtualGpu::enforced)},
   };
 }
 
@@ -167,7 +166,7 @@ std::string WithoutSlash(std::string path) {
 
 Key VgpuKey() {
   std::vector<Key> keys = PlaceKeys();
-  keys.push_back(SizesKey());
+  keys.push_back(VgpuSizesKey());
   keys.push_back(VgpuModeKey());
   for (Key& key : RequestedKeys()) keys.push_back(std::move(key));
   for (Key& key : TunableKeys()) keys.push_back(std::move(key));
@@ -217,7 +216,8 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
     findings.Report(Reason::kConfigUnsupported, section + ".mig",
                     "cannot stand beside 'policy: vgpu', which divides whole GPUs");
   }
-  if (resource.policy.replicas > kMostParts && !findings.IsBad(path + ".replicas")) {
+  const bool equal = kind.vgpu.mode == VirtualGpu::Mode::kEqual;
+  if (equal && resource.policy.replicas > kMostParts && !findings.IsBad(path + ".replicas")) {
     findings.Report(Reason::kConfigBadValue, path + ".replicas",
                     fmt::format("is {}: a virtual GPU has at least one of a card's {} percent of "
                                 "compute time",

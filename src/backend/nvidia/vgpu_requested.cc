@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/nvidia/vgpu_requested.h"
 
-#include "backend/kind.h"
+#include <utility>
+
+#include "backend/nvidia/vgpu_config.h"
 #include "config/schema/checks.h"
 #include "config/schema/fields.h"
 #include "grant/vgpu.h"
@@ -18,18 +20,14 @@ using config::NamesOf;
 using config::Type;
 using VirtualGpu = NvidiaConfig::Vgpu;
 
-constexpr int64_t kMostMemory = 100'000'000;  // MiB: 100 TB
 constexpr int64_t kMostFactor = 1 << 20;
 constexpr int64_t kMostScaling = 100;
 
-constexpr auto kVirtual = [](auto& config, const At& at) -> auto& {
-  return kKindConfig<NvidiaConfig>(config, at).vgpu;
-};
 constexpr auto kRequests = [](auto& config, const At& at) -> auto& {
-  return kVirtual(config, at).requests;
+  return kVgpuConfig(config, at).requests;
 };
 constexpr auto kHami = [](auto& config, const At& at) -> auto& {
-  return kVirtual(config, at).hami;
+  return kVgpuConfig(config, at).hami;
 };
 
 std::vector<Key> NameKeys() {
@@ -59,7 +57,7 @@ std::vector<Key> AmountKeys() {
        .doc = "The memory of a virtual GPU whose pod names none; 0: all of the GPU's.",
        .example = "4096",
        .unit = "MiB",
-       .max = kMostMemory,
+       .max = kMostVgpuMemory,
        .field = Bind(kRequests, &VgpuRequests::default_memory)},
       {.name = "defaultCores",
        .type = Type::kInt,
@@ -81,13 +79,13 @@ std::vector<Key> AmountKeys() {
        .doc = "What a GPU's memory counts for; above 1 more is given out than there is.",
        .example = "1.8",
        .max = kMostScaling,
-       .field = Bind(kVirtual, &VirtualGpu::memory_scaling)},
+       .field = Bind(kVgpuConfig, &VirtualGpu::memory_scaling)},
       {.name = "coreScaling",
        .type = Type::kDecimal,
        .doc = "What a GPU's compute time counts for.",
        .example = "1.5",
        .max = kMostScaling,
-       .field = Bind(kVirtual, &VirtualGpu::core_scaling)},
+       .field = Bind(kVgpuConfig, &VirtualGpu::core_scaling)},
   };
 }
 
@@ -142,7 +140,7 @@ Key VgpuModeKey() {
               "the pod that has it, as with HAMi (docs/hami.md).",
           .example = "requested",
           .values = NamesOf(modes),
-          .field = BindEnum(kVirtual, &VirtualGpu::mode, modes)};
+          .field = BindEnum(kVgpuConfig, &VirtualGpu::mode, modes)};
 }
 
 std::vector<Key> RequestedKeys() {

@@ -3,7 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "config/schema.h"
@@ -38,52 +40,88 @@ Problem Unknown(std::string_view name) {
   return Bad(name, "no such flag", ClosestFlag(name).value_or(""));
 }
 
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+class Parser {
+ public:
+  Parser(std::span<const std::string> words, std::span<const FurtherFlag> further)
+      : words_(words), further_(further) {}
+
+  CommandLine Take() {
+    while (i_ < words_.size()) {
+      std::string_view word = words_[i_];
+      if (word == "--" && i_ + 1 == words_.size()) break;
+      if (word.size() < 2 || word.front() != '-' || word == "--") {
+        // What stands behind it would be taken for no flag either, and be without effect.
+        Unexpected(word);
+        break;
+      }
+      word.remove_prefix(word.starts_with("--") ? 2 : 1);
+      const size_t equals = word.find('=');
+      std::optional<std::string> value;
+      if (equals != std::string_view::npos) value = std::string(word.substr(equals + 1));
+      Read(word.substr(0, equals), std::move(value));
+      ++i_;
+    }
+    return std::move(line_);
+  }
+
+ private:
+  void Unexpected(std::string_view word) {
+    line_.errors.push_back({.reason = Reason::kConfigUnknownKey,
+                            .origin = "command line",
+                            .text = std::string(word),
+                            .message = fmt::format("unexpected {}; the value of a switch stands "
+                                                   "behind '=', as in --gds-enabled=false",
+                                                   Quoted(word))});
+  }
+
+  // The word behind this one, if it may be its value.
+  const std::string* Next() const { return i_ + 1 < words_.size() ? &words_[i_ + 1] : nullptr; }
+
+  void Read(std::string_view name, std::optional<std::string> value) {
+    if (name == "help" || name == "h") {
+      line_.help = true;
+      return;
+    }
+    const auto further = std::ranges::find(further_, name, &FurtherFlag::name);
+    const bool has_number = value ? IsNumber(*value) : Next() != nullptr && IsNumber(*Next());
+    if (name == "version" || (name == "v" && (further == further_.end() || !has_number))) {
+      line_.version = true;
+      return;
+    }
+    const Option* option = further == further_.end() ? OptionOfFlag(name) : nullptr;
+    if (option == nullptr && further == further_.end()) {
+      line_.errors.push_back(Unknown(name));
+      // What follows may be its value.
+      if (!value && Next() != nullptr && !Next()->starts_with('-')) ++i_;
+      return;
+    }
+    const bool is_switch = option != nullptr ? option->IsSwitch() : further->is_switch;
+    if (!value && is_switch) value = "true";
+    if (!value && Next() != nullptr) value = words_[++i_];
+    if (!value) {
+      line_.errors.push_back(Bad(name, "needs a value"));
+    } else if (option != nullptr) {
+      line_.given[option].push_back(*std::move(value));
+    } else {
+      line_.further.insert_or_assign(std::string(name), *std::move(value));
+    }
+  }
+
+  const std::span<const std::string> words_;
+  const std::span<const FurtherFlag> further_;
+  size_t i_ = 0;
+  CommandLine line_;
+};
+
 }  // namespace
 
-CommandLine ParseCommandLine(std::span<const std::string> words) {
-  CommandLine line;
-  for (size_t i = 0; i < words.size(); ++i) {
-    std::string_view word = words[i];
-    if (word == "--" && i + 1 == words.size()) break;
-    if (word.size() < 2 || word.front() != '-' || word == "--") {
-      // What stands behind it would be taken for no flag either, and be without effect.
-      line.errors.push_back({.reason = Reason::kConfigUnknownKey,
-                             .origin = "command line",
-                             .text = words[i],
-                             .message = fmt::format("unexpected {}; the value of a switch stands "
-                                                    "behind '=', as in --gds-enabled=false",
-                                                    Quoted(word))});
-      break;
-    }
-    word.remove_prefix(word.starts_with("--") ? 2 : 1);
-    const size_t equals = word.find('=');
-    const std::string_view name = word.substr(0, equals);
-    std::optional<std::string> value;
-    if (equals != std::string_view::npos) value = std::string(word.substr(equals + 1));
-    if (name == "help" || name == "h") {
-      line.help = true;
-      continue;
-    }
-    if (name == "version" || name == "v") {
-      line.version = true;
-      continue;
-    }
-    const Option* option = OptionOfFlag(name);
-    if (option == nullptr) {
-      line.errors.push_back(Unknown(name));
-      // What follows may be its value.
-      if (!value && i + 1 < words.size() && !words[i + 1].starts_with('-')) ++i;
-      continue;
-    }
-    if (!value && option->IsSwitch()) value = "true";
-    if (!value && i + 1 < words.size()) value = words[++i];
-    if (!value) {
-      line.errors.push_back(Bad(name, "needs a value"));
-      continue;
-    }
-    line.given[option].push_back(*std::move(value));
-  }
-  return line;
+CommandLine ParseCommandLine(std::span<const std::string> words,
+                             std::span<const FurtherFlag> further) {
+  return Parser(words, further).Take();
 }
 
 void ApplyCommandLine(const CommandLine& line, Settings& settings, Findings& findings) {

@@ -12,7 +12,7 @@ namespace tessera::config::nvidia {
 
 Settings ReadSettings(const Sources& sources, Findings& findings) {
   Settings settings;
-  if (sources.file) Reader(*sources.file, settings, findings).ReadAll();
+  if (sources.file) Reader(*sources.file, settings, findings).ReadAll(sources.shared_file);
   ApplyEnvironment(sources.environment, settings, findings);
   ApplyCommandLine(sources.line, settings, findings);
   SwitchOff(settings, findings);

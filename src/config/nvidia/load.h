@@ -20,6 +20,8 @@ struct Sources {
   std::optional<Document> file{};
   std::map<std::string, std::string> environment{};  // of the plugin: NAME -> value
   CommandLine line{};                                // likewise
+  // The file is another program's as well: what is not the plugin's in it is that one's.
+  bool shared_file = false;
   // Tessera's own, as in config::Sources.
   std::map<std::string, std::string> own_environment{};
   std::map<std::string, std::string> own_flags{};

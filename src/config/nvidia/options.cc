@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "base/text.h"
@@ -13,9 +12,6 @@
 
 namespace tessera::config::nvidia {
 namespace {
-
-constexpr std::array<std::string_view, 6> kTrue = {"1", "t", "T", "TRUE", "true", "True"};
-constexpr std::array<std::string_view, 6> kFalse = {"0", "f", "F", "FALSE", "false", "False"};
 
 std::vector<std::string> Items(std::span<const std::string> texts) {
   std::vector<std::string> items;
@@ -40,11 +36,9 @@ struct Store {
     return {};
   }
   std::optional<Misfit> operator()(bool Settings::* member) const {
-    const bool is_true = std::ranges::count(kTrue, texts.back()) > 0;
-    if (!is_true && std::ranges::count(kFalse, texts.back()) == 0) {
-      return WrongType("true or false", texts.back());
-    }
-    settings.*member = is_true;
+    const std::optional<bool> value = SwitchValue(texts.back());
+    if (!value) return WrongType("true or false", texts.back());
+    settings.*member = *value;
     return {};
   }
   std::optional<Misfit> operator()(std::vector<std::string> Settings::* member) const {

@@ -23,7 +23,7 @@ bool IsSameInAnyCase(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-void Reader::ReadAll() {
+void Reader::ReadAll(bool shared) {
   if (!document_.ok() && document_.root().IsNull()) return;
   const std::string trouble = ObjectTrouble(document_.root());
   if (!trouble.empty()) return Report(Reason::kConfigVersion, document_.root(), trouble);
@@ -44,11 +44,11 @@ void Reader::ReadAll() {
       {"imex", [this](const Node& node, const std::string& path) {
          ReadMap(node, path, Spelling::kAny, OptionsIn(path));
        }}};
-  ReadMap(document_.root(), "", Spelling::kAny, fields);
+  ReadMap(document_.root(), "", Spelling::kAny, fields, shared);
 }
 
 void Reader::ReadMap(const Node& map, const std::string& path, Spelling spelling,
-                     const std::vector<Field>& fields) {
+                     const std::vector<Field>& fields, bool others) {
   if (map.IsNull()) return;
   if (!map.IsMap()) return ReportType(map, path.empty() ? "the file" : path, "a map of keys");
   for (const Node::Entry& entry : map.entries) {
@@ -64,6 +64,7 @@ void Reader::ReadMap(const Node& map, const std::string& path, Spelling spelling
       field->read(entry.value, at);
       continue;
     }
+    if (others) continue;
     if (name == "<<") {
       Report(Reason::kConfigSyntax, entry.key,
              "merged keys ('<<') are not read: write the keys out where they belong");

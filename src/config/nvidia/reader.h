@@ -20,8 +20,9 @@ class Reader {
       : document_(document), settings_(settings), findings_(findings) {}
 
   // Everything in the file. What cannot be used is in the findings and leaves its default; so are,
-  // as warnings, the keys that mean nothing.
-  void ReadAll();
+  // as warnings, the keys that mean nothing. Of a file that is another program's as well those on
+  // top are that one's.
+  void ReadAll(bool shared = false);
 
  private:
   // A key of a map, and what reads its value.
@@ -33,7 +34,7 @@ class Reader {
   enum class Spelling { kAny, kExact };
 
   void ReadMap(const Node& map, const std::string& path, Spelling spelling,
-               const std::vector<Field>& fields);
+               const std::vector<Field>& fields, bool others = false);
   // The options of the table whose keys are one step below `path`.
   std::vector<Field> OptionsIn(const std::string& path);
   void ReadOption(const Option& option, const Node& node);

@@ -89,6 +89,14 @@ std::optional<bool> Truth(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<bool> SwitchValue(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kTrue = {"1", "t", "T", "TRUE", "true", "True"};
+  constexpr std::array<std::string_view, 6> kFalse = {"0", "f", "F", "FALSE", "false", "False"};
+  if (std::ranges::count(kTrue, text) > 0) return true;
+  if (std::ranges::count(kFalse, text) > 0) return false;
+  return std::nullopt;
+}
+
 std::optional<int64_t> WholeNumber(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);

@@ -20,6 +20,8 @@ ScalarType TypeOf(const Node& scalar);
 
 // Of a plain scalar: y, yes, on, true, n, no, off, false, each in three spellings.
 std::optional<bool> Truth(std::string_view text);
+// As Go reads a switch's value: 1, t, T, TRUE, true, True, and the same of no.
+std::optional<bool> SwitchValue(std::string_view text);
 // "12", "0x1F", "0b11", "017", "0o17", "1_000", with a sign; nothing when it is none or too large.
 std::optional<int64_t> WholeNumber(std::string_view text);
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/hami/load.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+#include <vector>
+
+#include "config/hami/device_config.h"
+#include "config/hami/translate.h"
+#include "config/nvidia/gaps.h"
+
+namespace tessera::config::hami {
+namespace {
+
+// A flag of HAMi's says something of virtual GPUs, which there are none of.
+std::vector<Problem> Misplaced(const nvidia::CommandLine& line) {
+  std::vector<Problem> problems;
+  for (const auto& [name, text] : line.further) {
+    problems.push_back(
+        {.reason = Reason::kConfigUnknownKey,
+         .origin = "flag --" + name,
+         .text = text,
+         .message = "is a flag of HAMi's device plugin, and no configuration of HAMi's is given: "
+                    "that is a file with a map 'nvidia', for --config-file"});
+  }
+  return problems;
+}
+
+}  // namespace
+
+LoadResult Load(nvidia::Sources sources, const NodeConfig& node) {
+  sources.shared_file = true;
+  Findings findings(*sources.file);
+  Settings settings;
+  ReadDeviceConfig(*sources.file, settings, findings);
+  Apply(node, settings, findings);
+  ApplyEnvironment(sources.environment, settings, findings);
+  ApplyFlags(sources.line, settings, findings);
+  nvidia::Settings plugin = nvidia::ReadSettings(sources, findings);
+  nvidia::CheckGaps(plugin, findings);
+  nvidia::Translated translated = Translate(settings, std::move(plugin), findings);
+  return LoadForeign({.config = std::move(translated.config),
+                      .sources = std::move(translated.sources),
+                      .errors = findings.SortedErrors(),
+                      .warnings = findings.warnings()},
+                     sources.own_environment, sources.own_flags);
+}
+
+std::string NodeNameOf(const nvidia::Sources& sources) {
+  const Document none;
+  Findings findings(none);
+  Settings settings;
+  ApplyEnvironment(sources.environment, settings, findings);
+  ApplyFlags(sources.line, settings, findings);
+  return settings.node_name;
+}
+
+LoadResult LoadEither(nvidia::Sources sources, NodeConfigFile& nodes) {
+  if (!sources.file || !IsDeviceConfig(*sources.file)) {
+    std::vector<Problem> misplaced = Misplaced(sources.line);
+    LoadResult loaded = nvidia::Load(sources);
+    if (sources.file) loaded.taken_for = "NVIDIA's";
+    loaded.errors.insert(loaded.errors.end(), misplaced.begin(), misplaced.end());
+    return loaded;
+  }
+  std::vector<Problem> warnings;
+  const NodeConfig node = nodes.Read(NodeNameOf(sources), warnings);
+  LoadResult loaded = Load(std::move(sources), node);
+  loaded.taken_for = "HAMi's";
+  loaded.warnings.insert(loaded.warnings.begin(), warnings.begin(), warnings.end());
+  return loaded;
+}
+
+}  // namespace tessera::config::hami
