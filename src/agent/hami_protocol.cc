@@ -238,15 +238,18 @@ void HamiProtocol::ReadAnew(const KeptPtr& kept) {
   kept->busy = true;
   client_.Get(kube::PodPath(kept->pod.pod_namespace, kept->pod.name),
               [this, weak = Weak(kept)](const Result<json::Value>& found) {
-                const KeptPtr kept = weak.lock();
-                if (kept == nullptr) return;
-                if (!found) return Written(kept, found);
-                kept->busy = false;
-                auto pod = kube::ReadPod(*found, Fields());
-                if (!pod || pod->uid != kept->pod.uid) return;  // another of its name
-                kept->pod = *std::move(pod);
-                Write(kept);
+                const KeptPtr pod = weak.lock();
+                if (pod != nullptr) Found(pod, found);
               });
+}
+
+void HamiProtocol::Found(const KeptPtr& kept, const Result<json::Value>& found) {
+  if (!found) return Written(kept, found);
+  kept->busy = false;
+  auto pod = kube::ReadPod(*found, Fields());
+  if (!pod || pod->uid != kept->pod.uid) return;  // another of its name
+  kept->pod = *std::move(pod);
+  Write(kept);
 }
 
 void HamiProtocol::Say(Kept& kept, const std::string& container, const char* reason,

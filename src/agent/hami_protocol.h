@@ -115,6 +115,7 @@ class HamiProtocol {
   kube::MetadataPatch PatchFor(const Kept& kept) const;
   void Written(const KeptPtr& kept, const Result<json::Value>& written);
   void ReadAnew(const KeptPtr& kept);
+  void Found(const KeptPtr& kept, const Result<json::Value>& found);
   void Say(Kept& kept, const std::string& container, const char* reason, std::string message);
   void TellOf(Kept& kept);
 

@@ -170,14 +170,13 @@ void Ledger::DropUnbound(Steady now) {
   for (const Holding& holding : holdings_) {
     held.insert({holding.pod_uid, holding.container, holding.resource});
   }
-  std::erase_if(bound_, [&](auto& entry) {
-    Bound& bound = entry.second;
-    if (held.contains(entry.first)) {
-      bound.held = true;
-      return false;
-    }
-    return bound.held || now - bound.since >= pending_limit_;
-  });
+  for (auto at = bound_.begin(); at != bound_.end();) {
+    Bound& bound = at->second;
+    const bool is_held = held.contains(at->first);
+    const bool ended = !is_held && (bound.held || now - bound.since >= pending_limit_);
+    bound.held = is_held;
+    at = ended ? bound_.erase(at) : std::next(at);
+  }
 }
 
 std::set<std::string> Ledger::DevicesOf(const Holding& holding) const {
