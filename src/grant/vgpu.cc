@@ -115,7 +115,9 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text) {
 
 VgpuFiles FilesOf(const Vgpu& vgpu) {
   return {.containers = vgpu.directory + "/containers",
-          .preload = vgpu.directory + "/ld.so.preload"};
+          .preload = vgpu.directory + "/ld.so.preload",
+          .license = vgpu.directory + "/license",
+          .validator = vgpu.directory + "/vgpuvalidator"};
 }
 
 std::string PreloadText(const Vgpu& vgpu) {
@@ -148,10 +150,15 @@ std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant) {
   std::vector<Mount> mounts = {
       {.host_path = grant.directory, .container_path = vgpu.directory, .read_only = false},
       {.host_path = vgpu.lock_directory, .container_path = "/tmp/vgpulock", .read_only = false}};
+  const VgpuFiles files = FilesOf(vgpu);
+  if (grant.licensed) {
+    mounts.push_back({.host_path = files.license, .container_path = "/tmp/license"});
+    mounts.push_back({.host_path = files.validator, .container_path = "/usr/bin/vgpuvalidator"});
+  }
   if (!vgpu.enforced) return mounts;
   mounts.push_back({.host_path = vgpu.library, .container_path = vgpu.directory + "/libvgpu.so"});
   if (!grant.controlled) return mounts;
-  mounts.push_back({.host_path = FilesOf(vgpu).preload, .container_path = "/etc/ld.so.preload"});
+  mounts.push_back({.host_path = files.preload, .container_path = "/etc/ld.so.preload"});
   return mounts;
 }
 

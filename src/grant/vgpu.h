@@ -48,6 +48,8 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text);
 struct VgpuFiles {
   std::string containers;  // below which each container has a directory of its own
   std::string preload;     // names the library to the container's loader
+  std::string license;     // which need not be there, nor what looks at it
+  std::string validator;
 };
 VgpuFiles FilesOf(const Vgpu& vgpu);
 std::string PreloadText(const Vgpu& vgpu);
@@ -58,6 +60,7 @@ struct VgpuGrant {
   std::string directory;  // that the container writes in, on the host
   std::vector<VgpuPart> parts;
   bool controlled = true;  // the library is loaded, where it is enforced
+  bool licensed = false;   // the library has a licence, which some builds of it look for
   bool operator==(const VgpuGrant&) const = default;
 };
 // Whose directory has its own name.

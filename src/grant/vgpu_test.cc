@@ -111,6 +111,17 @@ TEST(VgpuMounts, WithoutEnforcementTheLibraryIsNotAmongThem) {
                                 {"/tmp/vgpulock", "/tmp/vgpulock", false}}));
 }
 
+TEST(VgpuMounts, ALicenceComesWithWhatLooksAtIt) {
+  Vgpu vgpu = Parts(2);
+  vgpu.enforced = false;
+  VgpuGrant grant = NewVgpuGrant(vgpu, "name", {});
+  grant.licensed = true;
+  const std::vector<Mount> mounts = VgpuMounts(vgpu, grant);
+  ASSERT_EQ(mounts.size(), 4U);
+  EXPECT_EQ(mounts[2], (Mount{"/usr/local/vgpu/license", "/tmp/license"}));
+  EXPECT_EQ(mounts[3], (Mount{"/usr/local/vgpu/vgpuvalidator", "/usr/bin/vgpuvalidator"}));
+}
+
 TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
   Rendering rendering;
   rendering.strategies = {Strategy::kCdiCri};
