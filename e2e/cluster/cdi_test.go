@@ -212,6 +212,20 @@ func (c *cluster) installGPUs(t *testing.T, more string) map[string]number {
 func (c *cluster) installGPUsWith(t *testing.T, more, ofGPUs string, directories ...string) map[string]number {
 	t.Helper()
 	nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
+	installCuda(t)
+	nodes := makeNodes(t, nvidiaRoot+"/dev", "nvidia0", "nvidia1", "nvidiactl", "moved")
+	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
+	c.install(t, telling(t, serving(t, `resources:
+  - name: nvidia.com/gpu
+`+more+`    nvidia: {`+ofGPUs+`driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
+`, append(directories, nvidiaRoot, filepath.Dir(gpuDocument))...)),
+		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+	return nodes
+}
+
+// installCuda puts the driver's library for programs beside the one that the agent loads.
+func installCuda(t *testing.T) {
+	t.Helper()
 	must(t, os.WriteFile(cudaLibrary, []byte("this is the driver\n"), 0o755))
 	must(t, os.Symlink(filepath.Base(cudaLibrary), cudaLink))
 	t.Cleanup(func() {
@@ -221,14 +235,6 @@ func (c *cluster) installGPUsWith(t *testing.T, more, ofGPUs string, directories
 			must(t, os.Remove(library))
 		}
 	})
-	nodes := makeNodes(t, nvidiaRoot+"/dev", "nvidia0", "nvidia1", "nvidiactl", "moved")
-	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
-	c.install(t, telling(t, serving(t, `resources:
-  - name: nvidia.com/gpu
-`+more+`    nvidia: {`+ofGPUs+`driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
-`, append(directories, nvidiaRoot, filepath.Dir(gpuDocument))...)),
-		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
-	return nodes
 }
 
 // showGPUs says what a container got of the GPUs, all at once.

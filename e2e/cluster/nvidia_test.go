@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,18 +112,20 @@ func (c *cluster) expectDeployment(t *testing.T, count int, want map[string]int)
 	equal(t, "pods by what they are told", told, want)
 }
 
-// processesNamed counts the processes of the node that were started by a name.
-func processesNamed(t *testing.T, name string) int {
+// processesNamed are the processes of the node that were started by a name, and words after it.
+func processesNamed(t *testing.T, name string, words ...string) (found []int) {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	must(t, err)
-	count := 0
+	start := strings.Join(append([]string{name}, words...), "\x00") + "\x00"
 	for _, path := range paths {
-		if words, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(words), name+"\x00") {
-			count++
+		if line, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(line), start) {
+			id, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			must(t, err)
+			found = append(found, id)
 		}
 	}
-	return count
+	return found
 }
 
 func TestTenPodsShareEachOfEightGPUsByAConfigMapOfNVIDIAs(t *testing.T) {
@@ -143,7 +146,7 @@ func TestFourPodsAreSpreadOverTwoGPUsOfTenSharesEach(t *testing.T) {
 	driver := nvidia.InstallAs(t, "/", twoGPUs)
 	c.installPlugin(t)
 	c.waitForResource(t, gpu, "20 of 20")
-	equal(t, "processes that NVIDIA's config-manager would signal", processesNamed(t, "nvidia-device-plugin"), 1)
+	equal(t, "processes that NVIDIA's config-manager would signal", len(processesNamed(t, "nvidia-device-plugin")), 1)
 
 	c.expectDeployment(t, 4, map[string]int{driver.UUID(0): 2, driver.UUID(1): 2})
 }

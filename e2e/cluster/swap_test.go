@@ -92,7 +92,7 @@ func TestADaemonSetOfNVIDIAsServesWithNothingButAnotherImage(t *testing.T) {
 	driver := nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
 	c.install(t, nil, c.parseManifests(t, []byte(swapped))...)
 	c.waitForResource(t, gpu, "2 of 2")
-	equal(t, "processes that NVIDIA's config-manager would signal", processesNamed(t, "nvidia-device-plugin"), 1)
+	equal(t, "processes that NVIDIA's config-manager would signal", len(processesNamed(t, "nvidia-device-plugin")), 1)
 
 	told := map[string]bool{}
 	for _, name := range []string{"one", "two"} {

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	hookDirectory = "/usr/local/vgpu"   // HAMi's
+	saidDirectory = "/var/lib/e2e-said" // one file for each time that a container was started
+)
+
+// asked is what a container asks for of each of its GPUs.
+type asked struct{ count, memory, percentage, cores int64 }
+
+func askedBy(container v1.Container) asked {
+	limit := func(name v1.ResourceName) int64 {
+		value := container.Resources.Limits[name]
+		return value.Value()
+	}
+	return asked{limit(gpu), limit(gpuMemory), limit(gpuPercentage), limit(gpuCores)}
+}
+
+func (a asked) memoryOn(one card) int64 {
+	switch {
+	case a.memory > 0:
+		return a.memory
+	case a.percentage > 0:
+		return one.Memory * a.percentage / 100
+	}
+	return one.Memory
+}
+
+func (a asked) limits() v1.ResourceList {
+	limits := v1.ResourceList{}
+	for name, value := range map[v1.ResourceName]int64{
+		gpu: a.count, gpuMemory: a.memory, gpuPercentage: a.percentage, gpuCores: a.cores} {
+		if value > 0 {
+			limits[name] = *resource.NewQuantity(value, resource.DecimalSI)
+		}
+	}
+	return limits
+}
+
+// What a container finds: its limits, GPUs and library, and what is in its own directory, in which
+// it leaves its name.
+const showVGPUs = `env | grep -E '^(CUDA_|NVIDIA_VISIBLE|GPU_CORE)' | sort | sed -E 's/[0-9a-f-]{32,36}/GRANT/'; ` +
+	`ls /dev | grep '^nvidia[0-9]'; [ ! -s /etc/ld.so.preload ] || cat /etc/ld.so.preload; [ ! -d ` + hookDirectory +
+	` ] || { echo "$POD_UID $CONTAINER" >>` + hookDirectory + `/own; sort -u ` + hookDirectory + `/own; ls ` +
+	hookDirectory + `; }; `
+
+// report writes down what the container finds, whose it is, and what its pod's annotation says.
+const report = `said=$(mktemp /said/.XXXXXX); { echo "$POD_UID $CONTAINER"; echo "$ALLOCATED"; ` + showVGPUs +
+	`} >$said 2>&1; mv $said /said/${said#/said/.}; `
+
+// crashTwice ends a container with an error the first two times.
+const crashTwice = `echo >>/runs/$CONTAINER; [ $(wc -l </runs/$CONTAINER) -gt 2 ] || exit 1; `
+
+// containerAsking is a container that reports, and then runs the script.
+func containerAsking(name string, asks asked, script string) v1.Container {
+	from := func(name, path string) v1.EnvVar {
+		return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: path}}}
+	}
+	return v1.Container{
+		Name: name, Image: busyboxImage, Command: []string{"sh", "-c", report + script},
+		Resources: v1.ResourceRequirements{Limits: asks.limits()},
+		Env: []v1.EnvVar{{Name: "CONTAINER", Value: name}, from("POD_UID", "metadata.uid"),
+			from("ALLOCATED", "metadata.annotations['"+allocatedKey+"']")},
+		VolumeMounts: []v1.VolumeMount{{Name: "said", MountPath: "/said"}, {Name: "runs", MountPath: "/runs"}},
+	}
+}
+
+// podAsking is a pod for HAMi's scheduler. It has the node's network: one of its own is what takes
+// longest to make.
+func podAsking(name string, containers ...v1.Container) *v1.Pod {
+	pod := podOf(name, 0, "")
+	kind := v1.HostPathDirectoryOrCreate
+	pod.Spec.SchedulerName, pod.Spec.HostNetwork = hamiScheduler, true
+	pod.Spec.RestartPolicy = v1.RestartPolicyAlways
+	pod.Spec.Containers = containers
+	pod.Spec.Volumes = []v1.Volume{
+		{Name: "said", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: saidDirectory, Type: &kind}}},
+		{Name: "runs", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	return pod
+}
+
+// withInit is the pod with containers before its others.
+func withInit(pod *v1.Pod, containers ...v1.Container) *v1.Pod {
+	pod.Spec.InitContainers = containers
+	return pod
+}
+
+func sidecar(container v1.Container) v1.Container {
+	always := v1.ContainerRestartPolicyAlways
+	container.RestartPolicy = &always
+	return container
+}
+
+// received is what a container must say that it finds, by what was chosen for it.
+func received(pod types.UID, container string, parts []part) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	var text string
+	byIndex := slices.SortedFunc(slices.Values(parts), func(a, b part) int { return cmp.Compare(a.card.Index, b.card.Index) })
+	for n, one := range byIndex {
+		text += fmt.Sprintf("CUDA_DEVICE_MEMORY_LIMIT_%d=%dm\n", n, one.memory)
+	}
+	text += fmt.Sprintf("CUDA_DEVICE_MEMORY_SHARED_CACHE=%s/GRANT.cache\nCUDA_DEVICE_SM_LIMIT=%d\n"+
+		"NVIDIA_VISIBLE_DEVICES=void\n", hookDirectory, byIndex[0].cores)
+	for _, one := range byIndex {
+		text += fmt.Sprintf("nvidia%d\n", one.card.Index)
+	}
+	return text + fmt.Sprintf("%[1]s/libvgpu.so\n%[2]s %[3]s\nlibvgpu.so\nown\n", hookDirectory, pod, container)
+}
+
+// said is one report.
+type said struct {
+	pod        types.UID
+	container  string
+	annotation string
+	text       string
+}
+
+// readSaid reads all reports but those in known, and adds them there.
+func readSaid(known map[string]said) error {
+	entries, err := os.ReadDir(saidDirectory)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if _, read := known[entry.Name()]; read || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(saidDirectory, entry.Name()))
+		if err != nil {
+			return err
+		}
+		lines := strings.SplitN(string(content), "\n", 3)
+		if len(lines) != 3 {
+			return fmt.Errorf("a container reports %q", content)
+		}
+		one := said{annotation: lines[1], text: lines[2]}
+		if _, err := fmt.Sscan(lines[0], &one.pod, &one.container); err != nil {
+			return fmt.Errorf("a container reports %q: %w", content, err)
+		}
+		known[entry.Name()] = one
+	}
+	return nil
+}
+
+// mismatch says how a report differs from what was chosen for its pod; "" where it does not.
+func (h *hami) mismatch(one said) string {
+	chosen := h.placementOf(one.pod)
+	if one.annotation != chosen.allocated {
+		return fmt.Sprintf("%s of %s is told %q, and %q was chosen", one.container, one.pod, one.annotation,
+			chosen.allocated)
+	}
+	if want := received(one.pod, one.container, chosen.parts[one.container]); one.text != want {
+		return fmt.Sprintf("%s of %s (%s) has\n%snot\n%s", one.container, one.pod, one.annotation, one.text, want)
+	}
+	return ""
+}
+
+// waitForSaid waits until so many reports of a container are there, and returns what they say.
+func waitForSaid(t *testing.T, pod types.UID, container string, runs int) (texts []string) {
+	t.Helper()
+	known := map[string]said{}
+	eventually(t, func(context.Context) error {
+		if err := readSaid(known); err != nil {
+			return err
+		}
+		texts = nil
+		for _, one := range known {
+			if one.pod == pod && one.container == container {
+				texts = append(texts, one.text)
+			}
+		}
+		if len(texts) < runs {
+			return fmt.Errorf("%s of %s has reported %d times, not %d", container, pod, len(texts), runs)
+		}
+		return nil
+	})
+	return texts
+}
+
+// expectSaid waits for so many reports of a container and checks that each is of what was chosen.
+func (h *hami) expectSaid(t *testing.T, pod types.UID, container string, runs int) {
+	t.Helper()
+	for _, text := range waitForSaid(t, pod, container, runs) {
+		equal(t, "what the container finds", text, received(pod, container, h.placementOf(pod).parts[container]))
+	}
+}
+
+// createAsking makes the pod and returns it as the API server has it.
+func (c *cluster) createAsking(t *testing.T, pod *v1.Pod) *v1.Pod {
+	t.Helper()
+	made, err := c.pods().Create(t.Context(), pod, metav1.CreateOptions{})
+	must(t, err)
+	return made
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	kinds "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	burstSize   = 30
+	usualBursts = 2
+)
+
+// podsOfBursts is how many pods the tests of bursts start: TESSERA_E2E_PODS=300 and more is for a
+// search for rare faults.
+func podsOfBursts(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("TESSERA_E2E_PODS")
+	if text == "" {
+		return usualBursts * burstSize
+	}
+	count, err := strconv.Atoi(text)
+	must(t, err)
+	return count
+}
+
+// bursts makes pods of all kinds come at once, one burst after another, and compares what each of
+// their containers finds with what was chosen for it. Its results are good once run has returned.
+type bursts struct {
+	cluster *cluster
+	hami    *hami
+
+	mutex   sync.Mutex
+	runs    map[types.UID]map[string]int // reports of each container
+	reports int
+	wrong   []string // reports of what was chosen for somebody else, or nobody
+	refused map[string]int
+	next    int // of the sizes that are asked for
+	bound   int // pods whose containers have all reported
+}
+
+func (c *cluster) newBursts(h *hami) *bursts {
+	return &bursts{cluster: c, hami: h, runs: map[types.UID]map[string]int{}, refused: map[string]int{}}
+}
+
+// run starts so many pods, and deletes those of a burst once all of their containers have reported.
+// The next ones have the same names.
+func (b *bursts) run(ctx context.Context, pods int) error {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	unread := make(chan error, 1)
+	go func() { unread <- b.read(reading) }()
+	for begun := 0; begun < pods; begun += burstSize {
+		failed := make(chan error, burstSize)
+		size := min(burstSize, pods-begun)
+		for n := range size {
+			go func() { failed <- b.runOne(ctx, begun+n, fmt.Sprintf("burst-%d", n)) }()
+		}
+		var err error
+		for range size {
+			if one := <-failed; one != nil && err == nil {
+				err = one
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if err := b.cluster.pods().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return err
+		}
+	}
+	stop()
+	return <-unread
+}
+
+// read compares reports as they come. Its own goroutine.
+func (b *bursts) read(ctx context.Context) error {
+	known := map[string]said{}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		seen := len(known)
+		before := map[string]bool{}
+		for name := range known {
+			before[name] = true
+		}
+		if err := readSaid(known); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if len(known) > seen {
+			for name, one := range known {
+				if !before[name] {
+					b.count(one)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (b *bursts) count(one said) {
+	mismatch := b.hami.mismatch(one)
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.reports++
+	if b.runs[one.pod] == nil {
+		b.runs[one.pod] = map[string]int{}
+	}
+	b.runs[one.pod][one.container]++
+	if mismatch != "" {
+		b.wrong = append(b.wrong, mismatch)
+	}
+}
+
+// has says whether all containers of a pod have reported so often.
+func (b *bursts) has(pod types.UID, runs map[string]int) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for container, count := range runs {
+		if b.runs[pod][container] < count {
+			return false
+		}
+	}
+	return true
+}
+
+// size is the next one: no two containers ask for the same.
+func (b *bursts) size() asked {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.next++
+	return asked{count: 1, memory: 500 + int64(b.next)*7%7600, cores: 1 + int64(b.next)%10}
+}
+
+// podOfKind is one of all the kinds of pods, and how often its containers will report at least.
+func (b *bursts) podOfKind(kind int, name string) (*v1.Pod, map[string]int) {
+	none := asked{}
+	main := containerAsking("main", b.size(), stay)
+	switch kind % 10 {
+	case 1:
+		return withInit(podAsking(name, main), containerAsking("init", b.size(), "")), map[string]int{"init": 1, "main": 1}
+	case 2:
+		return withInit(podAsking(name, main), sidecar(containerAsking("side", b.size(), stay))),
+			map[string]int{"side": 1, "main": 1}
+	case 3:
+		return podAsking(name, containerAsking("first", b.size(), stay), main), map[string]int{"first": 1, "main": 1}
+	case 4:
+		return podAsking(name, containerAsking("without", none, stay), main), map[string]int{"without": 1, "main": 1}
+	case 5:
+		return podAsking(name, containerAsking("main", b.size(), crashTwice+stay)), map[string]int{"main": 3}
+	case 6:
+		return withInit(podAsking(name, main), containerAsking("without", none, "")), map[string]int{"without": 1, "main": 1}
+	case 7:
+		two := b.size()
+		two.count = 2
+		return podAsking(name, containerAsking("main", two, stay)), map[string]int{"main": 1}
+	case 8:
+		part := b.size()
+		part.memory, part.percentage = 0, part.cores
+		return podAsking(name, containerAsking("main", part, stay)), map[string]int{"main": 1}
+	case 9:
+		return withInit(podAsking(name, containerAsking("without", none, stay), main),
+				containerAsking("first", none, ""), sidecar(containerAsking("side", b.size(), stay)),
+				containerAsking("init", b.size(), crashTwice)),
+			map[string]int{"first": 1, "side": 1, "init": 3, "without": 1, "main": 1}
+	}
+	return podAsking(name, main), map[string]int{"main": 1}
+}
+
+// runOne runs a pod until its containers have reported: one that kubelet refuses is made again, as
+// a Deployment would, and so is each seventh as soon as it is bound. Any goroutine.
+func (b *bursts) runOne(ctx context.Context, n int, name string) error {
+	for first := true; ; first = false {
+		pod, runs := b.podOfKind(n, name)
+		pod, err := b.make(ctx, pod)
+		if err != nil {
+			return err
+		}
+		done := func(now *v1.Pod) bool {
+			return b.has(pod.UID, runs) || now.Status.Phase == v1.PodFailed ||
+				first && n%7 == 3 && now.Spec.NodeName != ""
+		}
+		now, err := b.hami.waitFor(ctx, pod, done)
+		if err != nil {
+			return err
+		}
+		if b.has(pod.UID, runs) {
+			b.mutex.Lock()
+			b.bound++
+			b.mutex.Unlock()
+			return nil
+		}
+		if now.Status.Phase == v1.PodFailed {
+			b.mutex.Lock()
+			b.refused[now.Status.Reason+": "+now.Status.Message]++
+			b.mutex.Unlock()
+		}
+		if err := b.cluster.pods().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !kinds.IsNotFound(err) {
+			return err
+		}
+	}
+}
+
+// make makes the pod as soon as there is no other of its name.
+func (b *bursts) make(ctx context.Context, pod *v1.Pod) (made *v1.Pod, err error) {
+	waited := waitUntil(5*patient, func(context.Context) error {
+		if now := b.hami.now(pod.Name); now != nil && ctx.Err() == nil {
+			return fmt.Errorf("pod %s is still there: %s", pod.Name, describe(now))
+		}
+		if made, err = b.cluster.pods().Create(ctx, pod, metav1.CreateOptions{}); kinds.IsAlreadyExists(err) {
+			return err
+		}
+		return nil
+	})
+	return made, cmp.Or(waited, err)
+}
+
+// waitFor waits until done says so of the pod, which may take a busy machine minutes.
+func (h *hami) waitFor(ctx context.Context, pod *v1.Pod, done func(*v1.Pod) bool) (now *v1.Pod, err error) {
+	err = waitUntil(5*patient, func(context.Context) error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		now = h.now(pod.Name)
+		if now == nil || now.UID != pod.UID {
+			return fmt.Errorf("pod %s is not there", pod.Name)
+		}
+		if !done(now) {
+			return fmt.Errorf("pod %s is %s: %s", pod.Name, now.Status.Phase, describe(now))
+		}
+		return nil
+	})
+	return now, cmp.Or(err, ctx.Err())
+}
+
+// expectNoneWrong prints how it went.
+func (b *bursts) expectNoneWrong(t *testing.T, what string) {
+	t.Helper()
+	refused := 0
+	for said, count := range b.refused {
+		refused += count
+		t.Logf("%d times: %s", count, said)
+	}
+	for said, count := range b.hami.failures {
+		t.Logf("%d times the scheduler: %s", count, said)
+	}
+	fmt.Printf("measured %s: %d pods, %d containers started, %d mismatches, %d pods refused\n",
+		what, b.bound, b.reports, len(b.wrong), refused)
+	for _, one := range b.wrong {
+		t.Error(one)
+	}
+}

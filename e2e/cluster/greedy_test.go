@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A few MiB and percent of one card.
+var modest = asked{count: 1, memory: 3000, cores: 30}
+
+func TestAPodOfHAMisHasNoMoreForItsOwnVariables(t *testing.T) {
+	c := theCluster(t)
+	h := c.startRequested(t)
+	greedy := containerAsking("main", modest, stay)
+	for name, value := range map[string]string{"CUDA_DEVICE_MEMORY_LIMIT_0": "99999m", "CUDA_DEVICE_SM_LIMIT": "100",
+		"CUDA_DEVICE_MEMORY_SHARED_CACHE": "/tmp/own.cache", "NVIDIA_VISIBLE_DEVICES": "all"} {
+		greedy.Env = append(greedy.Env, v1.EnvVar{Name: name, Value: value})
+	}
+
+	pod := c.createAsking(t, podAsking("greedy", greedy))
+
+	h.expectSaid(t, pod.UID, "main", 1)
+}
+
+// annotatePod is what anybody can do who may patch a pod.
+func (c *cluster) annotatePod(t *testing.T, name string, values map[string]string) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": values}})
+	must(t, err)
+	_, err = c.pods().Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	must(t, err)
+}
+
+func TestAContainerKeepsWhatItHadFirstWhateverItsPodsAnnotationsSayLater(t *testing.T) {
+	c := theCluster(t)
+	h := c.startRequested(t)
+	pod := c.createAsking(t, podAsking("patched", containerAsking("main", modest, stay)))
+	h.expectSaid(t, pod.UID, "main", 1)
+
+	more := strings.Replace(h.placementOf(pod.UID).allocated, "3000,30", "80000,100", 1)
+	c.annotatePod(t, "patched", map[string]string{allocatedKey: more, remainingKey: more, phaseKey: "allocating"})
+	_, err := c.run(t.Context(), pod, "sh", "-c", tellToEnd)
+	must(t, err)
+
+	h.expectSaid(t, pod.UID, "main", 2)
+}
+
+// forged is a pod that comes to the node past every scheduler, with annotations of its own making.
+func forged(name string, asks asked, allocated string) *v1.Pod {
+	pod := podAsking(name, containerAsking("main", asks, stay))
+	pod.Spec.NodeName = nodeName
+	pod.Annotations = map[string]string{vgpuNodeKey: nodeName, vgpuTimeKey: unixTime(), bindTimeKey: unixTime(),
+		phaseKey: "allocating", remainingKey: allocated, allocatedKey: allocated}
+	pod.Labels = map[string]string{vgpuNodeKey: nodeName}
+	return pod
+}
+
+// expectRefused waits until kubelet has said why it does not make the pod's container.
+func (c *cluster) expectRefused(t *testing.T, h *hami, pod *v1.Pod, why string) {
+	t.Helper()
+	now, err := h.waitFor(t.Context(), pod, func(now *v1.Pod) bool {
+		return now.Status.Phase == v1.PodFailed || strings.Contains(describe(now), why)
+	})
+	must(t, err)
+	if said := describe(now); !strings.Contains(said, why) {
+		t.Errorf("pod %s: %s\nwhich does not say %q", pod.Name, said, why)
+	}
+	known := map[string]said{}
+	must(t, readSaid(known))
+	for _, one := range known {
+		if one.pod == pod.UID {
+			t.Errorf("a container of %s has\n%s", pod.Name, one.text)
+		}
+	}
+}
+
+func TestAPodThatForgesItsAnnotationsIsNotStarted(t *testing.T) {
+	c := theCluster(t)
+	h := c.startRequested(t)
+	owner := c.createAsking(t, podAsking("owner", containerAsking("main", asked{count: 1, percentage: 100, cores: 100}, stay)))
+	h.expectSaid(t, owner.UID, "main", 1)
+	owned, free := h.placementOf(owner.UID).parts["main"][0].card.ID, h.cards[7].ID
+
+	for name, one := range map[string]struct {
+		asks           asked
+		allocated, why string
+	}{
+		"more-memory": {modest, free + ",NVIDIA,80000,30:;", "3000"},
+		"more-cores":  {modest, free + ",NVIDIA,3000,100:;", "30"},
+		"more-cards":  {modest, free + ",NVIDIA,3000,30:" + h.cards[6].ID + ",NVIDIA,3000,30:;", "1"},
+		"anothers":    {modest, owned + ",NVIDIA,3000,30:;", owned},
+		"unknown":     {modest, "GPU-00000000-0000-0000-0000-000000000000,NVIDIA,3000,30:;", "GPU-0000"},
+		"none":        {modest, "", ""},
+		"garbage":     {modest, "garbage,;:", ""},
+	} {
+		c.expectRefused(t, h, c.createAsking(t, forged(name, one.asks, one.allocated)), one.why)
+	}
+}
+
+// What a container leaves in its own directory, the agent meets as root.
+func TestLinksThatAContainerLeavesLeadNowhere(t *testing.T) {
+	c := theCluster(t)
+	h := c.startRequested(t)
+	const victim = "/var/lib/e2e-victim"
+	must(t, os.MkdirAll(victim, 0o700))
+	t.Cleanup(func() { must(t, os.RemoveAll(victim)) })
+	must(t, os.WriteFile(filepath.Join(victim, "file"), []byte("mine\n"), 0o600))
+	links := `ln -s ` + victim + ` ` + hookDirectory + `/directory; ln -s ` + victim + `/file ` + hookDirectory +
+		`/x.cache; ln -s / ` + hookDirectory + `/containers; `
+	pod := c.createAsking(t, podAsking("links", containerAsking("main", modest, links+stay)))
+	h.expectSaid(t, pod.UID, "main", 1)
+
+	_, err := c.run(t.Context(), pod, "sh", "-c", tellToEnd)
+	must(t, err)
+	want := strings.Replace(received(pod.UID, "main", h.placementOf(pod.UID).parts["main"]),
+		"\nlibvgpu.so\nown\n", "\ncontainers\ndirectory\nlibvgpu.so\nown\nx.cache\n", 1)
+	eventually(t, func(context.Context) error {
+		texts := waitForSaid(t, pod.UID, "main", 2)
+		for _, text := range texts {
+			if text == want {
+				return nil
+			}
+		}
+		return fmt.Errorf("the container has %q, not %q", texts, want)
+	})
+	must(t, c.removePods(t.Context()))
+	eventually(t, func(context.Context) error {
+		left, err := os.ReadDir(filepath.Join(hookDirectory, "containers"))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d directories are left", len(left))
+		}
+		return err
+	})
+
+	content, err := os.ReadFile(filepath.Join(victim, "file"))
+	must(t, err)
+	equal(t, "what the links led to", string(content), "mine\n")
+	about, err := os.Stat(victim)
+	must(t, err)
+	equal(t, "who may go there", about.Mode().Perm(), os.FileMode(0o700))
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"tessera/e2e/nvidia"
+)
+
+const (
+	hookLibrary = hookDirectory + "/libvgpu.so"
+	hookLock    = "/tmp/vgpulock"
+)
+
+// makeGPUs puts eight GPUs and HAMi's library on the node. It goes with the test.
+func makeGPUs(t *testing.T) *nvidia.Driver {
+	t.Helper()
+	driver := nvidia.Install(t, nvidiaRoot, "8xa100")
+	installCuda(t)
+	must(t, os.MkdirAll(nvidiaRoot+"/dev", 0o755))
+	t.Cleanup(func() { must(t, os.RemoveAll(nvidiaRoot+"/dev")) })
+	for _, name := range strings.Fields("0 1 2 3 4 5 6 7 ctl") { // like /dev/null
+		must(t, unix.Mknod(nvidiaRoot+"/dev/nvidia"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
+	}
+	for _, directory := range []string{hookDirectory, hookLock, saidDirectory} {
+		must(t, os.MkdirAll(directory, 0o755))
+		t.Cleanup(func() { must(t, os.RemoveAll(directory)) })
+	}
+	must(t, os.WriteFile(hookLibrary, []byte("this is a library\n"), 0o644))
+	return driver
+}
+
+// installRequested divides each of eight GPUs into ten virtual ones, as large as pods ask for. `more`
+// is what else is said of those.
+func (c *cluster) installRequested(t *testing.T, more string) {
+	t.Helper()
+	t.Cleanup(func() { must(t, os.RemoveAll("/var/run/cdi")) })
+	c.install(t, telling(t, serving(t, `resources:
+  - name: nvidia.com/gpu
+`+byCdi+`    policy: vgpu
+    replicas: 10
+    nvidia: {vgpu: {mode: requested`+more+`}, driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
+`, nvidiaRoot, hookDirectory, hookLock, "/var/run/cdi")),
+		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+	c.waitForResource(t, gpu, "80 of 80")
+}
+
+// startRequested does both, and has pods scheduled. Containers that end start again soon.
+func (c *cluster) startRequested(t *testing.T) *hami {
+	t.Helper()
+	c.configureKubelet(t, "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n")
+	makeGPUs(t)
+	c.installRequested(t, "")
+	return c.startHAMi(t, 8)
+}
+
+// configureKubelet adds to kubelet's configuration until the end of the test.
+func (c *cluster) configureKubelet(t *testing.T, more string) {
+	t.Helper()
+	const path = "/e2e/kubelet.yaml"
+	before, err := os.ReadFile(path)
+	must(t, err)
+	set := func(content string) {
+		must(t, os.WriteFile(path, []byte(content), 0o644))
+		must(t, c.restart("kubelet", syscall.SIGTERM))
+	}
+	t.Cleanup(func() { set(string(before)) })
+	set(string(before) + more)
+}
+
+func TestEachContainerOfBurstsOfPodsHasWhatHAMisSchedulerChoseForIt(t *testing.T) {
+	c := theCluster(t)
+	b := c.newBursts(c.startRequested(t))
+
+	must(t, b.run(t.Context(), podsOfBursts(t)))
+
+	b.expectNoneWrong(t, "bursts of pods that say how large their GPUs are")
+}
+
+// killAgents ends every agent of the node as the kernel does when memory is short.
+func killAgents(t *testing.T) {
+	t.Helper()
+	for _, id := range processesNamed(t, "/usr/bin/tessera", "agent") {
+		must(t, syscall.Kill(id, syscall.SIGKILL))
+	}
+}
+
+func TestNoContainerHasWhatIsAnothersWhileAgentsAndKubeletDieAndTheAPIServerIsGone(t *testing.T) {
+	c := theCluster(t)
+	b := c.newBursts(c.startRequested(t))
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- b.run(ctx, podsOfBursts(t)) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+
+	restart := func(signal syscall.Signal) func() {
+		return func() { must(t, c.restart("kubelet", signal)) }
+	}
+	troubles := []func(){
+		func() { killAgents(t) },
+		restart(syscall.SIGTERM),
+		c.closeService,
+		func() { must(t, c.openService()) },
+		restart(syscall.SIGKILL),
+	}
+	done := 0
+	for tick := time.NewTicker(3 * time.Second); ; done++ {
+		select {
+		case err := <-ended:
+			ended <- nil
+			must(t, err)
+			if done%len(troubles) == 3 {
+				must(t, c.openService())
+			}
+			b.expectNoneWrong(t, fmt.Sprintf("the same with %d kills, restarts and outages", done))
+			return
+		case <-tick.C:
+			troubles[done%len(troubles)]()
+		}
+	}
+}
+
+func TestAContainerThatHasAllOfAGPUBeforeAnotherOfItsPodIsNotInItsWay(t *testing.T) {
+	c := theCluster(t)
+	h := c.startRequested(t)
+	all := asked{count: 8, percentage: 100, cores: 100}
+
+	pod := c.createAsking(t, withInit(podAsking("all", containerAsking("main", all, stay)),
+		containerAsking("init", all, "")))
+
+	h.expectSaid(t, pod.UID, "init", 1)
+	h.expectSaid(t, pod.UID, "main", 1)
+}

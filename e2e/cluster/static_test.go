@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const staticPods = "/e2e/static"
+
+// startStatic gives kubelet a pod of its own, whose annotations say whatever its author likes, and
+// returns what kubelet tells the API server of it.
+func (c *cluster) startStatic(t *testing.T, h *hami) *v1.Pod {
+	t.Helper()
+	pod := forged("static", modest, h.cards[0].ID+",NVIDIA,80000,100:;")
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.Namespace, pod.Spec.NodeName = metav1.NamespaceDefault, ""
+	content, err := json.Marshal(pod)
+	must(t, err)
+	path := filepath.Join(staticPods, "pod.json")
+	t.Cleanup(func() { must(t, os.Remove(path)) })
+	must(t, os.WriteFile(path, content, 0o644))
+	var mirror *v1.Pod
+	eventually(t, func(ctx context.Context) (err error) {
+		mirror, err = c.pods().Get(ctx, "static-"+nodeName, metav1.GetOptions{})
+		return err
+	})
+	return mirror
+}
+
+// allowStatic has kubelet read pods from a directory.
+func (c *cluster) allowStatic(t *testing.T) {
+	t.Helper()
+	must(t, os.MkdirAll(staticPods, 0o755))
+	c.configureKubelet(t, "staticPodPath: "+staticPods+"\n")
+}
+
+func TestAStaticPodHasNoGPUWhateverItsAnnotationsSay(t *testing.T) {
+	c := theCluster(t)
+	c.allowStatic(t)
+	makeGPUs(t)
+	c.installRequested(t, "")
+	h := c.startHAMi(t, 8)
+
+	c.expectRefused(t, h, c.startStatic(t, h), "")
+}
+
+func TestAStaticPodHasWhatItAsksForOfWhatIsFreeWhereThatIsConfigured(t *testing.T) {
+	c := theCluster(t)
+	c.allowStatic(t)
+	makeGPUs(t)
+	c.installRequested(t, ", unplaced: fit")
+	h := c.startHAMi(t, 8)
+
+	c.startStatic(t, h)
+
+	var text string
+	eventually(t, func(context.Context) error {
+		known := map[string]said{}
+		if err := readSaid(known); err != nil {
+			return err
+		}
+		for _, one := range known {
+			text = one.text
+			return nil
+		}
+		return errors.New("the static pod reports nothing")
+	})
+	want := `^CUDA_DEVICE_MEMORY_LIMIT_0=3000m\nCUDA_DEVICE_MEMORY_SHARED_CACHE=` + hookDirectory +
+		`/GRANT.cache\nCUDA_DEVICE_SM_LIMIT=30\nNVIDIA_VISIBLE_DEVICES=void\nnvidia[0-7]\n` + hookLibrary + `\n`
+	if !regexp.MustCompile(want).MatchString(text) {
+		t.Errorf("the static pod has\n%s", text)
+	}
+}
