@@ -172,7 +172,7 @@ func (b *bursts) podOfKind(kind int, name string) (*v1.Pod, map[string]int) {
 		return podAsking(name, containerAsking("main", two, stay)), map[string]int{"main": 1}
 	case 8:
 		part := b.size()
-		part.memory, part.percentage = 0, part.cores
+		part.memory, part.percentage, part.cores = 0, part.cores, 0
 		return podAsking(name, containerAsking("main", part, stay)), map[string]int{"main": 1}
 	case 9:
 		return withInit(podAsking(name, containerAsking("without", none, stay), main),

@@ -92,17 +92,20 @@ func TestAPodThatForgesItsAnnotationsIsNotStarted(t *testing.T) {
 	h.expectSaid(t, owner.UID, "main", 1)
 	owned, free := h.placementOf(owner.UID).parts["main"][0].card.ID, h.cards[7].ID
 
+	of := func(card, size string) string { return card + ",NVIDIA," + size + ":" }
+	two := asked{count: 2, memory: 3000, cores: 30}
 	for name, one := range map[string]struct {
 		asks           asked
 		allocated, why string
 	}{
-		"more-memory": {modest, free + ",NVIDIA,80000,30:;", "3000"},
-		"more-cores":  {modest, free + ",NVIDIA,3000,100:;", "30"},
-		"more-cards":  {modest, free + ",NVIDIA,3000,30:" + h.cards[6].ID + ",NVIDIA,3000,30:;", "1"},
-		"anothers":    {modest, owned + ",NVIDIA,3000,30:;", owned},
-		"unknown":     {modest, "GPU-00000000-0000-0000-0000-000000000000,NVIDIA,3000,30:;", "GPU-0000"},
-		"none":        {modest, "", ""},
-		"garbage":     {modest, "garbage,;:", ""},
+		"memory": {modest, of(free, "80000,30") + ";", "80000 MiB of " + free + ", where the container asks for 3000"},
+		"cores":  {modest, of(free, "3000,100") + ";", "100 % of the cores of " + free + ", where the container asks for 30"},
+		"cards":  {modest, of(free, "3000,30") + of(owned, "3000,30") + ";", "2 devices, where the container asks for 1"},
+		"twice":  {two, of(free, "3000,30") + of(free, "3000,30") + ";", free + " is there twice"},
+		"others": {modest, of(owned, "3000,30") + ";", "device " + owned + " has 81920 MiB, of which 81920 MiB and 100 percent"},
+		"stray":  {modest, of("GPU-1", "3000,30") + ";", "GPU-1 is no card of this node"},
+		"none":   {modest, "", "no scheduler has chosen GPUs for it"},
+		"broken": {modest, "broken,;:", "it has 2 fields, not 4"},
 	} {
 		c.expectRefused(t, h, c.createAsking(t, forged(name, one.asks, one.allocated)), one.why)
 	}
@@ -135,13 +138,13 @@ func TestLinksThatAContainerLeavesLeadNowhere(t *testing.T) {
 		return fmt.Errorf("the container has %q, not %q", texts, want)
 	})
 	must(t, c.removePods(t.Context()))
-	eventually(t, func(context.Context) error {
+	must(t, waitUntil(2*patient, func(context.Context) error { // what is forgotten is removed after a minute
 		left, err := os.ReadDir(filepath.Join(hookDirectory, "containers"))
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%d directories are left", len(left))
 		}
 		return err
-	})
+	}))
 
 	content, err := os.ReadFile(filepath.Join(victim, "file"))
 	must(t, err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,22 @@ const (
 	hookLibrary = hookDirectory + "/libvgpu.so"
 	hookLock    = "/tmp/vgpulock"
 )
+
+// What the agent may do besides what deploy/nvidia/rbac.yaml says.
+const hamiRights = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: tessera-hami}
+rules:
+- {apiGroups: [""], resources: [nodes], verbs: [get, patch]}
+- {apiGroups: [""], resources: [pods], verbs: [get, list, watch, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: tessera-hami}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: tessera-hami}
+subjects:
+- {kind: ServiceAccount, name: tessera-nvidia, namespace: kube-system}
+`
 
 // makeGPUs puts eight GPUs and HAMi's library on the node. It goes with the test.
 func makeGPUs(t *testing.T) *nvidia.Driver {
@@ -49,7 +66,8 @@ func (c *cluster) installRequested(t *testing.T, more string) {
     replicas: 10
     nvidia: {vgpu: {mode: requested`+more+`}, driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
 `, nvidiaRoot, hookDirectory, hookLock, "/var/run/cdi")),
-		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+		slices.Concat(c.readManifests(t, "nvidia/rbac.yaml"), c.parseManifests(t, []byte(hamiRights)),
+			c.readManifests(t, "examples/daemonset.yaml"))...)
 	c.waitForResource(t, gpu, "80 of 80")
 }
 

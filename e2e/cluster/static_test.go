@@ -17,21 +17,19 @@ import (
 
 const staticPods = "/e2e/static"
 
-// startStatic gives kubelet a pod of its own, whose annotations say whatever its author likes, and
-// returns what kubelet tells the API server of it.
-func (c *cluster) startStatic(t *testing.T, h *hami) *v1.Pod {
+// startStatic gives kubelet a pod of its own, and returns what kubelet tells the API server of it.
+func (c *cluster) startStatic(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
-	pod := forged("static", modest, h.cards[0].ID+",NVIDIA,80000,100:;")
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	pod.Namespace, pod.Spec.NodeName = metav1.NamespaceDefault, ""
 	content, err := json.Marshal(pod)
 	must(t, err)
-	path := filepath.Join(staticPods, "pod.json")
+	path := filepath.Join(staticPods, pod.Name+".json")
 	t.Cleanup(func() { must(t, os.Remove(path)) })
 	must(t, os.WriteFile(path, content, 0o644))
 	var mirror *v1.Pod
 	eventually(t, func(ctx context.Context) (err error) {
-		mirror, err = c.pods().Get(ctx, "static-"+nodeName, metav1.GetOptions{})
+		mirror, err = c.pods().Get(ctx, pod.Name+"-"+nodeName, metav1.GetOptions{})
 		return err
 	})
 	return mirror
@@ -51,7 +49,10 @@ func TestAStaticPodHasNoGPUWhateverItsAnnotationsSay(t *testing.T) {
 	c.installRequested(t, "")
 	h := c.startHAMi(t, 8)
 
-	c.expectRefused(t, h, c.startStatic(t, h), "")
+	c.expectRefused(t, h, c.startStatic(t, podAsking("plain", containerAsking("main", modest, stay))),
+		"no scheduler has chosen GPUs for it")
+	c.expectRefused(t, h, c.startStatic(t, forged("forged", modest, h.cards[0].ID+",NVIDIA,80000,30:;")),
+		"80000 MiB of "+h.cards[0].ID+", where the container asks for 3000")
 }
 
 func TestAStaticPodHasWhatItAsksForOfWhatIsFreeWhereThatIsConfigured(t *testing.T) {
@@ -59,9 +60,8 @@ func TestAStaticPodHasWhatItAsksForOfWhatIsFreeWhereThatIsConfigured(t *testing.
 	c.allowStatic(t)
 	makeGPUs(t)
 	c.installRequested(t, ", unplaced: fit")
-	h := c.startHAMi(t, 8)
 
-	c.startStatic(t, h)
+	c.startStatic(t, podAsking("fitting", containerAsking("main", modest, stay)))
 
 	var text string
 	eventually(t, func(context.Context) error {
