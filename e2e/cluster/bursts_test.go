@@ -41,18 +41,19 @@ func podsOfBursts(t *testing.T) int {
 type bursts struct {
 	cluster *cluster
 	hami    *hami
+	size    int // of each
 
 	mutex   sync.Mutex
 	runs    map[types.UID]map[string]int // reports of each container
 	reports int
 	wrong   []string // reports of what was chosen for somebody else, or nobody
 	refused map[string]int
-	next    int // of the sizes that are asked for
+	next    int // of what is asked for
 	bound   int // pods whose containers have all reported
 }
 
-func (c *cluster) newBursts(h *hami) *bursts {
-	return &bursts{cluster: c, hami: h, runs: map[types.UID]map[string]int{}, refused: map[string]int{}}
+func (c *cluster) newBursts(h *hami, size int) *bursts {
+	return &bursts{cluster: c, hami: h, size: size, runs: map[types.UID]map[string]int{}, refused: map[string]int{}}
 }
 
 // run starts so many pods, and deletes those of a burst once all of their containers have reported.
@@ -62,9 +63,9 @@ func (b *bursts) run(ctx context.Context, pods int) error {
 	defer stop()
 	unread := make(chan error, 1)
 	go func() { unread <- b.read(reading) }()
-	for begun := 0; begun < pods; begun += burstSize {
-		failed := make(chan error, burstSize)
-		size := min(burstSize, pods-begun)
+	for begun := 0; begun < pods; begun += b.size {
+		failed := make(chan error, b.size)
+		size := min(b.size, pods-begun)
 		for n := range size {
 			go func() { failed <- b.runOne(ctx, begun+n, fmt.Sprintf("burst-%d", n)) }()
 		}
@@ -140,8 +141,8 @@ func (b *bursts) has(pod types.UID, runs map[string]int) bool {
 	return true
 }
 
-// size is the next one: no two containers ask for the same.
-func (b *bursts) size() asked {
+// asks is what the next container asks for: no two the same.
+func (b *bursts) asks() asked {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.next++
@@ -151,33 +152,33 @@ func (b *bursts) size() asked {
 // podOfKind is one of all the kinds of pods, and how often its containers will report at least.
 func (b *bursts) podOfKind(kind int, name string) (*v1.Pod, map[string]int) {
 	none := asked{}
-	main := containerAsking("main", b.size(), stay)
+	main := containerAsking("main", b.asks(), stay)
 	switch kind % 10 {
 	case 1:
-		return withInit(podAsking(name, main), containerAsking("init", b.size(), "")), map[string]int{"init": 1, "main": 1}
+		return withInit(podAsking(name, main), containerAsking("init", b.asks(), "")), map[string]int{"init": 1, "main": 1}
 	case 2:
-		return withInit(podAsking(name, main), sidecar(containerAsking("side", b.size(), stay))),
+		return withInit(podAsking(name, main), sidecar(containerAsking("side", b.asks(), stay))),
 			map[string]int{"side": 1, "main": 1}
 	case 3:
-		return podAsking(name, containerAsking("first", b.size(), stay), main), map[string]int{"first": 1, "main": 1}
+		return podAsking(name, containerAsking("first", b.asks(), stay), main), map[string]int{"first": 1, "main": 1}
 	case 4:
 		return podAsking(name, containerAsking("without", none, stay), main), map[string]int{"without": 1, "main": 1}
 	case 5:
-		return podAsking(name, containerAsking("main", b.size(), crashTwice+stay)), map[string]int{"main": 3}
+		return podAsking(name, containerAsking("main", b.asks(), crashTwice+stay)), map[string]int{"main": 3}
 	case 6:
 		return withInit(podAsking(name, main), containerAsking("without", none, "")), map[string]int{"without": 1, "main": 1}
 	case 7:
-		two := b.size()
+		two := b.asks()
 		two.count = 2
 		return podAsking(name, containerAsking("main", two, stay)), map[string]int{"main": 1}
 	case 8:
-		part := b.size()
+		part := b.asks()
 		part.memory, part.percentage, part.cores = 0, part.cores, 0
 		return podAsking(name, containerAsking("main", part, stay)), map[string]int{"main": 1}
 	case 9:
 		return withInit(podAsking(name, containerAsking("without", none, stay), main),
-				containerAsking("first", none, ""), sidecar(containerAsking("side", b.size(), stay)),
-				containerAsking("init", b.size(), crashTwice)),
+				containerAsking("first", none, ""), sidecar(containerAsking("side", b.asks(), stay)),
+				containerAsking("init", b.asks(), crashTwice)),
 			map[string]int{"first": 1, "side": 1, "init": 3, "without": 1, "main": 1}
 	}
 	return podAsking(name, main), map[string]int{"main": 1}

@@ -97,12 +97,14 @@ type hami struct {
 	locking sync.Mutex // HAMi's own of the node's lock
 
 	mutex    sync.Mutex
-	pods     map[string]*v1.Pod       // by name, as the API server tells of them
-	seen     map[types.UID]bool       // those that are or were scheduled
-	placed   map[types.UID]placement  // what was chosen last for those
-	reserved map[types.UID]bool       // which of them still take room
-	failures map[string]int           // of attempts to bind, by what was said
-	waited   map[string]time.Duration // for the lock, by pod
+	pods     map[string]*v1.Pod          // by name, as the API server tells of them
+	seen     map[types.UID]bool          // those that are or were scheduled
+	placed   map[types.UID]placement     // what was chosen last for those
+	reserved map[types.UID]bool          // which of them still take room
+	failures map[string]int              // of attempts to bind, by what was said
+	waited   map[types.UID]time.Duration // for the lock
+	bound    map[types.UID]time.Time
+	running  map[types.UID]time.Time
 }
 
 // startHAMi has pods scheduled until the end of the test, once the plugin has registered its GPUs.
@@ -110,7 +112,7 @@ func (c *cluster) startHAMi(t *testing.T, count int) *hami {
 	t.Helper()
 	h := &hami{client: c.client, pods: map[string]*v1.Pod{}, seen: map[types.UID]bool{},
 		placed: map[types.UID]placement{}, reserved: map[types.UID]bool{}, failures: map[string]int{},
-		waited: map[string]time.Duration{}}
+		waited: map[types.UID]time.Duration{}, bound: map[types.UID]time.Time{}, running: map[types.UID]time.Time{}}
 	eventually(t, func(ctx context.Context) error {
 		node, err := c.node(ctx)
 		if err != nil {
@@ -155,6 +157,12 @@ func (h *hami) see(ctx context.Context, pod *v1.Pod) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.pods[pod.Name] = pod
+	if h.bound[pod.UID].IsZero() && pod.Spec.NodeName != "" {
+		h.bound[pod.UID] = time.Now()
+	}
+	if h.running[pod.UID].IsZero() && pod.Status.Phase == v1.PodRunning {
+		h.running[pod.UID] = time.Now()
+	}
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		delete(h.reserved, pod.UID)
 	}
@@ -189,18 +197,16 @@ func (h *hami) placementOf(uid types.UID) placement {
 
 // schedule tries until the pod is bound or gone.
 func (h *hami) schedule(ctx context.Context, pod *v1.Pod) {
-	for ctx.Err() == nil {
-		if now := h.now(pod.Name); now == nil || now.UID != pod.UID || now.DeletionTimestamp != nil {
-			return
-		}
+	for ctx.Err() == nil && h.waits(pod) {
 		pause := lockPause // without room: until somebody ends
 		if placed, fits := h.choose(pod); fits {
 			err := h.bind(ctx, pod, placed)
-			if err == nil || ctx.Err() != nil || kinds.IsNotFound(err) {
+			if err == nil {
 				return
 			}
 			h.mutex.Lock()
 			h.failures[err.Error()]++
+			delete(h.reserved, pod.UID)
 			h.mutex.Unlock()
 			pause = time.Second
 		}
@@ -209,6 +215,12 @@ func (h *hami) schedule(ctx context.Context, pod *v1.Pod) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// waits says whether exactly this pod is still to be scheduled.
+func (h *hami) waits(pod *v1.Pod) bool {
+	now := h.now(pod.Name)
+	return now != nil && now.UID == pod.UID && now.DeletionTimestamp == nil
 }
 
 // containersOf are a pod's containers in the order that HAMi counts them in.
@@ -248,6 +260,9 @@ func (h *hami) choose(pod *v1.Pod) (placement, bool) {
 	}
 	for _, one := range h.cards {
 		chosen.taken[one.ID] = before[one.ID].most(beside[one.ID])
+	}
+	if now := h.pods[pod.Name]; now == nil || now.UID != pod.UID {
+		return placement{}, false
 	}
 	chosen.allocated = encode(pod, chosen.parts, len(h.placed)%2 == 0)
 	h.placed[pod.UID], h.reserved[pod.UID] = chosen, true
@@ -341,7 +356,7 @@ func (h *hami) waitForLock(ctx context.Context, pod *v1.Pod) error {
 		err := h.lock(ctx, pod)
 		if err == nil || !errors.Is(err, errLocked) || time.Since(begun) > lockPatch {
 			h.mutex.Lock()
-			h.waited[pod.Name] = time.Since(begun)
+			h.waited[pod.UID] = time.Since(begun)
 			h.mutex.Unlock()
 			return err
 		}
@@ -383,15 +398,19 @@ func (h *hami) lock(ctx context.Context, pod *v1.Pod) error {
 	return h.setLock(ctx, node, value)
 }
 
-// unlock gives back the lock if it is this pod's.
+// unlock gives back the lock if it is this pod's. Others write the node as well, its status above all.
 func (h *hami) unlock(ctx context.Context, pod *v1.Pod) error {
 	h.locking.Lock()
 	defer h.locking.Unlock()
-	node, err := h.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
-	if err != nil || !strings.HasSuffix(node.Annotations[lockKey], ","+pod.Namespace+","+pod.Name) {
-		return err
+	for {
+		node, err := h.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+		if err != nil || !strings.HasSuffix(node.Annotations[lockKey], ","+pod.Namespace+","+pod.Name) {
+			return err
+		}
+		if err := h.setLock(ctx, node, nil); !errors.Is(err, errLocked) {
+			return err
+		}
 	}
-	return h.setLock(ctx, node, nil)
 }
 
 // setLock writes the lock into the node that was read; who comes too late has to try again.
