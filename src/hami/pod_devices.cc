@@ -90,8 +90,9 @@ Result<std::string> ConsumeGiven(std::string_view text, std::string_view allocat
   for (const Entry& entry : given) {
     if (entry.empty()) continue;
     const auto due = std::ranges::count(whole, entry) - std::ranges::count(given, entry);
-    if (std::ranges::count(left, entry) <= due) continue;
-    std::ranges::find(left, entry)->clear();
+    const auto found = std::ranges::find(left, entry);
+    if (found == left.end() || std::ranges::count(left, entry) <= due) continue;
+    found->clear();
     changed = true;
   }
   return changed ? EncodePodDevices(left) : std::string(text);

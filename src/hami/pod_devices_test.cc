@@ -148,6 +148,7 @@ TEST(ConsumeGiven, WhatWasNeverAllocatedIsNeitherConsumedNorAnError) {
   const Entry x = {{"x", "NVIDIA", 1, 2}};
 
   EXPECT_EQ(ConsumeGiven("", "a,NVIDIA,1,2:;", std::vector<Entry>{x}).value(), "");
+  EXPECT_EQ(ConsumeGiven("a,NVIDIA,1,2:;", "", std::vector<Entry>{x, x}).value(), "a,NVIDIA,1,2:;");
   EXPECT_FALSE(ConsumeGiven("a,b:", "", {}));
   EXPECT_FALSE(ConsumeGiven("", "a,b:", {}));
 }
