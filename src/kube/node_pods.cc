@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/characters.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
@@ -19,6 +20,13 @@ std::string FullName(const Pod& pod) {
 
 void TellOf(const NodePods::Observer::Told& told, const Pod& pod) {
   if (told) told(pod);
+}
+
+// Whether an API server made it up: a UUID. Kubelet's own, of static pods, are hashes.
+bool IsApiServersUid(std::string_view uid) {
+  constexpr std::string_view kForm = "00000000-0000-0000-0000-000000000000";
+  return std::ranges::equal(
+      uid, kForm, [](char c, char form) { return form == '-' ? c == '-' : IsAlphanumeric(c); });
 }
 
 // The entry of the same object, whatever its state; null where there is none.
@@ -81,8 +89,12 @@ void NodePods::Listed() {
   }
   for (const auto& [uid, pod] : pods_) {
     const Pod* former = SamePod(before, pod);
-    if (former == nullptr) Add(pod);
+    if (former == nullptr) TellOf(observer_.added, pod);
     if (former != nullptr && *former != pod) TellOf(observer_.changed, pod);
+  }
+  // Who waits for one pod goes by all of them.
+  for (const auto& [uid, pod] : pods_) {
+    if (SamePod(before, pod) == nullptr) AnswerWith(pod);
   }
   ListEnded({});
 }
@@ -109,6 +121,11 @@ void NodePods::Gone(const json::Value& object) {
 std::optional<Pod> NodePods::Read(const json::Value& object, const Pods& among,
                                   std::set<std::string>& left_out) {
   Result<Pod> pod = ReadPod(object, wanted_);
+  // It may be of a pod that kubelet knows already, and that has not been told of here.
+  if (pod && IsApiServersUid(pod->mirrored)) {
+    pod = Fail(Reason::kInvalid, "pod {} says that it mirrors {}, which is no static pod",
+               FullName(*pod), pod->mirrored);
+  }
   if (pod) {
     const auto there = among.find(pod->KubeletUid());
     const bool taken = there != among.end() && there->second.uid != pod->uid;
@@ -135,7 +152,7 @@ const Pod* NodePods::Former(const json::Value& object) const {
 
 void NodePods::Add(const Pod& pod) {
   TellOf(observer_.added, pod);
-  AnswerThose([&](const Waiter& waiter) { return waiter.uid == pod.KubeletUid(); }, pod);
+  AnswerWith(pod);
 }
 
 // Who came while it was read is not served by it.
@@ -169,6 +186,10 @@ void NodePods::ListForWaiters(Steady now) {
   if (!watch_.Refresh(times_.list)) return;  // there will be another look when that list has ended
   covered_ = next_;
   resting_ = now + times_.between;
+}
+
+void NodePods::AnswerWith(const Pod& pod) {
+  AnswerThose([&](const Waiter& waiter) { return waiter.uid == pod.KubeletUid(); }, pod);
 }
 
 void NodePods::AnswerThose(const Which& which, const Result<Pod>& result) {

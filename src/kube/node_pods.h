@@ -4,8 +4,9 @@
 //
 // A mirror pod stands for a static one by an annotation of its own, which anybody who makes pods
 // can write: it never takes the place of a pod whose own UID that is, nor of another mirror pod
-// that is there. A pod that cannot be read costs itself only: it stays as it was last, or out, and
-// the log says so once.
+// that is there, nor that of a pod that has not been told of yet: a UID as API servers make them is
+// no static pod's. A pod that cannot be read costs itself only: it stays as it was last, or out,
+// and the log says so once.
 //
 // One thread: its loop's, as the client's, which outlives it. Neither an observer nor an answer may
 // destroy it.
@@ -53,10 +54,10 @@ class NodePods {
   // Null where there is none; good until the loop goes on.
   const Pod* Find(std::string_view uid) const;
 
-  // The pod of this UID: answered before this returns where it is known, else when it comes. Where
-  // it has not come by the deadline, the pods are listed once for all who wait, and it is in that
-  // list, or kNotFound; where they cannot be listed, the list's error, two times `list` after the
-  // deadline at the latest.
+  // The pod of this UID: answered before this returns where it is known, else when it comes, and
+  // all that came with it have been told. Where it has not come by the deadline, the pods are
+  // listed once for all who wait, and it is in that list, or kNotFound; where they cannot be
+  // listed, the list's error, two times `list` after the deadline at the latest.
   void Await(const std::string& uid, Steady deadline, Answer answer);
 
  private:
@@ -85,6 +86,7 @@ class NodePods {
   void ListEnded(const Status& status);
   void Look();
   void ListForWaiters(Steady now);
+  void AnswerWith(const Pod& pod);
   void AnswerThose(const Which& which, const Result<Pod>& result);
 
   const std::string node_;

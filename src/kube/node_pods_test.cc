@@ -224,6 +224,22 @@ TEST_F(NodePodsTest, ThePodItselfTakesItsPlaceFromWhoClaimedIt) {
   EXPECT_EQ(told_, (Words{"added good u1", "added evil2 u3", "removed evil2 u3", "added c u3"}));
 }
 
+TEST_F(NodePodsTest, NobodyStandsInForAPodThatHasNotComeYet) {
+  ASSERT_TRUE(Begin());
+  const std::string uid = "5b0e1c9a-4c7e-4a51-9d0a-0f4f2d6f7a11";
+
+  stream_->Send(PodEvent("ADDED", {.name = "evil", .uid = "u8", .version = "11", .mirrors = uid}) +
+                PodEvent("ADDED", {"c", "u3", "12"}));
+
+  ASSERT_TRUE(RunUntilTold(3));
+  EXPECT_EQ(told_.back(), "added c u3");
+  EXPECT_EQ(pods_->Find(uid), nullptr);
+  ASSERT_EQ(logged_.size(), 1U);
+  EXPECT_NE(logged_[0].find("pod d/evil says that it mirrors " + uid + ", which is no static pod"),
+            std::string::npos)
+      << logged_[0];
+}
+
 TEST_F(NodePodsTest, ABrokenPodCostsItselfOnlyAndOneLine) {
   const Made broken{.name = "x", .uid = "u8", .version = "3", .broken = true};
   lists_ = {PageOf("10", {broken, {"a", "u1", "1"}})};
@@ -284,6 +300,18 @@ TEST_F(NodePodsTest, WhoWaitsForTheFirstListIsAnsweredByIt) {
   ASSERT_TRUE(RunUntilAnswers(1));
   EXPECT_EQ(answers_, Words{"u2: b"});
   EXPECT_EQ(listed_, 1U);
+}
+
+TEST_F(NodePodsTest, WhoIsAnsweredByAListIsAnsweredWhenAllOfItWasTold) {
+  Start();
+  size_t told = 0;
+  pods_->Await("u1", SystemClock().Now(), [&](const Result<Pod>&) {
+    told = told_.size();
+    answers_.emplace_back("u1");
+  });
+
+  ASSERT_TRUE(RunUntilAnswers(1));
+  EXPECT_EQ(told, 2U);
 }
 
 TEST_F(NodePodsTest, APodThatTheWatchDoesNotBringIsFoundByAList) {
