@@ -2,6 +2,7 @@
 #include "agent/pod_decision.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -76,7 +77,15 @@ Result<std::vector<VgpuPart>> FitParts(const hami::Request& request,
     part.cores = std::min(part.cores + request.cores, kAllCores);
   }
   std::vector<VgpuPart> all;
-  for (auto& [device, part] : parts) all.push_back(std::move(part));
+  for (auto& [device, part] : parts) {
+    // Nothing is no limit: the library in the container takes it so. More than HAMi's annotations
+    // hold would be counted as something else.
+    if (part.memory <= 0 || part.memory > std::numeric_limits<int32_t>::max()) {
+      return Fail(Reason::kInvalid, "{} MiB of {} are no part of a card", part.memory,
+                  Brief(device));
+    }
+    all.push_back(std::move(part));
+  }
   return all;
 }
 
@@ -191,21 +200,18 @@ std::string LessThanAsked(const kube::Pod& pod, const hami::RequestRules& rules,
   return hami::LessThanAsked(EntryOf(decided.parts), **request, cards);
 }
 
+bool HasEnded(const kube::Pod& pod, std::string_view container) {
+  if (pod.HasEnded()) return true;
+  const auto found = std::ranges::find(pod.containers, container, &kube::Container::name);
+  return found != pod.containers.end() && found->kind == kube::Container::Kind::kInit &&
+         found->succeeded;
+}
+
 std::map<std::string, hami::CardUsage> UsageOf(const Decision& decision, const kube::Pod* pod) {
-  if (pod != nullptr &&
-      (pod->phase == kube::Pod::Phase::kSucceeded || pod->phase == kube::Pod::Phase::kFailed)) {
-    return {};
-  }
-  const auto ended = [&](const std::string& name) {
-    if (pod == nullptr) return false;
-    const auto found = std::ranges::find(pod->containers, name, &kube::Container::name);
-    return found != pod->containers.end() && found->kind == kube::Container::Kind::kInit &&
-           found->succeeded;
-  };
   std::vector<hami::Container> containers;
   std::vector<hami::Entry> entries;
   for (const DecidedContainer& container : decision) {
-    if (ended(container.name)) continue;
+    if (pod != nullptr && HasEnded(*pod, container.name)) continue;
     containers.push_back({.name = container.name, .kind = container.kind});
     entries.push_back(EntryOf(container.parts));
   }

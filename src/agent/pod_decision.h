@@ -55,6 +55,8 @@ std::string LessThanAsked(const kube::Pod& pod, const hami::RequestRules& rules,
 // As HAMi's annotations have it.
 hami::Entry EntryOf(std::span<const VgpuPart> parts);
 
+// Whether the container will not run again, by what the API server was last known to say.
+bool HasEnded(const kube::Pod& pod, std::string_view container);
 // What the pod takes of each card as long as it lives. Nothing where it has come to its end; once
 // its init containers have, without theirs. Null: nothing more is known of it.
 std::map<std::string, hami::CardUsage> UsageOf(const Decision& decision, const kube::Pod* pod);
