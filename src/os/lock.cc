@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include <cerrno>
+#include <thread>
 
 namespace tessera::os {
 
@@ -16,6 +17,18 @@ Result<FileLock> FileLock::Take(const std::string& path) {
     return Fail(Reason::kStateLocked, "{} is locked by another process", path);
   }
   return Fail(SystemError("cannot lock " + path, errno));
+}
+
+// flock itself waits for ever: for a process that is stopped, say.
+Result<FileLock> FileLock::TakeWithin(const std::string& path, Duration patience) {
+  constexpr Duration kBetween{1};
+  const Steady end = SystemClock().Now() + patience;
+  for (;;) {
+    auto lock = Take(path);
+    const bool taken = !lock && lock.error().reason == Reason::kStateLocked;
+    if (!taken || SystemClock().Now() >= end) return lock;
+    std::this_thread::sleep_for(kBetween);
+  }
 }
 
 }  // namespace tessera::os

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "os/fd.h"
 
@@ -13,6 +14,8 @@ class FileLock {
  public:
   // kStateLocked when another process holds it; does not wait.
   static Result<FileLock> Take(const std::string& path);
+  // As Take, but waits so long for it.
+  static Result<FileLock> TakeWithin(const std::string& path, Duration patience);
 
  private:
   explicit FileLock(Fd fd) : fd_(std::move(fd)) {}

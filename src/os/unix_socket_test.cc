@@ -70,9 +70,12 @@ TEST_F(UnixSocketTest, ALockIsHeldByOneAtATime) {
   {
     auto lock = FileLock::Take(dir_ + "/lock");
     ASSERT_TRUE(lock);
+    EXPECT_EQ(FileLock::TakeWithin(dir_ + "/lock", Duration(2)).error().reason,
+              Reason::kStateLocked);
     EXPECT_EQ(FileLock::Take(dir_ + "/lock").error(),
               (Error{Reason::kStateLocked, dir_ + "/lock is locked by another process"}));
   }
+  EXPECT_TRUE(FileLock::TakeWithin(dir_ + "/lock", Duration(0)));
   EXPECT_TRUE(FileLock::Take(dir_ + "/lock"));
 }
 
