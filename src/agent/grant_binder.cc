@@ -46,6 +46,11 @@ bool IsOwnDirectory(const Pin& pin, const std::string& name) {
   return pin.directory.ends_with(by_pod ? "_" + pin.container : "/" + name);
 }
 
+// A name in a directory, that leads nowhere else.
+bool IsFileName(std::string_view name) {
+  return !name.empty() && !name.starts_with('.') && name.find('/') == std::string_view::npos;
+}
+
 // The devices of a part are here, and well.
 Status CheckDevices(const Offer& offer, std::span<const VgpuPart> parts) {
   for (const VgpuPart& part : parts) {
@@ -129,7 +134,8 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
   std::lock_guard lock(binding_);
   for (const Held* held : TRY(HeldWith(binding, ids))) {
     const std::string& uid = held->entry.pod_uid;
-    if (!IsGrantName(held->name) || pods.contains(uid)) continue;
+    const bool by_request = IsGrantName(held->name) && !held->parts;
+    if (!by_request || pods.contains(uid)) continue;
     const auto pin = pins_.Find(held->name);
     if (pin && !*pin) return uid;
   }
@@ -139,7 +145,14 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
 Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
                          const Pods& pods) {
   std::lock_guard lock(binding_);
-  for (const Held* held : TRY(HeldWith(binding, ids))) {
+  std::vector<const Held*> all = TRY(HeldWith(binding, ids));
+  std::optional<os::FileLock> alone;
+  if (std::ranges::any_of(all, [&](const Held* held) { return IsNew(*held); })) {
+    alone.emplace(TRY(pins_.Lock()));
+    // Another instance may have granted what kubelet has written since.
+    all = TRY(HeldWith(binding, ids));
+  }
+  for (const Held* held : all) {
     if (held->name.empty()) continue;
     Status bound = BindOne(binding, *held, pods);
     if (bound) continue;
@@ -155,15 +168,40 @@ Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>&
   return {};
 }
 
+bool GrantBinder::IsNew(const Held& held) {
+  if (!IsGrantName(held.name)) return false;
+  const auto pin = pins_.Find(held.name);
+  return pin && !*pin;
+}
+
 Status GrantBinder::BindOne(const Binding& binding, const Held& held, const Pods& pods) {
   if (!IsGrantName(held.name)) {
     return Fail(Reason::kGrantUnknown, "{}: kubelet's checkpoint has a grant named {}",
                 held.entry.resource, Brief(held.name));
   }
+  TRY(CheckAlone(held));
   const Pin pin = TRY(PinFor(binding, held, pods));
   TRY(MakeFiles(*binding.rendering.vgpu, pin));
   if (!WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, held.name);
+}
+
+// The limits of GPUs go by the container's own count of them, and each document begins at its
+// first.
+Status GrantBinder::CheckAlone(const Held& mine) const {
+  const kubelet::CheckpointEntry& entry = mine.entry;
+  for (const Held& held : held_) {
+    const bool same = held.entry.pod_uid == entry.pod_uid &&
+                      held.entry.container == entry.container &&
+                      held.entry.resource != entry.resource;
+    if (!same || held.name.empty()) continue;
+    return Fail(Reason::kNotEnforced,
+                "container {} of pod {} has virtual GPUs of {} and of {}, and can be held to those "
+                "of one resource alone",
+                entry.container, entry.pod_uid, std::min(entry.resource, held.entry.resource),
+                std::max(entry.resource, held.entry.resource));
+  }
+  return {};
 }
 
 Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held, const Pods& pods) {
@@ -171,7 +209,7 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held, const 
   if (const auto pin = TRY(pins_.Find(held.name))) {
     const bool same = pin->resource == entry.resource && pin->pod_uid == entry.pod_uid &&
                       pin->container == entry.container;
-    if (same) return *pin;
+    if (same) return StartedAgain(binding, held, *pin);
     return Fail(Reason::kGrantUnknown,
                 "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
                 pin->container, pin->pod_uid, entry.container, entry.pod_uid);
@@ -209,6 +247,16 @@ void GrantBinder::TellLedger() {
     const auto pin = pins_.Find(grant);
     if (pin && *pin) Note(**pin);
   }
+}
+
+// One that counts as ended, and whose room others may have, needs it anew: the init container of a
+// pod whose sandbox is made again, a static pod.
+Result<Pin> GrantBinder::StartedAgain(const Binding& binding, const Held& held, const Pin& pin) {
+  const PodPtr pod = pin.decision.empty() ? nullptr : book_->Find(pin.pod_uid);
+  if (pod == nullptr || !HasEnded(*pod, pin.container)) return pin;
+  TRY(CheckRoom(binding, held, UsageOf(pin.decision, nullptr)));
+  outdated_[pin.pod_uid] = pod;
+  return pin;
 }
 
 void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const {
@@ -259,10 +307,15 @@ Result<Pin> GrantBinder::PinOfRequest(const Binding& binding, const Held& held, 
     return Fail(Reason::kGrantUnknown, "{}: pod {} is not known", entry.resource, entry.pod_uid);
   }
   const kube::Pod& pod = *found->second;
-  Decision decision = FormerDecision(entry);
+  if (!IsFileName(pod.uid) || !IsFileName(entry.container)) {
+    return Fail(Reason::kGrantUnknown, "{}: container {} of pod {} has no name for a directory",
+                entry.resource, Brief(entry.container), Brief(pod.uid));
+  }
+  Decision decision = TRY(FormerDecision(entry));
   if (decision.empty()) {
     decision = TRY(Decide(binding, pod));
-    TRY(CheckRoom(binding, held, UsageOf(decision, &pod)));
+    // All of it, whatever is said to have ended: nothing of it has begun.
+    TRY(CheckRoom(binding, held, UsageOf(decision, nullptr)));
   }
   const auto own = std::ranges::find(decision, entry.container, &DecidedContainer::name);
   if (own == decision.end()) {
@@ -296,37 +349,51 @@ Result<Decision> GrantBinder::Decide(const Binding& binding, const kube::Pod& po
   return FitDecision(pod, rules, cards, shares);
 }
 
-Decision GrantBinder::FormerDecision(const kubelet::CheckpointEntry& entry) {
+// By a record that cannot be read it may be another than by what stands on the pod now.
+Result<Decision> GrantBinder::FormerDecision(const kubelet::CheckpointEntry& entry) {
   for (const Held& held : held_) {
     const bool its = held.entry.pod_uid == entry.pod_uid && held.entry.resource == entry.resource;
     if (!its || !IsGrantName(held.name)) continue;
-    const auto pin = pins_.Find(held.name);
-    if (pin && *pin && !(*pin)->decision.empty()) return (*pin)->decision;
+    const std::optional<Pin> pin = TRY(pins_.Find(held.name));
+    if (pin && !pin->decision.empty()) return pin->decision;
   }
-  return {};
+  return Decision();
 }
 
 // What the others have of each device: as it was decided for their pods as a whole, or share by
 // share.
 UsageByDevice GrantBinder::TakenBeside(const Binding& binding, const Held& mine) {
   Taken taken;
-  std::set<std::string> whole;  // pods that count by a decision
+  using OfPod = std::pair<std::string, std::string>;  // by its UID and the resource
+  const OfPod own{mine.entry.pod_uid, mine.entry.resource};
+  const bool decided = !IsNew(mine);  // then its pod is counted as a whole in what more is wanted
+  std::set<OfPod> whole;              // that count by a decision
   for (const Held& held : held_) {
-    const std::string& uid = held.entry.pod_uid;
-    if (held.name == mine.name || whole.contains(uid)) continue;
+    OfPod of{held.entry.pod_uid, held.entry.resource};
+    if (held.name == mine.name || whole.contains(of)) continue;
     const auto pin = IsGrantName(held.name) ? pins_.Find(held.name) : std::optional<Pin>();
     if (pin && *pin && (*pin)->decision.empty()) {
-      taken.AddShares(uid, held.entry.ids(), (*pin)->parts);
-    } else if (pin && *pin && uid != mine.entry.pod_uid) {
-      whole.insert(uid);
-      taken.Add(UsageOf((*pin)->decision, book_->Find(uid).get()));
+      taken.AddShares(of.first, held.entry.ids(), (*pin)->parts);
+    } else if (pin && *pin && !(decided && of == own)) {
+      taken.Add(UsageOf((*pin)->decision, StateOf(of.first).get()));
+      whole.insert(std::move(of));
     } else if (held.name.empty() && held.entry.resource == binding.offer.resource) {
-      whole.insert(uid);
-      taken.Add(TakenByForeign(binding, uid));
+      taken.Add(TakenByForeign(binding, of.first));
+      whole.insert(std::move(of));
     }  // else it is not bound yet: its turn to be checked comes
   }
   for (const std::string& id : mine.entry.ids()) taken.RemoveShare(mine.entry.pod_uid, id);
   return taken.Sum();
+}
+
+// Null where what was last said of the pod is known to be wrong.
+PodPtr GrantBinder::StateOf(const std::string& uid) {
+  PodPtr pod = book_->Find(uid);
+  const auto outdated = outdated_.find(uid);
+  if (outdated == outdated_.end()) return pod;
+  if (outdated->second == pod) return nullptr;
+  outdated_.erase(outdated);
+  return pod;
 }
 
 // Of a pod whose containers another plugin has served: by what the scheduler wrote.
@@ -428,7 +495,9 @@ void GrantBinder::Remove(const std::string& name, const std::set<std::string>& c
   for (const std::string& directory : cdi_dirs) {
     (void)os::RemoveFile(directory + "/" + GrantFileName(name));
   }
-  const bool own = pin && *pin && IsOwnDirectory(**pin, name);
+  // Where kubelet has lost its checkpoint, a container has a second grant, and the same directory.
+  const bool own =
+      pin && *pin && IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
   const Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
   if (!removed) {
     return log::Warn("the directory of a grant that has ended stays, and is tried again",

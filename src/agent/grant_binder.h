@@ -67,7 +67,8 @@ class GrantBinder {
   // another one may both have them. Those of a plugin that was here before have no name, and are
   // as they are. kGrantUnknown where kubelet knows of none, kNoRoom where grants of former sizes
   // leave too little of a device, kNotEnforced without the library, kNotPlaced and kBadDecision as
-  // ReadDecision, and why the devices cannot be used; the container is then not to be made.
+  // ReadDecision, kStateLocked where another instance keeps granting, and why the devices cannot be
+  // used; the container is then not to be made.
   Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& pods = {});
   // Tells the ledger what was bound before this process began.
   void TellLedger();
@@ -91,8 +92,12 @@ class GrantBinder {
   // Of the resource, with exactly these ids. kGrantUnknown where there are none.
   Result<std::vector<const Held*>> HeldWith(const Binding& binding,
                                             const std::vector<std::string>& ids);
+  // Whether it was never bound.
+  bool IsNew(const Held& held);
+  Status CheckAlone(const Held& mine) const;
   Status BindOne(const Binding& binding, const Held& held, const Pods& pods);
   Result<Pin> PinFor(const Binding& binding, const Held& held, const Pods& pods);
+  Result<Pin> StartedAgain(const Binding& binding, const Held& held, const Pin& pin);
   Result<Pin> PinOfShares(const Binding& binding, const Held& held);
   Result<Pin> PinOfRequest(const Binding& binding, const Held& held, const Pods& pods);
   static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const Held& held);
@@ -100,8 +105,9 @@ class GrantBinder {
   void Note(const Pin& pin) const;
   void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
   // What was decided for the pod when the first of its containers was bound; empty: none was.
-  Decision FormerDecision(const kubelet::CheckpointEntry& entry);
+  Result<Decision> FormerDecision(const kubelet::CheckpointEntry& entry);
   UsageByDevice TakenBeside(const Binding& binding, const Held& mine);
+  PodPtr StateOf(const std::string& uid);
   UsageByDevice TakenByForeign(const Binding& binding, const std::string& pod_uid) const;
   Status CheckRoom(const Binding& binding, const Held& mine, const UsageByDevice& more);
   Status MakeFiles(const Vgpu& vgpu, const Pin& pin) const;
@@ -122,6 +128,7 @@ class GrantBinder {
   std::mutex binding_;
   std::optional<os::FileInfo> read_;  // of the checkpoint that is in held_; under binding_
   std::vector<Held> held_;            // likewise
+  Pods outdated_;  // what the book had when a container was made that had ended by that; likewise
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   std::mutex removing_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_

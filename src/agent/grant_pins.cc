@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kNameBytes = 16;
 constexpr std::string_view kSuffix = ".json";
 constexpr int kPinVersion = 1;
+constexpr Duration kPatience{1'000};
 
 using hami::ContainerKind;
 constexpr std::pair<ContainerKind, std::string_view> kKinds[] = {
@@ -137,6 +138,20 @@ Result<std::optional<Pin>> GrantPins::Find(const std::string& grant) {
   }
   known_[grant] = *pin;
   return *pin;
+}
+
+Result<os::FileLock> GrantPins::Lock() {
+  TRY(os::MakeDirectories(directory_, 0700));
+  return os::FileLock::TakeWithin(directory_ + ".lock", kPatience);
+}
+
+bool GrantPins::IsShared(const std::string& directory, const std::string& grant) {
+  const auto grants = Grants();
+  return grants && std::ranges::any_of(*grants, [&](const std::string& other) {
+           if (other == grant) return false;
+           const auto pin = Find(other);
+           return pin && *pin && (*pin)->directory == directory;
+         });
 }
 
 Status GrantPins::Add(const std::string& grant, const Pin& pin) {

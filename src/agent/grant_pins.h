@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "grant/vgpu.h"
 #include "os/files.h"
+#include "os/lock.h"
 
 namespace tessera::agent {
 
@@ -43,11 +44,16 @@ class GrantPins {
 
   // Nothing where the grant was never bound; an error where that is not known.
   Result<std::optional<Pin>> Find(const std::string& grant);
+  // Held by one instance of the agent at a time, by who adds to what he has seen there.
+  // kStateLocked after a second.
+  Result<os::FileLock> Lock();
   // Is on the disk when it returns.
   Status Add(const std::string& grant, const Pin& pin);
   void Remove(const std::string& grant);
   // Of all that are there, with and without a pod.
   Result<std::vector<std::string>> Grants() const;
+  // Whether another grant's container writes in the same directory.
+  bool IsShared(const std::string& directory, const std::string& grant);
   // Whether there may be any.
   bool any() const { return os::Exists(directory_); }
 
