@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/grant_binder.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,12 +9,12 @@
 #include <utility>
 
 #include "agent/cdi_file.h"
+#include "agent/grant_files.h"
 #include "backend/node_facts.h"
 #include "base/characters.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include "os/fd.h"
 
 namespace tessera::agent {
 namespace {
@@ -63,33 +60,6 @@ Status CheckDevices(const Offer& offer, std::span<const VgpuPart> parts) {
   return {};
 }
 
-// A directory of root's own that everybody may write in: no link, and nobody else's.
-Status MakeOpenDirectory(const std::string& path, mode_t parents) {
-  TRY(os::MakeDirectories(path.substr(0, path.rfind('/')), parents));
-  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
-    return Fail(SystemError("cannot make the directory " + path, errno));
-  }
-  // Opened once: what was looked at is what is opened to all, though somebody may write beside it.
-  const os::Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd.valid() && errno != ENOTDIR && errno != ELOOP) {
-    return Fail(SystemError("cannot open the directory " + path, errno));
-  }
-  struct stat info{};
-  if (!fd.valid() || fstat(fd.get(), &info) != 0 || info.st_uid != geteuid()) {
-    return Fail(Reason::kPermission, "{} is no directory of the agent's user: remove it", path);
-  }
-  if ((info.st_mode & 0777U) != 0777U && fchmod(fd.get(), 0777) != 0) {
-    return Fail(SystemError("cannot open to containers " + path, errno));
-  }
-  return {};
-}
-
-Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode) {
-  const auto on_disk = os::ReadFile(path);
-  if (on_disk && *on_disk == text) return {};
-  return os::ReplaceFile(path, text, mode);
-}
-
 }  // namespace
 
 // Read once for all that kubelet has admitted by then: of many containers at once each would read
@@ -102,8 +72,9 @@ Result<const std::vector<GrantBinder::Held>*> GrantBinder::ReadCheckpoint() {
   held_.clear();
   for (kubelet::CheckpointEntry& entry : checkpoint.entries) {
     const Grant grant = entry.grant();
-    held_.push_back({std::move(entry), Annotation(grant, kGrantAnnotation),
-                     ReadParts(Annotation(grant, kPartsAnnotation))});
+    const std::string parts = Annotation(grant, kPartsAnnotation);
+    held_.push_back({std::move(entry), Annotation(grant, kGrantAnnotation), ReadParts(parts),
+                     parts == kPartsAsked});
   }
   read_ = file;
   return &held_;
@@ -181,7 +152,7 @@ Status GrantBinder::BindOne(const Binding& binding, const Held& held, const Pods
   }
   TRY(CheckAlone(held));
   const Pin pin = TRY(PinFor(binding, held, pods));
-  TRY(MakeFiles(*binding.rendering.vgpu, pin));
+  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, pin));
   if (!WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, held.name);
 }
@@ -216,6 +187,12 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held, const 
   }
   // What Allocate promised holds, whatever the configuration says by now.
   const bool by_request = binding.rendering.vgpu->requests.has_value() && !held.parts;
+  if (held.asked && !by_request) {
+    return Fail(Reason::kNotPlaced,
+                "{}: container {} of pod {} was promised what its pod asks for, and by now the "
+                "configuration makes equal parts: delete the pod",
+                entry.resource, entry.container, entry.pod_uid);
+  }
   Pin pin = TRY(by_request ? PinOfRequest(binding, held, pods) : PinOfShares(binding, held));
   TRY(pins_.Add(held.name, pin));
   log::Info("a grant is bound", {{"resource", entry.resource},
@@ -414,22 +391,6 @@ Status GrantBinder::CheckRoom(const Binding& binding, const Held& mine, const Us
                                        TakenBeside(binding, mine), more, vgpu.requests.has_value());
   if (!room) no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
   return room;
-}
-
-Status GrantBinder::MakeFiles(const Vgpu& vgpu, const Pin& pin) const {
-  const VgpuFiles files = FilesOf(vgpu);
-  // Nobody of the host's gets at what containers leave there; the runtime does, as root.
-  TRY(os::MakeDirectories(root_.Path(vgpu.directory), 0755));
-  TRY(MakeOpenDirectory(root_.Path(pin.directory), 0700));
-  TRY(MakeOpenDirectory(root_.Path(vgpu.lock_directory), 0755));
-  if (!vgpu.enforced) return {};
-  const auto library = os::InspectTarget(root_.Path(vgpu.library));
-  if (!library || library->type != os::FileInfo::Type::kFile) {
-    return Fail(Reason::kNotEnforced,
-                "the library that holds containers to their part of a GPU is not at {}",
-                vgpu.library);
-  }
-  return PutUnlessSame(root_.Path(files.preload), PreloadText(vgpu), 0644);
 }
 
 Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,

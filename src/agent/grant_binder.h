@@ -86,6 +86,7 @@ class GrantBinder {
     kubelet::CheckpointEntry entry;
     std::string name;                            // of its grant; empty: it has none
     std::optional<std::vector<VgpuPart>> parts;  // that Allocate said it has
+    bool asked = false;                          // or that it has what its pod asks for
   };
   // Under binding_, as what follows.
   Result<const std::vector<Held>*> ReadCheckpoint();
@@ -110,7 +111,6 @@ class GrantBinder {
   PodPtr StateOf(const std::string& uid);
   UsageByDevice TakenByForeign(const Binding& binding, const std::string& pod_uid) const;
   Status CheckRoom(const Binding& binding, const Held& mine, const UsageByDevice& more);
-  Status MakeFiles(const Vgpu& vgpu, const Pin& pin) const;
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
 
   // The grants that kubelet knows.

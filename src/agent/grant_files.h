@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directories and files of the limiting library that a container finds. Any thread; waits for
+// disks.
+#pragma once
+
+#include "agent/grant_pins.h"
+#include "base/result.h"
+#include "grant/grant.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+
+// Makes what the container's mounts are of, where it is not there yet. kNotEnforced without the
+// library, kPermission where somebody else has put something in a directory's place.
+Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const Pin& pin);
+
+}  // namespace tessera::agent
