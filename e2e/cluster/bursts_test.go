@@ -18,22 +18,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const (
-	burstSize   = 30
-	usualBursts = 2
-)
+const burstSize = 30 // in long runs, and where bursts are timed
 
-// podsOfBursts is how many pods the tests of bursts start: TESSERA_E2E_PODS=300 and more is for a
-// search for rare faults.
-func podsOfBursts(t *testing.T) int {
+// longRun is how many pods the tests of bursts start in a search for rare faults, TESSERA_E2E_PODS=300;
+// else 0.
+func longRun(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("TESSERA_E2E_PODS")
 	if text == "" {
-		return usualBursts * burstSize
+		return 0
 	}
 	count, err := strconv.Atoi(text)
 	must(t, err)
 	return count
+}
+
+// newBurstsOf are bursts of a size, and how many pods they start; in long runs those are others.
+func (c *cluster) newBurstsOf(t *testing.T, size, pods int) (*bursts, int) {
+	t.Helper()
+	h := c.startRequested(t)
+	if more := longRun(t); more > 0 {
+		size, pods = burstSize, more
+	}
+	return &bursts{cluster: c, hami: h, size: size, runs: map[types.UID]map[string]int{}, refused: map[string]int{}}, pods
 }
 
 // bursts makes pods of all kinds come at once, one burst after another, and compares what each of
@@ -50,10 +57,6 @@ type bursts struct {
 	refused map[string]int
 	next    int // of what is asked for
 	bound   int // pods whose containers have all reported
-}
-
-func (c *cluster) newBursts(h *hami, size int) *bursts {
-	return &bursts{cluster: c, hami: h, size: size, runs: map[types.UID]map[string]int{}, refused: map[string]int{}}
 }
 
 // run starts so many pods, and deletes those of a burst once all of their containers have reported.

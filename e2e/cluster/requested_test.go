@@ -96,9 +96,9 @@ func (c *cluster) configureKubelet(t *testing.T, more string) {
 
 func TestEachContainerOfBurstsOfPodsHasWhatHAMisSchedulerChoseForIt(t *testing.T) {
 	c := theCluster(t)
-	b := c.newBursts(c.startRequested(t), burstSize)
+	b, pods := c.newBurstsOf(t, 15, 30)
 
-	must(t, b.run(t.Context(), podsOfBursts(t)))
+	must(t, b.run(t.Context(), pods))
 
 	b.expectNoneWrong(t, "bursts of pods that say how large their GPUs are")
 }
@@ -122,12 +122,7 @@ func (c *cluster) restartKubelet(t *testing.T, signal syscall.Signal) {
 
 func TestNoContainerHasWhatIsAnothersWhileAgentsAndKubeletDieAndTheAPIServerIsGone(t *testing.T) {
 	c := theCluster(t)
-	h := c.startRequested(t)
-	size, pods := 10, 20 // the more containers end while they start, the longer kubelet looks at them
-	if more := podsOfBursts(t); more > usualBursts*burstSize {
-		size, pods = burstSize, more
-	}
-	b := c.newBursts(h, size)
+	b, pods := c.newBurstsOf(t, 10, 10) // the more containers end while they start, the longer kubelet looks at them
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { ended <- b.run(ctx, pods) }()

@@ -74,9 +74,8 @@ func (c *cluster) compareTimes(t *testing.T, h *hami, what string, count, times 
 func TestPodsWithVirtualGPUsOfTheirOwnSizesStartAsFastAsPlainOnes(t *testing.T) {
 	c := theCluster(t)
 	h := c.startRequested(t)
-	more := podsOfBursts(t) > usualBursts*burstSize
-	bursts, single := 1, 5
-	if more {
+	bursts, single := 1, 3
+	if longRun(t) > 0 {
 		bursts, single = 5, 15
 	}
 	c.timeUntilRunning(t, h, 1, asked{count: 1, memory: 2000, cores: 5})
