@@ -88,7 +88,7 @@ func containerAsking(name string, asks asked, script string) v1.Container {
 func podAsking(name string, containers ...v1.Container) *v1.Pod {
 	pod := podOf(name, 0, "")
 	kind := v1.HostPathDirectoryOrCreate
-	pod.Spec.SchedulerName, pod.Spec.HostNetwork = hamiScheduler, true
+	pod.Spec.SchedulerName, pod.Spec.HostNetwork = hamisName, true
 	pod.Spec.RestartPolicy = v1.RestartPolicyAlways
 	pod.Spec.Containers = containers
 	pod.Spec.Volumes = []v1.Volume{

@@ -26,7 +26,7 @@ import (
 
 // What HAMi's scheduler, webhook and plugin call things.
 const (
-	hamiScheduler = "hami-scheduler"
+	hamisName = "hami-scheduler"
 
 	gpuMemory     = v1.ResourceName("nvidia.com/gpumem")
 	gpuPercentage = v1.ResourceName("nvidia.com/gpumem-percentage")
@@ -166,7 +166,7 @@ func (h *hami) see(ctx context.Context, pod *v1.Pod) {
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		delete(h.reserved, pod.UID)
 	}
-	if pod.Spec.SchedulerName == hamiScheduler && pod.Spec.NodeName == "" && !h.seen[pod.UID] {
+	if pod.Spec.SchedulerName == hamisName && pod.Spec.NodeName == "" && !h.seen[pod.UID] {
 		h.seen[pod.UID] = true
 		h.workers.Go(func() { h.schedule(ctx, pod) })
 	}

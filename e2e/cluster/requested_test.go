@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"tessera/e2e/nvidia"
 )
 
@@ -20,22 +20,6 @@ const (
 	hookLibrary = hookDirectory + "/libvgpu.so"
 	hookLock    = "/tmp/vgpulock"
 )
-
-// What the agent may do besides what deploy/nvidia/rbac.yaml says.
-const hamiRights = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: tessera-hami}
-rules:
-- {apiGroups: [""], resources: [nodes], verbs: [get, patch]}
-- {apiGroups: [""], resources: [pods], verbs: [get, list, watch, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: tessera-hami}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: tessera-hami}
-subjects:
-- {kind: ServiceAccount, name: tessera-nvidia, namespace: kube-system}
-`
 
 // makeGPUs puts eight GPUs and HAMi's library on the node. It goes with the test.
 func makeGPUs(t *testing.T) *nvidia.Driver {
@@ -60,14 +44,21 @@ func makeGPUs(t *testing.T) *nvidia.Driver {
 func (c *cluster) installRequested(t *testing.T, more string) {
 	t.Helper()
 	t.Cleanup(func() { must(t, os.RemoveAll("/var/run/cdi")) })
-	c.install(t, telling(t, serving(t, `resources:
+	change := telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
 `+byCdi+`    policy: vgpu
     replicas: 10
     nvidia: {vgpu: {mode: requested`+more+`}, driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
-`, nvidiaRoot, hookDirectory, hookLock, "/var/run/cdi")),
-		slices.Concat(c.readManifests(t, "nvidia/rbac.yaml"), c.parseManifests(t, []byte(hamiRights)),
-			c.readManifests(t, "examples/daemonset.yaml"))...)
+`, nvidiaRoot, hookDirectory, hookLock, "/var/run/cdi"))
+	byHAMisRights := func(m manifest) {
+		change(m)
+		if m.object.GetKind() == "DaemonSet" {
+			must(t, unstructured.SetNestedField(m.object.Object, "tessera-hami",
+				"spec", "template", "spec", "serviceAccountName"))
+		}
+	}
+	c.install(t, byHAMisRights,
+		append(c.readManifests(t, "hami/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	c.waitForResource(t, gpu, "80 of 80")
 }
 

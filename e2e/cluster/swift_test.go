@@ -18,7 +18,7 @@ func timed(name string, asks asked) *v1.Pod {
 	pod := podOf(name, 0, stay)
 	pod.Spec.Containers[0].Resources.Limits = asks.limits()
 	if asks.count > 0 {
-		pod.Spec.SchedulerName = hamiScheduler
+		pod.Spec.SchedulerName = hamisName
 	}
 	return pod
 }
