@@ -119,8 +119,12 @@ func received(pod types.UID, container string, parts []part) string {
 	for n, one := range byIndex {
 		text += fmt.Sprintf("CUDA_DEVICE_MEMORY_LIMIT_%d=%dm\n", n, one.memory)
 	}
-	text += fmt.Sprintf("CUDA_DEVICE_MEMORY_SHARED_CACHE=%s/GRANT.cache\nCUDA_DEVICE_SM_LIMIT=%d\n"+
-		"NVIDIA_VISIBLE_DEVICES=void\n", hookDirectory, byIndex[0].cores)
+	text += fmt.Sprintf("CUDA_DEVICE_MEMORY_SHARED_CACHE=%s/GRANT.cache\nCUDA_DEVICE_SM_LIMIT=%d\n",
+		hookDirectory, byIndex[0].cores)
+	for n, one := range byIndex {
+		text += fmt.Sprintf("CUDA_DEVICE_SM_LIMIT_%d=%d\n", n, one.cores)
+	}
+	text += "GPU_CORE_UTILIZATION_POLICY=default\nNVIDIA_VISIBLE_DEVICES=void\n"
 	for _, one := range byIndex {
 		text += fmt.Sprintf("nvidia%d\n", one.card.Index)
 	}

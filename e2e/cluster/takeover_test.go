@@ -123,6 +123,8 @@ func (f *formerPlugin) Allocate(ctx context.Context, _ *plugin.AllocateRequest) 
 		ids = append(ids, one.card.ID)
 		answer.Envs[fmt.Sprintf("CUDA_DEVICE_MEMORY_LIMIT_%d", n)] = fmt.Sprintf("%dm", one.memory)
 		answer.Envs["CUDA_DEVICE_SM_LIMIT"] = fmt.Sprint(one.cores)
+		answer.Envs[fmt.Sprintf("CUDA_DEVICE_SM_LIMIT_%d", n)] = fmt.Sprint(one.cores)
+		answer.Envs["GPU_CORE_UTILIZATION_POLICY"] = "default"
 	}
 	answer.Envs["NVIDIA_VISIBLE_DEVICES"] = strings.Join(ids, ",")
 	answer.Envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = fmt.Sprintf("%s/%s.cache", hookDirectory, pod.UID)

@@ -39,7 +39,7 @@ func (c *cluster) installVGPUs(t *testing.T) {
 // withTenths is what showLimits says in a container with so many tenths of one GPU.
 func withTenths(count int64) string {
 	return fmt.Sprintf("CUDA_DEVICE_MEMORY_LIMIT_0=%dm\nCUDA_DEVICE_MEMORY_SHARED_CACHE=%s/GRANT.cache\n"+
-		"CUDA_DEVICE_SM_LIMIT=%d\nNVIDIA_VISIBLE_DEVICES=void\n", 23034*count/10, vgpuFiles, 10*count)
+		"CUDA_DEVICE_SM_LIMIT=%[3]d\nCUDA_DEVICE_SM_LIMIT_0=%[3]d\nNVIDIA_VISIBLE_DEVICES=void\n", 23034*count/10, vgpuFiles, 10*count)
 }
 
 func TestAPodWithVirtualGPUsIsHeldToItsPartWhateverItsOwnVariablesSay(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAPodWithVirtualGPUsIsHeldToItsPartWhateverItsOwnVariablesSay(t *testing
 	pod := withGPUs("greedy", 3, showLimits+`cat `+vgpuLibrary+` /etc/ld.so.preload; `+
 		`touch `+vgpuFiles+`/a.cache /tmp/vgpulock/lock; ls `+vgpuFiles+`; `)
 	for name, value := range map[string]string{"CUDA_DEVICE_MEMORY_LIMIT_0": "99999m",
-		"CUDA_DEVICE_SM_LIMIT": "100", "NVIDIA_VISIBLE_DEVICES": "all"} {
+		"CUDA_DEVICE_SM_LIMIT": "100", "CUDA_DEVICE_SM_LIMIT_0": "100", "NVIDIA_VISIBLE_DEVICES": "all"} {
 		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: name, Value: value})
 	}
 	c.create(t, pod)

@@ -57,7 +57,7 @@ class GrantAttacksTest : public GrantRequestsTest {
   }
   std::unique_ptr<GrantBinder> OtherInstance() {
     return std::make_unique<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
-                                         os::Root(directory_), book_, clock_);
+                                         os::Root(directory_), book_, inbox_, clock_);
   }
   void Forget() {
     RemoveForgotten();

@@ -217,6 +217,16 @@ TEST_F(GrantRequestsTest, WhatIsFittedLessOrRefusedIsToldOnce) {
           "uid-3 app is refused for good: bad-decision"}));
 }
 
+TEST_F(GrantRequestsTest, WhatWasPromisedByRequestIsNotEqualPartsByAReload) {
+  Hold("uid-1", "app", {Share(0, 0)},
+       AnswerNaming(kOne) + Field(4, Field(1, kPartsAnnotation) + Field(2, kPartsAsked)));
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
+  rendering_.vgpu->requests.reset();
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            "not-placed: nvidia.com/gpu: container app of pod uid-1 was promised what its pod asks "
+            "for, and by now the configuration makes equal parts: delete the pod");
+}
+
 TEST_F(GrantRequestsTest, ACardThatIsNotHealthyIsNotBoundThoughTheIdIsOfAnother) {
   offer_.troubles[1] = {Reason::kXid, "XID 79"};
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));

@@ -54,13 +54,14 @@ std::string VariableOf(const std::string& resource,
 constexpr std::string_view kMemoryLimit = "CUDA_DEVICE_MEMORY_LIMIT_";
 constexpr std::string_view kComputeLimit = "CUDA_DEVICE_SM_LIMIT";
 
-// As the library in the container reads them: memory by the number of the GPU, and one part of the
-// compute time for all, the least.
+// As the library in the container reads them: by the number of the GPU; and one part of the compute
+// time for all, the least.
 std::map<std::string, std::string> LimitsFor(const std::vector<VgpuPart>& parts) {
   std::map<std::string, std::string> limits;
   int cores = 100;
   for (size_t i = 0; i < parts.size(); ++i) {
     limits[fmt::format("{}{}", kMemoryLimit, i)] = fmt::format("{}m", parts[i].memory);
+    limits[fmt::format("{}_{}", kComputeLimit, i)] = std::to_string(parts[i].cores);
     cores = std::min(cores, parts[i].cores);
   }
   limits[std::string(kComputeLimit)] = std::to_string(cores);
@@ -70,7 +71,7 @@ std::map<std::string, std::string> LimitsFor(const std::vector<VgpuPart>& parts)
 std::string LimitsText(const std::map<std::string, std::string>& variables) {
   std::vector<std::string> limits;
   for (const auto& [name, value] : variables) {
-    const bool limit = name.starts_with(kMemoryLimit) || name == kComputeLimit;
+    const bool limit = name.starts_with(kMemoryLimit) || name.starts_with(kComputeLimit);
     if (limit) limits.push_back(name + "=" + value);
   }
   return limits.empty() ? "nothing" : Join(limits, " ");

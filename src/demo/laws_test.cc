@@ -214,13 +214,17 @@ class LimitsTest : public LawsTest {
   }
 };
 using Variables = std::map<std::string, std::string>;
-const Variables kTenth = {{"CUDA_DEVICE_MEMORY_LIMIT_0", "8156m"}, {"CUDA_DEVICE_SM_LIMIT", "10"}};
+const Variables kTenth = {{"CUDA_DEVICE_MEMORY_LIMIT_0", "8156m"},
+                          {"CUDA_DEVICE_SM_LIMIT", "10"},
+                          {"CUDA_DEVICE_SM_LIMIT_0", "10"}};
 
 TEST_F(LimitsTest, LimitsOfSeveralGpusAreByIndexAndTheLeastComputeTimeIsThatOfAll) {
   EXPECT_EQ(CheckLimits({SecondGpu(4), FirstGpu(0), FirstGpu(1)},
                         {{"CUDA_DEVICE_MEMORY_LIMIT_0", "16312m"},
                          {"CUDA_DEVICE_MEMORY_LIMIT_1", "4096m"},
                          {"CUDA_DEVICE_SM_LIMIT", "10"},
+                         {"CUDA_DEVICE_SM_LIMIT_0", "20"},
+                         {"CUDA_DEVICE_SM_LIMIT_1", "10"},
                          {"ANOTHER", "one"}}),
             Breaches());
   EXPECT_EQ(laws_.checked().at(Law::kExactLimits), 1);
@@ -233,8 +237,9 @@ TEST_F(LimitsTest, MoreThanTheSharesAreWorthBreaksExactLimits) {
             Breaches({{Law::kExactLimits,
                        "a main was granted " + FirstGpu(3) +
                            " of nvidia.com/gpu, worth CUDA_DEVICE_MEMORY_LIMIT_0=8156m "
-                           "CUDA_DEVICE_SM_LIMIT=10, but is held to "
-                           "CUDA_DEVICE_MEMORY_LIMIT_0=8156m CUDA_DEVICE_SM_LIMIT=20"}}));
+                           "CUDA_DEVICE_SM_LIMIT=10 CUDA_DEVICE_SM_LIMIT_0=10, but is held to "
+                           "CUDA_DEVICE_MEMORY_LIMIT_0=8156m CUDA_DEVICE_SM_LIMIT=20 "
+                           "CUDA_DEVICE_SM_LIMIT_0=10"}}));
 }
 
 TEST_F(LimitsTest, ContainerThatIsToldNothingBreaksExactLimits) {
@@ -242,7 +247,8 @@ TEST_F(LimitsTest, ContainerThatIsToldNothingBreaksExactLimits) {
             Breaches({{Law::kExactLimits,
                        "a main was granted " + FirstGpu(3) +
                            " of nvidia.com/gpu, worth CUDA_DEVICE_MEMORY_LIMIT_0=8156m "
-                           "CUDA_DEVICE_SM_LIMIT=10, but is held to nothing"}}));
+                           "CUDA_DEVICE_SM_LIMIT=10 CUDA_DEVICE_SM_LIMIT_0=10, but is held to "
+                           "nothing"}}));
 }
 
 TEST_F(LimitsTest, AnotherDivisionLeavesARunningContainerWhatItHas) {

@@ -202,7 +202,10 @@ Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const s
   grant.annotations[kGrantAnnotation] = name;
   if (!late || !vgpu.tunables_fixed) grant.envs.insert(vgpu.tunables.begin(), vgpu.tunables.end());
   if (late && !rendering.env.empty()) grant.envs[rendering.env] = "void";
-  if (vgpu.requests && late) return {};
+  if (vgpu.requests && late) {
+    grant.annotations[kPartsAnnotation] = kPartsAsked;
+    return {};
+  }
   if (vgpu.requests) {
     return Fail(Reason::kNotEnforced,
                 "{}: which pod this is for is known too late for a runtime without CDI",

@@ -140,6 +140,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
 inline constexpr char kGrantAnnotation[] = "tessera.dev/grant";
 // What it is worth (PartsText): kubelet keeps the answer, and so what was promised.
 inline constexpr char kPartsAnnotation[] = "tessera.dev/parts";
+inline constexpr char kPartsAsked[] = "asked";  // there: what its pod asks for
 
 // kUnhealthyShare with why, where its device is not healthy.
 Status CheckHealthy(const Offer& offer, uint32_t device);

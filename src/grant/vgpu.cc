@@ -132,13 +132,15 @@ VgpuGrant NewVgpuGrant(const Vgpu& vgpu, std::string_view name, std::vector<Vgpu
 
 std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& grant) {
   std::map<std::string, std::string> envs;
-  // One for all of the container's GPUs: nowhere more than was granted.
+  // For libraries that know but one for all of the container's GPUs: nowhere more than was granted.
   int cores = 0;
   for (size_t i = 0; i < grant.parts.size(); ++i) {
     const VgpuPart& part = grant.parts[i];
     envs[fmt::format("CUDA_DEVICE_MEMORY_LIMIT_{}", i)] = fmt::format("{}m", part.memory);
     const bool least = cores == 0 || part.cores < cores;
     if (part.cores > 0 && least) cores = part.cores;
+    // Else a pod's own would come before the one for all.
+    envs[fmt::format("CUDA_DEVICE_SM_LIMIT_{}", i)] = std::to_string(part.cores);
   }
   envs["CUDA_DEVICE_SM_LIMIT"] = std::to_string(cores);
   envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = fmt::format("{}/{}.cache", vgpu.directory, grant.name);

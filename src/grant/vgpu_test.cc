@@ -100,7 +100,9 @@ TEST(VgpuEnvs, TheLeastComputeTimeIsThatOfAllCards) {
                 {"CUDA_DEVICE_MEMORY_LIMIT_0", "300m"},
                 {"CUDA_DEVICE_MEMORY_LIMIT_1", "400m"},
                 {"CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/name.cache"},
-                {"CUDA_DEVICE_SM_LIMIT", "20"}}));
+                {"CUDA_DEVICE_SM_LIMIT", "20"},
+                {"CUDA_DEVICE_SM_LIMIT_0", "60"},
+                {"CUDA_DEVICE_SM_LIMIT_1", "20"}}));
 }
 
 TEST(VgpuMounts, WithoutEnforcementTheLibraryIsNotAmongThem) {
@@ -143,7 +145,7 @@ TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
   EXPECT_EQ(edits.env, (std::vector<std::string>{
                            "NVIDIA_VISIBLE_DEVICES=void", "CUDA_DEVICE_MEMORY_LIMIT_0=400m",
                            "CUDA_DEVICE_MEMORY_SHARED_CACHE=/usr/local/vgpu/name.cache",
-                           "CUDA_DEVICE_SM_LIMIT=20"}));
+                           "CUDA_DEVICE_SM_LIMIT=20", "CUDA_DEVICE_SM_LIMIT_0=20"}));
   EXPECT_EQ(edits.mounts.size(), 4U);
 }
 

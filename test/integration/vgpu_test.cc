@@ -55,6 +55,8 @@ class VgpuTest : public AgentTest {
   static std::set<std::string> Limits(const std::string& name, int64_t memory, int cores) {
     return {"CUDA_DEVICE_MEMORY_LIMIT_0=" + fmt::format("{}m", memory),
             fmt::format("CUDA_DEVICE_SM_LIMIT={}", cores),
+            fmt::format("CUDA_DEVICE_SM_LIMIT_0={}", cores),
+            "GPU_CORE_UTILIZATION_POLICY=default",
             fmt::format("CUDA_DEVICE_MEMORY_SHARED_CACHE=/usr/local/vgpu/{}.cache", name),
             "NVIDIA_VISIBLE_DEVICES=void"};
   }
@@ -92,7 +94,7 @@ TEST_F(VgpuTest, AContainerGetsItsPartsByADocumentOfItsOwn) {
     EXPECT_EQ(VariablesOf(name), Limits(name, 81920 / 5, 20));
   } else {
     std::set<std::string> limits = Limits(name, 81920 / 10, 10);
-    limits.insert("CUDA_DEVICE_MEMORY_LIMIT_1=8192m");
+    limits.insert({"CUDA_DEVICE_MEMORY_LIMIT_1=8192m", "CUDA_DEVICE_SM_LIMIT_1=10"});
     EXPECT_EQ(VariablesOf(name), limits);
   }
   std::set<std::string> nodes;
@@ -209,6 +211,8 @@ TEST_F(VgpuTest, WithoutCdiTheLimitsAreInTheAnswerAndTheDirectoryIsMadeBeforeThe
                 {"CUDA_DEVICE_MEMORY_LIMIT_0", "8192m"},
                 {"CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/" + name + ".cache"},
                 {"CUDA_DEVICE_SM_LIMIT", "10"},
+                {"CUDA_DEVICE_SM_LIMIT_0", "10"},
+                {"GPU_CORE_UTILIZATION_POLICY", "default"},
                 {"NVIDIA_VISIBLE_DEVICES", DeviceOfShare(pod.grants[0].ids[0])}}));
   EXPECT_EQ(PartsIn(response), DeviceOfShare(pod.grants[0].ids[0]) + "=8192:10");
   EXPECT_TRUE(response.cdi_devices.empty());

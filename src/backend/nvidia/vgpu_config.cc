@@ -195,8 +195,10 @@ void CompleteVgpu(config::Resource& resource) {
   rendered.memory_scaling = vgpu.memory_scaling;
   rendered.core_scaling = vgpu.core_scaling;
   if (!vgpu.log_level.empty()) rendered.tunables["LIBCUDA_LOG_LEVEL"] = vgpu.log_level;
-  if (!vgpu.core_policy.empty()) {
-    rendered.tunables["GPU_CORE_UTILIZATION_POLICY"] = vgpu.core_policy;
+  // What is fixed is said in any case: else a pod's own would hold.
+  if (!vgpu.core_policy.empty() || !vgpu.pod_may_tune) {
+    rendered.tunables["GPU_CORE_UTILIZATION_POLICY"] =
+        vgpu.core_policy.empty() ? "default" : vgpu.core_policy;
   }
   rendered.tunables_fixed = !vgpu.pod_may_tune;
   rendered.may_disable_control = vgpu.may_disable_control;

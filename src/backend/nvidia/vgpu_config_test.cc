@@ -11,6 +11,9 @@ namespace {
 
 using namespace config;  // the words of its keys
 
+// What no pod may say otherwise, unless it may.
+const std::map<std::string, std::string> kFixed = {{"GPU_CORE_UTILIZATION_POLICY", "default"}};
+
 TEST(VgpuConfig, GpusAreDividedIntoEqualPartsWithHamisIds) {
   const Config config =
       Good("resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 10, nvidia: {}}]\n");
@@ -20,7 +23,8 @@ TEST(VgpuConfig, GpusAreDividedIntoEqualPartsWithHamisIds) {
                                            .lock_directory = "/tmp/vgpulock",
                                            .library = "/usr/local/vgpu/libvgpu.so",
                                            .enforced = true,
-                                           .parts = 10}));
+                                           .parts = 10,
+                                           .tunables = kFixed}));
 }
 
 TEST(VgpuConfig, PlacesAndSizesAreTold) {
@@ -41,7 +45,8 @@ TEST(VgpuConfig, PlacesAndSizesAreTold) {
                                                       .library = "/opt/libvgpu.so.1",
                                                       .enforced = false,
                                                       .parts = 2,
-                                                      .sizes = {{60000, 70}, {20000, 30}}}));
+                                                      .sizes = {{60000, 70}, {20000, 30}},
+                                                      .tunables = kFixed}));
 }
 
 std::string ToldOf(const std::string& resource) {
