@@ -27,9 +27,9 @@ int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* 
 // file alone: what this shell's environment says must not decide whether it is good.
 int ConfigCheck(const std::string& file, FILE* out, FILE* err);
 
-// A file of NVIDIA's or HAMi's device plugin, with these of its variables, as one of ours, to `out`;
-// problems and what has no effect go to `err`. This shell's environment is of no account, as for
-// ConfigCheck. `node_file` is HAMi's for single nodes; empty: none.
+// A file of NVIDIA's or HAMi's device plugin, with these of its variables, as one of ours, to
+// `out`; problems and what has no effect go to `err`. This shell's environment is of no account, as
+// for ConfigCheck. `node_file` is HAMi's for single nodes; empty: none.
 int ConfigConvert(const std::string& file, const std::string& node_file,
                   const std::map<std::string, std::string>& variables, FILE* out, FILE* err);
 

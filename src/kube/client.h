@@ -27,8 +27,8 @@
 namespace tessera::kube {
 
 struct Limits {
-  double per_second = 50;     // attempts, on average: what kubelet itself takes, for a burst of pods
-  double burst = 100;         // at once
+  double per_second = 50;  // attempts, on average: what kubelet itself takes, for a burst of pods
+  double burst = 100;      // at once
   Duration deadline{30'000};  // of a call with all its attempts
   Duration attempt{10'000};   // of one of them
   Duration watch{300'000};    // of a watch, which is taken up again then, or a little earlier

@@ -35,15 +35,16 @@ TEST(HamiOptions, AnEmptyVariableIsNone) {
 }
 
 TEST(HamiOptions, WhatCannotBeUsedIsTold) {
-  EXPECT_EQ(Told({.environment = {{"DEVICE_SPLIT_COUNT", "0"}, {"HOOK_PATH", "hami"}},
-                  .words = {"--device-memory-scaling=much", "--disable-core-limit=maybe",
-                            "--resource-name=gpu"}}),
-            "nvidia.deviceSplitCount takes a whole number from 1 to 10000, not '0'\n"
-            "nvidia.hookPath must be an absolute path, not 'hami'\n"
-            "nvidia.resourceCountName must be an extended resource name, vendor.domain/name outside "
-            "kubernetes.io, not 'gpu'\n"
-            "nvidia.deviceMemoryScaling takes a number above 0 and up to 100, not 'much'\n"
-            "nvidia.disableCoreLimit takes true or false, not 'maybe'\n");
+  EXPECT_EQ(
+      Told({.environment = {{"DEVICE_SPLIT_COUNT", "0"}, {"HOOK_PATH", "hami"}},
+            .words = {"--device-memory-scaling=much", "--disable-core-limit=maybe",
+                      "--resource-name=gpu"}}),
+      "nvidia.deviceSplitCount takes a whole number from 1 to 10000, not '0'\n"
+      "nvidia.hookPath must be an absolute path, not 'hami'\n"
+      "nvidia.resourceCountName must be an extended resource name, vendor.domain/name outside "
+      "kubernetes.io, not 'gpu'\n"
+      "nvidia.deviceMemoryScaling takes a number above 0 and up to 100, not 'much'\n"
+      "nvidia.disableCoreLimit takes true or false, not 'maybe'\n");
 }
 
 TEST(HamiOptions, TheOneLetterIsAVerbosityOrTheVersion) {
