@@ -2,8 +2,9 @@
 // What HAMi's scheduler, and the people whose pods they are, learn of this node's pods with virtual
 // GPUs: the node's lock is let go of (hami_lock.h); once all containers of a pod have their devices
 // its bind-phase is "success", when no retry can give them "failed"; and what was handed out is
-// taken from kPodToAllocate, for whoever else reads that. kPodAllocated is never written. A pod is
-// patched at most twice: when the first of its containers have their devices, and when all do.
+// taken from kPodToAllocate, for whoever else reads that. kPodAllocated is never changed, and
+// written for those pods alone that no scheduler has placed. A pod is patched at most twice: when
+// the first of its containers have their devices, and when all do.
 //
 // Each patch names the pod and the version that it was decided on, and is decided anew where that
 // is another by now. While the API server cannot be reached, all of it waits; nothing waits for it.
