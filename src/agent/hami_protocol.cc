@@ -20,11 +20,6 @@ constexpr char kRefused[] = "VirtualGpuRefused";
 constexpr char kLess[] = "VirtualGpuSmaller";
 constexpr char kIgnored[] = "VirtualGpuChangeIgnored";
 
-std::string_view Annotation(const kube::Pod& pod, std::string_view key) {
-  const auto found = pod.annotations.find(key);
-  return found == pod.annotations.end() ? std::string_view() : found->second;
-}
-
 // Once the devices of another vendor's are handed out, it has none there any more.
 bool AwaitsOthers(const kube::Pod& pod) {
   return std::ranges::any_of(pod.annotations, [](const auto& annotation) {
@@ -32,10 +27,6 @@ bool AwaitsOthers(const kube::Pod& pod) {
     return key != hami::kPodToAllocate && key.starts_with(HamiProtocol::kKeys) &&
            key.ends_with(kAwaited) && annotation.second.find(',') != std::string::npos;
   });
-}
-
-std::string PodName(const kube::Pod& pod) {
-  return pod.pod_namespace + "/" + pod.name;
 }
 
 }  // namespace
@@ -97,7 +88,7 @@ void HamiProtocol::PodChanged(const kube::Pod& pod) {
   const KeptPtr kept = KeptOf(pod.KubeletUid());
   kept->forgets = os::Loop::Handle();
   kept->pod = pod;
-  const std::string allocated(Annotation(pod, hami::kPodAllocated));
+  const std::string allocated(pod.Annotation(hami::kPodAllocated));
   if (!kept->given.empty() && !kept->allocated) kept->allocated = allocated;
   if (kept->allocated && *kept->allocated != allocated && kept->changes.insert(allocated).second) {
     Say(*kept, "", kIgnored,
@@ -119,7 +110,7 @@ void HamiProtocol::PodGone(const kube::Pod& pod) {
 void HamiProtocol::SeeToLock(Kept& kept) {
   const kube::Pod& pod = kept.pod;
   if (kept.unlocked || !Serves(pod)) return;
-  const bool allocating = Annotation(pod, hami::kPodBindPhase) == hami::kPhaseAllocating;
+  const bool allocating = pod.Annotation(hami::kPodBindPhase) == hami::kPhaseAllocating;
   if (!allocating || (AwaitsOthers(pod) && !pod.HasEnded())) return;
   kept.unlocked = true;
   lock_.Look();
@@ -134,7 +125,7 @@ void HamiProtocol::Bound(const Given& given) {
     kept->allocated = given.fitted;
   }
   if (kept->seen() && !kept->allocated) {
-    kept->allocated = std::string(Annotation(kept->pod, hami::kPodAllocated));
+    kept->allocated = std::string(kept->pod.Annotation(hami::kPodAllocated));
   }
   if (!given.less.empty()) {
     Say(*kept, given.container, kLess,
@@ -181,9 +172,9 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   kube::MetadataPatch patch;
   patch.uid = pod.uid;
   patch.resource_version = pod.resource_version;
-  const std::string_view phase = Annotation(pod, hami::kPodBindPhase);
+  const std::string_view phase = pod.Annotation(hami::kPodBindPhase);
   if (phase == hami::kPhaseSuccess && kept.failed) return {};
-  if (Annotation(pod, hami::kPodAllocated).empty()) {
+  if (pod.Annotation(hami::kPodAllocated).empty()) {
     if (kept.fitted.empty()) return {};
     patch.annotations[std::string(hami::kPodAllocated)] = kept.fitted;
     patch.annotations[std::string(hami::kPodNode)] = node_;
@@ -191,7 +182,7 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
     return patch;
   }
   const auto set = [&](std::string_view key, std::string_view value) {
-    if (Annotation(pod, key) != value) patch.annotations[std::string(key)] = std::string(value);
+    if (pod.Annotation(key) != value) patch.annotations[std::string(key)] = std::string(value);
   };
   if (kept.failed) {
     set(hami::kPodBindPhase, hami::kPhaseFailed);
@@ -200,12 +191,12 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   std::vector<hami::Entry> given;
   given.reserve(kept.given.size());
   for (const auto& [container, entry] : kept.given) given.push_back(entry);
-  const std::string_view before = Annotation(pod, hami::kPodToAllocate);
+  const std::string_view before = pod.Annotation(hami::kPodToAllocate);
   const std::string allocated = kept.allocated.value_or("");
   const auto after = hami::ConsumeGiven(before, allocated, given);
   if (!after) {
     log::Warn("what a pod was given is not taken from what is to be handed out", after.error(),
-              {{"pod", PodName(pod)}});
+              {{"pod", pod.FullName()}});
     return {};
   }
   const size_t all = hami::EntriesLeft(allocated).value_or(0);

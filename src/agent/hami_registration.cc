@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/node_labels.h"
+#include "agent/pod_decision.h"
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "hami/handshake.h"
@@ -17,8 +18,6 @@
 
 namespace tessera::agent {
 namespace {
-
-constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
 const NvidiaConfig::Vgpu::Hami* SettingsOf(const config::Resource& resource) {
   const auto* nvidia = resource.kind.As<NvidiaConfig>();
@@ -34,16 +33,13 @@ bool IsKept(const Node& node, const DeviceKey& key) {
 }
 
 hami::RegisteredDevice Registered(const Node& node, const Device& device, const Vgpu& vgpu) {
-  return {.id = device.key.id,
-          .index = nvidia::IndexOf(device),
-          .count = vgpu.parts,
-          .devmem = hami::RegisteredMemory(static_cast<uint64_t>(device.memory) * kMebibyte,
-                                           vgpu.memory_scaling),
-          .devcore = hami::RegisteredCores(vgpu.core_scaling),
-          .type = hami::TypeName(device.model),
-          .numa = device.numa_nodes.empty() ? 0 : device.numa_nodes.front(),
-          .mode = std::string(hami::kModeCore),
-          .health = !node.TroubleOf(device) && !IsKept(node, device.key)};
+  hami::RegisteredDevice card = CardOf(device, vgpu);
+  card.index = nvidia::IndexOf(device);
+  card.type = hami::TypeName(device.model);
+  card.numa = device.numa_nodes.empty() ? 0 : device.numa_nodes.front();
+  card.mode = hami::kModeCore;
+  card.health = !node.TroubleOf(device) && !IsKept(node, device.key);
+  return card;
 }
 
 // The points from each of the GPUs to each other one, as far as they are known.

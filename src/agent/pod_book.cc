@@ -17,9 +17,7 @@ std::vector<PodPtr> PodBook::Waiting() const {
   std::vector<PodPtr> waiting;
   std::lock_guard lock(mutex_);
   for (const auto& [uid, pod] : pods_) {
-    const auto phase = pod->annotations.find(hami::kPodBindPhase);
-    const bool allocating =
-        phase != pod->annotations.end() && phase->second == hami::kPhaseAllocating;
+    const bool allocating = pod->Annotation(hami::kPodBindPhase) == hami::kPhaseAllocating;
     if (allocating && pod->phase == kube::Pod::Phase::kPending) waiting.push_back(pod);
   }
   return waiting;

@@ -38,19 +38,11 @@ std::vector<hami::Container> ContainersOf(const kube::Pod& pod) {
   return containers;
 }
 
-std::string_view Annotation(const kube::Pod& pod, std::string_view key) {
-  const auto found = pod.annotations.find(key);
-  return found == pod.annotations.end() ? std::string_view() : std::string_view(found->second);
-}
-
-std::string NameOf(const kube::Pod& pod) {
-  return pod.pod_namespace + "/" + pod.name;
-}
-
 Error Bad(const kube::Pod& pod, std::string_view container, const Error& why) {
-  return {Reason::kBadDecision,
-          fmt::format("pod {}{}{}: what was chosen for it is not what it asks for: {}", NameOf(pod),
-                      container.empty() ? "" : ", container ", container, why.message)};
+  return {
+      Reason::kBadDecision,
+      fmt::format("pod {}{}{}: what was chosen for it is not what it asks for: {}", pod.FullName(),
+                  container.empty() ? "" : ", container ", container, why.message)};
 }
 
 std::vector<VgpuPart> PartsOf(const hami::Entry& entry) {
@@ -113,36 +105,38 @@ std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resour
   return names;
 }
 
-std::vector<hami::RegisteredDevice> CardsOf(const Offer& offer, const Vgpu& vgpu) {
+hami::RegisteredDevice CardOf(const Device& device, const Vgpu& vgpu) {
   constexpr int kMiB = 20;
+  const uint64_t bytes = static_cast<uint64_t>(device.memory) << kMiB;
+  return {.id = device.key.id,
+          .count = vgpu.parts,
+          .devmem = hami::RegisteredMemory(bytes, vgpu.memory_scaling),
+          .devcore = hami::RegisteredCores(vgpu.core_scaling)};
+}
+
+std::vector<hami::RegisteredDevice> CardsOf(const Offer& offer, const Vgpu& vgpu) {
   std::vector<hami::RegisteredDevice> cards;
-  for (const Device& device : offer.devices) {
-    const uint64_t bytes = static_cast<uint64_t>(device.memory) << kMiB;
-    cards.push_back({.id = device.key.id,
-                     .count = vgpu.parts,
-                     .devmem = hami::RegisteredMemory(bytes, vgpu.memory_scaling),
-                     .devcore = hami::RegisteredCores(vgpu.core_scaling)});
-  }
+  for (const Device& device : offer.devices) cards.push_back(CardOf(device, vgpu));
   return cards;
 }
 
 bool IsPlaced(const kube::Pod& pod) {
-  return !Annotation(pod, hami::kPodAllocated).empty();
+  return !pod.Annotation(hami::kPodAllocated).empty();
 }
 
 Result<Decision> ReadDecision(const kube::Pod& pod, const hami::RequestRules& rules,
                               std::span<const hami::RegisteredDevice> cards) {
   if (!IsPlaced(pod)) {
     return Fail(Reason::kNotPlaced,
-                "pod {}: no scheduler has chosen GPUs for it: it has no annotation {}", NameOf(pod),
-                hami::kPodAllocated);
+                "pod {}: no scheduler has chosen GPUs for it: it has no annotation {}",
+                pod.FullName(), hami::kPodAllocated);
   }
-  if (const std::string_view node = Annotation(pod, hami::kPodNode); node != pod.node) {
+  if (const std::string_view node = pod.Annotation(hami::kPodNode); node != pod.node) {
     return Fail(Reason::kNotPlaced,
-                "pod {}: its GPUs were chosen for node {}, and it runs on {}: {}", NameOf(pod),
+                "pod {}: its GPUs were chosen for node {}, and it runs on {}: {}", pod.FullName(),
                 Brief(node), pod.node, hami::kPodNode);
   }
-  const auto entries = hami::DecodePodDevices(Annotation(pod, hami::kPodAllocated));
+  const auto entries = hami::DecodePodDevices(pod.Annotation(hami::kPodAllocated));
   if (!entries) return Fail(Bad(pod, "", entries.error()));
   const std::vector<hami::Container> containers = ContainersOf(pod);
   const auto of_containers = hami::EntriesByContainer(containers, rules, *entries);

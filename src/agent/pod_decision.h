@@ -32,7 +32,10 @@ using Decision = std::vector<DecidedContainer>;
 hami::RequestRules RulesOf(const std::string& resource, const VgpuRequests& requests);
 // The resources that pods ask for, where grants go by what they ask; else none.
 std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resources);
-// The node's GPUs as they can be asked for.
+// A GPU as it can be asked for: what HAMi's scheduler is told of it and what is granted of it at
+// most are the same.
+hami::RegisteredDevice CardOf(const Device& device, const Vgpu& vgpu);
+// Those of the node.
 std::vector<hami::RegisteredDevice> CardsOf(const Offer& offer, const Vgpu& vgpu);
 
 // Whether a scheduler has chosen GPUs for the pod.

@@ -14,10 +14,6 @@
 namespace tessera::kube {
 namespace {
 
-std::string FullName(const Pod& pod) {
-  return pod.pod_namespace + "/" + pod.name;
-}
-
 void TellOf(const NodePods::Observer::Told& told, const Pod& pod) {
   if (told) told(pod);
 }
@@ -124,14 +120,14 @@ std::optional<Pod> NodePods::Read(const json::Value& object, const Pods& among,
   // It may be of a pod that kubelet knows already, and that has not been told of here.
   if (pod && IsApiServersUid(pod->mirrored)) {
     pod = Fail(Reason::kInvalid, "pod {} says that it mirrors {}, which is no static pod",
-               FullName(*pod), pod->mirrored);
+               pod->FullName(), pod->mirrored);
   }
   if (pod) {
     const auto there = among.find(pod->KubeletUid());
     const bool taken = there != among.end() && there->second.uid != pod->uid;
     if (taken && pod->uid != there->first) {
-      pod = Fail(Reason::kInvalid, "pod {} says that it mirrors {}, which is {}", FullName(*pod),
-                 Brief(there->first), FullName(there->second));
+      pod = Fail(Reason::kInvalid, "pod {} says that it mirrors {}, which is {}", pod->FullName(),
+                 Brief(there->first), there->second.FullName());
     }
   }
   std::string name = PodNameIn(object);
@@ -147,7 +143,7 @@ std::optional<Pod> NodePods::Read(const json::Value& object, const Pods& among,
 // What is known of this pod: an object that claims the UID of another one is none of it.
 const Pod* NodePods::Former(const json::Value& object) const {
   const Pod* pod = Find(KubeletUidIn(object));
-  return pod != nullptr && FullName(*pod) == PodNameIn(object) ? pod : nullptr;
+  return pod != nullptr && pod->FullName() == PodNameIn(object) ? pod : nullptr;
 }
 
 void NodePods::Add(const Pod& pod) {

@@ -49,6 +49,13 @@ struct Pod {
 
   // The UID that kubelet knows it by.
   const std::string& KubeletUid() const { return mirrored.empty() ? uid : mirrored; }
+  // "NAMESPACE/NAME", as messages name it.
+  std::string FullName() const { return pod_namespace + "/" + name; }
+  // Empty where it has none of that key.
+  std::string_view Annotation(std::string_view key) const {
+    const auto found = annotations.find(key);
+    return found == annotations.end() ? std::string_view() : found->second;
+  }
   // None of its containers will run again.
   bool HasEnded() const { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
   bool operator==(const Pod&) const = default;
