@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "agent/agent.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
@@ -16,9 +20,14 @@ int Serve(const Arguments& arguments) {
                    const auto& path) { return config::LoadFile(path, environment, flags); }});
 }
 
-}  // namespace
+// `tessera agent`, or one that names its file.
+bool NamesAtMostAFile(const std::vector<std::string>& words) {
+  if (words.size() == 2) return words[1].starts_with("--config=");
+  return words.size() == 1 ||
+         (words.size() == 3 && words[1] == "--config" && !words[2].starts_with('-'));
+}
 
-Command AgentCommand() {
+Command Described(std::vector<Option> options, std::vector<Command> commands) {
   return {.name = "agent",
           .summary = "the daemon of a node",
           .description =
@@ -26,11 +35,23 @@ Command AgentCommand() {
               "to kubelet and watches their health, until SIGTERM, SIGINT or SIGQUIT. "
               "The configuration file is read again when it changes and on SIGHUP. A "
               "flag overrides its environment variable, which overrides the file.",
-          .options = ConfigFlags(),
+          .options = std::move(options),
           .examples = {{"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
                        {"tessera agent --config ./try.yaml --log-level debug", "See all it does."}},
-          .commands = {NvidiaCommand()},
+          .commands = std::move(commands),
           .run = Serve};
+}
+
+}  // namespace
+
+Command AgentCommand() {
+  return Described(ConfigFlags(), {NvidiaCommand()});
+}
+
+Command AgentCommandFor(const std::vector<std::string>& words) {
+  if (NamesAtMostAFile(words)) return Described({ConfigFileFlag()}, {});
+  if (words[1] == "nvidia") return Described({}, {NvidiaCommandWith({})});
+  return AgentCommand();
 }
 
 }  // namespace tessera::cli

@@ -44,12 +44,15 @@ Option FlagOf(const config::PathKey& entry) {
 
 }  // namespace
 
+Option ConfigFileFlag() {
+  return {
+      .name = "--config",
+      .value = "FILE",
+      .help = fmt::format("the configuration [default: {}, if it is there]", config::kDefaultFile)};
+}
+
 std::vector<Option> ConfigFlags() {
-  std::vector<Option> flags = {
-      {.name = "--config",
-       .value = "FILE",
-       .help =
-           fmt::format("the configuration [default: {}, if it is there]", config::kDefaultFile)}};
+  std::vector<Option> flags = {ConfigFileFlag()};
   for (const config::PathKey& entry : config::AllKeys()) {
     if (config::HasFlag(entry)) flags.push_back(FlagOf(entry));
   }
@@ -63,6 +66,9 @@ std::optional<std::string> ConfigFileIn(const Arguments& arguments) {
 
 std::map<std::string, std::string> ConfigFlagsIn(const Arguments& arguments) {
   std::map<std::string, std::string> flags;
+  const bool any = std::ranges::any_of(arguments.values(),
+                                       [](const auto& given) { return given.first != "config"; });
+  if (!any) return flags;  // mostly so, and a start is not to wait for a list of all keys
   for (const config::PathKey& entry : config::AllKeys()) {
     std::string name = config::FlagName(entry.path);
     if (config::HasFlag(entry) && arguments.Has(name)) flags[name] = arguments.Get(name);

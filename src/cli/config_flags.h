@@ -14,6 +14,7 @@ namespace tessera::cli {
 // --config FILE and the flags of the keys. Neither defaults nor environment variables are filled in
 // by the parser: the configuration does that, and knows then where a value came from.
 std::vector<Option> ConfigFlags();
+Option ConfigFileFlag();  // the first of them
 
 std::optional<std::string> ConfigFileIn(const Arguments& arguments);
 // By flag name without dashes: "kubelet-root".

@@ -39,7 +39,7 @@ int Show(const Arguments& arguments) {
 Command OfNvidia();
 
 int ShowNvidia(const Arguments& arguments) {
-  NvidiaWords words = ReadNvidiaWords(arguments, "labels nvidia", OfNvidia());
+  NvidiaWords words = ReadNvidiaWords(arguments, "labels nvidia", OfNvidia);
   if (words.exit_code) return *words.exit_code;
   if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
   config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));

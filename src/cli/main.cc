@@ -25,9 +25,10 @@ void Translate(std::vector<std::string>& words) {
 struct Row {
   std::string_view name;
   Command (*make)();
+  Command (*make_for)(const std::vector<std::string>& words) = nullptr;  // null: all of it is made
 };
 constexpr Row kCommands[] = {
-    {"agent", AgentCommand},
+    {"agent", AgentCommand, AgentCommandFor},
     {"demo", DemoCommand},
     {"mps", MpsCommand},
     {"kubelet", KubeletCommand},
@@ -44,7 +45,6 @@ constexpr Row kCommands[] = {
     {"completion", CompletionCommand},
     {"man", ManCommand},
 };
-constexpr std::string_view kAll = "*";
 // Under the name of one of NVIDIA's programs it takes that one's place: what starts and signals
 // that one need not know.
 struct Alias {
@@ -59,9 +59,9 @@ std::vector<Alias> Aliases() {
 // The one subcommand of NVIDIA's MPS daemon.
 constexpr std::string_view kMountShm = "mount-shm";
 
-// The program, with the commands that are `wanted`: all, or the one of that name.
-Command ProgramWith(std::string_view wanted) {
-  Command program{
+// The program without its commands.
+Command Alone() {
+  return {
       .name = "tessera",
       .summary = "hands the devices of a node to Kubernetes pods",
       .description =
@@ -72,16 +72,24 @@ Command ProgramWith(std::string_view wanted) {
                    {"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
                    {"tessera devices", "See what is here and who holds it."}},
   };
-  for (const auto& [name, make] : kCommands) {
-    if (wanted == kAll || wanted == name) program.commands.push_back(make());
-  }
+}
+
+// The daemon's start is not to wait for descriptions that nobody reads.
+Command ProgramFor(const std::vector<std::string>& words) {
+  const auto named =
+      words.empty() ? std::end(kCommands) : std::ranges::find(kCommands, words.front(), &Row::name);
+  if (named == std::end(kCommands)) return Program();
+  Command program = Alone();
+  program.commands.push_back(named->make_for == nullptr ? named->make() : named->make_for(words));
   return program;
 }
 
 }  // namespace
 
 Command Program() {
-  return ProgramWith(kAll);
+  Command program = Alone();
+  for (const Row& row : kCommands) program.commands.push_back(row.make());
+  return program;
 }
 
 int Main(int argc, char** argv) {
@@ -97,9 +105,7 @@ int Main(int argc, char** argv) {
   } else {
     Translate(words);
   }
-  // The daemon's start is not to wait for descriptions that nobody reads.
-  const bool named = !words.empty() && std::ranges::count(kCommands, words.front(), &Row::name) > 0;
-  const Command program = ProgramWith(named ? words.front() : kAll);
+  const Command program = ProgramFor(words);
   Parsed parsed = Parse(program, words);
   if (parsed.command != nullptr) return parsed.command->run(parsed.arguments);
   if (parsed.exit_code == kOk) return Print(parsed.text);

@@ -7,10 +7,12 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/layout.h"
 #include "cli/man_page.h"
+#include "cli/parse.h"
 #include "cli/run_program_test.h"
 #include "version.h"
 
@@ -61,6 +63,29 @@ TEST_F(ProgramTest, HelpFitsIntoEightyColumns) {
     for (const std::string& line : Split(HelpText(*place.command, place.path), '\n')) {
       EXPECT_LE(Width(line), 80U) << line;
     }
+  }
+}
+
+// What a daemon's start does not describe is described whenever it may be meant.
+TEST_F(ProgramTest, AShortCommandOfTheAgentMeansWhatItMeansInTheWholeTree) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"agent"},
+           {"agent", "--config", "a.yaml"},
+           {"agent", "--config=a.yaml"},
+           {"agent", "--config", "a.yaml", "--log-level", "debug"},
+           {"agent", "nvidia", "--config-file", "b.yaml"},
+           {"agent", "--config="},
+           {"agent", "--config", "--help"},
+           {"agent", "--cofnig", "a.yaml"},
+           {"agent", "a.yaml"},
+           {"agent", "--help"}}) {
+    Command few{.name = "tessera", .commands = {AgentCommandFor(words)}};
+    const Parsed shown = Parse(few, words);
+    const Parsed whole = Parse(program_, words);
+    EXPECT_EQ(shown.text, whole.text) << Join(words, " ");
+    EXPECT_EQ(shown.exit_code, whole.exit_code) << Join(words, " ");
+    EXPECT_EQ(shown.arguments.values(), whole.arguments.values()) << Join(words, " ");
+    EXPECT_EQ(shown.arguments.words(), whole.arguments.words()) << Join(words, " ");
   }
 }
 

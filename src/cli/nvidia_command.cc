@@ -29,14 +29,14 @@ agent::AgentOptions OptionsOf(NvidiaWords words) {
 }
 
 int ServeNvidia(const Arguments& arguments) {
-  NvidiaWords words = ReadNvidiaWords(arguments, "agent nvidia", NvidiaCommand());
+  NvidiaWords words = ReadNvidiaWords(arguments, "agent nvidia", NvidiaCommand);
   if (words.exit_code) return *words.exit_code;
   agent::RunAgent(OptionsOf(std::move(words)));
 }
 
 // NVIDIA's MPS daemon is not told where its files are on the host, and need not know.
 int KeepMps(const Arguments& arguments) {
-  NvidiaWords words = ReadNvidiaWords(arguments, "mps nvidia", NvidiaMpsCommand());
+  NvidiaWords words = ReadNvidiaWords(arguments, "mps nvidia", NvidiaMpsCommand);
   if (words.exit_code) return *words.exit_code;
   words.sources.environment.try_emplace("MPS_ROOT", "/mps");
   mps::RunMps(OptionsOf(std::move(words)), false);
@@ -60,6 +60,10 @@ Command NvidiaMpsCommand() {
 }
 
 Command NvidiaCommand() {
+  return NvidiaCommandWith(NvidiaOptions());
+}
+
+Command NvidiaCommandWith(std::vector<Option> options) {
   return {
       .name = "nvidia",
       .summary = "the daemon in the place of NVIDIA's device plugin",
@@ -70,7 +74,7 @@ Command NvidiaCommand() {
           "file is read again when it changes and on SIGHUP. Under the name nvidia-device-plugin "
           "the program is this command. Tessera's own "
           "flags stand before 'nvidia'.",
-      .options = NvidiaOptions(),
+      .options = std::move(options),
       .examples = {{"tessera agent nvidia --config-file /config/config.yaml",
                     "Serve by a ConfigMap of NVIDIA's device plugin."},
                    {"tessera agent nvidia --pass-device-specs", "Hand device nodes over as well."}},

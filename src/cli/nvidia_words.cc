@@ -63,7 +63,7 @@ std::string NodeConfigFileOf(const config::nvidia::Sources& sources) {
 }
 
 NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
-                            const Command& command) {
+                            Command (*command)()) {
   NvidiaWords words{.sources = {.environment = config::hami::OwnEnvironment(),
                                 .line = config::nvidia::ParseCommandLine(
                                     arguments.words(), config::hami::FurtherFlags()),
@@ -71,7 +71,7 @@ NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
                                 .own_flags = ConfigFlagsIn(arguments)}};
   const config::nvidia::CommandLine& line = words.sources.line;
   if (line.help) {
-    words.exit_code = Print(HelpText(command, fmt::format("tessera {}", path)));
+    words.exit_code = Print(HelpText(command(), fmt::format("tessera {}", path)));
   } else if (line.version) {
     words.exit_code = VersionCommand().run({});
   } else if (!line.errors.empty()) {

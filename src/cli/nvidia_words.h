@@ -23,8 +23,8 @@ struct NvidiaWords {
   std::string file{};                 // of the plugin's configuration; empty: none
   std::optional<int> exit_code{};  // there is nothing more to be done: help was printed, or errors
 };
-// `path` is the command's, "agent nvidia"; `command` is described by --help.
+// `path` is the command's, "agent nvidia"; what `command` makes is described by --help.
 NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
-                            const Command& command);
+                            Command (*command)());
 
 }  // namespace tessera::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A YAML text as a tree of values, for the files of the fake NVML. By libyaml: to read a node of
-// eight GPUs with yaml-cpp took a sixth of the time in which the agent is to start with them.
-// Whatever is wrong throws std::runtime_error, with the line where it is known.
+// A YAML text as a tree of values, for the files of the fake NVML, which the product's own reader
+// would bring half of the product into. Whatever is wrong throws std::runtime_error, with the line
+// where it is known.
 #pragma once
 
 #include <cstdint>

@@ -35,15 +35,13 @@ std::string Printable(std::string_view text, size_t limit, bool keep_tabs) {
   return out;
 }
 
-// As wide as what stands before `column` (in bytes, from 1).
+// As wide as what stands before `column`.
 std::string Indent(std::string_view line, size_t column) {
   std::string out;
-  for (char c : line.substr(0, column - 1)) {
-    if (c == '\t') {
-      out += '\t';
-    } else if (!ContinuesCharacter(c)) {
-      out += ' ';
-    }
+  for (char c : line) {
+    if (ContinuesCharacter(c)) continue;
+    if (out.size() + 1 >= column) break;
+    out += c == '\t' ? '\t' : ' ';
   }
   return out;
 }

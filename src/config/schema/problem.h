@@ -16,7 +16,7 @@ struct Problem {
   std::string
       origin{};    // the file's name, "environment TESSERA_HTTP_ADDRESS" or "flag --http-address"
   int line = 0;    // from 1; 0: no place in a file
-  int column = 0;  // from 1, in bytes
+  int column = 0;  // from 1, in characters
   std::string text{};        // the offending text: a key or a value
   std::string message{};     // "kubelet.root: 'kubelet' is not an absolute path"
   std::string suggestion{};  // the closest valid key or value; often empty

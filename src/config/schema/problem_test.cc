@@ -26,11 +26,11 @@ TEST(Problem, ControlCharactersDoNotReachTheTerminal) {
             "   ^");
 }
 
-TEST(Problem, TheCaretCountsCharactersNotBytes) {
+TEST(Problem, ColumnsCountCharactersNotBytes) {
   Document document = Parsed("{\"gr\u00fc\u00df\": 1}\n");
   document.Report(Reason::kConfigBadValue, *document.root().Find("gr\u00fc\u00df"), "no");
   EXPECT_EQ(Text(document.problems()),
-            "t.yaml:1:12: no [config-bad-value]\n"
+            "t.yaml:1:10: no [config-bad-value]\n"
             "{\"gr\u00fc\u00df\": 1}\n"
             "         ^\n");
 }

@@ -66,32 +66,56 @@ TEST(Document, OfADuplicateKeyTheFirstCounts) {
 
 TEST(Document, BadYamlIsToldWithItsPlace) {
   EXPECT_EQ(Told("a: b: c\n"),
-            "t.yaml:1:5: not valid YAML: illegal map value [config-syntax]\n"
+            "t.yaml:1:5: not valid YAML: mapping values are not allowed in this context "
+            "[config-syntax]\n"
             "a: b: c\n"
             "    ^\n");
   EXPECT_EQ(Told("a: [1\n"),
-            "t.yaml:2:1: not valid YAML: end of sequence flow not found [config-syntax]\n");
+            "t.yaml:2:1: not valid YAML: did not find expected ',' or ']' while parsing a flow "
+            "sequence that begins on line 1 [config-syntax]\n");
 }
 
 TEST(Document, TabsAreNamedAsTheCause) {
-  EXPECT_EQ(Told("a:\n\tb: c\n"),
-            "t.yaml:2:3: not valid YAML: illegal map value; the line is indented with a tab, where "
-            "YAML wants spaces [config-syntax]\n"
-            "\tb: c\n"
-            "\t ^\n");
+  EXPECT_EQ(
+      Told("a:\n\tb: c\n"),
+      "t.yaml:2:1: not valid YAML: found character that cannot start any token while scanning "
+      "for the next token; the line is indented with a tab, where YAML wants spaces "
+      "[config-syntax]\n"
+      "\tb: c\n"
+      "^\n");
 }
 
 TEST(Document, TextThatBeginsWithAStarIsToldOfQuotes) {
   EXPECT_EQ(Told("a: *A100\n"),
-            "t.yaml:1:4: not valid YAML: the referenced anchor is not defined; a text that begins "
+            "t.yaml:1:4: not valid YAML: nothing before it is named 'A100'; a text that begins "
             "with '*' must stand in quotes [config-syntax]\n"
             "a: *A100\n"
             "   ^\n");
   EXPECT_EQ(Told("a: *\n"),
-            "t.yaml:1:5: not valid YAML: alias not found after *; a text that begins with '*' must "
-            "stand in quotes [config-syntax]\n"
+            "t.yaml:1:5: not valid YAML: did not find expected alphabetic or numeric character "
+            "while scanning an alias; a text that begins with '*' must stand in quotes "
+            "[config-syntax]\n"
             "a: *\n"
             "    ^\n");
+}
+
+TEST(Document, WhatStandsForNothingIsTextInQuotes) {
+  const Document document = Parsed("a: ~\nb: null\nc: \"null\"\nd: !!str null\n");
+  ASSERT_TRUE(document.ok());
+  EXPECT_TRUE(document.root().Find("a")->IsNull());
+  EXPECT_TRUE(document.root().Find("b")->IsNull());
+  EXPECT_EQ(document.root().Find("c")->scalar, "null");
+  EXPECT_EQ(document.root().Find("d")->scalar, "null");
+}
+
+TEST(Document, AnAliasIsOfTheLastThatHasItsName) {
+  const Document document = Parsed("a: &x 1\nb: &x 2\nc: *x\n");
+  ASSERT_TRUE(document.ok());
+  EXPECT_EQ(document.root().Find("c")->scalar, "2");
+}
+
+TEST(Document, ControlCharactersAreRefused) {
+  EXPECT_EQ(Parsed("a: \x01\n").problems().size(), 1U);
 }
 
 TEST(Document, ASecondDocumentIsRefused) {

@@ -2,15 +2,12 @@
 #include "config/schema/yaml_tree.h"
 
 #include <fmt/core.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/mark.h>
-#include <yaml-cpp/parser.h>
+#include <yaml.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <sstream>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -36,72 +33,51 @@ int HeightOf(const Node& node) {
   return height + 1;
 }
 
+std::string TextOf(const yaml_char_t* text) {
+  return text == nullptr ? "" : reinterpret_cast<const char*>(text);
+}
+
+Node At(const yaml_mark_t& mark) {
+  Node node;
+  node.line = static_cast<int>(mark.line) + 1;
+  node.column = static_cast<int>(mark.column) + 1;
+  return node;
+}
+
+// What stands for nothing where it is not in quotes.
+bool IsNullText(std::string_view text) {
+  return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
+}
+
+// A pattern such as *A100* is an alias to YAML, which few know.
+constexpr std::string_view kAboutStars = "; a text that begins with '*' must stand in quotes";
+
 // Builds the tree from the library's events. After the first trouble that makes the rest useless
 // it ignores what comes.
-class TreeBuilder : public YAML::EventHandler {
+class TreeBuilder {
  public:
   explicit TreeBuilder(YamlTree& tree) : tree_(tree) {}
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) Stop(At(mark), "a second document begins here; one is all that is read");
-  }
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    Node node = At(mark);
-    // The library puts a missing value where the next token is.
-    if (!open_.empty() && open_.back().key) {
-      node.line = open_.back().key->line;
-      node.column = open_.back().key->column;
+  void Take(const yaml_event_t& event) {
+    const Node at = At(event.start_mark);
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (++documents_ > 1) Stop(at, "a second document begins here; one is all that is read");
+        return;
+      case YAML_ALIAS_EVENT:
+        return TakeAlias(at, TextOf(event.data.alias.anchor));
+      case YAML_SCALAR_EVENT:
+        return TakeScalar(at, event);
+      case YAML_SEQUENCE_START_EVENT:
+        return Open(at, Node::Kind::kSequence, TextOf(event.data.sequence_start.anchor));
+      case YAML_MAPPING_START_EVENT:
+        return Open(at, Node::Kind::kMap, TextOf(event.data.mapping_start.anchor));
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        return Close();
+      default:
+        return;
     }
-    Add(std::move(node), anchor);
-  }
-
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) return Stop(At(mark), "an alias stands inside what it names");
-    if (static_cast<int>(open_.size()) + HeightOf(found->second) > Document::kMaxDepth) {
-      return StopTooDeep(At(mark));
-    }
-    if (Spend(At(mark), CostOf(found->second))) Add(Node(found->second), 0);
-  }
-
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    Node node = At(mark);
-    node.kind = Node::Kind::kScalar;
-    node.scalar = value;
-    node.quoted = tag != "?";
-    Add(std::move(node), anchor);
-  }
-
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    Open(At(mark), Node::Kind::kSequence, anchor);
-  }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    Open(At(mark), Node::Kind::kMap, anchor);
-  }
-  void OnSequenceEnd() override { Close(); }
-  void OnMapEnd() override { Close(); }
-
-  void Stop(const YAML::Mark& mark, std::string message) { Stop(At(mark), std::move(message)); }
-  bool stopped() const { return stopped_; }
-
- private:
-  struct Frame {
-    Node node;
-    YAML::anchor_t anchor = 0;
-    std::optional<Node> key;                     // of a map: waits for its value
-    std::unordered_map<std::string, int> lines;  // of a map: where each key stands
-  };
-
-  static Node At(const YAML::Mark& mark) {
-    Node node;
-    node.line = mark.line + 1;
-    node.column = mark.column + 1;
-    return node;
   }
 
   void Stop(const Node& at, std::string message) {
@@ -110,6 +86,46 @@ class TreeBuilder : public YAML::EventHandler {
     tree_.root = Node{};
     tree_.troubles.push_back(
         {at.line, at.column, Reason::kConfigSyntax, at.scalar, std::move(message)});
+  }
+  bool stopped() const { return stopped_; }
+
+ private:
+  struct Frame {
+    Node node;
+    std::string anchor;
+    std::optional<Node> key;                     // of a map: waits for its value
+    std::unordered_map<std::string, int> lines;  // of a map: where each key stands
+  };
+
+  void TakeScalar(const Node& at, const yaml_event_t& event) {
+    const auto& scalar = event.data.scalar;
+    Node node = at;
+    node.kind = Node::Kind::kScalar;
+    node.scalar.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    node.quoted = scalar.tag != nullptr || scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    if (!node.quoted && IsNullText(node.scalar)) {
+      node = at;
+      // The library puts a missing value where the next token is.
+      if (!open_.empty() && open_.back().key) {
+        node.line = open_.back().key->line;
+        node.column = open_.back().key->column;
+      }
+    }
+    Add(std::move(node), TextOf(scalar.anchor));
+  }
+
+  void TakeAlias(const Node& at, const std::string& name) {
+    const auto found = anchors_.find(name);
+    if (found == anchors_.end()) {
+      return Stop(at, fmt::format("not valid YAML: nothing before it is named {}{}", Quoted(name),
+                                  kAboutStars));
+    }
+    if (!found->second) return Stop(at, "an alias stands inside what it names");
+    const Node& named = *found->second;
+    if (static_cast<int>(open_.size()) + HeightOf(named) > Document::kMaxDepth) {
+      return StopTooDeep(at);
+    }
+    if (Spend(at, CostOf(named))) Add(Node(named), "");
   }
 
   void StopTooDeep(const Node& at) {
@@ -125,12 +141,13 @@ class TreeBuilder : public YAML::EventHandler {
     return !stopped_;
   }
 
-  void Open(Node node, Node::Kind kind, YAML::anchor_t anchor) {
+  void Open(Node node, Node::Kind kind, std::string anchor) {
     if (stopped_) return;
     if (static_cast<int>(open_.size()) >= Document::kMaxDepth) return StopTooDeep(node);
     if (IsKeyNext()) return Stop(node, "a key must be text, not a list or a map");
     node.kind = kind;
-    open_.push_back({std::move(node), anchor, {}, {}});
+    if (!anchor.empty()) anchors_[anchor].reset();
+    open_.push_back({std::move(node), std::move(anchor), {}, {}});
   }
 
   void Close() {
@@ -145,9 +162,9 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   // Puts a finished node where it belongs.
-  void Add(Node node, YAML::anchor_t anchor) {
+  void Add(Node node, const std::string& anchor) {
     if (stopped_ || !Spend(node, 1 + node.scalar.size() / kBytesPerUnit)) return;
-    if (anchor != 0) {
+    if (!anchor.empty()) {
       if (!Spend(node, CostOf(node))) return;
       anchors_[anchor] = node;
     }
@@ -180,18 +197,58 @@ class TreeBuilder : public YAML::EventHandler {
 
   YamlTree& tree_;
   std::vector<Frame> open_;
-  std::map<YAML::anchor_t, Node> anchors_;  // finished ones only
+  // By their names; nothing is known of one that is still open.
+  std::map<std::string, std::optional<Node>, std::less<>> anchors_;
   size_t spent_ = 0;
   int documents_ = 0;
   bool stopped_ = false;
 };
 
-// A pattern such as *A100* is an alias to YAML, which few know.
-std::string_view AboutStars(std::string_view message) {
-  const bool alias =
-      message == YAML::ErrorMsg::UNKNOWN_ANCHOR || message == YAML::ErrorMsg::ALIAS_NOT_FOUND;
-  return alias ? "; a text that begins with '*' must stand in quotes" : "";
-}
+// The library's parser, which knows where it gave up.
+class Parser {
+ public:
+  explicit Parser(const std::string& text) {
+    ready_ = yaml_parser_initialize(&parser_) != 0;
+    if (!ready_) return;
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
+                                 text.size());
+  }
+  ~Parser() { yaml_parser_delete(&parser_); }
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+
+  // False at the end of the text, and where it cannot be read.
+  bool HandNextTo(TreeBuilder& builder) {
+    yaml_event_t event;
+    if (!ready_ || yaml_parser_parse(&parser_, &event) == 0) {
+      builder.Stop(At(parser_.error == YAML_READER_ERROR ? parser_.mark : parser_.problem_mark),
+                   Trouble());
+      return false;
+    }
+    builder.Take(event);
+    const bool ended = event.type == YAML_STREAM_END_EVENT;
+    yaml_event_delete(&event);
+    return !ended;
+  }
+
+ private:
+  // "did not find expected ',' or ']' while parsing a flow sequence that begins on line 3"
+  std::string Trouble() const {
+    std::string text = "not valid YAML: ";
+    text += parser_.problem == nullptr ? "it cannot be read" : parser_.problem;
+    if (parser_.context == nullptr) return text;
+    const std::string_view context = parser_.context;
+    text += fmt::format(" {}", context);
+    if (context == "while scanning an alias") return text.append(kAboutStars);
+    const size_t begun = parser_.context_mark.line;
+    if (begun < parser_.problem_mark.line)
+      text += fmt::format(" that begins on line {}", begun + 1);
+    return text;
+  }
+
+  yaml_parser_t parser_{};
+  bool ready_ = false;
+};
 
 }  // namespace
 
@@ -199,17 +256,8 @@ YamlTree BuildTree(const std::string& text) {
   YamlTree tree;
   tree.root.line = tree.root.column = 1;
   TreeBuilder builder(tree);
-  try {
-    std::istringstream stream(text);
-    YAML::Parser parser(stream);
-    // The library never gets past some texts, such as `"a",`: it ends with the first trouble.
-    while (!builder.stopped() && parser.HandleNextDocument(builder)) {
-    }
-  } catch (const YAML::Exception& exception) {
-    builder.Stop(exception.mark,
-                 fmt::format("not valid YAML: {}{}", exception.msg, AboutStars(exception.msg)));
-  } catch (const std::exception& exception) {
-    builder.Stop(YAML::Mark(), fmt::format("not valid YAML: {}", exception.what()));
+  Parser parser(text);
+  while (parser.HandNextTo(builder) && !builder.stopped()) {
   }
   return tree;
 }
