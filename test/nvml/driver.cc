@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <list>
 #include <optional>
+#include <shared_mutex>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -33,7 +34,7 @@ struct Loading {
 } g_loading;
 #endif
 
-std::mutex g_mutex;  // guards what follows
+std::shared_mutex g_mutex;  // guards what follows
 // Not destroyed when the process ends: as with NVML, a thread may be in a call even then.
 struct Drivers {
   std::shared_ptr<Driver> current;
@@ -149,7 +150,7 @@ std::shared_ptr<Driver> Current() {
   std::shared_ptr<Driver> driver;
   FileState read;
   {
-    std::lock_guard lock(g_mutex);
+    std::shared_lock lock(g_mutex);
     if (g_users == 0) return nullptr;
     driver = g_driver;
     read = g_read;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,12 +128,16 @@ DirectoryChanges::~DirectoryChanges() {
   close(inotify_);
 }
 
+// Every call asks, on several threads at once: none waits for another where there is nothing new.
 uint64_t DirectoryChanges::Count() {
-  alignas(inotify_event) char events[4096];
+  int unread = 0;
+  if (told_ && ioctl(inotify_, FIONREAD, &unread) == 0 && unread == 0) return count_;
   std::lock_guard lock(mutex_);
+  // Before it is taken from the kernel: who finds nothing there any more is to find it here.
+  ++count_;
+  alignas(inotify_event) char events[4096];
   ssize_t size = 0;
   while (told_ && (size = read(inotify_, events, sizeof events)) > 0) {
-    ++count_;
     for (ssize_t at = 0; at < size;) {
       const auto* event = reinterpret_cast<const inotify_event*>(events + at);
       // The directory is gone from here: another may take its place.
@@ -140,11 +145,10 @@ uint64_t DirectoryChanges::Count() {
       at += static_cast<ssize_t>(sizeof *event + event->len);
     }
   }
-  return told_ ? count_ : ++count_;
+  return count_;
 }
 
 void DirectoryChanges::Suspect() {
-  std::lock_guard lock(mutex_);
   ++count_;
 }
 
@@ -153,8 +157,11 @@ WatchedFile::WatchedFile(std::string path, std::shared_ptr<DirectoryChanges> cha
 
 FileState WatchedFile::Now() {
   const uint64_t count = changes_->Count();
+  {
+    std::shared_lock lock(mutex_);
+    if (count == seen_) return state_;
+  }
   std::lock_guard lock(mutex_);
-  if (count == seen_) return state_;
   struct stat info{};
   const bool there = stat(path_.c_str(), &info) == 0;
   state_ = there ? FileState{info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec} : FileState();

@@ -19,6 +19,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -100,9 +101,9 @@ class DirectoryChanges {
 
  private:
   const int inotify_;
-  std::mutex mutex_;  // guards what follows
-  bool told_ = true;  // the kernel tells of changes; else each question counts as one
-  uint64_t count_ = 0;
+  std::mutex mutex_;               // of who reads what the kernel tells
+  std::atomic<bool> told_ = true;  // the kernel tells of changes; else each question counts as one
+  std::atomic<uint64_t> count_ = 0;
 };
 
 // A file in a directory whose changes are known. Any thread.
@@ -114,7 +115,7 @@ class WatchedFile {
  private:
   const std::string path_;
   const std::shared_ptr<DirectoryChanges> changes_;
-  std::mutex mutex_;  // guards what follows
+  std::shared_mutex mutex_;  // guards what follows
   uint64_t seen_ = UINT64_MAX;
   FileState state_;
 };
