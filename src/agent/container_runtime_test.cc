@@ -123,7 +123,7 @@ class SuitedTest : public ContainerRuntimeTest {
     EXPECT_EQ(config::Text(loaded.errors), "");
     loaded = SuitedToRuntime(std::move(loaded));
     std::string text;
-    for (const config::Setting& setting : loaded.settings) {
+    for (const config::Setting& setting : loaded.Settings()) {
       const bool told = setting.path.ends_with(".strategies") || setting.path.ends_with("cdi.kind");
       if (told && !setting.value.empty()) text += setting.value + " by " + setting.source + "\n";
     }

@@ -84,14 +84,6 @@ void ApplyFlags(const std::map<std::string, std::string>& flags, Config& config,
   }
 }
 
-std::vector<Setting> ListSettings(const Config& config, const Findings& findings) {
-  std::vector<Setting> settings;
-  ForEachValue(Show(config), [&](const Shown& shown) {
-    settings.push_back({shown.path, ValueText(shown.value), findings.SourceOf(shown.path)});
-  });
-  return settings;
-}
-
 // What is the same whatever the file was.
 void Finish(const std::map<std::string, std::string>& environment,
             const std::map<std::string, std::string>& flags, Findings& findings,
@@ -103,7 +95,6 @@ void Finish(const std::map<std::string, std::string>& environment,
   result.errors = findings.SortedErrors();
   result.warnings = findings.warnings();
   if (!result.ok()) return;
-  result.settings = ListSettings(result.config, findings);
   result.sources = findings.Sources();
 }
 
@@ -133,6 +124,15 @@ std::vector<size_t> Undecided(const Config& config, const Findings& findings) {
 std::string LoadResult::SourceOf(const std::string& path) const {
   const auto found = sources.find(path);
   return found == sources.end() ? "default" : found->second;
+}
+
+std::vector<Setting> LoadResult::Settings() const {
+  std::vector<Setting> settings;
+  if (!ok()) return settings;
+  ForEachValue(Show(config), [&](const Shown& shown) {
+    settings.push_back({shown.path, ValueText(shown.value), SourceOf(shown.path)});
+  });
+  return settings;
 }
 
 LoadResult Load(const Sources& sources) {

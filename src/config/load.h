@@ -39,7 +39,6 @@ struct Setting {
 
 struct LoadResult {
   Config config;                    // to be used only when ok()
-  std::vector<Setting> settings{};  // every key with a value, in the reference's order; when ok()
   std::vector<Problem> errors{};    // all of them, in the order of the file
   std::vector<Problem> warnings{};  // what is legal, but surely not meant
   // What somebody set, sections and lists too, and where: as Setting::source.
@@ -53,6 +52,8 @@ struct LoadResult {
   bool ok() const { return errors.empty(); }
   // "default" for a path that nobody set.
   std::string SourceOf(const std::string& path) const;
+  // Every key with a value, in the reference's order; when ok(). Made anew by each call.
+  std::vector<Setting> Settings() const;
 };
 
 LoadResult Load(const Sources& sources);

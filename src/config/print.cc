@@ -43,7 +43,7 @@ std::string Scalar(const Value& value) {
 class YamlPrinter {
  public:
   explicit YamlPrinter(const LoadResult& result) {
-    for (const Setting& setting : result.settings) sources_[setting.path] = setting.source;
+    for (const Setting& setting : result.Settings()) sources_[setting.path] = setting.source;
   }
 
   void Section(const Shown& section, std::string first, const std::string& indent) {
@@ -112,7 +112,7 @@ std::string PrintYaml(const LoadResult& result) {
 
 std::string PrintJson(const LoadResult& result) {
   json::Object sources;
-  for (const Setting& setting : result.settings) sources[setting.path] = setting.source;
+  for (const Setting& setting : result.Settings()) sources[setting.path] = setting.source;
   json::Object whole;
   whole["config"] = ToJson(Show(result.config));
   whole["sources"] = std::move(sources);

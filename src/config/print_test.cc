@@ -115,7 +115,7 @@ TEST(PrintYaml, EveryKeySurvivesARoundTrip) {
   for (const PathKey& key : AllKeys()) {
     if (!key.key->IsScalar() || !key.key->expands_to.empty()) continue;
     bool set = false;
-    for (const Setting& setting : first.settings) {
+    for (const Setting& setting : first.Settings()) {
       std::string path = setting.path;
       for (size_t at = path.find('['); at != std::string::npos; at = path.find('[', at + 1)) {
         path.erase(at + 1, path.find(']', at) - at - 1);

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <functional>
 #include <limits>
@@ -113,9 +114,16 @@ void AddShares(const Device& device, uint32_t position, const Plan& plan,
     shares.push_back({id, position});
     return;
   }
-  const std::string_view separator = SeparatorOf(plan.policy, id);
+  // There may be thousands, which a start waits for: to format each takes four times as long.
+  const std::string stem = fmt::format("{}{}", id, SeparatorOf(plan.policy, id));
   for (int n = 0; n < ReplicasOf(plan.policy); ++n) {
-    shares.push_back({fmt::format("{}{}{}", id, separator, n), position});
+    std::array<char, 16> digits{};
+    const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr;
+    const std::string_view number(digits.data(), static_cast<size_t>(end - digits.data()));
+    std::string share_id;
+    share_id.reserve(stem.size() + number.size());
+    share_id.append(stem).append(number);
+    shares.push_back({std::move(share_id), position});
   }
 }
 
@@ -265,6 +273,7 @@ Offer Divide(std::string_view resource, const Plan& plan, const Inventory& inven
     offer.shares = former->shares;
   } else {
     std::vector<Share> shares;
+    shares.reserve(offer.devices.size() * static_cast<size_t>(ReplicasOf(plan.policy)));
     for (uint32_t position = 0; position < offer.devices.size(); ++position) {
       AddShares(offer.devices[position], position, plan, shares);
     }

@@ -62,7 +62,7 @@ inline std::string Told(const Started& started) {
 inline std::string Came(const Started& started, const std::string& path) {
   const LoadResult loaded = started.Load();
   EXPECT_EQ(Text(loaded.errors), "");
-  for (const Setting& setting : loaded.settings) {
+  for (const Setting& setting : loaded.Settings()) {
     if (setting.path == path) return setting.value + "  # " + setting.source;
   }
   return "not there";
