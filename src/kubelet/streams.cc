@@ -3,7 +3,19 @@
 
 #include <grpcpp/support/async_stream.h>
 
+#include <utility>
+
 namespace tessera::kubelet {
+namespace {
+
+// The bytes themselves, which many devices have half a megabyte of and more.
+grpc::Slice Shared(ListBytes list) {
+  auto* held = new ListBytes(std::move(list));
+  return {const_cast<char*>((*held)->data()), (*held)->size(),
+          [](void* bytes) { delete static_cast<ListBytes*>(bytes); }, held};
+}
+
+}  // namespace
 
 // One stream. At most one write is in flight; gRPC calls are made outside the lock.
 class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
@@ -111,7 +123,7 @@ void Streams::Publish(ListBytes list) {
   std::set<std::shared_ptr<Stream>> streams;
   {
     std::lock_guard lock(mutex_);
-    list_ = grpc::Slice(*list);
+    list_ = Shared(std::move(list));
     ++generation_;
     streams = open_;
   }
