@@ -15,6 +15,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(!problem.message.empty(), "a problem says what it is");
     Require(!problem.Text().empty(), "and can be shown");
   }
-  Require(!loaded.ok() || !loaded.settings.empty(), "what is good has settings");
+  Require(!loaded.ok() || !loaded.Settings().empty(), "what is good has settings");
   return 0;
 }
