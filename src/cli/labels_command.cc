@@ -9,12 +9,14 @@
 #include "cli/output.h"
 #include "config/hami/load.h"
 #include "config/load.h"
+#include "config/nvidia/options.h"
 #include "config/schema/problem.h"
 
 namespace tessera::cli {
 namespace {
 
-int Tell(const config::LoadResult& loaded, const Arguments& arguments) {
+// Into the file, or to the standard output where that is empty.
+int Tell(const config::LoadResult& loaded, const std::string& file) {
   if (!loaded.ok()) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;
@@ -25,15 +27,29 @@ int Tell(const config::LoadResult& loaded, const Arguments& arguments) {
     if (!read) return PrintFailure(read.error());
     labels.merge(*std::move(read));
   }
-  if (!arguments.Has("output-file")) return Print(agent::LabelLines(labels));
-  const Result<bool> written = agent::WriteLabelFile(arguments.Get("output-file"), labels);
+  if (file.empty()) return Print(agent::LabelLines(labels));
+  const Result<bool> written = agent::WriteLabelFile(file, labels);
   return written ? kOk : PrintFailure(written.error());
+}
+
+std::string FileIn(const Arguments& arguments) {
+  return arguments.Has("output-file") ? arguments.Get("output-file") : "";
+}
+
+// As feature discovery is told it, by flag or variable; what a file of the plugin's says is for who
+// runs on.
+std::string FileIn(const config::nvidia::Sources& sources) {
+  const auto* option = config::nvidia::OptionOfFlag("output-file");
+  const auto given = sources.line.given.find(option);
+  if (given != sources.line.given.end()) return given->second.back();
+  const auto variable = sources.environment.find(option->variables.front());
+  return variable == sources.environment.end() ? "" : variable->second;
 }
 
 int Show(const Arguments& arguments) {
   return Tell(
       config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments)),
-      arguments);
+      FileIn(arguments));
 }
 
 Command OfNvidia();
@@ -43,7 +59,8 @@ int ShowNvidia(const Arguments& arguments) {
   if (words.exit_code) return *words.exit_code;
   if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
   config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));
-  return Tell(config::hami::LoadEither(words.sources, nodes), arguments);
+  const std::string file = arguments.Has("output-file") ? FileIn(arguments) : FileIn(words.sources);
+  return Tell(config::hami::LoadEither(words.sources, nodes), file);
 }
 
 Command OfNvidia() {

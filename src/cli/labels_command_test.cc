@@ -106,6 +106,20 @@ TEST_F(LabelsCommandTest, NvidiasConfigurationIsReadAsTheDevicePluginReadsIt) {
   EXPECT_EQ(out_, Expected("Tesla-T4", 4, "time-slicing"));
 }
 
+TEST_F(LabelsCommandTest, WhatFeatureDiscoveryIsStartedWithIsTaken) {
+  const std::string file = directory_ + "/features.d/gfd";
+  ASSERT_EQ(symlink(".", (node_.directory() + "/driver-root").c_str()), 0);
+  Arguments arguments;
+  arguments.Set("root-prefix", node_.directory());
+  arguments.SetWords({"--oneshot", "--no-timestamp", "--output-file", file});
+  arguments_ = arguments;
+  Run(LabelsCommand().commands[0]);
+
+  EXPECT_EQ(code_, kOk) << err_;
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(os::ReadFile(file).value_or(""), Expected("Tesla-T4", 1, "none"));
+}
+
 TEST_F(LabelsCommandTest, AFileIsWritten) {
   const std::string file = directory_ + "/features.d/gfd";
   arguments_.Set("output-file", file);

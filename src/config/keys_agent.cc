@@ -310,6 +310,8 @@ Key LabelsKey() {
                                         {"file", LabelsOutput::kFile},
                                         {"node", LabelsOutput::kNode},
                                         {"auto", LabelsOutput::kAuto}};
+  const Choices<LabelledGpus> gpus = {{"driver", LabelledGpus::kDriver},
+                                      {"vfio", LabelledGpus::kVfio}};
   std::vector<Key> keys = {
       {.name = "output",
        .type = Type::kEnum,
@@ -318,7 +320,14 @@ Key LabelsKey() {
            "the API server; or into the file where its directory is there, else to the node.",
        .example = "auto",
        .values = NamesOf(output),
-       .field = BindEnum(kLabels, &LabelsConfig::output, output)}};
+       .field = BindEnum(kLabels, &LabelsConfig::output, output)},
+      {.name = "gpus",
+       .type = Type::kEnum,
+       .doc = "Which GPUs they tell of: those that NVIDIA's driver has, or those that are bound to "
+              "`vfio-pci`, for virtual machines.",
+       .example = "vfio",
+       .values = NamesOf(gpus),
+       .field = BindEnum(kLabels, &LabelsConfig::gpus, gpus)}};
   for (Key& key : LabelFileKeys()) keys.push_back(std::move(key));
   return Section("labels", "What the node says of its devices in labels.", std::move(keys));
 }

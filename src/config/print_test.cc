@@ -93,7 +93,7 @@ resources:
              hami: {register: false, topologyScores: true, compat: "2.7"}}
   - name: nvidia.com/mig-{profile}
     nvidia: {mig: "*"}
-labels: {output: file, file: /out, machineTypeFile: /machine, sleepInterval: 5m, timestamp: false,
+labels: {output: file, gpus: vfio, file: /out, machineTypeFile: /machine, sleepInterval: 5m, timestamp: false,
          removeOnExit: true}
 )";
 

@@ -82,6 +82,7 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"kubelet.socketPrefix", "tessera"},
       {"kubelet.streamTimeout", "10s"},
       {"labels.file", "/etc/kubernetes/node-feature-discovery/features.d/gfd"},
+      {"labels.gpus", "driver"},
       {"labels.machineTypeFile", "/sys/class/dmi/id/product_name"},
       {"labels.output", "off"},
       {"labels.removeOnExit", "false"},

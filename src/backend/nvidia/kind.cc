@@ -17,6 +17,7 @@
 #include "backend/nvidia/platform.h"
 #include "backend/nvidia/rendering.h"
 #include "backend/nvidia/select_config.h"
+#include "backend/nvidia/vfio.h"
 #include "backend/nvidia/vgpu_config.h"
 #include "config/schema/checks.h"
 #include "config/schema/family.h"
@@ -382,6 +383,9 @@ std::vector<std::string> DriverDirectories(const Resource& resource) {
 }
 
 std::unique_ptr<Labeller> Label(const Config& config) {
+  if (config.labels.gpus == LabelledGpus::kVfio) {
+    return std::make_unique<nvidia::VfioLabeller>(config);
+  }
   return std::make_unique<nvidia::GpuLabeller>(config);
 }
 

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/pci_file.h"
 #include "backend/nvidia/per_session.h"
 #include "backend/nvidia/topology.h"
 #include "base/clock.h"
@@ -23,7 +23,6 @@ constexpr Duration kPatience{2'000};  // with GPUs that do not answer
 constexpr int kReaders = 64;          // more than a node has GPUs
 constexpr std::string_view kGpu = "nvidia.com/gpu";
 constexpr std::string_view kMigFamily = "nvidia.com/mig-{profile}";
-constexpr std::string_view kVendor = "0x10de";
 
 Sharing SharingOf(const config::Resource& resource, bool renamed) {
   const Division division = resource.policy.division;
@@ -31,29 +30,6 @@ Sharing SharingOf(const config::Resource& resource, bool renamed) {
   const bool mps = division == Division::kMps;
   return {mps ? SharingStrategy::kMps : SharingStrategy::kTimeSlicing, resource.policy.replicas,
           renamed};
-}
-
-std::string DriverRoot(const config::Config& config) {
-  for (const config::Resource& resource : config.resources) {
-    if (const auto* kind = resource.kind.As<NvidiaConfig>()) return kind->driver_root;
-  }
-  return "/";
-}
-
-std::string DeviceFile(const os::Root& root, std::string_view address, std::string_view name) {
-  return root.Path(fmt::format("/sys/bus/pci/devices/{}/{}", address, name));
-}
-
-// "0x030200\n"; nothing where it is not there or no number.
-std::optional<uint32_t> PciClass(const os::Root& root, const std::string& address) {
-  const auto text = os::ReadFile(DeviceFile(root, address, "class"));
-  std::string_view digits = text ? Trim(*text) : std::string_view();
-  if (!digits.starts_with("0x")) return std::nullopt;
-  digits.remove_prefix(2);
-  uint32_t number = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, number, 16);
-  return stop == end && error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
 // As people write a UUID.
@@ -76,6 +52,29 @@ std::optional<Clique> CliqueOf(const nvml::Library& library, nvml::DeviceHandle 
 }
 
 }  // namespace
+
+std::string DriverRoot(const config::Config& config) {
+  for (const config::Resource& resource : config.resources) {
+    if (const auto* kind = resource.kind.As<NvidiaConfig>()) return kind->driver_root;
+  }
+  return "/";
+}
+
+std::optional<std::string> MachineIn(const os::Root& root, const std::string& file) {
+  const auto machine = os::ReadFile(root.Path(file));
+  return machine ? std::optional(std::string(Trim(*machine))) : std::nullopt;
+}
+
+std::optional<int64_t> TimestampOf(const config::Config& config) {
+  if (!config.labels.timestamp) return std::nullopt;
+  const auto now = SystemClock().WallNow().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+std::optional<uint32_t> PciClass(const os::Root& root, const std::string& address) {
+  const auto number = ReadPciNumber(root, address, "class");
+  return number ? std::optional(static_cast<uint32_t>(*number)) : std::nullopt;
+}
 
 LabelPolicy LabelPolicyOf(const config::Config& config) {
   LabelPolicy policy;
@@ -125,11 +124,8 @@ nvml::Answer<GpuFacts> ReadFacts(const nvml::Library& library, const os::Root& r
 
 void ReadVgpu(const os::Root& root, NodeFacts& facts) {
   facts.vgpu = false;
-  const auto addresses = os::ListDirectory(root.Path("/sys/bus/pci/devices"));
-  for (const std::string& address : addresses.value_or(std::vector<std::string>())) {
-    const auto vendor = os::ReadFile(DeviceFile(root, address, "vendor"));
-    if (!vendor || Trim(*vendor) != kVendor) continue;
-    const auto space = os::ReadFile(DeviceFile(root, address, "config"), kConfigSpace);
+  for (const std::string& address : NvidiaAddresses(root)) {
+    const auto space = os::ReadFile(PciFile(root, address, "config"), kConfigSpace);
     if (!space || space->size() < kConfigSpace) {
       // It might be one.
       if (facts.vgpu == false) facts.vgpu.reset();
@@ -158,13 +154,10 @@ GpuLabeller::GpuLabeller(const config::Config& config)
     : root_(config.root_prefix),
       machine_file_(config.labels.machine_type_file),
       policy_(LabelPolicyOf(config)),
+      timestamp_(TimestampOf(config)),
       session_(nvml::Session::Of(root_, DriverRoot(config))),
       known_(PerSession<KnownGpus>(session_)),
-      readers_(kReaders) {
-  if (!config.labels.timestamp) return;
-  const auto now = SystemClock().WallNow().time_since_epoch();
-  timestamp_ = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-}
+      readers_(kReaders) {}
 
 Result<Labels> GpuLabeller::Read() {
   const nvml::LibraryPtr library = TRY(session_->Open());
@@ -182,10 +175,8 @@ Result<Labels> GpuLabeller::Read() {
   }
   NodeFacts facts{.driver = library->DriverVersion().value_or(""),
                   .cuda = library->CudaVersion().value_or(0),
+                  .machine = MachineIn(root_, machine_file_),
                   .gpus = *std::move(gpus)};
-  if (const auto machine = os::ReadFile(root_.Path(machine_file_))) {
-    facts.machine = std::string(Trim(*machine));
-  }
   ReadVgpu(root_, facts);
   return MakeLabels(facts, policy_, timestamp_);
 }

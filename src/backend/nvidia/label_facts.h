@@ -23,6 +23,15 @@ namespace tessera::nvidia {
 // What the configuration makes of GPUs: of several resources of whole GPUs the first counts. Pure.
 LabelPolicy LabelPolicyOf(const config::Config& config);
 
+// The driver's root of the first resource of GPUs. Pure.
+std::string DriverRoot(const config::Config& config);
+// When this reading of the configuration began, unless the configuration leaves that out.
+std::optional<int64_t> TimestampOf(const config::Config& config);
+// What the firmware calls the machine, by the file that says so.
+std::optional<std::string> MachineIn(const os::Root& root, const std::string& file);
+// What kind of device the PCI bus has at this address; nothing where it does not say.
+std::optional<uint32_t> PciClass(const os::Root& root, const std::string& address);
+
 // What NVML and sysfs say about the GPU of this index; its name must be there, and its MIG devices
 // where it is divided. May hang with the GPU.
 nvml::Answer<GpuFacts> ReadFacts(const nvml::Library& library, const os::Root& root,
@@ -63,7 +72,7 @@ class GpuLabeller : public Labeller {
   const os::Root root_;
   const std::string machine_file_;
   const LabelPolicy policy_;
-  std::optional<int64_t> timestamp_;
+  const std::optional<int64_t> timestamp_;
   const std::shared_ptr<nvml::Session> session_;
   const std::shared_ptr<KnownGpus> known_;
   os::Workers readers_;

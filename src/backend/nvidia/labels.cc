@@ -138,6 +138,7 @@ class Making {
     }
     if (const auto* gpu = known([](const GpuFacts& g) { return g.compute_major != 0; })) {
       Set("gpu.family", FamilyOf(gpu->compute_major, gpu->compute_minor));
+      if (gpu->compute_major < 0) return;
       Set("gpu.compute.major", gpu->compute_major);
       Set("gpu.compute.minor", gpu->compute_minor);
     }

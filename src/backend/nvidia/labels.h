@@ -28,7 +28,7 @@ struct Clique {
 struct GpuFacts {
   std::string model{};
   uint64_t memory_mib = 0;  // 0: not known, as is a compute capability of 0.0
-  int compute_major = 0;
+  int compute_major = 0;    // negative: nobody can know
   int compute_minor = 0;
   std::optional<uint32_t> pci_class{};  // 0x030200
   bool knows_mig = false;

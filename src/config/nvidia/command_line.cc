@@ -141,8 +141,11 @@ std::string ConfigFileOf(const CommandLine& line,
   if (const auto given = line.given.find(option); given != line.given.end()) {
     return given->second.back();
   }
-  const auto variable = environment.find(option->variables.front());
-  return variable == environment.end() ? "" : variable->second;
+  for (const std::string& name : option->variables) {
+    const auto variable = environment.find(name);
+    if (variable != environment.end()) return variable->second;
+  }
+  return "";
 }
 
 }  // namespace tessera::config::nvidia

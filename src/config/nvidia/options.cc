@@ -55,6 +55,12 @@ struct Store {
     settings.*member = std::move(numbers);
     return {};
   }
+  std::optional<Misfit> operator()(Duration Settings::* member) const {
+    const std::optional<Duration> interval = SleepInterval(texts.back());
+    if (!interval) return WrongType(kInterval, texts.back());
+    settings.*member = *interval;
+    return {};
+  }
 };
 
 struct Show {
@@ -68,17 +74,20 @@ struct Show {
     return Join(settings.*member, ",");
   }
   std::string operator()(std::vector<int64_t> Settings::*) const { return ""; }
+  std::string operator()(Duration Settings::* member) const {
+    return FormatDuration(settings.*member);
+  }
 };
 
 std::vector<Option> DriverOptions() {
   return {
       {{"mig-strategy"},
-       {"MIG_STRATEGY"},
+       {"GFD_MIG_STRATEGY", "MIG_STRATEGY"},
        "flags.migStrategy",
        &Settings::mig_strategy,
        "how MIG devices are offered: none, single or mixed"},
       {{"fail-on-init-error"},
-       {"FAIL_ON_INIT_ERROR"},
+       {"GFD_FAIL_ON_INIT_ERROR", "FAIL_ON_INIT_ERROR"},
        "flags.failOnInitError",
        &Settings::fail_on_init_error,
        "end when there is no driver",
@@ -113,7 +122,7 @@ std::vector<Option> DriverOptions() {
        {"DEVICE_DISCOVERY_STRATEGY"},
        "flags.deviceDiscoveryStrategy",
        &Settings::discovery_strategy,
-       "how GPUs are found: auto, nvml or tegra"},
+       "how GPUs are found: auto, nvml or tegra; vfio is for labels alone"},
   };
 }
 
@@ -186,10 +195,52 @@ std::vector<Option> OtherOptions() {
        "kubelet's socket for device plugins",
        "found among the usual places"},
       {{"config-file"},
-       {"CONFIG_FILE"},
+       {"GFD_CONFIG_FILE", "CONFIG_FILE"},
        "",
        &Settings::config_file,
        "a configuration file of NVIDIA's device plugin"},
+  };
+}
+
+// Of GPU feature discovery.
+std::vector<Option> DiscoveryOptions() {
+  return {
+      {{"oneshot"},
+       {"GFD_ONESHOT"},
+       "flags.gfd.oneshot",
+       &Settings::gfd_oneshot,
+       "of no effect: 'tessera labels' labels once, the agent goes on"},
+      {{"no-timestamp"},
+       {"GFD_NO_TIMESTAMP"},
+       "flags.gfd.noTimestamp",
+       &Settings::gfd_no_timestamp,
+       "leave out the label that says since when the configuration holds"},
+      {{"sleep-interval"},
+       {"GFD_SLEEP_INTERVAL"},
+       "flags.gfd.sleepInterval",
+       &Settings::gfd_sleep_interval,
+       "how often labels are looked at"},
+      {{"output-file", "output", "o"},
+       {"GFD_OUTPUT_FILE"},
+       "flags.gfd.outputFile",
+       &Settings::gfd_output_file,
+       "the feature file with the labels",
+       "features.d/gfd, where node feature discovery looks"},
+      {{"machine-type-file"},
+       {"GFD_MACHINE_TYPE_FILE"},
+       "flags.gfd.machineTypeFile",
+       &Settings::gfd_machine_type_file,
+       "the file that says what kind of machine the node is"},
+      {{"use-node-feature-api"},
+       {"GFD_USE_NODE_FEATURE_API", "USE_NODE_FEATURE_API"},
+       "flags.useNodeFeatureAPI",
+       &Settings::use_node_feature_api,
+       "of no effect: labels go into a feature file or to the node"},
+      {{"kubeconfig"}, {}, "", &Settings::kubeconfig, "how the API server is reached"},
+      {{"kube-api-qps"}, {}, "", &Settings::passed_over, "of no effect"},
+      {{"kube-api-burst"}, {}, "", &Settings::passed_over, "of no effect"},
+      {{"namespace"}, {}, "", &Settings::passed_over, "of no effect: of NodeFeature objects"},
+      {{"pod-name"}, {}, "", &Settings::passed_over, "of no effect: of NodeFeature objects"},
   };
 }
 
@@ -200,6 +251,7 @@ const std::vector<Option>& Options() {
     std::vector<Option> all = DriverOptions();
     for (Option& option : PluginOptions()) all.push_back(std::move(option));
     for (Option& option : OtherOptions()) all.push_back(std::move(option));
+    for (Option& option : DiscoveryOptions()) all.push_back(std::move(option));
     return all;
   }();
   return options;

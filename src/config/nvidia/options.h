@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of the options of NVIDIA's device plugin: flags with their aliases, environment
-// variables, keys of the file, and where the value lives in Settings. Immutable; any thread.
+// The one table of the options of NVIDIA's device plugin and of its GPU feature discovery: flags
+// with their aliases, environment variables, keys of the file, and where the value lives in
+// Settings. Immutable; any thread.
 #pragma once
 
 #include <map>
@@ -16,8 +17,9 @@
 
 namespace tessera::config::nvidia {
 
-using Member = std::variant<std::string Settings::*, bool Settings::*,
-                            std::vector<std::string> Settings::*, std::vector<int64_t> Settings::*>;
+using Member =
+    std::variant<std::string Settings::*, bool Settings::*, std::vector<std::string> Settings::*,
+                 std::vector<int64_t> Settings::*, Duration Settings::*>;
 
 struct Option {
   std::vector<std::string> flags;      // without dashes; aliases follow

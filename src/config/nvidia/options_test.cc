@@ -8,7 +8,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-TEST(NvidiaOptions, TheTableHasEveryFlagOfThePlugin) {
+TEST(NvidiaOptions, TheTableHasEveryFlagOfThePluginAndOfFeatureDiscovery) {
   Strings flags;
   for (const Option& option : Options()) {
     flags.insert(flags.end(), option.flags.begin(), option.flags.end());
@@ -38,7 +38,20 @@ TEST(NvidiaOptions, TheTableHasEveryFlagOfThePlugin) {
                             "imex-channel-ids",
                             "imex-required",
                             "kubelet-socket",
-                            "config-file"}));
+                            "config-file",
+                            "oneshot",
+                            "no-timestamp",
+                            "sleep-interval",
+                            "output-file",
+                            "output",
+                            "o",
+                            "machine-type-file",
+                            "use-node-feature-api",
+                            "kubeconfig",
+                            "kube-api-qps",
+                            "kube-api-burst",
+                            "namespace",
+                            "pod-name"}));
 }
 
 TEST(NvidiaOptions, TheTableHasEveryVariableAndDefault) {
@@ -46,31 +59,42 @@ TEST(NvidiaOptions, TheTableHasEveryVariableAndDefault) {
   for (const Option& option : Options()) {
     for (const std::string& name : option.variables) defaults[name] = DefaultText(option);
   }
-  EXPECT_EQ(defaults, (std::map<std::string, std::string>{
-                          {"MIG_STRATEGY", "none"},
-                          {"FAIL_ON_INIT_ERROR", "true"},
-                          {"NVIDIA_DRIVER_ROOT", "/"},
-                          {"NVIDIA_DEV_ROOT", ""},
-                          {"PASS_DEVICE_SPECS", "false"},
-                          {"DEVICE_LIST_STRATEGY", "envvar"},
-                          {"DEVICE_ID_STRATEGY", "uuid"},
-                          {"GDRCOPY_ENABLED", "false"},
-                          {"GDS_ENABLED", "false"},
-                          {"MOFED_ENABLED", "false"},
-                          {"CDI_ANNOTATION_PREFIX", "cdi.k8s.io/"},
-                          {"NVIDIA_CDI_HOOK_PATH", "/usr/bin/nvidia-ctk"},
-                          {"NVIDIA_CTK_PATH", "/usr/bin/nvidia-ctk"},
-                          {"DRIVER_ROOT_CTR_PATH", "/driver-root"},
-                          {"CONTAINER_DRIVER_ROOT", "/driver-root"},
-                          {"MPS_ROOT", ""},
-                          {"SHARED_DEVICES_ALLOCATION_POLICY", "distributed"},
-                          {"DEVICE_DISCOVERY_STRATEGY", "auto"},
-                          {"IMEX_CHANNEL_IDS", ""},
-                          {"IMEX_REQUIRED", "false"},
-                          {"KUBELET_SOCKET", "/var/lib/kubelet/device-plugins/kubelet.sock"},
-                          {"CONFIG_FILE", ""},
-                          {"CDI_FEATURE_FLAGS", ""},
-                          {"CDI_DISABLE_HOOKS", ""}}));
+  EXPECT_EQ(defaults,
+            (std::map<std::string, std::string>{
+                {"GFD_MIG_STRATEGY", "none"},
+                {"GFD_FAIL_ON_INIT_ERROR", "true"},
+                {"GFD_CONFIG_FILE", ""},
+                {"GFD_ONESHOT", "false"},
+                {"GFD_NO_TIMESTAMP", "false"},
+                {"GFD_SLEEP_INTERVAL", "1m"},
+                {"GFD_OUTPUT_FILE", "/etc/kubernetes/node-feature-discovery/features.d/gfd"},
+                {"GFD_MACHINE_TYPE_FILE", "/sys/class/dmi/id/product_name"},
+                {"GFD_USE_NODE_FEATURE_API", "true"},
+                {"USE_NODE_FEATURE_API", "true"},
+                {"MIG_STRATEGY", "none"},
+                {"FAIL_ON_INIT_ERROR", "true"},
+                {"NVIDIA_DRIVER_ROOT", "/"},
+                {"NVIDIA_DEV_ROOT", ""},
+                {"PASS_DEVICE_SPECS", "false"},
+                {"DEVICE_LIST_STRATEGY", "envvar"},
+                {"DEVICE_ID_STRATEGY", "uuid"},
+                {"GDRCOPY_ENABLED", "false"},
+                {"GDS_ENABLED", "false"},
+                {"MOFED_ENABLED", "false"},
+                {"CDI_ANNOTATION_PREFIX", "cdi.k8s.io/"},
+                {"NVIDIA_CDI_HOOK_PATH", "/usr/bin/nvidia-ctk"},
+                {"NVIDIA_CTK_PATH", "/usr/bin/nvidia-ctk"},
+                {"DRIVER_ROOT_CTR_PATH", "/driver-root"},
+                {"CONTAINER_DRIVER_ROOT", "/driver-root"},
+                {"MPS_ROOT", ""},
+                {"SHARED_DEVICES_ALLOCATION_POLICY", "distributed"},
+                {"DEVICE_DISCOVERY_STRATEGY", "auto"},
+                {"IMEX_CHANNEL_IDS", ""},
+                {"IMEX_REQUIRED", "false"},
+                {"KUBELET_SOCKET", "/var/lib/kubelet/device-plugins/kubelet.sock"},
+                {"CONFIG_FILE", ""},
+                {"CDI_FEATURE_FLAGS", ""},
+                {"CDI_DISABLE_HOOKS", ""}}));
 }
 
 TEST(NvidiaOptions, VariablesAreRead) {
@@ -92,6 +116,31 @@ TEST(NvidiaOptions, VariablesAreRead) {
                                   {"NVIDIA_CDI_HOOK_PATH", "/first"},
                                   {"HOME", "/root"}}}),
             wanted);
+}
+
+TEST(NvidiaOptions, WhatFeatureDiscoveryIsStartedWithIsRead) {
+  Settings wanted;
+  wanted.mig_strategy = "single";
+  wanted.fail_on_init_error = false;
+  wanted.config_file = "/config";
+  wanted.gfd_oneshot = true;
+  wanted.gfd_sleep_interval = Duration(30'000);
+  wanted.gfd_output_file = "/out";
+  wanted.gfd_machine_type_file = "/machine";
+  wanted.use_node_feature_api = false;
+  wanted.passed_over = "gpu-operator";
+  EXPECT_EQ(Good({.environment = {{"GFD_MIG_STRATEGY", "single"},
+                                  {"MIG_STRATEGY", "mixed"},
+                                  {"GFD_FAIL_ON_INIT_ERROR", "false"},
+                                  {"GFD_CONFIG_FILE", "/config"},
+                                  {"GFD_SLEEP_INTERVAL", "30s"},
+                                  {"USE_NODE_FEATURE_API", "false"}},
+                  .words = {"--oneshot", "-o", "/out", "--machine-type-file=/machine",
+                            "--namespace=gpu-operator"}}),
+            wanted);
+  EXPECT_EQ(Told({.words = {"--sleep-interval=soon"}}),
+            "flags.gfd.sleepInterval takes a time such as 60s or 1h30m, or 'infinite', not "
+            "'soon'\n");
 }
 
 TEST(NvidiaOptions, AnEmptyVariableIsAnEmptyTextOrNoOrNothing) {

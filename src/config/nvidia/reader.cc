@@ -113,6 +113,10 @@ void Reader::ReadOption(const Option& option, const Node& node) {
       texts.push_back(*text);
     }
     settings_.** list = std::move(texts);
+  } else if (const auto* interval_member = std::get_if<Duration Settings::*>(&option.member)) {
+    const auto interval = Interval(node, option.key);
+    if (!interval) return;
+    settings_.** interval_member = *interval;
   } else {
     std::vector<int64_t> numbers;
     if (!node.IsSequence()) return ReportType(node, option.key, "a list of whole numbers");
@@ -140,33 +144,13 @@ void Reader::ReadVersion(const Node& node) {
 
 void Reader::ReadFlags(const Node& node, const std::string& path) {
   std::vector<Field> fields = OptionsIn(path);
-  const auto truth = [this](const Node& value, const std::string& at) { Bool(value, at); };
-  fields.push_back({"useNodeFeatureAPI", truth});
   fields.push_back({"plugin", [this](const Node& plugin, const std::string& at) {
                       ReadMap(plugin, at, Spelling::kAny, OptionsIn(at));
                     }});
-  fields.push_back(
-      {"gfd", [this](const Node& gfd, const std::string& at) { ReadDiscovery(gfd, at); }});
+  fields.push_back({"gfd", [this](const Node& gfd, const std::string& at) {
+                      ReadMap(gfd, at, Spelling::kAny, OptionsIn(at));
+                    }});
   ReadMap(node, path, Spelling::kAny, fields);
-}
-
-// Of GPU feature discovery, which reads the same file.
-void Reader::ReadDiscovery(const Node& node, const std::string& path) {
-  Settings::Discovery& gfd = settings_.gfd;
-  const auto text = [this](std::string& member) {
-    return [this, &member](const Node& value, const std::string& at) {
-      if (const auto read = Text(value, at, true)) member = *read;
-    };
-  };
-  ReadMap(
-      node, path, Spelling::kAny,
-      {{"oneshot", [this](const Node& value, const std::string& at) { Bool(value, at); }},
-       {"noTimestamp",
-        [&](const Node& value, const std::string& at) { gfd.no_timestamp = Bool(value, at); }},
-       {"sleepInterval", [&](const Node& value,
-                             const std::string& at) { gfd.sleep_interval = Interval(value, at); }},
-       {"outputFile", text(gfd.output_file)},
-       {"machineTypeFile", text(gfd.machine_type_file)}});
 }
 
 void Reader::ReadPatterns(const Node& node, const std::string& path,
@@ -285,7 +269,7 @@ std::optional<Duration> Reader::Interval(const Node& node, const std::string& pa
   } else if (node.IsScalar() && TypeOf(node) == ScalarType::kText) {
     interval = SleepInterval(node.scalar);
   }
-  if (!interval) ReportType(node, path, "a time such as 60s or 1h30m, or 'infinite'");
+  if (!interval) ReportType(node, path, kInterval);
   return interval;
 }
 

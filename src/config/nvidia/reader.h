@@ -46,7 +46,6 @@ class Reader {
                        std::optional<Replication>& replication);
   void ReadReplicated(const Node& node, const std::string& path, ReplicatedResource& resource);
   void ReadDevices(const Node& node, const std::string& path, ReplicatedDevices& devices);
-  void ReadDiscovery(const Node& node, const std::string& path);
 
   // Single values. Nothing, and reported, when the node is none of that type. Where Go converts to
   // text, `5` and `off` are text too.

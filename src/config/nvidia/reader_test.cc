@@ -28,10 +28,12 @@ Settings Everything() {
   settings.allocation_policy = "packed";
   settings.imex_channels = {0};
   settings.imex_required = true;
-  settings.gfd = {.no_timestamp = true,
-                  .sleep_interval = Duration(60'000),
-                  .output_file = "/out",
-                  .machine_type_file = "/sys/class/dmi/id/product_name"};
+  settings.gfd_oneshot = true;
+  settings.gfd_no_timestamp = true;
+  settings.gfd_sleep_interval = Duration(90'000);
+  settings.gfd_output_file = "/out";
+  settings.gfd_machine_type_file = "/machine";
+  settings.use_node_feature_api = false;
   settings.time_slicing = Replication{.fail_requests_greater_than_one = true,
                                       .resources = {{.name = "nvidia.com/gpu", .replicas = 10}}};
   settings.mps = Replication{
@@ -62,11 +64,11 @@ flags:
     containerDriverRoot: /inside
     sharedDevicesAllocationPolicy: packed
   gfd:
-    oneshot: false
+    oneshot: true
     noTimestamp: true
-    sleepInterval: 60s
+    sleepInterval: 90s
     outputFile: /out
-    machineTypeFile: /sys/class/dmi/id/product_name
+    machineTypeFile: /machine
 sharing:
   timeSlicing:
     failRequestsGreaterThanOne: true

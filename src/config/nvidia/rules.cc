@@ -67,7 +67,7 @@ void Validate(const Settings& settings, Findings& findings) {
              {"distributed", "packed"}, findings);
   CheckMps(settings, findings);
   CheckOneOf("flags.deviceDiscoveryStrategy", settings.discovery_strategy,
-             {"auto", "nvml", "tegra"}, findings);
+             {"auto", "nvml", "tegra", "vfio"}, findings);
   CheckOneOf("flags.migStrategy", settings.mig_strategy, {"none", "single", "mixed"}, findings);
   const bool known =
       settings.imex_channels.empty() || settings.imex_channels == std::vector<int64_t>{0};

@@ -23,7 +23,7 @@ TEST(NvidiaRules, EveryValueThatThePluginRefusesIsTold) {
       "flags.plugin.deviceIDStrategy takes 'uuid' or 'index', not 'uid'\n"
       "flags.plugin.sharedDevicesAllocationPolicy takes 'distributed' or 'packed', not "
       "'spread'\n"
-      "flags.deviceDiscoveryStrategy takes 'auto', 'nvml' or 'tegra', not 'wsl'\n"
+      "flags.deviceDiscoveryStrategy takes 'auto', 'nvml', 'tegra' or 'vfio', not 'wsl'\n"
       "flags.migStrategy takes 'none', 'single' or 'mixed', not 'both'\n"
       "imex.channelIDs takes [] or [0]: there is no other IMEX channel that can be given out\n");
 }

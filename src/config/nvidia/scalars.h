@@ -32,6 +32,7 @@ bool IsDeviceReference(std::string_view text);
 // A time as Go writes it, such as "1h30m" or "5s"; "infinite" is the longest there is. Nothing when
 // it is none.
 std::optional<Duration> SleepInterval(std::string_view text);
+inline constexpr char kInterval[] = "a time such as 60s or 1h30m, or 'infinite'";  // for messages
 
 // For messages: "a list", "the text 'yes'", "'8'".
 std::string Described(const Node& node);

@@ -74,15 +74,15 @@ struct Settings {
   std::vector<std::string> cdi_feature_flags{};
   std::vector<std::string> cdi_disable_hooks{};
 
-  // Of GPU feature discovery, which reads the same file; nothing where the file does not say it.
-  struct Discovery {
-    std::optional<bool> no_timestamp{};
-    std::optional<Duration> sleep_interval{};
-    std::string output_file{};
-    std::string machine_type_file{};
-    bool operator==(const Discovery&) const = default;
-  };
-  Discovery gfd{};
+  // Of GPU feature discovery, which reads the same file.
+  bool gfd_oneshot = false;
+  bool gfd_no_timestamp = false;
+  Duration gfd_sleep_interval{60'000};
+  std::string gfd_output_file = "/etc/kubernetes/node-feature-discovery/features.d/gfd";
+  std::string gfd_machine_type_file = "/sys/class/dmi/id/product_name";
+  bool use_node_feature_api = true;
+  std::string kubeconfig{};
+  std::string passed_over{};  // of what is of no effect here
 
   std::vector<NamedPattern> gpus{};
   std::vector<NamedPattern> migs{};

@@ -117,21 +117,27 @@ class Translation {
     constexpr Duration kShortest{1'000};
     constexpr Duration kLongest{86'400'000};  // as our own key has it
     LabelsConfig& labels = result_.config.labels;
-    const Settings::Discovery& gfd = settings_.gfd;
-    if (gfd.no_timestamp) {
-      labels.timestamp = !*gfd.no_timestamp;
-      Note("labels.timestamp", "flags.gfd.noTimestamp");
+    if (settings_.discovery_strategy == "vfio") {
+      labels.gpus = LabelledGpus::kVfio;
+      Note("labels.gpus", "flags.deviceDiscoveryStrategy");
     }
-    if (gfd.sleep_interval) {
-      labels.sleep_interval = std::clamp(*gfd.sleep_interval, kShortest, kLongest);
-      Note("labels.sleepInterval", "flags.gfd.sleepInterval");
+    if (const std::string path = "flags.gfd.noTimestamp"; findings_.IsSet(path)) {
+      labels.timestamp = !settings_.gfd_no_timestamp;
+      Note("labels.timestamp", path);
     }
-    TranslateFile(gfd.output_file, "flags.gfd.outputFile", "labels.file", labels.file);
-    TranslateFile(gfd.machine_type_file, "flags.gfd.machineTypeFile", "labels.machineTypeFile",
-                  labels.machine_type_file);
+    if (const std::string path = "flags.gfd.sleepInterval"; findings_.IsSet(path)) {
+      labels.sleep_interval = std::clamp(settings_.gfd_sleep_interval, kShortest, kLongest);
+      Note("labels.sleepInterval", path);
+    }
+    TranslateFile(settings_.gfd_output_file, "flags.gfd.outputFile", "labels.file", labels.file);
+    TranslateFile(settings_.gfd_machine_type_file, "flags.gfd.machineTypeFile",
+                  "labels.machineTypeFile", labels.machine_type_file);
+    TranslateFile(settings_.kubeconfig, "kubeconfig", "api.kubeconfig",
+                  result_.config.api.kubeconfig);
   }
   void TranslateFile(const std::string& value, const std::string& theirs, const std::string& ours,
                      std::string& member) {
+    if (!findings_.IsSet(theirs)) return;
     if (CheckAbsolutePath(value)) return;  // nobody asks for labels: no reason to refuse the file
     member = value;
     Note(ours, theirs);
@@ -275,7 +281,9 @@ class Translation {
     // True is the plugin's default; only who wrote it wants the agent to end.
     const std::string fail = "flags.failOnInitError";
     if (findings_.IsSet(fail)) {
-      kind.fail_on_init_error = settings_.fail_on_init_error;
+      // Where labels are of GPUs that the driver does not have, there need not be one.
+      kind.fail_on_init_error =
+          settings_.fail_on_init_error && settings_.discovery_strategy != "vfio";
       Note("resources[0].nvidia.failOnInitError", fail);
     }
   }

@@ -32,8 +32,7 @@ Config Usual() {
 
 const std::string kOpenDoor =
     "flags.plugin.deviceListStrategy has 'envvar', by which a pod that was granted nothing can "
-    "have "
-    "GPUs as well: docs/security.md says what closes that door\n";
+    "have GPUs as well: docs/security.md says what closes that door\n";
 
 LoadResult GoodLoad(const Started& started) {
   LoadResult result = Load(started.From());
@@ -59,6 +58,11 @@ TEST(NvidiaTranslation, WhatGpuFeatureDiscoveryIsToldSaysHowToLabel) {
                               "outputFile: /out, machineTypeFile: /machine}}"})
                 .config,
             wanted);
+  wanted.api.kubeconfig = "/kubeconfig";
+  const LoadResult told = GoodLoad(
+      {.environment = {{"GFD_NO_TIMESTAMP", "true"}, {"GFD_SLEEP_INTERVAL", "1m30s"}},
+       .words = {"--output=/out", "--machine-type-file=/machine", "--kubeconfig=/kubeconfig"}});
+  EXPECT_EQ(told.config, wanted);
 
   // No shorter and no longer than ours; a path that is of no use here refuses no file.
   wanted = Usual();
@@ -77,6 +81,15 @@ TEST(NvidiaTranslation, TheDiscoveryStrategyIsTakenOver) {
     const std::string flag = std::string("--device-discovery-strategy=") + word;
     EXPECT_EQ(GoodLoad({.words = {flag}}).config, wanted) << word;
   }
+}
+
+TEST(NvidiaTranslation, VfioIsOfLabelsAloneAndNeedsNoDriver) {
+  Config wanted = Usual();
+  wanted.labels.gpus = LabelledGpus::kVfio;
+  EXPECT_EQ(GoodLoad({.environment = {{"DEVICE_DISCOVERY_STRATEGY", "vfio"},
+                                      {"FAIL_ON_INIT_ERROR", "true"}}})
+                .config,
+            wanted);
 }
 
 TEST(NvidiaTranslation, VolumeMountsAreWhatNvidiasToolkitReads) {

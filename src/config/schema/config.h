@@ -54,8 +54,15 @@ enum class LabelsOutput : uint8_t {
   kAuto,  // the file where the directory of it is there, else the node
 };
 
+// Which GPUs they tell of.
+enum class LabelledGpus : uint8_t {
+  kDriver,  // those that NVIDIA's driver has
+  kVfio,    // those that vfio-pci has, for virtual machines
+};
+
 struct LabelsConfig {
   LabelsOutput output = LabelsOutput::kOff;
+  LabelledGpus gpus = LabelledGpus::kDriver;
   std::string file = "/etc/kubernetes/node-feature-discovery/features.d/gfd";
   std::string machine_type_file = "/sys/class/dmi/id/product_name";
   Duration sleep_interval{60'000};
