@@ -124,7 +124,7 @@ func received(pod types.UID, container string, parts []part) string {
 	for n, one := range byIndex {
 		text += fmt.Sprintf("CUDA_DEVICE_SM_LIMIT_%d=%d\n", n, one.cores)
 	}
-	text += "GPU_CORE_UTILIZATION_POLICY=default\nNVIDIA_VISIBLE_DEVICES=void\n"
+	text += "CUDA_TASK_PRIORITY=1\nGPU_CORE_UTILIZATION_POLICY=default\nNVIDIA_VISIBLE_DEVICES=void\n"
 	for _, one := range byIndex {
 		text += fmt.Sprintf("nvidia%d\n", one.card.Index)
 	}

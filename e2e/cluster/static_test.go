@@ -76,7 +76,7 @@ func TestAStaticPodHasWhatItAsksForOfWhatIsFreeWhereThatIsConfigured(t *testing.
 		return errors.New("the static pod reports nothing")
 	})
 	want := `^CUDA_DEVICE_MEMORY_LIMIT_0=3000m\nCUDA_DEVICE_MEMORY_SHARED_CACHE=` + hookDirectory +
-		`/GRANT.cache\nCUDA_DEVICE_SM_LIMIT=30\nCUDA_DEVICE_SM_LIMIT_0=30\nGPU_CORE_UTILIZATION_POLICY=default\nNVIDIA_VISIBLE_DEVICES=void\nnvidia[0-7]\n` + hookLibrary + `\n`
+		`/GRANT.cache\nCUDA_DEVICE_SM_LIMIT=30\nCUDA_DEVICE_SM_LIMIT_0=30\nCUDA_TASK_PRIORITY=1\nGPU_CORE_UTILIZATION_POLICY=default\nNVIDIA_VISIBLE_DEVICES=void\nnvidia[0-7]\n` + hookLibrary + `\n`
 	if !regexp.MustCompile(want).MatchString(text) {
 		t.Errorf("the static pod has\n%s", text)
 	}

@@ -125,6 +125,7 @@ func (f *formerPlugin) Allocate(ctx context.Context, _ *plugin.AllocateRequest) 
 		answer.Envs["CUDA_DEVICE_SM_LIMIT"] = fmt.Sprint(one.cores)
 		answer.Envs[fmt.Sprintf("CUDA_DEVICE_SM_LIMIT_%d", n)] = fmt.Sprint(one.cores)
 		answer.Envs["GPU_CORE_UTILIZATION_POLICY"] = "default"
+		answer.Envs["CUDA_TASK_PRIORITY"] = "1"
 	}
 	answer.Envs["NVIDIA_VISIBLE_DEVICES"] = strings.Join(ids, ",")
 	answer.Envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = fmt.Sprintf("%s/%s.cache", hookDirectory, pod.UID)

@@ -39,7 +39,7 @@ func (c *cluster) installVGPUs(t *testing.T) {
 // withTenths is what showLimits says in a container with so many tenths of one GPU.
 func withTenths(count int64) string {
 	return fmt.Sprintf("CUDA_DEVICE_MEMORY_LIMIT_0=%dm\nCUDA_DEVICE_MEMORY_SHARED_CACHE=%s/GRANT.cache\n"+
-		"CUDA_DEVICE_SM_LIMIT=%[3]d\nCUDA_DEVICE_SM_LIMIT_0=%[3]d\nNVIDIA_VISIBLE_DEVICES=void\n", 23034*count/10, vgpuFiles, 10*count)
+		"CUDA_DEVICE_SM_LIMIT=%[3]d\nCUDA_DEVICE_SM_LIMIT_0=%[3]d\nCUDA_TASK_PRIORITY=1\nNVIDIA_VISIBLE_DEVICES=void\n", 23034*count/10, vgpuFiles, 10*count)
 }
 
 func TestAPodWithVirtualGPUsIsHeldToItsPartWhateverItsOwnVariablesSay(t *testing.T) {

@@ -169,6 +169,7 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].nvidia.vgpu.podCorePolicy", "fixed"},
       {"resources[].nvidia.vgpu.sizes[].cores", "0"},
       {"resources[].nvidia.vgpu.sizes[].memory", "0"},
+      {"resources[].nvidia.vgpu.taskPriority", ""},
       {"resources[].nvidia.vgpu.unplaced", "refuse"},
       {"resources[].nvidia.xids[].class", "recover"},
       {"resources[].nvidia.xids[].xid", "0"},

@@ -56,6 +56,7 @@ class VgpuTest : public AgentTest {
     return {"CUDA_DEVICE_MEMORY_LIMIT_0=" + fmt::format("{}m", memory),
             fmt::format("CUDA_DEVICE_SM_LIMIT={}", cores),
             fmt::format("CUDA_DEVICE_SM_LIMIT_0={}", cores),
+            "CUDA_TASK_PRIORITY=1",
             "GPU_CORE_UTILIZATION_POLICY=default",
             fmt::format("CUDA_DEVICE_MEMORY_SHARED_CACHE=/usr/local/vgpu/{}.cache", name),
             "NVIDIA_VISIBLE_DEVICES=void"};
@@ -212,6 +213,7 @@ TEST_F(VgpuTest, WithoutCdiTheLimitsAreInTheAnswerAndTheDirectoryIsMadeBeforeThe
                 {"CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/" + name + ".cache"},
                 {"CUDA_DEVICE_SM_LIMIT", "10"},
                 {"CUDA_DEVICE_SM_LIMIT_0", "10"},
+                {"CUDA_TASK_PRIORITY", "1"},
                 {"GPU_CORE_UTILIZATION_POLICY", "default"},
                 {"NVIDIA_VISIBLE_DEVICES", DeviceOfShare(pod.grants[0].ids[0])}}));
   EXPECT_EQ(PartsIn(response), DeviceOfShare(pod.grants[0].ids[0]) + "=8192:10");

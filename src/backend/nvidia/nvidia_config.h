@@ -148,10 +148,12 @@ struct NvidiaConfig {
     VgpuRequests requests = {};
     double memory_scaling = 1;
     double core_scaling = 1;
-    // What the library is told of its log and of when it limits compute time; empty: nothing.
+    // What the library is told of its log, of when it limits compute time, and of whose work goes
+    // first; empty: nothing.
     std::string log_level = {};
     std::string core_policy = {};
-    bool pod_may_tune = false;  // a pod's own variables win over these two
+    std::string task_priority = {};
+    bool pod_may_tune = false;  // a pod's own variables win over these three
     bool may_disable_control = false;
     // What is told to HAMi's scheduler (agent/hami_registration.h).
     struct Hami {

@@ -59,7 +59,7 @@ Key VgpuSizesKey() {
           }};
 }
 
-std::optional<config::Misfit> CheckLogLevel(std::string_view text) {
+std::optional<config::Misfit> CheckDigit(std::string_view text) {
   if (text.size() == 1 && text.front() >= '0' && text.front() <= '9') return std::nullopt;
   return config::Misfit{.message = fmt::format("takes a digit, not {}", config::Quoted(text))};
 }
@@ -75,7 +75,7 @@ std::vector<Key> TunableKeys() {
               "as well, 3 and 4 ever more.",
        .example = "1",
        .default_note = "what the library does by itself",
-       .check = CheckLogLevel,
+       .check = CheckDigit,
        .field = Bind(kVgpuConfig, &VirtualGpu::log_level)},
       {.name = "corePolicy",
        .type = Type::kEnum,
@@ -84,10 +84,17 @@ std::vector<Key> TunableKeys() {
        .example = "disable",
        .values = NamesOf(core_policy),
        .field = BindEnum(kVgpuConfig, &VirtualGpu::core_policy, core_policy)},
+      {.name = "taskPriority",
+       .doc = "Whose work goes first where HAMi's monitor watches a GPU: that of containers with "
+              "the lower number, 0 before 1.",
+       .example = "0",
+       .default_note = "1, as the library has it by itself",
+       .check = CheckDigit,
+       .field = Bind(kVgpuConfig, &VirtualGpu::task_priority)},
       {.name = "podCorePolicy",
        .type = Type::kEnum,
-       .doc = "Whether a pod's own variables win over `logLevel` and `corePolicy` (`free`) or lose "
-              "(`fixed`).",
+       .doc = "Whether a pod's own variables win over `logLevel`, `corePolicy` and `taskPriority` "
+              "(`free`), and with them those that HAMi's webhook gives it, or lose (`fixed`).",
        .example = "free",
        .values = NamesOf(pod),
        .field = BindEnum(kVgpuConfig, &VirtualGpu::pod_may_tune, pod)},
@@ -199,6 +206,9 @@ void CompleteVgpu(config::Resource& resource) {
   if (!vgpu.core_policy.empty() || !vgpu.pod_may_tune) {
     rendered.tunables["GPU_CORE_UTILIZATION_POLICY"] =
         vgpu.core_policy.empty() ? "default" : vgpu.core_policy;
+  }
+  if (!vgpu.task_priority.empty() || !vgpu.pod_may_tune) {
+    rendered.tunables["CUDA_TASK_PRIORITY"] = vgpu.task_priority.empty() ? "1" : vgpu.task_priority;
   }
   rendered.tunables_fixed = !vgpu.pod_may_tune;
   rendered.may_disable_control = vgpu.may_disable_control;

@@ -12,7 +12,8 @@ namespace {
 using namespace config;  // the words of its keys
 
 // What no pod may say otherwise, unless it may.
-const std::map<std::string, std::string> kFixed = {{"GPU_CORE_UTILIZATION_POLICY", "default"}};
+const std::map<std::string, std::string> kFixed = {{"CUDA_TASK_PRIORITY", "1"},
+                                                   {"GPU_CORE_UTILIZATION_POLICY", "default"}};
 
 TEST(VgpuConfig, GpusAreDividedIntoEqualPartsWithHamisIds) {
   const Config config =
@@ -87,7 +88,7 @@ TEST(VgpuConfig, ACardMayBeOneVirtualGpu) {
             "resources[0].policy is 'vgpu' and needs the key 'replicas' beside it\n");
 }
 
-TEST(VgpuConfig, TheLibraryIsToldOfItsLogAndWhenToLimit) {
+TEST(VgpuConfig, TheLibraryIsToldOfItsLogWhenToLimitAndWhoGoesFirst) {
   const auto vgpu_of = [](const std::string& keys) {
     return Good("resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 2, nvidia: {vgpu: {" +
                 keys + "}}}]\n")
@@ -97,6 +98,7 @@ TEST(VgpuConfig, TheLibraryIsToldOfItsLogAndWhenToLimit) {
   const auto told = vgpu_of("logLevel: 3, corePolicy: force, allowDisableControl: true");
   EXPECT_EQ(told->tunables,
             (std::map<std::string, std::string>{{"LIBCUDA_LOG_LEVEL", "3"},
+                                                {"CUDA_TASK_PRIORITY", "1"},
                                                 {"GPU_CORE_UTILIZATION_POLICY", "force"}}));
   EXPECT_TRUE(told->tunables_fixed);
   EXPECT_TRUE(told->may_disable_control);
@@ -104,8 +106,15 @@ TEST(VgpuConfig, TheLibraryIsToldOfItsLogAndWhenToLimit) {
   EXPECT_TRUE(free->tunables.empty());
   EXPECT_FALSE(free->tunables_fixed);
   EXPECT_FALSE(free->may_disable_control);
+  EXPECT_EQ(vgpu_of("taskPriority: 0, podCorePolicy: free")->tunables,
+            (std::map<std::string, std::string>{{"CUDA_TASK_PRIORITY", "0"}}));
+  EXPECT_EQ(vgpu_of("taskPriority: 0")->tunables,
+            (std::map<std::string, std::string>{{"CUDA_TASK_PRIORITY", "0"},
+                                                {"GPU_CORE_UTILIZATION_POLICY", "default"}}));
   EXPECT_EQ(ToldOf("policy: vgpu, replicas: 2, nvidia: {vgpu: {logLevel: loud}}"),
             "resources[0].nvidia.vgpu.logLevel takes a digit, not 'loud'\n");
+  EXPECT_EQ(ToldOf("policy: vgpu, replicas: 2, nvidia: {vgpu: {taskPriority: high}}"),
+            "resources[0].nvidia.vgpu.taskPriority takes a digit, not 'high'\n");
 }
 
 TEST(VgpuConfig, WithoutThePolicyItHasNoEffect) {
