@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/library_files.h"
 #include "agent/report.h"
 #include "base/log.h"
 #include "config/diff.h"
@@ -68,7 +69,9 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                   .save_falls = [this] { SaveFalls(); },
                   .save_facts = [this] { (void)Noted(SaveFacts()); }},
                  [this] { ResourcesChanged(); }),
-      tick_(loop, [this] { Tick(); }) {}
+      tick_(loop, [this] { Tick(); }) {
+  InstallLibraries(config_);
+}
 
 Agent::~Agent() {
   os::NotifyServiceManager("STOPPING=1");
@@ -289,6 +292,7 @@ void Agent::Apply(const config::Config& next) {
     log::Warn(warning);
   }
   config_ = config::KeepUntilRestart(config_, next);
+  InstallLibraries(config_);
   node_.SetParameters(NodeParameters(config_));
   ledger_sync_->SetInterval(config_.ledger_interval);
   for (const std::string& name : difference.removed) {

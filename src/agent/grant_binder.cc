@@ -192,6 +192,7 @@ Result<Pin> GrantBinder::PinFor(const Binding& binding, const Held& held, const 
                 entry.resource, entry.container, entry.pod_uid);
   }
   Pin pin = TRY(by_request ? PinOfRequest(binding, held, pods) : PinOfShares(binding, held));
+  pin.library = binding.rendering.vgpu->library;
   TRY(pins_.Add(held.name, pin));
   log::Info("a grant is bound", {{"resource", entry.resource},
                                  {"grant", held.name},
@@ -403,8 +404,13 @@ Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
                 "began: kubelet tries again by itself",
                 binding.offer.resource);
   }
-  const VgpuGrant grant{
-      .name = name, .directory = pin.directory, .parts = pin.parts, .controlled = pin.controlled};
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const VgpuGrant grant{.name = name,
+                        .directory = pin.directory,
+                        .parts = pin.parts,
+                        .controlled = pin.controlled,
+                        .licensed = IsLicensed(root_, vgpu),
+                        .library = LibraryOf(root_, vgpu, pin)};
   cdi::Document document =
       TRY(VgpuDocument(binding.offer, binding.rendering, grant, binding.described));
   for (cdi::Node& node : document.devices.front().edits.nodes) {

@@ -34,6 +34,11 @@ Status MakeOpenDirectory(const std::string& path, mode_t parents) {
   return {};
 }
 
+bool IsFile(const os::Root& root, const std::string& path) {
+  const auto info = os::InspectTarget(root.Path(path));
+  return info && info->type == os::FileInfo::Type::kFile;
+}
+
 Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode) {
   const auto on_disk = os::ReadFile(path);
   if (on_disk && *on_disk == text) return {};
@@ -49,13 +54,27 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
   TRY(MakeOpenDirectory(root.Path(pin.directory), 0700));
   TRY(MakeOpenDirectory(root.Path(vgpu.lock_directory), 0755));
   if (!vgpu.enforced) return {};
-  const auto library = os::InspectTarget(root.Path(vgpu.library));
-  if (!library || library->type != os::FileInfo::Type::kFile) {
+  const std::string library = LibraryOf(root, vgpu, pin);
+  if (library.empty()) {
     return Fail(Reason::kNotEnforced,
-                "the library that holds containers to their part of a GPU is not at {}",
-                vgpu.library);
+                "the library that holds containers to their part of a GPU could not be put into "
+                "{}: the agent's log says why",
+                vgpu.directory);
+  }
+  if (!IsFile(root, library)) {
+    return Fail(Reason::kNotEnforced,
+                "the library that holds containers to their part of a GPU is not at {}", library);
   }
   return PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644);
+}
+
+std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
+  return !pin.library.empty() && IsFile(root, pin.library) ? pin.library : vgpu.library;
+}
+
+bool IsLicensed(const os::Root& root, const Vgpu& vgpu) {
+  const VgpuFiles files = FilesOf(vgpu);
+  return IsFile(root, files.license) && IsFile(root, files.validator);
 }
 
 }  // namespace tessera::agent

@@ -14,4 +14,11 @@ namespace tessera::agent {
 // library, kPermission where somebody else has put something in a directory's place.
 Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const Pin& pin);
 
+// The library that the container loads, on the host: the one that it was bound with as long as that
+// is there, else the configuration's.
+std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin);
+
+// Whether there is a licence for the library, and what looks at it.
+bool IsLicensed(const os::Root& root, const Vgpu& vgpu);
+
 }  // namespace tessera::agent

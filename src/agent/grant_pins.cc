@@ -70,6 +70,7 @@ std::string PinText(const Pin& pin) {
                       {"pod", pin.pod_uid},          {"container", pin.container},
                       {"directory", pin.directory},  {"parts", PartsJson(pin.parts)},
                       {"controlled", pin.controlled}};
+  if (!pin.library.empty()) object["library"] = pin.library;
   json::Array decision;
   for (const DecidedContainer& container : pin.decision) {
     decision.push_back(json::Object{{"container", container.name},
@@ -91,7 +92,8 @@ Result<Pin> ReadPin(std::string_view text) {
           .container = json::GetString(*object, "container").value_or(""),
           .directory = json::GetString(*object, "directory").value_or(""),
           .parts = TRY(ReadParts(*object)),
-          .controlled = json::GetBool(*object, "controlled").value_or(true)};
+          .controlled = json::GetBool(*object, "controlled").value_or(true),
+          .library = json::GetString(*object, "library").value_or("")};
   const json::Array* decision = json::GetArray(*object, "decision");
   if (decision == nullptr) return pin;
   for (const json::Value& item : *decision) {

@@ -25,6 +25,9 @@ struct Pin {
   std::string directory;  // that its container writes in, on the host
   std::vector<VgpuPart> parts;
   bool controlled = true;  // by the library
+  // That it loads, on the host: what it shares with its pod's later containers is of this version.
+  // Empty: of an agent that did not record it.
+  std::string library = {};
   // Of all the pod's containers, where that was decided for the pod as a whole.
   Decision decision = {};
   bool operator==(const Pin&) const = default;

@@ -14,7 +14,8 @@ TEST(Pin, SurvivesBeingWritten) {
                 .pod_uid = "uid-1",
                 .container = "app",
                 .directory = "/usr/local/vgpu/containers/1",
-                .parts = {{"GPU-1", 500, 50}, {"GPU-2", 1, 100}}};
+                .parts = {{"GPU-1", 500, 50}, {"GPU-2", 1, 100}},
+                .library = "/usr/local/vgpu/libvgpu.so.0123456789abcdef"};
   EXPECT_EQ(ReadPin(PinText(pin)), pin);
 }
 

@@ -11,6 +11,7 @@
 #include "config/schema/family.h"
 #include "grant/grant.h"
 #include "kinds/kinds.h"
+#include "kubelet/checkpoint.h"
 
 namespace tessera::agent {
 namespace {
@@ -52,6 +53,9 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
                                                  os::Root(config.root_prefix), shared_.book,
                                                  shared_.node.ledger().inbox());
   shared_.binder->TellLedger();
+  old_libraries_ =
+      std::make_shared<OldLibraries>(directories.device_plugins() + "/" + kubelet::kCheckpointFile,
+                                     config.state_dir, os::Root(config.root_prefix));
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }
@@ -61,6 +65,7 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
 }
 
 void ResourceSet::RemoveForgottenGrants() {
+  RemoveOldLibraries();
   if (!shared_.binder->AnyBound()) return;
   std::set<std::string> cdi_dirs;
   for (const config::Resource& resource : config_.resources) {
@@ -69,6 +74,16 @@ void ResourceSet::RemoveForgottenGrants() {
   shared_.workers.Run([binder = shared_.binder, cdi_dirs = std::move(cdi_dirs)] {
     binder->RemoveForgotten(cdi_dirs);
   });
+}
+
+void ResourceSet::RemoveOldLibraries() {
+  std::map<std::string, std::set<std::string>> newest;
+  for (const config::Resource& resource : config_.resources) {
+    const auto& vgpu = resource.rendering.vgpu;
+    if (vgpu && !vgpu->install.empty()) newest[vgpu->directory].insert(vgpu->library);
+  }
+  if (newest.empty()) return;
+  shared_.workers.Run([libraries = old_libraries_, newest] { libraries->Remove(newest); });
 }
 
 void ResourceSet::Close() {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "agent/family.h"
+#include "agent/library_files.h"
 #include "agent/served_resource.h"
 #include "os/alarm.h"
 
@@ -65,7 +66,7 @@ class ResourceSet {
   bool EndRetired(const std::map<std::string, int>& allocatable);
 
   // Kubelet's checkpoint may be another by now: what is left of late grants that it has forgotten
-  // is removed, by a worker.
+  // is removed, by a worker, and versions of the limiting library that none of them names.
   void RemoveForgottenGrants();
 
   bool AnyStreaming() const;
@@ -81,6 +82,7 @@ class ResourceSet {
   std::string NotReady() const;
 
  private:
+  void RemoveOldLibraries();
   void Add(const config::Resource& resource);
   ServedResources::iterator Remove(ServedResources::iterator at);
   void AddKnown();
@@ -98,6 +100,7 @@ class ResourceSet {
   kubelet::Directories directories_;
   ServedResources served_;
   std::vector<std::unique_ptr<Family>> families_;
+  std::shared_ptr<OldLibraries> old_libraries_;
   std::optional<Error> released_;
   std::optional<Steady> refreshed_;  // when kubelet was last made to write its checkpoint
   std::set<std::string> told_;  // names that a family finds and another resource has, as logged

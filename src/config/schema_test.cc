@@ -158,6 +158,7 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].nvidia.vgpu.hami.compat", "2.8"},
       {"resources[].nvidia.vgpu.hami.register", "true"},
       {"resources[].nvidia.vgpu.hami.topologyScores", "false"},
+      {"resources[].nvidia.vgpu.install", ""},
       {"resources[].nvidia.vgpu.library", ""},
       {"resources[].nvidia.vgpu.lockDirectory", "/tmp/vgpulock"},
       {"resources[].nvidia.vgpu.logLevel", ""},

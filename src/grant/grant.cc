@@ -214,6 +214,12 @@ Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const s
   const VgpuGrant vgpus = NewVgpuGrant(vgpu, name, TRY(VgpuParts(offer, vgpu, ids)));
   grant.annotations[kPartsAnnotation] = PartsText(vgpus.parts);
   if (late) return {};
+  if (vgpu.enforced && vgpu.library.empty()) {
+    return Fail(Reason::kNotEnforced,
+                "{}: the library that holds containers to their part of a GPU could not be put "
+                "into {}: the agent's log says why",
+                offer.resource, vgpu.directory);
+  }
   grant.envs.merge(VgpuEnvs(vgpu, vgpus));
   std::ranges::move(VgpuMounts(vgpu, vgpus), std::back_inserter(grant.mounts));
   return {};

@@ -73,7 +73,8 @@ struct VgpuRequests {
 struct Vgpu {
   std::string directory;       // of the limiting library's files, on the host and in containers
   std::string lock_directory;  // on the host, shared by all containers
-  std::string library;         // on the host
+  std::string library;         // on the host; empty: it could not be installed
+  std::string install = {};    // where the agent has the one to install; empty: it does not
   bool enforced = true;        // the library goes into every container
   int parts = 1;               // virtual GPUs that a GPU is
   std::vector<VgpuSize> sizes = {};  // of each; none: equal parts

@@ -158,7 +158,8 @@ std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant) {
     mounts.push_back({.host_path = files.validator, .container_path = "/usr/bin/vgpuvalidator"});
   }
   if (!vgpu.enforced) return mounts;
-  mounts.push_back({.host_path = vgpu.library, .container_path = vgpu.directory + "/libvgpu.so"});
+  mounts.push_back({.host_path = grant.library.empty() ? vgpu.library : grant.library,
+                    .container_path = vgpu.directory + "/libvgpu.so"});
   if (!grant.controlled) return mounts;
   mounts.push_back({.host_path = files.preload, .container_path = "/etc/ld.so.preload"});
   return mounts;

@@ -59,8 +59,9 @@ struct VgpuGrant {
   std::string name;       // never used again
   std::string directory;  // that the container writes in, on the host
   std::vector<VgpuPart> parts;
-  bool controlled = true;  // the library is loaded, where it is enforced
-  bool licensed = false;   // the library has a licence, which some builds of it look for
+  bool controlled = true;    // the library is loaded, where it is enforced
+  bool licensed = false;     // the library has a licence, which some builds of it look for
+  std::string library = {};  // on the host; empty: the configuration's
   bool operator==(const VgpuGrant&) const = default;
 };
 // Whose directory has its own name.

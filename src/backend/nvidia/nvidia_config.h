@@ -133,7 +133,8 @@ struct NvidiaConfig {
     std::string directory = "/usr/local/vgpu";     // on the host and in containers
     std::string lock_directory = "/tmp/vgpulock";  // likewise
     std::string library = {};                      // on the host; empty: that in the directory
-    bool enforced = true;                          // the library is there for every container
+    std::string install = {};  // where the agent has it, to be put there; empty: it does not
+    bool enforced = true;      // the library is there for every container
     // Of the virtual GPU of each number, from 0; none: equal parts.
     struct Size {
       int memory = 0;  // MiB

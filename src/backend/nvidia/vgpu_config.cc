@@ -145,6 +145,13 @@ std::vector<Key> PlaceKeys() {
        .example = "/usr/local/vgpu/libvgpu.so",
        .default_note = "`libvgpu.so` in `directory`",
        .field = Bind(kVgpuConfig, &VirtualGpu::library)},
+      {.name = "install",
+       .type = Type::kPath,
+       .doc = "In the place of `library`: the library as the agent sees it, as in its image. It is "
+              "put into `directory` under a name of its contents, which new grants then name.",
+       .example = "/usr/lib/tessera/libvgpu.so",
+       .default_note = "none: `library` is there without the agent",
+       .field = Bind(kVgpuConfig, &VirtualGpu::install)},
       {.name = "enforced",
        .type = Type::kBool,
        .doc = "Whether the library goes into every container, and one is refused where it is "
@@ -193,6 +200,7 @@ void CompleteVgpu(config::Resource& resource) {
   rendered.directory = WithoutSlash(vgpu.directory);
   rendered.lock_directory = WithoutSlash(vgpu.lock_directory);
   rendered.library = vgpu.library.empty() ? rendered.directory + "/libvgpu.so" : vgpu.library;
+  rendered.install = vgpu.install;
   rendered.enforced = vgpu.enforced;
   rendered.parts = resource.policy.replicas;
   for (const VirtualGpu::Size& size : vgpu.sizes) {
@@ -236,6 +244,10 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
                                 resource.policy.replicas, kMostParts));
   }
   CheckDirectory(kind.vgpu, section, findings);
+  if (!kind.vgpu.install.empty() && !kind.vgpu.library.empty()) {
+    findings.Report(Reason::kConfigBadValue, section + ".vgpu.install",
+                    "cannot stand beside 'library': the agent brings the library, or it is there");
+  }
   CheckSizes(resource, kind.vgpu, path, section, findings);
   CheckRequested(resource, section + ".vgpu", findings);
 }

@@ -50,6 +50,15 @@ TEST(VgpuConfig, PlacesAndSizesAreTold) {
                                                       .tunables = kFixed}));
 }
 
+TEST(VgpuConfig, TheAgentMayBringTheLibrary) {
+  const auto vgpu = Good(
+                        "resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 2, nvidia: "
+                        "{vgpu: {install: /lib/libvgpu.so}}}]\n")
+                        .resources[0]
+                        .rendering.vgpu;
+  EXPECT_EQ(vgpu->install, "/lib/libvgpu.so");
+}
+
 std::string ToldOf(const std::string& resource) {
   const LoadResult result = LoadLines("resources:\n- {name: nvidia.com/gpu, " + resource + "}\n");
   std::string messages;
@@ -80,6 +89,12 @@ TEST(VgpuConfig, ADirectoryThatTheLoaderWouldPartIsRefused) {
         "resources[0].nvidia.vgpu.directory has a space or a colon, at which a container's loader "
         "would part the path of the library, and load none\n");
   }
+}
+
+TEST(VgpuConfig, OneLibraryIsEnough) {
+  EXPECT_EQ(ToldOf("policy: vgpu, replicas: 2, nvidia: {vgpu: {install: /a.so, library: /b.so}}"),
+            "resources[0].nvidia.vgpu.install cannot stand beside 'library': the agent brings the "
+            "library, or it is there\n");
 }
 
 TEST(VgpuConfig, ACardMayBeOneVirtualGpu) {
