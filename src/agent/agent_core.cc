@@ -432,6 +432,7 @@ View Agent::MakeView() const {
           .cdi = cdi_,
           .writer = store_.writer(),
           .ledger_error = ledger_sync_->error(),
+          .granted = resources_.Granted(),
           .node_name = os::HostName(),
           .now = SystemClock().Now(),
           .wall_now = SystemClock().WallNow()};

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/grant_tally.h"
 #include "agent/node.h"
 #include "agent/served_resource.h"
 #include "json/json.h"
@@ -20,6 +21,7 @@ struct View {
   const CdiDocuments& cdi;
   bool writer = false;                       // of the state
   const std::optional<Error>& ledger_error;  // why kubelet could not be asked
+  GrantedByResource granted = {};            // of virtual GPUs
   std::string node_name;
   Steady now{};
   Wall wall_now{};

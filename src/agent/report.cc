@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "agent/pod_decision.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -81,6 +82,34 @@ void ReportHolders(const std::string& source, const std::vector<Transition>& ste
              {"pods", Join(std::vector<std::string>(pods.begin(), pods.end()), ", ")}});
 }
 
+namespace {
+
+// Of the resource's GPUs as they are now; those that have gone are shown no more.
+void RefreshGranted(const std::string& name, const ServedResource& resource, const Granted& granted,
+                    http::Metrics& metrics) {
+  using http::Metric;
+  constexpr double kMebibyte = 1 << 20;
+  for (const Metric metric :
+       {Metric::kVgpuContainers, Metric::kVgpuMemory, Metric::kVgpuMemoryGranted,
+        Metric::kVgpuCores, Metric::kVgpuCoresGranted}) {
+    metrics.Forget(metric, 0, name);
+  }
+  const auto& vgpu = resource.resource().rendering.vgpu;
+  if (!vgpu) return;
+  metrics.Set(Metric::kVgpuContainers, {name}, granted.containers);
+  for (const hami::RegisteredDevice& card : CardsOf(*resource.offer(), *vgpu)) {
+    const auto found = granted.by_device.find(card.id);
+    const auto taken = found == granted.by_device.end() ? hami::CardUsage() : found->second;
+    metrics.Set(Metric::kVgpuMemory, {name, card.id}, card.devmem * kMebibyte);
+    metrics.Set(Metric::kVgpuMemoryGranted, {name, card.id},
+                static_cast<double>(taken.memory) * kMebibyte);
+    metrics.Set(Metric::kVgpuCores, {name, card.id}, card.devcore);
+    metrics.Set(Metric::kVgpuCoresGranted, {name, card.id}, static_cast<double>(taken.cores));
+  }
+}
+
+}  // namespace
+
 void RefreshMetrics(const View& view, http::Metrics& metrics) {
   metrics.Set(http::Metric::kWriter, {}, view.writer ? 1 : 0);
   auto devices = CountDevices(view.node);
@@ -104,6 +133,9 @@ void RefreshMetrics(const View& view, http::Metrics& metrics) {
     metrics.Set(http::Metric::kShares, {name, "unhealthy"},
                 static_cast<double>(offer->shares.size() - healthy));
     metrics.Set(http::Metric::kSharesHeld, {name}, held[name]);
+    const auto granted = view.granted.find(name);
+    RefreshGranted(name, *resource, granted == view.granted.end() ? Granted() : granted->second,
+                   metrics);
   }
 }
 

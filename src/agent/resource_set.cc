@@ -53,9 +53,10 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
                                                  os::Root(config.root_prefix), shared_.book,
                                                  shared_.node.ledger().inbox());
   shared_.binder->TellLedger();
+  const std::string checkpoint = directories.device_plugins() + "/" + kubelet::kCheckpointFile;
   old_libraries_ =
-      std::make_shared<OldLibraries>(directories.device_plugins() + "/" + kubelet::kCheckpointFile,
-                                     config.state_dir, os::Root(config.root_prefix));
+      std::make_shared<OldLibraries>(checkpoint, config.state_dir, os::Root(config.root_prefix));
+  tally_ = std::make_shared<GrantTally>(checkpoint, config.state_dir, shared_.book);
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }
@@ -71,7 +72,8 @@ void ResourceSet::RemoveForgottenGrants() {
   for (const config::Resource& resource : config_.resources) {
     cdi_dirs.insert(os::Root(config_.root_prefix).Path(resource.cdi_dir));
   }
-  shared_.workers.Run([binder = shared_.binder, cdi_dirs = std::move(cdi_dirs)] {
+  shared_.workers.Run([binder = shared_.binder, tally = tally_, cdi_dirs = std::move(cdi_dirs)] {
+    tally->Count();
     binder->RemoveForgotten(cdi_dirs);
   });
 }
@@ -123,7 +125,9 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   if (!shared_.node.ledger().AnyMayBeInUse(name)) shared_.cdi.Drop(name);
   for (http::Metric metric :
        {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
-        http::Metric::kStreams, http::Metric::kListBytes}) {
+        http::Metric::kStreams, http::Metric::kListBytes, http::Metric::kVgpuContainers,
+        http::Metric::kVgpuMemory, http::Metric::kVgpuMemoryGranted, http::Metric::kVgpuCores,
+        http::Metric::kVgpuCoresGranted}) {
     shared_.metrics.Forget(metric, 0, name);
   }
   return next;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "agent/family.h"
+#include "agent/grant_tally.h"
 #include "agent/library_files.h"
 #include "agent/served_resource.h"
 #include "os/alarm.h"
@@ -69,6 +70,9 @@ class ResourceSet {
   // is removed, by a worker, and versions of the limiting library that none of them names.
   void RemoveForgottenGrants();
 
+  // As counted when that was last looked for.
+  GrantedByResource Granted() const { return tally_ ? tally_->last() : GrantedByResource(); }
+
   bool AnyStreaming() const;
   bool AllStreaming() const;
   // All that need CDI documents have given them since their devices were first found.
@@ -101,6 +105,7 @@ class ResourceSet {
   ServedResources served_;
   std::vector<std::unique_ptr<Family>> families_;
   std::shared_ptr<OldLibraries> old_libraries_;
+  std::shared_ptr<GrantTally> tally_;
   std::optional<Error> released_;
   std::optional<Steady> refreshed_;  // when kubelet was last made to write its checkpoint
   std::set<std::string> told_;  // names that a family finds and another resource has, as logged

@@ -107,6 +107,43 @@ TEST_F(VgpuTest, AContainerGetsItsPartsByADocumentOfItsOwn) {
   EXPECT_EQ(nodes, expected);
 }
 
+TEST_F(VgpuTest, WhatWasGrantedOfEachGpuIsSeenInTheMetrics) {
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 80);
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+
+  const std::string of_gpu = fmt::format("{{resource=\"nvidia.com/gpu\",gpu=\"{}\"}} ",
+                                         DeviceOfShare(pod.grants[0].ids[0]));
+  const auto has = [&](const std::string& series) {
+    return Get("/metrics").find("\n" + series + "\n") != std::string::npos;
+  };
+  EXPECT_TRUE(Await([&] { return has("tessera_vgpu_containers{resource=\"nvidia.com/gpu\"} 1"); }))
+      << Get("/metrics");
+  EXPECT_TRUE(has("tessera_vgpu_memory_granted_bytes" + of_gpu + "8589934592")) << Get("/metrics");
+  EXPECT_TRUE(has("tessera_vgpu_memory_bytes" + of_gpu + "85899345920"));
+  EXPECT_TRUE(has("tessera_vgpu_cores_granted_percent" + of_gpu + "10"));
+  EXPECT_TRUE(has("tessera_vgpu_cores_percent" + of_gpu + "100"));
+}
+
+TEST_F(VgpuTest, TheLibraryThatTheAgentBringsIsInstalledAndMounted) {
+  const std::string elf = {0x7f, 'E', 'L', 'F'};
+  ASSERT_TRUE(os::MakeDirectories(node_.directory() + "/image", 0755));
+  ASSERT_TRUE(os::ReplaceFile(node_.directory() + "/image/libvgpu.so", elf));
+  StartAll(TenOfEach("cdi-cri", "install: /image/libvgpu.so"), OnNode());
+  Expect(kGpu, 80, 80);
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+
+  const cdi::Document document = cdi::Read(TextOf(NameOf(pod))).value();
+  std::string host_path;
+  for (const cdi::Mount& mount : document.devices[0].edits.mounts) {
+    if (mount.container_path == kLibrary) host_path = mount.host_path;
+  }
+  EXPECT_TRUE(host_path.starts_with("/usr/local/vgpu/libvgpu.so.")) << host_path;
+  EXPECT_EQ(os::ReadFile(node_.directory() + host_path), elf);
+}
+
 TEST_F(VgpuTest, TheLibraryIsPutWhereTheContainersLoaderLooks) {
   StartAll(TenOfEach(), OnNode());
   Expect(kGpu, 80, 80);
