@@ -454,6 +454,14 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
   forgotten_ = std::move(forgotten);
 }
 
+Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs) {
+  if (!pins_.any()) return {};
+  for (const std::string& name : TRY(pins_.Grants())) Remove(name, cdi_dirs);
+  const std::vector<std::string> left = TRY(pins_.Grants());
+  if (left.empty()) return {};
+  return Fail(Reason::kIo, "the directory of grant {} cannot be removed", left.front());
+}
+
 // The record last, by which the rest is found again.
 void GrantBinder::Remove(const std::string& name, const std::set<std::string>& cdi_dirs) {
   const auto pin = pins_.Find(name);

@@ -79,6 +79,8 @@ class GrantBinder {
   bool AnyLacksRoom() const;
   // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well.
   void RemoveForgotten(const std::set<std::string>& cdi_dirs);
+  // The same of all grants, whether kubelet knows them or not: once no agent runs any more.
+  Status RemoveAll(const std::set<std::string>& cdi_dirs);
 
  private:
   // What kubelet says that a container holds.

@@ -66,6 +66,20 @@ void InstallLibraries(config::Config& config) {
   }
 }
 
+Status RemoveLibraries(const config::Config& config) {
+  const os::Root root(config.root_prefix);
+  for (const config::Resource& resource : config.resources) {
+    const auto& vgpu = resource.rendering.vgpu;
+    if (!vgpu || vgpu->install.empty()) continue;
+    const std::string directory = root.Path(vgpu->directory);
+    if (!os::Exists(directory)) continue;
+    for (const std::string& file : TRY(os::ListDirectory(directory))) {
+      if (IsInstalledName(file)) TRY(os::RemoveFile(directory + "/" + file));
+    }
+  }
+  return {};
+}
+
 Result<std::set<std::string>> OldLibraries::Named() {
   std::set<std::string> named;
   const auto text = os::ReadFile(checkpoint_);

@@ -27,6 +27,9 @@ Result<std::string> InstallLibrary(const os::Root& root, const std::string& sour
 // logged, and named by no grant: those are refused until another configuration or start.
 void InstallLibraries(config::Config& config);
 
+// Removes all versions that were installed into the directories of these resources.
+Status RemoveLibraries(const config::Config& config);
+
 // Removes versions that were installed here and that nothing names any more. Any thread.
 class OldLibraries {
  public:

@@ -120,6 +120,20 @@ TEST_F(LibraryFilesTest, AContainerThatStartsAgainHasTheVersionThatItBeganWith) 
   EXPECT_NE(after.find(rendering_.vgpu->library), std::string::npos);
 }
 
+TEST_F(LibraryFilesTest, ALicenceAndWhatLooksAtItReachContainersTogether) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  const auto is_licensed = [&] {
+    EXPECT_EQ(Bind({Share(0, 0)}), "");
+    const std::string text = os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)).value();
+    return text.find("/tmp/license") != std::string::npos &&
+           text.find("/usr/bin/vgpuvalidator") != std::string::npos;
+  };
+  ASSERT_TRUE(os::ReplaceFile(directory_ + kDirectory + "/license", "a licence"));
+  EXPECT_FALSE(is_licensed());
+  ASSERT_TRUE(os::ReplaceFile(directory_ + kDirectory + "/vgpuvalidator", "a program"));
+  EXPECT_TRUE(is_licensed());
+}
+
 TEST_F(LibraryFilesTest, AVersionThatNothingNamesIsRemovedAfterAWhile) {
   const std::string one = Install(kElf + "1");
   const std::string two = Install(kElf + "2");

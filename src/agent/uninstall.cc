@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/uninstall.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include "agent/cdi_documents.h"
 #include "agent/cdi_neighbours.h"
 #include "agent/condition_record.h"
+#include "agent/grant_binder.h"
 #include "agent/hami_registration.h"
+#include "agent/library_files.h"
 #include "agent/news.h"
 #include "agent/node_labels.h"
 #include "agent/registration_record.h"
 #include "http/metrics.h"
 #include "kube/client.h"
+#include "kubelet/checkpoint.h"
+#include "kubelet/root.h"
 #include "os/files.h"
 #include "os/loop.h"
 
@@ -35,6 +43,21 @@ Removal RemoveDocuments(const config::Config& config) {
         return std::set<std::string>();
       });
   return {.what = "CDI documents", .error = ErrorOf(removed)};
+}
+
+// The directories of containers among them; the limiting library's files that somebody else may use
+// as well stay.
+Removal RemoveGrants(const config::Config& config) {
+  const os::Root root(config.root_prefix);
+  std::set<std::string> cdi_dirs = {root.Path(config::Resource().cdi_dir)};
+  for (const config::Resource& resource : config.resources) {
+    cdi_dirs.insert(root.Path(resource.cdi_dir));
+  }
+  GrantBinder binder("", config.state_dir, root, std::make_shared<PodBook>(),
+                     std::make_shared<GrantInbox>());
+  Status removed = binder.RemoveAll(cdi_dirs);
+  if (removed) removed = RemoveLibraries(config);
+  return {.what = "what grants of virtual GPUs left", .error = ErrorOf(removed)};
 }
 
 // What the API server is asked, one after the other, until all is done or one step fails.
@@ -112,8 +135,28 @@ class NodeCleaning {
 
 }  // namespace
 
+Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config) {
+  const os::Root prefix(config.root_prefix);
+  const std::string root =
+      !config.kubelet.root.empty() ? config.kubelet.root : kubelet::DetectRoot(prefix).value_or("");
+  const std::string path =
+      kubelet::Directories{root}.device_plugins() + "/" + kubelet::kCheckpointFile;
+  std::vector<std::string> containers;
+  const auto text = os::ReadFile(path);
+  if (!text && text.error().reason == Reason::kNotFound) return containers;
+  if (!text) return Fail(text.error());
+  const kubelet::Checkpoint checkpoint = TRY_IN(kubelet::ParseCheckpoint(*text), path);
+  for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
+    const Grant grant = entry.grant();
+    const auto name = grant.annotations.find(kGrantAnnotation);
+    if (name == grant.annotations.end() || !IsGrantName(name->second)) continue;
+    containers.push_back(fmt::format("container {} of pod {}", entry.container, entry.pod_uid));
+  }
+  return containers;
+}
+
 std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api) {
-  std::vector<Removal> removals = {RemoveDocuments(config)};
+  std::vector<Removal> removals = {RemoveDocuments(config), RemoveGrants(config)};
   if (config.labels.output == config::LabelsOutput::kFile ||
       config.labels.output == config::LabelsOutput::kAuto) {
     const std::string path = os::Root(config.root_prefix).Path(config.labels.file);

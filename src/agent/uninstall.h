@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes away what agents leave behind on purpose, for a node that is to have none any more: CDI
-// documents, the feature file, and at the API server the labels, the condition and the registration
-// with HAMi's scheduler. Events and the state directory stay. To be called once no agent runs. One
-// thread; waits for the API server.
+// documents, what grants of virtual GPUs left, the feature file, and at the API server the labels,
+// the condition and the registration with HAMi's scheduler. Events and the rest of the state
+// directory stay. To be called once no agent runs. One thread; waits for the API server.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,11 @@ struct Removal {
   std::string what;
   std::optional<Error> error{};
 };
+
+// Containers that kubelet still knows to have virtual GPUs by grants of ours, "container app of pod
+// <uid>": without what is taken away they could not be made again. Fails where kubelet's checkpoint
+// is there and cannot be read.
+Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config);
 
 std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api);
 

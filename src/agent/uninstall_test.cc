@@ -2,12 +2,14 @@
 #include "agent/uninstall.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <string>
 #include <thread>
 
 #include "agent/condition_record.h"
+#include "agent/grant_binder_under_test.h"
 #include "agent/registration_record.h"
 #include "api/server.h"
 #include "json/json.h"
@@ -91,6 +93,60 @@ TEST_F(UninstallTest, WhatItWasToldByAnotherPluginStays) {
   node_ = json::Parse(kRegistered).value();
 
   EXPECT_EQ(Patches(), "");
+}
+
+// What a grant has left, and kubelet's word on who has it.
+class UninstallGrantsTest : public GrantBinderTest {
+ protected:
+  UninstallGrantsTest() {
+    config_.root_prefix = directory_;
+    config_.state_dir = directory_ + "/state";
+    config_.kubelet.root = directory_ + "/var/lib/kubelet";
+    config::Resource& resource = config_.resources.emplace_back();
+    resource.name = kGpu;
+    resource.cdi_dir = "/cdi";
+    resource.rendering = rendering_;
+    resource.rendering.vgpu->install = "/image/libvgpu.so";
+    EXPECT_TRUE(os::MakeDirectories(directory_ + "/var/lib/kubelet", 0755));
+    EXPECT_EQ(symlink("../../../kubelet", Below("/var/lib/kubelet/device-plugins").c_str()), 0);
+    Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+    EXPECT_EQ(Bind({Share(0, 0)}), "");
+  }
+  std::string Below(const std::string& path) const { return directory_ + path; }
+
+  config::Config config_;
+};
+
+TEST_F(UninstallGrantsTest, WhatGrantsLeftIsTakenAwayAndWhatOthersHaveThereStays) {
+  const std::string installed = "/usr/local/vgpu/libvgpu.so.0123456789abcdef";
+  ASSERT_TRUE(os::ReplaceFile(Below(installed), "a version"));
+  ASSERT_TRUE(os::ReplaceFile(Below("/cdi/other.json"), "{}"));
+  ASSERT_TRUE(os::Exists(Below("/usr/local/vgpu/containers/") + kOne));
+
+  for (const Removal& removal : Uninstall(config_, std::nullopt)) {
+    EXPECT_FALSE(removal.error) << removal.what << ": " << removal.error->message;
+  }
+
+  EXPECT_EQ(os::ListDirectory(Below("/cdi")), std::vector<std::string>{"other.json"});
+  EXPECT_EQ(os::ListDirectory(Below("/state/grants")), std::vector<std::string>());
+  EXPECT_EQ(os::ListDirectory(Below("/usr/local/vgpu/containers")), std::vector<std::string>());
+  EXPECT_EQ(os::ListDirectory(Below("/usr/local/vgpu")),
+            (std::vector<std::string>{"containers", "ld.so.preload", "libvgpu.so"}));
+}
+
+TEST_F(UninstallGrantsTest, KubeletSaysWhoStillHasThem) {
+  Hold("uid-2", "app", {Share(1, 0)}, Field(1, Field(1, "A") + Field(2, "1")));  // another plugin's
+  EXPECT_EQ(ContainersWithGrants(config_), std::vector<std::string>{"container app of pod uid-1"});
+
+  checkpoint_.entries.clear();
+  Save();
+  EXPECT_EQ(ContainersWithGrants(config_), std::vector<std::string>());
+
+  const std::string checkpoint = Below("/kubelet/kubelet_internal_checkpoint");
+  ASSERT_TRUE(os::ReplaceFile(checkpoint, "torn"));
+  EXPECT_FALSE(ContainersWithGrants(config_));
+  ASSERT_TRUE(os::RemoveFile(checkpoint));
+  EXPECT_EQ(ContainersWithGrants(config_), std::vector<std::string>());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "agent/uninstall.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
 #include "cli/output.h"
@@ -14,6 +15,24 @@
 namespace tessera::cli {
 namespace {
 
+// Whether what containers have by grants may go.
+bool MayRemoveGrants(const config::Config& config) {
+  const auto containers = agent::ContainersWithGrants(config);
+  if (!containers) {
+    PrintToError(fmt::format("nothing is removed: who has virtual GPUs is not known: {}\n",
+                             containers.error().Text()));
+    return false;
+  }
+  if (containers->empty()) return true;
+  PrintToError(
+      fmt::format("nothing is removed: kubelet still knows {} with virtual GPUs, which "
+                  "could not be made again:\n",
+                  Count(containers->size(), "container")));
+  for (const std::string& container : *containers) PrintToError(container + "\n");
+  PrintToError("delete these pods, or say --force\n");
+  return false;
+}
+
 int Uninstall(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   const config::LoadResult loaded =
@@ -22,6 +41,7 @@ int Uninstall(const Arguments& arguments) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;
   }
+  if (!arguments.Has("force") && !MayRemoveGrants(loaded.config)) return kFailed;
   const auto api = agent::FindApiServer(loaded.config.api, os::Root(loaded.config.root_prefix),
                                         os::Variable, os::HostName());
   if (!api) return PrintFailure(api.error());
@@ -44,18 +64,26 @@ int Uninstall(const Arguments& arguments) {
   return code;
 }
 
+std::vector<Option> Options() {
+  std::vector<Option> options = {
+      {.name = "--force", .help = "even while containers have virtual GPUs: none is made again"}};
+  for (Option& option : ConfigFlags()) options.push_back(std::move(option));
+  return options;
+}
+
 }  // namespace
 
 Command UninstallCommand() {
   return {.name = "uninstall",
           .summary = "takes away what agents leave on a node",
           .description =
-              "Removes the CDI documents that agents of this state directory wrote, the feature "
-              "file of labels where the configuration names one, and at the API server the labels "
-              "that are ours, the node's condition, and what HAMi's scheduler was told of the "
-              "node. What others wrote stays, as do events and the state directory. Stop the "
-              "agent before.",
-          .options = ConfigFlags(),
+              "Removes the CDI documents that agents of this state directory wrote, what grants of "
+              "virtual GPUs left, the feature file of labels where the configuration names one, "
+              "and at the API server the labels that are ours, the node's condition, and what "
+              "HAMi's scheduler was told of the node. What others wrote stays, as do events and "
+              "the rest of the state directory. While kubelet knows containers that have virtual "
+              "GPUs, nothing is removed. Stop the agent before.",
+          .options = Options(),
           .examples = {{"tessera uninstall --config /etc/tessera/tessera.yaml",
                         "After the agent has been taken off this node."}},
           .run = Uninstall};
