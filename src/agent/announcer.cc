@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/announcer.h"
 
+#include <fmt/core.h>
+
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -159,7 +161,28 @@ void Announcer::TellRegistration() {
     log::Info("takes the registration with HAMi's scheduler off the node");
     server_->RemoveRegistration(mailbox_.Bind(&Announcer::Unregistered));
   }
+  TellAsymmetric(now ? now->asymmetric : std::vector<std::string>());
   registration_ = std::move(now);
+}
+
+// By the name that HAMi's plugin gives such an event.
+void Announcer::TellAsymmetric(const std::vector<std::string>& pairs) {
+  const std::set<std::string> told = std::exchange(told_asymmetric_, {pairs.begin(), pairs.end()});
+  for (const std::string& pair : told_asymmetric_) {
+    if (told.contains(pair)) continue;
+    const std::string message = fmt::format(
+        "{} have other links one way than the other: HAMi's scheduler is told that "
+        "they are not close to each other",
+        pair);
+    log::Warn(message);
+    if (!config_.events) continue;
+    server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
+                               .warning = true,
+                               .reason = "AsymmetricGPUP2PLink",
+                               .message = message,
+                               .when = SystemClock().WallNow(),
+                               .subject = pair}});
+  }
 }
 
 void Announcer::Unregistered() {

@@ -60,6 +60,7 @@ class Announcer {
   void TellNode();
   void TellCondition();
   void TellRegistration();
+  void TellAsymmetric(const std::vector<std::string>& pairs);
   void Unregistered();
   void Wonder();
   void Answered(const json::Value& node);
@@ -86,6 +87,7 @@ class Announcer {
   std::vector<config::Resource> resources_;
   bool registration_looked_at_ = false;           // whether there is one of before
   std::optional<HamiRegistration> registration_;  // that was told
+  std::set<std::string> told_asymmetric_;         // pairs of GPUs, for as long as they are
   os::Alarm tell_;
   os::Alarm search_again_;
   os::Mailbox<Announcer> mailbox_;

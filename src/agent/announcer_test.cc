@@ -63,6 +63,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
     announcer_->Begin();
   }
   void Answer(const fake::Asked& asked, fake::Peer& peer) {
+    if (asked.method == "POST") events_.push_back(json::Parse(asked.body).value());
     if (asked.method == "PATCH") Take(json::Parse(asked.body).value());
     json::Array all;
     for (const auto& [type, condition] : conditions_) all.push_back(condition);
@@ -127,6 +128,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-announcer-").value();
   std::map<std::string, json::Value> conditions_;
   std::map<std::string, std::string> annotations_;
+  std::vector<json::Value> events_;
   fake::Server server_{TheLoop(),
                        [this](const fake::Asked& asked, fake::Peer& peer) { Answer(asked, peer); }};
   config::Config config_;
@@ -206,6 +208,34 @@ TEST_F(AnnouncerTest, WhatItWasToldIsTakenAwayAfterARestartThatNoLongerWantsIt) 
   Restart("off");
 
   EXPECT_TRUE(RunUntil([&] { return annotations_.empty(); }));
+}
+
+TEST_F(AnnouncerTest, GpusWithOtherLinksOneWayThanTheOtherAreAnEventOfTheNodeOnce) {
+  Configure(true);
+  config_.resources[0].kind.As<NvidiaConfig>()->vgpu.hami.topology_scores = true;
+  std::vector<Device> gpus(2);
+  for (size_t i = 0; i < 2; ++i) {
+    gpus[i].key = {"nvidia.com/gpu", i == 0 ? "GPU-a" : "GPU-b"};
+    gpus[i].memory = 1000;
+  }
+  gpus[0].links = {{"GPU-b", 120}};
+  gpus[1].links = {{"GPU-a", 20}};
+  node_.Found("nvidia.com/gpu", gpus);
+  Restart("off");
+  ASSERT_TRUE(RunUntil([&] { return !events_.empty(); }));
+
+  gpus[0].memory = 2000;
+  const std::string before = Registered();
+  node_.Found("nvidia.com/gpu", gpus);
+  announcer_->Changed();
+  ASSERT_TRUE(RunUntil([&] { return Registered() != before; }));
+
+  ASSERT_EQ(events_.size(), 1U);
+  const json::Object& event = events_[0].as_object();
+  EXPECT_EQ(json::GetString(event, "reason"), "AsymmetricGPUP2PLink");
+  EXPECT_EQ(json::GetString(event, "message"),
+            "GPU-a and GPU-b have other links one way than the other: HAMi's scheduler is told "
+            "that they are not close to each other");
 }
 
 TEST_F(AnnouncerTest, TheRegistrationOfAnotherPluginStays) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/hami_registration.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -64,11 +67,28 @@ void AddDevices(const Node& node, const config::Resource& resource, Known& known
   }
 }
 
+hami::Link LinkBetween(const Points& points, const std::string& from, const std::string& to) {
+  const auto& links = points.at(from);
+  const auto found = links.find(to);
+  return hami::LinkOfPoints(found == links.end() ? 0 : found->second);
+}
+
+// Each pair once.
+std::vector<std::string> AsymmetricPairs(const Points& points) {
+  std::vector<std::string> pairs;
+  for (auto one = points.begin(); one != points.end(); ++one) {
+    for (auto other = std::next(one); other != points.end(); ++other) {
+      const bool asymmetric = hami::IsAsymmetric(LinkBetween(points, one->first, other->first),
+                                                 LinkBetween(points, other->first, one->first));
+      if (asymmetric) pairs.push_back(fmt::format("{} and {}", one->first, other->first));
+    }
+  }
+  return pairs;
+}
+
 std::string ScoresText(const Points& points) {
   const auto link = [&](const std::string& from, const std::string& to) {
-    const auto& links = points.at(from);
-    const auto found = links.find(to);
-    return hami::LinkOfPoints(found == links.end() ? 0 : found->second);
+    return LinkBetween(points, from, to);
   };
   std::vector<hami::DeviceScores> scores;
   for (const auto& [uuid, links] : points) {
@@ -122,7 +142,9 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
   HamiRegistration registration{
       .devices = before_2_8 ? hami::EncodeOldRegister(devices) : hami::EncodeRegister(devices),
       .reports = before_2_8};
-  if (scored) registration.scores = ScoresText(known.points);
+  if (!scored) return registration;
+  registration.scores = ScoresText(known.points);
+  registration.asymmetric = AsymmetricPairs(known.points);
   return registration;
 }
 

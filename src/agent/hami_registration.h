@@ -22,6 +22,8 @@ struct HamiRegistration {
   // Each look at the node writes the handshake: a scheduler up to 2.7 gives nodes up without it.
   // Later ones write it themselves, and nobody else.
   bool reports = false;
+  // Pairs of GPUs that have other links one way than the other, "GPU-a and GPU-b": with scores.
+  std::vector<std::string> asymmetric{};
   bool operator==(const HamiRegistration&) const = default;
 };
 

@@ -186,6 +186,8 @@ TEST_F(RegistrationTest, ScoresAreThePointsOfLinks) {
   EXPECT_EQ(Scores(), R"([{"uuid":"GPU-a","score":{"GPU-b":1220,"GPU-c":20}},)"
                       R"({"uuid":"GPU-b","score":{"GPU-a":1220,"GPU-c":0}},)"
                       R"({"uuid":"GPU-c","score":{"GPU-a":20,"GPU-b":0}}])");
+  EXPECT_EQ(RegistrationOf(node_, resources_)->asymmetric,
+            std::vector<std::string>{"GPU-b and GPU-c"});
 }
 
 TEST_F(RegistrationTest, AGpuOfWhichNothingIsKnownIsNearToNone) {
