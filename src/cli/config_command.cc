@@ -25,8 +25,12 @@ bool Tell(const config::LoadResult& result, FILE* err) {
 }  // namespace
 
 int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* err) {
-  const config::LoadResult result =
-      agent::SuitedToRuntime(config::LoadFile(sources.file, sources.environment, sources.flags));
+  return ConfigPrint(config::LoadFile(sources.file, sources.environment, sources.flags), form, out,
+                     err);
+}
+
+int ConfigPrint(const config::LoadResult& loaded, ConfigForm form, FILE* out, FILE* err) {
+  const config::LoadResult result = agent::SuitedToRuntime(loaded);
   if (!Tell(result, err)) return 1;
   fmt::print(out, "{}",
              form == ConfigForm::kYaml ? config::PrintYaml(result) : config::PrintJson(result));

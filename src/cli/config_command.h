@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "config/load.h"
+
 namespace tessera::cli {
 
 // Where a configuration is taken from, as for the agent.
@@ -22,6 +24,9 @@ enum class ConfigForm { kYaml, kJson };
 // The configuration that the agent would use, with the origin of every value, to `out`; problems go
 // to `err`.
 int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* err);
+
+// The same of one that was read already.
+int ConfigPrint(const config::LoadResult& loaded, ConfigForm form, FILE* out, FILE* err);
 
 // One line to `out` when the file is a good configuration; all errors and warnings go to `err`. The
 // file alone: what this shell's environment says must not decide whether it is good.

@@ -8,18 +8,48 @@
 #include "cli/commands.h"
 #include "cli/config_command.h"
 #include "cli/config_flags.h"
+#include "cli/nvidia_words.h"
 #include "cli/output.h"
+#include "config/hami/load.h"
 #include "config/load.h"
 
 namespace tessera::cli {
 namespace {
 
+ConfigForm FormIn(const Arguments& arguments) {
+  return arguments.Get("output") == "json" ? ConfigForm::kJson : ConfigForm::kYaml;
+}
+
+Command PrintNvidiaCommand();
+
+int PrintNvidia(const Arguments& arguments) {
+  NvidiaWords words = ReadNvidiaWords(arguments, "config print nvidia", PrintNvidiaCommand());
+  if (words.exit_code) return *words.exit_code;
+  if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
+  config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));
+  return ConfigPrint(config::hami::LoadEither(words.sources, nodes), FormIn(arguments), stdout,
+                     stderr);
+}
+
+Command PrintNvidiaCommand() {
+  return {.name = "nvidia",
+          .summary = "the same of a configuration of NVIDIA's or HAMi's device plugin",
+          .description =
+              "Prints the configuration as 'tessera agent nvidia' would use it that is started "
+              "with the same words and variables: a file of NVIDIA's device plugin or of HAMi's, "
+              "and their flags. Tessera's own flags stand before 'nvidia'.",
+          .options = NvidiaOptions(),
+          .examples = {{"tessera config print nvidia --config-file /device-config.yaml",
+                        "What does HAMi's configuration amount to on this node?"}},
+          .reads_words = true,
+          .run = PrintNvidia};
+}
+
 int PrintConfig(const Arguments& arguments) {
   ConfigSources sources{.file = ConfigFileIn(arguments),
                         .environment = config::OwnEnvironment(),
                         .flags = ConfigFlagsIn(arguments)};
-  ConfigForm form = arguments.Get("output") == "json" ? ConfigForm::kJson : ConfigForm::kYaml;
-  return ConfigPrint(sources, form, stdout, stderr);
+  return ConfigPrint(sources, FormIn(arguments), stdout, stderr);
 }
 
 int CheckConfig(const Arguments& arguments) {
@@ -49,6 +79,7 @@ Command PrintCommand() {
           "container runtime reads CDI, or the default.",
       .options = ConfigFlags(),
       .examples = {{"tessera config print --config ./try.yaml", "What does this file amount to?"}},
+      .commands = {PrintNvidiaCommand()},
       .run = PrintConfig};
   print.options.push_back(OutputOption({"yaml", "json"}));
   return print;

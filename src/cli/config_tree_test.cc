@@ -62,6 +62,20 @@ TEST_F(ConfigTreeTest, FlagsShowUpInThePrintedConfiguration) {
   EXPECT_NE(out_.find("flag --log-level"), out_.npos) << out_;
 }
 
+TEST_F(ConfigTreeTest, AFileOfHamisIsPrintedWithItsFlagsAsTheAgentReadsThem) {
+  Write("nvidia:\n  deviceSplitCount: 4\n");
+
+  EXPECT_EQ(Run({"print", "nvidia", "--config-file", file_, "--resource-name=hami.io/gpu"}), kOk)
+      << err_;
+  EXPECT_NE(out_.find("  - name: hami.io/gpu "), out_.npos) << out_;
+  EXPECT_NE(out_.find("# flag --resource-name\n"), out_.npos) << out_;
+  EXPECT_NE(out_.find("    replicas: 4 "), out_.npos) << out_;
+
+  Write("nvidia:\n  deviceSplitCount: none\n");
+  EXPECT_EQ(Run({"print", "nvidia", "--config-file", file_}), kFailed);
+  EXPECT_EQ(out_, "");
+}
+
 TEST_F(ConfigTreeTest, SchemaIsPrinted) {
   EXPECT_EQ(Run({"schema"}), kOk);
   EXPECT_TRUE(out_.starts_with("{")) << out_;

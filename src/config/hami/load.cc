@@ -9,6 +9,7 @@
 #include "config/hami/device_config.h"
 #include "config/hami/translate.h"
 #include "config/nvidia/gaps.h"
+#include "os/files.h"
 
 namespace tessera::config::hami {
 namespace {
@@ -27,6 +28,13 @@ std::vector<Problem> Misplaced(const nvidia::CommandLine& line) {
   return problems;
 }
 
+// As HAMi's plugin looks for it where KUBECONFIG names none; a pod has its service account then.
+void FindKubeconfig(Settings& settings) {
+  const std::string path = settings.home + "/.kube/config";
+  const bool absolute = settings.home.starts_with('/');
+  if (settings.kubeconfig.empty() && absolute && os::Exists(path)) settings.kubeconfig = path;
+}
+
 }  // namespace
 
 LoadResult Load(nvidia::Sources sources, const NodeConfig& node) {
@@ -37,6 +45,7 @@ LoadResult Load(nvidia::Sources sources, const NodeConfig& node) {
   Apply(node, settings, findings);
   ApplyEnvironment(sources.environment, settings, findings);
   ApplyFlags(sources.line, settings, findings);
+  FindKubeconfig(settings);
   nvidia::Settings plugin = nvidia::ReadSettings(sources, findings);
   nvidia::CheckGaps(plugin, findings);
   nvidia::Translated translated = Translate(settings, std::move(plugin), findings);

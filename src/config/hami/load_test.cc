@@ -95,6 +95,17 @@ TEST_F(LoadEitherTest, AFlagOfHamisNeedsAFileOfHamis) {
             "[config-unknown-key]\n");
 }
 
+TEST_F(LoadEitherTest, AKubeconfigAtHomeIsTakenWhereNoneIsNamed) {
+  const auto kubeconfig = [&](const std::string& named) {
+    return Good({.environment = {{"HOME", dir_}, {"KUBECONFIG", named}}}).api.kubeconfig;
+  };
+  EXPECT_EQ(kubeconfig(""), "");
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/.kube"));
+  ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/.kube/config", "{}"));
+  EXPECT_EQ(kubeconfig(""), dir_ + "/.kube/config");
+  EXPECT_EQ(kubeconfig("/etc/kubeconfig"), "/etc/kubeconfig");
+}
+
 TEST_F(LoadEitherTest, TheNodesEntryIsRead) {
   ASSERT_TRUE(os::WriteFileAtomically(
       nodes_.path(), R"({"nodeconfig":[{"name":"worker-1","devicesplitcount":3}]})"));

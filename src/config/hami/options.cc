@@ -120,6 +120,7 @@ std::vector<Option> PluginOptions() {
        .variables = {"KUBECONFIG"},
        .member = &Settings::kubeconfig,
        .check = CheckAbsolutePath},
+      {.name = "home", .in_file = false, .variables = {"HOME"}, .member = &Settings::home},
       {.name = "verbosity",
        .in_file = false,
        .flag = "v",

@@ -38,6 +38,7 @@ struct Settings {
   std::string hook_path = "/usr/local";
   std::string topology_score{};  // "true"
   std::string kubeconfig{};
+  std::string home{};  // where a kubeconfig may be if none is named
   int64_t verbosity = 0;
   bool operator==(const Settings&) const = default;
 };
