@@ -85,7 +85,8 @@ Result<std::set<std::string>> OldLibraries::Named() {
   const auto text = os::ReadFile(checkpoint_);
   if (!text && text.error().reason != Reason::kNotFound) return Fail(text.error());
   if (text) {
-    for (const kubelet::CheckpointEntry& entry : TRY(kubelet::ParseCheckpoint(*text)).entries) {
+    const kubelet::Checkpoint checkpoint = TRY(kubelet::ParseCheckpoint(*text));
+    for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
       for (const Mount& mount : entry.grant().mounts) named.insert(mount.host_path);
     }
   }

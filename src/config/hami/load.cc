@@ -14,10 +14,22 @@
 namespace tessera::config::hami {
 namespace {
 
+constexpr char kNodeName[] = "node-name";
+
+// GPU feature discovery has this flag as well.
+void TakeNodeName(const nvidia::CommandLine& line, LoadResult& loaded) {
+  const auto given = line.further.find(kNodeName);
+  const bool said = loaded.SourceOf("api.nodeName") != "default";
+  if (given == line.further.end() || said) return;
+  loaded.config.api.node_name = given->second;
+  loaded.sources["api.nodeName"] = fmt::format("flag --{}", kNodeName);
+}
+
 // A flag of HAMi's says something of virtual GPUs, which there are none of.
 std::vector<Problem> Misplaced(const nvidia::CommandLine& line) {
   std::vector<Problem> problems;
   for (const auto& [name, text] : line.further) {
+    if (name == kNodeName) continue;
     problems.push_back(
         {.reason = Reason::kConfigUnknownKey,
          .origin = "flag --" + name,
@@ -69,6 +81,7 @@ LoadResult LoadEither(nvidia::Sources sources, NodeConfigFile& nodes) {
   if (!sources.file || !IsDeviceConfig(*sources.file)) {
     std::vector<Problem> misplaced = Misplaced(sources.line);
     LoadResult loaded = nvidia::Load(sources);
+    TakeNodeName(sources.line, loaded);
     if (sources.file) loaded.taken_for = "NVIDIA's";
     loaded.errors.insert(loaded.errors.end(), misplaced.begin(), misplaced.end());
     return loaded;

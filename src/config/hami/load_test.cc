@@ -95,6 +95,13 @@ TEST_F(LoadEitherTest, AFlagOfHamisNeedsAFileOfHamis) {
             "[config-unknown-key]\n");
 }
 
+TEST_F(LoadEitherTest, TheNodesNameIsTakenWithAFileOfNvidiasToo) {
+  const LoadResult loaded = Load("version: v1\n", {"--node-name=worker-2"});
+  EXPECT_EQ(Text(loaded.errors), "");
+  EXPECT_EQ(loaded.config.api.node_name, "worker-2");
+  EXPECT_EQ(loaded.SourceOf("api.nodeName"), "flag --node-name");
+}
+
 TEST_F(LoadEitherTest, AKubeconfigAtHomeIsTakenWhereNoneIsNamed) {
   const auto kubeconfig = [&](const std::string& named) {
     return Good({.environment = {{"HOME", dir_}, {"KUBECONFIG", named}}}).api.kubeconfig;
