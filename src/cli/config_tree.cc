@@ -23,7 +23,7 @@ ConfigForm FormIn(const Arguments& arguments) {
 Command PrintNvidiaCommand();
 
 int PrintNvidia(const Arguments& arguments) {
-  NvidiaWords words = ReadNvidiaWords(arguments, "config print nvidia", PrintNvidiaCommand());
+  NvidiaWords words = ReadNvidiaWords(arguments, "config print nvidia", PrintNvidiaCommand);
   if (words.exit_code) return *words.exit_code;
   if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
   config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));
