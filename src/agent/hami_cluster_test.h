@@ -75,7 +75,8 @@ class HamiClusterTest : public kube::ClusterTest {
   std::map<std::string, Object> objects_;  // by path
   std::vector<std::string> failures_;      // answers to the next requests
   std::vector<std::string> patches_;
-  std::function<void()> before_patch_ = [] {};
+  std::function<void()> before_patch_ = [] {};  // the next one
+  std::function<void()> each_patch_ = [] {};    // likewise, every one
 
  private:
   json::Value JsonOf(const std::string& path) {
@@ -98,7 +99,7 @@ class HamiClusterTest : public kube::ClusterTest {
         {"status", json::Object{{"phase", object.phase}}}};
   }
   std::string Answer(const fake::Asked& asked) {
-    if (asked.method == "PATCH") std::exchange(before_patch_, [] {})();
+    if (asked.method == "PATCH") std::exchange(before_patch_, each_patch_)();
     const auto found = objects_.find(asked.target);
     if (found == objects_.end()) return kube::Refusal(404, "NotFound", "not found");
     if (asked.method == "PATCH" && !Take(asked, found->second)) {

@@ -13,6 +13,9 @@ namespace {
 
 const std::string kLock(hami::kNodeLock);
 
+// Others write to the node all the time, and the next pod waits for its lock.
+constexpr int kConflictsAtOnce = 3;
+
 }  // namespace
 
 HamiLock::HamiLock(os::Loop& loop, kube::Client& client, std::string node, Owners owners,
@@ -90,13 +93,19 @@ void HamiLock::Done(const Status& status) {
   busy_ = false;
   if (!status) {
     // The node is another by now, and so may the lock be: that is no failure, unless it goes on.
-    const bool raced = status.error().reason == Reason::kApiConflict && !retries_.pause().count();
-    if (!raced && status.error().message != refusal_) {
+    const bool raced = status.error().reason == Reason::kApiConflict;
+    if (raced && conflicts_ < kConflictsAtOnce) {
+      ++conflicts_;
+      return Look();
+    }
+    conflicts_ = 0;
+    if (status.error().message != refusal_) {
       refusal_ = status.error().message;
       log::Warn("cannot see to HAMi's lock of the node", status.error());
     }
     return again_.Within(client_.NextPause(retries_));
   }
+  conflicts_ = 0;
   refusal_.clear();
   retries_.Succeeded();
   if (asked_again_) Look();

@@ -51,6 +51,7 @@ class HamiLock {
   const Owners owners_;
   bool busy_ = false;
   bool asked_again_ = false;  // meanwhile
+  int conflicts_ = 0;         // in a row, after which it was looked at again at once
   std::string odd_;           // a lock that nobody can read, as the log said
   std::string refusal_;       // why it cannot be looked at, likewise
   Backoff retries_;

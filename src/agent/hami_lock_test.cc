@@ -19,7 +19,7 @@ class HamiLockTest : public HamiClusterTest {
               .bound_here = [this](const hami::LockOwner&) { return known_ ? &*known_ : nullptr; },
               .needed = [this](const kube::Pod&) { return needed_; },
               .fields = [] { return kube::PodFields(); }},
-          Backoff(Duration(1), Duration(1)));
+          retries_);
     }
     return *lock_;
   }
@@ -33,8 +33,10 @@ class HamiLockTest : public HamiClusterTest {
     return targets;
   }
 
+  Backoff retries_{Duration(1), Duration(1)};
   std::optional<kube::Pod> known_;
   bool needed_ = false;
+  int changes_ = 0;  // of the node, by somebody else
   Told told_;
   std::unique_ptr<HamiLock> lock_;
 };
@@ -126,6 +128,30 @@ TEST_F(HamiLockTest, OneThatWasTakenMeanwhileIsAnother) {
   ASSERT_TRUE(Get().has_value());
   EXPECT_TRUE(Locked());
   EXPECT_EQ(patches(), Words{});
+}
+
+TEST_F(HamiLockTest, AfterAConflictItIsLookedAtAgainAtOnceButNotWithoutEnd) {
+  retries_ = Backoff(Duration(3'600'000), Duration(3'600'000));
+  Lock("gone");
+  const auto change = [this] {
+    ++objects_[kNode].version;
+    ++changes_;
+  };
+  before_patch_ = change;
+  lock().Look();
+  EXPECT_TRUE(RunUntil([&] { return !Locked(); }));
+  EXPECT_EQ(changes_, 1);
+  EXPECT_EQ(told_.Take(), "");
+
+  Lock("gone");
+  before_patch_ = each_patch_ = change;
+  const size_t before = asked_.size();
+  lock().Look();
+  ASSERT_TRUE(RunUntil([&] { return asked_.size() == before + 12; }));
+  ASSERT_TRUE(Get().has_value());
+  EXPECT_EQ(asked_.size(), before + 13) << "the last is the test's own";
+  EXPECT_TRUE(Locked());
+  EXPECT_TRUE(told_.Take().starts_with("WARN cannot see to HAMi's lock of the node"));
 }
 
 TEST_F(HamiLockTest, ItIsLookedAtAgainWhileTheServerCannotAnswer) {
