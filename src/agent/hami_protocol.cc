@@ -88,17 +88,38 @@ void HamiProtocol::PodChanged(const kube::Pod& pod) {
   const KeptPtr kept = KeptOf(pod.KubeletUid());
   kept->forgets = os::Loop::Handle();
   kept->pod = pod;
-  const std::string allocated(pod.Annotation(hami::kPodAllocated));
-  if (!kept->given.empty() && !kept->allocated) kept->allocated = allocated;
-  if (kept->allocated && *kept->allocated != allocated && kept->changes.insert(allocated).second) {
-    Say(*kept, "", kIgnored,
-        fmt::format("{} is another than when the pod got its devices: that changes nothing, its "
-                    "containers keep what they have. Make the pod anew for other devices",
-                    hami::kPodAllocated));
-  }
+  if (!kept->given.empty()) Settle(*kept);
+  LookForChange(*kept);
   TellOf(*kept);
   SeeToLock(*kept);
   if (kept->due) WriteIn(kept, times_.settle);
+}
+
+// What its containers were given is what stands on the pod, unless nobody had placed it.
+void HamiProtocol::Settle(Kept& kept) {
+  if (kept.allocated || !kept.seen()) return;
+  kept.allocated = std::string(kept.pod.Annotation(hami::kPodAllocated));
+  const bool unplaced = kept.allocated->empty() && kept.pod.Annotation(hami::kPodNode).empty();
+  if (unplaced && !kept.fitted.empty()) {
+    kept.allocated = kept.fitted;
+  } else {
+    kept.fitted.clear();
+  }
+}
+
+void HamiProtocol::LookForChange(Kept& kept) {
+  const std::string allocated(kept.pod.Annotation(hami::kPodAllocated));
+  if (!kept.allocated || *kept.allocated == allocated) {
+    kept.stands = kept.allocated.has_value();
+    return;
+  }
+  // What was fitted here stands nowhere before it is written.
+  if (!kept.fitted.empty() && !kept.stands && allocated.empty()) return;
+  if (!kept.changes.insert(allocated).second) return;
+  Say(kept, "", kIgnored,
+      fmt::format("{} is another than when the pod got its devices: that changes nothing, its "
+                  "containers keep what they have. Make the pod anew for other devices",
+                  hami::kPodAllocated));
 }
 
 void HamiProtocol::PodGone(const kube::Pod& pod) {
@@ -120,13 +141,9 @@ void HamiProtocol::Bound(const Given& given) {
   const KeptPtr kept = KeptOf(given.pod_uid);
   kept->given[given.container] = given.entry;
   kept->said.erase({given.container, kRefused});
-  if (!given.fitted.empty()) {
-    kept->fitted = given.fitted;
-    kept->allocated = given.fitted;
-  }
-  if (kept->seen() && !kept->allocated) {
-    kept->allocated = std::string(kept->pod.Annotation(hami::kPodAllocated));
-  }
+  if (!given.fitted.empty() && !kept->allocated) kept->fitted = given.fitted;
+  if (!given.fitted.empty() && !given.former) kept->allocated = given.fitted;
+  Settle(*kept);
   if (!given.less.empty()) {
     Say(*kept, given.container, kLess,
         fmt::format("container {} has {}, as HAMi's scheduler wrote it", given.container,
@@ -192,6 +209,7 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   given.reserve(kept.given.size());
   for (const auto& [container, entry] : kept.given) given.push_back(entry);
   const std::string_view before = pod.Annotation(hami::kPodToAllocate);
+  if (phase.empty() && before.empty()) return {};  // it was fitted here: nobody hands out of it
   const std::string allocated = kept.allocated.value_or("");
   const auto after = hami::ConsumeGiven(before, allocated, given);
   if (!after) {

@@ -44,6 +44,9 @@ class HamiProtocol {
     std::string less{};  // hami::LessThanAsked
     // What its pod has, where no scheduler has chosen that: kPodAllocated, for those that count.
     std::string fitted{};
+    // It was bound by an agent that was here before, which may have told of it: whether the pod was
+    // placed then, and `fitted` says nothing, stands on the pod.
+    bool former = false;
   };
   // A container was not given its devices.
   struct Refusal {
@@ -90,6 +93,7 @@ class HamiProtocol {
     std::optional<std::string> allocated{};
     std::map<std::string, hami::Entry> given{};  // by container
     std::string fitted{};                        // what is to stand in kPodAllocated
+    bool stands = false;                         // and was seen there
     std::map<std::pair<std::string, std::string>, Said> said{};  // by container and reason
     std::vector<kube::Event> untold{};                           // until its name is known
     std::set<std::string> changes{};                             // of kPodAllocated, that were told
@@ -110,6 +114,8 @@ class HamiProtocol {
   bool Serves(const kube::Pod& pod) const;
   const kube::Pod* BoundHere(const hami::LockOwner& owner) const;
   KeptPtr KeptOf(const std::string& uid);
+  static void Settle(Kept& kept);
+  void LookForChange(Kept& kept);
   void SeeToLock(Kept& kept);
   void WriteIn(const KeptPtr& kept, Duration pause);
   void Write(const KeptPtr& kept);

@@ -313,6 +313,69 @@ TEST_F(HamiProtocolTest, APodThatWasFittedHereCountsForHamisScheduler) {
   EXPECT_EQ(Events(), Words{});
 }
 
+TEST_F(HamiProtocolTest, AFittedPodThatChangesBeforeThatIsWrittenHasNotBeenAllocatedAnother) {
+  Pod("p") = {.uid = "uid-p", .node = "n1"};
+  See("p");
+  protocol().Bound({.pod_uid = "uid-p", .container = "main", .entry = kA, .fitted = kOne});
+  Pod("p").phase = "Running";
+  ++Pod("p").version;
+  See("p");
+  EXPECT_EQ(Events(), Words{});
+
+  ASSERT_TRUE(RunUntil([&] { return !Pod("p").annotations["hami.io/vgpu-node"].empty(); }));
+  See("p");
+  EXPECT_EQ(Events(), Words{});
+  Pod("p").annotations["hami.io/vgpu-devices-allocated"] = "";
+  See("p");
+  EXPECT_EQ(Events().size(), 1U) << "somebody has taken it away";
+}
+
+TEST_F(HamiProtocolTest, OfAPodThatAFormerAgentBoundTheSchedulerIsToldWhatItDoesNotKnow) {
+  Placed("p", kTwo);
+  protocol().Bound(
+      {.pod_uid = "uid-p", .container = "a", .entry = kA, .fitted = kTwo, .former = true});
+  protocol().Bound(
+      {.pod_uid = "uid-p", .container = "b", .entry = kB, .fitted = kTwo, .former = true});
+  See("p");
+
+  ASSERT_TRUE(RunUntilPhase("p", "success"));
+  EXPECT_EQ(PatchesOf("p").size(), 1U);
+  EXPECT_EQ(Left("p"), ";;;");
+
+  protocol_.reset();
+  See("p");
+  protocol().Bound(
+      {.pod_uid = "uid-p", .container = "a", .entry = kA, .fitted = kTwo, .former = true});
+  protocol().Bound(
+      {.pod_uid = "uid-p", .container = "b", .entry = kB, .fitted = kTwo, .former = true});
+  Rest();
+  EXPECT_EQ(PatchesOf("p").size(), 1U) << "it is said already";
+  EXPECT_EQ(Events(), Words{});
+}
+
+TEST_F(HamiProtocolTest, APodThatAFormerAgentFittedIsWrittenUnlessItStandsThere) {
+  Pod("p") = {.uid = "uid-p", .node = "n1"};
+  for (int agent = 0; agent < 2; ++agent) {
+    protocol_.reset();
+    protocol().Bound(
+        {.pod_uid = "uid-p", .container = "main", .entry = kA, .fitted = kOne, .former = true});
+    See("p");
+    Rest();
+    EXPECT_EQ(Pod("p").annotations["hami.io/vgpu-devices-allocated"], kOne);
+    EXPECT_EQ(PatchesOf("p").size(), 1U);
+  }
+
+  protocol_.reset();
+  Placed("q", "GPU-b,NVIDIA,3000,30:;").annotations["hami.io/bind-phase"] = "success";
+  Pod("q").annotations["hami.io/vgpu-devices-to-allocate"] = ";;";
+  protocol().Bound(
+      {.pod_uid = "uid-q", .container = "main", .entry = kB, .fitted = kOne, .former = true});
+  See("q");
+  Rest();
+  EXPECT_EQ(PatchesOf("q"), Words{}) << "a scheduler has placed it";
+  EXPECT_EQ(Events(), Words{});
+}
+
 TEST_F(HamiProtocolTest, TheLockOfAPodIsLetGoOfWhenItIsBoundToThisNode) {
   Placed("p", kOne);
   Lock("p");

@@ -49,8 +49,28 @@ std::shared_ptr<const PodBook::Listener> PodBook::GetListener() const {
 }
 
 void PodBook::SetListener(std::shared_ptr<const Listener> listener) {
-  std::lock_guard lock(mutex_);
-  listener_ = std::move(listener);
+  {
+    std::lock_guard lock(mutex_);
+    listener_ = std::move(listener);
+  }
+  TellFormer();
+}
+
+void PodBook::SetFormer(Former former) {
+  {
+    std::lock_guard lock(mutex_);
+    former_ = std::move(former);
+  }
+  TellFormer();
+}
+
+void PodBook::TellFormer() const {
+  const auto [listener, former] = [this] {
+    std::lock_guard lock(mutex_);
+    return std::pair(listener_, former_);
+  }();
+  if (listener == nullptr || !former) return;
+  for (const HamiProtocol::Given& given : former()) listener->bound(given);
 }
 
 void PodBook::Put(const kube::Pod& pod) {

@@ -47,6 +47,10 @@ class PodBook {
     std::function<void(const HamiProtocol::Given&)> bound{};
     std::function<void(const HamiProtocol::Refusal&)> refused{};
   };
+  // What was bound before, and may not have been told: told to each listener when it is set. Called
+  // by who sets either.
+  using Former = std::function<std::vector<HamiProtocol::Given>()>;
+  void SetFormer(Former former);
   // Null: there is no API server.
   void SetListener(std::shared_ptr<const Listener> listener);
   void Put(const kube::Pod& pod);
@@ -54,9 +58,11 @@ class PodBook {
 
  private:
   std::shared_ptr<const Listener> GetListener() const;
+  void TellFormer() const;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const Listener> listener_;  // under mutex_, as the next
+  std::shared_ptr<const Listener> listener_;  // under mutex_, as what follows
+  Former former_;
   std::map<std::string, PodPtr, std::less<>> pods_;
 };
 
