@@ -103,7 +103,13 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
                         .rendering = snapshot.rendering,
                         .cdi_dir = snapshot.cdi_dir,
                         .described = snapshot.described.get()};
-  const auto unknown = binder_->PodToKnow(binding, start->ids, start->pods);
+  auto unknown = binder_->PodToKnow(binding, start->ids, start->pods);
+  while (unknown && !unknown->empty()) {
+    PodPtr known = book_->Find(*unknown);
+    if (known == nullptr) break;
+    start->pods[*unknown] = std::move(known);
+    unknown = binder_->PodToKnow(binding, start->ids, start->pods);
+  }
   if (!unknown) return End(*start, Fail(unknown.error()));
   if (unknown->empty()) return End(*start, binder_->Bind(binding, start->ids, start->pods));
   book_->Await(*unknown, kPodComes,

@@ -9,44 +9,33 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "agent/grant_decider.h"
 #include "agent/grant_pins.h"
-#include "agent/grant_room.h"
+#include "agent/held_grants.h"
 #include "agent/pod_book.h"
-#include "agent/pod_decision.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "grant/cdi_document.h"
-#include "grant/grant.h"
-#include "grant/vgpu.h"
 #include "kubelet/checkpoint.h"
 #include "ledger/ledger.h"
 #include "os/files.h"
 
 namespace tessera::agent {
 
-// By what a resource's grants are bound at a time.
-struct Binding {
-  const Offer& offer;
-  const Rendering& rendering;
-  std::string cdi_dir;  // as the agent sees it
-  // As for CdiDocument. None as long as no scan of this process has found them: no document is
-  // written then, for it would lack the driver, and let the pod's own variables name any GPU.
-  const cdi::Parts* described = nullptr;
-};
-
 class GrantBinder {
  public:
-  using Pods = std::map<std::string, PodPtr>;  // by the UID that kubelet knows them by
+  using Pods = GrantDecider::Pods;
 
   // `device_plugins`: kubelet's directory of that name.
   GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
@@ -57,21 +46,23 @@ class GrantBinder {
         root_(std::move(root)),
         book_(std::move(book)),
         inbox_(std::move(inbox)),
-        clock_(clock) {}
+        clock_(clock),
+        decider_(pins_, book_) {}
 
   // A pod that has to be known before these ids can be bound, and is not among these; empty: none.
   Result<std::string> PodToKnow(const Binding& binding, const std::vector<std::string>& ids,
                                 const Pods& pods);
 
-  // All grants of the resource that have exactly these ids, in any order: an init container and
-  // another one may both have them. Those of a plugin that was here before have no name, and are
-  // as they are. kGrantUnknown where kubelet knows of none, kNoRoom where grants of former sizes
-  // leave too little of a device, kNotEnforced without the library, kNotPlaced and kBadDecision as
-  // ReadDecision, kStateLocked where another instance keeps granting, and why the devices cannot be
-  // used; the container is then not to be made.
+  // All grants of the resource that have exactly these ids (HeldGrants::With). Those of a plugin
+  // that was here before have no name, and are as they are. kGrantUnknown where kubelet knows of
+  // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
+  // the library, kNotPlaced and kBadDecision as ReadDecision, kStateLocked where another instance
+  // keeps granting, and why the devices cannot be used; the container is then not to be made.
   Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& pods = {});
   // Tells the ledger what was bound before this process began.
   void TellLedger();
+  // The containers that were bound to what their pods ask for, for who tells their scheduler.
+  std::vector<HamiProtocol::Given> Former();
   // Whether there may be anything left of any grant.
   bool AnyBound() const { return pins_.any(); }
   // Whether a container was lately not made for want of room: who holds it may have ended without
@@ -83,54 +74,62 @@ class GrantBinder {
   Status RemoveAll(const std::set<std::string>& cdi_dirs);
 
  private:
-  // What kubelet says that a container holds.
-  struct Held {
-    kubelet::CheckpointEntry entry;
-    std::string name;                            // of its grant; empty: it has none
-    std::optional<std::vector<VgpuPart>> parts;  // that Allocate said it has
-    bool asked = false;                          // or that it has what its pod asks for
+  // A container that is about to be made, and what became of its grants.
+  struct Wish {
+    const Binding& binding;
+    const std::vector<std::string>& ids;
+    const Pods& pods;
+    Status found{};  // that kubelet says which container it is
+    HeldGrantsPtr held{};
+    HeldGrants::Some some{};
+    bool is_new = false;
+    // Up to the first that is refused.
+    struct One {
+      const HeldGrant* held;
+      Result<GrantDecider::Decided> decided;
+    };
+    std::vector<One> grants{};
+    std::vector<std::pair<std::string, Result<GrantPins::Prepared>>> pins{};  // of the new ones
+    bool AnyNew() const {
+      return std::ranges::any_of(grants,
+                                 [](const One& one) { return one.decided && one.decided->is_new; });
+    }
+    enum class Stage : uint8_t { kWaits, kDecided, kDone } stage = Stage::kWaits;  // under turns_
   };
-  // Under binding_, as what follows.
-  Result<const std::vector<Held>*> ReadCheckpoint();
-  // Of the resource, with exactly these ids. kGrantUnknown where there are none.
-  Result<std::vector<const Held*>> HeldWith(const Binding& binding,
-                                            const std::vector<std::string>& ids);
-  // Whether it was never bound.
-  bool IsNew(const Held& held);
-  Status CheckAlone(const Held& mine) const;
-  Status BindOne(const Binding& binding, const Held& held, const Pods& pods);
-  Result<Pin> PinFor(const Binding& binding, const Held& held, const Pods& pods);
-  Result<Pin> StartedAgain(const Binding& binding, const Held& held, const Pin& pin);
-  Result<Pin> PinOfShares(const Binding& binding, const Held& held);
-  Result<Pin> PinOfRequest(const Binding& binding, const Held& held, const Pods& pods);
-  static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const Held& held);
-  Result<Decision> Decide(const Binding& binding, const kube::Pod& pod);
+  void TakeTurn(Wish& wish);
+  void Lead(Wish& own, std::unique_lock<std::mutex>& turns);
+  void Prepare(Wish& wish) const;
+  // One thread at a time, as what follows.
+  void DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone);
+  Status Lock(std::optional<os::FileLock>& alone, std::optional<GrantPins::Names>& written);
+  bool Look(Wish& wish, const Result<HeldGrantsPtr>& held);
+  void DecideFor(Wish& wish);
+  void Add(std::span<Wish* const> wishes);
+  // Any thread again.
+  Status Finish(const Wish& wish, const Wish::One& one);
   void Note(const Pin& pin) const;
   void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
-  // What was decided for the pod when the first of its containers was bound; empty: none was.
-  Result<Decision> FormerDecision(const kubelet::CheckpointEntry& entry);
-  UsageByDevice TakenBeside(const Binding& binding, const Held& mine);
-  PodPtr StateOf(const std::string& uid);
-  UsageByDevice TakenByForeign(const Binding& binding, const std::string& pod_uid) const;
-  Status CheckRoom(const Binding& binding, const Held& mine, const UsageByDevice& more);
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
 
   // The grants that kubelet knows.
   Result<std::set<std::string>> Live();
   void Remove(const std::string& name, const std::set<std::string>& cdi_dirs);
 
-  const std::string checkpoint_;
+  CheckpointFile checkpoint_;
   GrantPins pins_;
   const os::Root root_;
   const std::shared_ptr<const PodBook> book_;
   const std::shared_ptr<GrantInbox> inbox_;
   const Clock& clock_;
-  // One container's grants are bound at a time, by a checkpoint that is read then: what there is
-  // room for is granted once, and nobody renames another's half-written file.
-  std::mutex binding_;
-  std::optional<os::FileInfo> read_;  // of the checkpoint that is in held_; under binding_
-  std::vector<Held> held_;            // likewise
-  Pods outdated_;  // what the book had when a container was made that had ended by that; likewise
+  // Grants are decided in turns, a turn by what kubelet's checkpoint says then: what there is room
+  // for is granted once. Of many containers at once a turn has all that wait, so that the
+  // instances' lock and the disk are waited for once.
+  GrantDecider decider_;  // by whom has set deciding_
+  std::mutex turns_;
+  std::condition_variable turn_over_;
+  std::vector<Wish*> waiting_;  // under turns_, as the next
+  bool deciding_ = false;
+  size_t unprepared_ = 0;  // wishes of the turn whose pins are not on the disk yet
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   std::mutex removing_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_

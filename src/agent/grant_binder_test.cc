@@ -95,9 +95,9 @@ TEST_F(GrantBinderTest, AGrantWhoseRecordCannotBeReadIsNotBoundAnew) {
   EXPECT_EQ(Bind({Share(0, 0)}), "io: " + path + " is not a regular file");
 }
 
-TEST_F(GrantBinderTest, AGrantWhoseRecordIsNoneIsNotKnownAndOthersAreBound) {
+TEST_F(GrantBinderTest, AGrantWhoseRecordIsNoneIsNotKnownAndThoseOfOtherCardsAreBound) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
-  Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
+  Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));
   const std::string path = fmt::format("{}/state/grants/{}.json", directory_, kOne);
   ASSERT_TRUE(os::MakeDirectories(directory_ + "/state/grants", 0700));
   ASSERT_TRUE(os::ReplaceFile(path, "{}", 0600));
@@ -105,7 +105,7 @@ TEST_F(GrantBinderTest, AGrantWhoseRecordIsNoneIsNotKnownAndOthersAreBound) {
   EXPECT_EQ(Bind({Share(0, 0)}), "grant-unknown: " + path +
                                      " does not say what the container was granted: it is no "
                                      "record of a grant");
-  EXPECT_EQ(Bind({Share(0, 1)}), "");
+  EXPECT_EQ(Bind({Share(1, 0)}), "");
 }
 
 TEST_F(GrantBinderTest, ContainersThatAreMadeAtOnceAllStart) {

@@ -125,21 +125,21 @@ std::string GrantPins::PathOf(const std::string& grant) const {
   return fmt::format("{}/{}{}", directory_, grant, kSuffix);
 }
 
-Result<std::optional<Pin>> GrantPins::Find(const std::string& grant) {
+Result<PinPtr> GrantPins::Find(const std::string& grant, const Names* written) {
   std::lock_guard lock(mutex_);
   if (const auto known = known_.find(grant); known != known_.end()) return known->second;
+  if (written != nullptr && !written->contains(grant)) return nullptr;
   const std::string path = PathOf(grant);
   const auto text = os::ReadFile(path);
-  if (!text && text.error().reason == Reason::kNotFound) return std::nullopt;
+  if (!text && text.error().reason == Reason::kNotFound) return nullptr;
   // What cannot be read may say something else than the configuration does by now.
   if (!text) return Fail(text.error());
-  const auto pin = ReadPin(*text);
+  auto pin = ReadPin(*text);
   if (!pin) {
     return Fail(Reason::kGrantUnknown, "{} does not say what the container was granted: {}", path,
                 pin.error().message);
   }
-  known_[grant] = *pin;
-  return *pin;
+  return known_[grant] = std::make_shared<const Pin>(*std::move(pin));
 }
 
 Result<os::FileLock> GrantPins::Lock() {
@@ -156,12 +156,21 @@ bool GrantPins::IsShared(const std::string& directory, const std::string& grant)
          });
 }
 
-Status GrantPins::Add(const std::string& grant, const Pin& pin) {
-  TRY(os::MakeDirectories(directory_, 0700));
-  TRY(os::WriteFileAtomically(PathOf(grant), PinText(pin)));
+Result<GrantPins::Prepared> GrantPins::Prepare(const std::string& grant, const PinPtr& pin) const {
+  return Prepared{.grant = grant,
+                  .pin = pin,
+                  .file = TRY(os::PreparedFile::Write(PathOf(grant), PinText(*pin)))};
+}
+
+std::vector<Status> GrantPins::Add(std::span<Prepared> pins) {
+  std::vector<Status> added;
+  for (Prepared& one : pins) added.push_back(one.file.Put());
+  os::SyncDirectory(directory_);
   std::lock_guard lock(mutex_);
-  known_[grant] = pin;
-  return {};
+  for (size_t i = 0; i < pins.size(); ++i) {
+    if (added[i]) known_[pins[i].grant] = pins[i].pin;
+  }
+  return added;
 }
 
 void GrantPins::Remove(const std::string& grant) {
@@ -170,12 +179,12 @@ void GrantPins::Remove(const std::string& grant) {
   known_.erase(grant);
 }
 
-Result<std::vector<std::string>> GrantPins::Grants() const {
-  std::vector<std::string> grants;
+Result<GrantPins::Names> GrantPins::Grants() const {
+  Names grants;
   for (const std::string& file : TRY(os::ListDirectory(directory_))) {
     if (!file.ends_with(kSuffix)) continue;
     std::string grant = file.substr(0, file.size() - kSuffix.size());
-    if (IsGrantName(grant)) grants.push_back(std::move(grant));
+    if (IsGrantName(grant)) grants.insert(grants.end(), std::move(grant));
   }
   return grants;
 }

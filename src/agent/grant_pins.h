@@ -3,11 +3,13 @@
 // agent share them: each file is written once. Any thread.
 #pragma once
 
-#include <map>
+#include <memory>
 #include <mutex>
-#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "agent/pod_decision.h"
@@ -32,6 +34,7 @@ struct Pin {
   Decision decision = {};
   bool operator==(const Pin&) const = default;
 };
+using PinPtr = std::shared_ptr<const Pin>;
 std::string PinText(const Pin& pin);
 // kStateCorrupt when it is none.
 Result<Pin> ReadPin(std::string_view text);
@@ -45,16 +48,27 @@ class GrantPins {
  public:
   explicit GrantPins(const std::string& state_dir) : directory_(state_dir + "/grants") {}
 
-  // Nothing where the grant was never bound; an error where that is not known.
-  Result<std::optional<Pin>> Find(const std::string& grant);
+  using Names = std::set<std::string>;
+
+  // Null where the grant was never bound; an error where that is not known. `written`: those that
+  // are there, where that was looked up since the lock was taken; the others were never bound.
+  Result<PinPtr> Find(const std::string& grant, const Names* written = nullptr);
   // Held by one instance of the agent at a time, by who adds to what he has seen there.
   // kStateLocked after a second.
   Result<os::FileLock> Lock();
-  // Is on the disk when it returns.
-  Status Add(const std::string& grant, const Pin& pin);
+  // A pin that is on the disk, and not yet found there.
+  struct Prepared {
+    std::string grant;
+    PinPtr pin;
+    os::PreparedFile file;
+  };
+  // By who has the lock, or is waited for by him.
+  Result<Prepared> Prepare(const std::string& grant, const PinPtr& pin) const;
+  // Are found, and are on the disk when it returns, but for those that it says why they are not.
+  std::vector<Status> Add(std::span<Prepared> pins);
   void Remove(const std::string& grant);
   // Of all that are there, with and without a pod.
-  Result<std::vector<std::string>> Grants() const;
+  Result<Names> Grants() const;
   // Whether another grant's container writes in the same directory.
   bool IsShared(const std::string& directory, const std::string& grant);
   // Whether there may be any.
@@ -65,7 +79,7 @@ class GrantPins {
 
   const std::string directory_;
   std::mutex mutex_;
-  std::map<std::string, Pin> known_;  // by grant; under mutex_
+  std::unordered_map<std::string, PinPtr> known_;  // by grant; under mutex_
 };
 
 }  // namespace tessera::agent

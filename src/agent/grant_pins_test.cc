@@ -52,6 +52,15 @@ class GrantPinsTest : public testing::Test {
  protected:
   ~GrantPinsTest() override { (void)os::RemoveTree(state_dir_); }
 
+  // Empty: it is added.
+  std::string Add(GrantPins& pins) const {
+    const auto lock = pins.Lock();
+    auto prepared = pins.Prepare(kGrant, std::make_shared<const Pin>(pin_));
+    if (!prepared) return prepared.error().message;
+    const Status status = pins.Add({&*prepared, 1}).at(0);
+    return status ? "" : status.error().message;
+  }
+
   const std::string state_dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "pins");
   const Pin pin_{kResource, "uid-1", "app", "/containers/1", {{"GPU-1", 500, 50}}};
   GrantPins pins_{state_dir_};
@@ -59,35 +68,58 @@ class GrantPinsTest : public testing::Test {
 
 TEST_F(GrantPinsTest, AnotherInstanceFindsWhatIsWritten) {
   EXPECT_FALSE(pins_.any());
-  ASSERT_TRUE(pins_.Add(kGrant, pin_));
+  ASSERT_EQ(Add(pins_), "");
 
   GrantPins others(state_dir_);
   EXPECT_TRUE(others.any());
-  EXPECT_EQ(others.Find(kGrant).value(), std::optional(pin_));
-  EXPECT_EQ(others.Grants().value(), std::vector<std::string>{kGrant});
+  EXPECT_EQ(*others.Find(kGrant).value(), pin_);
+  EXPECT_EQ(others.Grants().value(), GrantPins::Names{kGrant});
 }
 
 TEST_F(GrantPinsTest, WhatWasNeverBoundIsFoundOnceAnotherInstanceHasBoundIt) {
-  EXPECT_EQ(pins_.Find(kGrant).value(), std::optional<Pin>());
+  EXPECT_EQ(pins_.Find(kGrant).value(), nullptr);
 
-  ASSERT_TRUE(GrantPins(state_dir_).Add(kGrant, pin_));
-  EXPECT_EQ(pins_.Find(kGrant).value(), std::optional(pin_));
+  GrantPins others(state_dir_);
+  ASSERT_EQ(Add(others), "");
+  EXPECT_EQ(*pins_.Find(kGrant).value(), pin_);
+}
+
+TEST_F(GrantPinsTest, WhatIsNotAmongThoseThatAreThereIsNotLookedFor) {
+  GrantPins others(state_dir_);
+  ASSERT_EQ(Add(others), "");
+  const GrantPins::Names before;
+  EXPECT_EQ(pins_.Find(kGrant, &before).value(), nullptr);
+
+  const GrantPins::Names since = pins_.Grants().value();
+  EXPECT_EQ(*pins_.Find(kGrant, &since).value(), pin_);
+  EXPECT_EQ(*pins_.Find(kGrant, &before).value(), pin_) << "what is known once is not asked for";
+}
+
+TEST_F(GrantPinsTest, WhatIsPreparedIsNotFoundAndOneThatCannotBeIsSaidWhy) {
+  const auto lock = pins_.Lock();
+  ASSERT_TRUE(pins_.Prepare(kGrant, std::make_shared<const Pin>(pin_)));
+  EXPECT_EQ(pins_.Find(kGrant).value(), nullptr);
+  EXPECT_EQ(os::ListDirectory(state_dir_ + "/grants").value(), std::vector<std::string>());
+
+  const std::string path = state_dir_ + "/grants/" + kGrant + ".json";
+  ASSERT_TRUE(os::MakeDirectories(path, 0700));
+  EXPECT_EQ(Add(pins_), path + " is not a regular file and is not replaced");
 }
 
 TEST_F(GrantPinsTest, WhatIsRemovedIsGone) {
-  ASSERT_TRUE(pins_.Add(kGrant, pin_));
+  ASSERT_EQ(Add(pins_), "");
   pins_.Remove(kGrant);
 
-  EXPECT_EQ(pins_.Find(kGrant).value(), std::optional<Pin>());
-  EXPECT_EQ(pins_.Grants().value(), std::vector<std::string>());
+  EXPECT_EQ(pins_.Find(kGrant).value(), nullptr);
+  EXPECT_EQ(pins_.Grants().value(), GrantPins::Names());
 }
 
 TEST_F(GrantPinsTest, FilesOfOthersAreNoGrants) {
-  ASSERT_TRUE(pins_.Add(kGrant, pin_));
+  ASSERT_EQ(Add(pins_), "");
   for (const char* name : {"/a.json", "/00000000000000000000000000000002.json.tmp1", "/README"}) {
     ASSERT_TRUE(os::ReplaceFile(state_dir_ + "/grants" + name, ""));
   }
-  EXPECT_EQ(pins_.Grants().value(), std::vector<std::string>{kGrant});
+  EXPECT_EQ(pins_.Grants().value(), GrantPins::Names{kGrant});
 }
 
 }  // namespace

@@ -42,6 +42,25 @@ TEST_F(GrantRequestsTest, TheLedgerIsToldOfTheCardAlsoAfterARestart) {
   }
 }
 
+TEST_F(GrantRequestsTest, WhoBeginsToListenIsToldOfWhatWasBoundBefore) {
+  rendering_.vgpu->requests->fit_unplaced = true;
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  told_.clear();
+
+  GrantBinder next(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
+                   inbox_, clock_);
+  const std::string what = "uid-1 app has " + Chosen(1, 300, 30) +
+                           ";, fitted: " + Chosen(1, 300, 30) + ";, by a former agent";
+  book_->SetFormer([&] { return next.Former(); });
+  EXPECT_EQ(std::exchange(told_, {}), std::vector<std::string>{what});
+  book_->SetListener(nullptr);
+  Listen();
+  EXPECT_EQ(told_, std::vector<std::string>{what});
+  book_->SetFormer(nullptr);
+}
+
 TEST_F(GrantRequestsTest, ThePodIsToBeKnownUntilItsGrantIsBound) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   EXPECT_EQ(Unknown({Share(0, 0)}), "uid-1");

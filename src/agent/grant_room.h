@@ -23,31 +23,46 @@ class Taken {
  public:
   // What a container has, in equal parts its shares' of each device. What a pod has of a share
   // twice counts once: kubelet gives the shares of an init container to those of its pod that come
-  // after it.
-  void AddShares(const std::string& pod, const std::vector<std::string>& ids,
-                 std::span<const VgpuPart> parts);
-  // That share of the pod does not count.
-  void RemoveShare(const std::string& pod, const std::string& id);
-  void Add(const UsageByDevice& usage);
+  // after it. Of a pod that counts as a whole, nothing.
+  void AddShares(const std::string& pod, const std::string& resource,
+                 const std::vector<std::string>& ids, std::span<const VgpuPart> parts);
+  // What a pod has of a resource as a whole. Once.
+  void AddPod(const std::string& pod, const std::string& resource, UsageByDevice usage);
+  bool HasPod(const std::string& pod, const std::string& resource) const {
+    return pods_.contains({pod, resource});
+  }
+  // Something of the device is taken, and nobody can tell how much.
+  void AddUnknown(const std::string& device, std::string why);
+  // Why that is so; null: it is known.
+  const std::string* WhyUnknown(const std::string& device) const;
 
-  UsageByDevice Sum() const;
+  // But for these shares of the pod, and what it has of the resource as a whole; empty: that counts
+  // too.
+  UsageByDevice Beside(const std::string& pod, const std::vector<std::string>& ids,
+                       const std::string& resource) const;
 
  private:
-  // Of one share: of MiB and of percent.
+  // Of one share: of MiB and of percent. Of a device: of all its shares.
   struct Worth {
-    std::string device;
+    std::string device{};
     double memory = 0;
     double cores = 0;
+    int64_t shares = 1;
   };
-  std::map<std::pair<std::string, std::string>, Worth> shares_;  // by pod and id
-  UsageByDevice whole_;
+  using Key = std::pair<std::string, std::string>;
+  std::map<Key, Worth> shares_;        // by pod and id
+  std::map<std::string, Worth> sums_;  // of shares_, by device
+  std::map<Key, UsageByDevice> pods_;  // by pod and resource
+  UsageByDevice whole_;                // the sum of pods_
+  std::map<std::string, std::string> unknown_;
 };
 
 UsageByDevice UsageOf(std::span<const VgpuPart> parts);
 
-// kNoRoom where one of the cards has not so much more. Nothing is said of a card whose memory is
-// not known. `slots`: as many containers at a time as the card's count, too.
+// kNoRoom where one of the cards has not so much more. `asked`: pods say how much, so that there
+// are as many containers at a time as the card's count, too, and none where the card's memory is
+// not known (kUnreadable); parts that the configuration makes are left alone there.
 Status CheckRoom(const std::string& resource, std::span<const hami::RegisteredDevice> cards,
-                 const UsageByDevice& taken, const UsageByDevice& more, bool slots);
+                 const UsageByDevice& taken, const UsageByDevice& more, bool asked);
 
 }  // namespace tessera::agent

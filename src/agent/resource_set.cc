@@ -57,6 +57,10 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   old_libraries_ =
       std::make_shared<OldLibraries>(checkpoint, config.state_dir, os::Root(config.root_prefix));
   tally_ = std::make_shared<GrantTally>(checkpoint, config.state_dir, shared_.book);
+  shared_.book->SetFormer([weak = std::weak_ptr(shared_.binder)] {
+    const auto binder = weak.lock();
+    return binder ? binder->Former() : std::vector<HamiProtocol::Given>();
+  });
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }

@@ -59,16 +59,6 @@ cdi::Edits EditsOf(const Device& device) {
   return edits;
 }
 
-cdi::Edits EditsOf(const Device& device, const Rendering& rendering, const cdi::Parts* parts) {
-  if (parts != nullptr) {
-    const auto known = parts->devices.find(device.key.id);
-    return known == parts->devices.end() ? EditsOf(device) : known->second;
-  }
-  cdi::Edits edits = EditsOf(device);
-  if (!rendering.env.empty() || edits.empty()) edits.env = {OwnVariable(device, rendering)};
-  return edits;
-}
-
 std::string NameOf(const Device& device, const Rendering& rendering) {
   const bool visible = rendering.cdi_visible_names || !rendering.cdi_write;
   return DeviceName(visible ? device.visible_as : device.key.id);
@@ -80,6 +70,16 @@ cdi::Mount CdiMount(const Mount& mount) {
   return {.host_path = mount.host_path,
           .container_path = mount.container_path,
           .options = {"rbind", "rprivate", mount.read_only ? "ro" : "rw"}};
+}
+
+cdi::Edits CdiEditsOf(const Device& device, const Rendering& rendering, const cdi::Parts* parts) {
+  if (parts != nullptr) {
+    const auto known = parts->devices.find(device.key.id);
+    return known == parts->devices.end() ? EditsOf(device) : known->second;
+  }
+  cdi::Edits edits = EditsOf(device);
+  if (!rendering.env.empty() || edits.empty()) edits.env = {OwnVariable(device, rendering)};
+  return edits;
 }
 
 Status CheckCdiKind(std::string_view kind) {
@@ -104,7 +104,7 @@ cdi::Document CdiDocument(const Offer& offer, const Rendering& rendering, const 
   if (parts != nullptr) document.edits = parts->common;
   for (const Device& device : offer.devices) {
     document.devices.push_back({.name = NameOf(device, rendering),
-                                .edits = EditsOf(device, rendering, parts),
+                                .edits = CdiEditsOf(device, rendering, parts),
                                 .present = device.present});
   }
   return document;

@@ -152,6 +152,8 @@ Status CheckCdiKind(std::string_view kind);
 
 // Whether grants name CDI devices of a document that the agent writes.
 bool WritesCdi(const Rendering& rendering);
+// What a container gets for the device by that document.
+cdi::Edits CdiEditsOf(const Device& device, const Rendering& rendering, const cdi::Parts* parts);
 // The CDI document for the offer's devices under `rendering.cdi_kind`: one CDI device each. It has
 // what `parts` say of it; where there are none, its nodes and mounts. When the resource has a
 // visible-devices variable then, or a device has neither nodes nor mounts (CDI wants at least one

@@ -167,17 +167,16 @@ std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant) {
 
 Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& rendering,
                                    const VgpuGrant& grant, const cdi::Parts* described) {
-  const cdi::Document all = CdiDocument(offer, rendering, described);
   cdi::Document document{.kind = GrantCdiKind(rendering)};
   cdi::Edits& edits = document.devices.emplace_back(cdi::Device{.name = grant.name}).edits;
-  edits = all.edits;
+  if (described != nullptr) edits = described->common;
   for (const VgpuPart& part : grant.parts) {
     const auto known = offer.PositionOf(part.device);
     if (!known) {
       return Fail(Reason::kVanished, "{}: device {} is not there any more", offer.resource,
                   part.device);
     }
-    Append(all.devices[*known].edits, edits);
+    Append(CdiEditsOf(offer.devices[*known], rendering, described), edits);
   }
   // As they are seen now: a GPU may have come or gone since they were granted.
   VgpuGrant sorted = grant;

@@ -7,10 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <utility>
 
 #include "os/fd.h"
 
@@ -62,12 +66,18 @@ Status WriteAll(const Fd& fd, std::string_view content, const std::string& path)
   return {};
 }
 
+// The same directory: a rename across directories is not seen by every watcher, nor atomic across
+// mounts. One name a process: what a crash left behind is overwritten by the next write.
+std::string TemporaryName(const std::string& path) {
+  return path + ".tmp" + std::to_string(getpid());
+}
+
 // Whether what is written must outlive the kernel, or only this process.
 enum class Outlives : bool { kProcess, kKernel };
 
 Status WriteTemporary(const std::string& path, std::string_view content, mode_t mode,
                       Outlives outlives) {
-  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd.valid()) return Fail(SystemError("cannot create " + path, errno));
   TRY(WriteAll(fd, content, path));
   if (fchmod(fd.get(), mode) != 0) return Fail(SystemError("cannot set mode of " + path, errno));
@@ -77,27 +87,29 @@ Status WriteTemporary(const std::string& path, std::string_view content, mode_t 
   return {};
 }
 
-Status Replace(const std::string& path, std::string_view content, mode_t mode, Outlives outlives) {
+Status Prepare(const std::string& path, std::string_view content, mode_t mode, Outlives outlives) {
   if (auto info = Inspect(path); info && info->type != FileInfo::Type::kFile) {
     return Fail(Reason::kSocketPlanted, "{} is not a regular file and is not replaced", path);
   }
-  // The same directory: a rename across directories is not seen by every watcher, nor atomic across
-  // mounts. One name a process: what a crash left behind is overwritten by the next write.
-  std::string temporary = path + ".tmp" + std::to_string(getpid());
+  const std::string temporary = TemporaryName(path);
   TRY(RemoveFile(temporary));
-  if (auto written = WriteTemporary(temporary, content, mode, outlives); !written) {
-    unlink(temporary.c_str());
-    return written;
-  }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    Error error = SystemError("cannot rename " + temporary + " to " + path, errno);
-    unlink(temporary.c_str());
-    return Fail(std::move(error));
-  }
-  if (outlives == Outlives::kProcess) return {};
-  Fd directory(open(DirectoryOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.valid()) fsync(directory.get());
-  return {};
+  const Status written = WriteTemporary(temporary, content, mode, outlives);
+  if (!written) unlink(temporary.c_str());
+  return written;
+}
+
+Status PutInPlace(const std::string& path) {
+  const std::string temporary = TemporaryName(path);
+  if (rename(temporary.c_str(), path.c_str()) == 0) return {};
+  Error error = SystemError("cannot rename " + temporary + " to " + path, errno);
+  unlink(temporary.c_str());
+  return Fail(std::move(error));
+}
+
+// Threads that replace the same file do so one after the other: they have one temporary name.
+std::mutex& MutexOf(const std::string& path) {
+  static std::array<std::mutex, 16> mutexes;
+  return mutexes.at(std::hash<std::string>()(path) % mutexes.size());
 }
 
 // Some names in an open directory, in any order; none: it is empty. There may be millions.
@@ -174,11 +186,36 @@ Result<std::string> ReadFile(const std::string& path, size_t most) {
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view content, mode_t mode) {
-  return Replace(path, content, mode, Outlives::kKernel);
+  std::lock_guard lock(MutexOf(path));
+  TRY(Prepare(path, content, mode, Outlives::kKernel));
+  TRY(PutInPlace(path));
+  SyncDirectory(DirectoryOf(path));
+  return {};
+}
+
+Result<PreparedFile> PreparedFile::Write(const std::string& path, std::string_view content,
+                                         mode_t mode) {
+  TRY(Prepare(path, content, mode, Outlives::kKernel));
+  return PreparedFile(path);
+}
+
+PreparedFile::~PreparedFile() {
+  if (!path_.empty()) unlink(TemporaryName(path_).c_str());
+}
+
+Status PreparedFile::Put() {
+  return PutInPlace(std::exchange(path_, ""));
+}
+
+void SyncDirectory(const std::string& path) {
+  const Fd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.valid()) fsync(directory.get());
 }
 
 Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode) {
-  return Replace(path, content, mode, Outlives::kProcess);
+  std::lock_guard lock(MutexOf(path));
+  TRY(Prepare(path, content, mode, Outlives::kProcess));
+  return PutInPlace(path);
 }
 
 Result<Fd> OpenToAppend(const std::string& path) {

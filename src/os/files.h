@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -45,9 +46,28 @@ Result<std::string> ReadFile(const std::string& path, size_t most = SIZE_MAX);
 // syncs the directory: after a crash the file is the old one or the new one, whole. Refuses to
 // replace anything but a regular file.
 Status WriteFileAtomically(const std::string& path, std::string_view content, mode_t mode = 0600);
-// The same without syncing, for what need not outlive the kernel: quick, and whole for whoever
-// reads it after this process was killed.
+// As WriteFileAtomically without syncing, for what need not outlive the kernel: quick, and whole
+// for whoever reads it after this process was killed.
 Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode = 0600);
+// WriteFileAtomically in two steps, for several files of a directory at once, whose threads wait
+// for the disk together. No two threads at once for the same file.
+class PreparedFile {
+ public:
+  // On the disk, under a temporary name; removed again unless it is put in its place.
+  static Result<PreparedFile> Write(const std::string& path, std::string_view content,
+                                    mode_t mode = 0600);
+  PreparedFile(PreparedFile&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  PreparedFile& operator=(PreparedFile&&) = delete;
+  ~PreparedFile();
+
+  // Once. What is read from then on; a crash may undo it until the directory is synced.
+  Status Put();
+
+ private:
+  explicit PreparedFile(std::string path) : path_(std::move(path)) {}
+  std::string path_;  // empty: it is in its place, or somebody else's
+};
+void SyncDirectory(const std::string& path);
 // Opens a file that is there; symbolic links are not followed.
 Result<Fd> OpenToAppend(const std::string& path);
 Status Append(const Fd& fd, std::string_view content, const std::string& path);

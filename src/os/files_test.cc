@@ -7,6 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <latch>
+#include <thread>
+
 namespace tessera::os {
 namespace {
 
@@ -21,6 +25,37 @@ TEST_F(FilesTest, WhatIsWrittenCanBeRead) {
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "second"));
 
   EXPECT_EQ(*ReadFile(dir_ + "/a"), "second");
+}
+
+TEST_F(FilesTest, APreparedFileIsReadOnceItIsPutInItsPlaceAndElseGone) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/a", "before"));
+  {
+    auto a = PreparedFile::Write(dir_ + "/a", "after", 0640).value();
+    const auto b = PreparedFile::Write(dir_ + "/b", "never").value();
+    EXPECT_EQ(*ReadFile(dir_ + "/a"), "before");
+    ASSERT_TRUE(a.Put());
+  }
+  EXPECT_EQ(*ReadFile(dir_ + "/a"), "after");
+  EXPECT_EQ(Inspect(dir_ + "/a")->mode, 0640u);
+  EXPECT_EQ(*ListDirectory(dir_), std::vector<std::string>{"a"});
+}
+
+TEST_F(FilesTest, ThreadsThatReplaceTheSameFileAtOnceAllSucceed) {
+  std::atomic<int> failed = 0;
+  std::latch all_there(8);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        all_there.arrive_and_wait();
+        for (int time = 0; time < 50; ++time) {
+          if (!ReplaceFile(dir_ + "/a", "text")) ++failed;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(*ListDirectory(dir_), std::vector<std::string>{"a"});
 }
 
 TEST_F(FilesTest, AMountIsToldFromADirectory) {
