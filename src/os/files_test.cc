@@ -48,7 +48,7 @@ TEST_F(FilesTest, ThreadsThatReplaceTheSameFileAtOnceAllSucceed) {
     for (int i = 0; i < 8; ++i) {
       threads.emplace_back([&] {
         all_there.arrive_and_wait();
-        for (int time = 0; time < 50; ++time) {
+        for (int time = 0; time < 500; ++time) {
           if (!ReplaceFile(dir_ + "/a", "text")) ++failed;
         }
       });
