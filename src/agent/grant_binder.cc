@@ -176,7 +176,7 @@ bool GrantBinder::Look(Wish& wish, const Result<HeldGrantsPtr>& held) {
   wish.is_new = std::ranges::any_of(wish.some, [&](const HeldGrant* one) {
     if (!IsGrantName(one->name)) return false;
     const auto pin = pins_.Find(one->name);
-    return pin && *pin == nullptr;
+    return !pin || *pin == nullptr;  // what cannot be read now may be none a moment later
   });
   return wish.is_new;
 }
