@@ -351,9 +351,9 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
 Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs) {
   if (!pins_.any()) return {};
   for (const std::string& name : TRY(pins_.Grants())) Remove(name, cdi_dirs);
-  const std::vector<std::string> left = TRY(pins_.Grants());
+  const GrantPins::Names left = TRY(pins_.Grants());
   if (left.empty()) return {};
-  return Fail(Reason::kIo, "the directory of grant {} cannot be removed", left.front());
+  return Fail(Reason::kIo, "the directory of grant {} cannot be removed", *left.begin());
 }
 
 // The record last, by which the rest is found again.

@@ -166,8 +166,8 @@ Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& 
       .directory = fmt::format("{}/{}_{}", FilesOf(vgpu).containers, pod.uid, held.container),
       .parts = std::move(parts),
       .controlled = !vgpu.may_disable_control || !WantsNoControl(pod, held.container),
-      .decision = std::move(decision),
-      .library = vgpu.library};
+      .library = vgpu.library,
+      .decision = std::move(decision)};
 }
 
 Result<Decision> GrantDecider::DecisionFor(const Binding& binding, const kube::Pod& pod) const {

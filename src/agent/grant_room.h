@@ -36,6 +36,8 @@ class Taken {
   // Why that is so; null: it is known.
   const std::string* WhyUnknown(const std::string& device) const;
 
+  // All of it.
+  UsageByDevice Sum() const { return Beside("", {}, ""); }
   // But for these shares of the pod, and what it has of the resource as a whole; empty: that counts
   // too.
   UsageByDevice Beside(const std::string& pod, const std::vector<std::string>& ids,

@@ -11,6 +11,7 @@
 
 #include "agent/grant_pins.h"
 #include "agent/grant_room.h"
+#include "agent/held_grants.h"
 #include "agent/pod_book.h"
 #include "base/result.h"
 
@@ -38,7 +39,7 @@ class GrantTally {
  private:
   Result<GrantedByResource> CountAll();
 
-  const std::string checkpoint_;
+  CheckpointFile checkpoint_;
   GrantPins pins_;
   const std::shared_ptr<const PodBook> book_;
   mutable std::mutex mutex_;

@@ -42,12 +42,15 @@ TEST_F(GrantTallyTest, APodThatWasDecidedAsAWholeCountsSo) {
                              {"app", hami::ContainerKind::kApp, {{Gpu(0), 300, 30}}}};
   GrantPins pins(directory_ + "/state");
   for (const char* name : {kOne, kOther}) {
-    ASSERT_TRUE(pins.Add(name, {.resource = kGpu,
-                                .pod_uid = "uid-1",
-                                .container = name == kOne ? "init" : "app",
-                                .directory = "/d",
-                                .parts = {{Gpu(0), 300, 30}},
-                                .decision = decision}));
+    const auto lock = pins.Lock();
+    auto prepared = pins.Prepare(
+        name, std::make_shared<const Pin>(Pin{.resource = kGpu,
+                                              .pod_uid = "uid-1",
+                                              .container = name == kOne ? "init" : "app",
+                                              .directory = "/d",
+                                              .parts = {{Gpu(0), 300, 30}},
+                                              .decision = decision}));
+    ASSERT_TRUE(prepared && pins.Add({&*prepared, 1}).at(0));
     Hold("uid-1", name == kOne ? "init" : "app", {Share(0, 0)}, AnswerNaming(name));
   }
 
