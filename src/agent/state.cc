@@ -145,7 +145,8 @@ std::optional<Verdict> ReadVerdict(const json::Object& object) {
   return verdict;
 }
 
-void AddLine(const json::Object& object, std::string& text) {
+// Of an object, which is not copied on its way.
+void AddLine(const json::Value& object, std::string& text) {
   text += json::Write(object);
   text += '\n';
 }

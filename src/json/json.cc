@@ -79,10 +79,6 @@ std::string Write(const Value& value) {
   return ValidUtf8(boost::json::serialize(value));
 }
 
-std::string Write(const Object& object) {
-  return ValidUtf8(boost::json::serialize(object));
-}
-
 std::string WritePretty(const Value& value) {
   std::string out;
   WriteIndented(value, out, 0);

@@ -29,7 +29,6 @@ Result<Value> ParseWithout(std::string_view text, std::span<const std::string_vi
 // Bytes in strings that are not UTF-8, such as a file's name may have, are written as U+FFFD: Parse
 // reads what these write.
 std::string Write(const Value& value);        // compact
-std::string Write(const Object& object);      // the same, not made a value before
 std::string WritePretty(const Value& value);  // two spaces a level, ends with a newline
 
 // Members of an object, or nothing when they are missing or of another type.
