@@ -57,7 +57,7 @@ func (a asked) limits() v1.ResourceList {
 
 // What a container finds: its limits, GPUs and library, and what is in its own directory, in which
 // it leaves its name.
-const showVGPUs = `env | grep -E '^(CUDA_|NVIDIA_VISIBLE|GPU_CORE)' | sort | sed -E 's/[0-9a-f-]{32,36}/GRANT/'; ` +
+const showVGPUs = `env | grep -E '^(CUDA_|NVIDIA_VISIBLE|GPU_CORE)' | sort | sed -E 's#/[0-9a-f-]{32,36}#/GRANT#'; ` +
 	`ls /dev | grep '^nvidia[0-9]'; [ ! -s /etc/ld.so.preload ] || cat /etc/ld.so.preload; [ ! -d ` + hookDirectory +
 	` ] || { echo "$POD_UID $CONTAINER" >>` + hookDirectory + `/own; sort -u ` + hookDirectory + `/own; ls ` +
 	hookDirectory + `; }; `
@@ -109,23 +109,41 @@ func sidecar(container v1.Container) v1.Container {
 	return container
 }
 
+// byIndex has the parts as the container sees its GPUs.
+func byIndex(parts []part) []part {
+	return slices.SortedFunc(slices.Values(parts), func(a, b part) int { return cmp.Compare(a.card.Index, b.card.Index) })
+}
+
 // received is what a container must say that it finds, by what was chosen for it.
+func (h *hami) received(pod types.UID, container string, parts []part) string {
+	text := received(pod, container, parts)
+	if !h.namesGPUs || text == "" {
+		return text
+	}
+	var names []string
+	for _, one := range byIndex(parts) {
+		names = append(names, one.card.ID)
+	}
+	return strings.Replace(text, "VISIBLE_DEVICES=void", "VISIBLE_DEVICES="+strings.Join(names, ","), 1)
+}
+
+// received is that where CDI brings it.
 func received(pod types.UID, container string, parts []part) string {
 	if len(parts) == 0 {
 		return ""
 	}
 	var text string
-	byIndex := slices.SortedFunc(slices.Values(parts), func(a, b part) int { return cmp.Compare(a.card.Index, b.card.Index) })
-	for n, one := range byIndex {
+	sorted := byIndex(parts)
+	for n, one := range sorted {
 		text += fmt.Sprintf("CUDA_DEVICE_MEMORY_LIMIT_%d=%dm\n", n, one.memory)
 	}
 	text += fmt.Sprintf("CUDA_DEVICE_MEMORY_SHARED_CACHE=%s/GRANT.cache\nCUDA_DEVICE_SM_LIMIT=%d\n",
-		hookDirectory, byIndex[0].cores)
-	for n, one := range byIndex {
+		hookDirectory, sorted[0].cores)
+	for n, one := range sorted {
 		text += fmt.Sprintf("CUDA_DEVICE_SM_LIMIT_%d=%d\n", n, one.cores)
 	}
 	text += "CUDA_TASK_PRIORITY=1\nGPU_CORE_UTILIZATION_POLICY=default\nNVIDIA_VISIBLE_DEVICES=void\n"
-	for _, one := range byIndex {
+	for _, one := range sorted {
 		text += fmt.Sprintf("nvidia%d\n", one.card.Index)
 	}
 	return text + fmt.Sprintf("%[1]s/libvgpu.so\n%[2]s %[3]s\nlibvgpu.so\nown\n", hookDirectory, pod, container)
@@ -173,7 +191,7 @@ func (h *hami) mismatch(one said) string {
 		return fmt.Sprintf("%s of %s is told %q, and %q was chosen", one.container, one.pod, one.annotation,
 			chosen.allocated)
 	}
-	if want := received(one.pod, one.container, chosen.parts[one.container]); one.text != want {
+	if want := h.received(one.pod, one.container, chosen.parts[one.container]); one.text != want {
 		return fmt.Sprintf("%s of %s (%s) has\n%snot\n%s", one.container, one.pod, one.annotation, one.text, want)
 	}
 	return ""
@@ -205,7 +223,7 @@ func waitForSaid(t *testing.T, pod types.UID, container string, runs int) (texts
 func (h *hami) expectSaid(t *testing.T, pod types.UID, container string, runs int) {
 	t.Helper()
 	for _, text := range waitForSaid(t, pod, container, runs) {
-		equal(t, "what the container finds", text, received(pod, container, h.placementOf(pod).parts[container]))
+		equal(t, "what the container finds", text, h.received(pod, container, h.placementOf(pod).parts[container]))
 	}
 }
 

@@ -36,7 +36,12 @@ func longRun(t *testing.T) int {
 // newBurstsOf are bursts of a size, and how many pods they start; in long runs those are others.
 func (c *cluster) newBurstsOf(t *testing.T, size, pods int) (*bursts, int) {
 	t.Helper()
-	h := c.startRequested(t)
+	return c.newBurstsWith(t, c.startRequested(t), size, pods)
+}
+
+// newBurstsWith are such bursts by a scheduler that runs.
+func (c *cluster) newBurstsWith(t *testing.T, h *hami, size, pods int) (*bursts, int) {
+	t.Helper()
 	if more := longRun(t); more > 0 {
 		size, pods = burstSize, more
 	}
@@ -200,9 +205,13 @@ func (b *bursts) runOne(ctx context.Context, n int, name string) error {
 			return b.has(pod.UID, runs) || now.Status.Phase == v1.PodFailed ||
 				first && n%7 == 3 && now.Spec.NodeName != ""
 		}
-		now, err := b.hami.waitFor(ctx, pod, done)
+		now, err := b.hami.waitForOrEnd(ctx, pod, done)
 		if err != nil {
 			return err
+		}
+		if now == nil {
+			b.refuse("evicted")
+			continue
 		}
 		if b.has(pod.UID, runs) {
 			b.mutex.Lock()
@@ -211,14 +220,18 @@ func (b *bursts) runOne(ctx context.Context, n int, name string) error {
 			return nil
 		}
 		if now.Status.Phase == v1.PodFailed {
-			b.mutex.Lock()
-			b.refused[now.Status.Reason+": "+now.Status.Message]++
-			b.mutex.Unlock()
+			b.refuse(now.Status.Reason + ": " + now.Status.Message)
 		}
 		if err := b.cluster.pods().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !kinds.IsNotFound(err) {
 			return err
 		}
 	}
+}
+
+func (b *bursts) refuse(why string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.refused[why]++
 }
 
 // make makes the pod as soon as there is no other of its name.
@@ -236,15 +249,32 @@ func (b *bursts) make(ctx context.Context, pod *v1.Pod) (made *v1.Pod, err error
 }
 
 // waitFor waits until done says so of the pod, which may take a busy machine minutes.
-func (h *hami) waitFor(ctx context.Context, pod *v1.Pod, done func(*v1.Pod) bool) (now *v1.Pod, err error) {
+func (h *hami) waitFor(ctx context.Context, pod *v1.Pod, done func(*v1.Pod) bool) (*v1.Pod, error) {
+	now, err := h.waitForOrEnd(ctx, pod, done)
+	if err == nil && now == nil {
+		err = fmt.Errorf("pod %s is gone", pod.Name)
+	}
+	return now, err
+}
+
+// waitForOrEnd is the same, or nil where somebody has deleted the pod.
+func (h *hami) waitForOrEnd(ctx context.Context, pod *v1.Pod, done func(*v1.Pod) bool) (now *v1.Pod, err error) {
+	seen := false
 	err = waitUntil(5*patient, func(context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
 		now = h.now(pod.Name)
-		if now == nil || now.UID != pod.UID {
+		if now != nil && now.UID != pod.UID {
+			now = nil
+		}
+		if now == nil && seen {
+			return nil
+		}
+		if now == nil {
 			return fmt.Errorf("pod %s is not there", pod.Name)
 		}
+		seen = true
 		if !done(now) {
 			return fmt.Errorf("pod %s is %s: %s", pod.Name, now.Status.Phase, describe(now))
 		}

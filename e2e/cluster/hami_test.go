@@ -96,6 +96,8 @@ type hami struct {
 	workers sync.WaitGroup
 	locking sync.Mutex // HAMi's own of the node's lock
 
+	namesGPUs bool // a variable does, where there is no CDI
+
 	mutex    sync.Mutex
 	pods     map[string]*v1.Pod          // by name, as the API server tells of them
 	seen     map[types.UID]bool          // those that are or were scheduled

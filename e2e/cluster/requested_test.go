@@ -43,15 +43,22 @@ func makeGPUs(t *testing.T) *nvidia.Driver {
 // is what else is said of those.
 func (c *cluster) installRequested(t *testing.T, more string) {
 	t.Helper()
+	c.installRequestedBy(t, byCdi, more, func(manifest) {})
+}
+
+// installRequestedBy says as well by what strategies containers get them, and changes the manifests.
+func (c *cluster) installRequestedBy(t *testing.T, strategies, more string, edit func(manifest)) {
+	t.Helper()
 	t.Cleanup(func() { must(t, os.RemoveAll("/var/run/cdi")) })
 	change := telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
-`+byCdi+`    policy: vgpu
+`+strategies+`    policy: vgpu
     replicas: 10
     nvidia: {vgpu: {mode: requested`+more+`}, driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
 `, nvidiaRoot, hookDirectory, hookLock, "/var/run/cdi"))
 	byHAMisRights := func(m manifest) {
 		change(m)
+		edit(m)
 		if m.object.GetKind() == "DaemonSet" {
 			must(t, unstructured.SetNestedField(m.object.Object, "tessera-hami",
 				"spec", "template", "spec", "serviceAccountName"))

@@ -89,6 +89,7 @@ Status Agent::Start() {
   WatchKubelet();
   OpenControlSocket();
   OpenStatusPort();
+  book_->SetClaimed(ResourcesToMatch(config_.resources));
   announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
   announcer_.Open(config_, os::HostName());
   tick_.Within(kTick);
@@ -309,6 +310,7 @@ void Agent::Apply(const config::Config& next) {
                                      {"to", change.after}});
     }
   }
+  book_->SetClaimed(ResourcesToMatch(config_.resources));
   announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
   resources_.Apply(config_);
   announcer_.Apply(config_);
@@ -461,6 +463,7 @@ void Agent::StateChanged(const std::string& resource, kubelet::PluginState state
 }
 
 void Agent::Registered(const std::string& resource, const Status& status) {
+  if (status) resources_.KubeletCame();
   metrics_.Add(http::Metric::kRegistrations,
                {resource, status ? "ok" : std::string(ReasonName(status.error().reason))});
 }

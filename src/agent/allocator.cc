@@ -5,12 +5,16 @@
 #include <set>
 
 #include "agent/chosen_shares.h"
+#include "agent/pod_match.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
 
 namespace tessera::agent {
 namespace {
+
+// For so long the watch of the node's pods may come after kubelet, which has told of one already.
+constexpr Duration kWatchComes{500};
 
 // For so long a pod that kubelet knows may be unknown to the watch of the node's pods.
 constexpr Duration kPodComes{2'000};
@@ -45,13 +49,7 @@ std::shared_ptr<const Allocator::Snapshot> Allocator::Get() const {
 
 Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
   auto began = std::chrono::steady_clock::now();
-  auto grant = [&]() {
-    std::shared_lock lock(mutex_);
-    const std::string name = snapshot_->rendering.vgpu ? NewGrantName() : "";
-    auto made = tessera::Allocate(*snapshot_->offer, snapshot_->rendering, ids, name);
-    if (made) granted_(ids);
-    return made;
-  }();
+  const auto grant = Make(ids);
   const Error* error = grant ? nullptr : &grant.error();
   if (error == nullptr) {
     log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}});
@@ -62,6 +60,26 @@ Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
   metrics_.Observe(http::Metric::kAllocateSeconds, {resource_}, took.count());
   metrics_.Add(http::Metric::kAllocations, {resource_, CodeOf(error)});
   return grant;
+}
+
+Result<Grant> Allocator::Make(const std::vector<std::string>& ids) {
+  std::optional<VgpuMatch> match;
+  if (const auto snapshot = Get(); NeedsMatch(snapshot->rendering)) {
+    match = TRY(book_->Claim(
+        resource_,
+        [&](std::span<const PodPtr> pods, const PodBook::Answered& answered) {
+          return MatchPod(pods, answered, *snapshot->offer, *snapshot->rendering.vgpu, ids);
+        },
+        kWatchComes));
+  }
+  std::shared_lock lock(mutex_);
+  const Rendering& rendering = snapshot_->rendering;
+  const std::string name = rendering.vgpu ? NewGrantName() : "";
+  const bool matched = match && NeedsMatch(rendering);
+  auto made =
+      tessera::Allocate(*snapshot_->offer, rendering, ids, name, matched ? &*match : nullptr);
+  if (made) granted_(ids);
+  return made;
 }
 
 std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& available,

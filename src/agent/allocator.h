@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers kubelet's calls for one resource, out of a snapshot of its offer. Nothing here waits, but
 // Set for grants under way: once it has returned, all that was granted out of the former snapshot
-// has been told. Any thread.
+// has been told; and Allocate, where it is to be known which pod it is for and the watch of the
+// node's pods has not told of it yet, for half a second. Any thread.
 #pragma once
 
 #include <functional>
@@ -54,6 +55,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
 
  private:
   std::shared_ptr<const Snapshot> Get() const;
+  Result<Grant> Make(const std::vector<std::string>& ids);
   // A container that is about to be made.
   struct Start {
     std::vector<std::string> ids;

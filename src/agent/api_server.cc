@@ -62,7 +62,7 @@ struct ApiServer::Voice {
     HamiProtocol::Tell tell;
     if (events) tell = [this](const std::vector<kube::Event>& told) { outbox.Add(told); };
     protocol = std::make_unique<HamiProtocol>(loop, client, name, tell, HamiProtocol::Times{});
-    protocol->Serve(resources);
+    protocol->Serve(resources, [book](const kube::Pod& pod) { return book->AwaitsClaim(pod); });
     const auto put = [this, book](const kube::Pod& pod) {
       book->Put(pod);
       protocol->PodChanged(pod);
@@ -190,6 +190,9 @@ void ApiServer::WatchPods(std::shared_ptr<PodBook> book, const std::set<std::str
   };
   listener.refused = [post](const HamiProtocol::Refusal& refusal) {
     post([refusal](Voice& voice) { voice.protocol->Refused(refusal); });
+  };
+  listener.claimed = [post](const std::string& pod_uid) {
+    post([pod_uid](Voice& voice) { voice.protocol->Claimed(pod_uid); });
   };
   book->SetListener(std::make_shared<const PodBook::Listener>(std::move(listener)));
   book_ = std::move(book);

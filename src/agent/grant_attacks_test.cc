@@ -280,13 +280,12 @@ TEST_F(GrantAttacksTest, ANameThatLeadsOutOfTheDirectoryIsRefused) {
   Hold("uid-1", "../../../etc/x", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("../../../etc/x", 300, 30)}, Chosen(0, 300, 30) + ";");
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "grant-unknown: nvidia.com/gpu: container ../../../etc/x of pod uid-1 has no name for "
-            "a directory");
+            "grant-unknown: container ../../../etc/x of pod uid-1 has no name for a directory");
 
   Hold("..", "app", {Share(0, 1)}, AnswerNaming(kOther));
   Know("..", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   EXPECT_EQ(Bind({Share(0, 1)}),
-            "grant-unknown: nvidia.com/gpu: container app of pod .. has no name for a directory");
+            "grant-unknown: container app of pod .. has no name for a directory");
 }
 
 TEST_F(GrantAttacksTest, ALinkInPlaceOfTheContainersDirectoryIsNotFollowed) {

@@ -36,6 +36,15 @@ std::string AllocatedOf(const Decision& decision) {
   return hami::EncodePodDevices(all);
 }
 
+// kubelet keeps what it was answered, and the pod what was written on it.
+bool IsForGood(Reason reason) {
+  return reason == Reason::kBadDecision || reason == Reason::kWrongMatch;
+}
+
+bool MayEvict(const Binding& binding, Reason reason) {
+  return reason == Reason::kWrongMatch && binding.rendering.vgpu->requests->evict_mismatched;
+}
+
 // Those with these ids; kGrantUnknown where there are none, or nobody says.
 Result<HeldGrants::Some> With(const Result<HeldGrantsPtr>& all, const std::string& resource,
                               const std::vector<std::string>& ids) {
@@ -52,12 +61,26 @@ Result<HeldGrants::Some> With(const Result<HeldGrantsPtr>& all, const std::strin
 
 }  // namespace
 
+// The book learns from each state of the checkpoint for whom kubelet has asked.
+Result<HeldGrantsPtr> GrantBinder::Read() {
+  std::lock_guard lock(told_mutex_);  // no older state is told after a newer one
+  HeldGrantsPtr held = TRY(checkpoint_.Read());
+  if (held == told_) return held;
+  told_ = held;
+  std::map<std::string, PodBook::Answered> answered;
+  for (const HeldGrant& one : held->all()) {
+    answered[one.resource].insert({one.pod_uid, one.container});
+  }
+  book_->SetHeld(std::move(answered));
+  return held;
+}
+
 Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
                                            const std::vector<std::string>& ids, const Pods& pods) {
   if (!binding.rendering.vgpu->requests) return "";
-  const Result<HeldGrantsPtr> all = checkpoint_.Read();
+  const Result<HeldGrantsPtr> all = Read();
   for (const HeldGrant* held : TRY(With(all, binding.offer.resource, ids))) {
-    const bool by_request = IsGrantName(held->name) && !held->parts;
+    const bool by_request = IsGrantName(held->name) && held->by_request();
     if (!by_request || pods.contains(held->pod_uid)) continue;
     const auto pin = pins_.Find(held->name);
     if (pin && *pin == nullptr) return held->pod_uid;
@@ -77,7 +100,8 @@ Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>&
       book_->Refused({.pod_uid = one.held->pod_uid,
                       .container = one.held->container,
                       .error = bound.error(),
-                      .for_good = bound.error().reason == Reason::kBadDecision});
+                      .for_good = IsForGood(bound.error().reason),
+                      .evict = MayEvict(binding, bound.error().reason)});
     }
     return bound;
   }
@@ -138,7 +162,7 @@ void GrantBinder::Prepare(Wish& wish) const {
 }
 
 void GrantBinder::DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone) {
-  Result<HeldGrantsPtr> held = checkpoint_.Read();
+  Result<HeldGrantsPtr> held = Read();
   bool any_new = false;
   for (Wish* wish : wishes) any_new = Look(*wish, held) || any_new;
   std::optional<GrantPins::Names> written;
@@ -146,7 +170,7 @@ void GrantBinder::DecideAll(std::span<Wish* const> wishes, std::optional<os::Fil
   if (any_new) {
     locked = Lock(alone, written);
     // Another instance may have granted what kubelet has written since.
-    held = checkpoint_.Read();
+    held = Read();
     for (Wish* wish : wishes) Look(*wish, held);
   }
   if (!held) return;
@@ -233,8 +257,8 @@ Status GrantBinder::Finish(const Wish& wish, const Wish::One& one) {
     Note(pin);
     if (!pin.decision.empty()) Tell(binding, *wish.pods.at(pin.pod_uid), pin);
   }
-  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, pin));
-  if (!WritesCdi(binding.rendering)) return {};
+  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, pin, one.held->answer));
+  if (one.held->matched || !WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, one.held->name);
 }
 
@@ -318,7 +342,7 @@ bool GrantBinder::AnyLacksRoom() const {
 }
 
 Result<std::set<std::string>> GrantBinder::Live() {
-  const HeldGrantsPtr all = TRY(checkpoint_.Read());
+  const HeldGrantsPtr all = TRY(Read());
   std::set<std::string> live;
   for (const HeldGrant& held : all->all()) live.insert(held.name);
   return live;
@@ -365,6 +389,7 @@ void GrantBinder::Remove(const std::string& name, const std::set<std::string>& c
   // Where kubelet has lost its checkpoint, a container has a second grant, and the same directory.
   const bool own =
       pin && *pin && IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
+  if (pin && *pin && !(*pin)->gate.empty()) (void)os::RemoveFile(root_.Path((*pin)->gate));
   const Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
   if (!removed) {
     return log::Warn("the directory of a grant that has ended stays, and is tried again",

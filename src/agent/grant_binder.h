@@ -39,7 +39,7 @@ class GrantBinder {
 
   // `device_plugins`: kubelet's directory of that name.
   GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
-              std::shared_ptr<const PodBook> book, std::shared_ptr<GrantInbox> inbox,
+              std::shared_ptr<PodBook> book, std::shared_ptr<GrantInbox> inbox,
               const Clock& clock = SystemClock())
       : checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
         pins_(state_dir),
@@ -61,6 +61,8 @@ class GrantBinder {
   Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& pods = {});
   // Tells the ledger what was bound before this process began.
   void TellLedger();
+  // Tells the book for whom kubelet has asked by now, another agent as well.
+  void TellBook() { (void)Read(); }
   // The containers that were bound to what their pods ask for, for who tells their scheduler.
   std::vector<HamiProtocol::Given> Former();
   // Whether there may be anything left of any grant.
@@ -111,14 +113,17 @@ class GrantBinder {
   void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
 
+  Result<HeldGrantsPtr> Read();
   // The grants that kubelet knows.
   Result<std::set<std::string>> Live();
   void Remove(const std::string& name, const std::set<std::string>& cdi_dirs);
 
   CheckpointFile checkpoint_;
+  std::mutex told_mutex_;
+  HeldGrantsPtr told_;  // to the book; under told_mutex_
   GrantPins pins_;
   const os::Root root_;
-  const std::shared_ptr<const PodBook> book_;
+  const std::shared_ptr<PodBook> book_;
   const std::shared_ptr<GrantInbox> inbox_;
   const Clock& clock_;
   // Grants are decided in turns, a turn by what kubelet's checkpoint says then: what there is room

@@ -7,16 +7,13 @@
 #include <span>
 #include <utility>
 
+#include "agent/grant_match.h"
+#include "agent/pod_match.h"
 #include "base/quote.h"
 #include "share/share.h"
 
 namespace tessera::agent {
 namespace {
-
-// A name in a directory, that leads nowhere else.
-bool IsFileName(std::string_view name) {
-  return !name.empty() && !name.starts_with('.') && name.find('/') == std::string_view::npos;
-}
 
 // The devices of a part are here, and well.
 Status CheckDevices(const Offer& offer, std::span<const VgpuPart> parts) {
@@ -51,6 +48,7 @@ Result<GrantDecider::Decided> GrantDecider::Decide(const Binding& binding, const
                 held.resource, Brief(held.name));
   }
   TRY(CheckAlone(held));
+  TRY(CheckOwner(held));
   if (const PinPtr pin = TRY(Find(held.name))) {
     const bool same = pin->resource == held.resource && pin->pod_uid == held.pod_uid &&
                       pin->container == held.container;
@@ -60,12 +58,14 @@ Result<GrantDecider::Decided> GrantDecider::Decide(const Binding& binding, const
                 pin->container, pin->pod_uid, held.container, held.pod_uid);
   }
   // What Allocate promised holds, whatever the configuration says by now.
-  const bool by_request = binding.rendering.vgpu->requests.has_value() && !held.parts;
-  if (held.asked && !by_request) {
+  const bool by_request = binding.rendering.vgpu->requests.has_value() && held.by_request();
+  const bool promised = held.asked || held.matched;
+  if ((promised && !by_request) || (held.asked && !WritesCdi(binding.rendering))) {
     return Fail(Reason::kNotPlaced,
                 "{}: container {} of pod {} was promised what its pod asks for, and by now the "
-                "configuration makes equal parts: delete the pod",
-                held.resource, held.container, held.pod_uid);
+                "configuration makes {}: delete the pod",
+                held.resource, held.container, held.pod_uid,
+                by_request ? "no CDI documents" : "equal parts");
   }
   const auto pin = std::make_shared<const Pin>(
       TRY(by_request ? PinOfRequest(binding, held, pods) : PinOfShares(binding, held)));
@@ -141,10 +141,6 @@ Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& 
     return Fail(Reason::kGrantUnknown, "{}: pod {} is not known", held.resource, held.pod_uid);
   }
   const kube::Pod& pod = *found->second;
-  if (!IsFileName(pod.uid) || !IsFileName(held.container)) {
-    return Fail(Reason::kGrantUnknown, "{}: container {} of pod {} has no name for a directory",
-                held.resource, Brief(held.container), Brief(pod.uid));
-  }
   Decision decision = TRY(FormerDecision(held));
   if (decision.empty()) {
     decision = TRY(DecisionFor(binding, pod));
@@ -158,16 +154,19 @@ Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& 
   }
   TRY(CheckDevices(binding.offer, own->parts));
   const Vgpu& vgpu = *binding.rendering.vgpu;
-  std::vector<VgpuPart> parts = own->parts;
-  return Pin{
-      .resource = held.resource,
-      .pod_uid = held.pod_uid,
-      .container = held.container,
-      .directory = fmt::format("{}/{}_{}", FilesOf(vgpu).containers, pod.uid, held.container),
-      .parts = std::move(parts),
-      .controlled = !vgpu.may_disable_control || !WantsNoControl(pod, held.container),
-      .library = vgpu.library,
-      .decision = std::move(decision)};
+  VgpuMatch match = TRY(MatchOf(pod, *own, vgpu));
+  Pin pin{.resource = held.resource,
+          .pod_uid = held.pod_uid,
+          .container = held.container,
+          .directory = std::move(match.directory),
+          .parts = std::move(match.parts),
+          .controlled = match.controlled,
+          .library = vgpu.library,
+          .decision = std::move(decision)};
+  if (!held.matched) return pin;
+  TRY(CheckMatch(held.answer, binding.offer, pin));
+  pin.gate = GateOf(vgpu, held.name);
+  return pin;
 }
 
 Result<Decision> GrantDecider::DecisionFor(const Binding& binding, const kube::Pod& pod) const {

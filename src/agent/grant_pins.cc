@@ -71,6 +71,7 @@ std::string PinText(const Pin& pin) {
                       {"directory", pin.directory},  {"parts", PartsJson(pin.parts)},
                       {"controlled", pin.controlled}};
   if (!pin.library.empty()) object["library"] = pin.library;
+  if (!pin.gate.empty()) object["gate"] = pin.gate;
   json::Array decision;
   for (const DecidedContainer& container : pin.decision) {
     decision.push_back(json::Object{{"container", container.name},
@@ -93,7 +94,8 @@ Result<Pin> ReadPin(std::string_view text) {
           .directory = json::GetString(*object, "directory").value_or(""),
           .parts = TRY(ReadParts(*object)),
           .controlled = json::GetBool(*object, "controlled").value_or(true),
-          .library = json::GetString(*object, "library").value_or("")};
+          .library = json::GetString(*object, "library").value_or(""),
+          .gate = json::GetString(*object, "gate").value_or("")};
   const json::Array* decision = json::GetArray(*object, "decision");
   if (decision == nullptr) return pin;
   for (const json::Value& item : *decision) {

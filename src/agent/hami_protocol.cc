@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "hami/names.h"
+#include "kube/eviction.h"
 
 namespace tessera::agent {
 namespace {
@@ -41,12 +42,13 @@ HamiProtocol::HamiProtocol(os::Loop& loop, kube::Client& client, std::string nod
       clock_(clock),
       lock_(loop, client, node_,
             {.bound_here = [this](const hami::LockOwner& owner) { return BoundHere(owner); },
-             .needed = [this](const kube::Pod& pod) { return !Serves(pod) || AwaitsOthers(pod); },
+             .needed = [this](const kube::Pod& pod) { return !Serves(pod) || NeedsLock(pod); },
              .fields = [this] { return Fields(); }},
             times.retries) {}
 
-void HamiProtocol::Serve(std::set<std::string> resources) {
+void HamiProtocol::Serve(std::set<std::string> resources, Awaits awaits) {
   resources_ = std::move(resources);
+  awaits_ = std::move(awaits);
   for (const auto& [uid, kept] : pods_) SeeToLock(*kept);
 }
 
@@ -62,6 +64,10 @@ bool HamiProtocol::Serves(const kube::Pod& pod) const {
     return std::ranges::any_of(container.limits, served) ||
            std::ranges::any_of(container.requests, served);
   });
+}
+
+bool HamiProtocol::NeedsLock(const kube::Pod& pod) const {
+  return AwaitsOthers(pod) || (awaits_ && awaits_(pod));
 }
 
 const kube::Pod* HamiProtocol::BoundHere(const hami::LockOwner& owner) const {
@@ -91,6 +97,7 @@ void HamiProtocol::PodChanged(const kube::Pod& pod) {
   if (!kept->given.empty()) Settle(*kept);
   LookForChange(*kept);
   TellOf(*kept);
+  Evict(kept);
   SeeToLock(*kept);
   if (kept->due) WriteIn(kept, times_.settle);
 }
@@ -132,9 +139,14 @@ void HamiProtocol::SeeToLock(Kept& kept) {
   const kube::Pod& pod = kept.pod;
   if (kept.unlocked || !Serves(pod)) return;
   const bool allocating = pod.Annotation(hami::kPodBindPhase) == hami::kPhaseAllocating;
-  if (!allocating || (AwaitsOthers(pod) && !pod.HasEnded())) return;
+  if (!allocating || (NeedsLock(pod) && !pod.HasEnded())) return;
   kept.unlocked = true;
   lock_.Look();
+}
+
+void HamiProtocol::Claimed(const std::string& pod_uid) {
+  const auto kept = pods_.find(pod_uid);
+  if (kept != pods_.end()) SeeToLock(*kept->second);
 }
 
 void HamiProtocol::Bound(const Given& given) {
@@ -159,6 +171,22 @@ void HamiProtocol::Refused(const Refusal& refusal) {
   if (!refusal.for_good) return;
   kept->failed = true;
   WriteIn(kept, times_.settle);
+  kept->evict = refusal.evict;
+  Evict(kept);
+}
+
+// One that comes to nothing is asked for again by kubelet's next try.
+void HamiProtocol::Evict(const KeptPtr& kept) {
+  const kube::Pod& pod = kept->pod;
+  if (!kept->evict || !kept->seen() || kept->evicting || pod.deleting) return;
+  kept->evict = false;
+  kept->evicting = true;
+  client_.Create(kube::EvictionPath(pod), kube::EvictionOf(pod),
+                 [weak = Weak(kept), name = pod.FullName()](const Result<json::Value>& made) {
+                   if (const KeptPtr evicted = weak.lock()) evicted->evicting = false;
+                   if (made) return log::Info("evicted a pod", {{"pod", name}});
+                   log::Warn("cannot evict a pod", made.error(), {{"pod", name}});
+                 });
 }
 
 void HamiProtocol::WriteIn(const KeptPtr& kept, Duration pause) {

@@ -54,6 +54,7 @@ class HamiProtocol {
     std::string container;
     Error error;
     bool for_good = false;  // no retry will succeed
+    bool evict = false;     // and the pod is to be evicted
   };
   struct Times {
     Duration settle{200};        // containers that have their devices within it are one patch
@@ -68,7 +69,10 @@ class HamiProtocol {
 
   // The resources that are counted (nvidia.com/gpu), and served here with sizes that pods ask for.
   // A pod that asks for none of them is left to others, its lock as well.
-  void Serve(std::set<std::string> resources);
+  // `awaits`, if any: pods whose containers kubelet has still to ask for, and who need their lock
+  // so that nobody comes between.
+  using Awaits = std::function<bool(const kube::Pod&)>;
+  void Serve(std::set<std::string> resources, Awaits awaits = {});
   // What is to be known of a pod that is told of: its annotations of this prefix, and how many of
   // the resources it asks for.
   static constexpr char kKeys[] = "hami.io/";
@@ -76,6 +80,8 @@ class HamiProtocol {
   // Pods that are bound to this node.
   void PodChanged(const kube::Pod& pod);
   void PodGone(const kube::Pod& pod);
+  // kubelet has asked for one of its containers.
+  void Claimed(const std::string& pod_uid);
   void Bound(const Given& given);
   void Refused(const Refusal& refusal);
   // As HamiLock::NodeSeen: now and then, for locks whose owners never came.
@@ -101,6 +107,8 @@ class HamiProtocol {
     bool failed = false;                                         // for good
     bool due = false;                                            // a patch may be needed
     bool busy = false;                                           // with one
+    bool evict = false;                                          // as soon as it is seen
+    bool evicting = false;
     Backoff retries = kube::NodeKeeper::kRetries;
     os::Loop::Handle next{};     // look at what is due
     os::Loop::Handle forgets{};  // while it was not seen
@@ -112,6 +120,7 @@ class HamiProtocol {
 
   kube::PodFields Fields() const;
   bool Serves(const kube::Pod& pod) const;
+  bool NeedsLock(const kube::Pod& pod) const;
   const kube::Pod* BoundHere(const hami::LockOwner& owner) const;
   KeptPtr KeptOf(const std::string& uid);
   static void Settle(Kept& kept);
@@ -123,6 +132,7 @@ class HamiProtocol {
   void Written(const KeptPtr& kept, const Result<json::Value>& written);
   void ReadAnew(const KeptPtr& kept);
   void Found(const KeptPtr& kept, const Result<json::Value>& found);
+  void Evict(const KeptPtr& kept);
   void Say(Kept& kept, const std::string& container, const char* reason, std::string message);
   void TellOf(Kept& kept);
 
@@ -133,6 +143,7 @@ class HamiProtocol {
   const Times times_;
   const Clock& clock_;
   std::set<std::string> resources_;
+  Awaits awaits_;
   std::map<std::string, KeptPtr> pods_;  // by the UID that kubelet knows them by
   HamiLock lock_;
 };

@@ -427,5 +427,47 @@ TEST_F(HamiProtocolTest, TheLockOfAPodThatWentBeforeItsLockWasLookedAtIsLetGoOf)
   EXPECT_TRUE(RunUntil([&] { return !Locked(); }));
 }
 
+TEST_F(HamiProtocolTest, ALockStaysUntilKubeletHasAskedForAllContainersOfItsPod) {
+  Placed("p", kOne);
+  Lock("p");
+  bool awaits = true;
+  protocol().Serve({"nvidia.com/gpu"}, [&](const kube::Pod&) { return awaits; });
+  See("p");
+  protocol().Claimed("uid-p");
+  Rest();
+  EXPECT_TRUE(Locked());
+
+  awaits = false;
+  protocol().Claimed("uid-p");
+  EXPECT_TRUE(RunUntil([&] { return !Locked(); }));
+}
+
+TEST_F(HamiProtocolTest, AnEndedPodKeepsNoLockThoughKubeletNeverAsked) {
+  Placed("p", kOne);
+  Lock("p");
+  protocol().Serve({"nvidia.com/gpu"}, [&](const kube::Pod&) { return true; });
+  See("p");
+  Pod("p").phase = "Failed";
+  See("p");
+  EXPECT_TRUE(RunUntil([&] { return !Locked(); }));
+}
+
+TEST_F(HamiProtocolTest, APodIsEvictedWhereThatIsWantedOfARefusal) {
+  Placed("p", kOne);
+  protocol().Refused({.pod_uid = "uid-p",
+                      .container = "main",
+                      .error = {Reason::kWrongMatch, "another's"},
+                      .for_good = true,
+                      .evict = true});
+  See("p");
+  const std::string target = "POST " + PathOf("p") + "/eviction";
+  const auto evicted = [&] {
+    const auto targets = Targets();
+    return std::ranges::count(targets, target) > 0;
+  };
+  EXPECT_TRUE(RunUntil(evicted));
+  EXPECT_TRUE(RunUntilPhase("p", "failed"));
+}
+
 }  // namespace
 }  // namespace tessera::agent

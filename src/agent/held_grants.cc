@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/grant_match.h"
 #include "grant/grant.h"
 
 namespace tessera::agent {
@@ -17,15 +18,18 @@ std::string Annotation(const Grant& grant, const char* key) {
 }
 
 HeldGrant HeldBy(const kubelet::CheckpointEntry& entry) {
-  const Grant grant = entry.grant();
+  Grant grant = entry.grant();
   const std::string parts = Annotation(grant, kPartsAnnotation);
-  return {.pod_uid = entry.pod_uid,
-          .container = entry.container,
-          .resource = entry.resource,
-          .ids = entry.ids(),
-          .name = Annotation(grant, kGrantAnnotation),
-          .parts = tessera::ReadParts(parts),
-          .asked = parts == kPartsAsked};
+  HeldGrant held{.pod_uid = entry.pod_uid,
+                 .container = entry.container,
+                 .resource = entry.resource,
+                 .ids = entry.ids(),
+                 .name = Annotation(grant, kGrantAnnotation),
+                 .parts = tessera::ReadParts(parts),
+                 .asked = parts == kPartsAsked,
+                 .matched = IsMatched(grant)};
+  if (!held.name.empty()) held.answer = std::move(grant);
+  return held;
 }
 
 // No name that kubelet knows has a character 0.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grant/grant.h"
 #include "grant/vgpu.h"
 #include "kubelet/checkpoint.h"
 #include "os/files.h"
@@ -25,6 +26,11 @@ struct HeldGrant {
   std::string name;                            // of its grant; empty: it has none
   std::optional<std::vector<VgpuPart>> parts;  // that Allocate said it has
   bool asked = false;                          // or that it has what its pod asks for
+  bool matched = false;                        // it was said whose it is (grant_match.h)
+  Grant answer;                                // as kubelet keeps it; empty where it has no name
+
+  // Whether what it is worth is said by its pod.
+  bool by_request() const { return !parts || matched; }
 };
 
 // All of it at one time. Never changes; any thread.

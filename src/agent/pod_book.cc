@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/pod_book.h"
 
+#include <chrono>
 #include <utility>
 
 #include "hami/names.h"
@@ -31,6 +32,67 @@ void PodBook::Await(const std::string& uid, Duration within, Answer answer) {
               "pod {}: what its containers may have is said by its pod, and there is no API server "
               "to ask for that",
               uid));
+}
+
+Result<VgpuMatch> PodBook::Claim(const std::string& resource, const Match& match, Duration within) {
+  const auto until = std::chrono::steady_clock::now() + within;
+  std::unique_lock lock(mutex_);
+  Result<VgpuMatch> claimed = ClaimNow(resource, match);
+  while (!claimed && claimed.error().reason == Reason::kNotMatched && listener_ != nullptr) {
+    if (changed_.wait_until(lock, until) == std::cv_status::timeout) break;
+    claimed = ClaimNow(resource, match);
+  }
+  const auto listener = listener_;
+  lock.unlock();
+  if (claimed && listener != nullptr && listener->claimed) listener->claimed(claimed->pod_uid);
+  return claimed;
+}
+
+Result<VgpuMatch> PodBook::ClaimNow(const std::string& resource, const Match& match) {
+  std::vector<PodPtr> pods;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod->phase != kube::Pod::Phase::kRunning && !pod->HasEnded()) pods.push_back(pod);
+  }
+  Answered answered = claimed_[resource];
+  if (const auto held = held_.find(resource); held != held_.end()) {
+    answered.insert(held->second.begin(), held->second.end());
+  }
+  VgpuMatch found = TRY(match(pods, answered));
+  claimed_[resource].insert({found.pod_uid, found.container});
+  return found;
+}
+
+void PodBook::SetHeld(std::map<std::string, Answered> held) {
+  std::lock_guard lock(mutex_);
+  held_ = std::move(held);
+}
+
+void PodBook::SetClaimed(std::set<std::string> resources) {
+  std::lock_guard lock(mutex_);
+  claims_ = std::move(resources);
+}
+
+bool PodBook::IsAnswered(const std::string& resource, const std::string& uid,
+                         const std::string& container) const {
+  const auto has = [&](const std::map<std::string, Answered>& of) {
+    const auto found = of.find(resource);
+    return found != of.end() && found->second.contains({uid, container});
+  };
+  return has(held_) || has(claimed_);
+}
+
+// One that runs has all of its containers admitted.
+bool PodBook::AwaitsClaim(const kube::Pod& pod) const {
+  if (pod.phase == kube::Pod::Phase::kRunning || pod.HasEnded()) return false;
+  std::lock_guard lock(mutex_);
+  for (const kube::Container& container : pod.containers) {
+    for (const std::string& resource : claims_) {
+      const bool asks =
+          container.limits.contains(resource) || container.requests.contains(resource);
+      if (asks && !IsAnswered(resource, pod.KubeletUid(), container.name)) return true;
+    }
+  }
+  return false;
 }
 
 void PodBook::Bound(const HamiProtocol::Given& given) const {
@@ -75,13 +137,22 @@ void PodBook::TellFormer() const {
 
 void PodBook::Put(const kube::Pod& pod) {
   auto copy = std::make_shared<const kube::Pod>(pod);
-  std::lock_guard lock(mutex_);
-  pods_[pod.KubeletUid()] = std::move(copy);
+  {
+    std::lock_guard lock(mutex_);
+    pods_[pod.KubeletUid()] = std::move(copy);
+  }
+  changed_.notify_all();
 }
 
 void PodBook::Take(const kube::Pod& pod) {
-  std::lock_guard lock(mutex_);
-  pods_.erase(pod.KubeletUid());
+  {
+    std::lock_guard lock(mutex_);
+    pods_.erase(pod.KubeletUid());
+    for (auto& [resource, claimed] : claimed_) {
+      std::erase_if(claimed, [&](const auto& one) { return one.first == pod.KubeletUid(); });
+    }
+  }
+  changed_.notify_all();
 }
 
 }  // namespace tessera::agent

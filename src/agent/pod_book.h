@@ -4,17 +4,22 @@
 // read on any. Shared: it outlives both.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/hami_protocol.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "grant/vgpu.h"
 #include "kube/pod.h"
 
 namespace tessera::agent {
@@ -37,6 +42,21 @@ class PodBook {
   // which pod it is, and why it cannot be had.
   void Await(const std::string& uid, Duration within, Answer answer);
 
+  // Containers that kubelet was answered for: by the UIDs of their pods, and their names.
+  using Answered = std::set<std::pair<std::string, std::string>>;
+  using Match = std::function<Result<VgpuMatch>(std::span<const PodPtr>, const Answered&)>;
+  // Asks `match` which container of the pods that neither run nor have ended is being answered for,
+  // and counts it as answered. While that comes to kNotMatched and there is an API server that may
+  // tell of more, it is asked anew with every change, for so long: the watch may come after
+  // kubelet.
+  Result<VgpuMatch> Claim(const std::string& resource, const Match& match, Duration within);
+  // All that kubelet's checkpoint has, by resource.
+  void SetHeld(std::map<std::string, Answered> held);
+  // The resources whose containers are claimed.
+  void SetClaimed(std::set<std::string> resources);
+  // Whether a container of the pod is still to be claimed.
+  bool AwaitsClaim(const kube::Pod& pod) const;
+
   // What became of a container, for who tells its scheduler and its people. Waits for nothing.
   void Bound(const HamiProtocol::Given& given) const;
   void Refused(const HamiProtocol::Refusal& refusal) const;
@@ -46,6 +66,7 @@ class PodBook {
     Seek seek{};
     std::function<void(const HamiProtocol::Given&)> bound{};
     std::function<void(const HamiProtocol::Refusal&)> refused{};
+    std::function<void(const std::string& pod_uid)> claimed{};  // one of its containers; or empty
   };
   // What was bound before, and may not have been told: told to each listener when it is set. Called
   // by who sets either.
@@ -59,11 +80,19 @@ class PodBook {
  private:
   std::shared_ptr<const Listener> GetListener() const;
   void TellFormer() const;
+  // Under mutex_, as the next.
+  Result<VgpuMatch> ClaimNow(const std::string& resource, const Match& match);
+  bool IsAnswered(const std::string& resource, const std::string& uid,
+                  const std::string& container) const;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const Listener> listener_;  // under mutex_, as what follows
   Former former_;
   std::map<std::string, PodPtr, std::less<>> pods_;
+  std::map<std::string, Answered> held_;     // by resource, as kubelet has written it
+  std::map<std::string, Answered> claimed_;  // likewise, in this process; of pods that are there
+  std::set<std::string> claims_;             // resources whose containers are claimed
+  std::condition_variable changed_;          // pods_
 };
 
 }  // namespace tessera::agent

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <optional>
+#include <thread>
 
 namespace tessera::agent {
 namespace {
@@ -48,6 +50,75 @@ TEST(PodBook, PodsWaitForTheirDevicesUntilTheirPhaseSaysOtherwise) {
   pod.annotations["hami.io/bind-phase"] = "success";
   book.Put(pod);
   EXPECT_EQ(book.Waiting().size(), 0U);
+}
+
+// The pods and who is answered, as a matcher sees them.
+PodBook::Match First(std::string* seen) {
+  return
+      [seen](std::span<const PodPtr> pods, const PodBook::Answered& answered) -> Result<VgpuMatch> {
+        *seen += ";";
+        for (const PodPtr& pod : pods) *seen += " " + pod->uid;
+        for (const auto& [uid, container] : answered) *seen += " " + uid + "/" + container;
+        if (pods.empty()) return Fail(Reason::kNotMatched, "nobody");
+        return VgpuMatch{.pod_uid = pods.front()->uid, .container = "app"};
+      };
+}
+
+TEST(PodBook, WhatIsClaimedCountsAsAnsweredUntilItsPodIsGone) {
+  PodBook book;
+  const kube::Pod pod{.uid = "uid-1", .phase = kube::Pod::Phase::kPending};
+  book.Put(pod);
+  book.Put({.uid = "uid-2", .phase = kube::Pod::Phase::kRunning});
+  book.Put({.uid = "uid-3", .phase = kube::Pod::Phase::kFailed});
+  book.SetHeld({{"a.com/b", {{"uid-4", "main"}}}, {"a.com/c", {{"uid-5", "main"}}}});
+  std::string seen;
+  EXPECT_TRUE(book.Claim("a.com/b", First(&seen), Duration(0)));
+  EXPECT_TRUE(book.Claim("a.com/b", First(&seen), Duration(0)));
+  book.Take(pod);
+  EXPECT_FALSE(book.Claim("a.com/b", First(&seen), Duration(0)));
+  EXPECT_EQ(seen, "; uid-1 uid-4/main; uid-1 uid-1/app uid-4/main; uid-4/main");
+}
+
+TEST(PodBook, APodThatTheWatchTellsOfAfterKubeletIsWaitedFor) {
+  PodBook book;
+  std::string claimed;
+  PodBook::Listener listener;
+  listener.claimed = [&](const std::string& uid) { claimed += uid; };
+  book.SetListener(std::make_shared<PodBook::Listener>(listener));
+  std::string seen;
+  std::promise<void> asked;
+  const auto match = [&](std::span<const PodPtr> pods, const PodBook::Answered& answered) {
+    if (pods.empty() && seen.empty()) asked.set_value();
+    return First(&seen)(pods, answered);
+  };
+  std::thread watch([&] {
+    asked.get_future().wait();
+    book.Put({.uid = "uid-1"});
+  });
+  EXPECT_TRUE(book.Claim("a.com/b", match, Duration(60'000)));
+  watch.join();
+  EXPECT_EQ(claimed, "uid-1");
+  EXPECT_EQ(seen, ";; uid-1");
+}
+
+TEST(PodBook, APodAwaitsItsClaimsUntilAllOfItsContainersHaveThem) {
+  PodBook book;
+  book.SetClaimed({"a.com/b"});
+  kube::Pod pod{.uid = "uid-1", .phase = kube::Pod::Phase::kPending};
+  pod.containers = {{.name = "one", .limits = {{"a.com/b", "1"}}},
+                    {.name = "app", .requests = {{"a.com/b", "1"}}},
+                    {.name = "none", .limits = {{"a.com/c", "1"}}}};
+  book.Put(pod);
+  book.SetHeld({{"a.com/b", {{"uid-1", "one"}}}});
+  EXPECT_TRUE(book.AwaitsClaim(pod));
+  std::string seen;
+  EXPECT_TRUE(book.Claim("a.com/b", First(&seen), Duration(0)));
+  EXPECT_FALSE(book.AwaitsClaim(pod));
+
+  book.SetHeld({});
+  EXPECT_TRUE(book.AwaitsClaim(pod));
+  pod.phase = kube::Pod::Phase::kRunning;
+  EXPECT_FALSE(book.AwaitsClaim(pod));
 }
 
 TEST(PodBook, WithoutAnApiServerNoPodIsKnown) {

@@ -27,17 +27,6 @@ hami::ContainerKind TypeOf(kube::Container::Kind kind) {
   return hami::ContainerKind::kApp;
 }
 
-std::vector<hami::Container> ContainersOf(const kube::Pod& pod) {
-  std::vector<hami::Container> containers;
-  for (const kube::Container& container : pod.containers) {
-    containers.push_back({.name = container.name,
-                          .kind = TypeOf(container.kind),
-                          .limits = container.limits,
-                          .requests = container.requests});
-  }
-  return containers;
-}
-
 Error Bad(const kube::Pod& pod, std::string_view container, const Error& why) {
   return {
       Reason::kBadDecision,
@@ -105,6 +94,14 @@ std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resour
   return names;
 }
 
+std::set<std::string> ResourcesToMatch(std::span<const config::Resource> resources) {
+  std::set<std::string> names;
+  for (const config::Resource& resource : resources) {
+    if (NeedsMatch(resource.rendering)) names.insert(resource.name);
+  }
+  return names;
+}
+
 hami::RegisteredDevice CardOf(const Device& device, const Vgpu& vgpu) {
   constexpr int kMiB = 20;
   const uint64_t bytes = static_cast<uint64_t>(device.memory) << kMiB;
@@ -118,6 +115,17 @@ std::vector<hami::RegisteredDevice> CardsOf(const Offer& offer, const Vgpu& vgpu
   std::vector<hami::RegisteredDevice> cards;
   for (const Device& device : offer.devices) cards.push_back(CardOf(device, vgpu));
   return cards;
+}
+
+std::vector<hami::Container> ContainersOf(const kube::Pod& pod) {
+  std::vector<hami::Container> containers;
+  for (const kube::Container& container : pod.containers) {
+    containers.push_back({.name = container.name,
+                          .kind = TypeOf(container.kind),
+                          .limits = container.limits,
+                          .requests = container.requests});
+  }
+  return containers;
 }
 
 bool IsPlaced(const kube::Pod& pod) {

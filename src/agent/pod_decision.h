@@ -32,12 +32,16 @@ using Decision = std::vector<DecidedContainer>;
 hami::RequestRules RulesOf(const std::string& resource, const VgpuRequests& requests);
 // The resources that pods ask for, where grants go by what they ask; else none.
 std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resources);
+// Of those, what counts the GPUs where it has to be known whose grants are when they are made.
+std::set<std::string> ResourcesToMatch(std::span<const config::Resource> resources);
 // A GPU as it can be asked for: what HAMi's scheduler is told of it and what is granted of it at
 // most are the same.
 hami::RegisteredDevice CardOf(const Device& device, const Vgpu& vgpu);
 // Those of the node.
 std::vector<hami::RegisteredDevice> CardsOf(const Offer& offer, const Vgpu& vgpu);
 
+// Of the pod, as HAMi's rules want them.
+std::vector<hami::Container> ContainersOf(const kube::Pod& pod);
 // Whether a scheduler has chosen GPUs for the pod.
 bool IsPlaced(const kube::Pod& pod);
 // What it chose. kNotPlaced where nobody has, or for another node; kBadDecision where what stands

@@ -61,12 +61,17 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
     const auto binder = weak.lock();
     return binder ? binder->Former() : std::vector<HamiProtocol::Given>();
   });
+  shared_.binder->TellBook();
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }
   AddKnown();
   SetFamilies();
   changed_();
+}
+
+void ResourceSet::KubeletCame() {
+  shared_.workers.Run([binder = shared_.binder] { binder->TellBook(); });
 }
 
 void ResourceSet::RemoveForgottenGrants() {

@@ -66,6 +66,8 @@ class ResourceSet {
   // when this is false.
   bool EndRetired(const std::map<std::string, int>& allocatable);
 
+  // kubelet asks this agent from now on: whom it has asked another one for is read, by a worker.
+  void KubeletCame();
   // Kubelet's checkpoint may be another by now: what is left of late grants that it has forgotten
   // is removed, by a worker, and versions of the limiting library that none of them names.
   void RemoveForgottenGrants();

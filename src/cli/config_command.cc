@@ -50,8 +50,11 @@ int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
 int ConfigConvert(const std::string& file, const std::string& node_file,
                   const std::map<std::string, std::string>& variables, FILE* out, FILE* err) {
   config::hami::NodeConfigFile nodes(node_file);
-  const config::LoadResult result = config::hami::LoadEither(
-      {.file = config::Document::Read(file), .environment = variables}, nodes);
+  // What an agent decides by the node's container runtime is written down as it best is.
+  const config::LoadResult result = config::PreferCdi(
+      config::hami::LoadEither({.file = config::Document::Read(file), .environment = variables},
+                               nodes),
+      "where the container runtime has CDI");
   if (!Tell(result, err)) {
     fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
     return 1;

@@ -172,6 +172,9 @@ LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
     return loaded;
   }
   suited.warnings = std::move(loaded.warnings);
+  // By CDI no pod names devices.
+  std::erase_if(suited.warnings,
+                [](const Problem& warning) { return warning.reason == Reason::kConfigOpen; });
   return suited;
 }
 
@@ -180,6 +183,9 @@ LoadResult LoadForeign(Foreign foreign, const std::map<std::string, std::string>
   LoadResult result;
   result.config = std::move(foreign.config);
   FinishFrom(foreign.sources, environment, flags, result);
+  for (size_t i = 0; foreign.undecided && i < result.config.resources.size(); ++i) {
+    result.undecided.push_back(i);
+  }
   // Rules of ours that are broken because of what is wrong there would only confuse.
   if (!foreign.errors.empty()) result.errors = std::move(foreign.errors);
   result.warnings.insert(result.warnings.begin(), foreign.warnings.begin(), foreign.warnings.end());

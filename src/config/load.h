@@ -70,6 +70,7 @@ struct Foreign {
   std::map<std::string, std::string> sources{};
   std::vector<Problem> errors{};
   std::vector<Problem> warnings{};
+  bool undecided = false;  // LoadResult::undecided, all of them
 };
 
 // The same from that; environment and flags are ours and override it.

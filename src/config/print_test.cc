@@ -86,7 +86,7 @@ resources:
     strategies: [cdi-cri]
     cdi: {kind: k8s.device-plugin.nvidia.com/gpu}
     nvidia:
-      vgpu: {mode: requested, install: /lib/libvgpu.so, unplaced: fit,
+      vgpu: {mode: requested, install: /lib/libvgpu.so, unplaced: fit, evictMismatched: true,
              memoryResource: a.b/memory, coresResource: a.b/cores,
              memoryPercentageResource: a.b/percentage, defaultMemory: 1024, defaultCores: 10,
              memoryFactor: 256, memoryScaling: 1.8, coreScaling: 0.1, logLevel: 4,

@@ -172,6 +172,7 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].nvidia.vgpu.sizes[].memory", "0"},
       {"resources[].nvidia.vgpu.taskPriority", ""},
       {"resources[].nvidia.vgpu.unplaced", "refuse"},
+      {"resources[].nvidia.vgpu.evictMismatched", "false"},
       {"resources[].nvidia.xids[].class", "recover"},
       {"resources[].nvidia.xids[].xid", "0"},
       {"resources[].numaTopology", "true"},

@@ -192,11 +192,43 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
   return {};
 }
 
+// Those that the container has by the match.
+Result<Devices> MatchedDevices(const Offer& offer, const VgpuMatch& match) {
+  Devices devices;
+  for (const VgpuPart& part : match.parts) {
+    const auto position = offer.PositionOf(part.device);
+    if (!position) {
+      return Fail(Reason::kVanished, "{}: device {} is not there", offer.resource, part.device);
+    }
+    TRY(CheckHealthy(offer, *position));
+    devices.push_back(&offer.devices[*position]);
+  }
+  std::ranges::stable_sort(devices, {}, &Device::order);
+  return devices;
+}
+
+// What kubelet keeps of it is compared with whose it turns out to be.
+void AddMatched(const Offer& offer, const Vgpu& vgpu, std::string_view name, const VgpuMatch& match,
+                Grant& grant) {
+  VgpuGrant vgpus{.name = std::string(name),
+                  .directory = match.directory,
+                  .parts = match.parts,
+                  .controlled = match.controlled};
+  SortAsContainersSee(offer, vgpus.parts);
+  grant.annotations[kPartsAnnotation] = PartsText(vgpus.parts);
+  grant.annotations[kPodAnnotation] = match.pod_uid;
+  grant.annotations[kContainerAnnotation] = match.container;
+  grant.envs.merge(VgpuEnvs(vgpu, vgpus));
+  std::ranges::move(VgpuMounts(vgpu, vgpus), std::back_inserter(grant.mounts));
+  grant.devices.push_back(
+      {.host_path = GateOf(vgpu, name), .container_path = kGate, .permissions = "r"});
+}
+
 // What a grant of virtual GPUs says besides. The sizes are worked out in any case, so that a
 // container whose sizes are not known is refused at once; but those that its pod has asked for are
 // known only once it is known which pod that is.
 Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const std::string> ids,
-               std::string_view name, Grant& grant) {
+               std::string_view name, const VgpuMatch* match, Grant& grant) {
   const Vgpu& vgpu = *rendering.vgpu;
   const bool late = WritesCdi(rendering);
   grant.annotations[kGrantAnnotation] = name;
@@ -206,10 +238,9 @@ Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const s
     grant.annotations[kPartsAnnotation] = kPartsAsked;
     return {};
   }
-  if (vgpu.requests) {
-    return Fail(Reason::kNotEnforced,
-                "{}: which pod this is for is known too late for a runtime without CDI",
-                offer.resource);
+  if (match != nullptr) {
+    AddMatched(offer, vgpu, name, *match, grant);
+    return {};
   }
   const VgpuGrant vgpus = NewVgpuGrant(vgpu, name, TRY(VgpuParts(offer, vgpu, ids)));
   grant.annotations[kPartsAnnotation] = PartsText(vgpus.parts);
@@ -238,6 +269,10 @@ std::optional<Strategy> StrategyFromName(std::string_view name) {
   return std::nullopt;
 }
 
+bool NeedsMatch(const Rendering& rendering) {
+  return rendering.vgpu && rendering.vgpu->requests && !WritesCdi(rendering);
+}
+
 Status CheckHealthy(const Offer& offer, uint32_t device) {
   if (offer.IsHealthy(device)) return {};
   const Error& why = offer.troubles.at(device);
@@ -251,9 +286,18 @@ bool IsCdi(Strategy strategy) {
 }
 
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
-                       std::span<const std::string> ids, std::string_view name) {
+                       std::span<const std::string> ids, std::string_view name,
+                       const VgpuMatch* match) {
   TRY(CheckCount(offer, rendering, ids.size()));
-  const Devices devices = TRY(DevicesOf(offer, ids));
+  Devices devices = TRY(DevicesOf(offer, ids));
+  if (NeedsMatch(rendering)) {
+    if (match == nullptr) {
+      return Fail(Reason::kNotMatched,
+                  "{}: nobody says which pod this is for, and without CDI that is to be known now",
+                  offer.resource);
+    }
+    devices = TRY(MatchedDevices(offer, *match));
+  }
   const std::string_view late = WritesCdi(rendering) ? name : "";
   Grant grant;
   // Whatever their order in the configuration: mounts have the last word on the variable.
@@ -265,7 +309,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
   for (const Extra& extra : rendering.extras) grant.envs[extra.env] = "enabled";
   grant.envs.insert(rendering.envs.begin(), rendering.envs.end());
   grant.mounts.insert(grant.mounts.end(), rendering.mounts.begin(), rendering.mounts.end());
-  if (rendering.vgpu) TRY(AddVgpu(offer, rendering, ids, name, grant));
+  if (rendering.vgpu) TRY(AddVgpu(offer, rendering, ids, name, match, grant));
   return grant;
 }
 

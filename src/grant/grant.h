@@ -66,6 +66,8 @@ struct VgpuRequests {
   int memory_factor = 1;   // what a request for memory counts
   bool fit_unplaced =
       false;  // pods that no scheduler chose GPUs for get what is free; else nothing
+  // Without CDI: a pod that cannot start, since what kubelet keeps for it is another's, is evicted.
+  bool evict_mismatched = false;
   bool operator==(const VgpuRequests&) const = default;
 };
 
@@ -117,6 +119,8 @@ struct Rendering {
   bool operator==(const Rendering&) const = default;
 };
 
+struct VgpuMatch;  // grant/vgpu.h
+
 struct Grant {
   std::map<std::string, std::string> envs;
   std::vector<Mount> mounts;
@@ -132,16 +136,25 @@ struct Grant {
 // in their own order, then in natural order, however many of their shares are asked for; channels
 // come behind them.
 //
+// `match`: whose it is, where virtual GPUs are as large as their pods ask for and no CDI can say so
+// later; it has the devices of that, whatever those of the ids are. kNotMatched without.
+//
 // `name` is that of a grant of virtual GPUs, which has one and is different each time. Where CDI
 // brings it, the name is all that it says of devices, and whatever else reads the visible-devices
 // variable finds that there are none.
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
-                       std::span<const std::string> ids, std::string_view name = {});
+                       std::span<const std::string> ids, std::string_view name = {},
+                       const VgpuMatch* match = nullptr);
+// Whether its grants need one.
+bool NeedsMatch(const Rendering& rendering);
 // Names the grant in it; the container runtime shows it with the container.
 inline constexpr char kGrantAnnotation[] = "tessera.dev/grant";
 // What it is worth (PartsText): kubelet keeps the answer, and so what was promised.
 inline constexpr char kPartsAnnotation[] = "tessera.dev/parts";
 inline constexpr char kPartsAsked[] = "asked";  // there: what its pod asks for
+// Whose it was taken to be, where that had to be guessed: the pod's UID, as kubelet knows it.
+inline constexpr char kPodAnnotation[] = "tessera.dev/pod";
+inline constexpr char kContainerAnnotation[] = "tessera.dev/container";
 
 // kUnhealthyShare with why, where its device is not healthy.
 Status CheckHealthy(const Offer& offer, uint32_t device);

@@ -45,15 +45,6 @@ std::optional<int64_t> ReadNumber(std::string_view digits, int64_t least) {
                                                                 : std::nullopt;
 }
 
-// The library counts GPUs as the container sees them.
-void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts) {
-  const auto place = [&](const VgpuPart& part) {
-    const auto known = offer.PositionOf(part.device);
-    return known ? offer.devices[*known].order : 0;
-  };
-  std::ranges::stable_sort(parts, {}, place);
-}
-
 void Append(const cdi::Edits& from, cdi::Edits& to) {
   std::ranges::copy(from.env, std::back_inserter(to.env));
   std::ranges::copy(from.nodes, std::back_inserter(to.nodes));
@@ -106,7 +97,7 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text) {
     if (equals == std::string::npos || colon == std::string::npos || colon < equals) return {};
     const auto memory =
         ReadNumber(std::string_view(item).substr(equals + 1, colon - equals - 1), 1);
-    const auto cores = ReadNumber(std::string_view(item).substr(colon + 1), 1);
+    const auto cores = ReadNumber(std::string_view(item).substr(colon + 1), 0);
     if (equals == 0 || !memory || !cores || *cores > kAllCores) return {};
     parts.push_back({item.substr(0, equals), *memory, static_cast<int>(*cores)});
   }
@@ -115,6 +106,7 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text) {
 
 VgpuFiles FilesOf(const Vgpu& vgpu) {
   return {.containers = vgpu.directory + "/containers",
+          .gates = vgpu.directory + "/grants",
           .preload = vgpu.directory + "/ld.so.preload",
           .license = vgpu.directory + "/license",
           .validator = vgpu.directory + "/vgpuvalidator"};
@@ -128,6 +120,18 @@ VgpuGrant NewVgpuGrant(const Vgpu& vgpu, std::string_view name, std::vector<Vgpu
   return {.name = std::string(name),
           .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, name),
           .parts = std::move(parts)};
+}
+
+void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts) {
+  const auto place = [&](const VgpuPart& part) {
+    const auto known = offer.PositionOf(part.device);
+    return known ? offer.devices[*known].order : 0;
+  };
+  std::ranges::stable_sort(parts, {}, place);
+}
+
+std::string GateOf(const Vgpu& vgpu, std::string_view name) {
+  return fmt::format("{}/{}", FilesOf(vgpu).gates, name);
 }
 
 std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& grant) {

@@ -47,6 +47,7 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text);
 // Files on the host and where containers find them.
 struct VgpuFiles {
   std::string containers;  // below which each container has a directory of its own
+  std::string gates;       // and each matched grant its gate
   std::string preload;     // names the library to the container's loader
   std::string license;     // which need not be there, nor what looks at it
   std::string validator;
@@ -64,8 +65,27 @@ struct VgpuGrant {
   std::string library = {};  // on the host; empty: the configuration's
   bool operator==(const VgpuGrant&) const = default;
 };
+// Whose a grant is taken to be, and what it is worth, where that has to be said before kubelet
+// tells whose it is.
+struct VgpuMatch {
+  std::string pod_uid;  // as kubelet knows it
+  std::string container;
+  std::vector<VgpuPart> parts;
+  std::string directory;  // as VgpuGrant has it, as the next
+  bool controlled = true;
+  bool operator==(const VgpuMatch&) const = default;
+};
 // Whose directory has its own name.
 VgpuGrant NewVgpuGrant(const Vgpu& vgpu, std::string_view name, std::vector<VgpuPart> parts);
+
+// A device node that a matched grant names, and that is made when it is known to be its
+// container's: as long as it is not there, no runtime makes the container. In containers it is at
+// kGate.
+std::string GateOf(const Vgpu& vgpu, std::string_view name);
+inline constexpr char kGate[] = "/dev/tessera-grant";
+
+// In the order in which the container sees its GPUs, by which the library counts them.
+void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts);
 
 // The limits as the library reads them, of the first GPU that the container sees and so on, and its
 // files.

@@ -80,14 +80,14 @@ TEST(VgpuParts, OfACardWhoseMemoryIsNotKnownAreNone) {
 }
 
 TEST(PartsText, SurvivesBeingWritten) {
-  const std::vector<VgpuPart> parts = {{kFirst, 300, 60}, {kSecond, 400, 100}};
-  EXPECT_EQ(PartsText(parts), std::string(kFirst) + "=300:60," + kSecond + "=400:100");
+  const std::vector<VgpuPart> parts = {{kFirst, 300, 0}, {kSecond, 400, 100}};
+  EXPECT_EQ(PartsText(parts), std::string(kFirst) + "=300:0," + kSecond + "=400:100");
   EXPECT_EQ(ReadParts(PartsText(parts)), parts);
 }
 
 TEST(PartsText, WhatIsNoneSaysNothing) {
   for (const char* text : {"", ",", "GPU-1", "GPU-1=", "GPU-1=1", "GPU-1=1:", "GPU-1=0:1",
-                           "GPU-1=1:0", "GPU-1=1:101", "GPU-1=-1:1", "GPU-1=1:1,", "=1:1",
+                           "GPU-1=1:-1", "GPU-1=1:101", "GPU-1=-1:1", "GPU-1=1:1,", "=1:1",
                            "GPU-1:1=1", "GPU-1=1:1x", "GPU-1=99999999999999999999:1"}) {
     EXPECT_EQ(ReadParts(text), std::nullopt) << text;
   }
@@ -172,6 +172,43 @@ TEST(VgpuDocument, IsNotForADeviceThatIsGone) {
                                      NewVgpuGrant(*rendering.vgpu, "name", parts), nullptr);
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().message, "nvidia.com/gpu: device GPU-1 is not there any more");
+}
+
+TEST(GateOf, IsInADirectoryOfItsOwn) {
+  EXPECT_EQ(GateOf(Parts(2), "1a"), "/usr/local/vgpu/grants/1a");
+}
+
+TEST(Allocate, WithoutCdiWhatPodsAskForIsNobodysWhereNobodySaysWhose) {
+  Rendering rendering;
+  rendering.strategies = {Strategy::kEnvvar};
+  rendering.vgpu = Parts(2);
+  rendering.vgpu->requests.emplace();
+  const std::vector<std::string> ids = {ShareOf(kFirst, 0)};
+  EXPECT_EQ(Allocate(TwoCards(1000, 2), rendering, ids, "name").error(),
+            (Error{Reason::kNotMatched,
+                   "nvidia.com/gpu: nobody says which pod this is for, and without CDI that is to "
+                   "be known now"}));
+}
+
+TEST(Allocate, AMatchedGrantHasTheDevicesOfItsMatchInTheirOrder) {
+  Rendering rendering;
+  rendering.strategies = {Strategy::kEnvvar, Strategy::kDeviceSpecs};
+  rendering.env = "NVIDIA_VISIBLE_DEVICES";
+  rendering.vgpu = Parts(2);
+  rendering.vgpu->requests.emplace();
+  const std::vector<std::string> ids = {ShareOf(kFirst, 0), ShareOf(kFirst, 1)};
+  const VgpuMatch match{.pod_uid = "uid",
+                        .container = "app",
+                        .parts = {{kFirst, 300, 0}, {kSecond, 400, 20}},
+                        .directory = "/usr/local/vgpu/containers/uid_app"};
+  const Grant grant = Allocate(TwoCards(1000, 2, -1), rendering, ids, "name", &match).value();
+  EXPECT_EQ(grant.envs.at("NVIDIA_VISIBLE_DEVICES"), std::string(kSecond) + "," + kFirst);
+  EXPECT_EQ(grant.envs.at("CUDA_DEVICE_MEMORY_LIMIT_0"), "400m");
+  EXPECT_EQ(grant.envs.at("CUDA_DEVICE_MEMORY_LIMIT_1"), "300m");
+  EXPECT_EQ(grant.annotations.at(kPartsAnnotation),
+            std::string(kSecond) + "=400:20," + kFirst + "=300:0");
+  ASSERT_EQ(grant.devices.size(), 3U);
+  EXPECT_EQ(grant.devices[2].host_path, "/usr/local/vgpu/grants/name");
 }
 
 TEST(GrantFileName, SaysWhoseItIs) {

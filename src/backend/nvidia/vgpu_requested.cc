@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/nvidia/vgpu_requested.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "backend/nvidia/vgpu_config.h"
@@ -152,7 +153,14 @@ std::vector<Key> RequestedKeys() {
               "what is free.",
        .example = "fit",
        .values = NamesOf(unplaced),
-       .field = BindEnum(kRequests, &VgpuRequests::fit_unplaced, unplaced)}};
+       .field = BindEnum(kRequests, &VgpuRequests::fit_unplaced, unplaced)},
+      {.name = "evictMismatched",
+       .type = Type::kBool,
+       .doc =
+           "Without CDI: whether a pod that cannot start, since kubelet keeps what was meant for "
+           "another one, is evicted; else it waits for somebody to delete it (docs/vgpu.md).",
+       .example = "true",
+       .field = Bind(kRequests, &VgpuRequests::evict_mismatched)}};
   for (Key& key : NameKeys()) keys.push_back(std::move(key));
   for (Key& key : AmountKeys()) keys.push_back(std::move(key));
   keys.push_back(HamiKey());
@@ -173,10 +181,13 @@ void CheckRequested(const config::Resource& resource, const std::string& path,
     findings.Report(Reason::kConfigBadValue, path + ".sizes",
                     "cannot stand beside 'mode: requested', where each pod says what it wants");
   }
-  if (!WritesCdi(resource.rendering)) {
+  const Rendering& rendering = resource.rendering;
+  const bool any_cdi = std::ranges::any_of(rendering.strategies, IsCdi);
+  if (any_cdi && !WritesCdi(rendering)) {
     findings.Report(Reason::kConfigUnsupported, path + ".mode",
-                    "is 'requested', and sizes that pods ask for need CDI: choose 'strategies: "
-                    "[cdi-cri]' and the 'cdi.kind' k8s.device-plugin.nvidia.com/gpu");
+                    "is 'requested', and sizes that pods ask for need CDI documents of the agent's "
+                    "own, or no CDI at all: choose 'strategies: [cdi-cri]' and the 'cdi.kind' "
+                    "k8s.device-plugin.nvidia.com/gpu");
   }
 }
 

@@ -81,15 +81,17 @@ TEST(VgpuRequested, SizesAreNotToldTwice) {
       "what it wants\n");
 }
 
-TEST(VgpuRequested, ItNeedsCdiDocumentsOfOurOwn) {
-  const std::string told =
-      "resources[0].nvidia.vgpu.mode is 'requested', and sizes that pods ask for need CDI: choose "
-      "'strategies: [cdi-cri]' and the 'cdi.kind' k8s.device-plugin.nvidia.com/gpu\n";
-  EXPECT_EQ(ToldOf("mode: requested", "nvidia: "), told);
-  EXPECT_EQ(ToldOf("mode: requested", "strategies: [envvar], nvidia: "), told);
+TEST(VgpuRequested, WhereThereIsCdiItNeedsDocumentsOfOurOwn) {
   EXPECT_EQ(ToldOf("mode: requested",
                    "strategies: [cdi-cri], cdi: {kind: nvidia.com/gpu, write: false}, nvidia: "),
-            told);
+            "resources[0].nvidia.vgpu.mode is 'requested', and sizes that pods ask for need CDI "
+            "documents of the agent's own, or no CDI at all: choose 'strategies: [cdi-cri]' and "
+            "the 'cdi.kind' k8s.device-plugin.nvidia.com/gpu\n");
+}
+
+TEST(VgpuRequested, WithoutCdiItIsServedAsWell) {
+  EXPECT_TRUE(NeedsMatch(Good(Lines("mode: requested", "nvidia: ")).resources[0].rendering));
+  EXPECT_FALSE(NeedsMatch(Good(Lines("mode: requested", kCdi)).resources[0].rendering));
 }
 
 TEST(VgpuRequested, ScalingIsANumberAboveNothing) {

@@ -64,7 +64,8 @@ LoadResult Load(nvidia::Sources sources, const NodeConfig& node) {
   return LoadForeign({.config = std::move(translated.config),
                       .sources = std::move(translated.sources),
                       .errors = findings.SortedErrors(),
-                      .warnings = findings.warnings()},
+                      .warnings = findings.warnings(),
+                      .undecided = translated.undecided},
                      sources.own_environment, sources.own_flags);
 }
 

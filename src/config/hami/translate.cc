@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,8 +31,9 @@ class Translation {
   nvidia::Translated Take() {
     CheckModes();
     LeaveOutSharing();
-    ChooseCdi();
+    ChooseStrategies();
     result_ = nvidia::Translate(plugin_, findings_);
+    if (undecided_) LeaveCdiOpen();
     TranslateAgent();
     TranslateResource();
     TranslateFilter();
@@ -81,13 +83,25 @@ class Translation {
     if (plugin_.time_slicing->resources.empty()) plugin_.time_slicing.reset();
   }
 
-  // What a container is given is not known before it is made, and only CDI can say it then.
-  void ChooseCdi() {
-    std::erase_if(plugin_.list_strategies,
-                  [](const std::string& name) { return !name.starts_with("cdi-"); });
-    chosen_cdi_ = plugin_.list_strategies.empty();
-    if (chosen_cdi_) plugin_.list_strategies = {"cdi-cri"};
+  // What pods ask for reaches containers best by CDI, which can say it when it is known whose it
+  // is. Where nobody names it, the node's container runtime decides.
+  void ChooseStrategies() {
+    const auto is_cdi = [](const std::string& name) { return name.starts_with("cdi-"); };
+    undecided_ = std::ranges::none_of(plugin_.list_strategies, is_cdi);
+    if (undecided_) {
+      plugin_.list_strategies.emplace_back("cdi-cri");
+      return;
+    }
+    std::erase_if(plugin_.list_strategies, std::not_fn(is_cdi));
     plugin_.pass_device_specs = false;
+  }
+
+  // What documents would say is there, and nobody names them yet.
+  void LeaveCdiOpen() {
+    result_.undecided = true;
+    for (Resource& resource : result_.config.resources) {
+      std::erase_if(resource.rendering.strategies, IsCdi);
+    }
   }
 
   void TranslateAgent() {
@@ -119,14 +133,6 @@ class Translation {
     Note("resources[0].replicas", "nvidia.deviceSplitCount");
     Note("resources[0].replicaSeparator", "");
     Note("resources[0].numaTopology", "nvidia.enableNumaTopology");
-    if (chosen_cdi_) {
-      for (size_t i = 0; i < result_.config.resources.size(); ++i) {
-        for (const char* key : {"strategies", "cdi.kind"}) {
-          result_.sources[fmt::format("resources[{}].{}", i, key)] =
-              "sizes that pods ask for, which need CDI";
-        }
-      }
-    }
     if (kind.in_mig_mode == NvidiaConfig::InMigMode::kWhole) {
       // A GPU in MIG mode cannot be divided in any other way.
       kind.in_mig_mode = NvidiaConfig::InMigMode::kLeftOut;
@@ -219,7 +225,7 @@ class Translation {
   const Settings& settings_;
   nvidia::Settings plugin_;
   Findings& findings_;
-  bool chosen_cdi_ = false;
+  bool undecided_ = false;
   nvidia::Translated result_;
 };
 

@@ -101,17 +101,33 @@ TEST(HamiTranslate, ModesThatAreNotServedAreRefused) {
             "GPUs: take 'mixed', which names them by their profile, or 'none'\n");
 }
 
-TEST(HamiTranslate, CdiTakesThePlaceOfWhatCannotBringSizes) {
-  const auto strategies_of = [](const std::string& list) {
-    return GpuOf(Good({.environment = {{"DEVICE_LIST_STRATEGY", list},
-                                       {"PASS_DEVICE_SPECS", "true"}}}))
-        .rendering.strategies;
-  };
-  EXPECT_EQ(strategies_of("envvar"), std::vector<Strategy>{Strategy::kCdiCri});
-  EXPECT_EQ(strategies_of("envvar,cdi-annotations"),
+std::vector<Strategy> StrategiesOf(const std::string& list, bool has_cdi) {
+  const Started started{
+      .environment = {{"DEVICE_LIST_STRATEGY", list}, {"PASS_DEVICE_SPECS", "true"}},
+      .has_cdi = has_cdi};
+  return GpuOf(started.Load().config).rendering.strategies;
+}
+
+TEST(HamiTranslate, CdiTakesThePlaceOfAllElseWhereTheRuntimeHasIt) {
+  EXPECT_EQ(StrategiesOf("envvar", true), std::vector<Strategy>{Strategy::kCdiCri});
+  EXPECT_EQ(StrategiesOf("envvar,cdi-annotations", true),
             std::vector<Strategy>{Strategy::kCdiAnnotations});
-  EXPECT_EQ(Came({}, "resources[0].strategies"),
-            "cdi-cri  # sizes that pods ask for, which need CDI");
+  EXPECT_EQ(Came({}, "resources[0].strategies"), "cdi-cri  # containerd://2.2.0");
+}
+
+TEST(HamiTranslate, WhereTheRuntimeHasNoCdiItIsAsWithHamisPluginUnlessCdiIsNamed) {
+  EXPECT_EQ(StrategiesOf("envvar", false),
+            (std::vector<Strategy>{Strategy::kEnvvar, Strategy::kDeviceSpecs}));
+  EXPECT_EQ(StrategiesOf("envvar,cdi-annotations", false),
+            std::vector<Strategy>{Strategy::kCdiAnnotations});
+  const LoadResult loaded = Started{.has_cdi = false}.Load();
+  EXPECT_TRUE(loaded.ok());
+  EXPECT_EQ(loaded.undecided, std::vector<size_t>{0});
+  EXPECT_TRUE(NeedsMatch(GpuOf(loaded.config).rendering));
+  EXPECT_EQ(
+      Told({.has_cdi = false}),
+      "warning: flags.plugin.deviceListStrategy has 'envvar', by which a pod that was granted "
+      "nothing can have GPUs as well: docs/security.md says what closes that door\n");
 }
 
 TEST(HamiTranslate, WhatNvidiasPluginIsToldHoldsAsWell) {

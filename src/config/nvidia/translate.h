@@ -15,6 +15,8 @@ struct Translated {
   Config config;
   // Which keys are set because of NVIDIA's settings, and where those were written.
   std::map<std::string, std::string> sources{};
+  // What containers get is brought by CDI, where the node's container runtime has it.
+  bool undecided = false;
 };
 
 // What the settings amount to. Settings without a counterpart are in CheckGaps; values that have
