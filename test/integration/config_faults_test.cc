@@ -67,7 +67,8 @@ TEST_F(ConfigFaultsTest, AFileCutInTheMiddleLeavesTheFormerConfiguration) {
   const std::string text = Config(kFour);
   std::ofstream(file(), std::ios::trunc) << text.substr(0, text.find("count: 4"));
 
-  ExpectRefusal("config-syntax", " line=9 column=5", "\"a key must be text, not a list or a map\"",
+  ExpectRefusal("config-syntax", " line=10 column=1",
+                "\"not valid YAML: did not find expected node content while parsing a flow node\"",
                 kSyntax);
 }
 
@@ -97,7 +98,7 @@ TEST_F(ConfigFaultsTest, TenMegabytesOfBracesLeaveTheFormerConfiguration) {
 TEST_F(ConfigFaultsTest, AMegabyteOfBracesLeavesTheFormerConfiguration) {
   WriteConfig(std::string(1'000'000, '{'));
 
-  ExpectRefusal("config-syntax", " line=1 column=1", "\"a key must be text, not a list or a map\"",
+  ExpectRefusal("config-syntax", " line=1 column=2", "\"a key must be text, not a list or a map\"",
                 kSyntax);
 }
 
