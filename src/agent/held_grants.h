@@ -22,12 +22,12 @@ struct HeldGrant {
   std::string pod_uid;
   std::string container;
   std::string resource;
-  std::vector<std::string> ids;                // natural order
-  std::string name;                            // of its grant; empty: it has none
-  std::optional<std::vector<VgpuPart>> parts;  // that Allocate said it has
-  bool asked = false;                          // or that it has what its pod asks for
-  bool matched = false;                        // it was said whose it is (grant_match.h)
-  Grant answer;                                // as kubelet keeps it; empty where it has no name
+  std::vector<std::string> ids{};                // natural order
+  std::string name{};                            // of its grant; empty: it has none
+  std::optional<std::vector<VgpuPart>> parts{};  // that Allocate said it has
+  bool asked = false;                            // or that it has what its pod asks for
+  bool matched = false;                          // it was said whose it is (grant_match.h)
+  Grant answer{};                                // as kubelet keeps it; empty where it has no name
 
   // Whether what it is worth is said by its pod.
   bool by_request() const { return !parts || matched; }
