@@ -15,7 +15,7 @@ namespace tessera::nvidia {
 namespace {
 
 constexpr std::string_view kVfioDriver = "vfio-pci";
-constexpr uint64_t kDisplayClass = 0x03;      // of controllers, GPUs among them
+constexpr uint64_t kDisplayClass = 0x03;          // of controllers, GPUs among them
 constexpr std::string_view kVendorLine = "10de";  // as the database has it
 // Where distributions have it: pciutils, Debian, Red Hat, and what a node's own update leaves.
 constexpr std::array<std::string_view, 4> kDatabases = {
