@@ -30,6 +30,11 @@ class HamiProtocolTest : public HamiClusterTest {
     }
     return *protocol_;
   }
+  // As another process, with a client of its own: what a protocol asks ends with its client.
+  void Restart() {
+    protocol_.reset();
+    client_.reset();
+  }
   void See(const std::string& name) { protocol().PodChanged(Seen(name)); }
   void Give(const std::string& pod, const std::string& container, const hami::Entry& entry) {
     protocol().Bound({.pod_uid = "uid-" + pod, .container = container, .entry = entry});
@@ -124,7 +129,7 @@ TEST_F(HamiProtocolTest, AContainerThatIsToldOfAgainIsNotAnother) {
   Rest();
   const std::string left = Left("p");
 
-  protocol_.reset();
+  Restart();
   See("p");
   Give("p", "a", kA);
   Rest();
@@ -342,7 +347,7 @@ TEST_F(HamiProtocolTest, OfAPodThatAFormerAgentBoundTheSchedulerIsToldWhatItDoes
   EXPECT_EQ(PatchesOf("p").size(), 1U);
   EXPECT_EQ(Left("p"), ";;;");
 
-  protocol_.reset();
+  Restart();
   See("p");
   protocol().Bound(
       {.pod_uid = "uid-p", .container = "a", .entry = kA, .fitted = kTwo, .former = true});
@@ -356,7 +361,7 @@ TEST_F(HamiProtocolTest, OfAPodThatAFormerAgentBoundTheSchedulerIsToldWhatItDoes
 TEST_F(HamiProtocolTest, APodThatAFormerAgentFittedIsWrittenUnlessItStandsThere) {
   Pod("p") = {.uid = "uid-p", .node = "n1"};
   for (int agent = 0; agent < 2; ++agent) {
-    protocol_.reset();
+    Restart();
     protocol().Bound(
         {.pod_uid = "uid-p", .container = "main", .entry = kA, .fitted = kOne, .former = true});
     See("p");
@@ -365,7 +370,7 @@ TEST_F(HamiProtocolTest, APodThatAFormerAgentFittedIsWrittenUnlessItStandsThere)
     EXPECT_EQ(PatchesOf("p").size(), 1U);
   }
 
-  protocol_.reset();
+  Restart();
   Placed("q", "GPU-b,NVIDIA,3000,30:;").annotations["hami.io/bind-phase"] = "success";
   Pod("q").annotations["hami.io/vgpu-devices-to-allocate"] = ";;";
   protocol().Bound(
