@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/grant_binder.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "agent/cdi_file.h"
 #include "agent/grant_files.h"
 #include "backend/node_facts.h"
-#include "base/characters.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "base/text.h"
 
 namespace tessera::agent {

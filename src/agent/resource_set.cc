@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "agent/pod_decision.h"
 #include "base/log.h"
 #include "config/schema/family.h"
 #include "grant/grant.h"
@@ -61,7 +62,7 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
     const auto binder = weak.lock();
     return binder ? binder->Former() : std::vector<HamiProtocol::Given>();
   });
-  shared_.binder->TellBook();
+  if (MatchesAny()) shared_.binder->TellBook();
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }
@@ -70,7 +71,13 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   changed_();
 }
 
+// Where nothing is matched nobody asks the book, and no start waits for kubelet's checkpoint.
+bool ResourceSet::MatchesAny() const {
+  return !ResourcesToMatch(config_.resources).empty();
+}
+
 void ResourceSet::KubeletCame() {
+  if (!MatchesAny()) return;
   shared_.workers.Run([binder = shared_.binder] { binder->TellBook(); });
 }
 
@@ -104,6 +111,7 @@ void ResourceSet::Close() {
 
 void ResourceSet::Apply(const config::Config& config) {
   config_ = config;
+  if (MatchesAny()) shared_.binder->TellBook();
   for (auto at = served_.begin(); at != served_.end();) {
     const auto resource = ResourceNamed(config_, at->first);
     // Settings of the agent concern all of them.

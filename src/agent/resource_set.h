@@ -88,6 +88,7 @@ class ResourceSet {
   std::string NotReady() const;
 
  private:
+  bool MatchesAny() const;
   void RemoveOldLibraries();
   void Add(const config::Resource& resource);
   ServedResources::iterator Remove(ServedResources::iterator at);

@@ -4,13 +4,13 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/config_command.h"
 #include "cli/config_flags.h"
 #include "cli/nvidia_words.h"
 #include "cli/output.h"
-#include "config/hami/load.h"
 #include "config/load.h"
 
 namespace tessera::cli {
@@ -25,10 +25,7 @@ Command PrintNvidiaCommand();
 int PrintNvidia(const Arguments& arguments) {
   NvidiaWords words = ReadNvidiaWords(arguments, "config print nvidia", PrintNvidiaCommand);
   if (words.exit_code) return *words.exit_code;
-  if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
-  config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));
-  return ConfigPrint(config::hami::LoadEither(words.sources, nodes), FormIn(arguments), stdout,
-                     stderr);
+  return ConfigPrint(LoadOnce(std::move(words)), FormIn(arguments), stdout, stderr);
 }
 
 Command PrintNvidiaCommand() {

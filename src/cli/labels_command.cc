@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
+#include <utility>
 
 #include "agent/label_file.h"
 #include "agent/label_sync.h"
@@ -7,7 +8,6 @@
 #include "cli/config_flags.h"
 #include "cli/nvidia_words.h"
 #include "cli/output.h"
-#include "config/hami/load.h"
 #include "config/load.h"
 #include "config/nvidia/options.h"
 #include "config/schema/problem.h"
@@ -57,10 +57,8 @@ Command OfNvidia();
 int ShowNvidia(const Arguments& arguments) {
   NvidiaWords words = ReadNvidiaWords(arguments, "labels nvidia", OfNvidia);
   if (words.exit_code) return *words.exit_code;
-  if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
-  config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));
   const std::string file = arguments.Has("output-file") ? FileIn(arguments) : FileIn(words.sources);
-  return Tell(config::hami::LoadEither(words.sources, nodes), file);
+  return Tell(LoadOnce(std::move(words)), file);
 }
 
 Command OfNvidia() {

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
@@ -84,6 +86,12 @@ NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
   }
   words.file = config::nvidia::ConfigFileOf(line, words.sources.environment);
   return words;
+}
+
+config::LoadResult LoadOnce(NvidiaWords words) {
+  if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
+  config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));
+  return config::hami::LoadEither(std::move(words.sources), nodes);
 }
 
 }  // namespace tessera::cli

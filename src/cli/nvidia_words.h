@@ -26,5 +26,7 @@ struct NvidiaWords {
 // `path` is the command's, "agent nvidia"; what `command` makes is described by --help.
 NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
                             Command (*command)());
+// What the words come to now, with the files as they are: for commands that read them once.
+config::LoadResult LoadOnce(NvidiaWords words);
 
 }  // namespace tessera::cli
