@@ -2,7 +2,8 @@
 // The least a device plugin can be: a bare grpc++ callback server with a list of ids, registered
 // with kubelet once. The baseline of wire.cc and nvidia.cc.
 // usage: bench_bare KUBELET_DIR RESOURCE VARIABLE IDS_FILE CHANGES_DIR
-//   IDS_FILE has an id a line; an Allocate is answered with VARIABLE, which names the ids.
+//   IDS_FILE has an id a line, and its NUMA node where one is known; an Allocate is answered with
+//   VARIABLE, which names the ids.
 //   A file renamed to CHANGES_DIR/change that holds FIRST and COUNT makes so many of them
 //   Unhealthy.
 #include <grpcpp/grpcpp.h>
@@ -46,10 +47,14 @@ class Plugin : public v1beta1::DevicePlugin::CallbackService {
  public:
   Plugin(std::string variable, const std::string& ids_file) : variable_(std::move(variable)) {
     std::ifstream ids(ids_file);
-    for (std::string id; std::getline(ids, id);) {
+    for (std::string line; std::getline(ids, line);) {
       auto* device = list.add_devices();
-      device->set_id(id);
+      const size_t space = line.find(' ');
+      device->set_id(line.substr(0, space));
       device->set_health("Healthy");
+      if (space != std::string::npos) {
+        device->mutable_topology()->add_nodes()->set_id(std::stoi(line.substr(space)));
+      }
     }
   }
 

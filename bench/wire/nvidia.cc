@@ -41,6 +41,7 @@ MakeServed Gpus(const std::string& hardware, int shares = 1, const std::string& 
           return text;
         }};
     for (const nvml::HardwareGpu& gpu : node.hardware().gpus) {
+      served.numa.push_back(gpu.numa);
       for (int share = 0; share < shares; ++share) {
         served.ids.push_back(shares == 1 ? gpu.uuid : fmt::format("{}::{}", gpu.uuid, share));
       }

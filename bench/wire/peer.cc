@@ -31,6 +31,14 @@ std::string NameOf(int pid, const std::string& task = {}) {
   return name;
 }
 
+v1beta1::ListAndWatchResponse Decoded(grpc::ByteBuffer bytes) {
+  v1beta1::ListAndWatchResponse list;
+  if (!grpc::SerializationTraits<v1beta1::ListAndWatchResponse>::Deserialize(&bytes, &list).ok()) {
+    Die("a list that is none");
+  }
+  return list;
+}
+
 // What follows `key` in a file of lines; 0 where there is none.
 double NumberIn(const std::string& path, std::string_view key) {
   std::ifstream file(path);
@@ -105,10 +113,15 @@ grpc::Status Kubelet::Register(grpc::ServerContext*, const v1beta1::RegisterRequ
   return grpc::Status::OK;
 }
 
-Connection::Connection(const std::string& socket, const Served& served) : served_(served) {
-  stub_ = v1beta1::DevicePlugin::NewStub(
-      grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials()));
-  reader_ = stub_->ListAndWatch(&context_, v1beta1::Empty());
+Connection::Connection(const std::string& socket, const Served& served)
+    : served_(served),
+      channel_(grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials())),
+      stub_(v1beta1::DevicePlugin::NewStub(channel_)) {
+  using grpc::internal::RpcMethod;
+  reader_.reset(grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(
+      channel_.get(),
+      RpcMethod("/v1beta1.DevicePlugin/ListAndWatch", RpcMethod::SERVER_STREAMING, channel_),
+      &context_, v1beta1::Empty()));
 }
 
 Connection::~Connection() {
@@ -116,8 +129,8 @@ Connection::~Connection() {
   (void)reader_->Finish();
 }
 
-std::optional<v1beta1::ListAndWatchResponse> Connection::Read() {
-  v1beta1::ListAndWatchResponse list;
+std::optional<grpc::ByteBuffer> Connection::Read() {
+  grpc::ByteBuffer list;
   if (!reader_->Read(&list)) return std::nullopt;
   return list;
 }
@@ -199,7 +212,13 @@ Subject::Subject(Kind kind, const MakeServed& make) : kind_(kind) {
   kubelet_ = std::make_unique<Kubelet>(directory_ + "/kubelet", served_);
   kubelet_->Listen();
   std::string ids;
-  for (const std::string& id : served_.ids) ids += id + "\n";
+  for (size_t i = 0; i < served_.ids.size(); ++i) {
+    ids += served_.ids[i];
+    if (!served_.numa.empty()) {
+      ids += fmt::format(" {}", served_.numa[i / static_cast<size_t>(served_.shares)]);
+    }
+    ids += "\n";
+  }
   Write(directory_ + "/ids", ids);
   Write(directory_ + "/tessera.yaml",
         fmt::format("version: tessera/v1\nkubelet: {{root: {0}/kubelet}}\nstate: {{dir: {0}}}\n"
@@ -221,15 +240,19 @@ void Subject::Open() {
   connection_ = std::make_unique<Connection>(endpoint, served_);
 }
 
-void Subject::Connect() {
+Clock::time_point Subject::Connect() {
   Open();
   // Many devices take longer than a first list is waited for.
-  v1beta1::ListAndWatchResponse list;
-  while (list.devices_size() != static_cast<int>(served_.ids.size()) ||
-         list.devices(0).health() != "Healthy") {
-    list = Read();
+  while (true) {
+    grpc::ByteBuffer bytes = Read();
+    const auto arrived = Clock::now();
+    const auto list = Decoded(std::move(bytes));
+    if (list.devices_size() == static_cast<int>(served_.ids.size()) &&
+        list.devices(0).health() == "Healthy") {
+      if (positions_.empty()) Locate(list);
+      return arrived;
+    }
   }
-  if (positions_.empty()) Locate(list);
 }
 
 // Each program has an order of its own, which stays as it is.
@@ -242,7 +265,7 @@ void Subject::Locate(const v1beta1::ListAndWatchResponse& list) {
 }
 
 // One that ends its stream registers anew: whoever is not sure which kubelet it reached does so.
-v1beta1::ListAndWatchResponse Subject::Read() {
+grpc::ByteBuffer Subject::Read() {
   while (true) {
     if (auto list = connection_->Read()) return *std::move(list);
     Open();
@@ -260,8 +283,7 @@ Millis Subject::Start() {
   auto process = os::Process::Start(command, directory_ + "/log");
   if (!process) Die(process.error().message);
   process_ = *std::move(process);
-  Connect();
-  return Clock::now() - begin;
+  return Connect() - begin;
 }
 
 Millis Subject::Fail(int device) {
@@ -272,7 +294,7 @@ Millis Subject::Fail(int device) {
   const int position = positions_[static_cast<size_t>(device)];
   const auto begin = Clock::now();
   std::filesystem::rename(file + ".next", file);
-  while (Read().devices(position).health() != "Unhealthy") {
+  while (Decoded(Read()).devices(position).health() != "Unhealthy") {
   }
   return Clock::now() - begin;
 }
@@ -283,8 +305,7 @@ Millis Subject::RestartKubelet() {
   seen_ = kubelet_->registrations();
   kubelet_->Listen();
   const auto begin = Clock::now();
-  Connect();
-  return Clock::now() - begin;
+  return Connect() - begin;
 }
 
 double Subject::rss_mb() const {
