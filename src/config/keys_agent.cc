@@ -17,7 +17,7 @@ const auto kApi = [](auto& config, const At&) -> auto& { return config.api; };
 const auto kLabels = [](auto& config, const At&) -> auto& { return config.labels; };
 const auto kPolicy = [](auto& config, const At&) -> auto& { return config.health.policy; };
 
-Key Section(std::string_view name, std::string_view doc, std::vector<Key> children) {
+Key Section(std::string_view name, std::string_view doc, Keys children) {
   return {.name = name, .type = Type::kSection, .doc = doc, .children = std::move(children)};
 }
 
@@ -98,9 +98,11 @@ std::vector<Key> KubeletTimeKeys() {
 }
 
 Key KubeletKey() {
-  std::vector<Key> keys = KubeletPlaceKeys();
-  for (Key& key : KubeletTimeKeys()) keys.push_back(std::move(key));
-  return Section("kubelet", "Where kubelet is and how to talk to it.", std::move(keys));
+  return Section("kubelet", "Where kubelet is and how to talk to it.", [] {
+    std::vector<Key> keys = KubeletPlaceKeys();
+    for (Key& key : KubeletTimeKeys()) keys.push_back(std::move(key));
+    return keys;
+  });
 }
 
 std::vector<Key> FallKeys() {
@@ -201,73 +203,74 @@ std::vector<Key> CheckKeys() {
 }
 
 Key HealthKey() {
-  std::vector<Key> keys = FallKeys();
-  for (Key& key : FlapKeys()) keys.push_back(std::move(key));
-  for (Key& key : CheckKeys()) keys.push_back(std::move(key));
-  return Section("health", "When a device counts as healthy.", std::move(keys));
+  return Section("health", "When a device counts as healthy.", [] {
+    std::vector<Key> keys = FallKeys();
+    for (Key& key : FlapKeys()) keys.push_back(std::move(key));
+    for (Key& key : CheckKeys()) keys.push_back(std::move(key));
+    return keys;
+  });
 }
 
 Key ApiKey() {
   return Section(
-      "api", "What the API server is told. Nothing that serves kubelet waits for it.",
-      {{.name = "use",
-        .type = Type::kBool,
-        .doc =
-            "Whether it is told anything, where the agent has access: by a service account and a "
-            "node's name, or by a kubeconfig.",
-        .example = "false",
-        .effect = Effect::kRestart,
-        .field = Bind(kApi, &ApiConfig::use)},
-       {.name = "kubeconfig",
-        .type = Type::kPath,
-        .doc = "The access of an agent that is no pod: its current context is taken.",
-        .example = "/etc/kubernetes/kubelet.conf",
-        .default_note = "the pod's service account",
-        .effect = Effect::kRestart,
-        .field = Bind(kApi, &ApiConfig::kubeconfig)},
-       {.name = "nodeName",
-        .doc = "What the API server calls this node.",
-        .example = "worker-1",
-        .default_note = "the variable NODE_NAME; with a kubeconfig, the machine's name",
-        .effect = Effect::kRestart,
-        .field = Bind(kApi, &ApiConfig::node_name)},
-       {.name = "events",
-        .type = Type::kBool,
-        .doc =
-            "Whether devices that fall and come back are events on the node and on the pods that "
-            "hold them.",
-        .example = "false",
-        .effect = Effect::kRestart,
-        .field = Bind(kApi, &ApiConfig::events)},
-       {.name = "condition",
-        .doc =
-            "The type of the node's condition that says whether a device is unhealthy, or `off`.",
-        .example = "GPUUnhealthy",
-        .check = CheckConditionType,
-        .effect = Effect::kRestart,
-        .field = Bind(kApi, &ApiConfig::condition)}});
+      "api", "What the API server is told. Nothing that serves kubelet waits for it.", [] {
+        return std::vector<Key>{
+            {.name = "use",
+             .type = Type::kBool,
+             .doc = "Whether it is told anything, where the agent has access: by a service "
+                    "account and a node's name, or by a kubeconfig.",
+             .example = "false",
+             .effect = Effect::kRestart,
+             .field = Bind(kApi, &ApiConfig::use)},
+            {.name = "kubeconfig",
+             .type = Type::kPath,
+             .doc = "The access of an agent that is no pod: its current context is taken.",
+             .example = "/etc/kubernetes/kubelet.conf",
+             .default_note = "the pod's service account",
+             .effect = Effect::kRestart,
+             .field = Bind(kApi, &ApiConfig::kubeconfig)},
+            {.name = "nodeName",
+             .doc = "What the API server calls this node.",
+             .example = "worker-1",
+             .default_note = "the variable NODE_NAME; with a kubeconfig, the machine's name",
+             .effect = Effect::kRestart,
+             .field = Bind(kApi, &ApiConfig::node_name)},
+            {.name = "events",
+             .type = Type::kBool,
+             .doc = "Whether devices that fall and come back are events on the node and on the "
+                    "pods that hold them.",
+             .example = "false",
+             .effect = Effect::kRestart,
+             .field = Bind(kApi, &ApiConfig::events)},
+            {.name = "condition",
+             .doc = "The type of the node's condition that says whether a device is unhealthy, or "
+                    "`off`.",
+             .example = "GPUUnhealthy",
+             .check = CheckConditionType,
+             .effect = Effect::kRestart,
+             .field = Bind(kApi, &ApiConfig::condition)}};
+      });
 }
 
-Key LogKey() {
+std::vector<Key> LogKeys() {
   const Choices<log::Level> level = {{"debug", log::Level::kDebug},
                                      {"info", log::Level::kInfo},
                                      {"warn", log::Level::kWarn},
                                      {"error", log::Level::kError},
                                      {"off", log::Level::kOff}};
   const Choices<log::Format> format = {{"text", log::Format::kText}, {"json", log::Format::kJson}};
-  return Section("log", "The log, on standard error.",
-                 {{.name = "level",
-                   .type = Type::kEnum,
-                   .doc = "Lines below this level are left out.",
-                   .example = "debug",
-                   .values = NamesOf(level),
-                   .field = BindEnum(kTop, &Config::log_level, level)},
-                  {.name = "format",
-                   .type = Type::kEnum,
-                   .doc = "One line of text, or one JSON object, for each event.",
-                   .example = "json",
-                   .values = NamesOf(format),
-                   .field = BindEnum(kTop, &Config::log_format, format)}});
+  return {{.name = "level",
+           .type = Type::kEnum,
+           .doc = "Lines below this level are left out.",
+           .example = "debug",
+           .values = NamesOf(level),
+           .field = BindEnum(kTop, &Config::log_level, level)},
+          {.name = "format",
+           .type = Type::kEnum,
+           .doc = "One line of text, or one JSON object, for each event.",
+           .example = "json",
+           .values = NamesOf(format),
+           .field = BindEnum(kTop, &Config::log_format, format)}};
 }
 
 std::vector<Key> LabelFileKeys() {
@@ -305,7 +308,7 @@ std::vector<Key> LabelFileKeys() {
   };
 }
 
-Key LabelsKey() {
+std::vector<Key> LabelsKeys() {
   const Choices<LabelsOutput> output = {{"off", LabelsOutput::kOff},
                                         {"file", LabelsOutput::kFile},
                                         {"node", LabelsOutput::kNode},
@@ -329,67 +332,86 @@ Key LabelsKey() {
        .values = NamesOf(gpus),
        .field = BindEnum(kLabels, &LabelsConfig::gpus, gpus)}};
   for (Key& key : LabelFileKeys()) keys.push_back(std::move(key));
-  return Section("labels", "What the node says of its devices in labels.", std::move(keys));
+  return keys;
 }
 
 // The sections for the agent's own places.
 std::vector<Key> PlaceKeys() {
   return {
       Section("state", "What the agent remembers.",
-              {{.name = "dir",
-                .type = Type::kPath,
-                .doc = "The directory for health verdicts and cordons; it should outlive the "
-                       "agent's pod.",
-                .example = "/var/lib/tessera",
-                .effect = Effect::kRestart,
-                .field = Bind(kTop, &Config::state_dir)}}),
+              [] {
+                return std::vector<Key>{
+                    {.name = "dir",
+                     .type = Type::kPath,
+                     .doc = "The directory for health verdicts and cordons; it should outlive the "
+                            "agent's pod.",
+                     .example = "/var/lib/tessera",
+                     .effect = Effect::kRestart,
+                     .field = Bind(kTop, &Config::state_dir)}};
+              }),
       Section("control", "Commands from `tessera devices` and `tessera explain`.",
-              {{.name = "socket",
-                .type = Type::kPath,
-                .doc = "The unix socket the agent listens on; at most 107 bytes.",
-                .example = "/run/tessera/agent.sock",
-                .check = CheckSocketPath,
-                .effect = Effect::kRestart,
-                .field = Bind(kTop, &Config::control_socket)}}),
-      Section("http", "Metrics, health and status pages.",
-              {{.name = "address",
-                .doc = "`ADDRESS:PORT` to listen on, `:PORT` for all addresses, or `off`; port `0` "
-                       "takes a free one.",
-                .example = "0.0.0.0:9440",
-                .check = CheckHttpAddress,
-                .effect = Effect::kRestart,
-                .field = Bind(kTop, &Config::http_address)}}),
+              [] {
+                return std::vector<Key>{
+                    {.name = "socket",
+                     .type = Type::kPath,
+                     .doc = "The unix socket the agent listens on; at most 107 bytes.",
+                     .example = "/run/tessera/agent.sock",
+                     .check = CheckSocketPath,
+                     .effect = Effect::kRestart,
+                     .field = Bind(kTop, &Config::control_socket)}};
+              }),
+      Section(
+          "http", "Metrics, health and status pages.",
+          [] {
+            return std::vector<Key>{
+                {.name = "address",
+                 .doc =
+                     "`ADDRESS:PORT` to listen on, `:PORT` for all addresses, or `off`; port `0` "
+                     "takes a free one.",
+                 .example = "0.0.0.0:9440",
+                 .check = CheckHttpAddress,
+                 .effect = Effect::kRestart,
+                 .field = Bind(kTop, &Config::http_address)}};
+          }),
   };
 }
 
 std::vector<Key> PaceKeys() {
   return {
-      Section("advertise", "How devices are told to kubelet.",
-              {{.name = "debounce",
-                .type = Type::kTime,
-                .doc = "Changes within this time go out together; the first bad news goes at once.",
-                .example = "200ms",
-                .min = 0,
-                .max = 10 * kSecond,
-                .field = Bind(kTop, &Config::advertise_debounce)}}),
+      Section(
+          "advertise", "How devices are told to kubelet.",
+          [] {
+            return std::vector<Key>{
+                {.name = "debounce",
+                 .type = Type::kTime,
+                 .doc =
+                     "Changes within this time go out together; the first bad news goes at once.",
+                 .example = "200ms",
+                 .min = 0,
+                 .max = 10 * kSecond,
+                 .field = Bind(kTop, &Config::advertise_debounce)}};
+          }),
       Section("ledger", "Who holds which devices.",
-              {{.name = "interval",
-                .type = Type::kTime,
-                .doc = "How often kubelet is asked which pods hold which devices. While nothing "
-                       "changes and nobody wants to know, it is asked ever less often, down to "
-                       "once a minute.",
-                .example = "30s",
-                .min = kSecond,
-                .max = kHour,
-                .field = Bind(kTop, &Config::ledger_interval)},
-               {.name = "pendingLimit",
-                .type = Type::kTime,
-                .doc = "For how long a grant that kubelet has not confirmed counts as in use.",
-                .example = "5m",
-                .min = kSecond,
-                .max = kDay,
-                .effect = Effect::kRestart,
-                .field = Bind(kTop, &Config::ledger_pending)}}),
+              [] {
+                return std::vector<Key>{
+                    {.name = "interval",
+                     .type = Type::kTime,
+                     .doc = "How often kubelet is asked which pods hold which devices. While "
+                            "nothing changes and nobody wants to know, it is asked ever less "
+                            "often, down to once a minute.",
+                     .example = "30s",
+                     .min = kSecond,
+                     .max = kHour,
+                     .field = Bind(kTop, &Config::ledger_interval)},
+                    {.name = "pendingLimit",
+                     .type = Type::kTime,
+                     .doc = "For how long a grant that kubelet has not confirmed counts as in use.",
+                     .example = "5m",
+                     .min = kSecond,
+                     .max = kDay,
+                     .effect = Effect::kRestart,
+                     .field = Bind(kTop, &Config::ledger_pending)}};
+              }),
   };
 }
 
@@ -398,8 +420,8 @@ std::vector<Key> PaceKeys() {
 std::vector<Key> AgentKeys() {
   std::vector<Key> keys = {VersionKey(), KubeletKey(), HealthKey(), ApiKey()};
   for (Key& key : PlaceKeys()) keys.push_back(std::move(key));
-  keys.push_back(LogKey());
-  keys.push_back(LabelsKey());
+  keys.push_back(Section("log", "The log, on standard error.", LogKeys));
+  keys.push_back(Section("labels", "What the node says of its devices in labels.", LabelsKeys));
   for (Key& key : PaceKeys()) keys.push_back(std::move(key));
   keys.push_back({.name = "rootPrefix",
                   .type = Type::kPath,

@@ -128,39 +128,51 @@ std::vector<Key> RenderingKeys() {
       {.name = "cdi",
        .type = Type::kSection,
        .doc = "The Container Device Interface, needed by the strategies that begin with `cdi-`.",
-       .children = {{.name = "kind",
-                     .doc = "The kind of the CDI devices, vendor and class, at least two letters "
-                            "each; every resource needs its own.",
-                     .example = "dummy.com/npu",
-                     .default_note = "none: no CDI",
-                     .check = CheckCdiKind,
-                     .field = Bind(kRendering, &Rendering::cdi_kind)},
-                    {.name = "write",
-                     .type = Type::kBool,
-                     .doc = "Whether the agent writes the CDI document; `false` where another "
-                            "program does, whose devices have the names that `env` has.",
-                     .example = "false",
-                     .field = Bind(kRendering, &Rendering::cdi_write)},
-                    {.name = "annotationPrefix",
-                     .doc = "What the annotation of `cdi-annotations` begins with; the resource's "
-                            "name follows.",
-                     .example = "cdi.k8s.io/nvidia-device-plugin_",
-                     .check = CheckAnnotationPrefix,
-                     .field = Bind(kRendering, &Rendering::cdi_annotation_prefix)},
-                    {.name = "dir",
-                     .type = Type::kPath,
-                     .doc = "The directory the CDI document is written to.",
-                     .example = "/etc/cdi",
-                     .field = Bind(kResource, &Resource::cdi_dir)}}},
+       .children =
+           [] {
+             return std::vector<Key>{
+                 {.name = "kind",
+                  .doc = "The kind of the CDI devices, vendor and class, at least two letters "
+                         "each; every resource needs its own.",
+                  .example = "dummy.com/npu",
+                  .default_note = "none: no CDI",
+                  .check = CheckCdiKind,
+                  .field = Bind(kRendering, &Rendering::cdi_kind)},
+                 {.name = "write",
+                  .type = Type::kBool,
+                  .doc = "Whether the agent writes the CDI document; `false` where another "
+                         "program does, whose devices have the names that `env` has.",
+                  .example = "false",
+                  .field = Bind(kRendering, &Rendering::cdi_write)},
+                 {.name = "annotationPrefix",
+                  .doc = "What the annotation of `cdi-annotations` begins with; the resource's "
+                         "name follows.",
+                  .example = "cdi.k8s.io/nvidia-device-plugin_",
+                  .check = CheckAnnotationPrefix,
+                  .field = Bind(kRendering, &Rendering::cdi_annotation_prefix)},
+                 {.name = "dir",
+                  .type = Type::kPath,
+                  .doc = "The directory the CDI document is written to.",
+                  .example = "/etc/cdi",
+                  .field = Bind(kResource, &Resource::cdi_dir)}};
+           }},
   };
 }
 
 }  // namespace
 
-Key ResourcesKey() {
+namespace {
+
+std::vector<Key> ResourceKeys() {
   std::vector<Key> keys = DivisionKeys();
   for (Key& key : RenderingKeys()) keys.push_back(std::move(key));
   for (const Kind& kind : Kinds()) keys.push_back(kind.section);
+  return keys;
+}
+
+}  // namespace
+
+Key ResourcesKey() {
   return {.name = "resources",
           .type = Type::kList,
           .doc =
@@ -168,7 +180,7 @@ Key ResourcesKey() {
               "of devices it is made of.",
           .max = 256,
           .list = BindList(kTop, &Config::resources),
-          .children = std::move(keys)};
+          .children = ResourceKeys};
 }
 
 }  // namespace tessera::config

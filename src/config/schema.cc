@@ -93,12 +93,12 @@ Parsed<Value> ParseItems(const Key& key, std::string_view text) {
 }  // namespace
 
 const Key& Schema() {
-  static const Key root = [] {
-    Key key{.type = Type::kSection, .children = AgentKeys()};
-    key.children.push_back(ResourcesKey());
-    return key;
-  }();
-  return root;
+  static const Key kRoot{.type = Type::kSection, .children = [] {
+                           std::vector<Key> keys = AgentKeys();
+                           keys.push_back(ResourcesKey());
+                           return keys;
+                         }};
+  return kRoot;
 }
 
 Parsed<Value> ParseValue(const Key& key, std::string_view text) {

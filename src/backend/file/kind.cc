@@ -73,13 +73,16 @@ std::vector<Key> FilesKeys() {
        .doc = "Groups of files; what matches together is one device.",
        .max = 1024,
        .list = BindList(kFiles, &FileConfig::groups),
-       .children = {{.name = "paths",
-                     .type = Type::kList,
-                     .doc = "The files of one device.",
-                     .required = true,
-                     .max = 64,
-                     .list = BindList(kGroup, &FileConfig::Group::paths),
-                     .children = PathKeys()}}},
+       .children =
+           [] {
+             return std::vector<Key>{{.name = "paths",
+                                      .type = Type::kList,
+                                      .doc = "The files of one device.",
+                                      .required = true,
+                                      .max = 64,
+                                      .list = BindList(kGroup, &FileConfig::Group::paths),
+                                      .children = PathKeys}};
+           }},
   };
 }
 
@@ -129,7 +132,7 @@ Kind MakeKind() {
                       .type = Type::kSection,
                       .doc = "Devices that are files on the host, found by path or pattern.",
                       .choice = KindChoice<FileConfig>(),
-                      .children = FilesKeys()},
+                      .children = FilesKeys},
           .complete = Complete,
           .check = CheckFiles,
           .make = Make};

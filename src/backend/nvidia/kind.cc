@@ -85,23 +85,25 @@ Key XidsKey() {
           .default_note = "the table's",
           .max = 256,
           .list = BindList(kNvidia, &NvidiaConfig::xids),
-          .children = {
-              {.name = "xid",
-               .type = Type::kInt,
-               .doc = "The number.",
-               .example = "94",
-               .required = true,
-               .min = 1,
-               .max = 9999,
-               .field = Bind(kXidRule, &NvidiaConfig::XidRule::xid)},
-              {.name = "class",
-               .type = Type::kEnum,
-               .doc = "What it takes to have the GPU back: nothing, for it never leaves; good "
-                      "checks for as long as its probation; a reset; a reboot.",
-               .example = "application",
-               .required = true,
-               .values = NamesOf(Classes()),
-               .field = BindEnum(kXidRule, &NvidiaConfig::XidRule::xid_class, Classes())},
+          .children = [] {
+            return std::vector<Key>{
+                {.name = "xid",
+                 .type = Type::kInt,
+                 .doc = "The number.",
+                 .example = "94",
+                 .required = true,
+                 .min = 1,
+                 .max = 9999,
+                 .field = Bind(kXidRule, &NvidiaConfig::XidRule::xid)},
+                {.name = "class",
+                 .type = Type::kEnum,
+                 .doc = "What it takes to have the GPU back: nothing, for it never leaves; good "
+                        "checks for as long as its probation; a reset; a reboot.",
+                 .example = "application",
+                 .required = true,
+                 .values = NamesOf(Classes()),
+                 .field = BindEnum(kXidRule, &NvidiaConfig::XidRule::xid_class, Classes())},
+            };
           }};
 }
 
@@ -110,18 +112,21 @@ Key ProbationKey() {
   return {.name = "probation",
           .type = Type::kSection,
           .doc = "How long a GPU stays out after its last XID, whatever its checks say.",
-          .children = {{.name = "recover",
-                        .type = Type::kTime,
-                        .doc = "After one of class `recover`.",
-                        .example = "5m",
-                        .max = kDay,
-                        .field = Bind(kProbation, &NvidiaConfig::Probation::recover)},
-                       {.name = "reset",
-                        .type = Type::kTime,
-                        .doc = "After one of class `reset`; the reset must have come as well.",
-                        .example = "0s",
-                        .max = kDay,
-                        .field = Bind(kProbation, &NvidiaConfig::Probation::reset)}}};
+          .children = [] {
+            return std::vector<Key>{
+                {.name = "recover",
+                 .type = Type::kTime,
+                 .doc = "After one of class `recover`.",
+                 .example = "5m",
+                 .max = kDay,
+                 .field = Bind(kProbation, &NvidiaConfig::Probation::recover)},
+                {.name = "reset",
+                 .type = Type::kTime,
+                 .doc = "After one of class `reset`; the reset must have come as well.",
+                 .example = "0s",
+                 .max = kDay,
+                 .field = Bind(kProbation, &NvidiaConfig::Probation::reset)}};
+          }};
 }
 
 std::vector<Key> GrantKeys() {
@@ -394,7 +399,7 @@ Kind MakeKind() {
                       .type = Type::kSection,
                       .doc = "NVIDIA GPUs, found by NVML.",
                       .choice = KindChoice<NvidiaConfig>(),
-                      .children = NvidiaKeys()},
+                      .children = NvidiaKeys},
           .complete = Complete,
           .check = CheckNvidia,
           .make = Make,

@@ -38,35 +38,37 @@ std::optional<Misfit> CheckNumaNode(std::string_view text) {
   return CheckNumber("a NUMA node", text);
 }
 
-Key ListOf(Selectors NvidiaConfig::* member) {
-  const auto selector = [member](auto& config, const At& at) -> auto& {
-    return (kNvidia(config, at).*member)[at[1]];
-  };
-  return {.type = Type::kList,
-          .max = 64,
-          .list = BindList(kNvidia, member),
-          .children = {{.name = "index",
-                        .doc = "NVML's index of the GPU, which may change when one is plugged.",
-                        .example = "3",
-                        .default_note = "any",
-                        .check = CheckIndex,
-                        .field = Bind(selector, &Selector::index)},
-                       {.name = "uuid",
-                        .doc = "The GPU's UUID.",
-                        .example = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42",
-                        .default_note = "any",
-                        .field = Bind(selector, &Selector::uuid)},
-                       {.name = "model",
-                        .doc = "The GPU's model, with `*` for any characters.",
-                        .example = "\"*A100*\"",
-                        .default_note = "any",
-                        .field = Bind(selector, &Selector::model)},
-                       {.name = "numa",
-                        .doc = "The NUMA node that the GPU is near to.",
-                        .example = "1",
-                        .default_note = "any",
-                        .check = CheckNumaNode,
-                        .field = Bind(selector, &Selector::numa)}}};
+template <Selectors NvidiaConfig::* kMember>
+constexpr auto kSelector =
+    [](auto& config, const At& at) -> auto& { return (kNvidia(config, at).*kMember)[at[1]]; };
+
+template <Selectors NvidiaConfig::* kMember>
+Key ListOf() {
+  return {.type = Type::kList, .max = 64, .list = BindList(kNvidia, kMember), .children = [] {
+            return std::vector<Key>{
+                {.name = "index",
+                 .doc = "NVML's index of the GPU, which may change when one is plugged.",
+                 .example = "3",
+                 .default_note = "any",
+                 .check = CheckIndex,
+                 .field = Bind(kSelector<kMember>, &Selector::index)},
+                {.name = "uuid",
+                 .doc = "The GPU's UUID.",
+                 .example = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42",
+                 .default_note = "any",
+                 .field = Bind(kSelector<kMember>, &Selector::uuid)},
+                {.name = "model",
+                 .doc = "The GPU's model, with `*` for any characters.",
+                 .example = "\"*A100*\"",
+                 .default_note = "any",
+                 .field = Bind(kSelector<kMember>, &Selector::model)},
+                {.name = "numa",
+                 .doc = "The NUMA node that the GPU is near to.",
+                 .example = "1",
+                 .default_note = "any",
+                 .check = CheckNumaNode,
+                 .field = Bind(kSelector<kMember>, &Selector::numa)}};
+          }};
 }
 
 void CheckList(const Selectors& selectors, const std::string& path, config::Findings& findings) {
@@ -81,13 +83,13 @@ void CheckList(const Selectors& selectors, const std::string& path, config::Find
 }  // namespace
 
 std::vector<Key> SelectKeys() {
-  Key select = ListOf(&NvidiaConfig::select);
+  Key select = ListOf<&NvidiaConfig::select>();
   select.name = "select";
   select.doc =
       "Which GPUs the resource is made of: those that one of these fits. A GPU that several "
       "resources fit is the first one's.";
   select.default_note = "every GPU";
-  Key exclude = ListOf(&NvidiaConfig::exclude);
+  Key exclude = ListOf<&NvidiaConfig::exclude>();
   exclude.name = "exclude";
   exclude.doc =
       "GPUs that it is not made of, whatever `select` says: those that one of these fits.";

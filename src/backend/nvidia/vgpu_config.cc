@@ -37,25 +37,27 @@ Key VgpuSizesKey() {
           .default_note = "none: a card's memory and compute time in so many equal parts",
           .max = kMostParts,
           .list = BindList(kVgpuConfig, &VirtualGpu::sizes),
-          .children = {
-              {.name = "memory",
-               .type = Type::kInt,
-               .doc = "The memory that it has.",
-               .example = "8192",
-               .unit = "MiB",
-               .required = true,
-               .min = 1,
-               .max = kMostVgpuMemory,
-               .field = Bind(kVgpuSize, &VirtualGpu::Size::memory)},
-              {.name = "cores",
-               .type = Type::kInt,
-               .doc = "The part of the card's compute time that it has, in percent.",
-               .example = "30",
-               .unit = "percent",
-               .required = true,
-               .min = 1,
-               .max = kAllCores,
-               .field = Bind(kVgpuSize, &VirtualGpu::Size::cores)},
+          .children = [] {
+            return std::vector<Key>{
+                {.name = "memory",
+                 .type = Type::kInt,
+                 .doc = "The memory that it has.",
+                 .example = "8192",
+                 .unit = "MiB",
+                 .required = true,
+                 .min = 1,
+                 .max = kMostVgpuMemory,
+                 .field = Bind(kVgpuSize, &VirtualGpu::Size::memory)},
+                {.name = "cores",
+                 .type = Type::kInt,
+                 .doc = "The part of the card's compute time that it has, in percent.",
+                 .example = "30",
+                 .unit = "percent",
+                 .required = true,
+                 .min = 1,
+                 .max = kAllCores,
+                 .field = Bind(kVgpuSize, &VirtualGpu::Size::cores)},
+            };
           }};
 }
 
@@ -178,16 +180,24 @@ std::string WithoutSlash(std::string path) {
 
 }  // namespace
 
-Key VgpuKey() {
+namespace {
+
+std::vector<Key> VgpuKeys() {
   std::vector<Key> keys = PlaceKeys();
   keys.push_back(VgpuSizesKey());
   keys.push_back(VgpuModeKey());
   for (Key& key : RequestedKeys()) keys.push_back(std::move(key));
   for (Key& key : TunableKeys()) keys.push_back(std::move(key));
+  return keys;
+}
+
+}  // namespace
+
+Key VgpuKey() {
   return {.name = "vgpu",
           .type = Type::kSection,
           .doc = "What the agent makes of `policy: vgpu` (docs/vgpu.md).",
-          .children = std::move(keys)};
+          .children = VgpuKeys};
 }
 
 void CompleteVgpu(config::Resource& resource) {

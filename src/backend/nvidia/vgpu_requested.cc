@@ -17,6 +17,7 @@ using config::Bind;
 using config::BindEnum;
 using config::Choices;
 using config::Key;
+using config::Keys;
 using config::NamesOf;
 using config::Type;
 using VirtualGpu = NvidiaConfig::Vgpu;
@@ -91,35 +92,36 @@ std::vector<Key> AmountKeys() {
 }
 
 Key HamiKey() {
-  const Choices<bool> compat = {{"2.8", false}, {"2.7", true}};
   return {.name = "hami",
           .type = Type::kSection,
           .doc = "What HAMi's scheduler is told of the node's GPUs.",
-          .children = {
-              {.name = "register",
-               .type = Type::kBool,
-               .doc = "Whether it is told of them at all; `false`: it places no pod here.",
-               .example = "false",
-               .field = Bind(kHami, &VirtualGpu::Hami::registered)},
-              {.name = "topologyScores",
-               .type = Type::kBool,
-               .doc = "Whether it is told how near the GPUs are to each other, which its policy "
-                      "`topology-aware` asks for.",
-               .example = "true",
-               .field = Bind(kHami, &VirtualGpu::Hami::topology_scores)},
-              {.name = "compat",
-               .type = Type::kEnum,
-               .doc = "The format: that of HAMi from 2.8 on, or up to 2.7, with its handshake.",
-               .example = "\"2.7\"",
-               .values = NamesOf(compat),
-               .field = BindEnum(kHami, &VirtualGpu::Hami::before_2_8, compat)},
+          .children = [] {
+            const Choices<bool> compat = {{"2.8", false}, {"2.7", true}};
+            return std::vector<Key>{
+                {.name = "register",
+                 .type = Type::kBool,
+                 .doc = "Whether it is told of them at all; `false`: it places no pod here.",
+                 .example = "false",
+                 .field = Bind(kHami, &VirtualGpu::Hami::registered)},
+                {.name = "topologyScores",
+                 .type = Type::kBool,
+                 .doc = "Whether it is told how near the GPUs are to each other, which its policy "
+                        "`topology-aware` asks for.",
+                 .example = "true",
+                 .field = Bind(kHami, &VirtualGpu::Hami::topology_scores)},
+                {.name = "compat",
+                 .type = Type::kEnum,
+                 .doc = "The format: that of HAMi from 2.8 on, or up to 2.7, with its handshake.",
+                 .example = "\"2.7\"",
+                 .values = NamesOf(compat),
+                 .field = BindEnum(kHami, &VirtualGpu::Hami::before_2_8, compat)},
+            };
           }};
 }
 
 // What is set there and not usual, below `section`: each with its path.
-void WarnOfNoEffect(const std::vector<Key>& keys, const std::string& section,
-                    const config::Config& config, const config::Config& usual,
-                    config::Findings& findings) {
+void WarnOfNoEffect(const Keys& keys, const std::string& section, const config::Config& config,
+                    const config::Config& usual, config::Findings& findings) {
   for (const Key& key : keys) {
     const std::string path = section + "." + std::string(key.name);
     if (!findings.IsSet(path)) continue;
@@ -175,7 +177,7 @@ void CheckRequested(const config::Resource& resource, const std::string& path,
     config.resources = {resource};
     config::Config usual = config;
     usual.resources[0].kind.As<NvidiaConfig>()->vgpu = VirtualGpu();
-    return WarnOfNoEffect(RequestedKeys(), path, config, usual, findings);
+    return WarnOfNoEffect(RequestedKeys, path, config, usual, findings);
   }
   if (!vgpu.sizes.empty()) {
     findings.Report(Reason::kConfigBadValue, path + ".sizes",

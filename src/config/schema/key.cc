@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema/key.h"
 
+#include <mutex>
+
 namespace tessera::config {
 
 std::string_view TypeText(Type type) {
@@ -41,6 +43,21 @@ std::string_view EffectText(Effect effect) {
       return "restart";
   }
   return "";
+}
+
+struct Keys::List {
+  const Describe describe;
+  std::once_flag once{};
+  std::vector<Key> keys{};
+};
+
+Keys::Keys(Describe describe) : list_(std::make_shared<List>(describe)) {}
+
+const std::vector<Key>& Keys::described() const {
+  static const std::vector<Key> kNone;
+  if (list_ == nullptr) return kNone;
+  std::call_once(list_->once, [this] { list_->keys = list_->describe(); });
+  return list_->keys;
 }
 
 const Key* Key::Child(std::string_view child) const {

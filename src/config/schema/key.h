@@ -4,9 +4,11 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,8 +73,32 @@ struct ChoiceField {
 // is to be said about a word that is none of its values.
 using Check = std::optional<Misfit> (*)(std::string_view text);
 
-// The texts are literals: a table of some hundred keys is copied on its way together, and the start
-// of every program waits for it.
+struct Key;
+
+// The keys of a section or of a list's items. They are described when somebody first looks at them,
+// once for all copies: those of a section that no file has would be most of what a start takes to
+// read its configuration.
+class Keys {
+ public:
+  using Describe = std::vector<Key> (*)();
+
+  Keys() = default;
+  template <std::convertible_to<Describe> F>
+  Keys(F describe)
+      : Keys(Describe(describe)) {}  // NOLINT(google-explicit-constructor): as it reads
+  Keys(Describe describe);           // NOLINT(google-explicit-constructor)
+
+  std::vector<Key>::const_iterator begin() const { return described().begin(); }
+  std::vector<Key>::const_iterator end() const { return described().end(); }
+  bool empty() const { return list_ == nullptr || described().empty(); }
+
+ private:
+  struct List;
+  const std::vector<Key>& described() const;
+
+  std::shared_ptr<List> list_;
+};
+
 struct Key {
   std::string_view name{};  // the last part of the path
   Type type = Type::kText;
@@ -93,7 +119,7 @@ struct Key {
   // Each item of this short form stands for one such long form: "groups[].paths[].path", relative
   // to the section that the key is in.
   std::string_view expands_to{};
-  std::vector<Key> children{};
+  Keys children{};
 
   bool IsScalar() const { return type != Type::kSection && type != Type::kList; }
   const Key* Child(std::string_view child) const;
