@@ -37,6 +37,8 @@ void NodeKeeper::Write(const json::Value& node) {
   if (!patch) return Done({});
   client_.Patch(thing_.type, path_ + thing_.subresource, *patch,
                 [this](const Result<json::Value>& written) {
+                  // Of the node as it is now: a wish may wait for nothing being left of something.
+                  if (written && wish_ && !changed_) (void)wish_(*written);
                   Done(written ? Status() : Fail(written.error()));
                 });
 }
