@@ -54,11 +54,24 @@ func matching(t *testing.T, m manifest) {
 // known when kubelet asks.
 func (c *cluster) startMatched(t *testing.T) *hami {
 	t.Helper()
+	return c.startMatchedWith(t, ", evictMismatched: true")
+}
+
+// startMatchedWith says what else is said of the GPUs.
+func (c *cluster) startMatchedWith(t *testing.T, more string) *hami {
+	t.Helper()
+	return c.startMatchedOn(t, func() {}, more, matching)
+}
+
+// startMatchedOn says as well what is done to the node before there is an agent, and by what rights that
+// runs.
+func (c *cluster) startMatchedOn(t *testing.T, prepare func(), more string, rights func(*testing.T, manifest)) *hami {
+	t.Helper()
 	c.switchCDIOff(t)
 	c.configureKubelet(t, "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n")
 	makeGPUs(t)
-	c.installRequestedBy(t, "    strategies: [envvar, device-specs]\n", ", evictMismatched: true",
-		func(m manifest) { matching(t, m) })
+	prepare()
+	c.installRequestedBy(t, "    strategies: [envvar, device-specs]\n", more, func(m manifest) { rights(t, m) })
 	h := c.startHAMi(t, 8)
 	h.namesGPUs = true
 	return h

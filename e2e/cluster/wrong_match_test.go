@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	kinds "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var oneModest = asked{count: 1, memory: 700, cores: 10}
+
+// bindUnseen has HAMi's scheduler bind a pod that kubelet, which is away, never sees, and waits until
+// the agent has seen it: a later one of the same watch has ended, and the agent lets go of its lock.
+func (c *cluster) bindUnseen(t *testing.T, h *hami) *v1.Pod {
+	t.Helper()
+	unseen := c.createAsking(t, podAsking("unseen", containerAsking("main", oneModest, stay)))
+	_, err := h.waitFor(t.Context(), unseen, func(now *v1.Pod) bool { return now.Spec.NodeName != "" })
+	must(t, err)
+
+	last := c.createAsking(t, forged("last", oneModest, ""))
+	last.Status.Phase = v1.PodFailed
+	_, err = c.pods().UpdateStatus(t.Context(), last, metav1.UpdateOptions{})
+	must(t, err)
+	eventually(t, func(ctx context.Context) error {
+		node, err := c.node(ctx)
+		if err != nil {
+			return err
+		}
+		return h.setLock(ctx, node, fmt.Sprintf("%s,%s,last", time.Now().UTC().Format(time.RFC3339), last.Namespace))
+	})
+	eventually(t, func(ctx context.Context) error {
+		node, err := c.node(ctx)
+		if err == nil && node.Annotations[lockKey] != "" {
+			err = fmt.Errorf("the node's lock is still %s", node.Annotations[lockKey])
+		}
+		return err
+	})
+	return unseen
+}
+
+// mismatch has the agent take a pod for another one: that was bound while kubelet was away, and is
+// deleted while the agent cannot reach the API server, which has seen it alone.
+func (c *cluster) mismatch(t *testing.T, h *hami) (meant, given *v1.Pod) {
+	t.Helper()
+	c.processes["kubelet"].end(syscall.SIGTERM)
+	meant = c.bindUnseen(t, h)
+	c.closeService()
+	at := int64(0)
+	for _, name := range []string{"unseen", "last"} {
+		must(t, c.pods().Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &at}))
+	}
+	must(t, c.startKubelet())
+	c.waitForResource(t, gpu, "80 of 80")
+
+	given = podAsking("given", containerAsking("main", oneModest, stay))
+	given.Spec.NodeName, given.Spec.SchedulerName = nodeName, ""
+	given = c.createAsking(t, given)
+	// kubelet has its answer, and asks whether the container may start.
+	_, err := h.waitFor(t.Context(), given, func(now *v1.Pod) bool {
+		return strings.Contains(describe(now), "PreStart")
+	})
+	must(t, err)
+	must(t, c.openService())
+	return meant, given
+}
+
+// wrongly is why a container is refused that was given what was meant for another one.
+func wrongly(meant, given *v1.Pod) string {
+	return fmt.Sprintf("container main: nvidia.com/gpu: kubelet gave container main of pod %s what was meant "+
+		"for main of %s [wrong-match]: delete the pod: kubelet keeps what it was answered for it, and no retry "+
+		"mends that", given.UID, meant.UID)
+}
+
+func (c *cluster) expectNoReport(t *testing.T, pod *v1.Pod) {
+	t.Helper()
+	known := map[string]said{}
+	must(t, readSaid(known))
+	for _, one := range known {
+		if one.pod == pod.UID {
+			t.Errorf("a container of %s has\n%s", pod.Name, one.text)
+		}
+	}
+}
+
+func TestWithoutCDIAContainerThatWasTakenForAnotherDoesNotStartAndAnEventSaysToDeleteItsPod(t *testing.T) {
+	c := theCluster(t)
+	h := c.startMatchedWith(t, "")
+
+	meant, given := c.mismatch(t, h)
+
+	c.expectEvents(t, given, told{"Pod given", "Warning", "VirtualGpuRefused", wrongly(meant, given)})
+	c.expectNoReport(t, given)
+	must(t, c.pods().Delete(t.Context(), "given", metav1.DeleteOptions{}))
+	pod := c.createAsking(t, podAsking("next", containerAsking("main", oneModest, stay)))
+	h.expectSaid(t, pod.UID, "main", 1)
+}
+
+func TestWithoutCDIAPodThatWasTakenForAnotherIsEvictedWhereThatIsConfigured(t *testing.T) {
+	c := theCluster(t)
+	h := c.startMatched(t)
+
+	_, given := c.mismatch(t, h)
+
+	eventually(t, func(ctx context.Context) error {
+		now, err := c.pods().Get(ctx, "given", metav1.GetOptions{})
+		if kinds.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("pod given is still there: %s", describe(now))
+		}
+		return err
+	})
+	c.expectNoReport(t, given)
+}
