@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -80,4 +81,37 @@ func TestAStaticPodHasWhatItAsksForOfWhatIsFreeWhereThatIsConfigured(t *testing.
 	if !regexp.MustCompile(want).MatchString(text) {
 		t.Errorf("the static pod has\n%s", text)
 	}
+}
+
+// It asks for a GPU as pods of any scheduler do, and for how much of it by its annotations.
+func TestAPodOfAnotherSchedulerHasWhatItsAnnotationsAskForWhereThatIsConfigured(t *testing.T) {
+	c := theCluster(t)
+	makeGPUs(t)
+	c.installRequested(t, ", unplaced: fit")
+	pod := withInit(podAsking("annotated", containerAsking("main", asked{count: 1}, stay)),
+		containerAsking("init", asked{count: 2}, ""))
+	pod.Spec.SchedulerName = ""
+	pod.Annotations = map[string]string{"tessera.dev/gpu-memory": "2Gi", "tessera.dev/gpu-memory-percentage.init": "25",
+		"tessera.dev/gpu-cores": "30"}
+	made := c.createAsking(t, pod)
+
+	for container, want := range map[string]string{
+		"main": "CUDA_DEVICE_MEMORY_LIMIT_0=2048m\n",
+		"init": "CUDA_DEVICE_MEMORY_LIMIT_0=20480m\nCUDA_DEVICE_MEMORY_LIMIT_1=20480m\n"} {
+		text := waitForSaid(t, made.UID, container, 1)[0]
+		if !strings.HasPrefix(text, want+"CUDA_DEVICE_MEMORY_SHARED") || !strings.Contains(text, "SM_LIMIT=30\n") {
+			t.Errorf("container %s has\n%s", container, text)
+		}
+	}
+	broken := podAsking("broken", containerAsking("main", asked{count: 1}, stay))
+	broken.Spec.SchedulerName = ""
+	broken.Annotations = map[string]string{"tessera.dev/gpu-memory": "3000MB"}
+	refused := c.createAsking(t, broken)
+	eventually(t, func(ctx context.Context) error {
+		now, err := c.pods().Get(ctx, refused.Name, metav1.GetOptions{})
+		if err == nil && !strings.Contains(describe(now), "annotation tessera.dev/gpu-memory is 3000MB: write how many MiB") {
+			err = errors.New(describe(now))
+		}
+		return err
+	})
 }

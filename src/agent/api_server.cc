@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "agent/asked_sizes.h"
 #include "agent/news.h"
 #include "agent/node_labels.h"
 #include "base/backoff.h"
@@ -73,7 +74,7 @@ struct ApiServer::Voice {
     pods = std::make_unique<kube::NodePods>(
         loop, client, name,
         kube::PodFields{
-            .keys = {HamiProtocol::kKeys},
+            .keys = {HamiProtocol::kKeys, kSizeKeys},
             .resource = wanted,
             .variable = [](std::string_view key) { return key == hami::kEnvDisableControl; }},
         kube::NodePods::Observer{.added = put,

@@ -139,8 +139,8 @@ TEST_F(GrantAttacksTest, SharesOfOneCardAreNotMoreThanCanBeCounted) {
   Know("uid-1", {greedy}, "");
 
   EXPECT_EQ(Bind({Share(0, 0), Share(0, 1)}),
-            fmt::format("bad-decision: pod team/pod-uid-1, container app: what was chosen for it "
-                        "is not what it asks for: 4294967294 MiB of {} are no part of a card",
+            fmt::format("bad-size: pod team/pod-uid-1, container app: it cannot have what it asks "
+                        "for: 4294967294 MiB of {} are no part of a card",
                         Gpu(0)));
   EXPECT_EQ(LimitsOf(kOne), "no document");
 }
@@ -156,8 +156,8 @@ TEST_F(GrantAttacksTest, OfACardOfUnknownMemoryNoPartIsNoLimit) {
   Know("uid-1", {all}, "");
 
   EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("bad-decision: pod team/pod-uid-1, container app: what was chosen for it "
-                        "is not what it asks for: 0 MiB of {} are no part of a card",
+            fmt::format("bad-size: pod team/pod-uid-1, container app: it cannot have what it asks "
+                        "for: 0 MiB of {} are no part of a card",
                         Gpu(0)));
   EXPECT_EQ(LimitsOf(kOne), "no document");
 }
@@ -176,7 +176,10 @@ TEST_F(GrantAttacksTest, WhatAPodHasOfTwoResourcesCountsForBoth) {
   Know("uid-1", {Asking("one", 800, 10), of_big("two", 800)}, "");
   Know("uid-2", {of_big("app", 300)}, "");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
+  // As it is once HAMi's scheduler was told of the first one.
+  Know("uid-1", pods_["uid-1"]->containers, Chosen(0, 800, 10) + ";");
   ASSERT_EQ(BindOf(kBig, {Share(1, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=800m CUDA_DEVICE_SM_LIMIT=10 ");
 
   EXPECT_EQ(BindOf(kBig, {Share(1, 1)}),
             fmt::format("no-room: nvidia.com/big: device {} has 1000 MiB, of which 800 MiB and 10 "

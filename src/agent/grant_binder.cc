@@ -288,9 +288,9 @@ std::vector<HamiProtocol::Given> GrantBinder::Former() {
     if (!pin || *pin == nullptr || (*pin)->decision.empty()) continue;
     all.push_back({.pod_uid = (*pin)->pod_uid,
                    .container = (*pin)->container,
+                   .resource = (*pin)->resource,
                    .entry = EntryOf((*pin)->parts),
-                   .fitted = AllocatedOf((*pin)->decision),
-                   .former = true});
+                   .fitted = (*pin)->fitted ? AllocatedOf((*pin)->decision) : ""});
   }
   return all;
 }
@@ -298,12 +298,17 @@ std::vector<HamiProtocol::Given> GrantBinder::Former() {
 void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const auto own = std::ranges::find(pin.decision, pin.container, &DecidedContainer::name);
-  book_->Bound({.pod_uid = pin.pod_uid,
-                .container = pin.container,
-                .entry = EntryOf(own->parts),
-                .less = LessThanAsked(pod, RulesOf(pin.resource, *vgpu.requests),
-                                      CardsOf(binding.offer, vgpu), *own),
-                .fitted = IsPlaced(pod) ? "" : AllocatedOf(pin.decision)});
+  HamiProtocol::Given given{.pod_uid = pin.pod_uid,
+                            .container = pin.container,
+                            .resource = pin.resource,
+                            .entry = EntryOf(own->parts)};
+  if (pin.fitted) {
+    given.fitted = AllocatedOf(pin.decision);
+  } else {
+    given.less = LessThanAsked(pod, RulesOf(pin.resource, *vgpu.requests),
+                               CardsOf(binding.offer, vgpu), *own);
+  }
+  book_->Bound(given);
 }
 
 Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,

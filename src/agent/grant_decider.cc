@@ -141,12 +141,11 @@ Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& 
     return Fail(Reason::kGrantUnknown, "{}: pod {} is not known", held.resource, held.pod_uid);
   }
   const kube::Pod& pod = *found->second;
-  Decision decision = TRY(FormerDecision(held));
-  if (decision.empty()) {
-    decision = TRY(DecisionFor(binding, pod));
-    // All of it, whatever is said to have ended: nothing of it has begun.
-    TRY(CheckRoom(binding, held, UsageOf(decision, nullptr), false));
-  }
+  const PinPtr former = TRY(FormerPin(held.pod_uid, held.resource));
+  auto [decision, fitted] =
+      former == nullptr ? TRY(DecisionFor(binding, pod)) : OfWhom{former->decision, former->fitted};
+  // All of it, whatever is said to have ended: nothing of it has begun.
+  if (former == nullptr) TRY(CheckRoom(binding, held, UsageOf(decision, nullptr), false));
   const auto own = std::ranges::find(decision, held.container, &DecidedContainer::name);
   if (own == decision.end()) {
     return Fail(Reason::kBadDecision, "pod {}/{}: nothing was chosen for container {}",
@@ -162,33 +161,47 @@ Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& 
           .parts = std::move(match.parts),
           .controlled = match.controlled,
           .library = vgpu.library,
-          .decision = std::move(decision)};
+          .decision = std::move(decision),
+          .fitted = fitted};
   if (!held.matched) return pin;
   TRY(CheckMatch(held.answer, binding.offer, pin));
   pin.gate = GateOf(vgpu, held.name);
   return pin;
 }
 
-Result<Decision> GrantDecider::DecisionFor(const Binding& binding, const kube::Pod& pod) const {
+Result<GrantDecider::OfWhom> GrantDecider::DecisionFor(const Binding& binding,
+                                                       const kube::Pod& pod) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const hami::RequestRules rules = RulesOf(binding.offer.resource, *vgpu.requests);
   const std::vector<hami::RegisteredDevice> cards = CardsOf(binding.offer, vgpu);
-  if (IsPlaced(pod) || !vgpu.requests->fit_unplaced) return ReadDecision(pod, rules, cards);
+  if (!TRY(IsToBeFitted(binding, pod))) return OfWhom{TRY(ReadDecision(pod, rules, cards))};
   SharesByContainer shares;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) shares[held->container] = held->ids;
   }
-  return FitDecision(pod, rules, cards, shares);
+  return OfWhom{TRY(FitDecision(pod, rules, cards, shares)), true};
+}
+
+// What stands on a pod that was fitted is what it has of another resource.
+Result<bool> GrantDecider::IsToBeFitted(const Binding& binding, const kube::Pod& pod) {
+  if (!binding.rendering.vgpu->requests->fit_unplaced) return false;
+  if (!IsPlaced(pod)) return true;
+  for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
+    if (held->resource == binding.offer.resource) continue;
+    const PinPtr pin = TRY(FormerPin(held->pod_uid, held->resource));
+    if (pin != nullptr && pin->fitted) return true;
+  }
+  return false;
 }
 
 // By a record that cannot be read it may be another than by what stands on the pod now.
-Result<Decision> GrantDecider::FormerDecision(const HeldGrant& mine) {
-  for (const HeldGrant* held : held_->OfPod(mine.pod_uid)) {
-    if (held->resource != mine.resource || !IsGrantName(held->name)) continue;
+Result<PinPtr> GrantDecider::FormerPin(const std::string& pod_uid, const std::string& resource) {
+  for (const HeldGrant* held : held_->OfPod(pod_uid)) {
+    if (held->resource != resource || !IsGrantName(held->name)) continue;
     const PinPtr pin = TRY(Find(held->name));
-    if (pin != nullptr && !pin->decision.empty()) return pin->decision;
+    if (pin != nullptr && !pin->decision.empty()) return pin;
   }
-  return Decision();
+  return nullptr;
 }
 
 // Null where what was last said of the pod is known to be wrong.

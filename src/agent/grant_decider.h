@@ -49,7 +49,7 @@ class GrantDecider {
     PinPtr pin;
     bool is_new = false;  // and is to be written
   };
-  // kGrantUnknown, kNotPlaced, kBadDecision, kNoRoom and kNotEnforced as GrantBinder::Bind.
+  // kGrantUnknown, kNotPlaced, kBadDecision, kBadSize, kNoRoom and kNotEnforced as GrantBinder::Bind.
   Result<Decided> Decide(const Binding& binding, const HeldGrant& held, const Pods& pods);
   // Ends the turn: nothing is kept of it but what saves work the next time.
   void End();
@@ -69,9 +69,14 @@ class GrantDecider {
   Result<Pin> PinOfShares(const Binding& binding, const HeldGrant& held);
   Result<Pin> PinOfRequest(const Binding& binding, const HeldGrant& held, const Pods& pods);
   static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const HeldGrant& held);
-  Result<Decision> DecisionFor(const Binding& binding, const kube::Pod& pod) const;
-  // What was decided for the pod when the first of its containers was bound; empty: none was.
-  Result<Decision> FormerDecision(const HeldGrant& mine);
+  struct OfWhom {
+    Decision decision;
+    bool fitted = false;  // as Pin has it
+  };
+  Result<OfWhom> DecisionFor(const Binding& binding, const kube::Pod& pod);
+  Result<bool> IsToBeFitted(const Binding& binding, const kube::Pod& pod);
+  // By what the first of the pod's containers with such GPUs was bound; null: none was.
+  Result<PinPtr> FormerPin(const std::string& pod_uid, const std::string& resource);
   PodPtr StateOf(const std::string& uid);
 
   Status CheckRoom(const Binding& binding, const HeldGrant& mine, const UsageByDevice& more,

@@ -79,6 +79,7 @@ std::string PinText(const Pin& pin) {
                                     {"parts", PartsJson(container.parts)}});
   }
   if (!decision.empty()) object["decision"] = std::move(decision);
+  if (pin.fitted) object["fitted"] = true;
   return json::WritePretty(object);
 }
 
@@ -95,6 +96,7 @@ Result<Pin> ReadPin(std::string_view text) {
           .parts = TRY(ReadParts(*object)),
           .controlled = json::GetBool(*object, "controlled").value_or(true),
           .library = json::GetString(*object, "library").value_or(""),
+          .fitted = json::GetBool(*object, "fitted").value_or(false),
           .gate = json::GetString(*object, "gate").value_or("")};
   const json::Array* decision = json::GetArray(*object, "decision");
   if (decision == nullptr) return pin;

@@ -28,7 +28,8 @@ TEST(Pin, ADecisionForAWholePodSurvivesToo) {
                 .controlled = false,
                 .decision = {{"prepare", hami::ContainerKind::kInit, {{"GPU-2", 1, 100}}},
                              {"beside", hami::ContainerKind::kSidecar, {{"GPU-1", 2, 0}}},
-                             {"app", hami::ContainerKind::kApp, {{"GPU-1", 500, 0}}}}};
+                             {"app", hami::ContainerKind::kApp, {{"GPU-1", 500, 0}}}},
+                .fitted = true};
   EXPECT_EQ(ReadPin(PinText(pin)), pin);
 }
 

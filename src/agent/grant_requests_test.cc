@@ -44,15 +44,15 @@ TEST_F(GrantRequestsTest, TheLedgerIsToldOfTheCardAlsoAfterARestart) {
 
 TEST_F(GrantRequestsTest, WhoBeginsToListenIsToldOfWhatWasBoundBefore) {
   rendering_.vgpu->requests->fit_unplaced = true;
-  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
-  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
-  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  Hold("uid-1", "app", {Share(1, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 300, 30)}, "");
+  ASSERT_EQ(Bind({Share(1, 0)}), "");
   told_.clear();
 
   GrantBinder next(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
                    inbox_, clock_);
-  const std::string what = "uid-1 app has " + Chosen(1, 300, 30) +
-                           ";, fitted: " + Chosen(1, 300, 30) + ";, by a former agent";
+  const std::string what =
+      "uid-1 app has " + Chosen(1, 300, 30) + ";, fitted: " + Chosen(1, 300, 30) + ";";
   book_->SetFormer([&] { return next.Former(); });
   EXPECT_EQ(std::exchange(told_, {}), std::vector<std::string>{what});
   book_->SetListener(nullptr);
@@ -213,6 +213,46 @@ TEST_F(GrantRequestsTest, APodThatNobodyPlacedIsRefusedUnlessItIsToBeFitted) {
   EXPECT_EQ(Bind({Share(1, 0)}), "");
   EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=800m CUDA_DEVICE_SM_LIMIT=30 ");
   EXPECT_EQ(Bind({Share(1, 1)}).substr(0, 8), "no-room:");
+}
+
+TEST_F(GrantRequestsTest, AnnotationsSayHowLargeThePartsOfAPodAreThatIsFitted) {
+  rendering_.vgpu->requests->fit_unplaced = true;
+  const auto know = [this](const std::string& allocated) {
+    Know("uid-1", {{.name = "app", .limits = {{kGpu, "1"}}}, {.name = "two", .limits = {{kGpu, "1"}}}},
+         allocated);
+    kube::Pod pod = *pods_["uid-1"];
+    pod.annotations["tessera.dev/gpu-memory"] = "300Mi";
+    pod.annotations["tessera.dev/gpu-cores.two"] = "20";
+    book_->Put(pod);
+    pods_["uid-1"] = book_->Find("uid-1");
+  };
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-1", "two", {Share(1, 0)}, AnswerNaming(kOther));
+  know("");
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=300m CUDA_DEVICE_SM_LIMIT=0 ");
+  know(Chosen(0, 300, 0) + ";" + Chosen(1, 300, 20) + ";");
+  EXPECT_EQ(Bind({Share(1, 0)}), "");
+  EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=300m CUDA_DEVICE_SM_LIMIT=20 ");
+
+  const std::string all = ", fitted: " + Chosen(0, 300, 0) + ";" + Chosen(1, 300, 20) + ";";
+  EXPECT_EQ(told_,
+            (std::vector<std::string>{"uid-1 app has " + Chosen(0, 300, 0) + ";" + all,
+                                      "uid-1 two has " + Chosen(1, 300, 20) + ";" + all}));
+}
+
+TEST_F(GrantRequestsTest, AnnotationsSayNothingOfWhatASchedulerHasChosen) {
+  rendering_.vgpu->requests->fit_unplaced = true;
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 301, 30) + ";");
+  kube::Pod pod = *pods_["uid-1"];
+  pod.annotations["tessera.dev/gpu-memory.app"] = "800";
+  book_->Put(pod);
+  pods_["uid-1"] = book_->Find("uid-1");
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            "bad-decision: pod team/pod-uid-1, container app: what was chosen for it is not what it "
+            "asks for: 301 MiB of " +
+                Gpu(0) + ", where the container asks for 300");
 }
 
 TEST_F(GrantRequestsTest, WhatIsFittedLessOrRefusedIsToldOnce) {

@@ -26,11 +26,10 @@ class GrantRequestsTest : public GrantBinderTest {
   void Listen() {
     PodBook::Listener listener;
     listener.bound = [this](const HamiProtocol::Given& given) {
-      told_.push_back(fmt::format("{} {} has {}{}{}{}", given.pod_uid, given.container,
+      told_.push_back(fmt::format("{} {} has {}{}{}", given.pod_uid, given.container,
                                   hami::EncodePodDevices(std::vector<hami::Entry>{given.entry}),
                                   given.less.empty() ? "" : ", less: " + given.less,
-                                  given.fitted.empty() ? "" : ", fitted: " + given.fitted,
-                                  given.former ? ", by a former agent" : ""));
+                                  given.fitted.empty() ? "" : ", fitted: " + given.fitted));
     };
     listener.refused = [this](const HamiProtocol::Refusal& refusal) {
       told_.push_back(fmt::format("{} {} is refused{}: {}", refusal.pod_uid, refusal.container,

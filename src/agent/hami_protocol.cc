@@ -30,6 +30,20 @@ bool AwaitsOthers(const kube::Pod& pod) {
   });
 }
 
+std::string AllOf(const std::map<std::string, std::string>& fitted) {
+  std::string all;
+  for (const auto& [resource, text] : fitted) all += text;
+  return all;
+}
+
+// Whether that is what was fitted, or what was of some of the resources, or nothing.
+bool IsOf(const std::map<std::string, std::string>& fitted, std::string_view allocated) {
+  for (const auto& [resource, text] : fitted) {
+    if (allocated.starts_with(text)) allocated.remove_prefix(text.size());
+  }
+  return allocated.empty();
+}
+
 }  // namespace
 
 HamiProtocol::HamiProtocol(os::Loop& loop, kube::Client& client, std::string node, Tell tell,
@@ -102,16 +116,10 @@ void HamiProtocol::PodChanged(const kube::Pod& pod) {
   if (kept->due) WriteIn(kept, times_.settle);
 }
 
-// What its containers were given is what stands on the pod, unless nobody had placed it.
+// What its containers were given is what stands on the pod, unless it was fitted.
 void HamiProtocol::Settle(Kept& kept) {
   if (kept.allocated || !kept.seen()) return;
   kept.allocated = std::string(kept.pod.Annotation(hami::kPodAllocated));
-  const bool unplaced = kept.allocated->empty() && kept.pod.Annotation(hami::kPodNode).empty();
-  if (unplaced && !kept.fitted.empty()) {
-    kept.allocated = kept.fitted;
-  } else {
-    kept.fitted.clear();
-  }
 }
 
 void HamiProtocol::LookForChange(Kept& kept) {
@@ -121,7 +129,7 @@ void HamiProtocol::LookForChange(Kept& kept) {
     return;
   }
   // What was fitted here stands nowhere before it is written.
-  if (!kept.fitted.empty() && !kept.stands && allocated.empty()) return;
+  if (!kept.fitted.empty() && !kept.stands && IsOf(kept.fitted, allocated)) return;
   if (!kept.changes.insert(allocated).second) return;
   Say(kept, "", kIgnored,
       fmt::format("{} is another than when the pod got its devices: that changes nothing, its "
@@ -153,9 +161,12 @@ void HamiProtocol::Bound(const Given& given) {
   const KeptPtr kept = KeptOf(given.pod_uid);
   kept->given[given.container] = given.entry;
   kept->said.erase({given.container, kRefused});
-  if (!given.fitted.empty() && !kept->allocated) kept->fitted = given.fitted;
-  if (!given.fitted.empty() && !given.former) kept->allocated = given.fitted;
-  Settle(*kept);
+  if (given.fitted.empty()) {
+    Settle(*kept);
+  } else if (kept->fitted.emplace(given.resource, given.fitted).second) {
+    kept->allocated = AllOf(kept->fitted);
+    kept->stands = false;
+  }
   if (!given.less.empty()) {
     Say(*kept, given.container, kLess,
         fmt::format("container {} has {}, as HAMi's scheduler wrote it", given.container,
@@ -219,9 +230,11 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   patch.resource_version = pod.resource_version;
   const std::string_view phase = pod.Annotation(hami::kPodBindPhase);
   if (phase == hami::kPhaseSuccess && kept.failed) return {};
-  if (pod.Annotation(hami::kPodAllocated).empty()) {
-    if (kept.fitted.empty()) return {};
-    patch.annotations[std::string(hami::kPodAllocated)] = kept.fitted;
+  const std::string_view stands = pod.Annotation(hami::kPodAllocated);
+  const std::string fitted = AllOf(kept.fitted);
+  if (stands.empty() && fitted.empty()) return {};
+  if (stands != fitted && IsOf(kept.fitted, stands)) {
+    patch.annotations[std::string(hami::kPodAllocated)] = fitted;
     patch.annotations[std::string(hami::kPodNode)] = node_;
     patch.labels[std::string(hami::kPodNode)] = node_;
     return patch;

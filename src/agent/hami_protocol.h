@@ -40,13 +40,11 @@ class HamiProtocol {
   struct Given {
     std::string pod_uid;  // as kubelet knows it
     std::string container;
+    std::string resource{};
     hami::Entry entry;
     std::string less{};  // hami::LessThanAsked
-    // What its pod has, where no scheduler has chosen that: kPodAllocated, for those that count.
+    // What its pod has of the resource, where no scheduler has chosen that: for kPodAllocated.
     std::string fitted{};
-    // It was bound by an agent that was here before, which may have told of it: whether the pod was
-    // placed then, and `fitted` says nothing, stands on the pod.
-    bool former = false;
   };
   // A container was not given its devices.
   struct Refusal {
@@ -98,8 +96,9 @@ class HamiProtocol {
     // kPodAllocated when the first container was given its devices.
     std::optional<std::string> allocated{};
     std::map<std::string, hami::Entry> given{};  // by container
-    std::string fitted{};                        // what is to stand in kPodAllocated
-    bool stands = false;                         // and was seen there
+    // By resource: what is to stand in kPodAllocated, one behind the other.
+    std::map<std::string, std::string> fitted{};
+    bool stands = false;  // `allocated`, and was seen there
     std::map<std::pair<std::string, std::string>, Said> said{};  // by container and reason
     std::vector<kube::Event> untold{};                           // until its name is known
     std::set<std::string> changes{};                             // of kPodAllocated, that were told

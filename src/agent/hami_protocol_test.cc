@@ -318,6 +318,35 @@ TEST_F(HamiProtocolTest, APodThatWasFittedHereCountsForHamisScheduler) {
   EXPECT_EQ(Events(), Words{});
 }
 
+TEST_F(HamiProtocolTest, APodThatWasFittedWithGpusOfTwoResourcesCountsForBoth) {
+  Pod("p") = {.uid = "uid-p", .node = "n1"};
+  See("p");
+  const HamiProtocol::Given first{
+      .pod_uid = "uid-p", .container = "a", .resource = "a.b/gpu", .entry = kA, .fitted = kOne};
+  const HamiProtocol::Given second{.pod_uid = "uid-p",
+                                   .container = "b",
+                                   .resource = "a.b/big",
+                                   .entry = kB,
+                                   .fitted = "GPU-b,NVIDIA,1000,10:;"};
+  const auto stands = [&](const std::string& text) {
+    return RunUntil([&] { return Pod("p").annotations["hami.io/vgpu-devices-allocated"] == text; });
+  };
+  protocol().Bound(first);
+  ASSERT_TRUE(stands(kOne));
+  See("p");
+  protocol().Bound(second);
+  ASSERT_TRUE(stands("GPU-b,NVIDIA,1000,10:;" + std::string(kOne)));
+  See("p");
+
+  Restart();
+  See("p");
+  protocol().Bound(first);
+  protocol().Bound(second);
+  Rest();
+  EXPECT_EQ(PatchesOf("p").size(), 2U) << "it is said already";
+  EXPECT_EQ(Events(), Words{});
+}
+
 TEST_F(HamiProtocolTest, AFittedPodThatChangesBeforeThatIsWrittenHasNotBeenAllocatedAnother) {
   Pod("p") = {.uid = "uid-p", .node = "n1"};
   See("p");
@@ -337,10 +366,8 @@ TEST_F(HamiProtocolTest, AFittedPodThatChangesBeforeThatIsWrittenHasNotBeenAlloc
 
 TEST_F(HamiProtocolTest, OfAPodThatAFormerAgentBoundTheSchedulerIsToldWhatItDoesNotKnow) {
   Placed("p", kTwo);
-  protocol().Bound(
-      {.pod_uid = "uid-p", .container = "a", .entry = kA, .fitted = kTwo, .former = true});
-  protocol().Bound(
-      {.pod_uid = "uid-p", .container = "b", .entry = kB, .fitted = kTwo, .former = true});
+  protocol().Bound({.pod_uid = "uid-p", .container = "a", .entry = kA});
+  protocol().Bound({.pod_uid = "uid-p", .container = "b", .entry = kB});
   See("p");
 
   ASSERT_TRUE(RunUntilPhase("p", "success"));
@@ -349,10 +376,8 @@ TEST_F(HamiProtocolTest, OfAPodThatAFormerAgentBoundTheSchedulerIsToldWhatItDoes
 
   Restart();
   See("p");
-  protocol().Bound(
-      {.pod_uid = "uid-p", .container = "a", .entry = kA, .fitted = kTwo, .former = true});
-  protocol().Bound(
-      {.pod_uid = "uid-p", .container = "b", .entry = kB, .fitted = kTwo, .former = true});
+  protocol().Bound({.pod_uid = "uid-p", .container = "a", .entry = kA});
+  protocol().Bound({.pod_uid = "uid-p", .container = "b", .entry = kB});
   Rest();
   EXPECT_EQ(PatchesOf("p").size(), 1U) << "it is said already";
   EXPECT_EQ(Events(), Words{});
@@ -362,23 +387,12 @@ TEST_F(HamiProtocolTest, APodThatAFormerAgentFittedIsWrittenUnlessItStandsThere)
   Pod("p") = {.uid = "uid-p", .node = "n1"};
   for (int agent = 0; agent < 2; ++agent) {
     Restart();
-    protocol().Bound(
-        {.pod_uid = "uid-p", .container = "main", .entry = kA, .fitted = kOne, .former = true});
+    protocol().Bound({.pod_uid = "uid-p", .container = "main", .entry = kA, .fitted = kOne});
     See("p");
     Rest();
     EXPECT_EQ(Pod("p").annotations["hami.io/vgpu-devices-allocated"], kOne);
     EXPECT_EQ(PatchesOf("p").size(), 1U);
   }
-
-  Restart();
-  Placed("q", "GPU-b,NVIDIA,3000,30:;").annotations["hami.io/bind-phase"] = "success";
-  Pod("q").annotations["hami.io/vgpu-devices-to-allocate"] = ";;";
-  protocol().Bound(
-      {.pod_uid = "uid-q", .container = "main", .entry = kB, .fitted = kOne, .former = true});
-  See("q");
-  Rest();
-  EXPECT_EQ(PatchesOf("q"), Words{}) << "a scheduler has placed it";
-  EXPECT_EQ(Events(), Words{});
 }
 
 TEST_F(HamiProtocolTest, TheLockOfAPodIsLetGoOfWhenItIsBoundToThisNode) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "agent/asked_sizes.h"
 #include "base/quote.h"
 #include "hami/names.h"
 #include "hami/pod_devices.h"
@@ -32,6 +33,12 @@ Error Bad(const kube::Pod& pod, std::string_view container, const Error& why) {
       Reason::kBadDecision,
       fmt::format("pod {}{}{}: what was chosen for it is not what it asks for: {}", pod.FullName(),
                   container.empty() ? "" : ", container ", container, why.message)};
+}
+
+Error Unfit(const kube::Pod& pod, std::string_view container, const Error& why) {
+  return {Reason::kBadSize,
+          fmt::format("pod {}, container {}: it cannot have what it asks for: {}", pod.FullName(),
+                      container, why.message)};
 }
 
 std::vector<VgpuPart> PartsOf(const hami::Entry& entry) {
@@ -170,11 +177,11 @@ Result<Decision> FitDecision(const kube::Pod& pod, const hami::RequestRules& rul
   for (const hami::Container& container : ContainersOf(pod)) {
     const auto held = shares.find(container.name);
     if (held == shares.end()) continue;
-    const auto request = hami::Resolve(container, rules);
-    if (!request) return Fail(Bad(pod, container.name, request.error()));
+    const auto request = ResolveSizes(pod, container, rules);
+    if (!request) return Fail(Unfit(pod, container.name, request.error()));
     if (!*request) continue;
     auto parts = FitParts(**request, cards, held->second);
-    if (!parts) return Fail(Bad(pod, container.name, parts.error()));
+    if (!parts) return Fail(Unfit(pod, container.name, parts.error()));
     decision.push_back({container.name, container.kind, *std::move(parts)});
   }
   return decision;

@@ -48,8 +48,8 @@ bool IsPlaced(const kube::Pod& pod);
 // there is not what the containers ask for, on cards of this node.
 Result<Decision> ReadDecision(const kube::Pod& pod, const hami::RequestRules& rules,
                               std::span<const hami::RegisteredDevice> cards);
-// What the pod's containers ask for, on the cards whose shares kubelet gave each. kBadDecision
-// where what they ask for cannot be read.
+// What the pod's containers ask for (asked_sizes.h), on the cards whose shares kubelet gave each.
+// kBadSize where that cannot be read, or is more than can be counted.
 using SharesByContainer = std::map<std::string, std::vector<std::string>, std::less<>>;
 Result<Decision> FitDecision(const kube::Pod& pod, const hami::RequestRules& rules,
                              std::span<const hami::RegisteredDevice> cards,

@@ -111,6 +111,19 @@ TEST_F(PodDecisionTest, WithoutASchedulerItIsWhatTheContainersAskForOnTheCardsTh
             fmt::format("main: {0}=3000:30,{1}=3000:30;beside: {1}=500:30;", kFirst, kSecond));
 }
 
+TEST_F(PodDecisionTest, WhatAnAnnotationOfThePodAsksForIsRefusedWhereItIsNoSize) {
+  auto pod = PodWith({Asking("main", 1, 0)}, "");
+  const SharesByContainer shares = {{"main", {std::string(kFirst) + "-0"}}};
+  pod.annotations["tessera.dev/gpu-memory"] = "3000";
+  EXPECT_EQ(Text(FitDecision(pod, rules_, cards_, shares)),
+            fmt::format("main: {}=3000:30;", kFirst));
+  pod.annotations["tessera.dev/gpu-memory"] = "3000MB";
+  EXPECT_EQ(Text(FitDecision(pod, rules_, cards_, shares)),
+            "bad-size: pod team/train, container main: it cannot have what it asks for: annotation "
+            "tessera.dev/gpu-memory is 3000MB: write how many MiB of each GPU, '3000', or a size "
+            "with its unit, '3000Mi' or '3Gi'");
+}
+
 TEST_F(PodDecisionTest, SharesOfOneCardAddUp) {
   const auto pod = PodWith({Asking("main", 4, 1500)}, "");
   const std::string card = kFirst;

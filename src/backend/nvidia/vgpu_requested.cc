@@ -152,7 +152,7 @@ std::vector<Key> RequestedKeys() {
       {.name = "unplaced",
        .type = Type::kEnum,
        .doc = "What becomes of pods that no scheduler chose GPUs for: they are refused, or get "
-              "what is free.",
+              "what they ask for of what is free (docs/vgpu.md).",
        .example = "fit",
        .values = NamesOf(unplaced),
        .field = BindEnum(kRequests, &VgpuRequests::fit_unplaced, unplaced)},
