@@ -26,9 +26,6 @@ func (c *cluster) bindUnseen(t *testing.T, h *hami) *v1.Pod {
 	must(t, err)
 
 	last := c.createAsking(t, forged("last", oneModest, ""))
-	last.Status.Phase = v1.PodFailed
-	_, err = c.pods().UpdateStatus(t.Context(), last, metav1.UpdateOptions{})
-	must(t, err)
 	eventually(t, func(ctx context.Context) error {
 		node, err := c.node(ctx)
 		if err != nil {
@@ -36,6 +33,9 @@ func (c *cluster) bindUnseen(t *testing.T, h *hami) *v1.Pod {
 		}
 		return h.setLock(ctx, node, fmt.Sprintf("%s,%s,last", time.Now().UTC().Format(time.RFC3339), last.Namespace))
 	})
+	last.Status.Phase = v1.PodFailed
+	_, err = c.pods().UpdateStatus(t.Context(), last, metav1.UpdateOptions{})
+	must(t, err)
 	eventually(t, func(ctx context.Context) error {
 		node, err := c.node(ctx)
 		if err == nil && node.Annotations[lockKey] != "" {
