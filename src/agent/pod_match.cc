@@ -67,10 +67,16 @@ Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const PodBook::Answered
   const auto cards = CardsOf(offer, vgpu);
   const bool fit = vgpu.requests->fit_unplaced && !IsPlaced(*pod);
   const SharesByContainer shares = {{container, {ids.begin(), ids.end()}}};
-  const Decision decision =
-      TRY(fit ? FitDecision(*pod, rules, cards, shares) : ReadDecision(*pod, rules, cards));
-  const auto own = std::ranges::find(decision, container, &DecidedContainer::name);
-  if (own != decision.end()) return MatchOf(*pod, *own, vgpu);
+  const auto decision =
+      fit ? FitDecision(*pod, rules, cards, shares) : ReadDecision(*pod, rules, cards);
+  if (!decision) {
+    // It may be told on another pod, that the watch has not told of yet.
+    return Fail(decision.error().reason,
+                "{}: without CDI this is taken to be for the only pod that waits for {} GPUs: {}",
+                offer.resource, ids.size(), decision.error().message);
+  }
+  const auto own = std::ranges::find(*decision, container, &DecidedContainer::name);
+  if (own != decision->end()) return MatchOf(*pod, *own, vgpu);
   return Fail(Reason::kBadDecision, "pod {}: nothing was chosen for container {}", pod->FullName(),
               container);
 }

@@ -67,9 +67,11 @@ TEST_F(PodMatchTest, OfSeveralThatMayBeMeantItIsNobody) {
 
 TEST_F(PodMatchTest, OneThatIsToGetNothingMayBeMeantAsWell) {
   Know("uid-1", {Asking("app", 300, 30)}, "");
-  EXPECT_EQ(Matched({Share(0, 0)}),
-            "not-placed: pod team/pod-uid-1: no scheduler has chosen GPUs for it: it has no "
-            "annotation hami.io/vgpu-devices-allocated");
+  EXPECT_EQ(
+      Matched({Share(0, 0)}),
+      "not-placed: nvidia.com/gpu: without CDI this is taken to be for the only pod that waits "
+      "for 1 GPUs: pod team/pod-uid-1: no scheduler has chosen GPUs for it: it has no "
+      "annotation hami.io/vgpu-devices-allocated");
   Know("uid-2", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   EXPECT_EQ(Matched({Share(0, 0)}).substr(0, 12), "not-matched:");
 }
