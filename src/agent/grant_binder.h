@@ -56,8 +56,9 @@ class GrantBinder {
   // All grants of the resource that have exactly these ids (HeldGrants::With). Those of a plugin
   // that was here before have no name, and are as they are. kGrantUnknown where kubelet knows of
   // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
-  // the library, kNotPlaced, kBadDecision and kBadSize as ReadDecision and FitDecision, kStateLocked where another instance
-  // keeps granting, and why the devices cannot be used; the container is then not to be made.
+  // the library, kNotPlaced, kBadDecision and kBadSize as ReadDecision and FitDecision,
+  // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
+  // container is then not to be made.
   Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& pods = {});
   // Tells the ledger what was bound before this process began.
   void TellLedger();

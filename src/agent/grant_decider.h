@@ -49,7 +49,8 @@ class GrantDecider {
     PinPtr pin;
     bool is_new = false;  // and is to be written
   };
-  // kGrantUnknown, kNotPlaced, kBadDecision, kBadSize, kNoRoom and kNotEnforced as GrantBinder::Bind.
+  // kGrantUnknown, kNotPlaced, kBadDecision, kBadSize, kNoRoom and kNotEnforced as
+  // GrantBinder::Bind.
   Result<Decided> Decide(const Binding& binding, const HeldGrant& held, const Pods& pods);
   // Ends the turn: nothing is kept of it but what saves work the next time.
   void End();

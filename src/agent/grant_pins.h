@@ -32,7 +32,7 @@ struct Pin {
   std::string library = {};
   // Of all the pod's containers, where that was decided for the pod as a whole.
   Decision decision = {};
-  bool fitted = false;  // that is what they ask for: no scheduler has chosen it
+  bool fitted = false;    // that is what they ask for: no scheduler has chosen it
   std::string gate = {};  // GateOf, on the host; empty: it has none
   bool operator==(const Pin&) const = default;
 };

@@ -218,7 +218,8 @@ TEST_F(GrantRequestsTest, APodThatNobodyPlacedIsRefusedUnlessItIsToBeFitted) {
 TEST_F(GrantRequestsTest, AnnotationsSayHowLargeThePartsOfAPodAreThatIsFitted) {
   rendering_.vgpu->requests->fit_unplaced = true;
   const auto know = [this](const std::string& allocated) {
-    Know("uid-1", {{.name = "app", .limits = {{kGpu, "1"}}}, {.name = "two", .limits = {{kGpu, "1"}}}},
+    Know("uid-1",
+         {{.name = "app", .limits = {{kGpu, "1"}}}, {.name = "two", .limits = {{kGpu, "1"}}}},
          allocated);
     kube::Pod pod = *pods_["uid-1"];
     pod.annotations["tessera.dev/gpu-memory"] = "300Mi";
@@ -236,9 +237,8 @@ TEST_F(GrantRequestsTest, AnnotationsSayHowLargeThePartsOfAPodAreThatIsFitted) {
   EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=300m CUDA_DEVICE_SM_LIMIT=20 ");
 
   const std::string all = ", fitted: " + Chosen(0, 300, 0) + ";" + Chosen(1, 300, 20) + ";";
-  EXPECT_EQ(told_,
-            (std::vector<std::string>{"uid-1 app has " + Chosen(0, 300, 0) + ";" + all,
-                                      "uid-1 two has " + Chosen(1, 300, 20) + ";" + all}));
+  EXPECT_EQ(told_, (std::vector<std::string>{"uid-1 app has " + Chosen(0, 300, 0) + ";" + all,
+                                             "uid-1 two has " + Chosen(1, 300, 20) + ";" + all}));
 }
 
 TEST_F(GrantRequestsTest, AnnotationsSayNothingOfWhatASchedulerHasChosen) {
@@ -249,10 +249,11 @@ TEST_F(GrantRequestsTest, AnnotationsSayNothingOfWhatASchedulerHasChosen) {
   pod.annotations["tessera.dev/gpu-memory.app"] = "800";
   book_->Put(pod);
   pods_["uid-1"] = book_->Find("uid-1");
-  EXPECT_EQ(Bind({Share(0, 0)}),
-            "bad-decision: pod team/pod-uid-1, container app: what was chosen for it is not what it "
-            "asks for: 301 MiB of " +
-                Gpu(0) + ", where the container asks for 300");
+  EXPECT_EQ(
+      Bind({Share(0, 0)}),
+      "bad-decision: pod team/pod-uid-1, container app: what was chosen for it is not what it "
+      "asks for: 301 MiB of " +
+          Gpu(0) + ", where the container asks for 300");
 }
 
 TEST_F(GrantRequestsTest, WhatIsFittedLessOrRefusedIsToldOnce) {

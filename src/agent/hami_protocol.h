@@ -98,7 +98,7 @@ class HamiProtocol {
     std::map<std::string, hami::Entry> given{};  // by container
     // By resource: what is to stand in kPodAllocated, one behind the other.
     std::map<std::string, std::string> fitted{};
-    bool stands = false;  // `allocated`, and was seen there
+    bool stands = false;                                         // `allocated`, and was seen there
     std::map<std::pair<std::string, std::string>, Said> said{};  // by container and reason
     std::vector<kube::Event> untold{};                           // until its name is known
     std::set<std::string> changes{};                             // of kPodAllocated, that were told

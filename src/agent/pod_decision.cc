@@ -36,9 +36,8 @@ Error Bad(const kube::Pod& pod, std::string_view container, const Error& why) {
 }
 
 Error Unfit(const kube::Pod& pod, std::string_view container, const Error& why) {
-  return {Reason::kBadSize,
-          fmt::format("pod {}, container {}: it cannot have what it asks for: {}", pod.FullName(),
-                      container, why.message)};
+  return {Reason::kBadSize, fmt::format("pod {}, container {}: it cannot have what it asks for: {}",
+                                        pod.FullName(), container, why.message)};
 }
 
 std::vector<VgpuPart> PartsOf(const hami::Entry& entry) {

@@ -176,6 +176,25 @@ TEST_F(VgpuRequestsTest, APodThatNobodyKnowsIsNotStarted) {
   EXPECT_EQ(VariablesOf(pod), std::set<std::string>{"no document"});
 }
 
+TEST_F(VgpuRequestsTest, APodThatNobodyPlacedGetsWhatItsAnnotationsAskFor) {
+  json::Object pod = Placed("uid-1", 5, 3000, 30);
+  pod["metadata"].as_object()["annotations"] =
+      json::Object{{"tessera.dev/gpu-memory", "2Gi"}, {"tessera.dev/gpu-cores.main", "40"}};
+  pod["spec"].as_object()["containers"].as_array()[0].as_object()["resources"] =
+      json::Object{{"limits", json::Object{{kGpu, "1"}}}};
+  api_.Add(pod);
+  std::string fitting = kTen;
+  fitting.replace(fitting.find("mode: requested"), 15, "mode: requested, unplaced: fit");
+  StartAll(fitting, Extra());
+  Expect(kGpu, 80, 80);
+
+  const kubelet::Admission admitted = RunPod("uid-1");
+  ASSERT_TRUE(admitted.start_failures.empty()) << admitted.start_failures[0].second;
+  const std::set<std::string> variables = VariablesOf(admitted);
+  EXPECT_TRUE(variables.contains("CUDA_DEVICE_MEMORY_LIMIT_0=2048m"));
+  EXPECT_TRUE(variables.contains("CUDA_DEVICE_SM_LIMIT=40"));
+}
+
 TEST_F(VgpuRequestsTest, HamisSchedulerIsToldOfTheGpus) {
   StartAll(kTen, Extra());
   Expect(kGpu, 80, 80);
