@@ -25,7 +25,7 @@ func TestAPodOfHAMisHasNoMoreForItsOwnVariables(t *testing.T) {
 	greedy := containerAsking("main", modest, stay)
 	for name, value := range map[string]string{"CUDA_DEVICE_MEMORY_LIMIT_0": "99999m", "CUDA_DEVICE_SM_LIMIT": "100",
 		"CUDA_DEVICE_SM_LIMIT_0": "100", "GPU_CORE_UTILIZATION_POLICY": "disable",
-		"CUDA_TASK_PRIORITY": "0",
+		"CUDA_TASK_PRIORITY":              "0",
 		"CUDA_DEVICE_MEMORY_SHARED_CACHE": "/tmp/own.cache", "NVIDIA_VISIBLE_DEVICES": "all"} {
 		greedy.Env = append(greedy.Env, v1.EnvVar{Name: name, Value: value})
 	}
