@@ -50,18 +50,26 @@ std::map<std::string, int> CountAllocatable(const v1::AllocatableResourcesRespon
   return counts;
 }
 
-Result<PodResourcesView> AskBoth(const std::string& socket_path, Duration timeout,
-                                 grpc::ClientContext& list_context,
-                                 grpc::ClientContext& allocatable_context) {
-  const auto stub = v1::PodResourcesLister::NewStub(FreshChannel(socket_path));
+using Stub = v1::PodResourcesLister::Stub;
+
+Result<std::vector<Holding>> AskList(Stub& stub, const std::string& socket_path, Duration timeout,
+                                     grpc::ClientContext& context) {
   v1::ListPodResourcesResponse list;
-  list_context.set_deadline(std::chrono::system_clock::now() + timeout);
-  if (const grpc::Status status = stub->List(&list_context, {}, &list); !status.ok()) {
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
+  if (const grpc::Status status = stub.List(&context, {}, &list); !status.ok()) {
     Error error = FromGrpc(status, "asking " + socket_path);
     error.reason = Reason::kPodResourcesUnavailable;
     return Fail(std::move(error));
   }
-  PodResourcesView view{.holdings = ToHoldings(list), .allocatable = {}};
+  return ToHoldings(list);
+}
+
+Result<PodResourcesView> AskBoth(const std::string& socket_path, Duration timeout,
+                                 grpc::ClientContext& list_context,
+                                 grpc::ClientContext& allocatable_context) {
+  const auto stub = v1::PodResourcesLister::NewStub(FreshChannel(socket_path));
+  PodResourcesView view{.holdings = TRY(AskList(*stub, socket_path, timeout, list_context)),
+                        .allocatable = {}};
   v1::AllocatableResourcesResponse allocatable;
   allocatable_context.set_deadline(std::chrono::system_clock::now() + timeout);
   if (stub->GetAllocatableResources(&allocatable_context, {}, &allocatable).ok()) {
@@ -71,6 +79,12 @@ Result<PodResourcesView> AskBoth(const std::string& socket_path, Duration timeou
 }
 
 }  // namespace
+
+Result<std::vector<Holding>> ListHoldings(const std::string& socket_path, Duration timeout) {
+  grpc::ClientContext context;
+  return AskList(*v1::PodResourcesLister::NewStub(FreshChannel(socket_path)), socket_path, timeout,
+                 context);
+}
 
 struct PodResourcesCall::State {
   grpc::ClientContext list;

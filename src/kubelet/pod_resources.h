@@ -26,6 +26,9 @@ struct PodResourcesView {
   std::optional<std::map<std::string, int>> allocatable;
 };
 
+// List alone, waited for: by a worker. kPodResourcesUnavailable when it fails.
+Result<std::vector<Holding>> ListHoldings(const std::string& socket_path, Duration timeout);
+
 // Cancels the call when destroyed.
 class PodResourcesCall {
  public:

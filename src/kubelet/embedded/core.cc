@@ -20,8 +20,9 @@ void Core::Changed() {
 void Core::SaveCheckpoint() {
   // kubelet goes on without it as well. Not synced: no power loss is played here, and a busy disk
   // would hold up everything else meanwhile.
-  Status saved = os::ReplaceFile(directories.device_plugins() + "/" + kCheckpointFile,
-                                 WriteCheckpoint(devices.Save()));
+  Status saved = os::ReplaceFile(
+      directories.device_plugins() + "/" + kCheckpointFile,
+      new_shape ? R"({"allocations":[],"version":2})" : WriteCheckpoint(devices.Save()));
   if (!saved) log::Warn("checkpoint not written", saved.error());
 }
 

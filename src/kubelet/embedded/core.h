@@ -40,6 +40,7 @@ class Core {
   Pods pods;                            // under mutex
   Ids pending;                          // under mutex; uid of the pod in admission
   std::string api_version = "v1beta1";  // under mutex; what plugins must speak
+  bool new_shape = false;               // under mutex; fault: the checkpoint is of another shape
 
   std::atomic<bool> silent{false};  // fault: Register is accepted, and no stream is asked for
   std::atomic<bool> stuck{false};   // fault: Register is not answered

@@ -239,6 +239,12 @@ void EmbeddedKubelet::SpeakVersion(const std::string& version) {
   impl_->core.api_version = version;
 }
 
+void EmbeddedKubelet::ShapeCheckpointAnew(bool on) {
+  std::lock_guard lock(impl_->core.mutex);
+  impl_->core.new_shape = on;
+  impl_->core.SaveCheckpoint();
+}
+
 Status EmbeddedKubelet::DropStream(const std::string& resource) {
   if (impl_->connections.Drop(resource)) return {};
   return Fail(Reason::kNotFound, "no plugin is connected for {}", resource);

@@ -160,6 +160,8 @@ class EmbeddedKubelet {
   Status HangInStream(const std::string& resource, bool on);
   // Takes plugins of that API version only, from the next Register on.
   void SpeakVersion(const std::string& version);
+  // While on, its checkpoint is of a shape that kubelets up to 1.37 do not write.
+  void ShapeCheckpointAnew(bool on);
   // Hangs up on the plugin of the resource. kNotFound when none is connected.
   Status DropStream(const std::string& resource);
   // Deletes the plugins' sockets from device-plugins, as a clean-up by other hands would;

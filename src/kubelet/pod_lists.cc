@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kubelet/pod_lists.h"
+
+#include <mutex>
+#include <utility>
+
+namespace tessera::kubelet {
+
+struct PodLists::State {
+  explicit State(List list_of) : list(std::move(list_of)) {}
+  void Serve();
+
+  const List list;
+  std::mutex mutex;
+  std::vector<Answer> waiting;  // under mutex, as the next
+  bool serving = false;
+};
+
+void PodLists::State::Serve() {
+  for (;;) {
+    std::unique_lock lock(mutex);
+    const std::vector<Answer> answers = std::exchange(waiting, {});
+    serving = !answers.empty();
+    lock.unlock();
+    if (answers.empty()) return;
+    const Steady asked = SystemClock().Now();
+    Result<PodListPtr> answer = list().map([&](std::vector<Holding> holdings) -> PodListPtr {
+      return std::make_shared<const PodList>(std::move(holdings), asked);
+    });
+    for (const Answer& one : answers) one(answer);
+  }
+}
+
+PodLists::PodLists(List list) : state_(std::make_shared<State>(std::move(list))) {}
+
+void PodLists::Ask(Answer answer) {
+  std::unique_lock lock(state_->mutex);
+  state_->waiting.push_back(std::move(answer));
+  if (std::exchange(state_->serving, true)) return;
+  lock.unlock();
+  worker_.Run([state = state_] { state->Serve(); });
+}
+
+}  // namespace tessera::kubelet
