@@ -435,6 +435,7 @@ View Agent::MakeView() const {
           .writer = store_.writer(),
           .ledger_error = ledger_sync_->error(),
           .granted = resources_.Granted(),
+          .checkpoint_unknown = resources_.IsCheckpointUnknown(),
           .node_name = os::HostName(),
           .now = SystemClock().Now(),
           .wall_now = SystemClock().WallNow()};

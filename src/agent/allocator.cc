@@ -78,7 +78,10 @@ Result<Grant> Allocator::Make(const std::vector<std::string>& ids) {
   const bool matched = match && NeedsMatch(rendering);
   auto made =
       tessera::Allocate(*snapshot_->offer, rendering, ids, name, matched ? &*match : nullptr);
-  if (made) granted_(ids);
+  if (!made) return made;
+  // Others are told by kubelet's checkpoint alone.
+  if (rendering.vgpu && WritesCdi(rendering)) binder_->Promised(resource_, ids, *made);
+  granted_(ids);
   return made;
 }
 
@@ -116,35 +119,55 @@ void Allocator::Run(const std::shared_ptr<Start>& start) {
 }
 
 void Allocator::Bind(const std::shared_ptr<Start>& start) {
+  GrantBinder::Known& known = start->known;
+  if (known.list == nullptr && binder_->NeedsList()) {
+    return binder_->AskList(
+        [self = shared_from_this(), start](const auto& list) { self->Listed(start, list); });
+  }
   const Snapshot& snapshot = *start->snapshot;
   const Binding binding{.offer = *snapshot.offer,
                         .rendering = snapshot.rendering,
                         .cdi_dir = snapshot.cdi_dir,
                         .described = snapshot.described.get()};
-  auto unknown = binder_->PodToKnow(binding, start->ids, start->pods);
-  while (unknown && !unknown->empty()) {
-    PodPtr known = book_->Find(*unknown);
-    if (known == nullptr) break;
-    start->pods[*unknown] = std::move(known);
-    unknown = binder_->PodToKnow(binding, start->ids, start->pods);
+  auto unknown = binder_->PodToKnow(binding, start->ids, known);
+  while (unknown && !unknown->empty() && !IsPodName(*unknown)) {
+    PodPtr pod = book_->Find(*unknown);
+    if (pod == nullptr) break;
+    known.pods[*unknown] = std::move(pod);
+    unknown = binder_->PodToKnow(binding, start->ids, known);
   }
   if (!unknown) return End(*start, Fail(unknown.error()));
-  if (unknown->empty()) return End(*start, binder_->Bind(binding, start->ids, start->pods));
-  book_->Await(*unknown, kPodComes,
-               [self = shared_from_this(), start, uid = *unknown](const Result<PodPtr>& pod) {
-                 self->Came(start, uid, pod);
-               });
+  if (unknown->empty()) return End(*start, binder_->Bind(binding, start->ids, known));
+  const auto came = [self = shared_from_this(), start, which = *unknown](
+                        const Result<PodPtr>& pod) { self->Came(start, which, pod); };
+  if (IsPodName(*unknown)) return book_->AwaitNamed(*unknown, came);
+  book_->Await(*unknown, kPodComes, came);
 }
 
-void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& uid,
+void Allocator::Listed(const std::shared_ptr<Start>& start,
+                       const Result<kubelet::PodListPtr>& list) {
+  if (!list) {
+    return End(
+        *start,
+        Fail(Reason::kGrantUnknown,
+             "{}: kubelet's checkpoint is of a shape that this agent does not know (a "
+             "newer one may), and its pod-resources API does not say which container this is: {}",
+             resource_, list.error().message));
+  }
+  start->known.list = *list;
+  workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
+}
+
+void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& which,
                      const Result<PodPtr>& pod) {
   if (!pod && pod.error().reason == Reason::kNotPlaced) return End(*start, Fail(pod.error()));
   if (!pod) {
     return End(*start, Fail(Reason::kGrantUnknown,
                             "{}: the API server does not say what pod {} asks for: {}", resource_,
-                            uid, pod.error().message));
+                            which, pod.error().message));
   }
-  start->pods[uid] = *pod;
+  start->known.pods[which] = *pod;
+  start->known.pods[(*pod)->KubeletUid()] = *pod;
   workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
 }
 

@@ -369,7 +369,7 @@ TEST_F(GrantAttacksTest, InstancesThatGrantAtOnceGrantNoMoreThanThereIs) {
     bool second = false;
     std::thread thread([&] {
       both.arrive_and_wait();
-      second = other->Bind(Now(), {Share(0, 1)}, pods_).has_value();
+      second = other->Bind(Now(), {Share(0, 1)}, {.pods = pods_}).has_value();
     });
     both.arrive_and_wait();
     if (Bind({Share(0, 0)}).empty()) ++granted;
@@ -402,7 +402,7 @@ TEST_F(GrantAttacksTest, WhoIsKilledBetweenTheRecordAndTheRestHasDecided) {
 
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 200, 20) + ";");
   const auto next = OtherInstance();
-  EXPECT_TRUE(next->Bind(Now(), {Share(0, 0)}, pods_));
+  EXPECT_TRUE(next->Bind(Now(), {Share(0, 0)}, {.pods = pods_}));
   EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=300m CUDA_DEVICE_SM_LIMIT=30 ");
   EXPECT_TRUE(os::Exists(OnHost("uid-1_app")));
 }
@@ -418,7 +418,7 @@ TEST_F(GrantAttacksTest, WhereThePodsDecisionCannotBeReadNoOtherOneIsMade) {
 
   Know("uid-1", containers, Chosen(1, 300, 30) + ";" + Chosen(1, 300, 30) + ";");
   const auto next = OtherInstance();
-  const Status bound = next->Bind(Now(), {Share(0, 1)}, pods_);
+  const Status bound = next->Bind(Now(), {Share(0, 1)}, {.pods = pods_});
   ASSERT_FALSE(bound);
   EXPECT_EQ(bound.error().message,
             path + " does not say what the container was granted: it is no record of a grant");

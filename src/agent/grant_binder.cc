@@ -2,6 +2,7 @@
 #include "agent/grant_binder.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "agent/cdi_file.h"
@@ -41,26 +42,14 @@ bool MayEvict(const Binding& binding, Reason reason) {
   return reason == Reason::kWrongMatch && binding.rendering.vgpu->requests->evict_mismatched;
 }
 
-// Those with these ids; kGrantUnknown where there are none, or nobody says.
-Result<HeldGrants::Some> With(const Result<HeldGrantsPtr>& all, const std::string& resource,
-                              const std::vector<std::string>& ids) {
-  if (!all) {
-    return Fail(Reason::kGrantUnknown,
-                "{}: kubelet's checkpoint does not say which container this is: {}", resource,
-                all.error().message);
-  }
-  const HeldGrants::Some& found = (*all)->With(resource, ids);
-  if (!found.empty()) return found;
-  return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}", resource,
-              Join(ids, ","));
-}
-
 }  // namespace
 
 // The book learns from each state of the checkpoint for whom kubelet has asked.
 Result<HeldGrantsPtr> GrantBinder::Read() {
   std::lock_guard lock(told_mutex_);  // no older state is told after a newer one
-  HeldGrantsPtr held = TRY(checkpoint_.Read());
+  Result<HeldGrantsPtr> read = checkpoint_.Read();
+  NoteShape(read);
+  HeldGrantsPtr held = TRY(std::move(read));
   if (held == told_) return held;
   told_ = held;
   std::map<std::string, PodBook::Answered> answered;
@@ -71,13 +60,65 @@ Result<HeldGrantsPtr> GrantBinder::Read() {
   return held;
 }
 
+void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
+  const bool unknown = IsOfUnknownShape(read);
+  if (!read && !unknown) return;  // nobody knows
+  if (shape_unknown_.exchange(unknown) == unknown) return;
+  if (!unknown) return log::Info("kubelet's checkpoint is of a shape that is known again");
+  log::Warn(
+      "kubelet's checkpoint is of a shape that this agent does not know: until a newer agent "
+      "is here, containers are told by kubelet's pod-resources API, init containers with virtual "
+      "GPUs are not made, and nothing is removed of grants that have ended",
+      read.error());
+}
+
+// By the newest list, if there is one: it has all that an older one was asked for.
+Result<GrantBinder::Held> GrantBinder::ReadFor(std::span<Wish* const> wishes) {
+  Result<HeldGrantsPtr> read = Read();
+  if (read) return Held{.all = *std::move(read)};
+  kubelet::PodListPtr newest;
+  Pods pods;
+  for (const Wish* wish : wishes) {
+    const auto& [known, list] = wish->known;
+    if (list == nullptr) continue;
+    if (newest == nullptr || newest->asked < list->asked) newest = list;
+    pods.insert(known.begin(), known.end());
+  }
+  if (!IsOfUnknownShape(read) || newest == nullptr) return Fail(read.error());
+  auto listed =
+      std::make_shared<const ListedGrants>(newest, std::move(pods), pins_, promised_, *book_);
+  return Held{.all = listed->held(), .listed = std::move(listed)};
+}
+
+// kGrantUnknown where there are none, or nobody says.
+Result<HeldGrants::Some> GrantBinder::Find(const Result<Held>& held, const Wish& wish) {
+  const std::string& resource = wish.binding.offer.resource;
+  // A list that another one has asked for may be too old for this one.
+  const bool listed = held && held->listed != nullptr;
+  if (!held || (listed && wish.known.list == nullptr)) {
+    return Fail(Reason::kGrantUnknown,
+                "{}: kubelet's checkpoint does not say which container this is: {}", resource,
+                held ? "it is of another shape than before" : held.error().message);
+  }
+  if (listed) {
+    const bool cdi = WritesCdi(wish.binding.rendering);
+    return HeldGrants::Some{TRY(held->listed->Find(resource, wish.ids, cdi))};
+  }
+  const HeldGrants::Some& found = held->all->With(resource, wish.ids);
+  if (!found.empty()) return found;
+  return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}", resource,
+              Join(wish.ids, ","));
+}
+
 Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
-                                           const std::vector<std::string>& ids, const Pods& pods) {
+                                           const std::vector<std::string>& ids,
+                                           const Known& known) {
   if (!binding.rendering.vgpu->requests) return "";
-  const Result<HeldGrantsPtr> all = Read();
-  for (const HeldGrant* held : TRY(With(all, binding.offer.resource, ids))) {
+  Wish wish{.binding = binding, .ids = ids, .known = known};
+  const Result<Held> all = ReadFor(std::array{&wish});
+  for (const HeldGrant* held : TRY(Find(all, wish))) {
     const bool by_request = IsGrantName(held->name) && held->by_request();
-    if (!by_request || pods.contains(held->pod_uid)) continue;
+    if (!by_request || known.pods.contains(held->pod_uid)) continue;
     const auto pin = pins_.Find(held->name);
     if (pin && *pin == nullptr) return held->pod_uid;
   }
@@ -85,8 +126,8 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
 }
 
 Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
-                         const Pods& pods) {
-  Wish wish{.binding = binding, .ids = ids, .pods = pods};
+                         const Known& known) {
+  Wish wish{.binding = binding, .ids = ids, .known = known};
   TakeTurn(wish);
   if (!wish.found) return wish.found;
   for (const Wish::One& one : wish.grants) {
@@ -158,7 +199,7 @@ void GrantBinder::Prepare(Wish& wish) const {
 }
 
 void GrantBinder::DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone) {
-  Result<HeldGrantsPtr> held = Read();
+  Result<Held> held = ReadFor(wishes);
   bool any_new = false;
   for (Wish* wish : wishes) any_new = Look(*wish, held) || any_new;
   std::optional<GrantPins::Names> written;
@@ -166,11 +207,11 @@ void GrantBinder::DecideAll(std::span<Wish* const> wishes, std::optional<os::Fil
   if (any_new) {
     locked = Lock(alone, written);
     // Another instance may have granted what kubelet has written since.
-    held = Read();
+    held = ReadFor(wishes);
     for (Wish* wish : wishes) Look(*wish, held);
   }
   if (!held) return;
-  decider_.Begin(*held, std::move(written));
+  decider_.Begin(held->all, std::move(written));
   for (Wish* wish : wishes) {
     if (wish->found && wish->is_new && !locked) wish->found = locked;
     if (wish->found) DecideFor(*wish);
@@ -186,12 +227,12 @@ Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
 }
 
 // Whether there is something new in it.
-bool GrantBinder::Look(Wish& wish, const Result<HeldGrantsPtr>& held) {
-  auto some = With(held, wish.binding.offer.resource, wish.ids);
+bool GrantBinder::Look(Wish& wish, const Result<Held>& held) {
+  auto some = Find(held, wish);
   wish.found = some ? Status() : Fail(some.error());
   wish.is_new = false;
   if (!some) return false;
-  wish.held = *held;
+  wish.held = held->all;
   wish.some = *std::move(some);
   wish.is_new = std::ranges::any_of(wish.some, [&](const HeldGrant* one) {
     if (!IsGrantName(one->name)) return false;
@@ -204,7 +245,7 @@ bool GrantBinder::Look(Wish& wish, const Result<HeldGrantsPtr>& held) {
 void GrantBinder::DecideFor(Wish& wish) {
   for (const HeldGrant* held : wish.some) {
     if (held->name.empty()) continue;
-    auto decided = decider_.Decide(wish.binding, *held, wish.pods);
+    auto decided = decider_.Decide(wish.binding, *held, wish.known.pods);
     if (!decided && decided.error().reason == Reason::kNoRoom) {
       no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
     }
@@ -251,7 +292,7 @@ Status GrantBinder::Finish(const Wish& wish, const Wish::One& one) {
                                    {"container", pin.container},
                                    {"parts", PartsText(pin.parts)}});
     Note(pin);
-    if (!pin.decision.empty()) Tell(binding, *wish.pods.at(pin.pod_uid), pin);
+    if (!pin.decision.empty()) Tell(binding, *wish.known.pods.at(pin.pod_uid), pin);
   }
   TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, pin, one.held->answer));
   if (one.held->matched || !WritesCdi(binding.rendering)) return {};
@@ -357,7 +398,10 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
   const auto grants = pins_.Grants();
   if (!grants) return;
   const auto live = Live();
-  if (!live) return;
+  if (!live) {
+    forgotten_.clear();  // a minute of what kubelet is known to say
+    return;
+  }
   std::map<std::string, Steady> forgotten;
   const Steady now = clock_.Now();
   for (const std::string& name : *grants) {

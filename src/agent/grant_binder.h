@@ -24,10 +24,13 @@
 #include "agent/grant_decider.h"
 #include "agent/grant_pins.h"
 #include "agent/held_grants.h"
+#include "agent/listed_grants.h"
 #include "agent/pod_book.h"
+#include "agent/promised_grants.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "kubelet/checkpoint.h"
+#include "kubelet/pod_lists.h"
 #include "ledger/ledger.h"
 #include "os/files.h"
 
@@ -38,10 +41,13 @@ class GrantBinder {
   using Pods = GrantDecider::Pods;
 
   // `device_plugins`: kubelet's directory of that name.
+  // `lists`: of its pod-resources API; null: it is asked nothing.
   GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
               std::shared_ptr<PodBook> book, std::shared_ptr<GrantInbox> inbox,
-              const Clock& clock = SystemClock())
-      : checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
+              const Clock& clock = SystemClock(),
+              std::shared_ptr<kubelet::PodLists> lists = nullptr)
+      : lists_(std::move(lists)),
+        checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
         pins_(state_dir),
         root_(std::move(root)),
         book_(std::move(book)),
@@ -49,17 +55,35 @@ class GrantBinder {
         clock_(clock),
         decider_(pins_, book_) {}
 
-  // A pod that has to be known before these ids can be bound, and is not among these; empty: none.
-  Result<std::string> PodToKnow(const Binding& binding, const std::vector<std::string>& ids,
-                                const Pods& pods);
+  // What was asked for since a container was about to be made.
+  struct Known {
+    Pods pods{};  // also by NAMESPACE/NAME, where they were looked for by that
+    kubelet::PodListPtr list = nullptr;
+  };
 
-  // All grants of the resource that have exactly these ids (HeldGrants::With). Those of a plugin
+  // Allocate is about to answer so.
+  void Promised(const std::string& resource, std::vector<std::string> ids, const Grant& answer) {
+    promised_.Put(resource, std::move(ids), answer);
+  }
+  // Whether a list has to be asked for first, since the checkpoint is of a shape that nobody here
+  // knows. AskList waits for nothing.
+  bool NeedsList() { return lists_ != nullptr && IsOfUnknownShape(Read()); }
+  void AskList(kubelet::PodLists::Answer answer) { lists_->Ask(std::move(answer)); }
+  // As of the last look at it.
+  bool IsShapeUnknown() const { return shape_unknown_; }
+  // A pod that has to be known before these ids can be bound, and is not known; empty: none. By its
+  // UID, or where kubelet does not tell that by NAMESPACE/NAME.
+  Result<std::string> PodToKnow(const Binding& binding, const std::vector<std::string>& ids,
+                                const Known& known);
+
+  // All grants of the resource that have exactly these ids (HeldGrants::With); by a list the only
+  // one that can be meant, if there is such a one (ListedGrants::Find). Those of a plugin
   // that was here before have no name, and are as they are. kGrantUnknown where kubelet knows of
   // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
   // the library, kNotPlaced, kBadDecision and kBadSize as ReadDecision and FitDecision,
   // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
   // container is then not to be made.
-  Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& pods = {});
+  Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Known& known);
   // Tells the ledger what was bound before this process began.
   void TellLedger();
   // Tells the book for whom kubelet has asked by now, another agent as well.
@@ -81,7 +105,7 @@ class GrantBinder {
   struct Wish {
     const Binding& binding;
     const std::vector<std::string>& ids;
-    const Pods& pods;
+    const Known& known;
     Status found{};  // that kubelet says which container it is
     HeldGrantsPtr held{};
     HeldGrants::Some some{};
@@ -102,10 +126,17 @@ class GrantBinder {
   void TakeTurn(Wish& wish);
   void Lead(Wish& own, std::unique_lock<std::mutex>& turns);
   void Prepare(Wish& wish) const;
+  // What containers hold: by the checkpoint, or by a list.
+  struct Held {
+    HeldGrantsPtr all;
+    std::shared_ptr<const ListedGrants> listed = nullptr;
+  };
+  Result<Held> ReadFor(std::span<Wish* const> wishes);
+  static Result<HeldGrants::Some> Find(const Result<Held>& held, const Wish& wish);
   // One thread at a time, as what follows.
   void DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone);
   Status Lock(std::optional<os::FileLock>& alone, std::optional<GrantPins::Names>& written);
-  bool Look(Wish& wish, const Result<HeldGrantsPtr>& held);
+  bool Look(Wish& wish, const Result<Held>& held);
   void DecideFor(Wish& wish);
   void Add(std::span<Wish* const> wishes);
   // Any thread again.
@@ -115,10 +146,14 @@ class GrantBinder {
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
 
   Result<HeldGrantsPtr> Read();
+  void NoteShape(const Result<HeldGrantsPtr>& read);
   // The grants that kubelet knows.
   Result<std::set<std::string>> Live();
   void Remove(const std::string& name, const std::set<std::string>& cdi_dirs);
 
+  const std::shared_ptr<kubelet::PodLists> lists_;
+  PromisedGrants promised_;
+  std::atomic<bool> shape_unknown_ = false;
   CheckpointFile checkpoint_;
   std::mutex told_mutex_;
   HeldGrantsPtr told_;  // to the book; under told_mutex_

@@ -90,7 +90,7 @@ class GrantBinderTest : public testing::Test {
   }
   // Empty: it is bound.
   std::string Bind(const std::vector<std::string>& ids) {
-    const Status bound = binder_.Bind(Now(), ids, pods_);
+    const Status bound = binder_.Bind(Now(), ids, {.pods = pods_, .list = list_});
     return bound ? ""
                  : fmt::format("{}: {}", ReasonName(bound.error().reason), bound.error().message);
   }
@@ -116,6 +116,7 @@ class GrantBinderTest : public testing::Test {
   FakeClock clock_;
   std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
   GrantBinder::Pods pods_;
+  kubelet::PodListPtr list_;
   std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
   GrantBinder binder_{
       directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_, inbox_, clock_};

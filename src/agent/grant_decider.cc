@@ -50,8 +50,10 @@ Result<GrantDecider::Decided> GrantDecider::Decide(const Binding& binding, const
   TRY(CheckAlone(held));
   TRY(CheckOwner(held));
   if (const PinPtr pin = TRY(Find(held.name))) {
-    const bool same = pin->resource == held.resource && pin->pod_uid == held.pod_uid &&
-                      pin->container == held.container;
+    // Who was bound by its pod's name is that name's grant still when kubelet tells the UID.
+    const bool pod =
+        pin->pod_uid == held.pod_uid || (IsPodName(pin->pod_uid) && !IsPodName(held.pod_uid));
+    const bool same = pin->resource == held.resource && pod && pin->container == held.container;
     if (same) return Decided{.pin = TRY(StartedAgain(binding, held, pin))};
     return Fail(Reason::kGrantUnknown,
                 "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
@@ -86,11 +88,7 @@ Status GrantDecider::CheckAlone(const HeldGrant& mine) const {
   for (const HeldGrant* held : held_->OfPod(mine.pod_uid)) {
     const bool same = held->container == mine.container && held->resource != mine.resource;
     if (!same || held->name.empty()) continue;
-    return Fail(Reason::kNotEnforced,
-                "container {} of pod {} has virtual GPUs of {} and of {}, and can be held to those "
-                "of one resource alone",
-                mine.container, mine.pod_uid, std::min(mine.resource, held->resource),
-                std::max(mine.resource, held->resource));
+    return NotAlone(mine.container, mine.pod_uid, mine.resource, held->resource);
   }
   return {};
 }
@@ -115,7 +113,8 @@ Result<Pin> GrantDecider::PinOfShares(const Binding& binding, const HeldGrant& h
              .container = held.container,
              .directory = std::move(grant.directory),
              .parts = std::move(grant.parts),
-             .library = binding.rendering.vgpu->library};
+             .library = binding.rendering.vgpu->library,
+             .ids = held.ids};
 }
 
 // What Allocate said, whatever the configuration says by now; on devices that are well.
@@ -162,7 +161,8 @@ Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& 
           .controlled = match.controlled,
           .library = vgpu.library,
           .decision = std::move(decision),
-          .fitted = fitted};
+          .fitted = fitted,
+          .ids = held.ids};
   if (!held.matched) return pin;
   TRY(CheckMatch(held.answer, binding.offer, pin));
   pin.gate = GateOf(vgpu, held.name);
@@ -297,7 +297,8 @@ void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, c
   };
   for (const std::string& id : held.ids) add(DeviceOfShare(id));
   const Vgpu& vgpu = *binding.rendering.vgpu;
-  if (held.resource != binding.offer.resource || (!held.asked && !vgpu.requests)) return;
+  const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
+  if (of_another || (!held.asked && !vgpu.requests)) return;
   const PodPtr pod = book_->Find(held.pod_uid);
   if (pod != nullptr && !IsPlaced(*pod)) return;  // it was fitted to its ids
   const auto chosen =

@@ -74,8 +74,10 @@ class GrantMatchedTest : public GrantRequestsTest {
   http::Metrics metrics_;
   std::vector<std::string> granted_;
   std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
-      kGpu, std::make_shared<os::Workers>(1), std::shared_ptr<GrantBinder>(nullptr), book_,
-      metrics_, [this](std::vector<std::string> ids) { granted_ = std::move(ids); });
+      kGpu, std::make_shared<os::Workers>(1),
+      std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
+                                    os::Root(directory_), book_, inbox_),
+      book_, metrics_, [this](std::vector<std::string> ids) { granted_ = std::move(ids); });
 };
 
 #define SKIP_WITHOUT_NODES() \

@@ -46,6 +46,16 @@ json::Array PartsJson(const std::vector<VgpuPart>& parts) {
   return array;
 }
 
+Result<std::vector<std::string>> ReadIds(const json::Object& object) {
+  const json::Array* array = json::GetArray(object, "ids");
+  std::vector<std::string> ids;
+  for (const json::Value& id : array == nullptr ? json::Array() : *array) {
+    if (!id.is_string()) return Fail(Reason::kStateCorrupt, "it has an id that is none");
+    ids.emplace_back(id.get_string());
+  }
+  return ids;
+}
+
 Result<std::vector<VgpuPart>> ReadParts(const json::Object& object) {
   const json::Array* array = json::GetArray(object, "parts");
   std::vector<VgpuPart> parts;
@@ -70,6 +80,7 @@ std::string PinText(const Pin& pin) {
                       {"pod", pin.pod_uid},          {"container", pin.container},
                       {"directory", pin.directory},  {"parts", PartsJson(pin.parts)},
                       {"controlled", pin.controlled}};
+  if (!pin.ids.empty()) object["ids"] = json::Array(pin.ids.begin(), pin.ids.end());
   if (!pin.library.empty()) object["library"] = pin.library;
   if (!pin.gate.empty()) object["gate"] = pin.gate;
   json::Array decision;
@@ -97,7 +108,8 @@ Result<Pin> ReadPin(std::string_view text) {
           .controlled = json::GetBool(*object, "controlled").value_or(true),
           .library = json::GetString(*object, "library").value_or(""),
           .fitted = json::GetBool(*object, "fitted").value_or(false),
-          .gate = json::GetString(*object, "gate").value_or("")};
+          .gate = json::GetString(*object, "gate").value_or(""),
+          .ids = TRY(ReadIds(*object))};
   const json::Array* decision = json::GetArray(*object, "decision");
   if (decision == nullptr) return pin;
   for (const json::Value& item : *decision) {

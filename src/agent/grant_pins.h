@@ -22,7 +22,7 @@ namespace tessera::agent {
 
 struct Pin {
   std::string resource;
-  std::string pod_uid;  // as kubelet knows it
+  std::string pod_uid;  // as kubelet knows it; NAMESPACE/NAME of one that was known by that alone
   std::string container;
   std::string directory;  // that its container writes in, on the host
   std::vector<VgpuPart> parts;
@@ -32,8 +32,9 @@ struct Pin {
   std::string library = {};
   // Of all the pod's containers, where that was decided for the pod as a whole.
   Decision decision = {};
-  bool fitted = false;    // that is what they ask for: no scheduler has chosen it
-  std::string gate = {};  // GateOf, on the host; empty: it has none
+  bool fitted = false;                // that is what they ask for: no scheduler has chosen it
+  std::string gate = {};              // GateOf, on the host; empty: it has none
+  std::vector<std::string> ids = {};  // natural order; empty: of an agent that did not record them
   bool operator==(const Pin&) const = default;
 };
 using PinPtr = std::shared_ptr<const Pin>;

@@ -26,10 +26,13 @@ TEST(Pin, ADecisionForAWholePodSurvivesToo) {
                 .directory = "/usr/local/vgpu/containers/uid-1_app",
                 .parts = {{"GPU-1", 500, 0}},
                 .controlled = false,
+                .library = "",
                 .decision = {{"prepare", hami::ContainerKind::kInit, {{"GPU-2", 1, 100}}},
                              {"beside", hami::ContainerKind::kSidecar, {{"GPU-1", 2, 0}}},
                              {"app", hami::ContainerKind::kApp, {{"GPU-1", 500, 0}}}},
-                .fitted = true};
+                .fitted = true,
+                .gate = "/usr/local/vgpu/grants/1",
+                .ids = {"GPU-1-0", "GPU-1-10"}};
   EXPECT_EQ(ReadPin(PinText(pin)), pin);
 }
 
@@ -39,7 +42,9 @@ TEST(Pin, WhatIsNoneIsNoGrant) {
                            R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 0}]})",
                            R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1}]})",
                            R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1,
-                               "cores": 1}], "decision": [{"kind": "other"}]})"}) {
+                               "cores": 1}], "decision": [{"kind": "other"}]})",
+                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1,
+                               "cores": 1}], "ids": [1]})"}) {
     EXPECT_FALSE(ReadPin(text)) << text;
   }
 }

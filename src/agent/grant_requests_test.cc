@@ -305,7 +305,7 @@ TEST_F(GrantRequestsTest, AnotherInstanceOfTheAgentGoesByWhatTheFirstOneDecided)
   GrantBinder other(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
                     inbox_, clock_);
   Know("uid-1", {Asking("one", 400, 10), Asking("two", 500, 10)}, "");
-  EXPECT_TRUE(other.Bind(Now(), {Share(0, 1)}, pods_));
+  EXPECT_TRUE(other.Bind(Now(), {Share(0, 1)}, {.pods = pods_}));
   EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=500m CUDA_DEVICE_SM_LIMIT=10 ");
 }
 

@@ -17,19 +17,14 @@ std::string Annotation(const Grant& grant, const char* key) {
   return found == grant.annotations.end() ? "" : found->second;
 }
 
-HeldGrant HeldBy(const kubelet::CheckpointEntry& entry) {
-  Grant grant = entry.grant();
-  const std::string parts = Annotation(grant, kPartsAnnotation);
-  HeldGrant held{.pod_uid = entry.pod_uid,
-                 .container = entry.container,
-                 .resource = entry.resource,
-                 .ids = entry.ids(),
-                 .name = Annotation(grant, kGrantAnnotation),
-                 .parts = tessera::ReadParts(parts),
-                 .asked = parts == kPartsAsked,
-                 .matched = IsMatched(grant)};
-  if (!held.name.empty()) held.answer = std::move(grant);
-  return held;
+std::vector<HeldGrant> HeldIn(const kubelet::Checkpoint& checkpoint) {
+  std::vector<HeldGrant> all;
+  all.reserve(checkpoint.entries.size());
+  for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
+    all.push_back(
+        HeldBy(entry.pod_uid, entry.container, entry.resource, entry.ids(), entry.grant()));
+  }
+  return all;
 }
 
 // No name that kubelet knows has a character 0.
@@ -47,10 +42,37 @@ const HeldGrants::Some& At(const std::map<std::string, HeldGrants::Some>& lists,
 
 }  // namespace
 
-HeldGrants::HeldGrants(const kubelet::Checkpoint& checkpoint) {
-  all_.reserve(checkpoint.entries.size());
-  for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
-    const HeldGrant& held = all_.emplace_back(HeldBy(entry));
+bool IsPodName(std::string_view pod) {
+  return pod.find('/') != std::string_view::npos;
+}
+
+tl::unexpected<Error> NotAlone(const std::string& container, const std::string& pod,
+                               const std::string& resource, const std::string& other) {
+  return Fail(Reason::kNotEnforced,
+              "container {} of pod {} has virtual GPUs of {} and of {}, and can be held to those "
+              "of one resource alone",
+              container, pod, std::min(resource, other), std::max(resource, other));
+}
+
+HeldGrant HeldBy(std::string pod_uid, std::string container, std::string resource,
+                 std::vector<std::string> ids, Grant answer) {
+  const std::string parts = Annotation(answer, kPartsAnnotation);
+  HeldGrant held{.pod_uid = std::move(pod_uid),
+                 .container = std::move(container),
+                 .resource = std::move(resource),
+                 .ids = std::move(ids),
+                 .name = Annotation(answer, kGrantAnnotation),
+                 .parts = tessera::ReadParts(parts),
+                 .asked = parts == kPartsAsked,
+                 .matched = IsMatched(answer)};
+  if (!held.name.empty()) held.answer = std::move(answer);
+  return held;
+}
+
+HeldGrants::HeldGrants(const kubelet::Checkpoint& checkpoint) : HeldGrants(HeldIn(checkpoint)) {}
+
+HeldGrants::HeldGrants(std::vector<HeldGrant> all) : all_(std::move(all)) {
+  for (const HeldGrant& held : all_) {
     by_ids_[KeyOf(held.resource, held.ids)].push_back(&held);
     by_pod_[held.pod_uid].push_back(&held);
   }
@@ -63,6 +85,10 @@ const HeldGrants::Some& HeldGrants::With(const std::string& resource,
 
 const HeldGrants::Some& HeldGrants::OfPod(const std::string& uid) const {
   return At(by_pod_, uid);
+}
+
+bool IsOfUnknownShape(const Result<HeldGrantsPtr>& read) {
+  return !read && read.error().reason == Reason::kInvalid;
 }
 
 Result<HeldGrantsPtr> CheckpointFile::Read() {

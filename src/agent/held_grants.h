@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -19,7 +20,7 @@ namespace tessera::agent {
 
 // What kubelet says that a container holds of a resource.
 struct HeldGrant {
-  std::string pod_uid;
+  std::string pod_uid;  // or NAMESPACE/NAME, where nobody says the UID (listed_grants.h)
   std::string container;
   std::string resource;
   std::vector<std::string> ids{};                // natural order
@@ -33,15 +34,27 @@ struct HeldGrant {
   bool by_request() const { return !parts || matched; }
 };
 
+// Of what names a pod: no UID looks so.
+bool IsPodName(std::string_view pod);
+// What is said of a container that has virtual GPUs of both resources.
+tl::unexpected<Error> NotAlone(const std::string& container, const std::string& pod,
+                               const std::string& resource, const std::string& other);
+
+// By what a plugin answered for these ids.
+HeldGrant HeldBy(std::string pod_uid, std::string container, std::string resource,
+                 std::vector<std::string> ids, Grant answer);
+
 // All of it at one time. Never changes; any thread.
 class HeldGrants {
  public:
   using Some = std::vector<const HeldGrant*>;
 
   explicit HeldGrants(const kubelet::Checkpoint& checkpoint);
+  explicit HeldGrants(std::vector<HeldGrant> all);
   HeldGrants(const HeldGrants&) = delete;
   HeldGrants& operator=(const HeldGrants&) = delete;
 
+  // As they were given.
   const std::vector<HeldGrant>& all() const { return all_; }
   // Of the resource with exactly these ids, in any order: an init container and another one may
   // both have them.
@@ -49,11 +62,14 @@ class HeldGrants {
   const Some& OfPod(const std::string& uid) const;
 
  private:
-  std::vector<HeldGrant> all_;
+  const std::vector<HeldGrant> all_;
   std::map<std::string, Some> by_ids_;  // by the resource and its ids
   std::map<std::string, Some> by_pod_;
 };
 using HeldGrantsPtr = std::shared_ptr<const HeldGrants>;
+
+// Whether the checkpoint was not read for its shape: a kubelet's that is newer than the agent.
+bool IsOfUnknownShape(const Result<HeldGrantsPtr>& read);
 
 // The checkpoint on the disk.
 class CheckpointFile {

@@ -22,6 +22,7 @@ struct View {
   bool writer = false;                       // of the state
   const std::optional<Error>& ledger_error;  // why kubelet could not be asked
   GrantedByResource granted = {};            // of virtual GPUs
+  bool checkpoint_unknown = false;           // kubelet's, by its shape
   std::string node_name;
   Steady now{};
   Wall wall_now{};

@@ -112,6 +112,7 @@ void RefreshGranted(const std::string& name, const ServedResource& resource, con
 
 void RefreshMetrics(const View& view, http::Metrics& metrics) {
   metrics.Set(http::Metric::kWriter, {}, view.writer ? 1 : 0);
+  metrics.Set(http::Metric::kCheckpointUnknown, {}, view.checkpoint_unknown ? 1 : 0);
   auto devices = CountDevices(view.node);
   std::map<std::string, double> held;
   for (const Holding& holding : view.node.ledger().holdings()) {

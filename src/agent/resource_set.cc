@@ -13,12 +13,15 @@
 #include "grant/grant.h"
 #include "kinds/kinds.h"
 #include "kubelet/checkpoint.h"
+#include "kubelet/pod_lists.h"
+#include "kubelet/pod_resources.h"
 
 namespace tessera::agent {
 namespace {
 
 constexpr Duration kFamilySettle{20};
 constexpr Duration kRefreshPause{60'000};
+constexpr Duration kListTimeout{5'000};
 
 bool MayHave(const config::Resource& family, const std::string& name) {
   if (!config::IsFamily(family.name)) return false;
@@ -50,9 +53,12 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   config_ = config;
   path_ = path;
   directories_ = directories;
-  shared_.binder = std::make_shared<GrantBinder>(directories.device_plugins(), config.state_dir,
-                                                 os::Root(config.root_prefix), shared_.book,
-                                                 shared_.node.ledger().inbox());
+  shared_.binder = std::make_shared<GrantBinder>(
+      directories.device_plugins(), config.state_dir, os::Root(config.root_prefix), shared_.book,
+      shared_.node.ledger().inbox(), SystemClock(),
+      std::make_shared<kubelet::PodLists>([socket = directories.pod_resources_socket()] {
+        return kubelet::ListHoldings(socket, kListTimeout);
+      }));
   shared_.binder->TellLedger();
   const std::string checkpoint = directories.device_plugins() + "/" + kubelet::kCheckpointFile;
   old_libraries_ =

@@ -72,6 +72,8 @@ class ResourceSet {
   // is removed, by a worker, and versions of the limiting library that none of them names.
   void RemoveForgottenGrants();
 
+  // Whether kubelet's checkpoint was of an unknown shape when it was last looked at for grants.
+  bool IsCheckpointUnknown() const { return shared_.binder && shared_.binder->IsShapeUnknown(); }
   // As counted when that was last looked for.
   GrantedByResource Granted() const { return tally_ ? tally_->last() : GrantedByResource(); }
 

@@ -39,7 +39,11 @@ class PodServer {
     thread_.join();
   }
   int port() const { return server_.port(); }
-  // From the next list on.
+  // From the next list on, as the next.
+  void Clear() {
+    std::lock_guard lock(mutex_);
+    pods_.clear();
+  }
   void Add(json::Object pod) {
     std::lock_guard lock(mutex_);
     pods_.push_back(std::move(pod));
@@ -122,8 +126,10 @@ class VgpuRequestsTest : public AgentTest {
     return node_.hardware().gpus.at(static_cast<size_t>(gpu)).uuid;
   }
   kubelet::Admission RunPod(const std::string& uid) {
-    return kubelet_->RunPod(
-        {.name = "train", .uid = uid, .containers = {{.name = "main", .limits = {{kGpu, 1}}}}});
+    return kubelet_->RunPod({.pod_namespace = "team",
+                             .name = "train",
+                             .uid = uid,
+                             .containers = {{.name = "main", .limits = {{kGpu, 1}}}}});
   }
   std::set<std::string> VariablesOf(const kubelet::Admission& pod) const {
     const std::string& name = pod.grants.at(0).response.annotations.at(kGrantAnnotation);
@@ -193,6 +199,29 @@ TEST_F(VgpuRequestsTest, APodThatNobodyPlacedGetsWhatItsAnnotationsAskFor) {
   const std::set<std::string> variables = VariablesOf(admitted);
   EXPECT_TRUE(variables.contains("CUDA_DEVICE_MEMORY_LIMIT_0=2048m"));
   EXPECT_TRUE(variables.contains("CUDA_DEVICE_SM_LIMIT=40"));
+}
+
+TEST_F(VgpuRequestsTest, WithACheckpointOfUnknownShapeAPodOfAFormerOnesNameGetsItsOwn) {
+  api_.Add(Placed("uid-1", 5, 3000, 30));
+  StartAll(kTen, Extra());
+  Expect(kGpu, 80, 80);
+  kubelet_->ShapeCheckpointAnew(true);
+
+  const kubelet::Admission pod = RunPod("uid-1");
+  ASSERT_TRUE(pod.start_failures.empty()) << pod.start_failures[0].second;
+  EXPECT_TRUE(VariablesOf(pod).contains("CUDA_DEVICE_MEMORY_LIMIT_0=3000m"));
+
+  // The watch does not tell of it.
+  ASSERT_TRUE(kubelet_->EndPod("team", "train"));
+  api_.Clear();
+  api_.Add(Placed("uid-2", 5, 4000, 40));
+  const kubelet::Admission next = RunPod("uid-2");
+  ASSERT_TRUE(next.start_failures.empty()) << next.start_failures[0].second;
+  EXPECT_TRUE(VariablesOf(next).contains("CUDA_DEVICE_MEMORY_LIMIT_0=4000m"));
+
+  kubelet_->ShapeCheckpointAnew(false);
+  EXPECT_TRUE(kubelet_->RestartContainer("team", "train", "main"));
+  EXPECT_TRUE(VariablesOf(next).contains("CUDA_DEVICE_MEMORY_LIMIT_0=4000m"));
 }
 
 TEST_F(VgpuRequestsTest, HamisSchedulerIsToldOfTheGpus) {
