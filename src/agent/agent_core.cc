@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/library_files.h"
+#include "agent/bind/library_files.h"
 #include "agent/report.h"
 #include "base/log.h"
 #include "config/diff.h"

@@ -12,8 +12,8 @@
 
 #include "agent/agent.h"
 #include "agent/announcer.h"
-#include "agent/cdi_documents.h"
-#include "agent/cdi_guard.h"
+#include "agent/cdi/cdi_documents.h"
+#include "agent/cdi/cdi_guard.h"
 #include "agent/label_sync.h"
 #include "agent/ledger_sync.h"
 #include "agent/node.h"

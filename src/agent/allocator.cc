@@ -4,8 +4,8 @@
 #include <mutex>
 #include <set>
 
+#include "agent/bind/pod_match.h"
 #include "agent/chosen_shares.h"
-#include "agent/pod_match.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/grant_binder.h"
-#include "agent/pod_book.h"
+#include "agent/bind/grant_binder.h"
+#include "agent/bind/pod_book.h"
 #include "backend/backend.h"
 #include "choose/choose.h"
 #include "grant/grant.h"

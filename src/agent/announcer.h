@@ -15,7 +15,7 @@
 
 #include "agent/api_search.h"
 #include "agent/api_server.h"
-#include "agent/cdi_trouble.h"
+#include "agent/cdi/cdi_trouble.h"
 #include "agent/hami_registration.h"
 #include "agent/node.h"
 #include "config/schema/config.h"

@@ -12,9 +12,9 @@
 #include "agent/condition_record.h"
 #include "agent/node_under_test.h"
 #include "agent/registration_record.h"
-#include "agent/told_test.h"
 #include "api/server.h"
 #include "backend/nvidia/nvidia_config.h"
+#include "base/told_test.h"
 #include "json/json.h"
 #include "os/files.h"
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "agent/told_test.h"
 #include "agent/variables_test.h"
 #include "base/text.h"
+#include "base/told_test.h"
 #include "os/files.h"
 
 namespace tessera::agent {

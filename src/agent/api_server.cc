@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "agent/asked_sizes.h"
+#include "agent/bind/asked_sizes.h"
 #include "agent/news.h"
 #include "agent/node_labels.h"
 #include "base/backoff.h"
@@ -155,7 +155,7 @@ void ApiServer::SetLabels(const Labels& labels) {
   voice_->loop.Post([voice = voice_.get(), labels] {
     voice->labels.Set([labels, told = std::string()](
                           const json::Value& node) mutable -> std::optional<json::Value> {
-      NodePatch patch = PatchLabels(labels, MetadataOf(node));
+      NodePatch patch = PatchLabels(labels, kube::MetadataOf(node));
       if (std::string others = Join(patch.others, ", "); others != told) {
         if (!others.empty()) {
           log::Warn("labels of the node belong to somebody else and stay as they are",

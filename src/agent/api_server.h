@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/bind/pod_book.h"
 #include "agent/hami_registration.h"
-#include "agent/pod_book.h"
 #include "backend/labeller.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "agent/pod_decision.h"
+#include "agent/bind/pod_decision.h"
 #include "share/share.h"
 
 namespace tessera::agent {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/pod_book.h"
+#include "agent/bind/pod_book.h"
 #include "choose/choose.h"
 #include "grant/grant.h"
 

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "agent/node_labels.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/access.h"
 #include "kube/client.h"
+#include "kube/metadata.h"
 #include "os/files.h"
 #include "os/loop.h"
 #include "os/process.h"
@@ -23,7 +23,7 @@ namespace {
 
 // Nothing where the node has no such label.
 std::optional<std::string> LabelIn(const json::Value& node, const std::string& label) {
-  const Labels labels = MetadataOf(node).labels;
+  const auto labels = kube::MetadataOf(node).labels;
   const auto found = labels.find(label);
   if (found == labels.end()) return std::nullopt;
   return found->second;

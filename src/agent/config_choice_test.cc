@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "agent/told_test.h"
 #include "api/server.h"
+#include "base/told_test.h"
 #include "json/json.h"
 #include "os/files.h"
 #include "os/loop.h"

@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "agent/bind/pod_decision.h"
 #include "agent/node_labels.h"
-#include "agent/pod_decision.h"
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "hami/handshake.h"
@@ -150,7 +150,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
 
 std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
                                              const json::Value& node, Wall now, Duration running) {
-  const Labels present = MetadataOf(node).annotations;
+  const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
   Wish(present, hami::kNodeRegister, wanted.devices, patch);
   Wish(present, hami::kNodeScore, wanted.scores, patch);
@@ -159,7 +159,7 @@ std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
 }
 
 std::optional<json::Value> RegistrationRemoval(const json::Value& node) {
-  const Labels present = MetadataOf(node).annotations;
+  const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
   Wish(present, hami::kNodeRegister, std::nullopt, patch);
   Wish(present, hami::kNodeScore, std::nullopt, patch);

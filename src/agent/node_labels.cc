@@ -43,28 +43,9 @@ bool Has(const Labels& labels, const std::string& key, const std::string& value)
   return found != labels.end() && found->second == value;
 }
 
-Labels TextsIn(const json::Object& metadata, std::string_view key) {
-  Labels texts;
-  const json::Object* object = json::GetObject(metadata, key);
-  if (object == nullptr) return texts;
-  for (const auto& item : *object) {
-    if (item.value().is_string()) texts.emplace(item.key(), item.value().get_string());
-  }
-  return texts;
-}
-
 }  // namespace
 
-NodeMetadata MetadataOf(const json::Value& node) {
-  const json::Object* object = node.if_object();
-  const json::Object* metadata = object == nullptr ? nullptr : json::GetObject(*object, "metadata");
-  if (metadata == nullptr) return {};
-  return {.labels = TextsIn(*metadata, "labels"),
-          .annotations = TextsIn(*metadata, "annotations"),
-          .resource_version = json::GetString(*metadata, "resourceVersion").value_or("")};
-}
-
-NodePatch PatchLabels(const Labels& wanted, const NodeMetadata& node) {
+NodePatch PatchLabels(const Labels& wanted, const kube::Metadata& node) {
   const Keys nfd = NfdKeys(node.annotations);
   const Keys owned = OwnKeys(node.annotations);
   NodePatch result;
@@ -98,7 +79,7 @@ NodePatch PatchLabels(const Labels& wanted, const NodeMetadata& node) {
   return result;
 }
 
-NodePatch PatchWithoutLabels(const NodeMetadata& node) {
+NodePatch PatchWithoutLabels(const kube::Metadata& node) {
   return PatchLabels({}, node);
 }
 

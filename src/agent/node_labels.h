@@ -12,6 +12,7 @@
 
 #include "backend/labeller.h"
 #include "json/json.h"
+#include "kube/metadata.h"
 
 namespace tessera::agent {
 
@@ -20,18 +21,6 @@ inline constexpr char kOwnedLabels[] = "tessera.dev/owned-labels";
 // Those of node feature discovery; with the name of an instance of it and a dot before it as well.
 inline constexpr char kNfdLabels[] = "nfd.node.kubernetes.io/feature-labels";
 
-// A node's metadata, as far as it is of use here.
-struct NodeMetadata {
-  Labels labels{};
-  Labels annotations{};
-  // The version that these are of. The patch names it, so that a change that came between is a
-  // conflict; empty: it does not.
-  std::string resource_version{};
-};
-
-// Of a Node as the API server has it; what is of another shape is left out.
-NodeMetadata MetadataOf(const json::Value& node);
-
 struct NodePatch {
   // A JSON merge patch; nothing: the node is as it should be.
   std::optional<json::Object> patch{};
@@ -39,8 +28,8 @@ struct NodePatch {
 };
 
 // The node with the labels wanted, and without those of ours that are not.
-NodePatch PatchLabels(const Labels& wanted, const NodeMetadata& node);
+NodePatch PatchLabels(const Labels& wanted, const kube::Metadata& node);
 // The node as if we had never been there.
-NodePatch PatchWithoutLabels(const NodeMetadata& node);
+NodePatch PatchWithoutLabels(const kube::Metadata& node);
 
 }  // namespace tessera::agent

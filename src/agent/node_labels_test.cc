@@ -116,21 +116,5 @@ TEST(NodeLabels, AfterAnUninstallNothingOfOursIsLeftAndAllOfOthersIs) {
   EXPECT_EQ(Text(PatchWithoutLabels({.labels = {{"nvidia.com/gpu.count", "8"}}})), "");
 }
 
-TEST(NodeLabels, AreReadFromANodeAsTheApiServerHasIt) {
-  const json::Value node =
-      json::Parse(R"({"metadata":{"labels":{"a":"1","b":2},"annotations":{"c":"3"},)"
-                  R"("resourceVersion":"7"}})")
-          .value();
-  const NodeMetadata read = MetadataOf(node);
-
-  EXPECT_EQ(read.labels, (Labels{{"a", "1"}}));
-  EXPECT_EQ(read.annotations, (Labels{{"c", "3"}}));
-  EXPECT_EQ(read.resource_version, "7");
-  for (const char* other :
-       {"null", "[]", "{}", R"({"metadata":7})", R"({"metadata":{"labels":[]}})"}) {
-    EXPECT_EQ(MetadataOf(json::Parse(other).value()).labels, Labels()) << other;
-  }
-}
-
 }  // namespace
 }  // namespace tessera::agent

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/grant_tally.h"
+#include "agent/bind/grant_tally.h"
 #include "agent/node.h"
 #include "agent/served_resource.h"
 #include "json/json.h"

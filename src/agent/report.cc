@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "agent/pod_decision.h"
+#include "agent/bind/pod_decision.h"
 #include "base/log.h"
 #include "base/text.h"
 

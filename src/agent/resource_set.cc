@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "agent/pod_decision.h"
+#include "agent/bind/pod_decision.h"
 #include "base/log.h"
 #include "config/schema/family.h"
 #include "grant/grant.h"

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/bind/grant_tally.h"
+#include "agent/bind/library_files.h"
 #include "agent/family.h"
-#include "agent/grant_tally.h"
-#include "agent/library_files.h"
 #include "agent/served_resource.h"
 #include "os/alarm.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "agent/allocator.h"
-#include "agent/cdi_documents.h"
+#include "agent/cdi/cdi_documents.h"
 #include "agent/node.h"
 #include "agent/prober.h"
 #include "agent/scanner.h"

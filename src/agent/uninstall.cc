@@ -8,12 +8,12 @@
 #include <set>
 #include <utility>
 
-#include "agent/cdi_documents.h"
-#include "agent/cdi_neighbours.h"
+#include "agent/bind/grant_binder.h"
+#include "agent/bind/library_files.h"
+#include "agent/cdi/cdi_documents.h"
+#include "agent/cdi/cdi_neighbours.h"
 #include "agent/condition_record.h"
-#include "agent/grant_binder.h"
 #include "agent/hami_registration.h"
-#include "agent/library_files.h"
 #include "agent/news.h"
 #include "agent/node_labels.h"
 #include "agent/registration_record.h"
@@ -80,7 +80,7 @@ class NodeCleaning {
     });
   }
   void CleanLabels(const json::Value& node) {
-    NodePatch patch = PatchWithoutLabels(MetadataOf(node));
+    NodePatch patch = PatchWithoutLabels(kube::MetadataOf(node));
     if (!patch.patch) return CleanRegistration(node);
     client_.Patch(kube::PatchType::kMerge, path_, json::Value(*std::move(patch.patch)),
                   [this](const Result<json::Value>& written) {

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "agent/bind/grant_binder_under_test.h"
 #include "agent/condition_record.h"
-#include "agent/grant_binder_under_test.h"
 #include "agent/registration_record.h"
 #include "api/server.h"
 #include "json/json.h"

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "agent/cdi_reading.h"
+#include "agent/cdi/cdi_reading.h"
 #include "grant/grant.h"
 #include "os/files.h"
 #include "os/owner.h"

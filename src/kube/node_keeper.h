@@ -26,8 +26,8 @@ class NodeKeeper {
     PatchType type = PatchType::kMerge;
     Duration look = kLook;  // how often somebody may have changed it is looked at
   };
-  // What makes `node`, as the API server has it, as it should be; nothing where it is. Asked again of
-  // the node as it was written.
+  // What makes `node`, as the API server has it, as it should be; nothing where it is. Asked again
+  // of the node as it was written.
   using Wish = std::function<std::optional<json::Value>(const json::Value& node)>;
 
   // The client outlives it.

@@ -2,7 +2,7 @@
 // CDI documents from anywhere, in JSON and in YAML: what is read is written so that it is read
 // again as the same.
 
-#include "agent/cdi_reading.h"
+#include "agent/cdi/cdi_reading.h"
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;

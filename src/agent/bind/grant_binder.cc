@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bind/grant_binder.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "agent/bind/grant_files.h"
+#include "agent/cdi/cdi_file.h"
+#include "backend/node_facts.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace tessera::agent {
+namespace {
+
+// kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
+constexpr Duration kForgotten{60'000};
+
+// kubelet tries again more often than that.
+constexpr Duration kLately{60'000};
+
+// Whether the directory is one that was made for the grant's container alone.
+bool IsOwnDirectory(const Pin& pin, const std::string& name) {
+  const bool by_pod = !pin.decision.empty() && !pin.container.empty();
+  return pin.directory.ends_with(by_pod ? "_" + pin.container : "/" + name);
+}
+
+// As HAMi's annotations have it.
+std::string AllocatedOf(const Decision& decision) {
+  std::vector<hami::Entry> all;
+  for (const DecidedContainer& one : decision) all.push_back(EntryOf(one.parts));
+  return hami::EncodePodDevices(all);
+}
+
+// kubelet keeps what it was answered, and the pod what was written on it.
+bool IsForGood(Reason reason) {
+  return reason == Reason::kBadDecision || reason == Reason::kWrongMatch;
+}
+
+bool MayEvict(const Binding& binding, Reason reason) {
+  return reason == Reason::kWrongMatch && binding.rendering.vgpu->requests->evict_mismatched;
+}
+
+}  // namespace
+
+// The book learns from each state of the checkpoint for whom kubelet has asked.
+Result<HeldGrantsPtr> GrantBinder::Read() {
+  std::lock_guard lock(told_mutex_);  // no older state is told after a newer one
+  Result<HeldGrantsPtr> read = checkpoint_.Read();
+  NoteShape(read);
+  HeldGrantsPtr held = TRY(std::move(read));
+  if (held == told_) return held;
+  told_ = held;
+  std::map<std::string, PodBook::Answered> answered;
+  for (const HeldGrant& one : held->all()) {
+    answered[one.resource].insert({one.pod_uid, one.container});
+  }
+  book_->SetHeld(std::move(answered));
+  return held;
+}
+
+void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
+  const bool unknown = IsOfUnknownShape(read);
+  if (!read && !unknown) return;  // nobody knows
+  if (shape_unknown_.exchange(unknown) == unknown) return;
+  if (!unknown) return log::Info("kubelet's checkpoint is of a shape that is known again");
+  log::Warn(
+      "kubelet's checkpoint is of a shape that this agent does not know: until a newer agent "
+      "is here, containers are told by kubelet's pod-resources API, init containers with virtual "
+      "GPUs are not made, and nothing is removed of grants that have ended",
+      read.error());
+}
+
+// By the newest list, if there is one: it has all that an older one was asked for.
+Result<GrantBinder::Held> GrantBinder::ReadFor(std::span<Wish* const> wishes) {
+  Result<HeldGrantsPtr> read = Read();
+  if (read) return Held{.all = *std::move(read)};
+  kubelet::PodListPtr newest;
+  Pods pods;
+  for (const Wish* wish : wishes) {
+    const auto& [known, list] = wish->known;
+    if (list == nullptr) continue;
+    if (newest == nullptr || newest->asked < list->asked) newest = list;
+    pods.insert(known.begin(), known.end());
+  }
+  if (!IsOfUnknownShape(read) || newest == nullptr) return Fail(read.error());
+  auto listed =
+      std::make_shared<const ListedGrants>(newest, std::move(pods), pins_, promised_, *book_);
+  return Held{.all = listed->held(), .listed = std::move(listed)};
+}
+
+// kGrantUnknown where there are none, or nobody says.
+Result<HeldGrants::Some> GrantBinder::Find(const Result<Held>& held, const Wish& wish) {
+  const std::string& resource = wish.binding.offer.resource;
+  // A list that another one has asked for may be too old for this one.
+  const bool listed = held && held->listed != nullptr;
+  if (!held || (listed && wish.known.list == nullptr)) {
+    return Fail(Reason::kGrantUnknown,
+                "{}: kubelet's checkpoint does not say which container this is: {}", resource,
+                held ? "it is of another shape than before" : held.error().message);
+  }
+  if (listed) {
+    const bool cdi = WritesCdi(wish.binding.rendering);
+    return HeldGrants::Some{TRY(held->listed->Find(resource, wish.ids, cdi))};
+  }
+  const HeldGrants::Some& found = held->all->With(resource, wish.ids);
+  if (!found.empty()) return found;
+  return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}", resource,
+              Join(wish.ids, ","));
+}
+
+Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
+                                           const std::vector<std::string>& ids,
+                                           const Known& known) {
+  if (!binding.rendering.vgpu->requests) return "";
+  Wish wish{.binding = binding, .ids = ids, .known = known};
+  const Result<Held> all = ReadFor(std::array{&wish});
+  for (const HeldGrant* held : TRY(Find(all, wish))) {
+    const bool by_request = IsGrantName(held->name) && held->by_request();
+    if (!by_request || known.pods.contains(held->pod_uid)) continue;
+    const auto pin = pins_.Find(held->name);
+    if (pin && *pin == nullptr) return held->pod_uid;
+  }
+  return "";
+}
+
+Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
+                         const Known& known) {
+  Wish wish{.binding = binding, .ids = ids, .known = known};
+  TakeTurn(wish);
+  if (!wish.found) return wish.found;
+  for (const Wish::One& one : wish.grants) {
+    const Status bound = Finish(wish, one);
+    if (bound) continue;
+    if (binding.rendering.vgpu->requests) {
+      book_->Refused({.pod_uid = one.held->pod_uid,
+                      .container = one.held->container,
+                      .error = bound.error(),
+                      .for_good = IsForGood(bound.error().reason),
+                      .evict = MayEvict(binding, bound.error().reason)});
+    }
+    return bound;
+  }
+  return {};
+}
+
+// Whoever comes first decides for all who have come by then; who comes meanwhile is decided for
+// together afterwards.
+void GrantBinder::TakeTurn(Wish& wish) {
+  using Stage = Wish::Stage;
+  std::unique_lock turns(turns_);
+  waiting_.push_back(&wish);
+  turn_over_.wait(turns, [&] { return wish.stage != Stage::kWaits || !deciding_; });
+  if (wish.stage == Stage::kWaits) return Lead(wish, turns);
+  if (wish.stage == Stage::kDecided) {
+    turns.unlock();
+    Prepare(wish);
+    turns.lock();
+    if (--unprepared_ == 0) turn_over_.notify_all();
+  }
+  turn_over_.wait(turns, [&] { return wish.stage == Stage::kDone; });
+}
+
+// Each thread has its own pins written, since a disk that is waited for by many at once takes about
+// as long as for one.
+void GrantBinder::Lead(Wish& own, std::unique_lock<std::mutex>& turns) {
+  deciding_ = true;
+  const std::vector<Wish*> wishes = std::exchange(waiting_, {});
+  turns.unlock();
+  std::optional<os::FileLock> alone;
+  DecideAll(wishes, alone);
+  turns.lock();
+  for (Wish* wish : wishes) {
+    if (wish == &own || !wish->AnyNew()) continue;
+    wish->stage = Wish::Stage::kDecided;
+    ++unprepared_;
+  }
+  if (unprepared_ > 0) turn_over_.notify_all();
+  turns.unlock();
+  Prepare(own);
+  turns.lock();
+  turn_over_.wait(turns, [&] { return unprepared_ == 0; });
+  turns.unlock();
+  Add(wishes);
+  alone.reset();
+  turns.lock();
+  for (Wish* wish : wishes) wish->stage = Wish::Stage::kDone;
+  deciding_ = false;
+  turn_over_.notify_all();
+}
+
+void GrantBinder::Prepare(Wish& wish) const {
+  for (const auto& [held, decided] : wish.grants) {
+    if (decided && decided->is_new) {
+      wish.pins.emplace_back(held->name, pins_.Prepare(held->name, decided->pin));
+    }
+  }
+}
+
+void GrantBinder::DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone) {
+  Result<Held> held = ReadFor(wishes);
+  bool any_new = false;
+  for (Wish* wish : wishes) any_new = Look(*wish, held) || any_new;
+  std::optional<GrantPins::Names> written;
+  Status locked;
+  if (any_new) {
+    locked = Lock(alone, written);
+    // Another instance may have granted what kubelet has written since.
+    held = ReadFor(wishes);
+    for (Wish* wish : wishes) Look(*wish, held);
+  }
+  if (!held) return;
+  decider_.Begin(held->all, std::move(written));
+  for (Wish* wish : wishes) {
+    if (wish->found && wish->is_new && !locked) wish->found = locked;
+    if (wish->found) DecideFor(*wish);
+  }
+  decider_.End();
+}
+
+Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
+                         std::optional<GrantPins::Names>& written) {
+  alone.emplace(TRY(pins_.Lock()));
+  written = TRY(pins_.Grants());
+  return {};
+}
+
+// Whether there is something new in it.
+bool GrantBinder::Look(Wish& wish, const Result<Held>& held) {
+  auto some = Find(held, wish);
+  wish.found = some ? Status() : Fail(some.error());
+  wish.is_new = false;
+  if (!some) return false;
+  wish.held = held->all;
+  wish.some = *std::move(some);
+  wish.is_new = std::ranges::any_of(wish.some, [&](const HeldGrant* one) {
+    if (!IsGrantName(one->name)) return false;
+    const auto pin = pins_.Find(one->name);
+    return !pin || *pin == nullptr;  // what cannot be read now may be none a moment later
+  });
+  return wish.is_new;
+}
+
+void GrantBinder::DecideFor(Wish& wish) {
+  for (const HeldGrant* held : wish.some) {
+    if (held->name.empty()) continue;
+    auto decided = decider_.Decide(wish.binding, *held, wish.known.pods);
+    if (!decided && decided.error().reason == Reason::kNoRoom) {
+      no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
+    }
+    wish.grants.push_back({held, std::move(decided)});
+    if (!wish.grants.back().decided) return;
+  }
+}
+
+// No document names a grant that is not on the disk: nor one of somebody who wished for the same.
+void GrantBinder::Add(std::span<Wish* const> wishes) {
+  const auto fail = [&](const std::string& grant, const Error& why) {
+    for (Wish* wish : wishes) {
+      for (auto& [held, decided] : wish->grants) {
+        if (held->name == grant) decided = Fail(why);
+      }
+    }
+  };
+  std::vector<GrantPins::Prepared> pins;
+  for (Wish* wish : wishes) {
+    for (auto& [grant, prepared] : wish->pins) {
+      if (prepared) {
+        pins.push_back(*std::move(prepared));
+      } else {
+        fail(grant, prepared.error());
+      }
+    }
+  }
+  if (pins.empty()) return;
+  const std::vector<Status> added = pins_.Add(pins);
+  for (size_t i = 0; i < added.size(); ++i) {
+    if (!added[i]) fail(pins[i].grant, added[i].error());
+  }
+}
+
+// What follows once it is decided, of each container on a thread of its own.
+Status GrantBinder::Finish(const Wish& wish, const Wish::One& one) {
+  if (!one.decided) return Fail(one.decided.error());
+  const Binding& binding = wish.binding;
+  const Pin& pin = *one.decided->pin;
+  if (one.decided->is_new) {
+    log::Info("a grant is bound", {{"resource", pin.resource},
+                                   {"grant", one.held->name},
+                                   {"pod", pin.pod_uid},
+                                   {"container", pin.container},
+                                   {"parts", PartsText(pin.parts)}});
+    Note(pin);
+    if (!pin.decision.empty()) Tell(binding, *wish.known.pods.at(pin.pod_uid), pin);
+  }
+  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, pin, one.held->answer));
+  if (one.held->matched || !WritesCdi(binding.rendering)) return {};
+  return WriteDocument(binding, pin, one.held->name);
+}
+
+// Of what kubelet's shares do not tell.
+void GrantBinder::Note(const Pin& pin) const {
+  if (pin.decision.empty()) return;
+  std::vector<std::string> devices;
+  for (const VgpuPart& part : pin.parts) devices.push_back(part.device);
+  inbox_->PutBound({.pod_uid = pin.pod_uid,
+                    .container = pin.container,
+                    .resource = pin.resource,
+                    .devices = std::move(devices),
+                    .since = clock_.Now()});
+}
+
+void GrantBinder::TellLedger() {
+  const auto grants = pins_.Grants();
+  if (!grants) return;
+  for (const std::string& grant : *grants) {
+    const auto pin = pins_.Find(grant);
+    if (pin && *pin) Note(**pin);
+  }
+}
+
+std::vector<HamiProtocol::Given> GrantBinder::Former() {
+  std::vector<HamiProtocol::Given> all;
+  const auto grants = pins_.Grants();
+  if (!grants) return all;
+  for (const std::string& grant : *grants) {
+    const auto pin = pins_.Find(grant);
+    if (!pin || *pin == nullptr || (*pin)->decision.empty()) continue;
+    all.push_back({.pod_uid = (*pin)->pod_uid,
+                   .container = (*pin)->container,
+                   .resource = (*pin)->resource,
+                   .entry = EntryOf((*pin)->parts),
+                   .fitted = (*pin)->fitted ? AllocatedOf((*pin)->decision) : ""});
+  }
+  return all;
+}
+
+void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const auto own = std::ranges::find(pin.decision, pin.container, &DecidedContainer::name);
+  HamiProtocol::Given given{.pod_uid = pin.pod_uid,
+                            .container = pin.container,
+                            .resource = pin.resource,
+                            .entry = EntryOf(own->parts)};
+  if (pin.fitted) {
+    given.fitted = AllocatedOf(pin.decision);
+  } else {
+    given.less = LessThanAsked(pod, RulesOf(pin.resource, *vgpu.requests),
+                               CardsOf(binding.offer, vgpu), *own);
+  }
+  book_->Bound(given);
+}
+
+Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
+                                  const std::string& name) const {
+  const std::string path = binding.cdi_dir + "/" + GrantFileName(name);
+  if (binding.described == nullptr) {
+    // The one that was written before is whole.
+    const auto on_disk = os::ReadFile(path);
+    if (on_disk && IsCdiDocumentOf(GrantCdiKind(binding.rendering), *on_disk)) return {};
+    return Fail(Reason::kNotChecked,
+                "{}: what containers need of the driver has not been found yet since the agent "
+                "began: kubelet tries again by itself",
+                binding.offer.resource);
+  }
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const VgpuGrant grant{.name = name,
+                        .directory = pin.directory,
+                        .parts = pin.parts,
+                        .controlled = pin.controlled,
+                        .licensed = IsLicensed(root_, vgpu),
+                        .library = LibraryOf(root_, vgpu, pin)};
+  cdi::Document document =
+      TRY(VgpuDocument(binding.offer, binding.rendering, grant, binding.described));
+  for (cdi::Node& node : document.devices.front().edits.nodes) {
+    if (node.type.empty()) DescribeNode(root_.prefix(), node);
+  }
+  return PutCdiDocument(path, cdi::Text(document));
+}
+
+bool GrantBinder::AnyLacksRoom() const {
+  return clock_.Now().time_since_epoch().count() < no_room_until_;
+}
+
+Result<std::set<std::string>> GrantBinder::Live() {
+  const HeldGrantsPtr all = TRY(Read());
+  std::set<std::string> live;
+  for (const HeldGrant& held : all->all()) live.insert(held.name);
+  return live;
+}
+
+void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
+  // A container may have left so many files that removing them takes longer than until the next
+  // time: threads that others need do not queue up behind it.
+  const std::unique_lock lock(removing_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  const auto grants = pins_.Grants();
+  if (!grants) return;
+  const auto live = Live();
+  if (!live) {
+    forgotten_.clear();  // a minute of what kubelet is known to say
+    return;
+  }
+  std::map<std::string, Steady> forgotten;
+  const Steady now = clock_.Now();
+  for (const std::string& name : *grants) {
+    if (live->contains(name)) continue;
+    const auto known = forgotten_.find(name);
+    const Steady since = known == forgotten_.end() ? now : known->second;
+    if (now - since >= kForgotten) {
+      Remove(name, cdi_dirs);
+    } else {
+      forgotten[name] = since;
+    }
+  }
+  forgotten_ = std::move(forgotten);
+}
+
+Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs) {
+  if (!pins_.any()) return {};
+  for (const std::string& name : TRY(pins_.Grants())) Remove(name, cdi_dirs);
+  const GrantPins::Names left = TRY(pins_.Grants());
+  if (left.empty()) return {};
+  return Fail(Reason::kIo, "the directory of grant {} cannot be removed", *left.begin());
+}
+
+// The record last, by which the rest is found again.
+void GrantBinder::Remove(const std::string& name, const std::set<std::string>& cdi_dirs) {
+  const auto pin = pins_.Find(name);
+  for (const std::string& directory : cdi_dirs) {
+    (void)os::RemoveFile(directory + "/" + GrantFileName(name));
+  }
+  // Where kubelet has lost its checkpoint, a container has a second grant, and the same directory.
+  const bool own =
+      pin && *pin && IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
+  if (pin && *pin && !(*pin)->gate.empty()) (void)os::RemoveFile(root_.Path((*pin)->gate));
+  const Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
+  if (!removed) {
+    return log::Warn("the directory of a grant that has ended stays, and is tried again",
+                     removed.error(), {{"grant", name}});
+  }
+  pins_.Remove(name);
+  log::Info("a grant has ended", {{"grant", name}});
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds late grants (grant/vgpu.h) to their containers: when kubelet is about to make one, its
+// checkpoint says which container holds the ids and what the grant is called, and what that
+// container may use is written. What a grant was bound to at first is pinned in the state
+// directory, and holds for as long as the pod does, whatever the configuration says by then.
+//
+// Shared by all resources, and by the instances of the agent on the node: a grant's files are its
+// own. Any thread; it waits for disks.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "agent/bind/grant_decider.h"
+#include "agent/bind/grant_pins.h"
+#include "agent/bind/held_grants.h"
+#include "agent/bind/listed_grants.h"
+#include "agent/bind/pod_book.h"
+#include "agent/bind/promised_grants.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "kubelet/checkpoint.h"
+#include "kubelet/pod_lists.h"
+#include "ledger/ledger.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+
+class GrantBinder {
+ public:
+  using Pods = GrantDecider::Pods;
+
+  // `device_plugins`: kubelet's directory of that name.
+  // `lists`: of its pod-resources API; null: it is asked nothing.
+  GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
+              std::shared_ptr<PodBook> book, std::shared_ptr<GrantInbox> inbox,
+              const Clock& clock = SystemClock(),
+              std::shared_ptr<kubelet::PodLists> lists = nullptr)
+      : lists_(std::move(lists)),
+        checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
+        pins_(state_dir),
+        root_(std::move(root)),
+        book_(std::move(book)),
+        inbox_(std::move(inbox)),
+        clock_(clock),
+        decider_(pins_, book_) {}
+
+  // What was asked for since a container was about to be made.
+  struct Known {
+    Pods pods{};  // also by NAMESPACE/NAME, where they were looked for by that
+    kubelet::PodListPtr list = nullptr;
+  };
+
+  // Allocate is about to answer so.
+  void Promised(const std::string& resource, std::vector<std::string> ids, const Grant& answer) {
+    promised_.Put(resource, std::move(ids), answer);
+  }
+  // Whether a list has to be asked for first, since the checkpoint is of a shape that nobody here
+  // knows. AskList waits for nothing.
+  bool NeedsList() { return lists_ != nullptr && IsOfUnknownShape(Read()); }
+  void AskList(kubelet::PodLists::Answer answer) { lists_->Ask(std::move(answer)); }
+  // As of the last look at it.
+  bool IsShapeUnknown() const { return shape_unknown_; }
+  // A pod that has to be known before these ids can be bound, and is not known; empty: none. By its
+  // UID, or where kubelet does not tell that by NAMESPACE/NAME.
+  Result<std::string> PodToKnow(const Binding& binding, const std::vector<std::string>& ids,
+                                const Known& known);
+
+  // All grants of the resource that have exactly these ids (HeldGrants::With); by a list the only
+  // one that can be meant, if there is such a one (ListedGrants::Find). Those of a plugin
+  // that was here before have no name, and are as they are. kGrantUnknown where kubelet knows of
+  // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
+  // the library, kNotPlaced, kBadDecision and kBadSize as ReadDecision and FitDecision,
+  // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
+  // container is then not to be made.
+  Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Known& known);
+  // Tells the ledger what was bound before this process began.
+  void TellLedger();
+  // Tells the book for whom kubelet has asked by now, another agent as well.
+  void TellBook() { (void)Read(); }
+  // The containers that were bound to what their pods ask for, for who tells their scheduler.
+  std::vector<HamiProtocol::Given> Former();
+  // Whether there may be anything left of any grant.
+  bool AnyBound() const { return pins_.any(); }
+  // Whether a container was lately not made for want of room: who holds it may have ended without
+  // kubelet having written so.
+  bool AnyLacksRoom() const;
+  // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well.
+  void RemoveForgotten(const std::set<std::string>& cdi_dirs);
+  // The same of all grants, whether kubelet knows them or not: once no agent runs any more.
+  Status RemoveAll(const std::set<std::string>& cdi_dirs);
+
+ private:
+  // A container that is about to be made, and what became of its grants.
+  struct Wish {
+    const Binding& binding;
+    const std::vector<std::string>& ids;
+    const Known& known;
+    Status found{};  // that kubelet says which container it is
+    HeldGrantsPtr held{};
+    HeldGrants::Some some{};
+    bool is_new = false;
+    // Up to the first that is refused.
+    struct One {
+      const HeldGrant* held;
+      Result<GrantDecider::Decided> decided;
+    };
+    std::vector<One> grants{};
+    std::vector<std::pair<std::string, Result<GrantPins::Prepared>>> pins{};  // of the new ones
+    bool AnyNew() const {
+      return std::ranges::any_of(grants,
+                                 [](const One& one) { return one.decided && one.decided->is_new; });
+    }
+    enum class Stage : uint8_t { kWaits, kDecided, kDone } stage = Stage::kWaits;  // under turns_
+  };
+  void TakeTurn(Wish& wish);
+  void Lead(Wish& own, std::unique_lock<std::mutex>& turns);
+  void Prepare(Wish& wish) const;
+  // What containers hold: by the checkpoint, or by a list.
+  struct Held {
+    HeldGrantsPtr all;
+    std::shared_ptr<const ListedGrants> listed = nullptr;
+  };
+  Result<Held> ReadFor(std::span<Wish* const> wishes);
+  static Result<HeldGrants::Some> Find(const Result<Held>& held, const Wish& wish);
+  // One thread at a time, as what follows.
+  void DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone);
+  Status Lock(std::optional<os::FileLock>& alone, std::optional<GrantPins::Names>& written);
+  bool Look(Wish& wish, const Result<Held>& held);
+  void DecideFor(Wish& wish);
+  void Add(std::span<Wish* const> wishes);
+  // Any thread again.
+  Status Finish(const Wish& wish, const Wish::One& one);
+  void Note(const Pin& pin) const;
+  void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
+  Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
+
+  Result<HeldGrantsPtr> Read();
+  void NoteShape(const Result<HeldGrantsPtr>& read);
+  // The grants that kubelet knows.
+  Result<std::set<std::string>> Live();
+  void Remove(const std::string& name, const std::set<std::string>& cdi_dirs);
+
+  const std::shared_ptr<kubelet::PodLists> lists_;
+  PromisedGrants promised_;
+  std::atomic<bool> shape_unknown_ = false;
+  CheckpointFile checkpoint_;
+  std::mutex told_mutex_;
+  HeldGrantsPtr told_;  // to the book; under told_mutex_
+  GrantPins pins_;
+  const os::Root root_;
+  const std::shared_ptr<PodBook> book_;
+  const std::shared_ptr<GrantInbox> inbox_;
+  const Clock& clock_;
+  // Grants are decided in turns, a turn by what kubelet's checkpoint says then: what there is room
+  // for is granted once. Of many containers at once a turn has all that wait, so that the
+  // instances' lock and the disk are waited for once.
+  GrantDecider decider_;  // by whom has set deciding_
+  std::mutex turns_;
+  std::condition_variable turn_over_;
+  std::vector<Wish*> waiting_;  // under turns_, as the next
+  bool deciding_ = false;
+  size_t unprepared_ = 0;  // wishes of the turn whose pins are not on the disk yet
+  std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
+  std::mutex removing_;
+  std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bind/grant_decider.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "agent/bind/grant_match.h"
+#include "agent/bind/pod_match.h"
+#include "base/quote.h"
+#include "share/share.h"
+
+namespace tessera::agent {
+namespace {
+
+// The devices of a part are here, and well.
+Status CheckDevices(const Offer& offer, std::span<const VgpuPart> parts) {
+  for (const VgpuPart& part : parts) {
+    const auto device = offer.PositionOf(part.device);
+    if (!device) {
+      return Fail(Reason::kVanished, "{}: device {} is not there", offer.resource, part.device);
+    }
+    TRY(CheckHealthy(offer, *device));
+  }
+  return {};
+}
+
+}  // namespace
+
+void GrantDecider::Begin(HeldGrantsPtr held, std::optional<GrantPins::Names> written) {
+  held_ = std::move(held);
+  written_ = std::move(written);
+}
+
+void GrantDecider::End() {
+  held_ = nullptr;
+  written_.reset();
+  decided_.clear();
+  taken_.reset();
+}
+
+Result<GrantDecider::Decided> GrantDecider::Decide(const Binding& binding, const HeldGrant& held,
+                                                   const Pods& pods) {
+  if (!IsGrantName(held.name)) {
+    return Fail(Reason::kGrantUnknown, "{}: kubelet's checkpoint has a grant named {}",
+                held.resource, Brief(held.name));
+  }
+  TRY(CheckAlone(held));
+  TRY(CheckOwner(held));
+  if (const PinPtr pin = TRY(Find(held.name))) {
+    // Who was bound by its pod's name is that name's grant still when kubelet tells the UID.
+    const bool pod =
+        pin->pod_uid == held.pod_uid || (IsPodName(pin->pod_uid) && !IsPodName(held.pod_uid));
+    const bool same = pin->resource == held.resource && pod && pin->container == held.container;
+    if (same) return Decided{.pin = TRY(StartedAgain(binding, held, pin))};
+    return Fail(Reason::kGrantUnknown,
+                "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
+                pin->container, pin->pod_uid, held.container, held.pod_uid);
+  }
+  // What Allocate promised holds, whatever the configuration says by now.
+  const bool by_request = binding.rendering.vgpu->requests.has_value() && held.by_request();
+  const bool promised = held.asked || held.matched;
+  if ((promised && !by_request) || (held.asked && !WritesCdi(binding.rendering))) {
+    return Fail(Reason::kNotPlaced,
+                "{}: container {} of pod {} was promised what its pod asks for, and by now the "
+                "configuration makes {}: delete the pod",
+                held.resource, held.container, held.pod_uid,
+                by_request ? "no CDI documents" : "equal parts");
+  }
+  const auto pin = std::make_shared<const Pin>(
+      TRY(by_request ? PinOfRequest(binding, held, pods) : PinOfShares(binding, held)));
+  decided_[held.name] = pin;
+  if (taken_) Count(held, pin);
+  return Decided{.pin = pin, .is_new = true};
+}
+
+Result<PinPtr> GrantDecider::Find(const std::string& grant) {
+  const auto decided = decided_.find(grant);
+  if (decided != decided_.end()) return decided->second;
+  return pins_.Find(grant, written_ ? &*written_ : nullptr);
+}
+
+// The limits of GPUs go by the container's own count of them, and each document begins at its
+// first.
+Status GrantDecider::CheckAlone(const HeldGrant& mine) const {
+  for (const HeldGrant* held : held_->OfPod(mine.pod_uid)) {
+    const bool same = held->container == mine.container && held->resource != mine.resource;
+    if (!same || held->name.empty()) continue;
+    return NotAlone(mine.container, mine.pod_uid, mine.resource, held->resource);
+  }
+  return {};
+}
+
+// One that counts as ended, and whose room others may have, needs it anew: the init container of a
+// pod whose sandbox is made again, a static pod.
+Result<PinPtr> GrantDecider::StartedAgain(const Binding& binding, const HeldGrant& held,
+                                          PinPtr pin) {
+  const PodPtr pod = pin->decision.empty() ? nullptr : book_->Find(pin->pod_uid);
+  if (pod == nullptr || !HasEnded(*pod, pin->container)) return pin;
+  TRY(CheckRoom(binding, held, UsageOf(pin->decision, nullptr), true));
+  outdated_[pin->pod_uid] = pod;
+  taken_.reset();
+  return pin;
+}
+
+Result<Pin> GrantDecider::PinOfShares(const Binding& binding, const HeldGrant& held) {
+  VgpuGrant grant = NewVgpuGrant(*binding.rendering.vgpu, held.name, TRY(PartsOf(binding, held)));
+  TRY(CheckRoom(binding, held, UsageOf(grant.parts), false));
+  return Pin{.resource = held.resource,
+             .pod_uid = held.pod_uid,
+             .container = held.container,
+             .directory = std::move(grant.directory),
+             .parts = std::move(grant.parts),
+             .library = binding.rendering.vgpu->library,
+             .ids = held.ids};
+}
+
+// What Allocate said, whatever the configuration says by now; on devices that are well.
+Result<std::vector<VgpuPart>> GrantDecider::PartsOf(const Binding& binding, const HeldGrant& held) {
+  if (!held.parts) return VgpuParts(binding.offer, *binding.rendering.vgpu, held.ids);
+  for (const std::string& id : held.ids) {
+    const Share* share = binding.offer.shares.Find(id);
+    if (share == nullptr) {
+      return Fail(Reason::kUnknownShare, "{}: {} is none of the virtual GPUs of this node",
+                  binding.offer.resource, id);
+    }
+    TRY(CheckHealthy(binding.offer, share->device));
+  }
+  return *held.parts;
+}
+
+// The pod counts as a whole from its first container on, so that nobody takes what the others of it
+// were promised.
+Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& held,
+                                       const Pods& pods) {
+  const auto found = pods.find(held.pod_uid);
+  if (found == pods.end() || found->second->KubeletUid() != held.pod_uid) {
+    return Fail(Reason::kGrantUnknown, "{}: pod {} is not known", held.resource, held.pod_uid);
+  }
+  const kube::Pod& pod = *found->second;
+  const PinPtr former = TRY(FormerPin(held.pod_uid, held.resource));
+  auto [decision, fitted] =
+      former == nullptr ? TRY(DecisionFor(binding, pod)) : OfWhom{former->decision, former->fitted};
+  // All of it, whatever is said to have ended: nothing of it has begun.
+  if (former == nullptr) TRY(CheckRoom(binding, held, UsageOf(decision, nullptr), false));
+  const auto own = std::ranges::find(decision, held.container, &DecidedContainer::name);
+  if (own == decision.end()) {
+    return Fail(Reason::kBadDecision, "pod {}/{}: nothing was chosen for container {}",
+                pod.pod_namespace, pod.name, held.container);
+  }
+  TRY(CheckDevices(binding.offer, own->parts));
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  VgpuMatch match = TRY(MatchOf(pod, *own, vgpu));
+  Pin pin{.resource = held.resource,
+          .pod_uid = held.pod_uid,
+          .container = held.container,
+          .directory = std::move(match.directory),
+          .parts = std::move(match.parts),
+          .controlled = match.controlled,
+          .library = vgpu.library,
+          .decision = std::move(decision),
+          .fitted = fitted,
+          .ids = held.ids};
+  if (!held.matched) return pin;
+  TRY(CheckMatch(held.answer, binding.offer, pin));
+  pin.gate = GateOf(vgpu, held.name);
+  return pin;
+}
+
+Result<GrantDecider::OfWhom> GrantDecider::DecisionFor(const Binding& binding,
+                                                       const kube::Pod& pod) {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const hami::RequestRules rules = RulesOf(binding.offer.resource, *vgpu.requests);
+  const std::vector<hami::RegisteredDevice> cards = CardsOf(binding.offer, vgpu);
+  if (!TRY(IsToBeFitted(binding, pod))) return OfWhom{TRY(ReadDecision(pod, rules, cards))};
+  SharesByContainer shares;
+  for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
+    if (held->resource == binding.offer.resource) shares[held->container] = held->ids;
+  }
+  return OfWhom{TRY(FitDecision(pod, rules, cards, shares)), true};
+}
+
+// What stands on a pod that was fitted is what it has of another resource.
+Result<bool> GrantDecider::IsToBeFitted(const Binding& binding, const kube::Pod& pod) {
+  if (!binding.rendering.vgpu->requests->fit_unplaced) return false;
+  if (!IsPlaced(pod)) return true;
+  for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
+    if (held->resource == binding.offer.resource) continue;
+    const PinPtr pin = TRY(FormerPin(held->pod_uid, held->resource));
+    if (pin != nullptr && pin->fitted) return true;
+  }
+  return false;
+}
+
+// By a record that cannot be read it may be another than by what stands on the pod now.
+Result<PinPtr> GrantDecider::FormerPin(const std::string& pod_uid, const std::string& resource) {
+  for (const HeldGrant* held : held_->OfPod(pod_uid)) {
+    if (held->resource != resource || !IsGrantName(held->name)) continue;
+    const PinPtr pin = TRY(Find(held->name));
+    if (pin != nullptr && !pin->decision.empty()) return pin;
+  }
+  return nullptr;
+}
+
+// Null where what was last said of the pod is known to be wrong.
+PodPtr GrantDecider::StateOf(const std::string& uid) {
+  PodPtr pod = book_->Find(uid);
+  const auto outdated = outdated_.find(uid);
+  if (outdated == outdated_.end()) return pod;
+  if (outdated->second == pod) return nullptr;
+  outdated_.erase(outdated);
+  return pod;
+}
+
+// Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
+// more than a device has, they may not. `counted`: the container's pod counts by a decision
+// already, and is wanted anew.
+Status GrantDecider::CheckRoom(const Binding& binding, const HeldGrant& mine,
+                               const UsageByDevice& more, bool counted) {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const Taken& taken = TakenNow(binding);
+  for (const auto& [device, wanted] : more) {
+    const std::string* why = taken.WhyUnknown(device);
+    if (why == nullptr) continue;
+    return Fail(Reason::kNoRoom, "{}: device {} may have no room left: {}", binding.offer.resource,
+                device, *why);
+  }
+  return agent::CheckRoom(binding.offer.resource, CardsOf(binding.offer, vgpu),
+                          taken.Beside(mine.pod_uid, mine.ids, counted ? mine.resource : ""), more,
+                          vgpu.requests.has_value());
+}
+
+// What all have of each device: as it was decided for their pods as a whole, or share by share.
+const Taken& GrantDecider::TakenNow(const Binding& binding) {
+  if (taken_ && of_ == &binding.offer) return *taken_;
+  taken_.emplace();
+  of_ = &binding.offer;
+  std::map<std::string, Usage> former = std::exchange(usages_, {});
+  std::vector<std::pair<const HeldGrant*, Error>> unknown;
+  for (const HeldGrant& held : held_->all()) {
+    if (held.name.empty()) {
+      CountForeign(binding, held);
+      continue;
+    }
+    if (!IsGrantName(held.name)) continue;
+    const auto pin = Find(held.name);
+    if (!pin) {
+      unknown.emplace_back(&held, pin.error());
+    } else if (*pin != nullptr) {
+      if (auto known = former.extract(held.name)) usages_.insert(std::move(known));
+      Count(held, *pin);
+    }  // else it is not bound yet: its turn to be checked comes
+  }
+  for (const auto& [held, why] : unknown) CountUnknown(binding, *held, why);
+  return *taken_;
+}
+
+void GrantDecider::Count(const HeldGrant& held, const PinPtr& pin) {
+  if (pin->decision.empty()) {
+    taken_->AddShares(held.pod_uid, held.resource, held.ids, pin->parts);
+  } else if (!taken_->HasPod(held.pod_uid, held.resource)) {
+    taken_->AddPod(held.pod_uid, held.resource, UsageOfPod(held, pin));
+  }
+}
+
+const UsageByDevice& GrantDecider::UsageOfPod(const HeldGrant& held, const PinPtr& pin) {
+  const PodPtr pod = StateOf(held.pod_uid);
+  Usage& known = usages_[held.name];
+  if (known.pin == pin && known.pod == pod) return known.usage;
+  return (known = {pin, pod, UsageOf(pin->decision, pod.get())}).usage;
+}
+
+// Of a pod whose containers another plugin has served: by what the scheduler wrote.
+void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const bool ours = vgpu.requests && held.resource == binding.offer.resource;
+  if (!ours || taken_->HasPod(held.pod_uid, held.resource)) return;
+  const PodPtr pod = book_->Find(held.pod_uid);
+  if (pod == nullptr) return;
+  const auto decision = ReadDecision(*pod, RulesOf(binding.offer.resource, *vgpu.requests),
+                                     CardsOf(binding.offer, vgpu));
+  if (decision) taken_->AddPod(held.pod_uid, held.resource, UsageOf(*decision, pod.get()));
+}
+
+// Of a container whose record cannot be read: what Allocate promised it, or else nobody knows how
+// much, of the cards that kubelet took its ids of and of those that were chosen for its pod.
+void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
+  if (taken_->HasPod(held.pod_uid, held.resource)) return;
+  if (held.parts) {
+    return taken_->AddShares(held.pod_uid, held.resource, held.ids, *held.parts);
+  }
+  const auto add = [&](const std::string& device) {
+    taken_->AddUnknown(device, fmt::format("what container {} of pod {} has of it is not known: {}",
+                                           held.container, held.pod_uid, why.message));
+  };
+  for (const std::string& id : held.ids) add(DeviceOfShare(id));
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
+  if (of_another || (!held.asked && !vgpu.requests)) return;
+  const PodPtr pod = book_->Find(held.pod_uid);
+  if (pod != nullptr && !IsPlaced(*pod)) return;  // it was fitted to its ids
+  const auto chosen =
+      pod != nullptr && vgpu.requests
+          ? ReadDecision(*pod, RulesOf(held.resource, *vgpu.requests), CardsOf(binding.offer, vgpu))
+          : Result<Decision>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
+  if (!chosen) {
+    for (const Device& device : binding.offer.devices) add(device.key.id);
+    return;
+  }
+  for (const DecidedContainer& container : *chosen) {
+    for (const VgpuPart& part : container.parts) add(part.device);
+  }
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides what a container gets by its late grant (grant/vgpu.h): what Allocate promised it, or
+// what its pod asks for and its scheduler chose, as far as there is room beside what others hold.
+// A turn has one state of all that: what was decided in it counts for what is decided after. Owned
+// by GrantBinder; one thread at a time; it waits for disks.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/bind/grant_pins.h"
+#include "agent/bind/grant_room.h"
+#include "agent/bind/held_grants.h"
+#include "agent/bind/pod_book.h"
+#include "agent/bind/pod_decision.h"
+#include "base/result.h"
+#include "grant/cdi_document.h"
+#include "grant/grant.h"
+#include "grant/vgpu.h"
+
+namespace tessera::agent {
+
+// By what a resource's grants are bound at a time.
+struct Binding {
+  const Offer& offer;
+  const Rendering& rendering;
+  std::string cdi_dir;  // as the agent sees it
+  // As for CdiDocument. None as long as no scan of this process has found them: no document is
+  // written then, for it would lack the driver, and let the pod's own variables name any GPU.
+  const cdi::Parts* described = nullptr;
+};
+
+class GrantDecider {
+ public:
+  using Pods = std::map<std::string, PodPtr>;  // by the UID that kubelet knows them by
+
+  // `pins` outlive it.
+  GrantDecider(GrantPins& pins, std::shared_ptr<const PodBook> book)
+      : pins_(pins), book_(std::move(book)) {}
+
+  // A turn begins, with what containers hold by now. `written`: the pins that are there, by who has
+  // their lock; nothing: nothing new is decided in this turn.
+  void Begin(HeldGrantsPtr held, std::optional<GrantPins::Names> written);
+  struct Decided {
+    PinPtr pin;
+    bool is_new = false;  // and is to be written
+  };
+  // kGrantUnknown, kNotPlaced, kBadDecision, kBadSize, kNoRoom and kNotEnforced as
+  // GrantBinder::Bind.
+  Result<Decided> Decide(const Binding& binding, const HeldGrant& held, const Pods& pods);
+  // Ends the turn: nothing is kept of it but what saves work the next time.
+  void End();
+
+ private:
+  using OfPod = std::pair<std::string, std::string>;  // by its UID and the resource
+  // What a grant's pod takes, as it was worked out last: of this pin, while this was said of it.
+  struct Usage {
+    PinPtr pin;
+    PodPtr pod;
+    UsageByDevice usage;
+  };
+
+  Result<PinPtr> Find(const std::string& grant);
+  Status CheckAlone(const HeldGrant& mine) const;
+  Result<PinPtr> StartedAgain(const Binding& binding, const HeldGrant& held, PinPtr pin);
+  Result<Pin> PinOfShares(const Binding& binding, const HeldGrant& held);
+  Result<Pin> PinOfRequest(const Binding& binding, const HeldGrant& held, const Pods& pods);
+  static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const HeldGrant& held);
+  struct OfWhom {
+    Decision decision;
+    bool fitted = false;  // as Pin has it
+  };
+  Result<OfWhom> DecisionFor(const Binding& binding, const kube::Pod& pod);
+  Result<bool> IsToBeFitted(const Binding& binding, const kube::Pod& pod);
+  // By what the first of the pod's containers with such GPUs was bound; null: none was.
+  Result<PinPtr> FormerPin(const std::string& pod_uid, const std::string& resource);
+  PodPtr StateOf(const std::string& uid);
+
+  Status CheckRoom(const Binding& binding, const HeldGrant& mine, const UsageByDevice& more,
+                   bool counted);
+  const Taken& TakenNow(const Binding& binding);
+  void Count(const HeldGrant& held, const PinPtr& pin);
+  void CountForeign(const Binding& binding, const HeldGrant& held);
+  void CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why);
+  const UsageByDevice& UsageOfPod(const HeldGrant& held, const PinPtr& pin);
+
+  GrantPins& pins_;
+  const std::shared_ptr<const PodBook> book_;
+  Pods outdated_;  // what the book had when a container was made that had ended by that
+  std::map<std::string, Usage> usages_;  // by grant
+  // Of the turn.
+  HeldGrantsPtr held_;
+  std::optional<GrantPins::Names> written_;
+  std::map<std::string, PinPtr> decided_;  // by grant
+  std::optional<Taken> taken_;             // worked out once somebody needs it
+  const Offer* of_ = nullptr;              // for whom taken_ was
+};
+
+}  // namespace tessera::agent

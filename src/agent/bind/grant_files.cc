@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bind/grant_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+
+#include "agent/bind/mount_sources.h"
+#include "os/fd.h"
+
+namespace tessera::agent {
+namespace {
+
+// What is there with no link in its place, and the agent's user's. Opened once: what was looked at
+// is what is changed, though somebody may write beside it.
+Result<os::Fd> OpenOwnDirectory(const std::string& path, mode_t mode) {
+  if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
+    return Fail(SystemError("cannot make the directory " + path, errno));
+  }
+  os::Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid() && errno != ENOTDIR && errno != ELOOP) {
+    return Fail(SystemError("cannot open the directory " + path, errno));
+  }
+  struct stat info{};
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || info.st_uid != geteuid()) {
+    return Fail(Reason::kPermission, "{} is no directory of the agent's user: remove it", path);
+  }
+  if ((info.st_mode & 0777U) != mode && fchmod(fd.get(), mode) != 0) {
+    return Fail(SystemError("cannot set the rights of " + path, errno));
+  }
+  return fd;
+}
+
+std::string ParentOf(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+// One that everybody may write in, for containers.
+Status MakeOpenDirectory(const std::string& path) {
+  TRY(os::MakeDirectories(ParentOf(path), 0755));
+  TRY(OpenOwnDirectory(path, 0777));
+  return {};
+}
+
+bool IsFile(const os::Root& root, const std::string& path) {
+  const auto info = os::InspectTarget(root.Path(path));
+  return info && info->type == os::FileInfo::Type::kFile;
+}
+
+// It opens nothing: /dev/null, which every container has.
+constexpr unsigned kGateMajor = 1;
+constexpr unsigned kGateMinor = 3;
+
+bool IsGate(int directory, const std::string& name) {
+  struct stat info{};
+  return fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISCHR(info.st_mode) && info.st_rdev == makedev(kGateMajor, kGateMinor);
+}
+
+Status MakeGate(const std::string& path) {
+  const std::string parent = ParentOf(path);
+  const os::Fd directory = TRY(OpenOwnDirectory(parent, 0700));
+  struct statvfs mounted{};
+  if (fstatvfs(directory.get(), &mounted) != 0) {
+    return Fail(SystemError("cannot look at the file system of " + parent, errno));
+  }
+  if ((mounted.f_flag & ST_NODEV) != 0) {
+    return Fail(Reason::kNoGate, "{} is on a file system that is mounted with 'nodev'", parent);
+  }
+  const std::string name = path.substr(parent.size() + 1);
+  if (IsGate(directory.get(), name)) return {};
+  (void)unlinkat(directory.get(), name.c_str(), 0);
+  if (mknodat(directory.get(), name.c_str(), S_IFCHR | 0400, makedev(kGateMajor, kGateMinor)) ==
+      0) {
+    return {};
+  }
+  return Fail(Reason::kNoGate, "{}",
+              SystemError("cannot make the device node " + path, errno).message);
+}
+
+Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode) {
+  const auto on_disk = os::ReadFile(path);
+  if (on_disk && *on_disk == text) return {};
+  return os::ReplaceFile(path, text, mode);
+}
+
+Status CheckLibrary(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
+  const std::string library = LibraryOf(root, vgpu, pin);
+  if (library.empty()) {
+    return Fail(Reason::kNotEnforced,
+                "the library that holds containers to their part of a GPU could not be put into "
+                "{}: the agent's log says why",
+                vgpu.directory);
+  }
+  if (IsFile(root, library)) return {};
+  return Fail(Reason::kNotEnforced,
+              "the library that holds containers to their part of a GPU is not at {}", library);
+}
+
+}  // namespace
+
+Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const Pin& pin, const Grant& answer) {
+  const VgpuFiles files = FilesOf(vgpu);
+  TRY(os::MakeDirectories(root.Path(vgpu.directory), 0755));
+  // Nobody of the host's gets at what containers leave there; the runtime does, as root.
+  const std::string directory = root.Path(pin.directory);
+  TRY(os::MakeDirectories(ParentOf(ParentOf(directory)), 0755));
+  TRY(OpenOwnDirectory(ParentOf(directory), 0700));
+  TRY(MakeOpenDirectory(directory));
+  TRY(MakeOpenDirectory(root.Path(vgpu.lock_directory)));
+  if (vgpu.enforced) {
+    TRY(CheckLibrary(root, vgpu, pin));
+    TRY(PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644));
+  }
+  TRY(CheckMountSources(root, answer));
+  return pin.gate.empty() ? Status() : MakeGate(root.Path(pin.gate));
+}
+
+std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
+  return !pin.library.empty() && IsFile(root, pin.library) ? pin.library : vgpu.library;
+}
+
+bool IsLicensed(const os::Root& root, const Vgpu& vgpu) {
+  const VgpuFiles files = FilesOf(vgpu);
+  return IsFile(root, files.license) && IsFile(root, files.validator);
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directories and files of the limiting library that a container finds. Any thread; waits for
+// disks.
+#pragma once
+
+#include "agent/bind/grant_pins.h"
+#include "base/result.h"
+#include "grant/grant.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+
+// Makes what the container's mounts are of, where it is not there yet; then the gate of a grant
+// that has one, in a directory of the agent's user alone. `answer`: as kubelet keeps it.
+// kNotEnforced without the library, kPermission where somebody else has put something in a
+// directory's place, kBadMount where a mount of the answer would not be what it was meant to be,
+// kNoGate where a device node cannot be made or is of no use.
+Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const Pin& pin, const Grant& answer);
+
+// The library that the container loads, on the host: the one that it was bound with as long as that
+// is there, else the configuration's.
+std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin);
+
+// Whether there is a licence for the library, and what looks at it.
+bool IsLicensed(const os::Root& root, const Vgpu& vgpu);
+
+}  // namespace tessera::agent

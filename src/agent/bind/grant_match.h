@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a grant that was matched to a container when kubelet asked (agent/pod_match.h) is that
+// container's. kubelet keeps what it was answered: a match that proves wrong cannot be mended.
+// Pure; any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/bind/grant_pins.h"
+#include "agent/bind/held_grants.h"
+#include "base/result.h"
+#include "grant/grant.h"
+
+namespace tessera::agent {
+
+// Whether it was matched at all.
+bool IsMatched(const Grant& answer);
+// kWrongMatch where it was matched to another container than the one that kubelet's checkpoint
+// names.
+Status CheckOwner(const HeldGrant& held);
+// kWrongMatch where it says something else than what the container is to have.
+Status CheckMatch(const Grant& answer, const Offer& offer, const Pin& pin);
+
+}  // namespace tessera::agent

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bind/grant_tally.h"
+
+#include "agent/bind/pod_decision.h"
+
+namespace tessera::agent {
+
+void GrantTally::Count() {
+  auto counted = CountAll();
+  if (!counted) return;
+  std::lock_guard lock(mutex_);
+  last_ = *std::move(counted);
+}
+
+GrantedByResource GrantTally::last() const {
+  std::lock_guard lock(mutex_);
+  return last_;
+}
+
+Result<GrantedByResource> GrantTally::CountAll() {
+  if (!pins_.any()) return GrantedByResource();
+  const HeldGrantsPtr held = TRY(checkpoint_.Read());
+  GrantedByResource all;
+  std::map<std::string, Taken> taken;  // by resource
+  for (const HeldGrant& grant : held->all()) {
+    if (!IsGrantName(grant.name)) continue;
+    const auto pin = pins_.Find(grant.name);
+    if (!pin || *pin == nullptr) continue;
+    ++all[grant.resource].containers;
+    Taken& of_resource = taken[grant.resource];
+    const Decision& decision = (*pin)->decision;
+    if (decision.empty()) {
+      of_resource.AddShares(grant.pod_uid, grant.resource, grant.ids, (*pin)->parts);
+    } else if (!of_resource.HasPod(grant.pod_uid, grant.resource)) {
+      of_resource.AddPod(grant.pod_uid, grant.resource,
+                         UsageOf(decision, book_->Find(grant.pod_uid).get()));
+    }
+  }
+  for (const auto& [resource, of_resource] : taken) {
+    all[resource].by_device = of_resource.Sum();
+  }
+  return all;
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was granted of each GPU by late grants, counted as whoever grants one more counts it, for
+// people and their dashboards. Any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "agent/bind/grant_pins.h"
+#include "agent/bind/grant_room.h"
+#include "agent/bind/held_grants.h"
+#include "agent/bind/pod_book.h"
+#include "base/result.h"
+
+namespace tessera::agent {
+
+struct Granted {
+  int containers = 0;       // that are bound, init containers included
+  UsageByDevice by_device;  // what their pods take of each GPU as long as they live
+  bool operator==(const Granted&) const = default;
+};
+using GrantedByResource = std::map<std::string, Granted>;
+
+class GrantTally {
+ public:
+  // `checkpoint`: kubelet's file.
+  GrantTally(std::string checkpoint, const std::string& state_dir,
+             std::shared_ptr<const PodBook> book)
+      : checkpoint_(std::move(checkpoint)), pins_(state_dir), book_(std::move(book)) {}
+
+  // Counts anew those that kubelet knows; waits for disks. Where kubelet's checkpoint cannot be
+  // read, what was counted last stays.
+  void Count();
+  GrantedByResource last() const;
+
+ private:
+  Result<GrantedByResource> CountAll();
+
+  CheckpointFile checkpoint_;
+  GrantPins pins_;
+  const std::shared_ptr<const PodBook> book_;
+  mutable std::mutex mutex_;
+  GrantedByResource last_;  // under mutex_
+};
+
+}  // namespace tessera::agent

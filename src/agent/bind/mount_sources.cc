@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bind/mount_sources.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace tessera::agent {
+namespace {
+
+using Type = os::FileInfo::Type;
+
+// By where they are in containers: the limiting library's files and its licence's.
+constexpr std::array<std::string_view, 3> kFiles = {"/etc/ld.so.preload", "/tmp/license",
+                                                    "/usr/bin/vgpuvalidator"};
+constexpr std::string_view kLibrary = "/libvgpu.so";
+constexpr std::string_view kNull = "/dev/null";  // in place of a device, for the runtime to see
+
+struct Kind {
+  Type type;
+  const char* name;
+};
+
+Kind KindOf(const Mount& mount) {
+  if (mount.host_path == kNull) return {Type::kCharDevice, "device"};
+  const bool file = std::ranges::count(kFiles, mount.container_path) > 0 ||
+                    mount.container_path.ends_with(kLibrary);
+  return file ? Kind{Type::kFile, "file"} : Kind{Type::kDirectory, "directory"};
+}
+
+}  // namespace
+
+Status CheckMountSources(const os::Root& root, const Grant& answer) {
+  for (const Mount& mount : answer.mounts) {
+    const Kind wanted = KindOf(mount);
+    const auto source = os::InspectTarget(root.Path(mount.host_path));
+    if (source && source->type == wanted.type) continue;
+    return Fail(Reason::kBadMount, "{} is to be mounted at {}, and is {} {}", mount.host_path,
+                mount.container_path, source ? "not a" : "not there: no", wanted.name);
+  }
+  return {};
+}
+
+}  // namespace tessera::agent
