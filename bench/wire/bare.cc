@@ -73,6 +73,11 @@ class Plugin : public v1beta1::DevicePlugin::CallbackService {
     }
     return Finish(context);
   }
+  ServerUnaryReactor* PreStartContainer(CallbackServerContext* context,
+                                        const v1beta1::PreStartContainerRequest*,
+                                        v1beta1::PreStartContainerResponse*) override {
+    return Finish(context);
+  }
   grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* ListAndWatch(
       CallbackServerContext*, const v1beta1::Empty*) override {
     auto* watch = new Watch(*this);
