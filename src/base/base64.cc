@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/base64.h"
 
+#include <array>
 #include <cstdint>
 
 namespace tessera {
@@ -8,6 +9,14 @@ namespace {
 
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+constexpr uint8_t kNone = 64;
+constexpr std::array<uint8_t, 256> kValues = [] {
+  std::array<uint8_t, 256> values{};
+  values.fill(kNone);
+  for (uint8_t i = 0; i < kNone; ++i) values.at(static_cast<uint8_t>(kAlphabet[i])) = i;
+  return values;
+}();
 
 }  // namespace
 
@@ -36,9 +45,9 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   uint32_t group = 0;
   int bits = 0;
   for (char c : text) {
-    size_t value = kAlphabet.find(c);
-    if (value == std::string_view::npos) return {};
-    group = group << 6 | static_cast<uint32_t>(value);
+    const uint8_t value = kValues[static_cast<uint8_t>(c)];
+    if (value == kNone) return {};
+    group = group << 6 | value;
     bits += 6;
     if (bits < 8) continue;
     bits -= 8;

@@ -194,7 +194,7 @@ std::string Text(const Document& document) {
   object["kind"] = document.kind;
   object["devices"] = std::move(devices);
   if (!document.edits.empty()) object["containerEdits"] = EditsJson(document.edits);
-  return json::WritePretty(object);
+  return json::WritePretty(std::move(object));
 }
 
 }  // namespace tessera::cdi

@@ -75,10 +75,19 @@ std::string TemporaryName(const std::string& path) {
 // Whether what is written must outlive the kernel, or only this process.
 enum class Outlives : bool { kProcess, kKernel };
 
+// What a crash left behind makes room for it, and seldom is there.
+Result<Fd> CreateTemporary(const std::string& path, mode_t mode) {
+  for (bool again = false;; again = true) {
+    Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+    if (fd.valid()) return fd;
+    if (again || errno != EEXIST) return Fail(SystemError("cannot create " + path, errno));
+    TRY(RemoveFile(path));
+  }
+}
+
 Status WriteTemporary(const std::string& path, std::string_view content, mode_t mode,
                       Outlives outlives) {
-  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (!fd.valid()) return Fail(SystemError("cannot create " + path, errno));
+  const Fd fd = TRY(CreateTemporary(path, mode));
   TRY(WriteAll(fd, content, path));
   if (fchmod(fd.get(), mode) != 0) return Fail(SystemError("cannot set mode of " + path, errno));
   if (outlives == Outlives::kKernel && fsync(fd.get()) != 0) {
@@ -92,7 +101,6 @@ Status Prepare(const std::string& path, std::string_view content, mode_t mode, O
     return Fail(Reason::kSocketPlanted, "{} is not a regular file and is not replaced", path);
   }
   const std::string temporary = TemporaryName(path);
-  TRY(RemoveFile(temporary));
   const Status written = WriteTemporary(temporary, content, mode, outlives);
   if (!written) unlink(temporary.c_str());
   return written;
@@ -315,7 +323,12 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
 }
 
 Status MakeDirectories(const std::string& path, mode_t mode) {
-  if (path.empty() || path == "/") return {};
+  const auto is_there = [&] {
+    const auto info = InspectTarget(path);
+    return info && info->type == FileInfo::Type::kDirectory;
+  };
+  // Looked at first: mkdir waits for whoever writes in the directory above.
+  if (path.empty() || path == "/" || is_there()) return {};
   int made = mkdir(path.c_str(), mode);
   if (made != 0 && errno == ENOENT) {
     TRY(MakeDirectories(DirectoryOf(path), mode));
@@ -325,8 +338,8 @@ Status MakeDirectories(const std::string& path, mode_t mode) {
     chmod(path.c_str(), mode);  // the mode asked for, whatever the umask
     return {};
   }
-  int error = errno;
-  if (auto info = InspectTarget(path); info && info->type == FileInfo::Type::kDirectory) return {};
+  const int error = errno;
+  if (is_there()) return {};
   return Fail(SystemError("cannot make directory " + path, error));
 }
 

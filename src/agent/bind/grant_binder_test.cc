@@ -127,6 +127,29 @@ TEST_F(GrantBinderTest, ContainersThatAreMadeAtOnceAllStart) {
   EXPECT_EQ(failures, std::vector<std::string>(10));
 }
 
+TEST_F(GrantBinderTest, WhoComesWhileOthersAreBoundIsBoundAfterThem) {
+  constexpr int kThreads = 8;
+  constexpr int kEach = 10;
+  SetParts(kThreads * kEach);
+  for (int i = 0; i < kThreads * kEach; ++i) {
+    Hold("uid-1", fmt::format("app{}", i), {Share(0, i)}, AnswerNaming(fmt::format("{:032}", i)));
+  }
+  std::vector<std::string> failures(kThreads);
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < kEach; ++i) {
+        failures.at(static_cast<size_t>(thread)) += Bind({Share(0, thread * kEach + i)});
+      }
+    });
+  }
+  threads.clear();
+
+  EXPECT_EQ(failures, std::vector<std::string>(kThreads));
+  EXPECT_EQ(os::ListDirectory(directory_ + "/state/grants").value().size(), kThreads * kEach);
+  EXPECT_EQ(os::ListDirectory(directory_ + "/cdi").value().size(), kThreads * kEach);
+}
+
 TEST_F(GrantBinderTest, OtherSizesLeaveWhatIsHeldAloneAndAreGrantedWhereTheyFit) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   ASSERT_EQ(Bind({Share(0, 0)}), "");

@@ -19,10 +19,16 @@ namespace {
 // What is there with no link in its place, and the agent's user's. Opened once: what was looked at
 // is what is changed, though somebody may write beside it.
 Result<os::Fd> OpenOwnDirectory(const std::string& path, mode_t mode) {
-  if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
-    return Fail(SystemError("cannot make the directory " + path, errno));
+  const auto look = [&] {
+    return os::Fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  };
+  os::Fd fd = look();
+  if (!fd.valid() && errno == ENOENT) {
+    if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
+      return Fail(SystemError("cannot make the directory " + path, errno));
+    }
+    fd = look();
   }
-  os::Fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid() && errno != ENOTDIR && errno != ELOOP) {
     return Fail(SystemError("cannot open the directory " + path, errno));
   }

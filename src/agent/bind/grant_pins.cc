@@ -91,7 +91,7 @@ std::string PinText(const Pin& pin) {
   }
   if (!decision.empty()) object["decision"] = std::move(decision);
   if (pin.fitted) object["fitted"] = true;
-  return json::WritePretty(object);
+  return json::WritePretty(std::move(object));
 }
 
 Result<Pin> ReadPin(std::string_view text) {
