@@ -79,7 +79,7 @@ TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
 INSTANTIATE_TEST_SUITE_P(
     When, StateFaultsTest,
     testing::Values(Cause{"ItIsReadOnly", Refusal::kChanges, "io",
-                          "cannot remove DIR/state/state.jsonl.tmpPID: Read-only file system"},
+                          "cannot create DIR/state/state.jsonl.tmpPID: Read-only file system"},
                     Cause{"ItMayNotBeWritten", Refusal::kNames, "permission",
                           "cannot create DIR/state/state.jsonl.tmpPID: Permission denied"},
                     Cause{"ItIsFull", Refusal::kWrites, "io",
