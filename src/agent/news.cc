@@ -57,7 +57,7 @@ std::string Named(const std::vector<std::string>& names) {
 }
 
 // "device a is unhealthy: XID 79 ...", of several what is true of the first.
-std::string Told(const std::vector<const Transition*>& steps, bool bad) {
+std::string TextOf(const std::vector<const Transition*>& steps, bool bad) {
   std::vector<std::string> names;
   for (const Transition* step : steps) names.push_back(step->key.Text());
   const std::string_view noun = steps.size() == 1 ? "device" : "devices";
@@ -98,7 +98,7 @@ std::vector<kube::Event> NodeEvents(const News& news) {
     return kube::Event{.about = kube::NodeReference(news.node),
                        .warning = news.bad,
                        .reason = std::string(news.reason()),
-                       .message = Told(steps, news.bad),
+                       .message = TextOf(steps, news.bad),
                        .when = news.when,
                        .subject = steps.size() == 1 ? steps[0]->key.Text() : news.source};
   };
@@ -113,7 +113,7 @@ std::vector<kube::Event> PodEvents(const News& news, const Ledger& ledger) {
   std::vector<kube::Event> events;
   for (const auto& [pod, held] : HoldersOf(news, ledger)) {
     const bool one = held.containers.size() == 1;
-    const std::string message = Told(held.steps, news.bad);
+    const std::string message = TextOf(held.steps, news.bad);
     events.push_back({.about = {.kind = "Pod",
                                 .pod_namespace = pod.first,
                                 .name = pod.second,

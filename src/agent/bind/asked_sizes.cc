@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kKeys[] = {kMemoryKey, kPercentageKey, kCoresKey};
 
 // What is said in one place; nothing: it is not.
-struct Said {
+struct AskedFor {
   std::optional<int32_t> memory;      // MiB
   std::optional<int32_t> percentage;  // of a card's memory
   std::optional<int32_t> cores;       // percent
@@ -65,8 +65,8 @@ Result<std::optional<int32_t>> ReadPercent(const kube::Pod& pod, const std::stri
 }
 
 // `suffix`: for which container; empty: for all.
-Result<Said> SaidBy(const kube::Pod& pod, const std::string& suffix) {
-  Said said;
+Result<AskedFor> SaidBy(const kube::Pod& pod, const std::string& suffix) {
+  AskedFor said;
   said.memory = TRY(ReadMemory(pod, kMemoryKey + suffix));
   said.percentage = TRY(ReadPercent(pod, kPercentageKey + suffix, 1));
   said.cores = TRY(ReadPercent(pod, kCoresKey + suffix, 0));
@@ -109,7 +109,7 @@ tl::unexpected<Error> Contradiction(const hami::Container& container, std::strin
 }
 
 // Of one that its limits say too, it may be said again.
-Status CheckAgainstLimits(const Said& own, const hami::Container& container,
+Status CheckAgainstLimits(const AskedFor& own, const hami::Container& container,
                           const hami::RequestRules& rules, const hami::Request& limits) {
   const bool size =
       Limits(container, rules.memory_name) || Limits(container, rules.percentage_name);
@@ -132,10 +132,10 @@ Result<std::optional<hami::Request>> ResolveSizes(const kube::Pod& pod,
   auto request = TRY(hami::Resolve(container, rules));
   if (!request) return request;
   TRY(CheckKeys(pod));
-  const Said own = TRY(SaidBy(pod, "." + container.name));
-  const Said all = TRY(SaidBy(pod, ""));
+  const AskedFor own = TRY(SaidBy(pod, "." + container.name));
+  const AskedFor all = TRY(SaidBy(pod, ""));
   TRY(CheckAgainstLimits(own, container, rules, *request));
-  const Said& size = own.size() ? own : all;
+  const AskedFor& size = own.size() ? own : all;
   if (size.size() && !Limits(container, rules.memory_name) &&
       !Limits(container, rules.percentage_name)) {
     request->memory = size.memory.value_or(0);
