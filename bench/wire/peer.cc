@@ -246,7 +246,7 @@ Clock::time_point Subject::Connect() {
   while (true) {
     grpc::ByteBuffer bytes = Read();
     const auto arrived = Clock::now();
-    const auto list = Decoded(std::move(bytes));
+    const auto list = Decoded(bytes);
     if (list.devices_size() == static_cast<int>(served_.ids.size()) &&
         list.devices(0).health() == "Healthy") {
       if (positions_.empty()) Locate(list);

@@ -38,36 +38,36 @@ std::optional<Misfit> CheckNumaNode(std::string_view text) {
   return CheckNumber("a NUMA node", text);
 }
 
-template <Selectors NvidiaConfig::* kMember>
+template <Selectors NvidiaConfig::* Member>
 constexpr auto kSelector =
-    [](auto& config, const At& at) -> auto& { return (kNvidia(config, at).*kMember)[at[1]]; };
+    [](auto& config, const At& at) -> auto& { return (kNvidia(config, at).*Member)[at[1]]; };
 
-template <Selectors NvidiaConfig::* kMember>
+template <Selectors NvidiaConfig::* Member>
 Key ListOf() {
-  return {.type = Type::kList, .max = 64, .list = BindList(kNvidia, kMember), .children = [] {
+  return {.type = Type::kList, .max = 64, .list = BindList(kNvidia, Member), .children = [] {
             return std::vector<Key>{
                 {.name = "index",
                  .doc = "NVML's index of the GPU, which may change when one is plugged.",
                  .example = "3",
                  .default_note = "any",
                  .check = CheckIndex,
-                 .field = Bind(kSelector<kMember>, &Selector::index)},
+                 .field = Bind(kSelector<Member>, &Selector::index)},
                 {.name = "uuid",
                  .doc = "The GPU's UUID.",
                  .example = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42",
                  .default_note = "any",
-                 .field = Bind(kSelector<kMember>, &Selector::uuid)},
+                 .field = Bind(kSelector<Member>, &Selector::uuid)},
                 {.name = "model",
                  .doc = "The GPU's model, with `*` for any characters.",
                  .example = "\"*A100*\"",
                  .default_note = "any",
-                 .field = Bind(kSelector<kMember>, &Selector::model)},
+                 .field = Bind(kSelector<Member>, &Selector::model)},
                 {.name = "numa",
                  .doc = "The NUMA node that the GPU is near to.",
                  .example = "1",
                  .default_note = "any",
                  .check = CheckNumaNode,
-                 .field = Bind(kSelector<kMember>, &Selector::numa)}};
+                 .field = Bind(kSelector<Member>, &Selector::numa)}};
           }};
 }
 

@@ -84,9 +84,9 @@ class Keys {
 
   Keys() = default;
   template <std::convertible_to<Describe> F>
-  Keys(F describe)
-      : Keys(Describe(describe)) {}  // NOLINT(google-explicit-constructor): as it reads
-  Keys(Describe describe);           // NOLINT(google-explicit-constructor)
+  Keys(F describe)  // NOLINT(google-explicit-constructor): it is written in the place of a list
+      : Keys(Describe(describe)) {}
+  Keys(Describe describe);  // NOLINT(google-explicit-constructor)
 
   std::vector<Key>::const_iterator begin() const { return described().begin(); }
   std::vector<Key>::const_iterator end() const { return described().end(); }
