@@ -13,8 +13,11 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 const pluginsDirectory = "/usr/lib/cni" // of containernetworking-plugins
@@ -132,12 +135,16 @@ func (c *cluster) startContainerd() error {
 	if err != nil {
 		return err
 	}
+	// Its socket answers before what kubelet asks does, and kubelet ends where that does not.
 	return containerd.becomes("ready", func(ctx context.Context) error {
-		output, err := program("ctr", "--connect-timeout=1s", "plugins", "list").CombinedOutput()
+		connection, err := grpc.NewClient("unix:///run/containerd/containerd.sock",
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
-			return fmt.Errorf("%w: %s", err, output)
+			return err
 		}
-		return nil
+		defer connection.Close()
+		_, err = cri.NewRuntimeServiceClient(connection).Version(ctx, &cri.VersionRequest{})
+		return err
 	})
 }
 
