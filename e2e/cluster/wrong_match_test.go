@@ -93,6 +93,7 @@ func (c *cluster) expectNoReport(t *testing.T, pod *v1.Pod) {
 func TestWithoutCDIAContainerThatWasTakenForAnotherDoesNotStartAndAnEventSaysToDeleteItsPod(t *testing.T) {
 	c := theCluster(t)
 	h := c.startMatchedWith(t, "")
+	c.removeEvents(t)
 
 	meant, given := c.mismatch(t, h)
 
