@@ -171,11 +171,12 @@ TEST_F(DemoTest, WrongScenarioIsNamedWithItsLine) {
   ASSERT_TRUE(os::WriteFileAtomically(
       path, "config: |\n  version: tessera/v1\nsteps:\n  - {at: soon, say: a}\n"));
   EXPECT_EQ(Start({"--scenario", path}).Wait(), 2);
-  EXPECT_EQ(Output(), path +
-                          ":4:10: steps[0].at takes a time such as 2.5s or 250ms, not 'soon' "
-                          "[config-wrong-type]\n"
-                          "  - {at: soon, say: a}\n"
-                          "         ^\n");
+  EXPECT_EQ(Output(),
+            path +
+                ":4:10: steps[0].at takes a time up to 24h such as 2.5s or 250ms, not 'soon' "
+                "[config-wrong-type]\n"
+                "  - {at: soon, say: a}\n"
+                "         ^\n");
   ASSERT_TRUE(os::RemoveFile(path));
 }
 

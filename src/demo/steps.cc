@@ -18,9 +18,13 @@ using config::Node;
 constexpr int kMaxPods = 1'000;
 constexpr int kMaxCount = 1'000'000;
 
+constexpr Duration kLongest{86'400'000};  // so that sums of times are times
+
 // What people write in a scenario: "2.5s" besides what the configuration takes.
 std::optional<Duration> ParseMoment(std::string_view text) {
-  if (std::optional<Duration> whole = ParseDuration(text)) return whole;
+  if (const std::optional<Duration> whole = ParseDuration(text)) {
+    return *whole <= kLongest ? whole : std::nullopt;
+  }
   if (!text.ends_with('s')) return std::nullopt;
   double seconds = 0;
   const char* end = text.data() + text.size() - 1;
@@ -268,8 +272,8 @@ Duration StepReader::TimeOf(const Node& map, const std::string& path, std::strin
   if (!text) return otherwise;
   if (std::optional<Duration> time = ParseMoment(*text)) return *time;
   document_.Report(Reason::kConfigWrongType, *value,
-                   fmt::format("{} takes a time such as 2.5s or 250ms, not {}", Below(path, key),
-                               config::Quoted(*text)));
+                   fmt::format("{} takes a time up to 24h such as 2.5s or 250ms, not {}",
+                               Below(path, key), config::Quoted(*text)));
   return otherwise;
 }
 

@@ -85,7 +85,13 @@ TEST(Steps, StepWithoutAnActionIsAProblem) {
 
 TEST(Steps, BadTimeIsNamedWithItsPlace) {
   EXPECT_EQ(ProblemsOf(ParseSteps("  - {at: soon, say: a}\n")),
-            Lines({"10: steps[0].at takes a time such as 2.5s or 250ms, not 'soon'"}));
+            Lines({"10: steps[0].at takes a time up to 24h such as 2.5s or 250ms, not 'soon'"}));
+}
+
+TEST(Steps, ATimeOfMoreThanADayIsNone) {
+  EXPECT_EQ(
+      ProblemsOf(ParseSteps("  - {at: 24h, say: a}\n  - {at: 86400001ms, say: b}\n")),
+      Lines({"11: steps[1].at takes a time up to 24h such as 2.5s or 250ms, not '86400001ms'"}));
 }
 
 TEST(Steps, EveryProblemIsFoundAtOnce) {
