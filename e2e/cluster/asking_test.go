@@ -184,6 +184,18 @@ func readSaid(known map[string]said) error {
 	return nil
 }
 
+// expectNoReport: no container of the pod has begun.
+func expectNoReport(t *testing.T, pod *v1.Pod) {
+	t.Helper()
+	known := map[string]said{}
+	must(t, readSaid(known))
+	for _, one := range known {
+		if one.pod == pod.UID {
+			t.Errorf("a container of %s has\n%s", pod.Name, one.text)
+		}
+	}
+}
+
 // mismatch says how a report differs from what was chosen for its pod; "" where it does not.
 func (h *hami) mismatch(one said) string {
 	chosen := h.placementOf(one.pod)

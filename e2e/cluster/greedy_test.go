@@ -78,13 +78,7 @@ func (c *cluster) expectRefused(t *testing.T, h *hami, pod *v1.Pod, why string) 
 	if said := describe(now); !strings.Contains(said, why) {
 		t.Errorf("pod %s: %s\nwhich does not say %q", pod.Name, said, why)
 	}
-	known := map[string]said{}
-	must(t, readSaid(known))
-	for _, one := range known {
-		if one.pod == pod.UID {
-			t.Errorf("a container of %s has\n%s", pod.Name, one.text)
-		}
-	}
+	expectNoReport(t, pod)
 }
 
 func TestAPodThatForgesItsAnnotationsIsNotStarted(t *testing.T) {

@@ -79,17 +79,6 @@ func wrongly(meant, given *v1.Pod) string {
 		"mends that", given.UID, meant.UID)
 }
 
-func (c *cluster) expectNoReport(t *testing.T, pod *v1.Pod) {
-	t.Helper()
-	known := map[string]said{}
-	must(t, readSaid(known))
-	for _, one := range known {
-		if one.pod == pod.UID {
-			t.Errorf("a container of %s has\n%s", pod.Name, one.text)
-		}
-	}
-}
-
 func TestWithoutCDIAContainerThatWasTakenForAnotherDoesNotStartAndAnEventSaysToDeleteItsPod(t *testing.T) {
 	c := theCluster(t)
 	h := c.startMatchedWith(t, "")
@@ -98,7 +87,7 @@ func TestWithoutCDIAContainerThatWasTakenForAnotherDoesNotStartAndAnEventSaysToD
 	meant, given := c.mismatch(t, h)
 
 	c.expectEvents(t, given, told{"Pod given", "Warning", "VirtualGpuRefused", wrongly(meant, given)})
-	c.expectNoReport(t, given)
+	expectNoReport(t, given)
 	must(t, c.pods().Delete(t.Context(), "given", metav1.DeleteOptions{}))
 	pod := c.createAsking(t, podAsking("next", containerAsking("main", oneModest, stay)))
 	h.expectSaid(t, pod.UID, "main", 1)
@@ -120,5 +109,5 @@ func TestWithoutCDIAPodThatWasTakenForAnotherIsEvictedWhereThatIsConfigured(t *t
 		}
 		return err
 	})
-	c.expectNoReport(t, given)
+	expectNoReport(t, given)
 }

@@ -97,10 +97,6 @@ TEST_F(AwaitedPodsTest, OneThatDoesNotComeIsTheAnswer) {
 // With a kubelet whose checkpoint nobody knows.
 class AwaitedListTest : public GrantRequestsTest {
  protected:
-  void Lose() {
-    ASSERT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint",
-                                R"({"allocations":[]})"));
-  }
   void List(const std::string& pod, const std::string& container, std::vector<std::string> ids) {
     holdings_.push_back({.pod_namespace = "team",
                          .pod = pod,
@@ -108,11 +104,6 @@ class AwaitedListTest : public GrantRequestsTest {
                          .container = container,
                          .resource = kGpu,
                          .share_ids = std::move(ids)});
-  }
-  std::string PodIn(const std::string& grant) {
-    GrantPins pins(directory_ + "/state");
-    const auto pin = pins.Find(grant);
-    return pin && *pin ? (*pin)->pod_uid + " " + (*pin)->container : "none";
   }
 
   std::vector<Holding> holdings_;

@@ -77,6 +77,17 @@ class GrantRequestsTest : public GrantBinderTest {
     }
     return edges;
   }
+  // From here on nobody knows the shape of kubelet's checkpoint.
+  void Lose() {
+    ASSERT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint",
+                                R"({"allocations":[]})"));
+  }
+  // "POD CONTAINER" that the grant is bound to.
+  std::string PodIn(const std::string& grant) const {
+    GrantPins pins(directory_ + "/state");
+    const auto pin = pins.Find(grant);
+    return pin && *pin ? (*pin)->pod_uid + " " + (*pin)->container : "none";
+  }
 
   std::vector<std::string> told_;
 };

@@ -19,10 +19,6 @@ constexpr char kShape[] =
 // With a kubelet whose checkpoint nobody knows, pods that ask for sizes and pods of equal parts.
 class ListedGrantsTest : public GrantRequestsTest {
  protected:
-  void Lose() {
-    ASSERT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint",
-                                R"({"allocations":[]})"));
-  }
   void List(const std::string& pod, const std::string& container, std::vector<std::string> ids,
             const std::string& resource = kGpu) {
     auto list = list_ ? *list_ : kubelet::PodList();
@@ -52,11 +48,6 @@ class ListedGrantsTest : public GrantRequestsTest {
                   const std::string& allocated) {
     Know(uid, std::move(containers), allocated);
     pods_["team/pod-" + uid] = pods_[uid];
-  }
-  std::string PodIn(const std::string& grant) {
-    GrantPins pins(directory_ + "/state");
-    const auto pin = pins.Find(grant);
-    return pin && *pin ? (*pin)->pod_uid + " " + (*pin)->container : "none";
   }
 };
 
