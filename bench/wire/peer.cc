@@ -289,11 +289,13 @@ Millis Subject::Start() {
 Millis Subject::Fail(int device) {
   const bool bare = kind_ == Kind::kBare;
   const std::string file = bare ? faults_ + "/change" : served_.fault_file;
-  Write(file + ".next", bare ? fmt::format("{} {}", device * served_.shares, served_.shares)
-                             : served_.fault(device));
+  // Made where nobody watches: what is timed is the rename.
+  const std::string next = directory_ + "/next";
+  Write(next, bare ? fmt::format("{} {}", device * served_.shares, served_.shares)
+                   : served_.fault(device));
   const int position = positions_[static_cast<size_t>(device)];
   const auto begin = Clock::now();
-  std::filesystem::rename(file + ".next", file);
+  std::filesystem::rename(next, file);
   while (Decoded(Read()).devices(position).health() != "Unhealthy") {
   }
   return Clock::now() - begin;

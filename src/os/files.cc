@@ -189,6 +189,8 @@ Result<std::string> ReadFile(const std::string& path, size_t most) {
     if (n < 0) return Fail(SystemError("cannot read " + path, errno));
     if (n == 0) break;
     text.append(buffer, static_cast<size_t>(n));
+    // What the kernel makes up says that it is empty, or a page.
+    if (text.size() == static_cast<size_t>(info.st_size)) break;
   }
   return text;
 }

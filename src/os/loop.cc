@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -58,9 +59,17 @@ struct Loop::Impl {
   event_base* base = event_base_new();
   Fd wake{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   Handle wake_watch;
+  std::unique_ptr<Handle::Impl> own_turn;  // of what the loop's thread has posted
+  std::atomic<std::thread::id> runs_on{};
   std::atomic<bool> stopping{false};
   std::mutex mutex;
   std::vector<std::function<void()>> posted;  // under mutex
+
+  // The loop's own thread waits for nothing meanwhile: the kernel need not be asked.
+  void WakeFromHere() {
+    if (runs_on.load(std::memory_order_relaxed) != std::this_thread::get_id()) return Wake();
+    event_active(own_turn->armed, EV_TIMEOUT, 0);
+  }
 
   void Wake() {
     uint64_t one = 1;
@@ -86,10 +95,13 @@ Loop::Loop() : impl_(std::make_unique<Impl>()) {
     impl_->RunPosted();
     if (impl_->stopping) event_base_loopbreak(impl_->base);
   });
+  impl_->own_turn =
+      std::make_unique<Handle::Impl>(impl_->base, -1, 0, [this] { impl_->RunPosted(); });
 }
 
 Loop::~Loop() {
   impl_->wake_watch = Handle();
+  impl_->own_turn.reset();
   // libevent forgets callbacks that it has put off, and the connections that these hold with them.
   event_base_loop(impl_->base, EVLOOP_NONBLOCK);
   event_base_free(impl_->base);
@@ -100,7 +112,7 @@ void Loop::Post(std::function<void()> task) {
     std::lock_guard lock(impl_->mutex);
     impl_->posted.push_back(std::move(task));
   }
-  impl_->Wake();
+  impl_->WakeFromHere();
 }
 
 Loop::Handle Loop::After(Duration delay, std::function<void()> task) {
@@ -135,7 +147,9 @@ void Loop::Run() {
   if (impl_->stopping) {
     impl_->RunPosted();  // Stop came first; what was posted before it still runs
   } else {
+    impl_->runs_on = std::this_thread::get_id();
     event_base_loop(impl_->base, EVLOOP_NO_EXIT_ON_EMPTY);
+    impl_->runs_on = std::thread::id();
   }
   impl_->stopping = false;
 }

@@ -36,6 +36,24 @@ TEST(LoopTest, ATaskFromAnotherThreadWakesTheLoop) {
   thread.join();
 }
 
+TEST(LoopTest, WhatTheLoopsThreadPostsRunsAfterWhatOthersHadPostedBefore) {
+  Loop loop;
+  std::string ran;
+  loop.Post([&] {
+    std::thread([&] { loop.Post([&] { ran += "b"; }); }).join();
+    loop.Post([&] {
+      ran += "c";
+      loop.Post([&] { ran += "d"; });
+      loop.Stop();
+    });
+    ran += "a";
+  });
+
+  loop.Run();
+
+  EXPECT_EQ(ran, "abcd");
+}
+
 TEST(LoopTest, StopBeforeRunIsNotLost) {
   Loop loop;
   loop.Stop();

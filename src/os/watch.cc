@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 
 namespace tessera::os {
 namespace {
 
 constexpr uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE |
                            IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+constexpr ssize_t kLongestEvent = sizeof(inotify_event) + NAME_MAX + 1;
 
 }  // namespace
 
@@ -55,8 +57,9 @@ void DirectoryWatch::Drain() {
   // the directory itself in any case. Only the echo of our own inotify_rm_watch is told apart.
   alignas(inotify_event) char buffer[8192];
   bool told = false;
-  ssize_t n = 0;
-  while ((n = read(inotify_.get(), buffer, sizeof buffer)) > 0) {
+  constexpr ssize_t kFull = sizeof buffer - kLongestEvent;  // there may be more
+  ssize_t n = kFull + 1;
+  while (n > kFull && (n = read(inotify_.get(), buffer, sizeof buffer)) > 0) {
     for (ssize_t at = 0; at < n;) {
       const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
       told |= event->mask != IN_IGNORED;

@@ -43,6 +43,15 @@ Result<dummy::Faults> ReadFaults(const std::string& path) {
   return TRY_IN(dummy::ParseFaults(*text), path);
 }
 
+// Devices with a fault: one of thousands changes at a time.
+std::set<std::string, NaturalLess> Named(const dummy::Faults& before, const dummy::Faults& after) {
+  std::set<std::string, NaturalLess> ids;
+  for (const dummy::Faults* faults : {&before, &after}) {
+    for (const auto& [id, fault] : faults->devices) ids.insert(id);
+  }
+  return ids;
+}
+
 }  // namespace
 
 DummyBackend::DummyBackend(std::string resource, DummyConfig config, const std::string& state_dir,
@@ -250,12 +259,16 @@ void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& af
     events_->Report(Key(id),
                     {EvidenceKind::kFatal, EvidenceSource::kEvent, reason, std::move(detail)});
   };
+  if (after.lost && !before.lost) {
+    for (int number = 0; number < config_.count; ++number) {
+      report(std::to_string(number), Reason::kFatalEvent, kBusLost);
+    }
+  }
   bool look = before.lost != after.lost;  // for what only a scan or a check shows
-  for (int number = 0; number < config_.count; ++number) {
-    const std::string id = std::to_string(number);
+  for (const std::string& id : Named(before, after)) {
+    if (!Has(id)) continue;
     const dummy::Fault old = before.Of(id);
     const dummy::Fault now = after.Of(id);
-    if (after.lost && !before.lost) report(id, Reason::kFatalEvent, kBusLost);
     if (now.hidden && !old.hidden) report(id, Reason::kVanished, kUnplugged);
     if (now.fail && now.fail != old.fail) report(id, Reason::kFatalEvent, *now.fail);
     look |= now.hidden != old.hidden || now.slow != old.slow || now.broken != old.broken;
