@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "hami/names.h"
+#include "http/wire.h"
 #include "kube/client.h"
 #include "kube/node_keeper.h"
 #include "kube/node_pods.h"
@@ -85,6 +86,14 @@ struct ApiServer::Voice {
                                        protocol->PodGone(pod);
                                      }},
         kube::NodePods::Times{});
+    const auto told = [this](const json::Value& changed) { protocol->NodeChanged(changed); };
+    lock = std::make_unique<kube::Watch>(
+        loop, client, "/api/v1/nodes", "fieldSelector=metadata.name%3D" + http::PercentEncode(name),
+        kube::Watch::Listener{.changed = told,
+                              .deleted = {},
+                              .listed = [told](const std::vector<json::Value>& nodes) {
+                                std::ranges::for_each(nodes, told);
+                              }});
   }
 
   void Seek(const std::string& uid, Duration within, const PodBook::Answer& answer) {
@@ -103,7 +112,8 @@ struct ApiServer::Voice {
   kube::NodeKeeper registration;
   std::unique_ptr<HamiProtocol> protocol;
   std::unique_ptr<kube::NodePods> pods;
-  const std::string name;  // the node's, as the next
+  std::unique_ptr<kube::Watch> lock;  // HAMi's, of the node
+  const std::string name;             // the node's, as the next
   const std::string path;
   const Steady began = SystemClock().Now();
   Backoff pauses = kube::NodeKeeper::kRetries;  // while nobody says what the node is

@@ -31,6 +31,12 @@ void HamiLock::Look() {
   asked_again_ = busy_;
   if (busy_) return;
   busy_ = true;
+  // Once: whoever looks again after a conflict wants to know what is there now.
+  if (const auto told = std::exchange(told_, std::nullopt)) {
+    const auto lock = hami::ReadNodeLock(told->lock);
+    const kube::Pod* pod = lock && lock->owner ? owners_.bound_here(*lock->owner) : nullptr;
+    if (pod != nullptr) return Judge(*pod, told->version);
+  }
   client_.Get(path_, [this](const Result<json::Value>& node) {
     if (!node) return Done(Fail(node.error()));
     Read(*node);
@@ -39,6 +45,13 @@ void HamiLock::Look() {
 
 void HamiLock::NodeSeen(const json::Value& node) {
   if (kube::MetadataOf(node).annotations.contains(kLock)) Look();
+}
+
+void HamiLock::NodeChanged(const json::Value& node) {
+  const kube::Metadata metadata = kube::MetadataOf(node);
+  const auto value = metadata.annotations.find(kLock);
+  told_.reset();
+  if (value != metadata.annotations.end()) told_ = {value->second, metadata.resource_version};
 }
 
 void HamiLock::Read(const json::Value& node) {

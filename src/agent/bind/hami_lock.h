@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/backoff.h"
@@ -38,8 +39,17 @@ class HamiLock {
   void Look();
   // The node as it was read for something else: a lock in it is looked at.
   void NodeSeen(const json::Value& node);
+  // The node as a watch tells of it: where its lock is that of a pod that is known to be bound
+  // here, the node need not be read before the lock is let go of, and the next pod waits for that.
+  void NodeChanged(const json::Value& node);
 
  private:
+  // As a watch told of it last.
+  struct Told {
+    std::string lock;
+    std::string version;  // of the node
+  };
+
   void Read(const json::Value& node);
   void Judge(const kube::Pod& pod, const std::string& version);
   void Release(const hami::LockOwner& owner, const std::string& version);
@@ -49,6 +59,7 @@ class HamiLock {
   const std::string node_;
   const std::string path_;
   const Owners owners_;
+  std::optional<Told> told_;
   bool busy_ = false;
   bool asked_again_ = false;  // meanwhile
   int conflicts_ = 0;         // in a row, after which it was looked at again at once

@@ -53,6 +53,51 @@ TEST_F(HamiLockTest, OfAPodThatIsBoundHereIsLetGoOf) {
                              R"("annotations":{"hami.io/mutex.lock":null}}})"});
 }
 
+TEST_F(HamiLockTest, ThatAWatchHasToldOfTheNodeIsNotReadFor) {
+  Placed("a", "");
+  known_ = Seen("a");
+  Lock("a");
+  lock().NodeChanged(NodeJson());
+
+  EXPECT_EQ(Look(1), (Words{"PATCH /api/v1/nodes/n1"}));
+
+  EXPECT_FALSE(Locked());
+  EXPECT_EQ(patches(), Words{R"(n1 {"metadata":{"resourceVersion":"2",)"
+                             R"("annotations":{"hami.io/mutex.lock":null}}})"});
+}
+
+TEST_F(HamiLockTest, WhereTheNodeIsAnotherThanTheWatchHasToldOfItIsRead) {
+  Placed("a", "");
+  known_ = Seen("a");
+  Lock("a");
+  lock().NodeChanged(NodeJson());
+  ++objects_[kNode].version;
+
+  EXPECT_EQ(Look(3),
+            (Words{"PATCH /api/v1/nodes/n1", "GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1"}));
+  EXPECT_FALSE(Locked());
+}
+
+TEST_F(HamiLockTest, OfWhomTheWatchHasToldAndNobodyKnowsTheServerIsAskedForBoth) {
+  Placed("a", "");
+  Lock("a");
+  lock().NodeChanged(NodeJson());
+
+  EXPECT_EQ(Look(3), (Words{"GET /api/v1/nodes/n1", "GET /api/v1/namespaces/default/pods/a",
+                            "PATCH /api/v1/nodes/n1"}));
+  EXPECT_FALSE(Locked());
+}
+
+TEST_F(HamiLockTest, ThatTheWatchHasToldOfAsGoneIsLookedForAllTheSame) {
+  Lock("a");
+  lock().NodeChanged(NodeJson());
+  objects_[kNode].annotations.erase(kLock);
+  lock().NodeChanged(NodeJson());
+
+  EXPECT_EQ(Look(1), (Words{"GET /api/v1/nodes/n1"}));
+  EXPECT_EQ(patches(), Words{});
+}
+
 TEST_F(HamiLockTest, OfAPodThatIsNotKnownTheServerIsAsked) {
   Placed("a", "");
   Lock("a");

@@ -82,8 +82,9 @@ class HamiProtocol {
   void Claimed(const std::string& pod_uid);
   void Bound(const Given& given);
   void Refused(const Refusal& refusal);
-  // As HamiLock::NodeSeen: now and then, for locks whose owners never came.
+  // As HamiLock's: now and then, for locks whose owners never came; and whenever it is another.
   void NodeSeen(const json::Value& node) { lock_.NodeSeen(node); }
+  void NodeChanged(const json::Value& node) { lock_.NodeChanged(node); }
 
  private:
   // What was last said for a reason of a container, so that kubelet's retries are not repeated.
