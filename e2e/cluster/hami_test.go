@@ -107,6 +107,8 @@ type hami struct {
 	waited   map[types.UID]time.Duration // for the lock
 	bound    map[types.UID]time.Time
 	running  map[types.UID]time.Time
+	holder   string        // whose lock it is, as the API server tells of the node
+	kept     time.Duration // how long locks outlived the bindings of their pods, in all
 }
 
 // startHAMi has pods scheduled until the end of the test, once the plugin has registered its GPUs.
@@ -147,7 +149,13 @@ func (c *cluster) startHAMi(t *testing.T, count int) *hami {
 			},
 		},
 	})
+	_, nodes := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "nodes", "", fields.Everything()),
+		ObjectType:    &v1.Node{},
+		Handler:       cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, node any) { h.seeLock(node.(*v1.Node)) }},
+	})
 	h.workers.Go(func() { informer.RunWithContext(ctx) })
+	h.workers.Go(func() { nodes.RunWithContext(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		h.workers.Wait()
@@ -172,6 +180,26 @@ func (h *hami) see(ctx context.Context, pod *v1.Pod) {
 		h.seen[pod.UID] = true
 		h.workers.Go(func() { h.schedule(ctx, pod) })
 	}
+}
+
+// seeLock adds up how long locks stay once their pods are bound.
+func (h *hami) seeLock(node *v1.Node) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	words := append(strings.Split(node.Annotations[lockKey], ","), "", "")
+	if pod := h.pods[h.holder]; pod != nil && words[2] != h.holder && !h.bound[pod.UID].IsZero() {
+		h.kept += time.Since(h.bound[pod.UID])
+	}
+	h.holder = words[2]
+}
+
+// takeKept says how long locks outlived bindings since it was last asked.
+func (h *hami) takeKept() time.Duration {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	kept := h.kept
+	h.kept = 0
+	return kept
 }
 
 func (h *hami) forget(pod *v1.Pod) {
@@ -372,13 +400,12 @@ func (h *hami) waitForLock(ctx context.Context, pod *v1.Pod) error {
 
 // lock takes the node's lock for a pod, from whoever is gone or has had it for too long as well.
 func (h *hami) lock(ctx context.Context, pod *v1.Pod) error {
-	h.locking.Lock()
-	defer h.locking.Unlock()
 	node, err := h.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if held := node.Annotations[lockKey]; held != "" {
+	held := node.Annotations[lockKey]
+	if held != "" {
 		words := strings.Split(held, ",")
 		since, err := time.Parse(time.RFC3339, words[0])
 		if err != nil || len(words) != 3 {
@@ -395,6 +422,20 @@ func (h *hami) lock(ctx context.Context, pod *v1.Pod) error {
 		default:
 			return errLocked
 		}
+	}
+	return h.takeLock(ctx, pod, held)
+}
+
+// takeLock sets the lock where nobody has it but whom it is taken from, one pod after the other.
+func (h *hami) takeLock(ctx context.Context, pod *v1.Pod, from string) error {
+	h.locking.Lock()
+	defer h.locking.Unlock()
+	node, err := h.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if held := node.Annotations[lockKey]; held != "" && held != from {
+		return errLocked
 	}
 	value := fmt.Sprintf("%s,%s,%s", time.Now().UTC().Format(time.RFC3339), pod.Namespace, pod.Name)
 	return h.setLock(ctx, node, value)
