@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/books/books.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "limiter/books/counters.h"
+#include "limiter/books/locks.h"
+#include "limiter/books/process.h"
+#include "limiter/books/slots.h"
+#include "limiter/books/ticks.h"
+#include "limiter/limits/text.h"
+#include "limiter/region_image.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr uint64_t kLookEvery = 100'000'000;  // ns
+// How many slots a look may ask the kernel about, so that no call is long.
+constexpr int kSlotsOfALook = 64;
+
+// The container's region as this process mapped it. A child forked has it too, and need not map it
+// again.
+struct Mapped {
+  Region* region;
+  FileIdentity file;
+};
+constinit Mapped mapped{};
+
+uint64_t Now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// The place of a device, taken if nobody named it yet; -1: all are.
+int PlaceOf(Region* region, const char* uuid, int places) {
+  const uint64_t key = DeviceKey(uuid);
+  for (int i = 0; i < places; ++i) {
+    if (__atomic_load_n(&region->books.devices[i].key, __ATOMIC_ACQUIRE) == key) return i;
+  }
+  for (int i = 0; i < places; ++i) {
+    uint64_t seen = 0;
+    uint64_t* const word = &region->books.devices[i].key;
+    const bool taken =
+        __atomic_compare_exchange_n(word, &seen, key, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    if (!taken && seen != key) continue;
+    Copy(Text(uuid), region->hami.uuids[i], kUuidSize);
+    uint64_t* const count = &region->hami.device_num;
+    const auto least = static_cast<uint64_t>(i) + 1;
+    if (__atomic_load_n(count, __ATOMIC_RELAXED) < least) {
+      __atomic_store_n(count, least, __ATOMIC_RELAXED);
+    }
+    return i;
+  }
+  return -1;
+}
+
+// The file's limits are this process's own: what the container writes into the region changes none.
+bool TakeFileLimits(const Limits& limits, Process* process) {
+  for (int i = 0; i < limits.count; ++i) {
+    const DeviceLimit& device = limits.devices[i];
+    const int place = PlaceOf(process->region, device.uuid, kMaxDevices);
+    if (place < 0) return false;
+    process->limit[place] = device.bytes;
+    process->region->hami.limit[place] = device.bytes;
+    process->region->hami.sm_limit[place] = device.cores == 0 ? 100 : device.cores;
+  }
+  return true;
+}
+
+Trouble Map(int file, const FileIdentity& identity) {
+  if (mapped.region != nullptr && mapped.file == identity) return Trouble::kNone;
+  void* const memory = mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return Trouble::kNoMemory;
+  mapped = {static_cast<Region*>(memory), identity};
+  return Trouble::kNone;
+}
+
+Trouble JoinRegion(const Limits& limits, Process* process) {
+  Trouble trouble = Trouble::kNone;
+  const int file = OpenRegion(limits, &process->file, &trouble);
+  if (file < 0) return trouble;
+  trouble = Map(file, process->file);
+  close(file);
+  if (trouble != Trouble::kNone) return trouble;
+  process->region = mapped.region;
+  // Another open description: what is mapped of the first one, a forked child has as well.
+  Locks locks(process->region, process->identity, process->without_locks);
+  locks.Use(OpenAgain(limits.region, process->file));
+  if (!locks.usable()) return Trouble::kUnreachable;
+  process->slot = TakeSlot(process->region, process->identity, &locks);
+  if (process->slot < 0) return Trouble::kFull;
+  return locks.Keep() ? Trouble::kNone : Trouble::kNoMemory;
+}
+
+// A region that nobody else sees, so that the same books hold the same limits for this process
+// alone.
+bool BeAlone(const Limits& limits, Process* process) {
+  void* const memory =
+      mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  process->region = static_cast<Region*>(memory);
+  MakeRegionOf(limits, process->region);
+  process->slot = 0;
+  process->region->books.slots[0].owner = process->identity;
+  process->region->hami.slots[0].pid = static_cast<int32_t>(getpid());
+  return true;
+}
+
+Standing Decide(const Limits& limits, Process* process) {
+  process->limits = &limits;
+  process->from_file = limits.source == Source::kFile;
+  process->identity = OwnIdentity();
+  process->trouble = Trouble::kNoLimits;
+  if (limits.broken) return Standing::kDenied;
+  const int error = errno;
+  Trouble& trouble = process->trouble;
+  trouble = JoinRegion(limits, process);
+  const bool limited = limits.source != Source::kNone;
+  Standing standing = Standing::kShared;
+  if (trouble != Trouble::kNone) {
+    standing = Standing::kDenied;
+    if (!limited) {
+      standing = Standing::kFree;
+    } else if (!Denies(trouble) && BeAlone(limits, process)) {
+      standing = Standing::kAlone;
+    }
+  }
+  const bool has_region = standing == Standing::kShared || standing == Standing::kAlone;
+  if (has_region && process->from_file && !TakeFileLimits(limits, process)) {
+    trouble = Trouble::kForeign;
+    standing = Standing::kDenied;
+  }
+  process->looked_at.store(Ticks(), std::memory_order_relaxed);
+  process->looked_at_time.store(Now(), std::memory_order_relaxed);
+#if defined(__x86_64__)
+  process->look_after.store(200'000'000, std::memory_order_relaxed);
+#else
+  process->look_after.store(2'500'000, std::memory_order_relaxed);
+#endif
+  errno = error;
+  return standing;
+}
+
+Standing JoinBy(const Limits* limits, bool without_locks, Process* process) {
+  const Locked lock(&process->joining);
+  Standing standing = process->standing.load(std::memory_order_acquire);
+  if (standing != Standing::kUnknown) return standing;
+  process->without_locks = without_locks;
+  standing = Decide(limits != nullptr ? *limits : TheLimits(), process);
+  process->standing.store(standing, std::memory_order_release);
+  return standing;
+}
+
+// Joins if this process did not.
+inline Standing StandingOf(Process* process) {
+  if (process == nullptr) [[unlikely]]
+    return Standing::kDenied;
+  const Standing standing = process->standing.load(std::memory_order_acquire);
+  if (standing == Standing::kUnknown) [[unlikely]]
+    return JoinBy(nullptr, false, process);
+  return standing;
+}
+
+inline bool HasBooks(Standing standing) {
+  return standing == Standing::kShared || standing == Standing::kAlone;
+}
+
+inline bool IsDevice(int device) {
+  return device >= 0 && device < kMaxDevices;
+}
+
+inline uint64_t LimitOf(const Process& process, int device) {
+  const auto at = static_cast<size_t>(device);
+  return process.from_file ? process.limit[at]
+                           : __atomic_load_n(&process.region->hami.limit[at], __ATOMIC_RELAXED);
+}
+
+bool Look(Process* process, int most) {
+  const int error = errno;
+  Locks locks(process->region, process->identity, process->without_locks);
+  locks.Use(OpenAgain(process->limits->region, process->file));
+  const bool reaped = (locks.usable() || process->without_locks) &&
+                      ReapDead(process->region, process->slot, most, &locks) > 0;
+  errno = error;
+  return reaped;
+}
+
+[[gnu::noinline]] void LookAgain(uint64_t seen, uint64_t ticks, Process* process) {
+  // One thread does.
+  if (!process->looked_at.compare_exchange_strong(seen, ticks, std::memory_order_relaxed)) return;
+  const uint64_t now = Now();
+  const uint64_t before = process->looked_at_time.exchange(now, std::memory_order_relaxed);
+  const uint64_t passed = now > before ? now - before : 1;
+  const double rate = static_cast<double>(ticks - seen) / static_cast<double>(passed);
+  if (rate > 0.001 && rate < 100) {
+    process->look_after.store(static_cast<uint64_t>(rate * static_cast<double>(kLookEvery)),
+                              std::memory_order_relaxed);
+  }
+  Look(process, kSlotsOfALook);
+}
+
+inline void LookNowAndThen(Process* process) {
+  const uint64_t ticks = Ticks();
+  const uint64_t seen = process->looked_at.load(std::memory_order_relaxed);
+  if (ticks - seen >= process->look_after.load(std::memory_order_relaxed)) [[unlikely]] {
+    LookAgain(seen, ticks, process);
+  }
+}
+
+// HAMi's monitor sees apart what contexts and modules take.
+uint64_t* WordOf(Kind kind, const Process& process, int device) {
+  HamiUsed* const used = &process.region->hami.slots[process.slot].used[device];
+  return kind == Kind::kContext ? &used->context : kind == Kind::kModule ? &used->module : nullptr;
+}
+
+}  // namespace
+
+bool Join() {
+  return StandingOf(TheProcess()) == Standing::kShared;
+}
+
+bool JoinWith(const Limits& limits, bool without_locks) {
+  Process* const process = TheProcess();
+  return process != nullptr && JoinBy(&limits, without_locks, process) == Standing::kShared;
+}
+
+int DeviceOf(const char* uuid) {
+  Process* const process = TheProcess();
+  const Standing standing = StandingOf(process);
+  if (standing == Standing::kFree) return -1;
+  if (process == nullptr || process->limits->broken) return 0;
+  const Limits& limits = *process->limits;
+  if (process->from_file) {
+    int named = 0;
+    while (named < limits.count && strcmp(limits.devices[named].uuid, uuid) != 0) ++named;
+    if (named == limits.count) return -1;
+    if (!HasBooks(standing)) return named;
+  }
+  if (!HasBooks(standing)) return 0;
+  return PlaceOf(process->region, uuid, process->from_file ? kMaxDevices : limits.count);
+}
+
+bool Reserve(int device, uint64_t bytes, Kind kind) {
+  Process* const process = TheProcess();
+  const Standing standing = StandingOf(process);
+  if (standing == Standing::kFree || !IsDevice(device)) return true;
+  if (standing == Standing::kDenied) return false;
+  if (standing == Standing::kShared) LookNowAndThen(process);
+  if (bytes > kMaxBytes) return false;
+  const auto units = static_cast<int64_t>(UnitsOf(bytes));
+  const uint64_t limit = LimitOf(*process, device);
+  const uint64_t most = limit == 0 || limit > kMaxBytes ? kMaxUnits : limit / kUnit;
+  Books* const books = &process->region->books;
+  const auto slot = static_cast<uint32_t>(process->slot);
+  Moved moved = Move(books, device, slot, units, most);
+  if (moved == Moved::kPastLimit && standing == Standing::kShared) {
+    // What the dead hold is ours to use.
+    Look(process, kMaxSlots);
+    moved = Move(books, device, slot, units, most);
+  }
+  if (moved != Moved::kDone) return false;
+  uint64_t* const word = WordOf(kind, *process, device);
+  if (word != nullptr)
+    __atomic_fetch_add(word, static_cast<uint64_t>(units) * kUnit, __ATOMIC_RELAXED);
+  Mirror(process->region, slot, device);
+  return true;
+}
+
+void Release(int device, uint64_t bytes, Kind kind) {
+  Process* const process = TheProcess();
+  // Not joined: what a child frees of its parent's was never this process's.
+  if (process == nullptr || !IsDevice(device) || bytes > kMaxBytes ||
+      !HasBooks(process->standing.load(std::memory_order_acquire))) {
+    return;
+  }
+  const auto units = static_cast<int64_t>(UnitsOf(bytes));
+  const auto slot = static_cast<uint32_t>(process->slot);
+  Move(&process->region->books, device, slot, -units, 0);
+  uint64_t* const word = WordOf(kind, *process, device);
+  if (word != nullptr)
+    __atomic_fetch_sub(word, static_cast<uint64_t>(units) * kUnit, __ATOMIC_RELAXED);
+  Mirror(process->region, slot, device);
+}
+
+uint64_t Used(int device) {
+  Process* const process = TheProcess();
+  if (!HasBooks(StandingOf(process)) || !IsDevice(device)) return 0;
+  return TotalOf(process->region->books, device) * kUnit;
+}
+
+uint64_t Limit(int device) {
+  Process* const process = TheProcess();
+  const Standing standing = StandingOf(process);
+  if (!IsDevice(device) || standing == Standing::kFree) return 0;
+  return standing == Standing::kDenied ? 1 : LimitOf(*process, device);
+}
+
+void Leave() {
+  Process* const process = TheProcess();
+  if (process == nullptr) return;
+  if (process->standing.load(std::memory_order_acquire) != Standing::kShared) return;
+  Look(process, kSlotsOfALook);
+  // The slot stays ours until the kernel takes its lock back: a thread may be counting still.
+  Empty(process->region, static_cast<uint32_t>(process->slot));
+}
+
+Trouble WhyAlone() {
+  const Process* const process = TheProcess();
+  if (process == nullptr) return Trouble::kNoMemory;
+  const bool known = process->standing.load(std::memory_order_acquire) != Standing::kUnknown;
+  return known ? process->trouble : Trouble::kNoLimits;
+}
+
+Region* TheRegion() {
+  const Process* const process = TheProcess();
+  if (process == nullptr) return nullptr;
+  return HasBooks(process->standing.load(std::memory_order_acquire)) ? process->region : nullptr;
+}
+
+int OwnSlot() {
+  return TheRegion() == nullptr ? -1 : TheProcess()->slot;
+}
+
+}  // namespace tessera::limiter

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this container holds of its devices, over all of its processes, and whether it may hold
+// more. Any thread, at any time; nothing here waits for another process, alive or dead.
+//
+// A forked child is another process: it begins with nothing, and takes a slot of its own at its
+// first call.
+#pragma once
+
+#include <cstdint>
+
+#include "limiter/books/file.h"
+#include "limiter/limits/limits.h"
+
+namespace tessera::limiter {
+
+enum class Kind : uint8_t { kData, kContext, kModule };
+
+// False: this process has no part in the container's region. Then its limits hold for it alone, or
+// memory is denied (WhyAlone() tells; file.h). Once is enough; calls after the first cost nothing.
+bool Join();
+
+// The place of a device in the books; -1: it is not limited. `uuid` as the driver writes it. Where
+// only the environment counts devices, one that nobody named takes the next place: name them in the
+// order of the bus.
+int DeviceOf(const char* uuid);
+
+// Counts bytes on a device before the driver is asked for them. False: past the limit. On -1 all is
+// granted.
+bool Reserve(int device, uint64_t bytes, Kind kind);
+// What was reserved, and is not held any more, or never came to be.
+void Release(int device, uint64_t bytes, Kind kind);
+
+// Bytes of the whole container; a limit of 0: none. With memory denied the limit is one byte.
+uint64_t Used(int device);
+uint64_t Limit(int device);
+
+// Gives back all this process holds, when it ends.
+void Leave();
+
+// Why Join() said false, or kNone; before that, kNoLimits.
+Trouble WhyAlone();
+// The region, for whoever shows or limits other things in it; null before Join() and when there is
+// none. A process that is alone has one to itself. OwnSlot(): -1 likewise.
+Region* TheRegion();
+int OwnSlot();
+
+// Join() with other limits than TheLimits(); without_locks: as on a kernel that has none for open
+// files.
+bool JoinWith(const Limits& limits, bool without_locks = false);
+
+}  // namespace tessera::limiter

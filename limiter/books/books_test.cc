@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/books/books.h"
+
+#include <linux/sched.h>
+#include <sys/syscall.h>
+
+#include <thread>
+#include <vector>
+
+#include "limiter/books/locks.h"
+#include "limiter/books/slots.h"
+#include "limiter/books/test_container.h"
+
+namespace tessera::limiter {
+namespace {
+
+using BooksTest = Container;
+
+TEST_F(BooksTest, ProcessesOfAContainerHaveOneLimit) {
+  const pid_t other = StartHolding(60 * kMiB);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_EQ(Used(0), 60 * kMiB);
+    EXPECT_EQ(Limit(0), 100 * kMiB);
+    EXPECT_FALSE(Reserve(0, 40 * kMiB + 1, Kind::kData));
+    EXPECT_TRUE(Reserve(0, 40 * kMiB, Kind::kData));
+    EXPECT_EQ(Used(0), 100 * kMiB);
+    Release(0, 40 * kMiB, Kind::kData);
+    EXPECT_EQ(Used(0), 60 * kMiB);
+  });
+  Kill(other);
+}
+
+TEST_F(BooksTest, WhatIsNotOfTheBooksIsNotLimited) {
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_EQ(DeviceOf("GPU-aa"), 0);
+    EXPECT_EQ(DeviceOf("GPU-zz"), -1);
+    EXPECT_TRUE(Reserve(-1, UINT64_MAX, Kind::kData));
+    EXPECT_FALSE(Reserve(0, UINT64_MAX, Kind::kData));
+    EXPECT_EQ(Used(0), 0u);
+  });
+}
+
+TEST_F(BooksTest, WhatAKilledProcessHeldIsThereForWhoeverNeedsIt) {
+  Kill(StartHolding(90 * kMiB));
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_EQ(Used(0), 0u);
+    const pid_t other = StartHolding(90 * kMiB);
+    EXPECT_FALSE(Reserve(0, 50 * kMiB, Kind::kData));
+    Kill(other);
+    EXPECT_TRUE(Reserve(0, 50 * kMiB, Kind::kData));
+    EXPECT_EQ(Used(0), 50 * kMiB);
+  });
+}
+
+TEST_F(BooksTest, WhatAKilledProcessHeldIsFoundWithoutNeed) {
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    Kill(StartHolding(30 * kMiB));
+    while (Used(0) != 0) {
+      EXPECT_TRUE(Reserve(0, kUnit, Kind::kData));
+      Release(0, kUnit, Kind::kData);
+    }
+  });
+}
+
+TEST_F(BooksTest, WhoEndsGivesBackWhatItHolds) {
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_TRUE(Reserve(0, 30 * kMiB, Kind::kData));
+    Leave();
+    EXPECT_EQ(Used(0), 0u);
+    EXPECT_EQ(Shown().hami.slots[0].pid, 0);
+  });
+}
+
+TEST_F(BooksTest, AForkedChildHasASlotOfItsOwnAndNothingOfItsParents) {
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_TRUE(Reserve(0, 30 * kMiB, Kind::kData));
+    EXPECT_EQ(OwnSlot(), 0);
+    InProcess([&] {
+      EXPECT_EQ(OwnSlot(), -1);
+      Release(0, 30 * kMiB, Kind::kData);
+      EXPECT_EQ(Total(), 30 * kMiB);
+      EXPECT_TRUE(JoinWith(limits_));
+      EXPECT_EQ(OwnSlot(), 1);
+      Release(0, 30 * kMiB, Kind::kData);
+      EXPECT_EQ(Used(0), 30 * kMiB);
+      EXPECT_TRUE(Reserve(0, 10 * kMiB, Kind::kData));
+    });
+    EXPECT_EQ(ShareOfSlot(0), 30 * kMiB);
+    EXPECT_EQ(ShareOfSlot(1), 10 * kMiB);
+  });
+}
+
+TEST_F(BooksTest, AChildMadeWithoutLibcKnowsThatItIsOne) {
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    const long pid = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+    if (pid == 0) _exit(OwnSlot() == -1 ? 0 : 1);
+    EXPECT_EQ(EndOf(static_cast<pid_t>(pid)), 0);
+    EXPECT_EQ(OwnSlot(), 0);
+  });
+}
+
+TEST_F(BooksTest, AForkedChildDoesNotKeepItsDeadParentAlive) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t parent = Start([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_TRUE(Reserve(0, 90 * kMiB, Kind::kData));
+    const pid_t child = Start([] {
+      for (;;) pause();
+    });
+    EXPECT_EQ(write(ready[1], &child, sizeof(child)), static_cast<ssize_t>(sizeof(child)));
+    for (;;) pause();
+  });
+  pid_t child = 0;
+  ASSERT_EQ(read(ready[0], &child, sizeof(child)), static_cast<ssize_t>(sizeof(child)));
+  Kill(parent);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_EQ(Used(0), 0u);
+  });
+  kill(child, SIGKILL);
+}
+
+TEST_F(BooksTest, AProcessThatClosesAllItsFilesIsAliveAllTheSame) {
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_TRUE(Reserve(0, 90 * kMiB, Kind::kData));
+    for (int file = 3; file < 1024; ++file) close(file);
+    InProcess([&] {
+      EXPECT_TRUE(JoinWith(limits_));
+      EXPECT_FALSE(Reserve(0, 50 * kMiB, Kind::kData));
+      EXPECT_EQ(Used(0), 90 * kMiB);
+    });
+  });
+}
+
+TEST_F(BooksTest, AContainerThatStartsAgainFindsItsOldRegionEmpty) {
+  std::vector<pid_t> processes;
+  for (int i = 0; i < 5; ++i) processes.push_back(StartHolding(10 * kMiB));
+  for (const pid_t pid : processes) Kill(pid);
+  EXPECT_EQ(Total(), 50 * kMiB);
+  const pid_t first = StartHolding(kMiB);
+  EXPECT_EQ(Total(), kMiB);
+  EXPECT_EQ(ShareOfSlot(0), kMiB);
+  EXPECT_EQ(SumOfShares(), kMiB);
+  Kill(first);
+}
+
+TEST_F(BooksTest, WithoutTheKernelsLocksAProcessIsKnownByItsIdAndWhenItStarted) {
+  const pid_t living = StartHolding(20 * kMiB, true);
+  const pid_t killed = StartHolding(40 * kMiB, true);
+  Kill(killed);
+  // One whose id another process has now: alive, but started at another time.
+  Shown().books.slots[7].owner = static_cast<uint32_t>(getpid()) | uint64_t{12345} << 32;
+  Shown().books.slots_used = 8;
+  ASSERT_EQ(Move(&Shown().books, 0, 7, 10 * kMiB / kUnit, kMaxUnits), Moved::kDone);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_, true));
+    EXPECT_EQ(OwnSlot(), 1);
+    EXPECT_EQ(Used(0), 20 * kMiB);
+  });
+  Kill(living);
+}
+
+TEST_F(BooksTest, ASlotWithItsOwnNameIsOfTheProgramTheProcessWasBefore) {
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_, true));
+    EXPECT_TRUE(Reserve(0, 40 * kMiB, Kind::kData));
+    // As after exec: the memory is another, the id and the time of the start are the same.
+    Region* const region = &Shown();
+    Locks locks(region, OwnIdentity(), true);
+    EXPECT_EQ(TakeSlot(region, OwnIdentity(), &locks), 0);
+    EXPECT_EQ(Total(), 0u);
+  });
+}
+
+TEST_F(BooksTest, ProcessesThatStartAtOnceMakeOneRegionAndHaveASlotEach) {
+  int gate[2];
+  ASSERT_EQ(pipe(gate), 0);
+  int result[2];
+  ASSERT_EQ(pipe(result), 0);
+  std::vector<pid_t> processes;
+  for (int i = 0; i < 16; ++i) {
+    processes.push_back(Start([&] {
+      close(gate[1]);
+      char byte;
+      EXPECT_EQ(read(gate[0], &byte, 1), 0);
+      EXPECT_TRUE(JoinWith(limits_));
+      EXPECT_TRUE(Reserve(0, kMiB, Kind::kData));
+      const int slot = OwnSlot();
+      EXPECT_EQ(write(result[1], &slot, sizeof(slot)), static_cast<ssize_t>(sizeof(slot)));
+      for (;;) pause();
+    }));
+  }
+  close(gate[1]);
+  std::vector<int> taken(kMaxSlots);
+  for (int i = 0; i < 16; ++i) {
+    int slot = -1;
+    ASSERT_EQ(read(result[0], &slot, sizeof(slot)), static_cast<ssize_t>(sizeof(slot)));
+    EXPECT_EQ(taken.at(static_cast<size_t>(slot))++, 0);
+  }
+  EXPECT_EQ(Total(), 16 * kMiB);
+  EXPECT_EQ(SumOfShares(), 16 * kMiB);
+  for (const pid_t pid : processes) Kill(pid);
+}
+
+TEST_F(BooksTest, ThreadsOfAProcessJoinOnce) {
+  InProcess([&] {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        EXPECT_TRUE(JoinWith(limits_));
+        for (int round = 0; round < 10'000; ++round) {
+          EXPECT_TRUE(Reserve(0, 3 * kUnit, Kind::kData));
+          Release(0, 3 * kUnit, Kind::kData);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(Used(0), 0u);
+    EXPECT_EQ(Shown().books.slots_used, 1u);
+  });
+}
+
+TEST_F(BooksTest, HamisMonitorSeesWhatEachProcessHolds) {
+  const pid_t other = StartHolding(10 * kMiB);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_TRUE(Reserve(0, 3 * kMiB, Kind::kData));
+    EXPECT_TRUE(Reserve(0, 20 * kMiB, Kind::kContext));
+    EXPECT_TRUE(Reserve(0, kMiB, Kind::kModule));
+    const HamiSlot& own = Shown().hami.slots[1];
+    EXPECT_EQ(own.pid, getpid());
+    EXPECT_EQ(own.status, 1);
+    EXPECT_EQ(own.used[0].context, 20 * kMiB);
+    EXPECT_EQ(own.used[0].module, kMiB);
+    EXPECT_EQ(own.used[0].data, 3 * kMiB);
+    EXPECT_EQ(own.used[0].total, 24 * kMiB);
+    Release(0, 20 * kMiB, Kind::kContext);
+    EXPECT_EQ(own.used[0].context, 0u);
+    EXPECT_EQ(own.used[0].total, 4 * kMiB);
+  });
+  EXPECT_EQ(Shown().hami.proc_num, 2);
+  EXPECT_EQ(Shown().hami.device_num, 1u);
+  EXPECT_STREQ(Shown().hami.uuids[0], "GPU-aa");
+  EXPECT_EQ(Shown().hami.limit[0], 100 * kMiB);
+  EXPECT_EQ(Shown().hami.slots[0].used[0].total, 10 * kMiB);
+  Kill(other);
+  InProcess([&] { EXPECT_TRUE(JoinWith(limits_)); });
+  const HamiSlot zero{};
+  EXPECT_EQ(std::memcmp(&Shown().hami.slots[1], &zero, sizeof(zero)), 0);
+  EXPECT_EQ(Shown().hami.proc_num, 2);
+}
+
+TEST_F(BooksTest, WithAFileTheRegionsWordsLimitNothing) {
+  SetLimit(100 * kMiB, Source::kFile);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    Shown().hami.limit[0] = 1000 * kMiB;
+    EXPECT_EQ(Limit(0), 100 * kMiB);
+    EXPECT_FALSE(Reserve(0, 101 * kMiB, Kind::kData));
+  });
+}
+
+TEST_F(BooksTest, WithoutAFileAProcessTakesTheRegionsLimit) {
+  const pid_t first = StartHolding(kMiB);
+  SetLimit(1000 * kMiB);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_EQ(Limit(0), 100 * kMiB);
+  });
+  Kill(first);
+}
+
+TEST_F(BooksTest, DevicesThatNobodyNamedTakeThePlacesInTheOrderAsked) {
+  limits_.devices[0].uuid[0] = '\0';
+  limits_.count = 2;
+  limits_.devices[1].bytes = 7 * kMiB;
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_EQ(DeviceOf("GPU-first"), 0);
+    EXPECT_EQ(DeviceOf("GPU-second"), 1);
+    EXPECT_EQ(DeviceOf("GPU-first"), 0);
+    EXPECT_EQ(DeviceOf("GPU-third"), -1);
+    EXPECT_EQ(Limit(1), 7 * kMiB);
+  });
+  EXPECT_STREQ(Shown().hami.uuids[1], "GPU-second");
+  EXPECT_EQ(Shown().hami.device_num, 2u);
+}
+
+TEST_F(BooksTest, BrokenLimitsDenyMemory) {
+  limits_.broken = true;
+  InProcess([&] {
+    EXPECT_FALSE(JoinWith(limits_));
+    EXPECT_EQ(DeviceOf("GPU-aa"), 0);
+    EXPECT_FALSE(Reserve(0, 1, Kind::kData));
+  });
+}
+
+}  // namespace
+}  // namespace tessera::limiter

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the container holds of a device, and which process how much of it. Shared by processes of
+// which any may be killed between any two instructions; nobody waits for anybody.
+//
+// An operation changes two words: the total, which takes the operation along (slot, sequence,
+// change), then the share of its slot. Whoever comes next finds the last operation in the total and
+// completes it in its slot first. So after the next call both are exact, wherever the process
+// before it was killed.
+#pragma once
+
+#include "limiter/contract.h"
+
+namespace tessera::limiter {
+
+inline constexpr uint64_t kMaxUnits = kMaxBytes / kUnit;
+
+inline constexpr uint64_t UnitsOf(uint64_t bytes) {
+  return bytes / kUnit + (bytes % kUnit != 0);
+}
+
+enum class Moved : uint8_t { kDone, kPastLimit, kNoUse };
+
+// Adds `units`, or takes them away, at most what the slot has. Only the owner of the slot may call
+// it, from any thread. kNoUse: the words change faster than they can be used, or are no books at
+// all.
+Moved Move(Books* books, int device, uint32_t slot, int64_t units, uint64_t limit);
+
+// Units. The total as it is after the last operation; the share once that is complete.
+uint64_t TotalOf(const Books& books, int device);
+uint64_t ShareOf(Books* books, int device, uint32_t slot);
+
+}  // namespace tessera::limiter

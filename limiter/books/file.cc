@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/books/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "limiter/limits/text.h"
+#include "limiter/region_image.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr int kOpenFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+
+// Every process of the container may open it, whoever it runs as; umask is the program's and stays.
+constexpr mode_t kMode = 0666;
+
+void DirectoryOf(const char* path, char* directory, size_t size) {
+  Copy(Text(path), directory, size);
+  char* const slash = strrchr(directory, '/');
+  if (slash == nullptr) {
+    Copy(Text("."), directory, size);
+  } else {
+    slash[slash == directory ? 1 : 0] = '\0';
+  }
+}
+
+// Without a name, or where the file system cannot do that with one that is taken away again.
+int OpenNew(const char* directory, char* name, size_t size) {
+  name[0] = '\0';
+  const int nameless = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, kMode);
+  if (nameless >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return nameless;
+  snprintf(name, size, "%s/.region-%ld", directory, syscall(SYS_gettid));
+  unlink(name);  // of a process that was killed here
+  return open(name, kOpenFlags | O_EXCL | O_CREAT, kMode);
+}
+
+bool Fill(int file, const Limits& limits) {
+  if (fchmod(file, kMode) != 0) return false;
+  // Room first: without it a write to the mapping would end the program.
+  if (fallocate(file, 0, 0, kRegionSize) != 0) {
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
+    if (ftruncate(file, kRegionSize) != 0) return false;
+  }
+  void* const memory = mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return false;
+  MakeRegionOf(limits, static_cast<Region*>(memory));
+  munmap(memory, kRegionSize);
+  return true;
+}
+
+// False: it cannot be made here. That another process made one meanwhile is as good.
+bool Make(const char* path, const Limits& limits) {
+  char directory[sizeof(Limits::region)];
+  char name[sizeof(directory) + 32];
+  DirectoryOf(path, directory, sizeof(directory));
+  const int file = OpenNew(directory, name, sizeof(name));
+  if (file < 0) return false;
+  bool made = Fill(file, limits);
+  if (made) {
+    char self[32];
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", file);
+    const char* const from = name[0] != '\0' ? name : self;
+    made = linkat(AT_FDCWD, from, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST;
+  }
+  if (name[0] != '\0') unlink(name);
+  close(file);
+  return made;
+}
+
+template <typename T>
+bool ReadWord(int file, size_t offset, T* word) {
+  return pread(file, word, sizeof(*word), static_cast<off_t>(offset)) == sizeof(*word);
+}
+
+Trouble Judge(int file, uint64_t size) {
+  int32_t magic = 0;
+  if (size >= sizeof(magic) && (!ReadWord(file, 0, &magic) || magic != kHamiMagic)) {
+    return Trouble::kForeign;
+  }
+  if (size == kHamiFileSize || size == sizeof(HamiRegion)) return Trouble::kOlder;
+  if (size < kRegionSize) return Trouble::kTruncated;
+  int32_t major = 0;
+  uint64_t books = 0;
+  uint32_t version = 0;
+  if (!ReadWord(file, offsetof(HamiRegion, major), &major) ||
+      !ReadWord(file, kBooksOffset, &books) ||
+      !ReadWord(file, kBooksOffset + offsetof(Books, version), &version) || books != kBooksMagic) {
+    return Trouble::kForeign;
+  }
+  return major == kHamiMajor && version == kBooksVersion ? Trouble::kNone : Trouble::kOtherVersion;
+}
+
+}  // namespace
+
+bool Identify(int file, FileIdentity* identity, uint64_t* size) {
+  struct stat status;
+  // Not by the function, which libc has under that name since 2.33 only.
+  if (syscall(SYS_fstat, file, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  *identity = {status.st_dev, status.st_ino};
+  *size = static_cast<uint64_t>(status.st_size);
+  return true;
+}
+
+void MakeRegionOf(const Limits& limits, Region* region) {
+  RegionDevice devices[kMaxDevices];
+  for (int i = 0; i < limits.count; ++i) {
+    const DeviceLimit& device = limits.devices[i];
+    devices[i] = {device.uuid, device.bytes, device.cores};
+  }
+  MakeRegion({.devices = devices,
+              .count = limits.count,
+              .core_policy = limits.core_policy,
+              .priority = limits.priority,
+              .oversubscribe = limits.oversubscribe},
+             region);
+}
+
+int OpenRegion(const Limits& limits, FileIdentity* identity, Trouble* trouble) {
+  const char* const path = limits.region;
+  const auto failed = [trouble](Trouble why) {
+    *trouble = why;
+    return -1;
+  };
+  if (path[0] == '\0') return failed(Trouble::kNoPath);
+  if (getauxval(AT_SECURE) != 0) return failed(Trouble::kSecure);
+  int file = open(path, kOpenFlags);
+  if (file < 0 && errno == ENOENT) {
+    const bool knows = limits.source == Source::kFile || limits.source == Source::kEnvironment;
+    if (!knows) return failed(Trouble::kNoLimits);
+    if (!Make(path, limits)) return failed(Trouble::kUnreachable);
+    file = open(path, kOpenFlags);
+  }
+  if (file < 0) {
+    if (errno == ELOOP || errno == EISDIR || errno == ENXIO) return failed(Trouble::kForeign);
+    const bool denied = errno == EACCES || errno == EROFS || errno == EPERM;
+    return failed(denied && access(path, R_OK) == 0 ? Trouble::kReadOnly : Trouble::kUnreachable);
+  }
+  uint64_t size = 0;
+  const Trouble found = Identify(file, identity, &size) ? Judge(file, size) : Trouble::kForeign;
+  if (found == Trouble::kNone) return file;
+  close(file);
+  return failed(found);
+}
+
+int OpenAgain(const char* path, const FileIdentity& identity) {
+  const int file = open(path, kOpenFlags);
+  FileIdentity found;
+  uint64_t size = 0;
+  if (file < 0 || (Identify(file, &found, &size) && found == identity)) return file;
+  close(file);
+  return -1;
+}
+
+bool Denies(Trouble trouble) {
+  // Somebody in the container laid out these, or there are more processes than can be counted.
+  return trouble == Trouble::kForeign || trouble == Trouble::kTruncated ||
+         trouble == Trouble::kFull;
+}
+
+const char* Meaning(Trouble trouble) {
+  switch (trouble) {
+    case Trouble::kNone:
+      return "the container's books are shared";
+    case Trouble::kNoPath:
+      return "nothing names a region; set CUDA_DEVICE_MEMORY_SHARED_CACHE";
+    case Trouble::kNoLimits:
+      return "there is no region, and neither a limits file nor variables to make one with";
+    case Trouble::kSecure:
+      return "a program with another user's rights opens no region; its limits hold for it alone";
+    case Trouble::kUnreachable:
+      return "the region neither opens nor can be made; see its directory, limits hold for each "
+             "process alone";
+    case Trouble::kReadOnly:
+      return "the region may only be read; make it writable, limits hold for each process alone";
+    case Trouble::kForeign:
+      return "the region is something else; remove that file, memory is denied until then";
+    case Trouble::kTruncated:
+      return "the region was cut off; remove that file, memory is denied until then";
+    case Trouble::kOlder:
+      return "the region is HAMi-core's; remove that file, limits hold for each process alone";
+    case Trouble::kOtherVersion:
+      return "the region is of another version; recreate the pod, limits hold for each process "
+             "alone";
+    case Trouble::kFull:
+      return "1024 processes use the region; memory is denied to further ones";
+    case Trouble::kNoMemory:
+      return "the region cannot be mapped; limits hold for this process alone";
+  }
+  return "";
+}
+
+}  // namespace tessera::limiter

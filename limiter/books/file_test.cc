@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/books/file.h"
+
+#include <fstream>
+
+#include "limiter/books/locks.h"
+#include "limiter/books/test_container.h"
+
+namespace tessera::limiter {
+namespace {
+
+class RegionFileTest : public Container {
+ protected:
+  // What a process of the container comes to.
+  void ExpectTrouble(Trouble trouble, bool gets_memory) {
+    InProcess([&] {
+      EXPECT_FALSE(JoinWith(limits_));
+      EXPECT_EQ(WhyAlone(), trouble) << Meaning(WhyAlone());
+      EXPECT_EQ(Reserve(DeviceOf("GPU-aa"), 60 * kMiB, Kind::kData), gets_memory);
+      EXPECT_FALSE(Reserve(DeviceOf("GPU-aa"), 60 * kMiB, Kind::kData)) << "its limit holds";
+    });
+  }
+  void WriteRegion(size_t size, void (*change)(Region*) = [](Region*) {}) {
+    const auto region = std::make_unique<Region>();
+    MakeRegionOf(limits_, region.get());
+    change(region.get());
+    std::ofstream(Path(), std::ios::binary)
+        .write(reinterpret_cast<const char*>(region.get()), static_cast<std::streamsize>(size));
+  }
+};
+
+TEST_F(RegionFileTest, ANewRegionIsAloneInItsDirectoryAndOpenToAllUsers) {
+  const mode_t before = umask(077);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_EQ(umask(077), mode_t{077});
+  });
+  umask(before);
+  int entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    EXPECT_EQ(entry.path(), Path());
+    ++entries;
+  }
+  EXPECT_EQ(entries, 1);
+  struct stat status;
+  ASSERT_EQ(stat(Path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, mode_t{0666});
+  EXPECT_EQ(status.st_size, static_cast<off_t>(kRegionSize));
+}
+
+TEST_F(RegionFileTest, ARegionThatIsThereIsNeverReplaced) {
+  WriteRegion(kRegionSize);
+  struct stat first;
+  ASSERT_EQ(stat(Path().c_str(), &first), 0);
+  InProcess([&] { EXPECT_TRUE(JoinWith(limits_)); });
+  struct stat second;
+  ASSERT_EQ(stat(Path().c_str(), &second), 0);
+  EXPECT_EQ(first.st_ino, second.st_ino);
+}
+
+TEST_F(RegionFileTest, AMissingDirectoryLeavesEachProcessItsLimit) {
+  std::strcpy(limits_.region, (directory_ / "none" / "x.cache").c_str());
+  ExpectTrouble(Trouble::kUnreachable, true);
+}
+
+TEST_F(RegionFileTest, WithoutAPathEachProcessHasItsLimit) {
+  limits_.region[0] = '\0';
+  ExpectTrouble(Trouble::kNoPath, true);
+}
+
+TEST_F(RegionFileTest, ARegionThatMayOnlyBeReadLeavesEachProcessItsLimit) {
+  WriteRegion(kRegionSize);
+  chmod(Path().c_str(), 0444);
+  InProcess([&] {
+    if (getuid() == 0) EXPECT_EQ(setresuid(65534, 65534, 65534), 0);
+    EXPECT_FALSE(JoinWith(limits_));
+    EXPECT_EQ(WhyAlone(), Trouble::kReadOnly);
+    EXPECT_TRUE(Reserve(0, 60 * kMiB, Kind::kData));
+    EXPECT_FALSE(Reserve(0, 60 * kMiB, Kind::kData));
+  });
+}
+
+TEST_F(RegionFileTest, WhatIsNoRegionDeniesMemory) {
+  std::ofstream(Path()) << "something else, a little longer than a word";
+  ExpectTrouble(Trouble::kForeign, false);
+}
+
+TEST_F(RegionFileTest, ALinkIsNoRegion) {
+  WriteRegion(kRegionSize);
+  std::filesystem::rename(Path(), directory_ / "real");
+  std::filesystem::create_symlink("real", Path());
+  ExpectTrouble(Trouble::kForeign, false);
+}
+
+TEST_F(RegionFileTest, ADirectoryOrAPipeIsNoRegion) {
+  std::filesystem::create_directory(Path());
+  ExpectTrouble(Trouble::kForeign, false);
+  std::filesystem::remove(Path());
+  ASSERT_EQ(mkfifo(Path().c_str(), 0666), 0);
+  ExpectTrouble(Trouble::kForeign, false);
+}
+
+TEST_F(RegionFileTest, ARegionCutOffDeniesMemory) {
+  WriteRegion(kRegionSize - 1);
+  ExpectTrouble(Trouble::kTruncated, false);
+  WriteRegion(2);
+  ExpectTrouble(Trouble::kTruncated, false);
+  WriteRegion(0);
+  ExpectTrouble(Trouble::kTruncated, false);
+}
+
+TEST_F(RegionFileTest, HamisOwnRegionLeavesEachProcessItsLimit) {
+  WriteRegion(kHamiFileSize);
+  ExpectTrouble(Trouble::kOlder, true);
+}
+
+TEST_F(RegionFileTest, ARegionOfAnotherVersionLeavesEachProcessItsLimit) {
+  WriteRegion(kRegionSize, [](Region* region) { region->books.version = 2; });
+  ExpectTrouble(Trouble::kOtherVersion, true);
+  WriteRegion(kRegionSize, [](Region* region) { region->hami.major = 2; });
+  ExpectTrouble(Trouble::kOtherVersion, true);
+}
+
+TEST_F(RegionFileTest, OneProcessMoreThanThereAreSlotsGetsNoMemory) {
+  InProcess([&] { EXPECT_TRUE(JoinWith(limits_)); });
+  InProcess([&] {
+    // One process that owns them all.
+    Region* const region = &Shown();
+    Locks locks(region, OwnIdentity(), false);
+    locks.Use(open(Path().c_str(), O_RDWR | O_CLOEXEC));
+    for (uint32_t slot = 0; slot < kMaxSlots; ++slot) {
+      EXPECT_TRUE(locks.Claim(slot));
+      region->books.slots[slot].owner = OwnIdentity();
+    }
+    EXPECT_TRUE(locks.Keep());
+    ExpectTrouble(Trouble::kFull, false);
+    locks.Drop(500);
+    InProcess([&] {
+      EXPECT_TRUE(JoinWith(limits_));
+      EXPECT_EQ(OwnSlot(), 500);
+    });
+  });
+}
+
+TEST_F(RegionFileTest, AProcessWithoutLimitsMakesNoRegion) {
+  limits_.source = Source::kNone;
+  limits_.count = 0;
+  InProcess([&] {
+    EXPECT_FALSE(JoinWith(limits_));
+    EXPECT_EQ(WhyAlone(), Trouble::kNoLimits);
+    EXPECT_EQ(DeviceOf("GPU-aa"), -1);
+    EXPECT_TRUE(Reserve(-1, kMiB, Kind::kData));
+  });
+  EXPECT_FALSE(std::filesystem::exists(Path()));
+}
+
+TEST_F(RegionFileTest, EveryTroubleSaysWhatToDoNext) {
+  for (int i = 1; i <= static_cast<int>(Trouble::kNoMemory); ++i) {
+    EXPECT_GT(std::strlen(Meaning(static_cast<Trouble>(i))), 20u) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::limiter

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lock between threads of this process, of one zeroed word. No lock of the container's is one:
+// those are the kernel's, which takes them back from the dead.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace tessera::limiter {
+
+class Mutex {
+ public:
+  void Lock() {
+    uint32_t free = 0;
+    if (__atomic_compare_exchange_n(&word_, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+      return;
+    }
+    while (__atomic_exchange_n(&word_, 2, __ATOMIC_ACQUIRE) != 0) {
+      syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, 2, nullptr, nullptr, 0);
+    }
+  }
+  void Unlock() {
+    if (__atomic_exchange_n(&word_, 0, __ATOMIC_RELEASE) == 2) {
+      syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
+  }
+
+ private:
+  uint32_t word_ = 0;  // 1: locked, 2: and somebody waits
+};
+
+// Holds a lock as long as it lives.
+class Locked {
+ public:
+  explicit Locked(Mutex* mutex) : mutex_(*mutex) { mutex_.Lock(); }
+  ~Locked() { mutex_.Unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace tessera::limiter

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the node agent and the library in the container agree on: the region that all processes of a
+// container share, and the file with its limits. Plain layout; who reads it distrusts every word.
+//
+// The region begins as HAMi-core's, version 1.2, at the same offsets, so that HAMi's monitor reads
+// it; those words are mirrors. The library's own books stand behind it and have a version of their
+// own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera::limiter {
+
+inline constexpr int kMaxDevices = 16;
+inline constexpr int kMaxSlots = 1024;
+inline constexpr int kUuidSize = 96;  // with its end
+
+// HAMi-core's part.
+
+inline constexpr int32_t kHamiMagic = 19920718;
+inline constexpr int32_t kHamiMajor = 1;
+inline constexpr int32_t kHamiMinor = 2;
+inline constexpr int32_t kHamiSlotRuns = 1;
+
+// Bytes of one process on one device.
+struct HamiUsed {
+  uint64_t context;
+  uint64_t module;
+  uint64_t data;
+  uint64_t offset;
+  uint64_t total;
+  uint64_t spare[3];
+};
+
+// Percent of one process on one device.
+struct HamiUtilization {
+  uint64_t decoder;
+  uint64_t encoder;
+  uint64_t sm;
+  uint64_t spare[3];
+};
+
+struct HamiSlot {
+  int32_t pid;
+  int32_t host_pid;
+  HamiUsed used[kMaxDevices];
+  uint64_t monitor_used[kMaxDevices];
+  HamiUtilization utilization[kMaxDevices];
+  int32_t status;
+  uint32_t padding;
+  uint64_t seqlock;
+  uint64_t spare[2];
+};
+
+struct HamiRegion {
+  int32_t magic;
+  int32_t major;
+  int32_t minor;
+  int32_t sm_init_flag;
+  uint64_t owner_pid;
+  uint8_t slot_semaphore[32];
+  uint64_t device_num;
+  char uuids[kMaxDevices][kUuidSize];
+  uint64_t limit[kMaxDevices];     // bytes; 0: none
+  uint64_t sm_limit[kMaxDevices];  // percent
+  HamiSlot slots[kMaxSlots];
+  int32_t proc_num;            // the highest slot ever used, and one
+  int32_t utilization_switch;  // 1: compute time is limited; the monitor writes it
+  int32_t recent_kernel;       // 2 at a launch, -1: blocked by the monitor
+  int32_t priority;            // 0: high
+  int64_t last_kernel_time;    // seconds since 1970
+  uint8_t init_semaphore[32];
+};
+
+static_assert(sizeof(HamiUsed) == 64 && sizeof(HamiUtilization) == 48);
+static_assert(offsetof(HamiUsed, context) == 0 && offsetof(HamiUsed, module) == 8);
+static_assert(offsetof(HamiUsed, data) == 16 && offsetof(HamiUsed, offset) == 24);
+static_assert(offsetof(HamiUsed, total) == 32);
+static_assert(offsetof(HamiUtilization, decoder) == 0 && offsetof(HamiUtilization, encoder) == 8);
+static_assert(offsetof(HamiUtilization, sm) == 16);
+static_assert(offsetof(HamiSlot, pid) == 0 && offsetof(HamiSlot, host_pid) == 4);
+static_assert(offsetof(HamiSlot, used) == 8 && offsetof(HamiSlot, monitor_used) == 1032);
+static_assert(offsetof(HamiSlot, utilization) == 1160 && offsetof(HamiSlot, status) == 1928);
+static_assert(offsetof(HamiSlot, seqlock) == 1936 && offsetof(HamiSlot, spare) == 1944);
+static_assert(sizeof(HamiSlot) == 1960);
+static_assert(offsetof(HamiRegion, magic) == 0 && offsetof(HamiRegion, major) == 4);
+static_assert(offsetof(HamiRegion, minor) == 8 && offsetof(HamiRegion, sm_init_flag) == 12);
+static_assert(offsetof(HamiRegion, owner_pid) == 16 && offsetof(HamiRegion, slot_semaphore) == 24);
+static_assert(offsetof(HamiRegion, device_num) == 56 && offsetof(HamiRegion, uuids) == 64);
+static_assert(offsetof(HamiRegion, limit) == 1600 && offsetof(HamiRegion, sm_limit) == 1728);
+static_assert(offsetof(HamiRegion, slots) == 1856 && offsetof(HamiRegion, proc_num) == 2008896);
+static_assert(offsetof(HamiRegion, utilization_switch) == 2008900);
+static_assert(offsetof(HamiRegion, recent_kernel) == 2008904);
+static_assert(offsetof(HamiRegion, priority) == 2008908);
+static_assert(offsetof(HamiRegion, last_kernel_time) == 2008912);
+static_assert(offsetof(HamiRegion, init_semaphore) == 2008920);
+static_assert(sizeof(HamiRegion) == 2008952);
+
+// Our part. HAMi's file is one byte longer than its region, so nothing of ours is at that byte.
+
+inline constexpr uint64_t kBooksMagic = 0x736b6f6f62'737374;  // "tssbooks"
+inline constexpr uint32_t kBooksVersion = 1;
+
+// The smallest amount the books know, which is what a driver gives at least.
+inline constexpr uint64_t kUnit = 512;
+// What a container can hold on a device; 36 bits of units.
+inline constexpr uint64_t kMaxBytes = ((uint64_t{1} << 36) - 1) * kUnit;
+
+enum class CorePolicy : uint32_t { kDefault = 0, kForce = 1, kDisable = 2 };
+
+// All that a container holds on a device, and the last operation, which whoever comes next
+// completes in its slot (books/counters.h). Only ever changed as a whole.
+struct alignas(16) TotalWord {
+  uint64_t low;   // units: 36 bits, sequence of the operation in its slot: 28 bits
+  uint64_t high;  // units it added: 37 bits, signed, slot: 10 bits, count of operations: 17 bits
+};
+
+// What one process holds on a device: units: 36 bits, sequence of the last operation: 28 bits.
+using ShareWord = uint64_t;
+
+// On cache lines of its own: every allocation of any process in the container changes it.
+struct alignas(64) DeviceBooks {
+  TotalWord total;
+  uint64_t key;  // a digest of the device's UUID; 0: nobody named the device yet
+  uint64_t spare[5];
+};
+
+// One process. It owns the slot while it holds the lock of byte kLocks + slot of the file.
+struct alignas(64) SlotBooks {
+  ShareWord share[kMaxDevices];
+  // 0: free; else the process: its id, and above it the lower half of when it started in clock
+  // ticks. Where there are no such locks this word is who owns the slot.
+  uint64_t owner;
+  uint64_t spare[7];
+};
+
+struct alignas(64) Books {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t size;  // of this part
+  CorePolicy core_policy;
+  uint32_t oversubscribe;
+  uint32_t slots_used;  // the highest ever used, and one
+  uint32_t look_at;     // the slot where the next look for dead processes begins
+  uint64_t spare[4];
+  DeviceBooks devices[kMaxDevices];
+  SlotBooks slots[kMaxSlots];
+};
+
+struct Region {
+  HamiRegion hami;
+  uint8_t byte_after[8];
+  Books books;
+};
+
+inline constexpr size_t kBooksOffset = 2008960;
+static_assert(offsetof(Region, books) == kBooksOffset && kBooksOffset % 64 == 0);
+static_assert(sizeof(TotalWord) == 16 && sizeof(DeviceBooks) == 64 && sizeof(SlotBooks) == 192);
+static_assert(offsetof(Books, version) == 8 && offsetof(Books, size) == 12);
+static_assert(offsetof(Books, core_policy) == 16 && offsetof(Books, oversubscribe) == 20);
+static_assert(offsetof(Books, slots_used) == 24 && offsetof(Books, look_at) == 28);
+static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
+static_assert(sizeof(Books) == 1088 + 192 * 1024);
+
+inline constexpr size_t kRegionSize = sizeof(Region);
+inline constexpr size_t kHamiFileSize = sizeof(HamiRegion) + 1;
+
+// The lock of slot N is of the file's byte kLocks + N, far behind its end whatever is added to it.
+inline constexpr int64_t kLocks = int64_t{1} << 32;
+
+// The limits file: text, one line each; '#' begins a comment.
+//   tessera-limits 1
+//   device GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76 memory=2147483648 cores=30
+//   policy=default | force | disable
+//   priority=0 | 1              0: high
+//   oversubscribe=no | yes
+//   core-policy=fixed | free    fixed: the stricter of file and environment; free: the
+//   environment's region=/path                the region; otherwise the environment names it
+// memory: bytes; cores: percent; 0 or none: no limit. Unknown keys are passed over.
+inline constexpr char kLimitsPath[] = "/run/tessera/vgpu/limits";
+inline constexpr size_t kLimitsSize = 64 * 1024;  // at most
+inline constexpr char kLimitsName[] = "tessera-limits";
+inline constexpr uint32_t kLimitsVersion = 1;
+inline constexpr int kDefaultPriority = 1;
+inline constexpr char kDefaultRegionPath[] = "/tmp/cudevshr.cache";
+
+}  // namespace tessera::limiter

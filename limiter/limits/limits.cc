@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/limits/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "limiter/limits/environment.h"
+#include "limiter/limits/file.h"
+#include "limiter/limits/region.h"
+
+namespace tessera::limiter {
+namespace {
+
+void Break(const char* where, const char* what, Limits* limits) {
+  *limits = {};
+  limits->source = Source::kFile;
+  limits->broken = true;
+  limits->priority = kDefaultPriority;
+  Explain(limits->reason, sizeof(limits->reason), where, what, {});
+}
+
+// Up to `size` bytes; -1: an error.
+ssize_t ReadAll(int file, char* buffer, size_t size) {
+  size_t have = 0;
+  while (have < size) {
+    const ssize_t got = read(file, buffer + have, size - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  return static_cast<ssize_t>(have);
+}
+
+// False: there is no such file. One that cannot be read is broken, for it says something.
+bool ReadFile(const char* path, Limits* limits) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    Break(path, "the limits file is there but does not open; see its mode and its mount", limits);
+    return true;
+  }
+  // Not on the stack, which may be a small thread's.
+  const size_t size = kLimitsSize + 1;
+  void* const memory =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    Break(path, "no memory to read the limits file", limits);
+  } else {
+    const ssize_t got = ReadAll(file, static_cast<char*>(memory), size);
+    if (got < 0) {
+      Break(path, "the limits file does not read", limits);
+    } else {
+      ParseLimitsFile(Text(static_cast<char*>(memory), static_cast<size_t>(got)), limits);
+    }
+    munmap(memory, size);
+  }
+  close(file);
+  return true;
+}
+
+int Strictness(CorePolicy policy) {
+  return policy == CorePolicy::kForce ? 2 : policy == CorePolicy::kDefault ? 1 : 0;
+}
+
+// The container may be stricter with itself than its file is, unless that leaves the choice to it.
+void Combine(const Environment& environment, Limits* limits) {
+  const Limits& said = environment.limits;
+  const bool free = limits->core_policy_free;
+  if (environment.has_policy &&
+      (free || Strictness(said.core_policy) > Strictness(limits->core_policy))) {
+    limits->core_policy = said.core_policy;
+  }
+  if (environment.has_priority && (free || said.priority > limits->priority)) {
+    limits->priority = said.priority;
+  }
+  if (limits->region[0] == '\0') Copy(Text(said.region), limits->region, sizeof(limits->region));
+  limits->log_level = said.log_level;
+  Copy(Text(said.warning), limits->warning, sizeof(limits->warning));
+}
+
+}  // namespace
+
+void FindLimits(const char* file, Lookup variable, Limits* limits) {
+  Environment environment;
+  ParseEnvironment(variable, &environment);
+  *limits = {};
+  if (ReadFile(file, limits)) {
+    Combine(environment, limits);
+    return;
+  }
+  *limits = environment.limits;
+  if (environment.has_limits) return;
+  limits->source = Source::kNone;
+  limits->count = 0;
+  // A program with another user's rights opens nothing that its caller may have laid out.
+  const bool trusted = getauxval(AT_SECURE) == 0;
+  if (trusted) ReadLimitsOfRegion(limits->region, environment, limits);
+}
+
+const Limits& TheLimits() {
+  static constinit std::atomic<const Limits*> found{nullptr};
+  static constinit Limits no_memory{.broken = true, .reason = "no memory to read the limits"};
+  const Limits* limits = found.load(std::memory_order_acquire);
+  if (limits != nullptr) return *limits;
+  // Threads that come at once all look and the first one's is kept: a lock would stay locked in a
+  // child forked meanwhile.
+  void* const memory =
+      mmap(nullptr, sizeof(Limits), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return no_memory;
+  const auto variable = [](const char* name) -> const char* { return secure_getenv(name); };
+  FindLimits(kLimitsPath, variable, static_cast<Limits*>(memory));
+  if (found.compare_exchange_strong(limits, static_cast<const Limits*>(memory),
+                                    std::memory_order_acq_rel)) {
+    return *static_cast<const Limits*>(memory);
+  }
+  munmap(memory, sizeof(Limits));
+  return *limits;
+}
+
+}  // namespace tessera::limiter

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The limits of this container and where they come from: the limits file; without one the
+// environment; a process without those variables takes what the region says, which another one
+// made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "limiter/contract.h"
+
+namespace tessera::limiter {
+
+enum class Source : uint8_t { kNone, kFile, kEnvironment, kRegion };
+
+struct DeviceLimit {
+  char uuid[kUuidSize] = {};  // empty: a place that only the environment counts
+  uint64_t bytes = 0;         // 0: no limit
+  uint32_t cores = 0;         // percent; 0: no limit
+};
+
+// Plain data: zero is "no limits".
+struct Limits {
+  Source source = Source::kNone;
+  bool broken = false;  // memory is denied, for what reason says
+  bool oversubscribe = false;
+  bool core_policy_free = false;
+  CorePolicy core_policy = CorePolicy::kDefault;
+  int32_t priority = 0;
+  int32_t log_level = 0;  // 0: not a word, which is so unless the environment asks for some
+  int32_t count = 0;
+  DeviceLimit devices[kMaxDevices] = {};
+  char region[256] = {};   // where it is; empty: nowhere
+  char reason[160] = {};   // why the limits are broken: where, what
+  char warning[160] = {};  // what else was not understood and therefore left out
+};
+
+// What decides for this process; found once, at first need. Any thread.
+const Limits& TheLimits();
+
+// The same out of other places: the limits file, and a variable's value or null.
+using Lookup = const char* (*)(const char* name);
+void FindLimits(const char* file, Lookup variable, Limits* limits);
+
+}  // namespace tessera::limiter

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUDA tells of a device's memory. The driver is asked first: whether the call is right is its
+// business.
+#include <algorithm>
+#include <limits>
+
+#include "limiter/device/place.h"
+#include "limiter/driver/driver.h"
+#include "limiter/view/memory.h"
+
+namespace tessera::limiter {
+namespace {
+
+// To a caller of the functions of CUDA 2, who has 32 bits; and who may not want to know.
+template <typename Size>
+void Tell(uint64_t value, Size* where) {
+  if (where == nullptr) return;
+  *where = static_cast<Size>(std::min<uint64_t>(value, std::numeric_limits<Size>::max()));
+}
+
+template <typename Size>
+CUresult MemGetInfo(CUresult (*real)(Size*, Size*), Size* free, Size* total) {
+  Size all_free = 0, all = 0;
+  const CUresult result = real(&all_free, &all);
+  if (result != CUDA_SUCCESS) return result;
+  const MemoryView view = ViewOf(PlaceOfCurrent(), {all_free, all});
+  Tell(view.free, free);
+  Tell(view.total, total);
+  return CUDA_SUCCESS;
+}
+
+template <typename Size>
+CUresult DeviceTotalMem(CUresult (*real)(Size*, CUdevice), Size* bytes, CUdevice device) {
+  const CUresult result = real(bytes, device);
+  if (result == CUDA_SUCCESS && bytes != nullptr) {
+    Tell(ViewOf(PlaceOf(device), {*bytes, *bytes}).total, bytes);
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace tessera::limiter
+
+using tessera::limiter::TheDriver;
+
+CUresult cuMemGetInfo(unsigned* free, unsigned* total) {
+  return tessera::limiter::MemGetInfo(TheDriver().cuMemGetInfo, free, total);
+}
+
+CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  return tessera::limiter::MemGetInfo(TheDriver().cuMemGetInfo_v2, free, total);
+}
+
+CUresult cuDeviceTotalMem(unsigned* bytes, CUdevice device) {
+  return tessera::limiter::DeviceTotalMem(TheDriver().cuDeviceTotalMem, bytes, device);
+}
+
+CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
+  return tessera::limiter::DeviceTotalMem(TheDriver().cuDeviceTotalMem_v2, bytes, device);
+}

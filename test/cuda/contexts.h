@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts: what a handle of one points to. One that was destroyed stays, so that a thread on which
+// it is current learns that it is no more. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "cuda/driver.h"
+#include "cuda/heap.h"
+#include "cuda/streams.h"
+
+struct CUctx_st {
+  CUctx_st(tessera::fake_cuda::Driver& driver, int of_device, bool is_primary);
+
+  const int device;
+  const unsigned card;
+  const bool primary;
+  tessera::fake_cuda::Heap heap;
+  std::atomic<bool> active = false;
+  std::atomic<unsigned> flags = 0;
+  std::atomic<unsigned> references = 0;
+  std::atomic<uint64_t> limits[16] = {};
+  CUstream_st legacy;
+};
+
+namespace tessera::fake_cuda {
+
+inline CUcontext Current() {
+  const CUcontext context = t_context;
+  return context != nullptr && context->active ? context : nullptr;
+}
+
+// The primary context of each device, whether it is active or not.
+CUcontext PrimaryOf(int device);
+
+// What goes with a context: each is told its subject's are to be dropped.
+void DropMemoryOf(CUcontext context);
+void DropPoolsOf(CUcontext context);
+void DropArraysOf(CUcontext context);
+void DropStreamsOf(CUcontext context);
+
+}  // namespace tessera::fake_cuda

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/launches.h"
+
+#include <cstring>
+
+#include "cuda/contexts.h"
+#include "cuda/engine.h"
+#include "cuda/graphs.h"
+
+namespace tessera::fake_cuda {
+namespace {
+
+constexpr uint64_t kShort = 1000;  // ns of a kernel that does not say
+
+// What cuFuncSetBlockShape and cuParamSet keep for the launches of CUDA 2.
+struct Legacy {
+  uint64_t ns = kShort;
+  unsigned block[3] = {1, 1, 1};
+};
+thread_local Legacy t_legacy;
+
+// {1: the buffer, its address, 2: its size, address of that, 0: the end}
+bool ReadExtra(uint64_t& ns, void** extra) {
+  const auto kEnd = uintptr_t{0};
+  const auto kBuffer = uintptr_t{1};
+  for (; reinterpret_cast<uintptr_t>(extra[0]) != kEnd; extra += 2) {
+    if (reinterpret_cast<uintptr_t>(extra[0]) == kBuffer) std::memcpy(&ns, extra[1], sizeof ns);
+  }
+  return true;
+}
+
+bool IsShape(const unsigned (&shape)[3]) {
+  return shape[0] > 0 && shape[1] > 0 && shape[2] > 0;
+}
+
+CUresult LaunchIn(Launch launch, CUstream handle, void** parameters, void** extra) {
+  NEED_CONTEXT(context);
+  const CUstream stream = StreamOf(handle, context);
+  if (stream == nullptr || launch.function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!IsShape(launch.grid) || !IsShape(launch.block)) return CUDA_ERROR_INVALID_VALUE;
+  const uint64_t threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  if (threads > 1024) return CUDA_ERROR_INVALID_VALUE;
+  if (!ReadArguments(launch, parameters, extra)) return CUDA_ERROR_INVALID_VALUE;
+  return Put(launch, stream);
+}
+
+CUresult LaunchLegacy(CUfunction function, int width, int height, CUstream stream) {
+  Launch launch;
+  launch.function = function;
+  launch.grid[0] = static_cast<unsigned>(width);
+  launch.grid[1] = static_cast<unsigned>(height);
+  launch.grid[2] = 1;
+  std::memcpy(launch.block, t_legacy.block, sizeof launch.block);
+  void* parameters[] = {&t_legacy.ns};
+  return LaunchIn(launch, stream, parameters, nullptr);
+}
+
+}  // namespace
+
+bool ReadArguments(Launch& launch, void** parameters, void** extra) {
+  if (!launch.function->spins) {
+    launch.ns = kShort;
+    return true;
+  }
+  if (parameters != nullptr) {
+    std::memcpy(&launch.ns, parameters[0], sizeof launch.ns);
+    return true;
+  }
+  return extra != nullptr && ReadExtra(launch.ns, extra);
+}
+
+CUresult Put(const Launch& launch, CUstream stream) {
+  if (Capture* capture = stream->capture) return CaptureLaunch(*capture, launch);
+  if (g_captures != 0 && stream == &stream->context->legacy) {
+    const CUresult refused = RefuseLegacy(stream->context);
+    if (refused != CUDA_SUCCESS) return refused;
+  }
+  const Mark end = Submit(stream->context->card, stream->tail, launch.ns);
+  stream->tail.store(end, std::memory_order_release);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace tessera::fake_cuda
+
+using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
+
+FAKE_STREAM_FUNCTION(cuLaunchKernel, _ptsz,
+                     (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                      unsigned by, unsigned bz, unsigned shared, CUstream stream, void** parameters,
+                      void** extra),
+                     (function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)) {
+  return LaunchIn({function, {gx, gy, gz}, {bx, by, bz}, shared}, stream, parameters, extra);
+}
+
+FAKE_STREAM_FUNCTION(cuLaunchKernelEx, _ptsz,
+                     (const CUlaunchConfig* config, CUfunction function, void** parameters,
+                      void** extra),
+                     (config, function, parameters, extra)) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return LaunchIn({function,
+                   {config->gridDimX, config->gridDimY, config->gridDimZ},
+                   {config->blockDimX, config->blockDimY, config->blockDimZ},
+                   config->sharedMemBytes},
+                  config->hStream, parameters, extra);
+}
+
+FAKE_STREAM_FUNCTION(cuLaunchCooperativeKernel, _ptsz,
+                     (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                      unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                      void** parameters),
+                     (function, gx, gy, gz, bx, by, bz, shared, stream, parameters)) {
+  return LaunchIn({function, {gx, gy, gz}, {bx, by, bz}, shared}, stream, parameters, nullptr);
+}
+
+FAKE_EXPORT CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches,
+                                                          unsigned count, unsigned /*flags*/) {
+  if (launches == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count; ++i) {
+    const CUDA_LAUNCH_PARAMS& one = launches[i];
+    const CUresult result = LaunchIn({one.function,
+                                      {one.gridDimX, one.gridDimY, one.gridDimZ},
+                                      {one.blockDimX, one.blockDimY, one.blockDimZ},
+                                      one.sharedMemBytes},
+                                     one.hStream, one.kernelParams, nullptr);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuFuncSetBlockShape(CUfunction function, int x, int y, int z) {
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (x <= 0 || y <= 0 || z <= 0) return CUDA_ERROR_INVALID_VALUE;
+  t_legacy.block[0] = static_cast<unsigned>(x);
+  t_legacy.block[1] = static_cast<unsigned>(y);
+  t_legacy.block[2] = static_cast<unsigned>(z);
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuParamSetv(CUfunction function, int offset, void* from, unsigned bytes) {
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (from == nullptr || offset != 0 || bytes != sizeof t_legacy.ns)
+    return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(&t_legacy.ns, from, bytes);
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuParamSetSize(CUfunction function, unsigned /*bytes*/) {
+  return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuLaunch(CUfunction function) {
+  return LaunchLegacy(function, 1, 1, nullptr);
+}
+FAKE_EXPORT CUresult cuLaunchGrid(CUfunction function, int width, int height) {
+  return LaunchLegacy(function, width, height, nullptr);
+}
+FAKE_EXPORT CUresult cuLaunchGridAsync(CUfunction function, int width, int height,
+                                       CUstream stream) {
+  return LaunchLegacy(function, width, height, stream);
+}

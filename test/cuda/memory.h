@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device address is of, whichever way it came to be. Any thread.
+#pragma once
+
+#include <optional>
+
+#include "cuda/heap.h"
+#include "limiter/driver/cuda.h"
+
+namespace tessera::fake_cuda {
+
+struct Found {
+  uint64_t begin = 0;
+  uint64_t bytes = 0;
+  int device = 0;
+  bool managed = false;
+  CUcontext context = nullptr;
+  CUmemoryPool pool = nullptr;
+};
+
+// Each looks among its own: blocks (memory.cc), pools (pools.cc), mapped memory (vmm.cc).
+std::optional<Found> FindInHeaps(uint64_t address);
+std::optional<Found> FindInPools(uint64_t address);
+std::optional<Found> FindMapped(uint64_t address);
+
+// Frees what a pool gave, now: cuMemFree may be given it. False: no pool gave it.
+bool FreePooled(uint64_t address);
+
+}  // namespace tessera::fake_cuda

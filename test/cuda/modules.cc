@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules from PTX text: each ".entry" is a kernel, each ".global" of so many bytes takes memory of
+// the device. The kernel `spin` takes as many ns as its only argument says, an u64; any other 1000.
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "cuda/contexts.h"
+#include "cuda/launches.h"
+#include "nvml/faults.h"
+
+struct CUmod_st {
+  struct Global {
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+  };
+  CUcontext context = nullptr;
+  std::deque<CUfunc_st> functions;
+  std::map<std::string, Global> globals;
+};
+
+namespace tessera::fake_cuda {
+namespace {
+
+bool IsOfName(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+std::string NameAt(std::string_view text, size_t at) {
+  while (at < text.size() && !IsOfName(text[at])) ++at;
+  size_t end = at;
+  while (end < text.size() && IsOfName(text[end])) ++end;
+  return std::string(text.substr(at, end - at));
+}
+
+// ".global .align 4 .b8 table[65536];"
+void AddGlobal(CUmod_st& module, std::string_view line) {
+  line = line.substr(0, line.find_first_of(";="));
+  const size_t bracket = line.find('[');
+  if (bracket == std::string_view::npos) return;
+  size_t begin = bracket;
+  while (begin > 0 && IsOfName(line[begin - 1])) --begin;
+  uint64_t bytes = 0;
+  std::from_chars(line.data() + bracket + 1, line.data() + line.size(), bytes);
+  if (line.find(".b64") != std::string_view::npos || line.find("64 ") != std::string_view::npos) {
+    bytes *= 8;
+  } else if (line.find("32 ") != std::string_view::npos) {
+    bytes *= 4;
+  }
+  if (bytes > 0) module.globals[std::string(line.substr(begin, bracket - begin))] = {0, bytes};
+}
+
+void Parse(CUmod_st& module, std::string_view text) {
+  for (size_t at = text.find(".entry"); at != std::string_view::npos;
+       at = text.find(".entry", at + 1)) {
+    CUfunc_st& function = module.functions.emplace_back();
+    function.module = &module;
+    function.name = NameAt(text, at + 6);
+    function.spins = function.name == "spin";
+  }
+  for (size_t at = text.find(".global ."); at != std::string_view::npos;
+       at = text.find(".global .", at + 1)) {
+    AddGlobal(module, text.substr(at, text.find('\n', at) - at));
+  }
+}
+
+void Drop(CUmod_st& module) {
+  for (const auto& [name, global] : module.globals) {
+    if (global.address != 0) FreeBlock(global.address);
+  }
+}
+
+CUresult Load(CUmodule* out, const char* text) {
+  NEED_CONTEXT(context);
+  if (out == nullptr || text == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  NEED_NO_CAPTURE();
+  auto module = std::make_unique<CUmod_st>();
+  module->context = context;
+  Parse(*module, text);
+  if (module->functions.empty() && module->globals.empty()) return kInvalidImage;
+  for (auto& [name, global] : module->globals) {
+    global.address = context->heap.Allocate(global.bytes);
+    if (global.address != 0) continue;
+    Drop(*module);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *out = module.release();
+  return CUDA_SUCCESS;
+}
+
+CUresult LoadFile(CUmodule* out, const char* path) {
+  std::string text;
+  if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  constexpr CUresult kFileNotFound{301};
+  if (!nvml::ReadText(path, text)) return kFileNotFound;
+  return Load(out, text.c_str());
+}
+
+CUresult FunctionOf(CUfunction* out, CUmodule module, const char* name) {
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const auto found = std::ranges::find(module->functions, name, &CUfunc_st::name);
+  if (found == module->functions.end()) return CUDA_ERROR_NOT_FOUND;
+  *out = &*found;
+  return CUDA_SUCCESS;
+}
+
+CUresult Unload(CUmodule module) {
+  if (Current() == nullptr) return Missing();
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (module->context->active) Drop(*module);  // else it went with its context
+  delete module;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+}  // namespace tessera::fake_cuda
+
+using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
+
+FAKE_EXPORT CUresult cuModuleLoad(CUmodule* out, const char* path) {
+  return LoadFile(out, path);
+}
+FAKE_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
+  return Load(out, static_cast<const char*>(image));
+}
+FAKE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned /*count*/,
+                                        CUjit_option* /*options*/, void** /*values*/) {
+  return Load(out, static_cast<const char*>(image));
+}
+FAKE_EXPORT CUresult cuModuleUnload(CUmodule module) {
+  return Unload(module);
+}
+FAKE_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
+  if (Current() == nullptr) return Missing();
+  return FunctionOf(out, module, name);
+}
+FAKE_EXPORT CUresult cuModuleGetFunctionCount(unsigned* out, CUmodule module) {
+  if (Current() == nullptr) return Missing();
+  if (out == nullptr || module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = static_cast<unsigned>(module->functions.size());
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* out, size_t* bytes, CUmodule module,
+                                          const char* name) {
+  if (Current() == nullptr) return Missing();
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto found = module->globals.find(name);
+  if (found == module->globals.end()) return CUDA_ERROR_NOT_FOUND;
+  if (out != nullptr) *out = found->second.address;
+  if (bytes != nullptr) *bytes = found->second.bytes;
+  return CUDA_SUCCESS;
+}
+
+// A library is a module of the context that is current when it is loaded; a kernel is its function.
+FAKE_EXPORT CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* /*options*/,
+                                       void** /*values*/, unsigned /*count*/,
+                                       CUlibraryOption* /*library_options*/,
+                                       void** /*library_values*/, unsigned /*library_count*/) {
+  return Load(reinterpret_cast<CUmodule*>(out), static_cast<const char*>(image));
+}
+FAKE_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path,
+                                           CUjit_option* /*options*/, void** /*values*/,
+                                           unsigned /*count*/, CUlibraryOption* /*library_options*/,
+                                           void** /*library_values*/, unsigned /*library_count*/) {
+  return LoadFile(reinterpret_cast<CUmodule*>(out), path);
+}
+FAKE_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
+  return Unload(reinterpret_cast<CUmodule>(library));
+}
+FAKE_EXPORT CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUmodule>(library);
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  return FunctionOf(reinterpret_cast<CUfunction*>(out), reinterpret_cast<CUmodule>(library), name);
+}
+FAKE_EXPORT CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUfunction>(kernel);
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuFuncGetModule(CUmodule* out, CUfunction function) {
+  if (out == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = function->module;
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuFuncGetName(const char** out, CUfunction function) {
+  if (out == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = function->name.c_str();
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuFuncGetAttribute(int* out, int attribute, CUfunction function) {
+  constexpr int kMostThreads = 0;
+  if (out == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = attribute == kMostThreads ? 1024 : 0;
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuFuncSetAttribute(CUfunction function, int /*attribute*/, int /*value*/) {
+  return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process sees of the fake node: the GPUs of the description that the fake NVML reads
+// (nvml/hardware.h), in CUDA's order and as CUDA_VISIBLE_DEVICES has it, and the options:
+//
+//   TESSERA_FAKE_NVML          the description; else fake-nvml.yaml beside the library
+//   TESSERA_FAKE_CUDA          the directory of what processes share; else the description's
+//   TESSERA_FAKE_CUDA_OPTIONS  "context-mib=256,late-ms=20", any of:
+//     context-mib  what a context takes of its card
+//     context-ms   what making one takes of time
+//     late-ms      for how long a killed process still has its memory
+//     jitter       kernels take up to so many percent longer than they say
+//     slice-us     what one process has of a card before another's turn; 0: first come, first
+//     served
+//
+// Read once, by cuInit. Plain data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::fake_cuda {
+
+using Uuid = std::array<char, 16>;
+
+struct Device {
+  std::string uuid;  // its own: of the MIG device, where it is one
+  Uuid gpu_bytes{};  // of the GPU
+  Uuid bytes{};      // its own
+  std::string name;
+  uint64_t memory = 0;
+  int multiprocessors = 0;
+  int major = 0;
+  int minor = 0;
+  std::array<int, 3> pci{};  // domain, bus, device
+  bool integrated = false;
+  unsigned card = 0;  // of the state
+};
+
+struct Options {
+  uint64_t context_bytes = uint64_t{256} << 20;
+  uint64_t context_ns = 0;
+  uint64_t late_ns = 20'000'000;
+  uint64_t jitter_percent = 0;
+  uint64_t slice_ns = 0;
+};
+
+struct Node {
+  std::vector<Device> devices;
+  int version = 0;  // of CUDA, 12080
+  Options options;
+  std::string directory;
+};
+
+// Throws std::runtime_error: what is broken and where.
+Node ReadNode();
+
+// Of all that there are, those that CUDA_VISIBLE_DEVICES names, up to the first that is none.
+std::vector<Device> Visible(const std::vector<Device>& gpus, const std::vector<Device>& migs,
+                            const char* names);
+Options ParseOptions(const std::string& text);
+
+}  // namespace tessera::fake_cuda

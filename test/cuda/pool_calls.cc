@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions on pools, and those that allocate and free in a stream's order.
+#include <cstring>
+
+#include "cuda/graphs.h"
+#include "cuda/pools.h"
+
+namespace tessera::fake_cuda {
+namespace {
+
+bool IsDevice(int device) {
+  return device >= 0 && static_cast<size_t>(device) < TheDriver()->node.devices.size();
+}
+bool IsHost(CUmemLocationType type) {
+  return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+         type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
+CUresult AllocateIn(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  if (out == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (Capture* capture = stream->capture) return CaptureAllocation(*capture, out, bytes);
+  if (bytes == 0) {
+    *out = 0;
+    return CUDA_SUCCESS;
+  }
+  const uint64_t address = AllocatePooled(*pool, bytes, stream);
+  if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = address;
+  return CUDA_SUCCESS;
+}
+
+template <class T>
+CUresult Give(T* out, const T& value) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = value;
+  return CUDA_SUCCESS;
+}
+
+uint64_t* NumberOf(CUmemPoolHandle_st& pool, CUmemPool_attribute attribute) {
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      return &pool.threshold;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      return &pool.reserved;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      return &pool.most_reserved;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      return &pool.used;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      return &pool.most_used;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::fake_cuda
+
+using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
+
+FAKE_STREAM_FUNCTION(cuMemAllocAsync, _ptsz, (CUdeviceptr * out, size_t bytes, CUstream handle),
+                     (out, bytes, handle)) {
+  NEED_CONTEXT(context);
+  CUstream stream = StreamOf(handle, context);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return AllocateIn(out, bytes, PoolOf(stream->context->device), stream);
+}
+
+FAKE_STREAM_FUNCTION(cuMemAllocFromPoolAsync, _ptsz,
+                     (CUdeviceptr * out, size_t bytes, CUmemoryPool pool, CUstream handle),
+                     (out, bytes, pool, handle)) {
+  NEED_CONTEXT(context);
+  CUstream stream = StreamOf(handle, context);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!IsPool(pool) || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  return AllocateIn(out, bytes, pool, stream);
+}
+
+FAKE_STREAM_FUNCTION(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream handle),
+                     (address, handle)) {
+  NEED_CONTEXT(context);
+  CUstream stream = StreamOf(handle, context);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (address == 0) return CUDA_SUCCESS;
+  if (Capture* capture = stream->capture) return CaptureFree(*capture, address);
+  const bool freed =
+      FreePooledIn(address, stream) || FreeBlock(address) || FreeGraphMemory(address);
+  return freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+FAKE_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (out == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUmemLocation& location = properties->location;
+  const bool on_host = IsHost(location.type);
+  if (!on_host && location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+  if (!on_host && !IsDevice(location.id)) return CUDA_ERROR_INVALID_DEVICE;
+  if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  *out = NewPool(on_host ? 0 : location.id, on_host, properties->maxSize);
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!IsPool(pool) || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
+  DestroyPool(pool);
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!IsPool(pool)) return CUDA_ERROR_INVALID_VALUE;
+  TrimPool(pool, keep);
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                                           void* out) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!IsPool(pool) || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(pool->mutex);
+  if (const uint64_t* number = NumberOf(*pool, attribute)) {
+    std::memcpy(out, number, sizeof *number);
+    return CUDA_SUCCESS;
+  }
+  int value = 0;
+  if (attribute >= 1 && attribute <= 3) {
+    value = pool->reuse[attribute - 1];
+  } else if (attribute == CU_MEMPOOL_ATTR_ALLOCATION_TYPE) {
+    value = CU_MEM_ALLOCATION_TYPE_PINNED;
+  } else if (attribute == CU_MEMPOOL_ATTR_LOCATION_ID) {
+    value = pool->device;
+  } else if (attribute == CU_MEMPOOL_ATTR_LOCATION_TYPE) {
+    value = pool->on_host ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
+  } else {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memcpy(out, &value, sizeof value);
+  return CUDA_SUCCESS;
+}
+
+// The most that was reserved or used can be set to what is now, by setting it to 0.
+FAKE_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                                           void* value) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!IsPool(pool) || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard lock(pool->mutex);
+  if (attribute >= 1 && attribute <= 3) {
+    std::memcpy(&pool->reuse[attribute - 1], value, sizeof(int));
+    return CUDA_SUCCESS;
+  }
+  uint64_t number = 0;
+  std::memcpy(&number, value, sizeof number);
+  if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
+    pool->threshold = number;
+  } else if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && number == 0) {
+    pool->most_reserved = pool->reserved;
+  } else if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH && number == 0) {
+    pool->most_used = pool->used;
+  } else {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access,
+                                        size_t /*count*/) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  return IsPool(pool) && access != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+FAKE_EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* out, CUdevice device) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  return IsDevice(device) ? Give(out, DefaultPoolOf(device)) : CUDA_ERROR_INVALID_DEVICE;
+}
+FAKE_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool* out, CUdevice device) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  return IsDevice(device) ? Give(out, PoolOf(device)) : CUDA_ERROR_INVALID_DEVICE;
+}
+FAKE_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!IsPool(pool) || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+  SetPoolOf(device, pool);
+  return CUDA_SUCCESS;
+}
+
+// The same by place and kind: CUDA 13.
+FAKE_EXPORT CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location,
+                                            CUmemAllocationType type) {
+  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return cuDeviceGetDefaultMemPool(out, location->id);
+}
+FAKE_EXPORT CUresult cuMemGetMemPool(CUmemoryPool* out, CUmemLocation* location,
+                                     CUmemAllocationType type) {
+  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return cuDeviceGetMemPool(out, location->id);
+}
+FAKE_EXPORT CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type,
+                                     CUmemoryPool pool) {
+  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return cuDeviceSetMemPool(location->id, pool);
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/state.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+namespace tessera::fake_cuda {
+namespace {
+
+constexpr uint64_t kMagic = 0x7465'7373'6572'6131;
+constexpr off_t kLocks =
+    sizeof(Shared);                      // behind what is mapped: byte 0 for cards, then the slots'
+constexpr uint64_t kSeldom = 1'000'000;  // ns between two looks for dead processes
+
+struct Descriptor {
+  explicit Descriptor(const std::string& path)
+      : fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {}
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  const int fd;
+};
+
+// Of the open file, and not of the process: two of them in one process are two owners.
+bool Lock(int fd, int command, off_t byte, struct flock* found = nullptr) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kLocks + byte;
+  lock.l_len = 1;
+  const bool done = fcntl(fd, command, &lock) == 0;
+  if (found != nullptr) *found = lock;
+  return done;
+}
+
+void Clear(Process& process) {
+  for (auto& bytes : process.resident) bytes = 0;
+  for (auto& time : process.busy) time = 0;
+  process.kernels = 0;
+  process.died = 0;
+  process.pid = 0;
+}
+
+uint64_t BusyOf(const Process& process, unsigned card, uint64_t now) {
+  uint64_t busy = process.busy[card];
+  for (const Run& run : process.runs) {
+    const uint64_t start = run.start;
+    const uint64_t end = run.end;
+    if (run.card != card || end <= now) continue;
+    busy -= end - std::max(start, now);
+  }
+  return busy;
+}
+
+}  // namespace
+
+uint64_t Now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+std::unique_ptr<State> State::Open(const std::string& directory, uint64_t late) {
+  std::unique_ptr<State> state(new State(directory + "/fake-cuda.state", late));
+  if (!state->Map()) return nullptr;
+  return state;
+}
+
+State::~State() {
+  if (shared_ != nullptr) munmap(shared_, sizeof(Shared));
+}
+
+bool State::Map() {
+  const Descriptor file(path_);
+  if (file.fd < 0 || ftruncate(file.fd, kLocks) != 0) return false;
+  void* at = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+  if (at == MAP_FAILED) return false;
+  shared_ = static_cast<Shared*>(at);
+  uint64_t none = 0;
+  if (shared_->magic.compare_exchange_strong(none, kMagic) || none == kMagic) return true;
+  errno = EPROTO;
+  return false;
+}
+
+bool State::Join() {
+  Reap();
+  for (unsigned slot = 0; slot < kMostProcesses; ++slot) {
+    // Locked, then mapped, then closed: the mapping keeps the lock, and a child has no part of it.
+    const Descriptor file(path_);
+    if (!Lock(file.fd, F_OFD_SETLK, 1 + slot)) continue;
+    Process& process = shared_->processes[slot];
+    if (process.pid != 0) continue;  // its memory is not given back yet
+    void* kept = mmap(nullptr, 1, PROT_READ, MAP_SHARED, file.fd, 0);
+    if (kept == MAP_FAILED || madvise(kept, 1, MADV_DONTFORK) != 0) return false;
+    madvise(shared_, sizeof(Shared), MADV_DONTFORK);
+    Clear(process);
+    for (Run& run : process.runs) run.start = run.end = 0;
+    process.pid = getpid();
+    uint32_t high = shared_->high;
+    while (high <= slot && !shared_->high.compare_exchange_weak(high, slot + 1)) continue;
+    own_ = &process;
+    return true;
+  }
+  return false;
+}
+
+void State::Leave() {
+  if (own_ != nullptr) Clear(*own_);
+}
+
+unsigned State::CardOf(const std::string& uuid, uint64_t bytes) {
+  const Descriptor file(path_);
+  Lock(file.fd, F_OFD_SETLKW, 0);
+  for (unsigned card = 0; card < kMostCards; ++card) {
+    Card& one = shared_->cards[card];
+    if (one.uuid[0] == 0) {
+      uuid.copy(one.uuid, sizeof one.uuid - 1);
+      one.bytes = bytes;
+    }
+    if (uuid == one.uuid) return card;
+  }
+  return kMostCards;
+}
+
+unsigned State::Find(const std::string& uuid) const {
+  for (unsigned card = 0; card < kMostCards; ++card) {
+    if (uuid == shared_->cards[card].uuid) return card;
+  }
+  return kMostCards;
+}
+
+uint64_t State::Sum(unsigned card) const {
+  uint64_t sum = 0;
+  for (unsigned slot = 0; slot < shared_->high; ++slot) {
+    sum += shared_->processes[slot].resident[card];
+  }
+  return sum;
+}
+
+// First counted, then compared: of two that ask at once for the last of it neither goes past.
+bool State::Take(unsigned card, uint64_t bytes) {
+  std::atomic<uint64_t>& own = own_->resident[card];
+  const uint64_t all = shared_->cards[card].bytes;
+  if (bytes > all) return false;
+  own += bytes;
+  if (Sum(card) <= all) return true;
+  reaped_ = 0;
+  Reap();
+  if (Sum(card) <= all) return true;
+  own -= bytes;
+  return false;
+}
+
+void State::Give(unsigned card, uint64_t bytes) {
+  own_->resident[card] -= bytes;
+}
+
+uint64_t State::Used(unsigned card) {
+  Reap();
+  return Sum(card);
+}
+
+uint64_t State::Resident(pid_t pid, unsigned card) {
+  reaped_ = 0;
+  Reap();
+  uint64_t sum = 0;
+  for (unsigned slot = 0; slot < shared_->high; ++slot) {
+    const Process& process = shared_->processes[slot];
+    if (pid == 0 || process.pid == pid) sum += process.resident[card];
+  }
+  return sum;
+}
+
+uint64_t State::Busy(pid_t pid, unsigned card) {
+  const uint64_t now = Now();
+  uint64_t sum = 0;
+  for (unsigned slot = 0; slot < shared_->high; ++slot) {
+    const Process& process = shared_->processes[slot];
+    if (process.pid != 0 && (pid == 0 || process.pid == pid)) sum += BusyOf(process, card, now);
+  }
+  return sum;
+}
+
+uint64_t State::Kernels(pid_t pid) {
+  uint64_t sum = 0;
+  for (unsigned slot = 0; slot < shared_->high; ++slot) {
+    const Process& process = shared_->processes[slot];
+    if (process.pid != 0 && (pid == 0 || process.pid == pid)) sum += process.kernels;
+  }
+  return sum;
+}
+
+void State::Reap() {
+  const uint32_t high = shared_->high;
+  if (high == 0 || (high == 1 && own_ == shared_->processes)) return;
+  const uint64_t now = Now();
+  if (now - reaped_ < kSeldom) return;
+  reaped_ = now;
+  // Opened each time: programs close descriptors that they do not know.
+  const Descriptor file(path_);
+  for (unsigned slot = 0; slot < high; ++slot) {
+    Process& process = shared_->processes[slot];
+    struct flock found{};
+    if (&process == own_ || process.pid == 0) continue;
+    if (!Lock(file.fd, F_OFD_GETLK, 1 + slot, &found) || found.l_type != F_UNLCK) continue;
+    uint64_t died = 0;
+    if (process.died.compare_exchange_strong(died, now)) died = now;
+    if (now - died < late_ || !Lock(file.fd, F_OFD_SETLK, 1 + slot)) continue;
+    if (process.pid != 0 && process.died != 0) Clear(process);
+  }
+}
+
+}  // namespace tessera::fake_cuda

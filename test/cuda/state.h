@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all processes of a fake node know together, in a file that each maps: the cards, and of
+// every process the memory it has on them and the time it took of them. It is the truth that a
+// limiter is measured against. Nothing of the driver is named here: tests read it as well.
+//
+// A process has a slot from cuInit to its end, and holds a lock on the slot's byte that the kernel
+// takes away with the process, however it ends. Each number has one writer, the slot's process; so
+// no kill leaves anything half done. Any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tessera::fake_cuda {
+
+inline constexpr unsigned kMostCards = 64;  // GPUs, and MIG devices, each a card of its own
+inline constexpr unsigned kMostProcesses = 1024;
+inline constexpr unsigned kQueue = 1024;  // kernels launched and not begun: as the driver's
+
+struct Card {
+  char uuid[64];  // as the driver writes it; empty: none
+  uint64_t bytes;
+  std::atomic<uint64_t> busy_until;  // of CLOCK_MONOTONIC, in ns, as all times here
+};
+
+// One kernel that a process launched.
+struct Run {
+  std::atomic<uint64_t> start;
+  std::atomic<uint64_t> end;
+  std::atomic<uint32_t> card;
+};
+
+struct Process {
+  std::atomic<int32_t> pid;       // 0: nobody's
+  std::atomic<uint64_t> died;     // when somebody saw that it had; 0: nobody did
+  std::atomic<uint64_t> kernels;  // launched, on all cards; the last kQueue of them are in runs
+  std::atomic<uint64_t> resident[kMostCards];  // bytes
+  std::atomic<uint64_t> busy[kMostCards];      // ns of all kernels launched
+  Run runs[kQueue];
+};
+
+struct Shared {
+  std::atomic<uint64_t> magic;
+  std::atomic<uint32_t> high;  // slots that were ever used
+  Card cards[kMostCards];
+  Process processes[kMostProcesses];
+};
+
+uint64_t Now();  // CLOCK_MONOTONIC, in ns
+
+class State {
+ public:
+  // Makes the file where there is none. Null, with errno: it cannot be had. `late`: for so many ns
+  // a killed process still has its memory.
+  static std::unique_ptr<State> Open(const std::string& directory, uint64_t late);
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // A slot for this process, which lasts as long as it does. False: all are taken.
+  bool Join();
+  void Leave();  // all it has is given back at once
+  // The number of the card of this name, which is made where there is none; kMostCards: no room.
+  unsigned CardOf(const std::string& uuid, uint64_t bytes);
+  // Likewise; kMostCards: there is none.
+  unsigned Find(const std::string& uuid) const;
+
+  // Memory of a card, for this process. False: the card has less.
+  bool Take(unsigned card, uint64_t bytes);
+  void Give(unsigned card, uint64_t bytes);
+  uint64_t Used(unsigned card);  // by all processes
+
+  // What a process has and did; pid 0: all of them.
+  uint64_t Resident(pid_t pid, unsigned card);
+  // Time its kernels took of the card until now.
+  uint64_t Busy(pid_t pid, unsigned card);
+  uint64_t Kernels(pid_t pid);
+
+  Process& own() { return *own_; }
+  Card& card(unsigned number) { return shared_->cards[number]; }
+  uint64_t bytes(unsigned number) const { return shared_->cards[number].bytes; }
+
+ private:
+  State(std::string path, uint64_t late) : path_(std::move(path)), late_(late) {}
+  bool Map();
+  void Reap();  // gives back what the dead had
+  uint64_t Sum(unsigned card) const;
+
+  const std::string path_;
+  const uint64_t late_;
+  Shared* shared_ = nullptr;
+  Process* own_ = nullptr;
+  std::atomic<uint64_t> reaped_ = 0;  // when, the last time
+};
+
+}  // namespace tessera::fake_cuda

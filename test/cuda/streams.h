@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and events, as far as other subjects look at them: when is what was put into a stream
+// done. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "cuda/driver.h"
+
+namespace tessera::fake_cuda {
+struct Capture;
+
+// How far a card is with what one process gave it. What it counts is the engine's matter
+// (engine.h); a later mark is greater.
+using Mark = uint64_t;
+}  // namespace tessera::fake_cuda
+
+struct CUstream_st {
+  CUstream_st(CUcontext of, unsigned with_flags, int with_priority)
+      : context(of), flags(with_flags), priority(with_priority) {}
+
+  const CUcontext context;
+  const unsigned flags;
+  const int priority;
+  std::atomic<bool> alive = true;
+  std::atomic<tessera::fake_cuda::Mark> tail = 0;               // of what was put into it
+  std::atomic<tessera::fake_cuda::Capture*> capture = nullptr;  // under way
+};
+
+namespace tessera::fake_cuda {
+
+inline const CUstream kLegacyStream = reinterpret_cast<CUstream>(1);
+inline const CUstream kPerThreadStream = reinterpret_cast<CUstream>(2);
+
+// The stream that a handle is of, in a function with or without _ptsz. Null: of none.
+CUstream StreamOf(CUstream handle, CUcontext context);
+
+// Whether all that was in the stream is done now.
+bool IsIdle(const CUstream_st& stream);
+void Await(const CUstream_st& stream);
+void AwaitContext(CUcontext context);
+
+}  // namespace tessera::fake_cuda

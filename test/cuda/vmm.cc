@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Physical memory, addresses, and the one mapped at the other. Memory is the card's until its
+// handle is released and it is mapped nowhere.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "cuda/contexts.h"
+#include "cuda/memory.h"
+
+namespace tessera::fake_cuda {
+namespace {
+
+using Handle = CUmemGenericAllocationHandle;
+
+struct Physical {
+  uint64_t bytes = 0;
+  CUmemAllocationProp properties{};
+  bool charged = false;  // the card's, and not another process' or the host's
+  unsigned references = 1;
+  unsigned maps = 0;
+};
+struct Mapping {
+  uint64_t bytes = 0;
+  Handle handle = 0;
+};
+struct Memory {
+  std::mutex mutex;  // guards what follows
+  std::map<Handle, Physical> physical;
+  std::map<uint64_t, Mapping> mappings;  // by address
+  Handle last = 0;
+};
+Memory& TheMemory() {
+  static auto* const memory = new Memory();
+  return *memory;
+}
+
+// What a file descriptor that was exported has in it.
+struct Exported {
+  uint64_t magic = kMagic;
+  Handle handle = 0;
+  uint64_t bytes = 0;
+  CUmemAllocationProp properties{};
+  pid_t pid = 0;
+  static constexpr uint64_t kMagic = 0x6d656d6f7279;
+};
+
+bool IsHost(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_HOST ||
+         location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+         location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+CUresult Check(const CUmemAllocationProp* properties) {
+  if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  const CUmemLocation& location = properties->location;
+  if (IsHost(location)) return CUDA_SUCCESS;
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+  const size_t devices = TheDriver()->node.devices.size();
+  const bool is_device = location.id >= 0 && static_cast<size_t>(location.id) < devices;
+  return is_device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+unsigned CardOf(const CUmemAllocationProp& properties) {
+  return TheDriver()->node.devices[static_cast<size_t>(properties.location.id)].card;
+}
+
+// With the mutex held, as what follows.
+Handle Add(Memory& memory, const Physical& physical) {
+  memory.physical[++memory.last] = physical;
+  return memory.last;
+}
+void DropIfUnused(Memory& memory, Handle handle) {
+  const auto found = memory.physical.find(handle);
+  const Physical& physical = found->second;
+  if (physical.references > 0 || physical.maps > 0) return;
+  if (physical.charged) {
+    TheDriver()->state->Give(CardOf(physical.properties), physical.bytes);
+  }
+  memory.physical.erase(found);
+}
+Physical* Find(Memory& memory, Handle handle) {
+  const auto found = memory.physical.find(handle);
+  const bool is = found != memory.physical.end() && found->second.references > 0;
+  return is ? &found->second : nullptr;
+}
+// The mapping that begins last at or before the address.
+std::map<uint64_t, Mapping>::iterator Before(Memory& memory, uint64_t address) {
+  auto mapping = memory.mappings.upper_bound(address);
+  return mapping == memory.mappings.begin() ? memory.mappings.end() : std::prev(mapping);
+}
+bool Overlaps(Memory& memory, uint64_t address, uint64_t bytes) {
+  const auto next = memory.mappings.lower_bound(address);
+  if (next != memory.mappings.end() && next->first < address + bytes) return true;
+  const auto before = Before(memory, address);
+  return before != memory.mappings.end() && before->first + before->second.bytes > address;
+}
+bool IsReserved(uint64_t address, uint64_t bytes) {
+  Space& space = Space::The();
+  const std::lock_guard lock(space.lock());
+  uint64_t begin = 0;
+  const Range* range = space.In(address, begin);
+  return range != nullptr && range->kind == Kind::kReserved &&
+         address + bytes <= begin + range->chunks * kChunk;
+}
+
+}  // namespace
+
+std::optional<Found> FindMapped(uint64_t address) {
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  const auto mapping = Before(memory, address);
+  if (mapping == memory.mappings.end()) return std::nullopt;
+  if (address - mapping->first >= mapping->second.bytes) return std::nullopt;
+  const CUmemLocation& location = memory.physical[mapping->second.handle].properties.location;
+  return Found{.begin = mapping->first,
+               .bytes = mapping->second.bytes,
+               .device = IsHost(location) ? 0 : location.id};
+}
+
+}  // namespace tessera::fake_cuda
+
+using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
+
+FAKE_EXPORT CUresult cuMemGetAllocationGranularity(size_t* out,
+                                                   const CUmemAllocationProp* properties,
+                                                   CUmemAllocationGranularity_flags /*which*/) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult checked = Check(properties);
+  if (checked != CUDA_SUCCESS) return checked;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = kChunk;
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemCreate(Handle* out, size_t bytes, const CUmemAllocationProp* properties,
+                                 unsigned long long flags) {
+  NEED_DRIVER(driver);
+  const CUresult checked = Check(properties);
+  if (checked != CUDA_SUCCESS) return checked;
+  const bool fits = bytes > 0 && bytes % kChunk == 0;
+  if (out == nullptr || !fits || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const bool charged = !IsHost(properties->location);
+  if (charged && !driver->state->Take(CardOf(*properties), bytes)) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  *out = Add(memory, {.bytes = bytes, .properties = *properties, .charged = charged});
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemRelease(Handle handle) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  Physical* physical = Find(memory, handle);
+  if (physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  --physical->references;
+  DropIfUnused(memory, handle);
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t alignment,
+                                         CUdeviceptr /*wish*/, unsigned long long flags) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const bool fits = bytes > 0 && bytes % kChunk == 0 && (alignment & (alignment - 1)) == 0;
+  if (out == nullptr || !fits || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Space& space = Space::The();
+  const std::lock_guard lock(space.lock());
+  const uint64_t address = space.Reserve(bytes, {.kind = Kind::kReserved, .bytes = bytes});
+  if (address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = address;
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  Memory& memory = TheMemory();
+  const std::lock_guard memory_lock(memory.mutex);
+  if (Overlaps(memory, address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  Space& space = Space::The();
+  const std::lock_guard lock(space.lock());
+  const Range* range = space.At(address);
+  const bool is = range != nullptr && range->kind == Kind::kReserved && range->bytes == bytes;
+  if (!is || address % kChunk != 0) return CUDA_ERROR_INVALID_VALUE;
+  space.Free(address);
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, Handle handle,
+                              unsigned long long flags) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const bool fits = bytes > 0 && bytes % kChunk == 0 && address % kChunk == 0;
+  if (!fits || offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  Physical* physical = Find(memory, handle);
+  if (physical == nullptr || bytes > physical->bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsReserved(address, bytes) || Overlaps(memory, address, bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  ++physical->maps;
+  memory.mappings[address] = {bytes, handle};
+  return CUDA_SUCCESS;
+}
+
+// Whole mappings, side by side.
+FAKE_EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  uint64_t end = address;
+  const auto first = memory.mappings.find(address);
+  auto last = first;
+  while (last != memory.mappings.end() && last->first == end && end < address + bytes) {
+    end += last->second.bytes;
+    ++last;
+  }
+  if (first == memory.mappings.end() || end != address + bytes) return CUDA_ERROR_INVALID_VALUE;
+  for (auto mapping = first; mapping != last; mapping = memory.mappings.erase(mapping)) {
+    --memory.physical[mapping->second.handle].maps;
+    DropIfUnused(memory, mapping->second.handle);
+  }
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes,
+                                    const CUmemAccessDesc* access, size_t count) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (access == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  return Overlaps(memory, address, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+FAKE_EXPORT CUresult cuMemRetainAllocationHandle(Handle* out, void* address) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  const auto at = reinterpret_cast<uint64_t>(address);
+  const auto mapping = Before(memory, at);
+  if (mapping == memory.mappings.end() || at - mapping->first >= mapping->second.bytes) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  ++memory.physical[mapping->second.handle].references;
+  *out = mapping->second.handle;
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* out,
+                                                            Handle handle) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  const Physical* physical = Find(memory, handle);
+  if (out == nullptr || physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = physical->properties;
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemExportToShareableHandle(void* out, Handle handle,
+                                                  CUmemAllocationHandleType type,
+                                                  unsigned long long flags) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  const Physical* physical = Find(memory, handle);
+  if (physical == nullptr || physical->properties.requestedHandleTypes != type) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Exported exported;
+  exported.handle = handle;
+  exported.bytes = physical->bytes;
+  exported.properties = physical->properties;
+  exported.pid = getpid();
+  const int file = memfd_create("fake-cuda", MFD_CLOEXEC);
+  if (file < 0 || write(file, &exported, sizeof exported) != sizeof exported) {
+    return CUDA_ERROR_UNKNOWN;
+  }
+  *static_cast<int*>(out) = file;
+  return CUDA_SUCCESS;
+}
+
+// Of this process it is the same memory once more; of another it is that one's.
+FAKE_EXPORT CUresult cuMemImportFromShareableHandle(Handle* out, void* handle,
+                                                    CUmemAllocationHandleType type) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  const int file = static_cast<int>(reinterpret_cast<intptr_t>(handle));
+  Exported exported;
+  exported.magic = 0;
+  const bool whole = pread(file, &exported, sizeof exported, 0) == sizeof exported;
+  if (out == nullptr || !whole || exported.magic != Exported::kMagic) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  const auto own = memory.physical.find(exported.handle);
+  if (exported.pid == getpid() && own != memory.physical.end()) {
+    ++own->second.references;
+    *out = exported.handle;
+    return CUDA_SUCCESS;
+  }
+  exported.properties.location.id = 0;
+  *out = Add(memory, {.bytes = exported.bytes, .properties = exported.properties});
+  return CUDA_SUCCESS;
+}

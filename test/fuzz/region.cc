@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A region whose words somebody else wrote: pairs of a place (4 bytes) and a value (8 bytes) put
+// into a good one, then the books are used.
+
+#include <cstring>
+
+#include "limiter/books/counters.h"
+#include "limiter/books/slots.h"
+#include "limiter/region_image.h"
+#include "test/fuzz/fuzz.h"
+
+using tessera::fuzz::Require;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tessera::limiter;
+  static Region region;
+  static constexpr size_t kHead = offsetof(HamiRegion, slots);
+  static constexpr size_t kWords = offsetof(Books, slots) + 64 * sizeof(SlotBooks);
+  std::memset(&region.hami, 0, kHead);
+  std::memset(&region.books, 0, kWords);
+  const RegionDevice device{"GPU-aa", 1 << 30, 30};
+  MakeRegion({.devices = &device, .count = 1}, &region);
+  for (; size >= 12; data += 12, size -= 12) {
+    uint32_t place = 0;
+    std::memcpy(&place, data, sizeof(place));
+    std::memcpy(reinterpret_cast<char*>(&region.books) + place % (kWords / 8) * 8, data + 4, 8);
+  }
+  // Places that name no slot of these 64 stay as they are from one input to the next.
+  Locks locks(&region, 1, true);
+  const int slot = TakeSlot(&region, 1, &locks);
+  Require(slot >= -1 && slot < kMaxSlots, "a slot is one of them");
+  for (int step = 0; step < 8 && slot >= 0; ++step) {
+    Move(&region.books, step % kMaxDevices, static_cast<uint32_t>(slot), step % 2 == 0 ? 7 : -5,
+         1000);
+    Mirror(&region, static_cast<uint32_t>(slot), step % kMaxDevices);
+  }
+  ReapDead(&region, slot, 64, &locks);
+  if (slot >= 0) Empty(&region, static_cast<uint32_t>(slot));
+  for (int i = 0; i < kMaxDevices && slot >= 0; ++i) {
+    Require(TotalOf(region.books, i) <= kMaxUnits, "a total is an amount");
+    Require(ShareOf(&region.books, i, static_cast<uint32_t>(slot)) <= kMaxUnits, "so is a share");
+  }
+  return 0;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The built libvgpu.so in programs on a fake node with one GPU of 15 GiB: the limit holds whichever
+// way a program finds the driver's functions, and it is what the program is told.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "cuda/cuda_node.h"
+
+namespace {
+
+using tessera::fake_cuda::CudaNode;
+
+constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
+constexpr char kGranted[] =
+    "10 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824\n";
+
+std::string Output(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 256> part{};
+  while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+  const int status = pclose(pipe);
+  return status == 0 ? output : output + " (status " + std::to_string(status) + ")";
+}
+
+class LimitTest : public ::testing::Test {
+ protected:
+  // The environment that kubelet and the plugin make, for a command of sh's.
+  std::string Environment(const std::string& preload = LIBVGPU) const {
+    return "env LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + libraries_ +
+           " TESSERA_FAKE_NVML=" + node_.directory() +
+           "/fake-nvml.yaml TESSERA_FAKE_CUDA=" + node_.directory() +
+           " TESSERA_FAKE_CUDA_OPTIONS=context-mib=0 ";
+  }
+  std::string Limits() const {
+    return "CUDA_DEVICE_MEMORY_LIMIT_0=1024m CUDA_DEVICE_MEMORY_SHARED_CACHE=" + node_.directory() +
+           "/vgpu.cache ";
+  }
+  static std::string Program(const std::string& way) {
+    const std::string name = way == "open" || way == "proc" ? "limit_bare" : "limit_linked";
+    return std::string(PROGRAMS) + "/" + name + " " + way + " 104857600 100 2>&1";
+  }
+
+  CudaNode node_;
+  std::string libraries_ = std::filesystem::path(CudaNode::LibraryPath()).parent_path();
+};
+
+class WayTest : public LimitTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(WayTest, TheLimitHoldsAndIsTold) {
+  EXPECT_EQ(Output(Environment() + Limits() + Program(GetParam())), kGranted);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryWay, WayTest,
+                         ::testing::Values("linked", "default", "next", "self", "open", "proc"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_F(LimitTest, WithoutTheLimiterThereIsTheWholeDevice) {
+  EXPECT_EQ(Output(Environment("") + Limits() + Program("linked")),
+            "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
+}
+
+TEST_F(LimitTest, WithoutALimitThereIsTheWholeDevice) {
+  EXPECT_EQ(Output(Environment() + Program("proc")),
+            "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
+}
+
+// In a mount namespace of its own, where the file is that the container would have.
+TEST_F(LimitTest, TheLimitsFileIsStrongerThanTheEnvironment) {
+  if (Output("unshare -m true 2>&1") != "") GTEST_SKIP() << "may not make a mount namespace";
+  const std::string file = node_.directory() + "/limits";
+  std::ofstream(file) << "tessera-limits 1\ndevice " << kUuid << " memory=1073741824\n";
+  const std::string command = "mount -t tmpfs none /run && mkdir -p /run/tessera/vgpu && cp " +
+                              file + " /run/tessera/vgpu/limits && exec " + Environment() +
+                              " CUDA_DEVICE_MEMORY_LIMIT_0=8g " + Program("open");
+  EXPECT_EQ(Output("unshare -m sh -c '" + command + "'"), kGranted);
+}
+
+}  // namespace

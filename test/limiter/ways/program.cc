@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds functions in the way that is named and prints what it found: "hook" in libvgpu.so, "driver"
+// in libcuda.so.1, "none", or the file that it is in.
+//
+//   linked                       what the program was linked with, and what a call answers
+//   default|next|self NAME       dlsym of RTLD_DEFAULT, RTLD_NEXT, dlopen(NULL)
+//   open NAME, version NAME VERSION   dlsym, dlvsym of dlopen("libcuda.so.1")
+//   again NAME                   the same after dlclose
+//   library-default|library-next NAME   the same, asked by a library
+//   plugin-default NAME          asked by a library that was opened, with what it needs
+//   program-default NAME         asked by the program when such a library is there
+//   weak FILE                    what a library refers to weakly, and what a call answers
+//   proc NAME VERSION FLAGS      cuGetProcAddress_v2; proc1 the older one
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "limiter/driver/cuda.h"
+
+// Null where the program is not linked with them.
+extern "C" [[gnu::weak]] void* LibraryLooksUp(void* handle, const char* name);
+extern "C" [[gnu::weak]] CUresult cuGetProcAddress_v2(const char*, void**, int, cuuint64_t,
+                                                      CUdriverProcAddressQueryResult*);
+
+// The library has one of this name as well.
+extern "C" [[gnu::visibility("default")]] int cuOfSeveral() {
+  return 0;
+}
+
+namespace {
+
+std::string Where(const void* address) {
+  Dl_info info;
+  if (address == nullptr) return "none";
+  if (dladdr(address, &info) == 0) return "nowhere";
+  std::string name = info.dli_fname;
+  name = name.substr(name.find_last_of('/') + 1);
+  if (name == "libvgpu.so") return "hook";
+  return name == "libcuda.so.1" ? "driver" : name;
+}
+
+void* Open(const char* file) {
+  void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) printf("%s\n", dlerror());
+  return handle;
+}
+
+std::string Called(decltype(&cuGetProcAddress_v2) ask) {
+  if (ask == nullptr) return "none";
+  void* found = nullptr;
+  CUdriverProcAddressQueryResult status;
+  const CUresult result = ask("cuInit", &found, 12000, 0, &status);
+  return Where(reinterpret_cast<void*>(ask)) + " " + std::to_string(result) + " " + Where(found);
+}
+
+std::string Weak(const char* file) {
+  const auto refers =
+      reinterpret_cast<decltype (&cuGetProcAddress_v2) (*)()>(dlsym(Open(file), "LibraryRefersTo"));
+  return Called(refers());
+}
+
+std::string Proc(const std::string& way, const char* name, int version, cuuint64_t flags) {
+  void* handle = Open("libcuda.so.1");
+  void* found = nullptr;
+  if (way == "proc1") {
+    reinterpret_cast<decltype(&cuGetProcAddress)>(dlsym(handle, "cuGetProcAddress"))(
+        name, &found, version, flags);
+  } else {
+    CUdriverProcAddressQueryResult status;
+    reinterpret_cast<decltype(&cuGetProcAddress_v2)>(dlsym(handle, "cuGetProcAddress_v2"))(
+        name, &found, version, flags, &status);
+  }
+  return Where(found);
+}
+
+std::string Again(const char* name) {
+  // In between another library may lie where the driver lay.
+  for (int i = 0; i < 3; ++i) {
+    void* handle = Open("libcuda.so.1");
+    if (Where(dlsym(handle, name)) != "hook") return "not even once";
+    CUdriverProcAddressQueryResult status;
+    void* found = nullptr;
+    const auto ask =
+        reinterpret_cast<decltype(&cuGetProcAddress_v2)>(dlsym(handle, "cuGetProcAddress_v2"));
+    if (ask("cuInit", &found, 12000, 0, &status) != CUDA_SUCCESS) return "not found";
+    if (dlclose(handle) != 0 || dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr) {
+      return "it stayed";
+    }
+  }
+  return Where(dlsym(Open("libcuda.so.1"), name));
+}
+
+std::string Found(const std::string& way, const char* name, const char* version) {
+  void* found = nullptr;
+  if (way == "default") found = dlsym(RTLD_DEFAULT, name);
+  if (way == "next") found = dlsym(RTLD_NEXT, name);
+  if (way == "self") found = dlsym(dlopen(nullptr, RTLD_NOW), name);
+  if (way == "open") found = dlsym(Open("libcuda.so.1"), name);
+  if (way == "version") found = dlvsym(Open("libcuda.so.1"), name, version);
+  if (way == "again") return Again(name);
+  if (way.starts_with("library") && &LibraryLooksUp != nullptr) {
+    found = LibraryLooksUp(way == "library-next" ? RTLD_NEXT : RTLD_DEFAULT, name);
+  }
+  if (way.ends_with("-default")) {
+    void* plugin = way == "library-default" ? nullptr : Open("libways_plugin.so");
+    if (way == "program-default") found = dlsym(RTLD_DEFAULT, name);
+    if (way == "plugin-default") {
+      found = reinterpret_cast<decltype(&LibraryLooksUp)>(dlsym(plugin, "LibraryLooksUp"))(
+          RTLD_DEFAULT, name);
+    }
+  }
+  const bool explained = found != nullptr || dlerror() != nullptr;
+  return Where(found) + (explained ? "" : ", and not a word why");
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string way = count > 1 ? words[1] : "";
+  const std::string name = count > 2 ? words[2] : "";
+  if (way == "linked") {
+    printf("%s", Called(&cuGetProcAddress_v2).c_str());
+  } else if (way == "weak") {
+    printf("%s", Weak(name.c_str()).c_str());
+  } else if (way == "proc" || way == "proc1") {
+    printf("%s", Proc(way, name.c_str(), atoi(words[3]), strtoull(words[4], nullptr, 0)).c_str());
+  } else {
+    printf("%s", Found(way, name.c_str(), count > 3 ? words[3] : "").c_str());
+  }
+  return 0;
+}

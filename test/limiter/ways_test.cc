@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every way in which a program may find the driver's functions, with the built libvgpu.so in it and
+// without: what it finds there, it finds here as a hook, and nothing else changes.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace {
+
+const std::string kHere = WAYS_DIRECTORY;  // the driver, the library, the programs
+
+std::string Output(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 256> part{};
+  while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+  const int status = pclose(pipe);
+  return status == 0 ? output : output + " (status " + std::to_string(status) + ")";
+}
+
+std::string Printed(const std::string& program, const std::string& words,
+                    const std::string& preload, const std::string& environment = "") {
+  return Output("LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + kHere + " " + environment + " " +
+                kHere + "/" + program + " " + words + " 2>&1");
+}
+
+// A program that is linked with the driver, as it runs in a container.
+std::string Linked(const std::string& words, const std::string& environment = "") {
+  return Printed("ways_linked", words, LIBVGPU, environment);
+}
+
+// One that has to open it.
+std::string Bare(const std::string& words, const std::string& environment = "") {
+  return Printed("ways_bare", words, LIBVGPU, environment);
+}
+
+TEST(WaysTest, WithoutTheLimiterAllIsTheDrivers) {
+  EXPECT_EQ(Printed("ways_linked", "linked", ""), "driver 0 driver");
+  EXPECT_EQ(Printed("ways_bare", "linked", ""), "none");
+  EXPECT_EQ(Printed("ways_bare", "open cuGetProcAddress_v2", ""), "driver");
+}
+
+TEST(WaysTest, AProgramThatIsLinkedWithTheDriverCallsTheHook) {
+  EXPECT_EQ(Linked("linked"), "hook 0 driver");
+}
+
+TEST(WaysTest, AWeakReferenceWithoutADriverIsAnsweredLikeADriverBeforeCuInit) {
+  EXPECT_EQ(Bare("weak libways_library.so"), "hook 3 none");
+  EXPECT_EQ(Bare("weak libways_plugin.so"), "hook 0 driver");
+}
+
+TEST(WaysTest, ALookupInTheDriverFindsTheHook) {
+  EXPECT_EQ(Bare("open cuGetProcAddress_v2"), "hook");
+  EXPECT_EQ(Linked("open cuGetProcAddress"), "hook");
+}
+
+TEST(WaysTest, ALookupOfAVersionFindsTheHookOfThatVersionAlone) {
+  const std::string versioned = "LD_LIBRARY_PATH=" + kHere + "/versioned:" + kHere;
+  EXPECT_EQ(Bare("version cuGetProcAddress_v2 DRIVER_1", versioned), "hook");
+  EXPECT_EQ(Bare("version cuGetProcAddress_v2 DRIVER_2", versioned), "none");
+  EXPECT_EQ(Bare("version cuInit DRIVER_1", versioned), "driver");
+  EXPECT_EQ(Bare("open cuGetProcAddress_v2", versioned), "hook");
+  EXPECT_EQ(Linked("linked", versioned), "hook 0 driver");
+}
+
+TEST(WaysTest, AFunctionThatIsPassedOnIsTheDrivers) {
+  EXPECT_EQ(Bare("open cuInit"), "driver");
+  EXPECT_EQ(Linked("default cuGetExportTable"), "driver");
+}
+
+TEST(WaysTest, AProgramMayLookEverywhere) {
+  EXPECT_EQ(Linked("default cuGetProcAddress_v2"), "hook");
+  EXPECT_EQ(Linked("self cuGetProcAddress_v2"), "hook");
+  EXPECT_EQ(Linked("library-default cuGetProcAddress_v2"), "hook");
+}
+
+// The program does not see what a library was opened with, the library does.
+TEST(WaysTest, ALibraryThatWasOpenedSeesTheDriverThatItNeeds) {
+  EXPECT_EQ(Bare("plugin-default cuGetProcAddress_v2"), "hook");
+  EXPECT_EQ(Bare("program-default cuGetProcAddress_v2"), "none");
+}
+
+TEST(WaysTest, NothingIsFoundWhereWithoutTheLimiterThereWouldBeNothing) {
+  for (const char* way : {"default", "next", "self"}) {
+    EXPECT_EQ(Bare(std::string(way) + " cuGetProcAddress_v2"), "none") << way;
+    EXPECT_EQ(Bare(std::string(way) + " curl_easy_init"), "none") << way;
+  }
+  EXPECT_EQ(Bare("open cuMemAlloc_v2"), "none") << "this driver does not have it";
+}
+
+TEST(WaysTest, TheNextDefinitionIsLookedForBehindWhoAsks) {
+  EXPECT_EQ(Linked("next cuGetProcAddress_v2"), "hook");
+  EXPECT_EQ(Linked("library-next cuGetProcAddress_v2"), "hook");
+}
+
+// The loader is asked by the program itself, not by the limiter for it.
+TEST(WaysTest, ANameThatIsNoneOfTheDriversMeansWhatItMeant) {
+  EXPECT_EQ(Linked("next cuOfSeveral"), "libways_library.so");
+  EXPECT_EQ(Linked("library-next cuOfSeveral"), "none");
+  EXPECT_EQ(Linked("default cuOfSeveral"), "ways_linked");
+  EXPECT_EQ(Linked("next getpid"), "libc.so.6");
+}
+
+TEST(WaysTest, ALibraryThatStandsBeforeTheDriverFindsTheDriverBehindIt) {
+  EXPECT_EQ(Printed("ways_before", "library-next cuGetProcAddress", LIBVGPU), "driver");
+  EXPECT_EQ(Printed("ways_before", "library-next cuGetProcAddress_v2", LIBVGPU), "hook");
+}
+
+TEST(WaysTest, ADriverThatWasUnloadedIsFoundAnew) {
+  EXPECT_EQ(Bare("again cuGetProcAddress_v2"), "hook");
+}
+
+TEST(WaysTest, TheDriverHandsOutHooks) {
+  EXPECT_EQ(Bare("proc cuGetProcAddress 12000 0"), "hook");
+  EXPECT_EQ(Bare("proc1 cuGetProcAddress 11030 0"), "hook");
+  EXPECT_EQ(Bare("proc cuInit 12000 0"), "driver");
+  EXPECT_EQ(Bare("proc cuNothing 12000 0"), "none");
+}
+
+TEST(WaysTest, AFunctionWithoutANameIsKnownByWhatItWasAskedForAs) {
+  // Asked by the exported cuGetProcAddress_v2, which is found by its name.
+  EXPECT_EQ(Bare("proc cuGetProcAddress 12000 0", "FAKE_UNEXPORTED=1"), "hook");
+  EXPECT_EQ(Bare("proc cuInit 12000 0", "FAKE_UNEXPORTED=1"), "driver");
+}
+
+TEST(WaysTest, TheLimiterSaysNothingAndNeedsNoFile) {
+  EXPECT_EQ(Printed("ways_bare", "default nothing", LIBVGPU), "none");
+}
+
+TEST(WaysTest, PythonFindsTheHook) {
+  if (Output("command -v python3 || true").empty()) GTEST_SKIP() << "there is no python3";
+  const std::string script =
+      "import ctypes\n"
+      "driver = ctypes.CDLL(\"libcuda.so.1\")\n"
+      "address = ctypes.cast(driver.cuGetProcAddress_v2, ctypes.c_void_p).value\n"
+      "for line in open(\"/proc/self/maps\"):\n"
+      "    begin, end = (int(x, 16) for x in line.split()[0].split(\"-\"))\n"
+      "    if begin <= address < end: print(line.split(\"/\")[-1], end=\"\")\n";
+  EXPECT_EQ(Output("LD_PRELOAD=" LIBVGPU " LD_LIBRARY_PATH=" + kHere + " python3 -c '" + script +
+                   "' 2>&1"),
+            "libvgpu.so\n");
+}
+
+}  // namespace
