@@ -400,12 +400,13 @@ func (h *hami) waitForLock(ctx context.Context, pod *v1.Pod) error {
 
 // lock takes the node's lock for a pod, from whoever is gone or has had it for too long as well.
 func (h *hami) lock(ctx context.Context, pod *v1.Pod) error {
+	h.locking.Lock()
+	defer h.locking.Unlock()
 	node, err := h.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	held := node.Annotations[lockKey]
-	if held != "" {
+	if held := node.Annotations[lockKey]; held != "" {
 		words := strings.Split(held, ",")
 		since, err := time.Parse(time.RFC3339, words[0])
 		if err != nil || len(words) != 3 {
@@ -422,20 +423,6 @@ func (h *hami) lock(ctx context.Context, pod *v1.Pod) error {
 		default:
 			return errLocked
 		}
-	}
-	return h.takeLock(ctx, pod, held)
-}
-
-// takeLock sets the lock where nobody has it but whom it is taken from, one pod after the other.
-func (h *hami) takeLock(ctx context.Context, pod *v1.Pod, from string) error {
-	h.locking.Lock()
-	defer h.locking.Unlock()
-	node, err := h.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	if held := node.Annotations[lockKey]; held != "" && held != from {
-		return errLocked
 	}
 	value := fmt.Sprintf("%s,%s,%s", time.Now().UTC().Format(time.RFC3339), pod.Namespace, pod.Name)
 	return h.setLock(ctx, node, value)
