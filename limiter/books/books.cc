@@ -213,9 +213,13 @@ inline void LookNowAndThen(Process* process) {
 }
 
 // HAMi's monitor sees apart what contexts and modules take.
-uint64_t* WordOf(Kind kind, const Process& process, int device) {
-  HamiUsed* const used = &process.region->hami.slots[process.slot].used[device];
-  return kind == Kind::kContext ? &used->context : kind == Kind::kModule ? &used->module : nullptr;
+inline void Show(Kind kind, int64_t units, int device, Process* process) {
+  HamiUsed* const used = &process->region->hami.slots[process->slot].used[device];
+  if (kind != Kind::kData) {
+    uint64_t* const word = kind == Kind::kContext ? &used->context : &used->module;
+    __atomic_fetch_add(word, static_cast<uint64_t>(units) * kUnit, __ATOMIC_RELAXED);
+  }
+  Mirror(process->region, static_cast<uint32_t>(process->slot), device);
 }
 
 }  // namespace
@@ -264,11 +268,17 @@ bool Reserve(int device, uint64_t bytes, Kind kind) {
     moved = Move(books, device, slot, units, most);
   }
   if (moved != Moved::kDone) return false;
-  uint64_t* const word = WordOf(kind, *process, device);
-  if (word != nullptr)
-    __atomic_fetch_add(word, static_cast<uint64_t>(units) * kUnit, __ATOMIC_RELAXED);
-  Mirror(process->region, slot, device);
+  Show(kind, units, device, process);
   return true;
+}
+
+void Count(int device, uint64_t bytes, Kind kind) {
+  Process* const process = TheProcess();
+  if (!HasBooks(StandingOf(process)) || !IsDevice(device) || bytes > kMaxBytes) return;
+  const auto units = static_cast<int64_t>(UnitsOf(bytes));
+  const auto slot = static_cast<uint32_t>(process->slot);
+  Move(&process->region->books, device, slot, units, kMaxUnits);
+  Show(kind, units, device, process);
 }
 
 void Release(int device, uint64_t bytes, Kind kind) {
@@ -281,10 +291,7 @@ void Release(int device, uint64_t bytes, Kind kind) {
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
   const auto slot = static_cast<uint32_t>(process->slot);
   Move(&process->region->books, device, slot, -units, 0);
-  uint64_t* const word = WordOf(kind, *process, device);
-  if (word != nullptr)
-    __atomic_fetch_sub(word, static_cast<uint64_t>(units) * kUnit, __ATOMIC_RELAXED);
-  Mirror(process->region, slot, device);
+  Show(kind, -units, device, process);
 }
 
 uint64_t Used(int device) {

@@ -27,6 +27,8 @@ int DeviceOf(const char* uuid);
 // Counts bytes on a device before the driver is asked for them. False: past the limit. On -1 all is
 // granted.
 bool Reserve(int device, uint64_t bytes, Kind kind);
+// Counts what is held already, past the limit if need be.
+void Count(int device, uint64_t bytes, Kind kind);
 // What was reserved, and is not held any more, or never came to be.
 void Release(int device, uint64_t bytes, Kind kind);
 

@@ -1,45 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/books/process.h"
 
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "limiter/books/locks.h"
+#include "limiter/books/process_memory.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
+// What pthread_atfork is made of: that one has moved between libraries.
+extern "C" int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),
+                                 void* object);
 
 namespace tessera::limiter {
 namespace {
 
-constinit std::atomic<Process*> the_process{nullptr};
+constinit ProcessMemory<Process> the_process;
+constinit std::atomic<bool> forks_seen{false};
 
 void InForkedChild() {
   ForgetLocksOfParent();
-  // Where the kernel did not.
-  Process* const process = the_process.load(std::memory_order_relaxed);
-  if (process->standing.load(std::memory_order_relaxed) != Standing::kUnknown) {
-    memset(static_cast<void*>(process), 0, sizeof(Process));
-  }
+  the_process.ForgetParents();
 }
 
 }  // namespace
 
 Process* TheProcess() {
-  Process* process = the_process.load(std::memory_order_acquire);
-  if (process != nullptr) return process;
-  void* const memory =
-      mmap(nullptr, sizeof(Process), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  madvise(memory, sizeof(Process), MADV_WIPEONFORK);
-  if (the_process.compare_exchange_strong(process, static_cast<Process*>(memory),
-                                          std::memory_order_acq_rel)) {
-    pthread_atfork(nullptr, nullptr, InForkedChild);
-    return static_cast<Process*>(memory);
+  Process* const process = the_process.Get();
+  if (!forks_seen.load(std::memory_order_relaxed) && !forks_seen.exchange(true)) {
+    __register_atfork(nullptr, nullptr, InForkedChild, nullptr);
   }
-  munmap(memory, sizeof(Process));
   return process;
 }
 

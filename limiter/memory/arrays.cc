@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays. The driver does not say how many bytes one has: rows of a multiple of 512 bytes are taken
+// for granted, which is never less than what it takes.
+#include "limiter/memory/charge.h"
+
+using namespace tessera::limiter;  // NOLINT: hooks are C's
+
+namespace {
+
+using Descriptor = CUDA_ARRAY3D_DESCRIPTOR;
+
+// Of an element's channel; 16 bytes for formats that are not known here, which have blocks of
+// elements.
+uint64_t BytesOf(CUarray_format format) {
+  switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+      return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+      return 2;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+      return 4;
+    default:
+      return 16;
+  }
+}
+
+uint64_t Multiply(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+uint64_t AtLeastOne(uint64_t value) {
+  return value == 0 ? 1 : value;
+}
+
+// Every level is half as wide, high and deep as the one before; layers stay as many as they are.
+uint64_t BytesOf(const Descriptor& descriptor, unsigned levels) {
+  const bool layered = (descriptor.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
+  const uint64_t element = BytesOf(descriptor.Format) * AtLeastOne(descriptor.NumChannels);
+  uint64_t sum = 0;
+  for (unsigned level = 0; level < levels && level < 32; ++level) {
+    const uint64_t row = RoundUp(Multiply(AtLeastOne(descriptor.Width >> level), element), 512);
+    const uint64_t rows = AtLeastOne(descriptor.Height >> level);
+    const uint64_t depth = AtLeastOne(layered ? descriptor.Depth : descriptor.Depth >> level);
+    if (__builtin_add_overflow(sum, Multiply(Multiply(row, rows), depth), &sum)) return UINT64_MAX;
+  }
+  return Granted(sum);
+}
+
+template <typename D>
+Descriptor Widened(const D& array) {
+  Descriptor descriptor{};
+  descriptor.Width = array.Width;
+  descriptor.Height = array.Height;
+  descriptor.Format = array.Format;
+  descriptor.NumChannels = array.NumChannels;
+  if constexpr (requires { array.Depth; }) {
+    descriptor.Depth = array.Depth;
+    descriptor.Flags = array.Flags;
+  }
+  return descriptor;
+}
+
+template <typename Array, typename D, typename Call, typename Undo>
+CUresult Create(Sort sort, Array* out, const D* wanted, unsigned levels, Call call, Undo undo) {
+  if (out == nullptr || wanted == nullptr) return call();
+  const Descriptor descriptor = Widened(*wanted);
+  // These have no memory of their own until it is mapped, which is counted where it was made.
+  const bool empty =
+      (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;
+  const int place = empty ? -1 : CurrentPlace();
+  return Allocate(sort, place, BytesOf(descriptor, levels), out, call, undo);
+}
+
+}  // namespace
+
+#define CREATE_ARRAY(name, descriptor)                                          \
+  CUresult name(CUarray* out, const descriptor* wanted) {                       \
+    const Driver& driver = TheDriver();                                         \
+    return Create(                                                              \
+        Sort::kArray, out, wanted, 1, [&] { return driver.name(out, wanted); }, \
+        [&] { return driver.cuArrayDestroy(*out); });                           \
+  }
+CREATE_ARRAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR_v1)
+CREATE_ARRAY(cuArrayCreate_v2, CUDA_ARRAY_DESCRIPTOR)
+CREATE_ARRAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR_v1)
+CREATE_ARRAY(cuArray3DCreate_v2, CUDA_ARRAY3D_DESCRIPTOR)
+
+CUresult cuArrayDestroy(CUarray array) {
+  return Free(Sort::kArray, (uint64_t)array, [&] { return TheDriver().cuArrayDestroy(array); });
+}
+
+CUresult cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* wanted,
+                                unsigned levels) {
+  const Driver& driver = TheDriver();
+  return Create(
+      Sort::kMipmapped, out, wanted, levels,
+      [&] { return driver.cuMipmappedArrayCreate(out, wanted, levels); },
+      [&] { return driver.cuMipmappedArrayDestroy(*out); });
+}
+
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
+  return Free(Sort::kMipmapped, (uint64_t)array,
+              [&] { return TheDriver().cuMipmappedArrayDestroy(array); });
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// How every allocation is counted: reserved before the driver is asked, so that no other process
+// takes the room meanwhile; given back if the driver refuses.
+#pragma once
+
+#include "limiter/books/books.h"
+#include "limiter/driver/driver.h"
+#include "limiter/memory/devices.h"
+#include "limiter/memory/pools.h"
+#include "limiter/memory/table.h"
+
+namespace tessera::limiter {
+
+inline uint64_t RoundUp(uint64_t bytes, uint64_t to) {
+  return bytes > UINT64_MAX - to ? UINT64_MAX : (bytes + to - 1) / to * to;
+}
+
+// What the driver takes of a device for so many bytes: whole chunks of 2 MiB, of which small blocks
+// share one.
+inline uint64_t Granted(uint64_t bytes) {
+  constexpr uint64_t kChunk = uint64_t{2} << 20;
+  constexpr uint64_t kLargestSmall = uint64_t{1} << 20;
+  return bytes <= kLargestSmall ? RoundUp(bytes, 512) : RoundUp(bytes, kChunk);
+}
+
+// False: past the limit, even with what pools keep unused given back.
+inline bool ReserveOrTrim(int place, uint64_t bytes) {
+  if (Reserve(place, bytes, Kind::kData)) [[likely]]
+    return true;
+  return TrimPools(place) && Reserve(place, bytes, Kind::kData);
+}
+
+// Remembers what the driver gave. What stood under this key before went without a call of the
+// program's (with its context), and is given back. False: there is no memory to remember it.
+inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
+  Table* const table = TheTable();
+  if (table == nullptr) return false;
+  if (table->Add(sort, key, holding)) [[likely]]
+    return true;
+  Holding former;
+  if (!table->Take(sort, key, &former)) return false;
+  Release(former.device, former.bytes, Kind::kData);
+  return table->Add(sort, key, holding);
+}
+
+// Asks the driver for memory of a place; undo() gives it back to the driver if it cannot be
+// remembered.
+template <typename Key, typename Call, typename Undo>
+CUresult Allocate(Sort sort, int place, uint64_t bytes, const Key* key, Call call, Undo undo) {
+  if (place < 0) return call();
+  if (!ReserveOrTrim(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) [[unlikely]] {
+    Release(place, bytes, Kind::kData);
+    return result;
+  }
+  if (!Remember(sort, (uint64_t)(*key), {.bytes = bytes, .device = place})) [[unlikely]] {
+    undo();
+    Release(place, bytes, Kind::kData);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  return CUDA_SUCCESS;
+}
+
+// Gives memory back by call(). What is not known is the driver's affair.
+template <typename Call>
+CUresult Free(Sort sort, uint64_t key, Call call) {
+  Holding holding;
+  Table* const table = TheTable();
+  // Before the driver has it, which gives the address to another thread at once.
+  const bool known = table != nullptr && table->Take(sort, key, &holding);
+  const CUresult result = call();
+  if (!known) return result;
+  if (result == CUDA_SUCCESS) [[likely]] {
+    Release(holding.device, holding.bytes, Kind::kData);
+  } else {
+    table->Add(sort, key, holding);
+  }
+  return result;
+}
+
+}  // namespace tessera::limiter

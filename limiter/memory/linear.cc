@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear memory: what cuMemFree takes back.
+#include "limiter/memory/charge.h"
+
+using namespace tessera::limiter;  // NOLINT: hooks are C's
+
+namespace {
+
+// Null pointers and no bytes are the driver's to refuse.
+int PlaceFor(const void* out, uint64_t bytes) {
+  return out == nullptr || bytes == 0 ? -1 : CurrentPlace();
+}
+
+// Rows are of a multiple of 512 bytes, mostly; the driver says of how many.
+template <typename Pointer, typename Size, typename Call, typename Undo>
+CUresult AllocatePitched(Pointer* out, Size* pitch, uint64_t width, uint64_t height, Call call,
+                         Undo undo) {
+  const int place = pitch == nullptr ? -1 : PlaceFor(out, width * height);
+  uint64_t guessed = 0;
+  if (__builtin_mul_overflow(RoundUp(width, 512), height, &guessed)) guessed = UINT64_MAX;
+  guessed = Granted(guessed);
+  const CUresult result = Allocate(Sort::kLinear, place, guessed, out, call, undo);
+  if (result != CUDA_SUCCESS || place < 0) return result;
+  const uint64_t real = Granted(uint64_t{*pitch} * height);
+  Holding after;
+  if (real > guessed && !ReserveOrTrim(place, real - guessed)) {
+    Free(Sort::kLinear, *out, undo);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (real < guessed) Release(place, guessed - real, Kind::kData);
+  // One that is free meanwhile again was freed with what was counted by then: never, for nobody has
+  // it yet.
+  Table* const table = TheTable();
+  if (real != guessed && table->Take(Sort::kLinear, *out, &after)) {
+    after.bytes = real;
+    table->Add(Sort::kLinear, *out, after);
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
+  const Driver& driver = TheDriver();
+  return Allocate(
+      Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
+      [&] { return driver.cuMemAlloc_v2(out, bytes); }, [&] { return driver.cuMemFree_v2(*out); });
+}
+
+CUresult cuMemAlloc(CUdeviceptr_v1* out, unsigned bytes) {
+  const Driver& driver = TheDriver();
+  return Allocate(
+      Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
+      [&] { return driver.cuMemAlloc(out, bytes); }, [&] { return driver.cuMemFree(*out); });
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height,
+                            unsigned element) {
+  const Driver& driver = TheDriver();
+  return AllocatePitched(
+      out, pitch, width, height,
+      [&] { return driver.cuMemAllocPitch_v2(out, pitch, width, height, element); },
+      [&] { return driver.cuMemFree_v2(*out); });
+}
+
+CUresult cuMemAllocPitch(CUdeviceptr_v1* out, unsigned* pitch, unsigned width, unsigned height,
+                         unsigned element) {
+  const Driver& driver = TheDriver();
+  return AllocatePitched(
+      out, pitch, width, height,
+      [&] { return driver.cuMemAllocPitch(out, pitch, width, height, element); },
+      [&] { return driver.cuMemFree(*out); });
+}
+
+// In full, wherever its pages are at the moment.
+CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
+  const Driver& driver = TheDriver();
+  return Allocate(
+      Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
+      [&] { return driver.cuMemAllocManaged(out, bytes, flags); },
+      [&] { return driver.cuMemFree_v2(*out); });
+}
+
+CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  return Free(Sort::kLinear, pointer, [&] { return TheDriver().cuMemFree_v2(pointer); });
+}
+
+CUresult cuMemFree(CUdeviceptr_v1 pointer) {
+  return Free(Sort::kLinear, pointer, [&] { return TheDriver().cuMemFree(pointer); });
+}

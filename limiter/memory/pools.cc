@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/memory/pools.h"
+
+#include "limiter/books/mutex.h"
+#include "limiter/books/process_memory.h"
+#include "limiter/memory/charge.h"
+
+namespace tessera::limiter {
+namespace {
+
+struct Pool {
+  std::atomic<CUmemoryPool> pool;  // null: none any more
+  int place;
+  std::atomic<uint64_t> charged;  // bytes
+};
+
+// Places of pools that were destroyed are used again.
+struct Pools {
+  Mutex adding;
+  std::atomic<uint32_t> count;
+  Pool all[1024];
+};
+
+Pools* ThePools() {
+  static constinit ProcessMemory<Pools> pools;
+  return pools.Get();
+}
+
+Pool* PoolFor(CUmemoryPool pool) {
+  Pools* const pools = ThePools();
+  if (pools == nullptr || pool == nullptr) return nullptr;
+  const uint32_t count = pools->count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (pools->all[i].pool.load(std::memory_order_acquire) == pool) return &pools->all[i];
+  }
+  return nullptr;
+}
+
+// Null: there are too many.
+Pool* Enter(CUmemoryPool pool, int place) {
+  Pools* const pools = ThePools();
+  if (pools == nullptr) return nullptr;
+  const Locked lock(&pools->adding);
+  if (Pool* const known = PoolFor(pool); known != nullptr) return known;
+  const uint32_t count = pools->count.load(std::memory_order_relaxed);
+  uint32_t at = 0;
+  while (at < count && pools->all[at].pool.load(std::memory_order_relaxed) != nullptr) ++at;
+  if (at == sizeof(pools->all) / sizeof(pools->all[0])) return nullptr;
+  Pool& entered = pools->all[at];
+  entered.place = place;
+  entered.charged.store(0, std::memory_order_relaxed);
+  entered.pool.store(pool, std::memory_order_release);
+  if (at == count) pools->count.store(count + 1, std::memory_order_release);
+  return &entered;
+}
+
+uint64_t Attribute(CUmemoryPool pool, CUmemPool_attribute attribute) {
+  uint64_t value = 0;
+  const bool known = TheDriver().cuMemPoolGetAttribute(pool, attribute, &value) == CUDA_SUCCESS;
+  return known ? value : 0;
+}
+
+// Counts what the pool holds now; `credit` bytes of its place are reserved already, and are used or
+// given back. False: it holds more than may be, which is counted all the same.
+bool Settle(Pool* pool, uint64_t credit) {
+  const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
+  bool within = true;
+  for (;;) {
+    uint64_t before = pool->charged.load(std::memory_order_acquire);
+    const uint64_t now =
+        handle == nullptr ? 0 : Attribute(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    const uint64_t more = now > before ? now - before : 0;
+    const uint64_t extra = more > credit ? more - credit : 0;
+    if (extra != 0 && !Reserve(pool->place, extra, Kind::kData)) {
+      within = false;
+      Count(pool->place, extra, Kind::kData);
+    }
+    // Somebody else counted meanwhile: what the driver said may be of before that.
+    if (pool->charged.compare_exchange_strong(before, now, std::memory_order_acq_rel)) {
+      const uint64_t less = before > now ? before - now : 0;
+      const uint64_t unused = credit > more ? credit - more : 0;
+      if (less + unused != 0) Release(pool->place, less + unused, Kind::kData);
+      return within;
+    }
+    if (extra != 0) Release(pool->place, extra, Kind::kData);
+  }
+}
+
+CUmemoryPool PoolOfPointer(CUdeviceptr pointer) {
+  CUmemoryPool pool = nullptr;
+  const auto attribute = CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
+  const bool known = TheDriver().cuPointerGetAttribute(&pool, attribute, pointer) == CUDA_SUCCESS;
+  return known ? pool : nullptr;
+}
+
+bool HasRoom(const Pool* pool, uint64_t bytes) {
+  if (pool == nullptr) return false;
+  const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
+  const uint64_t used = Attribute(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+  return pool->charged.load(std::memory_order_relaxed) >= used + bytes;
+}
+
+// `handle` may be null: whichever the stream's device allocates from.
+template <typename Call, typename Undo>
+CUresult AllocateFrom(CUmemoryPool handle, CUdeviceptr* out, uint64_t bytes, Call call, Undo undo) {
+  Pool* pool = PoolFor(handle);
+  const int place = out == nullptr || bytes == 0 ? -1
+                    : pool != nullptr            ? pool->place
+                                                 : CurrentPlace();
+  if (place < 0) return call();
+  if (pool == nullptr && handle == nullptr) {
+    CUdevice device = -1;
+    TheDriver().cuCtxGetDevice(&device);
+    if (TheDriver().cuDeviceGetMemPool(&handle, device) == CUDA_SUCCESS) pool = PoolFor(handle);
+  }
+  uint64_t credit = RoundUp(bytes, 512);
+  if (!ReserveOrTrim(place, credit)) {
+    if (!HasRoom(pool, credit)) return CUDA_ERROR_OUT_OF_MEMORY;
+    credit = 0;
+  }
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) {
+    Release(place, credit, Kind::kData);
+    return result;
+  }
+  // One of a stream that is being captured is of no pool yet.
+  handle = PoolOfPointer(*out);
+  pool = PoolFor(handle);
+  const int real = pool != nullptr ? pool->place : handle != nullptr ? PlaceOfPointer(*out) : -1;
+  if (real != place) {
+    Release(place, credit, Kind::kData);
+    credit = 0;
+  }
+  if (real < 0) return CUDA_SUCCESS;
+  if (pool == nullptr) pool = Enter(handle, real);
+  if (pool != nullptr && Settle(pool, credit)) return CUDA_SUCCESS;
+  undo();
+  if (pool == nullptr) {
+    Release(real, credit, Kind::kData);
+  } else {
+    TrimPools(real);
+  }
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// Frees into a pool, or what is no pool's after all: either way the driver knows.
+template <typename Call>
+CUresult FreeInOrder(CUdeviceptr pointer, Call call) {
+  Holding holding;
+  Table* const table = TheTable();
+  if (table != nullptr && table->Find(Sort::kLinear, pointer, &holding)) {
+    return Free(Sort::kLinear, pointer, call);
+  }
+  return call();
+}
+
+}  // namespace
+
+bool TrimPools(int place) {
+  Pools* const pools = ThePools();
+  if (pools == nullptr) return false;
+  const uint32_t count = pools->count.load(std::memory_order_acquire);
+  bool more = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    Pool& pool = pools->all[i];
+    const CUmemoryPool handle = pool.pool.load(std::memory_order_acquire);
+    if (handle == nullptr || pool.place != place) continue;
+    const uint64_t before = pool.charged.load(std::memory_order_relaxed);
+    TheDriver().cuMemPoolTrimTo(handle, 0);
+    Settle(&pool, 0);
+    more = more || pool.charged.load(std::memory_order_relaxed) < before;
+  }
+  return more;
+}
+
+}  // namespace tessera::limiter
+
+using namespace tessera::limiter;  // NOLINT: hooks are C's
+
+#define ALLOCATE_ASYNC(suffix)                                                                   \
+  CUresult cuMemAllocAsync##suffix(CUdeviceptr* out, size_t bytes, CUstream stream) {            \
+    const Driver& driver = TheDriver();                                                          \
+    return AllocateFrom(                                                                         \
+        nullptr, out, bytes, [&] { return driver.cuMemAllocAsync##suffix(out, bytes, stream); }, \
+        [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                            \
+  }                                                                                              \
+  CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* out, size_t bytes, CUmemoryPool pool,    \
+                                           CUstream stream) {                                    \
+    const Driver& driver = TheDriver();                                                          \
+    return AllocateFrom(                                                                         \
+        pool, out, bytes,                                                                        \
+        [&] { return driver.cuMemAllocFromPoolAsync##suffix(out, bytes, pool, stream); },        \
+        [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                            \
+  }                                                                                              \
+  CUresult cuMemFreeAsync##suffix(CUdeviceptr pointer, CUstream stream) {                        \
+    return FreeInOrder(pointer,                                                                  \
+                       [&] { return TheDriver().cuMemFreeAsync##suffix(pointer, stream); });     \
+  }
+ALLOCATE_ASYNC()
+ALLOCATE_ASYNC(_ptsz)
+
+CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
+  const CUresult result = TheDriver().cuMemPoolTrimTo(handle, keep);
+  Pool* const pool = PoolFor(handle);
+  if (pool != nullptr) Settle(pool, 0);
+  return result;
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool handle) {
+  Pool* const pool = PoolFor(handle);
+  if (pool == nullptr) return TheDriver().cuMemPoolDestroy(handle);
+  // What is still taken from it stays until it is freed, and nobody says when: it stays counted.
+  const uint64_t used = Attribute(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+  Settle(pool, 0);
+  pool->pool.store(nullptr, std::memory_order_release);
+  const uint64_t held = pool->charged.exchange(0, std::memory_order_acq_rel);
+  const CUresult result = TheDriver().cuMemPoolDestroy(handle);
+  if (result == CUDA_SUCCESS) {
+    if (held > used) Release(pool->place, held - used, Kind::kData);
+  } else {
+    Release(pool->place, held, Kind::kData);
+    Pool* const again = Enter(handle, pool->place);
+    if (again != nullptr) Settle(again, 0);
+  }
+  return result;
+}

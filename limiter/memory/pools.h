@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools: what they hold of a device counts, not what is taken from them. The driver says how much
+// that is; it is looked at after every call that may change it, and when there is no room for
+// something else. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera::limiter {
+
+// Has the pools of a place give back what nothing is in. True: there is more room now.
+bool TrimPools(int place);
+
+}  // namespace tessera::limiter

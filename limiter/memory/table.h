@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process holds: by address or handle, how much of which device. Any thread; no lock is
+// held when a call returns. In memory of its own, which a forked child finds empty: a program's
+// allocator may be in any state when the driver is called.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera::limiter {
+
+// What a key is of. Keys of different sorts never meet.
+enum class Sort : uint8_t {
+  kLinear = 1,
+  kHandle = 2,
+  kMapping = 3,
+  kArray = 4,
+  kMipmapped = 5,
+  kContext = 6
+};
+
+struct Holding {
+  uint64_t bytes = 0;
+  uint64_t other = 0;  // of a mapping its handle
+  int32_t device = -1;
+  uint32_t references = 0;  // of a handle: to itself
+  uint32_t mappings = 0;    // of a handle: of its memory
+};
+
+class Table {
+ public:
+  // False: there is no memory for it, or the key is there already.
+  bool Add(Sort sort, uint64_t key, const Holding& holding);
+  // False: it is not there.
+  bool Take(Sort sort, uint64_t key, Holding* holding);
+  bool Find(Sort sort, uint64_t key, Holding* holding);
+  // Adds to both counts, and to bytes. With no count left the holding is taken, and is *after.
+  // False: it is not there.
+  bool Count(Sort sort, uint64_t key, int references, int mappings, uint64_t bytes, Holding* after);
+
+ private:
+  struct Entry {
+    uint64_t key;  // 0: none
+    Holding holding;
+  };
+  struct alignas(64) Shard {
+    uint32_t locked;
+    uint32_t count;
+    size_t size;  // a power of two
+    Entry* entries;
+  };
+  class Guard;
+
+  static constexpr size_t kShards = 64;
+
+  Shard& ShardOf(uint64_t key, uint64_t* hash);
+  static Entry* Lookup(const Shard& shard, uint64_t key, uint64_t hash);
+  static bool MakeRoom(Shard* shard);
+  static void Erase(Shard* shard, Entry* entry);
+
+  Shard shards_[kShards];
+};
+
+// This process's; null: there is no memory.
+Table* TheTable();
+
+}  // namespace tessera::limiter

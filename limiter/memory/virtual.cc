@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual memory: the bytes belong to the handle, and are free when neither a handle nor a mapping
+// is left. A handle may be released while its memory stays mapped.
+#include "limiter/memory/charge.h"
+
+using namespace tessera::limiter;  // NOLINT: hooks are C's
+
+namespace {
+
+constexpr uint64_t kChunk = uint64_t{2} << 20;
+
+// Memory of the host is not counted, wherever it is used.
+int PlaceOf(const CUmemAllocationProp* wanted) {
+  if (wanted == nullptr) return -1;
+  const CUmemLocation& location = wanted->location;
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return PlaceOfDevice(location.id);
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN) {
+    return PlaceOfDevice(location.id & 0xff);
+  }
+  return -1;
+}
+
+void FreeIfUnused(const Holding& after) {
+  if (after.references == 0 && after.mappings == 0) Release(after.device, after.bytes, Kind::kData);
+}
+
+// A handle's number may come again while what it stood for is still mapped: then both are held
+// until nothing of either is.
+bool RememberHandle(CUmemGenericAllocationHandle handle, int place, uint64_t bytes) {
+  Table* const table = TheTable();
+  if (table == nullptr) return false;
+  Holding after;
+  return table->Count(Sort::kHandle, handle, 1, 0, bytes, &after) ||
+         table->Add(Sort::kHandle, handle, {.bytes = bytes, .device = place, .references = 1});
+}
+
+// True: it is known. What was counted so that the call may be made, is counted back by the
+// opposite.
+bool CountHandle(CUmemGenericAllocationHandle handle, int references, int mappings,
+                 Holding* after) {
+  Table* const table = TheTable();
+  return table != nullptr && table->Count(Sort::kHandle, handle, references, mappings, 0, after);
+}
+
+}  // namespace
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes,
+                     const CUmemAllocationProp* wanted, unsigned long long flags) {
+  const Driver& driver = TheDriver();
+  const int place = out == nullptr || bytes == 0 ? -1 : PlaceOf(wanted);
+  if (place < 0) return driver.cuMemCreate(out, bytes, wanted, flags);
+  const uint64_t held = RoundUp(bytes, kChunk);
+  if (!ReserveOrTrim(place, held)) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = driver.cuMemCreate(out, bytes, wanted, flags);
+  if (result == CUDA_SUCCESS && !RememberHandle(*out, place, held)) {
+    driver.cuMemRelease(*out);
+    result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (result != CUDA_SUCCESS) Release(place, held, Kind::kData);
+  return result;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  Holding after;
+  const bool known = CountHandle(handle, -1, 0, &after);
+  const CUresult result = TheDriver().cuMemRelease(handle);
+  if (!known) return result;
+  if (result == CUDA_SUCCESS) {
+    FreeIfUnused(after);
+  } else if (after.references == 0 && after.mappings == 0) {
+    after.references = 1;
+    TheTable()->Add(Sort::kHandle, handle, after);
+  } else {
+    CountHandle(handle, 1, 0, &after);
+  }
+  return result;
+}
+
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  const Driver& driver = TheDriver();
+  Holding after;
+  // Before the call, so that a release at the same time does not take the last count away.
+  if (!CountHandle(handle, 0, 1, &after)) {
+    return driver.cuMemMap(address, bytes, offset, handle, flags);
+  }
+  CUresult result = driver.cuMemMap(address, bytes, offset, handle, flags);
+  if (result == CUDA_SUCCESS &&
+      !TheTable()->Add(Sort::kMapping, address, {.bytes = bytes, .other = handle})) {
+    driver.cuMemUnmap(address, bytes);
+    result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  if (result != CUDA_SUCCESS && CountHandle(handle, 0, -1, &after)) FreeIfUnused(after);
+  return result;
+}
+
+CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  const CUresult result = TheDriver().cuMemUnmap(address, bytes);
+  Table* const table = TheTable();
+  if (result != CUDA_SUCCESS || table == nullptr) return result;
+  // Several mappings may lie side by side, and others between them that are not known.
+  for (uint64_t at = 0; at < bytes;) {
+    Holding mapping;
+    Holding after;
+    if (!table->Take(Sort::kMapping, address + at, &mapping)) {
+      at += kChunk;
+      continue;
+    }
+    if (CountHandle(mapping.other, 0, -1, &after)) FreeIfUnused(after);
+    at += mapping.bytes != 0 ? mapping.bytes : kChunk;
+  }
+  return result;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* out, void* address) {
+  const CUresult result = TheDriver().cuMemRetainAllocationHandle(out, address);
+  Holding after;
+  if (result == CUDA_SUCCESS) CountHandle(*out, 1, 0, &after);
+  return result;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is counted beside what the fake driver says is taken. The hooks are called as a program's
+// calls end up in them; each test is a process of its own.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "cuda/cuda_node.h"
+#include "limiter/books/books.h"
+#include "limiter/limits/limits.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
+
+class MemoryTest : public testing::Test {
+ protected:
+  MemoryTest() {
+    node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0");
+    limits_.source = Source::kEnvironment;
+    limits_.count = 1;
+    limits_.devices[0].bytes = 1024 * kMiB;
+    std::strcpy(limits_.region, (node_.directory() + "/x.cache").c_str());
+  }
+
+  // In a process with a context.
+  template <typename Body>
+  void Run(Body body) {
+    EXPECT_TRUE(node_.Run([&](const fake_cuda::Library& cuda) {
+      library_ = &cuda;
+      Prepare(cuda);
+      if (!HasFailure()) body();
+      if (HasFailure()) throw std::runtime_error("see above");
+    }));
+  }
+  void Prepare(const fake_cuda::Library& cuda) {
+    ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    ASSERT_EQ(CALL(cuDevicePrimaryCtxRetain)(&context, 0), CUDA_SUCCESS);
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(context), CUDA_SUCCESS);
+    ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
+  }
+
+  const fake_cuda::Library& cuda() const { return *library_; }
+  uint64_t Resident() {
+    return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(kUuid, 0);
+  }
+  // What is counted is what is taken, and the limit holds.
+  void ExpectTrue(uint64_t mib) {
+    EXPECT_EQ(Used(0), mib * kMiB);
+    EXPECT_EQ(Resident(), mib * kMiB);
+  }
+
+  fake_cuda::CudaNode node_;
+  Limits limits_;
+  const fake_cuda::Library* library_ = nullptr;
+};
+
+TEST_F(MemoryTest, LinearMemoryIsCountedAsTheDriverTakesIt) {
+  Run([&] {
+    CUdeviceptr large = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&large, 5 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(6);
+    CUdeviceptr small = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&small, 1), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 6 * kMiB + 512);
+    EXPECT_EQ(cuMemFree_v2(small), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFree_v2(large), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(MemoryTest, PastTheLimitMemoryIsOutAndNothingElse) {
+  Run([&] {
+    std::vector<CUdeviceptr> all(40);
+    size_t had = 0;
+    while (had < all.size() && cuMemAlloc_v2(&all[had], 100 * kMiB) == CUDA_SUCCESS) ++had;
+    EXPECT_EQ(had, 10u);
+    EXPECT_EQ(cuMemAlloc_v2(&all[had], 100 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(1000);
+    EXPECT_EQ(cuMemAlloc_v2(&all[had], 24 * kMiB), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFree_v2(all[0]), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAlloc_v2(&all[0], 100 * kMiB), CUDA_SUCCESS);
+  });
+}
+
+TEST_F(MemoryTest, WhatTheDriverRefusesIsNotCounted) {
+  limits_.devices[0].bytes = 0;  // no limit: the card is the limit
+  Run([&] {
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, uint64_t{1} << 42), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_NE(cuMemAlloc_v2(nullptr, kMiB), CUDA_SUCCESS);
+    EXPECT_NE(cuMemAlloc_v2(&pointer, 0), CUDA_SUCCESS);
+    EXPECT_NE(cuMemFree_v2(0x1234), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(MemoryTest, ARowsRealLengthIsCounted) {
+  Run([&] {
+    CUdeviceptr pointer = 0;
+    size_t pitch = 0;
+    ASSERT_EQ(cuMemAllocPitch_v2(&pointer, &pitch, 1, 40'000, 4), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), Resident());
+    EXPECT_GE(Used(0), pitch * 40'000);
+    EXPECT_EQ(cuMemAllocPitch_v2(&pointer, &pitch, 1, 4'000'000, 4), CUDA_ERROR_OUT_OF_MEMORY);
+  });
+}
+
+TEST_F(MemoryTest, ManagedMemoryIsCountedInFull) {
+  Run([&] {
+    CUdeviceptr pointer = 0;
+    ASSERT_EQ(cuMemAllocManaged(&pointer, 1000 * kMiB, 1), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 1000 * kMiB);
+    EXPECT_EQ(cuMemAllocManaged(&pointer, 100 * kMiB, 1), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(cuMemFree_v2(pointer), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(MemoryTest, AHandleMayGoBeforeItsMappingAndTheOtherWayRound) {
+  Run([&] {
+    const CUmemAllocationProp wanted{.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                     .requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE,
+                                     .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                     .win32HandleMetaData = nullptr,
+                                     .allocFlags = {}};
+    CUdeviceptr address = 0;
+    using Signature = CUresult(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
+    ASSERT_EQ(cuda().As<Signature>("cuMemAddressReserve")(&address, 8192 * kMiB, 0, 0, 0),
+              CUDA_SUCCESS);
+    uint64_t had = 0;
+    CUmemGenericAllocationHandle handle = 0;
+    for (; had < 40 && cuMemCreate(&handle, 100 * kMiB, &wanted, 0) == CUDA_SUCCESS; ++had) {
+      ASSERT_EQ(cuMemMap(address + had * 100 * kMiB, 100 * kMiB, 0, handle, 0), CUDA_SUCCESS);
+      ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(had, 10u);
+    ExpectTrue(1000);
+    // Two at once; then one whose handle somebody has.
+    ASSERT_EQ(cuMemUnmap(address, 200 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(800);
+    ASSERT_EQ(cuMemRetainAllocationHandle(&handle, reinterpret_cast<void*>(address + 300 * kMiB)),
+              CUDA_SUCCESS);
+    ASSERT_EQ(cuMemUnmap(address + 300 * kMiB, 100 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(800);
+    ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+    ExpectTrue(700);
+    EXPECT_NE(cuMemRelease(handle), CUDA_SUCCESS);
+    ExpectTrue(700);
+  });
+}
+
+TEST_F(MemoryTest, VirtualMemoryOfTheHostIsNotCounted) {
+  Run([&] {
+    const CUmemAllocationProp wanted{.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                     .requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE,
+                                     .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0},
+                                     .win32HandleMetaData = nullptr,
+                                     .allocFlags = {}};
+    CUmemGenericAllocationHandle handle = 0;
+    cuMemCreate(&handle, 100 * kMiB, &wanted, 0);
+    EXPECT_EQ(Used(0), 0u);
+  });
+}
+
+TEST_F(MemoryTest, APoolIsCountedByWhatItHolds) {
+  Run([&] {
+    std::vector<CUdeviceptr> all(40);
+    size_t had = 0;
+    while (had < all.size() && cuMemAllocAsync(&all[had], 100 * kMiB, nullptr) == CUDA_SUCCESS)
+      ++had;
+    EXPECT_LE(had, 10u);
+    EXPECT_GE(had, 9u);
+    EXPECT_EQ(Used(0), Resident());
+    EXPECT_LE(Resident(), 1024 * kMiB);
+    for (size_t i = 0; i < had; ++i) ASSERT_EQ(cuMemFreeAsync(all[i], nullptr), CUDA_SUCCESS);
+    // What the pool still has is no hindrance to others.
+    EXPECT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(nullptr), CUDA_SUCCESS);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 1000 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(1000);
+  });
+}
+
+TEST_F(MemoryTest, APoolOfTheProgramsOwnIsCountedToo) {
+  Run([&] {
+    CUmemPoolProps wanted{};
+    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuMemPoolCreate)>("cuMemPoolCreate")(&pool, &wanted),
+              CUDA_SUCCESS);
+    std::vector<CUdeviceptr> all(40);
+    size_t had = 0;
+    while (had < all.size() &&
+           cuMemAllocFromPoolAsync(&all[had], 100 * kMiB, pool, nullptr) == CUDA_SUCCESS) {
+      ++had;
+    }
+    EXPECT_LE(Resident(), 1024 * kMiB);
+    EXPECT_EQ(Used(0), Resident());
+    EXPECT_GE(had, 9u);
+    // The other ways of freeing are as good.
+    for (size_t i = 0; i < had; ++i) ASSERT_EQ(cuMemFree_v2(all[i]), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), Resident());
+    ASSERT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+    ExpectTrue(0);
+    CUdeviceptr linear = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&linear, 100 * kMiB), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFreeAsync(linear, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 0u);
+  });
+}
+
+TEST_F(MemoryTest, ArraysAreCounted) {
+  Run([&] {
+    const CUDA_ARRAY_DESCRIPTOR wanted{
+        .Width = 10'000, .Height = 10'000, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    std::vector<CUarray> all(10);
+    size_t had = 0;
+    while (had < all.size() && cuArrayCreate_v2(&all[had], &wanted) == CUDA_SUCCESS) ++had;
+    EXPECT_EQ(had, 2u);
+    EXPECT_EQ(Used(0), Resident());
+    for (size_t i = 0; i < had; ++i) EXPECT_EQ(cuArrayDestroy(all[i]), CUDA_SUCCESS);
+    ExpectTrue(0);
+    CUmipmappedArray levels = nullptr;
+    const CUDA_ARRAY3D_DESCRIPTOR large{.Width = 4096,
+                                        .Height = 4096,
+                                        .Depth = 0,
+                                        .Format = CU_AD_FORMAT_FLOAT,
+                                        .NumChannels = 4,
+                                        .Flags = 0};
+    ASSERT_EQ(cuMipmappedArrayCreate(&levels, &large, 5), CUDA_SUCCESS);
+    EXPECT_GE(Used(0), Resident());
+    EXPECT_EQ(cuMipmappedArrayDestroy(levels), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(MemoryTest, ThreadsThatAllocateAtOnceNeverPassTheLimit) {
+  Run([&] {
+    std::vector<std::thread> threads;
+    CUcontext context = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent")(&context), CUDA_SUCCESS);
+    for (unsigned i = 0; i < 8; ++i) {
+      threads.emplace_back([&, i] {
+        cuda().As<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context);
+        std::vector<CUdeviceptr> held;
+        for (unsigned round = 0; round < 2'000; ++round) {
+          CUdeviceptr pointer = 0;
+          if ((round * 7 + i) % 3 != 0 && cuMemAlloc_v2(&pointer, 40 * kMiB) == CUDA_SUCCESS) {
+            held.push_back(pointer);
+          } else if (!held.empty()) {
+            EXPECT_EQ(cuMemFree_v2(held.back()), CUDA_SUCCESS);
+            held.pop_back();
+          }
+          if (round % 64 == 0) EXPECT_LE(Resident(), 1024 * kMiB);
+        }
+        for (const CUdeviceptr pointer : held) cuMemFree_v2(pointer);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ExpectTrue(0);
+  });
+}
+
+}  // namespace
+}  // namespace tessera::limiter
