@@ -44,6 +44,7 @@ CUresult Start() {
   for (Device& device : node.devices) {
     device.card = driver->state->CardOf(device.uuid, device.memory);
     if (device.card == kMostCards) return CUDA_ERROR_UNKNOWN;
+    driver->state->card(device.card).turn_length = node.options.slice_ns;
   }
   pthread_atfork(nullptr, nullptr, &ForgetInChild);
   g_driver.store(driver.release(), std::memory_order_release);

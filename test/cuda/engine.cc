@@ -7,6 +7,7 @@
 
 #include "cuda/driver.h"
 #include "cuda/heap.h"
+#include "cuda/turns.h"
 
 namespace tessera::fake_cuda {
 namespace {
@@ -42,39 +43,73 @@ void SleepUntil(uint64_t time) {
 
 }  // namespace
 
-Mark Submit(unsigned card, Mark after, uint64_t ns) {
-  Driver& driver = *TheDriver();
-  Process& own = driver.state->own();
-  std::atomic<uint64_t>& busy_until = driver.state->card(card).busy_until;
-  const std::lock_guard lock(g_launching);
-  Run& run = own.runs[own.kernels.load(std::memory_order_relaxed) % kQueue];
-  uint64_t now = Now();
-  if (run.start.load(std::memory_order_relaxed) > now) {
-    SleepUntil(run.start);
-    now = Now();
-  }
-  const uint64_t takes = Jittered(ns, driver.node.options.jitter_percent);
-  uint64_t busy = busy_until.load(std::memory_order_relaxed);
+namespace {
+
+// Who comes first is served first: a kernel begins when all that came before it have ended.
+Mark SubmitLast(Card& card, Process& own, Run& run, Mark after, uint64_t ns, uint64_t now,
+                unsigned number) {
+  uint64_t busy = card.busy_until.load(std::memory_order_relaxed);
   uint64_t start = 0;
   do {
     start = std::max({now, busy, after});
-  } while (!busy_until.compare_exchange_weak(busy, start + takes));
+  } while (!card.busy_until.compare_exchange_weak(busy, start + ns));
   run.start.store(start, std::memory_order_relaxed);
-  run.end.store(start + takes, std::memory_order_relaxed);
-  run.card.store(card, std::memory_order_relaxed);
-  Add(own.busy[card], takes);
-  Add(own.kernels, uint64_t{1});
-  return start + takes;
+  run.end.store(start + ns, std::memory_order_relaxed);
+  Add(own.busy[number], ns);
+  return start + ns;
 }
 
-bool IsReached(unsigned /*card*/, Mark mark) {
-  return mark <= Now();
+bool TakesTurns(unsigned card) {
+  return TheDriver()->state->card(card).turn_length.load(std::memory_order_relaxed) != 0;
 }
-void AwaitMark(unsigned /*card*/, Mark mark) {
-  SleepUntil(mark);
+
+}  // namespace
+
+Mark Submit(unsigned card, Mark after, uint64_t ns) {
+  Driver& driver = *TheDriver();
+  State& state = *driver.state;
+  Process& own = state.own();
+  const std::lock_guard lock(g_launching);
+  Run& run = own.runs[own.kernels.load(std::memory_order_relaxed) % kQueue];
+  const uint64_t takes = Jittered(ns, driver.node.options.jitter_percent);
+  const bool turns = TakesTurns(card);
+  // As many as the driver takes are waiting: the first of them is to begin.
+  const uint64_t first = run.start.load(std::memory_order_relaxed);
+  uint64_t now = Now();
+  if (turns ? !IsReachedInTurn(state, run.card, first, now) : first > now) {
+    AwaitMark(run.card, first);
+    now = Now();
+  }
+  Mark end = 0;
+  if (turns) {
+    end = SubmitInTurn(state, card, takes, now);
+    run.start.store(end - takes, std::memory_order_relaxed);
+    run.end.store(end, std::memory_order_relaxed);
+  } else {
+    end = SubmitLast(state.card(card), own, run, after, takes, now, card);
+  }
+  run.card.store(card, std::memory_order_relaxed);
+  Add(own.kernels, uint64_t{1});
+  return end;
 }
-uint64_t TimeOf(unsigned /*card*/, Mark mark) {
-  return mark;
+
+bool IsReached(unsigned card, Mark mark) {
+  if (mark == 0) return true;
+  if (!TakesTurns(card)) return mark <= Now();
+  return IsReachedInTurn(*TheDriver()->state, card, mark, Now());
+}
+
+void AwaitMark(unsigned card, Mark mark) {
+  if (!TakesTurns(card)) return SleepUntil(mark);
+  State& state = *TheDriver()->state;
+  while (!IsReachedInTurn(state, card, mark, Now())) {
+    state.Reap();  // who is dead has no turn
+    SleepUntil(NotBefore(state, card, mark));
+  }
+}
+
+uint64_t TimeOf(unsigned card, Mark mark) {
+  return TakesTurns(card) ? TimeInTurn(*TheDriver()->state, card, mark) : mark;
 }
 
 }  // namespace tessera::fake_cuda

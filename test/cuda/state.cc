@@ -11,6 +11,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "cuda/turns.h"
+
 namespace tessera::fake_cuda {
 namespace {
 
@@ -45,6 +47,7 @@ bool Lock(int fd, int command, off_t byte, struct flock* found = nullptr) {
 void Clear(Process& process) {
   for (auto& bytes : process.resident) bytes = 0;
   for (auto& time : process.busy) time = 0;
+  for (auto& time : process.served) time = 0;
   process.kernels = 0;
   process.died = 0;
   process.pid = 0;
@@ -104,6 +107,7 @@ bool State::Join() {
     madvise(shared_, sizeof(Shared), MADV_DONTFORK);
     Clear(process);
     for (Run& run : process.runs) run.start = run.end = 0;
+    process.turns = 0;
     process.pid = getpid();
     uint32_t high = shared_->high;
     while (high <= slot && !shared_->high.compare_exchange_weak(high, slot + 1)) continue;
@@ -111,6 +115,14 @@ bool State::Join() {
     return true;
   }
   return false;
+}
+
+bool State::IsAlive(unsigned slot) const {
+  if (slot >= kMostProcesses) return true;
+  const Descriptor file(path_);
+  struct flock found{};
+  return Lock(file.fd, F_OFD_GETLK, 1 + slot, &found) &&
+         (found.l_type != F_UNLCK || slot == own_slot());
 }
 
 void State::Leave() {
@@ -182,10 +194,13 @@ uint64_t State::Resident(pid_t pid, unsigned card) {
 
 uint64_t State::Busy(pid_t pid, unsigned card) {
   const uint64_t now = Now();
+  const bool turns = shared_->cards[card].turn_length != 0;
+  if (turns) Advance(*this, card, now);
   uint64_t sum = 0;
   for (unsigned slot = 0; slot < shared_->high; ++slot) {
     const Process& process = shared_->processes[slot];
-    if (process.pid != 0 && (pid == 0 || process.pid == pid)) sum += BusyOf(process, card, now);
+    if (process.pid == 0 || (pid != 0 && process.pid != pid)) continue;
+    sum += turns ? process.served[card].load() : BusyOf(process, card, now);
   }
   return sum;
 }

@@ -4,8 +4,8 @@
 // limiter is measured against. Nothing of the driver is named here: tests read it as well.
 //
 // A process has a slot from cuInit to its end, and holds a lock on the slot's byte that the kernel
-// takes away with the process, however it ends. Each number has one writer, the slot's process; so
-// no kill leaves anything half done. Any thread.
+// takes away with the process, however it ends. Each number of memory has one writer, the slot's
+// process; so no kill leaves anything half done. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -20,17 +20,34 @@ namespace tessera::fake_cuda {
 inline constexpr unsigned kMostCards = 64;  // GPUs, and MIG devices, each a card of its own
 inline constexpr unsigned kMostProcesses = 1024;
 inline constexpr unsigned kQueue = 1024;  // kernels launched and not begun: as the driver's
+inline constexpr unsigned kTurns = 1024;
 
 struct Card {
   char uuid[64];  // as the driver writes it; empty: none
   uint64_t bytes;
-  std::atomic<uint64_t> busy_until;  // of CLOCK_MONOTONIC, in ns, as all times here
+  std::atomic<uint64_t> turn_length;  // 0: who comes first is served first
+  std::atomic<uint64_t> busy_until;   // then; of CLOCK_MONOTONIC, in ns, as all times here
+  // Where processes take turns (turns.h). What follows, and how much each was served, is written by
+  // whoever holds the lock: its slot and 1.
+  std::atomic<uint32_t> lock;
+  std::atomic<uint64_t> at;        // so far it is known who ran when
+  std::atomic<uint32_t> turn;      // the slot whose it is,
+  std::atomic<uint64_t> turn_end;  // until then
 };
 
-// One kernel that a process launched.
+// One kernel that a process launched: times where the first that comes is served first, and else
+// what the process had been given of the card at these points.
 struct Run {
   std::atomic<uint64_t> start;
   std::atomic<uint64_t> end;
+  std::atomic<uint32_t> card;
+};
+
+// A time through which a process had a card to itself.
+struct Turn {
+  std::atomic<uint64_t> start;
+  std::atomic<uint64_t> end;
+  std::atomic<uint64_t> served;  // before it
   std::atomic<uint32_t> card;
 };
 
@@ -40,7 +57,10 @@ struct Process {
   std::atomic<uint64_t> kernels;  // launched, on all cards; the last kQueue of them are in runs
   std::atomic<uint64_t> resident[kMostCards];  // bytes
   std::atomic<uint64_t> busy[kMostCards];      // ns of all kernels launched
+  std::atomic<uint64_t> served[kMostCards];    // of these, where processes take turns
   Run runs[kQueue];
+  std::atomic<uint64_t> turns;
+  Turn last_turns[kTurns];
 };
 
 struct Shared {
@@ -80,14 +100,22 @@ class State {
   uint64_t Busy(pid_t pid, unsigned card);
   uint64_t Kernels(pid_t pid);
 
+  // Whether the process of a slot is there.
+  bool IsAlive(unsigned slot) const;
+  void Reap();  // gives back what the dead had, if none looked in the last ms
+
   Process& own() { return *own_; }
+  // kMostProcesses: it has none, and only looks.
+  unsigned own_slot() const {
+    return own_ == nullptr ? kMostProcesses : static_cast<unsigned>(own_ - shared_->processes);
+  }
+  Shared& shared() { return *shared_; }
   Card& card(unsigned number) { return shared_->cards[number]; }
   uint64_t bytes(unsigned number) const { return shared_->cards[number].bytes; }
 
  private:
   State(std::string path, uint64_t late) : path_(std::move(path)), late_(late) {}
   bool Map();
-  void Reap();  // gives back what the dead had
   uint64_t Sum(unsigned card) const;
 
   const std::string path_;
