@@ -13,7 +13,7 @@
 #include "limiter/books/slots.h"
 #include "limiter/books/ticks.h"
 #include "limiter/limits/text.h"
-#include "limiter/region_image.h"
+#include "limiter/contract.h"
 
 namespace tessera::limiter {
 namespace {

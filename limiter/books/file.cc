@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "limiter/limits/text.h"
-#include "limiter/region_image.h"
+#include "limiter/contract.h"
 
 namespace tessera::limiter {
 namespace {

@@ -3,11 +3,21 @@
 // assembly: a lookup that is none of the limiter's is a jump, not a call, so that the loader, which
 // asks who called it, sees the program's frame (RTLD_NEXT, RTLD_DEFAULT and dlerror mean what they
 // meant).
+#include "limiter/contract.h"
 #include "limiter/driver/driver.h"
 #include "limiter/hook/loader.h"
 #include "limiter/hook/lookup.h"
 
 using tessera::limiter::Route;
+
+// By which the agent knows the file.
+[[gnu::used, gnu::retain]] static constexpr auto kMark = [] {
+  struct {
+    char text[sizeof tessera::limiter::kLibraryMark];
+  } mark{};
+  for (size_t i = 0; i < sizeof mark.text; ++i) mark.text[i] = tessera::limiter::kLibraryMark[i];
+  return mark;
+}();
 
 extern "C" {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "limiter/region_image.h"
+#include "limiter/contract.h"
 
 namespace tessera::limiter {
 namespace {

@@ -77,6 +77,7 @@ struct Vgpu {
   std::string lock_directory;  // on the host, shared by all containers
   std::string library;         // on the host; empty: it could not be installed
   std::string install = {};    // where the agent has the one to install; empty: it does not
+  bool own_library = false;    // it is Tessera's (limiter/)
   bool enforced = true;        // the library goes into every container
   int parts = 1;               // virtual GPUs that a GPU is
   std::vector<VgpuSize> sizes = {};  // of each; none: equal parts

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "limiter/contract.h"
 
 namespace tessera {
 namespace {
@@ -107,6 +108,7 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text) {
 VgpuFiles FilesOf(const Vgpu& vgpu) {
   return {.containers = vgpu.directory + "/containers",
           .gates = vgpu.directory + "/grants",
+          .limits = vgpu.directory + "/limits",
           .preload = vgpu.directory + "/ld.so.preload",
           .license = vgpu.directory + "/license",
           .validator = vgpu.directory + "/vgpuvalidator"};
@@ -147,7 +149,8 @@ std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& g
     envs[fmt::format("CUDA_DEVICE_SM_LIMIT_{}", i)] = std::to_string(part.cores);
   }
   envs["CUDA_DEVICE_SM_LIMIT"] = std::to_string(cores);
-  envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = fmt::format("{}/{}.cache", vgpu.directory, grant.name);
+  envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] =
+      fmt::format("{}/{}", vgpu.directory, RegionNameOf(grant.name));
   if (vgpu.memory_scaling > 1) envs["CUDA_OVERSUBSCRIBE"] = "true";
   return envs;
 }
@@ -164,9 +167,43 @@ std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant) {
   if (!vgpu.enforced) return mounts;
   mounts.push_back({.host_path = grant.library.empty() ? vgpu.library : grant.library,
                     .container_path = vgpu.directory + "/libvgpu.so"});
+  const std::string_view limits = limiter::kLimitsPath;
+  mounts.push_back({.host_path = LimitsOf(vgpu, grant.name),
+                    .container_path = std::string(limits.substr(0, limits.rfind('/')))});
   if (!grant.controlled) return mounts;
   mounts.push_back({.host_path = files.preload, .container_path = "/etc/ld.so.preload"});
   return mounts;
+}
+
+std::string LimitsOf(const Vgpu& vgpu, std::string_view name) {
+  return fmt::format("{}/{}", FilesOf(vgpu).limits, name);
+}
+
+std::string LimitsFileOf(const Vgpu& vgpu, std::string_view name) {
+  const std::string_view path = limiter::kLimitsPath;
+  return LimitsOf(vgpu, name).append(path.substr(path.rfind('/')));
+}
+
+std::string RegionNameOf(std::string_view name) {
+  return fmt::format("{}.cache", name);
+}
+
+std::string LimitsText(const Vgpu& vgpu, const VgpuGrant& grant) {
+  std::string text = fmt::format("{} {}\n", limiter::kLimitsName, limiter::kLimitsVersion);
+  for (const VgpuPart& part : grant.parts) {
+    text +=
+        fmt::format("device {} memory={} cores={}\n", part.device, part.memory << 20, part.cores);
+  }
+  const auto tunable = [&](const char* key, const char* otherwise) {
+    const auto found = vgpu.tunables.find(key);
+    return found == vgpu.tunables.end() ? otherwise : found->second;
+  };
+  text += fmt::format("policy={}\n", tunable("GPU_CORE_UTILIZATION_POLICY", "default"));
+  text += fmt::format("priority={}\n", tunable("CUDA_TASK_PRIORITY", "1"));
+  text += fmt::format("oversubscribe={}\n", vgpu.memory_scaling > 1 ? "yes" : "no");
+  text += fmt::format("core-policy={}\n", vgpu.tunables_fixed ? "fixed" : "free");
+  text += fmt::format("region={}/{}\n", vgpu.directory, RegionNameOf(grant.name));
+  return text;
 }
 
 Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& rendering,

@@ -48,6 +48,7 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text);
 struct VgpuFiles {
   std::string containers;  // below which each container has a directory of its own
   std::string gates;       // and each matched grant its gate
+  std::string limits;      // and each grant the file with its limits
   std::string preload;     // names the library to the container's loader
   std::string license;     // which need not be there, nor what looks at it
   std::string validator;
@@ -91,6 +92,15 @@ void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts);
 // files.
 std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& grant);
 std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant);
+
+// The directory, on the host, of which nobody in the container can change anything: our own library
+// reads a grant's limits there (limiter/contract.h), whatever the variables say.
+std::string LimitsOf(const Vgpu& vgpu, std::string_view name);
+// The path of the file there, and its text.
+std::string LimitsFileOf(const Vgpu& vgpu, std::string_view name);
+std::string LimitsText(const Vgpu& vgpu, const VgpuGrant& grant);
+// What the processes of its container share, in the directory that they write in.
+std::string RegionNameOf(std::string_view name);
 
 // The CDI document of one grant: what its devices need, as the documents for whole devices have it,
 // and its limits. kVanished when one of the parts' devices is not in the offer.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grant/vgpu.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -105,6 +106,35 @@ TEST(VgpuEnvs, TheLeastComputeTimeIsThatOfAllCards) {
                 {"CUDA_DEVICE_SM_LIMIT_1", "20"}}));
 }
 
+TEST(LimitsText, SaysWhatTheLibraryIsToHoldTheContainerTo) {
+  Vgpu vgpu = Parts(2);
+  const VgpuGrant grant = NewVgpuGrant(vgpu, "name", {{kFirst, 300, 60}, {kSecond, 400, 0}});
+  EXPECT_EQ(LimitsText(vgpu, grant), fmt::format("tessera-limits 1\n"
+                                                 "device {} memory=314572800 cores=60\n"
+                                                 "device {} memory=419430400 cores=0\n"
+                                                 "policy=default\n"
+                                                 "priority=1\n"
+                                                 "oversubscribe=no\n"
+                                                 "core-policy=fixed\n"
+                                                 "region=/usr/local/vgpu/name.cache\n",
+                                                 kFirst, kSecond));
+
+  vgpu.tunables = {{"GPU_CORE_UTILIZATION_POLICY", "force"}, {"CUDA_TASK_PRIORITY", "0"}};
+  vgpu.tunables_fixed = false;
+  vgpu.memory_scaling = 2;
+  EXPECT_EQ(LimitsText(vgpu, NewVgpuGrant(vgpu, "name", {})),
+            "tessera-limits 1\npolicy=force\npriority=0\noversubscribe=yes\ncore-policy=free\n"
+            "region=/usr/local/vgpu/name.cache\n");
+}
+
+TEST(VgpuMounts, TheLimitsAreOutsideOfWhatTheContainerWrites) {
+  const Vgpu vgpu = Parts(2);
+  const std::vector<Mount> mounts = VgpuMounts(vgpu, NewVgpuGrant(vgpu, "name", {}));
+  ASSERT_EQ(mounts.size(), 5U);
+  EXPECT_EQ(mounts[3], (Mount{"/usr/local/vgpu/limits/name", "/run/tessera/vgpu", true}));
+  EXPECT_EQ(LimitsFileOf(vgpu, "name"), "/usr/local/vgpu/limits/name/limits");
+}
+
 TEST(VgpuMounts, WithoutEnforcementTheLibraryIsNotAmongThem) {
   Vgpu vgpu = Parts(2);
   vgpu.enforced = false;
@@ -146,7 +176,7 @@ TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
                            "NVIDIA_VISIBLE_DEVICES=void", "CUDA_DEVICE_MEMORY_LIMIT_0=400m",
                            "CUDA_DEVICE_MEMORY_SHARED_CACHE=/usr/local/vgpu/name.cache",
                            "CUDA_DEVICE_SM_LIMIT=20", "CUDA_DEVICE_SM_LIMIT_0=20"}));
-  EXPECT_EQ(edits.mounts.size(), 4U);
+  EXPECT_EQ(edits.mounts.size(), 5U);
 }
 
 TEST(VgpuDocument, CountsCardsAsTheContainerSeesThemNow) {

@@ -6,7 +6,7 @@
 
 #include "limiter/books/counters.h"
 #include "limiter/books/slots.h"
-#include "limiter/region_image.h"
+#include "limiter/contract.h"
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;

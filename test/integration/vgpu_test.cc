@@ -163,6 +163,7 @@ TEST_F(VgpuTest, TheLibraryIsPutWhereTheContainersLoaderLooks) {
   }
   EXPECT_EQ(mounts, (std::vector<std::string>{
                         "/etc/ld.so.preload <- /usr/local/vgpu/ld.so.preload ro",
+                        "/run/tessera/vgpu <- /usr/local/vgpu/limits/" + name + " ro",
                         "/tmp/vgpulock <- /tmp/vgpulock rw",
                         "/usr/local/vgpu <- /usr/local/vgpu/containers/" + name + " rw",
                         "/usr/local/vgpu/libvgpu.so <- /usr/local/vgpu/libvgpu.so ro"}));

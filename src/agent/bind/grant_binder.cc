@@ -294,7 +294,7 @@ Status GrantBinder::Finish(const Wish& wish, const Wish::One& one) {
     Note(pin);
     if (!pin.decision.empty()) Tell(binding, *wish.known.pods.at(pin.pod_uid), pin);
   }
-  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, pin, one.held->answer));
+  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, pin, one.held->answer));
   if (one.held->matched || !WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, one.held->name);
 }
@@ -440,6 +440,7 @@ void GrantBinder::Remove(const std::string& name, const std::set<std::string>& c
     return log::Warn("the directory of a grant that has ended stays, and is tried again",
                      removed.error(), {{"grant", name}});
   }
+  if (pin && *pin) RemoveLimits(root_, name, **pin);
   pins_.Remove(name);
   log::Info("a grant has ended", {{"grant", name}});
 }

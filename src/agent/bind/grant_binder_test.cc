@@ -264,6 +264,25 @@ TEST_F(GrantBinderTest, ALinkInPlaceOfADirectoryIsNotFollowed) {
   EXPECT_EQ(os::Inspect(directory_ + "/elsewhere").value().mode, 0700U);
 }
 
+TEST_F(GrantBinderTest, TheLimitsStandWhereTheContainerCannotChangeThemAsLongAsTheGrantDoes) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  const std::string limits = directory_ + "/usr/local/vgpu/limits";
+  const std::string text = os::ReadFile(limits + "/" + kOne + "/limits").value_or("");
+  EXPECT_TRUE(text.starts_with(fmt::format(
+      "tessera-limits 1\ndevice {} memory=524288000 cores=50\n", offer_.devices[0].key.id)))
+      << text;
+  EXPECT_EQ(os::Inspect(limits)->mode & 0777U, 0700U);
+  EXPECT_EQ(os::Inspect(limits + "/" + kOne + "/limits")->mode & 0777U, 0444U);
+
+  checkpoint_.entries.clear();
+  Save();
+  RemoveForgotten();
+  clock_.Advance(Duration(61'000));
+  RemoveForgotten();
+  EXPECT_EQ(os::ListDirectory(limits).value(), std::vector<std::string>{});
+}
+
 TEST_F(GrantBinderTest, WhatKubeletHasForgottenForAMinuteIsRemoved) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));

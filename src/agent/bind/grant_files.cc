@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/bind/grant_region.h"
 #include "agent/bind/mount_sources.h"
 #include "os/fd.h"
 
@@ -108,9 +109,20 @@ Status CheckLibrary(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
               "the library that holds containers to their part of a GPU is not at {}", library);
 }
 
+// Of which the container gets its own directory, read-only.
+Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                   const Pin& pin) {
+  const std::string directory = root.Path(LimitsOf(vgpu, name));
+  TRY(OpenOwnDirectory(ParentOf(directory), 0700));
+  TRY(OpenOwnDirectory(directory, 0755));
+  const VgpuGrant grant{.name = name, .directory = pin.directory, .parts = pin.parts};
+  return PutUnlessSame(root.Path(LimitsFileOf(vgpu, name)), LimitsText(vgpu, grant), 0444);
+}
+
 }  // namespace
 
-Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const Pin& pin, const Grant& answer) {
+Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                      const Pin& pin, const Grant& answer) {
   const VgpuFiles files = FilesOf(vgpu);
   TRY(os::MakeDirectories(root.Path(vgpu.directory), 0755));
   // Nobody of the host's gets at what containers leave there; the runtime does, as root.
@@ -122,9 +134,16 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const Pin& pin, co
   if (vgpu.enforced) {
     TRY(CheckLibrary(root, vgpu, pin));
     TRY(PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644));
+    TRY(WriteLimits(root, vgpu, name, pin));
+    TRY(MakeRegion(root, vgpu, name, pin));
   }
   TRY(CheckMountSources(root, answer));
   return pin.gate.empty() ? Status() : MakeGate(root.Path(pin.gate));
+}
+
+void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin) {
+  const std::string directory = ParentOf(ParentOf(pin.directory));
+  (void)os::RemoveTree(root.Path(LimitsOf({.directory = directory}, name)));
 }
 
 std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {

@@ -10,12 +10,16 @@
 
 namespace tessera::agent {
 
-// Makes what the container's mounts are of, where it is not there yet; then the gate of a grant
-// that has one, in a directory of the agent's user alone. `answer`: as kubelet keeps it.
+// Makes what the container's mounts are of, where it is not there yet, its limits among them; then
+// the gate of a grant that has one, in a directory of the agent's user alone. `answer`: as kubelet
+// keeps it.
 // kNotEnforced without the library, kPermission where somebody else has put something in a
 // directory's place, kBadMount where a mount of the answer would not be what it was meant to be,
 // kNoGate where a device node cannot be made or is of no use.
-Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const Pin& pin, const Grant& answer);
+Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                      const Pin& pin, const Grant& answer);
+// Takes its limits away again.
+void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin);
 
 // The library that the container loads, on the host: the one that it was bound with as long as that
 // is there, else the configuration's.

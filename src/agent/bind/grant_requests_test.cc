@@ -153,7 +153,7 @@ TEST_F(GrantRequestsTest, ItsDirectoryIsNamedAsHamisMonitorLooksForIt) {
   pods_["uid-1"] = book_->Find("uid-1");
 
   ASSERT_EQ(Bind({Share(0, 0)}), "");
-  EXPECT_EQ(EdgesOf(kOne, true).at(2), "/usr/local/vgpu/containers/mirror_app at /usr/local/vgpu");
+  EXPECT_EQ(EdgesOf(kOne, true).at(3), "/usr/local/vgpu/containers/mirror_app at /usr/local/vgpu");
   EXPECT_TRUE(os::Exists(directory_ + "/usr/local/vgpu/containers/mirror_app"));
   checkpoint_.entries.clear();
   Save();

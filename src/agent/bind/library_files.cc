@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "kubelet/checkpoint.h"
+#include "limiter/contract.h"
 
 namespace tessera::agent {
 namespace {
@@ -28,6 +29,11 @@ bool IsInstalledName(std::string_view file) {
   file.remove_prefix(kLibraryPrefix.size());
   return file.size() == kDigits &&
          std::ranges::all_of(file, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
+}
+
+bool IsOwn(const os::Root& root, const std::string& library) {
+  const auto text = os::ReadFile(root.Path(library), kMostLibrary);
+  return text && text->find(limiter::kLibraryMark) != std::string::npos;
 }
 
 }  // namespace
@@ -53,7 +59,9 @@ void InstallLibraries(config::Config& config) {
   for (config::Resource& resource : config.resources) {
     if (!resource.rendering.vgpu) continue;
     Vgpu& vgpu = *resource.rendering.vgpu;
-    if (vgpu.install.empty() || !vgpu.enforced) continue;
+    if (!vgpu.enforced) continue;
+    vgpu.own_library = IsOwn(root, vgpu.install.empty() ? vgpu.library : vgpu.install);
+    if (vgpu.install.empty()) continue;
     auto installed = InstallLibrary(root, vgpu.install, vgpu.directory);
     if (!installed) {
       log::LogError("cannot install the limiting library: no virtual GPU is granted without it",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/region_image.h"
+#include "limiter/contract.h"
 
 #include <gtest/gtest.h>
 
