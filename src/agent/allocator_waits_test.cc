@@ -114,11 +114,12 @@ TEST_F(AwaitedListTest, HoldsNoThreadWhileKubeletMakesIt) {
   Lose();
   std::latch asked(1);
   std::latch go_on(1);
-  const auto lists = std::make_shared<kubelet::PodLists>([&] {
+  const auto list = [&] {
     asked.count_down();
     go_on.wait();
     return holdings_;
-  });
+  };
+  const auto lists = std::make_shared<kubelet::PodLists>(list, clock_);
   const auto binder =
       std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
                                     os::Root(directory_), book_, inbox_, clock_, lists);

@@ -47,7 +47,12 @@ Result<CheckpointEntry> ParseEntry(const json::Value& value) {
   auto resource = json::GetString(object, "ResourceName");
   if (!uid || !container || !resource) return Malformed("an entry names no pod or resource");
   CheckpointEntry entry{*uid, *container, *resource, {}, {}};
+  if (!object.contains("DeviceIDs")) return Malformed("an entry has no DeviceIDs");
   entry.ids_by_numa = TRY(ParseIdLists(object, "DeviceIDs"));
+  const json::Value* answer = object.if_contains("AllocResp");
+  if (answer == nullptr || !(answer->is_null() || answer->is_string())) {
+    return Malformed("an entry has no AllocResp");
+  }
   auto response = DecodeBase64(json::GetString(object, "AllocResp").value_or(""));
   if (!response) return Malformed("AllocResp is not base64");
   entry.allocate_response = *std::move(response);
@@ -96,7 +101,8 @@ Result<Checkpoint> ParseCheckpoint(std::string_view text) {
   Checkpoint checkpoint;
   checkpoint.registered = TRY(ParseIdLists(*data, "RegisteredDevices"));
   const json::Value* entries = data->if_contains("PodDeviceEntries");
-  if (entries == nullptr || entries->is_null()) return checkpoint;
+  if (entries == nullptr) return Malformed("no PodDeviceEntries");
+  if (entries->is_null()) return checkpoint;
   if (!entries->is_array()) return Malformed("PodDeviceEntries is not a list");
   for (const json::Value& entry : entries->get_array()) {
     checkpoint.entries.push_back(TRY(ParseEntry(entry)));

@@ -34,7 +34,8 @@ struct Checkpoint {
   std::map<std::string, std::vector<std::string>> registered;  // resource -> healthy ids
 };
 
-// kInvalid when it is not such a document. The checksum is not compared: it is made from Go's
+// kInvalid when it is not such a document: what kubelet always writes and is not there has another
+// name by now, and is not taken for nothing. The checksum is not compared: it is made from Go's
 // memory layout, and a torn file does not parse.
 Result<Checkpoint> ParseCheckpoint(std::string_view text);
 std::string WriteCheckpoint(const Checkpoint& checkpoint);

@@ -78,6 +78,7 @@ TEST(Checkpoint, ATornFileIsAnError) {
 TEST(Checkpoint, AnErrorSaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf("[]"), "kubelet's checkpoint: not a JSON object");
   EXPECT_EQ(ErrorOf("{}"), "kubelet's checkpoint: no Data");
+  EXPECT_EQ(ErrorOf(R"({"Data":{"Entries":[]}})"), "kubelet's checkpoint: no PodDeviceEntries");
   EXPECT_EQ(ErrorOf(R"({"Data":{"PodDeviceEntries":3}})"),
             "kubelet's checkpoint: PodDeviceEntries is not a list");
   EXPECT_EQ(ErrorOf(R"({"Data":{"PodDeviceEntries":[{}]}})"),
@@ -87,6 +88,15 @@ TEST(Checkpoint, AnErrorSaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf(R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c",)"
                     R"("ResourceName":"r","DeviceIDs":null,"AllocResp":"?"}]}})"),
             "kubelet's checkpoint: AllocResp is not base64");
+  const std::string named = R"({"PodUID":"u","ContainerName":"c","ResourceName":"r")";
+  const auto with = [&](const std::string& more) {
+    return ErrorOf(R"({"Data":{"PodDeviceEntries":[)" + named + more + "}]}}");
+  };
+  EXPECT_EQ(with(R"(,"AllocResp":"")"), "kubelet's checkpoint: an entry has no DeviceIDs");
+  EXPECT_EQ(with(R"(,"DeviceIDs":{})"), "kubelet's checkpoint: an entry has no AllocResp");
+  EXPECT_EQ(with(R"(,"DeviceIDs":{},"AllocResp":{})"),
+            "kubelet's checkpoint: an entry has no AllocResp");
+  EXPECT_EQ(with(R"(,"DeviceIDs":{},"AllocResp":null)"), "");
 }
 
 }  // namespace

@@ -7,10 +7,11 @@
 namespace tessera::kubelet {
 
 struct PodLists::State {
-  explicit State(List list_of) : list(std::move(list_of)) {}
+  State(List list_of, const Clock& clock_of) : list(std::move(list_of)), clock(clock_of) {}
   void Serve();
 
   const List list;
+  const Clock& clock;
   std::mutex mutex;
   std::vector<Answer> waiting;  // under mutex, as the next
   bool serving = false;
@@ -23,7 +24,7 @@ void PodLists::State::Serve() {
     serving = !answers.empty();
     lock.unlock();
     if (answers.empty()) return;
-    const Steady asked = SystemClock().Now();
+    const Steady asked = clock.Now();
     Result<PodListPtr> answer = list().map([&](std::vector<Holding> holdings) -> PodListPtr {
       return std::make_shared<const PodList>(std::move(holdings), asked);
     });
@@ -31,7 +32,8 @@ void PodLists::State::Serve() {
   }
 }
 
-PodLists::PodLists(List list) : state_(std::make_shared<State>(std::move(list))) {}
+PodLists::PodLists(List list, const Clock& clock)
+    : state_(std::make_shared<State>(std::move(list), clock)) {}
 
 void PodLists::Ask(Answer answer) {
   std::unique_lock lock(state_->mutex);

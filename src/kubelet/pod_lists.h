@@ -26,8 +26,8 @@ class PodLists {
   using List = std::function<Result<std::vector<Holding>>()>;
   using Answer = std::function<void(const Result<PodListPtr>&)>;
 
-  // `list` asks kubelet, and waits for it (ListHoldings).
-  explicit PodLists(List list);
+  // `list` asks kubelet, and waits for it (ListHoldings). `clock` outlives it.
+  explicit PodLists(List list, const Clock& clock = SystemClock());
 
   // Waits for nothing; answered on the thread that lists, which must not wait.
   void Ask(Answer answer);

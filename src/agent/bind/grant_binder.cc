@@ -85,8 +85,7 @@ Result<GrantBinder::Held> GrantBinder::ReadFor(std::span<Wish* const> wishes) {
     pods.insert(known.begin(), known.end());
   }
   if (!IsOfUnknownShape(read) || newest == nullptr) return Fail(read.error());
-  auto listed =
-      std::make_shared<const ListedGrants>(newest, std::move(pods), pins_, promised_, *book_);
+  auto listed = TRY(ListedGrants::Make(newest, std::move(pods), pins_, promised_, *book_));
   return Held{.all = listed->held(), .listed = std::move(listed)};
 }
 

@@ -63,7 +63,7 @@ class GrantBinder {
 
   // Allocate is about to answer so.
   void Promised(const std::string& resource, std::vector<std::string> ids, const Grant& answer) {
-    promised_.Put(resource, std::move(ids), answer);
+    promised_.Put(resource, std::move(ids), answer, clock_.Now());
   }
   // Whether a list has to be asked for first, since the checkpoint is of a shape that nobody here
   // knows. AskList waits for nothing.

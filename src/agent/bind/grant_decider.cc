@@ -199,7 +199,7 @@ Result<PinPtr> GrantDecider::FormerPin(const std::string& pod_uid, const std::st
   for (const HeldGrant* held : held_->OfPod(pod_uid)) {
     if (held->resource != resource || !IsGrantName(held->name)) continue;
     const PinPtr pin = TRY(Find(held->name));
-    if (pin != nullptr && !pin->decision.empty()) return pin;
+    if (pin != nullptr && !pin->decision.empty() && pin->pod_uid == pod_uid) return pin;
   }
   return nullptr;
 }
@@ -257,17 +257,18 @@ const Taken& GrantDecider::TakenNow(const Binding& binding) {
   return *taken_;
 }
 
+// A decision is of the pod that its record names, whoever is said to hold it by now.
 void GrantDecider::Count(const HeldGrant& held, const PinPtr& pin) {
   if (pin->decision.empty()) {
-    taken_->AddShares(held.pod_uid, held.resource, held.ids, pin->parts);
-  } else if (!taken_->HasPod(held.pod_uid, held.resource)) {
-    taken_->AddPod(held.pod_uid, held.resource, UsageOfPod(held, pin));
+    taken_->AddShares(held.pod_uid, held.ids, pin->parts);
+  } else if (!taken_->HasPod(pin->pod_uid, held.resource)) {
+    taken_->AddPod(pin->pod_uid, held.resource, UsageOfPod(held.name, pin));
   }
 }
 
-const UsageByDevice& GrantDecider::UsageOfPod(const HeldGrant& held, const PinPtr& pin) {
-  const PodPtr pod = StateOf(held.pod_uid);
-  Usage& known = usages_[held.name];
+const UsageByDevice& GrantDecider::UsageOfPod(const std::string& grant, const PinPtr& pin) {
+  const PodPtr pod = StateOf(pin->pod_uid);
+  Usage& known = usages_[grant];
   if (known.pin == pin && known.pod == pod) return known.usage;
   return (known = {pin, pod, UsageOf(pin->decision, pod.get())}).usage;
 }
@@ -289,7 +290,7 @@ void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
 void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
   if (taken_->HasPod(held.pod_uid, held.resource)) return;
   if (held.parts) {
-    return taken_->AddShares(held.pod_uid, held.resource, held.ids, *held.parts);
+    return taken_->AddShares(held.pod_uid, held.ids, *held.parts);
   }
   const auto add = [&](const std::string& device) {
     taken_->AddUnknown(device, fmt::format("what container {} of pod {} has of it is not known: {}",

@@ -86,7 +86,7 @@ class GrantDecider {
   void Count(const HeldGrant& held, const PinPtr& pin);
   void CountForeign(const Binding& binding, const HeldGrant& held);
   void CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why);
-  const UsageByDevice& UsageOfPod(const HeldGrant& held, const PinPtr& pin);
+  const UsageByDevice& UsageOfPod(const std::string& grant, const PinPtr& pin);
 
   GrantPins& pins_;
   const std::shared_ptr<const PodBook> book_;

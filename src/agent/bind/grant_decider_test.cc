@@ -56,6 +56,26 @@ TEST_F(GrantDeciderTest, OfManyAtOnceNoMoreAreGrantedThanThereIsRoomFor) {
   EXPECT_EQ(os::ListDirectory(directory_ + "/cdi").value().size(), 7U);
 }
 
+TEST_F(GrantDeciderTest, SharesOfAPodCountBesideWhatWasDecidedForItAsAWhole) {
+  Hold("uid-1", "one", {Share(0, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("one", 200, 20), Asking("two", 100, 10)},
+       Chosen(0, 200, 20) + ";" + Chosen(0, 100, 10) + ";");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  // A reload made equal parts when kubelet asked for the second container.
+  const std::string promise = Field(4, Field(1, kPartsAnnotation) + Field(2, Gpu(0) + "=500:50"));
+  Hold("uid-1", "two", {Share(0, 1)}, AnswerNaming(kOther) + promise);
+  ASSERT_EQ(Bind({Share(0, 1)}), "");
+  ASSERT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=500m CUDA_DEVICE_SM_LIMIT=50 ");
+
+  Hold("uid-2", "app", {Share(0, 2)}, AnswerNaming(kThird));
+  Know("uid-2", {Asking("app", 300, 10)}, Chosen(0, 300, 10) + ";");
+  EXPECT_EQ(Bind({Share(0, 2)}),
+            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 800 MiB and 80 "
+                        "percent of its compute time are taken: 300 MiB and 10 percent more do not "
+                        "fit",
+                        Gpu(0)));
+}
+
 TEST_F(GrantDeciderTest, WhoeverAsksTwiceAtOnceHasOneGrantOrNone) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 800, 30)}, Chosen(0, 800, 30) + ";");

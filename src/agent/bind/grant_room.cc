@@ -9,9 +9,8 @@
 
 namespace tessera::agent {
 
-void Taken::AddShares(const std::string& pod, const std::string& resource,
-                      const std::vector<std::string>& ids, std::span<const VgpuPart> parts) {
-  if (HasPod(pod, resource)) return;
+void Taken::AddShares(const std::string& pod, const std::vector<std::string>& ids,
+                      std::span<const VgpuPart> parts) {
   for (const VgpuPart& part : parts) {
     const auto is_its = [&](const std::string& id) { return DeviceOfShare(id) == part.device; };
     const auto count = static_cast<double>(std::ranges::count_if(ids, is_its));

@@ -23,10 +23,10 @@ class Taken {
  public:
   // What a container has, in equal parts its shares' of each device. What a pod has of a share
   // twice counts once: kubelet gives the shares of an init container to those of its pod that come
-  // after it. Of a pod that counts as a whole, nothing.
-  void AddShares(const std::string& pod, const std::string& resource,
-                 const std::vector<std::string>& ids, std::span<const VgpuPart> parts);
-  // What a pod has of a resource as a whole. Once.
+  // after it.
+  void AddShares(const std::string& pod, const std::vector<std::string>& ids,
+                 std::span<const VgpuPart> parts);
+  // What a pod has of a resource as a whole, beside its shares. Once.
   void AddPod(const std::string& pod, const std::string& resource, UsageByDevice usage);
   bool HasPod(const std::string& pod, const std::string& resource) const {
     return pods_.contains({pod, resource});

@@ -31,11 +31,12 @@ void HamiLock::Look() {
   asked_again_ = busy_;
   if (busy_) return;
   busy_ = true;
-  // Once: whoever looks again after a conflict wants to know what is there now.
+  // Once: whoever looks again after a conflict wants to know what is there now. By an old word of
+  // the watch nothing goes wrong that is to be let go of; what is to stay may be another's by now.
   if (const auto told = std::exchange(told_, std::nullopt)) {
     const auto lock = hami::ReadNodeLock(told->lock);
     const kube::Pod* pod = lock && lock->owner ? owners_.bound_here(*lock->owner) : nullptr;
-    if (pod != nullptr) return Judge(*pod, told->version);
+    if (pod != nullptr && !NeedsIt(*pod)) return Release(*lock->owner, told->version);
   }
   client_.Get(path_, [this](const Result<json::Value>& node) {
     if (!node) return Done(Fail(node.error()));
@@ -82,10 +83,14 @@ void HamiLock::Read(const json::Value& node) {
               });
 }
 
-void HamiLock::Judge(const kube::Pod& pod, const std::string& version) {
+bool HamiLock::NeedsIt(const kube::Pod& pod) const {
   const bool unbound = pod.node.empty();
   const bool here = pod.node == node_;
-  if (!pod.HasEnded() && (unbound || (here && owners_.needed(pod)))) return Done({});
+  return !pod.HasEnded() && (unbound || (here && owners_.needed(pod)));
+}
+
+void HamiLock::Judge(const kube::Pod& pod, const std::string& version) {
+  if (NeedsIt(pod)) return Done({});
   Release({pod.pod_namespace, pod.name}, version);
 }
 

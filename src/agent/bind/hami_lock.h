@@ -51,6 +51,7 @@ class HamiLock {
   };
 
   void Read(const json::Value& node);
+  bool NeedsIt(const kube::Pod& pod) const;
   void Judge(const kube::Pod& pod, const std::string& version);
   void Release(const hami::LockOwner& owner, const std::string& version);
   void Done(const Status& status);

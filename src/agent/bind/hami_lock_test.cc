@@ -15,10 +15,12 @@ class HamiLockTest : public HamiClusterTest {
     if (!lock_) {
       lock_ = std::make_unique<HamiLock>(
           loop_, client(), "n1",
-          HamiLock::Owners{
-              .bound_here = [this](const hami::LockOwner&) { return known_ ? &*known_ : nullptr; },
-              .needed = [this](const kube::Pod&) { return needed_; },
-              .fields = [] { return kube::PodFields(); }},
+          HamiLock::Owners{.bound_here =
+                               [this](const hami::LockOwner& owner) {
+                                 return known_ && known_->name == owner.pod ? &*known_ : nullptr;
+                               },
+                           .needed = [this](const kube::Pod&) { return needed_; },
+                           .fields = [] { return kube::PodFields(); }},
           retries_);
     }
     return *lock_;
@@ -96,6 +98,19 @@ TEST_F(HamiLockTest, ThatTheWatchHasToldOfAsGoneIsLookedForAllTheSame) {
 
   EXPECT_EQ(Look(1), (Words{"GET /api/v1/nodes/n1"}));
   EXPECT_EQ(patches(), Words{});
+}
+
+TEST_F(HamiLockTest, ThatTheWatchHasToldOfAsNeededMayBeAnotherByNow) {
+  Placed("a", "");
+  known_ = Seen("a");
+  needed_ = true;
+  Lock("a");
+  lock().NodeChanged(NodeJson());
+  Lock("gone");
+
+  EXPECT_EQ(Look(3), (Words{"GET /api/v1/nodes/n1", "GET /api/v1/namespaces/default/pods/gone",
+                            "PATCH /api/v1/nodes/n1"}));
+  EXPECT_FALSE(Locked());
 }
 
 TEST_F(HamiLockTest, OfAPodThatIsNotKnownTheServerIsAsked) {

@@ -96,7 +96,10 @@ Result<HeldGrantsPtr> CheckpointFile::Read() {
   const os::FileInfo file = TRY(os::InspectTarget(path_));
   if (file == read_) return held_;
   const std::string text = TRY(os::ReadFile(path_));
-  held_ = std::make_shared<const HeldGrants>(TRY(kubelet::ParseCheckpoint(text)));
+  held_ = kubelet::ParseCheckpoint(text).map(
+      [](const kubelet::Checkpoint& checkpoint) -> HeldGrantsPtr {
+        return std::make_shared<const HeldGrants>(checkpoint);
+      });
   read_ = file;
   return held_;
 }

@@ -84,7 +84,7 @@ class CheckpointFile {
   const std::string path_;
   std::mutex mutex_;
   std::optional<os::FileInfo> read_;  // of what is in held_; under mutex_, as the next
-  HeldGrantsPtr held_;
+  Result<HeldGrantsPtr> held_;        // or that it is of an unknown shape
 };
 
 }  // namespace tessera::agent

@@ -54,5 +54,23 @@ TEST(CheckpointFile, IsReadAnewOnceItIsAnother) {
   (void)os::RemoveTree(directory);
 }
 
+TEST(CheckpointFile, OneOfAnUnknownShapeStaysSoUntilItIsAnother) {
+  const std::string directory = *os::MakeTemporaryDirectory(testing::TempDir() + "held");
+  const std::string path = directory + "/checkpoint";
+  CheckpointFile file(path);
+  ASSERT_TRUE(os::ReplaceFile(path, "[]"));
+  EXPECT_TRUE(IsOfUnknownShape(file.Read()));
+  EXPECT_TRUE(IsOfUnknownShape(file.Read()));
+
+  ASSERT_TRUE(os::RemoveFile(path));
+  EXPECT_FALSE(IsOfUnknownShape(file.Read()));
+
+  ASSERT_TRUE(os::ReplaceFile(path, kubelet::WriteCheckpoint({})));
+  EXPECT_TRUE(file.Read());
+  ASSERT_TRUE(os::ReplaceFile(path, "{}"));
+  EXPECT_EQ(file.Read().error().message, "kubelet's checkpoint: no Data");
+  (void)os::RemoveTree(directory);
+}
+
 }  // namespace
 }  // namespace tessera::agent

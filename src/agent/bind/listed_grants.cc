@@ -52,13 +52,26 @@ const kube::Container* InitToRun(const kube::Pod& pod, const std::string& resour
 
 }  // namespace
 
-ListedGrants::ListedGrants(kubelet::PodListPtr list, Pods pods, GrantPins& pins,
-                           const PromisedGrants& promised, const PodBook& book)
-    : list_(std::move(list)), pods_(std::move(pods)), promised_(promised), book_(book) {
-  for (const std::string& name : pins.Grants().value_or(GrantPins::Names())) {
+Result<std::shared_ptr<const ListedGrants>> ListedGrants::Make(kubelet::PodListPtr list, Pods pods,
+                                                               GrantPins& pins,
+                                                               const PromisedGrants& promised,
+                                                               const PodBook& book) {
+  std::vector<Record> records;
+  for (const std::string& name : pins.any() ? TRY(pins.Grants()) : GrantPins::Names()) {
     const auto pin = pins.Find(name);
-    if (!pin || *pin != nullptr) records_.emplace_back(name, pin.value_or(nullptr));
+    if (!pin || *pin != nullptr) records.emplace_back(name, pin.value_or(nullptr));
   }
+  return std::shared_ptr<const ListedGrants>(
+      new ListedGrants(std::move(list), std::move(pods), std::move(records), promised, book));
+}
+
+ListedGrants::ListedGrants(kubelet::PodListPtr list, Pods pods, std::vector<Record> records,
+                           const PromisedGrants& promised, const PodBook& book)
+    : list_(std::move(list)),
+      pods_(std::move(pods)),
+      promised_(promised),
+      book_(book),
+      records_(std::move(records)) {
   std::vector<HeldGrant> all;
   std::set<std::string> named;
   for (const Holding& holding : list_->holdings) {
@@ -84,7 +97,7 @@ PodPtr ListedGrants::Seen(const Holding& holding) const {
 // It is decided by its pod's UID alone where its pod says what it is worth. A record says itself
 // whose it is: what the pod's name leads to has to be the same.
 HeldGrant ListedGrants::GrantOf(const Holding& holding) const {
-  const auto promise = promised_.Find(holding.resource, holding.share_ids);
+  const auto promise = promised_.Find(holding.resource, holding.share_ids, list_->asked);
   HeldGrant held = HeldBy(PodNameOf(holding), holding.container, holding.resource,
                           holding.share_ids, promise ? *promise : Grant());
   const Record* record = RecordOf(holding, held.name);
@@ -109,34 +122,40 @@ HeldGrant ListedGrants::GrantOf(const Holding& holding) const {
 // The one of that name, or else the only one that can be this container's; null: there is none.
 const ListedGrants::Record* ListedGrants::RecordOf(const Holding& holding,
                                                    const std::string& name) const {
-  const PodPtr pod = Seen(holding);
   const auto may_be = [&](const Record& record) {
     if (!name.empty()) return record.first == name;
-    const Pin* pin = record.second.get();
-    if (pin == nullptr || pin->resource != holding.resource ||
-        pin->container != holding.container) {
-      return false;
-    }
-    if (IsPodName(pin->pod_uid) && pin->pod_uid != PodNameOf(holding)) return false;
-    const bool by_uid = !IsPodName(pin->pod_uid) && pod != nullptr;
-    if (by_uid && pin->pod_uid != pod->KubeletUid()) return false;
-    return pin->ids == holding.share_ids || (pin->ids.empty() && by_uid);
+    return record.second != nullptr && MayBe(*record.second, holding);
   };
   const auto first = std::ranges::find_if(records_, may_be);
   if (first == records_.end()) return nullptr;
   return std::find_if(first + 1, records_.end(), may_be) == records_.end() ? &*first : nullptr;
 }
 
+// Whether what was bound is what this container has.
+bool ListedGrants::MayBe(const Pin& pin, const Holding& holding) const {
+  if (pin.resource != holding.resource || pin.container != holding.container) return false;
+  if (IsPodName(pin.pod_uid)) {
+    return pin.pod_uid == PodNameOf(holding) && pin.ids == holding.share_ids;
+  }
+  const PodPtr pod = Seen(holding);
+  if (pod != nullptr && pin.pod_uid != pod->KubeletUid()) return false;
+  return pin.ids == holding.share_ids || (pin.ids.empty() && pod != nullptr);
+}
+
 // Nobody tells which of them have ended. A pod that counts as a whole has, once the API server has
-// it no more. Of shares each counts once, with the most that any record has of it: as what the pod
-// has that holds it by now.
+// it no more, and the list nobody that may be it. Of shares each counts once, with the most that
+// any record has of it: as what the pod has that holds it by now.
 void ListedGrants::AddRecord(const Record& record, std::vector<HeldGrant>& all) const {
   const auto& [name, pin] = record;
   if (pin == nullptr) {
     all.push_back({.pod_uid = "?", .container = "?", .resource = "", .name = name, .asked = true});
     return;
   }
-  if (!pin->decision.empty() && book_.Find(pin->pod_uid) == nullptr) return;
+  const auto may_be = [&](const Holding& holding) { return MayBe(*pin, holding); };
+  if (!pin->decision.empty() && book_.Find(pin->pod_uid) == nullptr &&
+      std::ranges::none_of(list_->holdings, may_be)) {
+    return;
+  }
   HeldGrant held = ByRecord(name, *pin);
   const auto shares = [&](const Holding& holding) {
     return holding.resource == pin->resource &&
@@ -171,6 +190,13 @@ Result<size_t> ListedGrants::OwnerOf(const std::string& resource,
   if (const auto other = std::find_if(own + 1, end, is_it); other != end) {
     return Doubt(resource, "its pod-resources API has {} hold {}, and {} too", WhoIs(*own),
                  Join(ids, ","), WhoIs(*other));
+  }
+  const auto of_same_name = [&](const Holding& holding) {
+    return holding.resource == resource && holding.container == own->container &&
+           PodNameOf(holding) == PodNameOf(*own) && holding.share_ids != sorted;
+  };
+  if (std::any_of(begin, end, of_same_name)) {
+    return Doubt(resource, "its pod-resources API has two of that name: {}", WhoIs(*own));
   }
   return static_cast<size_t>(own - begin);
 }

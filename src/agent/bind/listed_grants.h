@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,9 +28,11 @@ class ListedGrants {
   // By NAMESPACE/NAME, those that the API server was asked for since the list.
   using Pods = std::map<std::string, PodPtr>;
 
-  // `promised` and `book` outlive it.
-  ListedGrants(kubelet::PodListPtr list, Pods pods, GrantPins& pins, const PromisedGrants& promised,
-               const PodBook& book);
+  // `promised` and `book` outlive it. Fails where it is not known what records there are.
+  static Result<std::shared_ptr<const ListedGrants>> Make(kubelet::PodListPtr list, Pods pods,
+                                                          GrantPins& pins,
+                                                          const PromisedGrants& promised,
+                                                          const PodBook& book);
 
   // For what there is room beside: all that the list has, and the records of what it does not.
   const HeldGrantsPtr& held() const { return held_; }
@@ -42,9 +45,12 @@ class ListedGrants {
  private:
   using Record = std::pair<std::string, PinPtr>;  // by the grant's name; null: it cannot be read
 
+  ListedGrants(kubelet::PodListPtr list, Pods pods, std::vector<Record> records,
+               const PromisedGrants& promised, const PodBook& book);
   Result<size_t> OwnerOf(const std::string& resource, const std::vector<std::string>& ids) const;
   HeldGrant GrantOf(const Holding& holding) const;
   const Record* RecordOf(const Holding& holding, const std::string& name) const;
+  bool MayBe(const Pin& pin, const Holding& holding) const;
   void AddRecord(const Record& record, std::vector<HeldGrant>& all) const;
   PodPtr Asked(const Holding& holding) const;
   PodPtr Seen(const Holding& holding) const;
@@ -54,7 +60,7 @@ class ListedGrants {
   const Pods pods_;
   const PromisedGrants& promised_;
   const PodBook& book_;
-  std::vector<Record> records_;
+  const std::vector<Record> records_;
   HeldGrantsPtr held_;  // the list's first, in its order
 };
 

@@ -5,15 +5,19 @@
 
 namespace tessera::agent {
 
-void PromisedGrants::Put(const std::string& resource, std::vector<std::string> ids, Grant answer) {
+void PromisedGrants::Put(const std::string& resource, std::vector<std::string> ids,
+                         const Grant& answer, Steady now) {
   std::ranges::sort(ids);
-  const auto promise = std::make_shared<const Promise>(std::move(ids), std::move(answer));
+  Grant kept;
+  kept.annotations = answer.annotations;
+  kept.mounts = answer.mounts;
+  const auto promise = std::make_shared<const Promise>(std::move(ids), now, std::move(kept));
   std::lock_guard lock(mutex_);
   for (const std::string& id : promise->ids) last_[{resource, id}] = promise;
 }
 
 std::shared_ptr<const Grant> PromisedGrants::Find(const std::string& resource,
-                                                  std::vector<std::string> ids) const {
+                                                  std::vector<std::string> ids, Steady seen) const {
   std::ranges::sort(ids);
   std::lock_guard lock(mutex_);
   std::shared_ptr<const Promise> promise;
@@ -23,7 +27,7 @@ std::shared_ptr<const Grant> PromisedGrants::Find(const std::string& resource,
     if (promise != nullptr && promise != last->second) return nullptr;
     promise = last->second;
   }
-  if (promise == nullptr) return nullptr;
+  if (promise == nullptr || promise->made > seen) return nullptr;
   return {promise, &promise->answer};
 }
 

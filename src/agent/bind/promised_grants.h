@@ -10,21 +10,26 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "grant/grant.h"
 
 namespace tessera::agent {
 
 class PromisedGrants {
  public:
-  void Put(const std::string& resource, std::vector<std::string> ids, Grant answer);
+  // Of the answer, its annotations and mounts are kept.
+  void Put(const std::string& resource, std::vector<std::string> ids, const Grant& answer,
+           Steady now);
   // Null where exactly these ids, in any order, were not handed out, or one of them was again by
-  // another grant: kubelet has taken it from who had it, or handed it on within the pod.
-  std::shared_ptr<const Grant> Find(const std::string& resource,
-                                    std::vector<std::string> ids) const;
+  // another grant: kubelet has taken it from who had it, or handed it on within the pod. Null too
+  // where that was after `seen`, when somebody was seen to hold them: it may be another by now.
+  std::shared_ptr<const Grant> Find(const std::string& resource, std::vector<std::string> ids,
+                                    Steady seen) const;
 
  private:
   struct Promise {
     std::vector<std::string> ids;  // sorted
+    Steady made;
     Grant answer;
   };
   mutable std::mutex mutex_;
