@@ -143,7 +143,8 @@ struct alignas(64) Books {
   uint32_t oversubscribe;
   uint32_t slots_used;  // the highest ever used, and one
   uint32_t look_at;     // the slot where the next look for dead processes begins
-  uint64_t spare[4];
+  uint64_t reaped_at;   // when a dead process was last found, in ns of the monotonic clock
+  uint64_t spare[3];
   DeviceBooks devices[kMaxDevices];
   SlotBooks slots[kMaxSlots];
 };
@@ -160,6 +161,7 @@ static_assert(sizeof(TotalWord) == 16 && sizeof(DeviceBooks) == 64 && sizeof(Slo
 static_assert(offsetof(Books, version) == 8 && offsetof(Books, size) == 12);
 static_assert(offsetof(Books, core_policy) == 16 && offsetof(Books, oversubscribe) == 20);
 static_assert(offsetof(Books, slots_used) == 24 && offsetof(Books, look_at) == 28);
+static_assert(offsetof(Books, reaped_at) == 32);
 static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
 static_assert(sizeof(Books) == 1088 + 192 * 1024);
 

@@ -13,7 +13,11 @@ CUresult cuDriverGetVersion(int* version) {
   *version = 13000;
   return CUDA_SUCCESS;
 }
-CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice) {
+CUresult cuDeviceGetCount(int* count) {
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice) {
   std::memset(uuid, 7, sizeof(*uuid));
   return CUDA_SUCCESS;
 }

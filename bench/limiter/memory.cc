@@ -28,8 +28,8 @@ struct Functions {
   explicit Functions(const char* path) {
     void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      std::fprintf(stderr, "%s\n", dlerror());
-      std::exit(1);
+      std::fprintf(stderr, "%s\n", dlerror());  // NOLINT(concurrency-mt-unsafe): one thread
+      _exit(1);
     }
     allocate = reinterpret_cast<decltype(allocate)>(dlsym(library, "cuMemAlloc_v2"));
     free = reinterpret_cast<decltype(free)>(dlsym(library, "cuMemFree_v2"));
@@ -47,7 +47,7 @@ double Nanoseconds() {
 void Expect(CUresult result) {
   if (result == CUDA_SUCCESS) return;
   std::fprintf(stderr, "a call ended with %d\n", result);
-  std::exit(1);
+  _exit(1);
 }
 
 double Chunk(const Functions& functions) {
@@ -84,7 +84,7 @@ void Measure(const char* what, const Functions& bare, const Functions& limited, 
 // One that owns slots for many.
 pid_t OwnSlots(const std::string& path, uint32_t count) {
   int ready[2];
-  if (pipe(ready) != 0) std::exit(1);
+  if (pipe(ready) != 0) _exit(1);
   const pid_t pid = fork();
   if (pid == 0) {
     const int file = open(path.c_str(), O_RDWR);
@@ -103,7 +103,7 @@ pid_t OwnSlots(const std::string& path, uint32_t count) {
     for (;;) pause();
   }
   char byte;
-  if (read(ready[0], &byte, 1) != 1) std::exit(1);
+  if (read(ready[0], &byte, 1) != 1) _exit(1);
   return pid;
 }
 
@@ -111,10 +111,10 @@ pid_t OwnSlots(const std::string& path, uint32_t count) {
 
 int main() {
   std::string directory = "/tmp/bench-limiter-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) return 1;
+  if (mkdtemp(directory.data()) == nullptr) return 1;  // NOLINT(concurrency-mt-unsafe)
   const std::string region = directory + "/x.cache";
-  setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);
-  setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);
+  setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);                  // NOLINT(concurrency-mt-unsafe)
   const Functions bare(BENCH_BARE_DRIVER);
   const Functions limited(TESSERA_LIBVGPU);
   std::printf("%-32s %8s %8s %8s\n", "ns of a pair of alloc and free", "bare", "limited", "added");

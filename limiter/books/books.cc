@@ -30,12 +30,6 @@ struct Mapped {
 };
 constinit Mapped mapped{};
 
-uint64_t Now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 // The place of a device, taken if nobody named it yet; -1: all are.
 int PlaceOf(Region* region, const char* uuid, int places) {
   const uint64_t key = DeviceKey(uuid);
@@ -305,6 +299,15 @@ uint64_t Limit(int device) {
   const Standing standing = StandingOf(process);
   if (!IsDevice(device) || standing == Standing::kFree) return 0;
   return standing == Standing::kDenied ? 1 : LimitOf(*process, device);
+}
+
+bool ReapedLately() {
+  constexpr uint64_t kLately = 300'000'000;  // ns
+  Process* const process = TheProcess();
+  if (process == nullptr) return false;
+  if (process->standing.load(std::memory_order_acquire) != Standing::kShared) return false;
+  const uint64_t at = __atomic_load_n(&process->region->books.reaped_at, __ATOMIC_RELAXED);
+  return Now() - at < kLately;
 }
 
 void Leave() {

@@ -36,6 +36,9 @@ void Release(int device, uint64_t bytes, Kind kind);
 uint64_t Used(int device);
 uint64_t Limit(int device);
 
+// A process died a moment ago: the driver gives its memory back later than the kernel its lock.
+bool ReapedLately();
+
 // Gives back all this process holds, when it ends.
 void Leave();
 

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "limiter/books/container_test.h"
 #include "limiter/books/locks.h"
 #include "limiter/books/slots.h"
-#include "limiter/books/test_container.h"
 
 namespace tessera::limiter {
 namespace {

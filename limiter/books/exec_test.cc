@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that execute others: the id stays, the lock and the memory go.
-#include "limiter/books/test_container.h"
+#include "limiter/books/container_test.h"
 
 namespace tessera::limiter {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <fstream>
 
+#include "limiter/books/container_test.h"
 #include "limiter/books/locks.h"
-#include "limiter/books/test_container.h"
 
 namespace tessera::limiter {
 namespace {

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "limiter/books/container_test.h"
 #include "limiter/books/slots.h"
-#include "limiter/books/test_container.h"
 
 namespace tessera::limiter {
 namespace {

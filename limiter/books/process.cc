@@ -11,22 +11,21 @@ extern "C" int __register_atfork(void (*prepare)(), void (*parent)(), void (*chi
 namespace tessera::limiter {
 namespace {
 
-constinit ProcessMemory<Process> the_process;
-constinit std::atomic<bool> forks_seen{false};
-
 void InForkedChild() {
   ForgetLocksOfParent();
-  the_process.ForgetParents();
+  forks_behind.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
 
+void WatchForks() {
+  static constinit std::atomic<bool> watched{false};
+  if (!watched.exchange(true)) __register_atfork(nullptr, nullptr, InForkedChild, nullptr);
+}
+
 Process* TheProcess() {
-  Process* const process = the_process.Get();
-  if (!forks_seen.load(std::memory_order_relaxed) && !forks_seen.exchange(true)) {
-    __register_atfork(nullptr, nullptr, InForkedChild, nullptr);
-  }
-  return process;
+  static constinit ProcessMemory<Process> process;
+  return process.Get();
 }
 
 }  // namespace tessera::limiter

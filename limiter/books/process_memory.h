@@ -6,12 +6,18 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstdint>
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
 
 namespace tessera::limiter {
+
+// How many forks lie between this process and the first one that had the limiter.
+inline constinit std::atomic<uint32_t> forks_behind{0};
+// Has forks counted from now on, and locks of the parent's forgotten that a child must not keep.
+void WatchForks();
 
 // T is good when it is all zeros.
 template <typename T>
@@ -20,12 +26,15 @@ class ProcessMemory {
   // Null: there is no memory. Threads that come at once all make some, and the first one's is kept.
   T* Get() {
     T* kept = kept_.load(std::memory_order_acquire);
-    if (kept != nullptr) [[likely]]
+    if (kept != nullptr && IsOwn()) [[likely]]
       return kept;
     void* const memory =
         mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
-    wiped_ = madvise(memory, sizeof(T), MADV_WIPEONFORK) == 0;
+    const bool wiped = madvise(memory, sizeof(T), MADV_WIPEONFORK) == 0;
+    WatchForks();
+    made_.store(wiped ? kWiped : forks_behind.load(std::memory_order_relaxed),
+                std::memory_order_relaxed);
     if (kept_.compare_exchange_strong(kept, static_cast<T*>(memory), std::memory_order_acq_rel)) {
       return static_cast<T*>(memory);
     }
@@ -33,14 +42,17 @@ class ProcessMemory {
     return kept;
   }
 
-  // For a child of a kernel before 4.14, which wipes nothing: other memory, at the next call.
-  void ForgetParents() {
-    if (!wiped_) kept_.store(nullptr, std::memory_order_relaxed);
+ private:
+  static constexpr uint32_t kWiped = UINT32_MAX;
+
+  // A kernel before 4.14 wipes nothing: the parent's stays where it is, and other memory is taken.
+  bool IsOwn() const {
+    const uint32_t made = made_.load(std::memory_order_relaxed);
+    return made == kWiped || made == forks_behind.load(std::memory_order_relaxed);
   }
 
- private:
   std::atomic<T*> kept_{nullptr};
-  bool wiped_ = false;
+  std::atomic<uint32_t> made_{kWiped};  // after how many forks; kWiped: whatever they are
 };
 
 }  // namespace tessera::limiter

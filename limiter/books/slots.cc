@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "limiter/books/counters.h"
+#include "limiter/books/ticks.h"
 
 namespace tessera::limiter {
 namespace {
@@ -20,6 +21,10 @@ bool IsTaken(const Region& region, uint32_t slot) {
 template <typename T>
 void Store(T* word, T value) {
   __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+void NoteDeath(Region* region) {
+  Store(&region->books.reaped_at, Now());
 }
 
 }  // namespace
@@ -70,8 +75,10 @@ int TakeSlot(Region* region, uint64_t identity, Locks* locks) {
     // A free one is looked at only while none is found; a taken one always, for its process may be
     // dead.
     if (taken >= 0 && !IsTaken(*region, slot)) continue;
+    const bool was_taken = IsTaken(*region, slot);
     if (!locks->Claim(slot)) continue;
     Empty(region, slot);
+    if (was_taken) NoteDeath(region);
     if (taken >= 0) {
       locks->Drop(slot);
     } else {
@@ -99,6 +106,7 @@ int ReapDead(Region* region, int own, int most, Locks* locks) {
     --most;
     if (!locks->Claim(slot)) continue;
     Empty(region, slot);
+    NoteDeath(region);
     locks->Drop(slot);
     ++reaped;
   }

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time that costs no call: the processor's counter. How fast it counts is only roughly known.
+// Time; Ticks() costs no call: the processor's counter. How fast it counts is only roughly known.
 #pragma once
+
+#include <time.h>
 
 #include <cstdint>
 
 namespace tessera::limiter {
+
+// Of the monotonic clock, in ns.
+inline uint64_t Now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
 
 inline uint64_t Ticks() {
 #if defined(__x86_64__)

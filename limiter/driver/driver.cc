@@ -16,19 +16,6 @@ struct Absent<answer, CUresult (*)(Arguments...)> {
   static CUresult Call(Arguments...) { return answer; }
 };
 
-template <CUresult answer>
-void* AbsentOf(Function function) {
-  switch (function) {
-#define HOOKED(name, since) \
-  case Function::name:      \
-    return reinterpret_cast<void*>(&Absent<answer, decltype(&::name)>::Call);
-#define CALLED(name, since) HOOKED(name, since)
-#include "limiter/driver/functions.def"
-    default:
-      return nullptr;
-  }
-}
-
 // All that follows is made by whoever needs it first, without a lock, which a fork could leave
 // held. Who comes at the same time makes the same again: each word has one value while a driver is
 // loaded.
@@ -63,22 +50,35 @@ bool FindDriver(Object* driver) {
   });
 }
 
+// Code, and no table of addresses, which would be work for the loader in every process.
+template <CUresult answer>
+void AnswerAlways(void* (&functions)[kFunctionCount]) {
+  size_t i = 0;
+#define HOOKED(name, since) \
+  functions[i++] = reinterpret_cast<void*>(&Absent<answer, decltype(&::name)>::Call);
+#define CALLED(name, since) HOOKED(name, since)
+#include "limiter/driver/functions.def"
+}
+
 const Driver& Look() {
   Object driver;
-  if (!FindDriver(&driver)) {
-    for (size_t i = 0; i < kFunctionCount; ++i) {
-      Set(&absent, i, AbsentOf<CUDA_ERROR_NOT_INITIALIZED>(static_cast<Function>(i)));
-    }
-    return absent;
+  const bool is_there = FindDriver(&driver);
+  void* functions[kFunctionCount];
+  if (is_there) {
+    AnswerAlways<CUDA_ERROR_NOT_SUPPORTED>(functions);
+  } else {
+    AnswerAlways<CUDA_ERROR_NOT_INITIALIZED>(functions);
   }
+  Driver* result = is_there ? &found : &absent;
   for (size_t i = 0; i < kFunctionCount; ++i) {
-    const auto function = static_cast<Function>(i);
-    void* address = driver.Function(NameOf(function));
-    Set(&found, i, address != nullptr ? address : AbsentOf<CUDA_ERROR_NOT_SUPPORTED>(function));
+    void* real = is_there ? driver.Function(NameOf(static_cast<Function>(i))) : nullptr;
+    Set(result, i, real != nullptr ? real : functions[i]);
   }
-  landmark.store(driver.Function("cuInit"), std::memory_order_release);
-  is_found.store(true, std::memory_order_release);
-  return found;
+  if (is_there) {
+    landmark.store(driver.Function("cuInit"), std::memory_order_release);
+    is_found.store(true, std::memory_order_release);
+  }
+  return *result;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "limiter/driver/cuda.h"
+#include "limiter/elf/object.h"
 
 namespace tessera::limiter {
 namespace {
@@ -102,14 +102,10 @@ Function FunctionOfVersion(const char* symbol, int version, bool per_thread_stre
 }
 
 void* HookOf(Function function) {
-  switch (function) {
-#define HOOKED(name, since) \
-  case Function::name:      \
-    return reinterpret_cast<void*>(&::name);
-#include "limiter/driver/functions.def"
-    default:
-      return nullptr;
-  }
+  // Those that the limiter defines are those that it exports: a table of addresses would be work
+  // for the loader at the start of every process.
+  Object own;
+  return ObjectOf(kText, &own) ? own.Function(NameOf(function)) : nullptr;
 }
 
 }  // namespace tessera::limiter

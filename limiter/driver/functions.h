@@ -28,7 +28,8 @@ const char* NameOf(Function function);
 // The function that a driver means where it is asked for that symbol, as CUDA of that version
 // (12040 for 12.4) knows it. kNone for one that is passed on.
 Function FunctionOfVersion(const char* symbol, int version, bool per_thread_stream);
-// What a program is given instead of the driver's function; null for one that is only called.
+// What a program is given instead of the driver's function (not kNone); null for one that is only
+// called.
 void* HookOf(Function function);
 
 }  // namespace tessera::limiter

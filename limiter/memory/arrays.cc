@@ -74,7 +74,9 @@ CUresult Create(Sort sort, Array* out, const D* wanted, unsigned levels, Call ca
   const bool empty =
       (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;
   const int place = empty ? -1 : CurrentPlace();
-  return Allocate(sort, place, BytesOf(descriptor, levels), out, call, undo);
+  CUcontext context = nullptr;
+  if (place >= 0) TheDriver().cuCtxGetCurrent(&context);
+  return Allocate(sort, place, BytesOf(descriptor, levels), out, call, undo, (uint64_t)context);
 }
 
 }  // namespace

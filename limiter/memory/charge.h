@@ -3,6 +3,8 @@
 // takes the room meanwhile; given back if the driver refuses.
 #pragma once
 
+#include <time.h>
+
 #include "limiter/books/books.h"
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
@@ -43,18 +45,32 @@ inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
   return table->Add(sort, key, holding);
 }
 
+// Asks the driver, and again while a dead process's memory is on its way back.
+template <typename Call>
+CUresult Patiently(Call call) {
+  CUresult result = call();
+  for (int i = 0; i < 40 && result == CUDA_ERROR_OUT_OF_MEMORY && ReapedLately(); ++i) {
+    constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 5'000'000};
+    nanosleep(&kMoment, nullptr);
+    result = call();
+  }
+  return result;
+}
+
 // Asks the driver for memory of a place; undo() gives it back to the driver if it cannot be
 // remembered.
 template <typename Key, typename Call, typename Undo>
-CUresult Allocate(Sort sort, int place, uint64_t bytes, const Key* key, Call call, Undo undo) {
+CUresult Allocate(Sort sort, int place, uint64_t bytes, const Key* key, Call call, Undo undo,
+                  uint64_t other = 0) {
   if (place < 0) return call();
   if (!ReserveOrTrim(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result = call();
+  const CUresult result = Patiently(call);
   if (result != CUDA_SUCCESS) [[unlikely]] {
     Release(place, bytes, Kind::kData);
     return result;
   }
-  if (!Remember(sort, (uint64_t)(*key), {.bytes = bytes, .device = place})) [[unlikely]] {
+  if (!Remember(sort, (uint64_t)(*key), {.bytes = bytes, .other = other, .device = place}))
+      [[unlikely]] {
     undo();
     Release(place, bytes, Kind::kData);
     return CUDA_ERROR_OUT_OF_MEMORY;

@@ -2,60 +2,72 @@
 #include "limiter/memory/devices.h"
 
 #include <atomic>
+#include <cstring>
 
 #include "limiter/books/books.h"
 #include "limiter/driver/driver.h"
-#include "limiter/limits/limits.h"
-#include "limiter/limits/text.h"
 
 namespace tessera::limiter {
 namespace {
 
-constexpr int kMostDevices = 64;
-// Places, and 2; 0: not looked up yet.
-constinit std::atomic<int> places[kMostDevices] = {};
+constexpr int kMostDevices = 128;
 
-void WriteUuid(const CUuuid& uuid, char* text) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) *text++ = '-';
-    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
-    *text++ = kDigits[byte >> 4];
-    *text++ = kDigits[byte & 15];
+struct Found {
+  UuidText uuid;
+  uint64_t bus;
+};
+
+// Made by whoever needs them first; who comes at the same time makes the same.
+constinit std::atomic<int8_t> places[kMostDevices] = {};
+constinit std::atomic<int> known = 0;  // devices; 0: not looked up yet
+
+bool Find(CUdevice device, Found* found) {
+  const Driver& driver = TheDriver();
+  // The older one names the GPU, the newer one a MIG device, where it is one.
+  CUuuid gpu{}, own{};
+  if (driver.cuDeviceGetUuid(&gpu, device) != CUDA_SUCCESS) return false;
+  if (driver.cuDeviceGetUuid_v2(&own, device) != CUDA_SUCCESS) own = gpu;
+  found->uuid = WriteUuid(own, memcmp(&gpu, &own, sizeof gpu) != 0);
+  found->bus = 0;
+  for (const CUdevice_attribute part :
+       {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
+        CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID}) {
+    int value = 0;
+    if (driver.cuDeviceGetAttribute(&value, part, device) != CUDA_SUCCESS) value = 0;
+    found->bus = found->bus << 16 | (static_cast<unsigned>(value) & 0xffff);
   }
-  *text = '\0';
+  return true;
 }
 
-int LookUp(CUdevice device) {
-  CUuuid uuid;
-  const Driver& driver = TheDriver();
-  // The newer one names a MIG device, the older one its GPU.
-  if (driver.cuDeviceGetUuid_v2(&uuid, device) != CUDA_SUCCESS &&
-      driver.cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS) {
-    return -1;
+// All at once and in the order of the bus: where only the environment counts devices it means that
+// order, and the driver may have put the fastest first.
+bool FindAll() {
+  Found found[kMostDevices];
+  int order[kMostDevices];
+  int count = 0;
+  if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) return false;
+  if (count > kMostDevices) count = kMostDevices;
+  for (int i = 0; i < count; ++i) {
+    if (!Find(i, &found[i])) return false;
+    int at = i;
+    for (; at > 0 && found[order[at - 1]].bus > found[i].bus; --at) order[at] = order[at - 1];
+    order[at] = i;
   }
-  char name[48] = "MIG-";
-  WriteUuid(uuid, name + 4);
-  const Limits& limits = TheLimits();
-  for (int i = 0; i < limits.count; ++i) {
-    if (Text(limits.devices[i].uuid) == name) return DeviceOf(name);
+  for (int i = 0; i < count; ++i) {
+    const int place = DeviceOf(found[order[i]].uuid.text);
+    places[order[i]].store(static_cast<int8_t>(place), std::memory_order_relaxed);
   }
-  memcpy(name, "GPU-", 4);
-  return DeviceOf(name);
+  known.store(count, std::memory_order_release);
+  return true;
 }
 
 }  // namespace
 
 int PlaceOfDevice(CUdevice device) {
-  if (device < 0 || device >= kMostDevices) return -1;
-  const int known = places[device].load(std::memory_order_relaxed);
-  if (known != 0) [[likely]]
-    return known - 2;
-  // In their order, which is the one that counts where only the environment counts devices.
-  for (CUdevice each = 0; each <= device; ++each) {
-    if (places[each].load(std::memory_order_relaxed) == 0) places[each].store(LookUp(each) + 2);
-  }
-  return places[device].load(std::memory_order_relaxed) - 2;
+  const int count = known.load(std::memory_order_acquire);
+  if (count == 0) return FindAll() ? PlaceOfDevice(device) : -1;
+  if (device < 0 || device >= count) return -1;
+  return places[device].load(std::memory_order_relaxed);
 }
 
 int CurrentPlace() {
@@ -73,9 +85,23 @@ int PlaceOfPointer(CUdeviceptr pointer) {
       type == kHost) {
     return -1;
   }
-  const bool known = driver.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                                                  pointer) == CUDA_SUCCESS;
-  return known ? PlaceOfDevice(device) : -1;
+  const bool is_known = driver.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                                     pointer) == CUDA_SUCCESS;
+  return is_known ? PlaceOfDevice(device) : -1;
+}
+
+UuidText WriteUuid(const CUuuid& uuid, bool is_mig) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  UuidText written{};
+  memcpy(written.text, is_mig ? "MIG-" : "GPU-", 4);
+  char* at = written.text + 4;
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
+    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    *at++ = kDigits[byte >> 4];
+    *at++ = kDigits[byte & 15];
+  }
+  return written;
 }
 
 }  // namespace tessera::limiter

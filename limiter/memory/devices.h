@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver's devices in the books, by UUID: a device's number is the program's own affair
-// (CUDA_VISIBLE_DEVICES), and the current device is not the one whose memory is freed. Any thread.
+// (CUDA_VISIBLE_DEVICES), and the current device is not the one whose memory is freed. Any thread;
+// the driver is asked at first, and remembered.
 #pragma once
 
 #include "limiter/driver/cuda.h"
 
 namespace tessera::limiter {
 
-// -1: not limited, or the driver does not know it.
+// -1: not limited, or the driver does not know it, or is not initialised yet.
 int PlaceOfDevice(CUdevice device);
 // Of the calling thread's context; -1 also where there is none, which the driver then says itself.
 int CurrentPlace();
 // Of memory that the driver gave; -1 also for memory that is not a device's.
 int PlaceOfPointer(CUdeviceptr pointer);
+
+// "GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76": a UUID as NVML writes it.
+struct UuidText {
+  char text[41];
+};
+UuidText WriteUuid(const CUuuid& uuid, bool is_mig);
 
 }  // namespace tessera::limiter

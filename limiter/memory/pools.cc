@@ -118,7 +118,7 @@ CUresult AllocateFrom(CUmemoryPool handle, CUdeviceptr* out, uint64_t bytes, Cal
     if (!HasRoom(pool, credit)) return CUDA_ERROR_OUT_OF_MEMORY;
     credit = 0;
   }
-  const CUresult result = call();
+  const CUresult result = Patiently(call);
   if (result != CUDA_SUCCESS) {
     Release(place, credit, Kind::kData);
     return result;

@@ -145,6 +145,29 @@ bool Table::Count(Sort sort, uint64_t key, int references, int mappings, uint64_
   return true;
 }
 
+uint64_t* Table::Keys(Sort sort, size_t* count) {
+  // What is added meanwhile may not fit and is left out.
+  size_t room = 0;
+  for (const Shard& shard : shards_) room += __atomic_load_n(&shard.count, __ATOMIC_RELAXED);
+  *count = 0;
+  if (room == 0) return nullptr;
+  void* const memory =
+      mmap(nullptr, room * kKeySize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* const keys = static_cast<uint64_t*>(memory);
+  for (Shard& shard : shards_) {
+    const Guard guard(&shard);
+    for (size_t i = 0; i < shard.size && *count < room; ++i) {
+      const uint64_t key = shard.entries[i].key;
+      if (key != 0 && key >> 58 == static_cast<uint8_t>(sort)) keys[(*count)++] = Key(sort, key);
+    }
+  }
+  // The mapping's size is by the room.
+  for (size_t i = *count; i < room; ++i) keys[i] = 0;
+  *count = room;
+  return keys;
+}
+
 Table* TheTable() {
   static constinit ProcessMemory<Table> table;
   return table.Get();

@@ -37,6 +37,10 @@ class Table {
   // Adds to both counts, and to bytes. With no count left the holding is taken, and is *after.
   // False: it is not there.
   bool Count(Sort sort, uint64_t key, int references, int mappings, uint64_t bytes, Holding* after);
+  // A copy of all keys of a sort, with zeros behind them; kKeySize * *count bytes, the caller
+  // unmaps them. Null: there are none, or no memory.
+  uint64_t* Keys(Sort sort, size_t* count);
+  static constexpr size_t kKeySize = sizeof(uint64_t);
 
  private:
   struct Entry {

@@ -2,6 +2,7 @@
 #include "limiter/memory/table.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,6 +70,20 @@ TEST(TableTest, ItHoldsWhatAMapHoldsWhateverIsDoneInWhateverOrder) {
     ASSERT_TRUE(table->Take(Sort::kLinear, key, &holding));
     ASSERT_EQ(holding.bytes, bytes);
   }
+}
+
+TEST(TableTest, TheKeysOfASortAreCopied) {
+  const auto table = std::make_unique<Table>();
+  size_t count = 1;
+  EXPECT_EQ(table->Keys(Sort::kLinear, &count), nullptr);
+  for (uint64_t key = 1; key <= 300; ++key) table->Add(Sort::kLinear, key * 512, {});
+  table->Add(Sort::kArray, 0x5555, {});
+  uint64_t* const keys = table->Keys(Sort::kLinear, &count);
+  ASSERT_NE(keys, nullptr);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += keys[i];
+  EXPECT_EQ(sum, 300u * 301 / 2 * 512);
+  munmap(keys, count * Table::kKeySize);
 }
 
 TEST(TableTest, ThreadsDoNotDisturbOneAnother) {

@@ -51,7 +51,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes,
   if (place < 0) return driver.cuMemCreate(out, bytes, wanted, flags);
   const uint64_t held = RoundUp(bytes, kChunk);
   if (!ReserveOrTrim(place, held)) return CUDA_ERROR_OUT_OF_MEMORY;
-  CUresult result = driver.cuMemCreate(out, bytes, wanted, flags);
+  CUresult result = Patiently([&] { return driver.cuMemCreate(out, bytes, wanted, flags); });
   if (result == CUDA_SUCCESS && !RememberHandle(*out, place, held)) {
     driver.cuMemRelease(*out);
     result = CUDA_ERROR_OUT_OF_MEMORY;

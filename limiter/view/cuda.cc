@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "limiter/device/place.h"
 #include "limiter/driver/driver.h"
+#include "limiter/memory/devices.h"
 #include "limiter/view/memory.h"
 
 namespace tessera::limiter {
@@ -23,7 +23,7 @@ CUresult MemGetInfo(CUresult (*real)(Size*, Size*), Size* free, Size* total) {
   Size all_free = 0, all = 0;
   const CUresult result = real(&all_free, &all);
   if (result != CUDA_SUCCESS) return result;
-  const MemoryView view = ViewOf(PlaceOfCurrent(), {all_free, all});
+  const MemoryView view = ViewOf(CurrentPlace(), {all_free, all});
   Tell(view.free, free);
   Tell(view.total, total);
   return CUDA_SUCCESS;
@@ -33,7 +33,7 @@ template <typename Size>
 CUresult DeviceTotalMem(CUresult (*real)(Size*, CUdevice), Size* bytes, CUdevice device) {
   const CUresult result = real(bytes, device);
   if (result == CUDA_SUCCESS && bytes != nullptr) {
-    Tell(ViewOf(PlaceOf(device), {*bytes, *bytes}).total, bytes);
+    Tell(ViewOf(PlaceOfDevice(device), {*bytes, *bytes}).total, bytes);
   }
   return result;
 }

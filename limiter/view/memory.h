@@ -16,7 +16,7 @@ struct MemoryView {
 // more than the device has, nor more free than in all.
 MemoryView ShareOf(const MemoryView& device, uint64_t limit, uint64_t used);
 
-// The same of the books' device at that place (device/place.h); -1 has all of it.
+// The same of the books' device at that place (memory/devices.h); -1 has all of it.
 MemoryView ViewOf(int place, const MemoryView& device);
 
 }  // namespace tessera::limiter

@@ -50,18 +50,16 @@ unsigned SmallBlocks::Find(unsigned from, unsigned count) const {
 }
 
 void SmallBlocks::Mark(unsigned unit, unsigned count, bool take) {
-  while (count > 0) {
-    const unsigned in_word = std::min(count, 64 - unit % 64);
-    const uint64_t bits = (in_word == 64 ? ~uint64_t{0} : (uint64_t{1} << in_word) - 1)
-                          << (unit % 64);
-    if (take) {
-      taken[unit / 64] |= bits;
-    } else {
-      taken[unit / 64] &= ~bits;
-    }
-    unit += in_word;
-    count -= in_word;
-  }
+  const auto mark = [&](unsigned word, uint64_t bits) {
+    taken[word] = take ? taken[word] | bits : taken[word] & ~bits;
+  };
+  const unsigned last = unit + count - 1;
+  const uint64_t from = ~uint64_t{0} << (unit % 64);
+  const uint64_t to = ~uint64_t{0} >> (63 - last % 64);
+  if (unit / 64 == last / 64) return mark(unit / 64, from & to);
+  mark(unit / 64, from);
+  std::fill(&taken[unit / 64 + 1], &taken[last / 64], take ? ~uint64_t{0} : 0);
+  mark(last / 64, to);
 }
 
 void SpinLock::Pause() {

@@ -2,6 +2,7 @@
 #include "cuda/launches.h"
 
 #include <cstring>
+#include <utility>
 
 #include "cuda/contexts.h"
 #include "cuda/engine.h"
@@ -33,7 +34,7 @@ bool IsShape(const unsigned (&shape)[3]) {
   return shape[0] > 0 && shape[1] > 0 && shape[2] > 0;
 }
 
-CUresult LaunchIn(Launch launch, CUstream handle, void** parameters, void** extra) {
+CUresult LaunchIn(Launch&& launch, CUstream handle, void** parameters, void** extra) {
   NEED_CONTEXT(context);
   const CUstream stream = StreamOf(handle, context);
   if (stream == nullptr || launch.function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -52,7 +53,7 @@ CUresult LaunchLegacy(CUfunction function, int width, int height, CUstream strea
   launch.grid[2] = 1;
   std::memcpy(launch.block, t_legacy.block, sizeof launch.block);
   void* parameters[] = {&t_legacy.ns};
-  return LaunchIn(launch, stream, parameters, nullptr);
+  return LaunchIn(std::move(launch), stream, parameters, nullptr);
 }
 
 }  // namespace

@@ -7,6 +7,14 @@
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;
+using tessera::limiter::CorePolicy;
+using tessera::limiter::DeviceLimit;
+using tessera::limiter::Environment;
+using tessera::limiter::kMaxBytes;
+using tessera::limiter::kMaxDevices;
+using tessera::limiter::kUuidSize;
+using tessera::limiter::Limits;
+using tessera::limiter::ParseEnvironment;
 
 namespace {
 std::string lines;
@@ -22,7 +30,6 @@ const char* Find(const char* name) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace tessera::limiter;
   lines = "\n" + std::string(tessera::fuzz::Text(data, size)) + "\n";
   Environment environment;
   ParseEnvironment(Find, &environment);

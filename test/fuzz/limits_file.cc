@@ -7,9 +7,16 @@
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;
+using tessera::limiter::CorePolicy;
+using tessera::limiter::DeviceLimit;
+using tessera::limiter::kMaxBytes;
+using tessera::limiter::kMaxDevices;
+using tessera::limiter::Limits;
+using tessera::limiter::ParseLimitsFile;
+using tessera::limiter::Source;
+using tessera::limiter::Text;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace tessera::limiter;
   Limits limits;
   const bool whole = ParseLimitsFile(Text(reinterpret_cast<const char*>(data), size), &limits);
   Require(limits.source == Source::kFile, "where it is from is known");

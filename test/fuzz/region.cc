@@ -9,10 +9,12 @@
 #include "limiter/contract.h"
 #include "test/fuzz/fuzz.h"
 
-using tessera::fuzz::Require;
+namespace tessera::limiter {
+namespace {
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace tessera::limiter;
+using fuzz::Require;
+
+void Use(const uint8_t* data, size_t size) {
   static Region region;
   static constexpr size_t kHead = offsetof(HamiRegion, slots);
   static constexpr size_t kWords = offsetof(Books, slots) + 64 * sizeof(SlotBooks);
@@ -40,5 +42,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(TotalOf(region.books, i) <= kMaxUnits, "a total is an amount");
     Require(ShareOf(&region.books, i, static_cast<uint32_t>(slot)) <= kMaxUnits, "so is a share");
   }
+}
+
+}  // namespace
+}  // namespace tessera::limiter
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  tessera::limiter::Use(data, size);
   return 0;
 }

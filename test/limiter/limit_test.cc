@@ -17,6 +17,7 @@ namespace {
 using tessera::fake_cuda::CudaNode;
 
 constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
+const std::string kLimit = "CUDA_DEVICE_MEMORY_LIMIT_0=1024m ";
 constexpr char kGranted[] =
     "10 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824\n";
 
@@ -36,15 +37,15 @@ class LimitTest : public ::testing::Test {
     return "env LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + libraries_ +
            " TESSERA_FAKE_NVML=" + node_.directory() +
            "/fake-nvml.yaml TESSERA_FAKE_CUDA=" + node_.directory() +
-           " TESSERA_FAKE_CUDA_OPTIONS=context-mib=0 ";
+           " TESSERA_FAKE_CUDA_OPTIONS=context-mib=0 CUDA_DEVICE_MEMORY_SHARED_CACHE=" +
+           node_.directory() + "/vgpu.cache ";
   }
-  std::string Limits() const {
-    return "CUDA_DEVICE_MEMORY_LIMIT_0=1024m CUDA_DEVICE_MEMORY_SHARED_CACHE=" + node_.directory() +
-           "/vgpu.cache ";
-  }
-  static std::string Program(const std::string& way) {
+  // Takes as many pieces as it gets; holds them while `meanwhile` runs.
+  static std::string Program(const std::string& way, int most = 100,
+                             const std::string& meanwhile = "true") {
     const std::string name = way == "open" || way == "proc" ? "limit_bare" : "limit_linked";
-    return std::string(PROGRAMS) + "/" + name + " " + way + " 104857600 100 2>&1";
+    return std::string(PROGRAMS) + "/" + name + " " + way + " 104857600 " + std::to_string(most) +
+           " \"" + meanwhile + "\" 2>&1";
   }
 
   CudaNode node_;
@@ -54,7 +55,7 @@ class LimitTest : public ::testing::Test {
 class WayTest : public LimitTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(WayTest, TheLimitHoldsAndIsTold) {
-  EXPECT_EQ(Output(Environment() + Limits() + Program(GetParam())), kGranted);
+  EXPECT_EQ(Output(Environment() + kLimit + Program(GetParam())), kGranted);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryWay, WayTest,
@@ -62,13 +63,25 @@ INSTANTIATE_TEST_SUITE_P(EveryWay, WayTest,
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(LimitTest, WithoutTheLimiterThereIsTheWholeDevice) {
-  EXPECT_EQ(Output(Environment("") + Limits() + Program("linked")),
+  EXPECT_EQ(Output(Environment("") + kLimit + Program("linked")),
             "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
 }
 
 TEST_F(LimitTest, WithoutALimitThereIsTheWholeDevice) {
   EXPECT_EQ(Output(Environment() + Program("proc")),
             "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
+}
+
+TEST_F(LimitTest, TheProcessesOfAContainerShareTheLimit) {
+  const std::string second = std::string(PROGRAMS) + "/limit_linked linked 104857600 9 true";
+  // What the first one says of itself comes later.
+  EXPECT_EQ(Output(Environment() + kLimit + Program("proc", 6, second) + " | head -n 1"),
+            "4 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824\n");
+}
+
+TEST_F(LimitTest, WhatAProcessHeldIsThereForTheNext) {
+  const std::string command = Environment() + kLimit + Program("open") + "; ";
+  EXPECT_EQ(Output(command + command), std::string(kGranted) + kGranted);
 }
 
 // In a mount namespace of its own, where the file is that the container would have.

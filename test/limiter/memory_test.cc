@@ -2,6 +2,9 @@
 // What is counted beside what the fake driver says is taken. The hooks are called as a program's
 // calls end up in them; each test is a process of its own.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <thread>
@@ -240,6 +243,55 @@ TEST_F(MemoryTest, ArraysAreCounted) {
     EXPECT_EQ(cuMipmappedArrayDestroy(levels), CUDA_SUCCESS);
     ExpectTrue(0);
   });
+}
+
+TEST_F(MemoryTest, WhatIsInAContextGoesWithIt) {
+  Run([&] {
+    CUdeviceptr outside = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&outside, 100 * kMiB), CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuCtxCreate_v2)>("cuCtxCreate_v2")(&context, 0, 0), CUDA_SUCCESS);
+    CUdeviceptr inside = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&inside, 200 * kMiB), CUDA_SUCCESS);
+    const CUDA_ARRAY_DESCRIPTOR wanted{
+        .Width = 4096, .Height = 4096, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    CUarray array = nullptr;
+    ASSERT_EQ(cuArrayCreate_v2(&array, &wanted), CUDA_SUCCESS);
+    ExpectTrue(364);
+    ASSERT_EQ(cuCtxDestroy_v2(context), CUDA_SUCCESS);
+    ExpectTrue(100);
+    CUcontext primary = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(MemoryTest, MemoryOfAProcessKilledAMomentAgoIsWaitedFor) {
+  limits_.devices[0].bytes = uint64_t{15} << 30;
+  node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,late-ms=30");
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t other = node_.Start([&](const fake_cuda::Library& cuda) {
+    library_ = &cuda;
+    Prepare(cuda);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, uint64_t{10} << 30), CUDA_SUCCESS);
+    EXPECT_EQ(write(ready[1], "", 1), 1);
+    for (;;) pause();
+  });
+  Run([&] {
+    char byte;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    EXPECT_EQ(Used(0), uint64_t{10} << 30);
+    kill(other, SIGKILL);
+    CUdeviceptr pointer = 0;
+    while (!Reserve(0, uint64_t{10} << 30, Kind::kData)) {
+    }
+    Release(0, uint64_t{10} << 30, Kind::kData);
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, uint64_t{10} << 30), CUDA_SUCCESS);
+  });
+  waitpid(other, nullptr, 0);
 }
 
 TEST_F(MemoryTest, ThreadsThatAllocateAtOnceNeverPassTheLimit) {

@@ -109,21 +109,48 @@ TEST(WaysTest, ALibraryThatStandsBeforeTheDriverFindsTheDriverBehindIt) {
 }
 
 TEST(WaysTest, ADriverThatWasUnloadedIsFoundAnew) {
-  EXPECT_EQ(Bare("again cuGetProcAddress_v2"), "hook");
+  EXPECT_EQ(Bare("again libways_plugin.so"), "driver 0, driver 0, driver 0, ");
 }
 
-TEST(WaysTest, TheDriverHandsOutHooks) {
-  EXPECT_EQ(Bare("proc cuGetProcAddress 12000 0"), "hook");
-  EXPECT_EQ(Bare("proc1 cuGetProcAddress 11030 0"), "hook");
-  EXPECT_EQ(Bare("proc cuInit 12000 0"), "driver");
-  EXPECT_EQ(Bare("proc cuNothing 12000 0"), "none");
+// Exported or not: then a symbol is what the version and the flags mean.
+class HandedOutTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(HandedOutTest, TheDriverHandsOutTheHookOfTheVersionThatIsAskedFor) {
+  const auto asked = [](const std::string& words) { return Bare(words, GetParam()); };
+  EXPECT_EQ(asked("proc cuMemGetInfo 2000 0"), "hook cuMemGetInfo");
+  EXPECT_EQ(asked("proc cuMemGetInfo 3010 0"), "hook cuMemGetInfo");
+  EXPECT_EQ(asked("proc cuMemGetInfo 3020 0"), "hook cuMemGetInfo_v2");
+  EXPECT_EQ(asked("proc cuMemGetInfo 13050 0"), "hook cuMemGetInfo_v2");
+  EXPECT_EQ(asked("proc1 cuMemGetInfo 11030 0"), "hook cuMemGetInfo_v2");
+  EXPECT_EQ(asked("proc cuGetProcAddress 11030 0"), "hook cuGetProcAddress");
+  EXPECT_EQ(asked("proc cuGetProcAddress 12000 0"), "hook cuGetProcAddress_v2");
+  EXPECT_EQ(asked("proc cuInit 12000 0"), "driver");
+  EXPECT_EQ(asked("proc cuNothing 12000 0"), "none");
 }
 
-TEST(WaysTest, AFunctionWithoutANameIsKnownByWhatItWasAskedForAs) {
-  // Asked by the exported cuGetProcAddress_v2, which is found by its name.
-  EXPECT_EQ(Bare("proc cuGetProcAddress 12000 0", "FAKE_UNEXPORTED=1"), "hook");
-  EXPECT_EQ(Bare("proc cuInit 12000 0", "FAKE_UNEXPORTED=1"), "driver");
+TEST_P(HandedOutTest, TheDefaultStreamIsTheOneThatIsAskedFor) {
+  const auto asked = [](const std::string& words) { return Bare(words, GetParam()); };
+  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 0"), "hook cuMemAllocAsync");
+  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 1"), "hook cuMemAllocAsync");
+  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 2"), "hook cuMemAllocAsync_ptsz");
+  EXPECT_EQ(asked("proc1 cuMemAllocAsync 11030 2"), "hook cuMemAllocAsync_ptsz");
+  EXPECT_EQ(asked("proc cuMemGetInfo 12000 2"), "hook cuMemGetInfo_v2");
 }
+
+// As of CUDA 14 the symbol is what it was; as of 15 it is a function that nobody knows yet, whose
+// arguments may be others.
+TEST_P(HandedOutTest, AVariantOfTheFutureIsLeftAlone) {
+  EXPECT_EQ(Bare("proc cuMemGetInfo 14000 0", GetParam()), "hook cuMemGetInfo_v2");
+  EXPECT_EQ(Bare("proc cuMemGetInfo 15000 0", GetParam()), "driver");
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryDriver, HandedOutTest,
+                         ::testing::Values("FAKE_EXPORTED=1", "FAKE_UNEXPORTED=1"),
+                         [](const auto& info) {
+                           return std::string(info.param).find("UN") == std::string::npos
+                                      ? std::string("Exported")
+                                      : std::string("Unexported");
+                         });
 
 TEST(WaysTest, TheLimiterSaysNothingAndNeedsNoFile) {
   EXPECT_EQ(Printed("ways_bare", "default nothing", LIBVGPU), "none");

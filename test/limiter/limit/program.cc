@@ -4,7 +4,9 @@
 //
 //   "10 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824"
 //
-// usage: limit_program linked|default|next|self|open|version|proc PIECE MOST
+// A command runs while it holds them.
+//
+// usage: limit_program linked|default|next|self|open|proc PIECE MOST COMMAND
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -70,7 +72,7 @@ void Check(CUresult result, const char* what) {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 4) return 1;
+  if (count < 5) return 1;
   way = words[1];
   const size_t piece = strtoull(words[2], nullptr, 0);
   const int most = atoi(words[3]);
@@ -88,6 +90,7 @@ int main(int count, char** words) {
     result = allocate(&address, piece);
     if (result != CUDA_SUCCESS) break;
   }
+  Check(system(words[4]) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, words[4]);
   size_t free = 0, total = 0, all = 0;
   Check(CALL(cuMemGetInfo_v2, cuMemGetInfo)(&free, &total), "cuMemGetInfo");
   Check(CALL(cuDeviceTotalMem_v2, cuDeviceTotalMem)(&all, device), "cuDeviceTotalMem");

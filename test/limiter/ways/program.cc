@@ -5,14 +5,14 @@
 //   linked                       what the program was linked with, and what a call answers
 //   default|next|self NAME       dlsym of RTLD_DEFAULT, RTLD_NEXT, dlopen(NULL)
 //   open NAME, version NAME VERSION   dlsym, dlvsym of dlopen("libcuda.so.1")
-//   again NAME                   the same after dlclose
+//   again FILE                   a library that calls the driver, closed and opened again
 //   library-default|library-next NAME   the same, asked by a library
 //   plugin-default NAME          asked by a library that was opened, with what it needs
 //   program-default NAME         asked by the program when such a library is there
 //   weak FILE                    what a library refers to weakly, and what a call answers
-//   proc NAME VERSION FLAGS      cuGetProcAddress_v2; proc1 the older one
+//   proc NAME VERSION FLAGS      cuGetProcAddress_v2; proc1 the older one; which hook as well
 #include <dlfcn.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -74,24 +74,31 @@ std::string Proc(const std::string& way, const char* name, int version, cuuint64
     reinterpret_cast<decltype(&cuGetProcAddress_v2)>(dlsym(handle, "cuGetProcAddress_v2"))(
         name, &found, version, flags, &status);
   }
-  return Where(found);
+  // Which hook: the driver has several functions for one symbol.
+  Dl_info info{};
+  const bool is_hook = Where(found) == "hook" && dladdr(found, &info) != 0;
+  return Where(found) + (is_hook ? std::string(" ") + info.dli_sname : "");
 }
 
-std::string Again(const char* name) {
-  // In between another library may lie where the driver lay.
+// A library that is linked with the driver is opened, calls it, and is closed; in between something
+// else comes to lie where the driver lay.
+std::string Again(const char* file) {
+  std::string answers;
   for (int i = 0; i < 3; ++i) {
-    void* handle = Open("libcuda.so.1");
-    if (Where(dlsym(handle, name)) != "hook") return "not even once";
-    CUdriverProcAddressQueryResult status;
+    void* plugin = Open(file);
+    const auto refers =
+        reinterpret_cast<decltype (&cuGetProcAddress_v2) (*)()>(dlsym(plugin, "LibraryRefersTo"));
     void* found = nullptr;
-    const auto ask =
-        reinterpret_cast<decltype(&cuGetProcAddress_v2)>(dlsym(handle, "cuGetProcAddress_v2"));
-    if (ask("cuInit", &found, 12000, 0, &status) != CUDA_SUCCESS) return "not found";
-    if (dlclose(handle) != 0 || dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr) {
-      return "it stayed";
-    }
+    CUdriverProcAddressQueryResult status;
+    const CUresult result = refers()("cuInit", &found, 12000, 0, &status);
+    answers += Where(found) + " " + std::to_string(result) + ", ";
+    Dl_info driver{};
+    dladdr(found, &driver);
+    dlclose(plugin);
+    if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr) return answers + "it stayed";
+    mmap(driver.dli_fbase, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   }
-  return Where(dlsym(Open("libcuda.so.1"), name));
+  return answers;
 }
 
 std::string Found(const std::string& way, const char* name, const char* version) {
@@ -101,7 +108,6 @@ std::string Found(const std::string& way, const char* name, const char* version)
   if (way == "self") found = dlsym(dlopen(nullptr, RTLD_NOW), name);
   if (way == "open") found = dlsym(Open("libcuda.so.1"), name);
   if (way == "version") found = dlvsym(Open("libcuda.so.1"), name, version);
-  if (way == "again") return Again(name);
   if (way.starts_with("library") && &LibraryLooksUp != nullptr) {
     found = LibraryLooksUp(way == "library-next" ? RTLD_NEXT : RTLD_DEFAULT, name);
   }
@@ -124,6 +130,8 @@ int main(int count, char** words) {
   const std::string name = count > 2 ? words[2] : "";
   if (way == "linked") {
     printf("%s", Called(&cuGetProcAddress_v2).c_str());
+  } else if (way == "again") {
+    printf("%s", Again(name.c_str()).c_str());
   } else if (way == "weak") {
     printf("%s", Weak(name.c_str()).c_str());
   } else if (way == "proc" || way == "proc1") {
