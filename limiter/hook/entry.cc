@@ -5,6 +5,7 @@
 // meant).
 #include "limiter/contract.h"
 #include "limiter/driver/driver.h"
+#include "limiter/driver/nvml.h"
 #include "limiter/hook/loader.h"
 #include "limiter/hook/lookup.h"
 
@@ -32,12 +33,13 @@ extern "C" {
   return tessera::limiter::RouteVersionLookup(handle, name, version, caller);
 }
 
-// The driver's own functions go when a program unloads it.
+// The driver's own functions go when a program unloads it, and so do NVML's.
 [[gnu::visibility("default")]] int dlclose(void* handle) {
   const auto own = reinterpret_cast<int (*)(void*)>(
       tessera::limiter::TheLoaders(tessera::limiter::LoaderFunction::kDlclose));
   const int result = own != nullptr ? own(handle) : -1;
   tessera::limiter::LookForDriverAnew();
+  tessera::limiter::LookForNvmlAnew();
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "limiter/driver/driver.h"
+#include "limiter/driver/nvml.h"
 #include "limiter/elf/object.h"
 #include "limiter/hook/loader.h"
 
@@ -21,11 +22,23 @@ bool IsOurs(const void* address) {
   return ObjectOf(address, &object) && IsOurs(object);
 }
 
-// The hook that stands for a name; null for every other name, which costs two comparisons.
-void* HookNamed(const char* name) {
-  if (name == nullptr || name[0] != 'c' || name[1] != 'u') return nullptr;
-  const Function function = FunctionNamed(name);
-  return function != Function::kNone ? HookOf(function) : nullptr;
+// What a name may be looked up for: the hook, and the library that it stands before.
+struct Target {
+  void* hook = nullptr;  // null for nearly every name, which costs a few comparisons
+  bool is_nvml = false;
+
+  bool Take(const void* address) const { return is_nvml ? TakeNvml(address) : TakeDriver(address); }
+  bool AnyHas(const char* name) const { return is_nvml ? AnyNvmlHas(name) : AnyDriverHas(name); }
+};
+
+Target TargetOf(const char* name) {
+  if (name == nullptr) return {};
+  if (name[0] == 'c' && name[1] == 'u') {
+    const Function function = FunctionNamed(name);
+    return {function != Function::kNone ? HookOf(function) : nullptr, false};
+  }
+  if (name[0] == 'n' && name[1] == 'v') return {NvmlHookNamed(name), true};
+  return {};
 }
 
 // What RTLD_NEXT means to the caller: the first definition behind it in the loader's list, the
@@ -55,39 +68,39 @@ bool IsProgram(const void* caller) {
 
 // `ask(handle)` is the loader's own lookup of the name, as the limiter would ask.
 template <typename Ask>
-void* Answer(void* handle, const char* name, const void* caller, void* hook, Ask ask) {
+void* Answer(void* handle, const char* name, const void* caller, const Target& target, Ask ask) {
   void* real = handle == RTLD_NEXT ? NextAfter(caller, name) : ask(handle);
   if (handle == RTLD_NEXT && real == nullptr) return ask(RTLD_NEXT);  // for what dlerror() says
   if (real == nullptr) return nullptr;
   if (handle == RTLD_NEXT && StandsBefore(caller, name)) return real;
-  if (!IsOurs(real)) return TakeDriver(real) ? hook : real;
+  if (!IsOurs(real)) return target.Take(real) ? target.hook : real;
   // The limiter was found, which is in every process: what would have been, had it not been there?
   // A library may see more than the limiter: what it was opened with.
   real = ask(RTLD_NEXT);
-  if (real != nullptr) return TakeDriver(real) ? hook : real;
-  return !IsProgram(caller) && AnyDriverHas(name) ? hook : nullptr;
+  if (real != nullptr) return target.Take(real) ? target.hook : real;
+  return !IsProgram(caller) && target.AnyHas(name) ? target.hook : nullptr;
 }
 
 }  // namespace
 
 Route RouteLookup(void* handle, const char* name, const void* caller) {
   void* own = TheLoaders(LoaderFunction::kDlsym);
-  void* hook = HookNamed(name);
-  if (own == nullptr || hook == nullptr) return {own, nullptr};
+  const Target target = TargetOf(name);
+  if (own == nullptr || target.hook == nullptr) return {own, nullptr};
   const auto ask = [&](void* where) {
     return reinterpret_cast<void* (*)(void*, const char*)>(own)(where, name);
   };
-  return {nullptr, Answer(handle, name, caller, hook, ask)};
+  return {nullptr, Answer(handle, name, caller, target, ask)};
 }
 
 Route RouteVersionLookup(void* handle, const char* name, const char* version, const void* caller) {
   void* own = TheLoaders(LoaderFunction::kDlvsym);
-  void* hook = HookNamed(name);
-  if (own == nullptr || hook == nullptr) return {own, nullptr};
+  const Target target = TargetOf(name);
+  if (own == nullptr || target.hook == nullptr) return {own, nullptr};
   const auto ask = [&](void* where) {
     return reinterpret_cast<void* (*)(void*, const char*, const char*)>(own)(where, name, version);
   };
-  return {nullptr, Answer(handle, name, caller, hook, ask)};
+  return {nullptr, Answer(handle, name, caller, target, ask)};
 }
 
 }  // namespace tessera::limiter

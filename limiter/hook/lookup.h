@@ -14,8 +14,8 @@ struct Route {
 };
 
 // A hook is answered only where the lookup without the limiter would have found a driver's
-// function, and for no name that is not in functions.def. A version is passed on; most drivers have
-// none.
+// function, and for no name that is not in functions.def or nvml.def. A version is passed on; most
+// drivers have none.
 Route RouteLookup(void* handle, const char* name, const void* caller);
 Route RouteVersionLookup(void* handle, const char* name, const char* version, const void* caller);
 

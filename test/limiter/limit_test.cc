@@ -30,6 +30,10 @@ std::string Output(const std::string& command) {
   return status == 0 ? output : output + " (status " + std::to_string(status) + ")";
 }
 
+std::string Directory(const std::string& file) {
+  return std::filesystem::path(file).parent_path();
+}
+
 class LimitTest : public ::testing::Test {
  protected:
   // The environment that kubelet and the plugin make, for a command of sh's.
@@ -49,7 +53,7 @@ class LimitTest : public ::testing::Test {
   }
 
   CudaNode node_;
-  std::string libraries_ = std::filesystem::path(CudaNode::LibraryPath()).parent_path();
+  std::string libraries_ = Directory(CudaNode::LibraryPath()) + ":" + Directory(FAKE_NVML);
 };
 
 class WayTest : public LimitTest, public ::testing::WithParamInterface<const char*> {};
@@ -82,6 +86,22 @@ TEST_F(LimitTest, TheProcessesOfAContainerShareTheLimit) {
 TEST_F(LimitTest, WhatAProcessHeldIsThereForTheNext) {
   const std::string command = Environment() + kLimit + Program("open") + "; ";
   EXPECT_EQ(Output(command + command), std::string(kGranted) + kGranted);
+}
+
+TEST_F(LimitTest, NvmlTellsTheSameAsCuda) {
+  const std::string nvml = std::string(PROGRAMS) + "/limit_nvml";
+  const std::string whole =
+      "used 0, free 16106127360 of 16106127360; "
+      "used 0, free 15602810880, reserved 503316480 of 16106127360\n";
+  EXPECT_EQ(Output(Environment("") + nvml), whole);
+  EXPECT_EQ(Output(Environment() + nvml), whole) << "without a limit";
+  EXPECT_EQ(Output(Environment() + kLimit + nvml),
+            "used 0, free 1073741824 of 1073741824; "
+            "used 0, free 1073741824, reserved 0 of 1073741824\n");
+  // While another process holds some.
+  EXPECT_EQ(Output(Environment() + kLimit + Program("proc", 6, nvml) + " | head -n 1"),
+            "used 629145600, free 444596224 of 1073741824; "
+            "used 629145600, free 444596224, reserved 0 of 1073741824\n");
 }
 
 // In a mount namespace of its own, where the file is that the container would have.

@@ -36,6 +36,14 @@ Return Give(const T& value, T* out) {
   return Return::kSuccess;
 }
 
+struct MemoryV2 {  // bytes
+  uint32_t version;
+  uint64_t total;
+  uint64_t reserved;
+  uint64_t free;
+  uint64_t used;
+};
+
 Return WithMig(DeviceHandle device, const std::function<Return(const MigInstance&)>& answer) {
   return device->mig == nullptr ? Return::kInvalidArgument : answer(*device->mig);
 }
@@ -178,6 +186,15 @@ Return nvmlDeviceGetMemoryInfo(DeviceHandle device, Memory* memory) {
         device->mig == nullptr ? device->gpu->memory_mib : device->mig->attributes.memory_mib;
     return Give(Memory{.total = mib << 20, .free = mib << 20, .used = 0}, memory);
   });
+}
+
+// The driver's own part is told apart from what is used.
+Return nvmlDeviceGetMemoryInfo_v2(DeviceHandle device, MemoryV2* memory) {
+  Memory all{};
+  const Return result = nvmlDeviceGetMemoryInfo(device, &all);
+  if (result != Return::kSuccess) return result;
+  const uint64_t reserved = all.total / 32;
+  return Give(MemoryV2{memory->version, all.total, reserved, all.free - reserved, 0}, memory);
 }
 
 Return nvmlDeviceGetCudaComputeCapability(DeviceHandle device, int* major, int* minor) {

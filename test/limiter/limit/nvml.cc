@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NVML tells of the first device's memory, as nvidia-smi asks for it: the older function and
+// the newer one.
+#include "limiter/driver/nvml.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+template <typename F>
+F* Find(const char* name) {
+  static void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* found = library != nullptr ? dlsym(library, name) : nullptr;
+  if (found == nullptr) {
+    fprintf(stderr, "%s\n", dlerror());
+    exit(1);
+  }
+  return reinterpret_cast<F*>(found);
+}
+
+void Check(nvmlReturn_t result, const char* what) {
+  if (result == NVML_SUCCESS) return;
+  fprintf(stderr, "%s: %d\n", what, result);
+  exit(1);
+}
+
+}  // namespace
+
+#define CALL(name) Find<decltype(name)>(#name)
+
+int main() {
+  nvmlDevice_t device = nullptr;
+  nvmlMemory_t memory{};
+  nvmlMemory_v2_t newer{.version = 0x02000028, .total = 0, .reserved = 0, .free = 0, .used = 0};
+  Check(Find<nvmlReturn_t()>("nvmlInit_v2")(), "nvmlInit");
+  Check(CALL(nvmlDeviceGetHandleByIndex_v2)(0, &device), "handle");
+  Check(CALL(nvmlDeviceGetMemoryInfo)(device, &memory), "memory");
+  Check(CALL(nvmlDeviceGetMemoryInfo_v2)(device, &newer), "memory v2");
+  printf("used %llu, free %llu of %llu; used %llu, free %llu, reserved %llu of %llu\n", memory.used,
+         memory.free, memory.total, newer.used, newer.free, newer.reserved, newer.total);
+  return 0;
+}
