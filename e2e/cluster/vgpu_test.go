@@ -58,6 +58,19 @@ func TestAPodWithVirtualGPUsIsHeldToItsPartWhateverItsOwnVariablesSay(t *testing
 		"this is a library\n"+vgpuLibrary+"\na.cache\nlibvgpu.so\n")
 }
 
+func TestTheLimitsOfAVirtualGPUAreAFileThatNobodyInItsContainerChanges(t *testing.T) {
+	c := theCluster(t)
+	c.installVGPUs(t)
+	limits := "/run/tessera/vgpu/limits"
+	c.create(t, withGPUs("held", 2, fmt.Sprintf(`sed 's/GPU-[^ ]*/GPU/; s/[0-9a-f]\{32\}/GRANT/' %[1]s; `+
+		`{ echo >>%[1]s || rm %[1]s || mv %[1]s /tmp || touch %[1]s.more; } 2>/dev/null || echo kept`, limits)))
+	c.waitForPhase(t, "held", v1.PodSucceeded)
+
+	equal(t, "what the pod says", c.output(t, "held"), fmt.Sprintf("tessera-limits 1\n"+
+		"device GPU memory=%d cores=20\npolicy=default\npriority=1\noversubscribe=no\ncore-policy=fixed\n"+
+		"region=%s/GRANT.cache\nkept\n", 23034*2/10<<20, vgpuFiles))
+}
+
 // Ids of init containers are an app container's as well: it is kubelet's checkpoint that tells them
 // apart.
 func TestEachContainerOfAPodHasItsOwnPart(t *testing.T) {
