@@ -239,9 +239,10 @@ const Taken& GrantDecider::TakenNow(const Binding& binding) {
   of_ = &binding.offer;
   std::map<std::string, Usage> former = std::exchange(usages_, {});
   std::vector<std::pair<const HeldGrant*, Error>> unknown;
+  std::vector<const HeldGrant*> foreign;
   for (const HeldGrant& held : held_->all()) {
     if (held.name.empty()) {
-      CountForeign(binding, held);
+      foreign.push_back(&held);
       continue;
     }
     if (!IsGrantName(held.name)) continue;
@@ -254,13 +255,14 @@ const Taken& GrantDecider::TakenNow(const Binding& binding) {
     }  // else it is not bound yet: its turn to be checked comes
   }
   for (const auto& [held, why] : unknown) CountUnknown(binding, *held, why);
+  for (const HeldGrant* held : foreign) CountForeign(binding, *held);
   return *taken_;
 }
 
 // A decision is of the pod that its record names, whoever is said to hold it by now.
 void GrantDecider::Count(const HeldGrant& held, const PinPtr& pin) {
   if (pin->decision.empty()) {
-    taken_->AddShares(held.pod_uid, held.ids, pin->parts);
+    taken_->AddShares(held.pod_uid, held.ids, pin->ids.empty() ? held.ids : pin->ids, pin->parts);
   } else if (!taken_->HasPod(pin->pod_uid, held.resource)) {
     taken_->AddPod(pin->pod_uid, held.resource, UsageOfPod(held.name, pin));
   }
@@ -273,7 +275,8 @@ const UsageByDevice& GrantDecider::UsageOfPod(const std::string& grant, const Pi
   return (known = {pin, pod, UsageOf(pin->decision, pod.get())}).usage;
 }
 
-// Of a pod whose containers another plugin has served: by what the scheduler wrote.
+// Of a pod whose containers another plugin has served: by what the scheduler wrote. What is
+// recorded of the pod goes before, which nobody can write anew.
 void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const bool ours = vgpu.requests && held.resource == binding.offer.resource;
@@ -290,7 +293,7 @@ void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
 void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
   if (taken_->HasPod(held.pod_uid, held.resource)) return;
   if (held.parts) {
-    return taken_->AddShares(held.pod_uid, held.ids, *held.parts);
+    return taken_->AddShares(held.pod_uid, held.ids, held.ids, *held.parts);
   }
   const auto add = [&](const std::string& device) {
     taken_->AddUnknown(device, fmt::format("what container {} of pod {} has of it is not known: {}",

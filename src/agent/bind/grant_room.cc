@@ -10,10 +10,10 @@
 namespace tessera::agent {
 
 void Taken::AddShares(const std::string& pod, const std::vector<std::string>& ids,
-                      std::span<const VgpuPart> parts) {
+                      const std::vector<std::string>& all, std::span<const VgpuPart> parts) {
   for (const VgpuPart& part : parts) {
     const auto is_its = [&](const std::string& id) { return DeviceOfShare(id) == part.device; };
-    const auto count = static_cast<double>(std::ranges::count_if(ids, is_its));
+    const auto count = static_cast<double>(std::ranges::count_if(all, is_its));
     for (const std::string& id : ids) {
       if (!is_its(id)) continue;
       const auto [found, is_new] = shares_.try_emplace({pod, id}, Worth{.device = part.device});

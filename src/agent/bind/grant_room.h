@@ -21,11 +21,11 @@ using UsageByDevice = std::map<std::string, hami::CardUsage>;
 // What is taken of the devices.
 class Taken {
  public:
-  // What a container has, in equal parts its shares' of each device. What a pod has of a share
-  // twice counts once: kubelet gives the shares of an init container to those of its pod that come
-  // after it.
+  // What a container has, in equal parts its shares' of each device: by these of `all` that the
+  // parts are of. What a pod has of a share twice counts once: kubelet gives the shares of an init
+  // container to those of its pod that come after it.
   void AddShares(const std::string& pod, const std::vector<std::string>& ids,
-                 std::span<const VgpuPart> parts);
+                 const std::vector<std::string>& all, std::span<const VgpuPart> parts);
   // What a pod has of a resource as a whole, beside its shares. Once.
   void AddPod(const std::string& pod, const std::string& resource, UsageByDevice usage);
   bool HasPod(const std::string& pod, const std::string& resource) const {

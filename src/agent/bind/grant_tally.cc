@@ -30,7 +30,7 @@ Result<GrantedByResource> GrantTally::CountAll() {
     Taken& of_resource = taken[grant.resource];
     const Decision& decision = (*pin)->decision;
     if (decision.empty()) {
-      of_resource.AddShares(grant.pod_uid, grant.ids, (*pin)->parts);
+      of_resource.AddShares(grant.pod_uid, grant.ids, grant.ids, (*pin)->parts);
     } else if (!of_resource.HasPod(grant.pod_uid, grant.resource)) {
       of_resource.AddPod(grant.pod_uid, grant.resource,
                          UsageOf(decision, book_->Find(grant.pod_uid).get()));

@@ -117,6 +117,53 @@ TEST_F(ListedAttacksTest, APodThatTheApiServerHasLostCountsWhileTheListHasIt) {
   EXPECT_EQ(Bind({Share(0, 2)}).substr(0, 8), "no-room:");
 }
 
+TEST_F(ListedAttacksTest, WhatIsWrittenOnAPodLaterDoesNotStandForItsRecord) {
+  Hold("uid-1", "init", {Share(0, 1)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("init", 800, 10, kube::Container::Kind::kInit), Asking("app", 100, 10)},
+       Chosen(0, 800, 10) + ";" + Chosen(0, 100, 10) + ";");
+  ASSERT_EQ(Bind({Share(0, 1)}), "");
+  Lose();
+  // A former agent was asked for the second one.
+  List("pod-uid-1", "app", {Share(0, 3)});
+  Know("uid-1", pods_["uid-1"]->containers, Chosen(0, 100, 10) + ";" + Chosen(0, 100, 10) + ";");
+
+  Promise({Share(0, 2)}, kThird);
+  List("pod-uid-3", "app", {Share(0, 2)});
+  KnowByName("uid-3", {Asking("app", 300, 10)}, Chosen(0, 300, 10) + ";");
+  EXPECT_EQ(Bind({Share(0, 2)}).substr(0, 8), "no-room:");
+}
+
+TEST_F(ListedAttacksTest, SharesThatOnePodHadCountOnceThoughTwoHaveThemNow) {
+  SetParts(2);
+  Lose();
+  Promise({Share(0, 0), Share(0, 1)}, kOne, Gpu(0) + "=1000:100");
+  List("a", "app", {Share(0, 0), Share(0, 1)});
+  ASSERT_EQ(Bind({Share(0, 0), Share(0, 1)}), "");
+
+  list_ = nullptr;
+  Promise({Share(0, 0)}, kOther, Half(0));
+  Promise({Share(0, 1)}, kThird, Half(0));
+  List("b", "app", {Share(0, 0)});
+  List("c", "app", {Share(0, 1)});
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(Bind({Share(0, 1)}), "");
+}
+
+TEST_F(ListedAttacksTest, SharesOfPodsThatHaveEndedCountOnce) {
+  SetParts(2);
+  Lose();
+  for (const char* grant : {kOne, kOther}) {
+    list_ = nullptr;
+    Promise({Share(0, 0)}, grant, Half(0));
+    List(std::string("pod-") + grant, "app", {Share(0, 0)});
+    EXPECT_EQ(Bind({Share(0, 0)}), "");
+  }
+  list_ = nullptr;
+  Promise({Share(0, 1)}, kThird, Half(0));
+  List("last", "app", {Share(0, 1)});
+  EXPECT_EQ(Bind({Share(0, 1)}), "");
+}
+
 TEST_F(ListedAttacksTest, WhatKubeletCallsByAnotherNameIsNotForgotten) {
   Hold("uid-1", "app", {Share(0, 1)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");

@@ -21,6 +21,8 @@ tl::unexpected<Error> Doubt(const std::string& resource, fmt::format_string<Args
               resource, fmt::format(format, std::forward<Args>(args)...));
 }
 
+const std::string kNobody = "?";  // of whom the list knows: no pod is called so
+
 HeldGrant ByRecord(const std::string& name, const Pin& pin) {
   const bool by_request = !pin.decision.empty();
   return {.pod_uid = pin.pod_uid,
@@ -148,7 +150,8 @@ bool ListedGrants::MayBe(const Pin& pin, const Holding& holding) const {
 void ListedGrants::AddRecord(const Record& record, std::vector<HeldGrant>& all) const {
   const auto& [name, pin] = record;
   if (pin == nullptr) {
-    all.push_back({.pod_uid = "?", .container = "?", .resource = "", .name = name, .asked = true});
+    all.push_back(
+        {.pod_uid = kNobody, .container = "?", .resource = "", .name = name, .asked = true});
     return;
   }
   const auto may_be = [&](const Holding& holding) { return MayBe(*pin, holding); };
@@ -157,17 +160,22 @@ void ListedGrants::AddRecord(const Record& record, std::vector<HeldGrant>& all) 
     return;
   }
   HeldGrant held = ByRecord(name, *pin);
-  const auto shares = [&](const Holding& holding) {
-    return holding.resource == pin->resource &&
-           std::ranges::any_of(pin->ids, [&](const std::string& id) {
-             return std::ranges::count(holding.share_ids, id) > 0;
-           });
-  };
-  const auto holder = std::ranges::find_if(list_->holdings, shares);
-  if (pin->decision.empty() && holder != list_->holdings.end()) {
-    held.pod_uid = all[static_cast<size_t>(holder - list_->holdings.begin())].pod_uid;
+  if (!pin->decision.empty()) return all.push_back(std::move(held));
+  std::map<std::string, std::vector<std::string>> shares;  // by pod
+  for (const std::string& id : pin->ids) {
+    const auto holds = [&](const Holding& holding) {
+      return holding.resource == pin->resource && std::ranges::count(holding.share_ids, id) > 0;
+    };
+    const auto holder = std::ranges::find_if(list_->holdings, holds);
+    const bool listed = holder != list_->holdings.end();
+    const auto place = static_cast<size_t>(holder - list_->holdings.begin());
+    shares[listed ? all[place].pod_uid : kNobody].push_back(id);
   }
-  all.push_back(std::move(held));
+  for (auto& [pod, ids] : shares) {
+    held.pod_uid = pod;
+    held.ids = std::move(ids);
+    all.push_back(held);
+  }
 }
 
 // Of the list.
