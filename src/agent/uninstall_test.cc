@@ -131,7 +131,7 @@ TEST_F(UninstallGrantsTest, WhatGrantsLeftIsTakenAwayAndWhatOthersHaveThereStays
   EXPECT_EQ(os::ListDirectory(Below("/state/grants")), std::vector<std::string>());
   EXPECT_EQ(os::ListDirectory(Below("/usr/local/vgpu/containers")), std::vector<std::string>());
   EXPECT_EQ(os::ListDirectory(Below("/usr/local/vgpu")),
-            (std::vector<std::string>{"containers", "ld.so.preload", "libvgpu.so"}));
+            (std::vector<std::string>{"containers", "ld.so.preload", "libvgpu.so", "limits"}));
 }
 
 TEST_F(UninstallGrantsTest, KubeletSaysWhoStillHasThem) {
