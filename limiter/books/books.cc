@@ -12,8 +12,8 @@
 #include "limiter/books/process.h"
 #include "limiter/books/slots.h"
 #include "limiter/books/ticks.h"
-#include "limiter/limits/text.h"
 #include "limiter/contract.h"
+#include "limiter/limits/text.h"
 
 namespace tessera::limiter {
 namespace {

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "limiter/limits/text.h"
 #include "limiter/contract.h"
+#include "limiter/limits/text.h"
 
 namespace tessera::limiter {
 namespace {
