@@ -142,8 +142,9 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
 }
 
 void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin) {
-  const std::string directory = ParentOf(ParentOf(pin.directory));
-  (void)os::RemoveTree(root.Path(LimitsOf({.directory = directory}, name)));
+  Vgpu vgpu;
+  vgpu.directory = ParentOf(ParentOf(pin.directory));
+  (void)os::RemoveTree(root.Path(LimitsOf(vgpu, name)));
 }
 
 std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
