@@ -122,8 +122,9 @@ using ShareWord = uint64_t;
 // On cache lines of its own: every allocation of any process in the container changes it.
 struct alignas(64) DeviceBooks {
   TotalWord total;
-  uint64_t key;  // a digest of the device's UUID; 0: nobody named the device yet
-  uint64_t spare[5];
+  uint64_t key;      // a digest of the device's UUID; 0: nobody named the device yet
+  uint64_t context;  // bytes that a context takes of it; 0: nobody knows yet
+  uint64_t spare[4];
 };
 
 // One process. It owns the slot while it holds the lock of byte kLocks + slot of the file.
@@ -197,6 +198,7 @@ struct RegionDevice {
   const char* uuid = "";  // empty: not known yet
   uint64_t bytes = 0;     // 0: no limit
   uint64_t cores = 0;     // percent; 0: no limit
+  uint64_t context = 0;   // bytes that a context takes; 0: not known
 };
 
 struct RegionImage {
@@ -229,6 +231,7 @@ inline void MakeRegion(const RegionImage& image, Region* region) {
       books.devices[i].key = DeviceKey(hami.uuids[i]);
       hami.device_num = static_cast<uint64_t>(i) + 1;
     }
+    books.devices[i].context = device.context;
     hami.limit[i] = device.bytes;
     hami.sm_limit[i] = device.cores == 0 || device.cores > 100 ? 100 : device.cores;
   }

@@ -19,6 +19,9 @@ namespace tessera::limiter {
 namespace {
 
 constexpr uint64_t kLookEvery = 100'000'000;  // ns
+// Less or more than any context takes: somebody else's doing.
+constexpr uint64_t kLeastOfContext = uint64_t{1} << 20;
+constexpr uint64_t kMostOfContext = uint64_t{2} << 30;
 // How many slots a look may ask the kernel about, so that no call is long.
 constexpr int kSlotsOfALook = 64;
 
@@ -301,6 +304,26 @@ uint64_t Limit(int device) {
   return standing == Standing::kDenied ? 1 : LimitOf(*process, device);
 }
 
+uint64_t ContextBytes(int device) {
+  Process* const process = TheProcess();
+  if (!HasBooks(StandingOf(process)) || !IsDevice(device)) return 0;
+  const uint64_t* const word = &process->region->books.devices[device].context;
+  const uint64_t bytes = __atomic_load_n(word, __ATOMIC_RELAXED);
+  return bytes <= kMostOfContext ? bytes : 0;
+}
+
+void NoteContextBytes(int device, uint64_t bytes) {
+  Process* const process = TheProcess();
+  if (!HasBooks(StandingOf(process)) || !IsDevice(device)) return;
+  if (bytes < kLeastOfContext || bytes > kMostOfContext) return;
+  uint64_t* const word = &process->region->books.devices[device].context;
+  uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (
+      (seen == 0 || bytes < seen) &&
+      !__atomic_compare_exchange_n(word, &seen, bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
 bool ReapedLately() {
   constexpr uint64_t kLately = 300'000'000;  // ns
   Process* const process = TheProcess();
@@ -311,13 +334,22 @@ bool ReapedLately() {
 }
 
 void Leave() {
-  Process* const process = TheProcess();
+  Process* const process = JoinedProcess();
   if (process == nullptr) return;
   if (process->standing.load(std::memory_order_acquire) != Standing::kShared) return;
   Look(process, kSlotsOfALook);
+  NoteDeath(process->region);
   // The slot stays ours until the kernel takes its lock back: a thread may be counting still.
   Empty(process->region, static_cast<uint32_t>(process->slot));
 }
+
+namespace {
+// Last of all: what a program does at its end it did by then. A process that never joined is not
+// looked at.
+[[gnu::destructor]] void LeaveAtExit() {
+  Leave();
+}
+}  // namespace
 
 Trouble WhyAlone() {
   const Process* const process = TheProcess();

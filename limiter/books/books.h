@@ -36,6 +36,11 @@ void Release(int device, uint64_t bytes, Kind kind);
 uint64_t Used(int device);
 uint64_t Limit(int device);
 
+// What a context takes of a device, as far as anybody in the container knows; 0: nobody does. Of
+// several measures the smallest is kept: what others do meanwhile only adds.
+uint64_t ContextBytes(int device);
+void NoteContextBytes(int device, uint64_t bytes);
+
 // A process died a moment ago: the driver gives its memory back later than the kernel its lock.
 bool ReapedLately();
 

@@ -76,6 +76,17 @@ TEST_F(BooksTest, WhoEndsGivesBackWhatItHolds) {
   });
 }
 
+TEST_F(BooksTest, WhatAProcessHeldIsGoneAtItsExitBeforeAnybodyLooks) {
+  const pid_t pid = Start([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_TRUE(Reserve(0, 30 * kMiB, Kind::kData));
+    exit(0);
+  });
+  EXPECT_EQ(EndOf(pid), 0);
+  EXPECT_EQ(Total(), 0u);
+  EXPECT_EQ(Shown().hami.slots[0].used[0].total, 0u);
+}
+
 TEST_F(BooksTest, AForkedChildHasASlotOfItsOwnAndNothingOfItsParents) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));

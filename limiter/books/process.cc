@@ -11,6 +11,8 @@ extern "C" int __register_atfork(void (*prepare)(), void (*parent)(), void (*chi
 namespace tessera::limiter {
 namespace {
 
+constinit ProcessMemory<Process> the_process;
+
 void InForkedChild() {
   ForgetLocksOfParent();
   forks_behind.fetch_add(1, std::memory_order_relaxed);
@@ -24,8 +26,11 @@ void WatchForks() {
 }
 
 Process* TheProcess() {
-  static constinit ProcessMemory<Process> process;
-  return process.Get();
+  return the_process.Get();
+}
+
+Process* JoinedProcess() {
+  return the_process.IfAny();
 }
 
 }  // namespace tessera::limiter

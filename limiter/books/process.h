@@ -39,5 +39,7 @@ struct Process {
 
 // Null: there is no memory.
 Process* TheProcess();
+// Null as well if nothing was ever asked of the books here: nothing is made for it.
+Process* JoinedProcess();
 
 }  // namespace tessera::limiter

@@ -42,6 +42,12 @@ class ProcessMemory {
     return kept;
   }
 
+  // Null also while nobody needed it.
+  T* IfAny() {
+    T* const kept = kept_.load(std::memory_order_acquire);
+    return kept != nullptr && IsOwn() ? kept : nullptr;
+  }
+
  private:
   static constexpr uint32_t kWiped = UINT32_MAX;
 

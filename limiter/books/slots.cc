@@ -23,11 +23,11 @@ void Store(T* word, T value) {
   __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
+}  // namespace
+
 void NoteDeath(Region* region) {
   Store(&region->books.reaped_at, Now());
 }
-
-}  // namespace
 
 void RaiseTo(uint32_t* word, uint32_t value) {
   uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);

@@ -21,6 +21,9 @@ int ReapDead(Region* region, int own, int most, Locks* locks);
 // for who claimed it.
 void Empty(Region* region, uint32_t slot);
 
+// Says that a process of the region died just now.
+void NoteDeath(Region* region);
+
 // Shows HAMi's monitor what a slot holds on a device.
 void Mirror(Region* region, uint32_t slot, int device);
 

@@ -11,10 +11,10 @@
 namespace tessera::limiter {
 namespace {
 
-const char anchor = 0;  // an address of the limiter's
+const char kAnchor = 0;  // an address of the limiter's
 
 bool IsOurs(const Object& object) {
-  return object.Contains(&anchor);
+  return object.Contains(&kAnchor);
 }
 
 bool IsOurs(const void* address) {

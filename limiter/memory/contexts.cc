@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts. What was allocated in one goes with it, without a call for each piece.
+// Contexts. One takes memory of its device, which the driver does not tell: the difference that it
+// makes to what is free is taken, where somebody can look before and after. What was allocated in a
+// context goes with it, without a call for each piece.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -69,12 +71,63 @@ class Contents {
   size_t counts_[3] = {};
 };
 
+void Forget(CUcontext context) {
+  Holding holding;
+  Table* const table = TheTable();
+  if (context == nullptr || table == nullptr) return;
+  if (!table->Take(Sort::kContext, (uint64_t)context, &holding)) return;
+  Release(holding.device, holding.bytes, Kind::kContext);
+}
+
 template <typename Call>
 CUresult End(CUcontext context, Call call) {
   Contents contents(context);
   const CUresult result = call();
-  if (result == CUDA_SUCCESS) contents.Release();
+  if (result == CUDA_SUCCESS) {
+    contents.Release();
+    Forget(context);
+  }
   return result;
+}
+
+// What is free of a device; 0: no context of it is current, so nobody can look.
+uint64_t FreeOf(CUdevice device) {
+  const Driver& driver = TheDriver();
+  CUdevice current = -1;
+  size_t free = 0;
+  size_t total = 0;
+  if (driver.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != device) return 0;
+  return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
+}
+
+bool ReserveContext(int place, uint64_t bytes) {
+  return Reserve(place, bytes, Kind::kContext) ||
+         (TrimPools(place) && Reserve(place, bytes, Kind::kContext));
+}
+
+// A context is made by call(), and ended by undo() if there is no room for it after all.
+template <typename Call, typename Undo>
+CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
+  const int place = out == nullptr ? -1 : PlaceOfDevice(device);
+  if (place < 0) return call();
+  uint64_t bytes = ContextBytes(place);
+  if (!ReserveContext(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t before = FreeOf(device);
+  const CUresult result = Patiently(call);
+  const uint64_t after = result == CUDA_SUCCESS && before != 0 ? FreeOf(device) : 0;
+  if (after != 0 && after < before) NoteContextBytes(place, before - after);
+  const uint64_t measured = bytes == 0 ? ContextBytes(place) : 0;
+  const bool has_room = result != CUDA_SUCCESS || ReserveContext(place, measured);
+  if (has_room) bytes += measured;
+  Table* const table = TheTable();
+  // Where two threads retain one at once, one of them counts it.
+  const bool counted =
+      result == CUDA_SUCCESS && has_room && table != nullptr &&
+      table->Add(Sort::kContext, (uint64_t)*out, {.bytes = bytes, .device = place});
+  if (!counted) Release(place, bytes, Kind::kContext);
+  if (has_room) return result;
+  undo();
+  return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 // A primary context ends when the last one who retained it releases it.
@@ -88,6 +141,7 @@ CUresult ReleasePrimary(CUdevice device, Call call) {
       TheDriver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS &&
       active == 0) {
     contents.Release();
+    Forget(PrimaryOf(device));
   }
   return result;
 }
@@ -95,11 +149,46 @@ CUresult ReleasePrimary(CUdevice device, Call call) {
 }  // namespace
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  const CUresult result = TheDriver().cuDevicePrimaryCtxRetain(context, device);
+  const Driver& driver = TheDriver();
+  const auto retain = [&] { return driver.cuDevicePrimaryCtxRetain(context, device); };
+  unsigned flags = 0;
+  int active = 0;
+  const bool is_there =
+      driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0;
+  const auto release = [&] { return driver.cuDevicePrimaryCtxRelease_v2(device); };
+  const CUresult result = is_there ? retain() : Create(context, device, retain, release);
   if (result == CUDA_SUCCESS && device >= 0 && device < kMostDevices) {
     primaries[device].store(*context, std::memory_order_release);
   }
   return result;
+}
+
+CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
+  const Driver& driver = TheDriver();
+  return Create(
+      context, device, [&] { return driver.cuCtxCreate(context, flags, device); },
+      [&] { return driver.cuCtxDestroy(*context); });
+}
+CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
+  const Driver& driver = TheDriver();
+  return Create(
+      context, device, [&] { return driver.cuCtxCreate_v2(context, flags, device); },
+      [&] { return driver.cuCtxDestroy_v2(*context); });
+}
+CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int count,
+                        unsigned flags, CUdevice device) {
+  const Driver& driver = TheDriver();
+  return Create(
+      context, device,
+      [&] { return driver.cuCtxCreate_v3(context, affinity, count, flags, device); },
+      [&] { return driver.cuCtxDestroy_v2(*context); });
+}
+CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned flags,
+                        CUdevice device) {
+  const Driver& driver = TheDriver();
+  return Create(
+      context, device, [&] { return driver.cuCtxCreate_v4(context, params, flags, device); },
+      [&] { return driver.cuCtxDestroy_v2(*context); });
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "cuda/driver.h"
 
@@ -24,73 +25,63 @@ CUresult Of(CUdevice device, const void* out, const Give& give) {
   return CUDA_SUCCESS;
 }
 
-// CUdevice_attribute, as far as programs ask for it.
+// CUdevice_attribute, as far as programs ask for it and it is the same of every device; what is not
+// here is 0.
+constexpr std::pair<int, int> kAttributes[] = {
+    // a block's threads and dimensions, a grid's dimensions
+    {1, 1024},
+    {2, 1024},
+    {3, 1024},
+    {4, 64},
+    {5, 2147483647},
+    {6, 65535},
+    {7, 65535},
+    // shared memory of a block, constant memory, threads of a warp, pitch, registers, kHz
+    {8, 49152},
+    {9, 65536},
+    {10, 32},
+    {11, 2147483647},
+    {12, 65536},
+    {13, 1410000},
+    // alignment of textures and of their pitch, copy engines
+    {14, 512},
+    {51, 32},
+    {40, 3},
+    // maps the host's memory, kernels at once, addresses of one space, priorities of streams
+    {19, 1},
+    {31, 1},
+    {41, 1},
+    {78, 1},
+    // managed memory, for both sides at once, cooperative launches, registered memory of the host
+    {83, 1},
+    {89, 1},
+    {95, 1},
+    {99, 1},
+    // virtual memory, its handles as file descriptors, pools, theirs
+    {102, 1},
+    {103, 1},
+    {115, 1},
+    {119, 1},
+};
+
 int AttributeOf(const Device& device, int attribute) {
-  switch (attribute) {
-    case 1:  // threads of a block, and its dimensions
-    case 2:
-    case 3:
-      return 1024;
-    case 4:
-      return 64;
-    case 5:  // dimensions of a grid
-      return 2147483647;
-    case 6:
-    case 7:
-      return 65535;
-    case 8:  // shared memory of a block
-      return 49152;
-    case 9:
-      return 65536;
-    case 10:  // threads of a warp
-      return 32;
-    case 11:  // pitch
-      return 2147483647;
-    case 12:  // registers of a block
-      return 65536;
-    case 13:  // kHz
-      return 1410000;
-    case 14:  // alignment of textures
-      return 512;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-      return device.multiprocessors;
-    case CU_DEVICE_ATTRIBUTE_INTEGRATED:
-      return device.integrated ? 1 : 0;
-    case 33:
-      return device.pci[1];
-    case 34:
-      return device.pci[2];
-    case 39:  // threads of a multiprocessor
-      return device.major == 7 && device.minor == 5 ? 1024 : 2048;
-    case 40:  // copy engines
-      return 3;
-    case 50:
-      return device.pci[0];
-    case 51:  // alignment of pitch
-      return 32;
-    case 75:
-      return device.major;
-    case 76:
-      return device.minor;
-    // can map host memory, kernels at once, unified addressing, stream priorities, managed memory,
-    // concurrent managed access, cooperative launch, registered host memory, virtual memory, file
-    // descriptors, pools, and pools' handles of descriptors
-    case 19:
-    case 31:
-    case 41:
-    case 78:
-    case 83:
-    case 89:
-    case 95:
-    case 99:
-    case 102:
-    case 103:
-    case 115:
-    case 119:
-      return 1;
-    default:
-      return 0;
+  const std::pair<int, int> own[] = {
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device.multiprocessors},
+      {CU_DEVICE_ATTRIBUTE_INTEGRATED, device.integrated ? 1 : 0},
+      {33, device.pci[1]},
+      {34, device.pci[2]},
+      {39, device.major == 7 && device.minor == 5 ? 1024 : 2048},  // threads of a multiprocessor
+      {50, device.pci[0]},
+      {75, device.major},
+      {76, device.minor},
+  };
+  for (const auto& [number, value] : own) {
+    if (number == attribute) return value;
   }
+  for (const auto& [number, value] : kAttributes) {
+    if (number == attribute) return value;
+  }
+  return 0;
 }
 
 }  // namespace

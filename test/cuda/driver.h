@@ -66,12 +66,14 @@ struct PerThread {
 #define FAKE_EXPORT extern "C" __attribute__((visibility("default")))
 
 // The first lines of a function that needs the driver, or a context.
+// NOLINTBEGIN(bugprone-macro-parentheses): these are names
 #define NEED_DRIVER(driver)           \
   Driver* const driver = TheDriver(); \
   if (driver == nullptr) return CUDA_ERROR_NOT_INITIALIZED
 #define NEED_CONTEXT(context)          \
   const CUcontext context = Current(); \
   if (context == nullptr) return Missing()
+// NOLINTEND(bugprone-macro-parentheses)
 #define NEED_NO_CAPTURE()                                                                \
   do {                                                                                   \
     if (const CUresult refused = CheckUnsafe(); refused != CUDA_SUCCESS) return refused; \

@@ -2,7 +2,6 @@
 #include "cuda/launches.h"
 
 #include <cstring>
-#include <utility>
 
 #include "cuda/contexts.h"
 #include "cuda/engine.h"
@@ -21,13 +20,12 @@ struct Legacy {
 thread_local Legacy t_legacy;
 
 // {1: the buffer, its address, 2: its size, address of that, 0: the end}
-bool ReadExtra(uint64_t& ns, void** extra) {
-  const auto kEnd = uintptr_t{0};
-  const auto kBuffer = uintptr_t{1};
+void ReadExtra(uint64_t& ns, void** extra) {
+  constexpr uintptr_t kEnd = 0;
+  constexpr uintptr_t kBuffer = 1;
   for (; reinterpret_cast<uintptr_t>(extra[0]) != kEnd; extra += 2) {
     if (reinterpret_cast<uintptr_t>(extra[0]) == kBuffer) std::memcpy(&ns, extra[1], sizeof ns);
   }
-  return true;
 }
 
 bool IsShape(const unsigned (&shape)[3]) {
@@ -46,14 +44,12 @@ CUresult LaunchIn(Launch&& launch, CUstream handle, void** parameters, void** ex
 }
 
 CUresult LaunchLegacy(CUfunction function, int width, int height, CUstream stream) {
-  Launch launch;
-  launch.function = function;
-  launch.grid[0] = static_cast<unsigned>(width);
-  launch.grid[1] = static_cast<unsigned>(height);
-  launch.grid[2] = 1;
-  std::memcpy(launch.block, t_legacy.block, sizeof launch.block);
+  const auto& block = t_legacy.block;
   void* parameters[] = {&t_legacy.ns};
-  return LaunchIn(std::move(launch), stream, parameters, nullptr);
+  return LaunchIn({function,
+                   {static_cast<unsigned>(width), static_cast<unsigned>(height), 1},
+                   {block[0], block[1], block[2]}},
+                  stream, parameters, nullptr);
 }
 
 }  // namespace
@@ -67,7 +63,8 @@ bool ReadArguments(Launch& launch, void** parameters, void** extra) {
     std::memcpy(&launch.ns, parameters[0], sizeof launch.ns);
     return true;
   }
-  return extra != nullptr && ReadExtra(launch.ns, extra);
+  if (extra != nullptr) ReadExtra(launch.ns, extra);
+  return extra != nullptr;
 }
 
 CUresult Put(const Launch& launch, CUstream stream) {

@@ -2,7 +2,7 @@
 // Memory that is there when the call returns, and what programs ask about it.
 #include "cuda/memory.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "cuda/contexts.h"
 #include "cuda/graphs.h"
@@ -45,7 +45,7 @@ CUresult Allocate(CUcontext context, CUdeviceptr* out, uint64_t bytes) {
 
 template <class T>
 void Put(void* out, const T& value) {
-  std::memcpy(out, &value, sizeof value);
+  *static_cast<T*>(out) = value;
 }
 
 CUresult Attribute(void* out, int attribute, const Found& found) {
@@ -101,6 +101,19 @@ FAKE_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   const uint64_t used = state.Used(context->card);
   *free = *total > used ? *total - used : 0;
   return CUDA_SUCCESS;
+}
+
+// In numbers of 32 bits, as far as they go.
+FAKE_EXPORT CUresult cuMemGetInfo(unsigned* free, unsigned* total) {
+  if (free == nullptr || total == nullptr) {
+    return Current() == nullptr ? Missing() : CUDA_ERROR_INVALID_VALUE;
+  }
+  size_t all_free = 0;
+  size_t all = 0;
+  const CUresult result = cuMemGetInfo_v2(&all_free, &all);
+  *free = static_cast<unsigned>(std::min<size_t>(all_free, UINT32_MAX));
+  *total = static_cast<unsigned>(std::min<size_t>(all, UINT32_MAX));
+  return result;
 }
 
 FAKE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {

@@ -38,6 +38,11 @@ TEST_F(MemoryTest, OneMoreThanTheCardHasIsRefusedAndCountsNothing) {
     EXPECT_EQ(CALL(cuMemGetInfo_v2)(&free, &total), CUDA_SUCCESS);
     EXPECT_EQ(free, 0U);
     EXPECT_EQ(total, 15360 * kMiB);
+    unsigned free32 = 1;
+    unsigned total32 = 0;
+    EXPECT_EQ(CALL(cuMemGetInfo)(&free32, &total32), CUDA_SUCCESS);
+    EXPECT_EQ(free32, 0U);
+    EXPECT_EQ(total32, UINT32_MAX);
   });
 }
 

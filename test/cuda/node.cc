@@ -17,9 +17,8 @@ namespace {
 
 constexpr int kDefaultVersion = 12080;
 
-// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
 const char* Environment(const char* name) {
-  return getenv(name);
+  return getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it meanwhile
 }
 
 std::string DescriptionPath() {

@@ -83,8 +83,8 @@ FAKE_STREAM_FUNCTION(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream handl
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (address == 0) return CUDA_SUCCESS;
   if (Capture* capture = stream->capture) return CaptureFree(*capture, address);
-  const bool freed =
-      FreePooledIn(address, stream) || FreeBlock(address) || FreeGraphMemory(address);
+  const bool freed = FreePooledIn(address, stream) || FreeImported(address) || FreeBlock(address) ||
+                     FreeGraphMemory(address);
   return freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -127,7 +127,7 @@ Pool* PoolAt(uint64_t address) {
   const std::lock_guard lock(space.lock());
   uint64_t begin = 0;
   const Range* range = space.In(address, begin);
-  return range == nullptr ? nullptr : range->pool;
+  return range == nullptr || range->kind != Kind::kPool ? nullptr : range->pool;
 }
 
 struct Pools {
@@ -205,7 +205,7 @@ bool FreePooledIn(uint64_t address, CUstream stream) {
 }
 
 bool FreePooled(uint64_t address) {
-  return FreePooledIn(address, nullptr);
+  return FreePooledIn(address, nullptr) || FreeImported(address);
 }
 
 std::optional<Found> FindInPools(uint64_t address) {

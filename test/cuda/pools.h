@@ -53,6 +53,8 @@ namespace tessera::fake_cuda {
 // 0: there is not so much.
 uint64_t AllocatePooled(CUmemPoolHandle_st& pool, uint64_t bytes, CUstream stream);
 bool FreePooledIn(uint64_t address, CUstream stream);
+// What another process' pool gave (pool_sharing.cc).
+bool FreeImported(uint64_t address);
 // The pool that a device's streams allocate from.
 CUmemoryPool PoolOf(int device);
 CUmemoryPool DefaultPoolOf(int device);

@@ -143,6 +143,36 @@ TEST_F(PoolsTest, APoolGivesNoMoreThanItMayAndAPoolOfTheHostTakesNothingOfTheCar
   });
 }
 
+TEST_F(PoolsTest, WhatAnotherPoolHandleImportsIsNotTakenTwice) {
+  OnGpu([](const Gpu& cuda) {
+    using Handle = CUmemAllocationHandleType;
+    const CUmemoryPool pool = NewPool(cuda, CU_MEM_LOCATION_TYPE_DEVICE);
+    const CUdeviceptr address = AllocateIn(cuda, pool, 64 * kMiB);
+    int file = -1;
+    auto* share = cuda.As<CUresult(void*, CUmemoryPool, Handle, unsigned long long)>(
+        "cuMemPoolExportToShareableHandle");
+    EXPECT_EQ(share(&file, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), CUDA_SUCCESS);
+    CUmemPoolPtrExportData data{};
+    auto* share_pointer =
+        cuda.As<CUresult(CUmemPoolPtrExportData*, CUdeviceptr)>("cuMemPoolExportPointer");
+    EXPECT_EQ(share_pointer(&data, address), CUDA_SUCCESS);
+    CUmemoryPool imported = nullptr;
+    CUdeviceptr again = 0;
+    EXPECT_EQ(CALL(cuMemPoolImportFromShareableHandle)(
+                  &imported, reinterpret_cast<void*>(static_cast<intptr_t>(file)),
+                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+              CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuMemPoolImportPointer)(&again, imported, &data), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Resident(), 64U);
+    EXPECT_EQ(CALL(cuMemAllocFromPoolAsync)(&again, 1, imported, nullptr),
+              CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(CALL(cuMemFreeAsync)(again, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuMemFreeAsync)(again, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuda.Resident(), 64U);
+    close(file);
+  });
+}
+
 TEST_F(PoolsTest, OnACardThatIsFullAPoolGivesUpWhatItDoesNotUseBeforeItRefuses) {
   OnGpu([](const Gpu& cuda) {
     const CUmemoryPool pool = DefaultOf(cuda);

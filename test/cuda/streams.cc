@@ -123,10 +123,12 @@ FAKE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 
 // The stream of a handle, in the functions below.
+// NOLINTBEGIN(bugprone-macro-parentheses): it is a name
 #define NEED_STREAM(stream, handle)                  \
   NEED_CONTEXT(context);                             \
   const CUstream stream = StreamOf(handle, context); \
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE
+// NOLINTEND(bugprone-macro-parentheses)
 
 // A wait for a stream that is captured breaks the capture.
 #define NEED_NO_CAPTURE_OF(stream)                  \

@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(EveryDriver, HandedOutTest,
                                       : std::string("Unexported");
                          });
 
-TEST(WaysTest, TheLimiterSaysNothingAndNeedsNoFile) {
+TEST(WaysTest, TheLimiterSaysNothing) {
   EXPECT_EQ(Printed("ways_bare", "default nothing", LIBVGPU), "none");
 }
 

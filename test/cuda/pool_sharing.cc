@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools of another process, by a file descriptor, and what that allocated from them: it stays that
+// one's, and the card has it once.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "cuda/pools.h"
+
+namespace tessera::fake_cuda {
+namespace {
+
+constexpr uint64_t kPoolMagic = 0x706f6f6c;
+constexpr uint64_t kPieceMagic = 0x7069656365;
+
+// What is in the file, and in the data of a pointer.
+struct Passed {
+  uint64_t magic;
+  uint64_t number;  // of the device; of bytes
+};
+
+bool IsShareable(CUmemoryPool pool) {
+  return IsPool(pool) && !pool->imported;
+}
+
+}  // namespace
+
+bool FreeImported(uint64_t address) {
+  Space& space = Space::The();
+  const std::lock_guard lock(space.lock());
+  const Range* range = space.At(address);
+  const bool is = address % kChunk == 0 && range != nullptr && range->kind == Kind::kImported &&
+                  range->pool != nullptr;
+  if (is) space.Free(address);
+  return is;
+}
+
+}  // namespace tessera::fake_cuda
+
+using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
+
+FAKE_EXPORT CUresult cuMemPoolExportToShareableHandle(void* out, CUmemoryPool pool,
+                                                      CUmemAllocationHandleType type,
+                                                      unsigned long long flags) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (out == nullptr || !IsShareable(pool) || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  const Passed passed{kPoolMagic, static_cast<uint64_t>(pool->device)};
+  const int file = memfd_create("fake-cuda-pool", MFD_CLOEXEC);
+  if (file < 0 || write(file, &passed, sizeof passed) != sizeof passed) return CUDA_ERROR_UNKNOWN;
+  *static_cast<int*>(out) = file;
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* out, void* handle,
+                                                        CUmemAllocationHandleType type,
+                                                        unsigned long long flags) {
+  NEED_DRIVER(driver);
+  if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+  Passed passed{};
+  const int file = static_cast<int>(reinterpret_cast<intptr_t>(handle));
+  const bool whole = pread(file, &passed, sizeof passed, 0) == sizeof passed;
+  if (!whole || passed.magic != kPoolMagic || passed.number >= driver->node.devices.size()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *out = NewPool(static_cast<int>(passed.number), false, 0);
+  (*out)->imported = true;
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* out, CUdeviceptr address) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const std::optional<Found> found = FindInPools(address);
+  if (out == nullptr || !found || found->begin != address) return CUDA_ERROR_INVALID_VALUE;
+  const Passed passed{kPieceMagic, found->bytes};
+  std::memcpy(out, &passed, sizeof passed);
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuMemPoolImportPointer(CUdeviceptr* out, CUmemoryPool pool,
+                                            CUmemPoolPtrExportData* data) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const bool valid = out != nullptr && data != nullptr && IsPool(pool) && pool->imported;
+  if (!valid) return CUDA_ERROR_INVALID_VALUE;
+  Passed passed{};
+  std::memcpy(&passed, data, sizeof passed);
+  if (passed.magic != kPieceMagic) return CUDA_ERROR_INVALID_VALUE;
+  Space& space = Space::The();
+  const std::lock_guard lock(space.lock());
+  *out = space.Reserve(passed.number, {.kind = Kind::kImported,
+                                       .device = static_cast<uint8_t>(pool->device),
+                                       .bytes = passed.number,
+                                       .pool = pool});
+  return *out == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
