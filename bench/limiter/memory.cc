@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -110,7 +111,7 @@ pid_t OwnSlots(const std::string& path, uint32_t count) {
 }  // namespace
 
 int main() {
-  std::string directory = "/tmp/bench-limiter-XXXXXX";
+  std::string directory = std::filesystem::temp_directory_path() / "bench-limiter-XXXXXX";
   if (mkdtemp(directory.data()) == nullptr) return 1;  // NOLINT(concurrency-mt-unsafe)
   const std::string region = directory + "/x.cache";
   setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
