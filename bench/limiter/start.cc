@@ -31,7 +31,7 @@ double MicrosecondsOfOne(const std::string& preload) {
   if (posix_spawn(&child, "/bin/true", nullptr, nullptr, words, environment) != 0 ||
       waitpid(child, &status, 0) != child || status != 0) {
     fprintf(stderr, "/bin/true did not run with %s\n", variable.c_str());
-    exit(1);
+    exit(1);  // NOLINT(concurrency-mt-unsafe): of one thread
   }
   return std::chrono::duration<double, std::micro>(Clock::now() - begun).count();
 }
