@@ -11,9 +11,9 @@ namespace {
 
 constexpr int kFuture = 15000;
 
-template <int which>
+template <int Which>
 CUresult Unnamed() {
-  return static_cast<CUresult>(which);
+  return static_cast<CUresult>(Which);
 }
 
 struct Known {
