@@ -100,7 +100,7 @@ static_assert(sizeof(HamiRegion) == 2008952);
 // Our part. HAMi's file is one byte longer than its region, so nothing of ours is at that byte.
 
 inline constexpr uint64_t kBooksMagic = 0x736b6f6f62'737374;  // "tssbooks"
-inline constexpr uint32_t kBooksVersion = 1;
+inline constexpr uint32_t kBooksVersion = 2;
 
 // The smallest amount the books know, which is what a driver gives at least.
 inline constexpr uint64_t kUnit = 512;
@@ -136,6 +136,15 @@ struct alignas(64) SlotBooks {
   uint64_t spare[7];
 };
 
+// The container's share of a device's time (time/bucket.h), on a cache line of its own.
+struct alignas(64) TimeBooks {
+  // low: ns of the device that may be used, negative: owed; high: up to when its share was added,
+  // in ns of the monotonic clock. Only ever changed as a whole.
+  TotalWord bucket;
+  uint64_t busy_end;  // up to when time that was measured has been charged
+  uint64_t spare[5];
+};
+
 struct alignas(64) Books {
   uint64_t magic;
   uint32_t version;
@@ -148,6 +157,7 @@ struct alignas(64) Books {
   uint64_t spare[3];
   DeviceBooks devices[kMaxDevices];
   SlotBooks slots[kMaxSlots];
+  TimeBooks times[kMaxDevices];
 };
 
 struct Region {
@@ -164,7 +174,8 @@ static_assert(offsetof(Books, core_policy) == 16 && offsetof(Books, oversubscrib
 static_assert(offsetof(Books, slots_used) == 24 && offsetof(Books, look_at) == 28);
 static_assert(offsetof(Books, reaped_at) == 32);
 static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
-static_assert(sizeof(Books) == 1088 + 192 * 1024);
+static_assert(offsetof(Books, times) == 1088 + 192 * 1024 && sizeof(TimeBooks) == 64);
+static_assert(sizeof(Books) == 1088 + 192 * 1024 + 64 * 16);
 
 inline constexpr size_t kRegionSize = sizeof(Region);
 inline constexpr size_t kHamiFileSize = sizeof(HamiRegion) + 1;
@@ -189,7 +200,7 @@ inline constexpr int kDefaultPriority = 1;
 inline constexpr char kDefaultRegionPath[] = "/tmp/cudevshr.cache";
 
 // What a library of this tree has in it, by which the agent tells it from others.
-inline constexpr char kLibraryMark[] = "tessera limiter, contract 1";
+inline constexpr char kLibraryMark[] = "tessera limiter, contract 2";
 
 // The bytes of a new region, for whoever makes one: the agent before the container starts, else the
 // container's first process. The file is to appear complete, once, and is never replaced: it is

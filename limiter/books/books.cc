@@ -63,6 +63,7 @@ bool TakeFileLimits(const Limits& limits, Process* process) {
     const int place = PlaceOf(process->region, device.uuid, kMaxDevices);
     if (place < 0) return false;
     process->limit[place] = device.bytes;
+    process->percent[place] = device.cores < 100 ? device.cores : 0;
     process->region->hami.limit[place] = device.bytes;
     process->region->hami.sm_limit[place] = device.cores == 0 ? 100 : device.cores;
   }
@@ -322,6 +323,19 @@ void NoteContextBytes(int device, uint64_t bytes) {
       (seen == 0 || bytes < seen) &&
       !__atomic_compare_exchange_n(word, &seen, bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
+}
+
+uint32_t Percent(int device) {
+  const Process* const process = TheProcess();
+  if (TheRegion() == nullptr || !IsDevice(device)) return 0;
+  const auto at = static_cast<size_t>(device);
+  if (process->from_file) return process->percent[at];
+  const uint64_t said = __atomic_load_n(&process->region->hami.sm_limit[at], __ATOMIC_RELAXED);
+  return said < 100 ? static_cast<uint32_t>(said) : 0;
+}
+
+CorePolicy Policy() {
+  return TheRegion() == nullptr ? CorePolicy::kDisable : TheProcess()->limits->core_policy;
 }
 
 bool ReapedLately() {

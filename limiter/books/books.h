@@ -41,6 +41,10 @@ uint64_t Limit(int device);
 uint64_t ContextBytes(int device);
 void NoteContextBytes(int device, uint64_t bytes);
 
+// Percent of a device's time, and when they hold; 0: no limit. After Join().
+uint32_t Percent(int device);
+CorePolicy Policy();
+
 // A process died a moment ago: the driver gives its memory back later than the kernel its lock.
 bool ReapedLately();
 

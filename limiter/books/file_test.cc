@@ -115,7 +115,7 @@ TEST_F(RegionFileTest, HamisOwnRegionLeavesEachProcessItsLimit) {
 }
 
 TEST_F(RegionFileTest, ARegionOfAnotherVersionLeavesEachProcessItsLimit) {
-  WriteRegion(kRegionSize, [](Region* region) { region->books.version = 2; });
+  WriteRegion(kRegionSize, [](Region* region) { region->books.version = kBooksVersion + 1; });
   ExpectTrouble(Trouble::kOtherVersion, true);
   WriteRegion(kRegionSize, [](Region* region) { region->hami.major = 2; });
   ExpectTrouble(Trouble::kOtherVersion, true);

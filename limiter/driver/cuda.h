@@ -192,6 +192,8 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS*, unsigned, uns
 
 // ---- Streams, events and waiting ----
 
+CUresult cuStreamCreate(CUstream*, unsigned);
+CUresult cuStreamDestroy_v2(CUstream);
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus*);
 CUresult cuStreamIsCapturing_ptsz(CUstream, CUstreamCaptureStatus*);
 CUresult cuStreamGetCtx(CUstream, CUcontext*);

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "limiter/memory/charge.h"
+#include "limiter/time/meter.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
@@ -82,6 +83,7 @@ void Forget(CUcontext context) {
 template <typename Call>
 CUresult End(CUcontext context, Call call) {
   Contents contents(context);
+  ForgetSamples(context);
   const CUresult result = call();
   if (result == CUDA_SUCCESS) {
     contents.Release();
@@ -134,6 +136,7 @@ CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
 template <typename Call>
 CUresult ReleasePrimary(CUdevice device, Call call) {
   Contents contents(PrimaryOf(device));
+  ForgetSamples(PrimaryOf(device));
   const CUresult result = call();
   unsigned flags = 0;
   int active = 1;
@@ -147,6 +150,16 @@ CUresult ReleasePrimary(CUdevice device, Call call) {
 }
 
 }  // namespace
+
+int tessera::limiter::PlaceOfStream(CUstream stream) {
+  CUcontext context = nullptr;
+  if (TheDriver().cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context != nullptr) {
+    for (int device = 0; device < kMostDevices; ++device) {
+      if (PrimaryOf(device) == context) return PlaceOfDevice(device);
+    }
+  }
+  return CurrentPlace();
+}
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   const Driver& driver = TheDriver();

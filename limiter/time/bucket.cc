@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/bucket.h"
+
+#include "limiter/books/wide.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr uint64_t kAhead = 1'000'000'000;  // ns; a clock so far ahead is that of another boot
+
+struct Bucket {
+  int64_t left;
+  uint64_t filled_at;
+};
+
+// As it is now.
+Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent) {
+  Bucket bucket{static_cast<int64_t>(word.low), word.high};
+  if (bucket.left > kBurst) bucket.left = kBurst;
+  if (bucket.left < -kMostOwed) bucket.left = -kMostOwed;
+  if (bucket.filled_at > now) {
+    if (bucket.filled_at - now > kAhead) bucket.filled_at = now;
+    return bucket;
+  }
+  const uint64_t passed = now - bucket.filled_at;
+  const auto to_full = static_cast<uint64_t>(kBurst - bucket.left);
+  // Without an overflow: even one percent fills it in a hundred times as long.
+  const uint64_t gained = passed / 100 < to_full ? passed * percent / 100 : to_full;
+  bucket.left += static_cast<int64_t>(gained < to_full ? gained : to_full);
+  bucket.filled_at = now;
+  return bucket;
+}
+
+bool Swap(TimeBooks* books, const TotalWord& seen, const Bucket& bucket) {
+  return CompareAndSwap(&books->bucket, seen,
+                        {static_cast<uint64_t>(bucket.left), bucket.filled_at});
+}
+
+}  // namespace
+
+uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost) {
+  for (;;) {
+    const TotalWord seen = Read(books->bucket);
+    Bucket bucket = Filled(seen, now, percent);
+    if (bucket.left < 0) {
+      // Of another boot: it is to fill from now on.
+      if (bucket.filled_at < seen.high && !Swap(books, seen, bucket)) continue;
+      return static_cast<uint64_t>(-bucket.left) * 100 / percent + 1;
+    }
+    bucket.left -= cost;
+    if (Swap(books, seen, bucket)) return 0;
+  }
+}
+
+void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more) {
+  for (;;) {
+    const TotalWord seen = Read(books->bucket);
+    Bucket bucket = Filled(seen, now, percent);
+    bucket.left -= more;
+    if (Swap(books, seen, bucket)) return;
+  }
+}
+
+uint64_t NewlyBusy(TimeBooks* books, uint64_t now, uint64_t start, uint64_t end) {
+  if (end > now) end = now;
+  uint64_t seen = __atomic_load_n(&books->busy_end, __ATOMIC_RELAXED);
+  for (;;) {
+    // Nobody can have measured what is yet to come: it is of another boot.
+    const uint64_t charged = seen > now + kAhead ? 0 : seen;
+    const uint64_t from = start > charged ? start : charged;
+    if (end <= from) return 0;
+    if (__atomic_compare_exchange_n(&books->busy_end, &seen, end, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      return end - from;
+    }
+  }
+}
+
+}  // namespace tessera::limiter

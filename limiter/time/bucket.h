@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A container's share of a device's time: a bucket of ns that fills as time goes by and that what
+// runs is taken from. In the region, for all processes; any thread. One compare-and-swap each: a
+// process that is killed leaves nothing half done, and nobody waits for another.
+#pragma once
+
+#include <cstdint>
+
+#include "limiter/contract.h"
+
+namespace tessera::limiter {
+
+inline constexpr int64_t kBurst = 15'000'000;          // ns; the most that is saved up
+inline constexpr int64_t kMostOwed = 120'000'000'000;  // ns; more was not written by us
+
+// Takes `cost` if nothing is owed; it may be more than there is, and is then owed. Else the ns
+// until nothing is. `now`: of the monotonic clock; percent: 1 to 99.
+uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost);
+
+// What ran cost so much more than was taken, or less.
+void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more);
+
+// ns of an interval in which the device was busy, without those that another one had already: what
+// runs at the same time, or waits for the other, is charged once. The interval is of the monotonic
+// clock and lies before `now`.
+uint64_t NewlyBusy(TimeBooks* books, uint64_t now, uint64_t start, uint64_t end);
+
+}  // namespace tessera::limiter

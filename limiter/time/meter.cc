@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/meter.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include <atomic>
+
+#include "limiter/books/books.h"
+#include "limiter/books/process_memory.h"
+#include "limiter/books/ticks.h"
+#include "limiter/memory/devices.h"
+#include "limiter/time/bucket.h"
+#include "limiter/time/monitor.h"
+
+namespace tessera::limiter {
+namespace {
+
+// Taken for a kernel that was never measured: the next one waits for what this one shows.
+constexpr int64_t kUnknown = kBurst;
+constexpr int64_t kUnmeasured = 1'000'000;  // ns, if it cannot be measured
+constexpr uint64_t kLong = 1'000'000;       // ns; all that take longer are measured
+constexpr uint64_t kLongIfShared = 50'000;  // likewise, with other processes in the container
+// What a process may launch before it tells the others.
+constexpr int64_t kTold = 100'000;  // ns
+
+enum class State : uint32_t { kNew, kFree, kMetered };
+
+// This process's.
+struct Meter {
+  std::atomic<State> state;
+  CorePolicy policy;
+  Region* region;
+  std::atomic<int64_t> said;         // when the last launch was, in seconds
+  std::atomic<uint32_t> limited;     // a bit for each place; looked up once a second
+  std::atomic<uint64_t> counted_at;  // ns
+  std::atomic<bool> is_shared;       // there are other processes
+  struct Device {
+    std::atomic<int64_t> untold;
+    Usage usage;
+  } devices[kMaxDevices];
+  Samples samples;
+  Costs costs;
+};
+
+constinit ProcessMemory<Meter> the_meter;
+
+[[gnu::noinline]] void FindLimited(Meter* meter) {
+  uint32_t limited = 0;
+  for (int place = 0; place < kMaxDevices; ++place) {
+    if (Percent(place) != 0) limited |= 1u << place;
+  }
+  meter->limited.store(limited, std::memory_order_relaxed);
+}
+
+[[gnu::noinline]] bool Start(Meter* meter) {
+  Join();
+  Region* const region = TheRegion();
+  meter->region = region;
+  meter->policy = Policy();
+  FindLimited(meter);
+  const State state = region == nullptr ? State::kFree : State::kMetered;
+  meter->state.store(state, std::memory_order_release);
+  return region != nullptr;
+}
+
+// Null: nothing is limited.
+inline Meter* OwnMeter() {
+  Meter* const meter = the_meter.Get();
+  if (meter == nullptr) return nullptr;
+  const State state = meter->state.load(std::memory_order_acquire);
+  if (state == State::kMetered) [[likely]]
+    return meter;
+  return state == State::kNew && Start(meter) ? meter : nullptr;
+}
+
+TimeBooks* BooksOf(const Meter& meter, int place) {
+  return &meter.region->books.times[place];
+}
+
+void CountProcesses(Meter* meter, uint64_t now) {
+  constexpr uint64_t kEvery = 100'000'000;  // ns
+  const uint64_t counted_at = meter->counted_at.load(std::memory_order_relaxed);
+  if (counted_at != 0 && now - counted_at < kEvery) return;
+  meter->counted_at.store(now, std::memory_order_relaxed);
+  const Books& books = meter->region->books;
+  uint32_t slots = __atomic_load_n(&books.slots_used, __ATOMIC_RELAXED);
+  if (slots > kMaxSlots) slots = kMaxSlots;
+  int processes = 0;
+  for (uint32_t i = 0; i < slots && processes < 2; ++i) {
+    if (__atomic_load_n(&books.slots[i].owner, __ATOMIC_RELAXED) != 0) ++processes;
+  }
+  meter->is_shared.store(processes > 1, std::memory_order_relaxed);
+}
+
+void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
+  const int slot = OwnSlot();
+  if (slot < 0) return;
+  meter->devices[place].usage.Add(ns, now, &meter->region->hami.slots[slot].utilization[place]);
+}
+
+// Of 1 to 100: what is corrected may be no more limited now.
+uint32_t PercentToFill(int place) {
+  const uint32_t percent = Percent(place);
+  return percent == 0 ? 100 : percent;
+}
+
+void CorrectNow(Meter* meter, int place, int64_t more) {
+  const uint64_t now = Now();
+  Correct(BooksOf(*meter, place), now, PercentToFill(place), more);
+  Use(meter, place, more, now);
+}
+
+// What a run that was measured cost. Where all that takes long is measured, by all processes, each
+// moment in which the device was busy is charged once. Runs too short for that may have waited for
+// one of another process unseen, and are charged what such a run takes alone.
+int64_t Charged(Meter* meter, const Measured& measured, uint64_t now) {
+  Cost* const cost = measured.cost;
+  const uint64_t took = measured.end - measured.start;
+  const uint64_t known = cost->ns();
+  if (meter->is_shared.load(std::memory_order_relaxed) &&
+      (known < kLongIfShared || took < kLongIfShared)) {
+    cost->LearnAmongOthers(took);
+    return static_cast<int64_t>(cost->ns());
+  }
+  const uint64_t busy =
+      NewlyBusy(BooksOf(*meter, measured.place), now, measured.start, measured.end);
+  cost->Learn(busy);
+  return static_cast<int64_t>(busy);
+}
+
+void Collect(Meter* meter) {
+  meter->samples.Collect([meter](const Measured& measured) {
+    const int place = measured.place;
+    const uint64_t now = Now();
+    const int64_t more = Charged(meter, measured, now) - measured.taken;
+    Correct(BooksOf(*meter, place), now, PercentToFill(place), more);
+    Use(meter, place, more, now);
+  });
+}
+
+void Sleep(uint64_t ns) {
+  const int error = errno;
+  const timespec time{.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
+                      .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
+  nanosleep(&time, nullptr);
+  errno = error;
+}
+
+// Waits until nothing is owed, and takes what the launch costs and what was not told before. In
+// slices: what was measured meanwhile, or other limits, may end the wait. What was taken for it.
+int64_t Await(Meter* meter, int place, const Cost& cost) {
+  constexpr uint64_t kLongestSlice = 5'000'000;  // ns
+  const int64_t untold = meter->devices[place].untold.exchange(0, std::memory_order_relaxed);
+  for (uint64_t slice = 50'000;; slice = slice < kLongestSlice ? 2 * slice : slice) {
+    Collect(meter);
+    const auto known = static_cast<int64_t>(cost.ns());
+    const int64_t taken = known != 0 ? known : kUnknown;
+    const uint64_t now = Now();
+    const uint32_t percent = Percent(place);
+    if (percent == 0 || !Holds(meter->policy, meter->region->hami)) return 0;
+    const uint64_t wait = Take(BooksOf(*meter, place), now, percent, taken + untold);
+    if (wait == 0) {
+      CountProcesses(meter, now);
+      Use(meter, place, taken + untold, now);
+      return taken;
+    }
+    Sleep(wait < slice ? wait : slice);
+  }
+}
+
+}  // namespace
+
+Launch::Launch(uint64_t key, const Stream& stream, int (*place_of)(CUstream)) : stream_(stream) {
+  Meter* const meter = OwnMeter();
+  if (meter == nullptr) [[unlikely]]
+    return;
+  HamiRegion* const hami = &meter->region->hami;
+  if (SayWhen(hami, &meter->said)) [[unlikely]]
+    FindLimited(meter);
+  if (!SayRecent(hami) && meter->policy != CorePolicy::kDisable) [[unlikely]]
+    AwaitMonitor(hami);
+  const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
+  if (limited == 0 || !Holds(meter->policy, *hami)) [[likely]]
+    return;
+  const int place = place_of == nullptr ? CurrentPlace() : place_of(stream.handle);
+  if (place < 0 || (limited >> place & 1) == 0 || IsCaptured(stream)) return;
+  place_ = place;
+  Cost* const cost = meter->costs.Find(key);
+  const uint64_t ns = cost->ns();
+  const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
+  const bool is_measured = ns == 0 || ns >= (is_shared ? kLongIfShared : kLong) || cost->IsTurn();
+  if (!is_measured) [[likely]] {
+    const auto more = static_cast<int64_t>(ns);
+    const int64_t untold =
+        meter->devices[place].untold.fetch_add(more, std::memory_order_relaxed) + more;
+    if (untold < kTold) [[likely]]
+      return;
+    meter->devices[place].untold.fetch_sub(more, std::memory_order_relaxed);
+  }
+  Admit(cost, is_measured);
+}
+
+[[gnu::noinline]] void Launch::Admit(Cost* cost, bool is_measured) {
+  Meter* const meter = the_meter.Get();
+  taken_ = Await(meter, place_, *cost);
+  if (!is_measured || taken_ == 0) return;
+  sample_ = meter->samples.Begin(stream_, cost, place_);
+  if (sample_ == Samples::kNone && taken_ == kUnknown && cost->ns() == 0) {
+    CorrectNow(meter, place_, kUnmeasured - kUnknown);
+    taken_ = kUnmeasured;
+  }
+}
+
+CUresult Launch::Done(CUresult result) {
+  if (taken_ == 0) [[likely]]
+    return result;
+  Meter* const meter = the_meter.Get();
+  if (result == CUDA_SUCCESS) {
+    if (sample_ != Samples::kNone) meter->samples.End(sample_, stream_, taken_);
+    return result;
+  }
+  if (sample_ != Samples::kNone) meter->samples.Cancel(sample_);
+  CorrectNow(meter, place_, -taken_);
+  return result;
+}
+
+void ForgetCost(uint64_t key) {
+  Meter* const meter = OwnMeter();
+  if (meter != nullptr) meter->costs.Forget(key);
+}
+
+void ForgetSamples(CUcontext context) {
+  Meter* const meter = OwnMeter();
+  if (meter != nullptr && context != nullptr) meter->samples.Forget(context);
+}
+
+}  // namespace tessera::limiter

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of the region that HAMi's monitor and launches tell each other. Any thread.
+#pragma once
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "limiter/contract.h"
+
+namespace tessera::limiter {
+
+inline constexpr int32_t kRecent = 2;    // a kernel was launched lately
+inline constexpr int32_t kBlocked = -1;  // the monitor lets nothing run now
+
+// Says that a kernel is launched. False: the monitor lets nothing run.
+inline bool SayRecent(HamiRegion* hami) {
+  int32_t seen = __atomic_load_n(&hami->recent_kernel, __ATOMIC_RELAXED);
+  while (seen != kRecent) {
+    if (seen < 0) [[unlikely]]
+      return false;
+    if (__atomic_compare_exchange_n(&hami->recent_kernel, &seen, kRecent, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      break;
+    }
+  }
+  return true;
+}
+
+// Says when the last kernel was launched, to the second; the clock costs no call into the kernel.
+// `said`: what this process said last. True: it is another second now.
+inline bool SayWhen(HamiRegion* hami, std::atomic<int64_t>* said) {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  if (said->load(std::memory_order_relaxed) == now.tv_sec) [[likely]]
+    return false;
+  said->store(now.tv_sec, std::memory_order_relaxed);
+  __atomic_store_n(&hami->last_kernel_time, now.tv_sec, __ATOMIC_RELAXED);
+  return true;
+}
+
+// Whether this process's limits of time hold now.
+inline bool Holds(CorePolicy policy, const HamiRegion& hami) {
+  if (policy != CorePolicy::kDefault) return policy == CorePolicy::kForce;
+  return __atomic_load_n(&hami.utilization_switch, __ATOMIC_RELAXED) == 1;
+}
+
+// Waits until the monitor lets kernels run. A monitor that lives blocks again at its next look, so
+// after a while the word is taken back: one that died over it blocks nobody for ever.
+void AwaitMonitor(HamiRegion* hami, uint64_t while_ns = 15'000'000'000);
+
+// What a process used of a device lately, as the monitor shows it. Good when it is all zeros.
+class Usage {
+ public:
+  // It ran for so many ns more, or less than was said before.
+  void Add(int64_t ns, uint64_t now, HamiUtilization* shown);
+
+ private:
+  static constexpr uint64_t kWindow = 1'000'000'000;  // ns
+
+  std::atomic<uint64_t> began_;
+  std::atomic<int64_t> used_;
+};
+
+}  // namespace tessera::limiter

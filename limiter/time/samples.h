@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that are measured on the device: an event before, an event behind, both looked at later
+// and never waited for. A process's own; any thread; good when it is all zeros. The driver is only
+// called in the way in which it breaks no capture of the program's, the current context stays as it
+// is, and no launch ever waits for a lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "limiter/driver/cuda.h"
+#include "limiter/time/costs.h"
+
+namespace tessera::limiter {
+
+// A stream as a program names it; of two kinds, for the default one may be its thread's own.
+struct Stream {
+  CUstream handle = nullptr;
+  bool per_thread = false;
+};
+
+// It is being captured, or it cannot be known: what is launched into it does not run now.
+bool IsCaptured(const Stream& stream);
+
+// Driver calls of the limiter's own, which no capture of the program's bars, nor do they break one.
+class Relaxed {
+ public:
+  Relaxed();
+  ~Relaxed();
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+ private:
+  CUstreamCaptureMode mode_;
+  bool is_changed_;
+};
+
+// What is measured, and what was taken for it.
+struct Measured {
+  Cost* cost;
+  int place;
+  int64_t taken;   // ns
+  uint64_t start;  // of the monotonic clock
+  uint64_t end;
+};
+
+class Samples {
+ public:
+  static constexpr int kNone = -1;
+
+  // Before the launch. kNone: it cannot be measured.
+  int Begin(const Stream& stream, Cost* cost, int place);
+  // Behind it; it was launched, and so much was taken for it.
+  void End(int sample, const Stream& stream, int64_t taken);
+  // It was not.
+  void Cancel(int sample);
+  // Gives those that are done to take(Measured). What another thread looks at is left to it.
+  template <typename Take>
+  void Collect(Take take) {
+    const uint32_t first = first_.load(std::memory_order_relaxed);
+    if (first == next_.load(std::memory_order_relaxed) || !TryBegin()) return;
+    CollectAll([](void* with, const Measured& measured) { (*static_cast<Take*>(with))(measured); },
+               &take);
+    Finish();
+  }
+  // The context is about to end, and its events with it.
+  void Forget(CUcontext context);
+
+ private:
+  enum State : uint32_t { kFree, kOwned };
+  struct Sample {
+    std::atomic<State> state;
+    int place;
+    std::atomic<CUcontext> context;  // of the events; null: there are none yet
+    CUevent before;
+    CUevent behind;
+    Cost* cost;
+    int64_t taken;
+    uint64_t launched_at;
+  };
+  // Where the device's time is on the monotonic clock, by an event of a known moment.
+  struct Base {
+    CUcontext context;
+    CUstream stream;
+    CUevent event;
+    uint64_t time;  // 0: not known
+    uint64_t error;
+  };
+  static constexpr int kSamples = 256;
+  static constexpr uint32_t kPlaces = 1024;  // of the line
+  static constexpr int kBases = 32;
+
+  bool TryBegin() { return !is_busy_.exchange(true, std::memory_order_acquire); }
+  void Finish() { is_busy_.store(false, std::memory_order_release); }
+  Base* BaseOf(CUcontext context);
+  void RenewBase(CUcontext context);
+  int Own(CUcontext context);
+  bool StandInLine(int sample);
+  void LeaveLine();
+  bool Prepare(Sample* sample, CUcontext context);
+  void CollectAll(void (*take)(void*, const Measured&), void* with);
+  bool Read(const Sample& sample,
+            Measured* measured);  // with the bases to ourselves, as CollectAll()
+
+  Sample samples_[kSamples];
+  Base bases_[kBases];
+  // Those in flight, as they were launched: a place holds a sample and 1, or kGone; 0: it is being
+  // written. Ends at next_, and only who is alone takes away from its beginning.
+  static constexpr uint16_t kGone = UINT16_MAX;
+  std::atomic<uint16_t> line_[kPlaces];
+  std::atomic<uint32_t> first_;
+  std::atomic<uint32_t> next_;
+  std::atomic<bool> is_busy_;
+};
+
+}  // namespace tessera::limiter

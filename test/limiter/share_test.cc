@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// A container's share of a simulated GPU's time. The simulation tells how long the GPU was busy.
+// What is asserted stays true however late the machine runs anybody: more than its share nobody
+// gets. How close to it (bench/limiter/share.cc).
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "cuda/cuda_node.h"
+#include "limiter/books/books.h"
+#include "limiter/limits/limits.h"
+
+namespace tessera::limiter {
+namespace {
+
+using fake_cuda::Library;
+
+constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
+constexpr char kModule[] = ".visible .entry spin(.param .u64 ns) {}";
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kBurst = 15 * kMs;
+
+class ShareTest : public testing::Test {
+ protected:
+  ShareTest() {
+    node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0");
+    limits_.source = Source::kEnvironment;
+    limits_.core_policy = CorePolicy::kForce;
+    limits_.count = 1;
+    limits_.devices[0].cores = 30;
+    std::strcpy(limits_.region, (node_.directory() + "/x.cache").c_str());
+  }
+
+  // In a process with a context and a kernel.
+  void Run(const std::function<void()>& body) {
+    EXPECT_TRUE(node_.Run([&](const Library& cuda) {
+      Prepare(cuda);
+      if (!HasFailure()) body();
+      if (HasFailure()) throw std::runtime_error("see above");
+    }));
+  }
+  pid_t Start(const std::function<void()>& body) {
+    return node_.Start([&](const Library& cuda) {
+      Prepare(cuda);
+      body();
+    });
+  }
+  void Prepare(const Library& cuda) {
+    library_ = &cuda;
+    ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(context_), CUDA_SUCCESS);
+    Load(cuda);
+    ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
+  }
+  void Load(const Library& cuda) {
+    CUmodule module = nullptr;
+    ASSERT_EQ(CALL(cuModuleLoadData)(&module, kModule), CUDA_SUCCESS);
+    ASSERT_EQ(cuda.As<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+                  &spin_, module, "spin"),
+              CUDA_SUCCESS);
+  }
+
+  CUresult Spin(uint64_t ns, CUstream stream = nullptr) {
+    void* parameters[] = {&ns};
+    return cuLaunchKernel(spin_, 8, 1, 1, 128, 1, 1, 0, stream, parameters, nullptr);
+  }
+  // Launches for a while, and what the GPU did in this time is no more than the share, what was
+  // saved up before, and one launch.
+  void ExpectShare(const std::function<CUresult()>& launch, uint64_t ns) {
+    const uint64_t from = fake_cuda::Now(), before = Busy();
+    while (fake_cuda::Now() - from < 300 * kMs) ASSERT_EQ(launch(), CUDA_SUCCESS);
+    const uint64_t busy = Busy() - before;
+    EXPECT_LE(busy, kBurst + (fake_cuda::Now() - from) * 32 / 100 + 2 * ns);
+    EXPECT_GE(busy, kBurst) << "it ran at all";
+  }
+  uint64_t Busy() { return library_->As<uint64_t(const char*, pid_t)>("fakecuda_busy")(kUuid, 0); }
+  // Nothing was ever taken from the share.
+  static bool IsUntouched() { return TheRegion()->books.times[0].bucket.high == 0; }
+  CUstream NewStream() {
+    CUstream stream = nullptr;
+    EXPECT_EQ(library_->As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
+    return stream;
+  }
+  CUstream NewStreamOnce() { return stream_ = stream_ == nullptr ? NewStream() : stream_; }
+  void BeginCapture(CUstream stream) {
+    using Begin = CUresult(CUstream, CUstreamCaptureMode);
+    ASSERT_EQ(library_->As<Begin>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
+              CUDA_SUCCESS);
+  }
+  CUgraph EndCapture(CUstream stream) {
+    CUgraph graph = nullptr;
+    using End = CUresult(CUstream, CUgraph*);
+    EXPECT_EQ(library_->As<End>("cuStreamEndCapture")(stream, &graph), CUDA_SUCCESS);
+    return graph;
+  }
+
+  fake_cuda::CudaNode node_;
+  Limits limits_;
+  const Library* library_ = nullptr;
+  CUcontext context_ = nullptr;
+  CUfunction spin_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
+TEST_F(ShareTest, ShortAndLongKernelsGetTheirShareAndNoMore) {
+  for (const uint64_t ns : {20'000u, 200'000u, 5'000'000u}) {
+    SCOPED_TRACE(ns);
+    Run([&] { ExpectShare([&] { return Spin(ns); }, ns); });
+  }
+}
+
+TEST_F(ShareTest, EveryKindOfLaunchIsOfTheShare) {
+  uint64_t ns = 2 * kMs;
+  void* parameters[] = {&ns};
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  CUDA_LAUNCH_PARAMS launches[1] = {};
+  const std::function<CUresult()> kinds[] = {
+      [&] {
+        launches[0] = {spin_, 1, 1, 1, 1, 1, 1, 0, NewStreamOnce(), parameters};
+        return cuLaunchCooperativeKernelMultiDevice(launches, 1, 0);
+      },
+      [&] { return cuLaunchKernel_ptsz(spin_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr); },
+      [&] { return cuLaunchKernelEx(&config, spin_, parameters, nullptr); },
+      [&] { return cuLaunchKernelEx_ptsz(&config, spin_, parameters, nullptr); },
+      [&] { return cuLaunchCooperativeKernel(spin_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters); },
+      [&] {
+        return cuLaunchCooperativeKernel_ptsz(spin_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters);
+      },
+  };
+  for (const auto& kind : kinds) {
+    SCOPED_TRACE(&kind - kinds);
+    Run([&] { ExpectShare(kind, ns); });
+  }
+}
+
+TEST_F(ShareTest, LaunchesOfCuda2AreOfTheShare) {
+  Run([&] {
+    uint64_t ns = 2 * kMs;
+    using Set = CUresult(CUfunction, int, void*, unsigned);
+    ASSERT_EQ(library_->As<Set>("cuParamSetv")(spin_, 0, &ns, sizeof ns), CUDA_SUCCESS);
+    int turn = 0;
+    ExpectShare(
+        [&] {
+          ++turn;
+          if (turn % 3 == 0) return cuLaunch(spin_);
+          return turn % 3 == 1 ? cuLaunchGrid(spin_, 2, 1)
+                               : cuLaunchGridAsync(spin_, 3, 1, nullptr);
+        },
+        3 * ns);
+  });
+}
+
+TEST_F(ShareTest, AGraphCostsWhatAllThatIsInItTakes) {
+  Run([&] {
+    const CUstream stream = NewStream();
+    BeginCapture(stream);
+    for (int i = 0; i < 4; ++i) ASSERT_EQ(Spin(kMs, stream), CUDA_SUCCESS);
+    const CUgraph graph = EndCapture(stream);
+    CUgraphExec exec = nullptr;
+    const auto instantiate =
+        library_->As<decltype(cuGraphInstantiateWithFlags)>("cuGraphInstantiateWithFlags");
+    ASSERT_EQ(instantiate(&exec, graph, 0), CUDA_SUCCESS);
+    ExpectShare([&] { return cuGraphLaunch(exec, stream); }, 4 * kMs);
+    EXPECT_EQ(cuGraphExecDestroy(exec), CUDA_SUCCESS);
+  });
+}
+
+TEST_F(ShareTest, WhatIsCapturedCostsNothingAndIsNotHeldUp) {
+  Run([&] {
+    const CUstream stream = NewStream();
+    BeginCapture(stream);
+    for (int i = 0; i < 1'000; ++i) ASSERT_EQ(Spin(kMs, stream), CUDA_SUCCESS);
+    EXPECT_NE(EndCapture(stream), nullptr);
+    EXPECT_TRUE(IsUntouched());
+  });
+}
+
+TEST_F(ShareTest, LaunchesOfAnotherThreadBreakNoCapture) {
+  Run([&] {
+    const CUstream captured = NewStream(), other = NewStream();
+    BeginCapture(captured);
+    ASSERT_EQ(Spin(kMs, captured), CUDA_SUCCESS);
+    std::thread thread([&] {
+      EXPECT_EQ(library_->As<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), CUDA_SUCCESS);
+      for (int i = 0; i < 20; ++i) EXPECT_EQ(Spin(2 * kMs, other), CUDA_SUCCESS);
+    });
+    thread.join();
+    EXPECT_NE(EndCapture(captured), nullptr);
+    EXPECT_FALSE(IsUntouched());
+  });
+}
+
+TEST_F(ShareTest, ProcessesOfAContainerHaveOneShare) {
+  const auto launch = [&] {
+    for (;;) Spin(2 * kMs);
+  };
+  const std::vector<pid_t> others = {Start(launch), Start(launch)};
+  Run([&] { ExpectShare([&] { return Spin(2 * kMs); }, 3 * 2 * kMs); });
+  for (const pid_t pid : others) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+}
+
+TEST_F(ShareTest, AKilledProcessHoldsNobodyUp) {
+  for (int i = 0; i < 30; ++i) {
+    const pid_t pid = Start([&] {
+      for (;;) Spin(50'000);
+    });
+    const timespec while_it_runs{0, (i + 1) * 1'000'000};
+    nanosleep(&while_it_runs, nullptr);
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  Run([&] { ExpectShare([&] { return Spin(50'000); }, kMs); });
+}
+
+TEST_F(ShareTest, AContextThatEndsTakesItsMeasuresAlong) {
+  Run([&] {
+    for (int i = 0; i < 5; ++i) {
+      for (int n = 0; n < 3; ++n) ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
+      ASSERT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+      ASSERT_EQ(cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
+      ASSERT_EQ(library_->As<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), CUDA_SUCCESS);
+      Load(*library_);
+    }
+  });
+}
+
+TEST_F(ShareTest, TheMonitorsSwitchLiftsALimitUnlessThePolicyForcesIt) {
+  limits_.core_policy = CorePolicy::kDefault;
+  Run([&] {
+    TheRegion()->hami.utilization_switch = 0;
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
+    EXPECT_TRUE(IsUntouched());
+    TheRegion()->hami.utilization_switch = 1;
+    ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
+    EXPECT_FALSE(IsUntouched());
+  });
+  limits_.core_policy = CorePolicy::kForce;
+  Run([&] {
+    TheRegion()->hami.utilization_switch = 0;
+    ExpectShare([&] { return Spin(2 * kMs); }, 2 * kMs);
+  });
+}
+
+TEST_F(ShareTest, WithThePolicyDisableNothingIsLimitedNorBlocked) {
+  limits_.core_policy = CorePolicy::kDisable;
+  Run([&] {
+    TheRegion()->hami.recent_kernel = -1;
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
+    EXPECT_TRUE(IsUntouched());
+    EXPECT_EQ(TheRegion()->hami.recent_kernel, -1);
+  });
+}
+
+TEST_F(ShareTest, TheMonitorIsToldOfLaunchesThatAreNotLimited) {
+  limits_.devices[0].cores = 0;
+  Run([&] {
+    TheRegion()->hami.recent_kernel = 0;
+    const int64_t before = time(nullptr);
+    ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
+    EXPECT_EQ(TheRegion()->hami.recent_kernel, 2);
+    EXPECT_GE(TheRegion()->hami.last_kernel_time, before - 1);
+    EXPECT_TRUE(IsUntouched());
+  });
+}
+
+TEST_F(ShareTest, TheMonitorIsShownWhatAProcessUses) {
+  Run([&] {
+    uint64_t* const shown = &TheRegion()->hami.slots[OwnSlot()].utilization[0].sm;
+    const uint64_t from = fake_cuda::Now();
+    while (*shown == 0 && fake_cuda::Now() - from < 20'000 * kMs) {
+      ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
+    }
+    EXPECT_GE(*shown, 1u);
+    EXPECT_LE(*shown, 35u);
+  });
+}
+
+TEST_F(ShareTest, AKernelThatTheDriverRefusesCostsNothing) {
+  Run([&] {
+    void* parameters[] = {nullptr};
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(cuLaunchKernel(spin_, 1, 1, 1, 2048, 1, 1, 0, nullptr, parameters, nullptr),
+                CUDA_ERROR_INVALID_VALUE);
+    }
+    EXPECT_GE(static_cast<int64_t>(TheRegion()->books.times[0].bucket.low),
+              static_cast<int64_t>(kBurst) - 1);
+  });
+}
+
+}  // namespace
+}  // namespace tessera::limiter
