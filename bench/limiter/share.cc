@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <chrono>
+#include <thread>
 
 #include <cmath>
 #include <cstdio>
@@ -74,13 +76,13 @@ Share Measure(uint64_t ns, int percent, int processes, int seconds) {
   for (int i = 0; i < processes; ++i) {
     workers.push_back(node.Start([&](const Library& cuda) { Work(cuda, ns, percent != 0); }));
   }
-  sleep(1);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   const auto state = State::Open(node.directory(), 0);
   const unsigned card = state->Find(kUuid);
   double sum = 0, error = 0;
   for (int i = 0; i < seconds; ++i) {
     const uint64_t from = Now(), busy = state->Busy(0, card);
-    sleep(1);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
     const auto passed = static_cast<double>(Now() - from);
     const double share = static_cast<double>(state->Busy(0, card) - busy) / passed * 100;
     sum += share;

@@ -55,10 +55,11 @@ class ShareTest : public testing::Test {
   void Prepare(const Library& cuda) {
     library_ = &cuda;
     ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
+    // A context is counted, for which its limits would be looked for elsewhere.
+    ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
     ASSERT_EQ(cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
     ASSERT_EQ(CALL(cuCtxSetCurrent)(context_), CUDA_SUCCESS);
     Load(cuda);
-    ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
   }
   void Load(const Library& cuda) {
     CUmodule module = nullptr;
