@@ -8,13 +8,13 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <chrono>
-#include <thread>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuda/cuda_node.h"
