@@ -119,7 +119,7 @@ int64_t Charged(Meter* meter, const Measured& measured, uint64_t now) {
   const uint64_t took = measured.end - measured.start;
   const uint64_t known = cost->ns();
   if (meter->is_shared.load(std::memory_order_relaxed) &&
-      (known < kLongIfShared || took < kLongIfShared)) {
+      ((known != 0 && known < kLongIfShared) || took < kLongIfShared)) {
     cost->LearnAmongOthers(took);
     return static_cast<int64_t>(cost->ns());
   }
