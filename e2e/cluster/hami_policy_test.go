@@ -147,6 +147,25 @@ func TestNobodyButHAMisSchedulerAndTheAgentWritesTheirProtocol(t *testing.T) {
 		user.CoreV1().Pods(metav1.NamespaceDefault).Bind(ctx, binding, metav1.CreateOptions{}))
 }
 
+func TestNobodyButKubeletMakesAPodThatStandsForAStaticOne(t *testing.T) {
+	c := theCluster(t)
+	c.installHAMiPolicy(t)
+	ctx := t.Context()
+	mirror := map[string]string{v1.MirrorPodAnnotationKey: "0123456789abcdef0123456789abcdef"}
+
+	_, err := makePod(ctx, as(t, anybody, ""), "mirror", mirror)
+	mustBeForbidden(t, "a mirror pod", err)
+	_, err = makePod(ctx, as(t, hamiAgent, hamiNode), "mirror", mirror)
+	mustBeForbidden(t, "an agent's mirror pod", err)
+	t.Cleanup(func() { must(t, c.removePod(context.Background(), "mirror")) })
+	kubelet := administrator()
+	kubelet.Impersonate = rest.ImpersonationConfig{UserName: anybody, Groups: []string{"system:nodes"}}
+	client, err := kubernetes.NewForConfig(kubelet)
+	must(t, err)
+	_, err = makePod(ctx, client, "mirror", mirror)
+	must(t, err)
+}
+
 func TestAnAgentWritesAboutItsOwnNodeAlone(t *testing.T) {
 	c := theCluster(t)
 	c.installHAMiPolicy(t)
