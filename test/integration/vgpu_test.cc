@@ -163,8 +163,8 @@ TEST_F(VgpuTest, TheLibraryIsPutWhereTheContainersLoaderLooks) {
   }
   EXPECT_EQ(mounts, (std::vector<std::string>{
                         "/etc/ld.so.preload <- /usr/local/vgpu/ld.so.preload ro",
-                        "/run/tessera/vgpu <- /usr/local/vgpu/limits/" + name + " ro",
                         "/tmp/vgpulock <- /tmp/vgpulock rw",
+                        "/run/tessera/vgpu <- /usr/local/vgpu/limits/" + name + " ro",
                         "/usr/local/vgpu <- /usr/local/vgpu/containers/" + name + " rw",
                         "/usr/local/vgpu/libvgpu.so <- /usr/local/vgpu/libvgpu.so ro"}));
   EXPECT_EQ(os::ReadFile(node_.directory() + "/usr/local/vgpu/ld.so.preload").value_or("nothing"),
@@ -300,8 +300,9 @@ TEST_F(VgpuTest, WithoutCdiTheLimitsAreInTheAnswerAndTheDirectoryIsMadeBeforeThe
                 {"NVIDIA_VISIBLE_DEVICES", DeviceOfShare(pod.grants[0].ids[0])}}));
   EXPECT_EQ(PartsIn(response), DeviceOfShare(pod.grants[0].ids[0]) + "=8192:10");
   EXPECT_TRUE(response.cdi_devices.empty());
-  EXPECT_EQ(response.mounts.size(), 4U);
+  EXPECT_EQ(response.mounts.size(), 5U);
   EXPECT_EQ(os::Inspect(ContainersDirectory(name))->mode, 0777U);
+  EXPECT_TRUE(os::Exists(node_.directory() + "/usr/local/vgpu/limits/" + name + "/limits"));
   EXPECT_EQ(TextOf(name), "nothing");
 }
 
