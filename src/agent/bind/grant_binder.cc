@@ -207,9 +207,10 @@ void GrantBinder::DecideAll(std::span<Wish* const> wishes, std::optional<os::Fil
     locked = Lock(alone, written);
     // Another instance may have granted what kubelet has written since.
     held = ReadFor(wishes);
-    for (Wish* wish : wishes) Look(*wish, held);
+    for (Wish* wish : wishes) Look(*wish, held, written ? &*written : nullptr);
   }
   if (!held) return;
+  ShareFiles(wishes);
   decider_.Begin(held->all, std::move(written));
   for (Wish* wish : wishes) {
     if (wish->found && wish->is_new && !locked) wish->found = locked;
@@ -225,8 +226,20 @@ Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
   return {};
 }
 
+// Once for all whose configuration is the same.
+void GrantBinder::ShareFiles(std::span<Wish* const> wishes) const {
+  std::map<const Vgpu*, Status> made;
+  for (Wish* wish : wishes) {
+    if (!wish->found) continue;
+    const Vgpu& vgpu = *wish->binding.rendering.vgpu;
+    const auto known = made.find(&vgpu);
+    wish->shared =
+        known != made.end() ? known->second : (made[&vgpu] = MakeSharedFiles(root_, vgpu));
+  }
+}
+
 // Whether there is something new in it.
-bool GrantBinder::Look(Wish& wish, const Result<Held>& held) {
+bool GrantBinder::Look(Wish& wish, const Result<Held>& held, const GrantPins::Names* written) {
   auto some = Find(held, wish);
   wish.found = some ? Status() : Fail(some.error());
   wish.is_new = false;
@@ -235,7 +248,7 @@ bool GrantBinder::Look(Wish& wish, const Result<Held>& held) {
   wish.some = *std::move(some);
   wish.is_new = std::ranges::any_of(wish.some, [&](const HeldGrant* one) {
     if (!IsGrantName(one->name)) return false;
-    const auto pin = pins_.Find(one->name);
+    const auto pin = pins_.Find(one->name, written);
     return !pin || *pin == nullptr;  // what cannot be read now may be none a moment later
   });
   return wish.is_new;
@@ -293,6 +306,7 @@ Status GrantBinder::Finish(const Wish& wish, const Wish::One& one) {
     Note(pin);
     if (!pin.decision.empty()) Tell(binding, *wish.known.pods.at(pin.pod_uid), pin);
   }
+  TRY(wish.shared);
   TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, pin, one.held->answer));
   if (one.held->matched || !WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, one.held->name);

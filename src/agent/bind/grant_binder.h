@@ -110,6 +110,7 @@ class GrantBinder {
     HeldGrantsPtr held{};
     HeldGrants::Some some{};
     bool is_new = false;
+    Status shared{};  // that the files of all containers are there
     // Up to the first that is refused.
     struct One {
       const HeldGrant* held;
@@ -136,7 +137,8 @@ class GrantBinder {
   // One thread at a time, as what follows.
   void DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone);
   Status Lock(std::optional<os::FileLock>& alone, std::optional<GrantPins::Names>& written);
-  bool Look(Wish& wish, const Result<Held>& held);
+  void ShareFiles(std::span<Wish* const> wishes) const;
+  bool Look(Wish& wish, const Result<Held>& held, const GrantPins::Names* written = nullptr);
   void DecideFor(Wish& wish);
   void Add(std::span<Wish* const> wishes);
   // Any thread again.

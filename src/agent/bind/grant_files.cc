@@ -47,11 +47,15 @@ std::string ParentOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
-// One that everybody may write in, for containers.
-Status MakeOpenDirectory(const std::string& path) {
-  TRY(os::MakeDirectories(ParentOf(path), 0755));
-  TRY(OpenOwnDirectory(path, 0777));
-  return {};
+// In a directory that nobody but the agent's user writes in, so that what was made just now needs no
+// further look.
+Result<bool> MakeNew(const std::string& path, mode_t mode) {
+  if (mkdir(path.c_str(), mode) == 0) {
+    if (chmod(path.c_str(), mode) == 0) return true;
+    return Fail(SystemError("cannot set the rights of " + path, errno));
+  }
+  if (errno == EEXIST) return false;
+  return Fail(SystemError("cannot make the directory " + path, errno));
 }
 
 bool IsFile(const os::Root& root, const std::string& path) {
@@ -104,36 +108,61 @@ Status CheckLibrary(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
                 "{}: the agent's log says why",
                 vgpu.directory);
   }
-  if (IsFile(root, library)) return {};
+  if (library == pin.library || IsFile(root, library)) return {};
   return Fail(Reason::kNotEnforced,
               "the library that holds containers to their part of a GPU is not at {}", library);
+}
+
+// What stands in a new directory is whole before anybody is told of it.
+Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
+  const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  const bool written = file.valid() &&
+                       write(file.get(), text.data(), text.size()) ==
+                           static_cast<ssize_t>(text.size()) &&
+                       fchmod(file.get(), mode) == 0;
+  return written ? Status() : Fail(SystemError("cannot write " + path, errno));
 }
 
 // Of which the container gets its own directory, read-only.
 Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
                    const Pin& pin) {
+  constexpr mode_t kMode = 0444;
   const std::string directory = root.Path(LimitsOf(vgpu, name));
-  TRY(OpenOwnDirectory(ParentOf(directory), 0700));
-  TRY(OpenOwnDirectory(directory, 0755));
+  const std::string file = root.Path(LimitsFileOf(vgpu, name));
   const VgpuGrant grant{.name = name, .directory = pin.directory, .parts = pin.parts};
-  return PutUnlessSame(root.Path(LimitsFileOf(vgpu, name)), LimitsText(vgpu, grant), 0444);
+  const std::string text = LimitsText(vgpu, grant);
+  if (TRY(MakeNew(directory, 0755))) return WriteNew(file, text, kMode);
+  TRY(OpenOwnDirectory(directory, 0755));
+  return PutUnlessSame(file, text, kMode);
 }
 
 }  // namespace
 
-Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
-                      const Pin& pin, const Grant& answer) {
+Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu) {
   const VgpuFiles files = FilesOf(vgpu);
   TRY(os::MakeDirectories(root.Path(vgpu.directory), 0755));
   // Nobody of the host's gets at what containers leave there; the runtime does, as root.
+  TRY(OpenOwnDirectory(root.Path(files.containers), 0700));
+  const std::string locks = root.Path(vgpu.lock_directory);
+  TRY(os::MakeDirectories(ParentOf(locks), 0755));
+  TRY(OpenOwnDirectory(locks, 0777));
+  if (!vgpu.enforced) return {};
+  TRY(OpenOwnDirectory(root.Path(files.limits), 0700));
+  // It is no matter without the library, which each grant looks for.
+  return PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644);
+}
+
+Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                      const Pin& pin, const Grant& answer) {
   const std::string directory = root.Path(pin.directory);
-  TRY(os::MakeDirectories(ParentOf(ParentOf(directory)), 0755));
-  TRY(OpenOwnDirectory(ParentOf(directory), 0700));
-  TRY(MakeOpenDirectory(directory));
-  TRY(MakeOpenDirectory(root.Path(vgpu.lock_directory)));
+  // One of before lies where the configuration had it then.
+  if (ParentOf(pin.directory) != FilesOf(vgpu).containers) {
+    TRY(os::MakeDirectories(ParentOf(ParentOf(directory)), 0755));
+    TRY(OpenOwnDirectory(ParentOf(directory), 0700));
+  }
+  if (!TRY(MakeNew(directory, 0777))) TRY(OpenOwnDirectory(directory, 0777));
   if (vgpu.enforced) {
     TRY(CheckLibrary(root, vgpu, pin));
-    TRY(PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644));
     TRY(WriteLimits(root, vgpu, name, pin));
     TRY(MakeRegion(root, vgpu, name, pin));
   }

@@ -10,9 +10,13 @@
 
 namespace tessera::agent {
 
-// Makes what the container's mounts are of, where it is not there yet, its limits among them; then
-// the gate of a grant that has one, in a directory of the agent's user alone. `answer`: as kubelet
-// keeps it.
+// Makes what all containers' files lie in and what they share, where it is not there yet.
+// kPermission where somebody else has put something in a directory's place.
+Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu);
+
+// After that, what the container's own mounts are of, where it is not there yet, its limits among
+// them; then the gate of a grant that has one, in a directory of the agent's user alone. `answer`:
+// as kubelet keeps it.
 // kNotEnforced without the library, kPermission where somebody else has put something in a
 // directory's place, kBadMount where a mount of the answer would not be what it was meant to be,
 // kNoGate where a device node cannot be made or is of no use.
