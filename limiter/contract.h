@@ -100,7 +100,7 @@ static_assert(sizeof(HamiRegion) == 2008952);
 // Our part. HAMi's file is one byte longer than its region, so nothing of ours is at that byte.
 
 inline constexpr uint64_t kBooksMagic = 0x736b6f6f62'737374;  // "tssbooks"
-inline constexpr uint32_t kBooksVersion = 2;
+inline constexpr uint32_t kBooksVersion = 3;
 
 // The smallest amount the books know, which is what a driver gives at least.
 inline constexpr uint64_t kUnit = 512;
@@ -142,7 +142,15 @@ struct alignas(64) TimeBooks {
   // in ns of the monotonic clock. Only ever changed as a whole.
   TotalWord bucket;
   uint64_t busy_end;  // up to when time that was measured has been charged
-  uint64_t spare[5];
+  uint64_t used;      // ns that the container was charged, in all
+  // ns, in all, that other containers were charged by now, and when that was, in ns of the monotonic
+  // clock. The agent alone writes both; at 0: nobody ever did.
+  uint64_t others;
+  uint64_t others_at;
+  // What was measured beyond what was charged, which others must have had (time/neighbours.h): ns,
+  // less what the agent says that they had up to settled.
+  uint64_t waited;
+  uint64_t settled;
 };
 
 struct alignas(64) Books {
@@ -174,6 +182,8 @@ static_assert(offsetof(Books, core_policy) == 16 && offsetof(Books, oversubscrib
 static_assert(offsetof(Books, slots_used) == 24 && offsetof(Books, look_at) == 28);
 static_assert(offsetof(Books, reaped_at) == 32);
 static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
+static_assert(offsetof(TimeBooks, busy_end) == 16 && offsetof(TimeBooks, used) == 24);
+static_assert(offsetof(TimeBooks, others) == 32 && offsetof(TimeBooks, others_at) == 40);
 static_assert(offsetof(Books, times) == 1088 + 192 * 1024 && sizeof(TimeBooks) == 64);
 static_assert(sizeof(Books) == 1088 + 192 * 1024 + 64 * 16);
 
@@ -200,7 +210,7 @@ inline constexpr int kDefaultPriority = 1;
 inline constexpr char kDefaultRegionPath[] = "/tmp/cudevshr.cache";
 
 // What a library of this tree has in it, by which the agent tells it from others.
-inline constexpr char kLibraryMark[] = "tessera limiter, contract 2";
+inline constexpr char kLibraryMark[] = "tessera limiter, contract 3";
 
 // The bytes of a new region, for whoever makes one: the agent before the container starts, else the
 // container's first process. The file is to appear complete, once, and is never replaced: it is

@@ -48,7 +48,9 @@ uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost) {
       return static_cast<uint64_t>(-bucket.left) * 100 / percent + 1;
     }
     bucket.left -= cost;
-    if (Swap(books, seen, bucket)) return 0;
+    if (!Swap(books, seen, bucket)) continue;
+    __atomic_fetch_add(&books->used, static_cast<uint64_t>(cost), __ATOMIC_RELAXED);
+    return 0;
   }
 }
 
@@ -57,7 +59,9 @@ void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more) {
     const TotalWord seen = Read(books->bucket);
     Bucket bucket = Filled(seen, now, percent);
     bucket.left -= more;
-    if (Swap(books, seen, bucket)) return;
+    if (!Swap(books, seen, bucket)) continue;
+    __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
+    return;
   }
 }
 

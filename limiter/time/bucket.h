@@ -13,8 +13,8 @@ namespace tessera::limiter {
 inline constexpr int64_t kBurst = 15'000'000;          // ns; the most that is saved up
 inline constexpr int64_t kMostOwed = 120'000'000'000;  // ns; more was not written by us
 
-// Takes `cost` if nothing is owed; it may be more than there is, and is then owed. Else the ns
-// until nothing is. `now`: of the monotonic clock; percent: 1 to 99.
+// Takes `cost` if nothing is owed, and counts it as used; it may be more than there is, and is then
+// owed. Else the ns until nothing is. `now`: of the monotonic clock; percent: 1 to 99.
 uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost);
 
 // What ran cost so much more than was taken, or less.

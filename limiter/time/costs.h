@@ -10,15 +10,26 @@
 
 namespace tessera::limiter {
 
+// Who else may have had the device while a run was measured, for which it then waited.
+enum class Company : uint8_t {
+  kNone,
+  kSiblings,    // other processes of the container
+  kNeighbours,  // other containers
+  kUnknown,     // other containers, or nobody
+};
+
 // A kernel with a grid and a block, or a graph.
 class Cost {
  public:
   uint64_t ns() const { return ns_.load(std::memory_order_relaxed); }  // 0: not known
-  // What one run was measured to take.
-  void Learn(uint64_t ns);
-  // Likewise, but it may have waited for other processes: one that took half as long again as the
-  // shortest of late has, and is not learned from.
-  void LearnAmongOthers(uint64_t ns);
+  // What one run was measured to take, with what it waited for others, and for how much of that the
+  // device was not busy for the container anyway. In company only what runs that hardly waited took
+  // tells what it costs; where nobody knows of any company, runs tell of it that take so much longer
+  // than others.
+  void Learn(uint64_t took, uint64_t busy, Company company);
+  void Learn(uint64_t ns) { Learn(ns, ns, Company::kNone); }
+  // Its runs wait for other containers.
+  bool waits() const { return waits_.load(std::memory_order_relaxed); }
   // Whether this launch is one of the 16th part that is measured; no rhythm of the program's
   // falls in with which ones.
   bool IsTurn() {
@@ -30,12 +41,21 @@ class Cost {
  private:
   friend class Costs;
   void Clear();
+  uint64_t LearnShortest(uint64_t ns);
+  uint64_t LearnNear(uint64_t ns, uint32_t weight);
 
   std::atomic<uint64_t> key_;
   std::atomic<uint64_t> ns_;
-  std::atomic<uint64_t> shortest_;  // of late; among others
+  std::atomic<uint64_t> mean_;      // of what the device was busy
+  std::atomic<uint64_t> near_;      // of those that took at most half as long again as the shortest
+  std::atomic<uint64_t> shortest_;  // of this period of runs, and of the one before it
+  std::atomic<uint64_t> shortest_before_;
+  std::atomic<uint64_t> close_;      // of those that took a tenth longer at most,
+  std::atomic<uint64_t> closeness_;  // and how many of the near ones these are
   std::atomic<uint32_t> launches_;
   std::atomic<uint32_t> measured_;
+  std::atomic<uint32_t> of_period_;
+  std::atomic<bool> waits_;
 };
 
 class Costs {

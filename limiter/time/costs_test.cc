@@ -34,20 +34,75 @@ TEST_F(CostsTest, ARunThatCostNothingLeavesTheKernelKnown) {
   EXPECT_EQ(costs_->Find(7)->ns(), 1u);
 }
 
-TEST_F(CostsTest, ARunThatWaitedForOthersIsNotLearnedFrom) {
+TEST_F(CostsTest, ARunThatWaitedForASiblingIsNotLearnedFrom) {
   Cost* const cost = costs_->Find(7);
-  cost->LearnAmongOthers(300'000);
+  cost->Learn(300'000, 300'000, Company::kSiblings);
   for (int i = 0; i < 200; ++i) {
-    for (const uint64_t ns : {20'000u, 28'000u, 40'000u, 400'000u}) cost->LearnAmongOthers(ns);
+    for (const uint64_t ns : {20'000u, 28'000u, 40'000u, 400'000u}) {
+      cost->Learn(ns, ns, Company::kSiblings);
+    }
   }
   EXPECT_NEAR(static_cast<double>(cost->ns()), 24'000, 1'000);
+  EXPECT_FALSE(cost->waits());
 }
 
 TEST_F(CostsTest, AmongOthersAKernelThatTakesLongerNowIsFollowed) {
+  for (const Company company : {Company::kSiblings, Company::kNeighbours, Company::kUnknown}) {
+    Cost* const cost = costs_->Find(static_cast<uint64_t>(company) + 7);
+    cost->Learn(20'000, 20'000, company);
+    for (int i = 0; i < 200; ++i) cost->Learn(100'000, 100'000, company);
+    EXPECT_NEAR(static_cast<double>(cost->ns()), 100'000, 1'000);
+  }
+}
+
+TEST_F(CostsTest, AmongNeighboursAKernelCostsWhatTheOneOfTenTookThatDidNotWait) {
   Cost* const cost = costs_->Find(7);
-  cost->LearnAmongOthers(20'000);
-  for (int i = 0; i < 200; ++i) cost->LearnAmongOthers(100'000);
-  EXPECT_NEAR(static_cast<double>(cost->ns()), 100'000, 1'000);
+  for (uint64_t i = 0; i < 1'000; ++i) {
+    const uint64_t took = i % 10 == 0 ? 100'000 : 110'000 + i * 7'919 % 200'000;
+    cost->Learn(took, took, Company::kNeighbours);
+  }
+  EXPECT_TRUE(cost->waits());
+  EXPECT_NEAR(static_cast<double>(cost->ns()), 100'000, 2'500);
+}
+
+TEST_F(CostsTest, AmongNeighboursAKernelThatVariesByHalfCostsItsMean) {
+  Cost* const cost = costs_->Find(7);
+  for (uint64_t i = 0; i < 2'000; ++i) {
+    const uint64_t took = 100'000 + i * 7'919 % 50'000 + (i % 2 == 0 ? 0 : 150'000);
+    cost->Learn(took, took, Company::kNeighbours);
+  }
+  EXPECT_NEAR(static_cast<double>(cost->ns()), 125'000, 8'000);
+}
+
+TEST_F(CostsTest, WhereNobodyKnowsOfNeighboursLongRunsTellOfThem) {
+  Cost* const cost = costs_->Find(7);
+  for (uint64_t i = 0; i < 200; ++i) {
+    cost->Learn(100'000 + i % 5 * 10'000, 100'000 + i % 5 * 10'000, Company::kUnknown);
+  }
+  EXPECT_FALSE(cost->waits()) << "it varies";
+  EXPECT_NEAR(static_cast<double>(cost->ns()), 120'000, 5'000);
+  for (uint64_t i = 0; i < 200; ++i) {
+    const uint64_t took = i % 3 == 0 ? 100'000 : 400'000;
+    cost->Learn(took, took, Company::kUnknown);
+  }
+  EXPECT_TRUE(cost->waits());
+  EXPECT_NEAR(static_cast<double>(cost->ns()), 100'000, 3'000);
+}
+
+TEST_F(CostsTest, AKernelThatIsKnownToBeAloneCostsTheMeanOfWhateverItTook) {
+  Cost* const cost = costs_->Find(7);
+  for (uint64_t i = 0; i < 400; ++i) cost->Learn(i % 2 == 0 ? 1'000 : 1'999'000);
+  EXPECT_FALSE(cost->waits());
+  EXPECT_NEAR(static_cast<double>(cost->ns()), 1e6, 1e5);
+}
+
+TEST_F(CostsTest, WhatRunsAtTheSameTimeCostsWhatTheDeviceWasBusy) {
+  for (const Company company : {Company::kNone, Company::kUnknown}) {
+    Cost* const cost = costs_->Find(static_cast<uint64_t>(company) + 7);
+    for (int i = 0; i < 200; ++i) cost->Learn(80'000, 20'000, company);
+    EXPECT_FALSE(cost->waits());
+    EXPECT_NEAR(static_cast<double>(cost->ns()), 20'000, 100);
+  }
 }
 
 TEST_F(CostsTest, WhatIsForgottenIsUnknown) {

@@ -12,6 +12,7 @@
 #include "limiter/memory/devices.h"
 #include "limiter/time/bucket.h"
 #include "limiter/time/monitor.h"
+#include "limiter/time/neighbours.h"
 
 namespace tessera::limiter {
 namespace {
@@ -38,6 +39,7 @@ struct Meter {
   struct Device {
     std::atomic<int64_t> untold;
     Usage usage;
+    Neighbours neighbours;
   } devices[kMaxDevices];
   Samples samples;
   Costs costs;
@@ -113,28 +115,36 @@ void CorrectNow(Meter* meter, int place, int64_t more) {
 
 // What a run that was measured cost. Where all that takes long is measured, by all processes, each
 // moment in which the device was busy is charged once. Runs too short for that may have waited for
-// one of another process unseen, and are charged what such a run takes alone.
-int64_t Charged(Meter* meter, const Measured& measured, uint64_t now) {
+// one of another process unseen, and those of any length for another container's: they are charged
+// what such a run takes alone.
+uint64_t Charged(const Measured& measured, Company company, bool is_shared, TimeBooks* books,
+                 uint64_t now) {
   Cost* const cost = measured.cost;
   const uint64_t took = measured.end - measured.start;
   const uint64_t known = cost->ns();
-  if (meter->is_shared.load(std::memory_order_relaxed) &&
-      ((known != 0 && known < kLongIfShared) || took < kLongIfShared)) {
-    cost->LearnAmongOthers(took);
-    return static_cast<int64_t>(cost->ns());
+  const uint64_t busy = NewlyBusy(books, now, measured.start, measured.end);
+  const bool is_short = (known != 0 && known < kLongIfShared) || took < kLongIfShared;
+  if (is_shared && company != Company::kNeighbours) {
+    // Who waits for a sibling cannot be told from who waits for a neighbour.
+    cost->Learn(took, busy, is_short ? Company::kSiblings : Company::kNone);
+    return is_short ? cost->ns() : busy;
   }
-  const uint64_t busy =
-      NewlyBusy(BooksOf(*meter, measured.place), now, measured.start, measured.end);
-  cost->Learn(busy);
-  return static_cast<int64_t>(busy);
+  cost->Learn(took, busy, company);
+  if (!cost->waits()) return busy;
+  return ChargeAlone(books, busy, cost->ns(), measured.stands_for);
 }
 
 void Collect(Meter* meter) {
   meter->samples.Collect([meter](const Measured& measured) {
     const int place = measured.place;
+    TimeBooks* const books = BooksOf(*meter, place);
     const uint64_t now = Now();
-    const int64_t more = Charged(meter, measured, now) - measured.taken;
-    Correct(BooksOf(*meter, place), now, PercentToFill(place), more);
+    const Company company = meter->devices[place].neighbours.Look(*books, now);
+    const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
+    const uint64_t charged =
+        Charged(measured, company, is_shared, books, now) + Settle(books, company);
+    const int64_t more = static_cast<int64_t>(charged) - measured.taken;
+    Correct(books, now, PercentToFill(place), more);
     Use(meter, place, more, now);
   });
 }
@@ -205,7 +215,11 @@ Launch::Launch(uint64_t key, const Stream& stream, int (*place_of)(CUstream)) : 
   Meter* const meter = the_meter.Get();
   taken_ = Await(meter, place_, *cost);
   if (!is_measured || taken_ == 0) return;
-  sample_ = meter->samples.Begin(stream_, cost, place_);
+  constexpr uint32_t kOneOf = 16;  // Cost::IsTurn()
+  const uint64_t ns = cost->ns();
+  const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
+  const bool is_turn = ns != 0 && ns < (is_shared ? kLongIfShared : kLong);
+  sample_ = meter->samples.Begin(stream_, cost, place_, is_turn ? kOneOf : 1);
   if (sample_ == Samples::kNone && taken_ == kUnknown && cost->ns() == 0) {
     CorrectNow(meter, place_, kUnmeasured - kUnknown);
     taken_ = kUnmeasured;

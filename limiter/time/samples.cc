@@ -136,7 +136,7 @@ bool Samples::Prepare(Sample* sample, CUcontext context) {
   return true;
 }
 
-int Samples::Begin(const Stream& stream, Cost* cost, int place) {
+int Samples::Begin(const Stream& stream, Cost* cost, int place, uint32_t stands_for) {
   CUcontext context = nullptr;
   if (TheDriver().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return kNone;
   const Relaxed relaxed;
@@ -149,6 +149,7 @@ int Samples::Begin(const Stream& stream, Cost* cost, int place) {
   Sample& sample = samples_[at];
   sample.cost = cost;
   sample.place = place;
+  sample.stands_for = stands_for;
   if (!Prepare(&sample, context) || !Record(sample.before, stream)) {
     Cancel(at);
     return kNone;
@@ -196,6 +197,7 @@ bool Samples::Read(const Sample& sample, Measured* measured) {
       base != nullptr && base->time != 0 && Elapsed(base->event, sample.behind, &end);
   measured->cost = sample.cost;
   measured->place = sample.place;
+  measured->stands_for = sample.stands_for;
   measured->taken = sample.taken;
   measured->end = is_known ? base->time + static_cast<uint64_t>(end) : Now();
   measured->start = measured->end - static_cast<uint64_t>(took);

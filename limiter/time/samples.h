@@ -39,8 +39,9 @@ class Relaxed {
 struct Measured {
   Cost* cost;
   int place;
-  int64_t taken;   // ns
-  uint64_t start;  // of the monotonic clock
+  uint32_t stands_for;  // so many launches
+  int64_t taken;        // ns
+  uint64_t start;       // of the monotonic clock
   uint64_t end;
 };
 
@@ -49,7 +50,7 @@ class Samples {
   static constexpr int kNone = -1;
 
   // Before the launch. kNone: it cannot be measured.
-  int Begin(const Stream& stream, Cost* cost, int place);
+  int Begin(const Stream& stream, Cost* cost, int place, uint32_t stands_for);
   // Behind it; it was launched, and so much was taken for it.
   void End(int sample, const Stream& stream, int64_t taken);
   // It was not.
@@ -71,6 +72,7 @@ class Samples {
   struct Sample {
     std::atomic<State> state;
     int place;
+    uint32_t stands_for;
     std::atomic<CUcontext> context;  // of the events; null: there are none yet
     CUevent before;
     CUevent behind;

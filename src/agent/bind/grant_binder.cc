@@ -308,8 +308,16 @@ Status GrantBinder::Finish(const Wish& wish, const Wish::One& one) {
   }
   TRY(wish.shared);
   TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, pin, one.held->answer));
+  if (binding.rendering.vgpu->own_library) Follow(one.held->name, pin);
   if (one.held->matched || !WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, one.held->name);
+}
+
+// By its region, if it has one of ours.
+void GrantBinder::Follow(const std::string& name, const Pin& pin) {
+  std::vector<std::string> devices;
+  for (const VgpuPart& part : pin.parts) devices.push_back(part.device);
+  times_.Add(name, root_.Path(pin.directory), RegionNameOf(name), devices);
 }
 
 // Of what kubelet's shares do not tell.
@@ -329,7 +337,9 @@ void GrantBinder::TellLedger() {
   if (!grants) return;
   for (const std::string& grant : *grants) {
     const auto pin = pins_.Find(grant);
-    if (pin && *pin) Note(**pin);
+    if (!pin || *pin == nullptr) continue;
+    Note(**pin);
+    Follow(grant, **pin);
   }
 }
 
@@ -453,6 +463,7 @@ void GrantBinder::Remove(const std::string& name, const std::set<std::string>& c
     return log::Warn("the directory of a grant that has ended stays, and is tried again",
                      removed.error(), {{"grant", name}});
   }
+  times_.Remove(name);
   if (pin && *pin) RemoveLimits(root_, name, **pin);
   pins_.Remove(name);
   log::Info("a grant has ended", {{"grant", name}});

@@ -23,6 +23,7 @@
 
 #include "agent/bind/grant_decider.h"
 #include "agent/bind/grant_pins.h"
+#include "agent/bind/grant_times.h"
 #include "agent/bind/held_grants.h"
 #include "agent/bind/listed_grants.h"
 #include "agent/bind/pod_book.h"
@@ -84,7 +85,7 @@ class GrantBinder {
   // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
   // container is then not to be made.
   Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Known& known);
-  // Tells the ledger what was bound before this process began.
+  // Tells the ledger what was bound before this process began, and follows its compute time.
   void TellLedger();
   // Tells the book for whom kubelet has asked by now, another agent as well.
   void TellBook() { (void)Read(); }
@@ -143,6 +144,7 @@ class GrantBinder {
   void Add(std::span<Wish* const> wishes);
   // Any thread again.
   Status Finish(const Wish& wish, const Wish::One& one);
+  void Follow(const std::string& name, const Pin& pin);
   void Note(const Pin& pin) const;
   void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
   Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
@@ -160,6 +162,7 @@ class GrantBinder {
   std::mutex told_mutex_;
   HeldGrantsPtr told_;  // to the book; under told_mutex_
   GrantPins pins_;
+  GrantTimesThread times_;
   const os::Root root_;
   const std::shared_ptr<PodBook> book_;
   const std::shared_ptr<GrantInbox> inbox_;

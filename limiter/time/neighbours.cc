@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/neighbours.h"
+
+namespace tessera::limiter {
+namespace {
+
+uint64_t Load(const uint64_t& word) {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+
+bool Swap(uint64_t* word, uint64_t* seen, uint64_t value) {
+  return __atomic_compare_exchange_n(word, seen, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+Company Neighbours::Look(const TimeBooks& books, uint64_t now) {
+  const uint64_t at = __atomic_load_n(&books.others_at, __ATOMIC_ACQUIRE);
+  const uint64_t others = Load(books.others);
+  if (at == 0 || (at < now && now - at > kLate) || (at > now && at - now > kLate)) {
+    seen_at_.store(0, std::memory_order_relaxed);
+    return Company::kUnknown;
+  }
+  const uint64_t seen_at = seen_at_.load(std::memory_order_relaxed);
+  if (at != seen_at) {
+    const uint64_t seen = seen_.exchange(others, std::memory_order_relaxed);
+    seen_at_.store(at, std::memory_order_relaxed);
+    // The first word says nothing of late.
+    const bool had = seen_at != 0 && others > seen && at > seen_at &&
+                     (others - seen) * 100 > at - seen_at;
+    if (had || seen_at == 0) last_.store(at, std::memory_order_relaxed);
+  }
+  return at - last_.load(std::memory_order_relaxed) < kLinger ? Company::kNeighbours
+                                                              : Company::kNone;
+}
+
+uint64_t ChargeAlone(TimeBooks* books, uint64_t busy, uint64_t cost, uint32_t weight) {
+  uint64_t seen = Load(books->waited);
+  for (;;) {
+    // Of a run that stands for others nobody measured how long they kept the device busy.
+    const uint64_t most = weight > 1 ? cost : busy + seen;
+    const uint64_t charged = cost < most ? cost : most;
+    const uint64_t waited =
+        weight > 1 ? seen + (busy > cost ? (busy - cost) * weight : 0) : busy + seen - charged;
+    if (waited == seen || Swap(&books->waited, &seen, waited)) return charged;
+  }
+}
+
+uint64_t Settle(TimeBooks* books, Company company) {
+  if (company == Company::kUnknown) {
+    uint64_t seen = Load(books->waited);
+    while (seen > kUnexplained && !Swap(&books->waited, &seen, kUnexplained)) {
+    }
+    return 0;
+  }
+  const uint64_t others = Load(books->others);
+  uint64_t settled = Load(books->settled);
+  uint64_t had = 0;
+  if (settled != others && Swap(&books->settled, &settled, others)) {
+    // At first, and where it is of another boot, nobody knows since when.
+    had = settled == 0 || others < settled ? UINT64_MAX : others - settled;
+  }
+  uint64_t seen = Load(books->waited);
+  for (;;) {
+    const uint64_t left = seen > had ? seen - had : 0;
+    const uint64_t kept = left < kUnexplained ? left : kUnexplained;
+    if (kept == seen) return 0;
+    if (Swap(&books->waited, &seen, kept)) return left - kept;
+  }
+}
+
+}  // namespace tessera::limiter

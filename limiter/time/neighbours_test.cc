@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/neighbours.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace tessera::limiter {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kStart = 1'000'000 * kMs;
+
+class NeighboursTest : public testing::Test {
+ protected:
+  // What the agent does: others have had so much more by now.
+  Company Tell(uint64_t at_ms, uint64_t more_ms) {
+    books_.others += more_ms * kMs;
+    books_.others_at = kStart + at_ms * kMs;
+    return Look(at_ms);
+  }
+  Company Look(uint64_t at_ms) { return neighbours_.Look(books_, kStart + at_ms * kMs); }
+
+  TimeBooks books_{};
+  Neighbours neighbours_{};
+};
+
+TEST_F(NeighboursTest, WithoutAWordNobodyKnows) {
+  EXPECT_EQ(Look(0), Company::kUnknown);
+}
+
+TEST_F(NeighboursTest, TheFirstWordSaysNothingOfLate) {
+  EXPECT_EQ(Tell(0, 5'000), Company::kNeighbours);
+  EXPECT_EQ(Tell(900, 0), Company::kNeighbours);
+  EXPECT_EQ(Tell(1'100, 0), Company::kNone);
+}
+
+TEST_F(NeighboursTest, WhoHasMoreThanAHundredthOfTheDeviceIsANeighbour) {
+  Tell(0, 0);
+  EXPECT_EQ(Tell(2'000, 20), Company::kNone);
+  EXPECT_EQ(Tell(2'100, 2), Company::kNeighbours);
+}
+
+TEST_F(NeighboursTest, ANeighbourLingersForAsLongAsLongKernelsAreNotTold) {
+  Tell(0, 0);
+  Tell(2'000, 100);
+  EXPECT_EQ(Tell(2'900, 0), Company::kNeighbours);
+  EXPECT_EQ(Tell(3'000, 0), Company::kNone);
+}
+
+TEST_F(NeighboursTest, AWordOfAnAgentThatHasGoneIsNone) {
+  Tell(0, 0);
+  EXPECT_EQ(Look(2'900), Company::kNeighbours);
+  EXPECT_EQ(Look(3'100), Company::kUnknown);
+  books_.others_at = kStart * 2;  // another boot's
+  EXPECT_EQ(Look(3'200), Company::kUnknown);
+}
+
+TEST_F(NeighboursTest, ARunIsChargedWhatItTakesAloneAndTheRestIsKept) {
+  EXPECT_EQ(ChargeAlone(&books_, 5 * kMs, 2 * kMs, 1), 2 * kMs);
+  EXPECT_EQ(books_.waited, 3 * kMs);
+}
+
+TEST_F(NeighboursTest, RunsAreChargedNoMoreThanTheyWereMeasuredTogether) {
+  EXPECT_EQ(ChargeAlone(&books_, kMs, 2 * kMs, 1), kMs) << "two at once";
+  EXPECT_EQ(ChargeAlone(&books_, 3 * kMs, 2 * kMs, 1), 2 * kMs);
+  EXPECT_EQ(ChargeAlone(&books_, kMs, 2 * kMs, 1), 2 * kMs);
+  EXPECT_EQ(books_.waited, 0u);
+}
+
+TEST_F(NeighboursTest, ARunThatStandsForOthersWaitedForThemAll) {
+  EXPECT_EQ(ChargeAlone(&books_, 50'000, 20'000, 16), 20'000u);
+  EXPECT_EQ(books_.waited, 16u * 30'000);
+  EXPECT_EQ(ChargeAlone(&books_, 10'000, 20'000, 16), 20'000u);
+  EXPECT_EQ(books_.waited, 16u * 30'000);
+}
+
+TEST_F(NeighboursTest, WhatOthersHadExplainsWhatWasWaited) {
+  Tell(0, 0);
+  books_.others = 10 * kMs;
+  Settle(&books_, Company::kNeighbours);  // since when, nobody knows
+  books_.waited = 150 * kMs;
+  books_.others += 100 * kMs;
+  EXPECT_EQ(Settle(&books_, Company::kNeighbours), 0u);
+  EXPECT_EQ(books_.waited, 50 * kMs);
+  EXPECT_EQ(Settle(&books_, Company::kNeighbours), 0u) << "only once";
+  EXPECT_EQ(books_.waited, 50 * kMs);
+}
+
+TEST_F(NeighboursTest, WhatNobodyHadIsChargedAfterAll) {
+  books_.others = 10 * kMs;
+  Settle(&books_, Company::kNeighbours);
+  books_.waited = 500 * kMs;
+  books_.others += 100 * kMs;
+  EXPECT_EQ(Settle(&books_, Company::kNeighbours), 200 * kMs);
+  EXPECT_EQ(books_.waited, kUnexplained);
+}
+
+TEST_F(NeighboursTest, WithoutTheAgentItIsForgotten) {
+  books_.waited = 500 * kMs;
+  EXPECT_EQ(Settle(&books_, Company::kUnknown), 0u);
+  EXPECT_EQ(books_.waited, kUnexplained);
+}
+
+TEST_F(NeighboursTest, AWordOfAnotherBootExplainsAllOnce) {
+  books_.settled = kStart;
+  books_.others = 7;
+  books_.waited = 500 * kMs;
+  EXPECT_EQ(Settle(&books_, Company::kNeighbours), 0u);
+  EXPECT_EQ(books_.waited, 0u);
+  EXPECT_EQ(books_.settled, 7u);
+}
+
+TEST_F(NeighboursTest, WhatThreadsChargeAtOnceAddsUp) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 10'000; ++n) ChargeAlone(&books_, 5, 2, 1);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(books_.waited, 4u * 10'000 * 3);
+}
+
+}  // namespace
+}  // namespace tessera::limiter

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compute time among containers: how long other containers had a GPU is a word that the agent writes
+// into each one's region (limiter/contract.h), for a process cannot tell a kernel that takes long
+// from one that waits for a neighbour's. Read and written in place, and no word of it is trusted: a
+// container that writes nonsense into its region changes what its neighbours' waiting is taken for,
+// within the time that passed.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "os/fd.h"
+#include "os/thread.h"
+
+namespace tessera::agent {
+
+// The regions, and what they have been told. One thread.
+class GrantTimes {
+ public:
+  // A region of a container with these GPUs, in the order in which it counts them, by the grant's
+  // name. One that is not there, or not as this agent makes them, is passed over: HAMi-core's has no
+  // such word.
+  void Add(const std::string& grant, const std::string& directory, const std::string& file,
+           const std::vector<std::string>& devices);
+  void Remove(const std::string& grant) { regions_.erase(grant); }
+  bool empty() const { return regions_.empty(); }
+
+  // Reads what each container was charged since the last time, and tells the others. How long until
+  // the next time: shorter while containers share a GPU. `now`: ns of the monotonic clock.
+  Duration Tell(uint64_t now);
+
+  static constexpr Duration kShared{100};
+  static constexpr Duration kAlone{1'000};
+
+ private:
+  struct Device {
+    std::string uuid;
+    uint64_t used = 0;     // ns, as last read
+    uint64_t latest = 0;   // of it, since the last time
+    uint64_t others = 0;   // ns, in all
+    uint64_t active = 0;   // when it was charged anything
+    bool is_shown = true;  // as busy with it, to HAMi's monitor
+  };
+  struct Followed {
+    os::Fd file;
+    std::vector<Device> devices;  // by place
+  };
+  static void Read(Followed& region, uint64_t now, uint64_t passed);
+  static void ShowIdle(const Followed& region, size_t place);
+
+  std::map<std::string, Followed> regions_;
+  uint64_t told_at_ = 0;
+};
+
+// The same on a thread of its own, which there is from the first region on. Any thread.
+class GrantTimesThread {
+ public:
+  ~GrantTimesThread();
+  void Add(const std::string& grant, const std::string& directory, const std::string& file,
+           const std::vector<std::string>& devices);
+  void Remove(const std::string& grant);
+
+ private:
+  // Shared with the thread, which may wait for a disk when this object ends.
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    GrantTimes times;
+    bool ends = false;
+  };
+  static void Run(const std::shared_ptr<State>& state);
+
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  os::ThreadOnce thread_;  // under the state's mutex
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bind/grant_times.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <map>
+
+#include "limiter/contract.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+namespace {
+
+using limiter::kMaxDevices;
+using limiter::Region;
+using limiter::TimeBooks;
+
+constexpr uint64_t kMs = 1'000'000;
+
+class GrantTimesTest : public testing::Test {
+ protected:
+  ~GrantTimesTest() override {
+    for (auto& [grant, region] : regions_) munmap(region, sizeof(Region));
+    (void)os::RemoveTree(directory_);
+  }
+  static std::string FileOf(const std::string& grant) { return grant + ".cache"; }
+
+  // A container's region, as its processes have it.
+  Region& Make(const std::string& grant) {
+    const int file =
+        open((directory_ + "/" + FileOf(grant)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    EXPECT_EQ(ftruncate(file, sizeof(Region)), 0);
+    void* const memory =
+        mmap(nullptr, sizeof(Region), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    regions_[grant] = static_cast<Region*>(memory);
+    limiter::MakeRegion({}, regions_[grant]);
+    return *regions_[grant];
+  }
+  Region& Add(const std::string& grant, const std::vector<std::string>& devices) {
+    Region& region = Make(grant);
+    times_.Add(grant, directory_, FileOf(grant), devices);
+    return region;
+  }
+  Duration Tell(uint64_t at_ms) { return times_.Tell(at_ms * kMs); }
+
+  const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "times");
+  std::map<std::string, Region*> regions_;
+  GrantTimes times_;
+};
+
+TEST_F(GrantTimesTest, EachIsToldWhatTheOthersOfItsGpuWereCharged) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeBooks& b = Add("b", {"GPU-2", "GPU-1"}).books.times[1];
+  TimeBooks& c = Add("c", {"GPU-1"}).books.times[0];
+  Tell(1'000);
+  a.used = 30 * kMs;
+  b.used = 20 * kMs;
+  c.used = 5 * kMs;
+  EXPECT_EQ(Tell(1'100), GrantTimes::kShared);
+  EXPECT_EQ(a.others, 25 * kMs);
+  EXPECT_EQ(b.others, 35 * kMs);
+  EXPECT_EQ(c.others, 50 * kMs);
+  EXPECT_EQ(a.others_at, 1'100 * kMs);
+  b.used += 7 * kMs;
+  Tell(1'200);
+  EXPECT_EQ(a.others, 32 * kMs);
+  EXPECT_EQ(b.others, 35 * kMs);
+}
+
+TEST_F(GrantTimesTest, WhoIsAloneIsToldSo) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  Add("b", {"GPU-1"});
+  a.used = 30 * kMs;
+  EXPECT_EQ(Tell(1'000), GrantTimes::kAlone);
+  EXPECT_EQ(a.others, 0u);
+  EXPECT_EQ(a.others_at, 1'000 * kMs);
+}
+
+TEST_F(GrantTimesTest, WhoLaunchesNothingIsWrittenNothing) {
+  Add("a", {"GPU-1"}).books.times[0].used = 30 * kMs;
+  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  Tell(1'000);
+  EXPECT_EQ(b.others_at, 0u);
+  b.used = kMs;
+  Tell(1'100);
+  EXPECT_EQ(b.others_at, 1'100 * kMs);
+}
+
+TEST_F(GrantTimesTest, WhatAContainerWasToldByAnEarlierAgentGoesOn) {
+  TimeBooks& a = Make("a").books.times[0];
+  a.used = 100 * kMs;
+  a.others = 500 * kMs;
+  times_.Add("a", directory_, FileOf("a"), {"GPU-1"});
+  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  a.used += kMs;
+  b.used += 2 * kMs;
+  Tell(1'000);
+  EXPECT_EQ(a.others, 502 * kMs);
+  EXPECT_EQ(b.others, kMs);
+}
+
+TEST_F(GrantTimesTest, WhatIsGivenBackIsNotCountedAgain) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  a.used = b.used = 30 * kMs;
+  Tell(1'000);
+  a.used -= 10 * kMs;
+  Tell(1'100);
+  EXPECT_EQ(b.others, 30 * kMs);
+  a.used += 15 * kMs;
+  Tell(1'200);
+  EXPECT_EQ(b.others, 35 * kMs);
+}
+
+TEST_F(GrantTimesTest, NonsenseCountsForNoMoreThanTheTimeThatPassed) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  b.used = kMs;
+  Tell(1'000);
+  a.used = uint64_t{1} << 62;
+  b.used = 2 * kMs;
+  Tell(1'100);
+  EXPECT_LE(b.others, 2'100 * kMs);
+  a.used = 0;  // so much less is another region's
+  Tell(1'200);
+  a.used = 3 * kMs;
+  const uint64_t before = b.others;
+  Tell(1'300);
+  EXPECT_EQ(b.others, before + 3 * kMs);
+}
+
+TEST_F(GrantTimesTest, WhoHasGoneIsNoNeighbour) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  a.used = b.used = 30 * kMs;
+  EXPECT_EQ(Tell(1'000), GrantTimes::kShared);
+  times_.Remove("b");
+  a.used += kMs;
+  EXPECT_EQ(Tell(1'100), GrantTimes::kAlone);
+  EXPECT_EQ(a.others, 30 * kMs);
+}
+
+TEST_F(GrantTimesTest, WhoStoppedLaunchingIsShownIdleToTheMonitor) {
+  Region& region = Add("a", {"GPU-1", "GPU-2"});
+  region.books.slots_used = 3;
+  region.hami.slots[2].utilization[1].sm = 40;
+  region.hami.slots[2].utilization[0].sm = 50;
+  region.books.times[1].used = kMs;
+  Tell(1'000);
+  region.books.times[0].used = kMs;
+  Tell(2'900);
+  EXPECT_EQ(region.hami.slots[2].utilization[1].sm, 40u);
+  Tell(3'100);
+  EXPECT_EQ(region.hami.slots[2].utilization[1].sm, 0u);
+  EXPECT_EQ(region.hami.slots[2].utilization[0].sm, 50u) << "it is busy with another GPU";
+}
+
+TEST_F(GrantTimesTest, OtherFilesAreLeftAlone) {
+  Make("version").books.version = limiter::kBooksVersion + 1;
+  Make("foreign").books.magic = 1;
+  Make("real");
+  ASSERT_EQ(mkfifo((directory_ + "/" + FileOf("pipe")).c_str(), 0600), 0);
+  ASSERT_TRUE(os::ReplaceLink(directory_ + "/" + FileOf("link"), FileOf("real")));
+  ASSERT_TRUE(os::ReplaceFile(directory_ + "/" + FileOf("short"), "short"));
+  for (const char* grant : {"version", "foreign", "pipe", "link", "short", "missing"}) {
+    times_.Add(grant, directory_, FileOf(grant), {"GPU-1"});
+    EXPECT_TRUE(times_.empty()) << grant;
+  }
+  times_.Add("real", directory_, "../" + directory_.substr(directory_.rfind('/') + 1) + "/" +
+                                     FileOf("real"),
+             {"GPU-1"});
+  EXPECT_TRUE(times_.empty()) << "out of the directory and in again";
+  times_.Add("real", directory_, FileOf("real"), {"GPU-1"});
+  EXPECT_FALSE(times_.empty());
+}
+
+TEST_F(GrantTimesTest, MoreDevicesThanARegionHasAreNotRead) {
+  Region& region = Make("a");
+  times_.Add("a", directory_, FileOf("a"), std::vector<std::string>(kMaxDevices + 5, "GPU-1"));
+  region.books.times[0].used = kMs;
+  Tell(1'000);
+  EXPECT_EQ(region.books.times[kMaxDevices - 1].others, 0u);
+}
+
+}  // namespace
+}  // namespace tessera::agent
