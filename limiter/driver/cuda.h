@@ -57,6 +57,7 @@ CUresult cuCtxFromGreenCtx(CUcontext*, CUgreenCtx);
 
 // ---- Modules ----
 
+CUresult cuFuncGetName(const char**, CUfunction);
 CUresult cuModuleLoad(CUmodule*, const char*);
 CUresult cuModuleLoadData(CUmodule*, const void*);
 CUresult cuModuleLoadDataEx(CUmodule*, const void*, unsigned, CUjit_option*, void**);

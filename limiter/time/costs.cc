@@ -82,6 +82,7 @@ void Cost::Clear() {
   measured_.store(0, std::memory_order_relaxed);
   of_period_.store(0, std::memory_order_relaxed);
   waits_.store(false, std::memory_order_relaxed);
+  is_collective_.store(false, std::memory_order_relaxed);
 }
 
 Cost* Costs::Find(uint64_t key) {

@@ -30,6 +30,9 @@ class Cost {
   void Learn(uint64_t ns) { Learn(ns, ns, Company::kNone); }
   // Its runs wait for other containers.
   bool waits() const { return waits_.load(std::memory_order_relaxed); }
+  // It is part of a collective, whose kernels on several devices wait for each other.
+  bool is_collective() const { return is_collective_.load(std::memory_order_relaxed); }
+  void SayCollective() { is_collective_.store(true, std::memory_order_relaxed); }
   // Whether this launch is one of the 16th part that is measured; no rhythm of the program's
   // falls in with which ones.
   bool IsTurn() {
@@ -56,6 +59,7 @@ class Cost {
   std::atomic<uint32_t> measured_;
   std::atomic<uint32_t> of_period_;
   std::atomic<bool> waits_;
+  std::atomic<bool> is_collective_;
 };
 
 class Costs {

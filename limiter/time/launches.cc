@@ -12,20 +12,20 @@ struct Shape {
   unsigned x, y, z;
 };
 
-uint64_t KeyOf(CUfunction function, const Shape& grid, const Shape& block) {
+Launched KernelOf(CUfunction function, const Shape& grid, const Shape& block) {
   uint64_t key = Mixed(reinterpret_cast<uintptr_t>(function), grid.x | uint64_t{grid.y} << 32);
   key = Mixed(key, grid.z | uint64_t{block.x} << 32);
-  return Mixed(key, block.y | uint64_t{block.z} << 32);
+  return {Mixed(key, block.y | uint64_t{block.z} << 32), function};
 }
 
-uint64_t KeyOf(const CUlaunchConfig& config, CUfunction function) {
-  return KeyOf(function, {config.gridDimX, config.gridDimY, config.gridDimZ},
+Launched KernelOf(const CUlaunchConfig& config, CUfunction function) {
+  return KernelOf(function, {config.gridDimX, config.gridDimY, config.gridDimZ},
                {config.blockDimX, config.blockDimY, config.blockDimZ});
 }
 
 // The block of a launch of CUDA 2 was said before, and is not known here.
-uint64_t KeyOf(CUfunction function, int width, int height) {
-  return KeyOf(function, {static_cast<unsigned>(width), static_cast<unsigned>(height), 1}, {});
+Launched KernelOf(CUfunction function, int width, int height) {
+  return KernelOf(function, {static_cast<unsigned>(width), static_cast<unsigned>(height), 1}, {});
 }
 
 // Those from `at` on wait for their devices' time, then all are launched. What runs on a device
@@ -35,7 +35,7 @@ CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
     return TheDriver().cuLaunchCooperativeKernelMultiDevice(launches, count, flags);
   }
   const CUDA_LAUNCH_PARAMS& one = launches[at];
-  Launch launch(KeyOf(one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
+  Launch launch(KernelOf(one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
                       {one.blockDimX, one.blockDimY, one.blockDimZ}),
                 {one.hStream, false}, PlaceOfStream);
   return launch.Done(LaunchAll(launches, count, flags, at + 1));
@@ -46,14 +46,14 @@ CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
 CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                         unsigned by, unsigned bz, unsigned shared, CUstream stream,
                         void** parameters, void** extra) {
-  Launch launch(KeyOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, false});
+  Launch launch(KernelOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, false});
   return launch.Done(TheDriver().cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream,
                                                 parameters, extra));
 }
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                              unsigned bx, unsigned by, unsigned bz, unsigned shared,
                              CUstream stream, void** parameters, void** extra) {
-  Launch launch(KeyOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, true});
+  Launch launch(KernelOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, true});
   return launch.Done(TheDriver().cuLaunchKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared,
                                                      stream, parameters, extra));
 }
@@ -62,28 +62,28 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
                           void** extra) {
   const Driver& driver = TheDriver();
   if (config == nullptr) return driver.cuLaunchKernelEx(config, function, parameters, extra);
-  Launch launch(KeyOf(*config, function), {config->hStream, false});
+  Launch launch(KernelOf(*config, function), {config->hStream, false});
   return launch.Done(driver.cuLaunchKernelEx(config, function, parameters, extra));
 }
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters,
                                void** extra) {
   const Driver& driver = TheDriver();
   if (config == nullptr) return driver.cuLaunchKernelEx_ptsz(config, function, parameters, extra);
-  Launch launch(KeyOf(*config, function), {config->hStream, true});
+  Launch launch(KernelOf(*config, function), {config->hStream, true});
   return launch.Done(driver.cuLaunchKernelEx_ptsz(config, function, parameters, extra));
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                    unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                    CUstream stream, void** parameters) {
-  Launch launch(KeyOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, false});
+  Launch launch(KernelOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, false});
   return launch.Done(TheDriver().cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared,
                                                            stream, parameters));
 }
 CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                         unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                         CUstream stream, void** parameters) {
-  Launch launch(KeyOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, true});
+  Launch launch(KernelOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, true});
   return launch.Done(TheDriver().cuLaunchCooperativeKernel_ptsz(function, gx, gy, gz, bx, by, bz,
                                                                 shared, stream, parameters));
 }
@@ -96,24 +96,24 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches, unsi
 }
 
 CUresult cuLaunch(CUfunction function) {
-  Launch launch(KeyOf(function, 1, 1), {});
+  Launch launch(KernelOf(function, 1, 1), {});
   return launch.Done(TheDriver().cuLaunch(function));
 }
 CUresult cuLaunchGrid(CUfunction function, int width, int height) {
-  Launch launch(KeyOf(function, width, height), {});
+  Launch launch(KernelOf(function, width, height), {});
   return launch.Done(TheDriver().cuLaunchGrid(function, width, height));
 }
 CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream) {
-  Launch launch(KeyOf(function, width, height), {stream, false});
+  Launch launch(KernelOf(function, width, height), {stream, false});
   return launch.Done(TheDriver().cuLaunchGridAsync(function, width, height, stream));
 }
 
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
-  Launch launch(reinterpret_cast<uintptr_t>(graph), {stream, false});
+  Launch launch({reinterpret_cast<uintptr_t>(graph)}, {stream, false});
   return launch.Done(TheDriver().cuGraphLaunch(graph, stream));
 }
 CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
-  Launch launch(reinterpret_cast<uintptr_t>(graph), {stream, true});
+  Launch launch({reinterpret_cast<uintptr_t>(graph)}, {stream, true});
   return launch.Done(TheDriver().cuGraphLaunch_ptsz(graph, stream));
 }
 // Another one may get its address.

@@ -2,6 +2,7 @@
 #include "limiter/time/meter.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include "limiter/books/books.h"
 #include "limiter/books/process_memory.h"
 #include "limiter/books/ticks.h"
+#include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
 #include "limiter/time/bucket.h"
 #include "limiter/time/monitor.h"
@@ -38,6 +40,7 @@ struct Meter {
   std::atomic<bool> is_shared;       // there are other processes
   struct Device {
     std::atomic<int64_t> untold;
+    std::atomic<uint64_t> collective_at;  // when the last one was let through
     Usage usage;
     Neighbours neighbours;
   } devices[kMaxDevices];
@@ -157,11 +160,32 @@ void Sleep(uint64_t ns) {
   errno = error;
 }
 
+// Those of NCCL, and of NVSHMEM; by the name that they have since CUDA 12.3.
+bool IsCollective(CUfunction function) {
+  const char* name = nullptr;
+  if (function == nullptr || TheDriver().cuFuncGetName(&name, function) != CUDA_SUCCESS) {
+    return false;
+  }
+  return name != nullptr && (strstr(name, "nccl") != nullptr || strstr(name, "nvshmem") != nullptr);
+}
+
+// Whether one that has waited for so long may run though so much is owed.
+bool MayPass(uint64_t waited, uint64_t owed, uint64_t since_last) {
+  constexpr uint64_t kLongestStall = 20'000'000;  // ns
+  constexpr uint64_t kTogether = 10'000'000;      // ns; so close to each other they are of one burst
+  // Or kernels would only have to be called like them.
+  constexpr uint64_t kMostOwed = 1'000'000'000;  // ns
+  return owed <= kMostOwed && (waited >= kLongestStall || since_last < kTogether);
+}
+
 // Waits until nothing is owed, and takes what the launch costs and what was not told before. In
 // slices: what was measured meanwhile, or other limits, may end the wait. What was taken for it.
 int64_t Await(Meter* meter, int place, const Cost& cost) {
   constexpr uint64_t kLongestSlice = 5'000'000;  // ns
-  const int64_t untold = meter->devices[place].untold.exchange(0, std::memory_order_relaxed);
+  Meter::Device& device = meter->devices[place];
+  TimeBooks* const books = BooksOf(*meter, place);
+  const int64_t untold = device.untold.exchange(0, std::memory_order_relaxed);
+  const uint64_t began = Now();
   for (uint64_t slice = 50'000;; slice = slice < kLongestSlice ? 2 * slice : slice) {
     Collect(meter);
     const auto known = static_cast<int64_t>(cost.ns());
@@ -169,8 +193,13 @@ int64_t Await(Meter* meter, int place, const Cost& cost) {
     const uint64_t now = Now();
     const uint32_t percent = Percent(place);
     if (percent == 0 || !Holds(meter->policy, meter->region->hami)) return 0;
-    const uint64_t wait = Take(BooksOf(*meter, place), now, percent, taken + untold);
-    if (wait == 0) {
+    const uint64_t wait = Take(books, now, percent, taken + untold);
+    const uint64_t last = device.collective_at.load(std::memory_order_relaxed);
+    const bool passes = wait != 0 && cost.is_collective() &&
+                        MayPass(now - began, wait * percent / 100, now - last);
+    if (passes) Correct(books, now, percent, taken + untold);
+    if (wait == 0 || passes) {
+      if (cost.is_collective()) device.collective_at.store(now, std::memory_order_relaxed);
       CountProcesses(meter, now);
       Use(meter, place, taken + untold, now);
       return taken;
@@ -181,7 +210,8 @@ int64_t Await(Meter* meter, int place, const Cost& cost) {
 
 }  // namespace
 
-Launch::Launch(uint64_t key, const Stream& stream, int (*place_of)(CUstream)) : stream_(stream) {
+Launch::Launch(const Launched& what, const Stream& stream, int (*place_of)(CUstream))
+    : stream_(stream) {
   Meter* const meter = OwnMeter();
   if (meter == nullptr) [[unlikely]]
     return;
@@ -196,7 +226,7 @@ Launch::Launch(uint64_t key, const Stream& stream, int (*place_of)(CUstream)) : 
   const int place = place_of == nullptr ? CurrentPlace() : place_of(stream.handle);
   if (place < 0 || (limited >> place & 1) == 0 || IsCaptured(stream)) return;
   place_ = place;
-  Cost* const cost = meter->costs.Find(key);
+  Cost* const cost = meter->costs.Find(what.key);
   const uint64_t ns = cost->ns();
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
   const bool is_measured = ns == 0 || ns >= (is_shared ? kLongIfShared : kLong) || cost->IsTurn();
@@ -208,11 +238,12 @@ Launch::Launch(uint64_t key, const Stream& stream, int (*place_of)(CUstream)) : 
       return;
     meter->devices[place].untold.fetch_sub(more, std::memory_order_relaxed);
   }
-  Admit(cost, is_measured);
+  Admit(what.function, cost, is_measured);
 }
 
-[[gnu::noinline]] void Launch::Admit(Cost* cost, bool is_measured) {
+[[gnu::noinline]] void Launch::Admit(CUfunction function, Cost* cost, bool is_measured) {
   Meter* const meter = the_meter.Get();
+  if (cost->ns() == 0 && IsCollective(function)) cost->SayCollective();
   taken_ = Await(meter, place_, *cost);
   if (!is_measured || taken_ == 0) return;
   constexpr uint32_t kOneOf = 16;  // Cost::IsTurn()

@@ -2,6 +2,10 @@
 // Every launch passes here: it waits until the container's share of the device's time lets it, and
 // what it costs is taken from that share. Any thread; no lock is held while it waits or calls the
 // driver.
+//
+// Kernels of collectives wait for each other on several devices: one that is held up holds the others
+// up, which run meanwhile. So of those that follow each other the first one waits, for a moment at
+// most, and what they cost is owed.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +15,24 @@
 
 namespace tessera::limiter {
 
+// What is launched: what it is known by, and the kernel, if it is one.
+struct Launched {
+  uint64_t key;
+  CUfunction function = nullptr;
+};
+
 // One launch, from before the driver is asked until it has answered.
 class Launch {
  public:
-  // Returns when it may run. `key`: what is launched; `place` tells which device runs
-  // it, if it is not the current one.
-  Launch(uint64_t key, const Stream& stream, int (*place)(CUstream) = nullptr);
+  // Returns when it may run. `place` tells which device runs it, if it is not the current one.
+  Launch(const Launched& what, const Stream& stream, int (*place)(CUstream) = nullptr);
   // The driver's answer, which is handed on.
   CUresult Done(CUresult result);
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
  private:
-  void Admit(Cost* cost, bool is_measured);
+  void Admit(CUfunction function, Cost* cost, bool is_measured);
 
   const Stream stream_;
   int place_ = -1;

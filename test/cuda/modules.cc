@@ -60,7 +60,7 @@ void Parse(CUmod_st& module, std::string_view text) {
     CUfunc_st& function = module.functions.emplace_back();
     function.module = &module;
     function.name = NameAt(text, at + 6);
-    function.spins = function.name == "spin";
+    function.spins = function.name == "spin" || function.name.ends_with("_spin");
   }
   for (size_t at = text.find(".global ."); at != std::string_view::npos;
        at = text.find(".global .", at + 1)) {
