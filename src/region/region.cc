@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "region/region.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/characters.h"
+#include "limiter/contract.h"
+
+namespace tessera::region {
+namespace {
+
+using limiter::HamiRegion;
+using limiter::HamiSlot;
+using limiter::HamiUsed;
+using limiter::kMaxBytes;
+using limiter::kMaxDevices;
+
+constexpr uint64_t kUnits = kMaxBytes / limiter::kUnit;  // the bits of an amount, too
+constexpr uint64_t kFree = 100;                          // percent, from where there is no limit
+
+// The words of a file. Who asks has compared its size.
+class Words {
+ public:
+  explicit Words(std::string_view bytes) : bytes_(bytes) {}
+
+  template <class T>
+  T At(size_t offset) const {
+    T value{};
+    std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+  // Text without an end is as long as its place.
+  std::string Text(size_t offset, size_t size) const {
+    const std::string_view place = bytes_.substr(offset, size);
+    std::string text(place.substr(0, place.find('\0')));
+    for (char& c : text) {
+      const bool plain = IsAlphanumeric(c) || c == '-' || c == '/' || c == '.' || c == '_';
+      if (!plain) c = '?';
+    }
+    return text;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+constexpr size_t SlotAt(size_t slot) {
+  return offsetof(HamiRegion, slots) + slot * sizeof(HamiSlot);
+}
+constexpr size_t BooksAt(size_t offset) {
+  return limiter::kBooksOffset + offset;
+}
+
+// Of the time that the container was charged, in ns.
+std::optional<uint64_t> BusyOf(const Words& words, size_t device) {
+  constexpr size_t kUsed = offsetof(limiter::TimeBooks, busy_end) + sizeof(uint64_t);
+  return words.At<uint64_t>(BooksAt(offsetof(limiter::Books, times)) +
+                            device * sizeof(limiter::TimeBooks) + kUsed);
+}
+
+// Which of the makers' it is.
+Result<Maker> Judge(std::string_view bytes) {
+  const Words words(bytes);
+  if (bytes.size() < sizeof(int32_t) || words.At<int32_t>(0) != limiter::kHamiMagic) {
+    return Fail(Reason::kBadRegion, "it is something else, or was never finished");
+  }
+  if (bytes.size() < sizeof(HamiRegion)) {
+    return Fail(Reason::kBadRegion, "it was cut off, or is of a HAMi-core before 1.2: {} bytes",
+                bytes.size());
+  }
+  const auto major = words.At<int32_t>(offsetof(HamiRegion, major));
+  if (major != limiter::kHamiMajor) {
+    return Fail(Reason::kBadRegion, "it is of HAMi-core's version {}, which is not known here",
+                major);
+  }
+  if (bytes.size() <= limiter::kHamiFileSize) return Maker::kHamiCore;
+  if (bytes.size() < limiter::kRegionSize) {
+    return Fail(Reason::kBadRegion, "it was cut off: {} of {} bytes", bytes.size(),
+                limiter::kRegionSize);
+  }
+  if (words.At<uint64_t>(BooksAt(0)) != limiter::kBooksMagic) {
+    return Fail(Reason::kBadRegion, "its second part is something else");
+  }
+  const auto version = words.At<uint32_t>(BooksAt(offsetof(limiter::Books, version)));
+  const auto size = words.At<uint32_t>(BooksAt(offsetof(limiter::Books, size)));
+  if (version != limiter::kBooksVersion || size != sizeof(limiter::Books)) {
+    return Fail(Reason::kBadRegion, "its books are of version {}, and this is for {}", version,
+                limiter::kBooksVersion);
+  }
+  return Maker::kTessera;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view bytes, Maker maker) : words_(bytes) { region_.maker = maker; }
+
+  Region Read() {
+    const bool ours = region_.maker == Maker::kTessera;
+    ReadDevices();
+    if (ours) {
+      ReadPolicy();
+      ReadOwnProcesses();
+    } else {
+      ReadHamiProcesses();
+      AddUp();
+    }
+    region_.switched_on = words_.At<int32_t>(offsetof(HamiRegion, utilization_switch)) != 0;
+    region_.blocked = words_.At<int32_t>(offsetof(HamiRegion, recent_kernel)) < 0;
+    region_.priority = words_.At<int32_t>(offsetof(HamiRegion, priority));
+    return std::move(region_);
+  }
+
+ private:
+  // A number of bytes.
+  uint64_t Bytes(size_t offset) {
+    const auto bytes = words_.At<uint64_t>(offset);
+    if (bytes <= kMaxBytes) return bytes;
+    ++region_.odd;
+    return 0;
+  }
+
+  uint64_t UnitsAt(size_t offset) const {
+    return (words_.At<uint64_t>(offset) & kUnits) * limiter::kUnit;
+  }
+
+  void ReadDevices() {
+    const bool ours = region_.maker == Maker::kTessera;
+    const auto count = words_.At<uint64_t>(offsetof(HamiRegion, device_num));
+    if (count > kMaxDevices) ++region_.odd;
+    for (size_t i = 0; i < kMaxDevices; ++i) {
+      const size_t uuid = offsetof(HamiRegion, uuids) + i * limiter::kUuidSize;
+      Device device{.uuid = words_.Text(uuid, limiter::kUuidSize)};
+      if (ours) device.used = UnitsAt(BooksAt(offsetof(limiter::Books, devices)) +
+                                      i * sizeof(limiter::DeviceBooks));
+      // A place that nobody has named yet is no device, whatever its limit.
+      const bool is_device = ours ? !device.uuid.empty() || device.used > 0 : i < count;
+      if (!is_device) continue;
+      device.limit = Bytes(offsetof(HamiRegion, limit) + i * sizeof(uint64_t));
+      const auto percent =
+          words_.At<uint64_t>(offsetof(HamiRegion, sm_limit) + i * sizeof(uint64_t));
+      device.percent = percent >= kFree ? 0 : static_cast<int>(percent);
+      if (ours) device.busy_ns = BusyOf(words_, i);
+      places_[i] = static_cast<int>(region_.devices.size());
+      region_.devices.push_back(std::move(device));
+    }
+  }
+
+  void ReadPolicy() {
+    constexpr std::string_view kPolicies[] = {"default", "force", "disable"};
+    const auto policy = words_.At<uint32_t>(BooksAt(offsetof(limiter::Books, core_policy)));
+    if (policy < std::size(kPolicies)) {
+      region_.policy = kPolicies[policy];
+    } else {
+      ++region_.odd;
+    }
+  }
+
+  // By our own books; what contexts and modules take of it is a mirror.
+  void ReadOwnProcesses() {
+    for (size_t slot = 0; slot < limiter::kMaxSlots; ++slot) {
+      const size_t at =
+          BooksAt(offsetof(limiter::Books, slots)) + slot * sizeof(limiter::SlotBooks);
+      const auto owner = words_.At<uint64_t>(at + offsetof(limiter::SlotBooks, owner));
+      if (owner == 0) continue;
+      Process process{.slot = static_cast<int>(slot), .pid = static_cast<uint32_t>(owner)};
+      for (size_t i = 0; i < kMaxDevices; ++i) {
+        const uint64_t total = UnitsAt(at + i * sizeof(limiter::ShareWord));
+        if (total == 0) continue;
+        Held held = MirrorOf(slot, i);
+        held.total = total;
+        held.context = std::min(held.context, total);
+        held.module = std::min(held.module, total - held.context);
+        held.data = total - held.context - held.module;
+        Add(held, i, process);
+      }
+      region_.processes.push_back(std::move(process));
+    }
+  }
+
+  void ReadHamiProcesses() {
+    const auto count = words_.At<int32_t>(offsetof(HamiRegion, proc_num));
+    if (count < 0 || count > limiter::kMaxSlots) ++region_.odd;
+    const size_t slots = static_cast<size_t>(std::clamp(count, 0, limiter::kMaxSlots));
+    for (size_t slot = 0; slot < slots; ++slot) {
+      const auto pid = words_.At<int32_t>(SlotAt(slot) + offsetof(HamiSlot, pid));
+      if (words_.At<int32_t>(SlotAt(slot) + offsetof(HamiSlot, status)) == 0 || pid <= 0) continue;
+      Process process{.slot = static_cast<int>(slot), .pid = static_cast<uint32_t>(pid)};
+      for (size_t i = 0; i < kMaxDevices; ++i) {
+        const Held held = MirrorOf(slot, i);
+        if (held.total != 0) Add(held, i, process);
+      }
+      region_.processes.push_back(std::move(process));
+    }
+  }
+
+  Held MirrorOf(size_t slot, size_t device) {
+    const size_t at = SlotAt(slot) + offsetof(HamiSlot, used) + device * sizeof(HamiUsed);
+    return {.context = Bytes(at + offsetof(HamiUsed, context)),
+            .module = Bytes(at + offsetof(HamiUsed, module)),
+            .data = Bytes(at + offsetof(HamiUsed, data)),
+            .total = Bytes(at + offsetof(HamiUsed, total))};
+  }
+
+  // What is held of a device that there is not cannot be.
+  void Add(Held held, size_t place, Process& process) {
+    if (places_[place] < 0) {
+      ++region_.odd;
+      return;
+    }
+    held.device = static_cast<size_t>(places_[place]);
+    process.held.push_back(held);
+  }
+
+  // HAMi-core has no total.
+  void AddUp() {
+    for (const Process& process : region_.processes) {
+      for (const Held& held : process.held) region_.devices[held.device].used += held.total;
+    }
+  }
+
+  const Words words_;
+  Region region_;
+  int places_[kMaxDevices] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+};
+
+}  // namespace
+
+std::string_view MakerName(Maker maker) {
+  return maker == Maker::kTessera ? "tessera" : "hami-core";
+}
+
+size_t LargestRegion() {
+  return limiter::kRegionSize;
+}
+
+Result<Region> Parse(std::string_view bytes) {
+  const Maker maker = TRY(Judge(bytes));
+  return Reader(bytes, maker).Read();
+}
+
+std::optional<double> ShareGot(const Device& before, const Device& after, uint64_t elapsed_ns) {
+  constexpr double kMost = 200;  // a little too much may be charged and given back later
+  if (!before.busy_ns || !after.busy_ns || elapsed_ns == 0) return std::nullopt;
+  if (before.uuid != after.uuid || *after.busy_ns < *before.busy_ns) return std::nullopt;
+  const double got = 100 * static_cast<double>(*after.busy_ns - *before.busy_ns) /
+                     static_cast<double>(elapsed_ns);
+  return got <= kMost ? std::optional(got) : std::nullopt;
+}
+
+int64_t LockOf(int slot) {
+  return limiter::kLocks + slot;
+}
+
+}  // namespace tessera::region

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "region/region.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "region/region_test.h"
+
+namespace tessera::region {
+namespace {
+
+std::string Trouble(std::string_view bytes) {
+  const auto region = Parse(bytes);
+  if (region) return "";
+  EXPECT_EQ(region.error().reason, Reason::kBadRegion);
+  return region.error().message;
+}
+
+TEST(RegionTest, ANewOneHasItsLimitsAndNobody) {
+  const TestRegion made({{kGpu, 2048 * kMib, 30}, {kOther, 0, 0}});
+  EXPECT_EQ(Parse(made.Bytes()).value(),
+            (Region{.policy = "force",
+                    .priority = 1,
+                    .devices = {{.uuid = kGpu, .limit = 2048 * kMib, .percent = 30, .busy_ns = 0},
+                                {.uuid = kOther, .busy_ns = 0}}}));
+}
+
+TEST(RegionTest, HasWhatEachProcessHoldsOfWhat) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}, {kOther, 1024 * kMib, 0}});
+  made.Hold(0, 17, 0, 600 * kMib, 100 * kMib);
+  made.Hold(0, 17, 1, 2 * kMib, 0);
+  made.Hold(3, 21, 0, 40 * kMib, 0);
+  made->hami.slots[0].used[0].module = 8 * kMib;
+  made.Charge(0, 77);
+
+  const Region region = Parse(made.Bytes()).value();
+  EXPECT_EQ(region.devices[0], (Device{.uuid = kGpu,
+                                       .limit = 2048 * kMib,
+                                       .percent = 30,
+                                       .used = 640 * kMib,
+                                       .busy_ns = 77}));
+  EXPECT_EQ(region.devices[1].used, 2 * kMib);
+  EXPECT_EQ(region.processes,
+            (std::vector<Process>{{.slot = 0,
+                                   .pid = 17,
+                                   .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib},
+                                            {1, 0, 0, 2 * kMib, 2 * kMib}}},
+                                  {.slot = 3, .pid = 21, .held = {{0, 0, 0, 40 * kMib, 40 * kMib}}}}));
+  EXPECT_EQ(region.odd, 0U);
+}
+
+TEST(RegionTest, HamiCoresOwnHasNoBooksAndNoTotalOfItsOwn) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  made.Hold(0, 17, 0, 600 * kMib, 100 * kMib);
+  made.Hold(1, 18, 0, 5 * kMib, 0);
+  made->hami.slots[1].status = 0;  // dead
+  made->hami.utilization_switch = 0;
+  made->hami.recent_kernel = -1;
+  made->hami.priority = 0;
+  EXPECT_EQ(Parse(made.HamiBytes()).value(),
+            (Region{.maker = Maker::kHamiCore,
+                    .switched_on = false,
+                    .blocked = true,
+                    .devices = {{.uuid = kGpu,
+                                 .limit = 2048 * kMib,
+                                 .percent = 30,
+                                 .used = 600 * kMib}},
+                    .processes = {{.slot = 0,
+                                   .pid = 17,
+                                   .held = {{0, 100 * kMib, 0, 500 * kMib, 600 * kMib}}}}}));
+}
+
+TEST(RegionTest, PlacesThatNobodyNamedAreNoDevices) {
+  const TestRegion made(std::vector<limiter::RegionDevice>(16, {"", 1024 * kMib, 30}));
+  EXPECT_EQ(Parse(made.Bytes()).value().devices, std::vector<Device>{});
+}
+
+TEST(RegionTest, SomethingElseIsSaidToBeSo) {
+  EXPECT_EQ(Trouble(""), "it is something else, or was never finished");
+  EXPECT_EQ(Trouble(std::string(limiter::kRegionSize, '\0')),
+            "it is something else, or was never finished");
+}
+
+TEST(RegionTest, OneThatWasCutOffIsSaidToBeSo) {
+  const TestRegion made({{kGpu, 2048 * kMib, 30}});
+  EXPECT_EQ(Trouble(made.Bytes(5000)),
+            "it was cut off, or is of a HAMi-core before 1.2: 5000 bytes");
+  EXPECT_EQ(Trouble(made.Bytes(limiter::kRegionSize - 1)),
+            "it was cut off: " + std::to_string(limiter::kRegionSize - 1) + " of " +
+                std::to_string(limiter::kRegionSize) + " bytes");
+}
+
+TEST(RegionTest, AnotherVersionIsSaidToBeSo) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  made->books.version = 99;
+  EXPECT_EQ(Trouble(made.Bytes()), "its books are of version 99, and this is for " +
+                                       std::to_string(limiter::kBooksVersion));
+  made->books.magic = 1;
+  EXPECT_EQ(Trouble(made.Bytes()), "its second part is something else");
+  made->hami.major = 3;
+  EXPECT_EQ(Trouble(made.Bytes()), "it is of HAMi-core's version 3, which is not known here");
+}
+
+TEST(RegionTest, NumbersThatCannotBeCountAsNone) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  made.Hold(0, 17, 0, 600 * kMib, 100 * kMib);
+  made->hami.limit[0] = UINT64_MAX;
+  made->hami.sm_limit[0] = UINT64_MAX;
+  made->hami.slots[0].used[0].context = UINT64_MAX;
+  made->hami.slots[0].used[0].module = 900 * kMib;  // more than it holds
+  made->books.core_policy = limiter::CorePolicy{9};
+  made->hami.device_num = UINT64_MAX;
+
+  const Region region = Parse(made.Bytes()).value();
+  EXPECT_EQ(region.policy, "");
+  EXPECT_EQ(region.devices[0].limit, 0U);
+  EXPECT_EQ(region.devices[0].percent, 0);
+  EXPECT_EQ(region.processes[0].held[0], (Held{0, 0, 600 * kMib, 0, 600 * kMib}));
+  EXPECT_EQ(region.odd, 4U);
+}
+
+TEST(RegionTest, OfHamiCoreTooNumbersThatCannotBeCountAsNone) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  made.Hold(1023, 17, 0, 600 * kMib, 0);
+  made->hami.proc_num = INT32_MAX;
+  made->hami.device_num = 1'000'000;
+  made->hami.slots[1023].used[0].total = UINT64_MAX - 5;
+
+  const Region region = Parse(made.HamiBytes()).value();
+  EXPECT_EQ(region.devices.size(), 16U);
+  EXPECT_EQ(region.processes, (std::vector<Process>{{.slot = 1023, .pid = 17}}));
+  EXPECT_EQ(region.odd, 3U);
+  made->hami.proc_num = -1;
+  EXPECT_EQ(Parse(made.HamiBytes()).value().processes, std::vector<Process>{});
+}
+
+TEST(RegionTest, WhatIsHeldOfADeviceThatThereIsNotCountsAsNone) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  made->books.slots[0].owner = 17;
+  made->books.slots[0].share[9] = 100;
+
+  const Region region = Parse(made.Bytes()).value();
+  EXPECT_EQ(region.processes, (std::vector<Process>{{.slot = 0, .pid = 17}}));
+  EXPECT_EQ(region.odd, 1U);
+}
+
+TEST(RegionTest, NamesAreTextForATerminalAndHaveAnEnd) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  std::memset(made->hami.uuids[0], 'x', sizeof made->hami.uuids[0]);
+  std::memcpy(made->hami.uuids[0], "\033[2J\n", 5);
+  std::memset(made->hami.uuids[1], 'y', 3);
+  const Region region = Parse(made.Bytes()).value();
+  EXPECT_EQ(region.devices[0].uuid, "??2J?" + std::string(91, 'x'));
+  EXPECT_EQ(region.devices[1].uuid, "yyy");
+}
+
+TEST(ShareGotTest, IsWhatWasChargedMeanwhile) {
+  const Device before{.uuid = kGpu, .busy_ns = 1'000};
+  const Device after{.uuid = kGpu, .busy_ns = 1'250};
+  EXPECT_EQ(ShareGot(before, after, 1'000), 25);
+}
+
+TEST(ShareGotTest, IsNotKnownWhereTheCounterSaysWhatCannotBe) {
+  const Device before{.uuid = kGpu, .busy_ns = 1'000};
+  EXPECT_EQ(ShareGot(before, {.uuid = kGpu, .busy_ns = 999}, 1'000), std::nullopt);
+  EXPECT_EQ(ShareGot(before, {.uuid = kGpu, .busy_ns = 3'001}, 1'000), std::nullopt);
+  EXPECT_EQ(ShareGot(before, {.uuid = kOther, .busy_ns = 1'001}, 1'000), std::nullopt);
+  EXPECT_EQ(ShareGot(before, {.uuid = kGpu}, 1'000), std::nullopt);
+  EXPECT_EQ(ShareGot(before, before, 0), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tessera::region
