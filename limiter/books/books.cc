@@ -347,6 +347,14 @@ bool ReapedLately() {
   return Now() - at < kLately;
 }
 
+void LookForTheDead() {
+  Process* const process = JoinedProcess();
+  if (process == nullptr) return;
+  if (process->standing.load(std::memory_order_acquire) == Standing::kShared) {
+    LookNowAndThen(process);
+  }
+}
+
 void Leave() {
   Process* const process = JoinedProcess();
   if (process == nullptr) return;

@@ -48,6 +48,10 @@ CorePolicy Policy();
 // A process died a moment ago: the driver gives its memory back later than the kernel its lock.
 bool ReapedLately();
 
+// Gives back what processes hold that died since the last look, for who only reads the books: at
+// most every tenth of a second.
+void LookForTheDead();
+
 // Gives back all this process holds, when it ends.
 void Leave();
 

@@ -27,6 +27,7 @@ Command ReleaseCommand();
 Command CdiCommand();
 Command ConfigManagerCommand();
 Command LabelsCommand();
+Command VgpuCommand();
 Command UninstallCommand();
 Command VersionCommand();
 Command CompletionCommand();

@@ -38,6 +38,7 @@ constexpr Row kCommands[] = {
     {"release", ReleaseCommand},
     {"fault", FaultCommand},
     {"cdi", CdiCommand},
+    {"vgpu", VgpuCommand},
     {"labels", LabelsCommand},
     {"config-manager", ConfigManagerCommand},
     {"uninstall", UninstallCommand},

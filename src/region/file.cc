@@ -27,8 +27,8 @@ constexpr int kMostNames = 256;
 // What `name` is in the directory, and nothing that it leads to. -1: see errno.
 os::Fd OpenBeneath(int directory, const std::string& name, int flags) {
   open_how how{};
-  how.flags = static_cast<uint64_t>(flags | O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
-                                    O_NOCTTY);
+  how.flags =
+      static_cast<uint64_t>(flags | O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
   const auto fd = syscall(SYS_openat2, directory, name.c_str(), &how, sizeof how);
   if (fd >= 0 || errno != ENOSYS) return os::Fd(static_cast<int>(fd));

@@ -132,8 +132,9 @@ class Reader {
     for (size_t i = 0; i < kMaxDevices; ++i) {
       const size_t uuid = offsetof(HamiRegion, uuids) + i * limiter::kUuidSize;
       Device device{.uuid = words_.Text(uuid, limiter::kUuidSize)};
-      if (ours) device.used = UnitsAt(BooksAt(offsetof(limiter::Books, devices)) +
-                                      i * sizeof(limiter::DeviceBooks));
+      if (ours)
+        device.used =
+            UnitsAt(BooksAt(offsetof(limiter::Books, devices)) + i * sizeof(limiter::DeviceBooks));
       // A place that nobody has named yet is no device, whatever its limit.
       const bool is_device = ours ? !device.uuid.empty() || device.used > 0 : i < count;
       if (!is_device) continue;
@@ -244,8 +245,8 @@ std::optional<double> ShareGot(const Device& before, const Device& after, uint64
   constexpr double kMost = 200;  // a little too much may be charged and given back later
   if (!before.busy_ns || !after.busy_ns || elapsed_ns == 0) return std::nullopt;
   if (before.uuid != after.uuid || *after.busy_ns < *before.busy_ns) return std::nullopt;
-  const double got = 100 * static_cast<double>(*after.busy_ns - *before.busy_ns) /
-                     static_cast<double>(elapsed_ns);
+  const double got =
+      100 * static_cast<double>(*after.busy_ns - *before.busy_ns) / static_cast<double>(elapsed_ns);
   return got <= kMost ? std::optional(got) : std::nullopt;
 }
 

@@ -39,9 +39,9 @@ struct Process {
 
 struct Device {
   std::string uuid;
-  uint64_t limit = 0;                // bytes; 0: none
-  int percent = 0;                   // of its time; 0: no limit
-  uint64_t used = 0;                 // bytes, of all processes
+  uint64_t limit = 0;                 // bytes; 0: none
+  int percent = 0;                    // of its time; 0: no limit
+  uint64_t used = 0;                  // bytes, of all processes
   std::optional<uint64_t> busy_ns{};  // what the container was charged so far, where it is counted
   bool operator==(const Device&) const = default;
 };

@@ -35,18 +35,18 @@ TEST(RegionTest, HasWhatEachProcessHoldsOfWhat) {
   made.Charge(0, 77);
 
   const Region region = Parse(made.Bytes()).value();
-  EXPECT_EQ(region.devices[0], (Device{.uuid = kGpu,
-                                       .limit = 2048 * kMib,
-                                       .percent = 30,
-                                       .used = 640 * kMib,
-                                       .busy_ns = 77}));
+  EXPECT_EQ(
+      region.devices[0],
+      (Device{
+          .uuid = kGpu, .limit = 2048 * kMib, .percent = 30, .used = 640 * kMib, .busy_ns = 77}));
   EXPECT_EQ(region.devices[1].used, 2 * kMib);
-  EXPECT_EQ(region.processes,
-            (std::vector<Process>{{.slot = 0,
-                                   .pid = 17,
-                                   .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib},
-                                            {1, 0, 0, 2 * kMib, 2 * kMib}}},
-                                  {.slot = 3, .pid = 21, .held = {{0, 0, 0, 40 * kMib, 40 * kMib}}}}));
+  EXPECT_EQ(
+      region.processes,
+      (std::vector<Process>{{.slot = 0,
+                             .pid = 17,
+                             .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib},
+                                      {1, 0, 0, 2 * kMib, 2 * kMib}}},
+                            {.slot = 3, .pid = 21, .held = {{0, 0, 0, 40 * kMib, 40 * kMib}}}}));
   EXPECT_EQ(region.odd, 0U);
 }
 
@@ -58,17 +58,14 @@ TEST(RegionTest, HamiCoresOwnHasNoBooksAndNoTotalOfItsOwn) {
   made->hami.utilization_switch = 0;
   made->hami.recent_kernel = -1;
   made->hami.priority = 0;
-  EXPECT_EQ(Parse(made.HamiBytes()).value(),
-            (Region{.maker = Maker::kHamiCore,
-                    .switched_on = false,
-                    .blocked = true,
-                    .devices = {{.uuid = kGpu,
-                                 .limit = 2048 * kMib,
-                                 .percent = 30,
-                                 .used = 600 * kMib}},
-                    .processes = {{.slot = 0,
-                                   .pid = 17,
-                                   .held = {{0, 100 * kMib, 0, 500 * kMib, 600 * kMib}}}}}));
+  EXPECT_EQ(
+      Parse(made.HamiBytes()).value(),
+      (Region{.maker = Maker::kHamiCore,
+              .switched_on = false,
+              .blocked = true,
+              .devices = {{.uuid = kGpu, .limit = 2048 * kMib, .percent = 30, .used = 600 * kMib}},
+              .processes = {
+                  {.slot = 0, .pid = 17, .held = {{0, 100 * kMib, 0, 500 * kMib, 600 * kMib}}}}}));
 }
 
 TEST(RegionTest, PlacesThatNobodyNamedAreNoDevices) {

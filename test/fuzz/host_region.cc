@@ -39,9 +39,9 @@ void CheckProcess(const Region& region, const Process& process) {
     Require(held.device < region.devices.size(), "what is held is of a device");
     Require(std::max({held.total, held.data, held.context, held.module}) <= limiter::kMaxBytes,
             "what is held is an amount");
-    Require(region.maker == Maker::kHamiCore ||
-                held.context + held.module + held.data == held.total,
-            "the parts add up");
+    Require(
+        region.maker == Maker::kHamiCore || held.context + held.module + held.data == held.total,
+        "the parts add up");
   }
 }
 

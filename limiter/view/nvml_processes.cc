@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who runs on a device, as nvidia-smi shows it. The driver mixes ids of the container and of the
+// host, and tells of other containers; a limited container is told of its own processes, by the ids
+// that it knows them by, with the bytes that are counted for them. The driver is asked first, for
+// nothing: whether the call is right is its business.
+//
+// All of them are compute processes. Which draw, or go by MPS, the region does not know; a process
+// in two lists would be shown twice.
+#include <sys/mman.h>
+#include <time.h>
+
+#include "limiter/books/books.h"
+#include "limiter/driver/nvml.h"
+#include "limiter/view/nvml_device.h"
+#include "limiter/view/processes.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr unsigned kNoInstance = ~0u;
+constexpr unsigned kComputeMode = 0;  // of nvmlProcessDetailList_v1_t
+
+// Not on the stack, which may be a small thread's.
+class Found {
+ public:
+  explicit Found(int place) {
+    void* const memory =
+        mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    processes_ = static_cast<ProcessView*>(memory);
+    count_ = ProcessesOf(place, processes_, kMaxSlots);
+  }
+  ~Found() {
+    if (processes_ != nullptr) munmap(processes_, kSize);
+  }
+  Found(const Found&) = delete;
+  Found& operator=(const Found&) = delete;
+
+  unsigned count() const { return count_; }
+  const ProcessView& operator[](unsigned i) const { return processes_[i]; }
+
+ private:
+  static constexpr size_t kSize = kMaxSlots * sizeof(ProcessView);
+  ProcessView* processes_ = nullptr;
+  unsigned count_ = 0;
+};
+
+// Of a MIG device.
+struct Instances {
+  explicit Instances(nvmlDevice_t device) {
+    if (TheNvml().nvmlDeviceGetGpuInstanceId(device, &gpu) != NVML_SUCCESS) gpu = kNoInstance;
+    if (TheNvml().nvmlDeviceGetComputeInstanceId(device, &compute) != NVML_SUCCESS) {
+      compute = kNoInstance;
+    }
+  }
+  unsigned gpu = kNoInstance;
+  unsigned compute = kNoInstance;
+};
+
+void Fill(const ProcessView& process, const Instances&, nvmlProcessInfo_v1_t* info) {
+  *info = {process.pid, process.bytes};
+}
+void Fill(const ProcessView& process, const Instances& of, nvmlProcessInfo_v2_t* info) {
+  *info = {process.pid, process.bytes, of.gpu, of.compute};
+}
+void Fill(const ProcessView& process, const Instances& of, nvmlProcessDetail_v1_t* info) {
+  *info = {process.pid, process.bytes, of.gpu, of.compute, 0};
+}
+
+// What the driver says of a call that asks it for no more than a number.
+bool IsRight(nvmlReturn_t result) {
+  return result == NVML_SUCCESS || result == NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+template <typename Info>
+nvmlReturn_t Tell(int place, nvmlDevice_t device, bool any, unsigned* count, Info* infos) {
+  if (!any) {
+    *count = 0;
+    return NVML_SUCCESS;
+  }
+  const Found found(place);
+  const unsigned room = *count;
+  *count = found.count();
+  if (room < found.count()) return NVML_ERROR_INSUFFICIENT_SIZE;
+  if (found.count() == 0) return NVML_SUCCESS;
+  if (infos == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  const Instances instances(device);
+  for (unsigned i = 0; i < found.count(); ++i) Fill(found[i], instances, &infos[i]);
+  return NVML_SUCCESS;
+}
+
+template <typename Info>
+nvmlReturn_t List(nvmlReturn_t (*real)(nvmlDevice_t, unsigned*, Info*), bool compute,
+                  nvmlDevice_t device, unsigned* count, Info* infos) {
+  const int place = count != nullptr ? PlaceOfNvml(device) : -1;
+  if (!KnowsProcesses(place)) return real(device, count, infos);
+  unsigned none = 0;
+  const nvmlReturn_t result = real(device, &none, nullptr);
+  return IsRight(result) ? Tell(place, device, compute, count, infos) : result;
+}
+
+nvmlReturn_t ListDetails(nvmlDevice_t device, nvmlProcessDetailList_v1_t* list) {
+  const auto real = TheNvml().nvmlDeviceGetRunningProcessDetailList;
+  const int place = list != nullptr ? PlaceOfNvml(device) : -1;
+  if (!KnowsProcesses(place)) return real(device, list);
+  // A newer one than is known here would have the driver's own answer.
+  if (list->version != kNvmlVersion1<nvmlProcessDetailList_v1_t>) {
+    return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  }
+  nvmlProcessDetailList_v1_t none = {list->version, list->mode, 0, nullptr};
+  const nvmlReturn_t result = real(device, &none);
+  if (!IsRight(result)) return result;
+  return Tell(place, device, list->mode == kComputeMode, &list->numProcArrayEntries,
+              list->procArray);
+}
+
+// In microseconds since 1970.
+unsigned long long TimeStamp() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<unsigned long long>(now.tv_sec) * 1'000'000 +
+         static_cast<unsigned long long>(now.tv_nsec) / 1'000;
+}
+
+void Fill(const ProcessView& process, unsigned long long time,
+          nvmlProcessUtilizationSample_t* sample) {
+  *sample = {process.pid, time, process.busy, 0, 0, 0};
+}
+void Fill(const ProcessView& process, unsigned long long time,
+          nvmlProcessUtilizationInfo_v1_t* sample) {
+  *sample = {time, process.pid, process.busy, 0, 0, 0, 0, 0};
+}
+
+// Samples are of now: none is newer than who asks has seen, if that is later.
+template <typename Sample>
+nvmlReturn_t TellUse(int place, unsigned long long seen, unsigned* count, Sample* samples) {
+  const Found found(place);
+  const unsigned long long now = TimeStamp();
+  const unsigned room = *count;
+  *count = seen < now ? found.count() : 0;
+  if (*count == 0) return NVML_ERROR_NOT_FOUND;
+  if (samples == nullptr || room < *count) return NVML_ERROR_INSUFFICIENT_SIZE;
+  for (unsigned i = 0; i < *count; ++i) Fill(found[i], now, &samples[i]);
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t ListUse(nvmlDevice_t device, nvmlProcessUtilizationSample_t* samples, unsigned* count,
+                     unsigned long long seen) {
+  const auto real = TheNvml().nvmlDeviceGetProcessUtilization;
+  const int place = count != nullptr ? PlaceOfNvml(device) : -1;
+  if (!KnowsProcesses(place)) return real(device, samples, count, seen);
+  unsigned none = 0;
+  const nvmlReturn_t result = real(device, nullptr, &none, seen);
+  if (!IsRight(result) && result != NVML_ERROR_NOT_FOUND) return result;
+  return TellUse(place, seen, count, samples);
+}
+
+nvmlReturn_t ListAllUse(nvmlDevice_t device, nvmlProcessesUtilizationInfo_v1_t* info) {
+  const auto real = TheNvml().nvmlDeviceGetProcessesUtilizationInfo;
+  const int place = info != nullptr ? PlaceOfNvml(device) : -1;
+  if (!KnowsProcesses(place)) return real(device, info);
+  if (info->version != kNvmlVersion1<nvmlProcessesUtilizationInfo_v1_t>) {
+    return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  }
+  nvmlProcessesUtilizationInfo_v1_t none = {info->version, 0, info->lastSeenTimeStamp, nullptr};
+  const nvmlReturn_t result = real(device, &none);
+  if (!IsRight(result) && result != NVML_ERROR_NOT_FOUND) return result;
+  return TellUse(place, info->lastSeenTimeStamp, &info->processSamplesCount, info->procUtilArray);
+}
+
+}  // namespace
+}  // namespace tessera::limiter
+
+using tessera::limiter::TheNvml;
+
+// NOLINTBEGIN(bugprone-macro-parentheses): types
+#define LIST(name, Info, compute)                                                 \
+  nvmlReturn_t name(nvmlDevice_t device, unsigned* count, Info* infos) {          \
+    return tessera::limiter::List(TheNvml().name, compute, device, count, infos); \
+  }
+// NOLINTEND(bugprone-macro-parentheses)
+
+LIST(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t, true)
+LIST(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, true)
+LIST(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_v2_t, true)
+LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t, false)
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t, false)
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_v2_t, false)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t, false)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, false)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_v2_t, false)
+
+nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
+                                                   nvmlProcessDetailList_v1_t* list) {
+  return tessera::limiter::ListDetails(device, list);
+}
+
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+                                             nvmlProcessUtilizationSample_t* samples,
+                                             unsigned* count, unsigned long long seen) {
+  return tessera::limiter::ListUse(device, samples, count, seen);
+}
+
+nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+                                                   nvmlProcessesUtilizationInfo_v1_t* info) {
+  return tessera::limiter::ListAllUse(device, info);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/config_flags.h"
+#include "cli/output.h"
+#include "cli/vgpu_list.h"
+#include "cli/vgpu_view.h"
+#include "config/load.h"
+#include "config/schema/problem.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr Duration kMostMeasured{60'000};
+constexpr const char* kUsualDirectory = "/usr/local/vgpu";  // HAMi's, where no resource says one
+
+// That is asked for, or that the resources' libraries have.
+std::set<std::string> DirectoriesOf(const Arguments& arguments, const config::Config& config) {
+  if (arguments.Has("directory")) return {arguments.Get("directory")};
+  std::set<std::string> directories;
+  for (const config::Resource& resource : config.resources) {
+    if (resource.rendering.vgpu) directories.insert(resource.rendering.vgpu->directory);
+  }
+  if (directories.empty()) directories.insert(kUsualDirectory);
+  return directories;
+}
+
+std::string NothingText(const VgpuSources& sources) {
+  const std::vector<std::string> places(sources.directories.begin(), sources.directories.end());
+  return fmt::format(
+      "no container of this node has a virtual GPU: nothing is in containers/ below {}, and {} has "
+      "no record of a grant.\nIf that is wrong, name the agent's configuration by --config, or by "
+      "--directory where the limiting library's files are; in a container, mount both directories "
+      "of the host.\n",
+      Join(places, " and "), sources.state_dir);
+}
+
+int Show(const Arguments& arguments) {
+  const auto measured = ParseDuration(arguments.Get("for"));
+  if (!measured || *measured > kMostMeasured) {
+    return PrintMisuse(
+        "vgpu", "--for takes a time of up to 60s, such as 2s, not '" + arguments.Get("for") + "'");
+  }
+  const config::LoadResult loaded =
+      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments));
+  if (!loaded.ok()) {
+    PrintToError(config::Text(loaded.errors));
+    return kFailed;
+  }
+  const VgpuSources sources{.root = os::Root(loaded.config.root_prefix),
+                            .directories = DirectoriesOf(arguments, loaded.config),
+                            .state_dir = loaded.config.state_dir,
+                            .measured = *measured};
+  const auto containers = ListVgpus(sources);
+  if (!containers) return PrintFailure(containers.error());
+  if (auto printed = PrintDocument(arguments, VgpuDocument(*containers))) return *printed;
+  if (containers->empty()) return Print(NothingText(sources));
+  return Print(VgpuText(*containers, OutputView()));
+}
+
+std::vector<Option> Options() {
+  std::vector<Option> options = {
+      {.name = "--for",
+       .value = "TIME",
+       .help = "how long it is measured what containers get of a GPU's time; 0s: not at all",
+       .fallback = "2s"},
+      {.name = "--directory",
+       .value = "DIRECTORY",
+       .help = "where the limiting library's files are, instead of where the configuration says"},
+      OutputOption({"table", "json", "yaml"})};
+  for (Option& option : ConfigFlags()) {
+    const bool of_use =
+        option.name == "--config" || option.name == "--state-dir" || option.name == "--root-prefix";
+    if (of_use) options.push_back(std::move(option));
+  }
+  return options;
+}
+
+}  // namespace
+
+Command VgpuCommand() {
+  return {
+      .name = "vgpu",
+      .summary = "what containers hold and get of their virtual GPUs",
+      .description =
+          "Shows the containers of this node that have virtual GPUs: what each may have of a GPU, "
+          "how much memory it holds, how much of the GPU's time it got over the last seconds, and "
+          "the same by process, with the ids that processes have in their container. It reads the "
+          "files that the limiting library of each container keeps, Tessera's or HAMi-core's, and "
+          "the agent's records of its grants; no agent need run. A container can write what it "
+          "likes into its own file, and that is believed of it alone.",
+      .options = Options(),
+      .examples = {{"tessera vgpu", "See who holds what, and gets how much."},
+                   {"tessera vgpu --for 10s", "Measure for longer."},
+                   {"tessera vgpu -o json | jq '.containers[] | select(.problem)'",
+                    "Pick out those of which nothing is known."}},
+      .run = Show};
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/vgpu_list.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+#include <tuple>
+
+#include "agent/bind/grant_pins.h"
+#include "base/text.h"
+#include "region/file.h"
+
+namespace tessera::cli {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+// A container whose file is open while it is measured.
+struct Watched {
+  VgpuContainer container;
+  std::optional<region::File> file{};
+  steady_clock::time_point read_at{};
+};
+
+std::string DirectoryOf(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+class Listing {
+ public:
+  explicit Listing(const VgpuSources& sources) : sources_(sources), pins_(sources.state_dir) {}
+
+  Result<std::vector<VgpuContainer>> Make() {
+    TRY(ReadGrants());
+    TRY(FindDirectories());
+    for (const auto& [path, grants] : directories_) Add(path, grants);
+    Measure();
+    std::vector<VgpuContainer> containers;
+    for (Watched& watched : watched_) containers.push_back(std::move(watched.container));
+    std::ranges::stable_sort(containers, [](const VgpuContainer& a, const VgpuContainer& b) {
+      return std::tie(a.pod, a.container, a.file) < std::tie(b.pod, b.container, b.file);
+    });
+    return containers;
+  }
+
+ private:
+  using Grants = std::vector<std::pair<std::string, agent::PinPtr>>;  // by name
+
+  // One that cannot be read costs no other.
+  Status ReadGrants() {
+    if (!pins_.any()) return {};
+    for (const std::string& grant : TRY(pins_.Grants())) {
+      const auto pin = pins_.Find(grant);
+      if (!pin) {
+        watched_.push_back({.container = {.grant = grant, .problem = pin.error()}});
+      } else if (*pin != nullptr) {
+        directories_[(*pin)->directory].emplace_back(grant, *pin);
+      }
+    }
+    return {};
+  }
+
+  // Of HAMi's own, too, and of grants whose record is gone.
+  Status FindDirectories() {
+    for (const std::string& directory : sources_.directories) {
+      const std::string containers = directory + "/containers";
+      const auto names = os::ListDirectory(sources_.root.Path(containers));
+      if (!names && names.error().reason == Reason::kNotFound) continue;
+      if (!names) return Fail(names.error());
+      for (const std::string& name : *names) directories_.try_emplace(containers + "/" + name);
+    }
+    return {};
+  }
+
+  void Add(const std::string& path, const Grants& grants) {
+    if (grants.empty()) {
+      VgpuContainer container{.container = std::string(FileName(path)), .file = path};
+      // As HAMi names them.
+      const size_t bar = container.container.find('_');
+      if (bar != std::string::npos) {
+        container.pod = container.container.substr(0, bar);
+        container.container.erase(0, bar + 1);
+      }
+      return Open(path, "", std::move(container));
+    }
+    for (const auto& [grant, pin] : grants) {
+      const std::string region = RegionNameOf(grant);
+      Open(path, region,
+           {.pod = pin->pod_uid,
+            .container = pin->container,
+            .grant = grant,
+            .resource = pin->resource,
+            .parts = pin->parts,
+            .file = path + "/" + region});
+    }
+  }
+
+  void Open(const std::string& path, const std::string& wanted, VgpuContainer container) {
+    Watched watched{.container = std::move(container)};
+    auto file = region::File::Open(sources_.root.Path(DirectoryOf(path)),
+                                   std::string(FileName(path)), wanted);
+    if (file) {
+      watched.container.file = path + "/" + file->name();
+      watched.file = *std::move(file);
+    } else if (file.error().reason == Reason::kNotFound) {
+      watched.container.problem =
+          Error{Reason::kNotFound,
+                fmt::format("there is no region in {} yet: no program of the container has used a "
+                            "GPU, or none has the limiting library",
+                            path)};
+    } else {
+      watched.container.problem = file.error();
+    }
+    watched_.push_back(std::move(watched));
+  }
+
+  void Measure() {
+    for (Watched& watched : watched_) Read(watched);
+    const bool any =
+        std::ranges::any_of(watched_, [](const Watched& watched) { return Counts(watched); });
+    if (!any || sources_.measured.count() == 0) return;
+    std::this_thread::sleep_for(sources_.measured);
+    for (Watched& watched : watched_) {
+      if (Counts(watched)) ReadAgain(watched);
+    }
+  }
+
+  static bool Counts(const Watched& watched) {
+    return watched.file && !watched.container.problem &&
+           watched.container.region.maker == region::Maker::kTessera;
+  }
+
+  static void Read(Watched& watched) {
+    if (!watched.file) return;
+    VgpuContainer& container = watched.container;
+    auto read = watched.file->Read();
+    watched.read_at = steady_clock::now();
+    if (!read) {
+      container.problem = read.error();
+      return;
+    }
+    container.region = *std::move(read);
+    container.got.assign(container.region.devices.size(), std::nullopt);
+    container.alive.clear();
+    for (const region::Process& process : container.region.processes) {
+      // HAMi-core's processes hold no locks.
+      const bool known = container.region.maker == region::Maker::kTessera;
+      container.alive.push_back(known ? watched.file->IsAlive(process.slot) : std::nullopt);
+    }
+  }
+
+  static void ReadAgain(Watched& watched) {
+    const std::vector<region::Device> before = watched.container.region.devices;
+    const auto read_before = watched.read_at;
+    Read(watched);
+    const auto passed =
+        std::chrono::duration_cast<nanoseconds>(watched.read_at - read_before).count();
+    const std::vector<region::Device>& after = watched.container.region.devices;
+    for (size_t i = 0; i < watched.container.got.size() && i < before.size(); ++i) {
+      watched.container.got[i] =
+          region::ShareGot(before[i], after[i], static_cast<uint64_t>(passed));
+    }
+  }
+
+  const VgpuSources& sources_;
+  agent::GrantPins pins_;
+  std::map<std::string, Grants> directories_;  // by path
+  std::vector<Watched> watched_;
+};
+
+}  // namespace
+
+Result<std::vector<VgpuContainer>> ListVgpus(const VgpuSources& sources) {
+  return Listing(sources).Make();
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The containers of this node that have virtual GPUs: by the agent's records of its grants, and by
+// the directories that the limiting library's files are in, HAMi's included. One thread; waits as
+// long as is measured.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "grant/vgpu.h"
+#include "os/files.h"
+#include "region/region.h"
+
+namespace tessera::cli {
+
+struct VgpuContainer {
+  std::string pod{};  // its UID, or NAMESPACE/NAME where only that is known; empty: unknown
+  std::string container{};
+  std::string grant{};            // empty: it is no grant of an agent of ours
+  std::string resource{};         // likewise
+  std::vector<VgpuPart> parts{};  // by its record
+  std::string file{};             // its region on the host, or where one would be
+  // Why nothing is known of what it does; then there is no region.
+  std::optional<Error> problem{};
+  region::Region region{};
+  // Percent of each device's time that it got, and whether each process lives, as far as is known.
+  std::vector<std::optional<double>> got{};
+  std::vector<std::optional<bool>> alive{};
+};
+
+struct VgpuSources {
+  os::Root root;
+  std::set<std::string> directories;  // of the library's files, as the configuration has them
+  std::string state_dir;
+  Duration measured{2'000};  // for so long; 0: what containers get is not measured
+};
+
+// By pod and container.
+Result<std::vector<VgpuContainer>> ListVgpus(const VgpuSources& sources);
+
+}  // namespace tessera::cli

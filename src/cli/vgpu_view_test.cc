@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/vgpu_view.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::cli {
+namespace {
+
+constexpr uint64_t kMib = uint64_t{1} << 20;
+
+VgpuContainer Trainer() {
+  VgpuContainer container{
+      .pod = "uid-1",
+      .container = "train",
+      .grant = "0123",
+      .resource = "nvidia.com/gpu",
+      .parts = {{"GPU-1", 2048, 30}},
+      .file = "/vgpu/containers/0123/0123.cache",
+      .region =
+          {.policy = "default",
+           .priority = 1,
+           .devices = {{.uuid = "GPU-1", .limit = 2048 * kMib, .percent = 30, .used = 612 * kMib}},
+           .processes = {{.slot = 0,
+                          .pid = 17,
+                          .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib}}},
+                         {.slot = 1, .pid = 18, .held = {{0, 0, 0, 12 * kMib, 12 * kMib}}},
+                         {.slot = 2, .pid = 19},
+                         {.slot = 3, .pid = 20}}},
+      .got = {29.36},
+      .alive = {true, false, true, false}};
+  return container;
+}
+
+VgpuContainer Broken(Reason reason, const std::string& why) {
+  return {.pod = "uid-2",
+          .container = "web",
+          .parts = {{"GPU-2", 1024, 0}},
+          .file = "/vgpu/containers/4567/4567.cache",
+          .problem = Error{reason, why}};
+}
+
+std::string Text(const std::vector<VgpuContainer>& containers) {
+  return VgpuText(containers, {});
+}
+
+TEST(VgpuText, HasDevicesProcessesAndWhatToKnow) {
+  EXPECT_EQ(Text({Trainer()}),
+            R"(CONTAINER    DEVICE     LIMIT     USED  SHARE     GOT
+uid-1/train  GPU-1   2048 MiB  612 MiB   30 %  29.4 %
+
+CONTAINER    PID  STATE  DEVICE  CONTEXT  MODULE     DATA    TOTAL
+uid-1/train   17  runs   GPU-1   100 MiB   8 MiB  492 MiB  600 MiB
+uid-1/train   18  gone   GPU-1     0 MiB   0 MiB   12 MiB   12 MiB
+uid-1/train   19  runs                                       0 MiB
+
+note: uid-1/train: 1 process is gone and still counted; the next process of the container that starts, ends or is refused memory takes that back
+)");
+}
+
+TEST(VgpuText, OneOfWhichNothingIsKnownHasItsGrantAndTheReason) {
+  EXPECT_EQ(Text({Broken(Reason::kNotFound, "there is no region yet")}),
+            R"(CONTAINER  DEVICE     LIMIT  SHARE
+uid-2/web  GPU-2   1024 MiB    all
+
+note: uid-2/web: there is no region yet
+)");
+  EXPECT_EQ(Text({Broken(Reason::kBadRegion, "it is no file")}),
+            R"(CONTAINER  DEVICE     LIMIT  SHARE
+uid-2/web  GPU-2   1024 MiB    all
+
+note: uid-2/web: no region: /vgpu/containers/4567/4567.cache: it is no file; )" +
+                std::string(ReasonAdvice(Reason::kBadRegion)) + "\n");
+}
+
+TEST(VgpuText, TheGrantCountsAndNotWhatTheRegionSays) {
+  VgpuContainer container = Trainer();
+  container.region.devices[0].limit = 0;
+  container.region.devices[0].percent = 99;
+  container.region.processes = {};
+  EXPECT_EQ(Text({container}),
+            R"(CONTAINER    DEVICE     LIMIT     USED  SHARE     GOT
+uid-1/train  GPU-1   2048 MiB  612 MiB   30 %  29.4 %
+
+note: uid-1/train: its region says a limit of none for GPU-1, its grant 2048 MiB; the library goes by the grant
+)");
+}
+
+TEST(VgpuText, HamiCoreGoesByTheRegion) {
+  VgpuContainer container = Trainer();
+  container.region = {.maker = region::Maker::kHamiCore,
+                      .switched_on = false,
+                      .blocked = true,
+                      .devices = {{.uuid = "GPU-1", .limit = 1024 * kMib, .used = 513 * 1024}},
+                      .processes = {{.slot = 0, .pid = 17, .held = {{0, 0, 0, 0, 513 * 1024}}}},
+                      .odd = 2};
+  container.got = {std::nullopt};
+  container.alive = {std::nullopt};
+  EXPECT_EQ(Text({container}),
+            R"(CONTAINER    DEVICE     LIMIT     USED  SHARE
+uid-1/train  GPU-1   1024 MiB  0.5 MiB    all
+
+CONTAINER    PID  STATE    DEVICE  CONTEXT  MODULE   DATA    TOTAL
+uid-1/train   17  unknown  GPU-1     0 MiB   0 MiB  0 MiB  0.5 MiB
+
+note: uid-1/train: its region says a limit of 1024 MiB for GPU-1, its grant 2048 MiB; the library goes by the region
+note: uid-1/train: 2 numbers in its region cannot be, and count as none
+note: uid-1/train: HAMi's monitor holds it up while somebody of a higher priority works
+note: uid-1/train: its compute time is not limited now; HAMi's monitor has switched that off
+)");
+}
+
+TEST(VgpuText, OfAThousandSlotsNotAllAreShown) {
+  VgpuContainer container = Trainer();
+  container.region.processes.assign(1024, {.pid = 5});
+  container.alive.assign(1024, true);
+  const std::string text = Text({container});
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 1 + 65 + 1 + 1);
+  EXPECT_TRUE(text.ends_with(
+      "note: uid-1/train: of 1024 slots no more than 64 are shown; '-o json' has all\n"));
+}
+
+TEST(VgpuDocument, HasAllOfIt) {
+  VgpuContainer container = Trainer();
+  container.region.processes.resize(2);
+  container.region.devices[0].limit = kMib;
+  const std::vector<VgpuContainer> all = {container};
+  EXPECT_EQ(VgpuDocument(all), json::Parse(R"({"containers": [{
+    "pod": "uid-1", "container": "train", "grant": "0123", "resource": "nvidia.com/gpu",
+    "region": "/vgpu/containers/0123/0123.cache",
+    "granted": [{"uuid": "GPU-1", "limitBytes": 2147483648, "cores": 30}],
+    "library": "tessera", "policy": "default", "priority": 1, "switchedOn": true,
+    "blocked": false, "oddNumbers": 0,
+    "devices": [{"uuid": "GPU-1", "limitBytes": 2147483648, "usedBytes": 641728512, "cores": 30,
+                 "regionLimitBytes": 1048576, "coresGot": 29.36}],
+    "processes": [
+      {"slot": 0, "pid": 17, "state": "runs", "devices": [
+        {"uuid": "GPU-1", "contextBytes": 104857600, "moduleBytes": 8388608,
+         "dataBytes": 515899392, "totalBytes": 629145600}]},
+      {"slot": 1, "pid": 18, "state": "gone", "devices": [
+        {"uuid": "GPU-1", "contextBytes": 0, "moduleBytes": 0, "dataBytes": 12582912,
+         "totalBytes": 12582912}]}]}]})")
+                                   .value());
+}
+
+TEST(VgpuDocument, OneOfWhichNothingIsKnownHasAProblem) {
+  const std::vector<VgpuContainer> all = {Broken(Reason::kBadRegion, "it is no file")};
+  EXPECT_EQ(VgpuDocument(all), json::Parse(R"({"containers": [{
+    "pod": "uid-2", "container": "web", "grant": "", "resource": "",
+    "region": "/vgpu/containers/4567/4567.cache",
+    "problem": {"reason": "bad-region", "message": "it is no file"},
+    "granted": [{"uuid": "GPU-2", "limitBytes": 1073741824, "cores": 0}]}]})")
+                                   .value());
+}
+
+}  // namespace
+}  // namespace tessera::cli

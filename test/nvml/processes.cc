@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who runs on the fake node's GPUs: TESSERA_FAKE_NVML_PROCESSES has pids and bytes, "4242:1024
+// 17:5", which run on every GPU, compute and as the host sees them. Laid out by what NVIDIA's
+// headers say of each version, and by nothing that the limiter has.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "nvml/driver.h"
+
+namespace tessera::nvml {
+namespace {
+
+constexpr unsigned kNoInstance = 0xFFFFFFFF;
+constexpr unsigned kDetailVersion = 0x01000018;
+constexpr unsigned kUseVersion = 0x01000018;
+constexpr Return kVersionMismatch{25};
+
+struct InfoV1 {
+  uint32_t pid;
+  uint64_t bytes;
+};
+struct InfoV2 {
+  uint32_t pid;
+  uint64_t bytes;
+  uint32_t gpu_instance;
+  uint32_t compute_instance;
+};
+struct Detail {
+  uint32_t pid;
+  uint64_t bytes;
+  uint32_t gpu_instance;
+  uint32_t compute_instance;
+  uint64_t protected_bytes;
+};
+struct DetailList {
+  uint32_t version;
+  uint32_t mode;
+  uint32_t count;
+  Detail* details;
+};
+struct Sample {
+  uint32_t pid;
+  uint64_t time;
+  uint32_t sm;
+  uint32_t memory;
+  uint32_t encoder;
+  uint32_t decoder;
+};
+struct Use {
+  uint64_t time;
+  uint32_t pid;
+  uint32_t sm;
+  uint32_t others[5];
+};
+struct UseList {
+  uint32_t version;
+  uint32_t count;
+  uint64_t seen;
+  Use* uses;
+};
+
+constexpr uint64_t kSampledAt = 1'700'000'000'000'000;  // microseconds
+
+std::vector<InfoV1> Processes() {
+  std::vector<InfoV1> processes;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
+  const char* text = getenv("TESSERA_FAKE_NVML_PROCESSES");
+  while (text != nullptr && *text != '\0') {
+    char* end = nullptr;
+    InfoV1 process{};
+    process.pid = static_cast<uint32_t>(strtoul(text, &end, 10));
+    if (*end != ':') break;
+    process.bytes = strtoull(end + 1, &end, 10);
+    processes.push_back(process);
+    text = *end == ' ' ? end + 1 : end;
+  }
+  return processes;
+}
+
+void Fill(const InfoV1& process, InfoV1& out) {
+  out = process;
+}
+void Fill(const InfoV1& process, InfoV2& out) {
+  out = {process.pid, process.bytes, kNoInstance, kNoInstance};
+}
+void Fill(const InfoV1& process, Detail& out) {
+  out = {process.pid, process.bytes, kNoInstance, kNoInstance, 0};
+}
+void Fill(const InfoV1& process, Sample& out) {
+  out = {process.pid, kSampledAt, 42, 7, 0, 0};
+}
+void Fill(const InfoV1& process, Use& out) {
+  out = {kSampledAt, process.pid, 42, {}};
+}
+
+template <class Info>
+Return Tell(const std::vector<InfoV1>& processes, unsigned* count, Info* infos) {
+  const unsigned room = *count;
+  *count = static_cast<unsigned>(processes.size());
+  if (room < *count) return Return::kInsufficientSize;
+  for (size_t i = 0; i < processes.size(); ++i) Fill(processes[i], infos[i]);
+  return Return::kSuccess;
+}
+
+template <class Info>
+Return List(const char* function, DeviceHandle device, bool compute, unsigned* count, Info* infos) {
+  return ServeDevice(function, device, [&](const GpuFaults&) {
+    if (count == nullptr) return Return::kInvalidArgument;
+    return Tell(compute ? Processes() : std::vector<InfoV1>(), count, infos);
+  });
+}
+
+}  // namespace
+}  // namespace tessera::nvml
+
+using namespace tessera::nvml;  // NOLINT(google-build-using-namespace)
+
+extern "C" {
+
+#pragma GCC visibility push(default)
+// NOLINTBEGIN(readability-identifier-naming, bugprone-macro-parentheses): these are NVML's names
+
+#define LIST(name, Info, compute)                                  \
+  Return name(DeviceHandle device, unsigned* count, Info* infos) { \
+    return List(__func__, device, compute, count, infos);          \
+  }
+LIST(nvmlDeviceGetComputeRunningProcesses, InfoV1, true)
+LIST(nvmlDeviceGetComputeRunningProcesses_v2, InfoV2, true)
+LIST(nvmlDeviceGetComputeRunningProcesses_v3, InfoV2, true)
+LIST(nvmlDeviceGetGraphicsRunningProcesses, InfoV1, false)
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, InfoV2, false)
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, InfoV2, false)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses, InfoV1, false)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, InfoV2, false)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, InfoV2, false)
+#undef LIST
+
+Return nvmlDeviceGetRunningProcessDetailList(DeviceHandle device, DetailList* list) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    if (list->version != kDetailVersion) return kVersionMismatch;
+    return Tell(list->mode == 0 ? Processes() : std::vector<InfoV1>(), &list->count, list->details);
+  });
+}
+
+Return nvmlDeviceGetProcessUtilization(DeviceHandle device, Sample* samples, unsigned* count,
+                                       uint64_t seen) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    const auto processes = seen < kSampledAt ? Processes() : std::vector<InfoV1>();
+    return processes.empty() ? Return::kNotFound : Tell(processes, count, samples);
+  });
+}
+
+Return nvmlDeviceGetProcessesUtilizationInfo(DeviceHandle device, UseList* list) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    if (list->version != kUseVersion) return kVersionMismatch;
+    const auto processes = list->seen < kSampledAt ? Processes() : std::vector<InfoV1>();
+    return processes.empty() ? Return::kNotFound : Tell(processes, &list->count, list->uses);
+  });
+}
+
+// NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses)
+#pragma GCC visibility pop
+
+}  // extern "C"
