@@ -29,7 +29,7 @@ std::set<std::string> DirectoriesOf(const Arguments& arguments, const config::Co
   return directories;
 }
 
-std::string NothingText(const VgpuSources& sources) {
+std::string NoVgpusText(const VgpuSources& sources) {
   const std::vector<std::string> places(sources.directories.begin(), sources.directories.end());
   return fmt::format(
       "no container of this node has a virtual GPU: nothing is in containers/ below {}, and {} has "
@@ -39,7 +39,7 @@ std::string NothingText(const VgpuSources& sources) {
       Join(places, " and "), sources.state_dir);
 }
 
-int Show(const Arguments& arguments) {
+int ShowVgpus(const Arguments& arguments) {
   const auto measured = ParseDuration(arguments.Get("for"));
   if (!measured || *measured > kMostMeasured) {
     return PrintMisuse(
@@ -58,11 +58,11 @@ int Show(const Arguments& arguments) {
   const auto containers = ListVgpus(sources);
   if (!containers) return PrintFailure(containers.error());
   if (auto printed = PrintDocument(arguments, VgpuDocument(*containers))) return *printed;
-  if (containers->empty()) return Print(NothingText(sources));
+  if (containers->empty()) return Print(NoVgpusText(sources));
   return Print(VgpuText(*containers, OutputView()));
 }
 
-std::vector<Option> Options() {
+std::vector<Option> VgpuOptions() {
   std::vector<Option> options = {
       {.name = "--for",
        .value = "TIME",
@@ -93,12 +93,12 @@ Command VgpuCommand() {
           "files that the limiting library of each container keeps, Tessera's or HAMi-core's, and "
           "the agent's records of its grants; no agent need run. A container can write what it "
           "likes into its own file, and that is believed of it alone.",
-      .options = Options(),
+      .options = VgpuOptions(),
       .examples = {{"tessera vgpu", "See who holds what, and gets how much."},
                    {"tessera vgpu --for 10s", "Measure for longer."},
                    {"tessera vgpu -o json | jq '.containers[] | select(.problem)'",
                     "Pick out those of which nothing is known."}},
-      .run = Show};
+      .run = ShowVgpus};
 }
 
 }  // namespace tessera::cli

@@ -26,7 +26,7 @@ struct Watched {
   steady_clock::time_point read_at{};
 };
 
-std::string DirectoryOf(const std::string& path) {
+std::string ParentOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
@@ -101,7 +101,7 @@ class Listing {
 
   void Open(const std::string& path, const std::string& wanted, VgpuContainer container) {
     Watched watched{.container = std::move(container)};
-    auto file = region::File::Open(sources_.root.Path(DirectoryOf(path)),
+    auto file = region::File::Open(sources_.root.Path(ParentOf(path)),
                                    std::string(FileName(path)), wanted);
     if (file) {
       watched.container.file = path + "/" + file->name();

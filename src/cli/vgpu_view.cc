@@ -66,7 +66,7 @@ bool IsOver(const VgpuContainer& container, size_t process) {
   return container.alive[process] == false && container.region.processes[process].held.empty();
 }
 
-std::string Devices(std::span<const VgpuContainer> containers, const View& view) {
+std::string DeviceTable(std::span<const VgpuContainer> containers, const View& view) {
   std::vector<std::vector<Cell>> rows;
   for (const VgpuContainer& container : containers) {
     const std::string name = NameOf(container);
@@ -117,7 +117,7 @@ void AddProcess(const VgpuContainer& container, size_t at, std::vector<std::vect
   }
 }
 
-std::string Processes(std::span<const VgpuContainer> containers, const View& view) {
+std::string ProcessTable(std::span<const VgpuContainer> containers, const View& view) {
   std::vector<std::vector<Cell>> rows;
   for (const VgpuContainer& container : containers) {
     size_t shown = 0;
@@ -255,7 +255,7 @@ json::Object ContainerObject(const VgpuContainer& container) {
 }  // namespace
 
 std::string VgpuText(std::span<const VgpuContainer> containers, const View& view) {
-  std::string text = Devices(containers, view) + Processes(containers, view);
+  std::string text = DeviceTable(containers, view) + ProcessTable(containers, view);
   std::string notes;
   for (const VgpuContainer& container : containers) {
     for (const std::string& note : NotesOf(container)) {
