@@ -14,6 +14,7 @@
 #include "limiter/books/ticks.h"
 #include "limiter/contract.h"
 #include "limiter/limits/text.h"
+#include "limiter/log/report.h"
 
 namespace tessera::limiter {
 namespace {
@@ -145,12 +146,17 @@ Standing Decide(const Limits& limits, Process* process) {
 }
 
 Standing JoinBy(const Limits* limits, bool without_locks, Process* process) {
-  const Locked lock(&process->joining);
-  Standing standing = process->standing.load(std::memory_order_acquire);
-  if (standing != Standing::kUnknown) return standing;
-  process->without_locks = without_locks;
-  standing = Decide(limits != nullptr ? *limits : TheLimits(), process);
-  process->standing.store(standing, std::memory_order_release);
+  Standing standing = Standing::kUnknown;
+  {
+    const Locked lock(&process->joining);
+    standing = process->standing.load(std::memory_order_acquire);
+    if (standing != Standing::kUnknown) return standing;
+    process->without_locks = without_locks;
+    standing = Decide(limits != nullptr ? *limits : TheLimits(), process);
+    process->standing.store(standing, std::memory_order_release);
+  }
+  // Whoever reads it may be slow.
+  ReportLimits(*process->limits, process->trouble, process->slot);
   return standing;
 }
 
@@ -210,6 +216,21 @@ inline void LookNowAndThen(Process* process) {
   }
 }
 
+// False, always.
+[[gnu::noinline, gnu::cold]] bool Deny(const Process& process, int device, uint64_t bytes) {
+  const Region* const region = process.region;
+  if (region == nullptr) {
+    ReportDenial(*process.limits, "", bytes, 0, 0);
+  } else {
+    char uuid[kUuidSize];
+    const char* const written = region->hami.uuids[device];
+    Copy(Text(written, Text(written, kUuidSize).Find('\0')), uuid, sizeof uuid);
+    ReportDenial(*process.limits, uuid, bytes, TotalOf(region->books, device) * kUnit,
+                 LimitOf(process, device));
+  }
+  return false;
+}
+
 // HAMi's monitor sees apart what contexts and modules take.
 inline void Show(Kind kind, int64_t units, int device, Process* process) {
   HamiUsed* const used = &process->region->hami.slots[process->slot].used[device];
@@ -251,9 +272,11 @@ bool Reserve(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
   const Standing standing = StandingOf(process);
   if (standing == Standing::kFree || !IsDevice(device)) return true;
-  if (standing == Standing::kDenied) return false;
+  if (standing == Standing::kDenied) [[unlikely]]
+    return process != nullptr && Deny(*process, device, bytes);
   if (standing == Standing::kShared) LookNowAndThen(process);
-  if (bytes > kMaxBytes) return false;
+  if (bytes > kMaxBytes) [[unlikely]]
+    return Deny(*process, device, bytes);
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
   const uint64_t limit = LimitOf(*process, device);
   const uint64_t most = limit == 0 || limit > kMaxBytes ? kMaxUnits : limit / kUnit;
@@ -265,7 +288,8 @@ bool Reserve(int device, uint64_t bytes, Kind kind) {
     Look(process, kMaxSlots);
     moved = Move(books, device, slot, units, most);
   }
-  if (moved != Moved::kDone) return false;
+  if (moved != Moved::kDone) [[unlikely]]
+    return Deny(*process, device, bytes);
   Show(kind, units, device, process);
   return true;
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/log/log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace tessera::limiter {
+namespace {
+
+constexpr size_t kLongest = 512;
+
+// A pipe that nobody reads would end the program: the signal waits in this thread, and is taken
+// back if it is ours. By system calls, for libc's set is larger than the kernel's.
+void WriteQuietly(const char* line, size_t size) {
+  constexpr uint64_t kPipe = uint64_t{1} << (SIGPIPE - 1);
+  uint64_t pending = 0;
+  uint64_t before = 0;
+  const bool known = syscall(SYS_rt_sigpending, &pending, sizeof pending) == 0;
+  const bool blocked = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &kPipe, &before, sizeof before) == 0;
+  if (!known || !blocked) return;
+  const ssize_t written = write(STDERR_FILENO, line, size);
+  if (written < 0 && errno == EPIPE && (pending & kPipe) == 0) {
+    constexpr timespec kNow{};
+    syscall(SYS_rt_sigtimedwait, &kPipe, nullptr, &kNow, sizeof kPipe);
+  }
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
+}
+
+// How much of the line is there by now, if `added` were to follow `have`.
+size_t Fitting(size_t have, int added) {
+  if (added < 0) return have;
+  const size_t all = have + static_cast<size_t>(added);
+  return all < kLongest - 1 ? all : kLongest - 1;
+}
+
+}  // namespace
+
+void Say(int asked, Level level, const char* format, ...) {
+  if (!IsSaid(asked, level)) return;
+  const int error = errno;
+  char line[kLongest];
+  size_t size = Fitting(0, snprintf(line, sizeof line, "tessera-vgpu[%d]: ", getpid()));
+  va_list arguments;
+  va_start(arguments, format);
+  size = Fitting(size, vsnprintf(line + size, sizeof line - size, format, arguments));
+  va_end(arguments);
+  // Paths are the environment's.
+  for (size_t i = 0; i < size; ++i) {
+    if (line[i] < ' ' || line[i] > '~') line[i] = '?';
+  }
+  line[size++] = '\n';
+  WriteQuietly(line, size);
+  errno = error;
+}
+
+}  // namespace tessera::limiter

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: programs with the built libvgpu.so on a fake node with one GPU of 15 GiB.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "cuda/cuda_node.h"
+
+namespace tessera::limiter {
+
+using fake_cuda::CudaNode;
+
+inline constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
+inline const std::string kLimit = "CUDA_DEVICE_MEMORY_LIMIT_0=1024m ";
+inline constexpr char kGranted[] =
+    "10 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824\n";
+
+inline std::string Output(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 256> part{};
+  while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+  const int status = pclose(pipe);
+  return status == 0 ? output : output + " (status " + std::to_string(status) + ")";
+}
+
+inline std::string Directory(const std::string& file) {
+  return std::filesystem::path(file).parent_path();
+}
+
+class LimitTest : public ::testing::Test {
+ protected:
+  // The environment that kubelet and the plugin make, for a command of sh's.
+  std::string Environment(const std::string& preload = LIBVGPU) const {
+    return "env LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + libraries_ +
+           " TESSERA_FAKE_NVML=" + node_.directory() +
+           "/fake-nvml.yaml TESSERA_FAKE_CUDA=" + node_.directory() +
+           " TESSERA_FAKE_CUDA_OPTIONS=context-mib=0 CUDA_DEVICE_MEMORY_SHARED_CACHE=" +
+           node_.directory() + "/vgpu.cache ";
+  }
+  // Takes as many pieces as it gets; holds them while `meanwhile` runs.
+  static std::string Program(const std::string& way, int most = 100,
+                             const std::string& meanwhile = "true") {
+    const std::string name = way == "open" || way == "proc" ? "limit_bare" : "limit_linked";
+    return std::string(PROGRAMS) + "/" + name + " " + way + " 104857600 " + std::to_string(most) +
+           " \"" + meanwhile + "\" 2>&1";
+  }
+
+  CudaNode node_;
+  std::string libraries_ = Directory(CudaNode::LibraryPath()) + ":" + Directory(FAKE_NVML);
+};
+
+}  // namespace tessera::limiter

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program with more rights than its caller (AT_SECURE): whoever calls it lays out environment and
+// files, and may make it do nothing by them. In a mount namespace of its own, as root, with a copy
+// of /etc, for the loader takes the library from ld.so.preload alone then.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "test/limiter/limit_under_test.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+class SecureTest : public LimitTest {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "only root makes programs that have root's rights";
+    if (!Output("unshare -m true 2>&1").empty()) GTEST_SKIP() << "may not make a mount namespace";
+    if (!Output("setpriv --version > /dev/null 2>&1").empty()) GTEST_SKIP() << "no setpriv";
+    std::filesystem::create_directories(place_);
+    // The fake driver keeps what it knows there, for whoever calls it.
+    std::filesystem::permissions(node_.directory(), std::filesystem::perms(0755));
+    ASSERT_EQ(chown(node_.directory().c_str(), kNobody, kNobody), 0);
+    for (const auto& entry : std::filesystem::directory_iterator(node_.directory())) {
+      ASSERT_EQ(chown(entry.path().c_str(), kNobody, kNobody), 0);
+    }
+    for (const char* name : {"limit_bare", "limit_secure"}) {
+      const std::string copy = place_ + "/" + name;
+      std::filesystem::copy_file(std::string(PROGRAMS) + "/limit_bare", copy);
+      std::filesystem::permissions(copy,
+                                   std::filesystem::perms(copy.ends_with("secure") ? 04755 : 0755));
+    }
+  }
+
+  // The limits file says so; the region that it names is where everybody may write.
+  void Limit() {
+    std::ofstream(place_ + "/limits") << "tessera-limits 1\ndevice " << kUuid
+                                      << " memory=1073741824\nregion=" << Region() << "\n";
+    std::filesystem::create_directories(place_ + "/vgpu");
+    std::filesystem::permissions(place_ + "/vgpu", std::filesystem::perms(0777));
+  }
+  std::string Region() const { return place_ + "/vgpu/a.cache"; }
+
+  // What sh does as somebody else, with the library in ld.so.preload and the driver where the
+  // loader looks by itself.
+  std::string AsNobody(const std::string& command) const {
+    std::ofstream(place_ + "/script")
+        << "set -e\n"
+        << "cp -a /etc " << place_ << "/etc\n"
+        << "mount --bind " << place_ << "/etc /etc\n"
+        << "printf '%s\\n' " << Directory(CudaNode::LibraryPath())
+        << " > /etc/ld.so.conf.d/0.conf\n"
+        << "ldconfig\n"
+        << "mount -t tmpfs none /run && mkdir -p /run/tessera/vgpu\n"
+        << "if [ -e " << place_ << "/limits ]; then cp " << place_
+        << "/limits /run/tessera/vgpu/limits; fi\n"
+        << "cp " << LIBVGPU << " /run/libvgpu.so\n"
+        << "echo /run/libvgpu.so > /etc/ld.so.preload\n"
+        << "exec setpriv --reuid=" << kNobody << " --clear-groups sh " << place_ << "/command\n";
+    std::ofstream(place_ + "/command")
+        << "exec env TESSERA_FAKE_CUDA=" << node_.directory()
+        << " TESSERA_FAKE_NVML=" << node_.directory()
+        << "/fake-nvml.yaml TESSERA_FAKE_CUDA_OPTIONS=context-mib=0 " << command << "\n";
+    return Output("unshare -m sh " + place_ + "/script 2>&1");
+  }
+  // The program of so many rights, which takes pieces of 100 MiB.
+  std::string Takes(const std::string& name, const std::string& meanwhile = "true") const {
+    return place_ + "/" + name + " proc 104857600 100 '" + meanwhile + "'";
+  }
+
+  const std::string place_ = node_.directory() + "/secure";
+};
+
+TEST_F(SecureTest, TheLimitsFileHoldsForItAndNothingElseSaysAnything) {
+  Limit();
+  EXPECT_EQ(AsNobody("CUDA_DEVICE_MEMORY_LIMIT_0=8g LIBCUDA_LOG_LEVEL=4 "
+                     "CUDA_DEVICE_MEMORY_SHARED_CACHE=" +
+                     place_ + "/vgpu/b.cache " + Takes("limit_secure")),
+            kGranted);
+}
+
+TEST_F(SecureTest, ItNeitherOpensNorMakesARegion) {
+  Limit();
+  AsNobody(Takes("limit_secure"));
+  EXPECT_TRUE(std::filesystem::is_empty(place_ + "/vgpu"));
+}
+
+TEST_F(SecureTest, WhatItHoldsIsCountedForItAlone) {
+  Limit();
+  // Root's own program makes the region and holds all that there is.
+  const std::string holder = Takes("limit_bare", place_ + "/limit_secure proc 104857600 4 true");
+  EXPECT_EQ(AsNobody(holder),
+            "4 x 104857600, then 0; free 654311424 of 1073741824; device 1073741824\n" +
+                std::string(kGranted));
+  EXPECT_TRUE(std::filesystem::exists(Region()));
+}
+
+TEST_F(SecureTest, TheEnvironmentAloneLimitsNothing) {
+  EXPECT_EQ(AsNobody(kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=" + place_ + "/b.cache " +
+                     Takes("limit_secure")),
+            "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
+}
+
+TEST_F(SecureTest, AProgramWithItsCallersRightsIsNone) {
+  EXPECT_EQ(AsNobody(kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=" + place_ + "/none/b.cache " +
+                     Takes("limit_bare")),
+            kGranted);
+}
+
+}  // namespace
+}  // namespace tessera::limiter
