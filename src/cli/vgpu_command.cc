@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
+#include "cli/control.h"
 #include "cli/output.h"
 #include "cli/vgpu_list.h"
 #include "cli/vgpu_view.h"
@@ -55,8 +56,13 @@ int ShowVgpus(const Arguments& arguments) {
                             .directories = DirectoriesOf(arguments, loaded.config),
                             .state_dir = loaded.config.state_dir,
                             .measured = *measured};
-  const auto containers = ListVgpus(sources);
+  auto containers = ListVgpus(sources);
   if (!containers) return PrintFailure(containers.error());
+  // Names are nice to have: it is of use without an agent.
+  if (!containers->empty()) {
+    const auto ledger = AskAgent(arguments, {.path = "/ledger", .query = {}, .body = ""});
+    if (ledger) NamePods(*ledger, *containers);
+  }
   if (auto printed = PrintDocument(arguments, VgpuDocument(*containers))) return *printed;
   if (containers->empty()) return Print(NoVgpusText(sources));
   return Print(VgpuText(*containers, OutputView()));
@@ -77,6 +83,7 @@ std::vector<Option> VgpuOptions() {
         option.name == "--config" || option.name == "--state-dir" || option.name == "--root-prefix";
     if (of_use) options.push_back(std::move(option));
   }
+  options.push_back(ControlOption());
   return options;
 }
 
@@ -91,7 +98,8 @@ Command VgpuCommand() {
           "how much memory it holds, how much of the GPU's time it got over the last seconds, and "
           "the same by process, with the ids that processes have in their container. It reads the "
           "files that the limiting library of each container keeps, Tessera's or HAMi-core's, and "
-          "the agent's records of its grants; no agent need run. A container can write what it "
+          "the agent's records of its grants; no agent need run, but one that does knows the names "
+          "of pods. A container can write what it "
           "likes into its own file, and that is believed of it alone.",
       .options = VgpuOptions(),
       .examples = {{"tessera vgpu", "See who holds what, and gets how much."},

@@ -101,8 +101,8 @@ class Listing {
 
   void Open(const std::string& path, const std::string& wanted, VgpuContainer container) {
     Watched watched{.container = std::move(container)};
-    auto file = region::File::Open(sources_.root.Path(ParentOf(path)),
-                                   std::string(FileName(path)), wanted);
+    auto file =
+        region::File::Open(sources_.root.Path(ParentOf(path)), std::string(FileName(path)), wanted);
     if (file) {
       watched.container.file = path + "/" + file->name();
       watched.file = *std::move(file);

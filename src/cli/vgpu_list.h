@@ -18,7 +18,8 @@
 namespace tessera::cli {
 
 struct VgpuContainer {
-  std::string pod{};  // its UID, or NAMESPACE/NAME where only that is known; empty: unknown
+  std::string pod_name{};  // NAMESPACE/NAME; empty: no agent says it
+  std::string pod{};       // its UID, or NAMESPACE/NAME where only that is known; empty: unknown
   std::string container{};
   std::string grant{};            // empty: it is no grant of an agent of ours
   std::string resource{};         // likewise

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "base/text.h"
+#include "cli/fields.h"
 
 namespace tessera::cli {
 namespace {
@@ -36,6 +38,7 @@ int PercentOf(const VgpuContainer& container, const region::Device& device) {
 }
 
 std::string NameOf(const VgpuContainer& container) {
+  if (!container.pod_name.empty()) return container.pod_name + "/" + container.container;
   if (container.pod.empty() && container.container.empty()) return container.grant;
   return container.pod.empty() ? container.container : container.pod + "/" + container.container;
 }
@@ -172,7 +175,7 @@ std::vector<std::string> NotesOf(const VgpuContainer& container) {
   if (const size_t gone = GoneWithMemory(container); gone > 0) {
     notes.push_back(fmt::format(
         "{}: {} gone and still counted; the next process of the container that starts, ends or "
-        "is refused memory takes that back",
+        "allocates takes that back",
         name, gone == 1 ? "1 process is" : fmt::format("{} processes are", gone)));
   }
   if (region.processes.size() > kMostProcesses) {
@@ -218,11 +221,9 @@ json::Object ProcessObject(const VgpuContainer& container, size_t at) {
 }
 
 json::Object ContainerObject(const VgpuContainer& container) {
-  json::Object object{{"pod", container.pod},
-                      {"container", container.container},
-                      {"grant", container.grant},
-                      {"resource", container.resource},
-                      {"region", container.file}};
+  json::Object object{{"pod", container.pod_name},        {"uid", container.pod},
+                      {"container", container.container}, {"grant", container.grant},
+                      {"resource", container.resource},   {"region", container.file}};
   if (container.problem) {
     object["problem"] = json::Object{{"reason", ReasonName(container.problem->reason)},
                                      {"message", container.problem->message}};
@@ -264,6 +265,20 @@ std::string VgpuText(std::span<const VgpuContainer> containers, const View& view
   }
   if (!text.empty() && !notes.empty()) text += "\n";
   return text + notes;
+}
+
+void NamePods(const json::Value& ledger, std::span<VgpuContainer> containers) {
+  std::map<std::string, std::string> names;
+  for (const json::Object* holding : ObjectsIn(ObjectOf(ledger), "holdings")) {
+    const std::string pod = TextIn(*holding, "pod");
+    if (!pod.empty()) {
+      names[TextIn(*holding, "uid")] = TextIn(*holding, "namespace").append("/").append(pod);
+    }
+  }
+  for (VgpuContainer& container : containers) {
+    const auto known = names.find(container.pod);
+    if (!container.pod.empty() && known != names.end()) container.pod_name = known->second;
+  }
 }
 
 json::Value VgpuDocument(std::span<const VgpuContainer> containers) {

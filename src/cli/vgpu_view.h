@@ -14,6 +14,9 @@ namespace tessera::cli {
 // Tables of devices and processes, and what a person should know who takes them at their word.
 std::string VgpuText(std::span<const VgpuContainer> containers, const View& view);
 
+// Puts in the names of pods that the agent's ledger knows.
+void NamePods(const json::Value& ledger, std::span<VgpuContainer> containers);
+
 // {"containers": [...]}.
 json::Value VgpuDocument(std::span<const VgpuContainer> containers);
 

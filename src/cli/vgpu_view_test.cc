@@ -53,7 +53,7 @@ uid-1/train   17  runs   GPU-1   100 MiB   8 MiB  492 MiB  600 MiB
 uid-1/train   18  gone   GPU-1     0 MiB   0 MiB   12 MiB   12 MiB
 uid-1/train   19  runs                                       0 MiB
 
-note: uid-1/train: 1 process is gone and still counted; the next process of the container that starts, ends or is refused memory takes that back
+note: uid-1/train: 1 process is gone and still counted; the next process of the container that starts, ends or allocates takes that back
 )");
 }
 
@@ -119,13 +119,28 @@ TEST(VgpuText, OfAThousandSlotsNotAllAreShown) {
       "note: uid-1/train: of 1024 slots no more than 64 are shown; '-o json' has all\n"));
 }
 
+TEST(NamePods, TellsThemByTheirUids) {
+  std::vector<VgpuContainer> containers = {Trainer(), Broken(Reason::kNotFound, "no"), {}};
+  NamePods(json::Parse(R"({"holdings": [
+             {"uid": "uid-1", "namespace": "ml", "pod": "train-0", "container": "train"},
+             {"uid": "uid-2", "namespace": "", "pod": ""},
+             {"uid": "", "namespace": "ml", "pod": "unknown"}]})")
+               .value(),
+           containers);
+  EXPECT_EQ(containers[0].pod_name, "ml/train-0");
+  EXPECT_EQ(containers[1].pod_name, "");
+  EXPECT_EQ(containers[2].pod_name, "");
+  EXPECT_TRUE(Text({containers[0]}).find("\nml/train-0/train  GPU-1") != std::string::npos);
+}
+
 TEST(VgpuDocument, HasAllOfIt) {
   VgpuContainer container = Trainer();
   container.region.processes.resize(2);
   container.region.devices[0].limit = kMib;
   const std::vector<VgpuContainer> all = {container};
   EXPECT_EQ(VgpuDocument(all), json::Parse(R"({"containers": [{
-    "pod": "uid-1", "container": "train", "grant": "0123", "resource": "nvidia.com/gpu",
+    "pod": "", "uid": "uid-1", "container": "train", "grant": "0123",
+    "resource": "nvidia.com/gpu",
     "region": "/vgpu/containers/0123/0123.cache",
     "granted": [{"uuid": "GPU-1", "limitBytes": 2147483648, "cores": 30}],
     "library": "tessera", "policy": "default", "priority": 1, "switchedOn": true,
@@ -145,7 +160,7 @@ TEST(VgpuDocument, HasAllOfIt) {
 TEST(VgpuDocument, OneOfWhichNothingIsKnownHasAProblem) {
   const std::vector<VgpuContainer> all = {Broken(Reason::kBadRegion, "it is no file")};
   EXPECT_EQ(VgpuDocument(all), json::Parse(R"({"containers": [{
-    "pod": "uid-2", "container": "web", "grant": "", "resource": "",
+    "pod": "", "uid": "uid-2", "container": "web", "grant": "", "resource": "",
     "region": "/vgpu/containers/4567/4567.cache",
     "problem": {"reason": "bad-region", "message": "it is no file"},
     "granted": [{"uuid": "GPU-2", "limitBytes": 1073741824, "cores": 0}]}]})")
