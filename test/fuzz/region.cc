@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A region whose words somebody else wrote: pairs of a place (4 bytes) and a value (8 bytes) put
-// into a good one, then the books are used.
+// A region whose words somebody else wrote: pairs of a place (4 bytes; from half of all on it is in
+// HAMi-core's part) and a value (8 bytes) put into a good one, then the books are used.
 
 #include <cstring>
 
@@ -16,7 +16,7 @@ using fuzz::Require;
 
 void Use(const uint8_t* data, size_t size) {
   static Region region;
-  static constexpr size_t kHead = offsetof(HamiRegion, slots);
+  static constexpr size_t kHead = offsetof(HamiRegion, slots) + 64 * sizeof(HamiSlot);
   static constexpr size_t kWords = offsetof(Books, slots) + 64 * sizeof(SlotBooks);
   std::memset(&region.hami, 0, kHead);
   std::memset(&region.books, 0, kWords);
@@ -25,7 +25,10 @@ void Use(const uint8_t* data, size_t size) {
   for (; size >= 12; data += 12, size -= 12) {
     uint32_t place = 0;
     std::memcpy(&place, data, sizeof(place));
-    std::memcpy(reinterpret_cast<char*>(&region.books) + place % (kWords / 8) * 8, data + 4, 8);
+    char* const word = place < uint32_t{1} << 31
+                           ? reinterpret_cast<char*>(&region.books) + place % (kWords / 8) * 8
+                           : reinterpret_cast<char*>(&region.hami) + place % (kHead / 8) * 8;
+    std::memcpy(word, data + 4, 8);
   }
   // Places that name no slot of these 64 stay as they are from one input to the next.
   Locks locks(&region, 1, true);
