@@ -2,6 +2,7 @@
 // Whom NVML lists inside a container.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 
 #include "test/limiter/limit_under_test.h"
@@ -68,6 +69,19 @@ no room for samples: 7, 1 needed
 samples of the future: 6, 0
 after the end: 1
 )");
+}
+
+TEST_F(ProcessesTest, WhatIsWrongWithTheDeviceIsTheDriversToSay) {
+  std::ofstream(node_.directory() + "/fake-nvml.yaml.faults")
+      << "gpus: {0: {fail: {nvmlDeviceGetComputeRunningProcesses_v3: 15,\n"
+         "                  nvmlDeviceGetProcessUtilization: 3}}}\n";
+  const std::string output = Output(Environment() + kLimit + Program("proc", 6, kProcesses));
+  EXPECT_NE(output.find("\nComputeRunningProcesses_v2: 0 limit_bare=629145600\n"
+                        "ComputeRunningProcesses_v3: 15\n"),
+            output.npos)
+      << output;
+  EXPECT_NE(output.find("\nutilization: 3\nall utilization: 0 limit_bare=0%\n"), output.npos)
+      << output;
 }
 
 TEST_F(ProcessesTest, AProcessThatHoldsNothingIsOnNoList) {
