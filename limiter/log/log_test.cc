@@ -33,34 +33,66 @@ TEST(LogTest, ALineIsOfPlainCharactersAndHasAnEnd) {
   EXPECT_EQ(text, std::string(511 - kPrefix.size(), 'x') + "\n");
 }
 
-TEST(LogTest, ErrnoStays) {
-  errno = ENOTTY;
-  Said([] {
-    errno = ENOTTY;
-    Say(1, Level::kError, "lost");
-    EXPECT_EQ(errno, ENOTTY);
-  });
+// How a process ends that does this.
+int EndOf(void (*run)()) {
+  const pid_t child = fork();
+  if (child == 0) {
+    run();
+    _exit(0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST(LogTest, ErrnoStaysEvenWithoutStandardError) {
+  EXPECT_EQ(EndOf([] {
+              close(STDERR_FILENO);
+              errno = ENOTTY;
+              Say(1, Level::kError, "lost");
+              _exit(errno == ENOTTY ? 0 : 1);
+            }),
+            0);
+}
+
+void CloseTheOtherEnd() {
+  int ends[2];
+  if (pipe(ends) != 0) _exit(1);
+  close(ends[0]);
+  dup2(ends[1], STDERR_FILENO);
 }
 
 TEST(LogTest, APipeThatNobodyReadsEndsNoProgram) {
-  const pid_t child = fork();
-  if (child == 0) {
-    int ends[2];
-    if (pipe(ends) != 0) _exit(2);
-    close(ends[0]);
-    dup2(ends[1], STDERR_FILENO);
-    Say(1, Level::kError, "lost");
-    sigset_t pending;
-    sigpending(&pending);
-    if (sigismember(&pending, SIGPIPE)) _exit(3);
-    // It is as it was, for whoever else writes there.
-    (void)!write(STDERR_FILENO, "x", 1);
-    _exit(4);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(WTERMSIG(status), SIGPIPE);
+  EXPECT_EQ(EndOf([] {
+              CloseTheOtherEnd();
+              Say(1, Level::kError, "lost");
+            }),
+            0);
+}
+
+TEST(LogTest, AProgramThatWritesThereItselfIsEndedAsEver) {
+  EXPECT_EQ(EndOf([] {
+              CloseTheOtherEnd();
+              Say(1, Level::kError, "lost");
+              (void)!write(STDERR_FILENO, "x", 1);
+            }),
+            SIGPIPE);
+}
+
+TEST(LogTest, ASignalThatWaitsAlreadyIsTheProgramsOwn) {
+  EXPECT_EQ(EndOf([] {
+              sigset_t pipe_alone;
+              sigset_t pending;
+              sigemptyset(&pipe_alone);
+              sigaddset(&pipe_alone, SIGPIPE);
+              sigprocmask(SIG_BLOCK, &pipe_alone, nullptr);
+              raise(SIGPIPE);
+              CloseTheOtherEnd();
+              Say(1, Level::kError, "lost");
+              sigpending(&pending);
+              _exit(sigismember(&pending, SIGPIPE) == 1 ? 0 : 1);
+            }),
+            0);
 }
 
 }  // namespace
