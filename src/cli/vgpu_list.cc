@@ -52,6 +52,9 @@ class Listing {
 
   // One that cannot be read costs no other.
   Status ReadGrants() {
+    // What may not be seen is not nothing.
+    const auto there = os::Inspect(sources_.state_dir + "/grants");
+    if (!there && there.error().reason != Reason::kNotFound) return Fail(there.error());
     if (!pins_.any()) return {};
     for (const std::string& grant : TRY(pins_.Grants())) {
       const auto pin = pins_.Find(grant);

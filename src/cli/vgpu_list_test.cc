@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -107,6 +109,19 @@ TEST_F(VgpuListTest, OneThatIsBrokenCostsNoOther) {
             (Error{Reason::kNotFound,
                    "there is no region in /vgpu/containers/uid-4_d yet: no program of the "
                    "container has used a GPU, or none has the limiting library"}));
+}
+
+TEST_F(VgpuListTest, WhoMayNotReadTheRecordsIsToldSo) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  Record(kGrant, std::string("/vgpu/containers/") + kGrant);
+  ASSERT_EQ(chmod(Path("").c_str(), 0711), 0);
+  ASSERT_EQ(chmod(Path("/state").c_str(), 0700), 0);
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(seteuid(kNobody), 0);
+  const auto list = ListVgpus(sources_);
+  ASSERT_EQ(seteuid(0), 0);
+  ASSERT_FALSE(list.has_value());
+  EXPECT_EQ(list.error().reason, Reason::kPermission);
 }
 
 TEST_F(VgpuListTest, AGrantWhoseDirectoryIsElsewhereIsFoundByItsRecord) {
