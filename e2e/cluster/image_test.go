@@ -85,13 +85,9 @@ func agentFiles() (files, error) {
 		"usr/bin/nvidia-device-plugin": link("tessera"),
 		"usr/bin/config-manager":       link("tessera"),
 	}
-	var libraries []string
-	for _, path := range []string{binaryPath, tlsPath} {
-		names, err := exec.Command("ldd", path).Output()
-		if err != nil {
-			return nil, fmt.Errorf("ldd %s: %w", path, err)
-		}
-		libraries = append(libraries, regexp.MustCompile(`/[^ ]*`).FindAllString(string(names), -1)...)
+	libraries, err := librariesOf(binaryPath, tlsPath)
+	if err != nil {
+		return nil, err
 	}
 	for _, pattern := range []string{"/lib/*-linux-gnu/libdl.so.2", "/lib/*-linux-gnu/libpthread.so.0"} {
 		found, err := filepath.Glob(pattern)
@@ -104,13 +100,30 @@ func agentFiles() (files, error) {
 	for _, library := range libraries {
 		paths[strings.TrimPrefix(library, "/")] = library
 	}
+	return content, content.add(paths)
+}
+
+// librariesOf are those that files name, and those that these name, the loader among them; but none that
+// there is not.
+func librariesOf(paths ...string) (libraries []string, err error) {
+	for _, path := range paths {
+		names, err := exec.Command("ldd", path).Output()
+		if err != nil {
+			return nil, fmt.Errorf("ldd %s: %w", path, err)
+		}
+		libraries = append(libraries, regexp.MustCompile(`/[^ ]*`).FindAllString(string(names), -1)...)
+	}
+	return libraries, nil
+}
+
+// add takes programs in, by their paths in the image.
+func (f files) add(paths map[string]string) (err error) {
 	for name, path := range paths {
-		var err error
-		if content[name], err = programFile(path); err != nil {
-			return nil, err
+		if f[name], err = programFile(path); err != nil {
+			return err
 		}
 	}
-	return content, nil
+	return nil
 }
 
 func busyboxFiles() (files, error) {

@@ -31,6 +31,9 @@ const (
 	deployVariable   = "TESSERA_E2E_DEPLOY"   // the folder deploy/
 	logsVariable     = "TESSERA_E2E_LOGS"     // the folder for the logs of all programs
 	mpsVariable      = "TESSERA_E2E_MPS"      // the program that stands for NVIDIA's of MPS
+	cudaVariable     = "TESSERA_E2E_CUDA"     // the fake libcuda.so.1
+	limiterVariable  = "TESSERA_E2E_LIMITER"  // libvgpu.so
+	spinVariable     = "TESSERA_E2E_SPIN"     // a program that runs on GPUs
 )
 
 func TestMain(m *testing.M) {
@@ -103,7 +106,8 @@ func whatIsMissing() error {
 		return errors.New("they need root, for namespaces and cgroups; run tools/e2e")
 	}
 	for _, variable := range []string{binaryVariable, programsVariable, deployVariable, logsVariable,
-		mpsVariable, nvidia.LibraryVariable, nvidia.HardwareVariable} {
+		mpsVariable, cudaVariable, limiterVariable, spinVariable, nvidia.LibraryVariable,
+		nvidia.HardwareVariable} {
 		if path := os.Getenv(variable); path == "" {
 			return fmt.Errorf("%s is not set; run tools/e2e", variable)
 		} else if _, err := os.Stat(path); err != nil {

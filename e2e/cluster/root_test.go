@@ -23,6 +23,9 @@ const (
 	libraryPath       = "/e2e/libnvidia-ml.so.1"
 	hardwareDirectory = "/e2e/hardware"
 	mpsPath           = "/e2e/mps"
+	cudaPath          = "/e2e/libcuda.so.1"
+	limiterPath       = "/e2e/libvgpu.so"
+	spinPath          = "/e2e/spin"
 	nodeName          = "node-1"
 	nodeAddress       = "10.88.0.1"
 	podSubnet         = "10.88.0.0/16"
@@ -38,6 +41,9 @@ func makeRoot() error {
 		os.Getenv(binaryVariable):   binaryPath,
 		os.Getenv(logsVariable):     logsDirectory,
 		os.Getenv(mpsVariable):      mpsPath,
+		os.Getenv(cudaVariable):     cudaPath,
+		os.Getenv(limiterVariable):  limiterPath,
+		os.Getenv(spinVariable):     spinPath,
 
 		filepath.Join(filepath.Dir(os.Getenv(binaryVariable)), tlsName): tlsPath,
 

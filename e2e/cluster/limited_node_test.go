@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	registry "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	"tessera/e2e/nvidia"
+)
+
+const (
+	glibcImage  = "e2e.test/glibc:1"
+	limiterFrom = "/var/lib/e2e-limiter"       // where the agent has Tessera's own library from
+	drawnUp     = "/var/lib/e2e-fake-cuda"     // what processes of the fake driver share,
+	drawnUpIn   = "/fake-cuda"                 // and where containers have it
+	nvmlLibrary = "libnvidia-ml.so.570.172.08" // as the driver calls it
+	piece       = "2097152"                    // of memory that is taken: any share is a whole number of these
+	begin, end  = drawnUpIn + "/begin", drawnUpIn + "/end"
+
+	oneGPU = `driver: "570.172.08"
+defaults: {model: NVIDIA L4, memory: 23034, compute: "8.9"}
+gpus:
+- {uuid: GPU-0b7d5a44-6a1b-4c9e-8f0e-5a2f6b1d9c10, pci: "0000:31:00.0"}
+`
+)
+
+// importGlibc makes an image as most people's are: programs in it are linked with its own glibc. It has a
+// program that runs on GPUs, and nothing of a driver.
+var importGlibc = sync.OnceValue(func() error {
+	content, err := busyboxFiles()
+	if err != nil {
+		return err
+	}
+	libraries, err := librariesOf(cudaPath, libraryPath) // the program itself names no other
+	if err != nil {
+		return err
+	}
+	paths := map[string]string{"bin/spin": spinPath}
+	for _, library := range libraries {
+		paths[strings.TrimPrefix(library, "/")] = library
+	}
+	if err := content.add(paths); err != nil {
+		return err
+	}
+	return importImage(glibcImage, content, registry.Config{Env: []string{"PATH=/bin"}})
+})
+
+// installFakeDriver puts a driver on the node that programs run on, beside NVML the library of CUDA, and
+// makes the directory of what its processes share: on a real node that is the card.
+func installFakeDriver(t *testing.T) *nvidia.Driver {
+	t.Helper()
+	t.Cleanup(func() { must(t, os.RemoveAll(nvidiaRoot)) })
+	driver := nvidia.InstallAs(t, nvidiaRoot, oneGPU)
+	copyProgram(t, cudaPath, cudaLibrary)
+	must(t, os.Symlink(filepath.Base(cudaLibrary), cudaLink))
+	nvml := filepath.Join(filepath.Dir(cudaLink), "libnvidia-ml.so.1")
+	must(t, os.Rename(nvml, filepath.Join(filepath.Dir(nvml), nvmlLibrary)))
+	must(t, os.Symlink(nvmlLibrary, nvml))
+	must(t, os.MkdirAll(nvidiaRoot+"/dev", 0o755))
+	for _, name := range []string{"nvidia0", "nvidiactl"} { // like /dev/null
+		must(t, unix.Mknod(nvidiaRoot+"/dev/"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
+	}
+	must(t, os.MkdirAll(drawnUp, 0o755))
+	t.Cleanup(func() { must(t, os.RemoveAll(drawnUp)) })
+	must(t, os.WriteFile(drawnUp+"/fake-nvml.yaml", []byte(oneGPU), 0o644))
+	return driver
+}
+
+func copyProgram(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	must(t, err)
+	must(t, os.WriteFile(to, content, 0o755))
+}
+
+// installLimiter divides a GPU into ten virtual ones that Tessera's own library holds containers to, and
+// which the agent brings.
+func (c *cluster) installLimiter(t *testing.T) *nvidia.Driver {
+	t.Helper()
+	must(t, importGlibc())
+	driver := installFakeDriver(t)
+	for _, directory := range []string{vgpuFiles, vgpuLock, limiterFrom} {
+		must(t, os.MkdirAll(directory, 0o755))
+		t.Cleanup(func() { must(t, os.RemoveAll(directory)) })
+	}
+	copyProgram(t, limiterPath, limiterFrom+"/libvgpu.so")
+	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
+	c.install(t, telling(t, serving(t, `resources:
+  - name: nvidia.com/gpu
+`+tenOfEach+`    nvidia:
+      vgpu:
+        directory: `+vgpuFiles+`
+        lockDirectory: `+vgpuLock+`
+        install: `+limiterFrom+`/libvgpu.so
+        corePolicy: force
+      driverRoot: `+nvidiaRoot+`
+      devRoot: `+nvidiaRoot+`
+      cdiLeaveOut: [hooks]
+`, vgpuFiles, vgpuLock, limiterFrom, nvidiaRoot, filepath.Dir(gpuDocument))),
+		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+	c.waitForResource(t, gpu, "10 of 10")
+	return driver
+}
+
+// tenths are the bytes of so many of the ten that the GPU is divided into.
+func tenths(count int64) uint64 { return uint64(23034*count/10) << 20 }
+
+// tellRegion has a container say which file its processes share, by what it was granted.
+const tellRegion = `sed -n 's/^region=/region /p' /run/tessera/vgpu/limits; `
+
+// onGPU is a pod of so many tenths of the GPU, in which a shell runs a script on the node of the fake
+// driver.
+func onGPU(name string, count int64, script string) *v1.Pod {
+	pod := withGPUs(name, count, script)
+	pod.Spec.HostNetwork = true // a network of its own takes time to make
+	short := int64(1)           // a shell that is the first process hears no SIGTERM
+	pod.Spec.TerminationGracePeriodSeconds = &short
+	pod.Spec.Volumes = []v1.Volume{{Name: "fake", VolumeSource: v1.VolumeSource{
+		HostPath: &v1.HostPathVolumeSource{Path: drawnUp}}}}
+	main := &pod.Spec.Containers[0]
+	main.Image = glibcImage
+	main.VolumeMounts = []v1.VolumeMount{{Name: "fake", MountPath: drawnUpIn}}
+	main.Env = []v1.EnvVar{{Name: "TESSERA_FAKE_NVML", Value: drawnUpIn + "/fake-nvml.yaml"}}
+	return pod
+}
+
+// spinning is such a pod whose first process is the program, which takes one step after another.
+func spinning(name string, count int64, steps ...string) *v1.Pod {
+	return onGPU(name, count, tellRegion+"exec spin "+strings.Join(steps, " "))
+}
+
+// tell makes a file that programs wait for.
+func tell(t *testing.T, file string) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(drawnUp, filepath.Base(file)), nil, 0o644))
+}
+
+// hear waits until the pod's container has said a line of this form so many times, and reads the last.
+func (c *cluster) hear(t *testing.T, name string, times int, form string, into ...any) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		content, err := c.pods().GetLogs(name, &v1.PodLogOptions{}).DoRaw(ctx)
+		if err != nil {
+			return err
+		}
+		found := 0
+		for line := range strings.Lines(string(content)) {
+			if count, err := fmt.Sscanf(line, form, into...); err == nil && count == len(into) {
+				found++
+			}
+		}
+		if found < times {
+			return fmt.Errorf("pod %s has not said %q %d times: %s", name, form, times, content)
+		}
+		return nil
+	})
+}

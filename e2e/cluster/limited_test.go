@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"tessera/e2e/nvidia"
+)
+
+const outOfMemory = 2 // CUDA's
+
+// expectMemory checks that a program in the pod was given memory up to its tenths of the GPU, and then
+// refused more; that it sees no more than that; and that the container's region says so. It has said so
+// many times what it took.
+func (c *cluster) expectMemory(t *testing.T, driver *nvidia.Driver, name string, count int64, times int) {
+	t.Helper()
+	var took, free, total, device, used, all uint64
+	var refused int
+	c.hear(t, name, times, "took %d bytes, then %d", &took, &refused)
+	c.hear(t, name, times, "sees %d free of %d, device %d, NVML %d of %d", &free, &total, &device, &used, &all)
+	r := regionAt(t, c.regionOf(t, name))
+	held := r.held()
+	if len(held) != 1 {
+		t.Fatalf("in the region of %s there is not one process: %+v", name, held)
+	}
+	one, most := held[0], tenths(count)
+
+	// What else counts is the program's, and not memory that it asked for.
+	equal(t, "what "+name+" was given", took+one.Context+one.Module, most)
+	equal(t, "what it was told then", refused, outOfMemory)
+	equal(t, "what it sees", []uint64{free, total, device, used, all}, []uint64{0, most, most, most, most})
+	equal(t, "what its region says", region{Magic: r.Magic, Major: r.Major, Minor: r.Minor, Devices: r.Devices,
+		Switch: r.Switch, Priority: r.Priority}, region{Magic: regionMagic, Major: 1, Minor: 2,
+		Devices: []limitOfDevice{{driver.UUID(0), most, uint64(10 * count)}}, Switch: 1, Priority: 1})
+	if one.PID <= 0 || one.Status != 1 || one.Data != took || one.Total != most {
+		t.Errorf("of the process in %s its region says %+v", name, one)
+	}
+}
+
+// share is what percentage of the GPU's time a pod's program got while it ran, by its own count.
+func (c *cluster) share(t *testing.T, name string) float64 {
+	t.Helper()
+	var kernels, each, passed float64
+	c.hear(t, name, 1, "ran %g kernels of %g ns in %g ns", &kernels, &each, &passed)
+	return 100 * kernels * each / passed
+}
+
+// expectShare is generous to a machine that has other work: less than its share a pod may have, but never
+// more than what a launch too many makes.
+func expectShare(t *testing.T, name string, got, limit float64) {
+	t.Helper()
+	fmt.Printf("measured pod %s has %.1f %% of a GPU's time, of %.0f %%\n", name, got, limit)
+	if got > limit+3 || got < limit/3 {
+		t.Errorf("pod %s has %.1f %% of the GPU's time, and its limit is %.0f %%", name, got, limit)
+	}
+}
+
+func TestTwoPodsOnOneGPUHaveEachItsOwnMemoryAndItsOwnTime(t *testing.T) {
+	c := theCluster(t)
+	driver := c.installLimiter(t)
+	pods := map[string]int64{"three": 3, "six": 6}
+	for name, count := range pods {
+		c.create(t, spinning(name, count, "take", piece, "view", "await", begin, "run 2000000 6000", "await", end))
+	}
+	regions := map[string]string{}
+	for name, count := range pods {
+		c.expectMemory(t, driver, name, count, 1)
+		regions[name] = c.regionOf(t, name)
+	}
+
+	begun := time.Now().Unix()
+	tell(t, begin)
+	for name, path := range regions {
+		eventually(t, func(context.Context) error {
+			r, err := readRegion(path)
+			if err == nil && (r.held()[0].sm == 0 || r.lastKernel < begun) {
+				err = fmt.Errorf("in the region of %s no kernel ran since %d: %+v", name, begun, r)
+			}
+			return err
+		})
+	}
+	three, six := c.share(t, "three"), c.share(t, "six")
+	expectShare(t, "three", three, 30)
+	expectShare(t, "six", six, 60)
+	if six < 1.2*three {
+		t.Errorf("of one GPU's time one pod has %.1f %%, and one that was granted twice as much %.1f %%", three, six)
+	}
+
+	tell(t, end)
+	for name, path := range regions {
+		c.waitForPhase(t, name, v1.PodSucceeded)
+		equal(t, "who is in the region of "+name+" at its end", regionAt(t, path).held(), []slot(nil))
+	}
+}
+
+func TestAPodOnAGPUHasNoMoreForItsOwnVariablesAndOneWithoutAShareHasNothing(t *testing.T) {
+	c := theCluster(t)
+	driver := c.installLimiter(t)
+	greedy := onGPU("greedy", 3, tellRegion+"spin take "+piece+" view run 2000000 2000 await "+end+"; ls /tmp")
+	main := &greedy.Spec.Containers[0]
+	for name, value := range map[string]string{"CUDA_DEVICE_MEMORY_LIMIT_0": "99999m", "CUDA_DEVICE_SM_LIMIT": "100",
+		"CUDA_DEVICE_SM_LIMIT_0": "100", "GPU_CORE_UTILIZATION_POLICY": "disable", "CUDA_DISABLE_CONTROL": "true",
+		"CUDA_DEVICE_MEMORY_SHARED_CACHE": "/tmp/own.cache", "CUDA_TASK_PRIORITY": "0", "LD_PRELOAD": ""} {
+		main.Env = append(main.Env, v1.EnvVar{Name: name, Value: value})
+	}
+	c.create(t, greedy)
+	c.create(t, onGPU("without", 0, "{ ls /etc/ld.so.preload /run/tessera "+vgpuFiles+
+		"; ls /dev | grep nvidia; spin view; } >/tmp/said 2>&1; cat /tmp/said"))
+
+	c.expectMemory(t, driver, "greedy", 3, 1)
+	expectShare(t, "greedy", c.share(t, "greedy"), 30)
+	tell(t, end)
+	c.waitForPhase(t, "greedy", v1.PodSucceeded)
+	_, there, _ := strings.Cut(c.output(t, "greedy"), "\nran ")
+	_, there, _ = strings.Cut(there, "\n")
+	equal(t, "what is where the pod wanted its region", there, "vgpulock\n")
+
+	c.waitForPhase(t, "without", v1.PodSucceeded)
+	const none = ": No such file or directory\n"
+	equal(t, "what a pod without a share finds", c.output(t, "without"), "ls: /etc/ld.so.preload"+none+
+		"ls: /run/tessera"+none+"ls: "+vgpuFiles+none+
+		"spin: error while loading shared libraries: libcuda.so.1: cannot open shared object file"+none)
+}
+
+// kill ends a process of the node's whose command line begins with these words.
+func kill(t *testing.T, words ...string) {
+	t.Helper()
+	found := processesNamed(t, words[0], words[1:]...)
+	equal(t, fmt.Sprint("processes named ", words), len(found), 1)
+	must(t, syscall.Kill(found[0], syscall.SIGKILL))
+}
+
+func TestWhoeverComesAfterAProcessOrContainerThatWasKilledHasAllOfItsShare(t *testing.T) {
+	c := theCluster(t)
+	driver := c.installLimiter(t)
+	pod := onGPU("killed", 6, tellRegion+"until spin take "+piece+" view await "+end+"; do :; done")
+	pod.Spec.RestartPolicy = v1.RestartPolicyAlways
+	c.create(t, pod)
+	c.expectMemory(t, driver, "killed", 6, 1)
+	path := c.regionOf(t, "killed")
+	before, err := os.Stat(path)
+	must(t, err)
+
+	kill(t, "spin", "take")
+	c.expectMemory(t, driver, "killed", 6, 2)
+
+	kill(t, "sh", "-c", pod.Spec.Containers[0].Command[2])
+	eventually(t, func(context.Context) error {
+		if status := c.pod(t, "killed").Status.ContainerStatuses; status[0].RestartCount != 1 || !status[0].Ready {
+			return errors.New("the container has not started again: " + describe(c.pod(t, "killed")))
+		}
+		return nil
+	})
+	c.expectMemory(t, driver, "killed", 6, 1)
+	after, err := os.Stat(c.regionOf(t, "killed"))
+	must(t, err)
+	equal(t, "whether the region is the one that it had", os.SameFile(before, after), true)
+}
