@@ -86,6 +86,12 @@ func copyProgram(t *testing.T, from, to string) {
 // which the agent brings.
 func (c *cluster) installLimiter(t *testing.T) *nvidia.Driver {
 	t.Helper()
+	return c.installLimiterAs(t, "")
+}
+
+// installLimiterAs says more of these.
+func (c *cluster) installLimiterAs(t *testing.T, more string) *nvidia.Driver {
+	t.Helper()
 	must(t, importGlibc())
 	driver := installFakeDriver(t)
 	for _, directory := range []string{vgpuFiles, vgpuLock, limiterFrom} {
@@ -94,7 +100,7 @@ func (c *cluster) installLimiter(t *testing.T) *nvidia.Driver {
 	}
 	copyProgram(t, limiterPath, limiterFrom+"/libvgpu.so")
 	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
-	c.install(t, telling(t, serving(t, `resources:
+	change := telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
 `+tenOfEach+`    nvidia:
       vgpu:
@@ -102,17 +108,20 @@ func (c *cluster) installLimiter(t *testing.T) *nvidia.Driver {
         lockDirectory: `+vgpuLock+`
         install: `+limiterFrom+`/libvgpu.so
         corePolicy: force
-      driverRoot: `+nvidiaRoot+`
+`+more+`      driverRoot: `+nvidiaRoot+`
       devRoot: `+nvidiaRoot+`
       cdiLeaveOut: [hooks]
-`, vgpuFiles, vgpuLock, limiterFrom, nvidiaRoot, filepath.Dir(gpuDocument))),
-		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+`, vgpuFiles, vgpuLock, limiterFrom, nvidiaRoot, filepath.Dir(gpuDocument)))
+	c.install(t, byHAMisRights(t, change),
+		append(c.readManifests(t, "hami/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	c.waitForResource(t, gpu, "10 of 10")
 	return driver
 }
 
-// tenths are the bytes of so many of the ten that the GPU is divided into.
-func tenths(count int64) uint64 { return uint64(23034*count/10) << 20 }
+// tenths are so many of the ten that the GPU is divided into.
+func tenths(count int64) limitOfDevice {
+	return limitOfDevice{Bytes: uint64(23034*count/10) << 20, Cores: uint64(10 * count)}
+}
 
 // tellRegion has a container say which file its processes share, by what it was granted.
 const tellRegion = `sed -n 's/^region=/region /p' /run/tessera/vgpu/limits; `

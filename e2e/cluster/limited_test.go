@@ -18,10 +18,10 @@ import (
 
 const outOfMemory = 2 // CUDA's
 
-// expectMemory checks that a program in the pod was given memory up to its tenths of the GPU, and then
+// expectMemory checks that a program in the pod was given memory up to its share of the GPU, and then
 // refused more; that it sees no more than that; and that the container's region says so. It has said so
 // many times what it took.
-func (c *cluster) expectMemory(t *testing.T, driver *nvidia.Driver, name string, count int64, times int) {
+func (c *cluster) expectMemory(t *testing.T, driver *nvidia.Driver, name string, share limitOfDevice, times int) {
 	t.Helper()
 	var took, free, total, device, used, all uint64
 	var refused int
@@ -32,7 +32,8 @@ func (c *cluster) expectMemory(t *testing.T, driver *nvidia.Driver, name string,
 	if len(held) != 1 {
 		t.Fatalf("in the region of %s there is not one process: %+v", name, held)
 	}
-	one, most := held[0], tenths(count)
+	one, most := held[0], share.Bytes
+	share.UUID = driver.UUID(0)
 
 	// What else counts is the program's, and not memory that it asked for.
 	equal(t, "what "+name+" was given", took+one.Context+one.Module, most)
@@ -40,7 +41,7 @@ func (c *cluster) expectMemory(t *testing.T, driver *nvidia.Driver, name string,
 	equal(t, "what it sees", []uint64{free, total, device, used, all}, []uint64{0, most, most, most, most})
 	equal(t, "what its region says", region{Magic: r.Magic, Major: r.Major, Minor: r.Minor, Devices: r.Devices,
 		Switch: r.Switch, Priority: r.Priority}, region{Magic: regionMagic, Major: 1, Minor: 2,
-		Devices: []limitOfDevice{{driver.UUID(0), most, uint64(10 * count)}}, Switch: 1, Priority: 1})
+		Devices: []limitOfDevice{share}, Switch: 1, Priority: 1})
 	if one.PID <= 0 || one.Status != 1 || one.Data != took || one.Total != most {
 		t.Errorf("of the process in %s its region says %+v", name, one)
 	}
@@ -73,7 +74,7 @@ func TestTwoPodsOnOneGPUHaveEachItsOwnMemoryAndItsOwnTime(t *testing.T) {
 	}
 	regions := map[string]string{}
 	for name, count := range pods {
-		c.expectMemory(t, driver, name, count, 1)
+		c.expectMemory(t, driver, name, tenths(count), 1)
 		regions[name] = c.regionOf(t, name)
 	}
 
@@ -116,7 +117,7 @@ func TestAPodOnAGPUHasNoMoreForItsOwnVariablesAndOneWithoutAShareHasNothing(t *t
 	c.create(t, onGPU("without", 0, "{ ls /etc/ld.so.preload /run/tessera "+vgpuFiles+
 		"; ls /dev | grep nvidia; spin view; } >/tmp/said 2>&1; cat /tmp/said"))
 
-	c.expectMemory(t, driver, "greedy", 3, 1)
+	c.expectMemory(t, driver, "greedy", tenths(3), 1)
 	expectShare(t, "greedy", c.share(t, "greedy"), 30)
 	tell(t, end)
 	c.waitForPhase(t, "greedy", v1.PodSucceeded)
@@ -145,13 +146,13 @@ func TestWhoeverComesAfterAProcessOrContainerThatWasKilledHasAllOfItsShare(t *te
 	pod := onGPU("killed", 6, tellRegion+"until spin take "+piece+" view await "+end+"; do :; done")
 	pod.Spec.RestartPolicy = v1.RestartPolicyAlways
 	c.create(t, pod)
-	c.expectMemory(t, driver, "killed", 6, 1)
+	c.expectMemory(t, driver, "killed", tenths(6), 1)
 	path := c.regionOf(t, "killed")
 	before, err := os.Stat(path)
 	must(t, err)
 
 	kill(t, "spin", "take")
-	c.expectMemory(t, driver, "killed", 6, 2)
+	c.expectMemory(t, driver, "killed", tenths(6), 2)
 
 	kill(t, "sh", "-c", pod.Spec.Containers[0].Command[2])
 	eventually(t, func(context.Context) error {
@@ -160,8 +161,34 @@ func TestWhoeverComesAfterAProcessOrContainerThatWasKilledHasAllOfItsShare(t *te
 		}
 		return nil
 	})
-	c.expectMemory(t, driver, "killed", 6, 1)
+	c.expectMemory(t, driver, "killed", tenths(6), 1)
 	after, err := os.Stat(c.regionOf(t, "killed"))
 	must(t, err)
 	equal(t, "whether the region is the one that it had", os.SameFile(before, after), true)
+}
+
+func TestAPodHasTheGPUThatItsAnnotationsAskForAndAllOfItWithoutTheLibraryWhereThatIsConfigured(t *testing.T) {
+	c := theCluster(t)
+	driver := c.installLimiterAs(t, "        mode: requested\n        unplaced: fit\n        allowDisableControl: true\n")
+	asking := func(name, script string) *v1.Pod {
+		pod := onGPU(name, 1, tellRegion+script)
+		pod.Annotations = map[string]string{"tessera.dev/gpu-memory": "3000", "tessera.dev/gpu-cores": "20"}
+		return pod
+	}
+	c.create(t, asking("held", "exec spin take "+piece+" view run 2000000 1500 await "+end))
+	share := limitOfDevice{Bytes: 3000 << 20, Cores: 20}
+	c.expectMemory(t, driver, "held", share, 1)
+	expectShare(t, "held", c.share(t, "held"), 20)
+
+	free := asking("free", "spin take "+piece+" && test ! -e /etc/ld.so.preload")
+	main := &free.Spec.Containers[0]
+	main.Env = append(main.Env, v1.EnvVar{Name: "CUDA_DISABLE_CONTROL", Value: "true"})
+	c.create(t, free)
+	c.waitForPhase(t, "free", v1.PodSucceeded)
+	var took uint64
+	var refused int
+	c.hear(t, "free", 1, "took %d bytes, then %d", &took, &refused)
+	if all := tenths(10).Bytes; took < all-2*share.Bytes {
+		t.Errorf("without the library a program was given %d bytes of %d: %s", took, all, c.output(t, "free"))
+	}
 }

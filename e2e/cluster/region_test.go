@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -108,16 +107,19 @@ func (c *cluster) regionOf(t *testing.T, name string) string {
 	t.Helper()
 	var named string
 	c.hear(t, name, 1, "region %s", &named)
-	grant, file := strings.TrimSuffix(filepath.Base(named), ".cache"), filepath.Base(named)
-	directory := filepath.Join(vgpuFiles, "containers", grant)
-	entries, err := os.ReadDir(directory)
+	found, err := filepath.Glob(filepath.Join(vgpuFiles, "containers", "*", filepath.Base(named)))
+	must(t, err)
+	if len(found) != 1 {
+		t.Fatalf("%s of pod %s is %q on the node", named, name, found)
+	}
+	entries, err := os.ReadDir(filepath.Dir(found[0]))
 	must(t, err)
 	var names []string
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	equal(t, "what the container's directory has", names, []string{file, "libvgpu.so"})
-	return filepath.Join(directory, file)
+	equal(t, "what the container's directory has", names, []string{filepath.Base(named), "libvgpu.so"})
+	return found[0]
 }
 
 func regionAt(t *testing.T, path string) region {

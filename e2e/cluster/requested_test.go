@@ -56,17 +56,24 @@ func (c *cluster) installRequestedBy(t *testing.T, strategies, more string, edit
     replicas: 10
     nvidia: {vgpu: {mode: requested`+more+`}, driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
 `, nvidiaRoot, hookDirectory, hookLock, "/var/run/cdi"))
-	byHAMisRights := func(m manifest) {
+	c.install(t, byHAMisRights(t, func(m manifest) {
 		change(m)
 		edit(m)
+	}),
+		append(c.readManifests(t, "hami/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+	c.waitForResource(t, gpu, "80 of 80")
+}
+
+// byHAMisRights has the agent read pods, beside what change has it do.
+func byHAMisRights(t *testing.T, change func(manifest)) func(manifest) {
+	return func(m manifest) {
+		t.Helper()
+		change(m)
 		if m.object.GetKind() == "DaemonSet" {
 			must(t, unstructured.SetNestedField(m.object.Object, "tessera-hami",
 				"spec", "template", "spec", "serviceAccountName"))
 		}
 	}
-	c.install(t, byHAMisRights,
-		append(c.readManifests(t, "hami/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
-	c.waitForResource(t, gpu, "80 of 80")
 }
 
 // startRequested does both, and has pods scheduled. Containers that end start again soon.
