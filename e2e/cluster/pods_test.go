@@ -171,10 +171,11 @@ func (c *cluster) run(ctx context.Context, pod *v1.Pod, command ...string) (stri
 	if err != nil {
 		return "", err
 	}
-	var output bytes.Buffer
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &output, Stderr: &output})
+	var output, complaints bytes.Buffer // one goroutine each writes them
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &output, Stderr: &complaints})
+	said := output.String() + complaints.String()
 	if err != nil {
-		return "", fmt.Errorf("%s in %s: %w: %s", strings.Join(command, " "), pod.Name, err, output.String())
+		return "", fmt.Errorf("%s in %s: %w: %s", strings.Join(command, " "), pod.Name, err, said)
 	}
-	return output.String(), nil
+	return said, nil
 }
