@@ -25,6 +25,7 @@
 #include "limiter/driver/cuda.h"
 #include "limiter/driver/nvml.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): it is the driver's
 extern "C" CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*);
 
 namespace {
@@ -54,7 +55,7 @@ CUfunction kernel = nullptr;
 void Check(int result, const char* what) {
   if (result == 0) return;
   std::printf("%s: %d\n", what, result);
-  std::exit(1);
+  std::exit(1);  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 void Start() {
@@ -127,7 +128,7 @@ bool Await(const char* file) {
   sigset_t end;
   sigemptyset(&end);
   sigaddset(&end, SIGTERM);
-  sigprocmask(SIG_BLOCK, &end, nullptr);
+  pthread_sigmask(SIG_BLOCK, &end, nullptr);
   constexpr timespec kGlance{0, 1'000'000};
   while (access(file, F_OK) != 0) {
     if (sigtimedwait(&end, nullptr, &kGlance) == SIGTERM) return false;
