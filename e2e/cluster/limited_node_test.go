@@ -20,11 +20,11 @@ import (
 const (
 	glibcImage  = "e2e.test/glibc:1"
 	limiterFrom = "/var/lib/e2e-limiter"       // where the agent has Tessera's own library from
-	drawnUp     = "/var/lib/e2e-fake-cuda"     // what processes of the fake driver share,
-	drawnUpIn   = "/fake-cuda"                 // and where containers have it
+	fakeCard    = "/var/lib/e2e-fake-card"     // what processes of the fake driver share,
+	fakeCardIn  = "/fake-card"                 // and where containers have it
 	nvmlLibrary = "libnvidia-ml.so.570.172.08" // as the driver calls it
 	piece       = "2097152"                    // of memory that is taken: any share is a whole number of these
-	begin, end  = drawnUpIn + "/begin", drawnUpIn + "/end"
+	begin, end  = fakeCardIn + "/begin", fakeCardIn + "/end"
 
 	oneGPU = `driver: "570.172.08"
 defaults: {model: NVIDIA L4, memory: 23034, compute: "8.9"}
@@ -69,9 +69,9 @@ func installFakeDriver(t *testing.T) *nvidia.Driver {
 	for _, name := range []string{"nvidia0", "nvidiactl"} { // like /dev/null
 		must(t, unix.Mknod(nvidiaRoot+"/dev/"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 	}
-	must(t, os.MkdirAll(drawnUp, 0o755))
-	t.Cleanup(func() { must(t, os.RemoveAll(drawnUp)) })
-	must(t, os.WriteFile(drawnUp+"/fake-nvml.yaml", []byte(oneGPU), 0o644))
+	must(t, os.MkdirAll(fakeCard, 0o755))
+	t.Cleanup(func() { must(t, os.RemoveAll(fakeCard)) })
+	must(t, os.WriteFile(fakeCard+"/fake-nvml.yaml", []byte(oneGPU), 0o644))
 	return driver
 }
 
@@ -134,11 +134,11 @@ func onGPU(name string, count int64, script string) *v1.Pod {
 	short := int64(1)           // a shell that is the first process hears no SIGTERM
 	pod.Spec.TerminationGracePeriodSeconds = &short
 	pod.Spec.Volumes = []v1.Volume{{Name: "fake", VolumeSource: v1.VolumeSource{
-		HostPath: &v1.HostPathVolumeSource{Path: drawnUp}}}}
+		HostPath: &v1.HostPathVolumeSource{Path: fakeCard}}}}
 	main := &pod.Spec.Containers[0]
 	main.Image = glibcImage
-	main.VolumeMounts = []v1.VolumeMount{{Name: "fake", MountPath: drawnUpIn}}
-	main.Env = []v1.EnvVar{{Name: "TESSERA_FAKE_NVML", Value: drawnUpIn + "/fake-nvml.yaml"}}
+	main.VolumeMounts = []v1.VolumeMount{{Name: "fake", MountPath: fakeCardIn}}
+	main.Env = []v1.EnvVar{{Name: "TESSERA_FAKE_NVML", Value: fakeCardIn + "/fake-nvml.yaml"}}
 	return pod
 }
 
@@ -150,7 +150,7 @@ func spinning(name string, count int64, steps ...string) *v1.Pod {
 // tell makes a file that programs wait for.
 func tell(t *testing.T, file string) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(drawnUp, filepath.Base(file)), nil, 0o644))
+	must(t, os.WriteFile(filepath.Join(fakeCard, filepath.Base(file)), nil, 0o644))
 }
 
 // hear waits until the pod's container has said a line of this form so many times, and reads the last.
