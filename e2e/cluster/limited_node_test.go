@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,6 +73,8 @@ func installFakeDriver(t *testing.T) *nvidia.Driver {
 	must(t, os.MkdirAll(fakeCard, 0o755))
 	t.Cleanup(func() { must(t, os.RemoveAll(fakeCard)) })
 	must(t, os.WriteFile(fakeCard+"/fake-nvml.yaml", []byte(oneGPU), 0o644))
+	state := fakeCard + "/fake-cuda.state" // for whoever containers run as
+	must(t, errors.Join(os.WriteFile(state, nil, 0o666), os.Chmod(state, 0o666)))
 	return driver
 }
 

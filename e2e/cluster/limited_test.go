@@ -70,7 +70,9 @@ func TestTwoPodsOnOneGPUHaveEachItsOwnMemoryAndItsOwnTime(t *testing.T) {
 	driver := c.installLimiter(t)
 	pods := map[string]int64{"three": 3, "six": 6}
 	for name, count := range pods {
-		c.create(t, spinning(name, count, "take", piece, "view", "await", begin, "run 2000000 6000", "await", end))
+		pod := spinning(name, count, "take", piece, "view", "await", begin, "run 2000000 6000", "await", end)
+		pod.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: new(1000 + count)} // images seldom run as root
+		c.create(t, pod)
 	}
 	regions := map[string]string{}
 	for name, count := range pods {
