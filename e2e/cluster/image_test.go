@@ -78,7 +78,7 @@ func importImages() error {
 }
 
 // agentFiles are the binary under all its names, its file of TLS, the libraries that they name, each at
-// its own path, and what libnvidia-ml.so.1 names besides them.
+// its own path, what libnvidia-ml.so.1 names besides them, and the limiter.
 func agentFiles() (files, error) {
 	content := files{
 		"tmp":                          directory(0o1777),
@@ -96,7 +96,11 @@ func agentFiles() (files, error) {
 		}
 		libraries = append(libraries, found...)
 	}
-	paths := map[string]string{"usr/bin/tessera": binaryPath, "usr/lib/tessera/" + tlsName: tlsPath}
+	paths := map[string]string{
+		"usr/bin/tessera":                    binaryPath,
+		"usr/lib/tessera/" + tlsName:         tlsPath,
+		strings.TrimPrefix(limiterFrom, "/"): limiterPath,
+	}
 	for _, library := range libraries {
 		paths[strings.TrimPrefix(library, "/")] = library
 	}

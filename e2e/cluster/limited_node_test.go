@@ -20,11 +20,11 @@ import (
 
 const (
 	glibcImage  = "e2e.test/glibc:1"
-	limiterFrom = "/var/lib/e2e-limiter"       // where the agent has Tessera's own library from
-	fakeCard    = "/var/lib/e2e-fake-card"     // what processes of the fake driver share,
-	fakeCardIn  = "/fake-card"                 // and where containers have it
-	nvmlLibrary = "libnvidia-ml.so.570.172.08" // as the driver calls it
-	piece       = "2097152"                    // of memory that is taken: any share is a whole number of these
+	limiterFrom = "/usr/lib/tessera/libvgpu.so" // where the agent's image has Tessera's own library
+	fakeCard    = "/var/lib/e2e-fake-card"      // what processes of the fake driver share,
+	fakeCardIn  = "/fake-card"                  // and where containers have it
+	nvmlLibrary = "libnvidia-ml.so.570.172.08"  // as the driver calls it
+	piece       = "2097152"                     // of memory that is taken: any share is a whole number of these
 	begin, end  = fakeCardIn + "/begin", fakeCardIn + "/end"
 
 	oneGPU = `driver: "570.172.08"
@@ -97,11 +97,10 @@ func (c *cluster) installLimiterAs(t *testing.T, more string) *nvidia.Driver {
 	t.Helper()
 	must(t, importGlibc())
 	driver := installFakeDriver(t)
-	for _, directory := range []string{vgpuFiles, vgpuLock, limiterFrom} {
+	for _, directory := range []string{vgpuFiles, vgpuLock} {
 		must(t, os.MkdirAll(directory, 0o755))
 		t.Cleanup(func() { must(t, os.RemoveAll(directory)) })
 	}
-	copyProgram(t, limiterPath, limiterFrom+"/libvgpu.so")
 	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
 	change := telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
@@ -109,12 +108,12 @@ func (c *cluster) installLimiterAs(t *testing.T, more string) *nvidia.Driver {
       vgpu:
         directory: `+vgpuFiles+`
         lockDirectory: `+vgpuLock+`
-        install: `+limiterFrom+`/libvgpu.so
+        install: `+limiterFrom+`
         corePolicy: force
 `+more+`      driverRoot: `+nvidiaRoot+`
       devRoot: `+nvidiaRoot+`
       cdiLeaveOut: [hooks]
-`, vgpuFiles, vgpuLock, limiterFrom, nvidiaRoot, filepath.Dir(gpuDocument)))
+`, vgpuFiles, vgpuLock, nvidiaRoot, filepath.Dir(gpuDocument)))
 	c.install(t, byHAMisRights(t, change),
 		append(c.readManifests(t, "hami/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	c.waitForResource(t, gpu, "10 of 10")

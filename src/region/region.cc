@@ -55,9 +55,9 @@ constexpr size_t BooksAt(size_t offset) {
 
 // Of the time that the container was charged, in ns.
 std::optional<uint64_t> BusyOf(const Words& words, size_t device) {
-  constexpr size_t kUsed = offsetof(limiter::TimeBooks, busy_end) + sizeof(uint64_t);
   return words.At<uint64_t>(BooksAt(offsetof(limiter::Books, times)) +
-                            device * sizeof(limiter::TimeBooks) + kUsed);
+                            device * sizeof(limiter::TimeBooks) +
+                            offsetof(limiter::TimeBooks, used));
 }
 
 // Which of the makers' it is.

@@ -43,9 +43,7 @@ class TestRegion {
     if (region_->hami.proc_num <= slot) region_->hami.proc_num = slot + 1;
   }
   // The device's time that its container was charged so far.
-  void Charge(int device, uint64_t ns) {
-    reinterpret_cast<uint64_t*>(&region_->books.times[device])[3] = ns;
-  }
+  void Charge(int device, uint64_t ns) { region_->books.times[device].used = ns; }
 
   std::string Bytes(size_t size = limiter::kRegionSize) const {
     return {reinterpret_cast<const char*>(region_.get()), size};

@@ -100,12 +100,6 @@ std::vector<Key> TunableKeys() {
        .example = "free",
        .values = NamesOf(pod),
        .field = BindEnum(kVgpuConfig, &VirtualGpu::pod_may_tune, pod)},
-      {.name = "allowDisableControl",
-       .type = Type::kBool,
-       .doc = "Whether a container whose own variable `CUDA_DISABLE_CONTROL` is true goes without "
-              "the library, and so without limits.",
-       .example = "true",
-       .field = Bind(kVgpuConfig, &VirtualGpu::may_disable_control)},
   };
 }
 

@@ -110,13 +110,13 @@ TEST(VgpuConfig, TheLibraryIsToldOfItsLogWhenToLimitAndWhoGoesFirst) {
         .resources[0]
         .rendering.vgpu;
   };
-  const auto told = vgpu_of("logLevel: 3, corePolicy: force, allowDisableControl: true");
+  const auto told = vgpu_of("logLevel: 3, corePolicy: force");
   EXPECT_EQ(told->tunables,
             (std::map<std::string, std::string>{{"LIBCUDA_LOG_LEVEL", "3"},
                                                 {"CUDA_TASK_PRIORITY", "1"},
                                                 {"GPU_CORE_UTILIZATION_POLICY", "force"}}));
   EXPECT_TRUE(told->tunables_fixed);
-  EXPECT_TRUE(told->may_disable_control);
+  EXPECT_FALSE(told->may_disable_control);
   const auto free = vgpu_of("corePolicy: default, podCorePolicy: free");
   EXPECT_TRUE(free->tunables.empty());
   EXPECT_FALSE(free->tunables_fixed);

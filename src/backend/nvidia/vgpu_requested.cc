@@ -162,7 +162,13 @@ std::vector<Key> RequestedKeys() {
            "Without CDI: whether a pod that cannot start, since kubelet keeps what was meant for "
            "another one, is evicted; else it waits for somebody to delete it (docs/vgpu.md).",
        .example = "true",
-       .field = Bind(kRequests, &VgpuRequests::evict_mismatched)}};
+       .field = Bind(kRequests, &VgpuRequests::evict_mismatched)},
+      {.name = "allowDisableControl",
+       .type = Type::kBool,
+       .doc = "Whether a container whose own variable `CUDA_DISABLE_CONTROL` is true goes without "
+              "the library, and so without limits.",
+       .example = "true",
+       .field = Bind(kVgpuConfig, &VirtualGpu::may_disable_control)}};
   for (Key& key : NameKeys()) keys.push_back(std::move(key));
   for (Key& key : AmountKeys()) keys.push_back(std::move(key));
   keys.push_back(HamiKey());

@@ -47,7 +47,7 @@ TEST(VgpuRequested, ASiteHasItsOwn) {
       Lines("mode: requested, unplaced: fit, memoryResource: a.b/mem, memoryPercentageResource: "
             "a.b/percent, coresResource: a.b/cores, defaultMemory: 4096, defaultCores: 30, "
             "memoryFactor: 1024, memoryScaling: 1.8, coreScaling: 1.5, hami: {register: false, "
-            "topologyScores: true, compat: 2.7}",
+            "topologyScores: true, compat: 2.7}, allowDisableControl: true",
             kCdi));
   const Vgpu& vgpu = *config.resources[0].rendering.vgpu;
   EXPECT_EQ(*vgpu.requests, (VgpuRequests{.memory_name = "a.b/mem",
@@ -59,6 +59,7 @@ TEST(VgpuRequested, ASiteHasItsOwn) {
                                           .fit_unplaced = true}));
   EXPECT_EQ(vgpu.memory_scaling, 1.8);
   EXPECT_EQ(vgpu.core_scaling, 1.5);
+  EXPECT_TRUE(vgpu.may_disable_control);
   EXPECT_EQ(
       config.resources[0].kind.As<NvidiaConfig>()->vgpu.hami,
       (NvidiaConfig::Vgpu::Hami{.registered = false, .topology_scores = true, .before_2_8 = true}));
@@ -66,7 +67,9 @@ TEST(VgpuRequested, ASiteHasItsOwn) {
 
 TEST(VgpuRequested, EqualPartsAskNobody) {
   EXPECT_FALSE(Good(Lines("mode: equal", kCdi)).resources[0].rendering.vgpu->requests);
-  EXPECT_EQ(ToldOf("defaultCores: 30, memoryScaling: 1.8, hami: {register: false}"),
+  EXPECT_EQ(ToldOf("allowDisableControl: true, defaultCores: 30, memoryScaling: 1.8, "
+                   "hami: {register: false}"),
+            "resources[0].nvidia.vgpu.allowDisableControl has no effect without 'mode: requested'\n"
             "resources[0].nvidia.vgpu.defaultCores has no effect without 'mode: requested'\n"
             "resources[0].nvidia.vgpu.memoryScaling has no effect without 'mode: requested'\n"
             "resources[0].nvidia.vgpu.hami.register has no effect without 'mode: requested'\n");
