@@ -20,8 +20,7 @@ void Store(uint64_t value, std::atomic<uint64_t>* word) {
 
 void Move(uint64_t value, uint32_t weight, std::atomic<uint64_t>* mean) {
   const auto old = static_cast<int64_t>(Load(*mean));
-  const int64_t moved =
-      old + (static_cast<int64_t>(value) - old) / static_cast<int64_t>(weight);
+  const int64_t moved = old + (static_cast<int64_t>(value) - old) / static_cast<int64_t>(weight);
   Store(moved > 0 ? static_cast<uint64_t>(moved) : 1, mean);
 }
 
@@ -69,16 +68,16 @@ void Cost::Learn(uint64_t took, uint64_t busy, Company company) {
   Move(busy, weight, &mean_);
   const uint64_t alone = LearnNear(took, weight);
   const uint64_t mean = Load(mean_);
-  const bool waits =
-      company == Company::kNeighbours ||
-      (company == Company::kUnknown && mean > Load(near_) + Load(near_) / 64);
+  const bool waits = company == Company::kNeighbours ||
+                     (company == Company::kUnknown && mean > Load(near_) + Load(near_) / 64);
   waits_.store(waits, std::memory_order_relaxed);
   if (company == Company::kSiblings) return Store(Load(near_), &ns_);
   Store(waits ? alone : mean, &ns_);
 }
 
 void Cost::Clear() {
-  for (auto* word : {&ns_, &mean_, &near_, &shortest_, &shortest_before_, &close_, &closeness_}) Store(0, word);
+  for (auto* word : {&ns_, &mean_, &near_, &shortest_, &shortest_before_, &close_, &closeness_})
+    Store(0, word);
   measured_.store(0, std::memory_order_relaxed);
   of_period_.store(0, std::memory_order_relaxed);
   waits_.store(false, std::memory_order_relaxed);

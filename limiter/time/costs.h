@@ -24,8 +24,8 @@ class Cost {
   uint64_t ns() const { return ns_.load(std::memory_order_relaxed); }  // 0: not known
   // What one run was measured to take, with what it waited for others, and for how much of that the
   // device was not busy for the container anyway. In company only what runs that hardly waited took
-  // tells what it costs; where nobody knows of any company, runs tell of it that take so much longer
-  // than others.
+  // tells what it costs; where nobody knows of any company, runs tell of it that take so much
+  // longer than others.
   void Learn(uint64_t took, uint64_t busy, Company company);
   void Learn(uint64_t ns) { Learn(ns, ns, Company::kNone); }
   // Its runs wait for other containers.

@@ -20,7 +20,7 @@ Launched KernelOf(CUfunction function, const Shape& grid, const Shape& block) {
 
 Launched KernelOf(const CUlaunchConfig& config, CUfunction function) {
   return KernelOf(function, {config.gridDimX, config.gridDimY, config.gridDimZ},
-               {config.blockDimX, config.blockDimY, config.blockDimZ});
+                  {config.blockDimX, config.blockDimY, config.blockDimZ});
 }
 
 // The block of a launch of CUDA 2 was said before, and is not known here.
@@ -36,7 +36,7 @@ CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
   }
   const CUDA_LAUNCH_PARAMS& one = launches[at];
   Launch launch(KernelOf(one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
-                      {one.blockDimX, one.blockDimY, one.blockDimZ}),
+                         {one.blockDimX, one.blockDimY, one.blockDimZ}),
                 {one.hStream, false}, PlaceOfStream);
   return launch.Done(LaunchAll(launches, count, flags, at + 1));
 }

@@ -172,7 +172,7 @@ bool IsCollective(CUfunction function) {
 // Whether one that has waited for so long may run though so much is owed.
 bool MayPass(uint64_t waited, uint64_t owed, uint64_t since_last) {
   constexpr uint64_t kLongestStall = 20'000'000;  // ns
-  constexpr uint64_t kTogether = 10'000'000;      // ns; so close to each other they are of one burst
+  constexpr uint64_t kTogether = 10'000'000;  // ns; so close to each other they are of one burst
   // Or kernels would only have to be called like them.
   constexpr uint64_t kMostOwed = 1'000'000'000;  // ns
   return owed <= kMostOwed && (waited >= kLongestStall || since_last < kTogether);
@@ -195,8 +195,8 @@ int64_t Await(Meter* meter, int place, const Cost& cost) {
     if (percent == 0 || !Holds(meter->policy, meter->region->hami)) return 0;
     const uint64_t wait = Take(books, now, percent, taken + untold);
     const uint64_t last = device.collective_at.load(std::memory_order_relaxed);
-    const bool passes = wait != 0 && cost.is_collective() &&
-                        MayPass(now - began, wait * percent / 100, now - last);
+    const bool passes =
+        wait != 0 && cost.is_collective() && MayPass(now - began, wait * percent / 100, now - last);
     if (passes) Correct(books, now, percent, taken + untold);
     if (wait == 0 || passes) {
       if (cost.is_collective()) device.collective_at.store(now, std::memory_order_relaxed);

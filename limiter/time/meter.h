@@ -3,9 +3,9 @@
 // what it costs is taken from that share. Any thread; no lock is held while it waits or calls the
 // driver.
 //
-// Kernels of collectives wait for each other on several devices: one that is held up holds the others
-// up, which run meanwhile. So of those that follow each other the first one waits, for a moment at
-// most, and what they cost is owed.
+// Kernels of collectives wait for each other on several devices: one that is held up holds the
+// others up, which run meanwhile. So of those that follow each other the first one waits, for a
+// moment at most, and what they cost is owed.
 #pragma once
 
 #include <cstdint>

@@ -26,8 +26,8 @@ Company Neighbours::Look(const TimeBooks& books, uint64_t now) {
     const uint64_t seen = seen_.exchange(others, std::memory_order_relaxed);
     seen_at_.store(at, std::memory_order_relaxed);
     // The first word says nothing of late.
-    const bool had = seen_at != 0 && others > seen && at > seen_at &&
-                     (others - seen) * 100 > at - seen_at;
+    const bool had =
+        seen_at != 0 && others > seen && at > seen_at && (others - seen) * 100 > at - seen_at;
     if (had || seen_at == 0) last_.store(at, std::memory_order_relaxed);
   }
   return at - last_.load(std::memory_order_relaxed) < kLinger ? Company::kNeighbours

@@ -24,7 +24,7 @@ class Neighbours {
   Company Look(const TimeBooks& books, uint64_t now);
 
  private:
-  static constexpr uint64_t kLate = 3'000'000'000;   // ns; older, and the agent is not there
+  static constexpr uint64_t kLate = 3'000'000'000;    // ns; older, and the agent is not there
   static constexpr uint64_t kLinger = 1'000'000'000;  // ns; long kernels are told in lumps
 
   std::atomic<uint64_t> seen_at_;
@@ -33,7 +33,8 @@ class Neighbours {
 };
 
 // What a run is charged that was measured to keep the device busy for so long, and takes `cost`
-// alone: never more than all such runs together were measured. `weight`: so many runs it stands for.
+// alone: never more than all such runs together were measured. `weight`: so many runs it stands
+// for.
 uint64_t ChargeAlone(TimeBooks* books, uint64_t busy, uint64_t cost, uint32_t weight);
 
 // What is left to be charged of what was not, by what others had since the last time.

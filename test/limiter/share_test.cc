@@ -67,8 +67,7 @@ class ShareTest : public testing::Test {
   void Load(const Library& cuda) {
     CUmodule module = nullptr;
     ASSERT_EQ(CALL(cuModuleLoadData)(&module, kModule), CUDA_SUCCESS);
-    const auto get =
-        cuda.As<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction");
+    const auto get = cuda.As<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction");
     ASSERT_EQ(get(&spin_, module, "spin"), CUDA_SUCCESS);
     ASSERT_EQ(get(&collective_, module, "ncclDevKernel_spin"), CUDA_SUCCESS);
   }
@@ -223,7 +222,8 @@ TEST_F(ShareTest, ACollectiveThatHasBegunIsNotHeldUpInItsMidst) {
 
 TEST_F(ShareTest, WhatIsOnlyCalledLikeACollectiveGetsItsShareInTheEnd) {
   Run([&] {
-    Correct(&TheRegion()->books.times[0], fake_cuda::Now(), 30, static_cast<int64_t>(1'000 * kMs) + kBurst);
+    Correct(&TheRegion()->books.times[0], fake_cuda::Now(), 30,
+            static_cast<int64_t>(1'000 * kMs) + kBurst);
     ExpectShare([&] { return Launch(collective_, 2 * kMs); }, 2 * kMs, 0);
   });
 }
@@ -323,8 +323,7 @@ TEST_F(ShareTest, AKernelThatTheDriverRefusesCostsNothing) {
       EXPECT_EQ(cuLaunchKernel(spin_, 1, 1, 1, 2048, 1, 1, 0, nullptr, parameters, nullptr),
                 CUDA_ERROR_INVALID_VALUE);
     }
-    EXPECT_GE(static_cast<int64_t>(TheRegion()->books.times[0].bucket.low),
-              kBurst - 1);
+    EXPECT_GE(static_cast<int64_t>(TheRegion()->books.times[0].bucket.low), kBurst - 1);
   });
 }
 

@@ -47,8 +47,8 @@ std::string ParentOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
-// In a directory that nobody but the agent's user writes in, so that what was made just now needs no
-// further look.
+// In a directory that nobody but the agent's user writes in, so that what was made just now needs
+// no further look.
 Result<bool> MakeNew(const std::string& path, mode_t mode) {
   if (mkdir(path.c_str(), mode) == 0) {
     if (chmod(path.c_str(), mode) == 0) return true;
@@ -116,10 +116,10 @@ Status CheckLibrary(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
 // What stands in a new directory is whole before anybody is told of it.
 Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
   const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  const bool written = file.valid() &&
-                       write(file.get(), text.data(), text.size()) ==
-                           static_cast<ssize_t>(text.size()) &&
-                       fchmod(file.get(), mode) == 0;
+  const bool written =
+      file.valid() &&
+      write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      fchmod(file.get(), mode) == 0;
   return written ? Status() : Fail(SystemError("cannot write " + path, errno));
 }
 

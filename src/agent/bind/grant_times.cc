@@ -40,9 +40,8 @@ os::Fd OpenBeneath(const std::string& directory, const std::string& name) {
     file = os::Fd(openat(in.get(), name.c_str(), kFlags));
   }
   struct stat info{};
-  const bool is_file =
-      file.valid() && fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
-      static_cast<uint64_t>(info.st_size) >= sizeof(Region);
+  const bool is_file = file.valid() && fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
+                       static_cast<uint64_t>(info.st_size) >= sizeof(Region);
   return is_file ? std::move(file) : os::Fd();
 }
 
@@ -84,8 +83,7 @@ void GrantTimes::Add(const std::string& grant, const std::string& directory,
   for (size_t place = 0; place < devices.size() && place < limiter::kMaxDevices; ++place) {
     TimeBooks books{};
     (void)ReadAt(region.file, TimesAt(place), books);
-    region.devices.push_back(
-        {.uuid = devices[place], .used = books.used, .others = books.others});
+    region.devices.push_back({.uuid = devices[place], .used = books.used, .others = books.others});
   }
   regions_.emplace(grant, std::move(region));
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compute time among containers: how long other containers had a GPU is a word that the agent writes
-// into each one's region (limiter/contract.h), for a process cannot tell a kernel that takes long
-// from one that waits for a neighbour's. Read and written in place, and no word of it is trusted: a
-// container that writes nonsense into its region changes what its neighbours' waiting is taken for,
-// within the time that passed.
+// Compute time among containers: how long other containers had a GPU is a word that the agent
+// writes into each one's region (limiter/contract.h), for a process cannot tell a kernel that takes
+// long from one that waits for a neighbour's. Read and written in place, and no word of it is
+// trusted: a container that writes nonsense into its region changes what its neighbours' waiting is
+// taken for, within the time that passed.
 #pragma once
 
 #include <condition_variable>
@@ -24,8 +24,8 @@ namespace tessera::agent {
 class GrantTimes {
  public:
   // A region of a container with these GPUs, in the order in which it counts them, by the grant's
-  // name. One that is not there, or not as this agent makes them, is passed over: HAMi-core's has no
-  // such word.
+  // name. One that is not there, or not as this agent makes them, is passed over: HAMi-core's has
+  // no such word.
   void Add(const std::string& grant, const std::string& directory, const std::string& file,
            const std::vector<std::string>& devices);
   void Remove(const std::string& grant) { regions_.erase(grant); }

@@ -33,8 +33,7 @@ class GrantTimesTest : public testing::Test {
     const int file =
         open((directory_ + "/" + FileOf(grant)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     EXPECT_EQ(ftruncate(file, sizeof(Region)), 0);
-    void* const memory =
-        mmap(nullptr, sizeof(Region), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void* const memory = mmap(nullptr, sizeof(Region), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     regions_[grant] = static_cast<Region*>(memory);
     limiter::MakeRegion({}, regions_[grant]);
@@ -170,8 +169,8 @@ TEST_F(GrantTimesTest, OtherFilesAreLeftAlone) {
     times_.Add(grant, directory_, FileOf(grant), {"GPU-1"});
     EXPECT_TRUE(times_.empty()) << grant;
   }
-  times_.Add("real", directory_, "../" + directory_.substr(directory_.rfind('/') + 1) + "/" +
-                                     FileOf("real"),
+  times_.Add("real", directory_,
+             "../" + directory_.substr(directory_.rfind('/') + 1) + "/" + FileOf("real"),
              {"GPU-1"});
   EXPECT_TRUE(times_.empty()) << "out of the directory and in again";
   times_.Add("real", directory_, FileOf("real"), {"GPU-1"});

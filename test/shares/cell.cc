@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shares/cell.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "agent/bind/grant_times.h"
+#include "cuda/cuda_node.h"
+
+namespace tessera::limiter {
+namespace {
+
+using fake_cuda::CudaNode;
+using fake_cuda::Library;
+using fake_cuda::Now;
+using fake_cuda::State;
+
+constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
+constexpr char kModule[] = ".visible .entry spin(.param .u64 ns) {}";
+
+void Expect(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "%s: %d\n", what, static_cast<int>(result));
+  _exit(1);
+}
+
+// Launches until it is killed.
+void Work(const Library& cuda, uint64_t ns, bool is_limited) {
+  Expect(CALL(cuInit)(0), "cuInit");
+  CUcontext context = nullptr;
+  Expect(CALL(cuDevicePrimaryCtxRetain)(&context, 0), "cuDevicePrimaryCtxRetain");
+  Expect(CALL(cuCtxSetCurrent)(context), "cuCtxSetCurrent");
+  CUmodule module = nullptr;
+  Expect(CALL(cuModuleLoadData)(&module, kModule), "cuModuleLoadData");
+  CUfunction function = nullptr;
+  Expect(cuda.As<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+             &function, module, "spin"),
+         "cuModuleGetFunction");
+  auto* launch = CALL(cuLaunchKernel);
+  if (is_limited) launch = Library(TESSERA_LIBVGPU).As<decltype(cuLaunchKernel)>("cuLaunchKernel");
+  auto* const wait = CALL(cuCtxSynchronize);
+  void* parameters[] = {&ns};
+  const int burst = ns < 1'000'000 ? 16 : 2;
+  for (;;) {
+    for (int i = 0; i < burst; ++i) {
+      Expect(launch(function, 132, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr), "launch");
+    }
+    Expect(wait(), "cuCtxSynchronize");
+  }
+}
+
+// What the agent does besides, for containers whose regions are named by their numbers.
+class Agent {
+ public:
+  Agent(std::string directory, size_t containers)
+      : directory_(std::move(directory)), containers_(containers), thread_([this] { Run(); }) {}
+  ~Agent() { ends_ = true; }
+
+ private:
+  void Run() {
+    agent::GrantTimes times;
+    while (!ends_) {
+      for (size_t i = 0; i < containers_; ++i) {
+        times.Add(std::to_string(i), directory_, std::to_string(i) + ".cache", {kUuid});
+      }
+      std::this_thread::sleep_for(std::min(times.Tell(Now()), agent::GrantTimes::kShared));
+    }
+  }
+
+  const std::string directory_;
+  const size_t containers_;
+  std::atomic<bool> ends_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>& containers,
+                                   const CellSettings& settings) {
+  CudaNode node;
+  node.Set("TESSERA_FAKE_CUDA_OPTIONS", settings.driver);
+  node.Set("GPU_CORE_UTILIZATION_POLICY", "force");
+  std::vector<std::vector<pid_t>> workers;
+  for (const CellContainer& container : containers) {
+    const std::string name = std::to_string(workers.size());
+    node.Set("CUDA_DEVICE_MEMORY_SHARED_CACHE", node.directory() + "/" + name + ".cache");
+    node.Set("CUDA_DEVICE_SM_LIMIT", std::to_string(container.percent));
+    workers.emplace_back();
+    for (int i = 0; i < container.processes; ++i) {
+      workers.back().push_back(
+          node.Start([&](const Library& cuda) { Work(cuda, ns, container.percent != 0); }));
+    }
+  }
+  std::optional<Agent> agent;
+  if (settings.agent) agent.emplace(node.directory(), containers.size());
+  std::this_thread::sleep_for(std::chrono::seconds(settings.warm));
+  const auto state = State::Open(node.directory(), 0);
+  const unsigned card = state->Find(kUuid);
+  const auto busy = [&](size_t container) {
+    uint64_t sum = 0;
+    for (const pid_t worker : workers[container]) sum += state->Busy(worker, card);
+    return sum;
+  };
+  std::vector<CellShare> shares(containers.size());
+  for (int window = 0; window < settings.seconds; ++window) {
+    const uint64_t from = Now();
+    std::vector<uint64_t> before;
+    for (size_t i = 0; i < containers.size(); ++i) before.push_back(busy(i));
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    const auto passed = static_cast<double>(Now() - from);
+    for (size_t i = 0; i < containers.size(); ++i) {
+      const double share = static_cast<double>(busy(i) - before[i]) / passed * 100;
+      shares[i].mean += share / settings.seconds;
+      shares[i].error += std::abs(share - containers[i].percent) / settings.seconds;
+    }
+  }
+  for (const std::vector<pid_t>& all : workers) {
+    for (const pid_t worker : all) kill(worker, SIGKILL);
+    for (const pid_t worker : all) waitpid(worker, nullptr, 0);
+  }
+  return shares;
+}
+
+}  // namespace tessera::limiter

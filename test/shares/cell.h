@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One cell of the limiter's accuracy: containers whose processes launch kernels of one length as
+// fast as they are let, and the share of a simulated GPU's time that each gets. The simulation
+// tells how long the GPU was busy with whose kernels, in windows of a second. One thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::limiter {
+
+struct CellSettings {
+  int seconds = 3;                       // windows
+  int warm = 1;                          // seconds before the first
+  std::string driver = "context-mib=0";  // the fake driver's options (test/cuda/node.h)
+  bool agent = false;                    // tells containers how long others had the GPU
+};
+
+struct CellContainer {
+  int percent;  // 0: without the limiter
+  int processes = 1;
+};
+
+struct CellShare {
+  double mean = 0;   // percent of the GPU's time
+  double error = 0;  // mean distance of a window from what was to be
+};
+
+// Of each container, in their order. `ns`: what a kernel takes.
+std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>& containers,
+                                   const CellSettings& settings);
+
+}  // namespace tessera::limiter
