@@ -219,7 +219,7 @@ inline void LookNowAndThen(Process* process) {
 // False, always.
 [[gnu::noinline, gnu::cold]] bool Deny(const Process& process, int device, uint64_t bytes) {
   const Region* const region = process.region;
-  if (region == nullptr) {
+  if (region == nullptr || !IsDevice(device)) {
     ReportDenial(*process.limits, "", bytes, 0, 0);
   } else {
     char uuid[kUuidSize];
@@ -258,21 +258,29 @@ int DeviceOf(const char* uuid) {
   if (standing == Standing::kFree) return -1;
   if (process == nullptr || process->limits->broken) return 0;
   const Limits& limits = *process->limits;
+  if (uuid == nullptr) return kDeniedDevice;
   if (process->from_file) {
     int named = 0;
     while (named < limits.count && strcmp(limits.devices[named].uuid, uuid) != 0) ++named;
-    if (named == limits.count) return -1;
+    if (named == limits.count) return kDeniedDevice;
     if (!HasBooks(standing)) return named;
   }
   if (!HasBooks(standing)) return 0;
-  return PlaceOf(process->region, uuid, process->from_file ? kMaxDevices : limits.count);
+  if (!process->from_file) return PlaceOf(process->region, uuid, limits.count);
+  const int place = PlaceOf(process->region, uuid, kMaxDevices);
+  return place < 0 ? kDeniedDevice : place;
+}
+
+bool LimitsNameDevices() {
+  const Process* const process = TheProcess();
+  return process != nullptr && process->from_file;
 }
 
 bool Reserve(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
   const Standing standing = StandingOf(process);
-  if (standing == Standing::kFree || !IsDevice(device)) return true;
-  if (standing == Standing::kDenied) [[unlikely]]
+  if (standing == Standing::kFree || device < 0) return true;
+  if (standing == Standing::kDenied || !IsDevice(device)) [[unlikely]]
     return process != nullptr && Deny(*process, device, bytes);
   if (standing == Standing::kShared) LookNowAndThen(process);
   if (bytes > kMaxBytes) [[unlikely]]
@@ -325,8 +333,9 @@ uint64_t Used(int device) {
 uint64_t Limit(int device) {
   Process* const process = TheProcess();
   const Standing standing = StandingOf(process);
-  if (!IsDevice(device) || standing == Standing::kFree) return 0;
-  return standing == Standing::kDenied ? 1 : LimitOf(*process, device);
+  if (device < 0 || standing == Standing::kFree) return 0;
+  const bool is_denied = standing == Standing::kDenied || !IsDevice(device);
+  return is_denied ? 1 : LimitOf(*process, device);
 }
 
 uint64_t ContextBytes(int device) {

@@ -19,10 +19,16 @@ enum class Kind : uint8_t { kData, kContext, kModule };
 // memory is denied (WhyAlone() tells; file.h). Once is enough; calls after the first cost nothing.
 bool Join();
 
-// The place of a device in the books; -1: it is not limited. `uuid` as the driver writes it. Where
-// only the environment counts devices, one that nobody named takes the next place: name them in the
-// order of the bus.
+// Stands for a device that is none of those that the limits are of, or that cannot be told from
+// others: it gets no memory.
+inline constexpr int kDeniedDevice = kMaxDevices;
+
+// The place of a device in the books, or kDeniedDevice; -1: it is not limited. `uuid` as the driver
+// writes it; null: the driver does not tell. Where only the environment counts devices, one that
+// nobody named takes the next place: name them in the order of the bus.
 int DeviceOf(const char* uuid);
+// The limits say which devices they are of, so that one may be looked up without the others.
+bool LimitsNameDevices();
 
 // Counts bytes on a device before the driver is asked for them. False: past the limit. On -1 all is
 // granted.

@@ -15,57 +15,65 @@ constexpr int kMostDevices = 128;
 struct Found {
   UuidText uuid;
   uint64_t bus;
+  bool is_named;
 };
 
 // Made by whoever needs them first; who comes at the same time makes the same.
 constinit std::atomic<int8_t> places[kMostDevices] = {};
-constinit std::atomic<int> known = 0;  // devices; 0: not looked up yet
+constinit std::atomic<int> known = 0;  // devices; 0: not all of them were told yet
 
-bool Find(CUdevice device, Found* found) {
+Found Find(CUdevice device) {
   const Driver& driver = TheDriver();
+  Found found{};
   // The older one names the GPU, the newer one a MIG device, where it is one.
   CUuuid gpu{}, own{};
-  if (driver.cuDeviceGetUuid(&gpu, device) != CUDA_SUCCESS) return false;
+  found.is_named = driver.cuDeviceGetUuid(&gpu, device) == CUDA_SUCCESS;
   if (driver.cuDeviceGetUuid_v2(&own, device) != CUDA_SUCCESS) own = gpu;
-  found->uuid = WriteUuid(own, memcmp(&gpu, &own, sizeof gpu) != 0);
-  found->bus = 0;
+  found.uuid = WriteUuid(own, memcmp(&gpu, &own, sizeof gpu) != 0);
   for (const CUdevice_attribute part :
        {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
         CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID}) {
     int value = 0;
     if (driver.cuDeviceGetAttribute(&value, part, device) != CUDA_SUCCESS) value = 0;
-    found->bus = found->bus << 16 | (static_cast<unsigned>(value) & 0xffff);
+    found.bus = found.bus << 16 | (static_cast<unsigned>(value) & 0xffff);
   }
-  return true;
+  return found;
 }
 
 // All at once and in the order of the bus: where only the environment counts devices it means that
-// order, and the driver may have put the fastest first.
-bool FindAll() {
+// order, and the driver may have put the fastest first. One that the driver does not name has no
+// place, and then none has one by the order of the bus. How many there are; 0: nobody knows.
+int FindAll() {
   Found found[kMostDevices];
   int order[kMostDevices];
   int count = 0;
-  if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) return false;
+  if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) return 0;
   if (count > kMostDevices) count = kMostDevices;
+  Join();
+  bool are_named = true;
   for (int i = 0; i < count; ++i) {
-    if (!Find(i, &found[i])) return false;
+    found[i] = Find(i);
+    are_named = are_named && found[i].is_named;
     int at = i;
     for (; at > 0 && found[order[at - 1]].bus > found[i].bus; --at) order[at] = order[at - 1];
     order[at] = i;
   }
   for (int i = 0; i < count; ++i) {
-    const int place = DeviceOf(found[order[i]].uuid.text);
+    const Found& one = found[order[i]];
+    const bool has_place = one.is_named && (are_named || LimitsNameDevices());
+    const int place = DeviceOf(has_place ? one.uuid.text : nullptr);
     places[order[i]].store(static_cast<int8_t>(place), std::memory_order_relaxed);
   }
-  known.store(count, std::memory_order_release);
-  return true;
+  if (are_named) known.store(count, std::memory_order_release);
+  return count;
 }
 
 }  // namespace
 
 int PlaceOfDevice(CUdevice device) {
-  const int count = known.load(std::memory_order_acquire);
-  if (count == 0) return FindAll() ? PlaceOfDevice(device) : -1;
+  int count = known.load(std::memory_order_acquire);
+  if (count == 0) [[unlikely]]
+    count = FindAll();
   if (device < 0 || device >= count) return -1;
   return places[device].load(std::memory_order_relaxed);
 }

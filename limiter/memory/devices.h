@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver's devices in the books, by UUID: a device's number is the program's own affair
 // (CUDA_VISIBLE_DEVICES), and the current device is not the one whose memory is freed. Any thread;
-// the driver is asked at first, and remembered.
+// the driver is asked at first, and what it told is remembered; what it refused is asked again.
 #pragma once
 
 #include "limiter/driver/cuda.h"
 
 namespace tessera::limiter {
 
-// -1: not limited, or the driver does not know it, or is not initialised yet.
+// As DeviceOf (books/books.h). -1 also where the driver has no such device, or is not initialised
+// yet: it gives nothing then.
 int PlaceOfDevice(CUdevice device);
 // Of the calling thread's context; -1 also where there is none, which the driver then says itself.
 int CurrentPlace();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -105,6 +106,9 @@ FAKE_EXPORT CUresult cuDeviceGetName(char* out, int size, CUdevice device) {
 }
 // The first tells the GPU of a MIG device, the second the device.
 FAKE_EXPORT CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
+  static std::atomic<uint64_t> asked = 0;
+  NEED_DRIVER(driver);
+  if (asked.fetch_add(1) < driver->node.options.unnamed) return CUDA_ERROR_UNKNOWN;
   return Of(device, out, [&](const Device& one) { std::memcpy(out, &one.gpu_bytes, sizeof *out); });
 }
 FAKE_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* out, CUdevice device) {

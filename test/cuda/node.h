@@ -9,6 +9,7 @@
 //     context-ms   what making one takes of time
 //     late-ms      for how long a killed process still has its memory
 //     jitter       kernels take up to so many percent longer than they say
+//     no-uuid      so many times no device is named
 //     slice-us     what one process has of a card before another's turn; 0: first come, first
 //     served
 //
@@ -44,6 +45,7 @@ struct Options {
   uint64_t late_ns = 20'000'000;
   uint64_t jitter_percent = 0;
   uint64_t slice_ns = 0;
+  uint64_t unnamed = 0;
 };
 
 struct Node {

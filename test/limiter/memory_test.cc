@@ -1,67 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted beside what the fake driver says is taken. The hooks are called as a program's
-// calls end up in them; each test is a process of its own.
-#include <gtest/gtest.h>
+// What is counted beside what the fake driver says is taken.
+#include "limiter/memory_test.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <thread>
 #include <vector>
 
-#include "cuda/cuda_node.h"
-#include "limiter/books/books.h"
-#include "limiter/limits/limits.h"
-
 namespace tessera::limiter {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
-constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
-
-class MemoryTest : public testing::Test {
- protected:
-  MemoryTest() {
-    node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0");
-    limits_.source = Source::kEnvironment;
-    limits_.count = 1;
-    limits_.devices[0].bytes = 1024 * kMiB;
-    std::strcpy(limits_.region, (node_.directory() + "/x.cache").c_str());
-  }
-
-  // In a process with a context.
-  template <typename Body>
-  void Run(Body body) {
-    EXPECT_TRUE(node_.Run([&](const fake_cuda::Library& cuda) {
-      library_ = &cuda;
-      Prepare(cuda);
-      if (!HasFailure()) body();
-      if (HasFailure()) throw std::runtime_error("see above");
-    }));
-  }
-  void Prepare(const fake_cuda::Library& cuda) {
-    ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
-    CUcontext context = nullptr;
-    ASSERT_EQ(CALL(cuDevicePrimaryCtxRetain)(&context, 0), CUDA_SUCCESS);
-    ASSERT_EQ(CALL(cuCtxSetCurrent)(context), CUDA_SUCCESS);
-    ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
-  }
-
-  const fake_cuda::Library& cuda() const { return *library_; }
-  uint64_t Resident() {
-    return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(kUuid, 0);
-  }
-  // What is counted is what is taken, and the limit holds.
-  void ExpectTrue(uint64_t mib) {
-    EXPECT_EQ(Used(0), mib * kMiB);
-    EXPECT_EQ(Resident(), mib * kMiB);
-  }
-
-  fake_cuda::CudaNode node_;
-  Limits limits_;
-  const fake_cuda::Library* library_ = nullptr;
-};
 
 TEST_F(MemoryTest, LinearMemoryIsCountedAsTheDriverTakesIt) {
   Run([&] {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of memory: the hooks are called as a program's calls end up in them, over the fake driver;
+// each body is a process of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <stdexcept>
+
+#include "cuda/cuda_node.h"
+#include "limiter/books/books.h"
+#include "limiter/limits/limits.h"
+
+namespace tessera::limiter {
+
+inline constexpr uint64_t kMiB = 1 << 20;
+inline constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
+
+class MemoryTest : public testing::Test {
+ protected:
+  MemoryTest() {
+    node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0");
+    limits_.source = Source::kEnvironment;
+    limits_.count = 1;
+    limits_.devices[0].bytes = 1024 * kMiB;
+    std::strcpy(limits_.region, (node_.directory() + "/x.cache").c_str());
+  }
+
+  // In a process with a context.
+  template <typename Body>
+  void Run(Body body) {
+    EXPECT_TRUE(node_.Run([&](const fake_cuda::Library& cuda) {
+      library_ = &cuda;
+      Prepare(cuda);
+      if (!HasFailure()) body();
+      if (HasFailure()) throw std::runtime_error("see above");
+    }));
+  }
+  void Prepare(const fake_cuda::Library& cuda) {
+    ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    ASSERT_EQ(CALL(cuDevicePrimaryCtxRetain)(&context, 0), CUDA_SUCCESS);
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(context), CUDA_SUCCESS);
+    ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
+  }
+
+  const fake_cuda::Library& cuda() const { return *library_; }
+  uint64_t Resident() {
+    return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(kUuid, 0);
+  }
+  // What is counted is what is taken, and the limit holds.
+  void ExpectTrue(uint64_t mib) {
+    EXPECT_EQ(Used(0), mib * kMiB);
+    EXPECT_EQ(Resident(), mib * kMiB);
+  }
+
+  fake_cuda::CudaNode node_;
+  Limits limits_;
+  const fake_cuda::Library* library_ = nullptr;
+};
+
+}  // namespace tessera::limiter
