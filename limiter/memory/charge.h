@@ -8,8 +8,10 @@
 #include "limiter/books/books.h"
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
+#include "limiter/memory/graphs.h"
 #include "limiter/memory/pools.h"
 #include "limiter/memory/table.h"
+#include "limiter/time/samples.h"
 
 namespace tessera::limiter {
 
@@ -25,11 +27,18 @@ inline uint64_t Granted(uint64_t bytes) {
   return bytes <= kLargestSmall ? RoundUp(bytes, 512) : RoundUp(bytes, kChunk);
 }
 
-// False: past the limit, even with what pools keep unused given back.
-inline bool ReserveOrTrim(int place, uint64_t bytes) {
-  if (Reserve(place, bytes, Kind::kData)) [[likely]]
+// Has the driver give back what it keeps unused. True: there is more room now.
+inline bool Trim(int place) {
+  const Relaxed relaxed;
+  const bool of_pools = TrimPools(place);
+  return TrimGraphs(place) || of_pools;
+}
+
+// False: past the limit, even with what the driver keeps unused given back.
+inline bool ReserveOrTrim(int place, uint64_t bytes, Kind kind = Kind::kData) {
+  if (Reserve(place, bytes, kind)) [[likely]]
     return true;
-  return TrimPools(place) && Reserve(place, bytes, Kind::kData);
+  return Trim(place) && Reserve(place, bytes, kind);
 }
 
 // Remembers what the driver gave. What stood under this key before went without a call of the

@@ -80,6 +80,12 @@ void Forget(CUcontext context) {
   Release(holding.device, holding.bytes, Kind::kContext);
 }
 
+// With a primary context goes what its device kept for pools and graphs.
+void SettleKept(CUdevice device) {
+  SettlePools(PlaceOfDevice(device));
+  SettleGraphs(device);
+}
+
 template <typename Call>
 CUresult End(CUcontext context, Call call) {
   Contents contents(context);
@@ -102,24 +108,19 @@ uint64_t FreeOf(CUdevice device) {
   return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
 }
 
-bool ReserveContext(int place, uint64_t bytes) {
-  return Reserve(place, bytes, Kind::kContext) ||
-         (TrimPools(place) && Reserve(place, bytes, Kind::kContext));
-}
-
 // A context is made by call(), and ended by undo() if there is no room for it after all.
 template <typename Call, typename Undo>
 CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
   const int place = out == nullptr ? -1 : PlaceOfDevice(device);
   if (place < 0) return call();
   uint64_t bytes = ContextBytes(place);
-  if (!ReserveContext(place, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!ReserveOrTrim(place, bytes, Kind::kContext)) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t before = FreeOf(device);
   const CUresult result = Patiently(call);
   const uint64_t after = result == CUDA_SUCCESS && before != 0 ? FreeOf(device) : 0;
   if (after != 0 && after < before) NoteContextBytes(place, before - after);
   const uint64_t measured = bytes == 0 ? ContextBytes(place) : 0;
-  const bool has_room = result != CUDA_SUCCESS || ReserveContext(place, measured);
+  const bool has_room = result != CUDA_SUCCESS || ReserveOrTrim(place, measured, Kind::kContext);
   if (has_room) bytes += measured;
   Table* const table = TheTable();
   // Where two threads retain one at once, one of them counts it.
@@ -145,7 +146,15 @@ CUresult ReleasePrimary(CUdevice device, Call call) {
       active == 0) {
     contents.Release();
     Forget(PrimaryOf(device));
+    SettleKept(device);
   }
+  return result;
+}
+
+template <typename Call>
+CUresult Reset(CUdevice device, Call call) {
+  const CUresult result = End(PrimaryOf(device), call);
+  if (result == CUDA_SUCCESS) SettleKept(device);
   return result;
 }
 
@@ -211,10 +220,10 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return ReleasePrimary(device, [&] { return TheDriver().cuDevicePrimaryCtxRelease_v2(device); });
 }
 CUresult cuDevicePrimaryCtxReset(CUdevice device) {
-  return End(PrimaryOf(device), [&] { return TheDriver().cuDevicePrimaryCtxReset(device); });
+  return Reset(device, [&] { return TheDriver().cuDevicePrimaryCtxReset(device); });
 }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  return End(PrimaryOf(device), [&] { return TheDriver().cuDevicePrimaryCtxReset_v2(device); });
+  return Reset(device, [&] { return TheDriver().cuDevicePrimaryCtxReset_v2(device); });
 }
 CUresult cuCtxDestroy(CUcontext context) {
   return End(context, [&] { return TheDriver().cuCtxDestroy(context); });

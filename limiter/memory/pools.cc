@@ -4,6 +4,7 @@
 #include "limiter/books/mutex.h"
 #include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
+#include "limiter/memory/growth.h"
 
 namespace tessera::limiter {
 namespace {
@@ -60,30 +61,12 @@ uint64_t Attribute(CUmemoryPool pool, CUmemPool_attribute attribute) {
   return known ? value : 0;
 }
 
-// Counts what the pool holds now; `credit` bytes of its place are reserved already, and are used or
-// given back. False: it holds more than may be, which is counted all the same.
+// Counts what the pool holds now.
 bool Settle(Pool* pool, uint64_t credit) {
   const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
-  bool within = true;
-  for (;;) {
-    uint64_t before = pool->charged.load(std::memory_order_acquire);
-    const uint64_t now =
-        handle == nullptr ? 0 : Attribute(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-    const uint64_t more = now > before ? now - before : 0;
-    const uint64_t extra = more > credit ? more - credit : 0;
-    if (extra != 0 && !Reserve(pool->place, extra, Kind::kData)) {
-      within = false;
-      Count(pool->place, extra, Kind::kData);
-    }
-    // Somebody else counted meanwhile: what the driver said may be of before that.
-    if (pool->charged.compare_exchange_strong(before, now, std::memory_order_acq_rel)) {
-      const uint64_t less = before > now ? before - now : 0;
-      const uint64_t unused = credit > more ? credit - more : 0;
-      if (less + unused != 0) Release(pool->place, less + unused, Kind::kData);
-      return within;
-    }
-    if (extra != 0) Release(pool->place, extra, Kind::kData);
-  }
+  return SettleGrowth(&pool->charged, pool->place, credit, [handle] {
+    return handle == nullptr ? 0 : Attribute(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+  });
 }
 
 CUmemoryPool PoolOfPointer(CUdeviceptr pointer) {
@@ -102,12 +85,14 @@ bool HasRoom(const Pool* pool, uint64_t bytes) {
 
 // `handle` may be null: whichever the stream's device allocates from.
 template <typename Call, typename Undo>
-CUresult AllocateFrom(CUmemoryPool handle, CUdeviceptr* out, uint64_t bytes, Call call, Undo undo) {
+CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* out, uint64_t bytes,
+                      Call call, Undo undo) {
   Pool* pool = PoolFor(handle);
   const int place = out == nullptr || bytes == 0 ? -1
                     : pool != nullptr            ? pool->place
                                                  : CurrentPlace();
-  if (place < 0) return call();
+  // What is captured is allocated when the graph runs (graphs.h).
+  if (place < 0 || IsCaptured(stream)) return call();
   if (pool == nullptr && handle == nullptr) {
     CUdevice device = -1;
     TheDriver().cuCtxGetDevice(&device);
@@ -123,7 +108,6 @@ CUresult AllocateFrom(CUmemoryPool handle, CUdeviceptr* out, uint64_t bytes, Cal
     Release(place, credit, Kind::kData);
     return result;
   }
-  // One of a stream that is being captured is of no pool yet.
   handle = PoolOfPointer(*out);
   pool = PoolFor(handle);
   const int real = pool != nullptr ? pool->place : handle != nullptr ? PlaceOfPointer(*out) : -1;
@@ -173,28 +157,39 @@ bool TrimPools(int place) {
   return more;
 }
 
+void SettlePools(int place) {
+  Pools* const pools = ThePools();
+  const uint32_t count = pools == nullptr ? 0 : pools->count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    Pool& pool = pools->all[i];
+    const bool is_there = pool.pool.load(std::memory_order_acquire) != nullptr;
+    if (is_there && pool.place == place) Settle(&pool, 0);
+  }
+}
+
 }  // namespace tessera::limiter
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
-#define ALLOCATE_ASYNC(suffix)                                                                   \
-  CUresult cuMemAllocAsync##suffix(CUdeviceptr* out, size_t bytes, CUstream stream) {            \
-    const Driver& driver = TheDriver();                                                          \
-    return AllocateFrom(                                                                         \
-        nullptr, out, bytes, [&] { return driver.cuMemAllocAsync##suffix(out, bytes, stream); }, \
-        [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                            \
-  }                                                                                              \
-  CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* out, size_t bytes, CUmemoryPool pool,    \
-                                           CUstream stream) {                                    \
-    const Driver& driver = TheDriver();                                                          \
-    return AllocateFrom(                                                                         \
-        pool, out, bytes,                                                                        \
-        [&] { return driver.cuMemAllocFromPoolAsync##suffix(out, bytes, pool, stream); },        \
-        [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                            \
-  }                                                                                              \
-  CUresult cuMemFreeAsync##suffix(CUdeviceptr pointer, CUstream stream) {                        \
-    return FreeInOrder(pointer,                                                                  \
-                       [&] { return TheDriver().cuMemFreeAsync##suffix(pointer, stream); });     \
+#define ALLOCATE_ASYNC(suffix)                                                                \
+  CUresult cuMemAllocAsync##suffix(CUdeviceptr* out, size_t bytes, CUstream stream) {         \
+    const Driver& driver = TheDriver();                                                       \
+    return AllocateFrom(                                                                      \
+        nullptr, {stream, sizeof #suffix > 1}, out, bytes,                                    \
+        [&] { return driver.cuMemAllocAsync##suffix(out, bytes, stream); },                   \
+        [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                         \
+  }                                                                                           \
+  CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, \
+                                           CUstream stream) {                                 \
+    const Driver& driver = TheDriver();                                                       \
+    return AllocateFrom(                                                                      \
+        pool, {stream, sizeof #suffix > 1}, out, bytes,                                       \
+        [&] { return driver.cuMemAllocFromPoolAsync##suffix(out, bytes, pool, stream); },     \
+        [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                         \
+  }                                                                                           \
+  CUresult cuMemFreeAsync##suffix(CUdeviceptr pointer, CUstream stream) {                     \
+    return FreeInOrder(pointer,                                                               \
+                       [&] { return TheDriver().cuMemFreeAsync##suffix(pointer, stream); });  \
   }
 ALLOCATE_ASYNC()
 ALLOCATE_ASYNC(_ptsz)

@@ -10,5 +10,7 @@ namespace tessera::limiter {
 
 // Has the pools of a place give back what nothing is in. True: there is more room now.
 bool TrimPools(int place);
+// The pools of a place are looked at anew.
+void SettlePools(int place);
 
 }  // namespace tessera::limiter

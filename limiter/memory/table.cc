@@ -145,6 +145,16 @@ bool Table::Count(Sort sort, uint64_t key, int references, int mappings, uint64_
   return true;
 }
 
+bool Table::Mark(Sort sort, uint64_t key, uint64_t other) {
+  const uint64_t whole = Key(sort, key);
+  uint64_t hash;
+  Shard& shard = ShardOf(whole, &hash);
+  const Guard guard(&shard);
+  Entry* const entry = Lookup(shard, whole, hash);
+  if (entry != nullptr) entry->holding.other = other;
+  return entry != nullptr;
+}
+
 uint64_t* Table::Keys(Sort sort, size_t* count) {
   // What is added meanwhile may not fit and is left out.
   size_t room = 0;

@@ -16,12 +16,14 @@ enum class Sort : uint8_t {
   kMapping = 3,
   kArray = 4,
   kMipmapped = 5,
-  kContext = 6
+  kContext = 6,
+  kGraph = 7,
+  kGraphOn = 16,  // what a graph takes of device 0; the sorts behind it are of the next devices
 };
 
 struct Holding {
   uint64_t bytes = 0;
-  uint64_t other = 0;  // of a mapping its handle
+  uint64_t other = 0;  // of a mapping its handle, of an array its context, and so on
   int32_t device = -1;
   uint32_t references = 0;  // of a handle: to itself
   uint32_t mappings = 0;    // of a handle: of its memory
@@ -37,6 +39,8 @@ class Table {
   // Adds to both counts, and to bytes. With no count left the holding is taken, and is *after.
   // False: it is not there.
   bool Count(Sort sort, uint64_t key, int references, int mappings, uint64_t bytes, Holding* after);
+  // Writes its `other`. False: it is not there.
+  bool Mark(Sort sort, uint64_t key, uint64_t other);
   // A copy of all keys of a sort, with zeros behind them; kKeySize * *count bytes, the caller
   // unmaps them. Null: there are none, or no memory.
   uint64_t* Keys(Sort sort, size_t* count);

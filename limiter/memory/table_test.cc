@@ -116,5 +116,17 @@ TEST(TableTest, AForkedChildFindsItEmpty) {
   EXPECT_TRUE(TheTable()->Take(Sort::kLinear, 77, &holding));
 }
 
+TEST(TableTest, AMarkIsWrittenOnWhatIsThereAlone) {
+  Table& table = *TheTable();
+  EXPECT_FALSE(table.Mark(Sort::kGraphOn, 0x7000, 5));
+  ASSERT_TRUE(table.Add(Sort::kGraphOn, 0x7000, {.bytes = 3}));
+  EXPECT_TRUE(table.Mark(Sort::kGraphOn, 0x7000, 5));
+  EXPECT_FALSE(table.Mark(Sort::kGraph, 0x7000, 6));
+  Holding holding;
+  EXPECT_TRUE(table.Take(Sort::kGraphOn, 0x7000, &holding));
+  EXPECT_EQ(holding.other, 5u);
+  EXPECT_EQ(holding.bytes, 3u);
+}
+
 }  // namespace
 }  // namespace tessera::limiter

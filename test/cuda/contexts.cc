@@ -50,6 +50,7 @@ void Deactivate(Driver& driver, CUctx_st& context) {
   DropStreamsOf(&context);
   DropArraysOf(&context);
   DropPoolsOf(&context);
+  DropGraphMemoryOf(&context);
   DropMemoryOf(&context);
   driver.state->Give(context.card, driver.node.options.context_bytes);
 }

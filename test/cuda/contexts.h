@@ -38,6 +38,7 @@ CUcontext PrimaryOf(int device);
 void DropMemoryOf(CUcontext context);
 void DropPoolsOf(CUcontext context);
 void DropArraysOf(CUcontext context);
+void DropGraphMemoryOf(CUcontext context);
 void DropStreamsOf(CUcontext context);
 
 }  // namespace tessera::fake_cuda

@@ -148,6 +148,15 @@ bool FreeGraphMemory(uint64_t address) {
   return Free(memory, address);
 }
 
+void DropGraphMemoryOf(CUcontext context) {
+  if (!context->primary) return;
+  GraphMemory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  std::erase_if(memory.live, [&](const auto& one) { return one.second.device == context->device; });
+  TheDriver()->state->Give(context->card, memory.devices[context->device].reserved);
+  memory.devices.erase(context->device);
+}
+
 }  // namespace tessera::fake_cuda
 
 using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)

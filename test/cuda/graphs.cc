@@ -2,6 +2,7 @@
 #include "cuda/graphs.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tessera::fake_cuda {
 namespace {
@@ -126,10 +127,36 @@ CUgraph NewGraph() {
   return new CUgraph_st();
 }
 
+namespace {
+
+// One that the graph allocated before and freed, if it is large enough; 0: there is none.
+uint64_t FreedIn(const CUgraph graph, uint64_t bytes) {
+  std::map<uint64_t, uint64_t> freed;
+  std::map<uint64_t, uint64_t> sizes;
+  for (const CUgraphNode_st& node : graph->nodes) {
+    const CUDA_MEM_ALLOC_NODE_PARAMS& one = node.allocation;
+    if (node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+      freed.erase(one.dptr);
+      sizes[one.dptr] = std::max<uint64_t>(sizes[one.dptr], one.bytesize);
+    } else if (node.type == CU_GRAPH_NODE_TYPE_MEM_FREE && sizes.contains(node.freed)) {
+      freed[node.freed] = sizes[node.freed];
+    }
+  }
+  for (const auto& [address, size] : freed) {
+    if (size >= bytes) return address;
+  }
+  return 0;
+}
+
+}  // namespace
+
 CUgraphNode AddAllocation(CUgraph graph, CUcontext context,
                           const CUDA_MEM_ALLOC_NODE_PARAMS& parameters) {
+  const uint64_t again = FreedIn(graph, parameters.bytesize);
   CUgraphNode node = Add(graph, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
   node->allocation = parameters;
+  node->allocation.dptr = again;
+  if (again != 0) return node;
   Space& space = Space::The();
   const std::lock_guard lock(space.lock());
   node->allocation.dptr =

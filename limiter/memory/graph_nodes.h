@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "limiter/contract.h"
+#include "limiter/driver/driver.h"
+
+namespace tessera::limiter {
+
+// What a graph and those in it allocate. An address is given twice where one allocation follows on
+// another, which then has its memory. One thread.
+class GraphAllocations {
+ public:
+  explicit GraphAllocations(int most_devices) : most_devices_(most_devices) {}
+  ~GraphAllocations() { Give(all_, room_); }
+  GraphAllocations(const GraphAllocations&) = delete;
+  GraphAllocations& operator=(const GraphAllocations&) = delete;
+
+  // False: there is no memory to look at them.
+  bool Add(CUgraph graph, int depth = 0) {
+    const Driver& driver = TheDriver();
+    size_t count = 0;
+    if (driver.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0) return true;
+    const size_t room = count;
+    auto* const nodes = Take<CUgraphNode>(room);
+    bool done = nodes != nullptr && depth < kDeepest;
+    if (done && driver.cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS) count = 0;
+    for (size_t i = 0; done && i < count; ++i) done = AddNode(nodes[i], depth);
+    Give(nodes, room);
+    return done;
+  }
+
+  // By device, then by address.
+  void Sort() {
+    std::sort(all_, all_ + count_, [](const Allocation& a, const Allocation& b) {
+      return a.device != b.device ? a.device < b.device : a.begin < b.begin;
+    });
+  }
+
+  // Bytes on a device, after Sort().
+  uint64_t BytesOn(int device) const {
+    uint64_t bytes = 0, end = 0;
+    for (size_t i = 0; i < count_; ++i) {
+      const Allocation& one = all_[i];
+      if (one.device != device || one.end <= end) continue;
+      bytes += one.end - (one.begin > end ? one.begin : end);
+      end = one.end;
+    }
+    return bytes;
+  }
+
+ private:
+  static constexpr uint64_t kChunk = uint64_t{2} << 20;
+  static constexpr int kDeepest = 64;  // a graph within a graph
+
+  struct Allocation {
+    uint64_t begin;
+    uint64_t end;
+    int device;
+  };
+
+  template <typename T>
+  static T* Take(size_t count) {
+    void* const memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+  }
+  template <typename T>
+  static void Give(T* memory, size_t count) {
+    if (memory != nullptr) munmap(memory, count * sizeof(T));
+  }
+
+  bool AddNode(CUgraphNode node, int depth) {
+    const Driver& driver = TheDriver();
+    CUgraphNodeType type{};
+    if (driver.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) return true;
+    CUgraph child = nullptr;
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      const bool known = driver.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS;
+      return !known || Add(child, depth + 1);
+    }
+    CUDA_MEM_ALLOC_NODE_PARAMS one{};
+    if (type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+        driver.cuGraphMemAllocNodeGetParams(node, &one) != CUDA_SUCCESS) {
+      return true;
+    }
+    const CUmemLocation& where = one.poolProps.location;
+    if (where.type != CU_MEM_LOCATION_TYPE_DEVICE || where.id < 0 || where.id >= most_devices_) {
+      return true;
+    }
+    if (!MakeRoom()) return false;
+    const uint64_t bytes = RoundUp(one.bytesize, kChunk);
+    all_[count_++] = {one.dptr, one.dptr + (bytes > kMaxBytes ? kMaxBytes : bytes), where.id};
+    return true;
+  }
+
+  bool MakeRoom() {
+    if (count_ < room_) return true;
+    const size_t room = room_ == 0 ? 64 : 2 * room_;
+    auto* const larger = Take<Allocation>(room);
+    if (larger == nullptr) return false;
+    for (size_t i = 0; i < count_; ++i) larger[i] = all_[i];
+    Give(all_, room_);
+    all_ = larger;
+    room_ = room;
+    return true;
+  }
+
+  const int most_devices_;
+  Allocation* all_ = nullptr;
+  size_t count_ = 0;
+  size_t room_ = 0;
+};
+
+}  // namespace tessera::limiter
