@@ -2,6 +2,7 @@
 // The calls that put kernels on a device. Each waits for its time first.
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
+#include "limiter/memory/graphs.h"
 #include "limiter/time/meter.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -109,15 +110,20 @@ CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream 
 }
 
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+  GraphMemory memory(graph, stream, false);
+  if (memory.is_denied()) return CUDA_ERROR_OUT_OF_MEMORY;
   Launch launch({reinterpret_cast<uintptr_t>(graph)}, {stream, false});
-  return launch.Done(TheDriver().cuGraphLaunch(graph, stream));
+  return memory.Done(launch.Done(TheDriver().cuGraphLaunch(graph, stream)));
 }
 CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
+  GraphMemory memory(graph, stream, true);
+  if (memory.is_denied()) return CUDA_ERROR_OUT_OF_MEMORY;
   Launch launch({reinterpret_cast<uintptr_t>(graph)}, {stream, true});
-  return launch.Done(TheDriver().cuGraphLaunch_ptsz(graph, stream));
+  return memory.Done(launch.Done(TheDriver().cuGraphLaunch_ptsz(graph, stream)));
 }
 // Another one may get its address.
 CUresult cuGraphExecDestroy(CUgraphExec graph) {
   ForgetCost(reinterpret_cast<uintptr_t>(graph));
+  ForgetGraphMemory(graph);
   return TheDriver().cuGraphExecDestroy(graph);
 }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that graphs allocate when they run.
+#include "limiter/memory_test.h"
+
+namespace tessera::limiter {
+namespace {
+
+class GraphMemoryTest : public MemoryTest {
+ protected:
+  CUgraph NewGraph() {
+    CUgraph graph = nullptr;
+    EXPECT_EQ(cuda().As<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
+    return graph;
+  }
+  CUdeviceptr AddAllocation(CUgraph graph, uint64_t bytes) {
+    CUgraphNodeParams parameters{};
+    parameters.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+    parameters.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    parameters.alloc.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    parameters.alloc.bytesize = bytes;
+    CUgraphNode node = nullptr;
+    const auto add = cuda().As<decltype(cuGraphAddNode_v2)>("cuGraphAddNode_v2");
+    EXPECT_EQ(add(&node, graph, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
+    return parameters.alloc.dptr;
+  }
+  void AddFree(CUgraph graph, CUdeviceptr address) {
+    CUgraphNode node = nullptr;
+    using Add = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUdeviceptr);
+    EXPECT_EQ(cuda().As<Add>("cuGraphAddMemFreeNode")(&node, graph, nullptr, 0, address),
+              CUDA_SUCCESS);
+  }
+  static CUgraphExec Instantiate(CUgraph graph) {
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+    return exec;
+  }
+  // One that allocates, and frees what it allocated.
+  CUgraphExec Temporary(uint64_t bytes) {
+    CUgraph graph = NewGraph();
+    AddFree(graph, AddAllocation(graph, bytes));
+    return Instantiate(graph);
+  }
+  CUstream NewStream() {
+    CUstream stream = nullptr;
+    EXPECT_EQ(cuda().As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
+    return stream;
+  }
+};
+
+TEST_F(GraphMemoryTest, WhatADeviceKeepsForGraphsIsCountedFromTheLaunchToTheTrim) {
+  Run([&] {
+    const CUgraphExec exec = Temporary(99 * kMiB);
+    ExpectTrue(0);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(cuGraphLaunch(exec, nullptr), CUDA_SUCCESS);
+    ExpectTrue(100);
+    EXPECT_EQ(cuGraphExecDestroy(exec), CUDA_SUCCESS);
+    ExpectTrue(100);
+    EXPECT_EQ(cuDeviceGraphMemTrim(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(GraphMemoryTest, ALaunchPastTheLimitIsOutOfMemoryAndNothingElse) {
+  Run([&] {
+    const CUgraphExec exec = Temporary(1026 * kMiB);
+    EXPECT_EQ(cuGraphLaunch(exec, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(cuGraphLaunch_ptsz(exec, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(cuGraphLaunch(exec, NewStream()), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(0);
+    EXPECT_EQ(cuGraphLaunch(Temporary(1024 * kMiB), nullptr), CUDA_SUCCESS);
+    ExpectTrue(1024);
+  });
+}
+
+TEST_F(GraphMemoryTest, WhatGraphsDoNotUseIsNoHindranceToOthers) {
+  Run([&] {
+    const CUgraphExec first = Temporary(600 * kMiB), second = Temporary(700 * kMiB);
+    ASSERT_EQ(cuGraphLaunch(first, nullptr), CUDA_SUCCESS);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 1000 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(1000);
+    EXPECT_EQ(cuGraphLaunch(first, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(cuMemFree_v2(pointer), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(first, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(second, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), Resident());
+  });
+}
+
+TEST_F(GraphMemoryTest, AGraphThatHasItsMemoryRunsAgainHoweverLittleRoomIsLeft) {
+  Run([&] {
+    const CUgraphExec exec = Temporary(600 * kMiB);
+    ASSERT_EQ(cuGraphLaunch(exec, nullptr), CUDA_SUCCESS);
+    CUdeviceptr pointer = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&pointer, 424 * kMiB), CUDA_SUCCESS);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(cuGraphLaunch(exec, nullptr), CUDA_SUCCESS);
+    ExpectTrue(1024);
+  });
+}
+
+TEST_F(GraphMemoryTest, WhatAGraphLeavesAllocatedStaysCountedUntilItIsFreed) {
+  Run([&] {
+    CUgraph graph = NewGraph();
+    const CUdeviceptr address = AddAllocation(graph, 600 * kMiB);
+    ASSERT_EQ(cuGraphLaunch(Instantiate(graph), nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(Temporary(600 * kMiB), nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(600);
+    EXPECT_EQ(cuMemFree_v2(address), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(Temporary(600 * kMiB), nullptr), CUDA_SUCCESS);
+    ExpectTrue(600);
+  });
+}
+
+// Where one follows on another the driver gives it the same address.
+TEST_F(GraphMemoryTest, AllocationsThatFollowOnEachOtherAreNotAddedUp) {
+  Run([&] {
+    CUgraph graph = NewGraph();
+    for (int i = 0; i < 5; ++i) AddFree(graph, AddAllocation(graph, 600 * kMiB));
+    EXPECT_EQ(cuGraphLaunch(Instantiate(graph), nullptr), CUDA_SUCCESS);
+    ExpectTrue(600);
+    for (int i = 0; i < 2; ++i) AddAllocation(graph, 600 * kMiB);
+    EXPECT_EQ(cuGraphLaunch(Instantiate(graph), nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+  });
+}
+
+TEST_F(GraphMemoryTest, AGraphInAGraphIsCountedWithIt) {
+  Run([&] {
+    CUgraph inner = NewGraph(), outer = NewGraph();
+    AddFree(inner, AddAllocation(inner, 1200 * kMiB));
+    CUgraphNode node = nullptr;
+    const auto add = cuda().As<decltype(cuGraphAddChildGraphNode)>("cuGraphAddChildGraphNode");
+    ASSERT_EQ(add(&node, outer, nullptr, 0, inner), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(Instantiate(outer), nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(GraphMemoryTest, WhatIsCapturedIsCountedWhenItRunsAndNotBefore) {
+  Run([&] {
+    CUdeviceptr held = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&held, 1000 * kMiB), CUDA_SUCCESS);
+    const CUstream stream = NewStream();
+    CUgraph graph = nullptr;
+    CUdeviceptr address = 0;
+    using Begin = CUresult(CUstream, CUstreamCaptureMode);
+    ASSERT_EQ(cuda().As<Begin>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
+              CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAllocAsync(&address, 500 * kMiB, stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFreeAsync(address, stream), CUDA_SUCCESS);
+    using End = CUresult(CUstream, CUgraph*);
+    ASSERT_EQ(cuda().As<End>("cuStreamEndCapture")(stream, &graph), CUDA_SUCCESS);
+    ExpectTrue(1000);
+    const CUgraphExec exec = Instantiate(graph);
+    EXPECT_EQ(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(cuMemFree_v2(held), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(exec, stream), CUDA_SUCCESS);
+    ExpectTrue(500);
+  });
+}
+
+TEST_F(GraphMemoryTest, ALaunchThatIsCapturedTakesNothing) {
+  Run([&] {
+    const CUgraphExec exec = Temporary(1200 * kMiB);
+    const CUstream stream = NewStream();
+    CUgraph graph = nullptr;
+    using Begin = CUresult(CUstream, CUstreamCaptureMode);
+    ASSERT_EQ(cuda().As<Begin>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
+              CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(exec, stream), CUDA_SUCCESS);
+    using End = CUresult(CUstream, CUgraph*);
+    ASSERT_EQ(cuda().As<End>("cuStreamEndCapture")(stream, &graph), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(Instantiate(graph), nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(GraphMemoryTest, WhatIsKeptForGraphsGoesWithThePrimaryContext) {
+  Run([&] {
+    CUcontext primary = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuGraphLaunch(Temporary(600 * kMiB), nullptr), CUDA_SUCCESS);
+    CUdeviceptr pooled = 0;
+    ASSERT_EQ(cuMemAllocAsync(&pooled, 100 * kMiB, nullptr), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+}  // namespace
+}  // namespace tessera::limiter
