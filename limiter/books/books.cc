@@ -371,6 +371,10 @@ CorePolicy Policy() {
   return TheRegion() == nullptr ? CorePolicy::kDisable : TheProcess()->limits->core_policy;
 }
 
+bool Oversubscribes() {
+  return TheRegion() != nullptr && TheProcess()->limits->oversubscribe;
+}
+
 bool ReapedLately() {
   constexpr uint64_t kLately = 300'000'000;  // ns
   Process* const process = TheProcess();

@@ -51,6 +51,9 @@ void NoteContextBytes(int device, uint64_t bytes);
 uint32_t Percent(int device);
 CorePolicy Policy();
 
+// Memory beyond what the card has may be managed memory, as far as the limit goes. After Join().
+bool Oversubscribes();
+
 // A process died a moment ago: the driver gives its memory back later than the kernel its lock.
 bool ReapedLately();
 

@@ -11,13 +11,44 @@ int PlaceFor(const void* out, uint64_t bytes) {
   return out == nullptr || bytes == 0 ? -1 : CurrentPlace();
 }
 
+// Where the card has no room left and the container may have more than that: memory whose pages the
+// driver moves, if it can while a kernel runs.
+template <typename Call>
+CUresult OrManaged(int place, CUdeviceptr* out, uint64_t bytes, bool* is_managed, Call call) {
+  const CUresult result = Patiently(call);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || place < 0 || !Oversubscribes()) return result;
+  const Driver& driver = TheDriver();
+  constexpr auto kMovesPages = CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
+  constexpr unsigned kForAll = 1;
+  CUdevice device = -1;
+  int moves = 0;
+  const bool may = driver.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+                   driver.cuDeviceGetAttribute(&moves, kMovesPages, device) == CUDA_SUCCESS;
+  *is_managed = may && moves != 0;
+  return *is_managed ? driver.cuMemAllocManaged(out, bytes, kForAll) : result;
+}
+
+constexpr uint64_t kRow = 512;
+
+template <typename Call>
+CUresult PitchedOrManaged(CUdeviceptr* out, size_t* pitch, uint64_t width, uint64_t height,
+                          Call call) {
+  const uint64_t row = RoundUp(width, kRow);
+  // Nobody has so much, nor is it asked for without a place for the answer.
+  if (pitch == nullptr || row > kMaxBytes || height > kMaxBytes / row) return call();
+  bool is_managed = false;
+  const CUresult result = OrManaged(PlaceFor(out, width), out, row * height, &is_managed, call);
+  if (is_managed) *pitch = row;
+  return result;
+}
+
 // Rows are of a multiple of 512 bytes, mostly; the driver says of how many.
 template <typename Pointer, typename Size, typename Call, typename Undo>
 CUresult AllocatePitched(Pointer* out, Size* pitch, uint64_t width, uint64_t height, Call call,
                          Undo undo) {
   const int place = pitch == nullptr ? -1 : PlaceFor(out, width * height);
   uint64_t guessed = 0;
-  if (__builtin_mul_overflow(RoundUp(width, 512), height, &guessed)) guessed = UINT64_MAX;
+  if (__builtin_mul_overflow(RoundUp(width, kRow), height, &guessed)) guessed = UINT64_MAX;
   guessed = Granted(guessed);
   const CUresult result = Allocate(Sort::kLinear, place, guessed, out, call, undo);
   if (result != CUDA_SUCCESS || place < 0) return result;
@@ -42,9 +73,13 @@ CUresult AllocatePitched(Pointer* out, Size* pitch, uint64_t width, uint64_t hei
 
 CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   const Driver& driver = TheDriver();
+  const int place = PlaceFor(out, bytes);
+  const auto call = [&] { return driver.cuMemAlloc_v2(out, bytes); };
+  bool is_managed = false;
   return Allocate(
-      Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
-      [&] { return driver.cuMemAlloc_v2(out, bytes); }, [&] { return driver.cuMemFree_v2(*out); });
+      Sort::kLinear, place, Granted(bytes), out,
+      [&] { return OrManaged(place, out, bytes, &is_managed, call); },
+      [&] { return driver.cuMemFree_v2(*out); });
 }
 
 CUresult cuMemAlloc(CUdeviceptr_v1* out, unsigned bytes) {
@@ -59,7 +94,12 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_
   const Driver& driver = TheDriver();
   return AllocatePitched(
       out, pitch, width, height,
-      [&] { return driver.cuMemAllocPitch_v2(out, pitch, width, height, element); },
+      [&] {
+        const auto call = [&] {
+          return driver.cuMemAllocPitch_v2(out, pitch, width, height, element);
+        };
+        return PitchedOrManaged(out, pitch, width, height, call);
+      },
       [&] { return driver.cuMemFree_v2(*out); });
 }
 

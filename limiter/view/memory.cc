@@ -16,6 +16,9 @@ MemoryView ShareOf(const MemoryView& device, uint64_t limit, uint64_t used) {
 
 MemoryView ViewOf(int place, const MemoryView& device) {
   if (place < 0) return device;
+  // What the card has no room for is elsewhere.
+  constexpr MemoryView kWhatever{UINT64_MAX, UINT64_MAX};
+  if (Limit(place) != 0 && Oversubscribes()) return ShareOf(kWhatever, Limit(place), Used(place));
   return ShareOf(device, Limit(place), Used(place));
 }
 

@@ -53,9 +53,8 @@ constexpr std::pair<int, int> kAttributes[] = {
     {31, 1},
     {41, 1},
     {78, 1},
-    // managed memory, for both sides at once, cooperative launches, registered memory of the host
+    // managed memory, cooperative launches, registered memory of the host
     {83, 1},
-    {89, 1},
     {95, 1},
     {99, 1},
     // virtual memory, its handles as file descriptors, pools, theirs
@@ -74,6 +73,8 @@ int AttributeOf(const Device& device, int attribute) {
       {39, device.major == 7 && device.minor == 5 ? 1024 : 2048},  // threads of a multiprocessor
       {50, device.pci[0]},
       {75, device.major},
+      {CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
+       TheDriver()->node.options.moves_pages != 0 ? 1 : 0},
       {76, device.minor},
   };
   for (const auto& [number, value] : own) {

@@ -111,6 +111,7 @@ uint64_t* OptionOf(Options& options, std::string_view name, uint64_t& unit) {
   if (name == "jitter") return &options.jitter_percent;
   if (name == "slice-us") return &options.slice_ns;
   if (name == "no-uuid") return &options.unnamed;
+  if (name == "moves-pages") return &options.moves_pages;
   throw std::runtime_error("TESSERA_FAKE_CUDA_OPTIONS: there is no option \"" + std::string(name) +
                            "\"");
 }

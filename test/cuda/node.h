@@ -10,6 +10,7 @@
 //     late-ms      for how long a killed process still has its memory
 //     jitter       kernels take up to so many percent longer than they say
 //     no-uuid      so many times no device is named
+//     moves-pages  1: managed memory may be used by both sides at once; 0: it may not
 //     slice-us     what one process has of a card before another's turn; 0: first come, first
 //     served
 //
@@ -46,6 +47,7 @@ struct Options {
   uint64_t jitter_percent = 0;
   uint64_t slice_ns = 0;
   uint64_t unnamed = 0;
+  uint64_t moves_pages = 1;
 };
 
 struct Node {
