@@ -63,11 +63,19 @@ CUresult cuModuleLoadData(CUmodule*, const void*);
 CUresult cuModuleLoadDataEx(CUmodule*, const void*, unsigned, CUjit_option*, void**);
 CUresult cuModuleLoadFatBinary(CUmodule*, const void*);
 CUresult cuModuleUnload(CUmodule);
+CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*);
+CUresult cuModuleGetGlobal(CUdeviceptr_v1*, unsigned*, CUmodule, const char*);
+CUresult cuModuleGetGlobal_v2(CUdeviceptr*, size_t*, CUmodule, const char*);
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode*);
 CUresult cuLibraryLoadData(CUlibrary*, const void*, CUjit_option*, void**, unsigned,
                            CUlibraryOption*, void**, unsigned);
 CUresult cuLibraryLoadFromFile(CUlibrary*, const char*, CUjit_option*, void**, unsigned,
                                CUlibraryOption*, void**, unsigned);
 CUresult cuLibraryUnload(CUlibrary);
+CUresult cuLibraryGetModule(CUmodule*, CUlibrary);
+CUresult cuLibraryGetGlobal(CUdeviceptr*, size_t*, CUlibrary, const char*);
+CUresult cuKernelGetFunction(CUfunction*, CUkernel);
+CUresult cuFuncLoad(CUfunction);
 
 // ---- Memory ----
 

@@ -262,6 +262,7 @@ struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
 // ---- Contexts, modules, launches ----
 
 enum CUjit_option : int { CU_JIT_MAX_REGISTERS = 0 };
+enum CUmoduleLoadingMode : int { CU_MODULE_EAGER_LOADING = 1, CU_MODULE_LAZY_LOADING = 2 };
 enum CUlibraryOption : int { CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0 };
 enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_INTEGRATED = 18,

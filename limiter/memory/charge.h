@@ -41,6 +41,12 @@ inline bool ReserveOrTrim(int place, uint64_t bytes, Kind kind = Kind::kData) {
   return Trim(place) && Reserve(place, bytes, kind);
 }
 
+// As what it is counted.
+constexpr Kind KindOf(Sort sort) {
+  const bool is_code = sort == Sort::kModule || sort == Sort::kLibrary || sort == Sort::kHeap;
+  return is_code ? Kind::kModule : sort == Sort::kContext ? Kind::kContext : Kind::kData;
+}
+
 // Remembers what the driver gave. What stood under this key before went without a call of the
 // program's (with its context), and is given back. False: there is no memory to remember it.
 inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
@@ -50,7 +56,7 @@ inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
     return true;
   Holding former;
   if (!table->Take(sort, key, &former)) return false;
-  Release(former.device, former.bytes, Kind::kData);
+  Release(former.device, former.bytes, KindOf(sort));
   return table->Add(sort, key, holding);
 }
 
@@ -97,7 +103,7 @@ CUresult Free(Sort sort, uint64_t key, Call call) {
   const CUresult result = call();
   if (!known) return result;
   if (result == CUDA_SUCCESS) [[likely]] {
-    Release(holding.device, holding.bytes, Kind::kData);
+    Release(holding.device, holding.bytes, KindOf(sort));
   } else {
     table->Add(sort, key, holding);
   }

@@ -2,18 +2,17 @@
 // Contexts. One takes memory of its device, which the driver does not tell: the difference that it
 // makes to what is free is taken, where somebody can look before and after. What was allocated in a
 // context goes with it, without a call for each piece.
-#include <sys/mman.h>
-
 #include <atomic>
 
 #include "limiter/memory/charge.h"
+#include "limiter/memory/contents.h"
+#include "limiter/memory/watch.h"
 #include "limiter/time/meter.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
-constexpr Sort kSorts[] = {Sort::kLinear, Sort::kArray, Sort::kMipmapped};
 constexpr int kMostDevices = 64;
 
 // The primary contexts that this process retained.
@@ -23,54 +22,6 @@ CUcontext PrimaryOf(CUdevice device) {
   return device >= 0 && device < kMostDevices ? primaries[device].load(std::memory_order_acquire)
                                               : nullptr;
 }
-
-bool IsIn(CUcontext context, Sort sort, uint64_t key, Table* table) {
-  if (sort != Sort::kLinear) {
-    Holding holding;
-    return table->Find(sort, key, &holding) && holding.other == (uint64_t)context;
-  }
-  CUcontext found = nullptr;
-  const auto attribute = CU_POINTER_ATTRIBUTE_CONTEXT;
-  return TheDriver().cuPointerGetAttribute(&found, attribute, key) == CUDA_SUCCESS &&
-         found == context;
-}
-
-// What is in a context; asked before it ends, for then nobody knows.
-class Contents {
- public:
-  explicit Contents(CUcontext context) : table_(TheTable()) {
-    for (size_t i = 0; i < 3 && context != nullptr && table_ != nullptr; ++i) {
-      keys_[i] = table_->Keys(kSorts[i], &counts_[i]);
-      for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
-        uint64_t& key = keys_[i][at];
-        if (key != 0 && !IsIn(context, kSorts[i], key, table_)) key = 0;
-      }
-    }
-  }
-  ~Contents() {
-    for (size_t i = 0; i < 3; ++i) {
-      if (keys_[i] != nullptr) munmap(keys_[i], counts_[i] * Table::kKeySize);
-    }
-  }
-  Contents(const Contents&) = delete;
-  Contents& operator=(const Contents&) = delete;
-
-  // The context has ended.
-  void Release() {
-    for (size_t i = 0; i < 3; ++i) {
-      for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
-        Holding holding;
-        if (keys_[i][at] == 0 || !table_->Take(kSorts[i], keys_[i][at], &holding)) continue;
-        tessera::limiter::Release(holding.device, holding.bytes, Kind::kData);
-      }
-    }
-  }
-
- private:
-  Table* const table_;
-  uint64_t* keys_[3] = {};
-  size_t counts_[3] = {};
-};
 
 void Forget(CUcontext context) {
   Holding holding;
@@ -98,16 +49,6 @@ CUresult End(CUcontext context, Call call) {
   return result;
 }
 
-// What is free of a device; 0: no context of it is current, so nobody can look.
-uint64_t FreeOf(CUdevice device) {
-  const Driver& driver = TheDriver();
-  CUdevice current = -1;
-  size_t free = 0;
-  size_t total = 0;
-  if (driver.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != device) return 0;
-  return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
-}
-
 // A context is made by call(), and ended by undo() if there is no room for it after all.
 template <typename Call, typename Undo>
 CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
@@ -115,10 +56,9 @@ CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
   if (place < 0) return call();
   uint64_t bytes = ContextBytes(place);
   if (!ReserveOrTrim(place, bytes, Kind::kContext)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t before = FreeOf(device);
+  const Watch watch(device);
   const CUresult result = Patiently(call);
-  const uint64_t after = result == CUDA_SUCCESS && before != 0 ? FreeOf(device) : 0;
-  if (after != 0 && after < before) NoteContextBytes(place, before - after);
+  if (result == CUDA_SUCCESS) NoteContextBytes(place, watch.Taken());
   const uint64_t measured = bytes == 0 ? ContextBytes(place) : 0;
   const bool has_room = result != CUDA_SUCCESS || ReserveOrTrim(place, measured, Kind::kContext);
   if (has_room) bytes += measured;

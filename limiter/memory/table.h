@@ -18,6 +18,9 @@ enum class Sort : uint8_t {
   kMipmapped = 5,
   kContext = 6,
   kGraph = 7,
+  kModule = 8,
+  kLibrary = 9,
+  kHeap = 10,     // what a context took beside its modules, by the context
   kGraphOn = 16,  // what a graph takes of device 0; the sorts behind it are of the next devices
 };
 

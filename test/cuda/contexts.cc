@@ -52,7 +52,24 @@ void Deactivate(Driver& driver, CUctx_st& context) {
   DropPoolsOf(&context);
   DropGraphMemoryOf(&context);
   DropMemoryOf(&context);
-  driver.state->Give(context.card, driver.node.options.context_bytes);
+  driver.state->Give(context.card, driver.node.options.context_bytes + context.heaps.exchange(0));
+  for (auto& limit : context.limits) limit = 0;
+}
+
+// The heaps are as large as they are to be, beyond what every context has of them.
+bool Resize(CUctx_st& context) {
+  constexpr uint64_t kEveryContexts = uint64_t{8} << 20;
+  uint64_t wanted = 0;
+  for (const CUlimit limit : {CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE}) {
+    const uint64_t bytes = context.limits[limit];
+    if (bytes > kEveryContexts) wanted += RoundUp(bytes - kEveryContexts, kChunk);
+  }
+  State& state = *TheDriver()->state;
+  const uint64_t now = context.heaps;
+  if (wanted > now && !state.Take(context.card, wanted - now)) return false;
+  if (wanted < now) state.Give(context.card, now - wanted);
+  context.heaps = wanted;
+  return true;
 }
 
 bool IsDevice(const Driver& driver, int device) {
@@ -288,8 +305,10 @@ FAKE_EXPORT CUresult cuCtxGetId(CUcontext context, unsigned long long* out) {
 FAKE_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   NEED_CONTEXT(context);
   if (static_cast<unsigned>(limit) >= std::size(context->limits)) return CUDA_ERROR_INVALID_VALUE;
-  context->limits[static_cast<unsigned>(limit)] = value;
-  return CUDA_SUCCESS;
+  const uint64_t before = context->limits[static_cast<unsigned>(limit)].exchange(value);
+  if (Resize(*context)) return CUDA_SUCCESS;
+  context->limits[static_cast<unsigned>(limit)] = before;
+  return CUDA_ERROR_OUT_OF_MEMORY;
 }
 FAKE_EXPORT CUresult cuCtxGetLimit(size_t* out, CUlimit limit) {
   NEED_CONTEXT(context);

@@ -21,6 +21,7 @@ struct CUctx_st {
   std::atomic<unsigned> flags = 0;
   std::atomic<unsigned> references = 0;
   std::atomic<uint64_t> limits[16] = {};
+  std::atomic<uint64_t> heaps = 0;  // bytes of them, for what kernels print and allocate
   CUstream_st legacy;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules from PTX text: each ".entry" is a kernel, each ".global" of so many bytes takes memory of
-// the device. The kernel `spin` takes as many ns as its only argument says, an u64; any other 1000.
+// the device, and its code takes as much as the options say. The kernel `spin` takes as many ns as
+// its only argument says, an u64; any other 1000.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -21,6 +22,7 @@ struct CUmod_st {
   CUcontext context = nullptr;
   std::deque<CUfunc_st> functions;
   std::map<std::string, Global> globals;
+  uint64_t code = 0;  // where it lies; 0: it was not loaded yet, or takes nothing
 };
 
 namespace tessera::fake_cuda {
@@ -72,6 +74,24 @@ void Drop(CUmod_st& module) {
   for (const auto& [name, global] : module.globals) {
     if (global.address != 0) FreeBlock(global.address);
   }
+  if (module.code != 0) FreeBlock(module.code);
+}
+
+// False: the card has no room for it.
+bool LoadCode(CUmod_st& module) {
+  const uint64_t bytes = TheDriver()->node.options.module_bytes;
+  if (bytes == 0 || module.code != 0) return true;
+  module.code = module.context->heap.Allocate(bytes);
+  return module.code != 0;
+}
+
+// False: the card has no room for all of it; what there is of it is to be dropped.
+bool Fill(CUmod_st& module) {
+  for (auto& [name, global] : module.globals) {
+    global.address = module.context->heap.Allocate(global.bytes);
+    if (global.address == 0) return false;
+  }
+  return TheDriver()->node.options.lazy != 0 || LoadCode(module);
 }
 
 CUresult Load(CUmodule* out, const char* text) {
@@ -82,9 +102,7 @@ CUresult Load(CUmodule* out, const char* text) {
   module->context = context;
   Parse(*module, text);
   if (module->functions.empty() && module->globals.empty()) return kInvalidImage;
-  for (auto& [name, global] : module->globals) {
-    global.address = context->heap.Allocate(global.bytes);
-    if (global.address != 0) continue;
+  if (!Fill(*module)) {
     Drop(*module);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -105,6 +123,7 @@ CUresult FunctionOf(CUfunction* out, CUmodule module, const char* name) {
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const auto found = std::ranges::find(module->functions, name, &CUfunc_st::name);
   if (found == module->functions.end()) return CUDA_ERROR_NOT_FOUND;
+  if (!LoadCode(*module)) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = &*found;
   return CUDA_SUCCESS;
 }
@@ -138,6 +157,12 @@ FAKE_EXPORT CUresult cuModuleUnload(CUmodule module) {
 FAKE_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
   if (Current() == nullptr) return Missing();
   return FunctionOf(out, module, name);
+}
+FAKE_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* out) {
+  NEED_DRIVER(driver);
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = driver->node.options.lazy != 0 ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
+  return CUDA_SUCCESS;
 }
 FAKE_EXPORT CUresult cuModuleGetFunctionCount(unsigned* out, CUmodule module) {
   if (Current() == nullptr) return Missing();

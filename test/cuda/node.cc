@@ -110,6 +110,8 @@ uint64_t* OptionOf(Options& options, std::string_view name, uint64_t& unit) {
   if (name == "late-ms") return &options.late_ns;
   if (name == "jitter") return &options.jitter_percent;
   if (name == "slice-us") return &options.slice_ns;
+  if (name == "module-mib") return &options.module_bytes;
+  if (name == "lazy") return &options.lazy;
   if (name == "no-uuid") return &options.unnamed;
   if (name == "moves-pages") return &options.moves_pages;
   throw std::runtime_error("TESSERA_FAKE_CUDA_OPTIONS: there is no option \"" + std::string(name) +

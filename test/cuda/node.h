@@ -9,6 +9,8 @@
 //     context-ms   what making one takes of time
 //     late-ms      for how long a killed process still has its memory
 //     jitter       kernels take up to so many percent longer than they say
+//     module-mib   what the code of a module takes
+//     lazy         1: not before its first function is asked for; 0: when it is loaded
 //     no-uuid      so many times no device is named
 //     moves-pages  1: managed memory may be used by both sides at once; 0: it may not
 //     slice-us     what one process has of a card before another's turn; 0: first come, first
@@ -46,6 +48,8 @@ struct Options {
   uint64_t late_ns = 20'000'000;
   uint64_t jitter_percent = 0;
   uint64_t slice_ns = 0;
+  uint64_t module_bytes = 0;
+  uint64_t lazy = 0;
   uint64_t unnamed = 0;
   uint64_t moves_pages = 1;
 };

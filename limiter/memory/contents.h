@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+
+#include "limiter/memory/charge.h"
+
+namespace tessera::limiter {
+
+inline bool IsIn(CUcontext context, Sort sort, uint64_t key, Table* table) {
+  if (sort != Sort::kLinear) {
+    Holding holding;
+    return table->Find(sort, key, &holding) && holding.other == (uint64_t)context;
+  }
+  CUcontext found = nullptr;
+  const auto attribute = CU_POINTER_ATTRIBUTE_CONTEXT;
+  return TheDriver().cuPointerGetAttribute(&found, attribute, key) == CUDA_SUCCESS &&
+         found == context;
+}
+
+// What is in a context; asked before it ends, for then nobody knows.
+class Contents {
+ public:
+  explicit Contents(CUcontext context) : table_(TheTable()) {
+    for (size_t i = 0; i < kCount && context != nullptr && table_ != nullptr; ++i) {
+      keys_[i] = table_->Keys(kSorts[i], &counts_[i]);
+      for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
+        uint64_t& key = keys_[i][at];
+        if (key != 0 && !IsIn(context, kSorts[i], key, table_)) key = 0;
+      }
+    }
+  }
+  ~Contents() {
+    for (size_t i = 0; i < kCount; ++i) {
+      if (keys_[i] != nullptr) munmap(keys_[i], counts_[i] * Table::kKeySize);
+    }
+  }
+  Contents(const Contents&) = delete;
+  Contents& operator=(const Contents&) = delete;
+
+  // The context has ended.
+  void Release() {
+    for (size_t i = 0; i < kCount; ++i) {
+      for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
+        Holding holding;
+        if (keys_[i][at] == 0 || !table_->Take(kSorts[i], keys_[i][at], &holding)) continue;
+        tessera::limiter::Release(holding.device, holding.bytes, KindOf(kSorts[i]));
+      }
+    }
+  }
+
+ private:
+  static constexpr Sort kSorts[] = {Sort::kLinear, Sort::kArray,   Sort::kMipmapped,
+                                    Sort::kModule, Sort::kLibrary, Sort::kHeap};
+  static constexpr size_t kCount = sizeof kSorts / sizeof kSorts[0];
+
+  Table* const table_;
+  uint64_t* keys_[kCount] = {};
+  size_t counts_[kCount] = {};
+};
+
+}  // namespace tessera::limiter

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code that is loaded, its variables, and the heaps of kernels. The driver does not tell what they
+// take: the difference that a call makes to what is free is taken, and what does not fit is taken
+// back. Where code is loaded no sooner than it is needed, that is the call that asks for a
+// function.
+#include "limiter/memory/charge.h"
+#include "limiter/memory/watch.h"
+
+using namespace tessera::limiter;  // NOLINT: hooks are C's
+
+namespace {
+
+// Looked at twice: it may be that a neighbour took it at the same moment.
+constexpr uint64_t kLarge = uint64_t{128} << 20;
+
+CUdevice CurrentDevice() {
+  CUdevice device = -1;
+  return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
+}
+
+CUcontext CurrentContext() {
+  CUcontext context = nullptr;
+  TheDriver().cuCtxGetCurrent(&context);
+  return context;
+}
+
+// Unloads what seems to be that large and loads it again: it takes no more than was seen each time.
+template <typename Call, typename Undo>
+CUresult LoadAgain(CUdevice device, uint64_t* bytes, Call call, Undo undo) {
+  const Watch unloading(device);
+  undo();
+  const uint64_t given = unloading.Given();
+  const Watch loading(device);
+  const CUresult result = call();
+  const uint64_t taken = loading.Taken();
+  const uint64_t second = given > taken ? given : taken;
+  if (second < *bytes) *bytes = second;
+  return result;
+}
+
+template <typename Key, typename Call, typename Undo>
+CUresult Load(Sort sort, Key* out, Call call, Undo undo) {
+  const CUdevice device = CurrentDevice();
+  const int place = out == nullptr || device < 0 ? -1 : PlaceOfDevice(device);
+  if (place < 0) return call();
+  if (place == kDeniedDevice) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Watch watch(device);
+  CUresult result = Patiently(call);
+  uint64_t bytes = result == CUDA_SUCCESS ? watch.Taken() : 0;
+  if (bytes >= kLarge) result = LoadAgain(device, &bytes, call, undo);
+  if (result != CUDA_SUCCESS) return result;
+  if (ReserveOrTrim(place, bytes, Kind::kModule)) {
+    const Holding holding{.bytes = bytes,
+                          .other = reinterpret_cast<uint64_t>(CurrentContext()),
+                          .device = place,
+                          .references = 1};
+    if (Remember(sort, reinterpret_cast<uint64_t>(*out), holding)) return CUDA_SUCCESS;
+    Release(place, bytes, Kind::kModule);
+  }
+  undo();
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// Of something that is held already; what is not known any more is the context's.
+void AddTo(Sort sort, uint64_t key, int place, uint64_t bytes) {
+  Holding after;
+  Table* const table = TheTable();
+  if (table == nullptr || table->Count(sort, key, 0, 0, bytes, &after)) return;
+  const auto context = reinterpret_cast<uint64_t>(CurrentContext());
+  if (table->Count(Sort::kHeap, context, 0, 0, bytes, &after)) return;
+  table->Add(Sort::kHeap, context,
+             {.bytes = bytes, .other = context, .device = place, .references = 1});
+}
+
+bool IsLazy() {
+  CUmoduleLoadingMode mode{};
+  return TheDriver().cuModuleGetLoadingMode(&mode) == CUDA_SUCCESS &&
+         mode == CU_MODULE_LAZY_LOADING;
+}
+
+// A call that may load what was put off. There is no way back: what does not fit is counted all the
+// same, and the program is told.
+template <typename Call>
+CUresult LoadMore(Sort sort, const void* key, Call call) {
+  const CUdevice device = CurrentDevice();
+  const int place = device < 0 ? -1 : PlaceOfDevice(device);
+  if (place < 0 || place == kDeniedDevice || !IsLazy()) return call();
+  const Watch watch(device);
+  const CUresult result = Patiently(call);
+  const uint64_t bytes = watch.Taken();
+  if (bytes == 0) return result;
+  const bool has_room = ReserveOrTrim(place, bytes, Kind::kModule);
+  if (!has_room) Count(place, bytes, Kind::kModule);
+  AddTo(sort, reinterpret_cast<uint64_t>(key), place, bytes);
+  return has_room ? result : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// What a context took for its heaps and gave back.
+void TakeFromHeap(int place, uint64_t bytes) {
+  Holding holding;
+  Table* const table = TheTable();
+  const auto context = reinterpret_cast<uint64_t>(CurrentContext());
+  if (table == nullptr || !table->Find(Sort::kHeap, context, &holding)) return;
+  const uint64_t less = bytes < holding.bytes ? bytes : holding.bytes;
+  if (table->Count(Sort::kHeap, context, 0, 0, -less, &holding)) {
+    Release(place, less, Kind::kModule);
+  }
+}
+
+}  // namespace
+
+CUresult cuModuleLoad(CUmodule* out, const char* path) {
+  const Driver& driver = TheDriver();
+  return Load(
+      Sort::kModule, out, [&] { return driver.cuModuleLoad(out, path); },
+      [&] { return driver.cuModuleUnload(*out); });
+}
+CUresult cuModuleLoadData(CUmodule* out, const void* image) {
+  const Driver& driver = TheDriver();
+  return Load(
+      Sort::kModule, out, [&] { return driver.cuModuleLoadData(out, image); },
+      [&] { return driver.cuModuleUnload(*out); });
+}
+CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned count, CUjit_option* options,
+                            void** values) {
+  const Driver& driver = TheDriver();
+  return Load(
+      Sort::kModule, out,
+      [&] { return driver.cuModuleLoadDataEx(out, image, count, options, values); },
+      [&] { return driver.cuModuleUnload(*out); });
+}
+CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
+  const Driver& driver = TheDriver();
+  return Load(
+      Sort::kModule, out, [&] { return driver.cuModuleLoadFatBinary(out, image); },
+      [&] { return driver.cuModuleUnload(*out); });
+}
+CUresult cuModuleUnload(CUmodule module) {
+  return Free(Sort::kModule, reinterpret_cast<uint64_t>(module),
+              [&] { return TheDriver().cuModuleUnload(module); });
+}
+
+CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* options, void** values,
+                           unsigned count, CUlibraryOption* library_options, void** library_values,
+                           unsigned library_count) {
+  const Driver& driver = TheDriver();
+  return Load(
+      Sort::kLibrary, out,
+      [&] {
+        return driver.cuLibraryLoadData(out, image, options, values, count, library_options,
+                                        library_values, library_count);
+      },
+      [&] { return driver.cuLibraryUnload(*out); });
+}
+CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path, CUjit_option* options,
+                               void** values, unsigned count, CUlibraryOption* library_options,
+                               void** library_values, unsigned library_count) {
+  const Driver& driver = TheDriver();
+  return Load(
+      Sort::kLibrary, out,
+      [&] {
+        return driver.cuLibraryLoadFromFile(out, path, options, values, count, library_options,
+                                            library_values, library_count);
+      },
+      [&] { return driver.cuLibraryUnload(*out); });
+}
+CUresult cuLibraryUnload(CUlibrary library) {
+  return Free(Sort::kLibrary, reinterpret_cast<uint64_t>(library),
+              [&] { return TheDriver().cuLibraryUnload(library); });
+}
+
+CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
+  return LoadMore(Sort::kModule, module,
+                  [&] { return TheDriver().cuModuleGetFunction(out, module, name); });
+}
+CUresult cuModuleGetGlobal(CUdeviceptr_v1* out, unsigned* bytes, CUmodule module,
+                           const char* name) {
+  return LoadMore(Sort::kModule, module,
+                  [&] { return TheDriver().cuModuleGetGlobal(out, bytes, module, name); });
+}
+CUresult cuModuleGetGlobal_v2(CUdeviceptr* out, size_t* bytes, CUmodule module, const char* name) {
+  return LoadMore(Sort::kModule, module,
+                  [&] { return TheDriver().cuModuleGetGlobal_v2(out, bytes, module, name); });
+}
+CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) {
+  return LoadMore(Sort::kLibrary, library,
+                  [&] { return TheDriver().cuLibraryGetModule(out, library); });
+}
+CUresult cuLibraryGetGlobal(CUdeviceptr* out, size_t* bytes, CUlibrary library, const char* name) {
+  return LoadMore(Sort::kLibrary, library,
+                  [&] { return TheDriver().cuLibraryGetGlobal(out, bytes, library, name); });
+}
+// Whose these are is not asked: they go with the context at the latest.
+CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) {
+  return LoadMore(Sort::kHeap, nullptr,
+                  [&] { return TheDriver().cuKernelGetFunction(out, kernel); });
+}
+CUresult cuFuncLoad(CUfunction function) {
+  return LoadMore(Sort::kHeap, nullptr, [&] { return TheDriver().cuFuncLoad(function); });
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  const Driver& driver = TheDriver();
+  const CUdevice device = CurrentDevice();
+  const int place = device < 0 ? -1 : PlaceOfDevice(device);
+  size_t before = 0;
+  if (place < 0 || driver.cuCtxGetLimit(&before, limit) != CUDA_SUCCESS) {
+    return driver.cuCtxSetLimit(limit, value);
+  }
+  const Watch watch(device);
+  const CUresult result = driver.cuCtxSetLimit(limit, value);
+  const uint64_t bytes = watch.Taken();
+  if (bytes == 0) {
+    TakeFromHeap(place, watch.Given());
+    return result;
+  }
+  if (!ReserveOrTrim(place, bytes, Kind::kModule)) {
+    driver.cuCtxSetLimit(limit, before);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  AddTo(Sort::kHeap, 0, place, bytes);
+  return result;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much less is free of a device than a moment ago: the only measure of what the driver takes
+// and does not tell. What the container counted meanwhile is left out; what its neighbours took is
+// not known, so it is asked for around single calls alone.
+#pragma once
+
+#include "limiter/books/books.h"
+#include "limiter/driver/driver.h"
+#include "limiter/memory/devices.h"
+
+namespace tessera::limiter {
+
+class Watch {
+ public:
+  // Sees nothing where the device's context is not current.
+  explicit Watch(CUdevice device)
+      : device_(device), place_(PlaceOfDevice(device)), free_(Free()), used_(Used(place_)) {}
+
+  // Bytes since then; 0: none, or nobody knows.
+  uint64_t Taken() const { return Difference(1); }
+  uint64_t Given() const { return Difference(-1); }
+
+ private:
+  uint64_t Free() const {
+    const Driver& driver = TheDriver();
+    CUdevice current = -1;
+    size_t free = 0, total = 0;
+    if (driver.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != device_) return 0;
+    return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
+  }
+  uint64_t Difference(int64_t sign) const {
+    const uint64_t free = free_ == 0 ? 0 : Free();
+    if (free == 0) return 0;
+    const auto less = static_cast<int64_t>(free_ - free);
+    const auto counted = static_cast<int64_t>(Used(place_) - used_);
+    const int64_t difference = sign * (less - counted);
+    return difference > 0 ? static_cast<uint64_t>(difference) : 0;
+  }
+
+  const CUdevice device_;
+  const int place_;
+  const uint64_t free_;
+  const uint64_t used_;
+};
+
+}  // namespace tessera::limiter

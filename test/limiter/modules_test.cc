@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of code, of its variables and of the heaps of kernels.
+#include "limiter/memory_test.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <thread>
+
+namespace tessera::limiter {
+namespace {
+
+constexpr char kSmall[] = ".visible .entry spin(.param .u64 ns) {}";
+
+class ModulesTest : public MemoryTest {
+ protected:
+  // A module with a variable of so many bytes.
+  static std::string WithVariable(uint64_t bytes) {
+    return std::string(kSmall) + "\n.global .align 4 .b8 table[" + std::to_string(bytes) + "];\n";
+  }
+  static CUmodule Load(const std::string& text, CUresult expected = CUDA_SUCCESS) {
+    CUmodule module = nullptr;
+    EXPECT_EQ(cuModuleLoadData(&module, text.c_str()), expected);
+    return module;
+  }
+  void Options(const std::string& options) {
+    node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0," + options);
+  }
+  static void Write(const std::string& path, const char* text) {
+    FILE* const file = fopen(path.c_str(), "w");
+    fputs(text, file);
+    fclose(file);
+  }
+  static uint64_t Shown() { return TheRegion()->hami.slots[OwnSlot()].used[0].module; }
+};
+
+TEST_F(ModulesTest, AModuleIsCountedAsOneUntilItIsUnloaded) {
+  Options("module-mib=20");
+  Run([&] {
+    const CUmodule module = Load(kSmall);
+    ExpectTrue(20);
+    EXPECT_EQ(Shown(), 20 * kMiB);
+    EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+    ExpectTrue(0);
+    EXPECT_EQ(Shown(), 0u);
+  });
+}
+
+TEST_F(ModulesTest, EveryWayOfLoadingIsCounted) {
+  Options("module-mib=20");
+  Run([&] {
+    CUmodule module = nullptr;
+    CUlibrary library = nullptr;
+    EXPECT_EQ(cuModuleLoadDataEx(&module, kSmall, 0, nullptr, nullptr), CUDA_SUCCESS);
+    ExpectTrue(20);
+    EXPECT_EQ(cuLibraryLoadData(&library, kSmall, nullptr, nullptr, 0, nullptr, nullptr, 0),
+              CUDA_SUCCESS);
+    ExpectTrue(40);
+    EXPECT_EQ(cuLibraryUnload(library), CUDA_SUCCESS);
+    ExpectTrue(20);
+    const std::string path = node_.directory() + "/module.ptx";
+    Write(path, kSmall);
+    EXPECT_EQ(cuModuleLoad(&module, path.c_str()), CUDA_SUCCESS);
+    ExpectTrue(40);
+    EXPECT_EQ(
+        cuLibraryLoadFromFile(&library, path.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+        CUDA_SUCCESS);
+    ExpectTrue(60);
+  });
+}
+
+TEST_F(ModulesTest, VariablesOfModulesAreNoWayPastTheLimit) {
+  Run([&] {
+    int had = 0;
+    CUmodule module = nullptr;
+    const std::string text = WithVariable(300 * kMiB);
+    while (had < 10 && cuModuleLoadData(&module, text.c_str()) == CUDA_SUCCESS) ++had;
+    EXPECT_EQ(had, 3);
+    Load(text, CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(900);
+  });
+}
+
+TEST_F(ModulesTest, CodeThatIsLoadedWithItsFirstFunctionIsCountedThen) {
+  Options("module-mib=600,lazy=1");
+  Run([&] {
+    const CUmodule first = Load(kSmall), second = Load(kSmall);
+    ExpectTrue(0);
+    CUfunction function = nullptr;
+    EXPECT_EQ(cuModuleGetFunction(&function, first, "spin"), CUDA_SUCCESS);
+    ExpectTrue(600);
+    EXPECT_EQ(cuModuleGetFunction(&function, first, "spin"), CUDA_SUCCESS);
+    ExpectTrue(600);
+    // It is there, and nobody can take it back.
+    EXPECT_EQ(cuModuleGetFunction(&function, second, "spin"), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(1200);
+    EXPECT_EQ(cuModuleUnload(second), CUDA_SUCCESS);
+    EXPECT_EQ(cuModuleUnload(first), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(ModulesTest, WhatANeighbourTookWhileSomethingLargeWasLoadedIsNotItsSize) {
+  // The process is there, and takes memory of the card while its neighbour is loading.
+  Options("module-mib=20");
+  int begin[2], done[2];
+  ASSERT_EQ(pipe(begin), 0);
+  ASSERT_EQ(pipe(done), 0);
+  const pid_t neighbour = node_.Start([&](const fake_cuda::Library& cuda) {
+    CUcontext context = nullptr;
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuDevicePrimaryCtxRetain)(&context, 0), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuCtxSetCurrent)(context), CUDA_SUCCESS);
+    char byte = 0;
+    EXPECT_EQ(read(begin[0], &byte, 1), 1);
+    EXPECT_EQ(CALL(cuMemAlloc_v2)(&pointer, 500 * kMiB), CUDA_SUCCESS);
+    EXPECT_EQ(write(done[1], "", 1), 1);
+    for (;;) pause();
+  });
+  Run([&] {
+    // The driver waits for the image while it loads; when it looks again there is a file.
+    const std::string path = node_.directory() + "/module.ptx";
+    Write(path + ".file", kSmall);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    std::thread writer([&] {
+      FILE* const pipe = fopen(path.c_str(), "w");
+      char byte = 0;
+      EXPECT_EQ(write(begin[1], "", 1), 1);
+      EXPECT_EQ(read(done[0], &byte, 1), 1);
+      EXPECT_EQ(rename((path + ".file").c_str(), path.c_str()), 0);
+      fputs(kSmall, pipe);
+      fclose(pipe);
+    });
+    CUmodule module = nullptr;
+    EXPECT_EQ(cuModuleLoad(&module, path.c_str()), CUDA_SUCCESS);
+    writer.join();
+    EXPECT_EQ(Used(0), 20 * kMiB);
+  });
+  kill(neighbour, SIGKILL);
+  waitpid(neighbour, nullptr, 0);
+}
+
+TEST_F(ModulesTest, ModulesGoWithTheirContext) {
+  Options("module-mib=20");
+  Run([&] {
+    CUcontext context = nullptr;
+    ASSERT_EQ(cuCtxCreate_v2(&context, 0, 0), CUDA_SUCCESS);
+    const CUmodule module = Load(kSmall);
+    ExpectTrue(20);
+    ASSERT_EQ(cuCtxDestroy_v2(context), CUDA_SUCCESS);
+    ExpectTrue(0);
+    cuModuleUnload(module);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(ModulesTest, WhatTheDriverDoesNotLoadIsItsAnswer) {
+  Run([&] {
+    CUmodule module = nullptr;
+    EXPECT_EQ(cuModuleLoad(&module, "/nowhere"), CUresult{301});
+    EXPECT_EQ(cuModuleLoadData(&module, "no code"), CUresult{200});
+    EXPECT_EQ(cuModuleLoadData(nullptr, kSmall), CUDA_ERROR_INVALID_VALUE);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(ModulesTest, HeapsOfKernelsAreCountedAsTheyGrowAndShrink) {
+  Run([&] {
+    const auto limit = CU_LIMIT_MALLOC_HEAP_SIZE;
+    EXPECT_EQ(cuCtxSetLimit(limit, 108 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(100);
+    EXPECT_EQ(cuCtxSetLimit(limit, 2000 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(100);
+    EXPECT_EQ(cuCtxSetLimit(limit, 58 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(50);
+    CUcontext primary = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+}  // namespace
+}  // namespace tessera::limiter
