@@ -101,16 +101,17 @@ Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode
 }
 
 Status CheckLibrary(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
-  const std::string library = LibraryOf(root, vgpu, pin);
-  if (library.empty()) {
+  if (!pin.library.empty() && IsFile(root, pin.library)) return {};
+  if (vgpu.library.empty()) {
     return Fail(Reason::kNotEnforced,
                 "the library that holds containers to their part of a GPU could not be put into "
                 "{}: the agent's log says why",
                 vgpu.directory);
   }
-  if (IsFile(root, library)) return {};
+  if (IsFile(root, vgpu.library)) return {};
   return Fail(Reason::kNotEnforced,
-              "the library that holds containers to their part of a GPU is not at {}", library);
+              "the library that holds containers to their part of a GPU is not at {}",
+              vgpu.library);
 }
 
 // What stands in a new directory is whole before anybody is told of it.
