@@ -143,8 +143,8 @@ struct alignas(64) TimeBooks {
   TotalWord bucket;
   uint64_t busy_end;  // up to when time that was measured has been charged
   uint64_t used;      // ns that the container was charged, in all
-  // ns, in all, that other containers were charged by now, and when that was, in ns of the monotonic
-  // clock. The agent alone writes both; at 0: nobody ever did.
+  // ns, in all, that other containers were charged by now, and when that was, in ns of the
+  // monotonic clock. The agent alone writes both; at 0: nobody ever did.
   uint64_t others;
   uint64_t others_at;
   // What was measured beyond what was charged, which others must have had (time/neighbours.h): ns,

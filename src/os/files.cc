@@ -114,8 +114,8 @@ Status PutInPlace(const std::string& path) {
   return Fail(std::move(error));
 }
 
-// Threads that replace the same file do so one after the other: they have one temporary name. So many
-// that a hundred threads with files of their own hardly meet.
+// Threads that replace the same file do so one after the other: they have one temporary name. So
+// many that a hundred threads with files of their own hardly meet.
 std::mutex& MutexOf(const std::string& path) {
   static std::array<std::mutex, 1024> mutexes;
   return mutexes.at(std::hash<std::string>()(path) % mutexes.size());
