@@ -10,6 +10,8 @@
 
 #include "limiter/books/container_test.h"
 #include "limiter/books/slots.h"
+#include "limiter/time/bucket.h"
+#include "limiter/time/neighbours.h"
 
 namespace tessera::limiter {
 namespace {
@@ -85,13 +87,18 @@ class KillTest : public Container {
     return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
   }
 
+  // Unless it came to its end by itself, which was waited for.
+  static void KillIfThere(pid_t pid) {
+    if (kill(pid, 0) == 0) Kill(pid);
+  }
+
   // False: it had ended by then.
   template <typename Prepare, typename Run>
   static bool KillAfter(int64_t steps, __ptrace_request how, Prepare prepare, Run run) {
     const pid_t pid = Stopped(prepare, run);
     bool within = true;
     for (int64_t i = 0; i < steps && within; ++i) within = Go(pid, how);
-    Kill(pid);
+    KillIfThere(pid);
     return within;
   }
 
@@ -119,7 +126,7 @@ class KillTest : public Container {
     for (; Go(pid, PTRACE_SINGLESTEP); ++length) {
       if (survivor_ > 0) ASSERT_TRUE(WouldBeExact()) << "after instruction " << length;
     }
-    Kill(pid);
+    KillIfThere(pid);
     int64_t calls = 0;
     while (KillAfter(calls, PTRACE_SYSCALL, prepare, run)) {
       ExpectTheSurvivorLivesOn("call", calls++);
@@ -182,6 +189,41 @@ TEST_F(KillTest, AtAnyInstructionOfAFork) {
   KillEverywhere(Joined(), [] {
     if (fork() == 0) _exit(0);
   });
+}
+
+TEST_F(KillTest, AtAnyInstructionOfAnExec) {
+  StartSurvivor();
+  KillEverywhere(Joined(), [] { execl("/bin/true", "true", nullptr); });
+}
+
+TEST_F(KillTest, AtAnyInstructionOfALaunchsBooks) {
+  StartSurvivor();
+  constexpr uint64_t kNow = uint64_t{1} << 40;
+  constexpr int64_t kCost = 4'000'000, kMore = 3'000'000;
+  const auto books = [] { return &TheRegion()->books.times[0]; };
+  const auto launch = [&] {
+    Take(books(), kNow, 50, kCost);
+    NewlyBusy(books(), kNow, kNow - 9'000'000, kNow - 2'000'000);
+    ChargeAlone(books(), 7'000'000, 5'000'000, 1);
+    Settle(books(), Company::kNone);
+    Correct(books(), kNow, 50, kMore);
+  };
+  const auto prepare = [&] {
+    Joined()();
+    *books() = {};
+  };
+  // The bucket is as it was before one of these, or after it.
+  const pid_t pid = Stopped(prepare, launch);
+  for (int64_t at = 0; Go(pid, PTRACE_SINGLESTEP); ++at) {
+    const TotalWord& word = Shown().books.times[0].bucket;
+    const auto left = static_cast<int64_t>(word.low);
+    const bool known =
+        (word.high == 0 && left == 0) ||
+        (word.high == kNow && (left == kBurst - kCost || left == kBurst - kCost - kMore));
+    ASSERT_TRUE(known) << left << " at " << word.high << " after instruction " << at;
+  }
+  Kill(pid);
+  KillEverywhere(prepare, launch);
 }
 
 TEST_F(KillTest, AtAnyInstructionOfMakingTheRegion) {
