@@ -2,6 +2,7 @@
 // Arrays. The driver does not say how many bytes one has: rows of a multiple of 512 bytes are taken
 // for granted, which is never less than what it takes.
 #include "limiter/memory/charge.h"
+#include "limiter/memory/sparse.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
@@ -75,8 +76,35 @@ CUresult Create(Sort sort, Array* out, const D* wanted, unsigned levels, Call ca
       (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;
   const int place = empty ? -1 : CurrentPlace();
   CUcontext context = nullptr;
-  if (place >= 0) TheDriver().cuCtxGetCurrent(&context);
+  if (place >= 0 || empty) TheDriver().cuCtxGetCurrent(&context);
+  if (empty) {
+    const CUresult result = call();
+    if (result == CUDA_SUCCESS) {
+      UncountTiles(TakeTiles((uint64_t)*out));  // of one that went without a call
+      Remember(Sort::kSparse, (uint64_t)*out, {.other = (uint64_t)context});
+    }
+    return result;
+  }
   return Allocate(sort, place, BytesOf(descriptor, levels), out, call, undo, (uint64_t)context);
+}
+
+// With what is mapped into it.
+template <typename Call>
+CUresult Destroy(Sort sort, uint64_t array, Call call) {
+  Holding holding;
+  Table* const table = TheTable();
+  if (table == nullptr || !table->Take(Sort::kSparse, array, &holding)) {
+    return Free(sort, array, call);
+  }
+  Tile* const tiles = TakeTiles(array);
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) {
+    UncountTiles(tiles);
+  } else {
+    PutTiles(tiles);
+    table->Add(Sort::kSparse, array, holding);
+  }
+  return result;
 }
 
 }  // namespace
@@ -94,7 +122,7 @@ CREATE_ARRAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR_v1)
 CREATE_ARRAY(cuArray3DCreate_v2, CUDA_ARRAY3D_DESCRIPTOR)
 
 CUresult cuArrayDestroy(CUarray array) {
-  return Free(Sort::kArray, (uint64_t)array, [&] { return TheDriver().cuArrayDestroy(array); });
+  return Destroy(Sort::kArray, (uint64_t)array, [&] { return TheDriver().cuArrayDestroy(array); });
 }
 
 CUresult cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* wanted,
@@ -107,6 +135,6 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRI
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
-  return Free(Sort::kMipmapped, (uint64_t)array,
-              [&] { return TheDriver().cuMipmappedArrayDestroy(array); });
+  return Destroy(Sort::kMipmapped, (uint64_t)array,
+                 [&] { return TheDriver().cuMipmappedArrayDestroy(array); });
 }

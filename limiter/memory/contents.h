@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "limiter/memory/charge.h"
+#include "limiter/memory/sparse.h"
 
 namespace tessera::limiter {
 
@@ -44,14 +45,15 @@ class Contents {
       for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
         Holding holding;
         if (keys_[i][at] == 0 || !table_->Take(kSorts[i], keys_[i][at], &holding)) continue;
+        if (kSorts[i] == Sort::kSparse) UncountTiles(TakeTiles(keys_[i][at]));
         tessera::limiter::Release(holding.device, holding.bytes, KindOf(kSorts[i]));
       }
     }
   }
 
  private:
-  static constexpr Sort kSorts[] = {Sort::kLinear, Sort::kArray,   Sort::kMipmapped,
-                                    Sort::kModule, Sort::kLibrary, Sort::kHeap};
+  static constexpr Sort kSorts[] = {Sort::kLinear,  Sort::kArray, Sort::kMipmapped, Sort::kModule,
+                                    Sort::kLibrary, Sort::kHeap,  Sort::kSparse};
   static constexpr size_t kCount = sizeof kSorts / sizeof kSorts[0];
 
   Table* const table_;

@@ -21,6 +21,7 @@ enum class Sort : uint8_t {
   kModule = 8,
   kLibrary = 9,
   kHeap = 10,     // what a context took beside its modules, by the context
+  kSparse = 11,   // an array that has what is mapped into it, by itself; without bytes
   kGraphOn = 16,  // what a graph takes of device 0; the sorts behind it are of the next devices
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory: the bytes belong to the handle, and are free when neither a handle nor a mapping
 // is left. A handle may be released while its memory stays mapped.
+#include "limiter/memory/virtual.h"
+
 #include "limiter/memory/charge.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -44,6 +46,16 @@ bool CountHandle(CUmemGenericAllocationHandle handle, int references, int mappin
 
 }  // namespace
 
+bool tessera::limiter::CountMapping(CUmemGenericAllocationHandle handle) {
+  Holding after;
+  return CountHandle(handle, 0, 1, &after);
+}
+
+void tessera::limiter::UncountMapping(CUmemGenericAllocationHandle handle) {
+  Holding after;
+  if (CountHandle(handle, 0, -1, &after)) FreeIfUnused(after);
+}
+
 CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes,
                      const CUmemAllocationProp* wanted, unsigned long long flags) {
   const Driver& driver = TheDriver();
@@ -79,9 +91,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
   const Driver& driver = TheDriver();
-  Holding after;
-  // Before the call, so that a release at the same time does not take the last count away.
-  if (!CountHandle(handle, 0, 1, &after)) {
+  if (!CountMapping(handle)) {
     return driver.cuMemMap(address, bytes, offset, handle, flags);
   }
   CUresult result = driver.cuMemMap(address, bytes, offset, handle, flags);
@@ -90,7 +100,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     driver.cuMemUnmap(address, bytes);
     result = CUDA_ERROR_OUT_OF_MEMORY;
   }
-  if (result != CUDA_SUCCESS && CountHandle(handle, 0, -1, &after)) FreeIfUnused(after);
+  if (result != CUDA_SUCCESS) UncountMapping(handle);
   return result;
 }
 
@@ -101,12 +111,11 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   // Several mappings may lie side by side, and others between them that are not known.
   for (uint64_t at = 0; at < bytes;) {
     Holding mapping;
-    Holding after;
     if (!table->Take(Sort::kMapping, address + at, &mapping)) {
       at += kChunk;
       continue;
     }
-    if (CountHandle(mapping.other, 0, -1, &after)) FreeIfUnused(after);
+    UncountMapping(mapping.other);
     at += mapping.bytes != 0 ? mapping.bytes : kChunk;
   }
   return result;

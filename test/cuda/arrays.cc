@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cuda/contexts.h"
+#include "cuda/sparse.h"
 
 inline constexpr unsigned kMostLevels = 16;
 
@@ -120,9 +121,34 @@ CUresult Require(CUDA_ARRAY_MEMORY_REQUIREMENTS* out, const CUarray_st& array) {
 void DropArraysOf(CUcontext context) {
   Arrays& arrays = TheArrays();
   const std::lock_guard lock(arrays.mutex);
-  std::erase_if(arrays.arrays, [&](const auto& one) { return one.second->context == context; });
-  std::erase_if(arrays.mipmapped,
-                [&](const auto& one) { return one.second->whole.context == context; });
+  std::erase_if(arrays.arrays, [&](const auto& one) {
+    if (one.second->context != context) return false;
+    DropTilesOf(one.first);
+    return true;
+  });
+  std::erase_if(arrays.mipmapped, [&](const auto& one) {
+    if (one.second->whole.context != context) return false;
+    DropTilesOf(one.first);
+    return true;
+  });
+}
+
+std::optional<Descriptor> FindSparse(const CUarrayMapInfo& operation) {
+  constexpr int kArray = 0, kMipmapped = 1;
+  Arrays& arrays = TheArrays();
+  const std::lock_guard lock(arrays.mutex);
+  const unsigned level =
+      operation.subresourceType == 0 ? operation.subresource.sparseLevel.level : 0;
+  std::optional<Descriptor> found;
+  if (operation.resourceType == kArray && level == 0) {
+    const auto array = arrays.arrays.find(static_cast<CUarray>(operation.resource));
+    if (array != arrays.arrays.end()) found = array->second->descriptor;
+  } else if (operation.resourceType == kMipmapped) {
+    const auto array = arrays.mipmapped.find(static_cast<CUmipmappedArray>(operation.resource));
+    const bool is = array != arrays.mipmapped.end() && level < array->second->count;
+    if (is) found = array->second->levels[level].descriptor;
+  }
+  return found && IsMappedLater(*found) ? found : std::nullopt;
 }
 
 }  // namespace tessera::fake_cuda
@@ -169,6 +195,7 @@ FAKE_EXPORT CUresult cuArrayDestroy(CUarray array) {
   const auto found = arrays.arrays.find(array);
   if (found == arrays.arrays.end()) return CUDA_ERROR_INVALID_HANDLE;
   if (array->address != 0) FreeBlock(array->address);
+  DropTilesOf(array);
   arrays.arrays.erase(found);
   return CUDA_SUCCESS;
 }
@@ -214,6 +241,7 @@ FAKE_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmapped) {
   const auto found = arrays.mipmapped.find(mipmapped);
   if (found == arrays.mipmapped.end()) return CUDA_ERROR_INVALID_HANDLE;
   if (mipmapped->whole.address != 0) FreeBlock(mipmapped->whole.address);
+  DropTilesOf(mipmapped);
   arrays.mipmapped.erase(found);
   return CUDA_SUCCESS;
 }

@@ -10,6 +10,7 @@
 
 #include "cuda/contexts.h"
 #include "cuda/memory.h"
+#include "cuda/sparse.h"
 
 namespace tessera::fake_cuda {
 namespace {
@@ -118,6 +119,26 @@ std::optional<Found> FindMapped(uint64_t address) {
   return Found{.begin = mapping->first,
                .bytes = mapping->second.bytes,
                .device = IsHost(location) ? 0 : location.id};
+}
+
+uint64_t TilePoolBytes(Handle handle) {
+  constexpr unsigned kTilePool = 1;
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  const Physical* const physical = Find(memory, handle);
+  const bool is = physical != nullptr && physical->properties.allocFlags.usage == kTilePool;
+  return is ? physical->bytes : 0;
+}
+void MapTile(Handle handle) {
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  ++memory.physical[handle].maps;
+}
+void UnmapTile(Handle handle) {
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  --memory.physical[handle].maps;
+  DropIfUnused(memory, handle);
 }
 
 }  // namespace tessera::fake_cuda

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handles of physical memory, for whatever it is mapped into. Any thread.
+#pragma once
+
+#include "limiter/driver/cuda.h"
+
+namespace tessera::limiter {
+
+// Once for each place where memory is mapped, before the driver is asked: a release at the same
+// time does not take the last count away then. False: it is not counted here, nor to be unmapped.
+bool CountMapping(CUmemGenericAllocationHandle handle);
+// The bytes are free with the last one, if the handle was released.
+void UncountMapping(CUmemGenericAllocationHandle handle);
+
+}  // namespace tessera::limiter
