@@ -2,6 +2,8 @@
 // Contexts. One takes memory of its device, which the driver does not tell: the difference that it
 // makes to what is free is taken, where somebody can look before and after. What was allocated in a
 // context goes with it, without a call for each piece.
+#include "limiter/memory/contexts.h"
+
 #include <atomic>
 
 #include "limiter/memory/charge.h"
@@ -18,16 +20,15 @@ constexpr int kMostDevices = 64;
 // The primary contexts that this process retained.
 constinit std::atomic<CUcontext> primaries[kMostDevices] = {};
 
-CUcontext PrimaryOf(CUdevice device) {
-  return device >= 0 && device < kMostDevices ? primaries[device].load(std::memory_order_acquire)
-                                              : nullptr;
-}
+// Contexts of this process, and of those it was forked from, that count as nothing.
+constinit std::atomic<uint32_t> uncounted = 0;
 
 void Forget(CUcontext context) {
   Holding holding;
   Table* const table = TheTable();
   if (context == nullptr || table == nullptr) return;
   if (!table->Take(Sort::kContext, (uint64_t)context, &holding)) return;
+  if (holding.bytes == 0) uncounted.fetch_sub(1, std::memory_order_relaxed);
   Release(holding.device, holding.bytes, Kind::kContext);
 }
 
@@ -64,9 +65,11 @@ CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
   if (has_room) bytes += measured;
   Table* const table = TheTable();
   // Where two threads retain one at once, one of them counts it.
-  const bool counted =
-      result == CUDA_SUCCESS && has_room && table != nullptr &&
-      table->Add(Sort::kContext, (uint64_t)*out, {.bytes = bytes, .device = place});
+  const bool counted = result == CUDA_SUCCESS && has_room && table != nullptr &&
+                       table->Add(Sort::kContext, (uint64_t)*out,
+                                  {.bytes = bytes, .device = place, .references = 1});
+  if (counted && bytes == 0) uncounted.fetch_add(1, std::memory_order_release);
+  CountLate(place);
   if (!counted) Release(place, bytes, Kind::kContext);
   if (has_room) return result;
   undo();
@@ -98,7 +101,57 @@ CUresult Reset(CUdevice device, Call call) {
   return result;
 }
 
+// One less holds it. True: it was the last one, and the context is still known.
+bool LetGo(CUcontext context) {
+  Holding after;
+  Table* const table = TheTable();
+  if (table == nullptr) return false;
+  if (!table->Count(Sort::kContext, (uint64_t)context, -1, 0, 0, &after)) return false;
+  if (after.references != 0) return false;
+  after.references = 1;
+  return table->Add(Sort::kContext, (uint64_t)context, after);
+}
+
+void Hold(CUcontext context) {
+  Holding after;
+  Table* const table = TheTable();
+  if (table != nullptr) table->Count(Sort::kContext, (uint64_t)context, 1, 0, 0, &after);
+}
+
 }  // namespace
+
+namespace tessera::limiter {
+
+CUcontext PrimaryOf(CUdevice device) {
+  return device >= 0 && device < kMostDevices ? primaries[device].load(std::memory_order_acquire)
+                                              : nullptr;
+}
+
+void CountLate(int place) {
+  const uint64_t bytes = ContextBytes(place);
+  Table* const table = TheTable();
+  if (uncounted.load(std::memory_order_acquire) == 0 || bytes == 0 || table == nullptr) return;
+  size_t count = 0;
+  uint64_t* const keys = table->Keys(Sort::kContext, &count);
+  if (keys == nullptr) return;
+  for (size_t i = 0; i < count; ++i) {
+    Holding holding;
+    if (keys[i] == 0 || !table->Find(Sort::kContext, keys[i], &holding)) continue;
+    if (holding.bytes != 0 || holding.device != place) continue;
+    Count(place, bytes, Kind::kContext);
+    const bool is_there = table->Count(Sort::kContext, keys[i], 0, 0, bytes, &holding);
+    if (is_there && holding.bytes == bytes) {
+      uncounted.fetch_sub(1, std::memory_order_relaxed);
+      continue;
+    }
+    // It ended, or another thread was first.
+    if (is_there) table->Count(Sort::kContext, keys[i], 0, 0, -bytes, &holding);
+    Release(place, bytes, Kind::kContext);
+  }
+  munmap(keys, count * Table::kKeySize);
+}
+
+}  // namespace tessera::limiter
 
 int tessera::limiter::PlaceOfStream(CUstream stream) {
   CUcontext context = nullptr;
@@ -170,4 +223,17 @@ CUresult cuCtxDestroy(CUcontext context) {
 }
 CUresult cuCtxDestroy_v2(CUcontext context) {
   return End(context, [&] { return TheDriver().cuCtxDestroy_v2(context); });
+}
+
+CUresult cuCtxAttach(CUcontext* context, unsigned flags) {
+  const CUresult result = TheDriver().cuCtxAttach(context, flags);
+  if (result == CUDA_SUCCESS) Hold(*context);
+  return result;
+}
+CUresult cuCtxDetach(CUcontext context) {
+  const auto detach = [&] { return TheDriver().cuCtxDetach(context); };
+  if (LetGo(context)) return End(context, detach);
+  const CUresult result = detach();
+  if (result != CUDA_SUCCESS) Hold(context);
+  return result;
 }

@@ -4,6 +4,7 @@
 // back. Where code is loaded no sooner than it is needed, that is the call that asks for a
 // function.
 #include "limiter/memory/charge.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/memory/watch.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -44,6 +45,7 @@ CUresult Load(Sort sort, Key* out, Call call, Undo undo) {
   const int place = out == nullptr || device < 0 ? -1 : PlaceOfDevice(device);
   if (place < 0) return call();
   if (place == kDeniedDevice) return CUDA_ERROR_OUT_OF_MEMORY;
+  CountLate(place);
   const Watch watch(device);
   CUresult result = Patiently(call);
   uint64_t bytes = result == CUDA_SUCCESS ? watch.Taken() : 0;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts, for whoever counts what is in them. Any thread.
+#pragma once
+
+#include "limiter/driver/cuda.h"
+
+namespace tessera::limiter {
+
+// The primary context that this process retained; null: none.
+CUcontext PrimaryOf(CUdevice device);
+// Contexts of a place that were made when nobody knew what one takes are counted, if somebody found
+// out since: past the limit if need be.
+void CountLate(int place);
+
+}  // namespace tessera::limiter

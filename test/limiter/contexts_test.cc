@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What contexts take, and what goes with them.
+#include "limiter/memory_test.h"
+
+namespace tessera::limiter {
+namespace {
+
+class ContextsTest : public MemoryTest {
+ protected:
+  ContextsTest() { node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=200"); }
+  // In a process without a context.
+  template <typename Body>
+  void RunBare(Body body) {
+    EXPECT_TRUE(node_.Run([&](const fake_cuda::Library& cuda) {
+      library_ = &cuda;
+      ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
+      ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
+      body(cuda);
+      if (HasFailure()) throw std::runtime_error("see above");
+    }));
+  }
+};
+
+TEST_F(ContextsTest, WhatIsInAContextGoesWithIt) {
+  node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0");
+  Run([&] {
+    CUdeviceptr outside = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&outside, 100 * kMiB), CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuCtxCreate_v2)>("cuCtxCreate_v2")(&context, 0, 0), CUDA_SUCCESS);
+    CUdeviceptr inside = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&inside, 200 * kMiB), CUDA_SUCCESS);
+    const CUDA_ARRAY_DESCRIPTOR wanted{
+        .Width = 4096, .Height = 4096, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    CUarray array = nullptr;
+    ASSERT_EQ(cuArrayCreate_v2(&array, &wanted), CUDA_SUCCESS);
+    ExpectTrue(364);
+    ASSERT_EQ(cuCtxDestroy_v2(context), CUDA_SUCCESS);
+    ExpectTrue(100);
+    CUcontext primary = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(ContextsTest, AContextIsCountedOnceSomebodyCouldLook) {
+  Run([&] {
+    // The first one was made without the limiter.
+    EXPECT_EQ(Used(0), 0u);
+    CUcontext contexts[4];
+    ASSERT_EQ(cuCtxCreate_v2(&contexts[0], 0, 0), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 200 * kMiB);
+    EXPECT_EQ(TheRegion()->hami.slots[OwnSlot()].used[0].context, 200 * kMiB);
+    for (int i = 1; i < 4; ++i) ASSERT_EQ(cuCtxCreate_v2(&contexts[i], 0, 0), CUDA_SUCCESS);
+    CUcontext refused = nullptr;
+    EXPECT_EQ(Used(0), 800 * kMiB);
+    EXPECT_EQ(cuCtxCreate_v2(&refused, 0, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxCreate_v2(&refused, 0, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(Resident(), 1200 * kMiB);
+    for (int i = 0; i < 4; ++i) ASSERT_EQ(cuCtxDestroy_v2(contexts[i]), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 200 * kMiB);
+  });
+}
+
+TEST_F(ContextsTest, WithTheSizeOfAContextKnownItsFirstOneIsCountedToo) {
+  EXPECT_TRUE(node_.Run([&](const fake_cuda::Library& cuda) {
+    ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
+    ASSERT_TRUE(JoinWith(limits_));
+    NoteContextBytes(0, 200 * kMiB);
+    CUcontext context = nullptr;
+    CUcontext again = nullptr;
+    EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 200 * kMiB);
+    EXPECT_EQ(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 200 * kMiB);
+    EXPECT_EQ(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 0u);
+    EXPECT_TRUE(Reserve(0, 900 * kMiB, Kind::kData));
+    EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    if (HasFailure()) throw std::runtime_error("see above");
+  }));
+}
+
+TEST_F(ContextsTest, AFirstContextIsCountedAsSoonAsALaterOneTellsWhatItTakes) {
+  RunBare([&](const fake_cuda::Library& cuda) {
+    CUcontext first = nullptr, second = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 0u);
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(first), CUDA_SUCCESS);
+    ASSERT_EQ(cuCtxCreate_v2(&second, 0, 0), CUDA_SUCCESS);
+    ExpectTrue(400);
+    EXPECT_EQ(TheRegion()->hami.slots[OwnSlot()].used[0].context, 400 * kMiB);
+    ASSERT_EQ(cuCtxDestroy_v2(second), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(ContextsTest, AFirstContextIsCountedPastTheLimit) {
+  limits_.devices[0].bytes = 300 * kMiB;
+  RunBare([&](const fake_cuda::Library& cuda) {
+    CUcontext first = nullptr, second = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(first), CUDA_SUCCESS);
+    ASSERT_EQ(cuCtxCreate_v2(&second, 0, 0), CUDA_SUCCESS);
+    ExpectTrue(400);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_ERROR_OUT_OF_MEMORY);
+  });
+}
+
+TEST_F(ContextsTest, WhatAnotherProcessFoundOutCountsWithTheNextModule) {
+  RunBare([&](const fake_cuda::Library& cuda) {
+    CUcontext first = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(first), CUDA_SUCCESS);
+    NoteContextBytes(0, 200 * kMiB);
+    CUmodule module = nullptr;
+    ASSERT_EQ(cuModuleLoadData(&module, ".visible .entry spin(.param .u64 ns) {}"), CUDA_SUCCESS);
+    EXPECT_EQ(TheRegion()->hami.slots[OwnSlot()].used[0].context, 200 * kMiB);
+    EXPECT_EQ(Used(0), Resident());
+  });
+}
+
+TEST_F(ContextsTest, AContextEndsWithTheLastOneThatDetachesIt) {
+  RunBare([&](const fake_cuda::Library&) {
+    NoteContextBytes(0, 200 * kMiB);
+    CUcontext context = nullptr, again = nullptr;
+    ASSERT_EQ(cuCtxCreate_v2(&context, 0, 0), CUDA_SUCCESS);
+    CUdeviceptr pointer = 0;
+    ASSERT_EQ(cuMemAlloc_v2(&pointer, 100 * kMiB), CUDA_SUCCESS);
+    ASSERT_EQ(cuCtxAttach(&again, 0), CUDA_SUCCESS);
+    ExpectTrue(300);
+    EXPECT_EQ(cuCtxDetach(context), CUDA_SUCCESS);
+    ExpectTrue(300);
+    EXPECT_EQ(cuCtxDetach(context), CUDA_SUCCESS);
+    ExpectTrue(0);
+    EXPECT_NE(cuCtxDetach(nullptr), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+}  // namespace
+}  // namespace tessera::limiter
