@@ -2,6 +2,7 @@
 // Arrays. The driver does not say how many bytes one has: rows of a multiple of 512 bytes are taken
 // for granted, which is never less than what it takes.
 #include "limiter/memory/charge.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/memory/sparse.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -75,8 +76,7 @@ CUresult Create(Sort sort, Array* out, const D* wanted, unsigned levels, Call ca
   const bool empty =
       (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;
   const int place = empty ? -1 : CurrentPlace();
-  CUcontext context = nullptr;
-  if (place >= 0 || empty) TheDriver().cuCtxGetCurrent(&context);
+  CUcontext const context = place >= 0 || empty ? CurrentOwner() : nullptr;
   if (empty) {
     const CUresult result = call();
     if (result == CUDA_SUCCESS) {

@@ -44,7 +44,8 @@ inline bool ReserveOrTrim(int place, uint64_t bytes, Kind kind = Kind::kData) {
 // As what it is counted.
 constexpr Kind KindOf(Sort sort) {
   const bool is_code = sort == Sort::kModule || sort == Sort::kLibrary || sort == Sort::kHeap;
-  return is_code ? Kind::kModule : sort == Sort::kContext ? Kind::kContext : Kind::kData;
+  const bool is_context = sort == Sort::kContext || sort == Sort::kGreen;
+  return is_code ? Kind::kModule : is_context ? Kind::kContext : Kind::kData;
 }
 
 // Remembers what the driver gave. What stood under this key before went without a call of the

@@ -19,10 +19,14 @@ inline bool IsIn(CUcontext context, Sort sort, uint64_t key, Table* table) {
          found == context;
 }
 
-// What is in a context; asked before it ends, for then nobody knows.
+// What is in a context; asked before it ends, for then nobody knows. The driver tells it a thread
+// that has a context, which the caller may not have: this one is pushed, and popped again.
 class Contents {
  public:
   explicit Contents(CUcontext context) : table_(TheTable()) {
+    const Driver& driver = TheDriver();
+    const bool is_pushed =
+        context != nullptr && driver.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
     for (size_t i = 0; i < kCount && context != nullptr && table_ != nullptr; ++i) {
       keys_[i] = table_->Keys(kSorts[i], &counts_[i]);
       for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
@@ -30,6 +34,8 @@ class Contents {
         if (key != 0 && !IsIn(context, kSorts[i], key, table_)) key = 0;
       }
     }
+    CUcontext popped = nullptr;
+    if (is_pushed) driver.cuCtxPopCurrent_v2(&popped);
   }
   ~Contents() {
     for (size_t i = 0; i < kCount; ++i) {

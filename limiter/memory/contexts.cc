@@ -122,6 +122,20 @@ void Hold(CUcontext context) {
 
 namespace tessera::limiter {
 
+CUcontext OwnerOf(CUcontext context) {
+  Holding green;
+  Table* const table = TheTable();
+  const bool is_green =
+      table != nullptr && table->Find(Sort::kGreenContext, (uint64_t)context, &green);
+  return is_green ? reinterpret_cast<CUcontext>(green.other) : context;
+}
+
+CUcontext CurrentOwner() {
+  CUcontext context = nullptr;
+  TheDriver().cuCtxGetCurrent(&context);
+  return context == nullptr ? nullptr : OwnerOf(context);
+}
+
 CUcontext PrimaryOf(CUdevice device) {
   return device >= 0 && device < kMostDevices ? primaries[device].load(std::memory_order_acquire)
                                               : nullptr;
@@ -156,6 +170,7 @@ void CountLate(int place) {
 int tessera::limiter::PlaceOfStream(CUstream stream) {
   CUcontext context = nullptr;
   if (TheDriver().cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context != nullptr) {
+    context = OwnerOf(context);
     for (int device = 0; device < kMostDevices; ++device) {
       if (PrimaryOf(device) == context) return PlaceOfDevice(device);
     }

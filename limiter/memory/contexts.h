@@ -6,6 +6,12 @@
 
 namespace tessera::limiter {
 
+// Whose all is that is allocated in a context: of a green one (green.cc) the primary context, else
+// its own.
+CUcontext OwnerOf(CUcontext context);
+// Of the calling thread's context; null: there is none.
+CUcontext CurrentOwner();
+
 // The primary context that this process retained; null: none.
 CUcontext PrimaryOf(CUdevice device);
 // Contexts of a place that were made when nobody knew what one takes are counted, if somebody found

@@ -19,12 +19,6 @@ CUdevice CurrentDevice() {
   return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
 }
 
-CUcontext CurrentContext() {
-  CUcontext context = nullptr;
-  TheDriver().cuCtxGetCurrent(&context);
-  return context;
-}
-
 // Unloads what seems to be that large and loads it again: it takes no more than was seen each time.
 template <typename Call, typename Undo>
 CUresult LoadAgain(CUdevice device, uint64_t* bytes, Call call, Undo undo) {
@@ -53,7 +47,7 @@ CUresult Load(Sort sort, Key* out, Call call, Undo undo) {
   if (result != CUDA_SUCCESS) return result;
   if (ReserveOrTrim(place, bytes, Kind::kModule)) {
     const Holding holding{.bytes = bytes,
-                          .other = reinterpret_cast<uint64_t>(CurrentContext()),
+                          .other = reinterpret_cast<uint64_t>(CurrentOwner()),
                           .device = place,
                           .references = 1};
     if (Remember(sort, reinterpret_cast<uint64_t>(*out), holding)) return CUDA_SUCCESS;
@@ -68,7 +62,7 @@ void AddTo(Sort sort, uint64_t key, int place, uint64_t bytes) {
   Holding after;
   Table* const table = TheTable();
   if (table == nullptr || table->Count(sort, key, 0, 0, bytes, &after)) return;
-  const auto context = reinterpret_cast<uint64_t>(CurrentContext());
+  const auto context = reinterpret_cast<uint64_t>(CurrentOwner());
   if (table->Count(Sort::kHeap, context, 0, 0, bytes, &after)) return;
   table->Add(Sort::kHeap, context,
              {.bytes = bytes, .other = context, .device = place, .references = 1});
@@ -101,7 +95,7 @@ CUresult LoadMore(Sort sort, const void* key, Call call) {
 void TakeFromHeap(int place, uint64_t bytes) {
   Holding holding;
   Table* const table = TheTable();
-  const auto context = reinterpret_cast<uint64_t>(CurrentContext());
+  const auto context = reinterpret_cast<uint64_t>(CurrentOwner());
   if (table == nullptr || !table->Find(Sort::kHeap, context, &holding)) return;
   const uint64_t less = bytes < holding.bytes ? bytes : holding.bytes;
   if (table->Count(Sort::kHeap, context, 0, 0, -less, &holding)) {

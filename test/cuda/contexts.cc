@@ -100,7 +100,8 @@ void Pop() {
 CUresult Destroy(CUcontext context) {
   NEED_DRIVER(driver);
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (!IsContext(context) || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!IsContext(context) || context->primary || context->owner != context)
+    return CUDA_ERROR_INVALID_CONTEXT;
   if (!context->active) return kContextIsDestroyed;
   {
     const std::lock_guard lock(TheContexts().mutex);
@@ -145,6 +146,19 @@ CUresult GiveOf(T* out, const T& value) {
 
 }  // namespace
 
+CUcontext NewGreen(Driver& driver, CUcontext primary) {
+  Contexts& contexts = TheContexts();
+  const std::lock_guard lock(contexts.mutex);
+  CUctx_st& green = contexts.all.emplace_back(driver, primary);
+  green.active = true;
+  return &green;
+}
+
+void DropGreen(CUcontext green) {
+  const std::lock_guard lock(TheContexts().mutex);
+  green->active = false;
+}
+
 CUcontext PrimaryOf(int device) {
   Contexts& contexts = TheContexts();
   const std::lock_guard lock(contexts.mutex);
@@ -168,7 +182,15 @@ CUctx_st::CUctx_st(Driver& driver, int of_device, bool is_primary)
     : device(of_device),
       card(driver.node.devices[static_cast<size_t>(of_device)].card),
       primary(is_primary),
+      owner(this),
       heap(this, *driver.state, card, static_cast<uint8_t>(of_device)),
+      legacy(this, 0, 0) {}
+CUctx_st::CUctx_st(Driver& driver, CUctx_st* primary_context)
+    : device(primary_context->device),
+      card(primary_context->card),
+      primary(false),
+      owner(primary_context),
+      heap(this, *driver.state, card, static_cast<uint8_t>(device)),
       legacy(this, 0, 0) {}
 
 FAKE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {

@@ -12,10 +12,12 @@
 
 struct CUctx_st {
   CUctx_st(tessera::fake_cuda::Driver& driver, int of_device, bool is_primary);
+  CUctx_st(tessera::fake_cuda::Driver& driver, CUctx_st* primary_context);  // a green one
 
   const int device;
   const unsigned card;
   const bool primary;
+  CUctx_st* const owner;  // of what is made in it: of a green one the primary, else itself
   tessera::fake_cuda::Heap heap;
   std::atomic<bool> active = false;
   std::atomic<unsigned> flags = 0;
@@ -27,10 +29,15 @@ struct CUctx_st {
 
 namespace tessera::fake_cuda {
 
+// Whose all is that is made now.
 inline CUcontext Current() {
   const CUcontext context = t_context;
-  return context != nullptr && context->active ? context : nullptr;
+  return context != nullptr && context->active ? context->owner : nullptr;
 }
+
+// Contexts of a part of a device (green.cc) are among the others.
+CUcontext NewGreen(Driver& driver, CUcontext primary);
+void DropGreen(CUcontext green);
 
 // The primary context of each device, whether it is active or not.
 CUcontext PrimaryOf(int device);

@@ -44,6 +44,24 @@ TEST_F(ContextsTest, WhatIsInAContextGoesWithIt) {
   });
 }
 
+TEST_F(ContextsTest, WhatIsInAContextGoesWithItFromAThreadThatHasNone) {
+  RunBare([&](const fake_cuda::Library& cuda) {
+    NoteContextBytes(0, 200 * kMiB);
+    CUcontext primary = nullptr;
+    CUdeviceptr pointer = 0;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(primary), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemAlloc_v2(&pointer, 100 * kMiB), CUDA_SUCCESS);
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(nullptr), CUDA_SUCCESS);
+    ExpectTrue(300);
+    ASSERT_EQ(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+    CUcontext current = primary;
+    EXPECT_EQ(CALL(cuCtxGetCurrent)(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, nullptr);
+  });
+}
+
 TEST_F(ContextsTest, AContextIsCountedOnceSomebodyCouldLook) {
   Run([&] {
     // The first one was made without the limiter.

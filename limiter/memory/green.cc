@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Green contexts: each retains the primary context, whose all is that is allocated in it. That one
+// is counted, or refused, where a program retains it itself; what a green one takes beside it is
+// the difference that it makes to what is free.
+#include "limiter/memory/charge.h"
+#include "limiter/memory/contexts.h"
+#include "limiter/memory/watch.h"
+#include "limiter/time/meter.h"
+
+using namespace tessera::limiter;  // NOLINT: hooks are C's
+
+namespace {
+
+// With the primary context retained, once more than the green one will.
+CUresult Create(CUgreenCtx* out, CUdevResourceDesc resources, CUdevice device, unsigned flags,
+                int place) {
+  const Driver& driver = TheDriver();
+  const Watch watch(device);
+  const CUresult result =
+      Patiently([&] { return driver.cuGreenCtxCreate(out, resources, device, flags); });
+  if (result != CUDA_SUCCESS) return result;
+  const uint64_t bytes = watch.Taken();
+  if (ReserveOrTrim(place, bytes, Kind::kContext)) {
+    const Holding holding{
+        .bytes = bytes, .other = static_cast<uint64_t>(device), .device = place, .references = 1};
+    if (Remember(Sort::kGreen, reinterpret_cast<uint64_t>(*out), holding)) return CUDA_SUCCESS;
+    Release(place, bytes, Kind::kContext);
+  }
+  driver.cuGreenCtxDestroy(*out);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// Not where it was reset meanwhile: then there is none, and none is to be made.
+bool RetainPrimary(CUdevice device) {
+  unsigned flags = 0;
+  int active = 0;
+  CUcontext primary = nullptr;
+  return TheDriver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS &&
+         active != 0 && cuDevicePrimaryCtxRetain(&primary, device) == CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuGreenCtxCreate(CUgreenCtx* out, CUdevResourceDesc resources, CUdevice device,
+                          unsigned flags) {
+  const int place = out == nullptr ? -1 : PlaceOfDevice(device);
+  if (place < 0) return TheDriver().cuGreenCtxCreate(out, resources, device, flags);
+  CUcontext primary = nullptr;
+  const CUresult retained = cuDevicePrimaryCtxRetain(&primary, device);
+  if (retained != CUDA_SUCCESS) return retained;
+  const CUresult result = Create(out, resources, device, flags, place);
+  cuDevicePrimaryCtxRelease_v2(device);
+  return result;
+}
+
+CUresult cuGreenCtxDestroy(CUgreenCtx green) {
+  const Driver& driver = TheDriver();
+  const auto key = reinterpret_cast<uint64_t>(green);
+  Holding holding;
+  Table* const table = TheTable();
+  if (table == nullptr || !table->Find(Sort::kGreen, key, &holding)) {
+    return driver.cuGreenCtxDestroy(green);
+  }
+  CUcontext context = nullptr;
+  const bool has_context = driver.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS;
+  if (has_context) ForgetSamples(context);
+  // With the last of them the primary context goes, which is seen where a program lets it go.
+  const auto device = static_cast<CUdevice>(holding.other);
+  const bool held = RetainPrimary(device);
+  const CUresult result = Free(Sort::kGreen, key, [&] { return driver.cuGreenCtxDestroy(green); });
+  if (result == CUDA_SUCCESS && has_context) {
+    table->Take(Sort::kGreenContext, reinterpret_cast<uint64_t>(context), &holding);
+  }
+  if (held) cuDevicePrimaryCtxRelease_v2(device);
+  return result;
+}
+
+CUresult cuCtxFromGreenCtx(CUcontext* out, CUgreenCtx green) {
+  const CUresult result = TheDriver().cuCtxFromGreenCtx(out, green);
+  Holding holding;
+  Table* const table = TheTable();
+  if (result != CUDA_SUCCESS || table == nullptr ||
+      !table->Find(Sort::kGreen, reinterpret_cast<uint64_t>(green), &holding)) {
+    return result;
+  }
+  CUcontext const primary = PrimaryOf(static_cast<CUdevice>(holding.other));
+  Remember(Sort::kGreenContext, reinterpret_cast<uint64_t>(*out),
+           {.other = reinterpret_cast<uint64_t>(primary), .references = 1});
+  return result;
+}
