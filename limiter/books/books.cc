@@ -276,15 +276,15 @@ bool LimitsNameDevices() {
   return process != nullptr && process->from_file;
 }
 
-bool Reserve(int device, uint64_t bytes, Kind kind) {
+bool TryReserve(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
   const Standing standing = StandingOf(process);
   if (standing == Standing::kFree || device < 0) return true;
   if (standing == Standing::kDenied || !IsDevice(device)) [[unlikely]]
-    return process != nullptr && Deny(*process, device, bytes);
+    return false;
   if (standing == Standing::kShared) LookNowAndThen(process);
   if (bytes > kMaxBytes) [[unlikely]]
-    return Deny(*process, device, bytes);
+    return false;
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
   const uint64_t limit = LimitOf(*process, device);
   const uint64_t most = limit == 0 || limit > kMaxBytes ? kMaxUnits : limit / kUnit;
@@ -297,9 +297,18 @@ bool Reserve(int device, uint64_t bytes, Kind kind) {
     moved = Move(books, device, slot, units, most);
   }
   if (moved != Moved::kDone) [[unlikely]]
-    return Deny(*process, device, bytes);
+    return false;
   Show(kind, units, device, process);
   return true;
+}
+
+bool Reserve(int device, uint64_t bytes, Kind kind) {
+  return TryReserve(device, bytes, kind) || Refuse(device, bytes);
+}
+
+bool Refuse(int device, uint64_t bytes) {
+  const Process* const process = TheProcess();
+  return process != nullptr && Deny(*process, device, bytes);
 }
 
 void Count(int device, uint64_t bytes, Kind kind) {

@@ -33,6 +33,10 @@ bool LimitsNameDevices();
 // Counts bytes on a device before the driver is asked for them. False: past the limit. On -1 all is
 // granted.
 bool Reserve(int device, uint64_t bytes, Kind kind);
+// The same in two: for who has another way when there is no room, and says that it was refused when
+// there is none (false, always). Reserve() says so by itself.
+bool TryReserve(int device, uint64_t bytes, Kind kind);
+bool Refuse(int device, uint64_t bytes);
 // Counts what is held already, past the limit if need be.
 void Count(int device, uint64_t bytes, Kind kind);
 // What was reserved, and is not held any more, or never came to be.

@@ -34,11 +34,16 @@ inline bool Trim(int place) {
   return TrimGraphs(place) || of_pools;
 }
 
-// False: past the limit, even with what the driver keeps unused given back.
-inline bool ReserveOrTrim(int place, uint64_t bytes, Kind kind = Kind::kData) {
-  if (Reserve(place, bytes, kind)) [[likely]]
+// False: past the limit, even with what the driver keeps unused given back. Nothing is said.
+inline bool TryReserveOrTrim(int place, uint64_t bytes, Kind kind) {
+  if (TryReserve(place, bytes, kind)) [[likely]]
     return true;
-  return Trim(place) && Reserve(place, bytes, kind);
+  return Trim(place) && TryReserve(place, bytes, kind);
+}
+
+// Likewise, and it is said.
+inline bool ReserveOrTrim(int place, uint64_t bytes, Kind kind = Kind::kData) {
+  return TryReserveOrTrim(place, bytes, kind) || Refuse(place, bytes);
 }
 
 // As what it is counted.

@@ -21,7 +21,7 @@ bool SettleGrowth(std::atomic<uint64_t>* charged, int place, uint64_t credit, He
     const uint64_t now = held();
     const uint64_t more = now > before ? now - before : 0;
     const uint64_t extra = more > credit ? more - credit : 0;
-    if (extra != 0 && !Reserve(place, extra, Kind::kData)) {
+    if (extra != 0 && !TryReserve(place, extra, Kind::kData)) {
       within = false;
       Count(place, extra, Kind::kData);
     }

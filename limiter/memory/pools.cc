@@ -99,8 +99,11 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
     if (TheDriver().cuDeviceGetMemPool(&handle, device) == CUDA_SUCCESS) pool = PoolFor(handle);
   }
   uint64_t credit = RoundUp(bytes, 512);
-  if (!ReserveOrTrim(place, credit)) {
-    if (!HasRoom(pool, credit)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!TryReserveOrTrim(place, credit, Kind::kData)) {
+    if (!HasRoom(pool, credit)) {
+      Refuse(place, credit);
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     credit = 0;
   }
   const CUresult result = Patiently(call);
@@ -124,6 +127,7 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
   } else {
     TrimPools(real);
   }
+  Refuse(real, bytes);
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

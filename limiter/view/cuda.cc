@@ -20,8 +20,10 @@ void Tell(uint64_t value, Size* where) {
 
 template <typename Size>
 CUresult MemGetInfo(CUresult (*real)(Size*, Size*), Size* free, Size* total) {
-  Size all_free = 0, all = 0;
-  const CUresult result = real(&all_free, &all);
+  // What the program has no place for the driver is asked for without one, and says what it thinks.
+  Size all_free = 0, all = std::numeric_limits<Size>::max();
+  const CUresult result =
+      real(free == nullptr ? nullptr : &all_free, total == nullptr ? nullptr : &all);
   if (result != CUDA_SUCCESS) return result;
   const MemoryView view = ViewOf(CurrentPlace(), {all_free, all});
   Tell(view.free, free);

@@ -6,11 +6,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace tessera::limiter {
 namespace {
+
+// What this process says meanwhile on standard error, without what each line begins with.
+std::string SaidHere(const std::function<void()>& speak) {
+  testing::internal::CaptureStderr();
+  speak();
+  std::string text = testing::internal::GetCapturedStderr();
+  const std::string prefix = "tessera-vgpu[" + std::to_string(getpid()) + "]: ";
+  for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
+    text.erase(at, prefix.size());
+  }
+  return text;
+}
 
 TEST_F(MemoryTest, LinearMemoryIsCountedAsTheDriverTakesIt) {
   Run([&] {
@@ -139,6 +153,30 @@ TEST_F(MemoryTest, APoolIsCountedByWhatItHolds) {
   });
 }
 
+TEST_F(MemoryTest, WhatIsThereOnceThePoolsGaveBackTheirsIsNotSaidToBeRefused) {
+  limits_.log_level = 3;
+  Run([&] {
+    CUdeviceptr pooled = 0, pointer = 0;
+    ASSERT_EQ(cuMemAllocAsync(&pooled, 800 * kMiB, nullptr), CUDA_SUCCESS);
+    // In the pool there is room for it, and elsewhere there is none.
+    EXPECT_EQ(SaidHere([&] {
+                ASSERT_EQ(cuMemFreeAsync(pooled, nullptr), CUDA_SUCCESS);
+                ASSERT_EQ(cuMemAllocAsync(&pooled, 800 * kMiB, nullptr), CUDA_SUCCESS);
+                ASSERT_EQ(cuMemFreeAsync(pooled, nullptr), CUDA_SUCCESS);
+                ASSERT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(nullptr),
+                          CUDA_SUCCESS);
+                ASSERT_EQ(cuMemAlloc_v2(&pointer, 800 * kMiB), CUDA_SUCCESS);
+              }),
+              "");
+    EXPECT_EQ(SaidHere([&] { cuMemAllocAsync(&pooled, 800 * kMiB, nullptr); }),
+              "denied: 838860800 bytes of " + std::string(kUuid) +
+                  ", of which 838860800 of 1073741824 are held\n");
+    EXPECT_EQ(SaidHere([&] { cuMemAlloc_v2(&pointer, 800 * kMiB); }),
+              "denied: 838860800 bytes of " + std::string(kUuid) +
+                  ", of which 838860800 of 1073741824 are held\n");
+  });
+}
+
 TEST_F(MemoryTest, APoolOfTheProgramsOwnIsCountedToo) {
   Run([&] {
     CUmemPoolProps wanted{};
@@ -191,6 +229,22 @@ TEST_F(MemoryTest, ArraysAreCounted) {
     EXPECT_GE(Used(0), Resident());
     EXPECT_EQ(cuMipmappedArrayDestroy(levels), CUDA_SUCCESS);
     ExpectTrue(0);
+  });
+}
+
+TEST_F(MemoryTest, WhatIsAskedWithoutAPlaceForTheAnswerIsTheDriversToRefuse) {
+  Run([&] {
+    size_t bytes = 1;
+    unsigned few = 1;
+    EXPECT_EQ(cuMemGetInfo_v2(nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemGetInfo_v2(&bytes, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemGetInfo_v2(nullptr, &bytes), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemGetInfo(&few, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemGetInfo(nullptr, &few), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuDeviceTotalMem_v2(nullptr, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuDeviceTotalMem(nullptr, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(bytes, 1u);
+    EXPECT_EQ(few, 1u);
   });
 }
 
