@@ -41,9 +41,10 @@ void SettleKept(CUdevice device) {
 template <typename Call>
 CUresult End(CUcontext context, Call call) {
   Contents contents(context);
-  ForgetSamples(context);
+  ContextEnd end(context);
   const CUresult result = call();
   if (result == CUDA_SUCCESS) {
+    end.Ended();
     contents.Release();
     Forget(context);
   }
@@ -80,13 +81,14 @@ CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
 template <typename Call>
 CUresult ReleasePrimary(CUdevice device, Call call) {
   Contents contents(PrimaryOf(device));
-  ForgetSamples(PrimaryOf(device));
+  ContextEnd end(PrimaryOf(device));
   const CUresult result = call();
   unsigned flags = 0;
   int active = 1;
   if (result == CUDA_SUCCESS &&
       TheDriver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS &&
       active == 0) {
+    end.Ended();
     contents.Release();
     Forget(PrimaryOf(device));
     SettleKept(device);

@@ -137,19 +137,21 @@ uint64_t Charged(const Measured& measured, Company company, bool is_shared, Time
   return ChargeAlone(books, busy, cost->ns(), measured.stands_for);
 }
 
+void Charge(Meter* meter, const Measured& measured) {
+  const int place = measured.place;
+  TimeBooks* const books = BooksOf(*meter, place);
+  const uint64_t now = Now();
+  const Company company = meter->devices[place].neighbours.Look(*books, now);
+  const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
+  const uint64_t charged =
+      Charged(measured, company, is_shared, books, now) + Settle(books, company);
+  const int64_t more = static_cast<int64_t>(charged) - measured.taken;
+  Correct(books, now, PercentToFill(place), more);
+  Use(meter, place, more, now);
+}
+
 void Collect(Meter* meter) {
-  meter->samples.Collect([meter](const Measured& measured) {
-    const int place = measured.place;
-    TimeBooks* const books = BooksOf(*meter, place);
-    const uint64_t now = Now();
-    const Company company = meter->devices[place].neighbours.Look(*books, now);
-    const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
-    const uint64_t charged =
-        Charged(measured, company, is_shared, books, now) + Settle(books, company);
-    const int64_t more = static_cast<int64_t>(charged) - measured.taken;
-    Correct(books, now, PercentToFill(place), more);
-    Use(meter, place, more, now);
-  });
+  meter->samples.Collect([meter](const Measured& measured) { Charge(meter, measured); });
 }
 
 void Sleep(uint64_t ns) {
@@ -275,9 +277,18 @@ void ForgetCost(uint64_t key) {
   if (meter != nullptr) meter->costs.Forget(key);
 }
 
-void ForgetSamples(CUcontext context) {
-  Meter* const meter = OwnMeter();
-  if (meter != nullptr && context != nullptr) meter->samples.Forget(context);
+ContextEnd::ContextEnd(CUcontext context) : context_(context) {
+  Meter* const meter = context == nullptr ? nullptr : OwnMeter();
+  holds_ = meter != nullptr &&
+           meter->samples.Hold([meter](const Measured& measured) { Charge(meter, measured); });
+}
+ContextEnd::~ContextEnd() {
+  if (holds_) the_meter.Get()->samples.LetGo();
+}
+void ContextEnd::Ended() {
+  if (!holds_) return;
+  Meter* const meter = the_meter.Get();
+  meter->samples.Drop(context_, [meter](const Measured& measured) { Charge(meter, measured); });
 }
 
 }  // namespace tessera::limiter

@@ -42,7 +42,20 @@ class Launch {
 
 // What this key was is no more.
 void ForgetCost(uint64_t key);
-// The context is about to end.
-void ForgetSamples(CUcontext context);
+
+// A call of the driver that may end a context: what ran in it is charged, whether it was done
+// before or not.
+class ContextEnd {
+ public:
+  explicit ContextEnd(CUcontext context);
+  ~ContextEnd();
+  void Ended();  // it did
+  ContextEnd(const ContextEnd&) = delete;
+  ContextEnd& operator=(const ContextEnd&) = delete;
+
+ private:
+  const CUcontext context_;
+  bool holds_ = false;
+};
 
 }  // namespace tessera::limiter

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/samples.h"
 
-#include <sched.h>
+#include <time.h>
 
 #include "limiter/books/ticks.h"
 #include "limiter/driver/driver.h"
@@ -189,12 +189,14 @@ void Samples::Cancel(int at) {
 }
 
 // It began when the event before it was over, and not before it was launched.
-bool Samples::Read(const Sample& sample, Measured* measured) {
+void Samples::Read(const Sample& sample, Measured* measured) {
   const Base* const base = BaseOf(sample.context);
   int64_t took = 0, end = 0;
-  if (!Elapsed(sample.before, sample.behind, &took)) return false;
+  // Not without a current context.
+  const bool is_told = Elapsed(sample.before, sample.behind, &took);
+  if (!is_told) took = static_cast<int64_t>(Now() - sample.launched_at);
   const bool is_known =
-      base != nullptr && base->time != 0 && Elapsed(base->event, sample.behind, &end);
+      is_told && base != nullptr && base->time != 0 && Elapsed(base->event, sample.behind, &end);
   measured->cost = sample.cost;
   measured->place = sample.place;
   measured->stands_for = sample.stands_for;
@@ -203,11 +205,10 @@ bool Samples::Read(const Sample& sample, Measured* measured) {
   measured->start = measured->end - static_cast<uint64_t>(took);
   const uint64_t launched_at = is_known ? sample.launched_at - base->error : 0;
   if (measured->start < launched_at) measured->start = launched_at;
-  return true;
 }
 
 // In the order of their launches, so that what was busy is found from its beginning.
-void Samples::CollectAll(void (*take)(void*, const Measured&), void* with) {
+void Samples::CollectAll(Taker take, void* with) {
   constexpr int kNotReady = 8;  // then the others are not either
   const Relaxed relaxed;
   const uint32_t next = next_.load(std::memory_order_relaxed);
@@ -224,42 +225,49 @@ void Samples::CollectAll(void (*take)(void*, const Measured&), void* with) {
       continue;
     }
     Measured measured;
-    const bool is_read = result == CUDA_SUCCESS && Read(sample, &measured);
+    const bool is_good = result == CUDA_SUCCESS;
+    if (is_good) Read(sample, &measured);
     stands.store(kGone, std::memory_order_relaxed);
     sample.state.store(kFree, std::memory_order_release);
-    if (is_read) take(with, measured);
+    if (is_good) take(with, measured);
   }
   LeaveLine();
 }
 
-void Samples::Forget(CUcontext context) {
-  while (!TryBegin()) sched_yield();
-  const Relaxed relaxed;
+// Who is ended in the midst of it, or interrupted by who waits here, never comes to an end.
+bool Samples::AwaitTurn() {
+  constexpr uint64_t kLongest = 5'000'000'000;  // ns
+  constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 50'000};
+  for (const uint64_t began = Now(); !TryBegin(); nanosleep(&kMoment, nullptr)) {
+    if (Now() - began > kLongest) return false;
+  }
+  return true;
+}
+
+// Its events are gone as well.
+void Samples::DropAll(CUcontext context, Taker take, void* with) {
+  const uint64_t now = Now();
   const uint32_t next = next_.load(std::memory_order_relaxed);
   for (uint32_t place = first_.load(std::memory_order_relaxed); place != next; ++place) {
     std::atomic<uint16_t>& stands = line_[place % kPlaces];
     const uint16_t at = stands.load(std::memory_order_acquire);
     if (at == 0 || at == kGone || samples_[at - 1].context != context) continue;
+    Sample& sample = samples_[at - 1];
+    const Measured measured{sample.cost, sample.place, 1, sample.taken, sample.launched_at, now};
     stands.store(kGone, std::memory_order_relaxed);
-    samples_[at - 1].state.store(kFree, std::memory_order_release);
+    sample.state.store(kFree, std::memory_order_release);
+    take(with, measured);
   }
   LeaveLine();
   for (Sample& sample : samples_) {
     State free = kFree;
     if (sample.context != context || !sample.state.compare_exchange_strong(free, kOwned)) continue;
-    Destroy(sample.before);
-    Destroy(sample.behind);
     sample.before = sample.behind = nullptr;
     sample.context = nullptr;
     sample.state.store(kFree, std::memory_order_release);
   }
   Base* const base = BaseOf(context);
-  if (base != nullptr) {
-    Destroy(base->event);
-    TheDriver().cuStreamDestroy_v2(base->stream);
-    *base = {};
-  }
-  Finish();
+  if (base != nullptr) *base = {};
 }
 
 }  // namespace tessera::limiter

@@ -60,12 +60,23 @@ class Samples {
   void Collect(Take take) {
     const uint32_t first = first_.load(std::memory_order_relaxed);
     if (first == next_.load(std::memory_order_relaxed) || !TryBegin()) return;
-    CollectAll([](void* with, const Measured& measured) { (*static_cast<Take*>(with))(measured); },
-               &take);
+    CollectAll(&Give<Take>, &take);
     Finish();
   }
-  // The context is about to end, and its events with it.
-  void Forget(CUcontext context);
+  // Before the driver is asked to end a context, and its events with it: takes what is done, and
+  // nobody looks at any until LetGo(). False: who looks at them does not come to an end.
+  template <typename Take>
+  bool Hold(Take take) {
+    if (!AwaitTurn()) return false;
+    CollectAll(&Give<Take>, &take);
+    return true;
+  }
+  // It has ended; what was not done before is taken as if it had run until now.
+  template <typename Take>
+  void Drop(CUcontext context, Take take) {
+    DropAll(context, &Give<Take>, &take);
+  }
+  void LetGo() { Finish(); }
 
  private:
   enum State : uint32_t { kFree, kOwned };
@@ -92,6 +103,12 @@ class Samples {
   static constexpr uint32_t kPlaces = 1024;  // of the line
   static constexpr int kBases = 32;
 
+  using Taker = void (*)(void*, const Measured&);
+  template <typename Take>
+  static void Give(void* with, const Measured& measured) {
+    (*static_cast<Take*>(with))(measured);
+  }
+  bool AwaitTurn();
   bool TryBegin() { return !is_busy_.exchange(true, std::memory_order_acquire); }
   void Finish() { is_busy_.store(false, std::memory_order_release); }
   Base* BaseOf(CUcontext context);
@@ -100,8 +117,9 @@ class Samples {
   bool StandInLine(int sample);
   void LeaveLine();
   bool Prepare(Sample* sample, CUcontext context);
-  void CollectAll(void (*take)(void*, const Measured&), void* with);
-  bool Read(const Sample& sample,
+  void CollectAll(Taker take, void* with);
+  void DropAll(CUcontext context, Taker take, void* with);
+  void Read(const Sample& sample,
             Measured* measured);  // with the bases to ourselves, as CollectAll()
 
   Sample samples_[kSamples];

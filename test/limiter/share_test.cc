@@ -8,113 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <functional>
 #include <thread>
 #include <vector>
 
-#include "cuda/cuda_node.h"
-#include "limiter/books/books.h"
-#include "limiter/limits/limits.h"
-#include "limiter/time/bucket.h"
+#include "limiter/share_test.h"
 
 namespace tessera::limiter {
 namespace {
-
-using fake_cuda::Library;
-
-constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
-constexpr char kModule[] =
-    ".visible .entry spin(.param .u64 ns) {}\n"
-    ".visible .entry ncclDevKernel_spin(.param .u64 ns) {}";
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kSaved = kBurst;
-
-class ShareTest : public testing::Test {
- protected:
-  ShareTest() {
-    node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0");
-    limits_.source = Source::kEnvironment;
-    limits_.core_policy = CorePolicy::kForce;
-    limits_.count = 1;
-    limits_.devices[0].cores = 30;
-    std::strcpy(limits_.region, (node_.directory() + "/x.cache").c_str());
-  }
-
-  // In a process with a context and a kernel.
-  void Run(const std::function<void()>& body) {
-    EXPECT_TRUE(node_.Run([&](const Library& cuda) {
-      Prepare(cuda);
-      if (!HasFailure()) body();
-      if (HasFailure()) throw std::runtime_error("see above");
-    }));
-  }
-  pid_t Start(const std::function<void()>& body) {
-    return node_.Start([&](const Library& cuda) {
-      Prepare(cuda);
-      body();
-    });
-  }
-  void Prepare(const Library& cuda) {
-    library_ = &cuda;
-    ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
-    // A context is counted, for which its limits would be looked for elsewhere.
-    ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
-    ASSERT_EQ(cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
-    ASSERT_EQ(CALL(cuCtxSetCurrent)(context_), CUDA_SUCCESS);
-    Load(cuda);
-  }
-  void Load(const Library& cuda) {
-    CUmodule module = nullptr;
-    ASSERT_EQ(CALL(cuModuleLoadData)(&module, kModule), CUDA_SUCCESS);
-    const auto get = cuda.As<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction");
-    ASSERT_EQ(get(&spin_, module, "spin"), CUDA_SUCCESS);
-    ASSERT_EQ(get(&collective_, module, "ncclDevKernel_spin"), CUDA_SUCCESS);
-  }
-
-  CUresult Spin(uint64_t ns, CUstream stream = nullptr) { return Launch(spin_, ns, stream); }
-  static CUresult Launch(CUfunction function, uint64_t ns, CUstream stream = nullptr) {
-    void* parameters[] = {&ns};
-    return cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, parameters, nullptr);
-  }
-  // Launches for a while, and what the GPU did in this time is no more than the share, what was
-  // saved up before, and one launch.
-  void ExpectShare(const std::function<CUresult()>& launch, uint64_t ns, uint64_t least = kSaved) {
-    const uint64_t from = fake_cuda::Now(), before = Busy();
-    while (fake_cuda::Now() - from < 300 * kMs) ASSERT_EQ(launch(), CUDA_SUCCESS);
-    const uint64_t busy = Busy() - before;
-    EXPECT_LE(busy, kSaved + (fake_cuda::Now() - from) * 32 / 100 + 2 * ns);
-    EXPECT_GE(busy, least) << "it ran at all";
-  }
-  uint64_t Busy() { return library_->As<uint64_t(const char*, pid_t)>("fakecuda_busy")(kUuid, 0); }
-  // Nothing was ever taken from the share.
-  static bool IsUntouched() { return TheRegion()->books.times[0].bucket.high == 0; }
-  CUstream NewStream() {
-    CUstream stream = nullptr;
-    EXPECT_EQ(library_->As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
-    return stream;
-  }
-  CUstream NewStreamOnce() { return stream_ = stream_ == nullptr ? NewStream() : stream_; }
-  void BeginCapture(CUstream stream) {
-    using Begin = CUresult(CUstream, CUstreamCaptureMode);
-    ASSERT_EQ(library_->As<Begin>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
-              CUDA_SUCCESS);
-  }
-  CUgraph EndCapture(CUstream stream) {
-    CUgraph graph = nullptr;
-    using End = CUresult(CUstream, CUgraph*);
-    EXPECT_EQ(library_->As<End>("cuStreamEndCapture")(stream, &graph), CUDA_SUCCESS);
-    return graph;
-  }
-
-  fake_cuda::CudaNode node_;
-  Limits limits_;
-  const Library* library_ = nullptr;
-  CUcontext context_ = nullptr;
-  CUfunction spin_ = nullptr;
-  CUfunction collective_ = nullptr;
-  CUstream stream_ = nullptr;
-};
 
 TEST_F(ShareTest, ShortAndLongKernelsGetTheirShareAndNoMore) {
   for (const uint64_t ns : {20'000u, 200'000u, 5'000'000u}) {
