@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/costs.h"
 
+#include "limiter/books/ticks.h"
+
 namespace tessera::limiter {
 
 namespace {
@@ -84,6 +86,11 @@ void Cost::Clear() {
   is_collective_.store(false, std::memory_order_relaxed);
 }
 
+void Cost::ShuffleLots() {
+  lot_.store(static_cast<uint32_t>(Mixed(Ticks(), reinterpret_cast<uintptr_t>(this))),
+             std::memory_order_relaxed);
+}
+
 Cost* Costs::Find(uint64_t key) {
   if (key == 0) key = 1;
   const size_t home = key % kPlaces;
@@ -91,10 +98,16 @@ Cost* Costs::Find(uint64_t key) {
     Cost* const cost = &costs_[(home + i) % kPlaces];
     uint64_t seen = cost->key_.load(std::memory_order_relaxed);
     if (seen == key) return cost;
-    if (seen == 0 && (cost->key_.compare_exchange_strong(seen, key) || seen == key)) return cost;
+    if (seen != 0) continue;
+    if (cost->key_.compare_exchange_strong(seen, key)) {
+      cost->ShuffleLots();
+      return cost;
+    }
+    if (seen == key) return cost;
   }
   Cost* const cost = &costs_[home];
   cost->Clear();
+  cost->ShuffleLots();
   cost->key_.store(key, std::memory_order_relaxed);
   return cost;
 }

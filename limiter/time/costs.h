@@ -33,17 +33,18 @@ class Cost {
   // It is part of a collective, whose kernels on several devices wait for each other.
   bool is_collective() const { return is_collective_.load(std::memory_order_relaxed); }
   void SayCollective() { is_collective_.store(true, std::memory_order_relaxed); }
-  // Whether this launch is one of the 16th part that is measured; no rhythm of the program's
-  // falls in with which ones.
+  // Whether this launch is one of the 16th part that is measured. Drawn by lot: a program that knew
+  // which ones are could have only those be short.
   bool IsTurn() {
-    const uint32_t launch = launches_.load(std::memory_order_relaxed) + 1;
-    launches_.store(launch, std::memory_order_relaxed);
-    return launch * 0x9e3779b9u >> 28 == 0;
+    const uint32_t lot = lot_.load(std::memory_order_relaxed) * 1664525 + 1013904223;
+    lot_.store(lot, std::memory_order_relaxed);
+    return lot >> 28 == 0;
   }
 
  private:
   friend class Costs;
   void Clear();
+  void ShuffleLots();
   uint64_t LearnShortest(uint64_t ns);
   uint64_t LearnNear(uint64_t ns, uint32_t weight);
 
@@ -55,7 +56,7 @@ class Cost {
   std::atomic<uint64_t> shortest_before_;
   std::atomic<uint64_t> close_;      // of those that took a tenth longer at most,
   std::atomic<uint64_t> closeness_;  // and how many of the near ones these are
-  std::atomic<uint32_t> launches_;
+  std::atomic<uint32_t> lot_;
   std::atomic<uint32_t> measured_;
   std::atomic<uint32_t> of_period_;
   std::atomic<bool> waits_;

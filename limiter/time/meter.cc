@@ -15,6 +15,7 @@
 #include "limiter/time/bucket.h"
 #include "limiter/time/monitor.h"
 #include "limiter/time/neighbours.h"
+#include "limiter/time/siblings.h"
 
 namespace tessera::limiter {
 namespace {
@@ -43,6 +44,7 @@ struct Meter {
     std::atomic<uint64_t> collective_at;  // when the last one was let through
     Usage usage;
     Neighbours neighbours;
+    Siblings siblings;
   } devices[kMaxDevices];
   Samples samples;
   Costs costs;
@@ -99,6 +101,7 @@ void CountProcesses(Meter* meter, uint64_t now) {
 }
 
 void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
+  meter->devices[place].siblings.NoteOwn(ns);
   const int slot = OwnSlot();
   if (slot < 0) return;
   meter->devices[place].usage.Add(ns, now, &meter->region->hami.slots[slot].utilization[place]);
@@ -116,12 +119,21 @@ void CorrectNow(Meter* meter, int place, int64_t more) {
   Use(meter, place, more, now);
 }
 
+// A run was measured that stands for others: so much more or less than was taken for it, they took
+// as well. Where this is not so, other runs make up for it. More than that is no mistake.
+int64_t ForOthers(const Measured& measured, uint64_t busy) {
+  constexpr int64_t kMost = 2'000'000'000;  // ns
+  const int64_t more = (static_cast<int64_t>(busy) - measured.taken) *
+                       (static_cast<int64_t>(measured.stands_for) - 1);
+  return more < kMost ? more : kMost;
+}
+
 // What a run that was measured cost. Where all that takes long is measured, by all processes, each
 // moment in which the device was busy is charged once. Runs too short for that may have waited for
 // one of another process unseen, and those of any length for another container's: they are charged
 // what such a run takes alone.
-uint64_t Charged(const Measured& measured, Company company, bool is_shared, TimeBooks* books,
-                 uint64_t now) {
+int64_t Charged(const Measured& measured, Company company, bool is_shared, Meter::Device* device,
+                TimeBooks* books, uint64_t now) {
   Cost* const cost = measured.cost;
   const uint64_t took = measured.end - measured.start;
   const uint64_t known = cost->ns();
@@ -130,22 +142,30 @@ uint64_t Charged(const Measured& measured, Company company, bool is_shared, Time
   if (is_shared && company != Company::kNeighbours) {
     // Who waits for a sibling cannot be told from who waits for a neighbour.
     cost->Learn(took, busy, is_short ? Company::kSiblings : Company::kNone);
-    return is_short ? cost->ns() : busy;
+    if (!is_short) return static_cast<int64_t>(busy);
+    const uint64_t alone = cost->ns();
+    const uint64_t waited = busy > alone ? (busy - alone) * measured.stands_for : 0;
+    const bool is_told = company == Company::kNone;
+    return static_cast<int64_t>(alone +
+                                (is_told ? device->siblings.Unexplained(*books, waited) : 0));
   }
   cost->Learn(took, busy, company);
-  if (!cost->waits()) return busy;
-  return ChargeAlone(books, busy, cost->ns(), measured.stands_for);
+  if (cost->waits()) {
+    return static_cast<int64_t>(ChargeAlone(books, busy, cost->ns(), measured.stands_for));
+  }
+  return static_cast<int64_t>(busy) + (company == Company::kNone ? ForOthers(measured, busy) : 0);
 }
 
 void Charge(Meter* meter, const Measured& measured) {
   const int place = measured.place;
+  Meter::Device& device = meter->devices[place];
   TimeBooks* const books = BooksOf(*meter, place);
   const uint64_t now = Now();
-  const Company company = meter->devices[place].neighbours.Look(*books, now);
+  const Company company = device.neighbours.Look(*books, now);
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
-  const uint64_t charged =
-      Charged(measured, company, is_shared, books, now) + Settle(books, company);
-  const int64_t more = static_cast<int64_t>(charged) - measured.taken;
+  const int64_t charged = Charged(measured, company, is_shared, &device, books, now) +
+                          static_cast<int64_t>(Settle(books, company));
+  const int64_t more = charged - measured.taken;
   Correct(books, now, PercentToFill(place), more);
   Use(meter, place, more, now);
 }
@@ -246,12 +266,13 @@ Launch::Launch(const Launched& what, const Stream& stream, int (*place_of)(CUstr
 [[gnu::noinline]] void Launch::Admit(CUfunction function, Cost* cost, bool is_measured) {
   Meter* const meter = the_meter.Get();
   if (cost->ns() == 0 && IsCollective(function)) cost->SayCollective();
-  taken_ = Await(meter, place_, *cost);
-  if (!is_measured || taken_ == 0) return;
-  constexpr uint32_t kOneOf = 16;  // Cost::IsTurn()
+  // As it was decided: what is measured meanwhile makes no turn of it.
   const uint64_t ns = cost->ns();
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
   const bool is_turn = ns != 0 && ns < (is_shared ? kLongIfShared : kLong);
+  taken_ = Await(meter, place_, *cost);
+  if (!is_measured || taken_ == 0) return;
+  constexpr uint32_t kOneOf = 16;  // Cost::IsTurn()
   sample_ = meter->samples.Begin(stream_, cost, place_, is_turn ? kOneOf : 1);
   if (sample_ == Samples::kNone && taken_ == kUnknown && cost->ns() == 0) {
     CorrectNow(meter, place_, kUnmeasured - kUnknown);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Other processes of the container, on one device. A short kernel that was measured may have waited
+// for one of theirs that was not, and so is charged what it takes alone; what is not charged has to
+// be what they were charged, or is charged after all. A process's own; good when it is all zeros.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "limiter/contract.h"
+#include "limiter/time/neighbours.h"
+
+namespace tessera::limiter {
+
+class Siblings {
+ public:
+  // This process was charged so much more, or less. Any thread.
+  void NoteOwn(int64_t ns) { own_.fetch_add(ns, std::memory_order_relaxed); }
+
+  // What is to be charged of what was not. One thread at a time.
+  uint64_t Unexplained(const TimeBooks& books, uint64_t ns) {
+    const uint64_t used = __atomic_load_n(&books.used, __ATOMIC_RELAXED);
+    const int64_t had = static_cast<int64_t>(used) - own_.load(std::memory_order_relaxed);
+    if (!has_looked_) had_ = had;
+    has_looked_ = true;
+    waited_ += ns;
+    // What they are given back counts once they were charged more again.
+    if (had > had_) {
+      const auto more = static_cast<uint64_t>(had) - static_cast<uint64_t>(had_);
+      waited_ -= more < waited_ ? more : waited_;
+      had_ = had;
+    }
+    const uint64_t left = waited_ > kUnexplained ? waited_ - kUnexplained : 0;
+    waited_ -= left;
+    return left;
+  }
+
+ private:
+  std::atomic<int64_t> own_;
+  int64_t had_;
+  uint64_t waited_;
+  bool has_looked_;
+};
+
+}  // namespace tessera::limiter
