@@ -13,9 +13,8 @@
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
 #include "limiter/time/bucket.h"
+#include "limiter/time/charge.h"
 #include "limiter/time/monitor.h"
-#include "limiter/time/neighbours.h"
-#include "limiter/time/siblings.h"
 
 namespace tessera::limiter {
 namespace {
@@ -24,7 +23,6 @@ namespace {
 constexpr int64_t kUnknown = kBurst;
 constexpr int64_t kUnmeasured = 1'000'000;  // ns, if it cannot be measured
 constexpr uint64_t kLong = 1'000'000;       // ns; all that take longer are measured
-constexpr uint64_t kLongIfShared = 50'000;  // likewise, with other processes in the container
 // What a process may launch before it tells the others.
 constexpr int64_t kTold = 100'000;  // ns
 
@@ -43,8 +41,7 @@ struct Meter {
     std::atomic<int64_t> untold;
     std::atomic<uint64_t> collective_at;  // when the last one was let through
     Usage usage;
-    Neighbours neighbours;
-    Siblings siblings;
+    View view;
   } devices[kMaxDevices];
   Samples samples;
   Costs costs;
@@ -101,7 +98,7 @@ void CountProcesses(Meter* meter, uint64_t now) {
 }
 
 void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
-  meter->devices[place].siblings.NoteOwn(ns);
+  meter->devices[place].view.siblings.NoteOwn(ns);
   const int slot = OwnSlot();
   if (slot < 0) return;
   meter->devices[place].usage.Add(ns, now, &meter->region->hami.slots[slot].utilization[place]);
@@ -119,52 +116,12 @@ void CorrectNow(Meter* meter, int place, int64_t more) {
   Use(meter, place, more, now);
 }
 
-// A run was measured that stands for others: so much more or less than was taken for it, they took
-// as well. Where this is not so, other runs make up for it. More than that is no mistake.
-int64_t ForOthers(const Measured& measured, uint64_t busy) {
-  constexpr int64_t kMost = 2'000'000'000;  // ns
-  const int64_t more = (static_cast<int64_t>(busy) - measured.taken) *
-                       (static_cast<int64_t>(measured.stands_for) - 1);
-  return more < kMost ? more : kMost;
-}
-
-// What a run that was measured cost. Where all that takes long is measured, by all processes, each
-// moment in which the device was busy is charged once. Runs too short for that may have waited for
-// one of another process unseen, and those of any length for another container's: they are charged
-// what such a run takes alone.
-int64_t Charged(const Measured& measured, Company company, bool is_shared, Meter::Device* device,
-                TimeBooks* books, uint64_t now) {
-  Cost* const cost = measured.cost;
-  const uint64_t took = measured.end - measured.start;
-  const uint64_t known = cost->ns();
-  const uint64_t busy = NewlyBusy(books, now, measured.start, measured.end);
-  const bool is_short = (known != 0 && known < kLongIfShared) || took < kLongIfShared;
-  if (is_shared && company != Company::kNeighbours) {
-    // Who waits for a sibling cannot be told from who waits for a neighbour.
-    cost->Learn(took, busy, is_short ? Company::kSiblings : Company::kNone);
-    if (!is_short) return static_cast<int64_t>(busy);
-    const uint64_t alone = cost->ns();
-    const uint64_t waited = busy > alone ? (busy - alone) * measured.stands_for : 0;
-    const bool is_told = company == Company::kNone;
-    return static_cast<int64_t>(alone +
-                                (is_told ? device->siblings.Unexplained(*books, waited) : 0));
-  }
-  cost->Learn(took, busy, company);
-  if (cost->waits()) {
-    return static_cast<int64_t>(ChargeAlone(books, busy, cost->ns(), measured.stands_for));
-  }
-  return static_cast<int64_t>(busy) + (company == Company::kNone ? ForOthers(measured, busy) : 0);
-}
-
 void Charge(Meter* meter, const Measured& measured) {
   const int place = measured.place;
-  Meter::Device& device = meter->devices[place];
   TimeBooks* const books = BooksOf(*meter, place);
   const uint64_t now = Now();
-  const Company company = device.neighbours.Look(*books, now);
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
-  const int64_t charged = Charged(measured, company, is_shared, &device, books, now) +
-                          static_cast<int64_t>(Settle(books, company));
+  const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view, books, now);
   const int64_t more = charged - measured.taken;
   Correct(books, now, PercentToFill(place), more);
   Use(meter, place, more, now);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/charge.h"
+
+#include "limiter/time/bucket.h"
+
+namespace tessera::limiter {
+namespace {
+
+// A run was measured that stands for others: so much more or less than was taken for it, they took
+// as well. Where this is not so, other runs make up for it. More than that is no mistake.
+int64_t ForOthers(const Measured& measured, uint64_t busy) {
+  constexpr int64_t kMost = 2'000'000'000;  // ns
+  const int64_t more = (static_cast<int64_t>(busy) - measured.taken) *
+                       (static_cast<int64_t>(measured.stands_for) - 1);
+  return more < kMost ? more : kMost;
+}
+
+// Where all that takes long is measured, by all processes, each moment in which the device was busy
+// is charged once, to whoever tells of it first. Runs too short for that may have waited for one of
+// another process unseen: they are charged what such a run takes alone. Who waits for a sibling
+// cannot be told from who waits for a neighbour, so that only without those it is known who must
+// have had what is not charged.
+int64_t AmongSiblings(const Measured& measured, Company company, uint64_t busy, uint64_t own,
+                      Siblings* siblings, const TimeBooks& books) {
+  Cost* const cost = measured.cost;
+  const uint64_t took = measured.end - measured.start;
+  const uint64_t known = cost->ns();
+  const bool is_short = (known != 0 && known < kLongIfShared) || took < kLongIfShared;
+  cost->Learn(took, busy, is_short ? Company::kSiblings : Company::kNone);
+  const uint64_t charged = is_short ? cost->ns() : busy;
+  if (company != Company::kNone) return static_cast<int64_t>(charged);
+  const uint64_t waited = own > charged ? (own - charged) * measured.stands_for : 0;
+  return static_cast<int64_t>(charged + siblings->Unexplained(books, waited)) +
+         ForOthers(measured, charged);
+}
+
+// Alone in the container, or beside other ones that the agent tells of.
+int64_t Charged(const Measured& measured, Company company, bool is_shared, View* view,
+                TimeBooks* books, uint64_t now) {
+  Cost* const cost = measured.cost;
+  const uint64_t newly = NewlyBusy(books, now, measured.start, measured.end);
+  const uint64_t own = view->busy.Newly(measured.start, measured.end < now ? measured.end : now);
+  if (is_shared && company != Company::kNeighbours) {
+    return AmongSiblings(measured, company, newly, own, &view->siblings, *books);
+  }
+  const uint64_t busy = is_shared ? newly : own;
+  cost->Learn(measured.end - measured.start, busy, company);
+  if (cost->waits()) {
+    return static_cast<int64_t>(ChargeAlone(books, busy, cost->ns(), measured.stands_for));
+  }
+  return static_cast<int64_t>(busy) + (company == Company::kNone ? ForOthers(measured, busy) : 0);
+}
+
+}  // namespace
+
+int64_t ChargeOf(const Measured& measured, bool is_shared, View* view, TimeBooks* books,
+                 uint64_t now) {
+  const Company company = view->neighbours.Look(*books, now);
+  return Charged(measured, company, is_shared, view, books, now) +
+         static_cast<int64_t>(Settle(books, company));
+}
+
+}  // namespace tessera::limiter

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/charge.h"
+
+#include <gtest/gtest.h>
+
+#include "limiter/time/bucket.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+
+class ChargeTest : public testing::Test {
+ protected:
+  // The agent has said for a while that no other container has the device.
+  ChargeTest() {
+    books_.others = 1;
+    Tell();
+    for (View* view : {&own_, &sibling_}) view->neighbours.Look(books_, now_);
+    now_ += 1'500 * kMs;
+    Tell();
+  }
+  void Tell() { books_.others_at = now_; }
+  // As the meter does it.
+  int64_t Charge(View* view, Cost* cost, uint64_t start, uint64_t end, int64_t taken = 0,
+                 uint32_t stands_for = 1, bool is_shared = true) {
+    const Measured measured{cost, 0, stands_for, taken, start, end};
+    const int64_t charged = ChargeOf(measured, is_shared, view, &books_, now_);
+    Correct(&books_, now_, 30, charged);
+    view->siblings.NoteOwn(charged);
+    return charged;
+  }
+
+  TimeBooks books_{};
+  View own_{}, sibling_{};
+  Cost long_{}, short_{};
+  uint64_t now_ = 1'000'000 * kMs;
+};
+
+TEST_F(ChargeTest, ALongRunIsNotHiddenBehindAShortOneOfASibling) {
+  int64_t charged = 0;
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t from = now_;
+    now_ += 20 * kMs;
+    Tell();
+    charged += Charge(&sibling_, &short_, now_ - kMs / 4, now_);
+    charged += Charge(&own_, &long_, from, now_ - kMs / 8);
+  }
+  EXPECT_GE(charged, static_cast<int64_t>(100 * 20 * kMs - kUnexplained - 20 * kMs));
+  EXPECT_LE(charged, static_cast<int64_t>(100 * 20 * kMs + 40 * kMs));
+}
+
+TEST_F(ChargeTest, WhoWaitsForASiblingIsNotChargedForIt) {
+  int64_t own = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    const uint64_t from = now_;
+    now_ += 2 * kMs;
+    Tell();
+    Charge(&sibling_, &long_, from, from + kMs);
+    own += Charge(&own_, &short_, from, now_);
+  }
+  EXPECT_NEAR(static_cast<double>(own), 1e9, 1e7);
+}
+
+TEST_F(ChargeTest, ALongRunIsNotHiddenBehindShortOnesBesideIt) {
+  const uint64_t from = now_;
+  now_ += 50 * kMs;
+  int64_t charged = Charge(&own_, &short_, now_ - kMs, now_, 0, 1, false);
+  charged += Charge(&own_, &long_, from, now_ - kMs / 2, 0, 1, false);
+  EXPECT_EQ(charged, static_cast<int64_t>(50 * kMs));
+}
+
+TEST_F(ChargeTest, ARunThatStandsForOthersIsChargedForThemToo) {
+  const uint64_t from = now_;
+  now_ += 50 * kMs;
+  EXPECT_EQ(Charge(&own_, &long_, from, from + 3 * kMs, kMs, 16, false),
+            static_cast<int64_t>(3 * kMs + 15 * 2 * kMs));
+  EXPECT_EQ(Charge(&own_, &short_, from + 3 * kMs, from + 4 * kMs, 2 * kMs, 16, false),
+            -static_cast<int64_t>(14 * kMs));
+}
+
+}  // namespace
+}  // namespace tessera::limiter
