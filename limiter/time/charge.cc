@@ -7,11 +7,16 @@ namespace tessera::limiter {
 namespace {
 
 // A run was measured that stands for others: so much more or less than was taken for it, they took
-// as well. Where this is not so, other runs make up for it. More than that is no mistake.
+// as well. Where this is not so, other runs make up for it. More than that is no mistake; and that
+// a program was held up between two calls is not what the others took.
 int64_t ForOthers(const Measured& measured, uint64_t busy) {
   constexpr int64_t kMost = 2'000'000'000;  // ns
-  const int64_t more = (static_cast<int64_t>(busy) - measured.taken) *
-                       (static_cast<int64_t>(measured.stands_for) - 1);
+  int64_t more = static_cast<int64_t>(busy) - measured.taken;
+  if (more > 0) {
+    more -= static_cast<int64_t>(measured.held_up);
+    if (more < 0) more = 0;
+  }
+  more *= static_cast<int64_t>(measured.stands_for) - 1;
   return more < kMost ? more : kMost;
 }
 

@@ -163,6 +163,7 @@ void Samples::End(int at, const Stream& stream, int64_t taken) {
   const Relaxed relaxed;
   if (!Record(sample.behind, stream)) return Cancel(at);
   sample.taken = taken;
+  sample.held_up = Now() - sample.launched_at;
   if (!StandInLine(at)) Cancel(at);
 }
 
@@ -201,6 +202,7 @@ void Samples::Read(const Sample& sample, Measured* measured) {
   measured->place = sample.place;
   measured->stands_for = sample.stands_for;
   measured->taken = sample.taken;
+  measured->held_up = sample.held_up;
   measured->end = is_known ? base->time + static_cast<uint64_t>(end) : Now();
   measured->start = measured->end - static_cast<uint64_t>(took);
   const uint64_t launched_at = is_known ? sample.launched_at - base->error : 0;
@@ -253,7 +255,8 @@ void Samples::DropAll(CUcontext context, Taker take, void* with) {
     const uint16_t at = stands.load(std::memory_order_acquire);
     if (at == 0 || at == kGone || samples_[at - 1].context != context) continue;
     Sample& sample = samples_[at - 1];
-    const Measured measured{sample.cost, sample.place, 1, sample.taken, sample.launched_at, now};
+    const Measured measured{sample.cost, sample.place,  1, sample.taken, sample.launched_at,
+                            now,         sample.held_up};
     stands.store(kGone, std::memory_order_relaxed);
     sample.state.store(kFree, std::memory_order_release);
     take(with, measured);

@@ -43,6 +43,7 @@ struct Measured {
   int64_t taken;        // ns
   uint64_t start;       // of the monotonic clock
   uint64_t end;
+  uint64_t held_up;  // ns of it in which the program may not yet have had it launched
 };
 
 class Samples {
@@ -90,6 +91,7 @@ class Samples {
     Cost* cost;
     int64_t taken;
     uint64_t launched_at;
+    uint64_t held_up;
   };
   // Where the device's time is on the monotonic clock, by an event of a known moment.
   struct Base {
