@@ -63,11 +63,16 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green) {
   }
   CUcontext context = nullptr;
   const bool has_context = driver.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS;
-  if (has_context) ForgetSamples(context);
   // With the last of them the primary context goes, which is seen where a program lets it go.
   const auto device = static_cast<CUdevice>(holding.other);
   const bool held = RetainPrimary(device);
-  const CUresult result = Free(Sort::kGreen, key, [&] { return driver.cuGreenCtxDestroy(green); });
+  const auto destroy = [&] {
+    ContextEnd end(context);
+    const CUresult result = driver.cuGreenCtxDestroy(green);
+    if (result == CUDA_SUCCESS) end.Ended();
+    return result;
+  };
+  const CUresult result = Free(Sort::kGreen, key, destroy);
   if (result == CUDA_SUCCESS && has_context) {
     table->Take(Sort::kGreenContext, reinterpret_cast<uint64_t>(context), &holding);
   }

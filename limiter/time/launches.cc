@@ -29,6 +29,15 @@ Launched KernelOf(CUfunction function, int width, int height) {
   return KernelOf(function, {static_cast<unsigned>(width), static_cast<unsigned>(height), 1}, {});
 }
 
+// What the driver answers to call(), once what() may run: asked for only where it is limited.
+template <typename What, typename Call>
+CUresult Limited(const Stream& stream, What what, Call call, int (*place_of)(CUstream) = nullptr) {
+  Launch launch(stream);
+  if (launch.IsLimited(place_of)) [[unlikely]]
+    launch.Admit(what());
+  return launch.Done(call());
+}
+
 // Those from `at` on wait for their devices' time, then all are launched. What runs on a device
 // whose context is not the current one is not measured.
 CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags, unsigned at) {
@@ -36,10 +45,13 @@ CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
     return TheDriver().cuLaunchCooperativeKernelMultiDevice(launches, count, flags);
   }
   const CUDA_LAUNCH_PARAMS& one = launches[at];
-  Launch launch(KernelOf(one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
-                         {one.blockDimX, one.blockDimY, one.blockDimZ}),
-                {one.hStream, false}, PlaceOfStream);
-  return launch.Done(LaunchAll(launches, count, flags, at + 1));
+  return Limited(
+      Stream{one.hStream, false},
+      [&] {
+        return KernelOf(one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
+                        {one.blockDimX, one.blockDimY, one.blockDimZ});
+      },
+      [&] { return LaunchAll(launches, count, flags, at + 1); }, PlaceOfStream);
 }
 
 }  // namespace
@@ -47,46 +59,60 @@ CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
 CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                         unsigned by, unsigned bz, unsigned shared, CUstream stream,
                         void** parameters, void** extra) {
-  Launch launch(KernelOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, false});
-  return launch.Done(TheDriver().cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream,
-                                                parameters, extra));
+  return Limited(
+      Stream{stream, false}, [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
+      [&] {
+        return TheDriver().cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream,
+                                          parameters, extra);
+      });
 }
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                              unsigned bx, unsigned by, unsigned bz, unsigned shared,
                              CUstream stream, void** parameters, void** extra) {
-  Launch launch(KernelOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, true});
-  return launch.Done(TheDriver().cuLaunchKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared,
-                                                     stream, parameters, extra));
+  return Limited(
+      Stream{stream, true}, [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
+      [&] {
+        return TheDriver().cuLaunchKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared, stream,
+                                               parameters, extra);
+      });
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
                           void** extra) {
   const Driver& driver = TheDriver();
   if (config == nullptr) return driver.cuLaunchKernelEx(config, function, parameters, extra);
-  Launch launch(KernelOf(*config, function), {config->hStream, false});
-  return launch.Done(driver.cuLaunchKernelEx(config, function, parameters, extra));
+  return Limited(
+      Stream{config->hStream, false}, [&] { return KernelOf(*config, function); },
+      [&] { return driver.cuLaunchKernelEx(config, function, parameters, extra); });
 }
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters,
                                void** extra) {
   const Driver& driver = TheDriver();
   if (config == nullptr) return driver.cuLaunchKernelEx_ptsz(config, function, parameters, extra);
-  Launch launch(KernelOf(*config, function), {config->hStream, true});
-  return launch.Done(driver.cuLaunchKernelEx_ptsz(config, function, parameters, extra));
+  return Limited(
+      Stream{config->hStream, true}, [&] { return KernelOf(*config, function); },
+      [&] { return driver.cuLaunchKernelEx_ptsz(config, function, parameters, extra); });
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                    unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                    CUstream stream, void** parameters) {
-  Launch launch(KernelOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, false});
-  return launch.Done(TheDriver().cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared,
-                                                           stream, parameters));
+  return Limited(
+      Stream{stream, false}, [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
+      [&] {
+        return TheDriver().cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared,
+                                                     stream, parameters);
+      });
 }
 CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                         unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                         CUstream stream, void** parameters) {
-  Launch launch(KernelOf(function, {gx, gy, gz}, {bx, by, bz}), {stream, true});
-  return launch.Done(TheDriver().cuLaunchCooperativeKernel_ptsz(function, gx, gy, gz, bx, by, bz,
-                                                                shared, stream, parameters));
+  return Limited(
+      Stream{stream, true}, [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
+      [&] {
+        return TheDriver().cuLaunchCooperativeKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared,
+                                                          stream, parameters);
+      });
 }
 
 CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches, unsigned count,
@@ -97,29 +123,34 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches, unsi
 }
 
 CUresult cuLaunch(CUfunction function) {
-  Launch launch(KernelOf(function, 1, 1), {});
-  return launch.Done(TheDriver().cuLaunch(function));
+  return Limited(
+      Stream{}, [&] { return KernelOf(function, 1, 1); },
+      [&] { return TheDriver().cuLaunch(function); });
 }
 CUresult cuLaunchGrid(CUfunction function, int width, int height) {
-  Launch launch(KernelOf(function, width, height), {});
-  return launch.Done(TheDriver().cuLaunchGrid(function, width, height));
+  return Limited(
+      Stream{}, [&] { return KernelOf(function, width, height); },
+      [&] { return TheDriver().cuLaunchGrid(function, width, height); });
 }
 CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream) {
-  Launch launch(KernelOf(function, width, height), {stream, false});
-  return launch.Done(TheDriver().cuLaunchGridAsync(function, width, height, stream));
+  return Limited(
+      Stream{stream, false}, [&] { return KernelOf(function, width, height); },
+      [&] { return TheDriver().cuLaunchGridAsync(function, width, height, stream); });
 }
 
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   GraphMemory memory(graph, stream, false);
   if (memory.is_denied()) return CUDA_ERROR_OUT_OF_MEMORY;
-  Launch launch({reinterpret_cast<uintptr_t>(graph)}, {stream, false});
-  return memory.Done(launch.Done(TheDriver().cuGraphLaunch(graph, stream)));
+  return memory.Done(Limited(
+      Stream{stream, false}, [&] { return Launched{reinterpret_cast<uintptr_t>(graph)}; },
+      [&] { return TheDriver().cuGraphLaunch(graph, stream); }));
 }
 CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
   GraphMemory memory(graph, stream, true);
   if (memory.is_denied()) return CUDA_ERROR_OUT_OF_MEMORY;
-  Launch launch({reinterpret_cast<uintptr_t>(graph)}, {stream, true});
-  return memory.Done(launch.Done(TheDriver().cuGraphLaunch_ptsz(graph, stream)));
+  return memory.Done(Limited(
+      Stream{stream, true}, [&] { return Launched{reinterpret_cast<uintptr_t>(graph)}; },
+      [&] { return TheDriver().cuGraphLaunch_ptsz(graph, stream); }));
 }
 // Another one may get its address.
 CUresult cuGraphExecDestroy(CUgraphExec graph) {

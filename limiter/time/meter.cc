@@ -189,11 +189,10 @@ int64_t Await(Meter* meter, int place, const Cost& cost) {
 
 }  // namespace
 
-Launch::Launch(const Launched& what, const Stream& stream, int (*place_of)(CUstream))
-    : stream_(stream) {
+bool Launch::IsLimited(int (*place_of)(CUstream)) {
   Meter* const meter = OwnMeter();
   if (meter == nullptr) [[unlikely]]
-    return;
+    return false;
   HamiRegion* const hami = &meter->region->hami;
   if (SayWhen(hami, &meter->said)) [[unlikely]]
     FindLimited(meter);
@@ -201,53 +200,53 @@ Launch::Launch(const Launched& what, const Stream& stream, int (*place_of)(CUstr
     AwaitMonitor(hami);
   const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
   if (limited == 0 || !Holds(meter->policy, *hami)) [[likely]]
-    return;
-  const int place = place_of == nullptr ? CurrentPlace() : place_of(stream.handle);
-  if (place < 0 || (limited >> place & 1) == 0 || IsCaptured(stream)) return;
+    return false;
+  const int place = place_of == nullptr ? CurrentPlace() : place_of(stream_.handle);
+  if (place < 0 || (limited >> place & 1) == 0 || IsCaptured(stream_)) return false;
   place_ = place;
+  return true;
+}
+
+void Launch::Admit(const Launched& what) {
+  Meter* const meter = the_meter.Get();
   Cost* const cost = meter->costs.Find(what.key);
   const uint64_t ns = cost->ns();
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
-  const bool is_measured = ns == 0 || ns >= (is_shared ? kLongIfShared : kLong) || cost->IsTurn();
+  // As it is decided now: what is measured meanwhile makes no turn of it.
+  const bool is_turn = ns != 0 && ns < (is_shared ? kLongIfShared : kLong);
+  const bool is_measured = !is_turn || cost->IsTurn();
   if (!is_measured) [[likely]] {
     const auto more = static_cast<int64_t>(ns);
-    const int64_t untold =
-        meter->devices[place].untold.fetch_add(more, std::memory_order_relaxed) + more;
-    if (untold < kTold) [[likely]]
+    std::atomic<int64_t>& untold = meter->devices[place_].untold;
+    if (untold.fetch_add(more, std::memory_order_relaxed) + more < kTold) [[likely]]
       return;
-    meter->devices[place].untold.fetch_sub(more, std::memory_order_relaxed);
+    untold.fetch_sub(more, std::memory_order_relaxed);
   }
-  Admit(what.function, cost, is_measured);
+  if (ns == 0 && IsCollective(what.function)) cost->SayCollective();
+  taken_ = Await(meter, place_, *cost);
+  if (is_measured && taken_ != 0) Measure(cost, is_turn);
 }
 
-[[gnu::noinline]] void Launch::Admit(CUfunction function, Cost* cost, bool is_measured) {
-  Meter* const meter = the_meter.Get();
-  if (cost->ns() == 0 && IsCollective(function)) cost->SayCollective();
-  // As it was decided: what is measured meanwhile makes no turn of it.
-  const uint64_t ns = cost->ns();
-  const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
-  const bool is_turn = ns != 0 && ns < (is_shared ? kLongIfShared : kLong);
-  taken_ = Await(meter, place_, *cost);
-  if (!is_measured || taken_ == 0) return;
+[[gnu::noinline]] void Launch::Measure(Cost* cost, bool is_turn) {
   constexpr uint32_t kOneOf = 16;  // Cost::IsTurn()
+  Meter* const meter = the_meter.Get();
   sample_ = meter->samples.Begin(stream_, cost, place_, is_turn ? kOneOf : 1);
+  // Who launches so many that there is no room to measure them is not let off cheaply.
   if (sample_ == Samples::kNone && taken_ == kUnknown && cost->ns() == 0) {
     CorrectNow(meter, place_, kUnmeasured - kUnknown);
     taken_ = kUnmeasured;
   }
 }
 
-CUresult Launch::Done(CUresult result) {
-  if (taken_ == 0) [[likely]]
-    return result;
+[[gnu::noinline]] void Launch::Finish(bool is_launched) {
   Meter* const meter = the_meter.Get();
-  if (result == CUDA_SUCCESS) {
-    if (sample_ != Samples::kNone) meter->samples.End(sample_, stream_, taken_);
-    return result;
+  const bool is_measured = sample_ >= 0;
+  if (is_launched) {
+    if (is_measured) meter->samples.End(sample_, stream_, taken_);
+    return;
   }
-  if (sample_ != Samples::kNone) meter->samples.Cancel(sample_);
+  if (is_measured) meter->samples.Cancel(sample_);
   CorrectNow(meter, place_, -taken_);
-  return result;
 }
 
 void ForgetCost(uint64_t key) {

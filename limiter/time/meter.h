@@ -24,15 +24,24 @@ struct Launched {
 // One launch, from before the driver is asked until it has answered.
 class Launch {
  public:
-  // Returns when it may run. `place` tells which device runs it, if it is not the current one.
-  Launch(const Launched& what, const Stream& stream, int (*place)(CUstream) = nullptr);
+  explicit Launch(const Stream& stream) : stream_(stream) {}
+  // Whether it has to be admitted before it may run. `place_of` tells which device runs it, if it
+  // is not the current one.
+  bool IsLimited(int (*place_of)(CUstream) = nullptr);
+  // Returns when it may run.
+  void Admit(const Launched& what);
   // The driver's answer, which is handed on.
-  CUresult Done(CUresult result);
+  CUresult Done(CUresult result) {
+    if (taken_ != 0) [[unlikely]]
+      Finish(result == CUDA_SUCCESS);
+    return result;
+  }
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
  private:
-  void Admit(CUfunction function, Cost* cost, bool is_measured);
+  void Measure(Cost* cost, bool is_turn);
+  void Finish(bool is_launched);
 
   const Stream stream_;
   int place_ = -1;

@@ -145,7 +145,7 @@ int Samples::Begin(const Stream& stream, Cost* cost, int place, uint32_t stands_
     Finish();
   }
   const int at = Own(context);
-  if (at == kNone) return kNone;
+  if (at == kNone) return kNoRoom;
   Sample& sample = samples_[at];
   sample.cost = cost;
   sample.place = place;

@@ -49,8 +49,9 @@ struct Measured {
 class Samples {
  public:
   static constexpr int kNone = -1;
+  static constexpr int kNoRoom = -2;  // likewise, for so many are in flight
 
-  // Before the launch. kNone: it cannot be measured.
+  // Before the launch. kNone, kNoRoom: it cannot be measured.
   int Begin(const Stream& stream, Cost* cost, int place, uint32_t stands_for);
   // Behind it; it was launched, and so much was taken for it.
   void End(int sample, const Stream& stream, int64_t taken);
