@@ -204,7 +204,7 @@ TEST_F(KillTest, AtAnyInstructionOfALaunchsBooks) {
   const auto launch = [&] {
     Take(books(), kNow, 50, kCost);
     NewlyBusy(books(), kNow, kNow - 9'000'000, kNow - 2'000'000);
-    ChargeAlone(books(), 7'000'000, 5'000'000, 1);
+    ChargeAlone(books(), {7'000'000, 5'000'000});
     Settle(books(), Company::kNone);
     Correct(books(), kNow, 50, kMore);
   };

@@ -16,7 +16,7 @@ int64_t ForOthers(const Measured& measured, uint64_t busy) {
     more -= static_cast<int64_t>(measured.held_up);
     if (more < 0) more = 0;
   }
-  more *= static_cast<int64_t>(measured.stands_for) - 1;
+  more *= static_cast<int64_t>(measured.weight.runs) - 1;
   return more < kMost ? more : kMost;
 }
 
@@ -34,7 +34,7 @@ int64_t AmongSiblings(const Measured& measured, Company company, uint64_t busy, 
   cost->Learn(took, busy, is_short ? Company::kSiblings : Company::kNone);
   const uint64_t charged = is_short ? cost->ns() : busy;
   if (company != Company::kNone) return static_cast<int64_t>(charged);
-  const uint64_t waited = own > charged ? (own - charged) * measured.stands_for : 0;
+  const uint64_t waited = own > charged ? (own - charged) * measured.weight.waits : 0;
   return static_cast<int64_t>(charged + siblings->Unexplained(books, waited)) +
          ForOthers(measured, charged);
 }
@@ -51,7 +51,8 @@ int64_t Charged(const Measured& measured, Company company, bool is_shared, View*
   const uint64_t busy = is_shared ? newly : own;
   cost->Learn(measured.end - measured.start, busy, company);
   if (cost->waits()) {
-    return static_cast<int64_t>(ChargeAlone(books, busy, cost->ns(), measured.stands_for));
+    const Alone run{busy, cost->ns(), measured.weight, measured.held_up};
+    return static_cast<int64_t>(ChargeAlone(books, run));
   }
   return static_cast<int64_t>(busy) + (company == Company::kNone ? ForOthers(measured, busy) : 0);
 }

@@ -159,7 +159,7 @@ bool MayPass(uint64_t waited, uint64_t owed, uint64_t since_last) {
 
 // Waits until nothing is owed, and takes what the launch costs and what was not told before. In
 // slices: what was measured meanwhile, or other limits, may end the wait. What was taken for it.
-int64_t Await(Meter* meter, int place, const Cost& cost) {
+int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
   constexpr uint64_t kLongestSlice = 5'000'000;  // ns
   Meter::Device& device = meter->devices[place];
   TimeBooks* const books = BooksOf(*meter, place);
@@ -183,8 +183,17 @@ int64_t Await(Meter* meter, int place, const Cost& cost) {
       Use(meter, place, taken + untold, now);
       return taken;
     }
+    *has_waited = true;
     Sleep(wait < slice ? wait : slice);
   }
+}
+
+// Of a kernel that takes `ns` and is measured by turns. Others of its kind are let go late as well:
+// those before which so much was launched that it had to be told.
+Weight WeightOf(uint64_t ns, bool has_waited) {
+  constexpr uint32_t kOneOf = 16;  // Cost::IsTurn()
+  if (!has_waited || ns >= kTold) return {kOneOf, kOneOf};
+  return {kOneOf, 1 + static_cast<uint32_t>((kOneOf - 1) * ns / static_cast<uint64_t>(kTold))};
 }
 
 }  // namespace
@@ -223,14 +232,14 @@ void Launch::Admit(const Launched& what) {
     untold.fetch_sub(more, std::memory_order_relaxed);
   }
   if (ns == 0 && IsCollective(what.function)) cost->SayCollective();
-  taken_ = Await(meter, place_, *cost);
-  if (is_measured && taken_ != 0) Measure(cost, is_turn);
+  bool has_waited = false;
+  taken_ = Await(meter, place_, *cost, &has_waited);
+  if (is_measured && taken_ != 0) Measure(cost, is_turn ? WeightOf(ns, has_waited) : Weight{1, 1});
 }
 
-[[gnu::noinline]] void Launch::Measure(Cost* cost, bool is_turn) {
-  constexpr uint32_t kOneOf = 16;  // Cost::IsTurn()
+[[gnu::noinline]] void Launch::Measure(Cost* cost, const Weight& weight) {
   Meter* const meter = the_meter.Get();
-  sample_ = meter->samples.Begin(stream_, cost, place_, is_turn ? kOneOf : 1);
+  sample_ = meter->samples.Begin(stream_, cost, place_, weight);
   // Who launches so many that there is no room to measure them is not let off cheaply.
   if (sample_ == Samples::kNone && taken_ == kUnknown && cost->ns() == 0) {
     CorrectNow(meter, place_, kUnmeasured - kUnknown);

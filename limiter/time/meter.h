@@ -40,7 +40,7 @@ class Launch {
   Launch& operator=(const Launch&) = delete;
 
  private:
-  void Measure(Cost* cost, bool is_turn);
+  void Measure(Cost* cost, const Weight& weight);
   void Finish(bool is_launched);
 
   const Stream stream_;

@@ -34,14 +34,17 @@ Company Neighbours::Look(const TimeBooks& books, uint64_t now) {
                                                               : Company::kNone;
 }
 
-uint64_t ChargeAlone(TimeBooks* books, uint64_t busy, uint64_t cost, uint32_t weight) {
+uint64_t ChargeAlone(TimeBooks* books, const Alone& run) {
+  // That a program was held up between two calls is not what the runs took that it stands for.
+  const uint64_t longer = run.busy > run.cost ? run.busy - run.cost : 0;
+  const uint64_t of_others = longer > run.held_up ? longer - run.held_up : 0;
   uint64_t seen = Load(books->waited);
   for (;;) {
     // Of a run that stands for others nobody measured how long they kept the device busy.
-    const uint64_t most = weight > 1 ? cost : busy + seen;
-    const uint64_t charged = cost < most ? cost : most;
-    const uint64_t waited =
-        weight > 1 ? seen + (busy > cost ? (busy - cost) * weight : 0) : busy + seen - charged;
+    const uint64_t most = run.weight.runs > 1 ? run.cost : run.busy + seen;
+    const uint64_t charged = run.cost < most ? run.cost : most;
+    const uint64_t waited = run.weight.runs > 1 ? seen + longer + of_others * (run.weight.waits - 1)
+                                                : run.busy + seen - charged;
     if (waited == seen || Swap(&books->waited, &seen, waited)) return charged;
   }
 }

@@ -11,6 +11,7 @@
 
 #include "limiter/contract.h"
 #include "limiter/time/costs.h"
+#include "limiter/time/samples.h"
 
 namespace tessera::limiter {
 
@@ -32,10 +33,16 @@ class Neighbours {
   std::atomic<uint64_t> last_;  // when others had more than a hundredth of the device
 };
 
-// What a run is charged that was measured to keep the device busy for so long, and takes `cost`
-// alone: never more than all such runs together were measured. `weight`: so many runs it stands
-// for.
-uint64_t ChargeAlone(TimeBooks* books, uint64_t busy, uint64_t cost, uint32_t weight);
+// A run that was measured to keep the device busy for so long, and takes `cost` alone.
+struct Alone {
+  uint64_t busy;  // ns, as the others
+  uint64_t cost;
+  Weight weight{1, 1};
+  uint64_t held_up = 0;  // Measured::held_up
+};
+
+// What it is charged: never more than all such runs together were measured.
+uint64_t ChargeAlone(TimeBooks* books, const Alone& run);
 
 // What is left to be charged of what was not, by what others had since the last time.
 uint64_t Settle(TimeBooks* books, Company company);

@@ -136,7 +136,7 @@ bool Samples::Prepare(Sample* sample, CUcontext context) {
   return true;
 }
 
-int Samples::Begin(const Stream& stream, Cost* cost, int place, uint32_t stands_for) {
+int Samples::Begin(const Stream& stream, Cost* cost, int place, const Weight& weight) {
   CUcontext context = nullptr;
   if (TheDriver().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return kNone;
   const Relaxed relaxed;
@@ -149,7 +149,7 @@ int Samples::Begin(const Stream& stream, Cost* cost, int place, uint32_t stands_
   Sample& sample = samples_[at];
   sample.cost = cost;
   sample.place = place;
-  sample.stands_for = stands_for;
+  sample.weight = weight;
   if (!Prepare(&sample, context) || !Record(sample.before, stream)) {
     Cancel(at);
     return kNone;
@@ -200,7 +200,7 @@ void Samples::Read(const Sample& sample, Measured* measured) {
       is_told && base != nullptr && base->time != 0 && Elapsed(base->event, sample.behind, &end);
   measured->cost = sample.cost;
   measured->place = sample.place;
-  measured->stands_for = sample.stands_for;
+  measured->weight = sample.weight;
   measured->taken = sample.taken;
   measured->held_up = sample.held_up;
   measured->end = is_known ? base->time + static_cast<uint64_t>(end) : Now();
@@ -255,8 +255,8 @@ void Samples::DropAll(CUcontext context, Taker take, void* with) {
     const uint16_t at = stands.load(std::memory_order_acquire);
     if (at == 0 || at == kGone || samples_[at - 1].context != context) continue;
     Sample& sample = samples_[at - 1];
-    const Measured measured{sample.cost, sample.place,  1, sample.taken, sample.launched_at,
-                            now,         sample.held_up};
+    const Measured measured{sample.cost,        sample.place, {1, 1},        sample.taken,
+                            sample.launched_at, now,          sample.held_up};
     stands.store(kGone, std::memory_order_relaxed);
     sample.state.store(kFree, std::memory_order_release);
     take(with, measured);

@@ -35,13 +35,20 @@ class Relaxed {
   bool is_changed_;
 };
 
+// How many launches one that is measured stands for: what they take; and what they wait for others,
+// of which those do most that are let run after a while in which the device had nothing of theirs.
+struct Weight {
+  uint32_t runs;
+  uint32_t waits;
+};
+
 // What is measured, and what was taken for it.
 struct Measured {
   Cost* cost;
   int place;
-  uint32_t stands_for;  // so many launches
-  int64_t taken;        // ns
-  uint64_t start;       // of the monotonic clock
+  Weight weight;
+  int64_t taken;   // ns
+  uint64_t start;  // of the monotonic clock
   uint64_t end;
   uint64_t held_up;  // ns of it in which the program may not yet have had it launched
 };
@@ -52,7 +59,7 @@ class Samples {
   static constexpr int kNoRoom = -2;  // likewise, for so many are in flight
 
   // Before the launch. kNone, kNoRoom: it cannot be measured.
-  int Begin(const Stream& stream, Cost* cost, int place, uint32_t stands_for);
+  int Begin(const Stream& stream, Cost* cost, int place, const Weight& weight);
   // Behind it; it was launched, and so much was taken for it.
   void End(int sample, const Stream& stream, int64_t taken);
   // It was not.
@@ -85,7 +92,7 @@ class Samples {
   struct Sample {
     std::atomic<State> state;
     int place;
-    uint32_t stands_for;
+    Weight weight;
     std::atomic<CUcontext> context;  // of the events; null: there are none yet
     CUevent before;
     CUevent behind;
