@@ -132,7 +132,8 @@ Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& na
   const std::string file = root.Path(LimitsFileOf(vgpu, name));
   const VgpuGrant grant{.name = name, .directory = pin.directory, .parts = pin.parts};
   const std::string text = LimitsText(vgpu, grant);
-  if (TRY(MakeNew(directory, 0755))) return WriteNew(file, text, kMode);
+  // Who comes at the same time for the same grant may have been quicker.
+  if (TRY(MakeNew(directory, 0755)) && WriteNew(file, text, kMode)) return {};
   TRY(OpenOwnDirectory(directory, 0755));
   return PutUnlessSame(file, text, kMode);
 }
