@@ -26,6 +26,13 @@ bool IsOwnDirectory(const Pin& pin, const std::string& name) {
   return pin.directory.ends_with(by_pod ? "_" + pin.container : "/" + name);
 }
 
+// In the order in which the container sees them.
+std::vector<std::string> DevicesOf(const Pin& pin) {
+  std::vector<std::string> devices;
+  for (const VgpuPart& part : pin.parts) devices.push_back(part.device);
+  return devices;
+}
+
 // As HAMi's annotations have it.
 std::string AllocatedOf(const Decision& decision) {
   std::vector<hami::Entry> all;
@@ -315,20 +322,16 @@ Status GrantBinder::Finish(const Wish& wish, const Wish::One& one) {
 
 // By its region, if it has one of ours.
 void GrantBinder::Follow(const std::string& name, const Pin& pin) {
-  std::vector<std::string> devices;
-  for (const VgpuPart& part : pin.parts) devices.push_back(part.device);
-  times_.Add(name, root_.Path(pin.directory), RegionNameOf(name), devices);
+  times_.Add(name, root_.Path(pin.directory), RegionNameOf(name), DevicesOf(pin));
 }
 
 // Of what kubelet's shares do not tell.
 void GrantBinder::Note(const Pin& pin) const {
   if (pin.decision.empty()) return;
-  std::vector<std::string> devices;
-  for (const VgpuPart& part : pin.parts) devices.push_back(part.device);
   inbox_->PutBound({.pod_uid = pin.pod_uid,
                     .container = pin.container,
                     .resource = pin.resource,
-                    .devices = std::move(devices),
+                    .devices = DevicesOf(pin),
                     .since = clock_.Now()});
 }
 
