@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/books/file.h"
 
+#include <sys/resource.h>
+
 #include <fstream>
 
 #include "limiter/books/container_test.h"
@@ -61,6 +63,29 @@ TEST_F(RegionFileTest, ARegionThatIsThereIsNeverReplaced) {
 TEST_F(RegionFileTest, AMissingDirectoryLeavesEachProcessItsLimit) {
   std::strcpy(limits_.region, (directory_ / "none" / "x.cache").c_str());
   ExpectTrouble(Trouble::kUnreachable, true);
+}
+
+// Or it would have its limit for itself, beside the container's.
+TEST_F(RegionFileTest, AProcessThatMayOpenNoFileGetsNoMemory) {
+  WriteRegion(kRegionSize);
+  InProcess([&] {
+    const rlimit none{0, 0};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    EXPECT_FALSE(JoinWith(limits_));
+    EXPECT_EQ(WhyAlone(), Trouble::kNoRoom) << Meaning(WhyAlone());
+    EXPECT_FALSE(Reserve(0, kMiB, Kind::kData));
+  });
+}
+
+TEST_F(RegionFileTest, AProcessThatMayWriteNoFileThatLargeLivesAndGetsNoMemory) {
+  InProcess([&] {
+    const rlimit small{4096, 4096};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    EXPECT_FALSE(JoinWith(limits_));
+    EXPECT_EQ(WhyAlone(), Trouble::kNoRoom) << Meaning(WhyAlone());
+    EXPECT_FALSE(Reserve(0, kMiB, Kind::kData));
+  });
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 
 TEST_F(RegionFileTest, WithoutAPathEachProcessHasItsLimit) {

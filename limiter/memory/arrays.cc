@@ -69,9 +69,8 @@ Descriptor Widened(const D& array) {
 }
 
 template <typename Array, typename D, typename Call, typename Undo>
-CUresult Create(Sort sort, Array* out, const D* wanted, unsigned levels, Call call, Undo undo) {
-  if (out == nullptr || wanted == nullptr) return call();
-  const Descriptor descriptor = Widened(*wanted);
+CUresult CreateOwn(Sort sort, Array* out, const D& wanted, unsigned levels, Call call, Undo undo) {
+  const Descriptor descriptor = Widened(wanted);
   // These have no memory of their own until it is mapped, which is counted where it was made.
   const bool empty =
       (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;
@@ -86,6 +85,17 @@ CUresult Create(Sort sort, Array* out, const D* wanted, unsigned levels, Call ca
     return result;
   }
   return Allocate(sort, place, BytesOf(descriptor, levels), out, call, undo, (uint64_t)context);
+}
+
+// call(out, wanted), undo(array). The driver is to read what was read here.
+template <typename Array, typename D, typename Call, typename Undo>
+CUresult Create(Sort sort, Array* answer, const D* wanted, unsigned levels, Call call, Undo undo) {
+  if (answer == nullptr || wanted == nullptr) return call(answer, wanted);
+  const D own = *wanted;
+  return Answered(answer, [&](Array* out) {
+    return CreateOwn(
+        sort, out, own, levels, [&] { return call(out, &own); }, [&] { return undo(*out); });
+  });
 }
 
 // With what is mapped into it.
@@ -109,12 +119,10 @@ CUresult Destroy(Sort sort, uint64_t array, Call call) {
 
 }  // namespace
 
-#define CREATE_ARRAY(name, descriptor)                                          \
-  CUresult name(CUarray* out, const descriptor* wanted) {                       \
-    const Driver& driver = TheDriver();                                         \
-    return Create(                                                              \
-        Sort::kArray, out, wanted, 1, [&] { return driver.name(out, wanted); }, \
-        [&] { return driver.cuArrayDestroy(*out); });                           \
+#define CREATE_ARRAY(name, descriptor)                                                  \
+  CUresult name(CUarray* answer, const descriptor* wanted) {                            \
+    const Driver& driver = TheDriver();                                                 \
+    return Create(Sort::kArray, answer, wanted, 1, driver.name, driver.cuArrayDestroy); \
   }
 CREATE_ARRAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR_v1)
 CREATE_ARRAY(cuArrayCreate_v2, CUDA_ARRAY_DESCRIPTOR)
@@ -125,13 +133,13 @@ CUresult cuArrayDestroy(CUarray array) {
   return Destroy(Sort::kArray, (uint64_t)array, [&] { return TheDriver().cuArrayDestroy(array); });
 }
 
-CUresult cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* wanted,
+CUresult cuMipmappedArrayCreate(CUmipmappedArray* answer, const CUDA_ARRAY3D_DESCRIPTOR* wanted,
                                 unsigned levels) {
   const Driver& driver = TheDriver();
-  return Create(
-      Sort::kMipmapped, out, wanted, levels,
-      [&] { return driver.cuMipmappedArrayCreate(out, wanted, levels); },
-      [&] { return driver.cuMipmappedArrayDestroy(*out); });
+  const auto call = [&](CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* own) {
+    return driver.cuMipmappedArrayCreate(out, own, levels);
+  };
+  return Create(Sort::kMipmapped, answer, wanted, levels, call, driver.cuMipmappedArrayDestroy);
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {

@@ -78,6 +78,17 @@ CUresult Patiently(Call call) {
   return result;
 }
 
+// body(out) makes a call that answers there, which no other thread of the program's writes over
+// before it was read; null where the program gave that.
+template <typename T, typename Body>
+CUresult Answered(T* out, Body body) {
+  T own{};
+  const CUresult result = body(out == nullptr ? nullptr : &own);
+  if (result == CUDA_SUCCESS && out != nullptr) [[likely]]
+    *out = own;
+  return result;
+}
+
 // Asks the driver for memory of a place; undo() gives it back to the driver if it cannot be
 // remembered.
 template <typename Key, typename Call, typename Undo>

@@ -53,7 +53,7 @@ CUresult End(CUcontext context, Call call) {
 
 // A context is made by call(), and ended by undo() if there is no room for it after all.
 template <typename Call, typename Undo>
-CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
+CUresult CreateOwn(CUcontext* out, CUdevice device, Call call, Undo undo) {
   const int place = out == nullptr ? -1 : PlaceOfDevice(device);
   if (place < 0) return call();
   uint64_t bytes = ContextBytes(place);
@@ -75,6 +75,14 @@ CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
   if (has_room) return result;
   undo();
   return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// call(out), undo(context).
+template <typename Call, typename Undo>
+CUresult Create(CUcontext* answer, CUdevice device, Call call, Undo undo) {
+  return Answered(answer, [&](CUcontext* out) {
+    return CreateOwn(out, device, [&] { return call(out); }, [&] { return undo(*out); });
+  });
 }
 
 // A primary context ends when the last one who retained it releases it.
@@ -180,47 +188,50 @@ int tessera::limiter::PlaceOfStream(CUstream stream) {
   return CurrentPlace();
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  const Driver& driver = TheDriver();
-  const auto retain = [&] { return driver.cuDevicePrimaryCtxRetain(context, device); };
-  unsigned flags = 0;
-  int active = 0;
-  const bool is_there =
-      driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0;
-  const auto release = [&] { return driver.cuDevicePrimaryCtxRelease_v2(device); };
-  const CUresult result = is_there ? retain() : Create(context, device, retain, release);
-  if (result == CUDA_SUCCESS && device >= 0 && device < kMostDevices) {
-    primaries[device].store(*context, std::memory_order_release);
-  }
-  return result;
+CUresult cuDevicePrimaryCtxRetain(CUcontext* answer, CUdevice device) {
+  return Answered(answer, [device](CUcontext* context) {
+    const Driver& driver = TheDriver();
+    const auto retain = [&] { return driver.cuDevicePrimaryCtxRetain(context, device); };
+    unsigned flags = 0;
+    int active = 0;
+    const bool is_there =
+        driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0;
+    const auto release = [&] { return driver.cuDevicePrimaryCtxRelease_v2(device); };
+    const CUresult result = is_there ? retain() : CreateOwn(context, device, retain, release);
+    if (result == CUDA_SUCCESS && device >= 0 && device < kMostDevices) {
+      primaries[device].store(*context, std::memory_order_release);
+    }
+    return result;
+  });
 }
 
 CUresult cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
   const Driver& driver = TheDriver();
   return Create(
-      context, device, [&] { return driver.cuCtxCreate(context, flags, device); },
-      [&] { return driver.cuCtxDestroy(*context); });
+      context, device, [&](CUcontext* own) { return driver.cuCtxCreate(own, flags, device); },
+      driver.cuCtxDestroy);
 }
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
   const Driver& driver = TheDriver();
   return Create(
-      context, device, [&] { return driver.cuCtxCreate_v2(context, flags, device); },
-      [&] { return driver.cuCtxDestroy_v2(*context); });
+      context, device, [&](CUcontext* own) { return driver.cuCtxCreate_v2(own, flags, device); },
+      driver.cuCtxDestroy_v2);
 }
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int count,
                         unsigned flags, CUdevice device) {
   const Driver& driver = TheDriver();
   return Create(
       context, device,
-      [&] { return driver.cuCtxCreate_v3(context, affinity, count, flags, device); },
-      [&] { return driver.cuCtxDestroy_v2(*context); });
+      [&](CUcontext* own) { return driver.cuCtxCreate_v3(own, affinity, count, flags, device); },
+      driver.cuCtxDestroy_v2);
 }
 CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned flags,
                         CUdevice device) {
   const Driver& driver = TheDriver();
   return Create(
-      context, device, [&] { return driver.cuCtxCreate_v4(context, params, flags, device); },
-      [&] { return driver.cuCtxDestroy_v2(*context); });
+      context, device,
+      [&](CUcontext* own) { return driver.cuCtxCreate_v4(own, params, flags, device); },
+      driver.cuCtxDestroy_v2);
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
@@ -242,10 +253,12 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
   return End(context, [&] { return TheDriver().cuCtxDestroy_v2(context); });
 }
 
-CUresult cuCtxAttach(CUcontext* context, unsigned flags) {
-  const CUresult result = TheDriver().cuCtxAttach(context, flags);
-  if (result == CUDA_SUCCESS) Hold(*context);
-  return result;
+CUresult cuCtxAttach(CUcontext* answer, unsigned flags) {
+  return Answered(answer, [flags](CUcontext* context) {
+    const CUresult result = TheDriver().cuCtxAttach(context, flags);
+    if (result == CUDA_SUCCESS) Hold(*context);
+    return result;
+  });
 }
 CUresult cuCtxDetach(CUcontext context) {
   const auto detach = [&] { return TheDriver().cuCtxDetach(context); };

@@ -88,12 +88,17 @@ bool RememberGraph(CUgraphExec exec, CUgraph graph) {
   return devices == 0 || table->Add(Sort::kGraph, key, {.other = devices});
 }
 
-CUresult Remembered(CUresult result, CUgraphExec* exec, CUgraph graph) {
-  if (result != CUDA_SUCCESS || RememberGraph(*exec, graph)) return result;
-  ForgetGraphMemory(*exec);
-  TheDriver().cuGraphExecDestroy(*exec);
-  for (int place = 0; place < kMaxDevices; ++place) TrimGraphs(place);
-  return CUDA_ERROR_OUT_OF_MEMORY;
+// call(out) makes one.
+template <typename Call>
+CUresult Remembered(CUgraphExec* answer, CUgraph graph, Call call) {
+  return Answered(answer, [&](CUgraphExec* exec) {
+    const CUresult result = call(exec);
+    if (result != CUDA_SUCCESS || RememberGraph(*exec, graph)) return result;
+    ForgetGraphMemory(*exec);
+    TheDriver().cuGraphExecDestroy(*exec);
+    for (int place = 0; place < kMaxDevices; ++place) TrimGraphs(place);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  });
 }
 
 }  // namespace
@@ -174,25 +179,31 @@ void SettleGraphs(CUdevice device) {
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
-CUresult cuGraphInstantiate(CUgraphExec* out, CUgraph graph, CUgraphNode* failed, char* log,
+CUresult cuGraphInstantiate(CUgraphExec* answer, CUgraph graph, CUgraphNode* failed, char* log,
                             size_t bytes) {
-  return Remembered(TheDriver().cuGraphInstantiate(out, graph, failed, log, bytes), out, graph);
+  return Remembered(answer, graph, [&](CUgraphExec* out) {
+    return TheDriver().cuGraphInstantiate(out, graph, failed, log, bytes);
+  });
 }
-CUresult cuGraphInstantiate_v2(CUgraphExec* out, CUgraph graph, CUgraphNode* failed, char* log,
+CUresult cuGraphInstantiate_v2(CUgraphExec* answer, CUgraph graph, CUgraphNode* failed, char* log,
                                size_t bytes) {
-  return Remembered(TheDriver().cuGraphInstantiate_v2(out, graph, failed, log, bytes), out, graph);
+  return Remembered(answer, graph, [&](CUgraphExec* out) {
+    return TheDriver().cuGraphInstantiate_v2(out, graph, failed, log, bytes);
+  });
 }
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
-  return Remembered(TheDriver().cuGraphInstantiateWithFlags(out, graph, flags), out, graph);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* answer, CUgraph graph, unsigned long long flags) {
+  return Remembered(answer, graph, [&](CUgraphExec* out) {
+    return TheDriver().cuGraphInstantiateWithFlags(out, graph, flags);
+  });
 }
 
 // These may upload the graph at once.
 #define INSTANTIATE_AND_UPLOAD(suffix)                                                       \
-  CUresult cuGraphInstantiateWithParams##suffix(CUgraphExec* out, CUgraph graph,             \
+  CUresult cuGraphInstantiateWithParams##suffix(CUgraphExec* answer, CUgraph graph,          \
                                                 CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) { \
-    const CUresult result =                                                                  \
-        TheDriver().cuGraphInstantiateWithParams##suffix(out, graph, parameters);            \
-    return Remembered(result, out, graph);                                                   \
+    return Remembered(answer, graph, [&](CUgraphExec* out) {                                 \
+      return TheDriver().cuGraphInstantiateWithParams##suffix(out, graph, parameters);       \
+    });                                                                                      \
   }                                                                                          \
   CUresult cuGraphUpload##suffix(CUgraphExec graph, CUstream stream) {                       \
     GraphMemory memory(graph, stream, sizeof #suffix > 1);                                   \

@@ -41,14 +41,15 @@ bool RetainPrimary(CUdevice device) {
 
 }  // namespace
 
-CUresult cuGreenCtxCreate(CUgreenCtx* out, CUdevResourceDesc resources, CUdevice device,
+CUresult cuGreenCtxCreate(CUgreenCtx* answer, CUdevResourceDesc resources, CUdevice device,
                           unsigned flags) {
-  const int place = out == nullptr ? -1 : PlaceOfDevice(device);
-  if (place < 0) return TheDriver().cuGreenCtxCreate(out, resources, device, flags);
+  const int place = answer == nullptr ? -1 : PlaceOfDevice(device);
+  if (place < 0) return TheDriver().cuGreenCtxCreate(answer, resources, device, flags);
   CUcontext primary = nullptr;
   const CUresult retained = cuDevicePrimaryCtxRetain(&primary, device);
   if (retained != CUDA_SUCCESS) return retained;
-  const CUresult result = Create(out, resources, device, flags, place);
+  const CUresult result = Answered(
+      answer, [&](CUgreenCtx* out) { return Create(out, resources, device, flags, place); });
   cuDevicePrimaryCtxRelease_v2(device);
   return result;
 }
@@ -80,16 +81,18 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green) {
   return result;
 }
 
-CUresult cuCtxFromGreenCtx(CUcontext* out, CUgreenCtx green) {
-  const CUresult result = TheDriver().cuCtxFromGreenCtx(out, green);
-  Holding holding;
-  Table* const table = TheTable();
-  if (result != CUDA_SUCCESS || table == nullptr ||
-      !table->Find(Sort::kGreen, reinterpret_cast<uint64_t>(green), &holding)) {
+CUresult cuCtxFromGreenCtx(CUcontext* answer, CUgreenCtx green) {
+  return Answered(answer, [green](CUcontext* out) {
+    const CUresult result = TheDriver().cuCtxFromGreenCtx(out, green);
+    Holding holding;
+    Table* const table = TheTable();
+    if (result != CUDA_SUCCESS || table == nullptr ||
+        !table->Find(Sort::kGreen, reinterpret_cast<uint64_t>(green), &holding)) {
+      return result;
+    }
+    CUcontext const primary = PrimaryOf(static_cast<CUdevice>(holding.other));
+    Remember(Sort::kGreenContext, reinterpret_cast<uint64_t>(*out),
+             {.other = reinterpret_cast<uint64_t>(primary), .references = 1});
     return result;
-  }
-  CUcontext const primary = PrimaryOf(static_cast<CUdevice>(holding.other));
-  Remember(Sort::kGreenContext, reinterpret_cast<uint64_t>(*out),
-           {.other = reinterpret_cast<uint64_t>(primary), .references = 1});
-  return result;
+  });
 }

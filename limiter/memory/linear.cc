@@ -69,56 +69,75 @@ CUresult AllocatePitched(Pointer* out, Size* pitch, uint64_t width, uint64_t hei
   return CUDA_SUCCESS;
 }
 
+template <typename Pointer, typename Size, typename Body>
+CUresult AnsweredPitched(Pointer* answer, Size* pitch_answer, Body body) {
+  return Answered(answer, [&](Pointer* out) {
+    return Answered(pitch_answer, [&](Size* pitch) { return body(out, pitch); });
+  });
+}
+
 }  // namespace
 
-CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
-  const Driver& driver = TheDriver();
-  const int place = PlaceFor(out, bytes);
-  const auto call = [&] { return driver.cuMemAlloc_v2(out, bytes); };
-  bool is_managed = false;
-  return Allocate(
-      Sort::kLinear, place, Granted(bytes), out,
-      [&] { return OrManaged(place, out, bytes, &is_managed, call); },
-      [&] { return driver.cuMemFree_v2(*out); });
+CUresult cuMemAlloc_v2(CUdeviceptr* answer, size_t bytes) {
+  return Answered(answer, [bytes](CUdeviceptr* out) {
+    const Driver& driver = TheDriver();
+    const int place = PlaceFor(out, bytes);
+    const auto call = [&] { return driver.cuMemAlloc_v2(out, bytes); };
+    bool is_managed = false;
+    return Allocate(
+        Sort::kLinear, place, Granted(bytes), out,
+        [&] { return OrManaged(place, out, bytes, &is_managed, call); },
+        [&] { return driver.cuMemFree_v2(*out); });
+  });
 }
 
-CUresult cuMemAlloc(CUdeviceptr_v1* out, unsigned bytes) {
-  const Driver& driver = TheDriver();
-  return Allocate(
-      Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
-      [&] { return driver.cuMemAlloc(out, bytes); }, [&] { return driver.cuMemFree(*out); });
+CUresult cuMemAlloc(CUdeviceptr_v1* answer, unsigned bytes) {
+  return Answered(answer, [bytes](CUdeviceptr_v1* out) {
+    const Driver& driver = TheDriver();
+    return Allocate(
+        Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
+        [&] { return driver.cuMemAlloc(out, bytes); }, [&] { return driver.cuMemFree(*out); });
+  });
 }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height,
+CUresult cuMemAllocPitch_v2(CUdeviceptr* answer, size_t* pitch_answer, size_t width, size_t height,
                             unsigned element) {
   const Driver& driver = TheDriver();
-  return AllocatePitched(
-      out, pitch, width, height,
-      [&] {
-        const auto call = [&] {
-          return driver.cuMemAllocPitch_v2(out, pitch, width, height, element);
-        };
-        return PitchedOrManaged(out, pitch, width, height, call);
-      },
-      [&] { return driver.cuMemFree_v2(*out); });
+  const auto allocate = [&](CUdeviceptr* out, size_t* pitch) {
+    return AllocatePitched(
+        out, pitch, width, height,
+        [&] {
+          const auto call = [&] {
+            return driver.cuMemAllocPitch_v2(out, pitch, width, height, element);
+          };
+          return PitchedOrManaged(out, pitch, width, height, call);
+        },
+        [&] { return driver.cuMemFree_v2(*out); });
+  };
+  return AnsweredPitched(answer, pitch_answer, allocate);
 }
 
-CUresult cuMemAllocPitch(CUdeviceptr_v1* out, unsigned* pitch, unsigned width, unsigned height,
-                         unsigned element) {
+CUresult cuMemAllocPitch(CUdeviceptr_v1* answer, unsigned* pitch_answer, unsigned width,
+                         unsigned height, unsigned element) {
   const Driver& driver = TheDriver();
-  return AllocatePitched(
-      out, pitch, width, height,
-      [&] { return driver.cuMemAllocPitch(out, pitch, width, height, element); },
-      [&] { return driver.cuMemFree(*out); });
+  const auto allocate = [&](CUdeviceptr_v1* out, unsigned* pitch) {
+    return AllocatePitched(
+        out, pitch, width, height,
+        [&] { return driver.cuMemAllocPitch(out, pitch, width, height, element); },
+        [&] { return driver.cuMemFree(*out); });
+  };
+  return AnsweredPitched(answer, pitch_answer, allocate);
 }
 
 // In full, wherever its pages are at the moment.
-CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
-  const Driver& driver = TheDriver();
-  return Allocate(
-      Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
-      [&] { return driver.cuMemAllocManaged(out, bytes, flags); },
-      [&] { return driver.cuMemFree_v2(*out); });
+CUresult cuMemAllocManaged(CUdeviceptr* answer, size_t bytes, unsigned flags) {
+  return Answered(answer, [&](CUdeviceptr* out) {
+    const Driver& driver = TheDriver();
+    return Allocate(
+        Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
+        [&] { return driver.cuMemAllocManaged(out, bytes, flags); },
+        [&] { return driver.cuMemFree_v2(*out); });
+  });
 }
 
 CUresult cuMemFree_v2(CUdeviceptr pointer) {

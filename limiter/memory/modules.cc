@@ -34,7 +34,7 @@ CUresult LoadAgain(CUdevice device, uint64_t* bytes, Call call, Undo undo) {
 }
 
 template <typename Key, typename Call, typename Undo>
-CUresult Load(Sort sort, Key* out, Call call, Undo undo) {
+CUresult LoadOwn(Sort sort, Key* out, Call call, Undo undo) {
   const CUdevice device = CurrentDevice();
   const int place = out == nullptr || device < 0 ? -1 : PlaceOfDevice(device);
   if (place < 0) return call();
@@ -55,6 +55,14 @@ CUresult Load(Sort sort, Key* out, Call call, Undo undo) {
   }
   undo();
   return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// call(out), undo(what).
+template <typename Key, typename Call, typename Undo>
+CUresult Load(Sort sort, Key* answer, Call call, Undo undo) {
+  return Answered(answer, [&](Key* out) {
+    return LoadOwn(sort, out, [&] { return call(out); }, [&] { return undo(*out); });
+  });
 }
 
 // Of something that is held already; what is not known any more is the context's.
@@ -108,28 +116,28 @@ void TakeFromHeap(int place, uint64_t bytes) {
 CUresult cuModuleLoad(CUmodule* out, const char* path) {
   const Driver& driver = TheDriver();
   return Load(
-      Sort::kModule, out, [&] { return driver.cuModuleLoad(out, path); },
-      [&] { return driver.cuModuleUnload(*out); });
+      Sort::kModule, out, [&](CUmodule* own) { return driver.cuModuleLoad(own, path); },
+      driver.cuModuleUnload);
 }
 CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   const Driver& driver = TheDriver();
   return Load(
-      Sort::kModule, out, [&] { return driver.cuModuleLoadData(out, image); },
-      [&] { return driver.cuModuleUnload(*out); });
+      Sort::kModule, out, [&](CUmodule* own) { return driver.cuModuleLoadData(own, image); },
+      driver.cuModuleUnload);
 }
 CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned count, CUjit_option* options,
                             void** values) {
   const Driver& driver = TheDriver();
   return Load(
       Sort::kModule, out,
-      [&] { return driver.cuModuleLoadDataEx(out, image, count, options, values); },
-      [&] { return driver.cuModuleUnload(*out); });
+      [&](CUmodule* own) { return driver.cuModuleLoadDataEx(own, image, count, options, values); },
+      driver.cuModuleUnload);
 }
 CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
   const Driver& driver = TheDriver();
   return Load(
-      Sort::kModule, out, [&] { return driver.cuModuleLoadFatBinary(out, image); },
-      [&] { return driver.cuModuleUnload(*out); });
+      Sort::kModule, out, [&](CUmodule* own) { return driver.cuModuleLoadFatBinary(own, image); },
+      driver.cuModuleUnload);
 }
 CUresult cuModuleUnload(CUmodule module) {
   return Free(Sort::kModule, reinterpret_cast<uint64_t>(module),
@@ -142,11 +150,11 @@ CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* opti
   const Driver& driver = TheDriver();
   return Load(
       Sort::kLibrary, out,
-      [&] {
-        return driver.cuLibraryLoadData(out, image, options, values, count, library_options,
+      [&](CUlibrary* own) {
+        return driver.cuLibraryLoadData(own, image, options, values, count, library_options,
                                         library_values, library_count);
       },
-      [&] { return driver.cuLibraryUnload(*out); });
+      driver.cuLibraryUnload);
 }
 CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path, CUjit_option* options,
                                void** values, unsigned count, CUlibraryOption* library_options,
@@ -154,11 +162,11 @@ CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path, CUjit_option* o
   const Driver& driver = TheDriver();
   return Load(
       Sort::kLibrary, out,
-      [&] {
-        return driver.cuLibraryLoadFromFile(out, path, options, values, count, library_options,
+      [&](CUlibrary* own) {
+        return driver.cuLibraryLoadFromFile(own, path, options, values, count, library_options,
                                             library_values, library_count);
       },
-      [&] { return driver.cuLibraryUnload(*out); });
+      driver.cuLibraryUnload);
 }
 CUresult cuLibraryUnload(CUlibrary library) {
   return Free(Sort::kLibrary, reinterpret_cast<uint64_t>(library),

@@ -175,25 +175,29 @@ void SettlePools(int place) {
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
-#define ALLOCATE_ASYNC(suffix)                                                                \
-  CUresult cuMemAllocAsync##suffix(CUdeviceptr* out, size_t bytes, CUstream stream) {         \
-    const Driver& driver = TheDriver();                                                       \
-    return AllocateFrom(                                                                      \
-        nullptr, {stream, sizeof #suffix > 1}, out, bytes,                                    \
-        [&] { return driver.cuMemAllocAsync##suffix(out, bytes, stream); },                   \
-        [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                         \
-  }                                                                                           \
-  CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, \
-                                           CUstream stream) {                                 \
-    const Driver& driver = TheDriver();                                                       \
-    return AllocateFrom(                                                                      \
-        pool, {stream, sizeof #suffix > 1}, out, bytes,                                       \
-        [&] { return driver.cuMemAllocFromPoolAsync##suffix(out, bytes, pool, stream); },     \
-        [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                         \
-  }                                                                                           \
-  CUresult cuMemFreeAsync##suffix(CUdeviceptr pointer, CUstream stream) {                     \
-    return FreeInOrder(pointer,                                                               \
-                       [&] { return TheDriver().cuMemFreeAsync##suffix(pointer, stream); });  \
+#define ALLOCATE_ASYNC(suffix)                                                                   \
+  CUresult cuMemAllocAsync##suffix(CUdeviceptr* answer, size_t bytes, CUstream stream) {         \
+    const Driver& driver = TheDriver();                                                          \
+    return Answered(answer, [&](CUdeviceptr* out) {                                              \
+      return AllocateFrom(                                                                       \
+          nullptr, {stream, sizeof #suffix > 1}, out, bytes,                                     \
+          [&] { return driver.cuMemAllocAsync##suffix(out, bytes, stream); },                    \
+          [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                          \
+    });                                                                                          \
+  }                                                                                              \
+  CUresult cuMemAllocFromPoolAsync##suffix(CUdeviceptr* answer, size_t bytes, CUmemoryPool pool, \
+                                           CUstream stream) {                                    \
+    const Driver& driver = TheDriver();                                                          \
+    return Answered(answer, [&](CUdeviceptr* out) {                                              \
+      return AllocateFrom(                                                                       \
+          pool, {stream, sizeof #suffix > 1}, out, bytes,                                        \
+          [&] { return driver.cuMemAllocFromPoolAsync##suffix(out, bytes, pool, stream); },      \
+          [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                          \
+    });                                                                                          \
+  }                                                                                              \
+  CUresult cuMemFreeAsync##suffix(CUdeviceptr pointer, CUstream stream) {                        \
+    return FreeInOrder(pointer,                                                                  \
+                       [&] { return TheDriver().cuMemFreeAsync##suffix(pointer, stream); });     \
   }
 ALLOCATE_ASYNC()
 ALLOCATE_ASYNC(_ptsz)

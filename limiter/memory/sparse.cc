@@ -4,6 +4,7 @@
 // rest stays.
 #include "limiter/memory/sparse.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 #include "limiter/books/mutex.h"
@@ -199,17 +200,30 @@ void Finish(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile* begun)
 }
 
 template <typename Call>
-CUresult MapArray(const CUarrayMapInfo* list, unsigned count, Call call) {
-  Tiles* const all = list == nullptr || count == 0 ? nullptr : TheTiles();
-  if (all == nullptr) return call();
+CUresult MapOwn(CUarrayMapInfo* list, unsigned count, Tiles* all, Call call) {
   Tile* begun = nullptr;
   const bool may = Begin(list, count, all, &begun);
-  const CUresult result = may ? call() : CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = may ? call(list) : CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) {
     Finish(list, count, all, begun);
   } else {
     UncountTiles(begun);
   }
+  return result;
+}
+
+// call(list). The driver is to read what was read here, whatever other threads write meanwhile.
+template <typename Call>
+CUresult MapArray(CUarrayMapInfo* list, unsigned count, Call call) {
+  Tiles* const all = list == nullptr || count == 0 ? nullptr : TheTiles();
+  if (all == nullptr) return call(list);
+  const size_t bytes = count * sizeof *list;
+  void* const own =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (own == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  memcpy(own, list, bytes);
+  const CUresult result = MapOwn(static_cast<CUarrayMapInfo*>(own), count, all, call);
+  munmap(own, bytes);
   return result;
 }
 
@@ -262,9 +276,10 @@ using tessera::limiter::TheDriver;
 
 CUresult cuMemMapArrayAsync(CUarrayMapInfo* list, unsigned count, CUstream stream) {
   return tessera::limiter::MapArray(
-      list, count, [&] { return TheDriver().cuMemMapArrayAsync(list, count, stream); });
+      list, count, [&](auto* own) { return TheDriver().cuMemMapArrayAsync(own, count, stream); });
 }
 CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo* list, unsigned count, CUstream stream) {
-  return tessera::limiter::MapArray(
-      list, count, [&] { return TheDriver().cuMemMapArrayAsync_ptsz(list, count, stream); });
+  return tessera::limiter::MapArray(list, count, [&](auto* own) {
+    return TheDriver().cuMemMapArrayAsync_ptsz(own, count, stream);
+  });
 }

@@ -56,8 +56,10 @@ void tessera::limiter::UncountMapping(CUmemGenericAllocationHandle handle) {
   if (CountHandle(handle, 0, -1, &after)) FreeIfUnused(after);
 }
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes,
-                     const CUmemAllocationProp* wanted, unsigned long long flags) {
+namespace {
+
+CUresult Create(CUmemGenericAllocationHandle* out, size_t bytes, const CUmemAllocationProp* wanted,
+                unsigned long long flags) {
   const Driver& driver = TheDriver();
   const int place = out == nullptr || bytes == 0 ? -1 : PlaceOf(wanted);
   if (place < 0) return driver.cuMemCreate(out, bytes, wanted, flags);
@@ -70,6 +72,17 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes,
   }
   if (result != CUDA_SUCCESS) Release(place, held, Kind::kData);
   return result;
+}
+
+}  // namespace
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle* answer, size_t bytes,
+                     const CUmemAllocationProp* wanted, unsigned long long flags) {
+  // The driver is to read what was read here.
+  const CUmemAllocationProp own = wanted != nullptr ? *wanted : CUmemAllocationProp{};
+  return Answered(answer, [&](CUmemGenericAllocationHandle* out) {
+    return Create(out, bytes, wanted != nullptr ? &own : nullptr, flags);
+  });
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
@@ -121,9 +134,11 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   return result;
 }
 
-CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* out, void* address) {
-  const CUresult result = TheDriver().cuMemRetainAllocationHandle(out, address);
-  Holding after;
-  if (result == CUDA_SUCCESS) CountHandle(*out, 1, 0, &after);
-  return result;
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* answer, void* address) {
+  return Answered(answer, [address](CUmemGenericAllocationHandle* out) {
+    const CUresult result = TheDriver().cuMemRetainAllocationHandle(out, address);
+    Holding after;
+    if (result == CUDA_SUCCESS) CountHandle(*out, 1, 0, &after);
+    return result;
+  });
 }

@@ -186,5 +186,25 @@ TEST_F(GraphMemoryTest, WhatIsKeptForGraphsGoesWithThePrimaryContext) {
   });
 }
 
+// Each has run in the stream, and what it took then the others have since.
+TEST_F(GraphMemoryTest, WhatAGraphLeavesAllocatedIsNotTheNextOnesAgain) {
+  Run([&] {
+    CUgraphExec execs[5] = {};
+    for (CUgraphExec& exec : execs) {
+      CUgraph graph = NewGraph();
+      const CUdeviceptr address = AddAllocation(graph, 400 * kMiB);
+      exec = Instantiate(graph);
+      ASSERT_EQ(cuGraphLaunch(exec, nullptr), CUDA_SUCCESS);
+      ASSERT_EQ(cuMemFree_v2(address), CUDA_SUCCESS);
+    }
+    int launched = 0;
+    for (const CUgraphExec exec : execs) {
+      if (cuGraphLaunch(exec, nullptr) == CUDA_SUCCESS) ++launched;
+    }
+    EXPECT_EQ(launched, 2);
+    ExpectTrue(800);
+  });
+}
+
 }  // namespace
 }  // namespace tessera::limiter
