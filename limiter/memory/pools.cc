@@ -55,17 +55,19 @@ Pool* Enter(CUmemoryPool pool, int place) {
   return &entered;
 }
 
-uint64_t Attribute(CUmemoryPool pool, CUmemPool_attribute attribute) {
-  uint64_t value = 0;
-  const bool known = TheDriver().cuMemPoolGetAttribute(pool, attribute, &value) == CUDA_SUCCESS;
-  return known ? value : 0;
+bool Ask(CUmemoryPool pool, CUmemPool_attribute attribute, uint64_t* value) {
+  *value = 0;
+  return TheDriver().cuMemPoolGetAttribute(pool, attribute, value) == CUDA_SUCCESS;
 }
 
-// Counts what the pool holds now.
-bool Settle(Pool* pool, uint64_t credit) {
+// Counts what the pool holds now. Where nobody tells, it is destroyed at this moment, and what it
+// held and what was taken stays; unless that went with its context.
+bool Settle(Pool* pool, uint64_t credit, bool has_context = true) {
   const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
-  return SettleGrowth(&pool->charged, pool->place, credit, [handle] {
-    return handle == nullptr ? 0 : Attribute(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+  return SettleGrowth(&pool->charged, pool->place, credit, [&] {
+    uint64_t held = 0;
+    if (Ask(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &held) || !has_context) return held;
+    return pool->charged.load(std::memory_order_relaxed) + credit;
   });
 }
 
@@ -76,11 +78,14 @@ CUmemoryPool PoolOfPointer(CUdeviceptr pointer) {
   return known ? pool : nullptr;
 }
 
+// The pool may have it already. That is tried once: past the limit is who did so in vain, until
+// the driver has given back what it took instead.
 bool HasRoom(const Pool* pool, uint64_t bytes) {
-  if (pool == nullptr) return false;
+  if (pool == nullptr || Used(pool->place) > Limit(pool->place)) return false;
   const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
-  const uint64_t used = Attribute(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
-  return pool->charged.load(std::memory_order_relaxed) >= used + bytes;
+  uint64_t used = 0;
+  return Ask(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) &&
+         pool->charged.load(std::memory_order_relaxed) >= used + bytes;
 }
 
 // `handle` may be null: whichever the stream's device allocates from.
@@ -167,7 +172,7 @@ void SettlePools(int place) {
   for (uint32_t i = 0; i < count; ++i) {
     Pool& pool = pools->all[i];
     const bool is_there = pool.pool.load(std::memory_order_acquire) != nullptr;
-    if (is_there && pool.place == place) Settle(&pool, 0);
+    if (is_there && pool.place == place) Settle(&pool, 0, false);
   }
 }
 
@@ -212,14 +217,17 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
 CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   Pool* const pool = PoolFor(handle);
   if (pool == nullptr) return TheDriver().cuMemPoolDestroy(handle);
-  // What is still taken from it stays until it is freed, and nobody says when: it stays counted.
-  const uint64_t used = Attribute(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+  // What is still taken from it stays until it is freed, along with all that lies in the same
+  // pieces of the device, and nobody says when: it stays counted.
+  TheDriver().cuMemPoolTrimTo(handle, 0);
   Settle(pool, 0);
+  uint64_t used = 0;
+  const bool is_empty = Ask(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) && used == 0;
   pool->pool.store(nullptr, std::memory_order_release);
   const uint64_t held = pool->charged.exchange(0, std::memory_order_acq_rel);
   const CUresult result = TheDriver().cuMemPoolDestroy(handle);
   if (result == CUDA_SUCCESS) {
-    if (held > used) Release(pool->place, held - used, Kind::kData);
+    if (is_empty) Release(pool->place, held, Kind::kData);
   } else {
     Release(pool->place, held, Kind::kData);
     Pool* const again = Enter(handle, pool->place);

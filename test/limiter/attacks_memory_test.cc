@@ -65,7 +65,7 @@ TEST_F(AttacksMemoryTest, AThreadThatWritesOverAnAnswerChangesNoBooks) {
     ASSERT_EQ(cuMemAlloc_v2(&held, 500 * kMiB), CUDA_SUCCESS);
     std::atomic<CUdeviceptr> answer{held}, stolen{0};
     Race(
-        20'000,
+        10'000,
         [&] {
           const CUdeviceptr seen = answer;
           if (seen == 0 || seen == held) return;
@@ -91,7 +91,7 @@ TEST_F(AttacksMemoryTest, AThreadThatWritesOverAQuestionChangesNoBooks) {
     wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
     volatile auto* const type = &wanted.location.type;
     Race(
-        20'000,
+        10'000,
         [&] {
           *type = *type == CU_MEM_LOCATION_TYPE_DEVICE ? CU_MEM_LOCATION_TYPE_HOST
                                                        : CU_MEM_LOCATION_TYPE_DEVICE;
@@ -169,7 +169,7 @@ TEST_F(AttacksMemoryTest, ACaptureThatEndsInTheMidstOfAnAllocationHidesNone) {
     const auto end = cuda().As<CUresult(CUstream, CUgraph*)>("cuStreamEndCapture");
     const CUstream stream = NewStream();
     Race(
-        20'000,
+        10'000,
         [&] {
           CUgraph graph = nullptr;
           begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
