@@ -157,6 +157,7 @@ CUresult cuDestroyExternalMemory(CUexternalMemory);
 CUresult cuGraphAddMemAllocNode(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
                                 CUDA_MEM_ALLOC_NODE_PARAMS*);
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS*);
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode, CUdeviceptr*);
 CUresult cuGraphAddNode(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraphNodeParams*);
 CUresult cuGraphAddNode_v2(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*,
                            size_t, CUgraphNodeParams*);

@@ -12,8 +12,8 @@
 
 namespace tessera::limiter {
 
-// What a graph and those in it allocate. An address is given twice where one allocation follows on
-// another, which then has its memory. One thread.
+// What a graph and those in it allocate, and free. An address is given twice where one allocation
+// follows on another, which then has its memory. One thread.
 class GraphAllocations {
  public:
   explicit GraphAllocations(int most_devices) : most_devices_(most_devices) {}
@@ -35,7 +35,7 @@ class GraphAllocations {
     return done;
   }
 
-  // By device, then by address.
+  // By device, then by address; what is freed comes first.
   void Sort() {
     std::sort(all_, all_ + count_, [](const Allocation& a, const Allocation& b) {
       return a.device != b.device ? a.device < b.device : a.begin < b.begin;
@@ -54,7 +54,20 @@ class GraphAllocations {
     return bytes;
   }
 
+  // Something is allocated there that the graph itself does not free, after Sort().
+  bool LeavesOn(int device) const {
+    size_t freed = 0;
+    for (size_t i = 0; i < count_; ++i) {
+      if (all_[i].device != device) continue;
+      while (IsFreed(freed) && all_[freed].begin < all_[i].begin) ++freed;
+      if (!IsFreed(freed) || all_[freed].begin != all_[i].begin) return true;
+      ++freed;
+    }
+    return false;
+  }
+
  private:
+  static constexpr int kFreed = -1;  // in the place of a device
   static constexpr uint64_t kChunk = uint64_t{2} << 20;
   static constexpr int kDeepest = 64;  // a graph within a graph
 
@@ -84,6 +97,11 @@ class GraphAllocations {
       const bool known = driver.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS;
       return !known || Add(child, depth + 1);
     }
+    CUdeviceptr freed = 0;
+    if (type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+      const bool known = driver.cuGraphMemFreeNodeGetParams(node, &freed) == CUDA_SUCCESS;
+      return !known || Put({freed, freed, kFreed});
+    }
     CUDA_MEM_ALLOC_NODE_PARAMS one{};
     if (type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         driver.cuGraphMemAllocNodeGetParams(node, &one) != CUDA_SUCCESS) {
@@ -93,9 +111,15 @@ class GraphAllocations {
     if (where.type != CU_MEM_LOCATION_TYPE_DEVICE || where.id < 0 || where.id >= most_devices_) {
       return true;
     }
-    if (!MakeRoom()) return false;
     const uint64_t bytes = RoundUp(one.bytesize, kChunk);
-    all_[count_++] = {one.dptr, one.dptr + (bytes > kMaxBytes ? kMaxBytes : bytes), where.id};
+    return Put({one.dptr, one.dptr + (bytes > kMaxBytes ? kMaxBytes : bytes), where.id});
+  }
+
+  bool IsFreed(size_t i) const { return i < count_ && all_[i].device == kFreed; }
+
+  bool Put(const Allocation& one) {
+    if (!MakeRoom()) return false;
+    all_[count_++] = one;
     return true;
   }
 

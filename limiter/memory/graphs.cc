@@ -16,7 +16,8 @@ constexpr int kMostDevices = 40;
 // By device.
 struct Kept {
   std::atomic<uint64_t> charged[kMostDevices];
-  std::atomic<uint64_t> trims[kMostDevices];  // after which less was kept
+  // After which less was kept, or another graph may have what is.
+  std::atomic<uint64_t> trims[kMostDevices];
 };
 
 Kept* TheKept() {
@@ -36,6 +37,11 @@ void ForEach(uint64_t devices, Visit visit) {
   for (; devices != 0; devices &= devices - 1) visit(__builtin_ctzll(devices));
 }
 
+void MistrustMarks(CUdevice device) {
+  Kept* const kept = TheKept();
+  if (kept != nullptr) kept->trims[device].fetch_add(1, std::memory_order_relaxed);
+}
+
 bool Settle(CUdevice device, int place, uint64_t credit) {
   Kept* const kept = TheKept();
   if (kept == nullptr) {
@@ -52,14 +58,12 @@ bool Settle(CUdevice device, int place, uint64_t credit) {
     return driver.cuDeviceGetGraphMemAttribute(device, kReserved, &bytes) == CUDA_SUCCESS ? bytes
                                                                                           : 0;
   });
-  if (charged->load(std::memory_order_relaxed) < before) {
-    kept->trims[device].fetch_add(1, std::memory_order_relaxed);
-  }
+  if (charged->load(std::memory_order_relaxed) < before) MistrustMarks(device);
   return within;
 }
 
-// Of a graph that ran in this stream and whose memory was not trimmed since: it has it still, and
-// takes none. Never 0.
+// Of a graph that ran in this stream and whose memory was neither trimmed since nor taken by one
+// that leaves something allocated: it has it still, and takes none. Never 0.
 uint64_t MarkOf(uint64_t stream, CUdevice device) {
   const Kept* const kept = TheKept();
   const uint64_t trims = kept == nullptr ? 0 : kept->trims[device].load(std::memory_order_relaxed);
@@ -78,9 +82,9 @@ bool RememberGraph(CUgraphExec exec, CUgraph graph) {
     const uint64_t bytes = allocations.BytesOn(device);
     const int place = bytes == 0 ? -1 : PlaceOfDevice(device);
     if (place < 0) continue;
-    if (table == nullptr || !table->Add(SortOn(device), key, {.bytes = bytes, .device = place})) {
-      return false;
-    }
+    const Holding holding{
+        .bytes = bytes, .device = place, .references = allocations.LeavesOn(device) ? 1U : 0U};
+    if (table == nullptr || !table->Add(SortOn(device), key, holding)) return false;
     remembered.fetch_add(1, std::memory_order_relaxed);
     devices |= uint64_t{1} << device;
     if (!Settle(device, place, 0)) return false;
@@ -111,9 +115,11 @@ GraphMemory::GraphMemory(CUgraphExec graph, CUstream stream, bool per_thread)
   Table* const table = TheTable();
   const auto key = reinterpret_cast<uint64_t>(graph);
   if (table == nullptr || !table->Find(Sort::kGraph, key, &found)) return;
-  // One that is launched while its stream is captured becomes a part of another graph.
-  if (IsCaptured({stream, per_thread})) return;
   devices_ = found.other;
+  // One that is launched while its stream is captured becomes a part of another graph, unless the
+  // capture ends in between.
+  is_captured_ = IsCaptured({stream, per_thread});
+  if (is_captured_) return;
   ForEach(devices_, [&](int device) {
     Holding wanted;
     if (is_denied_ || !table->Find(SortOn(device), key, &wanted)) return;
@@ -134,7 +140,10 @@ CUresult GraphMemory::Done(CUresult result) {
     if (table == nullptr || !table->Find(SortOn(device), key, &wanted)) return;
     const bool is_reserved = (reserved_ >> device & 1) != 0;
     Settle(device, wanted.device, is_reserved ? wanted.bytes : 0);
-    if (result == CUDA_SUCCESS) table->Mark(SortOn(device), key, MarkOf(stream_, device));
+    if (result != CUDA_SUCCESS || is_captured_) return;
+    const bool leaves_some = wanted.references != 0;
+    if (leaves_some) MistrustMarks(device);
+    table->Mark(SortOn(device), key, MarkOf(stream_, device));
   });
   devices_ = 0;
   return result;

@@ -28,6 +28,7 @@ class GraphMemory {
   const uint64_t stream_;
   uint64_t devices_ = 0;   // a bit for each that it allocates on
   uint64_t reserved_ = 0;  // likewise, where room was reserved
+  bool is_captured_ = false;
   bool is_denied_ = false;
 };
 
