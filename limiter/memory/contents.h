@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
+
 #include "limiter/memory/charge.h"
 #include "limiter/memory/sparse.h"
 
@@ -19,8 +21,9 @@ inline bool IsIn(CUcontext context, Sort sort, uint64_t key, Table* table) {
          found == context;
 }
 
-// What is in a context; asked before it ends, for then nobody knows. The driver tells it a thread
-// that has a context, which the caller may not have: this one is pushed, and popped again.
+// What is in a context; asked before it ends, for then nobody knows. It is tagged: as soon as it
+// has ended others may be given the same addresses. The driver tells it a thread that has a
+// context, which the caller may not have: this one is pushed, and popped again.
 class Contents {
  public:
   explicit Contents(CUcontext context) : table_(TheTable()) {
@@ -31,6 +34,7 @@ class Contents {
       keys_[i] = table_->Keys(kSorts[i], &counts_[i]);
       for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
         uint64_t& key = keys_[i][at];
+        if (key != 0) table_->Tag(kSorts[i], key, tag_);
         if (key != 0 && !IsIn(context, kSorts[i], key, table_)) key = 0;
       }
     }
@@ -49,9 +53,10 @@ class Contents {
   void Release() {
     for (size_t i = 0; i < kCount; ++i) {
       for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
+        const uint64_t key = keys_[i][at];
         Holding holding;
-        if (keys_[i][at] == 0 || !table_->Take(kSorts[i], keys_[i][at], &holding)) continue;
-        if (kSorts[i] == Sort::kSparse) UncountTiles(TakeTiles(keys_[i][at]));
+        if (key == 0 || !table_->TakeTagged(kSorts[i], key, tag_, &holding)) continue;
+        if (kSorts[i] == Sort::kSparse) UncountTiles(TakeTiles(key));
         tessera::limiter::Release(holding.device, holding.bytes, KindOf(kSorts[i]));
       }
     }
@@ -62,7 +67,10 @@ class Contents {
                                     Sort::kLibrary, Sort::kHeap,  Sort::kSparse};
   static constexpr size_t kCount = sizeof kSorts / sizeof kSorts[0];
 
+  static inline constinit std::atomic<uint32_t> last_tag_{0};
+
   Table* const table_;
+  const uint32_t tag_ = last_tag_.fetch_add(1, std::memory_order_relaxed) + 1;
   uint64_t* keys_[kCount] = {};
   size_t counts_[kCount] = {};
 };

@@ -145,6 +145,27 @@ bool Table::Count(Sort sort, uint64_t key, int references, int mappings, uint64_
   return true;
 }
 
+void Table::Tag(Sort sort, uint64_t key, uint32_t tag) {
+  const uint64_t whole = Key(sort, key);
+  uint64_t hash;
+  Shard& shard = ShardOf(whole, &hash);
+  const Guard guard(&shard);
+  Entry* const entry = Lookup(shard, whole, hash);
+  if (entry != nullptr) entry->holding.tag = tag;
+}
+
+bool Table::TakeTagged(Sort sort, uint64_t key, uint32_t tag, Holding* holding) {
+  const uint64_t whole = Key(sort, key);
+  uint64_t hash;
+  Shard& shard = ShardOf(whole, &hash);
+  const Guard guard(&shard);
+  Entry* const entry = Lookup(shard, whole, hash);
+  if (entry == nullptr || entry->holding.tag != tag) return false;
+  *holding = entry->holding;
+  Erase(&shard, entry);
+  return true;
+}
+
 bool Table::Mark(Sort sort, uint64_t key, uint64_t other) {
   const uint64_t whole = Key(sort, key);
   uint64_t hash;

@@ -33,6 +33,7 @@ struct Holding {
   int32_t device = -1;
   uint32_t references = 0;  // of a handle: to itself
   uint32_t mappings = 0;    // of a handle: of its memory
+  uint32_t tag = 0;         // whoever tagged it last (contents.h)
 };
 
 class Table {
@@ -45,6 +46,10 @@ class Table {
   // Adds to both counts, and to bytes. With no count left the holding is taken, and is *after.
   // False: it is not there.
   bool Count(Sort sort, uint64_t key, int references, int mappings, uint64_t bytes, Holding* after);
+  // Tags what is there now: what comes to the same key later is something else.
+  void Tag(Sort sort, uint64_t key, uint32_t tag);
+  // False: it is not there, or does not have this tag.
+  bool TakeTagged(Sort sort, uint64_t key, uint32_t tag, Holding* holding);
   // Writes its `other`. False: it is not there.
   bool Mark(Sort sort, uint64_t key, uint64_t other);
   // A copy of all keys of a sort, with zeros behind them; kKeySize * *count bytes, the caller
