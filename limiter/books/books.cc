@@ -74,7 +74,7 @@ bool TakeFileLimits(const Limits& limits, Process* process) {
 Trouble Map(int file, const FileIdentity& identity) {
   if (mapped.region != nullptr && mapped.file == identity) return Trouble::kNone;
   void* const memory = mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) return Trouble::kNoMemory;
+  if (memory == MAP_FAILED) return Trouble::kNoRoom;
   mapped = {static_cast<Region*>(memory), identity};
   return Trouble::kNone;
 }
@@ -90,10 +90,10 @@ Trouble JoinRegion(const Limits& limits, Process* process) {
   // Another open description: what is mapped of the first one, a forked child has as well.
   Locks locks(process->region, process->identity, process->without_locks);
   locks.Use(OpenAgain(limits.region, process->file));
-  if (!locks.usable()) return Trouble::kUnreachable;
+  if (!locks.usable()) return WhyNotOpened();
   process->slot = TakeSlot(process->region, process->identity, &locks);
   if (process->slot < 0) return Trouble::kFull;
-  return locks.Keep() ? Trouble::kNone : Trouble::kNoMemory;
+  return locks.Keep() ? Trouble::kNone : Trouble::kNoRoom;
 }
 
 // A region that nobody else sees, so that the same books hold the same limits for this process
@@ -384,13 +384,24 @@ bool Oversubscribes() {
   return TheRegion() != nullptr && TheProcess()->limits->oversubscribe;
 }
 
-bool ReapedLately() {
-  constexpr uint64_t kLately = 300'000'000;  // ns
+uint64_t ReapedAt() {
   Process* const process = TheProcess();
-  if (process == nullptr) return false;
-  if (process->standing.load(std::memory_order_acquire) != Standing::kShared) return false;
-  const uint64_t at = __atomic_load_n(&process->region->books.reaped_at, __ATOMIC_RELAXED);
-  return Now() - at < kLately;
+  if (process == nullptr) return 0;
+  if (process->standing.load(std::memory_order_acquire) != Standing::kShared) return 0;
+  return __atomic_load_n(&process->region->books.reaped_at, __ATOMIC_RELAXED);
+}
+
+bool ReapedLately() {
+  const uint64_t at = ReapedAt();
+  return at != 0 && Now() - at < kGivenBackAfter;
+}
+
+void ReapAll() {
+  Process* const process = TheProcess();
+  if (process == nullptr) return;
+  if (process->standing.load(std::memory_order_acquire) == Standing::kShared) {
+    Look(process, kMaxSlots);
+  }
 }
 
 void LookForTheDead() {
@@ -421,7 +432,7 @@ namespace {
 
 Trouble WhyAlone() {
   const Process* const process = TheProcess();
-  if (process == nullptr) return Trouble::kNoMemory;
+  if (process == nullptr) return Trouble::kNoRoom;
   const bool known = process->standing.load(std::memory_order_acquire) != Standing::kUnknown;
   return known ? process->trouble : Trouble::kNoLimits;
 }

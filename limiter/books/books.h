@@ -58,12 +58,17 @@ CorePolicy Policy();
 // Memory beyond what the card has may be managed memory, as far as the limit goes. After Join().
 bool Oversubscribes();
 
-// A process died a moment ago: the driver gives its memory back later than the kernel its lock.
+// When a process died, as far as anybody noticed, in ns of the monotonic clock; and whether that
+// was a moment ago: the driver gives its memory back later than the kernel its lock.
+inline constexpr uint64_t kGivenBackAfter = 300'000'000;  // ns
+uint64_t ReapedAt();
 bool ReapedLately();
 
 // Gives back what processes hold that died since the last look, for who only reads the books: at
 // most every tenth of a second.
 void LookForTheDead();
+// Likewise, of all of them and at once.
+void ReapAll();
 
 // Gives back all this process holds, when it ends.
 void Leave();

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -56,13 +57,20 @@ bool Fill(int file, const Limits& limits) {
   return true;
 }
 
-// False: it cannot be made here. That another process made one meanwhile is as good.
-bool Make(const char* path, const Limits& limits) {
+// A larger file would be the end of the program.
+bool MayWriteThatMuch() {
+  rlimit most;
+  return getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= kRegionSize;
+}
+
+// kNone: it is there. That another process made one meanwhile is as good.
+Trouble Make(const char* path, const Limits& limits) {
   char directory[sizeof(Limits::region)];
   char name[sizeof(directory) + 32];
+  if (!MayWriteThatMuch()) return Trouble::kNoRoom;
   DirectoryOf(path, directory, sizeof(directory));
   const int file = OpenNew(directory, name, sizeof(name));
-  if (file < 0) return false;
+  if (file < 0) return WhyNotOpened();
   bool made = Fill(file, limits);
   if (made) {
     char self[32];
@@ -72,7 +80,7 @@ bool Make(const char* path, const Limits& limits) {
   }
   if (name[0] != '\0') unlink(name);
   close(file);
-  return made;
+  return made ? Trouble::kNone : Trouble::kUnreachable;
 }
 
 template <typename T>
@@ -135,13 +143,14 @@ int OpenRegion(const Limits& limits, FileIdentity* identity, Trouble* trouble) {
   if (file < 0 && errno == ENOENT) {
     const bool knows = limits.source == Source::kFile || limits.source == Source::kEnvironment;
     if (!knows) return failed(Trouble::kNoLimits);
-    if (!Make(path, limits)) return failed(Trouble::kUnreachable);
+    const Trouble made = Make(path, limits);
+    if (made != Trouble::kNone) return failed(made);
     file = open(path, kOpenFlags);
   }
   if (file < 0) {
     if (errno == ELOOP || errno == EISDIR || errno == ENXIO) return failed(Trouble::kForeign);
     const bool denied = errno == EACCES || errno == EROFS || errno == EPERM;
-    return failed(denied && access(path, R_OK) == 0 ? Trouble::kReadOnly : Trouble::kUnreachable);
+    return failed(denied && access(path, R_OK) == 0 ? Trouble::kReadOnly : WhyNotOpened());
   }
   uint64_t size = 0;
   const Trouble found = Identify(file, identity, &size) ? Judge(file, size) : Trouble::kForeign;
@@ -150,19 +159,26 @@ int OpenRegion(const Limits& limits, FileIdentity* identity, Trouble* trouble) {
   return failed(found);
 }
 
+Trouble WhyNotOpened() {
+  const bool has_no_room = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+  return has_no_room ? Trouble::kNoRoom : Trouble::kUnreachable;
+}
+
 int OpenAgain(const char* path, const FileIdentity& identity) {
   const int file = open(path, kOpenFlags);
   FileIdentity found;
   uint64_t size = 0;
   if (file < 0 || (Identify(file, &found, &size) && found == identity)) return file;
   close(file);
+  errno = ESTALE;
   return -1;
 }
 
 bool Denies(Trouble trouble) {
-  // Somebody in the container laid out these, or there are more processes than can be counted.
+  // Somebody in the container laid out these, or there are more processes than can be counted, or
+  // one that could have its limit alone by what it allows itself.
   return trouble == Trouble::kForeign || trouble == Trouble::kTruncated ||
-         trouble == Trouble::kFull;
+         trouble == Trouble::kFull || trouble == Trouble::kNoRoom;
 }
 
 const char* Meaning(Trouble trouble) {
@@ -191,8 +207,9 @@ const char* Meaning(Trouble trouble) {
              "alone";
     case Trouble::kFull:
       return "1024 processes use the region; memory is denied to further ones";
-    case Trouble::kNoMemory:
-      return "the region cannot be mapped; limits hold for this process alone";
+    case Trouble::kNoRoom:
+      return "the process may open no file, or write none or map nothing of 2.2 MB; raise its "
+             "limits, memory is denied until it starts again";
   }
   return "";
 }

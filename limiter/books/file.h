@@ -20,8 +20,8 @@ enum class Trouble : uint8_t {
   kTruncated,    // it is shorter than a region
   kOlder,        // HAMi-core's own, without our part
   kOtherVersion,
-  kFull,      // all slots are taken by live processes
-  kNoMemory,  // it cannot be mapped
+  kFull,    // all slots are taken by live processes
+  kNoRoom,  // this process may open no file, or write none or map nothing that large
 };
 
 // What happened and what to do next, for people.
@@ -44,7 +44,10 @@ bool Identify(int file, FileIdentity* identity, uint64_t* size);
 // its is taken.
 int OpenRegion(const Limits& limits, FileIdentity* identity, Trouble* trouble);
 
-// The same file, opened another time; -1: it is not there any more, or another one is.
+// Why a file that is there did not open, by errno.
+Trouble WhyNotOpened();
+
+// The same file, opened another time; -1: it is not there any more, or another one is (ESTALE).
 int OpenAgain(const char* path, const FileIdentity& identity);
 
 // What a new region of these limits says.

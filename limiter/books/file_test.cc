@@ -180,7 +180,7 @@ TEST_F(RegionFileTest, AProcessWithoutLimitsMakesNoRegion) {
 }
 
 TEST_F(RegionFileTest, EveryTroubleSaysWhatToDoNext) {
-  for (int i = 1; i <= static_cast<int>(Trouble::kNoMemory); ++i) {
+  for (int i = 1; i <= static_cast<int>(Trouble::kNoRoom); ++i) {
     EXPECT_GT(std::strlen(Meaning(static_cast<Trouble>(i))), 20u) << i;
   }
 }

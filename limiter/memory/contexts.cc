@@ -60,7 +60,8 @@ CUresult CreateOwn(CUcontext* out, CUdevice device, Call call, Undo undo) {
   if (!ReserveOrTrim(place, bytes, Kind::kContext)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Watch watch(device);
   const CUresult result = Patiently(call);
-  if (result == CUDA_SUCCESS) NoteContextBytes(place, watch.Taken());
+  const uint64_t taken = result == CUDA_SUCCESS ? watch.Taken() : 0;
+  if (!watch.is_disturbed()) NoteContextBytes(place, taken);
   const uint64_t measured = bytes == 0 ? ContextBytes(place) : 0;
   const bool has_room = result != CUDA_SUCCESS || ReserveOrTrim(place, measured, Kind::kContext);
   if (has_room) bytes += measured;

@@ -19,9 +19,10 @@ CUdevice CurrentDevice() {
   return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
 }
 
-// Unloads what seems to be that large and loads it again: it takes no more than was seen each time.
+// Unloads what seems to be that large and loads it again: it takes no more than was seen each time,
+// unless some of it was hidden.
 template <typename Call, typename Undo>
-CUresult LoadAgain(CUdevice device, uint64_t* bytes, Call call, Undo undo) {
+CUresult LoadAgain(CUdevice device, bool is_hidden, uint64_t* bytes, Call call, Undo undo) {
   const Watch unloading(device);
   undo();
   const uint64_t given = unloading.Given();
@@ -29,7 +30,7 @@ CUresult LoadAgain(CUdevice device, uint64_t* bytes, Call call, Undo undo) {
   const CUresult result = call();
   const uint64_t taken = loading.Taken();
   const uint64_t second = given > taken ? given : taken;
-  if (second < *bytes) *bytes = second;
+  if (is_hidden ? second > *bytes : second < *bytes) *bytes = second;
   return result;
 }
 
@@ -43,7 +44,10 @@ CUresult LoadOwn(Sort sort, Key* out, Call call, Undo undo) {
   const Watch watch(device);
   CUresult result = Patiently(call);
   uint64_t bytes = result == CUDA_SUCCESS ? watch.Taken() : 0;
-  if (bytes >= kLarge) result = LoadAgain(device, &bytes, call, undo);
+  const bool is_hidden = watch.is_disturbed();
+  if (result == CUDA_SUCCESS && (bytes >= kLarge || is_hidden)) {
+    result = LoadAgain(device, is_hidden, &bytes, call, undo);
+  }
   if (result != CUDA_SUCCESS) return result;
   if (ReserveOrTrim(place, bytes, Kind::kModule)) {
     const Holding holding{.bytes = bytes,

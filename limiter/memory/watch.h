@@ -5,6 +5,7 @@
 #pragma once
 
 #include "limiter/books/books.h"
+#include "limiter/books/ticks.h"
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
 
@@ -14,11 +15,14 @@ class Watch {
  public:
   // Sees nothing where the device's context is not current.
   explicit Watch(CUdevice device)
-      : device_(device), place_(PlaceOfDevice(device)), free_(Free()), used_(Used(place_)) {}
+      : device_(device), place_(PlaceOfDevice(device)), free_(Free()), used_(UsedByTheLiving()) {}
 
   // Bytes since then; 0: none, or nobody knows.
   uint64_t Taken() const { return Difference(1); }
   uint64_t Given() const { return Difference(-1); }
+  // A process of the container died: what was its memory may have come to be free meanwhile, and
+  // more was taken than is seen. After Taken() or Given().
+  bool is_disturbed() const { return ReapedAt() + kGivenBackAfter > begun_; }
 
  private:
   uint64_t Free() const {
@@ -28,15 +32,20 @@ class Watch {
     if (driver.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != device_) return 0;
     return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
   }
+  uint64_t UsedByTheLiving() const {
+    ReapAll();
+    return Used(place_);
+  }
   uint64_t Difference(int64_t sign) const {
     const uint64_t free = free_ == 0 ? 0 : Free();
     if (free == 0) return 0;
     const auto less = static_cast<int64_t>(free_ - free);
-    const auto counted = static_cast<int64_t>(Used(place_) - used_);
+    const auto counted = static_cast<int64_t>(UsedByTheLiving() - used_);
     const int64_t difference = sign * (less - counted);
     return difference > 0 ? static_cast<uint64_t>(difference) : 0;
   }
 
+  const uint64_t begun_ = Now();
   const CUdevice device_;
   const int place_;
   const uint64_t free_;
