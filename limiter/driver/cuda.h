@@ -206,6 +206,8 @@ CUresult cuStreamCreate(CUstream*, unsigned);
 CUresult cuStreamDestroy_v2(CUstream);
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus*);
 CUresult cuStreamIsCapturing_ptsz(CUstream, CUstreamCaptureStatus*);
+CUresult cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus*, cuuint64_t*);
+CUresult cuStreamGetCaptureInfo_ptsz(CUstream, CUstreamCaptureStatus*, cuuint64_t*);
 CUresult cuStreamGetCtx(CUstream, CUcontext*);
 CUresult cuStreamGetCtx_ptsz(CUstream, CUcontext*);
 CUresult cuStreamSynchronize(CUstream);

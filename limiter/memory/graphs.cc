@@ -116,14 +116,13 @@ GraphMemory::GraphMemory(CUgraphExec graph, CUstream stream, bool per_thread)
   const auto key = reinterpret_cast<uint64_t>(graph);
   if (table == nullptr || !table->Find(Sort::kGraph, key, &found)) return;
   devices_ = found.other;
-  // One that is launched while its stream is captured becomes a part of another graph, unless the
-  // capture ends in between.
+  // One that is launched while its stream is captured becomes a part of another graph. There is to
+  // be room for it all the same: the capture may end in between.
   is_captured_ = IsCaptured({stream, per_thread});
-  if (is_captured_) return;
   ForEach(devices_, [&](int device) {
     Holding wanted;
     if (is_denied_ || !table->Find(SortOn(device), key, &wanted)) return;
-    if (wanted.other == MarkOf(stream_, device)) return;
+    if (wanted.other == MarkOf(stream_, device) && !is_captured_) return;
     is_denied_ = !ReserveOrTrim(wanted.device, wanted.bytes);
     if (!is_denied_) reserved_ |= uint64_t{1} << device;
   });

@@ -88,37 +88,23 @@ bool HasRoom(const Pool* pool, uint64_t bytes) {
          pool->charged.load(std::memory_order_relaxed) >= used + bytes;
 }
 
-// `handle` may be null: whichever the stream's device allocates from.
-template <typename Call, typename Undo>
-CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* out, uint64_t bytes,
-                      Call call, Undo undo) {
+// The capture that a stream is in, of which there is never another with this number; 0: none.
+uint64_t CaptureOf(const Stream& stream) {
+  const Driver& driver = TheDriver();
+  const auto ask =
+      stream.per_thread ? driver.cuStreamGetCaptureInfo_ptsz : driver.cuStreamGetCaptureInfo;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0;
+  const bool is_known = ask(stream.handle, &status, &id) == CUDA_SUCCESS;
+  return is_known && status != CU_STREAM_CAPTURE_STATUS_NONE ? id : 0;
+}
+
+// The driver gave it of some pool, for which `credit` bytes of a place are reserved.
+template <typename Undo>
+CUresult CountTaken(CUdeviceptr pointer, uint64_t bytes, int place, uint64_t credit, Undo undo) {
+  const CUmemoryPool handle = PoolOfPointer(pointer);
   Pool* pool = PoolFor(handle);
-  const int place = out == nullptr || bytes == 0 ? -1
-                    : pool != nullptr            ? pool->place
-                                                 : CurrentPlace();
-  // What is captured is allocated when the graph runs (graphs.h).
-  if (place < 0 || IsCaptured(stream)) return call();
-  if (pool == nullptr && handle == nullptr) {
-    CUdevice device = -1;
-    TheDriver().cuCtxGetDevice(&device);
-    if (TheDriver().cuDeviceGetMemPool(&handle, device) == CUDA_SUCCESS) pool = PoolFor(handle);
-  }
-  uint64_t credit = RoundUp(bytes, 512);
-  if (!TryReserveOrTrim(place, credit, Kind::kData)) {
-    if (!HasRoom(pool, credit)) {
-      Refuse(place, credit);
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    credit = 0;
-  }
-  const CUresult result = Patiently(call);
-  if (result != CUDA_SUCCESS) {
-    Release(place, credit, Kind::kData);
-    return result;
-  }
-  handle = PoolOfPointer(*out);
-  pool = PoolFor(handle);
-  const int real = pool != nullptr ? pool->place : handle != nullptr ? PlaceOfPointer(*out) : -1;
+  const int real = pool != nullptr ? pool->place : handle != nullptr ? PlaceOfPointer(pointer) : -1;
   if (real != place) {
     Release(place, credit, Kind::kData);
     credit = 0;
@@ -134,6 +120,47 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
   }
   Refuse(real, bytes);
   return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// What is captured is allocated when the graph runs (graphs.h), unless another thread ended the
+// capture in between.
+template <typename Call, typename Undo>
+CUresult AllocateInCapture(const Stream& stream, const CUdeviceptr* out, uint64_t bytes, int place,
+                           Call call, Undo undo) {
+  const uint64_t capture = CaptureOf(stream);
+  const CUresult result = call();
+  const bool is_captured = capture != 0 && CaptureOf(stream) == capture;
+  if (result != CUDA_SUCCESS || is_captured) return result;
+  return CountTaken(*out, bytes, place, 0, undo);
+}
+
+// `handle` may be null: whichever the stream's device allocates from.
+template <typename Call, typename Undo>
+CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* out, uint64_t bytes,
+                      Call call, Undo undo) {
+  Pool* pool = PoolFor(handle);
+  const int place = out == nullptr || bytes == 0 ? -1
+                    : pool != nullptr            ? pool->place
+                                                 : CurrentPlace();
+  if (place < 0) return call();
+  if (IsCaptured(stream)) return AllocateInCapture(stream, out, bytes, place, call, undo);
+  if (pool == nullptr && handle == nullptr) {
+    CUdevice device = -1;
+    TheDriver().cuCtxGetDevice(&device);
+    if (TheDriver().cuDeviceGetMemPool(&handle, device) == CUDA_SUCCESS) pool = PoolFor(handle);
+  }
+  uint64_t credit = RoundUp(bytes, 512);
+  if (!TryReserveOrTrim(place, credit, Kind::kData)) {
+    if (!HasRoom(pool, credit)) {
+      Refuse(place, credit);
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    credit = 0;
+  }
+  const CUresult result = Patiently(call);
+  if (result == CUDA_SUCCESS) return CountTaken(*out, bytes, place, credit, undo);
+  Release(place, credit, Kind::kData);
+  return result;
 }
 
 // Frees into a pool, or what is no pool's after all: either way the driver knows.

@@ -164,21 +164,38 @@ TEST_F(AttacksMemoryTest, AnAllocationThatIsRefusedIsNoWayToMakeAPoolGrow) {
 
 TEST_F(AttacksMemoryTest, ACaptureThatEndsInTheMidstOfAnAllocationHidesNone) {
   Run([&] {
+    CUgraph graph = nullptr;
+    ASSERT_EQ(cuda().As<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
+    CUgraphNodeParams node{};
+    node.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+    node.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    node.alloc.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    node.alloc.bytesize = 2000 * kMiB;
+    CUgraphNode added = nullptr;
+    const auto add = cuda().As<decltype(cuGraphAddNode_v2)>("cuGraphAddNode_v2");
+    ASSERT_EQ(add(&added, graph, nullptr, nullptr, 0, &node), CUDA_SUCCESS);
+    CUgraphExec large = nullptr;
+    ASSERT_EQ(cuGraphInstantiateWithFlags(&large, graph, 0), CUDA_SUCCESS);
     const auto begin =
         cuda().As<CUresult(CUstream, CUstreamCaptureMode)>("cuStreamBeginCapture_v2");
     const auto end = cuda().As<CUresult(CUstream, CUgraph*)>("cuStreamEndCapture");
+    const auto use = cuda().As<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent");
+    CUcontext context = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent")(&context), CUDA_SUCCESS);
     const CUstream stream = NewStream();
     Race(
         10'000,
         [&] {
-          CUgraph graph = nullptr;
+          CUgraph captured = nullptr;
+          ASSERT_EQ(use(context), CUDA_SUCCESS);
           begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-          end(stream, &graph);
+          end(stream, &captured);
         },
         [&] {
           CUdeviceptr pointer = 0;
           const CUresult result = cuMemAllocAsync(&pointer, 2000 * kMiB, stream);
           if (result == CUDA_SUCCESS) EXPECT_LE(Resident(), 1024 * kMiB);
+          EXPECT_EQ(cuGraphLaunch(large, stream), CUDA_ERROR_OUT_OF_MEMORY);
         });
     ExpectCounted();
   });
@@ -232,12 +249,13 @@ TEST_F(AttacksMemoryTest, AProcessThatIsKilledWhileCodeIsLoadedHidesNoneOfIt) {
   ASSERT_EQ(read(ready[0], &byte, 1), 1);
   Run([&] {
     EXPECT_EQ(Used(0), 600 * kMiB);
+    signal(SIGPIPE, SIG_IGN);
     std::atomic<bool> over{false};
     std::thread writer([&] {
-      while (!over) {
+      for (bool is_first = true; !over; is_first = false) {
         FILE* const file = fopen(path.c_str(), "w");
         kill(killed, SIGKILL);
-        while (!over && Resident() >= 600 * kMiB && Used(0) == 600 * kMiB) {
+        while (is_first && Resident() != 0) {
         }
         fprintf(file, ".visible .entry spin() { ret; }\n.global .align 4 .b8 table[%llu];\n",
                 600ULL << 20);

@@ -160,17 +160,19 @@ TEST_F(GraphMemoryTest, WhatIsCapturedIsCountedWhenItRunsAndNotBefore) {
 
 TEST_F(GraphMemoryTest, ALaunchThatIsCapturedTakesNothing) {
   Run([&] {
-    const CUgraphExec exec = Temporary(1200 * kMiB);
+    const CUgraphExec exec = Temporary(600 * kMiB), large = Temporary(1200 * kMiB);
     const CUstream stream = NewStream();
     CUgraph graph = nullptr;
     using Begin = CUresult(CUstream, CUstreamCaptureMode);
     ASSERT_EQ(cuda().As<Begin>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
               CUDA_SUCCESS);
     EXPECT_EQ(cuGraphLaunch(exec, stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(large, stream), CUDA_ERROR_OUT_OF_MEMORY);
     using End = CUresult(CUstream, CUgraph*);
     ASSERT_EQ(cuda().As<End>("cuStreamEndCapture")(stream, &graph), CUDA_SUCCESS);
-    EXPECT_EQ(cuGraphLaunch(Instantiate(graph), nullptr), CUDA_ERROR_OUT_OF_MEMORY);
     ExpectTrue(0);
+    EXPECT_EQ(cuGraphLaunch(Instantiate(graph), nullptr), CUDA_SUCCESS);
+    ExpectTrue(600);
   });
 }
 
