@@ -124,13 +124,18 @@ CUresult CountTaken(CUdeviceptr pointer, uint64_t bytes, int place, uint64_t cre
 
 // What is captured is allocated when the graph runs (graphs.h), unless another thread ended the
 // capture in between.
-template <typename Call, typename Undo>
+template <typename Call>
 CUresult AllocateInCapture(const Stream& stream, const CUdeviceptr* out, uint64_t bytes, int place,
-                           Call call, Undo undo) {
+                           Call call) {
   const uint64_t capture = CaptureOf(stream);
   const CUresult result = call();
   const bool is_captured = capture != 0 && CaptureOf(stream) == capture;
   if (result != CUDA_SUCCESS || is_captured) return result;
+  // Not in the stream's order, which may be captured again.
+  const auto undo = [out] {
+    const Relaxed relaxed;
+    return TheDriver().cuMemFree_v2(*out);
+  };
   return CountTaken(*out, bytes, place, 0, undo);
 }
 
@@ -143,7 +148,7 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
                     : pool != nullptr            ? pool->place
                                                  : CurrentPlace();
   if (place < 0) return call();
-  if (IsCaptured(stream)) return AllocateInCapture(stream, out, bytes, place, call, undo);
+  if (IsCaptured(stream)) return AllocateInCapture(stream, out, bytes, place, call);
   if (pool == nullptr && handle == nullptr) {
     CUdevice device = -1;
     TheDriver().cuCtxGetDevice(&device);

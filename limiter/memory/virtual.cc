@@ -3,6 +3,8 @@
 // is left. A handle may be released while its memory stays mapped.
 #include "limiter/memory/virtual.h"
 
+#include "limiter/books/mutex.h"
+#include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -36,6 +38,13 @@ bool RememberHandle(CUmemGenericAllocationHandle handle, int place, uint64_t byt
          table->Add(Sort::kHandle, handle, {.bytes = bytes, .device = place, .references = 1});
 }
 
+// Held while the driver is asked for a handle to what is mapped and that is counted: what is
+// unmapped meanwhile is uncounted after it. Null: there is no memory.
+Mutex* Retaining() {
+  static constinit ProcessMemory<Mutex> retaining;
+  return retaining.Get();
+}
+
 // True: it is known. What was counted so that the call may be made, is counted back by the
 // opposite.
 bool CountHandle(CUmemGenericAllocationHandle handle, int references, int mappings,
@@ -52,6 +61,9 @@ bool tessera::limiter::CountMapping(CUmemGenericAllocationHandle handle) {
 }
 
 void tessera::limiter::UncountMapping(CUmemGenericAllocationHandle handle) {
+  Mutex* const retaining = Retaining();
+  if (retaining == nullptr) return;
+  const Locked lock(retaining);
   Holding after;
   if (CountHandle(handle, 0, -1, &after)) FreeIfUnused(after);
 }
@@ -86,18 +98,13 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* answer, size_t bytes,
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  // As if it were mapped: who maps it before the driver has it finds it known.
   Holding after;
-  const bool known = CountHandle(handle, -1, 0, &after);
+  const bool known = CountHandle(handle, -1, 1, &after);
   const CUresult result = TheDriver().cuMemRelease(handle);
   if (!known) return result;
-  if (result == CUDA_SUCCESS) {
-    FreeIfUnused(after);
-  } else if (after.references == 0 && after.mappings == 0) {
-    after.references = 1;
-    TheTable()->Add(Sort::kHandle, handle, after);
-  } else {
-    CountHandle(handle, 1, 0, &after);
-  }
+  if (result != CUDA_SUCCESS) CountHandle(handle, 1, 0, &after);
+  UncountMapping(handle);
   return result;
 }
 
@@ -136,6 +143,9 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* answer, void* address) {
   return Answered(answer, [address](CUmemGenericAllocationHandle* out) {
+    Mutex* const retaining = Retaining();
+    if (retaining == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    const Locked lock(retaining);
     const CUresult result = TheDriver().cuMemRetainAllocationHandle(out, address);
     Holding after;
     if (result == CUDA_SUCCESS) CountHandle(*out, 1, 0, &after);

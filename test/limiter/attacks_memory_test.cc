@@ -65,18 +65,17 @@ TEST_F(AttacksMemoryTest, AThreadThatWritesOverAnAnswerChangesNoBooks) {
     ASSERT_EQ(cuMemAlloc_v2(&held, 500 * kMiB), CUDA_SUCCESS);
     std::atomic<CUdeviceptr> answer{held}, stolen{0};
     Race(
-        10'000,
+        30'000,
         [&] {
           const CUdeviceptr seen = answer;
-          if (seen == 0 || seen == held) return;
+          if (seen == 0 || seen == held) return std::this_thread::yield();
           stolen = seen;
           answer = held;
         },
         [&] {
           answer = 0;
           EXPECT_EQ(cuMemAlloc_v2(reinterpret_cast<CUdeviceptr*>(&answer), 2 * kMiB), CUDA_SUCCESS);
-          while (answer != held) {
-          }
+          while (answer != held) std::this_thread::yield();
           EXPECT_EQ(cuMemFree_v2(stolen), CUDA_SUCCESS);
           EXPECT_EQ(Used(0), 500 * kMiB);
         });
@@ -91,7 +90,7 @@ TEST_F(AttacksMemoryTest, AThreadThatWritesOverAQuestionChangesNoBooks) {
     wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
     volatile auto* const type = &wanted.location.type;
     Race(
-        10'000,
+        5'000,
         [&] {
           *type = *type == CU_MEM_LOCATION_TYPE_DEVICE ? CU_MEM_LOCATION_TYPE_HOST
                                                        : CU_MEM_LOCATION_TYPE_DEVICE;
@@ -106,12 +105,82 @@ TEST_F(AttacksMemoryTest, AThreadThatWritesOverAQuestionChangesNoBooks) {
         .Width = 1024, .Height = 1024, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 4};
     volatile size_t* const width = &array.Width;
     Race(
-        20'000, [&] { *width = *width == 1024 ? 128 : 1024; },
+        5'000, [&] { *width = *width == 1024 ? 128 : 1024; },
         [&] {
           CUarray made = nullptr;
           ASSERT_EQ(cuArrayCreate_v2(&made, &array), CUDA_SUCCESS);
           ASSERT_GE(Used(0), Resident());
           ASSERT_EQ(cuArrayDestroy(made), CUDA_SUCCESS);
+        });
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(AttacksMemoryTest, AHandleThatIsMappedWhileItIsReleasedStaysCounted) {
+  Run([&] {
+    using Reserve = CUresult(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
+    CUdeviceptr address = 0;
+    ASSERT_EQ(cuda().As<Reserve>("cuMemAddressReserve")(&address, 2 * kMiB, 0, 0, 0), CUDA_SUCCESS);
+    CUmemAllocationProp wanted{};
+    wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    std::atomic<CUmemGenericAllocationHandle> offered{0};
+    std::atomic<bool> is_mapped{false};
+    int round = 0;
+    Race(
+        60'000,
+        [&] {
+          const CUmemGenericAllocationHandle handle = offered;
+          if (handle == 0) return std::this_thread::yield();
+          is_mapped = cuMemMap(address, 2 * kMiB, 0, handle, 0) == CUDA_SUCCESS;
+          offered = 0;
+        },
+        [&] {
+          CUmemGenericAllocationHandle handle = 0;
+          ASSERT_EQ(cuMemCreate(&handle, 2 * kMiB, &wanted, 0), CUDA_SUCCESS);
+          offered = handle;
+          for (volatile int wait = ++round % 256; wait > 0; wait = wait - 1) {
+          }
+          ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+          while (offered != 0) std::this_thread::yield();
+          ExpectCounted();
+          if (is_mapped) ASSERT_EQ(cuMemUnmap(address, 2 * kMiB), CUDA_SUCCESS);
+          is_mapped = false;
+        });
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(AttacksMemoryTest, AHandleThatIsRetainedWhileItIsUnmappedStaysCounted) {
+  Run([&] {
+    using Reserve = CUresult(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
+    CUdeviceptr address = 0;
+    ASSERT_EQ(cuda().As<Reserve>("cuMemAddressReserve")(&address, 4 * kMiB, 0, 0, 0), CUDA_SUCCESS);
+    CUmemAllocationProp wanted{};
+    wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    std::atomic<bool> is_offered{false};
+    std::atomic<CUmemGenericAllocationHandle> retained{0};
+    Race(
+        20'000,
+        [&] {
+          if (!is_offered) return std::this_thread::yield();
+          CUmemGenericAllocationHandle handle = 0;
+          void* const inside = reinterpret_cast<void*>(address + 3 * kMiB);
+          if (cuMemRetainAllocationHandle(&handle, inside) == CUDA_SUCCESS) retained = handle;
+          is_offered = false;
+        },
+        [&] {
+          CUmemGenericAllocationHandle handle = 0;
+          ASSERT_EQ(cuMemCreate(&handle, 4 * kMiB, &wanted, 0), CUDA_SUCCESS);
+          ASSERT_EQ(cuMemMap(address, 4 * kMiB, 0, handle, 0), CUDA_SUCCESS);
+          ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+          is_offered = true;
+          ASSERT_EQ(cuMemUnmap(address, 4 * kMiB), CUDA_SUCCESS);
+          while (is_offered) std::this_thread::yield();
+          ExpectCounted();
+          if (retained != 0) ASSERT_EQ(cuMemRelease(retained), CUDA_SUCCESS);
+          retained = 0;
         });
     ExpectTrue(0);
   });
@@ -184,7 +253,7 @@ TEST_F(AttacksMemoryTest, ACaptureThatEndsInTheMidstOfAnAllocationHidesNone) {
     ASSERT_EQ(cuda().As<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent")(&context), CUDA_SUCCESS);
     const CUstream stream = NewStream();
     Race(
-        10'000,
+        5'000,
         [&] {
           CUgraph captured = nullptr;
           ASSERT_EQ(use(context), CUDA_SUCCESS);
@@ -255,8 +324,7 @@ TEST_F(AttacksMemoryTest, AProcessThatIsKilledWhileCodeIsLoadedHidesNoneOfIt) {
       for (bool is_first = true; !over; is_first = false) {
         FILE* const file = fopen(path.c_str(), "w");
         kill(killed, SIGKILL);
-        while (is_first && Resident() != 0) {
-        }
+        while (is_first && Resident() != 0) std::this_thread::yield();
         fprintf(file, ".visible .entry spin() { ret; }\n.global .align 4 .b8 table[%llu];\n",
                 600ULL << 20);
         fclose(file);
