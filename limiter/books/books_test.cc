@@ -87,6 +87,44 @@ TEST_F(BooksTest, WhatAProcessHeldIsGoneAtItsExitBeforeAnybodyLooks) {
   EXPECT_EQ(Shown().hami.slots[0].used[0].total, 0u);
 }
 
+TEST_F(BooksTest, AProcessThatIsStoppedHoldsNobodyUp) {
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    const pid_t pid = Start([&] {
+      JoinWith(limits_);
+      for (;;) {
+        Reserve(0, kMiB, Kind::kData);
+        Release(0, kMiB, Kind::kData);
+      }
+    });
+    for (int i = 0; i < 300; ++i) {
+      int status = 0;
+      EXPECT_EQ(kill(pid, SIGSTOP), 0);
+      EXPECT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+      EXPECT_TRUE(Reserve(0, 60 * kMiB, Kind::kData));
+      EXPECT_FALSE(Reserve(0, 60 * kMiB, Kind::kData));
+      Release(0, 60 * kMiB, Kind::kData);
+      EXPECT_LE(Used(0), kMiB);
+      EXPECT_EQ(Total(), SumOfShares());
+      kill(pid, SIGCONT);
+    }
+    Kill(pid);
+  });
+}
+
+TEST_F(BooksTest, AThreadThatIsCancelledAtItsFirstCallHoldsNobodyUp) {
+  InProcess([&] {
+    std::thread cancelled([&] {
+      pthread_cancel(pthread_self());
+      JoinWith(limits_);
+      pthread_testcancel();
+    });
+    cancelled.join();
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_TRUE(Reserve(0, kMiB, Kind::kData));
+  });
+}
+
 TEST_F(BooksTest, AForkedChildHasASlotOfItsOwnAndNothingOfItsParents) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
