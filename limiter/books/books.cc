@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limiter/books/cancel.h"
 #include "limiter/books/counters.h"
 #include "limiter/books/locks.h"
 #include "limiter/books/process.h"
@@ -146,6 +147,7 @@ Standing Decide(const Limits& limits, Process* process) {
 }
 
 Standing JoinBy(const Limits* limits, bool without_locks, Process* process) {
+  const Uncancelled uncancelled;
   Standing standing = Standing::kUnknown;
   {
     const Locked lock(&process->joining);
@@ -185,6 +187,7 @@ inline uint64_t LimitOf(const Process& process, int device) {
 }
 
 bool Look(Process* process, int most) {
+  const Uncancelled uncancelled;
   const int error = errno;
   Locks locks(process->region, process->identity, process->without_locks);
   locks.Use(OpenAgain(process->limits->region, process->file));

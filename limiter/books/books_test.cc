@@ -112,19 +112,6 @@ TEST_F(BooksTest, AProcessThatIsStoppedHoldsNobodyUp) {
   });
 }
 
-TEST_F(BooksTest, AThreadThatIsCancelledAtItsFirstCallHoldsNobodyUp) {
-  InProcess([&] {
-    std::thread cancelled([&] {
-      pthread_cancel(pthread_self());
-      JoinWith(limits_);
-      pthread_testcancel();
-    });
-    cancelled.join();
-    EXPECT_TRUE(JoinWith(limits_));
-    EXPECT_TRUE(Reserve(0, kMiB, Kind::kData));
-  });
-}
-
 TEST_F(BooksTest, AForkedChildHasASlotOfItsOwnAndNothingOfItsParents) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));

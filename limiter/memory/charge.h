@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "limiter/books/books.h"
+#include "limiter/books/cancel.h"
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
 #include "limiter/memory/graphs.h"
@@ -71,6 +72,7 @@ template <typename Call>
 CUresult Patiently(Call call) {
   CUresult result = call();
   for (int i = 0; i < 40 && result == CUDA_ERROR_OUT_OF_MEMORY && ReapedLately(); ++i) {
+    const Uncancelled uncancelled;
     constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 5'000'000};
     nanosleep(&kMoment, nullptr);
     result = call();

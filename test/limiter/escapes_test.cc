@@ -98,6 +98,11 @@ TEST_F(EscapesTest, EitherWayOfFreeingFreesEitherKindAndAnUnknownPointerIsTheDri
   EXPECT_EQ(With("either"), Without("either"));
 }
 
+TEST_F(EscapesTest, AThreadThatIsCancelledAtItsFirstCallHoldsNobodyUp) {
+  EXPECT_EQ(Without("cancelled"), "40 pieces; 4000 MiB\n");
+  EXPECT_EQ(With("cancelled"), "10 pieces; 1000 MiB\n");
+}
+
 TEST_F(EscapesTest, WithoutALimitADeviceIsAsLargeAsItIs) {
   variables_ = "";
   EXPECT_EQ(Without("total"), "17179869184\n");

@@ -4,10 +4,12 @@
 //
 //   "10 pieces; 1000 MiB"
 //
-// usage: limit_escapes virtual|arrays|pool|nvml|slots|name|race|devices|either|total|take|stay
-// COUNT; pieces are of 100 MiB.
+// usage: limit_escapes
+// virtual|arrays|pool|nvml|slots|name|race|devices|either|cancelled|total|take|stay COUNT; pieces
+// are of 100 MiB.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "limiter/driver/cuda.h"
@@ -276,6 +279,21 @@ int Either() {
   return 0;
 }
 
+// A thread that is cancelled ends where it opens or reads a file: at its first call, which looks
+// for the limits.
+int Cancelled() {
+  Check(cuInit(0), "cuInit");
+  std::thread cancelled([] {
+    size_t bytes = 0;
+    pthread_cancel(pthread_self());
+    cuDeviceTotalMem_v2(&bytes, 0);
+    pthread_testcancel();
+  });
+  cancelled.join();
+  Use(0);
+  return Report(Take(kMost));
+}
+
 int Total() {
   Start();
   size_t bytes = 0;
@@ -297,6 +315,7 @@ int main(int count, char** words) {
   if (way == "race") return Race();
   if (way == "devices") return Devices();
   if (way == "either") return Either();
+  if (way == "cancelled") return Cancelled();
   if (way == "total") return Total();
   if (way == "stay" && count > 2) return Stay(atoi(words[2]));
   if (way == "take") {
