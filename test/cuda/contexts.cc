@@ -45,7 +45,9 @@ CUresult Activate(Driver& driver, CUctx_st& context) {
   return CUDA_SUCCESS;
 }
 
+// What runs in it comes to its end first.
 void Deactivate(Driver& driver, CUctx_st& context) {
+  if (context.active) AwaitContext(&context);
   if (!context.active.exchange(false)) return;
   DropStreamsOf(&context);
   DropArraysOf(&context);
