@@ -209,16 +209,25 @@ CUresult cuStreamGetCtx(CUstream, CUcontext*);
 CUresult cuStreamGetCtx_ptsz(CUstream, CUcontext*);
 CUresult cuStreamSynchronize(CUstream);
 CUresult cuStreamSynchronize_ptsz(CUstream);
+CUresult cuStreamQuery(CUstream);
+CUresult cuStreamQuery_ptsz(CUstream);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*);
 CUresult cuCtxSynchronize();
+CUresult cuCtxSynchronize_v2(CUcontext);
 CUresult cuEventCreate(CUevent*, unsigned);
 CUresult cuEventRecord(CUevent, CUstream);
 CUresult cuEventRecord_ptsz(CUevent, CUstream);
 CUresult cuEventQuery(CUevent);
+CUresult cuEventSynchronize(CUevent);
 CUresult cuEventElapsedTime(float*, CUevent, CUevent);
 CUresult cuEventElapsedTime_v2(float*, CUevent, CUevent);
 CUresult cuEventDestroy(CUevent);
 CUresult cuEventDestroy_v2(CUevent);
+
+// The sizes of CUDA 2 were of 32 bits.
+CUresult cuMemcpyDtoH(void*, unsigned, unsigned);
+CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, size_t);
+CUresult cuMemcpyDtoH_v2_ptds(void*, CUdeviceptr, size_t);
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -11,11 +11,12 @@ constexpr uint64_t kAhead = 1'000'000'000;  // ns; a clock so far ahead is that 
 struct Bucket {
   int64_t left;
   uint64_t filled_at;
+  uint64_t mark;
 };
 
 // As it is now.
 Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent) {
-  Bucket bucket{static_cast<int64_t>(word.low), word.high};
+  Bucket bucket{LeftIn(word), word.high, MarkIn(word)};
   if (bucket.left > kBurst) bucket.left = kBurst;
   if (bucket.left < -kMostOwed) bucket.left = -kMostOwed;
   if (bucket.filled_at > now) {
@@ -32,8 +33,11 @@ Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent) {
 }
 
 bool Swap(TimeBooks* books, const TotalWord& seen, const Bucket& bucket) {
-  return CompareAndSwap(&books->bucket, seen,
-                        {static_cast<uint64_t>(bucket.left), bucket.filled_at});
+  constexpr uint64_t kMask = (uint64_t{1} << kLeftBits) - 1;
+  const int64_t left = bucket.left < -kMostOwed ? -kMostOwed : bucket.left;
+  return CompareAndSwap(
+      &books->bucket, seen,
+      {(static_cast<uint64_t>(left) & kMask) | bucket.mark << kLeftBits, bucket.filled_at});
 }
 
 }  // namespace
@@ -63,6 +67,16 @@ void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more) {
     __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
     return;
   }
+}
+
+bool CorrectOnce(TimeBooks* books, const TotalWord& seen, uint64_t since, uint32_t percent,
+                 int64_t more, uint64_t mark) {
+  Bucket bucket = Filled(seen, since > seen.high ? since : seen.high, percent);
+  bucket.left -= more;
+  bucket.mark = mark;
+  if (!Swap(books, seen, bucket)) return false;
+  __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
+  return true;
 }
 
 uint64_t NewlyBusy(TimeBooks* books, uint64_t now, uint64_t start, uint64_t end) {

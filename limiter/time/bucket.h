@@ -10,6 +10,15 @@
 
 namespace tessera::limiter {
 
+// The bucket's lower word: what is left, and above it a mark that takings pass on.
+inline constexpr int kLeftBits = 40;
+inline int64_t LeftIn(const TotalWord& bucket) {
+  return static_cast<int64_t>(bucket.low << (64 - kLeftBits)) >> (64 - kLeftBits);
+}
+inline uint64_t MarkIn(const TotalWord& bucket) {
+  return bucket.low >> kLeftBits;
+}
+
 inline constexpr int64_t kBurst = 15'000'000;          // ns; the most that is saved up
 inline constexpr int64_t kMostOwed = 120'000'000'000;  // ns; more was not written by us
 
@@ -19,6 +28,11 @@ uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost);
 
 // What ran cost so much more than was taken, or less.
 void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more);
+
+// As Correct(), of what began at `since`, and the mark of it is left: both, or neither. False: the
+// bucket is not as it was seen any more.
+bool CorrectOnce(TimeBooks* books, const TotalWord& seen, uint64_t since, uint32_t percent,
+                 int64_t more, uint64_t mark);
 
 // ns of an interval in which the device was busy, without those that another one had already: what
 // runs at the same time, or waits for the other, is charged once. The interval is of the monotonic

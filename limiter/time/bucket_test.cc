@@ -55,11 +55,32 @@ TEST(BucketTest, OneOfAnotherBootIsGoodAgain) {
 
 TEST(BucketTest, WordsThatNobodyWroteKeepNobodyForEver) {
   TimeBooks books{};
-  books.bucket = {static_cast<uint64_t>(INT64_MIN), kStart};
+  books.bucket = {uint64_t{1} << (kLeftBits - 1), kStart};
   EXPECT_EQ(Take(&books, kStart, 1, 1), static_cast<uint64_t>(kMostOwed) * 100 + 1);
-  books.bucket = {static_cast<uint64_t>(INT64_MAX), kStart};
+  books.bucket = {(uint64_t{1} << (kLeftBits - 1)) - 1, kStart};
   ASSERT_EQ(Take(&books, kStart, 50, kBurst + kMs), 0u);
   EXPECT_EQ(Take(&books, kStart, 50, 1), 2'000'001u);
+}
+
+TEST(BucketTest, SoMuchCanBeTakenAsIsNotToBeOwed) {
+  TimeBooks books{};
+  ASSERT_EQ(Take(&books, kStart, 50, INT64_MAX / 2), 0u);
+  EXPECT_EQ(LeftIn(books.bucket), -kMostOwed);
+}
+
+TEST(BucketTest, AMarkStaysWhateverIsTakenAfterIt) {
+  TimeBooks books{};
+  ASSERT_EQ(Take(&books, kStart, 50, kBurst), 0u);
+  const TotalWord before = books.bucket;
+  ASSERT_EQ(Take(&books, kStart, 50, 0), 0u);
+  EXPECT_TRUE(CorrectOnce(&books, before, kStart - 5, 50, kMs, 0xabcdef));
+  EXPECT_EQ(LeftIn(books.bucket), -kMs);
+  EXPECT_EQ(books.bucket.high, kStart) << "what began before is as if it had been taken then";
+  Correct(&books, kStart, 50, kMs);
+  EXPECT_EQ(MarkIn(books.bucket), 0xabcdefu);
+  EXPECT_EQ(LeftIn(books.bucket), -2 * kMs);
+  EXPECT_FALSE(CorrectOnce(&books, before, kStart, 50, kMs, 1));
+  EXPECT_EQ(LeftIn(books.bucket), -2 * kMs);
 }
 
 TEST(BucketTest, ThreadsTakeNoMoreThanThereIs) {

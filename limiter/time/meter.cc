@@ -16,6 +16,9 @@
 #include "limiter/time/charge.h"
 #include "limiter/time/monitor.h"
 
+// What atexit is made of, which programs have in themselves.
+extern "C" int __cxa_atexit(void (*call)(void*), void* with, void* object);
+
 namespace tessera::limiter {
 namespace {
 
@@ -42,6 +45,9 @@ struct Meter {
     std::atomic<uint64_t> collective_at;  // when the last one was let through
     Usage usage;
     View view;
+    OwnFlight flight;
+    std::atomic<CUcontext> context;  // in which it was launched,
+    std::atomic<bool> has_others;    // and in others too
   } devices[kMaxDevices];
   Samples samples;
   Costs costs;
@@ -57,6 +63,8 @@ constinit ProcessMemory<Meter> the_meter;
   meter->limited.store(limited, std::memory_order_relaxed);
 }
 
+void LookAtEnd(void* with);
+
 [[gnu::noinline]] bool Start(Meter* meter) {
   Join();
   Region* const region = TheRegion();
@@ -64,6 +72,8 @@ constinit ProcessMemory<Meter> the_meter;
   meter->policy = Policy();
   FindLimited(meter);
   const State state = region == nullptr ? State::kFree : State::kMetered;
+  // Behind the driver's own, which is in the process by now, so that it is called before that.
+  if (region != nullptr) __cxa_atexit(LookAtEnd, nullptr, nullptr);
   meter->state.store(state, std::memory_order_release);
   return region != nullptr;
 }
@@ -104,6 +114,25 @@ void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
   meter->devices[place].usage.Add(ns, now, &meter->region->hami.slots[slot].utilization[place]);
 }
 
+// What the region says of this process.
+Flight* FlightOf(const Meter& meter, int place) {
+  const int slot = OwnSlot();
+  return &meter.region->books.flights[slot < 0 ? 0 : slot][place];
+}
+
+void NoteContext(Meter::Device* device) {
+  CUcontext context = nullptr, seen = nullptr;
+  TheDriver().cuCtxGetCurrent(&context);
+  if (!device->context.compare_exchange_strong(seen, context) && seen != context) {
+    device->has_others.store(true);
+  }
+}
+
+[[gnu::noinline]] void NoteUnmeasured(Meter* meter, int place, const Stream& stream) {
+  NoteContext(&meter->devices[place]);
+  meter->devices[place].flight.NoteUnmeasured(stream.id(), FlightOf(*meter, place));
+}
+
 // Of 1 to 100: what is corrected may be no more limited now.
 uint32_t PercentToFill(int place) {
   const uint32_t percent = Percent(place);
@@ -113,6 +142,7 @@ uint32_t PercentToFill(int place) {
 void CorrectNow(Meter* meter, int place, int64_t more) {
   const uint64_t now = Now();
   Correct(BooksOf(*meter, place), now, PercentToFill(place), more);
+  meter->devices[place].flight.Took(more, FlightOf(*meter, place));
   Use(meter, place, more, now);
 }
 
@@ -124,11 +154,25 @@ void Charge(Meter* meter, const Measured& measured) {
   const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view, books, now);
   const int64_t more = charged - measured.taken;
   Correct(books, now, PercentToFill(place), more);
+  meter->devices[place].flight.Read(measured.stream, measured.launched, FlightOf(*meter, place));
   Use(meter, place, more, now);
 }
 
 void Collect(Meter* meter) {
   meter->samples.Collect([meter](const Measured& measured) { Charge(meter, measured); });
+}
+
+// The program ends: what is done is charged as it was measured, while the driver can still tell.
+void LookAtEnd(void* /*unused*/) {
+  Meter* const meter = the_meter.IfAny();
+  if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
+  const Driver& driver = TheDriver();
+  for (Meter::Device& device : meter->devices) {
+    CUcontext context = device.context.load();
+    if (context == nullptr || driver.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS) continue;
+    Collect(meter);
+    driver.cuCtxPopCurrent_v2(&context);
+  }
 }
 
 void Sleep(uint64_t ns) {
@@ -164,6 +208,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
   Meter::Device& device = meter->devices[place];
   TimeBooks* const books = BooksOf(*meter, place);
   const int64_t untold = device.untold.exchange(0, std::memory_order_relaxed);
+  LookForTheDead();
   const uint64_t began = Now();
   for (uint64_t slice = 50'000;; slice = slice < kLongestSlice ? 2 * slice : slice) {
     Collect(meter);
@@ -179,6 +224,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
     if (passes) Correct(books, now, percent, taken + untold);
     if (wait == 0 || passes) {
       if (cost.is_collective()) device.collective_at.store(now, std::memory_order_relaxed);
+      device.flight.Took(taken + untold, FlightOf(*meter, place));
       CountProcesses(meter, now);
       Use(meter, place, taken + untold, now);
       return taken;
@@ -227,35 +273,70 @@ void Launch::Admit(const Launched& what) {
   if (!is_measured) [[likely]] {
     const auto more = static_cast<int64_t>(ns);
     std::atomic<int64_t>& untold = meter->devices[place_].untold;
-    if (untold.fetch_add(more, std::memory_order_relaxed) + more < kTold) [[likely]]
+    if (untold.fetch_add(more, std::memory_order_relaxed) + more < kTold) [[likely]] {
+      if (!meter->devices[place_].flight.IsNoted(stream_.id())) [[unlikely]]
+        NoteUnmeasured(meter, place_, stream_);
       return;
+    }
     untold.fetch_sub(more, std::memory_order_relaxed);
   }
   if (ns == 0 && IsCollective(what.function)) cost->SayCollective();
   bool has_waited = false;
   taken_ = Await(meter, place_, *cost, &has_waited);
-  if (is_measured && taken_ != 0) Measure(cost, is_turn ? WeightOf(ns, has_waited) : Weight{1, 1});
+  if (taken_ == 0) return;
+  if (is_measured && Measure(cost, is_turn ? WeightOf(ns, has_waited) : Weight{1, 1})) return;
+  if (!meter->devices[place_].flight.IsNoted(stream_.id())) {
+    NoteUnmeasured(meter, place_, stream_);
+  }
 }
 
-[[gnu::noinline]] void Launch::Measure(Cost* cost, const Weight& weight) {
+[[gnu::noinline]] bool Launch::Measure(Cost* cost, const Weight& weight) {
   Meter* const meter = the_meter.Get();
   sample_ = meter->samples.Begin(stream_, cost, place_, weight);
+  if (sample_ >= 0) {
+    NoteContext(&meter->devices[place_]);
+    launched_ = meter->devices[place_].flight.NoteMeasured(FlightOf(*meter, place_));
+    return true;
+  }
   // Who launches so many that there is no room to measure them is not let off cheaply.
   if (sample_ == Samples::kNone && taken_ == kUnknown && cost->ns() == 0) {
     CorrectNow(meter, place_, kUnmeasured - kUnknown);
     taken_ = kUnmeasured;
   }
+  return false;
 }
 
 [[gnu::noinline]] void Launch::Finish(bool is_launched) {
   Meter* const meter = the_meter.Get();
   const bool is_measured = sample_ >= 0;
+  OwnFlight* const flight = &meter->devices[place_].flight;
   if (is_launched) {
-    if (is_measured) meter->samples.End(sample_, stream_, taken_);
-    return;
+    if (!is_measured || meter->samples.End(sample_, stream_, taken_, launched_)) return;
+    NoteUnmeasured(meter, place_, stream_);
+  } else {
+    if (is_measured) meter->samples.Cancel(sample_);
+    CorrectNow(meter, place_, -taken_);
   }
-  if (is_measured) meter->samples.Cancel(sample_);
-  CorrectNow(meter, place_, -taken_);
+  if (is_measured) flight->Read(0, {}, FlightOf(*meter, place_));
+}
+
+Wait::Wait(StreamId stream) : stream_(stream) {
+  Meter* const meter = the_meter.IfAny();
+  if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
+  const int place = CurrentPlace();
+  if (place < 0 || place >= kMaxDevices) return;
+  if (__atomic_load_n(&FlightOf(*meter, place)->since, __ATOMIC_RELAXED) == 0) return;
+  place_ = place;
+  began_ = meter->devices[place].flight.BeginWait();
+}
+
+[[gnu::noinline]] void Wait::Finish() {
+  Meter* const meter = the_meter.Get();
+  Meter::Device* const device = &meter->devices[place_];
+  Collect(meter);
+  // Streams of one context alone are told from each other.
+  const bool is_known = !device->has_others.load();
+  device->flight.EndWait(is_known ? stream_ : 0, began_, FlightOf(*meter, place_));
 }
 
 void ForgetCost(uint64_t key) {
@@ -275,6 +356,12 @@ void ContextEnd::Ended() {
   if (!holds_) return;
   Meter* const meter = the_meter.Get();
   meter->samples.Drop(context_, [meter](const Measured& measured) { Charge(meter, measured); });
+  for (int place = 0; place < kMaxDevices; ++place) {
+    Meter::Device* const device = &meter->devices[place];
+    if (device->context.load() != context_ || device->has_others.load()) continue;
+    device->flight.EndWait(kAllStreams, device->flight.BeginWait(), FlightOf(*meter, place));
+    device->context.store(nullptr);
+  }
 }
 
 }  // namespace tessera::limiter

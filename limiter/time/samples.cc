@@ -158,13 +158,16 @@ int Samples::Begin(const Stream& stream, Cost* cost, int place, const Weight& we
   return at;
 }
 
-void Samples::End(int at, const Stream& stream, int64_t taken) {
+bool Samples::End(int at, const Stream& stream, int64_t taken, const OwnFlight::Point& launched) {
   Sample& sample = samples_[at];
   const Relaxed relaxed;
-  if (!Record(sample.behind, stream)) return Cancel(at);
   sample.taken = taken;
+  sample.launched = launched;
+  sample.stream = stream.id();
   sample.held_up = Now() - sample.launched_at;
-  if (!StandInLine(at)) Cancel(at);
+  if (Record(sample.behind, stream) && StandInLine(at)) return true;
+  Cancel(at);
+  return false;
 }
 
 bool Samples::StandInLine(int at) {
@@ -203,6 +206,8 @@ void Samples::Read(const Sample& sample, Measured* measured) {
   measured->weight = sample.weight;
   measured->taken = sample.taken;
   measured->held_up = sample.held_up;
+  measured->stream = sample.stream;
+  measured->launched = sample.launched;
   measured->end = is_known ? base->time + static_cast<uint64_t>(end) : Now();
   measured->start = measured->end - static_cast<uint64_t>(took);
   const uint64_t launched_at = is_known ? sample.launched_at - base->error : 0;
@@ -255,8 +260,9 @@ void Samples::DropAll(CUcontext context, Taker take, void* with) {
     const uint16_t at = stands.load(std::memory_order_acquire);
     if (at == 0 || at == kGone || samples_[at - 1].context != context) continue;
     Sample& sample = samples_[at - 1];
-    const Measured measured{sample.cost,        sample.place, {1, 1},        sample.taken,
-                            sample.launched_at, now,          sample.held_up};
+    const Measured measured{sample.cost,    sample.place,       {1, 1},
+                            sample.taken,   sample.launched_at, now,
+                            sample.held_up, sample.stream,      sample.launched};
     stands.store(kGone, std::memory_order_relaxed);
     sample.state.store(kFree, std::memory_order_release);
     take(with, measured);

@@ -10,13 +10,26 @@
 
 #include "limiter/driver/cuda.h"
 #include "limiter/time/costs.h"
+#include "limiter/time/flight.h"
 
 namespace tessera::limiter {
+
+// Stands for the default stream of this thread.
+inline thread_local char own_stream;
 
 // A stream as a program names it; of two kinds, for the default one may be its thread's own.
 struct Stream {
   CUstream handle = nullptr;
   bool per_thread = false;
+
+  // Which one it is, of those of its context.
+  StreamId id() const {
+    constexpr StreamId kLegacy = 1, kPerThread = 2;
+    const auto id = reinterpret_cast<StreamId>(handle);
+    if (id > kPerThread) return id;
+    return id == kPerThread || (id == 0 && per_thread) ? reinterpret_cast<StreamId>(&own_stream)
+                                                       : kLegacy;
+  }
 };
 
 // It is being captured, or it cannot be known: what is launched into it does not run now.
@@ -51,6 +64,8 @@ struct Measured {
   uint64_t start;  // of the monotonic clock
   uint64_t end;
   uint64_t held_up;  // ns of it in which the program may not yet have had it launched
+  StreamId stream = 0;
+  OwnFlight::Point launched = {};
 };
 
 class Samples {
@@ -60,8 +75,8 @@ class Samples {
 
   // Before the launch. kNone, kNoRoom: it cannot be measured.
   int Begin(const Stream& stream, Cost* cost, int place, const Weight& weight);
-  // Behind it; it was launched, and so much was taken for it.
-  void End(int sample, const Stream& stream, int64_t taken);
+  // Behind it; it was launched, and so much was taken for it. False: it cannot be measured.
+  bool End(int sample, const Stream& stream, int64_t taken, const OwnFlight::Point& launched);
   // It was not.
   void Cancel(int sample);
   // Gives those that are done to take(Measured). What another thread looks at is left to it.
@@ -97,7 +112,9 @@ class Samples {
     CUevent before;
     CUevent behind;
     Cost* cost;
+    StreamId stream;
     int64_t taken;
+    OwnFlight::Point launched;
     uint64_t launched_at;
     uint64_t held_up;
   };

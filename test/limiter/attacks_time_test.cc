@@ -66,6 +66,21 @@ TEST_F(AttacksTimeTest, LaunchesOfAContextThatHasEndedAreCharged) {
   });
 }
 
+TEST_F(AttacksTimeTest, LaunchesThatStillRunWhenTheirContextEndsAreCharged) {
+  Run([&] {
+    ExpectShare(
+        [&] {
+          CUcontext own = nullptr;
+          if (const CUresult made = cuCtxCreate_v2(&own, 0, 0); made != CUDA_SUCCESS) return made;
+          Load(*library_);
+          const CUresult result = Spin(50 * kMs);
+          EXPECT_EQ(cuCtxDestroy_v2(own), CUDA_SUCCESS);
+          return result;
+        },
+        50 * kMs, kSaved, 1'000 * kMs);
+  });
+}
+
 TEST_F(AttacksTimeTest, AKernelThatSometimesIsShortGetsNoMoreBesideASibling) {
   const pid_t sibling = Start([&] {
     Spin(kMs);
