@@ -73,8 +73,16 @@ CUresult Put(const Launch& launch, CUstream stream) {
     const CUresult refused = RefuseLegacy(stream->context);
     if (refused != CUDA_SUCCESS) return refused;
   }
-  const Mark end = Submit(stream->context->card, stream->tail, launch.ns);
-  stream->tail.store(end, std::memory_order_release);
+  const auto run = [stream, ns = launch.ns] {
+    const Mark end = Submit(stream->context->card, stream->tail, ns);
+    stream->tail.store(end, std::memory_order_release);
+    return true;
+  };
+  if (stream->held) {
+    Enqueue(stream, run);
+  } else {
+    run();
+  }
   return CUDA_SUCCESS;
 }
 
