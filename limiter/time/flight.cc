@@ -113,8 +113,8 @@ OwnFlight::Point OwnFlight::NoteMeasured(Flight* shown) {
   return Here();
 }
 
-void OwnFlight::Read(StreamId stream, const Point& launched, Flight* shown) {
-  measured_.fetch_sub(1);
+void OwnFlight::Read(StreamId stream, const Point& launched, Flight* shown, uint32_t launches) {
+  measured_.fetch_sub(launches);
   Settle(launched.taken, shown);
   StreamId tail = stream;
   if (launched.launches == tail_count_.load()) tail_.compare_exchange_strong(tail, 0);

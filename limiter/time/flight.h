@@ -46,7 +46,7 @@ class OwnFlight {
   // Before one that is, for which its cost was taken; and when it was read, with what that told.
   Point NoteMeasured(Flight* shown);
   // It was read, or was not launched at all.
-  void Read(StreamId stream, const Point& launched, Flight* shown);
+  void Read(StreamId stream, const Point& launched, Flight* shown, uint32_t launches = 1);
 
   // So much was taken for launches, or given back.
   void Took(int64_t ns, Flight* shown) {

@@ -154,7 +154,8 @@ void Charge(Meter* meter, const Measured& measured) {
   const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view, books, now);
   const int64_t more = charged - measured.taken;
   Correct(books, now, PercentToFill(place), more);
-  meter->devices[place].flight.Read(measured.stream, measured.launched, FlightOf(*meter, place));
+  meter->devices[place].flight.Read(measured.stream, measured.launched, FlightOf(*meter, place),
+                                    measured.measures);
   Use(meter, place, more, now);
 }
 

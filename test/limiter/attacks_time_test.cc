@@ -13,12 +13,6 @@ namespace {
 
 class AttacksTimeTest : public ShareTest {
  protected:
-  // The agent's word: nobody else has the GPU. The first one says nothing of late.
-  void SayAlone() {
-    TimeBooks* const books = &TheRegion()->books.times[0];
-    books->others = 1;
-    books->others_at = fake_cuda::Now() - (books->others_at == 0 ? 1'500 * kMs : 0);
-  }
   CUresult Wait() { return library_->As<CUresult()>("cuCtxSynchronize")(); }
   // Teaches the limiter that kernels of this grid are short.
   CUresult Teach(unsigned grid, uint64_t ns = 10'000) {
