@@ -95,20 +95,28 @@ void OwnFlight::Begin(Flight* shown) {
 }
 
 void OwnFlight::NoteUnmeasured(StreamId stream, Flight* shown) {
-  StreamId tail = 0;
-  if (!tail_.compare_exchange_strong(tail, stream) && tail != stream) {
-    stream = kAllStreams;
-    tail_.store(kAllStreams);
-  }
   tail_count_.fetch_add(1);
-  noted_.store(stream);
+  StreamId tail = tail_.load();
+  if (tail == 0 && tail_.compare_exchange_strong(tail, stream)) tail = stream;
+  if (tail != stream) {
+    stream = kAllStreams;
+    tail_.store(stream);
+  }
+  noted_.store(stream, std::memory_order_relaxed);
   Begin(shown);
+}
+
+// Who launches meanwhile either sees that there is no tail, or is counted here.
+void OwnFlight::EndTail(StreamId tail, uint64_t launches) {
+  if (tail == 0 || launches != tail_count_.load()) return;
+  if (!tail_.compare_exchange_strong(tail, 0)) return;
+  if (launches != tail_count_.load()) tail_.store(kAllStreams);
 }
 
 OwnFlight::Point OwnFlight::NoteMeasured(Flight* shown) {
   measured_.fetch_add(1);
   // What comes behind it is not known to be done when it is.
-  noted_.store(0);
+  noted_.store(0, std::memory_order_relaxed);
   Begin(shown);
   return Here();
 }
@@ -116,16 +124,12 @@ OwnFlight::Point OwnFlight::NoteMeasured(Flight* shown) {
 void OwnFlight::Read(StreamId stream, const Point& launched, Flight* shown, uint32_t launches) {
   measured_.fetch_sub(launches);
   Settle(launched.taken, shown);
-  StreamId tail = stream;
-  if (launched.launches == tail_count_.load()) tail_.compare_exchange_strong(tail, 0);
+  EndTail(stream, launched.launches);
   EndIfDone(launched, shown);
 }
 
 void OwnFlight::EndWait(StreamId stream, const Point& began, Flight* shown) {
-  StreamId tail = tail_.load();
-  if ((tail == stream || stream == kAllStreams) && began.launches == tail_count_.load()) {
-    tail_.compare_exchange_strong(tail, 0);
-  }
+  EndTail(stream == kAllStreams ? tail_.load() : stream, began.launches);
   EndIfDone(began, shown);
 }
 

@@ -56,7 +56,7 @@ class OwnFlight {
 
   // Before a wait for a stream, or for all, and once it has come to its end.
   Point BeginWait() {
-    noted_.store(0);
+    noted_.store(0, std::memory_order_relaxed);
     return Here();
   }
   void EndWait(StreamId stream, const Point& began, Flight* shown);
@@ -66,6 +66,7 @@ class OwnFlight {
     return {tail_count_.load(std::memory_order_relaxed), taken_.load(std::memory_order_relaxed)};
   }
   void Begin(Flight* shown);
+  void EndTail(StreamId tail, uint64_t launches);
   void EndIfDone(const Point& until, Flight* shown);
   void Settle(int64_t taken, Flight* shown);
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -63,25 +63,24 @@ TEST_F(LineTest, ThereIsRoomForAll) {
 }
 
 TEST_F(LineTest, OfThreadsThatStandAtOnceNoneIsLost) {
-  constexpr int kRounds = 20'000;
-  std::atomic<int> standing[4] = {};
+  constexpr int kThreads = 2, kEach = Line::kMost / kThreads, kRounds = 100;
+  std::atomic<int> left[kThreads] = {};
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
-      for (int round = 0; round < kRounds; ++round) {
-        standing[i] = 1;
-        line_->Stand(i);
-        while (standing[i] != 0) std::this_thread::yield();
+      for (int round = 1; round <= kRounds; ++round) {
+        for (int number = 0; number < kEach; ++number) line_->Stand(i * kEach + number);
+        while (left[i] != round * kEach) std::this_thread::yield();
       }
     });
   }
-  int left = 0;
-  while (left < 4 * kRounds) {
+  for (int all = 0; all < kThreads * kEach * kRounds;) {
     Visited([&](int number) {
-      ++left;
-      standing[number] = 0;
+      ++all;
+      ++left[number / kEach];
       return true;
     });
+    std::this_thread::yield();
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(line_->is_empty());

@@ -20,8 +20,9 @@ struct Stream {
     constexpr StreamId kLegacy = 1, kPerThread = 2;
     const auto id = reinterpret_cast<StreamId>(handle);
     if (id > kPerThread) return id;
-    return id == kPerThread || (id == 0 && per_thread) ? reinterpret_cast<StreamId>(&own_stream)
-                                                       : kLegacy;
+    if (id != kPerThread && !per_thread) [[likely]]
+      return kLegacy;
+    return id == kLegacy ? kLegacy : reinterpret_cast<StreamId>(&own_stream);
   }
 };
 
