@@ -131,6 +131,8 @@ nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t, unsigned*);
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned*);
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned, nvmlDevice_t*);
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t, char*, unsigned);
+nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t, unsigned*);
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t, unsigned, nvmlDevice_t*);
 }  // extern "C"
 #pragma GCC visibility pop
 

@@ -3,7 +3,6 @@
 // way a program finds the driver's functions, and it is what the program is told.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 
 #include "test/limiter/limit_under_test.h"
@@ -59,15 +58,11 @@ TEST_F(LimitTest, NvmlTellsTheSameAsCuda) {
             "used 629145600, free 444596224, reserved 0 of 1073741824\n");
 }
 
-// In a mount namespace of its own, where the file is that the container would have.
 TEST_F(LimitTest, TheLimitsFileIsStrongerThanTheEnvironment) {
-  if (Output("unshare -m true 2>&1") != "") GTEST_SKIP() << "may not make a mount namespace";
-  const std::string file = node_.directory() + "/limits";
-  std::ofstream(file) << "tessera-limits 1\ndevice " << kUuid << " memory=1073741824\n";
-  const std::string command = "mount -t tmpfs none /run && mkdir -p /run/tessera/vgpu && cp " +
-                              file + " /run/tessera/vgpu/limits && exec " + Environment() +
-                              " CUDA_DEVICE_MEMORY_LIMIT_0=8g " + Program("open");
-  EXPECT_EQ(Output("unshare -m sh -c '" + command + "'"), kGranted);
+  if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
+  const std::string limits = std::string("device ") + kUuid + " memory=1073741824\n";
+  const std::string command = Environment() + " CUDA_DEVICE_MEMORY_LIMIT_0=8g " + Program("open");
+  EXPECT_EQ(Output(WithLimits(limits, command)), kGranted);
 }
 
 }  // namespace
