@@ -30,6 +30,12 @@ TEST_F(LimitTest, WithoutALimitThereIsTheWholeDevice) {
             "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
 }
 
+TEST_F(LimitTest, AFirstContextIsCountedThoughTheProgramLoadsNoNvml) {
+  EXPECT_EQ(Output(Environment() + "TESSERA_FAKE_CUDA_OPTIONS=context-mib=200 " + kLimit +
+                   Program("proc")),
+            "8 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824\n");
+}
+
 TEST_F(LimitTest, TheProcessesOfAContainerShareTheLimit) {
   const std::string second = std::string(PROGRAMS) + "/limit_linked linked 104857600 9 true";
   // What the first one says of itself comes later.
