@@ -9,6 +9,7 @@
 
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contents.h"
+#include "limiter/memory/launched_code.h"
 #include "limiter/memory/newcomer.h"
 #include "limiter/memory/watch.h"
 #include "limiter/time/meter.h"
@@ -26,6 +27,7 @@ constinit std::atomic<CUcontext> primaries[kMostDevices] = {};
 constinit std::atomic<uint32_t> uncounted = 0;
 
 void Forget(CUcontext context) {
+  ForgetCode(nullptr);
   Holding holding;
   Table* const table = TheTable();
   if (context == nullptr || table == nullptr) return;
@@ -71,6 +73,7 @@ CUresult Measure(CUdevice device, int place, Call call) {
 // A context is made by call(), and ended by undo() if there is no room for it after all.
 template <typename Call, typename Undo>
 CUresult Create(CUcontext* out, CUdevice device, Call call, Undo undo) {
+  SayContext();
   const int place = out == nullptr ? -1 : PlaceOfDevice(device);
   if (place < 0) return call();
   uint64_t bytes = ContextBytes(place);

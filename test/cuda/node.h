@@ -10,7 +10,7 @@
 //     late-ms      for how long a killed process still has its memory
 //     jitter       kernels take up to so many percent longer than they say
 //     module-mib   what the code of a module takes
-//     lazy         1: not before its first function is asked for; 0: when it is loaded
+//     lazy         1: not before its first function is asked for or used; 0: when it is loaded
 //     no-uuid      so many times no device is named
 //     moves-pages  1: managed memory may be used by both sides at once; 0: it may not
 //     slice-us     what one process has of a card before another's turn; 0: first come, first
