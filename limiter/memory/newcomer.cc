@@ -13,15 +13,31 @@ namespace {
 constexpr unsigned kMost = 1024;
 constexpr size_t kSize = 2 * kMost * sizeof(nvmlProcessInfo_v2_t);
 
-// False: there are more, or NVML does not tell.
-bool List(nvmlDevice_t device, nvmlProcessInfo_v2_t* processes, unsigned* count) {
-  *count = kMost;
-  nvmlReturn_t result = TheNvml().nvmlDeviceGetComputeRunningProcesses_v3(device, count, processes);
-  if (result == NVML_ERROR_FUNCTION_NOT_FOUND) {
-    *count = kMost;
-    result = TheNvml().nvmlDeviceGetComputeRunningProcesses_v2(device, count, processes);
+using Lister = decltype(&nvmlDeviceGetComputeRunningProcesses_v3);
+
+// Adds those that one function lists, or its older one. False: there are more, or NVML does not
+// tell.
+bool Add(Lister newer, Lister older, nvmlDevice_t device, nvmlProcessInfo_v2_t* processes,
+         unsigned* count) {
+  const Lister lists[] = {newer, older};
+  for (const Lister list : lists) {
+    unsigned more = kMost - *count;
+    const nvmlReturn_t result = list(device, &more, processes + *count);
+    if (result == NVML_ERROR_FUNCTION_NOT_FOUND) continue;
+    if (result == NVML_SUCCESS) *count += more;
+    return result == NVML_SUCCESS;
   }
-  return result == NVML_SUCCESS;
+  return false;
+}
+
+// Clients of MPS have a list of their own.
+bool List(nvmlDevice_t device, nvmlProcessInfo_v2_t* processes, unsigned* count) {
+  const Nvml& nvml = TheNvml();
+  *count = 0;
+  return Add(nvml.nvmlDeviceGetComputeRunningProcesses_v3,
+             nvml.nvmlDeviceGetComputeRunningProcesses_v2, device, processes, count) &&
+         Add(nvml.nvmlDeviceGetMPSComputeRunningProcesses_v3,
+             nvml.nvmlDeviceGetMPSComputeRunningProcesses_v2, device, processes, count);
 }
 
 }  // namespace
@@ -66,7 +82,7 @@ uint64_t Newcomer::Bytes() const {
     unsigned at = 0;
     while (at < count_ && before_[at].pid != now[i].pid) ++at;
     if (at < count_) continue;
-    if (found != nullptr) return 0;
+    if (found != nullptr && found->pid != now[i].pid) return 0;
     found = &now[i];
   }
   constexpr unsigned long long kNotTold = ~0ULL;

@@ -92,13 +92,12 @@ void AddUsersOfCuda(const std::string& uuid, std::vector<InfoV1>& processes) {
   if (card == fake_cuda::kMostCards) return;
   for (unsigned slot = 0; slot < state->shared().high; ++slot) {
     const fake_cuda::Process& process = state->shared().processes[slot];
-    const uint64_t bytes = process.resident[card];
-    if (bytes == 0 || !state->IsAlive(slot)) continue;
-    processes.push_back({static_cast<uint32_t>(process.pid), bytes});
+    if (process.contexts[card] == 0 || !state->IsAlive(slot)) continue;
+    processes.push_back({static_cast<uint32_t>(process.pid), process.resident[card]});
   }
 }
 
-// That hold memory of the device.
+// That have a context of the device.
 std::vector<InfoV1> UsersOf(const OpaqueDevice& device) {
   std::vector<InfoV1> processes = Processes();
   AddUsersOfCuda(device.mig == nullptr ? device.gpu->uuid : device.mig->uuid, processes);
