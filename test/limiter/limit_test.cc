@@ -71,5 +71,14 @@ TEST_F(LimitTest, TheLimitsFileIsStrongerThanTheEnvironment) {
   EXPECT_EQ(Output(WithLimits(limits, command)), kGranted);
 }
 
+// As if the driver gave all that is asked for: what it refuses is its own affair.
+TEST_F(LimitTest, WhereTheDriverHoldsTheLimitTheShareIsOnlyShown) {
+  if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
+  const std::string limits =
+      std::string("device ") + kUuid + " memory=1073741824\nmemory-by=driver\n";
+  EXPECT_EQ(Output(WithLimits(limits, Environment() + Program("open", 20))),
+            "20 x 104857600, then 0; free 0 of 1073741824; device 1073741824\n");
+}
+
 }  // namespace
 }  // namespace tessera::limiter
