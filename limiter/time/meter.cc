@@ -128,7 +128,7 @@ void Charge(Meter* meter, const Measured& measured) {
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
   const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view, books, now);
   const int64_t more = charged - measured.taken;
-  Correct(books, now, PercentToFill(place), more);
+  Correct(books, now, PercentToFill(place), more, measured.taken);
   Use(meter, place, more, now);
 }
 
