@@ -209,8 +209,12 @@ inline constexpr int64_t kLocks = int64_t{1} << 32;
 //   policy=default | force | disable
 //   priority=0 | 1              0: high
 //   oversubscribe=no | yes
-//   core-policy=fixed | free    fixed: the stricter of file and environment; free: the
-//   environment's region=/path                the region; otherwise the environment names it
+//   memory-by=library | driver  driver: kernel or driver hold the container to its memory
+//                               (dmem.max, MPS of version 3): the library counts and shows it,
+//                               and refuses nothing; not with oversubscribe
+//   core-policy=fixed | free    fixed: the stricter of file and environment;
+//                               free: the environment's
+//   region=/path                the region; otherwise the environment names it
 // memory: bytes; cores: percent; 0 or none: no limit. Unknown keys are passed over.
 inline constexpr char kLimitsPath[] = "/run/tessera/vgpu/limits";
 inline constexpr size_t kLimitsSize = 64 * 1024;  // at most

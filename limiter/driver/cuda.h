@@ -74,7 +74,12 @@ CUresult cuLibraryLoadFromFile(CUlibrary*, const char*, CUjit_option*, void**, u
 CUresult cuLibraryUnload(CUlibrary);
 CUresult cuLibraryGetModule(CUmodule*, CUlibrary);
 CUresult cuLibraryGetGlobal(CUdeviceptr*, size_t*, CUlibrary, const char*);
+CUresult cuLibraryGetKernel(CUkernel*, CUlibrary, const char*);
+CUresult cuLibraryEnumerateKernels(CUkernel*, unsigned, CUlibrary);
 CUresult cuKernelGetFunction(CUfunction*, CUkernel);
+CUresult cuFuncGetModule(CUmodule*, CUfunction);
+CUresult cuFuncGetAttribute(int*, int, CUfunction);
+CUresult cuFuncSetAttribute(CUfunction, int, int);
 CUresult cuFuncLoad(CUfunction);
 
 // ---- Memory ----

@@ -14,6 +14,7 @@
 #include "limiter/memory/devices.h"
 #include "limiter/time/bucket.h"
 #include "limiter/time/charge.h"
+#include "limiter/time/looks.h"
 #include "limiter/time/monitor.h"
 
 // What atexit is made of, which programs have in themselves.
@@ -24,6 +25,7 @@ namespace {
 
 // Taken for a kernel that was never measured: the next one waits for what this one shows.
 constexpr int64_t kUnknown = kBurst;
+constexpr int64_t kLook = -1;               // of one that is only shown
 constexpr int64_t kUnmeasured = 1'000'000;  // ns, if it cannot be measured
 constexpr uint64_t kLong = 1'000'000;       // ns; all that take longer are measured
 // What a process may launch before it tells the others.
@@ -36,7 +38,7 @@ struct Meter {
   std::atomic<State> state;
   CorePolicy policy;
   Region* region;
-  std::atomic<int64_t> said;         // when the last launch was, in seconds
+  std::atomic<int64_t> said;         // when the last launch was (monitor.h)
   std::atomic<uint32_t> limited;     // a bit for each place; looked up once a second
   std::atomic<uint64_t> counted_at;  // ns
   std::atomic<bool> is_shared;       // there are other processes
@@ -54,6 +56,9 @@ struct Meter {
 };
 
 constinit ProcessMemory<Meter> the_meter;
+
+// Launches of this thread that nothing limited, since one was looked at.
+constinit thread_local uint32_t free_launches = 0;
 
 [[gnu::noinline]] void FindLimited(Meter* meter) {
   uint32_t limited = 0;
@@ -153,7 +158,7 @@ void Charge(Meter* meter, const Measured& measured) {
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
   const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view, books, now);
   const int64_t more = charged - measured.taken;
-  Correct(books, now, PercentToFill(place), more);
+  Correct(books, now, PercentToFill(place), more, measured.taken);
   meter->devices[place].flight.Read(measured.stream, measured.launched, FlightOf(*meter, place),
                                     measured.measures);
   Use(meter, place, more, now);
@@ -245,20 +250,37 @@ Weight WeightOf(uint64_t ns, bool has_waited) {
 
 }  // namespace
 
+// False, always: it is not limited.
+inline bool Launch::Pass(When when) {
+  ++free_launches;
+  if (when != When::kSame) [[unlikely]]
+    Look();
+  return false;
+}
+
+// One now and then is measured all the same, to be shown (looks.h).
+[[gnu::noinline]] void Launch::Look() {
+  sample_ = BeginLook(stream_, free_launches);
+  free_launches = 0;
+  if (sample_ >= 0) taken_ = kLook;
+}
+
 bool Launch::IsLimited(int (*place_of)(CUstream)) {
   Meter* const meter = OwnMeter();
   if (meter == nullptr) [[unlikely]]
     return false;
   HamiRegion* const hami = &meter->region->hami;
-  if (SayWhen(hami, &meter->said)) [[unlikely]]
+  const When when = SayWhen(hami, &meter->said);
+  if (when == When::kAnotherSecond) [[unlikely]]
     FindLimited(meter);
   if (!SayRecent(hami) && meter->policy != CorePolicy::kDisable) [[unlikely]]
     AwaitMonitor(hami);
   const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
   if (limited == 0 || !Holds(meter->policy, *hami)) [[likely]]
-    return false;
+    return Pass(when);
   const int place = place_of == nullptr ? CurrentPlace() : place_of(stream_.handle);
-  if (place < 0 || (limited >> place & 1) == 0 || IsCaptured(stream_)) return false;
+  if (place < 0 || (limited >> place & 1) == 0) return Pass(when);
+  if (IsCaptured(stream_)) return false;
   place_ = place;
   return true;
 }
@@ -309,6 +331,7 @@ void Launch::Admit(const Launched& what) {
 
 [[gnu::noinline]] void Launch::Finish(bool is_launched) {
   Meter* const meter = the_meter.Get();
+  if (taken_ == kLook) return EndLook(sample_, stream_, is_launched);
   const bool is_measured = sample_ >= 0;
   OwnFlight* const flight = &meter->devices[place_].flight;
   if (is_launched) {
@@ -349,11 +372,14 @@ ContextEnd::ContextEnd(CUcontext context) : context_(context) {
   Meter* const meter = context == nullptr ? nullptr : OwnMeter();
   holds_ = meter != nullptr &&
            meter->samples.Hold([meter](const Measured& measured) { Charge(meter, measured); });
+  holds_looks_ = context != nullptr && HoldLooks();
 }
 ContextEnd::~ContextEnd() {
   if (holds_) the_meter.Get()->samples.LetGo();
+  if (holds_looks_) LetGoLooks();
 }
 void ContextEnd::Ended() {
+  if (holds_looks_) LooksEnded(context_);
   if (!holds_) return;
   Meter* const meter = the_meter.Get();
   meter->samples.Drop(context_, [meter](const Measured& measured) { Charge(meter, measured); });

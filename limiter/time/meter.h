@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "limiter/time/costs.h"
+#include "limiter/time/monitor.h"
 #include "limiter/time/samples.h"
 
 namespace tessera::limiter {
@@ -40,13 +41,15 @@ class Launch {
   Launch& operator=(const Launch&) = delete;
 
  private:
+  bool Pass(When when);
+  void Look();
   bool Measure(Cost* cost, const Weight& weight);
   void Finish(bool is_launched);
 
-  const Stream stream_;
+  const Stream& stream_;  // the caller's
   int place_ = -1;
   int sample_ = Samples::kNone;
-  int64_t taken_ = 0;
+  int64_t taken_ = 0;          // 0: nothing is to be done behind it
   OwnFlight::Point launched_;  // where it is measured
 };
 
@@ -89,6 +92,7 @@ class ContextEnd {
  private:
   const CUcontext context_;
   bool holds_ = false;
+  bool holds_looks_ = false;
 };
 
 }  // namespace tessera::limiter

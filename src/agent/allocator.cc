@@ -137,7 +137,11 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
     unknown = binder_->PodToKnow(binding, start->ids, known);
   }
   if (!unknown) return End(*start, Fail(unknown.error()));
-  if (unknown->empty()) return End(*start, binder_->Bind(binding, start->ids, known));
+  if (unknown->empty()) {
+    return binder_->Bind(
+        binding, start->ids, known,
+        [self = shared_from_this(), start](Status bound) { self->End(*start, std::move(bound)); });
+  }
   const auto came = [self = shared_from_this(), start, which = *unknown](
                         const Result<PodPtr>& pod) { self->Came(start, which, pod); };
   if (IsPodName(*unknown)) return book_->AwaitNamed(*unknown, came);

@@ -206,7 +206,7 @@ TEST_F(GrantMatchedTest, AnAgentThatBeginsGoesOnWhereKubeletsCheckpointEnds) {
   Know("uid-1", {Asking("one", 100, 10), Asking("two", 300, 30)},
        Chosen(0, 100, 10) + ";" + Chosen(1, 300, 30) + ";");
   Hold("uid-1", "one", {Share(0, 0)}, AnswerNaming(kOne));
-  binder_.TellBook();
+  binder_->TellBook();
   EXPECT_EQ(Ask({Share(0, 1)})->annotations.at(kContainerAnnotation), "two");
 }
 

@@ -16,9 +16,7 @@ constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for
 // Shorter than the pause after which it is asked again; a long list takes kubelet a while.
 constexpr Duration kDoubt{500};
 constexpr int kHardwareThreads = Prober::kMostHanging + 1;  // one for scans
-constexpr int kResetThreads = 16;
-// Late grants are decided for all that wait at once, and the disk is waited for by as many.
-constexpr int kBindThreads = 64;
+constexpr int kPreStartThreads = 16;                        // as many resets at once
 
 kubelet::PluginOptions OptionsOf(const Backend& backend, const config::Resource& resource) {
   return {.pre_start_required = backend.ResetsBeforeStart() || resource.rendering.vgpu.has_value(),
@@ -43,9 +41,8 @@ ServedResource::ServedResource(Shared shared, const config::Config& config,
       mailbox_(shared_.loop, *this) {
   config_.resources.clear();
   backend_ = MakeBackend();
-  const int threads = resource_.rendering.vgpu ? kBindThreads : kResetThreads;
   allocator_ = std::make_shared<Allocator>(
-      resource_.name, std::make_shared<os::Workers>(threads), shared_.binder, shared_.book,
+      resource_.name, std::make_shared<os::Workers>(kPreStartThreads), shared_.binder, shared_.book,
       shared_.metrics,
       [inbox = shared_.node.ledger().inbox(), name = resource_.name](std::vector<std::string> ids) {
         inbox->Put(name, std::move(ids), SystemClock().Now());

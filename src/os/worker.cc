@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/worker.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -31,9 +32,21 @@ struct Workers::State {
 
 namespace {
 
+void Post(const std::shared_ptr<Workers::State>& state, std::function<void()> task);
 // One thread's life. It holds the state itself, so it may outlive Workers when its task hangs.
 void Work(const std::shared_ptr<Workers::State>& state);
 Status Grow(const std::shared_ptr<Workers::State>& state);
+
+struct Many {
+  Many(size_t count_, std::function<void(size_t)> one_, std::function<void()> then_)
+      : count(count_), one(std::move(one_)), then(std::move(then_)), left(count_) {}
+  const size_t count;
+  const std::function<void(size_t)> one;
+  const std::function<void()> then;
+  std::atomic<size_t> next = 0;
+  std::atomic<size_t> left;
+};
+void Help(const std::shared_ptr<Workers::State>& state, const std::shared_ptr<Many>& many);
 
 }  // namespace
 
@@ -49,14 +62,12 @@ Workers::~Workers() {
 }
 
 void Workers::Run(std::function<void()> task) {
-  std::unique_lock lock(state_->mutex);
-  if (state_->stopping) return;
-  state_->tasks.push_back(std::move(task));
-  const Status grown = Grow(state_);
-  const bool told = std::exchange(state_->short_of_threads, !grown);
-  lock.unlock();  // or who is woken would wait for it
-  state_->work.notify_one();
-  if (!grown && !told) log::Warn("a task waits for another thread to be free", grown.error());
+  Post(state_, std::move(task));
+}
+
+void Workers::ForEach(size_t count, std::function<void(size_t)> one, std::function<void()> then) {
+  if (count == 0) return then();
+  Help(state_, std::make_shared<Many>(count, std::move(one), std::move(then)));
 }
 
 void Workers::GoOn() {
@@ -65,6 +76,27 @@ void Workers::GoOn() {
 }
 
 namespace {
+
+void Post(const std::shared_ptr<Workers::State>& state, std::function<void()> task) {
+  std::unique_lock lock(state->mutex);
+  if (state->stopping) return;
+  state->tasks.push_back(std::move(task));
+  const Status grown = Grow(state);
+  const bool told = std::exchange(state->short_of_threads, !grown);
+  lock.unlock();  // or who is woken would wait for it
+  state->work.notify_one();
+  if (!grown && !told) log::Warn("a task waits for another thread to be free", grown.error());
+}
+
+void Help(const std::shared_ptr<Workers::State>& state, const std::shared_ptr<Many>& many) {
+  bool helped = false;
+  for (size_t i = many->next++; i < many->count; i = many->next++) {
+    const bool more = i + 1 < many->count;
+    if (more && !std::exchange(helped, true)) Post(state, [state, many] { Help(state, many); });
+    many->one(i);
+    if (--many->left == 0) many->then();
+  }
+}
 
 void Work(const std::shared_ptr<Workers::State>& state) {
   std::unique_lock lock(state->mutex);

@@ -3,6 +3,7 @@
 // while, but for the last idle one. A task that hangs costs its own thread and nothing else.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -22,6 +23,10 @@ class Workers {
   // Any thread. Where the process may have no more threads, the task waits for one that there is,
   // or for GoOn.
   void Run(std::function<void()> task);
+  // `one` for each number below `count`, beginning with this thread: who takes one up has another
+  // thread help while there is more, so that many wait for disks at once and few threads are woken
+  // where nothing waits. `then` once all are done, by who did the last. Any thread.
+  void ForEach(size_t count, std::function<void(size_t)> one, std::function<void()> then);
   // Tries again to get another thread, if a task waits for one: for who waits for the task, which
   // those that there are may never take up. Any thread.
   void GoOn();

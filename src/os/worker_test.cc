@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <atomic>
 #include <future>
 #include <latch>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace tessera::os {
 namespace {
@@ -42,6 +45,56 @@ TEST(WorkersTest, TasksBeyondTheLimitWaitInLine) {
   workers.Run([&] { done.set_value(order); });
 
   EXPECT_EQ(done.get_future().get(), "ab");
+}
+
+TEST(WorkersTest, OfManyEachIsDoneOnceAndWhatFollowsWhenAllAre) {
+  constexpr size_t kCount = 1'000;
+  Workers workers(4);
+  std::vector<std::atomic<int>> done(kCount);
+  std::promise<std::vector<int>> then;
+
+  workers.ForEach(
+      kCount, [&](size_t i) { ++done[i]; },
+      [&] { then.set_value(std::vector<int>(done.begin(), done.end())); });
+
+  EXPECT_EQ(then.get_future().get(), std::vector<int>(kCount, 1));
+}
+
+TEST(WorkersTest, OfManyAllThatWaitDoSoTogether) {
+  constexpr int kCount = 8;
+  std::latch all_there(kCount);
+  std::promise<void> then;
+  Workers workers(kCount);
+
+  workers.ForEach(kCount, [&](size_t) { all_there.arrive_and_wait(); }, [&] { then.set_value(); });
+
+  then.get_future().get();
+}
+
+TEST(WorkersTest, OfNoneThereIsOnlyWhatFollows) {
+  Workers workers(1);
+  std::thread::id by;
+
+  workers.ForEach(0, [](size_t) {}, [&] { by = std::this_thread::get_id(); });
+
+  EXPECT_EQ(by, std::this_thread::get_id());
+}
+
+TEST(WorkersTest, WhoFindsNoOtherThreadDoesAllOfThemItself) {
+  std::latch began(1);
+  std::latch release(1);
+  std::set<std::thread::id> by;
+  Workers workers(1);
+  workers.Run([&] {
+    began.count_down();
+    release.wait();
+  });
+  began.wait();
+
+  workers.ForEach(3, [&](size_t) { by.insert(std::this_thread::get_id()); }, [] {});
+
+  EXPECT_EQ(by, std::set<std::thread::id>{std::this_thread::get_id()});
+  release.count_down();
 }
 
 // While it lives there is no room for the stack of a further thread.

@@ -40,6 +40,7 @@ CUresult LaunchIn(Launch&& launch, CUstream handle, void** parameters, void** ex
   const uint64_t threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (threads > 1024) return CUDA_ERROR_INVALID_VALUE;
   if (!ReadArguments(launch, parameters, extra)) return CUDA_ERROR_INVALID_VALUE;
+  if (!HasCode(launch.function)) return CUDA_ERROR_OUT_OF_MEMORY;
   return Put(launch, stream);
 }
 

@@ -45,6 +45,7 @@ bool Lock(int fd, int command, off_t byte, struct flock* found = nullptr) {
 }
 
 void Clear(Process& process) {
+  for (auto& count : process.contexts) count = 0;
   for (auto& bytes : process.resident) bytes = 0;
   for (auto& time : process.busy) time = 0;
   for (auto& time : process.served) time = 0;

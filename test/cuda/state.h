@@ -56,6 +56,7 @@ struct Process {
   std::atomic<int32_t> pid;       // 0: nobody's
   std::atomic<uint64_t> died;     // when somebody saw that it had; 0: nobody did
   std::atomic<uint64_t> kernels;  // launched, on all cards; the last kQueue of them are in runs
+  std::atomic<uint32_t> contexts[kMostCards];
   std::atomic<uint64_t> resident[kMostCards];  // bytes
   std::atomic<uint64_t> busy[kMostCards];      // ns of all kernels launched
   std::atomic<uint64_t> served[kMostCards];    // of these, where processes take turns

@@ -55,10 +55,6 @@ class GrantAttacksTest : public GrantRequestsTest {
     Know("uid-1", {Asking("app", 300, 30)}, allocated);
     return Bind({Share(0, 0)});
   }
-  std::unique_ptr<GrantBinder> OtherInstance() {
-    return std::make_unique<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
-                                         os::Root(directory_), book_, inbox_, clock_);
-  }
   void Forget() {
     RemoveForgotten();
     clock_.Advance(Duration(60'000));
@@ -356,7 +352,7 @@ TEST_F(GrantAttacksTest, InstancesThatGrantAtOnceGrantNoMoreThanThereIs) {
   rendering_.vgpu->requests.emplace();
   book_->SetListener(nullptr);
   constexpr int kRounds = 20;
-  const auto other = OtherInstance();
+  const auto other = NewBinder();
   for (int round = 0; round < kRounds; ++round) {
     checkpoint_.entries.clear();
     for (int i = 0; i < 2; ++i) {
@@ -369,7 +365,7 @@ TEST_F(GrantAttacksTest, InstancesThatGrantAtOnceGrantNoMoreThanThereIs) {
     bool second = false;
     std::thread thread([&] {
       both.arrive_and_wait();
-      second = other->Bind(Now(), {Share(0, 1)}, {.pods = pods_}).has_value();
+      second = BindBy(*other, {Share(0, 1)}).has_value();
     });
     both.arrive_and_wait();
     if (Bind({Share(0, 0)}).empty()) ++granted;
@@ -401,8 +397,8 @@ TEST_F(GrantAttacksTest, WhoIsKilledBetweenTheRecordAndTheRestHasDecided) {
   ASSERT_TRUE(os::RemoveTree(OnHost("uid-1_app")));
 
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 200, 20) + ";");
-  const auto next = OtherInstance();
-  EXPECT_TRUE(next->Bind(Now(), {Share(0, 0)}, {.pods = pods_}));
+  const auto next = NewBinder();
+  EXPECT_TRUE(BindBy(*next, {Share(0, 0)}));
   EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=300m CUDA_DEVICE_SM_LIMIT=30 ");
   EXPECT_TRUE(os::Exists(OnHost("uid-1_app")));
 }
@@ -417,8 +413,8 @@ TEST_F(GrantAttacksTest, WhereThePodsDecisionCannotBeReadNoOtherOneIsMade) {
   ASSERT_TRUE(os::ReplaceFile(path, "{}", 0600));
 
   Know("uid-1", containers, Chosen(1, 300, 30) + ";" + Chosen(1, 300, 30) + ";");
-  const auto next = OtherInstance();
-  const Status bound = next->Bind(Now(), {Share(0, 1)}, {.pods = pods_});
+  const auto next = NewBinder();
+  const Status bound = BindBy(*next, {Share(0, 1)});
   ASSERT_FALSE(bound);
   EXPECT_EQ(bound.error().message,
             path + " does not say what the container was granted: it is no record of a grant");

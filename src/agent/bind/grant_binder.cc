@@ -80,12 +80,12 @@ void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
 }
 
 // By the newest list, if there is one: it has all that an older one was asked for.
-Result<GrantBinder::Held> GrantBinder::ReadFor(std::span<Wish* const> wishes) {
+Result<GrantBinder::Held> GrantBinder::ReadFor(Wishes wishes) {
   Result<HeldGrantsPtr> read = Read();
   if (read) return Held{.all = *std::move(read)};
   kubelet::PodListPtr newest;
   Pods pods;
-  for (const Wish* wish : wishes) {
+  for (const auto& wish : wishes) {
     const auto& [known, list] = wish->known;
     if (list == nullptr) continue;
     if (newest == nullptr || newest->asked < list->asked) newest = list;
@@ -120,9 +120,9 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
                                            const std::vector<std::string>& ids,
                                            const Known& known) {
   if (!binding.rendering.vgpu->requests) return "";
-  Wish wish{.binding = binding, .ids = ids, .known = known};
-  const Result<Held> all = ReadFor(std::array{&wish});
-  for (const HeldGrant* held : TRY(Find(all, wish))) {
+  const std::array wishes{std::make_unique<Wish>(binding, ids, known)};
+  const Result<Held> all = ReadFor(wishes);
+  for (const HeldGrant* held : TRY(Find(all, *wishes.front()))) {
     const bool by_request = IsGrantName(held->name) && held->by_request();
     if (!by_request || known.pods.contains(held->pod_uid)) continue;
     const auto pin = pins_.Find(held->name);
@@ -131,69 +131,31 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
   return "";
 }
 
-Status GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
-                         const Known& known) {
-  Wish wish{.binding = binding, .ids = ids, .known = known};
-  TakeTurn(wish);
-  if (!wish.found) return wish.found;
-  for (const Wish::One& one : wish.grants) {
-    const Status bound = Finish(wish, one);
-    if (bound) continue;
-    if (binding.rendering.vgpu->requests) {
-      book_->Refused({.pod_uid = one.held->pod_uid,
-                      .container = one.held->container,
-                      .error = bound.error(),
-                      .for_good = IsForGood(bound.error().reason),
-                      .evict = MayEvict(binding, bound.error().reason)});
-    }
-    return bound;
-  }
-  return {};
-}
-
 // Whoever comes first decides for all who have come by then; who comes meanwhile is decided for
 // together afterwards.
-void GrantBinder::TakeTurn(Wish& wish) {
-  using Stage = Wish::Stage;
-  std::unique_lock turns(turns_);
-  waiting_.push_back(&wish);
-  turn_over_.wait(turns, [&] { return wish.stage != Stage::kWaits || !deciding_; });
-  if (wish.stage == Stage::kWaits) return Lead(wish, turns);
-  if (wish.stage == Stage::kDecided) {
-    turns.unlock();
-    Prepare(wish);
-    turns.lock();
-    if (--unprepared_ == 0) turn_over_.notify_all();
+void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
+                       const Known& known, std::function<void(Status)> done) {
+  {
+    const std::lock_guard turns(turns_);
+    waiting_.push_back(std::make_unique<Wish>(binding, ids, known, std::move(done)));
+    if (std::exchange(deciding_, true)) return;
   }
-  turn_over_.wait(turns, [&] { return wish.stage == Stage::kDone; });
+  TakeTurn();
 }
 
-// Each thread has its own pins written, since a disk that is waited for by many at once takes about
-// as long as for one.
-void GrantBinder::Lead(Wish& own, std::unique_lock<std::mutex>& turns) {
-  deciding_ = true;
-  const std::vector<Wish*> wishes = std::exchange(waiting_, {});
-  turns.unlock();
-  std::optional<os::FileLock> alone;
-  DecideAll(wishes, alone);
-  turns.lock();
-  for (Wish* wish : wishes) {
-    if (wish == &own || !wish->AnyNew()) continue;
-    wish->stage = Wish::Stage::kDecided;
-    ++unprepared_;
+// Many have their pins written at once, since a disk that many wait for takes about as long as for
+// one.
+void GrantBinder::TakeTurn() {
+  const auto turn = std::make_shared<Turn>();
+  {
+    const std::lock_guard turns(turns_);
+    turn->wishes.swap(waiting_);
   }
-  if (unprepared_ > 0) turn_over_.notify_all();
-  turns.unlock();
-  Prepare(own);
-  turns.lock();
-  turn_over_.wait(turns, [&] { return unprepared_ == 0; });
-  turns.unlock();
-  Add(wishes);
-  alone.reset();
-  turns.lock();
-  for (Wish* wish : wishes) wish->stage = Wish::Stage::kDone;
-  deciding_ = false;
-  turn_over_.notify_all();
+  DecideAll(turn->wishes, turn->alone);
+  const auto self = shared_from_this();
+  workers_.ForEach(
+      turn->wishes.size(), [self, turn](size_t i) { self->Prepare(*turn->wishes[i]); },
+      [self, turn] { self->EndTurn(turn); });
 }
 
 void GrantBinder::Prepare(Wish& wish) const {
@@ -204,22 +166,57 @@ void GrantBinder::Prepare(Wish& wish) const {
   }
 }
 
-void GrantBinder::DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone) {
+void GrantBinder::EndTurn(const std::shared_ptr<Turn>& turn) {
+  Add(turn->wishes);
+  turn->alone.reset();
+  const auto self = shared_from_this();
+  {
+    const std::lock_guard turns(turns_);
+    deciding_ = !waiting_.empty();
+    if (deciding_) workers_.Run([self] { self->TakeTurn(); });
+  }
+  workers_.ForEach(
+      turn->wishes.size(),
+      [self, turn](size_t i) {
+        const Wish& wish = *turn->wishes[i];
+        wish.done(self->Finish(wish));
+      },
+      [] {});
+}
+
+Status GrantBinder::Finish(const Wish& wish) {
+  TRY(wish.found);
+  for (const Wish::One& one : wish.grants) {
+    const Status bound = FinishOne(wish, one);
+    if (bound) continue;
+    if (wish.binding.rendering.vgpu->requests) {
+      book_->Refused({.pod_uid = one.held->pod_uid,
+                      .container = one.held->container,
+                      .error = bound.error(),
+                      .for_good = IsForGood(bound.error().reason),
+                      .evict = MayEvict(wish.binding, bound.error().reason)});
+    }
+    return bound;
+  }
+  return {};
+}
+
+void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {
   Result<Held> held = ReadFor(wishes);
   bool any_new = false;
-  for (Wish* wish : wishes) any_new = Look(*wish, held) || any_new;
+  for (const auto& wish : wishes) any_new = Look(*wish, held) || any_new;
   std::optional<GrantPins::Names> written;
   Status locked;
   if (any_new) {
     locked = Lock(alone, written);
     // Another instance may have granted what kubelet has written since.
     held = ReadFor(wishes);
-    for (Wish* wish : wishes) Look(*wish, held, written ? &*written : nullptr);
+    for (const auto& wish : wishes) Look(*wish, held, written ? &*written : nullptr);
   }
   if (!held) return;
   ShareFiles(wishes);
   decider_.Begin(held->all, std::move(written));
-  for (Wish* wish : wishes) {
+  for (const auto& wish : wishes) {
     if (wish->found && wish->is_new && !locked) wish->found = locked;
     if (wish->found) DecideFor(*wish);
   }
@@ -234,9 +231,9 @@ Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
 }
 
 // Once for all whose configuration is the same.
-void GrantBinder::ShareFiles(std::span<Wish* const> wishes) const {
+void GrantBinder::ShareFiles(Wishes wishes) const {
   std::map<const Vgpu*, Status> made;
-  for (Wish* wish : wishes) {
+  for (const auto& wish : wishes) {
     if (!wish->found) continue;
     const Vgpu& vgpu = *wish->binding.rendering.vgpu;
     const auto known = made.find(&vgpu);
@@ -274,16 +271,16 @@ void GrantBinder::DecideFor(Wish& wish) {
 }
 
 // No document names a grant that is not on the disk: nor one of somebody who wished for the same.
-void GrantBinder::Add(std::span<Wish* const> wishes) {
+void GrantBinder::Add(Wishes wishes) {
   const auto fail = [&](const std::string& grant, const Error& why) {
-    for (Wish* wish : wishes) {
+    for (const auto& wish : wishes) {
       for (auto& [held, decided] : wish->grants) {
         if (held->name == grant) decided = Fail(why);
       }
     }
   };
   std::vector<GrantPins::Prepared> pins;
-  for (Wish* wish : wishes) {
+  for (const auto& wish : wishes) {
     for (auto& [grant, prepared] : wish->pins) {
       if (prepared) {
         pins.push_back(*std::move(prepared));
@@ -299,8 +296,7 @@ void GrantBinder::Add(std::span<Wish* const> wishes) {
   }
 }
 
-// What follows once it is decided, of each container on a thread of its own.
-Status GrantBinder::Finish(const Wish& wish, const Wish::One& one) {
+Status GrantBinder::FinishOne(const Wish& wish, const Wish::One& one) {
   if (!one.decided) return Fail(one.decided.error());
   const Binding& binding = wish.binding;
   const Pin& pin = *one.decided->pin;

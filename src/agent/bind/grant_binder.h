@@ -9,7 +9,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,10 +33,11 @@
 #include "kubelet/pod_lists.h"
 #include "ledger/ledger.h"
 #include "os/files.h"
+#include "os/worker.h"
 
 namespace tessera::agent {
 
-class GrantBinder {
+class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
  public:
   using Pods = GrantDecider::Pods;
 
@@ -83,8 +83,10 @@ class GrantBinder {
   // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
   // the library, kNotPlaced, kBadDecision and kBadSize as ReadDecision and FitDecision,
   // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
-  // container is then not to be made.
-  Status Bind(const Binding& binding, const std::vector<std::string>& ids, const Known& known);
+  // container is then not to be made. What it is given lives until `done`, which is called by a
+  // thread of its own or this one.
+  void Bind(const Binding& binding, const std::vector<std::string>& ids, const Known& known,
+            std::function<void(Status)> done);
   // Tells the ledger what was bound before this process began, and follows its compute time.
   void TellLedger();
   // Tells the book for whom kubelet has asked by now, another agent as well.
@@ -104,9 +106,10 @@ class GrantBinder {
  private:
   // A container that is about to be made, and what became of its grants.
   struct Wish {
-    const Binding& binding;
+    const Binding binding;
     const std::vector<std::string>& ids;
     const Known& known;
+    const std::function<void(Status)> done{};
     Status found{};  // that kubelet says which container it is
     HeldGrantsPtr held{};
     HeldGrants::Some some{};
@@ -119,31 +122,32 @@ class GrantBinder {
     };
     std::vector<One> grants{};
     std::vector<std::pair<std::string, Result<GrantPins::Prepared>>> pins{};  // of the new ones
-    bool AnyNew() const {
-      return std::ranges::any_of(grants,
-                                 [](const One& one) { return one.decided && one.decided->is_new; });
-    }
-    enum class Stage : uint8_t { kWaits, kDecided, kDone } stage = Stage::kWaits;  // under turns_
   };
-  void TakeTurn(Wish& wish);
-  void Lead(Wish& own, std::unique_lock<std::mutex>& turns);
+  using Wishes = std::span<const std::unique_ptr<Wish>>;
+  struct Turn {
+    std::vector<std::unique_ptr<Wish>> wishes;
+    std::optional<os::FileLock> alone;  // until all pins are there
+  };
+  void TakeTurn();
   void Prepare(Wish& wish) const;
+  void EndTurn(const std::shared_ptr<Turn>& turn);
   // What containers hold: by the checkpoint, or by a list.
   struct Held {
     HeldGrantsPtr all;
     std::shared_ptr<const ListedGrants> listed = nullptr;
   };
-  Result<Held> ReadFor(std::span<Wish* const> wishes);
+  Result<Held> ReadFor(Wishes wishes);
   static Result<HeldGrants::Some> Find(const Result<Held>& held, const Wish& wish);
   // One thread at a time, as what follows.
-  void DecideAll(std::span<Wish* const> wishes, std::optional<os::FileLock>& alone);
+  void DecideAll(Wishes wishes, std::optional<os::FileLock>& alone);
   Status Lock(std::optional<os::FileLock>& alone, std::optional<GrantPins::Names>& written);
-  void ShareFiles(std::span<Wish* const> wishes) const;
+  void ShareFiles(Wishes wishes) const;
   bool Look(Wish& wish, const Result<Held>& held, const GrantPins::Names* written = nullptr);
   void DecideFor(Wish& wish);
-  void Add(std::span<Wish* const> wishes);
+  void Add(Wishes wishes);
   // Any thread again.
-  Status Finish(const Wish& wish, const Wish::One& one);
+  Status Finish(const Wish& wish);
+  Status FinishOne(const Wish& wish, const Wish::One& one);
   void Follow(const std::string& name, const Pin& pin);
   void Note(const Pin& pin) const;
   void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
@@ -172,13 +176,13 @@ class GrantBinder {
   // instances' lock and the disk are waited for once.
   GrantDecider decider_;  // by whom has set deciding_
   std::mutex turns_;
-  std::condition_variable turn_over_;
-  std::vector<Wish*> waiting_;  // under turns_, as the next
+  std::vector<std::unique_ptr<Wish>> waiting_;  // under turns_, as the next
   bool deciding_ = false;
-  size_t unprepared_ = 0;  // wishes of the turn whose pins are not on the disk yet
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   std::mutex removing_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_
+  // As many as wait for a disk at once. Whoever waits for another agent holds none.
+  os::Workers workers_{64};
 };
 
 }  // namespace tessera::agent

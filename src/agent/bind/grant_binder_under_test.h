@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -88,9 +89,15 @@ class GrantBinderTest : public testing::Test {
             .cdi_dir = directory_ + "/cdi",
             .described = described_ ? &*described_ : nullptr};
   }
+  Status BindBy(GrantBinder& binder, const std::vector<std::string>& ids) const {
+    const GrantBinder::Known known{.pods = pods_, .list = list_};
+    const auto done = std::make_shared<std::promise<Status>>();
+    binder.Bind(Now(), ids, known, [done](Status bound) { done->set_value(std::move(bound)); });
+    return done->get_future().get();
+  }
   // Empty: it is bound.
-  std::string Bind(const std::vector<std::string>& ids) {
-    const Status bound = binder_.Bind(Now(), ids, {.pods = pods_, .list = list_});
+  std::string Bind(const std::vector<std::string>& ids) const {
+    const Status bound = BindBy(*binder_, ids);
     return bound ? ""
                  : fmt::format("{}: {}", ReasonName(bound.error().reason), bound.error().message);
   }
@@ -106,7 +113,7 @@ class GrantBinderTest : public testing::Test {
     }
     return limits;
   }
-  void RemoveForgotten() { binder_.RemoveForgotten({directory_ + "/cdi"}); }
+  void RemoveForgotten() { binder_->RemoveForgotten({directory_ + "/cdi"}); }
 
   const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "binder");
   Offer offer_;
@@ -118,8 +125,11 @@ class GrantBinderTest : public testing::Test {
   GrantBinder::Pods pods_;
   kubelet::PodListPtr list_;
   std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
-  GrantBinder binder_{
-      directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_, inbox_, clock_};
+  std::shared_ptr<GrantBinder> NewBinder() const {
+    return std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
+                                         os::Root(directory_), book_, inbox_, clock_);
+  }
+  const std::shared_ptr<GrantBinder> binder_ = NewBinder();
 };
 
 }  // namespace tessera::agent

@@ -115,23 +115,20 @@ TEST_F(GrantDeciderTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
 
   Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
   Know("uid-2", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
-  const auto next = std::make_unique<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
-                                                  os::Root(directory_), book_, inbox_, clock_);
+  const auto next = NewBinder();
   const std::string why = fmt::format(
       "nvidia.com/gpu: device {} may have no room left: what container app of pod uid-1 has of it "
       "is not known: {} does not say what the container was granted: it is no record of a grant",
       Gpu(0), path);
-  EXPECT_EQ(next->Bind(Now(), {Share(0, 1)}, {.pods = pods_}).error(),
-            (Error{Reason::kNoRoom, why}));
+  EXPECT_EQ(BindBy(*next, {Share(0, 1)}).error(), (Error{Reason::kNoRoom, why}));
   EXPECT_TRUE(next->AnyLacksRoom());
 
   Hold("uid-3", "app", {Share(1, 1)}, AnswerNaming(kThird));
   Know("uid-3", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
-  EXPECT_TRUE(next->Bind(Now(), {Share(1, 1)}, {.pods = pods_}))
-      << "of the other card all is known";
+  EXPECT_TRUE(BindBy(*next, {Share(1, 1)})) << "of the other card all is known";
 
   ASSERT_TRUE(os::ReplaceFile(path, pin, 0600));
-  EXPECT_TRUE(next->Bind(Now(), {Share(0, 1)}, {.pods = pods_}));
+  EXPECT_TRUE(BindBy(*next, {Share(0, 1)}));
 }
 
 TEST_F(GrantDeciderTest, WhereNobodyKnowsAPodWhoseRecordCannotBeReadNoCardHasRoom) {

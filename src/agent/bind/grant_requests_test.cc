@@ -33,8 +33,7 @@ TEST_F(GrantRequestsTest, TheLedgerIsToldOfTheCardAlsoAfterARestart) {
     EXPECT_EQ(bound[0].pod_uid + " " + bound[0].container + " " + bound[0].resource,
               "uid-1 app nvidia.com/gpu");
     EXPECT_EQ(bound[0].devices, std::vector<std::string>{Gpu(1)});
-    GrantBinder(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_, inbox_)
-        .TellLedger();
+    NewBinder()->TellLedger();
   }
 }
 
@@ -45,11 +44,10 @@ TEST_F(GrantRequestsTest, WhoBeginsToListenIsToldOfWhatWasBoundBefore) {
   ASSERT_EQ(Bind({Share(1, 0)}), "");
   told_.clear();
 
-  GrantBinder next(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
-                   inbox_, clock_);
+  const auto next = NewBinder();
   const std::string what =
       "uid-1 app has " + Chosen(1, 300, 30) + ";, fitted: " + Chosen(1, 300, 30) + ";";
-  book_->SetFormer([&] { return next.Former(); });
+  book_->SetFormer([&] { return next->Former(); });
   EXPECT_EQ(std::exchange(told_, {}), std::vector<std::string>{what});
   book_->SetListener(nullptr);
   Listen();
@@ -298,10 +296,9 @@ TEST_F(GrantRequestsTest, AnotherInstanceOfTheAgentGoesByWhatTheFirstOneDecided)
        Chosen(0, 400, 10) + ";" + Chosen(0, 500, 10) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
 
-  GrantBinder other(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
-                    inbox_, clock_);
+  const auto other = NewBinder();
   Know("uid-1", {Asking("one", 400, 10), Asking("two", 500, 10)}, "");
-  EXPECT_TRUE(other.Bind(Now(), {Share(0, 1)}, {.pods = pods_}));
+  EXPECT_TRUE(BindBy(*other, {Share(0, 1)}));
   EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=500m CUDA_DEVICE_SM_LIMIT=10 ");
 }
 

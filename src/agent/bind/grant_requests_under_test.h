@@ -64,7 +64,7 @@ class GrantRequestsTest : public GrantBinderTest {
     pods_[uid] = book_->Find(uid);
   }
   std::string Unknown(const std::vector<std::string>& ids) {
-    return binder_.PodToKnow(Now(), ids, {.pods = pods_, .list = list_}).value();
+    return binder_->PodToKnow(Now(), ids, {.pods = pods_, .list = list_}).value();
   }
   std::vector<std::string> EdgesOf(const std::string& grant, bool mounts) const {
     const cdi::Document document =

@@ -21,9 +21,7 @@ class ListedAttacksTest : public ListedGrantsTest {
   }
   // With nothing that this one keeps in memory.
   std::string BindByNextAgent(const std::vector<std::string>& ids) {
-    GrantBinder next(directory_ + "/kubelet", directory_ + "/state", os::Root(directory_), book_,
-                     inbox_, clock_);
-    const Status bound = next.Bind(Now(), ids, {.pods = pods_, .list = list_});
+    const Status bound = BindBy(*NewBinder(), ids);
     return bound ? "" : bound.error().message;
   }
 };

@@ -135,10 +135,10 @@ TEST_F(ListedGrantsTest, WithoutAListNobodySaysWhichContainerItIs) {
   EXPECT_EQ(Bind({Share(0, 1)}),
             "grant-unknown: nvidia.com/gpu: kubelet's checkpoint does not say which container this "
             "is: kubelet's checkpoint: no Data");
-  EXPECT_TRUE(binder_.IsShapeUnknown());
+  EXPECT_TRUE(binder_->IsShapeUnknown());
   Save();
   EXPECT_NE(Bind({Share(0, 1)}), "");
-  EXPECT_FALSE(binder_.IsShapeUnknown());
+  EXPECT_FALSE(binder_->IsShapeUnknown());
 }
 
 TEST_F(ListedGrantsTest, AContainerWithTwoResourcesIsRefused) {
@@ -157,7 +157,7 @@ TEST_F(ListedGrantsTest, AGrantThatNeedsNoCdiIsRefused) {
   Lose();
   Grant answer = AnswerFor(kOne, Half(0));
   answer.mounts = {{.host_path = "/usr/local/vgpu", .container_path = "/usr/local/vgpu"}};
-  binder_.Promised(kGpu, {Share(0, 1)}, answer);
+  binder_->Promised(kGpu, {Share(0, 1)}, answer);
   List("a", "app", {Share(0, 1)});
 
   EXPECT_EQ(Bind({Share(0, 1)}),

@@ -32,7 +32,7 @@ class ListedGrantsTest : public GrantRequestsTest {
   }
   void Promise(std::vector<std::string> ids, const std::string& grant,
                const std::string& parts = kPartsAsked, const std::string& resource = kGpu) {
-    binder_.Promised(resource, std::move(ids), AnswerFor(grant, parts));
+    binder_->Promised(resource, std::move(ids), AnswerFor(grant, parts));
   }
   static Grant AnswerFor(const std::string& grant, const std::string& parts) {
     return {.envs = {},
