@@ -240,14 +240,14 @@ TEST_F(KillTest, AtAnyInstructionOfTheChargeForAnEnd) {
     books.flights[kOne][0] = {kNow - kRan, kTaken};
     books.flights[kOther][0] = {kNow, 0};
   };
-  const auto charge = [] { ChargeEnd(TheRegion(), kOne, 0, kNow); };
+  const auto charge = [] { ChargeEnd(TheRegion(), kOne, 0, kNow, 0); };
   // Whoever comes next charges what is left to be, whichever slot it looks at first.
   const auto left_after = [&](const std::vector<uint32_t>& slots) {
     static Region copy;
     std::memcpy(copy.books.times, Shown().books.times, sizeof copy.books.times);
     std::memcpy(copy.books.flights, Shown().books.flights, 8 * sizeof copy.books.flights[0]);
     copy.books.slots_used = 8;
-    for (const uint32_t slot : slots) ChargeEnd(&copy, slot, 0, kNow);
+    for (const uint32_t slot : slots) ChargeEnd(&copy, slot, 0, kNow, 0);
     EXPECT_EQ(copy.books.flights[kOne][0].since, 0u);
     return LeftIn(copy.books.times[0].bucket);
   };

@@ -68,14 +68,15 @@ void RaiseTo(uint64_t* word, uint64_t seen, uint64_t value) {
 
 }  // namespace
 
-void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now) {
+void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now, uint64_t began) {
   TimeBooks* const books = &region->books.times[place];
   Flight* const flight = &region->books.flights[slot][place];
   for (int i = 0; i < kAttempts && SinceOf(*flight) != 0; ++i) {
     const TotalWord seen = Read(books->bucket);
     Complete(region, place, seen);
     const uint64_t since = SinceOf(*flight);
-    if (since == 0 || since > now) break;  // what is yet to begin is of another boot
+    if (since == 0 || since < began) break;
+    if (since > now) break;  // what is yet to begin is of another boot
     const uint64_t busy_end = __atomic_load_n(&books->busy_end, __ATOMIC_RELAXED);
     const int64_t more = MoreOf(*flight, since, busy_end, now);
     const uint32_t percent = PercentOf(*region, place);

@@ -19,8 +19,11 @@ using StreamId = uintptr_t;
 inline constexpr StreamId kAllStreams = UINTPTR_MAX;
 
 // Charges what a process of the region left behind on a device. Only for who claimed its slot; who
-// is killed over it leaves nothing half done: it is charged once, whoever comes next.
-void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now);
+// is killed over it leaves nothing half done: it is charged once, whoever comes next. `began`: when
+// the container did, 0 if nobody knows; what was in flight before ended with the container that had
+// the region before, and the device had other work since: it costs the one that starts anew
+// nothing.
+void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now, uint64_t began);
 
 // A process's own view of one device; good when it is all zeros. Any thread.
 //

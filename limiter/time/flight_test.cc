@@ -27,7 +27,7 @@ class ChargeEndTest : public testing::Test {
   int64_t Charged(const Flight& flight, uint32_t slot = 7) {
     books().bucket = {0, kNow};
     FlightOf(slot) = flight;
-    ChargeEnd(region_.get(), slot, 0, kNow);
+    ChargeEnd(region_.get(), slot, 0, kNow, 0);
     EXPECT_EQ(FlightOf(slot).since, 0u);
     EXPECT_EQ(FlightOf(slot).taken, 0);
     return -LeftIn(books().bucket);
@@ -59,8 +59,8 @@ TEST_F(ChargeEndTest, WhatBeganFirstIsChargedFromItsBeginningThoughItsEndIsSeenL
   books().bucket = {0, kNow};
   FlightOf(2) = {kNow - 100 * kMs, 0};
   FlightOf(1) = {kNow - 2 * kMs, 0};
-  ChargeEnd(region_.get(), 1, 0, kNow);
-  ChargeEnd(region_.get(), 2, 0, kNow);
+  ChargeEnd(region_.get(), 1, 0, kNow, 0);
+  ChargeEnd(region_.get(), 2, 0, kNow, 0);
   EXPECT_EQ(LeftIn(books().bucket), -static_cast<int64_t>(102 * kMs));
   EXPECT_EQ(books().busy_end, kNow);
 }
@@ -73,9 +73,17 @@ TEST_F(ChargeEndTest, AnEndThatIsSeenLateIsNotChargedForAllThatTime) {
 
 TEST_F(ChargeEndTest, ItCountsAsTakenWhenItBegan) {
   FlightOf(3) = {kNow - 100 * kMs, 0};
-  ChargeEnd(region_.get(), 3, 0, kNow);
+  ChargeEnd(region_.get(), 3, 0, kNow, 0);
   EXPECT_EQ(LeftIn(books().bucket), kBurst - static_cast<int64_t>(100 * kMs));
   EXPECT_EQ(books().bucket.high, kNow - 100 * kMs);
+}
+
+TEST_F(ChargeEndTest, AContainerThatStartsAnewIsNotChargedForTheOneBefore) {
+  FlightOf(7) = {kNow - 300 * kMs, 15 * kMs};
+  ChargeEnd(region_.get(), 7, 0, kNow, kNow - 100 * kMs);
+  EXPECT_EQ(books().used, 0u);
+  EXPECT_EQ(FlightOf(7).since, 0u);
+  EXPECT_EQ(FlightOf(7).taken, 0);
 }
 
 TEST_F(ChargeEndTest, WordsThatNobodyWroteCostNothing) {
@@ -90,11 +98,11 @@ TEST_F(ChargeEndTest, ItIsChargedOnceThoughWhoChargedItWasKilledOverIt) {
   ASSERT_EQ(Charged(flight), static_cast<int64_t>(30 * kMs));
   const TotalWord charged = books().bucket;
   FlightOf(7) = flight;  // as if killed right behind
-  ChargeEnd(region_.get(), 7, 0, kNow + kMs);
+  ChargeEnd(region_.get(), 7, 0, kNow + kMs, 0);
   EXPECT_EQ(books().bucket.low, charged.low);
   FlightOf(7) = flight;
   FlightOf(8) = {kNow, 0};
-  ChargeEnd(region_.get(), 8, 0, kNow);
+  ChargeEnd(region_.get(), 8, 0, kNow, 0);
   EXPECT_EQ(FlightOf(7).since, 0u) << "whose end is charged next comes after it";
 }
 
