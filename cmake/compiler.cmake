@@ -39,6 +39,6 @@ function(tessera_unsanitized TARGET)
 endfunction()
 
 find_program(TESSERA_MOLD mold)
-if(TESSERA_MOLD AND NOT TESSERA_STATIC)
+if(TESSERA_MOLD AND NOT TESSERA_STATIC AND NOT CMAKE_CROSSCOMPILING)
   add_link_options(-fuse-ld=mold)
 endif()

@@ -100,7 +100,7 @@ static_assert(sizeof(HamiRegion) == 2008952);
 // Our part. HAMi's file is one byte longer than its region, so nothing of ours is at that byte.
 
 inline constexpr uint64_t kBooksMagic = 0x736b6f6f62'737374;  // "tssbooks"
-inline constexpr uint32_t kBooksVersion = 3;
+inline constexpr uint32_t kBooksVersion = 4;
 
 // The smallest amount the books know, which is what a driver gives at least.
 inline constexpr uint64_t kUnit = 512;
@@ -138,8 +138,9 @@ struct alignas(64) SlotBooks {
 
 // The container's share of a device's time (time/bucket.h), on a cache line of its own.
 struct alignas(64) TimeBooks {
-  // low: ns of the device that may be used, negative: owed; high: up to when its share was added,
-  // in ns of the monotonic clock. Only ever changed as a whole.
+  // low: ns of the device that may be used, negative: owed (40 bits, signed), and above them whose
+  // end was charged last; high: up to when its share was added, in ns of the monotonic clock. Only
+  // ever changed as a whole.
   TotalWord bucket;
   uint64_t busy_end;  // up to when time that was measured has been charged
   uint64_t used;      // ns that the container was charged, in all
@@ -151,6 +152,13 @@ struct alignas(64) TimeBooks {
   // less what the agent says that they had up to settled.
   uint64_t waited;
   uint64_t settled;
+};
+
+// What a process has launched on a device and nobody has measured yet. Its owner alone writes it,
+// and after its end whoever claimed the slot (time/flight.h).
+struct Flight {
+  uint64_t since;  // when that began, in ns of the monotonic clock; 0: there is nothing
+  int64_t taken;   // ns that were taken from the bucket for it
 };
 
 struct alignas(64) Books {
@@ -166,6 +174,7 @@ struct alignas(64) Books {
   DeviceBooks devices[kMaxDevices];
   SlotBooks slots[kMaxSlots];
   TimeBooks times[kMaxDevices];
+  Flight flights[kMaxSlots][kMaxDevices];
 };
 
 struct Region {
@@ -185,7 +194,8 @@ static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
 static_assert(offsetof(TimeBooks, busy_end) == 16 && offsetof(TimeBooks, used) == 24);
 static_assert(offsetof(TimeBooks, others) == 32 && offsetof(TimeBooks, others_at) == 40);
 static_assert(offsetof(Books, times) == 1088 + 192 * 1024 && sizeof(TimeBooks) == 64);
-static_assert(sizeof(Books) == 1088 + 192 * 1024 + 64 * 16);
+static_assert(offsetof(Books, flights) == 1088 + 192 * 1024 + 64 * 16 && sizeof(Flight) == 16);
+static_assert(sizeof(Books) == 1088 + 192 * 1024 + 64 * 16 + 16 * 1024 * 16);
 
 inline constexpr size_t kRegionSize = sizeof(Region);
 inline constexpr size_t kHamiFileSize = sizeof(HamiRegion) + 1;
@@ -199,8 +209,12 @@ inline constexpr int64_t kLocks = int64_t{1} << 32;
 //   policy=default | force | disable
 //   priority=0 | 1              0: high
 //   oversubscribe=no | yes
-//   core-policy=fixed | free    fixed: the stricter of file and environment; free: the
-//   environment's region=/path                the region; otherwise the environment names it
+//   memory-by=library | driver  driver: kernel or driver hold the container to its memory
+//                               (dmem.max, MPS of version 3): the library counts and shows it,
+//                               and refuses nothing; not with oversubscribe
+//   core-policy=fixed | free    fixed: the stricter of file and environment;
+//                               free: the environment's
+//   region=/path                the region; otherwise the environment names it
 // memory: bytes; cores: percent; 0 or none: no limit. Unknown keys are passed over.
 inline constexpr char kLimitsPath[] = "/run/tessera/vgpu/limits";
 inline constexpr size_t kLimitsSize = 64 * 1024;  // at most
@@ -210,7 +224,7 @@ inline constexpr int kDefaultPriority = 1;
 inline constexpr char kDefaultRegionPath[] = "/tmp/cudevshr.cache";
 
 // What a library of this tree has in it, by which the agent tells it from others.
-inline constexpr char kLibraryMark[] = "tessera limiter, contract 3";
+inline constexpr char kLibraryMark[] = "tessera limiter, contract 4";
 
 // The bytes of a new region, for whoever makes one: the agent before the container starts, else the
 // container's first process. The file is to appear complete, once, and is never replaced: it is

@@ -44,6 +44,11 @@ CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) {
   return CUDA_SUCCESS;
 }
+// As drivers do by default.
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
 // Kernels take a nanosecond: no launch waits for its share.
 CUresult cuEventCreate(CUevent* event, unsigned) {
   *event = reinterpret_cast<CUevent>(1);

@@ -6,6 +6,7 @@
 //
 // usage: bench_limiter_share [OPTION]... processes N...
 //        bench_limiter_share [OPTION]... containers
+//        bench_limiter_share [OPTION]... cell MICROSECONDS PERCENT[xPROCESSES[+IDLE]]...
 // --seconds N: windows; --warm N: seconds before the first; --jitter PERCENT: so much longer
 // kernels may take; --slice US: processes take turns of that length, else who comes first is served
 // first;
@@ -67,6 +68,20 @@ void BenchContainers(const Settings& settings) {
   }
 }
 
+// Containers as they are named, and kernels of one length.
+void BenchCell(uint64_t us, char** words, int count, const Settings& settings) {
+  std::vector<tessera::limiter::CellContainer> containers;
+  for (int i = 0; i < count; ++i) {
+    tessera::limiter::CellContainer& container = containers.emplace_back();
+    std::sscanf(words[i], "%dx%d+%d", &container.percent, &container.processes, &container.idle);
+  }
+  const auto shares = MeasureCell(us * 1000, containers, settings);
+  for (size_t i = 0; i < shares.size(); ++i) {
+    std::printf("%s: %.1f (%.1f)  ", words[i], shares[i].mean, shares[i].error);
+  }
+  std::printf("\n");
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -83,6 +98,10 @@ int main(int count, char** words) {
   }
   if (at < count && std::strcmp(words[at], "containers") == 0) {
     BenchContainers(settings);
+    return 0;
+  }
+  if (at + 2 < count && std::strcmp(words[at], "cell") == 0) {
+    BenchCell(std::strtoull(words[at + 1], nullptr, 10), words + at + 2, count - at - 2, settings);
     return 0;
   }
   for (++at; at < count; ++at) BenchProcesses(atoi(words[at]), settings);

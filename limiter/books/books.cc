@@ -65,6 +65,9 @@ bool TakeFileLimits(const Limits& limits, Process* process) {
     const int place = PlaceOf(process->region, device.uuid, kMaxDevices);
     if (place < 0) return false;
     process->limit[place] = device.bytes;
+    // Managed memory beyond the card is nobody's but the library's to refuse.
+    const bool by_driver = limits.memory_by_driver && !limits.oversubscribe;
+    process->most[place] = by_driver ? 0 : device.bytes;
     process->percent[place] = device.cores < 100 ? device.cores : 0;
     process->region->hami.limit[place] = device.bytes;
     process->region->hami.sm_limit[place] = device.cores == 0 ? 100 : device.cores;
@@ -186,6 +189,11 @@ inline uint64_t LimitOf(const Process& process, int device) {
                            : __atomic_load_n(&process.region->hami.limit[at], __ATOMIC_RELAXED);
 }
 
+// Past which nothing more is granted here; 0: it is not for the library to refuse.
+inline uint64_t MostOf(const Process& process, int device) {
+  return process.from_file ? process.most[static_cast<size_t>(device)] : LimitOf(process, device);
+}
+
 bool Look(Process* process, int most) {
   const Uncancelled uncancelled;
   const int error = errno;
@@ -289,7 +297,7 @@ bool TryReserve(int device, uint64_t bytes, Kind kind) {
   if (bytes > kMaxBytes) [[unlikely]]
     return false;
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
-  const uint64_t limit = LimitOf(*process, device);
+  const uint64_t limit = MostOf(*process, device);
   const uint64_t most = limit == 0 || limit > kMaxBytes ? kMaxUnits : limit / kUnit;
   Books* const books = &process->region->books;
   const auto slot = static_cast<uint32_t>(process->slot);

@@ -305,6 +305,31 @@ TEST_F(BooksTest, WithAFileTheRegionsWordsLimitNothing) {
   });
 }
 
+TEST_F(BooksTest, MemoryThatTheDriverHoldsTheContainerToIsCountedAndShownAlone) {
+  SetLimit(100 * kMiB, Source::kFile);
+  limits_.memory_by_driver = true;
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_TRUE(Reserve(0, 101 * kMiB, Kind::kData));
+    EXPECT_EQ(Used(0), 101 * kMiB);
+    EXPECT_EQ(Limit(0), 100 * kMiB);
+  });
+  limits_.oversubscribe = true;
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_FALSE(Reserve(0, 101 * kMiB, Kind::kData))
+        << "managed memory is not the driver's to hold";
+  });
+}
+
+TEST_F(BooksTest, TheRegionSaysNothingOfWhoHoldsMemory) {
+  limits_.memory_by_driver = true;
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_FALSE(Reserve(0, 101 * kMiB, Kind::kData));
+  });
+}
+
 TEST_F(BooksTest, WithoutAFileAProcessTakesTheRegionsLimit) {
   const pid_t first = StartHolding(kMiB);
   SetLimit(1000 * kMiB);

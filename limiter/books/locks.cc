@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 
+#include "limiter/books/ticks.h"
 #include "limiter/limits/text.h"
 
 #ifndef F_OFD_SETLK
@@ -57,6 +59,17 @@ uint64_t OwnIdentity() {
   uint64_t start = 0;
   StartOf("/proc/self/stat", &start);
   return Identity(static_cast<uint32_t>(getpid()), start);
+}
+
+uint64_t ContainerBegan() {
+  constexpr uint64_t kTick = 10'000'000;  // ns; the kernel tells all processes so, whatever its own
+  uint64_t start = 0;
+  timespec boot;
+  if (!StartOf("/proc/1/stat", &start) || clock_gettime(CLOCK_BOOTTIME, &boot) != 0) return 0;
+  const uint64_t since_boot =
+      static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(boot.tv_nsec);
+  const uint64_t slept = since_boot - Now();
+  return start * kTick > slept ? start * kTick - slept : 0;
 }
 
 void Locks::Use(int file) {

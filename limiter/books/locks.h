@@ -18,6 +18,9 @@ namespace tessera::limiter {
 uint64_t OwnIdentity();
 // Of another one; 0: there is none.
 uint64_t IdentityOf(uint32_t pid);
+// When the first process of this container started, or of the host where it has no processes of its
+// own: ns of the monotonic clock, to 10 ms; 0: nobody says, or it was before the boot.
+uint64_t ContainerBegan();
 
 class Locks {
  public:

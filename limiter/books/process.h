@@ -32,6 +32,7 @@ struct Process {
   FileIdentity file;
   const Limits* limits;
   uint64_t limit[kMaxDevices];           // bytes, where from_file
+  uint64_t most[kMaxDevices];            // likewise, past which is refused; 0: nothing is
   uint32_t percent[kMaxDevices];         // of time, likewise; 0: no limit
   std::atomic<uint64_t> looked_at;       // ticks
   std::atomic<uint64_t> looked_at_time;  // ns

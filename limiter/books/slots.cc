@@ -5,6 +5,7 @@
 
 #include "limiter/books/counters.h"
 #include "limiter/books/ticks.h"
+#include "limiter/time/flight.h"
 
 namespace tessera::limiter {
 namespace {
@@ -54,7 +55,12 @@ void Mirror(Region* region, uint32_t slot, int device) {
 }
 
 void Empty(Region* region, uint32_t slot) {
+  const uint64_t now = Now();
+  uint64_t began = 0;
   for (int device = 0; device < kMaxDevices; ++device) {
+    const bool is_in_flight = region->books.flights[slot][device].since != 0;
+    if (is_in_flight && began == 0) began = ContainerBegan();
+    ChargeEnd(region, slot, device, now, began);
     const uint64_t units = ShareOf(&region->books, device, slot);
     if (units != 0) Move(&region->books, device, slot, -static_cast<int64_t>(units), 0);
   }

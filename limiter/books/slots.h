@@ -17,8 +17,8 @@ int TakeSlot(Region* region, uint64_t identity, Locks* locks);
 // ended; own is passed over. The number of slots reaped.
 int ReapDead(Region* region, int own, int most, Locks* locks);
 
-// Gives back what a slot holds on every device, and takes it out of what HAMi's monitor sees. Only
-// for who claimed it.
+// Gives back what a slot holds on every device, charges what it ran there that nobody measured, and
+// takes it out of what HAMi's monitor sees. Only for who claimed it.
 void Empty(Region* region, uint32_t slot);
 
 // Says that a process of the region died just now.

@@ -74,7 +74,12 @@ CUresult cuLibraryLoadFromFile(CUlibrary*, const char*, CUjit_option*, void**, u
 CUresult cuLibraryUnload(CUlibrary);
 CUresult cuLibraryGetModule(CUmodule*, CUlibrary);
 CUresult cuLibraryGetGlobal(CUdeviceptr*, size_t*, CUlibrary, const char*);
+CUresult cuLibraryGetKernel(CUkernel*, CUlibrary, const char*);
+CUresult cuLibraryEnumerateKernels(CUkernel*, unsigned, CUlibrary);
 CUresult cuKernelGetFunction(CUfunction*, CUkernel);
+CUresult cuFuncGetModule(CUmodule*, CUfunction);
+CUresult cuFuncGetAttribute(int*, int, CUfunction);
+CUresult cuFuncSetAttribute(CUfunction, int, int);
 CUresult cuFuncLoad(CUfunction);
 
 // ---- Memory ----
@@ -212,16 +217,25 @@ CUresult cuStreamGetCtx(CUstream, CUcontext*);
 CUresult cuStreamGetCtx_ptsz(CUstream, CUcontext*);
 CUresult cuStreamSynchronize(CUstream);
 CUresult cuStreamSynchronize_ptsz(CUstream);
+CUresult cuStreamQuery(CUstream);
+CUresult cuStreamQuery_ptsz(CUstream);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*);
 CUresult cuCtxSynchronize();
+CUresult cuCtxSynchronize_v2(CUcontext);
 CUresult cuEventCreate(CUevent*, unsigned);
 CUresult cuEventRecord(CUevent, CUstream);
 CUresult cuEventRecord_ptsz(CUevent, CUstream);
 CUresult cuEventQuery(CUevent);
+CUresult cuEventSynchronize(CUevent);
 CUresult cuEventElapsedTime(float*, CUevent, CUevent);
 CUresult cuEventElapsedTime_v2(float*, CUevent, CUevent);
 CUresult cuEventDestroy(CUevent);
 CUresult cuEventDestroy_v2(CUevent);
+
+// The sizes of CUDA 2 were of 32 bits.
+CUresult cuMemcpyDtoH(void*, unsigned, unsigned);
+CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, size_t);
+CUresult cuMemcpyDtoH_v2_ptds(void*, CUdeviceptr, size_t);
 
 }  // extern "C"
 #pragma GCC visibility pop

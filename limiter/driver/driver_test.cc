@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With a driver in the process: test/limiter/ways_test.cc.
+// With a driver in the process: test/limiter/ways/ways_test.cc.
 #include "limiter/driver/driver.h"
 
 #include <gtest/gtest.h>

@@ -128,9 +128,14 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t,
                                                    nvmlProcessesUtilizationInfo_v1_t*);
 nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t, unsigned*);
 nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t, unsigned*);
+nvmlReturn_t nvmlInit_v2();
+nvmlReturn_t nvmlShutdown();
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char*, nvmlDevice_t*);
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned*);
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned, nvmlDevice_t*);
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t, char*, unsigned);
+nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t, unsigned*);
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t, unsigned, nvmlDevice_t*);
 }  // extern "C"
 #pragma GCC visibility pop
 

@@ -28,7 +28,7 @@ void* Find(const char* name) {
 }  // namespace
 
 void* TheLoaders(LoaderFunction function) {
-  constexpr const char* kNames[] = {"dlsym", "dlvsym", "dlclose"};
+  constexpr const char* kNames[] = {"dlsym", "dlvsym", "dlclose", "dlopen"};
   std::atomic<void*>& known = functions[static_cast<int>(function)];
   void* address = known.load(std::memory_order_acquire);
   if (address == nullptr) {

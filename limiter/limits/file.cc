@@ -11,7 +11,8 @@ enum Key : uint32_t {
   kPriority = 2,
   kOversubscribe = 4,
   kCorePolicy = 8,
-  kRegion = 16
+  kRegion = 16,
+  kMemoryBy = 32
 };
 
 class Reader {
@@ -128,6 +129,9 @@ class Reader {
     }
     if (key == "oversubscribe") {
       return Once(kOversubscribe) && Choose(value, "yes", "no", &limits_.oversubscribe);
+    }
+    if (key == "memory-by") {
+      return Once(kMemoryBy) && Choose(value, "driver", "library", &limits_.memory_by_driver);
     }
     if (key == "core-policy") {
       return Once(kCorePolicy) && Choose(value, "free", "fixed", &limits_.core_policy_free);

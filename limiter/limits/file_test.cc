@@ -35,7 +35,8 @@ TEST(LimitsFileTest, AWholeFileIsReadAsItStands) {
       "device GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76 memory=2147483648 cores=30\n"
       "device MIG-bb cores=100 future=1\n"
       " policy = "
-      "force\npriority=0\noversubscribe=yes\ncore-policy=free\nregion=/run/x.cache\nlater=7\n");
+      "force\npriority=0\noversubscribe=yes\ncore-policy=free\nmemory-by=driver\n"
+      "region=/run/x.cache\nlater=7\n");
   EXPECT_STREQ(limits.reason, "");
   EXPECT_FALSE(limits.broken);
   EXPECT_EQ(limits.source, Source::kFile);
@@ -50,6 +51,7 @@ TEST(LimitsFileTest, AWholeFileIsReadAsItStands) {
   EXPECT_EQ(limits.priority, 0);
   EXPECT_TRUE(limits.oversubscribe);
   EXPECT_TRUE(limits.core_policy_free);
+  EXPECT_TRUE(limits.memory_by_driver);
   EXPECT_STREQ(limits.region, "/run/x.cache");
 }
 
@@ -60,6 +62,7 @@ TEST(LimitsFileTest, WhatIsNotSaidIsTheDefault) {
   EXPECT_EQ(limits.priority, 1);
   EXPECT_FALSE(limits.oversubscribe);
   EXPECT_FALSE(limits.core_policy_free);
+  EXPECT_FALSE(limits.memory_by_driver);
   EXPECT_STREQ(limits.region, "");
 }
 
@@ -78,6 +81,8 @@ TEST(LimitsFileTest, AnythingBrokenBreaksTheFileWithLineAndReason) {
   EXPECT_EQ(ReasonOf(whole + "priority=1\npriority=1\n"), "line 4: a key is said twice");
   EXPECT_EQ(ReasonOf(whole + "oversubscribe=1\n"), "line 3: yes or no is meant, not '1'");
   EXPECT_EQ(ReasonOf(whole + "core-policy=\n"), "line 3: free or fixed is meant, not");
+  EXPECT_EQ(ReasonOf(whole + "memory-by=kernel\n"),
+            "line 3: driver or library is meant, not 'kernel'");
   EXPECT_EQ(ReasonOf(whole + "region=tmp\n"),
             "line 3: region is an absolute path below 256 characters, not 'tmp'");
   EXPECT_EQ(ReasonOf(whole + kDevice), "line 3: a device is named twice: 'GPU-aa'");

@@ -24,6 +24,7 @@ struct Limits {
   Source source = Source::kNone;
   bool broken = false;  // memory is denied, for what reason says
   bool oversubscribe = false;
+  bool memory_by_driver = false;  // that refuses what is past the limit; here it is only shown
   bool core_policy_free = false;
   CorePolicy core_policy = CorePolicy::kDefault;
   int32_t priority = 0;

@@ -76,9 +76,11 @@ void ReportFound(const Limits& limits) {
       return Say(limits.log_level, Level::kWarning,
                  "no limits: neither %s nor variables nor a region say any", kLimitsPath);
   }
+  const char* const more = limits.oversubscribe      ? ", oversubscribed"
+                           : limits.memory_by_driver ? ", memory by the driver"
+                                                     : "";
   Say(limits.log_level, Level::kWarning, "limits of %s: policy %s, priority %d%s", where,
-      PolicyName(limits.core_policy), limits.priority,
-      limits.oversubscribe ? ", oversubscribed" : "");
+      PolicyName(limits.core_policy), limits.priority, more);
   ReportDevices(limits);
 }
 

@@ -12,7 +12,7 @@
 #include "limiter/memory/graphs.h"
 #include "limiter/memory/pools.h"
 #include "limiter/memory/table.h"
-#include "limiter/time/samples.h"
+#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts. One takes memory of its device, which the driver does not tell: the difference that it
-// makes to what is free is taken, where somebody can look before and after. What was allocated in a
+// makes to what is free is taken, where somebody can look before and after; of the first, of which
+// nobody in the container knows yet what one takes, what NVML tells. What was allocated in a
 // context goes with it, without a call for each piece.
 #include "limiter/memory/contexts.h"
 
@@ -8,6 +9,8 @@
 
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contents.h"
+#include "limiter/memory/launched_code.h"
+#include "limiter/memory/newcomer.h"
 #include "limiter/memory/watch.h"
 #include "limiter/time/meter.h"
 
@@ -24,6 +27,7 @@ constinit std::atomic<CUcontext> primaries[kMostDevices] = {};
 constinit std::atomic<uint32_t> uncounted = 0;
 
 void Forget(CUcontext context) {
+  ForgetCode(nullptr);
   Holding holding;
   Table* const table = TheTable();
   if (context == nullptr || table == nullptr) return;
@@ -51,17 +55,31 @@ CUresult End(CUcontext context, Call call) {
   return result;
 }
 
+// Notes what the context that call() makes takes.
+template <typename Call>
+CUresult Measure(CUdevice device, int place, Call call) {
+  const Watch watch(device);
+  if (ContextBytes(place) == 0 && watch.is_blind()) {
+    const Newcomer newcomer(device);
+    const CUresult result = Patiently(call);
+    if (result == CUDA_SUCCESS) NoteContextBytes(place, newcomer.Bytes());
+    return result;
+  }
+  const CUresult result = Patiently(call);
+  const uint64_t taken = result == CUDA_SUCCESS ? watch.Taken() : 0;
+  if (!watch.is_disturbed()) NoteContextBytes(place, taken);
+  return result;
+}
+
 // A context is made by call(), and ended by undo() if there is no room for it after all.
 template <typename Call, typename Undo>
 CUresult CreateOwn(CUcontext* out, CUdevice device, Call call, Undo undo) {
+  SayContext();
   const int place = out == nullptr ? -1 : PlaceOfDevice(device);
   if (place < 0) return call();
   uint64_t bytes = ContextBytes(place);
   if (!ReserveOrTrim(place, bytes, Kind::kContext)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Watch watch(device);
-  const CUresult result = Patiently(call);
-  const uint64_t taken = result == CUDA_SUCCESS ? watch.Taken() : 0;
-  if (!watch.is_disturbed()) NoteContextBytes(place, taken);
+  const CUresult result = Measure(device, place, call);
   const uint64_t measured = bytes == 0 ? ContextBytes(place) : 0;
   const bool has_room = result != CUDA_SUCCESS || ReserveOrTrim(place, measured, Kind::kContext);
   if (has_room) bytes += measured;

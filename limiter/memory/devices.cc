@@ -13,9 +13,9 @@ namespace {
 constexpr int kMostDevices = 128;
 
 struct Found {
-  UuidText uuid;
-  uint64_t bus;
-  bool is_named;
+  UuidText uuid{};
+  uint64_t bus = 0;
+  bool is_named = false;
 };
 
 // Made by whoever needs them first; who comes at the same time makes the same.
@@ -24,12 +24,8 @@ constinit std::atomic<int> known = 0;  // devices; 0: not all of them were told 
 
 Found Find(CUdevice device) {
   const Driver& driver = TheDriver();
-  Found found{};
-  // The older one names the GPU, the newer one a MIG device, where it is one.
-  CUuuid gpu{}, own{};
-  found.is_named = driver.cuDeviceGetUuid(&gpu, device) == CUDA_SUCCESS;
-  if (driver.cuDeviceGetUuid_v2(&own, device) != CUDA_SUCCESS) own = gpu;
-  found.uuid = WriteUuid(own, memcmp(&gpu, &own, sizeof gpu) != 0);
+  Found found;
+  found.is_named = UuidOf(device, &found.uuid);
   for (const CUdevice_attribute part :
        {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
         CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID}) {
@@ -96,6 +92,16 @@ int PlaceOfPointer(CUdeviceptr pointer) {
   const bool is_known = driver.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                                                      pointer) == CUDA_SUCCESS;
   return is_known ? PlaceOfDevice(device) : -1;
+}
+
+bool UuidOf(CUdevice device, UuidText* uuid) {
+  const Driver& driver = TheDriver();
+  // The older one names the GPU, the newer one a MIG device, where it is one.
+  CUuuid gpu{}, own{};
+  const bool is_named = driver.cuDeviceGetUuid(&gpu, device) == CUDA_SUCCESS;
+  if (driver.cuDeviceGetUuid_v2(&own, device) != CUDA_SUCCESS) own = gpu;
+  *uuid = WriteUuid(own, memcmp(&gpu, &own, sizeof gpu) != 0);
+  return is_named;
 }
 
 UuidText WriteUuid(const CUuuid& uuid, bool is_mig) {

@@ -23,5 +23,7 @@ struct UuidText {
   char text[41];
 };
 UuidText WriteUuid(const CUuuid& uuid, bool is_mig);
+// False: the driver does not tell.
+bool UuidOf(CUdevice device, UuidText* uuid);
 
 }  // namespace tessera::limiter

@@ -3,9 +3,8 @@
 // take: the difference that a call makes to what is free is taken, and what does not fit is taken
 // back. Where code is loaded no sooner than it is needed, that is the call that asks for a
 // function.
-#include "limiter/memory/charge.h"
-#include "limiter/memory/contexts.h"
-#include "limiter/memory/watch.h"
+#include "limiter/memory/launched_code.h"
+#include "limiter/memory/lazy.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
@@ -13,11 +12,6 @@ namespace {
 
 // Looked at twice: it may be that a neighbour took it at the same moment.
 constexpr uint64_t kLarge = uint64_t{128} << 20;
-
-CUdevice CurrentDevice() {
-  CUdevice device = -1;
-  return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
-}
 
 // Unloads what seems to be that large and loads it again: it takes no more than was seen each time,
 // unless some of it was hidden.
@@ -69,40 +63,6 @@ CUresult Load(Sort sort, Key* answer, Call call, Undo undo) {
   });
 }
 
-// Of something that is held already; what is not known any more is the context's.
-void AddTo(Sort sort, uint64_t key, int place, uint64_t bytes) {
-  Holding after;
-  Table* const table = TheTable();
-  if (table == nullptr || table->Count(sort, key, 0, 0, bytes, &after)) return;
-  const auto context = reinterpret_cast<uint64_t>(CurrentOwner());
-  if (table->Count(Sort::kHeap, context, 0, 0, bytes, &after)) return;
-  table->Add(Sort::kHeap, context,
-             {.bytes = bytes, .other = context, .device = place, .references = 1});
-}
-
-bool IsLazy() {
-  CUmoduleLoadingMode mode{};
-  return TheDriver().cuModuleGetLoadingMode(&mode) == CUDA_SUCCESS &&
-         mode == CU_MODULE_LAZY_LOADING;
-}
-
-// A call that may load what was put off. There is no way back: what does not fit is counted all the
-// same, and the program is told.
-template <typename Call>
-CUresult LoadMore(Sort sort, const void* key, Call call) {
-  const CUdevice device = CurrentDevice();
-  const int place = device < 0 ? -1 : PlaceOfDevice(device);
-  if (place < 0 || place == kDeniedDevice || !IsLazy()) return call();
-  const Watch watch(device);
-  const CUresult result = Patiently(call);
-  const uint64_t bytes = watch.Taken();
-  if (bytes == 0) return result;
-  const bool has_room = ReserveOrTrim(place, bytes, Kind::kModule);
-  if (!has_room) Count(place, bytes, Kind::kModule);
-  AddTo(sort, reinterpret_cast<uint64_t>(key), place, bytes);
-  return has_room ? result : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 // What a context took for its heaps and gave back.
 void TakeFromHeap(int place, uint64_t bytes) {
   Holding holding;
@@ -144,6 +104,7 @@ CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
       driver.cuModuleUnload);
 }
 CUresult cuModuleUnload(CUmodule module) {
+  ForgetCode(nullptr);
   return Free(Sort::kModule, reinterpret_cast<uint64_t>(module),
               [&] { return TheDriver().cuModuleUnload(module); });
 }
@@ -173,40 +134,32 @@ CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path, CUjit_option* o
       driver.cuLibraryUnload);
 }
 CUresult cuLibraryUnload(CUlibrary library) {
+  ForgetCode(library);
   return Free(Sort::kLibrary, reinterpret_cast<uint64_t>(library),
               [&] { return TheDriver().cuLibraryUnload(library); });
 }
 
 CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
-  return LoadMore(Sort::kModule, module,
+  return LoadMore({Sort::kModule, reinterpret_cast<uint64_t>(module)},
                   [&] { return TheDriver().cuModuleGetFunction(out, module, name); });
 }
 CUresult cuModuleGetGlobal(CUdeviceptr_v1* out, unsigned* bytes, CUmodule module,
                            const char* name) {
-  return LoadMore(Sort::kModule, module,
+  return LoadMore({Sort::kModule, reinterpret_cast<uint64_t>(module)},
                   [&] { return TheDriver().cuModuleGetGlobal(out, bytes, module, name); });
 }
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* out, size_t* bytes, CUmodule module, const char* name) {
-  return LoadMore(Sort::kModule, module,
+  return LoadMore({Sort::kModule, reinterpret_cast<uint64_t>(module)},
                   [&] { return TheDriver().cuModuleGetGlobal_v2(out, bytes, module, name); });
 }
 CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) {
-  return LoadMore(Sort::kLibrary, library,
+  return LoadMore({Sort::kLibrary, reinterpret_cast<uint64_t>(library)},
                   [&] { return TheDriver().cuLibraryGetModule(out, library); });
 }
 CUresult cuLibraryGetGlobal(CUdeviceptr* out, size_t* bytes, CUlibrary library, const char* name) {
-  return LoadMore(Sort::kLibrary, library,
+  return LoadMore({Sort::kLibrary, reinterpret_cast<uint64_t>(library)},
                   [&] { return TheDriver().cuLibraryGetGlobal(out, bytes, library, name); });
 }
-// Whose these are is not asked: they go with the context at the latest.
-CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) {
-  return LoadMore(Sort::kHeap, nullptr,
-                  [&] { return TheDriver().cuKernelGetFunction(out, kernel); });
-}
-CUresult cuFuncLoad(CUfunction function) {
-  return LoadMore(Sort::kHeap, nullptr, [&] { return TheDriver().cuFuncLoad(function); });
-}
-
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   const Driver& driver = TheDriver();
   const CUdevice device = CurrentDevice();
@@ -226,6 +179,6 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
     driver.cuCtxSetLimit(limit, before);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  AddTo(Sort::kHeap, 0, place, bytes);
+  AddTo({}, place, bytes);
   return result;
 }

@@ -20,10 +20,12 @@ enum class Sort : uint8_t {
   kGraph = 7,
   kModule = 8,
   kLibrary = 9,
-  kHeap = 10,          // what a context took beside its modules, by the context
-  kSparse = 11,        // an array that has what is mapped into it, by itself; without bytes
-  kGreen = 12,         // a green context, and its device
-  kGreenContext = 13,  // what it is among contexts, and the primary one
+  kHeap = 10,            // what a context took beside its modules, by the context
+  kSparse = 11,          // an array that has what is mapped into it, by itself; without bytes
+  kGreen = 12,           // a green context, and its device
+  kGreenContext = 13,    // what it is among contexts, and the primary one
+  kKernel = 14,          // a kernel of a library, and the library; without bytes
+  kKernelWithCode = 15,  // by handle, or handle and context (launched_code.h); without bytes
   kGraphOn = 16,  // what a graph takes of device 0; the sorts behind it are of the next devices
 };
 

@@ -17,6 +17,7 @@ class Watch {
   explicit Watch(CUdevice device)
       : device_(device), place_(PlaceOfDevice(device)), free_(Free()), used_(UsedByTheLiving()) {}
 
+  bool is_blind() const { return free_ == 0; }
   // Bytes since then; 0: none, or nobody knows.
   uint64_t Taken() const { return Difference(1); }
   uint64_t Given() const { return Difference(-1); }

@@ -11,19 +11,26 @@ constexpr uint64_t kAhead = 1'000'000'000;  // ns; a clock so far ahead is that 
 struct Bucket {
   int64_t left;
   uint64_t filled_at;
+  uint64_t mark;
 };
 
-// As it is now.
-Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent) {
-  Bucket bucket{static_cast<int64_t>(word.low), word.high};
-  if (bucket.left > kBurst) bucket.left = kBurst;
+// Who waits for another's long kernel before its own saves up what it would have had meanwhile.
+int64_t MostSaved(int64_t cost) {
+  if (cost <= kBurst) return kBurst;
+  return cost < kLongBurst ? cost : kLongBurst;
+}
+
+// As it is now; `most`: that may be saved up.
+Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent, int64_t most) {
+  Bucket bucket{LeftIn(word), word.high, MarkIn(word)};
+  if (bucket.left > most) bucket.left = most;
   if (bucket.left < -kMostOwed) bucket.left = -kMostOwed;
   if (bucket.filled_at > now) {
     if (bucket.filled_at - now > kAhead) bucket.filled_at = now;
     return bucket;
   }
   const uint64_t passed = now - bucket.filled_at;
-  const auto to_full = static_cast<uint64_t>(kBurst - bucket.left);
+  const auto to_full = static_cast<uint64_t>(most - bucket.left);
   // Without an overflow: even one percent fills it in a hundred times as long.
   const uint64_t gained = passed / 100 < to_full ? passed * percent / 100 : to_full;
   bucket.left += static_cast<int64_t>(gained < to_full ? gained : to_full);
@@ -32,8 +39,11 @@ Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent) {
 }
 
 bool Swap(TimeBooks* books, const TotalWord& seen, const Bucket& bucket) {
-  return CompareAndSwap(&books->bucket, seen,
-                        {static_cast<uint64_t>(bucket.left), bucket.filled_at});
+  constexpr uint64_t kMask = (uint64_t{1} << kLeftBits) - 1;
+  const int64_t left = bucket.left < -kMostOwed ? -kMostOwed : bucket.left;
+  return CompareAndSwap(
+      &books->bucket, seen,
+      {(static_cast<uint64_t>(left) & kMask) | bucket.mark << kLeftBits, bucket.filled_at});
 }
 
 }  // namespace
@@ -41,7 +51,7 @@ bool Swap(TimeBooks* books, const TotalWord& seen, const Bucket& bucket) {
 uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost) {
   for (;;) {
     const TotalWord seen = Read(books->bucket);
-    Bucket bucket = Filled(seen, now, percent);
+    Bucket bucket = Filled(seen, now, percent, MostSaved(cost));
     if (bucket.left < 0) {
       // Of another boot: it is to fill from now on.
       if (bucket.filled_at < seen.high && !Swap(books, seen, bucket)) continue;
@@ -54,15 +64,25 @@ uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost) {
   }
 }
 
-void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more) {
+void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int64_t cost) {
   for (;;) {
     const TotalWord seen = Read(books->bucket);
-    Bucket bucket = Filled(seen, now, percent);
+    Bucket bucket = Filled(seen, now, percent, MostSaved(cost));
     bucket.left -= more;
     if (!Swap(books, seen, bucket)) continue;
     __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
     return;
   }
+}
+
+bool CorrectOnce(TimeBooks* books, const TotalWord& seen, uint64_t since, uint32_t percent,
+                 int64_t more, uint64_t mark) {
+  Bucket bucket = Filled(seen, since > seen.high ? since : seen.high, percent, kBurst);
+  bucket.left -= more;
+  bucket.mark = mark;
+  if (!Swap(books, seen, bucket)) return false;
+  __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
+  return true;
 }
 
 uint64_t NewlyBusy(TimeBooks* books, uint64_t now, uint64_t start, uint64_t end) {

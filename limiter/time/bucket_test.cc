@@ -21,7 +21,7 @@ TEST(BucketTest, ANewOneIsFull) {
 
 TEST(BucketTest, WhatIsOwedIsWaitedForAsLongAsTheShareTakes) {
   TimeBooks books{};
-  ASSERT_EQ(Take(&books, kStart, 25, kBurst + 50 * kMs), 0u);
+  ASSERT_EQ(Take(&books, kStart, 25, kLongBurst + 50 * kMs), 0u);
   EXPECT_EQ(Take(&books, kStart, 25, kMs), 200'000'001u);
   EXPECT_EQ(Take(&books, kStart + 100 * kMs, 25, kMs), 100'000'001u);
   EXPECT_EQ(Take(&books, kStart + 200 * kMs, 25, kMs), 0u);
@@ -31,13 +31,34 @@ TEST(BucketTest, WhatIsOwedIsWaitedForAsLongAsTheShareTakes) {
 TEST(BucketTest, NoMoreThanTheBurstIsSavedUp) {
   TimeBooks books{};
   ASSERT_EQ(Take(&books, kStart, 50, kBurst), 0u);
-  ASSERT_EQ(Take(&books, kStart + 3'600'000 * kMs, 50, kBurst + 1), 0u);
-  EXPECT_EQ(Take(&books, kStart + 3'600'000 * kMs, 50, 1), 3u);
+  ASSERT_EQ(Take(&books, kStart + 3'600'000 * kMs, 50, kMs), 0u);
+  ASSERT_EQ(Take(&books, kStart + 3'600'000 * kMs, 50, kBurst), 0u);
+  EXPECT_EQ(Take(&books, kStart + 3'600'000 * kMs, 50, 1), 2'000'001u);
+}
+
+TEST(BucketTest, ForALongLaunchAsMuchAsItTakesIsSavedUp) {
+  TimeBooks books{};
+  for (uint64_t i = 0; i < 3; ++i) {
+    const uint64_t now = kStart + i * 3'600'000 * kMs;
+    ASSERT_EQ(Take(&books, now, 50, 50 * kMs), 0u);
+    ASSERT_EQ(Take(&books, now, 50, 50 * kMs), 0u) << "one was saved up";
+    EXPECT_EQ(Take(&books, now, 50, 50 * kMs), 100'000'001u);
+  }
+}
+
+// As at a measure of it, before the next one is launched.
+TEST(BucketTest, WhatIsSavedUpForALongLaunchIsLeftWhereItIsCorrected) {
+  TimeBooks books{};
+  ASSERT_EQ(Take(&books, kStart, 50, 50 * kMs), 0u);
+  Correct(&books, kStart + 200 * kMs, 50, 3 * kMs, 50 * kMs);
+  EXPECT_EQ(books.bucket.low, static_cast<uint64_t>(47 * kMs));
+  Correct(&books, kStart + 200 * kMs, 50, 3 * kMs, kMs);
+  EXPECT_EQ(books.bucket.low, static_cast<uint64_t>(12 * kMs));
 }
 
 TEST(BucketTest, WhatCostLessIsGivenBackAndWhatCostMoreIsOwed) {
   TimeBooks books{};
-  ASSERT_EQ(Take(&books, kStart, 50, kBurst + 20 * kMs), 0u);
+  ASSERT_EQ(Take(&books, kStart, 50, kLongBurst + 20 * kMs), 0u);
   Correct(&books, kStart, 50, -20 * kMs);
   EXPECT_EQ(Take(&books, kStart, 50, 0), 0u);
   Correct(&books, kStart, 50, 3 * kMs);
@@ -46,7 +67,7 @@ TEST(BucketTest, WhatCostLessIsGivenBackAndWhatCostMoreIsOwed) {
 
 TEST(BucketTest, OneOfAnotherBootIsGoodAgain) {
   TimeBooks books{};
-  ASSERT_EQ(Take(&books, kStart * 1000, 50, kBurst + kMs), 0u);
+  ASSERT_EQ(Take(&books, kStart * 1000, 50, kLongBurst + kMs), 0u);
   EXPECT_EQ(Take(&books, kStart, 50, kMs), 2'000'001u);
   EXPECT_EQ(Take(&books, kStart + 2 * kMs, 50, kMs), 0u);
   books.busy_end = kStart * 1000;
@@ -55,11 +76,32 @@ TEST(BucketTest, OneOfAnotherBootIsGoodAgain) {
 
 TEST(BucketTest, WordsThatNobodyWroteKeepNobodyForEver) {
   TimeBooks books{};
-  books.bucket = {static_cast<uint64_t>(INT64_MIN), kStart};
+  books.bucket = {uint64_t{1} << (kLeftBits - 1), kStart};
   EXPECT_EQ(Take(&books, kStart, 1, 1), static_cast<uint64_t>(kMostOwed) * 100 + 1);
-  books.bucket = {static_cast<uint64_t>(INT64_MAX), kStart};
-  ASSERT_EQ(Take(&books, kStart, 50, kBurst + kMs), 0u);
+  books.bucket = {(uint64_t{1} << (kLeftBits - 1)) - 1, kStart};
+  ASSERT_EQ(Take(&books, kStart, 50, kLongBurst + kMs), 0u);
   EXPECT_EQ(Take(&books, kStart, 50, 1), 2'000'001u);
+}
+
+TEST(BucketTest, SoMuchCanBeTakenAsIsNotToBeOwed) {
+  TimeBooks books{};
+  ASSERT_EQ(Take(&books, kStart, 50, INT64_MAX / 2), 0u);
+  EXPECT_EQ(LeftIn(books.bucket), -kMostOwed);
+}
+
+TEST(BucketTest, AMarkStaysWhateverIsTakenAfterIt) {
+  TimeBooks books{};
+  ASSERT_EQ(Take(&books, kStart, 50, kBurst), 0u);
+  const TotalWord before = books.bucket;
+  ASSERT_EQ(Take(&books, kStart, 50, 0), 0u);
+  EXPECT_TRUE(CorrectOnce(&books, before, kStart - 5, 50, kMs, 0xabcdef));
+  EXPECT_EQ(LeftIn(books.bucket), -kMs);
+  EXPECT_EQ(books.bucket.high, kStart) << "what began before is as if it had been taken then";
+  Correct(&books, kStart, 50, kMs);
+  EXPECT_EQ(MarkIn(books.bucket), 0xabcdefu);
+  EXPECT_EQ(LeftIn(books.bucket), -2 * kMs);
+  EXPECT_FALSE(CorrectOnce(&books, before, kStart, 50, kMs, 1));
+  EXPECT_EQ(LeftIn(books.bucket), -2 * kMs);
 }
 
 TEST(BucketTest, ThreadsTakeNoMoreThanThereIs) {

@@ -20,6 +20,11 @@ int64_t ForOthers(const Measured& measured, uint64_t busy) {
   return more < kMost ? more : kMost;
 }
 
+bool IsShort(const Measured& measured) {
+  const uint64_t known = measured.cost->ns();
+  return (known != 0 && known < kLongIfShared) || measured.end - measured.start < kLongIfShared;
+}
+
 // Where all that takes long is measured, by all processes, each moment in which the device was busy
 // is charged once, to whoever tells of it first. Runs too short for that may have waited for one of
 // another process unseen: they are charged what such a run takes alone. Who waits for a sibling
@@ -28,10 +33,8 @@ int64_t ForOthers(const Measured& measured, uint64_t busy) {
 int64_t AmongSiblings(const Measured& measured, Company company, uint64_t busy, uint64_t own,
                       Siblings* siblings, const TimeBooks& books) {
   Cost* const cost = measured.cost;
-  const uint64_t took = measured.end - measured.start;
-  const uint64_t known = cost->ns();
-  const bool is_short = (known != 0 && known < kLongIfShared) || took < kLongIfShared;
-  cost->Learn(took, busy, is_short ? Company::kSiblings : Company::kNone);
+  const bool is_short = IsShort(measured);
+  cost->Learn(measured.end - measured.start, busy, is_short ? Company::kSiblings : Company::kNone);
   const uint64_t charged = is_short ? cost->ns() : busy;
   if (company != Company::kNone) return static_cast<int64_t>(charged);
   const uint64_t waited = own > charged ? (own - charged) * measured.weight.waits : 0;
@@ -39,12 +42,17 @@ int64_t AmongSiblings(const Measured& measured, Company company, uint64_t busy, 
          ForOthers(measured, charged);
 }
 
-// Alone in the container, or beside other ones that the agent tells of.
+// Alone in the container, or where there may be other ones. Without the agent siblings are taken
+// for neighbours: what is not charged to who waited is charged to whom it waited for, if that is a
+// sibling.
 int64_t Charged(const Measured& measured, Company company, bool is_shared, View* view,
                 TimeBooks* books, uint64_t now) {
   Cost* const cost = measured.cost;
   const uint64_t newly = NewlyBusy(books, now, measured.start, measured.end);
   const uint64_t own = view->busy.Newly(measured.start, measured.end < now ? measured.end : now);
+  if (is_shared && company == Company::kUnknown && !IsShort(measured)) {
+    company = Company::kNeighbours;
+  }
   if (is_shared && company != Company::kNeighbours) {
     return AmongSiblings(measured, company, newly, own, &view->siblings, *books);
   }

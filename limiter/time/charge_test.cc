@@ -62,6 +62,31 @@ TEST_F(ChargeTest, WhoWaitsForASiblingIsNotChargedForIt) {
   EXPECT_NEAR(static_cast<double>(own), 1e9, 1e7);
 }
 
+// Without the agent, one of every three runs has a neighbour's before it.
+TEST_F(ChargeTest, WhoHasASiblingAndWaitsForANeighbourIsNotChargedForIt) {
+  books_.others_at = 0;
+  int64_t own = 0;
+  for (int i = 0; i < 900; ++i) {
+    const uint64_t from = now_;
+    const uint64_t end = from + (i % 3 == 0 ? 5 : 2) * kMs;
+    now_ = from + 6 * kMs;
+    own += Charge(i % 2 == 0 ? &own_ : &sibling_, i % 2 == 0 ? &long_ : &short_, from, end);
+  }
+  EXPECT_NEAR(static_cast<double>(own), 900 * 2e6, 0.03 * 900 * 2e6);
+}
+
+TEST_F(ChargeTest, WithoutTheAgentSiblingsThatWaitForEachOtherAreChargedWhatTheyHadTogether) {
+  books_.others_at = 0;
+  int64_t own = 0;
+  for (int i = 0; i < 900; ++i) {
+    const uint64_t from = now_;
+    now_ += 4 * kMs;
+    own += Charge(&own_, &long_, from, from + 4 * kMs);
+    own += Charge(&sibling_, &short_, from, from + 2 * kMs);
+  }
+  EXPECT_NEAR(static_cast<double>(own), 900 * 4e6, static_cast<double>(kUnexplained) + 1e8);
+}
+
 TEST_F(ChargeTest, ALongRunIsNotHiddenBehindShortOnesBesideIt) {
   const uint64_t from = now_;
   now_ += 50 * kMs;

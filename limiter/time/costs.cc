@@ -8,6 +8,7 @@ namespace tessera::limiter {
 namespace {
 
 constexpr uint32_t kMemory = 16;  // runs that a mean is of
+constexpr uint32_t kMany = 256;   // of which some were alone
 // So many runs and twice as many are looked back for the shortest: one of ten that did not wait is
 // among them.
 constexpr uint32_t kPeriod = 64;
@@ -28,58 +29,74 @@ void Move(uint64_t value, uint32_t weight, std::atomic<uint64_t>* mean) {
 
 }  // namespace
 
-uint64_t Cost::LearnShortest(uint64_t ns) {
-  if (ns == 0) ns = 1;
-  uint32_t runs = of_period_.load(std::memory_order_relaxed);
-  uint64_t shortest = Load(shortest_);
-  if (runs >= kPeriod) {
-    Store(shortest, &shortest_before_);
-    shortest = 0;
-    runs = 0;
-  }
-  of_period_.store(runs + 1, std::memory_order_relaxed);
-  if (shortest == 0 || ns < shortest) shortest = ns;
-  Store(shortest, &shortest_);
+uint64_t Cost::Shortest() const {
+  const uint64_t shortest = Load(shortest_);
   const uint64_t before = Load(shortest_before_);
-  return before != 0 && before < shortest ? before : shortest;
+  return before != 0 && (before < shortest || shortest == 0) ? before : shortest;
 }
 
-// Of what hardly waited: of runs that all take the same alone there are many close to the shortest,
-// and then longer ones waited. Where there are few, the program's own runs differ.
-uint64_t Cost::LearnNear(uint64_t ns, uint32_t weight) {
+void Cost::LearnShortest(uint64_t ns) {
+  if (ns == 0) ns = 1;
+  const uint32_t runs = of_period_.load(std::memory_order_relaxed);
+  const bool is_over = runs >= kPeriod;
+  const uint64_t shortest = Load(shortest_);
+  if (is_over) Store(shortest, &shortest_before_);
+  of_period_.store(is_over ? 1 : runs + 1, std::memory_order_relaxed);
+  if (is_over || shortest == 0 || ns < shortest) Store(ns, &shortest_);
+}
+
+// Of what hardly waited. Runs that differ by chance are spread evenly: a fifth of the near ones are
+// close, and a twelfth of those the same as the shortest. Where there are many more, runs take the
+// same alone, and longer ones waited: so few may be left that did not wait at all that only those
+// that took the same tell of it.
+uint64_t Cost::LearnAlone(uint64_t ns, uint32_t runs) {
   constexpr uint64_t kAll = 1 << 20;
-  constexpr uint32_t kSlowly = 32;
-  const uint64_t shortest = LearnShortest(ns);
-  const uint64_t near = shortest + shortest / 2;
-  const uint64_t close = shortest + shortest / 10;
-  if (Load(near_) == 0 || Load(near_) > near) Store(shortest, &near_);
-  if (Load(close_) == 0 || Load(close_) > close) Store(shortest, &close_);
-  if (ns <= near) {
-    Move(ns, weight, &near_);
-    Move(ns <= close ? kAll : 0, weight < kMemory ? weight : kSlowly, &closeness_);
+  const uint32_t weight = runs < kMemory ? runs : kMemory;
+  const uint32_t slowly = 8 + runs / 8;
+  constexpr struct {
+    uint64_t longer;  // than the shortest by that part of it, at most
+    uint64_t evenly;  // that part of the next farther ones, if they are spread evenly
+    uint64_t many;    // that part is more than by chance
+  } kOf[] = {{2, 1, 1}, {10, 5, 3}, {128, 12, 6}};
+  const uint64_t known = Shortest();
+  LearnShortest(ns);
+  const uint64_t shortest = Shortest();
+  uint64_t alone = 0;
+  uint64_t farther = UINT64_MAX;
+  for (int i = kNear; i < kDistances; ++i) {
+    const uint64_t most = shortest + shortest / kOf[i].longer;
+    if (Load(means_[i]) == 0 || Load(means_[i]) > most) Store(shortest, &means_[i]);
+    if (Load(shares_[i]) == 0) Store(kAll / kOf[i].evenly, &shares_[i]);
+    if (ns <= most) Move(ns, weight, &means_[i]);
+    // What is much shorter than all before is like none of them.
+    const bool is_like = ns <= most && ns + known / kOf[i].longer >= known;
+    if (ns <= farther) Move(is_like ? kAll : 0, slowly, &shares_[i]);
+    if (i == kNear || Load(shares_[i]) > kAll / kOf[i].many) alone = Load(means_[i]);
+    farther = most;
   }
-  if (ns <= close) Move(ns, weight, &close_);
-  return Load(closeness_) > kAll / 3 ? Load(close_) : Load(near_);
+  return alone;
 }
 
 // The mean of the first, then a moving one, which follows what the program does.
 void Cost::Learn(uint64_t took, uint64_t busy, Company company) {
   const uint32_t measured = measured_.load(std::memory_order_relaxed);
-  const uint32_t weight = measured < kMemory ? measured + 1 : kMemory;
-  measured_.store(weight, std::memory_order_relaxed);
-  Move(busy, weight, &mean_);
-  const uint64_t alone = LearnNear(took, weight);
+  const uint32_t runs = measured < kMany ? measured + 1 : kMany;
+  measured_.store(runs, std::memory_order_relaxed);
+  Move(busy, runs < kMemory ? runs : kMemory, &mean_);
+  const uint64_t alone = LearnAlone(took, runs);
   const uint64_t mean = Load(mean_);
-  const bool waits = company == Company::kNeighbours ||
-                     (company == Company::kUnknown && mean > Load(near_) + Load(near_) / 64);
+  const bool waits =
+      company == Company::kNeighbours ||
+      (company == Company::kUnknown && mean > Load(means_[kNear]) + Load(means_[kNear]) / 64);
   waits_.store(waits, std::memory_order_relaxed);
-  if (company == Company::kSiblings) return Store(Load(near_), &ns_);
+  if (company == Company::kSiblings) return Store(Load(means_[kNear]), &ns_);
   Store(waits ? alone : mean, &ns_);
 }
 
 void Cost::Clear() {
-  for (auto* word : {&ns_, &mean_, &near_, &shortest_, &shortest_before_, &close_, &closeness_})
-    Store(0, word);
+  for (auto* word : {&ns_, &mean_, &shortest_, &shortest_before_}) Store(0, word);
+  for (auto& word : means_) Store(0, &word);
+  for (auto& word : shares_) Store(0, &word);
   measured_.store(0, std::memory_order_relaxed);
   of_period_.store(0, std::memory_order_relaxed);
   waits_.store(false, std::memory_order_relaxed);

@@ -45,18 +45,20 @@ class Cost {
   friend class Costs;
   void Clear();
   void ShuffleLots();
-  uint64_t LearnShortest(uint64_t ns);
-  uint64_t LearnNear(uint64_t ns, uint32_t weight);
+  // How far from the shortest.
+  enum Distance { kNear, kClose, kSame, kDistances };
+  uint64_t Shortest() const;
+  void LearnShortest(uint64_t ns);
+  uint64_t LearnAlone(uint64_t ns, uint32_t runs);
 
   std::atomic<uint64_t> key_;
   std::atomic<uint64_t> ns_;
+  std::atomic<uint32_t> lot_;
   std::atomic<uint64_t> mean_;      // of what the device was busy
-  std::atomic<uint64_t> near_;      // of those that took at most half as long again as the shortest
   std::atomic<uint64_t> shortest_;  // of this period of runs, and of the one before it
   std::atomic<uint64_t> shortest_before_;
-  std::atomic<uint64_t> close_;      // of those that took a tenth longer at most,
-  std::atomic<uint64_t> closeness_;  // and how many of the near ones these are
-  std::atomic<uint32_t> lot_;
+  std::atomic<uint64_t> means_[kDistances];   // of the runs that are no farther,
+  std::atomic<uint64_t> shares_[kDistances];  // and how many of the next farther ones these are
   std::atomic<uint32_t> measured_;
   std::atomic<uint32_t> of_period_;
   std::atomic<bool> waits_;

@@ -65,6 +65,24 @@ TEST_F(CostsTest, AmongNeighboursAKernelCostsWhatTheOneOfTenTookThatDidNotWait) 
   EXPECT_NEAR(static_cast<double>(cost->ns()), 100'000, 2'500);
 }
 
+TEST_F(CostsTest, AmongNeighboursFewRunsThatDidNotWaitTellWhereTheyTookTheSame) {
+  Cost* const cost = costs_->Find(7);
+  for (uint64_t i = 0; i < 1'000; ++i) {
+    const uint64_t took = i % 25 == 0 ? 100'000 : 100'000 + i * 7'919 % 100'000;
+    cost->Learn(took, took, Company::kNeighbours);
+  }
+  EXPECT_NEAR(static_cast<double>(cost->ns()), 100'000, 1'000);
+}
+
+TEST_F(CostsTest, AmongNeighboursAKernelThatAlwaysVariesCostsItsMean) {
+  Cost* const cost = costs_->Find(7);
+  for (uint64_t i = 0; i < 1'000; ++i) {
+    const uint64_t took = 100'000 + i * 7'919 % 50'000;
+    cost->Learn(took, took, Company::kNeighbours);
+    if (i > 100) EXPECT_GT(cost->ns(), 115'000u) << i;
+  }
+}
+
 TEST_F(CostsTest, AmongNeighboursAKernelThatVariesByHalfCostsItsMean) {
   Cost* const cost = costs_->Find(7);
   for (uint64_t i = 0; i < 2'000; ++i) {

@@ -3,6 +3,7 @@
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
 #include "limiter/memory/graphs.h"
+#include "limiter/memory/launched_code.h"
 #include "limiter/time/meter.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -38,6 +39,16 @@ CUresult Limited(const Stream& stream, What what, Call call, int (*place_of)(CUs
   return launch.Done(call());
 }
 
+// Likewise of a kernel, which has its code then.
+template <typename What, typename Call>
+CUresult LimitedKernel(CUfunction kernel, const Stream& stream, What what, Call call) {
+  if (MayLoadCode(kernel)) [[unlikely]] {
+    const CUresult result = LoadCode(kernel);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return Limited(stream, what, call);
+}
+
 // Those from `at` on wait for their devices' time, then all are launched. What runs on a device
 // whose context is not the current one is not measured.
 CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags, unsigned at) {
@@ -59,8 +70,9 @@ CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
 CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                         unsigned by, unsigned bz, unsigned shared, CUstream stream,
                         void** parameters, void** extra) {
-  return Limited(
-      Stream{stream, false}, [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
+  return LimitedKernel(
+      function, Stream{stream, false},
+      [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
       [&] {
         return TheDriver().cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream,
                                           parameters, extra);
@@ -69,8 +81,9 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
 CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                              unsigned bx, unsigned by, unsigned bz, unsigned shared,
                              CUstream stream, void** parameters, void** extra) {
-  return Limited(
-      Stream{stream, true}, [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
+  return LimitedKernel(
+      function, Stream{stream, true},
+      [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
       [&] {
         return TheDriver().cuLaunchKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared, stream,
                                                parameters, extra);
@@ -81,24 +94,25 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
                           void** extra) {
   const Driver& driver = TheDriver();
   if (config == nullptr) return driver.cuLaunchKernelEx(config, function, parameters, extra);
-  return Limited(
-      Stream{config->hStream, false}, [&] { return KernelOf(*config, function); },
+  return LimitedKernel(
+      function, Stream{config->hStream, false}, [&] { return KernelOf(*config, function); },
       [&] { return driver.cuLaunchKernelEx(config, function, parameters, extra); });
 }
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters,
                                void** extra) {
   const Driver& driver = TheDriver();
   if (config == nullptr) return driver.cuLaunchKernelEx_ptsz(config, function, parameters, extra);
-  return Limited(
-      Stream{config->hStream, true}, [&] { return KernelOf(*config, function); },
+  return LimitedKernel(
+      function, Stream{config->hStream, true}, [&] { return KernelOf(*config, function); },
       [&] { return driver.cuLaunchKernelEx_ptsz(config, function, parameters, extra); });
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                    unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                    CUstream stream, void** parameters) {
-  return Limited(
-      Stream{stream, false}, [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
+  return LimitedKernel(
+      function, Stream{stream, false},
+      [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
       [&] {
         return TheDriver().cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared,
                                                      stream, parameters);
@@ -107,8 +121,9 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy
 CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                         unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                         CUstream stream, void** parameters) {
-  return Limited(
-      Stream{stream, true}, [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
+  return LimitedKernel(
+      function, Stream{stream, true},
+      [&] { return KernelOf(function, {gx, gy, gz}, {bx, by, bz}); },
       [&] {
         return TheDriver().cuLaunchCooperativeKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared,
                                                           stream, parameters);
@@ -123,18 +138,18 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches, unsi
 }
 
 CUresult cuLaunch(CUfunction function) {
-  return Limited(
-      Stream{}, [&] { return KernelOf(function, 1, 1); },
+  return LimitedKernel(
+      function, Stream{}, [&] { return KernelOf(function, 1, 1); },
       [&] { return TheDriver().cuLaunch(function); });
 }
 CUresult cuLaunchGrid(CUfunction function, int width, int height) {
-  return Limited(
-      Stream{}, [&] { return KernelOf(function, width, height); },
+  return LimitedKernel(
+      function, Stream{}, [&] { return KernelOf(function, width, height); },
       [&] { return TheDriver().cuLaunchGrid(function, width, height); });
 }
 CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream) {
-  return Limited(
-      Stream{stream, false}, [&] { return KernelOf(function, width, height); },
+  return LimitedKernel(
+      function, Stream{stream, false}, [&] { return KernelOf(function, width, height); },
       [&] { return TheDriver().cuLaunchGridAsync(function, width, height, stream); });
 }
 

@@ -14,13 +14,18 @@
 #include "limiter/memory/devices.h"
 #include "limiter/time/bucket.h"
 #include "limiter/time/charge.h"
+#include "limiter/time/looks.h"
 #include "limiter/time/monitor.h"
+
+// What atexit is made of, which programs have in themselves.
+extern "C" int __cxa_atexit(void (*call)(void*), void* with, void* object);
 
 namespace tessera::limiter {
 namespace {
 
 // Taken for a kernel that was never measured: the next one waits for what this one shows.
 constexpr int64_t kUnknown = kBurst;
+constexpr int64_t kLook = -1;               // of one that is only shown
 constexpr int64_t kUnmeasured = 1'000'000;  // ns, if it cannot be measured
 constexpr uint64_t kLong = 1'000'000;       // ns; all that take longer are measured
 // What a process may launch before it tells the others.
@@ -33,7 +38,7 @@ struct Meter {
   std::atomic<State> state;
   CorePolicy policy;
   Region* region;
-  std::atomic<int64_t> said;         // when the last launch was, in seconds
+  std::atomic<int64_t> said;         // when the last launch was (monitor.h)
   std::atomic<uint32_t> limited;     // a bit for each place; looked up once a second
   std::atomic<uint64_t> counted_at;  // ns
   std::atomic<bool> is_shared;       // there are other processes
@@ -42,12 +47,18 @@ struct Meter {
     std::atomic<uint64_t> collective_at;  // when the last one was let through
     Usage usage;
     View view;
+    OwnFlight flight;
+    std::atomic<CUcontext> context;  // in which it was launched,
+    std::atomic<bool> has_others;    // and in others too
   } devices[kMaxDevices];
   Samples samples;
   Costs costs;
 };
 
 constinit ProcessMemory<Meter> the_meter;
+
+// Launches of this thread that nothing limited, since one was looked at.
+constinit thread_local uint32_t free_launches = 0;
 
 [[gnu::noinline]] void FindLimited(Meter* meter) {
   uint32_t limited = 0;
@@ -57,6 +68,8 @@ constinit ProcessMemory<Meter> the_meter;
   meter->limited.store(limited, std::memory_order_relaxed);
 }
 
+void LookAtEnd(void* with);
+
 [[gnu::noinline]] bool Start(Meter* meter) {
   Join();
   Region* const region = TheRegion();
@@ -64,6 +77,8 @@ constinit ProcessMemory<Meter> the_meter;
   meter->policy = Policy();
   FindLimited(meter);
   const State state = region == nullptr ? State::kFree : State::kMetered;
+  // Behind the driver's own, which is in the process by now, so that it is called before that.
+  if (region != nullptr) __cxa_atexit(LookAtEnd, nullptr, nullptr);
   meter->state.store(state, std::memory_order_release);
   return region != nullptr;
 }
@@ -104,6 +119,25 @@ void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
   meter->devices[place].usage.Add(ns, now, &meter->region->hami.slots[slot].utilization[place]);
 }
 
+// What the region says of this process.
+Flight* FlightOf(const Meter& meter, int place) {
+  const int slot = OwnSlot();
+  return &meter.region->books.flights[slot < 0 ? 0 : slot][place];
+}
+
+void NoteContext(Meter::Device* device) {
+  CUcontext context = nullptr, seen = nullptr;
+  TheDriver().cuCtxGetCurrent(&context);
+  if (!device->context.compare_exchange_strong(seen, context) && seen != context) {
+    device->has_others.store(true);
+  }
+}
+
+[[gnu::noinline]] void NoteUnmeasured(Meter* meter, int place, const Stream& stream) {
+  NoteContext(&meter->devices[place]);
+  meter->devices[place].flight.NoteUnmeasured(stream.id(), FlightOf(*meter, place));
+}
+
 // Of 1 to 100: what is corrected may be no more limited now.
 uint32_t PercentToFill(int place) {
   const uint32_t percent = Percent(place);
@@ -113,6 +147,7 @@ uint32_t PercentToFill(int place) {
 void CorrectNow(Meter* meter, int place, int64_t more) {
   const uint64_t now = Now();
   Correct(BooksOf(*meter, place), now, PercentToFill(place), more);
+  meter->devices[place].flight.Took(more, FlightOf(*meter, place));
   Use(meter, place, more, now);
 }
 
@@ -123,12 +158,27 @@ void Charge(Meter* meter, const Measured& measured) {
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
   const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view, books, now);
   const int64_t more = charged - measured.taken;
-  Correct(books, now, PercentToFill(place), more);
+  Correct(books, now, PercentToFill(place), more, measured.taken);
+  meter->devices[place].flight.Read(measured.stream, measured.launched, FlightOf(*meter, place),
+                                    measured.measures);
   Use(meter, place, more, now);
 }
 
 void Collect(Meter* meter) {
   meter->samples.Collect([meter](const Measured& measured) { Charge(meter, measured); });
+}
+
+// The program ends: what is done is charged as it was measured, while the driver can still tell.
+void LookAtEnd(void* /*unused*/) {
+  Meter* const meter = the_meter.IfAny();
+  if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
+  const Driver& driver = TheDriver();
+  for (Meter::Device& device : meter->devices) {
+    CUcontext context = device.context.load();
+    if (context == nullptr || driver.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS) continue;
+    Collect(meter);
+    driver.cuCtxPopCurrent_v2(&context);
+  }
 }
 
 void Sleep(uint64_t ns) {
@@ -164,6 +214,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
   Meter::Device& device = meter->devices[place];
   TimeBooks* const books = BooksOf(*meter, place);
   const int64_t untold = device.untold.exchange(0, std::memory_order_relaxed);
+  LookForTheDead();
   const uint64_t began = Now();
   for (uint64_t slice = 50'000;; slice = slice < kLongestSlice ? 2 * slice : slice) {
     Collect(meter);
@@ -179,6 +230,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
     if (passes) Correct(books, now, percent, taken + untold);
     if (wait == 0 || passes) {
       if (cost.is_collective()) device.collective_at.store(now, std::memory_order_relaxed);
+      device.flight.Took(taken + untold, FlightOf(*meter, place));
       CountProcesses(meter, now);
       Use(meter, place, taken + untold, now);
       return taken;
@@ -198,20 +250,37 @@ Weight WeightOf(uint64_t ns, bool has_waited) {
 
 }  // namespace
 
+// False, always: it is not limited.
+inline bool Launch::Pass(When when) {
+  ++free_launches;
+  if (when != When::kSame) [[unlikely]]
+    Look();
+  return false;
+}
+
+// One now and then is measured all the same, to be shown (looks.h).
+[[gnu::noinline]] void Launch::Look() {
+  sample_ = BeginLook(stream_, free_launches);
+  free_launches = 0;
+  if (sample_ >= 0) taken_ = kLook;
+}
+
 bool Launch::IsLimited(int (*place_of)(CUstream)) {
   Meter* const meter = OwnMeter();
   if (meter == nullptr) [[unlikely]]
     return false;
   HamiRegion* const hami = &meter->region->hami;
-  if (SayWhen(hami, &meter->said)) [[unlikely]]
+  const When when = SayWhen(hami, &meter->said);
+  if (when == When::kAnotherSecond) [[unlikely]]
     FindLimited(meter);
   if (!SayRecent(hami) && meter->policy != CorePolicy::kDisable) [[unlikely]]
     AwaitMonitor(hami);
   const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
   if (limited == 0 || !Holds(meter->policy, *hami)) [[likely]]
-    return false;
+    return Pass(when);
   const int place = place_of == nullptr ? CurrentPlace() : place_of(stream_.handle);
-  if (place < 0 || (limited >> place & 1) == 0 || IsCaptured(stream_)) return false;
+  if (place < 0 || (limited >> place & 1) == 0) return Pass(when);
+  if (IsCaptured(stream_)) return false;
   place_ = place;
   return true;
 }
@@ -227,35 +296,71 @@ void Launch::Admit(const Launched& what) {
   if (!is_measured) [[likely]] {
     const auto more = static_cast<int64_t>(ns);
     std::atomic<int64_t>& untold = meter->devices[place_].untold;
-    if (untold.fetch_add(more, std::memory_order_relaxed) + more < kTold) [[likely]]
+    if (untold.fetch_add(more, std::memory_order_relaxed) + more < kTold) [[likely]] {
+      if (!meter->devices[place_].flight.IsNoted(stream_.id())) [[unlikely]]
+        NoteUnmeasured(meter, place_, stream_);
       return;
+    }
     untold.fetch_sub(more, std::memory_order_relaxed);
   }
   if (ns == 0 && IsCollective(what.function)) cost->SayCollective();
   bool has_waited = false;
   taken_ = Await(meter, place_, *cost, &has_waited);
-  if (is_measured && taken_ != 0) Measure(cost, is_turn ? WeightOf(ns, has_waited) : Weight{1, 1});
+  if (taken_ == 0) return;
+  if (is_measured && Measure(cost, is_turn ? WeightOf(ns, has_waited) : Weight{1, 1})) return;
+  if (!meter->devices[place_].flight.IsNoted(stream_.id())) {
+    NoteUnmeasured(meter, place_, stream_);
+  }
 }
 
-[[gnu::noinline]] void Launch::Measure(Cost* cost, const Weight& weight) {
+[[gnu::noinline]] bool Launch::Measure(Cost* cost, const Weight& weight) {
   Meter* const meter = the_meter.Get();
   sample_ = meter->samples.Begin(stream_, cost, place_, weight);
+  if (sample_ >= 0) {
+    NoteContext(&meter->devices[place_]);
+    launched_ = meter->devices[place_].flight.NoteMeasured(FlightOf(*meter, place_));
+    return true;
+  }
   // Who launches so many that there is no room to measure them is not let off cheaply.
   if (sample_ == Samples::kNone && taken_ == kUnknown && cost->ns() == 0) {
     CorrectNow(meter, place_, kUnmeasured - kUnknown);
     taken_ = kUnmeasured;
   }
+  return false;
 }
 
 [[gnu::noinline]] void Launch::Finish(bool is_launched) {
   Meter* const meter = the_meter.Get();
+  if (taken_ == kLook) return EndLook(sample_, stream_, is_launched);
   const bool is_measured = sample_ >= 0;
+  OwnFlight* const flight = &meter->devices[place_].flight;
   if (is_launched) {
-    if (is_measured) meter->samples.End(sample_, stream_, taken_);
-    return;
+    if (!is_measured || meter->samples.End(sample_, stream_, taken_, launched_)) return;
+    NoteUnmeasured(meter, place_, stream_);
+  } else {
+    if (is_measured) meter->samples.Cancel(sample_);
+    CorrectNow(meter, place_, -taken_);
   }
-  if (is_measured) meter->samples.Cancel(sample_);
-  CorrectNow(meter, place_, -taken_);
+  if (is_measured) flight->Read(0, {}, FlightOf(*meter, place_));
+}
+
+Wait::Wait(StreamId stream) : stream_(stream) {
+  Meter* const meter = the_meter.IfAny();
+  if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
+  const int place = CurrentPlace();
+  if (place < 0 || place >= kMaxDevices) return;
+  if (__atomic_load_n(&FlightOf(*meter, place)->since, __ATOMIC_RELAXED) == 0) return;
+  place_ = place;
+  began_ = meter->devices[place].flight.BeginWait();
+}
+
+[[gnu::noinline]] void Wait::Finish() {
+  Meter* const meter = the_meter.Get();
+  Meter::Device* const device = &meter->devices[place_];
+  Collect(meter);
+  // Streams of one context alone are told from each other.
+  const bool is_known = !device->has_others.load();
+  device->flight.EndWait(is_known ? stream_ : 0, began_, FlightOf(*meter, place_));
 }
 
 void ForgetCost(uint64_t key) {
@@ -267,14 +372,23 @@ ContextEnd::ContextEnd(CUcontext context) : context_(context) {
   Meter* const meter = context == nullptr ? nullptr : OwnMeter();
   holds_ = meter != nullptr &&
            meter->samples.Hold([meter](const Measured& measured) { Charge(meter, measured); });
+  holds_looks_ = context != nullptr && HoldLooks();
 }
 ContextEnd::~ContextEnd() {
   if (holds_) the_meter.Get()->samples.LetGo();
+  if (holds_looks_) LetGoLooks();
 }
 void ContextEnd::Ended() {
+  if (holds_looks_) LooksEnded(context_);
   if (!holds_) return;
   Meter* const meter = the_meter.Get();
   meter->samples.Drop(context_, [meter](const Measured& measured) { Charge(meter, measured); });
+  for (int place = 0; place < kMaxDevices; ++place) {
+    Meter::Device* const device = &meter->devices[place];
+    if (device->context.load() != context_ || device->has_others.load()) continue;
+    device->flight.EndWait(kAllStreams, device->flight.BeginWait(), FlightOf(*meter, place));
+    device->context.store(nullptr);
+  }
 }
 
 }  // namespace tessera::limiter

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "limiter/time/costs.h"
+#include "limiter/time/monitor.h"
 #include "limiter/time/samples.h"
 
 namespace tessera::limiter {
@@ -40,13 +41,39 @@ class Launch {
   Launch& operator=(const Launch&) = delete;
 
  private:
-  void Measure(Cost* cost, const Weight& weight);
+  bool Pass(When when);
+  void Look();
+  bool Measure(Cost* cost, const Weight& weight);
   void Finish(bool is_launched);
 
-  const Stream stream_;
+  const Stream& stream_;  // the caller's
   int place_ = -1;
   int sample_ = Samples::kNone;
-  int64_t taken_ = 0;
+  int64_t taken_ = 0;          // 0: nothing is to be done behind it
+  OwnFlight::Point launched_;  // where it is measured
+};
+
+// A call of the program's that waits for launches, or asks whether they are done: what it told is
+// made use of, where the process may launch nothing more for long, or ever.
+class Wait {
+ public:
+  // 0: for something of a stream that is not known.
+  explicit Wait(StreamId stream);
+  // The driver's answer, which is handed on.
+  CUresult Done(CUresult result) {
+    if (place_ >= 0 && result == CUDA_SUCCESS) [[unlikely]]
+      Finish();
+    return result;
+  }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+
+ private:
+  void Finish();
+
+  const StreamId stream_;
+  int place_ = -1;  // of the device; -1: there is nothing to be told of
+  OwnFlight::Point began_;
 };
 
 // What this key was is no more.
@@ -65,6 +92,7 @@ class ContextEnd {
  private:
   const CUcontext context_;
   bool holds_ = false;
+  bool holds_looks_ = false;
 };
 
 }  // namespace tessera::limiter

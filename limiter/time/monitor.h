@@ -28,16 +28,22 @@ inline bool SayRecent(HamiRegion* hami) {
   return true;
 }
 
+// A launch beside the last one.
+enum class When : uint8_t { kSame, kLater, kAnotherSecond };  // kLater: by a 60th of a second
+
 // Says when the last kernel was launched, to the second; the clock costs no call into the kernel.
-// `said`: what this process said last. True: it is another second now.
-inline bool SayWhen(HamiRegion* hami, std::atomic<int64_t>* said) {
+// `said`: when this process's last one was, in seconds and 64ths.
+inline When SayWhen(HamiRegion* hami, std::atomic<int64_t>* said) {
   timespec now;
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  if (said->load(std::memory_order_relaxed) == now.tv_sec) [[likely]]
-    return false;
-  said->store(now.tv_sec, std::memory_order_relaxed);
+  const int64_t moment = now.tv_sec << 6 | now.tv_nsec >> 24;
+  const int64_t before = said->load(std::memory_order_relaxed);
+  if (before == moment) [[likely]]
+    return When::kSame;
+  said->store(moment, std::memory_order_relaxed);
+  if (before >> 6 == now.tv_sec) return When::kLater;
   __atomic_store_n(&hami->last_kernel_time, now.tv_sec, __ATOMIC_RELAXED);
-  return true;
+  return When::kAnotherSecond;
 }
 
 // Whether this process's limits of time hold now.

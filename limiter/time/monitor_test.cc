@@ -56,10 +56,21 @@ TEST_F(MonitorTest, LimitsHoldByPolicyOrByTheMonitorsSwitch) {
 TEST_F(MonitorTest, TheLastKernelsTimeIsInSeconds) {
   const int64_t before = time(nullptr);
   std::atomic<int64_t> said{0};
-  EXPECT_TRUE(SayWhen(hami_.get(), &said));
-  EXPECT_EQ(hami_->last_kernel_time, said);
+  EXPECT_EQ(SayWhen(hami_.get(), &said), When::kAnotherSecond);
+  EXPECT_EQ(hami_->last_kernel_time, said >> 6);
   EXPECT_GE(hami_->last_kernel_time, before - 1);
   EXPECT_LE(hami_->last_kernel_time, time(nullptr));
+}
+
+TEST_F(MonitorTest, SixtyTimesASecondALaunchIsLaterThanTheLastOne) {
+  std::atomic<int64_t> said{0};
+  int later = 0, seconds = 0;
+  while (seconds < 2) {
+    const When when = SayWhen(hami_.get(), &said);
+    if (when == When::kAnotherSecond) ++seconds;
+    if (when == When::kLater && seconds == 1) ++later;
+  }
+  EXPECT_LE(later, 59);
 }
 
 TEST_F(MonitorTest, WhatWasUsedOfASecondIsShown) {

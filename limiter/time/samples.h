@@ -10,30 +10,12 @@
 
 #include "limiter/driver/cuda.h"
 #include "limiter/time/costs.h"
+#include "limiter/time/device_clock.h"
+#include "limiter/time/flight.h"
+#include "limiter/time/line.h"
+#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
-
-// A stream as a program names it; of two kinds, for the default one may be its thread's own.
-struct Stream {
-  CUstream handle = nullptr;
-  bool per_thread = false;
-};
-
-// It is being captured, or it cannot be known: what is launched into it does not run now.
-bool IsCaptured(const Stream& stream);
-
-// Driver calls of the limiter's own, which no capture of the program's bars, nor do they break one.
-class Relaxed {
- public:
-  Relaxed();
-  ~Relaxed();
-  Relaxed(const Relaxed&) = delete;
-  Relaxed& operator=(const Relaxed&) = delete;
-
- private:
-  CUstreamCaptureMode mode_;
-  bool is_changed_;
-};
 
 // How many launches one that is measured stands for: what they take; and what they wait for others,
 // of which those do most that are let run after a while in which the device had nothing of theirs.
@@ -51,6 +33,9 @@ struct Measured {
   uint64_t start;  // of the monotonic clock
   uint64_t end;
   uint64_t held_up;  // ns of it in which the program may not yet have had it launched
+  StreamId stream = 0;
+  OwnFlight::Point launched = {};
+  uint32_t measures = 1;  // that became one, for there was no more room
 };
 
 class Samples {
@@ -60,15 +45,15 @@ class Samples {
 
   // Before the launch. kNone, kNoRoom: it cannot be measured.
   int Begin(const Stream& stream, Cost* cost, int place, const Weight& weight);
-  // Behind it; it was launched, and so much was taken for it.
-  void End(int sample, const Stream& stream, int64_t taken);
+  // Behind it; it was launched, and so much was taken for it. False: it cannot be measured.
+  bool End(int sample, const Stream& stream, int64_t taken, const OwnFlight::Point& launched);
   // It was not.
   void Cancel(int sample);
-  // Gives those that are done to take(Measured). What another thread looks at is left to it.
+  // Gives those that are done to take(Measured), whatever other streams wait for. What another
+  // thread looks at is left to it.
   template <typename Take>
   void Collect(Take take) {
-    const uint32_t first = first_.load(std::memory_order_relaxed);
-    if (first == next_.load(std::memory_order_relaxed) || !TryBegin()) return;
+    if (line_.is_empty() || !TryBegin()) return;
     CollectAll(&Give<Take>, &take);
     Finish();
   }
@@ -97,22 +82,14 @@ class Samples {
     CUevent before;
     CUevent behind;
     Cost* cost;
+    StreamId stream;
     int64_t taken;
+    OwnFlight::Point launched;
+    uint32_t measures;  // that became one
     uint64_t launched_at;
     uint64_t held_up;
   };
-  // Where the device's time is on the monotonic clock, by an event of a known moment.
-  struct Base {
-    CUcontext context;
-    CUstream stream;
-    CUevent event;
-    uint64_t time;  // 0: not known
-    uint64_t error;
-  };
-  static constexpr int kSamples = 256;
-  static constexpr uint32_t kPlaces = 1024;  // of the line
-  static constexpr int kBases = 32;
-
+  static constexpr int kSamples = Line::kMost;
   using Taker = void (*)(void*, const Measured&);
   template <typename Take>
   static void Give(void* with, const Measured& measured) {
@@ -121,26 +98,24 @@ class Samples {
   bool AwaitTurn();
   bool TryBegin() { return !is_busy_.exchange(true, std::memory_order_acquire); }
   void Finish() { is_busy_.store(false, std::memory_order_release); }
-  Base* BaseOf(CUcontext context);
-  void RenewBase(CUcontext context);
   int Own(CUcontext context);
-  bool StandInLine(int sample);
-  void LeaveLine();
+  bool MakeRoom();
+  void Join(Sample* first, Sample* second);
   bool Prepare(Sample* sample, CUcontext context);
+  int FirstOf(const Sample& sample) const;
+  void NoteFirst(int at);
   void CollectAll(Taker take, void* with);
   void DropAll(CUcontext context, Taker take, void* with);
-  void Read(const Sample& sample,
-            Measured* measured);  // with the bases to ourselves, as CollectAll()
+  void Read(const Sample& sample, Measured* measured);
 
   Sample samples_[kSamples];
-  Base bases_[kBases];
-  // Those in flight, as they were launched: a place holds a sample and 1, or kGone; 0: it is being
-  // written. Ends at next_, and only who is alone takes away from its beginning.
-  static constexpr uint16_t kGone = UINT16_MAX;
-  std::atomic<uint16_t> line_[kPlaces];
-  std::atomic<uint32_t> first_;
-  std::atomic<uint32_t> next_;
+  Line line_;
   std::atomic<bool> is_busy_;
+  // What follows is of who is alone.
+  DeviceClock clock_;
+  Cost joined_;                // of measures that became one, of which nothing is learned
+  uint16_t firsts_[kSamples];  // of streams, while the line is gone through
+  int streams_;
 };
 
 }  // namespace tessera::limiter

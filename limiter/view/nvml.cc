@@ -9,16 +9,44 @@
 namespace tessera::limiter {
 namespace {
 
-// What is used is the container's; false: the device is not limited.
-template <typename Memory>
-bool Share(nvmlDevice_t device, Memory* memory) {
-  const int place = PlaceOfNvml(device);
-  if (place < 0 || Limit(place) == 0) return false;
-  const MemoryView view = ViewOf(place, {memory->free, memory->total});
-  memory->total = view.total;
-  memory->free = view.free;
+struct Share {
+  MemoryView view;
+  uint64_t used;
+};
+
+// What is used is the container's.
+Share ShareOfPlace(int place, const MemoryView& device) {
+  const MemoryView view = ViewOf(place, device);
   const uint64_t used = Used(place);
-  memory->used = used < view.total ? used : view.total;
+  return {view, used < view.total ? used : view.total};
+}
+
+// Of a part of a GPU that is divided.
+Share ShareOfPart(const NvmlParts::Part& part) {
+  nvmlMemory_t memory{};
+  if (TheNvml().nvmlDeviceGetMemoryInfo(part.device, &memory) != NVML_SUCCESS) return {};
+  if (Limit(part.place) == 0) return {{memory.free, memory.total}, memory.used};
+  return ShareOfPlace(part.place, {memory.free, memory.total});
+}
+
+// False: the device is not limited.
+template <typename Memory>
+bool Limited(nvmlDevice_t device, Memory* memory) {
+  const NvmlParts parts = PartsOfNvml(device);
+  bool is_limited = parts.is_divided && LimitsNameDevices();
+  for (const NvmlParts::Part& part : parts) is_limited = is_limited || Limit(part.place) != 0;
+  if (!is_limited) return false;
+  Share sum{};
+  for (const NvmlParts::Part& part : parts) {
+    const Share share = parts.is_divided ? ShareOfPart(part)
+                                         : ShareOfPlace(part.place, {memory->free, memory->total});
+    sum.view.free += share.view.free;
+    sum.view.total += share.view.total;
+    sum.used += share.used;
+  }
+  memory->total = sum.view.total;
+  memory->free = sum.view.free;
+  memory->used = sum.used;
   return true;
 }
 
@@ -29,13 +57,13 @@ using tessera::limiter::TheNvml;
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
   const nvmlReturn_t result = TheNvml().nvmlDeviceGetMemoryInfo(device, memory);
-  if (result == NVML_SUCCESS) tessera::limiter::Share(device, memory);
+  if (result == NVML_SUCCESS) tessera::limiter::Limited(device, memory);
   return result;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* memory) {
   const nvmlReturn_t result = TheNvml().nvmlDeviceGetMemoryInfo_v2(device, memory);
   // The driver's own part is not of the container's share.
-  if (result == NVML_SUCCESS && tessera::limiter::Share(device, memory)) memory->reserved = 0;
+  if (result == NVML_SUCCESS && tessera::limiter::Limited(device, memory)) memory->reserved = 0;
   return result;
 }

@@ -16,6 +16,21 @@ int PlaceOf(nvmlDevice_t device) {
   return known ? DeviceOf(uuid) : -1;
 }
 
+// Of a GPU that is divided, each of its MIG devices; else the device itself.
+NvmlParts Divide(nvmlDevice_t device) {
+  NvmlParts divided;
+  unsigned most = 0;
+  if (TheNvml().nvmlDeviceGetMaxMigDeviceCount(device, &most) != NVML_SUCCESS) most = 0;
+  for (unsigned i = 0; i < most && divided.count < kMaxDevices; ++i) {
+    nvmlDevice_t part = nullptr;
+    if (TheNvml().nvmlDeviceGetMigDeviceHandleByIndex(device, i, &part) != NVML_SUCCESS) continue;
+    divided.parts[divided.count++] = {part, PlaceOf(part)};
+  }
+  divided.is_divided = divided.count > 0;
+  if (!divided.is_divided) divided.parts[divided.count++] = {device, PlaceOf(device)};
+  return divided;
+}
+
 // The books count devices that only the environment limits in the order in which they hear of them,
 // and it means that of the bus, which is NVML's.
 void NameAll() {
@@ -25,16 +40,23 @@ void NameAll() {
   if (TheNvml().nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS) return;
   for (unsigned i = 0; i < count; ++i) {
     nvmlDevice_t device = nullptr;
-    if (TheNvml().nvmlDeviceGetHandleByIndex_v2(i, &device) == NVML_SUCCESS) PlaceOf(device);
+    if (TheNvml().nvmlDeviceGetHandleByIndex_v2(i, &device) == NVML_SUCCESS) Divide(device);
   }
   are_named.store(true, std::memory_order_release);
 }
 
 }  // namespace
 
-int PlaceOfNvml(nvmlDevice_t device) {
+NvmlParts PartsOfNvml(nvmlDevice_t device) {
   NameAll();
-  return PlaceOf(device);
+  const NvmlParts all = Divide(device);
+  if (!all.is_divided) return all;
+  NvmlParts own{.is_divided = true};
+  for (const NvmlParts::Part& part : all) {
+    if (part.place != kDeniedDevice) own.parts[own.count++] = part;
+  }
+  if (own.count > 0) return own;
+  return {.is_divided = false, .count = 1, .parts = {{device, kDeniedDevice}}};
 }
 
 }  // namespace tessera::limiter

@@ -20,31 +20,6 @@ namespace {
 constexpr unsigned kNoInstance = ~0u;
 constexpr unsigned kComputeMode = 0;  // of nvmlProcessDetailList_v1_t
 
-// Not on the stack, which may be a small thread's.
-class Found {
- public:
-  explicit Found(int place) {
-    void* const memory =
-        mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return;
-    processes_ = static_cast<ProcessView*>(memory);
-    count_ = ProcessesOf(place, processes_, kMaxSlots);
-  }
-  ~Found() {
-    if (processes_ != nullptr) munmap(processes_, kSize);
-  }
-  Found(const Found&) = delete;
-  Found& operator=(const Found&) = delete;
-
-  unsigned count() const { return count_; }
-  const ProcessView& operator[](unsigned i) const { return processes_[i]; }
-
- private:
-  static constexpr size_t kSize = kMaxSlots * sizeof(ProcessView);
-  ProcessView* processes_ = nullptr;
-  unsigned count_ = 0;
-};
-
 // Of a MIG device.
 struct Instances {
   explicit Instances(nvmlDevice_t device) {
@@ -56,6 +31,57 @@ struct Instances {
   unsigned gpu = kNoInstance;
   unsigned compute = kNoInstance;
 };
+
+// The processes of one part of a device after those of the other. Not on the stack, which may be a
+// small thread's.
+class Found {
+ public:
+  explicit Found(const NvmlParts& parts)
+      : parts_(parts), size_(static_cast<size_t>(parts.count) * kMaxSlots * sizeof(ProcessView)) {
+    void* const memory =
+        mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    processes_ = static_cast<ProcessView*>(memory);
+    for (const NvmlParts::Part& part : parts) {
+      if (KnowsProcesses(part.place)) {
+        count_ += ProcessesOf(part.place, processes_ + count_, kMaxSlots);
+      }
+      *end_++ = count_;
+    }
+  }
+  ~Found() {
+    if (processes_ != nullptr) munmap(processes_, size_);
+  }
+  Found(const Found&) = delete;
+  Found& operator=(const Found&) = delete;
+
+  unsigned count() const { return count_; }
+  // each(i, process, instances of its part)
+  template <typename Each>
+  void ForEach(Each each) const {
+    unsigned i = 0;
+    for (const unsigned* end = ends_; end < end_; ++end) {
+      if (i == *end) continue;
+      const Instances instances(parts_.parts[end - ends_].device);
+      for (; i < *end; ++i) each(i, processes_[i], instances);
+    }
+  }
+
+ private:
+  const NvmlParts& parts_;
+  const size_t size_;
+  ProcessView* processes_ = nullptr;
+  unsigned count_ = 0;
+  unsigned ends_[kMaxDevices] = {};  // of each part
+  unsigned* end_ = ends_;
+};
+
+bool KnowsAny(const NvmlParts& parts) {
+  for (const NvmlParts::Part& part : parts) {
+    if (KnowsProcesses(part.place)) return true;
+  }
+  return false;
+}
 
 void Fill(const ProcessView& process, const Instances&, nvmlProcessInfo_v1_t* info) {
   *info = {process.pid, process.bytes};
@@ -73,36 +99,37 @@ bool IsRight(nvmlReturn_t result) {
 }
 
 template <typename Info>
-nvmlReturn_t Tell(int place, nvmlDevice_t device, bool any, unsigned* count, Info* infos) {
+nvmlReturn_t Tell(const NvmlParts& parts, bool any, unsigned* count, Info* infos) {
   if (!any) {
     *count = 0;
     return NVML_SUCCESS;
   }
-  const Found found(place);
+  const Found found(parts);
   const unsigned room = *count;
   *count = found.count();
   if (room < found.count()) return NVML_ERROR_INSUFFICIENT_SIZE;
   if (found.count() == 0) return NVML_SUCCESS;
   if (infos == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  const Instances instances(device);
-  for (unsigned i = 0; i < found.count(); ++i) Fill(found[i], instances, &infos[i]);
+  found.ForEach([&](unsigned i, const ProcessView& process, const Instances& instances) {
+    Fill(process, instances, &infos[i]);
+  });
   return NVML_SUCCESS;
 }
 
 template <typename Info>
 nvmlReturn_t List(nvmlReturn_t (*real)(nvmlDevice_t, unsigned*, Info*), bool compute,
                   nvmlDevice_t device, unsigned* count, Info* infos) {
-  const int place = count != nullptr ? PlaceOfNvml(device) : -1;
-  if (!KnowsProcesses(place)) return real(device, count, infos);
+  const NvmlParts parts = count != nullptr ? PartsOfNvml(device) : NvmlParts{};
+  if (!KnowsAny(parts)) return real(device, count, infos);
   unsigned none = 0;
   const nvmlReturn_t result = real(device, &none, nullptr);
-  return IsRight(result) ? Tell(place, device, compute, count, infos) : result;
+  return IsRight(result) ? Tell(parts, compute, count, infos) : result;
 }
 
 nvmlReturn_t ListDetails(nvmlDevice_t device, nvmlProcessDetailList_v1_t* list) {
   const auto real = TheNvml().nvmlDeviceGetRunningProcessDetailList;
-  const int place = list != nullptr ? PlaceOfNvml(device) : -1;
-  if (!KnowsProcesses(place)) return real(device, list);
+  const NvmlParts parts = list != nullptr ? PartsOfNvml(device) : NvmlParts{};
+  if (!KnowsAny(parts)) return real(device, list);
   // A newer one than is known here would have the driver's own answer.
   if (list->version != kNvmlVersion1<nvmlProcessDetailList_v1_t>) {
     return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
@@ -110,8 +137,7 @@ nvmlReturn_t ListDetails(nvmlDevice_t device, nvmlProcessDetailList_v1_t* list) 
   nvmlProcessDetailList_v1_t none = {list->version, list->mode, 0, nullptr};
   const nvmlReturn_t result = real(device, &none);
   if (!IsRight(result)) return result;
-  return Tell(place, device, list->mode == kComputeMode, &list->numProcArrayEntries,
-              list->procArray);
+  return Tell(parts, list->mode == kComputeMode, &list->numProcArrayEntries, list->procArray);
 }
 
 // In microseconds since 1970.
@@ -133,39 +159,42 @@ void Fill(const ProcessView& process, unsigned long long time,
 
 // Samples are of now: none is newer than who asks has seen, if that is later.
 template <typename Sample>
-nvmlReturn_t TellUse(int place, unsigned long long seen, unsigned* count, Sample* samples) {
-  const Found found(place);
+nvmlReturn_t TellUse(const NvmlParts& parts, unsigned long long seen, unsigned* count,
+                     Sample* samples) {
+  const Found found(parts);
   const unsigned long long now = TimeStamp();
   const unsigned room = *count;
   *count = seen < now ? found.count() : 0;
   if (*count == 0) return NVML_ERROR_NOT_FOUND;
   if (samples == nullptr || room < *count) return NVML_ERROR_INSUFFICIENT_SIZE;
-  for (unsigned i = 0; i < *count; ++i) Fill(found[i], now, &samples[i]);
+  found.ForEach([&](unsigned i, const ProcessView& process, const Instances&) {
+    Fill(process, now, &samples[i]);
+  });
   return NVML_SUCCESS;
 }
 
 nvmlReturn_t ListUse(nvmlDevice_t device, nvmlProcessUtilizationSample_t* samples, unsigned* count,
                      unsigned long long seen) {
   const auto real = TheNvml().nvmlDeviceGetProcessUtilization;
-  const int place = count != nullptr ? PlaceOfNvml(device) : -1;
-  if (!KnowsProcesses(place)) return real(device, samples, count, seen);
+  const NvmlParts parts = count != nullptr ? PartsOfNvml(device) : NvmlParts{};
+  if (!KnowsAny(parts)) return real(device, samples, count, seen);
   unsigned none = 0;
   const nvmlReturn_t result = real(device, nullptr, &none, seen);
   if (!IsRight(result) && result != NVML_ERROR_NOT_FOUND) return result;
-  return TellUse(place, seen, count, samples);
+  return TellUse(parts, seen, count, samples);
 }
 
 nvmlReturn_t ListAllUse(nvmlDevice_t device, nvmlProcessesUtilizationInfo_v1_t* info) {
   const auto real = TheNvml().nvmlDeviceGetProcessesUtilizationInfo;
-  const int place = info != nullptr ? PlaceOfNvml(device) : -1;
-  if (!KnowsProcesses(place)) return real(device, info);
+  const NvmlParts parts = info != nullptr ? PartsOfNvml(device) : NvmlParts{};
+  if (!KnowsAny(parts)) return real(device, info);
   if (info->version != kNvmlVersion1<nvmlProcessesUtilizationInfo_v1_t>) {
     return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
   }
   nvmlProcessesUtilizationInfo_v1_t none = {info->version, 0, info->lastSeenTimeStamp, nullptr};
   const nvmlReturn_t result = real(device, &none);
   if (!IsRight(result) && result != NVML_ERROR_NOT_FOUND) return result;
-  return TellUse(place, info->lastSeenTimeStamp, &info->processSamplesCount, info->procUtilArray);
+  return TellUse(parts, info->lastSeenTimeStamp, &info->processSamplesCount, info->procUtilArray);
 }
 
 }  // namespace

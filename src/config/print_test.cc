@@ -89,7 +89,8 @@ resources:
       vgpu: {mode: requested, install: /lib/libvgpu.so, unplaced: fit, evictMismatched: true,
              memoryResource: a.b/memory, coresResource: a.b/cores,
              memoryPercentageResource: a.b/percentage, defaultMemory: 1024, defaultCores: 10,
-             memoryFactor: 256, memoryScaling: 1.8, coreScaling: 0.1, logLevel: 4,
+             memoryFactor: 256, memoryScaling: 1.8, coreScaling: 0.1, memoryBy: driver,
+             logLevel: 4,
              corePolicy: force, taskPriority: 0, podCorePolicy: free, allowDisableControl: true,
              hami: {register: false, topologyScores: true, compat: "2.7"}}
   - name: nvidia.com/mig-{profile}

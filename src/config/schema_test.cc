@@ -162,6 +162,7 @@ TEST(Schema, DefaultsAreThoseOfTheStructs) {
       {"resources[].nvidia.vgpu.library", ""},
       {"resources[].nvidia.vgpu.lockDirectory", "/tmp/vgpulock"},
       {"resources[].nvidia.vgpu.logLevel", ""},
+      {"resources[].nvidia.vgpu.memoryBy", "library"},
       {"resources[].nvidia.vgpu.memoryFactor", "1"},
       {"resources[].nvidia.vgpu.memoryPercentageResource", "nvidia.com/gpumem-percentage"},
       {"resources[].nvidia.vgpu.memoryResource", "nvidia.com/gpumem"},

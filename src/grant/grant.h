@@ -85,6 +85,8 @@ struct Vgpu {
   std::optional<VgpuRequests> requests = {};
   double memory_scaling = 1;  // what a GPU's memory counts; above 1 there is more than it has
   double core_scaling = 1;    // what its compute time counts
+  // Kernel or driver hold containers to their memory themselves; the library only shows it.
+  bool memory_by_driver = false;
   // What the library is told besides its limits. Fixed: over what the pod says, else below it.
   std::map<std::string, std::string> tunables = {};
   bool tunables_fixed = true;

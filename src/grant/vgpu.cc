@@ -201,6 +201,7 @@ std::string LimitsText(const Vgpu& vgpu, const VgpuGrant& grant) {
   text += fmt::format("policy={}\n", tunable("GPU_CORE_UTILIZATION_POLICY", "default"));
   text += fmt::format("priority={}\n", tunable("CUDA_TASK_PRIORITY", "1"));
   text += fmt::format("oversubscribe={}\n", vgpu.memory_scaling > 1 ? "yes" : "no");
+  if (vgpu.memory_by_driver) text += "memory-by=driver\n";
   text += fmt::format("core-policy={}\n", vgpu.tunables_fixed ? "fixed" : "free");
   text += fmt::format("region={}/{}\n", vgpu.directory, RegionNameOf(grant.name));
   return text;

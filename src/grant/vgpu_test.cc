@@ -122,8 +122,10 @@ TEST(LimitsText, SaysWhatTheLibraryIsToHoldTheContainerTo) {
   vgpu.tunables = {{"GPU_CORE_UTILIZATION_POLICY", "force"}, {"CUDA_TASK_PRIORITY", "0"}};
   vgpu.tunables_fixed = false;
   vgpu.memory_scaling = 2;
+  vgpu.memory_by_driver = true;
   EXPECT_EQ(LimitsText(vgpu, NewVgpuGrant(vgpu, "name", {})),
-            "tessera-limits 1\npolicy=force\npriority=0\noversubscribe=yes\ncore-policy=free\n"
+            "tessera-limits 1\npolicy=force\npriority=0\noversubscribe=yes\nmemory-by=driver\n"
+            "core-policy=free\n"
             "region=/usr/local/vgpu/name.cache\n");
 }
 

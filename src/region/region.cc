@@ -109,6 +109,7 @@ class Reader {
     region_.switched_on = words_.At<int32_t>(offsetof(HamiRegion, utilization_switch)) != 0;
     region_.blocked = words_.At<int32_t>(offsetof(HamiRegion, recent_kernel)) < 0;
     region_.priority = words_.At<int32_t>(offsetof(HamiRegion, priority));
+    if (ours) ReadFreeTime();
     return std::move(region_);
   }
 
@@ -214,6 +215,30 @@ class Reader {
     process.held.push_back(held);
   }
 
+  bool IsTimeLimited(const Device& device) const {
+    if (device.percent == 0 || region_.policy == "disable") return false;
+    return region_.policy == "force" || region_.switched_on;
+  }
+
+  // What processes say of themselves where nothing is charged.
+  void ReadFreeTime() {
+    for (size_t i = 0; i < kMaxDevices; ++i) {
+      if (places_[i] < 0) continue;
+      Device& device = region_.devices[static_cast<size_t>(places_[i])];
+      if (IsTimeLimited(device)) continue;
+      uint64_t sum = 0;
+      for (const Process& process : region_.processes) {
+        const auto percent = words_.At<uint64_t>(
+            SlotAt(static_cast<size_t>(process.slot)) + offsetof(HamiSlot, utilization) +
+            i * sizeof(limiter::HamiUtilization) + offsetof(limiter::HamiUtilization, sm));
+        if (percent > kFree) ++region_.odd;
+        sum += percent <= kFree ? percent : 0;
+      }
+      device.lately = std::min(sum, kFree);
+      device.launched_at = words_.At<int64_t>(offsetof(HamiRegion, last_kernel_time));
+    }
+  }
+
   // HAMi-core has no total.
   void AddUp() {
     for (const Process& process : region_.processes) {
@@ -245,6 +270,12 @@ std::optional<double> ShareGot(const Device& before, const Device& after, uint64
   constexpr double kMost = 200;  // a little too much may be charged and given back later
   if (!before.busy_ns || !after.busy_ns || elapsed_ns == 0) return std::nullopt;
   if (before.uuid != after.uuid || *after.busy_ns < *before.busy_ns) return std::nullopt;
+  if (after.lately && *after.busy_ns == *before.busy_ns) {
+    // Who launches nothing any more says nothing any more.
+    constexpr uint64_t kStill = 1'500'000'000;  // ns
+    const bool is_still = elapsed_ns >= kStill && after.launched_at == before.launched_at;
+    return is_still ? 0 : static_cast<double>(*after.lately);
+  }
   const double got =
       100 * static_cast<double>(*after.busy_ns - *before.busy_ns) / static_cast<double>(elapsed_ns);
   return got <= kMost ? std::optional(got) : std::nullopt;

@@ -43,6 +43,10 @@ struct Device {
   int percent = 0;                    // of its time; 0: no limit
   uint64_t used = 0;                  // bytes, of all processes
   std::optional<uint64_t> busy_ns{};  // what the container was charged so far, where it is counted
+  // Where its time is not limited: percent that its processes say they had lately, and when one of
+  // them launched something on any device, in seconds since 1970.
+  std::optional<uint64_t> lately{};
+  int64_t launched_at = 0;
   bool operator==(const Device&) const = default;
 };
 
@@ -64,8 +68,8 @@ size_t LargestRegion();
 // kBadRegion with the reason, where it is none that is known here.
 Result<Region> Parse(std::string_view bytes);
 
-// Percent of a device's time that was charged between two readings so many ns apart; nothing where
-// that is not known or cannot be.
+// Percent of a device's time that was charged between two readings so many ns apart, or of what is
+// not charged, that was had lately; nothing where that is not known or cannot be.
 std::optional<double> ShareGot(const Device& before, const Device& after, uint64_t elapsed_ns);
 
 // The byte of the file that is locked as long as the process of that slot lives.

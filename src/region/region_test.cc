@@ -23,7 +23,7 @@ TEST(RegionTest, ANewOneHasItsLimitsAndNobody) {
             (Region{.policy = "force",
                     .priority = 1,
                     .devices = {{.uuid = kGpu, .limit = 2048 * kMib, .percent = 30, .busy_ns = 0},
-                                {.uuid = kOther, .busy_ns = 0}}}));
+                                {.uuid = kOther, .busy_ns = 0, .lately = 0}}}));
 }
 
 TEST(RegionTest, HasWhatEachProcessHoldsOfWhat) {
@@ -71,6 +71,34 @@ TEST(RegionTest, HamiCoresOwnHasNoBooksAndNoTotalOfItsOwn) {
 TEST(RegionTest, PlacesThatNobodyNamedAreNoDevices) {
   const TestRegion made(std::vector<limiter::RegionDevice>(16, {"", 1024 * kMib, 30}));
   EXPECT_EQ(Parse(made.Bytes()).value().devices, std::vector<Device>{});
+}
+
+TEST(RegionTest, WhereTimeIsNotLimitedItsProcessesSayWhatTheyHadLately) {
+  TestRegion made({{kGpu, 2048 * kMib, 0}, {kOther, 2048 * kMib, 30}});
+  made.Hold(0, 17, 0, 600 * kMib, 0);
+  made.Hold(1, 18, 0, 600 * kMib, 0);
+  made->hami.slots[0].utilization[0].sm = 30;
+  made->hami.slots[1].utilization[0].sm = 25;
+  made->hami.slots[1].utilization[1].sm = 25;
+  made->hami.last_kernel_time = 1'700'000'000;
+
+  Region region = Parse(made.Bytes()).value();
+  EXPECT_EQ(region.devices[0].lately, 55U);
+  EXPECT_EQ(region.devices[0].launched_at, 1'700'000'000);
+  EXPECT_EQ(region.devices[1].lately, std::nullopt);
+  EXPECT_EQ(region.odd, 0U);
+
+  made->hami.slots[0].utilization[0].sm = UINT64_MAX;
+  region = Parse(made.Bytes()).value();
+  EXPECT_EQ(region.devices[0].lately, 25U);
+  EXPECT_EQ(region.odd, 1U);
+
+  made->books.core_policy = limiter::CorePolicy::kDisable;
+  EXPECT_EQ(Parse(made.Bytes()).value().devices[1].lately, 25U);
+  made->books.core_policy = limiter::CorePolicy::kDefault;
+  EXPECT_EQ(Parse(made.Bytes()).value().devices[1].lately, std::nullopt);
+  made->hami.utilization_switch = 0;
+  EXPECT_EQ(Parse(made.Bytes()).value().devices[1].lately, 25U);
 }
 
 TEST(RegionTest, SomethingElseIsSaidToBeSo) {
@@ -156,6 +184,18 @@ TEST(ShareGotTest, IsWhatWasChargedMeanwhile) {
   const Device before{.uuid = kGpu, .busy_ns = 1'000};
   const Device after{.uuid = kGpu, .busy_ns = 1'250};
   EXPECT_EQ(ShareGot(before, after, 1'000), 25);
+}
+
+TEST(ShareGotTest, OfWhatIsNotChargedIsWhatItsProcessesSayWhileTheyLaunch) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const Device before{.uuid = kGpu, .busy_ns = 1'000, .lately = 55, .launched_at = 100};
+  Device after = before;
+  EXPECT_EQ(ShareGot(before, after, kSecond), 55) << "it may be the same second";
+  EXPECT_EQ(ShareGot(before, after, 2 * kSecond), 0);
+  after.launched_at = 102;
+  EXPECT_EQ(ShareGot(before, after, 2 * kSecond), 55);
+  after.busy_ns = 1'000 + kSecond;
+  EXPECT_EQ(ShareGot(before, after, 2 * kSecond), 50) << "it was limited a moment ago";
 }
 
 TEST(ShareGotTest, IsNotKnownWhereTheCounterSaysWhatCannotBe) {

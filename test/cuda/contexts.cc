@@ -42,11 +42,15 @@ CUresult Activate(Driver& driver, CUctx_st& context) {
   if (!driver.state->Take(context.card, options.context_bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (options.context_ns > 0) Sleep(options.context_ns);
   context.active = true;
+  ++driver.state->own().contexts[context.card];
   return CUDA_SUCCESS;
 }
 
+// What runs in it comes to its end first.
 void Deactivate(Driver& driver, CUctx_st& context) {
+  if (context.active) AwaitContext(&context);
   if (!context.active.exchange(false)) return;
+  --driver.state->own().contexts[context.card];
   DropStreamsOf(&context);
   DropArraysOf(&context);
   DropPoolsOf(&context);

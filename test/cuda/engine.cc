@@ -24,6 +24,9 @@ uint64_t Jittered(uint64_t ns, uint64_t percent) {
   return ns + ns * (g_random % (percent * 100 + 1)) / 10'000;
 }
 
+// When this process's own kernels have ended, where it is a client of MPS.
+Mark g_own_end[kMostCards] = {};
+
 // Only this process writes it.
 template <class T>
 void Add(std::atomic<T>& number, T more) {
@@ -45,14 +48,25 @@ void SleepUntil(uint64_t time) {
 
 namespace {
 
+// Kernels of other clients of MPS run at the same time: it waits for those of its own process.
+uint64_t StartBesideOthers(unsigned card, Mark after, uint64_t ns, uint64_t now) {
+  const uint64_t start = std::max({now, g_own_end[card], after});
+  g_own_end[card] = start + ns;
+  return start;
+}
+
 // Who comes first is served first: a kernel begins when all that came before it have ended.
 Mark SubmitLast(Card& card, Process& own, Run& run, Mark after, uint64_t ns, uint64_t now,
                 unsigned number) {
   uint64_t busy = card.busy_until.load(std::memory_order_relaxed);
   uint64_t start = 0;
-  do {
-    start = std::max({now, busy, after});
-  } while (!card.busy_until.compare_exchange_weak(busy, start + ns));
+  if (TheDriver()->node.mps_percent != 0) {
+    start = StartBesideOthers(number, after, ns, now);
+  } else {
+    do {
+      start = std::max({now, busy, after});
+    } while (!card.busy_until.compare_exchange_weak(busy, start + ns));
+  }
   run.start.store(start, std::memory_order_relaxed);
   run.end.store(start + ns, std::memory_order_relaxed);
   Add(own.busy[number], ns);
@@ -71,7 +85,9 @@ Mark Submit(unsigned card, Mark after, uint64_t ns) {
   Process& own = state.own();
   const std::lock_guard lock(g_launching);
   Run& run = own.runs[own.kernels.load(std::memory_order_relaxed) % kQueue];
-  const uint64_t takes = Jittered(ns, driver.node.options.jitter_percent);
+  const unsigned percent = driver.node.mps_percent;
+  const uint64_t alone = Jittered(ns, driver.node.options.jitter_percent);
+  const uint64_t takes = percent == 0 ? alone : alone * 100 / percent;
   const bool turns = TakesTurns(card);
   // As many as the driver takes are waiting: the first of them is to begin.
   const uint64_t first = run.start.load(std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several processes have of a card's time.
 #include <csignal>
+#include <fstream>
 
 #include "cuda/cuda_test.h"
 
@@ -48,6 +49,27 @@ TEST_F(EngineTest, WhoComesFirstIsServedFirst) {
     EXPECT_EQ(CALL(fakecuda_busy)(cuda.Uuid().c_str(), other), 100 * kMs);
     EXPECT_EQ(CALL(fakecuda_busy)(cuda.Uuid().c_str(), getpid()), 10 * kMs);
     EXPECT_GE(took, 10 * kMs);
+  });
+  End1(other);
+}
+
+TEST_F(EngineTest, KernelsOfClientsOfMpsRunAtTheSameTime) {
+  std::ofstream(node_.directory() + "/control") << "";
+  node_.Set("CUDA_MPS_PIPE_DIRECTORY", node_.directory());
+  node_.Set("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50");
+  int told[2];
+  const pid_t other = Worker(1, 60'000 * kMs, told);
+  Hear(told);
+  OnGpu([&](const Gpu& cuda) {
+    const uint64_t launched = Now();
+    EXPECT_EQ(cuda.Launch(cuda.Spin(), 10 * kMs), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuCtxSynchronize)(), CUDA_SUCCESS);
+    EXPECT_GE(Now() - launched, 20 * kMs) << "on half of the multiprocessors";
+    EXPECT_LT(Now() - launched, 60'000 * kMs);
+    int count = 0;
+    EXPECT_EQ(CALL(cuDeviceGetAttribute)(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0),
+              CUDA_SUCCESS);
+    EXPECT_EQ(count, 20);
   });
   End1(other);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/events.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "cuda/contexts.h"
@@ -17,6 +19,11 @@ uint64_t EndOf(const CUevent_st& event) {
   return std::max(event.at.load(), TimeOf(event.context->card, event.mark));
 }
 
+void Reach(CUevent_st& event, const CUstream_st& stream) {
+  event.at = Now();
+  event.mark = stream.tail.load();
+}
+
 CUresult Record(CUevent event, CUstream handle) {
   NEED_CONTEXT(context);
   const CUstream stream = StreamOf(handle, context);
@@ -24,9 +31,17 @@ CUresult Record(CUevent event, CUstream handle) {
   if (stream->context != event->context) return CUDA_ERROR_INVALID_HANDLE;
   event->capture = stream->capture.load();
   if (event->capture != nullptr) return CUDA_SUCCESS;
-  event->at = Now();
-  event->mark = stream->tail.load();
   event->recorded = true;
+  const uint64_t recording = ++event->recordings;
+  if (!stream->held) {
+    Reach(*event, *stream);
+    return CUDA_SUCCESS;
+  }
+  event->mark = kNever;
+  Enqueue(stream, [event, stream, recording] {
+    if (event->recordings == recording) Reach(*event, *stream);
+    return true;
+  });
   return CUDA_SUCCESS;
 }
 
@@ -50,11 +65,16 @@ CUresult Elapsed(float* out, CUevent start, CUevent end) {
 CUresult Destroy(CUevent event) {
   if (Current() == nullptr) return Missing();
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  delete event;
+  if (event->mark != kNever) delete event;  // else the stream still has it
   return CUDA_SUCCESS;
 }
 
 }  // namespace
+
+void AwaitRecorded(const CUevent_st& event) {
+  while (event.mark == kNever) usleep(100);
+}
+
 }  // namespace tessera::fake_cuda
 
 using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
@@ -93,6 +113,7 @@ FAKE_EXPORT CUresult cuEventSynchronize(CUevent event) {
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   NEED_NO_CAPTURE();
   if (event->capture != nullptr) return kCapturedEvent;
+  AwaitRecorded(*event);
   AwaitMark(event->context->card, event->mark);
   ReleaseUnused(event->context->device);
   return CUDA_SUCCESS;

@@ -12,7 +12,15 @@ struct CUevent_st {
   const CUcontext context;
   const unsigned flags;
   std::atomic<bool> recorded = false;
-  std::atomic<uint64_t> at = 0;  // when it was recorded
-  std::atomic<tessera::fake_cuda::Mark> mark = 0;
+  std::atomic<uint64_t> at = 0;                    // when it was recorded
+  std::atomic<tessera::fake_cuda::Mark> mark = 0;  // kNever: behind what waits for the host
+  std::atomic<uint64_t> recordings = 0;
   std::atomic<tessera::fake_cuda::Capture*> capture = nullptr;  // that it was recorded in
 };
+
+namespace tessera::fake_cuda {
+
+// Until the host has let go what it was recorded behind.
+void AwaitRecorded(const CUevent_st& event);
+
+}  // namespace tessera::fake_cuda

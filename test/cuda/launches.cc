@@ -40,6 +40,7 @@ CUresult LaunchIn(Launch&& launch, CUstream handle, void** parameters, void** ex
   const uint64_t threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (threads > 1024) return CUDA_ERROR_INVALID_VALUE;
   if (!ReadArguments(launch, parameters, extra)) return CUDA_ERROR_INVALID_VALUE;
+  if (!HasCode(launch.function)) return CUDA_ERROR_OUT_OF_MEMORY;
   return Put(launch, stream);
 }
 
@@ -73,8 +74,16 @@ CUresult Put(const Launch& launch, CUstream stream) {
     const CUresult refused = RefuseLegacy(stream->context);
     if (refused != CUDA_SUCCESS) return refused;
   }
-  const Mark end = Submit(stream->context->card, stream->tail, launch.ns);
-  stream->tail.store(end, std::memory_order_release);
+  const auto run = [stream, ns = launch.ns] {
+    const Mark end = Submit(stream->context->card, stream->tail, ns);
+    stream->tail.store(end, std::memory_order_release);
+    return true;
+  };
+  if (stream->held) {
+    Enqueue(stream, run);
+  } else {
+    run();
+  }
   return CUDA_SUCCESS;
 }
 

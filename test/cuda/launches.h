@@ -26,6 +26,8 @@ struct Launch {
   uint64_t ns = 0;
 };
 
+// Its code is loaded, if it was not before. False: the card has no room for it.
+bool HasCode(CUfunction function);
 // From the arguments of any of the functions that launch; false: they are not right.
 bool ReadArguments(Launch& launch, void** parameters, void** extra);
 // Into a stream, or into the graph that is made of it.

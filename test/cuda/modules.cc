@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules from PTX text: each ".entry" is a kernel, each ".global" of so many bytes takes memory of
-// the device, and its code takes as much as the options say. The kernel `spin` takes as many ns as
-// its only argument says, an u64; any other 1000.
+// the device, and its code takes as much as the options say: where it is loaded lazily, with the
+// first of its functions that is asked for by name, or that is used. The kernel `spin` takes as
+// many ns as its only argument says, an u64; any other 1000.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -79,8 +80,11 @@ void Drop(CUmod_st& module) {
 
 // False: the card has no room for it.
 bool LoadCode(CUmod_st& module) {
+  static std::mutex mutex;
   const uint64_t bytes = TheDriver()->node.options.module_bytes;
-  if (bytes == 0 || module.code != 0) return true;
+  if (bytes == 0) return true;
+  const std::lock_guard lock(mutex);
+  if (module.code != 0) return true;
   module.code = module.context->heap.Allocate(bytes);
   return module.code != 0;
 }
@@ -118,13 +122,21 @@ CUresult LoadFile(CUmodule* out, const char* path) {
   return Load(out, text.c_str());
 }
 
-CUresult FunctionOf(CUfunction* out, CUmodule module, const char* name) {
+CUresult FunctionOf(CUfunction* out, CUmodule module, const char* name, bool is_loaded) {
   if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const auto found = std::ranges::find(module->functions, name, &CUfunc_st::name);
   if (found == module->functions.end()) return CUDA_ERROR_NOT_FOUND;
-  if (!LoadCode(*module)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (is_loaded && !LoadCode(*module)) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = &*found;
+  return CUDA_SUCCESS;
+}
+
+CUresult AllOf(CUfunction* out, unsigned count, CUmodule module) {
+  if (out == nullptr || module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count && i < module->functions.size(); ++i) {
+    out[i] = &module->functions[i];
+  }
   return CUDA_SUCCESS;
 }
 
@@ -137,6 +149,11 @@ CUresult Unload(CUmodule module) {
 }
 
 }  // namespace
+
+bool HasCode(CUfunction function) {
+  return TheDriver()->node.options.lazy == 0 || LoadCode(*function->module);
+}
+
 }  // namespace tessera::fake_cuda
 
 using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
@@ -156,7 +173,11 @@ FAKE_EXPORT CUresult cuModuleUnload(CUmodule module) {
 }
 FAKE_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
   if (Current() == nullptr) return Missing();
-  return FunctionOf(out, module, name);
+  return FunctionOf(out, module, name, true);
+}
+FAKE_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction* out, unsigned count, CUmodule module) {
+  if (Current() == nullptr) return Missing();
+  return AllOf(out, count, module);
 }
 FAKE_EXPORT CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* out) {
   NEED_DRIVER(driver);
@@ -205,12 +226,24 @@ FAKE_EXPORT CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) {
 }
 FAKE_EXPORT CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  return FunctionOf(reinterpret_cast<CUfunction*>(out), reinterpret_cast<CUmodule>(library), name);
+  return FunctionOf(reinterpret_cast<CUfunction*>(out), reinterpret_cast<CUmodule>(library), name,
+                    false);
 }
 FAKE_EXPORT CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) {
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUfunction>(kernel);
+  if (out == nullptr || kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto function = reinterpret_cast<CUfunction>(kernel);
+  if (!HasCode(function)) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = function;
   return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary library) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  return AllOf(reinterpret_cast<CUfunction*>(out), count, reinterpret_cast<CUmodule>(library));
+}
+FAKE_EXPORT CUresult cuFuncLoad(CUfunction function) {
+  if (Current() == nullptr) return Missing();
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return HasCode(function) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 FAKE_EXPORT CUresult cuFuncGetModule(CUmodule* out, CUfunction function) {
   if (out == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -225,9 +258,11 @@ FAKE_EXPORT CUresult cuFuncGetName(const char** out, CUfunction function) {
 FAKE_EXPORT CUresult cuFuncGetAttribute(int* out, int attribute, CUfunction function) {
   constexpr int kMostThreads = 0;
   if (out == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!HasCode(function)) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = attribute == kMostThreads ? 1024 : 0;
   return CUDA_SUCCESS;
 }
 FAKE_EXPORT CUresult cuFuncSetAttribute(CUfunction function, int /*attribute*/, int /*value*/) {
-  return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return HasCode(function) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -2,6 +2,7 @@
 #include "cuda/node.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -146,6 +147,12 @@ Options ParseOptions(const std::string& text) {
   return options;
 }
 
+unsigned MpsPercent(const std::string& pipe_directory, const char* percentage) {
+  if (pipe_directory.empty() || access((pipe_directory + "/control").c_str(), F_OK) != 0) return 0;
+  const int percent = percentage == nullptr ? 100 : atoi(percentage);
+  return percent >= 1 && percent <= 100 ? static_cast<unsigned>(percent) : 100;
+}
+
 std::vector<Device> Visible(const std::vector<Device>& gpus, const std::vector<Device>& migs,
                             const char* names) {
   if (names == nullptr) {
@@ -182,6 +189,14 @@ Node ReadNode() {
   node.options = ParseOptions(options == nullptr ? "" : options);
   const char* directory = Environment("TESSERA_FAKE_CUDA");
   node.directory = directory == nullptr ? DirectoryOf(path) : directory;
+  const char* pipe = Environment("CUDA_MPS_PIPE_DIRECTORY");
+  node.mps_percent =
+      MpsPercent(pipe == nullptr ? "" : pipe, Environment("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"));
+  for (Device& device : node.devices) {
+    if (node.mps_percent == 0) break;
+    const int part = device.multiprocessors * static_cast<int>(node.mps_percent) / 100;
+    device.multiprocessors = std::max(1, part);
+  }
   return node;
 }
 

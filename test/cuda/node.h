@@ -10,11 +10,15 @@
 //     late-ms      for how long a killed process still has its memory
 //     jitter       kernels take up to so many percent longer than they say
 //     module-mib   what the code of a module takes
-//     lazy         1: not before its first function is asked for; 0: when it is loaded
+//     lazy         1: not before its first function is asked for or used; 0: when it is loaded
 //     no-uuid      so many times no device is named
 //     moves-pages  1: managed memory may be used by both sides at once; 0: it may not
 //     slice-us     what one process has of a card before another's turn; 0: first come, first
 //     served
+//
+// A client of MPS it is where CUDA_MPS_PIPE_DIRECTORY has a daemon's "control": its kernels run
+// beside those of other processes, on as many multiprocessors as CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+// says, and so much longer.
 //
 // Read once, by cuInit. Plain data.
 #pragma once
@@ -59,6 +63,7 @@ struct Node {
   int version = 0;  // of CUDA, 12080
   Options options;
   std::string directory;
+  unsigned mps_percent = 0;  // of the multiprocessors; 0: it is no client of MPS
 };
 
 // Throws std::runtime_error: what is broken and where.
@@ -68,5 +73,7 @@ Node ReadNode();
 std::vector<Device> Visible(const std::vector<Device>& gpus, const std::vector<Device>& migs,
                             const char* names);
 Options ParseOptions(const std::string& text);
+// Of 1 to 100; 0: no client. `percentage` is null, or what the variable says.
+unsigned MpsPercent(const std::string& pipe_directory, const char* percentage);
 
 }  // namespace tessera::fake_cuda

@@ -45,6 +45,7 @@ bool Lock(int fd, int command, off_t byte, struct flock* found = nullptr) {
 }
 
 void Clear(Process& process) {
+  for (auto& count : process.contexts) count = 0;
   for (auto& bytes : process.resident) bytes = 0;
   for (auto& time : process.busy) time = 0;
   for (auto& time : process.served) time = 0;
@@ -125,8 +126,20 @@ bool State::IsAlive(unsigned slot) const {
          (found.l_type != F_UNLCK || slot == own_slot());
 }
 
+// What it took of the cards is remembered; what of it runs now runs no more.
+void State::End(Process& process) {
+  const uint64_t now = Now();
+  for (unsigned card = 0; card < kMostCards && shared_->cards[card].uuid[0] != 0; ++card) {
+    const bool turns = shared_->cards[card].turn_length != 0;
+    if (turns) Advance(*this, card, now);
+    shared_->cards[card].busy_before +=
+        turns ? process.served[card].load() : BusyOf(process, card, now);
+  }
+  Clear(process);
+}
+
 void State::Leave() {
-  if (own_ != nullptr) Clear(*own_);
+  if (own_ != nullptr) End(*own_);
 }
 
 unsigned State::CardOf(const std::string& uuid, uint64_t bytes) {
@@ -196,7 +209,7 @@ uint64_t State::Busy(pid_t pid, unsigned card) {
   const uint64_t now = Now();
   const bool turns = shared_->cards[card].turn_length != 0;
   if (turns) Advance(*this, card, now);
-  uint64_t sum = 0;
+  uint64_t sum = pid == 0 ? shared_->cards[card].busy_before.load() : 0;
   for (unsigned slot = 0; slot < shared_->high; ++slot) {
     const Process& process = shared_->processes[slot];
     if (process.pid == 0 || (pid != 0 && process.pid != pid)) continue;
@@ -230,7 +243,7 @@ void State::Reap() {
     uint64_t died = 0;
     if (process.died.compare_exchange_strong(died, now)) died = now;
     if (now - died < late_ || !Lock(file.fd, F_OFD_SETLK, 1 + slot)) continue;
-    if (process.pid != 0 && process.died != 0) Clear(process);
+    if (process.pid != 0 && process.died != 0) End(process);
   }
 }
 

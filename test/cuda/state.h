@@ -27,6 +27,7 @@ struct Card {
   uint64_t bytes;
   std::atomic<uint64_t> turn_length;  // 0: who comes first is served first
   std::atomic<uint64_t> busy_until;   // then; of CLOCK_MONOTONIC, in ns, as all times here
+  std::atomic<uint64_t> busy_before;  // ns of it that processes had that are no more
   // Where processes take turns (turns.h). What follows, and how much each was served, is written by
   // whoever holds the lock: its slot and 1.
   std::atomic<uint32_t> lock;
@@ -55,6 +56,7 @@ struct Process {
   std::atomic<int32_t> pid;       // 0: nobody's
   std::atomic<uint64_t> died;     // when somebody saw that it had; 0: nobody did
   std::atomic<uint64_t> kernels;  // launched, on all cards; the last kQueue of them are in runs
+  std::atomic<uint32_t> contexts[kMostCards];
   std::atomic<uint64_t> resident[kMostCards];  // bytes
   std::atomic<uint64_t> busy[kMostCards];      // ns of all kernels launched
   std::atomic<uint64_t> served[kMostCards];    // of these, where processes take turns
@@ -96,7 +98,7 @@ class State {
 
   // What a process has and did; pid 0: all of them.
   uint64_t Resident(pid_t pid, unsigned card);
-  // Time its kernels took of the card until now.
+  // Time its kernels took of the card until now; of all: with those of processes that have ended.
   uint64_t Busy(pid_t pid, unsigned card);
   uint64_t Kernels(pid_t pid);
 
@@ -116,6 +118,7 @@ class State {
  private:
   State(std::string path, uint64_t late) : path_(std::move(path)), late_(late) {}
   bool Map();
+  void End(Process& process);
   uint64_t Sum(unsigned card) const;
 
   const std::string path_;

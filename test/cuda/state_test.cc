@@ -43,6 +43,33 @@ TEST_F(StateTest, ProcessesShareTheMemoryOfACard) {
   Kill(other);
 }
 
+TEST_F(StateTest, WhatProcessesTookOfACardIsRememberedWhenTheyHaveEnded) {
+  constexpr uint64_t kMs = 1'000'000;
+  for (const char* options : {"context-mib=0,late-ms=0", "context-mib=0,late-ms=0,slice-us=2000"}) {
+    SCOPED_TRACE(options);
+    CudaNode node;
+    node.Set("TESSERA_FAKE_CUDA_OPTIONS", options);
+    const auto spin = [](const Library& library) {
+      const Gpu cuda(library);
+      EXPECT_EQ(cuda.Launch(cuda.Spin(), 5 * kMs), CUDA_SUCCESS);
+      EXPECT_EQ(library.As<CUresult()>("cuCtxSynchronize")(), CUDA_SUCCESS);
+    };
+    EXPECT_TRUE(node.Run(spin));
+    const pid_t killed = node.Start([&](const Library& library) {
+      spin(library);
+      raise(SIGKILL);
+    });
+    EXPECT_EQ(waitpid(killed, nullptr, 0), killed);
+    EXPECT_TRUE(node.Run([](const Library& library) {
+      const Gpu cuda(library);
+      if (library.As<uint64_t(const char*, pid_t)>("fakecuda_busy")(cuda.Uuid().c_str(), 0) !=
+          10 * kMs) {
+        throw std::runtime_error("another time");
+      }
+    }));
+  }
+}
+
 TEST_F(StateTest, WhatAKilledProcessHadIsFreeALittleLater) {
   Options("context-mib=0,late-ms=300");
   const pid_t other = Holder(15000 * kMiB);

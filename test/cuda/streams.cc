@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/streams.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "cuda/engine.h"
 #include "cuda/events.h"
@@ -71,14 +74,35 @@ CUresult Destroy(CUstream stream) {
   return stream->alive.exchange(false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-// A function of the driver's that a stream calls; it may be called on any thread.
-void CallLater(CUstream stream, std::function<void()> call) {
-  const Mark tail = stream->tail;
-  const unsigned card = stream->context->card;
-  std::thread([tail, card, call = std::move(call)] {
-    AwaitMark(card, tail);
-    call();
-  }).detach();
+void LetGo(CUstream stream) {
+  for (;;) {
+    std::function<bool()> next;
+    {
+      const std::lock_guard lock(stream->mutex);
+      stream->held = !stream->behind.empty();
+      if (!stream->held) return;
+      next = std::move(stream->behind.front());
+      stream->behind.pop_front();
+    }
+    if (!next()) return;
+  }
+}
+
+// A function of the host that a stream calls, on any thread, and waits for.
+void CallIn(CUstream stream, std::function<void()> call) {
+  Enqueue(stream, [stream, call = std::move(call)] {
+    stream->held = true;
+    std::thread([stream, tail = stream->tail.load(), call] {
+      AwaitMark(stream->context->card, tail);
+      call();
+      LetGo(stream);
+    }).detach();
+    return false;
+  });
+}
+
+void AwaitLetGo(const CUstream_st& stream) {
+  while (stream.held) usleep(100);
 }
 
 }  // namespace
@@ -90,14 +114,27 @@ CUstream StreamOf(CUstream handle, CUcontext context) {
   return handle->alive && handle->context->active ? handle : nullptr;
 }
 
+void Enqueue(CUstream stream, std::function<bool()> put) {
+  {
+    const std::lock_guard lock(stream->mutex);
+    if (stream->held) return stream->behind.push_back(std::move(put));
+  }
+  put();
+}
+
 bool IsIdle(const CUstream_st& stream) {
-  return IsReached(stream.context->card, stream.tail);
+  return !stream.held && IsReached(stream.context->card, stream.tail);
 }
 void Await(const CUstream_st& stream) {
+  AwaitLetGo(stream);
   AwaitMark(stream.context->card, stream.tail);
   ReleaseUnused(stream.context->device);
 }
 void AwaitContext(CUcontext context) {
+  AwaitLetGo(context->legacy);
+  std::vector<CUstream> streams;
+  ForEachOf(context, [&](CUstream_st& stream) { streams.push_back(&stream); });
+  for (const CUstream stream : streams) AwaitLetGo(*stream);
   AwaitMark(context->card, TailOf(context));
   ReleaseUnused(context->device);
 }
@@ -193,8 +230,18 @@ FAKE_STREAM_FUNCTION(cuStreamWaitEvent, _ptsz, (CUstream handle, CUevent event, 
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (Capture* capture = Ongoing(event->capture)) return JoinCapture(*capture, stream);
   if (stream->capture != nullptr) return CUDA_SUCCESS;
-  const Mark mark = event->mark;
-  if (mark > stream->tail) stream->tail = mark;
+  const auto follow = [stream, event] {
+    if (event->mark > stream->tail) stream->tail = event->mark.load();
+    return true;
+  };
+  if (event->mark == kNever) {
+    CallIn(stream, [event] { AwaitRecorded(*event); });
+    Enqueue(stream, follow);
+  } else if (stream->held) {
+    Enqueue(stream, follow);
+  } else {
+    follow();
+  }
   return CUDA_SUCCESS;
 }
 
@@ -203,7 +250,7 @@ FAKE_STREAM_FUNCTION(cuLaunchHostFunc, _ptsz, (CUstream handle, void (*call)(voi
   NEED_STREAM(stream, handle);
   if (call == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) return CUDA_SUCCESS;  // its time is none of the card's
-  CallLater(stream, [call, data] { call(data); });
+  CallIn(stream, [call, data] { call(data); });
   return CUDA_SUCCESS;
 }
 FAKE_STREAM_FUNCTION(cuStreamAddCallback, _ptsz,
@@ -213,7 +260,7 @@ FAKE_STREAM_FUNCTION(cuStreamAddCallback, _ptsz,
   NEED_STREAM(stream, handle);
   if (call == nullptr) return CUDA_ERROR_INVALID_VALUE;
   NEED_NO_CAPTURE_OF(stream);
-  CallLater(stream, [handle, call, data] { call(handle, CUDA_SUCCESS, data); });
+  CallIn(stream, [handle, call, data] { call(handle, CUDA_SUCCESS, data); });
   return CUDA_SUCCESS;
 }
 

@@ -5,6 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
 
 #include "cuda/driver.h"
 
@@ -14,6 +17,8 @@ struct Capture;
 // How far a card is with what one process gave it. What it counts is the engine's matter
 // (engine.h); a later mark is greater.
 using Mark = uint64_t;
+// Of what the card was not given yet.
+inline constexpr Mark kNever = UINT64_MAX / 2;
 }  // namespace tessera::fake_cuda
 
 struct CUstream_st {
@@ -26,6 +31,11 @@ struct CUstream_st {
   std::atomic<bool> alive = true;
   std::atomic<tessera::fake_cuda::Mark> tail = 0;               // of what was put into it
   std::atomic<tessera::fake_cuda::Capture*> capture = nullptr;  // under way
+  // It waits for the host: what is put into it meanwhile is behind that, and what of it holds the
+  // stream in its turn says false.
+  std::atomic<bool> held = false;
+  std::mutex mutex;
+  std::deque<std::function<bool()>> behind;
 };
 
 namespace tessera::fake_cuda {
@@ -35,6 +45,9 @@ inline const CUstream kPerThreadStream = reinterpret_cast<CUstream>(2);
 
 // The stream that a handle is of, in a function with or without _ptsz. Null: of none.
 CUstream StreamOf(CUstream handle, CUcontext context);
+
+// Now, or once the host has let the stream go.
+void Enqueue(CUstream stream, std::function<bool()> put);
 
 // Whether all that was in the stream is done now.
 bool IsIdle(const CUstream_st& stream);

@@ -174,5 +174,36 @@ TEST_F(StreamsTest, AFunctionOfTheHostIsCalledOnceTheWorkBeforeItIsDone) {
   });
 }
 
+TEST_F(StreamsTest, AStreamWaitsForItsFunctionOfTheHostAndNoOtherDoes) {
+  OnGpu([](const Gpu& cuda) {
+    const CUfunction spin = cuda.Spin();
+    const CUstream held = cuda.NewStream(), other = cuda.NewStream(), follows = cuda.NewStream();
+    std::atomic<bool> let_go = false;
+    auto* call = cuda.As<CUresult(CUstream, void (*)(void*), void*)>("cuLaunchHostFunc");
+    auto* query = cuda.As<CUresult(CUstream)>("cuStreamQuery");
+    auto* wait = cuda.As<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
+    const auto await = [](void* flag) {
+      while (!*static_cast<std::atomic<bool>*>(flag)) usleep(100);
+    };
+    EXPECT_EQ(call(held, await, &let_go), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Launch(spin, 5 * kMs, held), CUDA_SUCCESS);
+    const CUevent behind = Record(cuda, held);
+    EXPECT_EQ(wait(follows, behind, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Launch(spin, 3 * kMs, follows), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Launch(spin, kMs, other), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuStreamSynchronize)(other), CUDA_SUCCESS);
+    EXPECT_EQ(query(held), CUDA_ERROR_NOT_READY);
+    EXPECT_EQ(query(follows), CUDA_ERROR_NOT_READY);
+    EXPECT_EQ(CALL(cuEventQuery)(behind), CUDA_ERROR_NOT_READY);
+    EXPECT_EQ(CALL(fakecuda_busy)(cuda.Uuid().c_str(), 0), 1 * kMs);
+    const uint64_t from = Now();
+    let_go = true;
+    EXPECT_EQ(CALL(cuCtxSynchronize)(), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuEventQuery)(behind), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(fakecuda_busy)(cuda.Uuid().c_str(), 0), 9 * kMs);
+    EXPECT_GE(Now() - from, 8 * kMs);
+  });
+}
+
 }  // namespace
 }  // namespace tessera::fake_cuda

@@ -13,12 +13,6 @@ namespace {
 
 class AttacksTimeTest : public ShareTest {
  protected:
-  // The agent's word: nobody else has the GPU. The first one says nothing of late.
-  void SayAlone() {
-    TimeBooks* const books = &TheRegion()->books.times[0];
-    books->others = 1;
-    books->others_at = fake_cuda::Now() - (books->others_at == 0 ? 1'500 * kMs : 0);
-  }
   CUresult Wait() { return library_->As<CUresult()>("cuCtxSynchronize")(); }
   // Teaches the limiter that kernels of this grid are short.
   CUresult Teach(unsigned grid, uint64_t ns = 10'000) {
@@ -59,6 +53,21 @@ TEST_F(AttacksTimeTest, LaunchesOfAContextThatHasEndedAreCharged) {
           const CUresult result = Spin(50 * kMs);
           Wait();
           library_->As<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(nullptr);
+          EXPECT_EQ(cuCtxDestroy_v2(own), CUDA_SUCCESS);
+          return result;
+        },
+        50 * kMs, kSaved, 1'000 * kMs);
+  });
+}
+
+TEST_F(AttacksTimeTest, LaunchesThatStillRunWhenTheirContextEndsAreCharged) {
+  Run([&] {
+    ExpectShare(
+        [&] {
+          CUcontext own = nullptr;
+          if (const CUresult made = cuCtxCreate_v2(&own, 0, 0); made != CUDA_SUCCESS) return made;
+          Load(*library_);
+          const CUresult result = Spin(50 * kMs);
           EXPECT_EQ(cuCtxDestroy_v2(own), CUDA_SUCCESS);
           return result;
         },

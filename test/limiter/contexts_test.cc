@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What contexts take, and what goes with them.
+#include <cstdlib>
+
+#include "limiter/driver/driver.h"
+#include "limiter/driver/nvml.h"
+#include "limiter/memory/newcomer.h"
 #include "limiter/memory_test.h"
 
 namespace tessera::limiter {
@@ -112,6 +117,56 @@ TEST_F(ContextsTest, AFirstContextIsCountedAsSoonAsALaterOneTellsWhatItTakes) {
     EXPECT_EQ(TheRegion()->hami.slots[OwnSlot()].used[0].context, 400 * kMiB);
     ASSERT_EQ(cuCtxDestroy_v2(second), CUDA_SUCCESS);
     ASSERT_EQ(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(ContextsTest, WhereNvmlTellsWhatAFirstContextTakesItIsCounted) {
+  RunBare([&](const fake_cuda::Library& cuda) {
+    const fake_cuda::Library nvml(FAKE_NVML);
+    CUcontext first = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+    ExpectTrue(200);
+    EXPECT_EQ(ContextBytes(0), 200 * kMiB);
+    EXPECT_EQ(TheRegion()->hami.slots[OwnSlot()].used[0].context, 200 * kMiB);
+    unsigned count = 0;
+    EXPECT_EQ(nvml.As<decltype(nvmlDeviceGetCount_v2)>("nvmlDeviceGetCount_v2")(&count),
+              NVML_ERROR_UNINITIALIZED)
+        << "it is left as it was";
+    ASSERT_EQ(CALL(cuCtxSetCurrent)(first), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(ContextsTest, WhatNeighboursHoldIsNotOfAFirstContext) {
+  node_.Set("TESSERA_FAKE_NVML_PROCESSES", "4194305:104857600");
+  RunBare([&](const fake_cuda::Library&) {
+    const fake_cuda::Library nvml(FAKE_NVML);
+    CUcontext first = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+    ExpectTrue(200);
+  });
+}
+
+TEST_F(ContextsTest, OfTwoThatAreNewAtOnceNobodyKnowsWhichIsWhich) {
+  RunBare([&](const fake_cuda::Library&) {
+    const fake_cuda::Library nvml(FAKE_NVML);
+    CUcontext first = nullptr;
+    const Newcomer newcomer(0);
+    ASSERT_EQ(TheDriver().cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+    EXPECT_EQ(newcomer.Bytes(), 200 * kMiB);
+    setenv("TESSERA_FAKE_NVML_PROCESSES", "4194305:104857600", 1);
+    EXPECT_EQ(newcomer.Bytes(), 0u);
+  });
+}
+
+TEST_F(ContextsTest, AFirstContextThatNvmlTellsHasNoRoomForIsNotMade) {
+  limits_.devices[0].bytes = 100 * kMiB;
+  RunBare([&](const fake_cuda::Library&) {
+    const fake_cuda::Library nvml(FAKE_NVML);
+    CUcontext first = nullptr;
+    EXPECT_EQ(cuDevicePrimaryCtxRetain(&first, 0), CUDA_ERROR_OUT_OF_MEMORY);
     ExpectTrue(0);
   });
 }

@@ -3,7 +3,6 @@
 // way a program finds the driver's functions, and it is what the program is told.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 
 #include "test/limiter/limit_under_test.h"
@@ -29,6 +28,12 @@ TEST_F(LimitTest, WithoutTheLimiterThereIsTheWholeDevice) {
 TEST_F(LimitTest, WithoutALimitThereIsTheWholeDevice) {
   EXPECT_EQ(Output(Environment() + Program("proc")),
             "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
+}
+
+TEST_F(LimitTest, AFirstContextIsCountedThoughTheProgramLoadsNoNvml) {
+  EXPECT_EQ(Output(Environment() + "TESSERA_FAKE_CUDA_OPTIONS=context-mib=200 " + kLimit +
+                   Program("proc")),
+            "8 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824\n");
 }
 
 TEST_F(LimitTest, TheProcessesOfAContainerShareTheLimit) {
@@ -59,15 +64,20 @@ TEST_F(LimitTest, NvmlTellsTheSameAsCuda) {
             "used 629145600, free 444596224, reserved 0 of 1073741824\n");
 }
 
-// In a mount namespace of its own, where the file is that the container would have.
 TEST_F(LimitTest, TheLimitsFileIsStrongerThanTheEnvironment) {
-  if (Output("unshare -m true 2>&1") != "") GTEST_SKIP() << "may not make a mount namespace";
-  const std::string file = node_.directory() + "/limits";
-  std::ofstream(file) << "tessera-limits 1\ndevice " << kUuid << " memory=1073741824\n";
-  const std::string command = "mount -t tmpfs none /run && mkdir -p /run/tessera/vgpu && cp " +
-                              file + " /run/tessera/vgpu/limits && exec " + Environment() +
-                              " CUDA_DEVICE_MEMORY_LIMIT_0=8g " + Program("open");
-  EXPECT_EQ(Output("unshare -m sh -c '" + command + "'"), kGranted);
+  if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
+  const std::string limits = std::string("device ") + kUuid + " memory=1073741824\n";
+  const std::string command = Environment() + " CUDA_DEVICE_MEMORY_LIMIT_0=8g " + Program("open");
+  EXPECT_EQ(Output(WithLimits(limits, command)), kGranted);
+}
+
+// As if the driver gave all that is asked for: what it refuses is its own affair.
+TEST_F(LimitTest, WhereTheDriverHoldsTheLimitTheShareIsOnlyShown) {
+  if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
+  const std::string limits =
+      std::string("device ") + kUuid + " memory=1073741824\nmemory-by=driver\n";
+  EXPECT_EQ(Output(WithLimits(limits, Environment() + Program("open", 20))),
+            "20 x 104857600, then 0; free 0 of 1073741824; device 1073741824\n");
 }
 
 }  // namespace

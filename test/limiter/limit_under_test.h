@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: programs with the built libvgpu.so on a fake node with one GPU of 15 GiB.
+// For tests: programs with the built libvgpu.so on a fake node, if nothing else is said with one
+// GPU of 15 GiB.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "cuda/cuda_node.h"
@@ -36,6 +38,7 @@ inline std::string Directory(const std::string& file) {
 
 class LimitTest : public ::testing::Test {
  protected:
+  explicit LimitTest(const std::string& hardware = "1xt4") : node_(hardware) {}
   // The environment that kubelet and the plugin make, for a command of sh's.
   std::string Environment(const std::string& preload = LIBVGPU) const {
     return "env LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + libraries_ +
@@ -50,6 +53,16 @@ class LimitTest : public ::testing::Test {
     const std::string name = way == "open" || way == "proc" ? "limit_bare" : "limit_linked";
     return std::string(PROGRAMS) + "/" + name + " " + way + " 104857600 " + std::to_string(most) +
            " \"" + meanwhile + "\" 2>&1";
+  }
+
+  static bool MayMount() { return Output("unshare -m true 2>&1").empty(); }
+  // A command that has these limits in a mount namespace of its own, where the file is that the
+  // container would have.
+  std::string WithLimits(const std::string& limits, const std::string& command) const {
+    const std::string file = node_.directory() + "/limits";
+    std::ofstream(file) << "tessera-limits 1\n" << limits;
+    return "unshare -m sh -c 'mount -t tmpfs none /run && mkdir -p /run/tessera/vgpu && cp " +
+           file + " /run/tessera/vgpu/limits && exec " + command + "'";
   }
 
   CudaNode node_;

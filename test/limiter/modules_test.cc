@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace tessera::limiter {
 namespace {
@@ -34,6 +35,18 @@ class ModulesTest : public MemoryTest {
     FILE* const file = fopen(path.c_str(), "w");
     fputs(text, file);
     fclose(file);
+  }
+  CUfunction EnumeratedIn(CUmodule module) {
+    CUfunction function = nullptr;
+    using Enumerate = CUresult(CUfunction*, unsigned, CUmodule);
+    EXPECT_EQ(cuda().As<Enumerate>("cuModuleEnumerateFunctions")(&function, 1, module),
+              CUDA_SUCCESS);
+    return function;
+  }
+  static CUresult Launch(CUfunction function, CUstream stream = nullptr) {
+    uint64_t ns = 1;
+    void* parameters[] = {&ns};
+    return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
   }
   static uint64_t Shown() { return TheRegion()->hami.slots[OwnSlot()].used[0].module; }
 };
@@ -101,6 +114,112 @@ TEST_F(ModulesTest, CodeThatIsLoadedWithItsFirstFunctionIsCountedThen) {
     EXPECT_EQ(cuModuleUnload(second), CUDA_SUCCESS);
     EXPECT_EQ(cuModuleUnload(first), CUDA_SUCCESS);
     ExpectTrue(0);
+  });
+}
+
+TEST_F(ModulesTest, CodeThatAKernelsFirstLaunchLoadsIsCountedThen) {
+  Options("module-mib=20,lazy=1");
+  Run([&] {
+    // Another library's kernels may get the handles of one that went.
+    for (int i = 0; i < 3; ++i) {
+      CUlibrary library = nullptr;
+      ASSERT_EQ(cuLibraryLoadData(&library, kSmall, nullptr, nullptr, 0, nullptr, nullptr, 0),
+                CUDA_SUCCESS);
+      CUkernel kernel = nullptr;
+      ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "spin"), CUDA_SUCCESS);
+      ExpectTrue(0);
+      EXPECT_EQ(Launch(reinterpret_cast<CUfunction>(kernel)), CUDA_SUCCESS);
+      ExpectTrue(20);
+      EXPECT_EQ(Shown(), 20 * kMiB);
+      EXPECT_EQ(Launch(reinterpret_cast<CUfunction>(kernel)), CUDA_SUCCESS);
+      ExpectTrue(20);
+      EXPECT_EQ(cuLibraryUnload(library), CUDA_SUCCESS);
+      ExpectTrue(0);
+    }
+  });
+}
+
+TEST_F(ModulesTest, CodeOfAFunctionThatNobodyAskedForByNameIsOfItsModule) {
+  Options("module-mib=20,lazy=1");
+  Run([&] {
+    const CUmodule first = Load(kSmall), second = Load(kSmall);
+    CUfunction functions[2] = {EnumeratedIn(first), EnumeratedIn(second)};
+    ExpectTrue(0);
+    EXPECT_EQ(Launch(functions[0]), CUDA_SUCCESS);
+    ExpectTrue(20);
+    int threads = 0;
+    EXPECT_EQ(cuFuncGetAttribute(&threads, 0, functions[1]), CUDA_SUCCESS);
+    EXPECT_EQ(threads, 1024);
+    ExpectTrue(40);
+    EXPECT_EQ(Launch(functions[1]), CUDA_SUCCESS);
+    EXPECT_EQ(cuModuleUnload(first), CUDA_SUCCESS);
+    ExpectTrue(20);
+    EXPECT_EQ(cuModuleUnload(second), CUDA_SUCCESS);
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(ModulesTest, AKernelWhoseCodeHasNoRoomIsNotLaunched) {
+  Options("module-mib=600,lazy=1");
+  Run([&] {
+    const auto kernels = cuda().As<uint64_t(pid_t)>("fakecuda_kernels");
+    EXPECT_EQ(Launch(EnumeratedIn(Load(kSmall))), CUDA_SUCCESS);
+    EXPECT_EQ(kernels(0), 1u);
+    EXPECT_EQ(Launch(EnumeratedIn(Load(kSmall))), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(kernels(0), 1u);
+    // It is there, and nobody can take it back.
+    ExpectTrue(1200);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_ERROR_OUT_OF_MEMORY);
+  });
+}
+
+TEST_F(ModulesTest, WithSeveralContextsAKernelIsLookedAtInEach) {
+  Options("module-mib=20,lazy=1");
+  Run([&] {
+    CUcontext contexts[2] = {};
+    CUfunction functions[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(cuCtxCreate_v2(&contexts[i], 0, 0), CUDA_SUCCESS);
+      functions[i] = EnumeratedIn(Load(kSmall));
+      EXPECT_EQ(Launch(functions[i]), CUDA_SUCCESS);
+      EXPECT_EQ(Launch(functions[i]), CUDA_SUCCESS);
+      ExpectTrue(20 * static_cast<uint64_t>(i + 1));
+    }
+    ASSERT_EQ(cuCtxDestroy_v2(contexts[1]), CUDA_SUCCESS);
+    ExpectTrue(20);
+  });
+}
+
+TEST_F(ModulesTest, ALaunchThatCaptureTakesLoadsItsCodeAndBreaksNothing) {
+  Options("module-mib=20,lazy=1");
+  Run([&] {
+    const CUfunction function = EnumeratedIn(Load(kSmall));
+    CUstream stream = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
+    using Begin = CUresult(CUstream, CUstreamCaptureMode);
+    ASSERT_EQ(cuda().As<Begin>("cuStreamBeginCapture_v2")(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
+              CUDA_SUCCESS);
+    EXPECT_EQ(Launch(function, stream), CUDA_SUCCESS);
+    ExpectTrue(20);
+    CUgraph graph = nullptr;
+    using End = CUresult(CUstream, CUgraph*);
+    EXPECT_EQ(cuda().As<End>("cuStreamEndCapture")(stream, &graph), CUDA_SUCCESS);
+    EXPECT_NE(graph, nullptr);
+  });
+}
+
+TEST_F(ModulesTest, MoreKernelsThanLaunchesKeepAtHandAreStillCountedOnce) {
+  Options("module-mib=1,lazy=1");
+  limits_.devices[0].bytes = 4000 * kMiB;
+  Run([&] {
+    constexpr uint64_t kMany = 3000;
+    std::vector<CUfunction> functions;
+    for (uint64_t i = 0; i < kMany; ++i) functions.push_back(EnumeratedIn(Load(kSmall)));
+    for (int i = 0; i < 2; ++i) {
+      for (const CUfunction function : functions) EXPECT_EQ(Launch(function), CUDA_SUCCESS);
+      ExpectTrue(kMany);
+    }
   });
 }
 

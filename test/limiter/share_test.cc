@@ -115,8 +115,7 @@ TEST_F(ShareTest, ACollectiveThatHasBegunIsNotHeldUpInItsMidst) {
     const uint64_t from = fake_cuda::Now();
     for (int i = 0; i < 50; ++i) ASSERT_EQ(Launch(collective_, kMs), CUDA_SUCCESS);
     EXPECT_LT(fake_cuda::Now() - from, 300 * kMs);
-    EXPECT_LT(static_cast<int64_t>(TheRegion()->books.times[0].bucket.low),
-              -100 * static_cast<int64_t>(kMs))
+    EXPECT_LT(LeftIn(TheRegion()->books.times[0].bucket), -100 * static_cast<int64_t>(kMs))
         << "it is owed";
   });
 }
@@ -217,6 +216,43 @@ TEST_F(ShareTest, TheMonitorIsShownWhatAProcessUses) {
   });
 }
 
+// Half of the time the GPU has nothing to do. What is shown is of a second at least.
+TEST_F(ShareTest, TheMonitorIsShownWhatAProcessUsesThatIsNotLimited) {
+  limits_.devices[0].cores = 0;
+  for (const uint64_t ns : {200'000u, 20'000'000u}) {
+    SCOPED_TRACE(ns);
+    Run([&] {
+      const uint64_t* const shown = &TheRegion()->hami.slots[OwnSlot()].utilization[0].sm;
+      const uint64_t from = fake_cuda::Now(), before = Busy();
+      const auto synchronize = library_->As<CUresult()>("cuCtxSynchronize");
+      while (*shown == 0 && fake_cuda::Now() - from < 20'000 * kMs) {
+        for (int i = 0; i < 5; ++i) ASSERT_EQ(Spin(ns), CUDA_SUCCESS);
+        synchronize();
+        const timespec idle{0, static_cast<long>(5 * ns)};
+        nanosleep(&idle, nullptr);
+      }
+      const uint64_t true_percent = (Busy() - before) * 100 / (fake_cuda::Now() - from);
+      EXPECT_GE(*shown, true_percent / 4);
+      EXPECT_LE(*shown, true_percent * 3);
+      EXPECT_TRUE(IsUntouched()) << "it is only shown";
+    });
+  }
+}
+
+TEST_F(ShareTest, AContextThatEndsTakesAlongWhatWasOnlyLookedAt) {
+  limits_.devices[0].cores = 0;
+  Run([&] {
+    for (int i = 0; i < 5; ++i) {
+      const uint64_t from = fake_cuda::Now();
+      while (fake_cuda::Now() - from < 40 * kMs) ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
+      ASSERT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+      ASSERT_EQ(cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
+      ASSERT_EQ(library_->As<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), CUDA_SUCCESS);
+      Load(*library_);
+    }
+  });
+}
+
 TEST_F(ShareTest, AKernelThatTheDriverRefusesCostsNothing) {
   Run([&] {
     void* parameters[] = {nullptr};
@@ -224,7 +260,7 @@ TEST_F(ShareTest, AKernelThatTheDriverRefusesCostsNothing) {
       EXPECT_EQ(cuLaunchKernel(spin_, 1, 1, 1, 2048, 1, 1, 0, nullptr, parameters, nullptr),
                 CUDA_ERROR_INVALID_VALUE);
     }
-    EXPECT_GE(static_cast<int64_t>(TheRegion()->books.times[0].bucket.low), kBurst - 1);
+    EXPECT_GE(LeftIn(TheRegion()->books.times[0].bucket), kBurst - 1);
   });
 }
 

@@ -85,6 +85,12 @@ class ShareTest : public testing::Test {
   uint64_t Busy() { return library_->As<uint64_t(const char*, pid_t)>("fakecuda_busy")(kUuid, 0); }
   // Nothing was ever taken from the share.
   static bool IsUntouched() { return TheRegion()->books.times[0].bucket.high == 0; }
+  // The agent's word: nobody else has the GPU. The first one says nothing of late.
+  static void SayAlone() {
+    TimeBooks* const books = &TheRegion()->books.times[0];
+    books->others = 1;
+    books->others_at = fake_cuda::Now() - (books->others_at == 0 ? 1'500 * kMs : 0);
+  }
   CUstream NewStream() {
     CUstream stream = nullptr;
     EXPECT_EQ(library_->As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);

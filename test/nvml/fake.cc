@@ -214,6 +214,7 @@ Return nvmlDeviceGetMigMode(DeviceHandle device, unsigned* current, unsigned* pe
 
 Return nvmlDeviceGetMaxMigDeviceCount(DeviceHandle device, unsigned* count) {
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    if (device->mig != nullptr) return Return::kInvalidArgument;
     return Give(device->gpu->mig_capable ? 7U : 0U, count);
   });
 }
@@ -222,6 +223,7 @@ Return nvmlDeviceGetMigDeviceHandleByIndex(DeviceHandle device, unsigned index,
                                            DeviceHandle* mig_device) {
   const auto driver = Current();
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    if (device->mig != nullptr) return Return::kInvalidArgument;
     if (!device->gpu->mig_enabled) return Return::kNotSupported;
     const auto place = driver->PlaceOf(*device);
     if (!place) return Return::kNotFound;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who runs on the fake node's GPUs: TESSERA_FAKE_NVML_PROCESSES has pids and bytes, "4242:1024
-// 17:5", which run on every GPU, compute and as the host sees them. Laid out by what NVIDIA's
-// headers say of each version, and by nothing that the limiter has.
+// 17:5", which run on every GPU, compute and as the host sees them; and who holds memory of the
+// fake CUDA's, where processes have used that. Laid out by what NVIDIA's headers say of each
+// version, and by nothing that the limiter has.
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "cuda/state.h"
 #include "nvml/driver.h"
 
 namespace tessera::nvml {
@@ -80,6 +82,28 @@ std::vector<InfoV1> Processes() {
   return processes;
 }
 
+void AddUsersOfCuda(const std::string& uuid, std::vector<InfoV1>& processes) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
+  const char* directory = getenv("TESSERA_FAKE_CUDA");
+  const std::string path = std::string(directory == nullptr ? "" : directory) + "/fake-cuda.state";
+  if (directory == nullptr || access(path.c_str(), F_OK) != 0) return;
+  const auto state = fake_cuda::State::Open(directory, 0);
+  const unsigned card = state == nullptr ? fake_cuda::kMostCards : state->Find(uuid);
+  if (card == fake_cuda::kMostCards) return;
+  for (unsigned slot = 0; slot < state->shared().high; ++slot) {
+    const fake_cuda::Process& process = state->shared().processes[slot];
+    if (process.contexts[card] == 0 || !state->IsAlive(slot)) continue;
+    processes.push_back({static_cast<uint32_t>(process.pid), process.resident[card]});
+  }
+}
+
+// That have a context of the device.
+std::vector<InfoV1> UsersOf(const OpaqueDevice& device) {
+  std::vector<InfoV1> processes = Processes();
+  AddUsersOfCuda(device.mig == nullptr ? device.gpu->uuid : device.mig->uuid, processes);
+  return processes;
+}
+
 void Fill(const InfoV1& process, InfoV1& out) {
   out = process;
 }
@@ -109,7 +133,7 @@ template <class Info>
 Return List(const char* function, DeviceHandle device, bool compute, unsigned* count, Info* infos) {
   return ServeDevice(function, device, [&](const GpuFaults&) {
     if (count == nullptr) return Return::kInvalidArgument;
-    return Tell(compute ? Processes() : std::vector<InfoV1>(), count, infos);
+    return Tell(compute ? UsersOf(*device) : std::vector<InfoV1>(), count, infos);
   });
 }
 
@@ -141,7 +165,8 @@ LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, InfoV2, false)
 Return nvmlDeviceGetRunningProcessDetailList(DeviceHandle device, DetailList* list) {
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
     if (list->version != kDetailVersion) return kVersionMismatch;
-    return Tell(list->mode == 0 ? Processes() : std::vector<InfoV1>(), &list->count, list->details);
+    return Tell(list->mode == 0 ? UsersOf(*device) : std::vector<InfoV1>(), &list->count,
+                list->details);
   });
 }
 

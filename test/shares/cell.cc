@@ -35,8 +35,8 @@ void Expect(CUresult result, const char* what) {
   _exit(1);
 }
 
-// Launches until it is killed.
-void Work(const Library& cuda, uint64_t ns, bool is_limited) {
+// Launches until it is killed, or once.
+void Work(const Library& cuda, uint64_t ns, bool is_limited, bool is_idle) {
   Expect(CALL(cuInit)(0), "cuInit");
   CUcontext context = nullptr;
   Expect(CALL(cuDevicePrimaryCtxRetain)(&context, 0), "cuDevicePrimaryCtxRetain");
@@ -57,6 +57,7 @@ void Work(const Library& cuda, uint64_t ns, bool is_limited) {
       Expect(launch(function, 132, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr), "launch");
     }
     Expect(wait(), "cuCtxSynchronize");
+    while (is_idle) pause();
   }
 }
 
@@ -97,9 +98,10 @@ std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>
     node.Set("CUDA_DEVICE_MEMORY_SHARED_CACHE", node.directory() + "/" + name + ".cache");
     node.Set("CUDA_DEVICE_SM_LIMIT", std::to_string(container.percent));
     workers.emplace_back();
-    for (int i = 0; i < container.processes; ++i) {
-      workers.back().push_back(
-          node.Start([&](const Library& cuda) { Work(cuda, ns, container.percent != 0); }));
+    for (int i = 0; i < container.processes + container.idle; ++i) {
+      const bool is_idle = i >= container.processes;
+      workers.back().push_back(node.Start(
+          [&](const Library& cuda) { Work(cuda, ns, container.percent != 0, is_idle); }));
     }
   }
   std::optional<Agent> agent;

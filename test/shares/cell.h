@@ -20,6 +20,7 @@ struct CellSettings {
 struct CellContainer {
   int percent;  // 0: without the limiter
   int processes = 1;
+  int idle = 0;  // and so many more that only have a context
 };
 
 struct CellShare {

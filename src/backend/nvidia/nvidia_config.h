@@ -154,7 +154,8 @@ struct NvidiaConfig {
     std::string log_level = {};
     std::string core_policy = {};
     std::string task_priority = {};
-    bool pod_may_tune = false;  // a pod's own variables win over these three
+    bool memory_by_driver = false;  // that holds containers to it; the library only shows it
+    bool pod_may_tune = false;      // a pod's own variables win over these three
     bool may_disable_control = false;
     // What is told to HAMi's scheduler (agent/hami_registration.h).
     struct Hami {

@@ -71,7 +71,16 @@ std::vector<Key> TunableKeys() {
   const Choices<std::string> core_policy = {
       {"default", ""}, {"force", "force"}, {"disable", "disable"}};
   const Choices<bool> pod = {{"fixed", false}, {"free", true}};
+  const Choices<bool> memory_by = {{"library", false}, {"driver", true}};
   return {
+      {.name = "memoryBy",
+       .type = Type::kEnum,
+       .doc = "Who holds containers to their memory: the library; or the kernel or the driver by a "
+              "limit that was set elsewhere (`dmem.max`, MPS of version 3), so that Tessera's "
+              "library only shows it.",
+       .example = "driver",
+       .values = NamesOf(memory_by),
+       .field = BindEnum(kVgpuConfig, &VirtualGpu::memory_by_driver, memory_by)},
       {.name = "logLevel",
        .doc = "How much the library writes to the containers' standard error: 0 errors, 1 warnings "
               "as well, 3 and 4 ever more.",
@@ -213,6 +222,7 @@ void CompleteVgpu(config::Resource& resource) {
   if (vgpu.mode == VirtualGpu::Mode::kRequested) rendered.requests = vgpu.requests;
   rendered.memory_scaling = vgpu.memory_scaling;
   rendered.core_scaling = vgpu.core_scaling;
+  rendered.memory_by_driver = vgpu.memory_by_driver;
   if (!vgpu.log_level.empty()) rendered.tunables["LIBCUDA_LOG_LEVEL"] = vgpu.log_level;
   // What is fixed is said in any case: else a pod's own would hold.
   if (!vgpu.core_policy.empty() || !vgpu.pod_may_tune) {

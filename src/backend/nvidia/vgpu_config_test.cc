@@ -121,6 +121,9 @@ TEST(VgpuConfig, TheLibraryIsToldOfItsLogWhenToLimitAndWhoGoesFirst) {
   EXPECT_TRUE(free->tunables.empty());
   EXPECT_FALSE(free->tunables_fixed);
   EXPECT_FALSE(free->may_disable_control);
+  EXPECT_FALSE(free->memory_by_driver);
+  EXPECT_TRUE(vgpu_of("memoryBy: driver")->memory_by_driver);
+  EXPECT_FALSE(vgpu_of("memoryBy: library")->memory_by_driver);
   EXPECT_EQ(vgpu_of("taskPriority: 0, podCorePolicy: free")->tunables,
             (std::map<std::string, std::string>{{"CUDA_TASK_PRIORITY", "0"}}));
   EXPECT_EQ(vgpu_of("taskPriority: 0")->tunables,

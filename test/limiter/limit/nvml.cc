@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What NVML tells of the first device's memory, as nvidia-smi asks for it: the older function and
-// the newer one.
+// the newer one. With UUIDs: of those devices.
 #include "limiter/driver/nvml.h"
 
 #include <dlfcn.h>
@@ -27,19 +27,30 @@ void Check(nvmlReturn_t result, const char* what) {
   exit(1);
 }
 
-}  // namespace
-
 #define CALL(name) Find<decltype(name)>(#name)
 
-int main() {
-  nvmlDevice_t device = nullptr;
+void Tell(nvmlDevice_t device) {
   nvmlMemory_t memory{};
   nvmlMemory_v2_t newer{.version = 0x02000028, .total = 0, .reserved = 0, .free = 0, .used = 0};
-  Check(Find<nvmlReturn_t()>("nvmlInit_v2")(), "nvmlInit");
-  Check(CALL(nvmlDeviceGetHandleByIndex_v2)(0, &device), "handle");
   Check(CALL(nvmlDeviceGetMemoryInfo)(device, &memory), "memory");
   Check(CALL(nvmlDeviceGetMemoryInfo_v2)(device, &newer), "memory v2");
   printf("used %llu, free %llu of %llu; used %llu, free %llu, reserved %llu of %llu\n", memory.used,
          memory.free, memory.total, newer.used, newer.free, newer.reserved, newer.total);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  nvmlDevice_t device = nullptr;
+  Check(Find<nvmlReturn_t()>("nvmlInit_v2")(), "nvmlInit");
+  if (count < 2) {
+    Check(CALL(nvmlDeviceGetHandleByIndex_v2)(0, &device), "handle");
+    Tell(device);
+  }
+  for (int i = 1; i < count; ++i) {
+    using ByUuid = nvmlReturn_t(const char*, nvmlDevice_t*);
+    Check(Find<ByUuid>("nvmlDeviceGetHandleByUUID")(words[i], &device), words[i]);
+    Tell(device);
+  }
   return 0;
 }

@@ -2,7 +2,8 @@
 // Who runs on the first device by every function of NVML's that tells it, a line each: a process by
 // its name, or by its id where there is none of that id here, and what is said of it.
 //
-// usage: limit_processes [edges]   edges: how calls are answered that are not quite right
+// usage: limit_processes [edges | UUID]   edges: how calls are answered that are not quite right;
+// UUID: of that device
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -128,8 +129,14 @@ void TryEdges(nvmlDevice_t device) {
 int main(int count, char** words) {
   if (Find<nvmlReturn_t()>("nvmlInit_v2")() != NVML_SUCCESS) return 1;
   nvmlDevice_t device = nullptr;
-  if (CALL(nvmlDeviceGetHandleByIndex_v2)(0, &device) != NVML_SUCCESS) return 1;
-  if (count > 1 && std::string(words[1]) == "edges") {
+  const std::string word = count > 1 ? words[1] : "";
+  const bool is_first = word.empty() || word == "edges";
+  using ByUuid = nvmlReturn_t(const char*, nvmlDevice_t*);
+  const nvmlReturn_t found = is_first
+                                 ? CALL(nvmlDeviceGetHandleByIndex_v2)(0, &device)
+                                 : Find<ByUuid>("nvmlDeviceGetHandleByUUID")(word.c_str(), &device);
+  if (found != NVML_SUCCESS) return 1;
+  if (word == "edges") {
     TryEdges(device);
   } else {
     ListAll(device);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <sstream>
 #include <string>
 
 namespace {
@@ -22,8 +23,12 @@ std::string Output(const std::string& command) {
 
 std::string Printed(const std::string& program, const std::string& words,
                     const std::string& preload, const std::string& environment = "") {
-  return Output("LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + kHere + " " + environment + " " +
-                kHere + "/" + program + " " + words + " 2>&1");
+  std::istringstream variables("LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + kHere + " " +
+                               environment);
+  std::string command = EMULATOR;
+  // Of the program alone: an emulator is of another processor.
+  for (std::string one; variables >> one;) command += (*EMULATOR != 0 ? " -E " : " ") + one;
+  return Output(command + " " + kHere + "/" + program + " " + words + " 2>&1");
 }
 
 // A program that is linked with the driver, as it runs in a container.
@@ -146,8 +151,8 @@ TEST_P(HandedOutTest, AVariantOfTheFutureIsLeftAlone) {
 
 INSTANTIATE_TEST_SUITE_P(EveryDriver, HandedOutTest,
                          ::testing::Values("FAKE_EXPORTED=1", "FAKE_UNEXPORTED=1"),
-                         [](const auto& info) {
-                           return std::string(info.param).find("UN") == std::string::npos
+                         [](const auto& way) {
+                           return std::string(way.param).find("UN") == std::string::npos
                                       ? std::string("Exported")
                                       : std::string("Unexported");
                          });
@@ -157,7 +162,9 @@ TEST(WaysTest, TheLimiterSaysNothing) {
 }
 
 TEST(WaysTest, PythonFindsTheHook) {
-  if (Output("command -v python3 || true").empty()) GTEST_SKIP() << "there is no python3";
+  if (Output("command -v python3 || true").empty() || *EMULATOR != 0) {
+    GTEST_SKIP() << "there is no python3 of this processor";
+  }
   const std::string script =
       "import ctypes\n"
       "driver = ctypes.CDLL(\"libcuda.so.1\")\n"

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/memory/newcomer.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include "limiter/hook/loader.h"
+#include "limiter/memory/devices.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr unsigned kMost = 1024;
+constexpr size_t kSize = 2 * kMost * sizeof(nvmlProcessInfo_v2_t);
+
+using Lister = decltype(&nvmlDeviceGetComputeRunningProcesses_v3);
+
+// Adds those that one function lists, or its older one. False: there are more, or NVML does not
+// tell.
+bool Add(Lister newer, Lister older, nvmlDevice_t device, nvmlProcessInfo_v2_t* processes,
+         unsigned* count) {
+  const Lister lists[] = {newer, older};
+  for (const Lister list : lists) {
+    unsigned more = kMost - *count;
+    const nvmlReturn_t result = list(device, &more, processes + *count);
+    if (result == NVML_ERROR_FUNCTION_NOT_FOUND) continue;
+    if (result == NVML_SUCCESS) *count += more;
+    return result == NVML_SUCCESS;
+  }
+  return false;
+}
+
+// Clients of MPS have a list of their own.
+bool List(nvmlDevice_t device, nvmlProcessInfo_v2_t* processes, unsigned* count) {
+  const Nvml& nvml = TheNvml();
+  *count = 0;
+  return Add(nvml.nvmlDeviceGetComputeRunningProcesses_v3,
+             nvml.nvmlDeviceGetComputeRunningProcesses_v2, device, processes, count) &&
+         Add(nvml.nvmlDeviceGetMPSComputeRunningProcesses_v3,
+             nvml.nvmlDeviceGetMPSComputeRunningProcesses_v2, device, processes, count);
+}
+
+}  // namespace
+
+bool Newcomer::Open() {
+  if (TheNvml().nvmlInit_v2() == NVML_SUCCESS) return true;
+  const auto open =
+      reinterpret_cast<void* (*)(const char*, int)>(TheLoaders(LoaderFunction::kDlopen));
+  if (open != nullptr) library_ = open("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
+  return library_ != nullptr && TheNvml().nvmlInit_v2() == NVML_SUCCESS;
+}
+
+Newcomer::Newcomer(CUdevice device) : is_open_(Open()) {
+  UuidText uuid;
+  if (!is_open_ || !UuidOf(device, &uuid)) return;
+  if (TheNvml().nvmlDeviceGetHandleByUUID(uuid.text, &device_) != NVML_SUCCESS) return;
+  void* const memory =
+      mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  before_ = static_cast<nvmlProcessInfo_v2_t*>(memory);
+  if (List(device_, before_, &count_)) return;
+  munmap(before_, kSize);
+  before_ = nullptr;
+}
+
+Newcomer::~Newcomer() {
+  if (before_ != nullptr) munmap(before_, kSize);
+  if (is_open_) TheNvml().nvmlShutdown();
+  if (library_ == nullptr) return;
+  const auto close = reinterpret_cast<int (*)(void*)>(TheLoaders(LoaderFunction::kDlclose));
+  if (close != nullptr) close(library_);
+  LookForNvmlAnew();
+}
+
+uint64_t Newcomer::Bytes() const {
+  if (before_ == nullptr) return 0;
+  nvmlProcessInfo_v2_t* const now = before_ + kMost;
+  unsigned count = 0;
+  if (!List(device_, now, &count)) return 0;
+  const nvmlProcessInfo_v2_t* found = nullptr;
+  for (unsigned i = 0; i < count; ++i) {
+    unsigned at = 0;
+    while (at < count_ && before_[at].pid != now[i].pid) ++at;
+    if (at < count_) continue;
+    if (found != nullptr && found->pid != now[i].pid) return 0;
+    found = &now[i];
+  }
+  constexpr unsigned long long kNotTold = ~0ULL;
+  return found == nullptr || found->usedGpuMemory == kNotTold ? 0 : found->usedGpuMemory;
+}
+
+}  // namespace tessera::limiter

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/flight.h"
+
+#include "limiter/books/ticks.h"
+#include "limiter/books/wide.h"
+#include "limiter/time/bucket.h"
+
+namespace tessera::limiter {
+namespace {
+
+// The slot and, of the flight, what tells it from the slot's others.
+constexpr int kSlotBits = 10;
+constexpr uint64_t kSinceMask = (uint64_t{1} << (64 - kLeftBits - kSlotBits)) - 1;
+static_assert(1 << kSlotBits == kMaxSlots);
+
+// Each failure means that somebody else succeeded, in books that are some.
+constexpr int kAttempts = 1 << 16;
+
+uint64_t MarkOf(uint32_t slot, uint64_t since) {
+  return slot | (since & kSinceMask) << kSlotBits;
+}
+
+uint64_t SinceOf(const Flight& flight) {
+  return __atomic_load_n(&flight.since, __ATOMIC_ACQUIRE);
+}
+
+// Ends the flight that a bucket says was charged, if who charged it did not come to that.
+void Complete(Region* region, int place, const TotalWord& bucket) {
+  const auto slot = static_cast<uint32_t>(MarkIn(bucket) % kMaxSlots);
+  uint64_t* const since = &region->books.flights[slot][place].since;
+  uint64_t seen = __atomic_load_n(since, __ATOMIC_ACQUIRE);
+  if (seen == 0 || MarkOf(slot, seen) != MarkIn(bucket)) return;
+  __atomic_compare_exchange_n(since, &seen, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+uint32_t PercentOf(const Region& region, int place) {
+  const uint64_t percent = __atomic_load_n(&region.hami.sm_limit[place], __ATOMIC_RELAXED);
+  return percent == 0 || percent > 100 ? 100 : static_cast<uint32_t>(percent);
+}
+
+// What it cost more than was taken for it.
+int64_t MoreOf(const Flight& flight, uint64_t since, uint64_t busy_end, uint64_t now) {
+  const uint64_t from = busy_end > since && busy_end <= now ? busy_end : since;
+  int64_t taken = __atomic_load_n(&flight.taken, __ATOMIC_RELAXED);
+  if (taken < 0 || taken > kMostOwed) taken = 0;  // not written by us
+  const uint64_t busy = now > from ? now - from : 0;
+  const int64_t more = static_cast<int64_t>(busy) - taken;
+  return more < kMostAtEnd ? more : kMostAtEnd;
+}
+
+// Of all that is in flight: then everything until now is charged. What began before it is charged
+// when that is measured, or at its end, from there on.
+bool IsFirst(const Books& books, int place, uint64_t since) {
+  const uint32_t used = __atomic_load_n(&books.slots_used, __ATOMIC_RELAXED);
+  for (uint32_t slot = 0; slot < used && slot < kMaxSlots; ++slot) {
+    const uint64_t other = SinceOf(books.flights[slot][place]);
+    if (other != 0 && other < since) return false;
+  }
+  return true;
+}
+
+// From what was seen; one that is later already stays.
+void RaiseTo(uint64_t* word, uint64_t seen, uint64_t value) {
+  while (seen < value && !__atomic_compare_exchange_n(word, &seen, value, false, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED)) {
+  }
+}
+
+}  // namespace
+
+void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now, uint64_t began) {
+  TimeBooks* const books = &region->books.times[place];
+  Flight* const flight = &region->books.flights[slot][place];
+  for (int i = 0; i < kAttempts && SinceOf(*flight) != 0; ++i) {
+    const TotalWord seen = Read(books->bucket);
+    Complete(region, place, seen);
+    const uint64_t since = SinceOf(*flight);
+    if (since == 0 || since < began) break;
+    if (since > now) break;  // what is yet to begin is of another boot
+    const uint64_t busy_end = __atomic_load_n(&books->busy_end, __ATOMIC_RELAXED);
+    const int64_t more = MoreOf(*flight, since, busy_end, now);
+    const uint32_t percent = PercentOf(*region, place);
+    if (!CorrectOnce(books, seen, since, percent, more, MarkOf(slot, since))) continue;
+    if (IsFirst(region->books, place, since)) RaiseTo(&books->busy_end, busy_end, now);
+    Complete(region, place, Read(books->bucket));
+  }
+  __atomic_store_n(&flight->since, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&flight->taken, 0, __ATOMIC_RELAXED);
+}
+
+void OwnFlight::Begin(Flight* shown) {
+  if (__atomic_load_n(&shown->since, __ATOMIC_SEQ_CST) != 0) return;
+  uint64_t none = 0;
+  __atomic_compare_exchange_n(&shown->since, &none, Now() | 1, false, __ATOMIC_SEQ_CST,
+                              __ATOMIC_RELAXED);
+}
+
+void OwnFlight::NoteUnmeasured(StreamId stream, Flight* shown) {
+  tail_count_.fetch_add(1);
+  StreamId tail = tail_.load();
+  if (tail == 0 && tail_.compare_exchange_strong(tail, stream)) tail = stream;
+  if (tail != stream) {
+    stream = kAllStreams;
+    tail_.store(stream);
+  }
+  noted_.store(stream, std::memory_order_relaxed);
+  Begin(shown);
+}
+
+// Who launches meanwhile either sees that there is no tail, or is counted here.
+void OwnFlight::EndTail(StreamId tail, uint64_t launches) {
+  if (tail == 0 || launches != tail_count_.load()) return;
+  if (!tail_.compare_exchange_strong(tail, 0)) return;
+  if (launches != tail_count_.load()) tail_.store(kAllStreams);
+}
+
+OwnFlight::Point OwnFlight::NoteMeasured(Flight* shown) {
+  measured_.fetch_add(1);
+  // What comes behind it is not known to be done when it is.
+  noted_.store(0, std::memory_order_relaxed);
+  Begin(shown);
+  return Here();
+}
+
+void OwnFlight::Read(StreamId stream, const Point& launched, Flight* shown, uint32_t launches) {
+  measured_.fetch_sub(launches);
+  Settle(launched.taken, shown);
+  EndTail(stream, launched.launches);
+  EndIfDone(launched, shown);
+}
+
+void OwnFlight::EndWait(StreamId stream, const Point& began, Flight* shown) {
+  EndTail(stream == kAllStreams ? tail_.load() : stream, began.launches);
+  EndIfDone(began, shown);
+}
+
+// Who launches meanwhile either sees that there is no flight, or is seen here.
+void OwnFlight::EndIfDone(const Point& until, Flight* shown) {
+  if (measured_.load() > 0 || tail_.load() != 0) return;
+  if (SinceOf(*shown) == 0) return;
+  __atomic_store_n(&shown->since, 0, __ATOMIC_SEQ_CST);
+  if (measured_.load() > 0 || tail_.load() != 0) return Begin(shown);
+  Settle(until.taken, shown);
+}
+
+void OwnFlight::Settle(int64_t taken, Flight* shown) {
+  int64_t settled = settled_.load(std::memory_order_relaxed);
+  while (settled < taken &&
+         !settled_.compare_exchange_weak(settled, taken, std::memory_order_relaxed)) {
+  }
+  if (settled < taken) __atomic_fetch_sub(&shown->taken, taken - settled, __ATOMIC_RELAXED);
+}
+
+}  // namespace tessera::limiter

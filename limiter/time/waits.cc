@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls with which programs find out that what they launched is done.
+#include "limiter/driver/driver.h"
+#include "limiter/time/meter.h"
+
+using namespace tessera::limiter;  // NOLINT: hooks are C's
+
+CUresult cuCtxSynchronize() {
+  Wait wait(kAllStreams);
+  return wait.Done(TheDriver().cuCtxSynchronize());
+}
+// The context need not be the current one.
+CUresult cuCtxSynchronize_v2(CUcontext context) {
+  CUcontext current = nullptr;
+  TheDriver().cuCtxGetCurrent(&current);
+  Wait wait(context == nullptr || context == current ? kAllStreams : 0);
+  return wait.Done(TheDriver().cuCtxSynchronize_v2(context));
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  Wait wait(Stream{stream, false}.id());
+  return wait.Done(TheDriver().cuStreamSynchronize(stream));
+}
+CUresult cuStreamSynchronize_ptsz(CUstream stream) {
+  Wait wait(Stream{stream, true}.id());
+  return wait.Done(TheDriver().cuStreamSynchronize_ptsz(stream));
+}
+CUresult cuStreamQuery(CUstream stream) {
+  Wait wait(Stream{stream, false}.id());
+  return wait.Done(TheDriver().cuStreamQuery(stream));
+}
+CUresult cuStreamQuery_ptsz(CUstream stream) {
+  Wait wait(Stream{stream, true}.id());
+  return wait.Done(TheDriver().cuStreamQuery_ptsz(stream));
+}
+
+// Which stream an event is of is not known.
+CUresult cuEventSynchronize(CUevent event) {
+  Wait wait(0);
+  return wait.Done(TheDriver().cuEventSynchronize(event));
+}
+CUresult cuEventQuery(CUevent event) {
+  Wait wait(0);
+  return wait.Done(TheDriver().cuEventQuery(event));
+}
+
+// They wait for the default stream.
+CUresult cuMemcpyDtoH(void* to, unsigned from, unsigned size) {
+  Wait wait(Stream{}.id());
+  return wait.Done(TheDriver().cuMemcpyDtoH(to, from, size));
+}
+CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t size) {
+  Wait wait(Stream{}.id());
+  return wait.Done(TheDriver().cuMemcpyDtoH_v2(to, from, size));
+}
+CUresult cuMemcpyDtoH_v2_ptds(void* to, CUdeviceptr from, size_t size) {
+  Wait wait(Stream{nullptr, true}.id());
+  return wait.Done(TheDriver().cuMemcpyDtoH_v2_ptds(to, from, size));
+}
