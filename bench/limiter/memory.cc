@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the limiter adds to cuMemAlloc and cuMemFree, over a driver that costs next to nothing: with
-// few and many pieces held, and with few and many processes in the container. Time of this thread
-// on its processor, the median of chunks of a thousand pairs; bare and limited chunks take turns.
+// What the limiter adds to cuMemAlloc and cuMemFree, and to cuMemGetInfo, over a driver that costs
+// next to nothing: with few and many pieces held, and with few and many processes in the container.
+// Time of this thread on its processor, the median of chunks of a thousand pairs; bare and limited
+// chunks take turns.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,9 +35,11 @@ struct Functions {
     }
     allocate = reinterpret_cast<decltype(allocate)>(dlsym(library, "cuMemAlloc_v2"));
     free = reinterpret_cast<decltype(free)>(dlsym(library, "cuMemFree_v2"));
+    get_info = reinterpret_cast<decltype(get_info)>(dlsym(library, "cuMemGetInfo_v2"));
   }
   decltype(&cuMemAlloc_v2) allocate;
   decltype(&cuMemFree_v2) free;
+  decltype(&cuMemGetInfo_v2) get_info;
 };
 
 double Nanoseconds() {
@@ -51,15 +54,29 @@ void Expect(CUresult result) {
   _exit(1);
 }
 
-double Chunk(const Functions& functions) {
-  constexpr int kPairs = 1'000;
+// Of one, in ns.
+template <typename Call>
+double Chunk(Call call) {
+  constexpr int kCalls = 1'000;
   const double begin = Nanoseconds();
-  for (int i = 0; i < kPairs; ++i) {
+  for (int i = 0; i < kCalls; ++i) call();
+  return (Nanoseconds() - begin) / kCalls;
+}
+
+double Pairs(const Functions& functions) {
+  return Chunk([&] {
     CUdeviceptr pointer = 0;
     Expect(functions.allocate(&pointer, 4096));
     Expect(functions.free(pointer));
-  }
-  return (Nanoseconds() - begin) / kPairs;
+  });
+}
+
+double Infos(const Functions& functions) {
+  return Chunk([&] {
+    size_t free = 0;
+    size_t total = 0;
+    Expect(functions.get_info(&free, &total));
+  });
 }
 
 double Median(std::vector<double> values) {
@@ -68,14 +85,15 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void Measure(const char* what, const Functions& bare, const Functions& limited, size_t live) {
+void Measure(const char* what, const Functions& bare, const Functions& limited, size_t live,
+             double (*chunk)(const Functions&) = Pairs) {
   std::vector<CUdeviceptr> held(live);
   for (CUdeviceptr& pointer : held) Expect(limited.allocate(&pointer, 4096));
   std::vector<double> without;
   std::vector<double> with;
   for (int i = 0; i < 400; ++i) {
-    without.push_back(Chunk(bare));
-    with.push_back(Chunk(limited));
+    without.push_back(chunk(bare));
+    with.push_back(chunk(limited));
   }
   for (const CUdeviceptr pointer : held) Expect(limited.free(pointer));
   std::printf("%-32s %8.1f %8.1f %8.1f\n", what, Median(without), Median(with),
@@ -125,6 +143,7 @@ int main() {
   const pid_t others = OwnSlots(region, 1'000);
   Measure("1 live, 1,000 processes", bare, limited, 0);
   Measure("1,000 live, 1,000 processes", bare, limited, 999);
+  Measure("cuMemGetInfo, 1,000 processes", bare, limited, 999, Infos);
   kill(others, SIGKILL);
   waitpid(others, nullptr, 0);
   unlink(region.c_str());

@@ -35,6 +35,10 @@ void Expect(CUresult result, const char* what) {
   _exit(1);
 }
 
+[[noreturn]] void Idle() {
+  for (;;) pause();
+}
+
 // Launches until it is killed, or once.
 void Work(const Library& cuda, uint64_t ns, bool is_limited, bool is_idle) {
   Expect(CALL(cuInit)(0), "cuInit");
@@ -52,13 +56,13 @@ void Work(const Library& cuda, uint64_t ns, bool is_limited, bool is_idle) {
   auto* const wait = CALL(cuCtxSynchronize);
   void* parameters[] = {&ns};
   const int burst = ns < 1'000'000 ? 16 : 2;
-  do {
+  for (;;) {
     for (int i = 0; i < burst; ++i) {
       Expect(launch(function, 132, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr), "launch");
     }
     Expect(wait(), "cuCtxSynchronize");
-  } while (!is_idle);
-  for (;;) pause();
+    if (is_idle) Idle();
+  }
 }
 
 // What the agent does besides, for containers whose regions are named by their numbers.

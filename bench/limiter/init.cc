@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the limiter adds to a process's first calls, cuInit and an allocation, by which it finds its
+// limits and takes its place in the container's region: one process, and many that begin at once.
+// Time of the thread on its processor, the median of all processes, and how often they slept: for
+// each other, or for a file. Without the limiter and with it by turns.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "limiter/driver/cuda.h"
+
+namespace {
+
+constexpr int kMost = 64;
+
+struct First {
+  double us = 0;
+  long sleeps = 0;
+};
+
+// What processes forked from here share with it.
+struct Shared {
+  std::atomic<int> ready;
+  std::atomic<bool> go;
+  First first[kMost];
+};
+
+double Microseconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+long Sleeps() {
+  rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+First Begin(const char* path, Shared* shared) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) _exit(1);
+  void* const bare = dlopen(BENCH_BARE_DRIVER, RTLD_NOW | RTLD_LOCAL);
+  const auto init = reinterpret_cast<decltype(&cuInit)>(dlsym(bare, "cuInit"));
+  const auto allocate = reinterpret_cast<decltype(&cuMemAlloc_v2)>(dlsym(library, "cuMemAlloc_v2"));
+  ++shared->ready;
+  while (!shared->go) sched_yield();
+  const long sleeps = Sleeps();
+  const double begin = Microseconds();
+  CUdeviceptr pointer = 0;
+  if (init(0) != CUDA_SUCCESS || allocate(&pointer, 4096) != CUDA_SUCCESS) _exit(2);
+  return {Microseconds() - begin, Sleeps() - sleeps};
+}
+
+std::vector<First> BeginAtOnce(const char* path, int processes, Shared* shared) {
+  shared->ready = 0;
+  shared->go = false;
+  for (int i = 0; i < processes; ++i) {
+    if (fork() != 0) continue;
+    shared->first[i] = Begin(path, shared);
+    _exit(0);
+  }
+  while (shared->ready < processes) sched_yield();
+  shared->go = true;
+  for (int i = 0; i < processes; ++i) {
+    int status = 0;
+    if (wait(&status) < 0 || status != 0) {
+      std::fprintf(stderr, "a process ended with %d\n", status);
+      exit(1);  // NOLINT(concurrency-mt-unsafe): of one thread
+    }
+  }
+  return {shared->first, shared->first + processes};
+}
+
+double Median(const std::vector<First>& all) {
+  std::vector<double> values;
+  for (const First& one : all) values.push_back(one.us);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void Measure(const char* what, int processes, bool is_made_anew, const std::string& region,
+             Shared* shared) {
+  std::vector<First> without;
+  std::vector<First> with;
+  for (int round = 0; round < 640 / processes; ++round) {
+    for (const First& one : BeginAtOnce(BENCH_BARE_DRIVER, processes, shared)) {
+      without.push_back(one);
+    }
+    for (const First& one : BeginAtOnce(TESSERA_LIBVGPU, processes, shared)) with.push_back(one);
+    if (is_made_anew) unlink(region.c_str());
+  }
+  long sleeps = 0;
+  for (const First& one : with) sleeps += one.sleeps;
+  std::printf("%-34s %8.1f %8.1f %8.1f %10.2f\n", what, Median(without), Median(with),
+              Median(with) - Median(without),
+              static_cast<double>(sleeps) / static_cast<double>(with.size()));
+}
+
+}  // namespace
+
+int main() {
+  std::string directory = std::filesystem::temp_directory_path() / "bench-limiter-XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) return 1;  // NOLINT(concurrency-mt-unsafe)
+  const std::string region = directory + "/x.cache";
+  setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);                  // NOLINT(concurrency-mt-unsafe)
+  void* const memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  auto* const shared = new (memory) Shared{};
+  std::printf("%-34s %8s %8s %8s %10s\n", "us of a process's first calls", "bare", "limited",
+              "added", "sleeps");
+  Measure("1, which makes the region", 1, true, region, shared);
+  Measure("1", 1, false, region, shared);
+  Measure("8 at once", 8, false, region, shared);
+  Measure("64 at once", kMost, false, region, shared);
+  unlink(region.c_str());
+  rmdir(directory.c_str());
+  return 0;
+}
