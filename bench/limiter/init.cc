@@ -14,13 +14,15 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "bench/limiter/bench.h"
 #include "limiter/driver/cuda.h"
 
 namespace {
+
+using tessera::limiter::BenchContainer;
 
 constexpr int kMost = 64;
 
@@ -83,15 +85,13 @@ std::vector<First> BeginAtOnce(const char* path, int processes, Shared* shared) 
   return {shared->first, shared->first + processes};
 }
 
-double Median(const std::vector<First>& all) {
+double MedianOf(const std::vector<First>& all) {
   std::vector<double> values;
   for (const First& one : all) values.push_back(one.us);
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return tessera::limiter::Median(std::move(values));
 }
 
-void Measure(const char* what, int processes, bool is_made_anew, const std::string& region,
+void Measure(const char* what, int processes, bool is_made_anew, const BenchContainer& container,
              Shared* shared) {
   std::vector<First> without;
   std::vector<First> with;
@@ -100,34 +100,29 @@ void Measure(const char* what, int processes, bool is_made_anew, const std::stri
       without.push_back(one);
     }
     for (const First& one : BeginAtOnce(TESSERA_LIBVGPU, processes, shared)) with.push_back(one);
-    if (is_made_anew) unlink(region.c_str());
+    if (is_made_anew) container.Restart();
   }
   long sleeps = 0;
   for (const First& one : with) sleeps += one.sleeps;
-  std::printf("%-34s %8.1f %8.1f %8.1f %10.2f\n", what, Median(without), Median(with),
-              Median(with) - Median(without),
+  std::printf("%-34s %8.1f %8.1f %8.1f %10.2f\n", what, MedianOf(without), MedianOf(with),
+              MedianOf(with) - MedianOf(without),
               static_cast<double>(sleeps) / static_cast<double>(with.size()));
 }
 
 }  // namespace
 
 int main() {
-  std::string directory = std::filesystem::temp_directory_path() / "bench-limiter-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) return 1;  // NOLINT(concurrency-mt-unsafe)
-  const std::string region = directory + "/x.cache";
-  setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-  setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);                  // NOLINT(concurrency-mt-unsafe)
+  const BenchContainer container;
+  setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);  // NOLINT(concurrency-mt-unsafe)
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
   auto* const shared = new (memory) Shared{};
   std::printf("%-34s %8s %8s %8s %10s\n", "us of a process's first calls", "bare", "limited",
               "added", "sleeps");
-  Measure("1, which makes the region", 1, true, region, shared);
-  Measure("1", 1, false, region, shared);
-  Measure("8 at once", 8, false, region, shared);
-  Measure("64 at once", kMost, false, region, shared);
-  unlink(region.c_str());
-  rmdir(directory.c_str());
+  Measure("1, which makes the region", 1, true, container, shared);
+  Measure("1", 1, false, container, shared);
+  Measure("8 at once", 8, false, container, shared);
+  Measure("64 at once", kMost, false, container, shared);
   return 0;
 }

@@ -15,11 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/limiter/bench.h"
 #include "limiter/books/ticks.h"
 #include "limiter/driver/cuda.h"
 
 namespace {
 
+using tessera::limiter::BenchContainer;
+using tessera::limiter::Median;
 using LaunchKernel = decltype(&cuLaunchKernel);
 
 LaunchKernel Find(const char* path) {
@@ -79,12 +82,6 @@ double TicksOfANanosecond() {
          static_cast<double>(tessera::limiter::Now() - begin);
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 // In a process of its own, for limits are found once.
 void Measure(const char* what, const char* percent) {
   std::fflush(stdout);
@@ -114,17 +111,12 @@ void Measure(const char* what, const char* percent) {
 }  // namespace
 
 int main() {
-  std::string directory = "/tmp/bench-limiter-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) return 1;  // NOLINT(concurrency-mt-unsafe)
-  const std::string region = directory + "/x.cache";
-  setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-  setenv("GPU_CORE_UTILIZATION_POLICY", "force", 1);             // NOLINT(concurrency-mt-unsafe)
+  const BenchContainer container;
+  setenv("GPU_CORE_UTILIZATION_POLICY", "force", 1);  // NOLINT(concurrency-mt-unsafe)
   std::printf("%-32s %8s %8s %8s\n", "ns of a launch", "bare", "limited", "added");
   Measure("no limit of time", "0");
-  unlink(region.c_str());
+  container.Restart();
   std::printf("one launch of 16 is measured:\n");
   Measure("limited, not measured", "50");
-  unlink(region.c_str());
-  rmdir(directory.c_str());
   return 0;
 }

@@ -15,15 +15,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "bench/limiter/bench.h"
 #include "limiter/contract.h"
 #include "limiter/driver/cuda.h"
 
 namespace {
 
+using tessera::limiter::BenchContainer;
+using tessera::limiter::Median;
 using tessera::limiter::Region;
 
 struct Functions {
@@ -79,12 +81,6 @@ double Infos(const Functions& functions) {
   });
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
 void Measure(const char* what, const Functions& bare, const Functions& limited, size_t live,
              double (*chunk)(const Functions&) = Pairs) {
   std::vector<CUdeviceptr> held(live);
@@ -129,24 +125,19 @@ pid_t OwnSlots(const std::string& path, uint32_t count) {
 }  // namespace
 
 int main() {
-  std::string directory = std::filesystem::temp_directory_path() / "bench-limiter-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) return 1;  // NOLINT(concurrency-mt-unsafe)
-  const std::string region = directory + "/x.cache";
-  setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-  setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);                  // NOLINT(concurrency-mt-unsafe)
+  const BenchContainer container;
+  setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);  // NOLINT(concurrency-mt-unsafe)
   const Functions bare(BENCH_BARE_DRIVER);
   const Functions limited(TESSERA_LIBVGPU);
   std::printf("%-32s %8s %8s %8s\n", "ns of a pair of alloc and free", "bare", "limited", "added");
   Measure("1 live", bare, limited, 0);
   Measure("1,000 live", bare, limited, 999);
   Measure("100,000 live", bare, limited, 99'999);
-  const pid_t others = OwnSlots(region, 1'000);
+  const pid_t others = OwnSlots(container.region(), 1'000);
   Measure("1 live, 1,000 processes", bare, limited, 0);
   Measure("1,000 live, 1,000 processes", bare, limited, 999);
   Measure("cuMemGetInfo, 1,000 processes", bare, limited, 999, Infos);
   kill(others, SIGKILL);
   waitpid(others, nullptr, 0);
-  unlink(region.c_str());
-  rmdir(directory.c_str());
   return 0;
 }

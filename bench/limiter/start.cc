@@ -16,8 +16,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/limiter/bench.h"
+
 namespace {
 
+using tessera::limiter::Median;
 using Clock = std::chrono::steady_clock;
 
 double MicrosecondsOfOne(const std::string& preload) {
@@ -34,12 +37,6 @@ double MicrosecondsOfOne(const std::string& preload) {
     exit(1);  // NOLINT(concurrency-mt-unsafe): of one thread
   }
   return std::chrono::duration<double, std::micro>(Clock::now() - begun).count();
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace

@@ -189,6 +189,12 @@ inline uint64_t LimitOf(const Process& process, int device) {
                            : __atomic_load_n(&process.region->hami.limit[at], __ATOMIC_RELAXED);
 }
 
+// Whether it has a slot of the container's region.
+bool IsShared(const Process* process) {
+  return process != nullptr &&
+         process->standing.load(std::memory_order_acquire) == Standing::kShared;
+}
+
 // Past which nothing more is granted here; 0: it is not for the library to refuse.
 inline uint64_t MostOf(const Process& process, int device) {
   return process.from_file ? process.most[static_cast<size_t>(device)] : LimitOf(process, device);
@@ -396,10 +402,9 @@ bool Oversubscribes() {
 }
 
 uint64_t ReapedAt() {
-  Process* const process = TheProcess();
-  if (process == nullptr) return 0;
-  if (process->standing.load(std::memory_order_acquire) != Standing::kShared) return 0;
-  return __atomic_load_n(&process->region->books.reaped_at, __ATOMIC_RELAXED);
+  const Process* const process = TheProcess();
+  return IsShared(process) ? __atomic_load_n(&process->region->books.reaped_at, __ATOMIC_RELAXED)
+                           : 0;
 }
 
 bool ReapedLately() {
@@ -409,24 +414,17 @@ bool ReapedLately() {
 
 void ReapAll() {
   Process* const process = TheProcess();
-  if (process == nullptr) return;
-  if (process->standing.load(std::memory_order_acquire) == Standing::kShared) {
-    Look(process, kMaxSlots);
-  }
+  if (IsShared(process)) Look(process, kMaxSlots);
 }
 
 void LookForTheDead() {
   Process* const process = JoinedProcess();
-  if (process == nullptr) return;
-  if (process->standing.load(std::memory_order_acquire) == Standing::kShared) {
-    LookNowAndThen(process);
-  }
+  if (IsShared(process)) LookNowAndThen(process);
 }
 
 void Leave() {
   Process* const process = JoinedProcess();
-  if (process == nullptr) return;
-  if (process->standing.load(std::memory_order_acquire) != Standing::kShared) return;
+  if (!IsShared(process)) return;
   Look(process, kSlotsOfALook);
   NoteDeath(process->region);
   // The slot stays ours until the kernel takes its lock back: a thread may be counting still.

@@ -72,6 +72,13 @@ CUresult LoadNow(CUfunction kernel) {
   });
 }
 
+// A call for which the code has to be there.
+template <typename Call>
+CUresult Loaded(CUfunction function, Call call) {
+  const CUresult loaded = MayLoadCode(function) ? LoadCode(function) : CUDA_SUCCESS;
+  return loaded == CUDA_SUCCESS ? call() : loaded;
+}
+
 void NoteKernel(CUkernel kernel, CUlibrary library) {
   Remember(Sort::kKernel, reinterpret_cast<uint64_t>(kernel),
            {.other = reinterpret_cast<uint64_t>(library), .references = 1});
@@ -144,10 +151,12 @@ void ForgetCode(CUlibrary library) {
 
 }  // namespace tessera::limiter
 
-CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
-  const CUresult result = TheDriver().cuLibraryGetKernel(out, library, name);
-  if (result == CUDA_SUCCESS) NoteKernel(*out, library);
-  return result;
+CUresult cuLibraryGetKernel(CUkernel* answer, CUlibrary library, const char* name) {
+  return Answered(answer, [&](CUkernel* out) {
+    const CUresult result = TheDriver().cuLibraryGetKernel(out, library, name);
+    if (result == CUDA_SUCCESS) NoteKernel(*out, library);
+    return result;
+  });
 }
 CUresult cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary library) {
   const CUresult result = TheDriver().cuLibraryEnumerateKernels(out, count, library);
@@ -164,12 +173,9 @@ CUresult cuFuncLoad(CUfunction function) {
   return LoadMore(OwnerOfFunction(function), [&] { return TheDriver().cuFuncLoad(function); });
 }
 CUresult cuFuncGetAttribute(int* out, int attribute, CUfunction function) {
-  const CUresult loaded = MayLoadCode(function) ? LoadCode(function) : CUDA_SUCCESS;
-  if (loaded != CUDA_SUCCESS) return loaded;
-  return TheDriver().cuFuncGetAttribute(out, attribute, function);
+  return Loaded(function, [&] { return TheDriver().cuFuncGetAttribute(out, attribute, function); });
 }
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
-  const CUresult loaded = MayLoadCode(function) ? LoadCode(function) : CUDA_SUCCESS;
-  if (loaded != CUDA_SUCCESS) return loaded;
-  return TheDriver().cuFuncSetAttribute(function, attribute, value);
+  return Loaded(function,
+                [&] { return TheDriver().cuFuncSetAttribute(function, attribute, value); });
 }

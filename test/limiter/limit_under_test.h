@@ -6,13 +6,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "cuda/cuda_node.h"
+#include "test/limiter/output.h"
 
 namespace tessera::limiter {
 
@@ -22,15 +21,6 @@ inline constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
 inline const std::string kLimit = "CUDA_DEVICE_MEMORY_LIMIT_0=1024m ";
 inline constexpr char kGranted[] =
     "10 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824\n";
-
-inline std::string Output(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 256> part{};
-  while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
-  const int status = pclose(pipe);
-  return status == 0 ? output : output + " (status " + std::to_string(status) + ")";
-}
 
 inline std::string Directory(const std::string& file) {
   return std::filesystem::path(file).parent_path();

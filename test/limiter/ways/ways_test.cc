@@ -3,23 +3,16 @@
 // without: what it finds there, it finds here as a hook, and nothing else changes.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <sstream>
 #include <string>
+
+#include "test/limiter/output.h"
+
+using tessera::limiter::Output;
 
 namespace {
 
 const std::string kHere = WAYS_DIRECTORY;  // the driver, the library, the programs
-
-std::string Output(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 256> part{};
-  while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
-  const int status = pclose(pipe);
-  return status == 0 ? output : output + " (status " + std::to_string(status) + ")";
-}
 
 std::string Printed(const std::string& program, const std::string& words,
                     const std::string& preload, const std::string& environment = "") {

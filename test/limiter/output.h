@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: programs that the library is loaded into.
+#pragma once
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace tessera::limiter {
+
+// Of a command of sh's: what it printed, and its status where that is not 0.
+inline std::string Output(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 256> part{};
+  while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+  const int status = pclose(pipe);
+  return status == 0 ? output : output + " (status " + std::to_string(status) + ")";
+}
+
+}  // namespace tessera::limiter
