@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The least that is a driver of one device: what a call costs here is next to nothing, so that what
 // the limiter adds is seen.
-#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "limiter/driver/cuda.h"
 
@@ -25,12 +25,32 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   *device = 0;
   return CUDA_SUCCESS;
 }
-CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t) {
-  *out = reinterpret_cast<CUdeviceptr>(std::malloc(16));
+
+// Addresses, of which the one that was freed last is given first. One thread.
+struct Addresses {
+  CUdeviceptr next;
+  CUdeviceptr step;
+  std::vector<CUdeviceptr> freed;
+};
+constexpr size_t kLargestSmall = size_t{1} << 20;
+constexpr CUdeviceptr kSmall = CUdeviceptr{1} << 40;
+constexpr CUdeviceptr kLarge = CUdeviceptr{1} << 46;
+Addresses small{kSmall, 4096, {}};
+Addresses large{kLarge, size_t{4} << 20, {}};
+
+CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
+  Addresses& all = bytes <= kLargestSmall ? small : large;
+  if (all.freed.empty()) {
+    *out = all.next;
+    all.next += all.step;
+  } else {
+    *out = all.freed.back();
+    all.freed.pop_back();
+  }
   return CUDA_SUCCESS;
 }
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
-  std::free(reinterpret_cast<void*>(pointer));
+  (pointer < kLarge ? small : large).freed.push_back(pointer);
   return CUDA_SUCCESS;
 }
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {

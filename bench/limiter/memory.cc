@@ -65,10 +65,15 @@ double Chunk(Call call) {
   return (Nanoseconds() - begin) / kCalls;
 }
 
+// Of a block that shares a chunk of 2 MiB with others, or of whole ones.
+constexpr size_t kSmall = 4096;
+constexpr size_t kLarge = size_t{4} << 20;
+
+template <size_t kBytes>
 double Pairs(const Functions& functions) {
   return Chunk([&] {
     CUdeviceptr pointer = 0;
-    Expect(functions.allocate(&pointer, 4096));
+    Expect(functions.allocate(&pointer, kBytes));
     Expect(functions.free(pointer));
   });
 }
@@ -82,9 +87,9 @@ double Infos(const Functions& functions) {
 }
 
 void Measure(const char* what, const Functions& bare, const Functions& limited, size_t live,
-             double (*chunk)(const Functions&) = Pairs) {
+             double (*chunk)(const Functions&) = Pairs<kSmall>, size_t held_bytes = kSmall) {
   std::vector<CUdeviceptr> held(live);
-  for (CUdeviceptr& pointer : held) Expect(limited.allocate(&pointer, 4096));
+  for (CUdeviceptr& pointer : held) Expect(limited.allocate(&pointer, held_bytes));
   std::vector<double> without;
   std::vector<double> with;
   for (int i = 0; i < 400; ++i) {
@@ -126,13 +131,15 @@ pid_t OwnSlots(const std::string& path, uint32_t count) {
 
 int main() {
   const BenchContainer container;
-  setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);  // NOLINT(concurrency-mt-unsafe)
+  setenv("CUDA_DEVICE_MEMORY_LIMIT", "1024g", 1);  // NOLINT(concurrency-mt-unsafe)
   const Functions bare(BENCH_BARE_DRIVER);
   const Functions limited(TESSERA_LIBVGPU);
   std::printf("%-32s %8s %8s %8s\n", "ns of a pair of alloc and free", "bare", "limited", "added");
   Measure("1 live", bare, limited, 0);
   Measure("1,000 live", bare, limited, 999);
   Measure("100,000 live", bare, limited, 99'999);
+  Measure("of 4 MiB, 1 live", bare, limited, 0, Pairs<kLarge>, kLarge);
+  Measure("of 4 MiB, 100,000 live", bare, limited, 99'999, Pairs<kLarge>, kLarge);
   const pid_t others = OwnSlots(container.region(), 1'000);
   Measure("1 live, 1,000 processes", bare, limited, 0);
   Measure("1,000 live, 1,000 processes", bare, limited, 999);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays. The driver does not say how many bytes one has: rows of a multiple of 512 bytes are taken
-// for granted, which is never less than what it takes.
+// Arrays. The driver does not say how many bytes one has, nor where it is: rows of a multiple of
+// 512 bytes are taken for granted, and no chunk that is shared, which is never less than what it
+// takes.
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/sparse.h"
@@ -51,7 +52,7 @@ uint64_t BytesOf(const Descriptor& descriptor, unsigned levels) {
     const uint64_t depth = AtLeastOne(layered ? descriptor.Depth : descriptor.Depth >> level);
     if (__builtin_add_overflow(sum, Multiply(Multiply(row, rows), depth), &sum)) return UINT64_MAX;
   }
-  return Granted(sum);
+  return RoundUp(sum, kChunk);
 }
 
 template <typename D>

@@ -8,6 +8,7 @@
 #include "limiter/books/books.h"
 #include "limiter/books/cancel.h"
 #include "limiter/driver/driver.h"
+#include "limiter/memory/chunks.h"
 #include "limiter/memory/devices.h"
 #include "limiter/memory/graphs.h"
 #include "limiter/memory/pools.h"
@@ -18,14 +19,6 @@ namespace tessera::limiter {
 
 inline uint64_t RoundUp(uint64_t bytes, uint64_t to) {
   return bytes > UINT64_MAX - to ? UINT64_MAX : (bytes + to - 1) / to * to;
-}
-
-// What the driver takes of a device for so many bytes: whole chunks of 2 MiB, of which small blocks
-// share one.
-inline uint64_t Granted(uint64_t bytes) {
-  constexpr uint64_t kChunk = uint64_t{2} << 20;
-  constexpr uint64_t kLargestSmall = uint64_t{1} << 20;
-  return bytes <= kLargestSmall ? RoundUp(bytes, 512) : RoundUp(bytes, kChunk);
 }
 
 // Has the driver give back what it keeps unused. True: there is more room now.
@@ -126,6 +119,16 @@ CUresult Free(Sort sort, uint64_t key, Call call) {
   } else {
     table->Add(sort, key, holding);
   }
+  return result;
+}
+
+// Likewise, what a pointer is of.
+template <typename Call>
+CUresult FreeLinear(CUdeviceptr pointer, Call call) {
+  Chunk* const chunk = BeginFree(pointer);
+  if (chunk == nullptr) return Free(Sort::kLinear, pointer, call);
+  const CUresult result = call();
+  EndFree(chunk, result == CUDA_SUCCESS);
   return result;
 }
 

@@ -26,7 +26,7 @@ inline bool IsIn(CUcontext context, Sort sort, uint64_t key, Table* table) {
 // context, which the caller may not have: this one is pushed, and popped again.
 class Contents {
  public:
-  explicit Contents(CUcontext context) : table_(TheTable()) {
+  explicit Contents(CUcontext context) : context_(context), table_(TheTable()) {
     const Driver& driver = TheDriver();
     const bool is_pushed =
         context != nullptr && driver.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
@@ -38,6 +38,7 @@ class Contents {
         if (key != 0 && !IsIn(context, kSorts[i], key, table_)) key = 0;
       }
     }
+    if (context != nullptr) MarkChunks(context);
     CUcontext popped = nullptr;
     if (is_pushed) driver.cuCtxPopCurrent_v2(&popped);
   }
@@ -51,6 +52,7 @@ class Contents {
 
   // The context has ended.
   void Release() {
+    if (context_ != nullptr) ReleaseChunks(context_);
     for (size_t i = 0; i < kCount; ++i) {
       for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
         const uint64_t key = keys_[i][at];
@@ -69,6 +71,7 @@ class Contents {
 
   static inline constinit std::atomic<uint32_t> last_tag_{0};
 
+  CUcontext const context_;
   Table* const table_;
   const uint32_t tag_ = last_tag_.fetch_add(1, std::memory_order_relaxed) + 1;
   uint64_t* keys_[kCount] = {};

@@ -152,6 +152,7 @@ void Hold(CUcontext context) {
 namespace tessera::limiter {
 
 CUcontext OwnerOf(CUcontext context) {
+  if (!has_green_contexts.load(std::memory_order_acquire)) return context;
   Holding green;
   Table* const table = TheTable();
   const bool is_green =

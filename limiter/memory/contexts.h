@@ -2,12 +2,15 @@
 // Contexts, for whoever counts what is in them. Any thread.
 #pragma once
 
+#include <atomic>
+
 #include "limiter/driver/cuda.h"
 
 namespace tessera::limiter {
 
 // Whose all is that is allocated in a context: of a green one (green.cc) the primary context, else
 // its own.
+inline constinit std::atomic<bool> has_green_contexts{false};
 CUcontext OwnerOf(CUcontext context);
 // Of the calling thread's context; null: there is none.
 CUcontext CurrentOwner();

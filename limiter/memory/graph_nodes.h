@@ -9,6 +9,7 @@
 
 #include "limiter/contract.h"
 #include "limiter/driver/driver.h"
+#include "limiter/memory/charge.h"
 
 namespace tessera::limiter {
 
@@ -67,8 +68,7 @@ class GraphAllocations {
   }
 
  private:
-  static constexpr int kFreed = -1;  // in the place of a device
-  static constexpr uint64_t kChunk = uint64_t{2} << 20;
+  static constexpr int kFreed = -1;    // in the place of a device
   static constexpr int kDeepest = 64;  // a graph within a graph
 
   struct Allocation {

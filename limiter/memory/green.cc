@@ -91,6 +91,7 @@ CUresult cuCtxFromGreenCtx(CUcontext* answer, CUgreenCtx green) {
       return result;
     }
     CUcontext const primary = PrimaryOf(static_cast<CUdevice>(holding.other));
+    has_green_contexts.store(true, std::memory_order_release);
     Remember(Sort::kGreenContext, reinterpret_cast<uint64_t>(*out),
              {.other = reinterpret_cast<uint64_t>(primary), .references = 1});
     return result;

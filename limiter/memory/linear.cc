@@ -28,6 +28,50 @@ CUresult OrManaged(int place, CUdeviceptr* out, uint64_t bytes, bool* is_managed
   return *is_managed ? driver.cuMemAllocManaged(out, bytes, kForAll) : result;
 }
 
+// call() allocates `expected` bytes, mostly; real() tells how many it were. A small block is asked
+// for with room for a chunk; where there is none, one that has room may be there.
+template <typename Pointer, typename Call, typename Undo, typename Real>
+CUresult AllocateLinear(int place, uint64_t expected, const Pointer* out, Call call, Undo undo,
+                        Real real) {
+  if (place < 0) return call();
+  uint64_t reserved = RoundUp(expected, kChunk);
+  if (!TryReserve(place, reserved, Kind::kData)) [[unlikely]] {
+    const bool may_fit = IsSmall(expected) && MayFit(place, expected);
+    if (!may_fit && !ReserveOrTrim(place, reserved)) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (may_fit) reserved = 0;
+  }
+  const CUresult result = Patiently(call);
+  if (result != CUDA_SUCCESS) [[unlikely]] {
+    Release(place, reserved, Kind::kData);
+    return result;
+  }
+  const uint64_t bytes = real(), taken = RoundUp(bytes, kChunk);
+  if (taken < reserved) [[unlikely]] {
+    Release(place, reserved - taken, Kind::kData);
+    reserved = taken;
+  }
+  if (IsSmall(bytes)) {
+    if (PutIntoChunk(place, *out, reserved != 0)) return CUDA_SUCCESS;
+    NoteFull(place, bytes);
+    undo();
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  ForgetChunk(*out);
+  if (taken > reserved && ReserveOrTrim(place, taken - reserved)) reserved = taken;
+  if (reserved == taken && Remember(Sort::kLinear, *out, {.bytes = taken, .device = place}))
+      [[likely]] {
+    return CUDA_SUCCESS;
+  }
+  undo();
+  Release(place, reserved, Kind::kData);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+template <typename Pointer, typename Call, typename Undo>
+CUresult AllocateLinear(int place, uint64_t bytes, const Pointer* out, Call call, Undo undo) {
+  return AllocateLinear(place, bytes, out, call, undo, [bytes] { return bytes; });
+}
+
 constexpr uint64_t kRow = 512;
 
 template <typename Call>
@@ -49,24 +93,7 @@ CUresult AllocatePitched(Pointer* out, Size* pitch, uint64_t width, uint64_t hei
   const int place = pitch == nullptr ? -1 : PlaceFor(out, width * height);
   uint64_t guessed = 0;
   if (__builtin_mul_overflow(RoundUp(width, kRow), height, &guessed)) guessed = UINT64_MAX;
-  guessed = Granted(guessed);
-  const CUresult result = Allocate(Sort::kLinear, place, guessed, out, call, undo);
-  if (result != CUDA_SUCCESS || place < 0) return result;
-  const uint64_t real = Granted(uint64_t{*pitch} * height);
-  Holding after;
-  if (real > guessed && !ReserveOrTrim(place, real - guessed)) {
-    Free(Sort::kLinear, *out, undo);
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  if (real < guessed) Release(place, guessed - real, Kind::kData);
-  // One that is free meanwhile again was freed with what was counted by then: never, for nobody has
-  // it yet.
-  Table* const table = TheTable();
-  if (real != guessed && table->Take(Sort::kLinear, *out, &after)) {
-    after.bytes = real;
-    table->Add(Sort::kLinear, *out, after);
-  }
-  return CUDA_SUCCESS;
+  return AllocateLinear(place, guessed, out, call, undo, [&] { return uint64_t{*pitch} * height; });
 }
 
 template <typename Pointer, typename Size, typename Body>
@@ -84,9 +111,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr* answer, size_t bytes) {
     const int place = PlaceFor(out, bytes);
     const auto call = [&] { return driver.cuMemAlloc_v2(out, bytes); };
     bool is_managed = false;
-    return Allocate(
-        Sort::kLinear, place, Granted(bytes), out,
-        [&] { return OrManaged(place, out, bytes, &is_managed, call); },
+    return AllocateLinear(
+        place, bytes, out, [&] { return OrManaged(place, out, bytes, &is_managed, call); },
         [&] { return driver.cuMemFree_v2(*out); });
   });
 }
@@ -94,9 +120,9 @@ CUresult cuMemAlloc_v2(CUdeviceptr* answer, size_t bytes) {
 CUresult cuMemAlloc(CUdeviceptr_v1* answer, unsigned bytes) {
   return Answered(answer, [bytes](CUdeviceptr_v1* out) {
     const Driver& driver = TheDriver();
-    return Allocate(
-        Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
-        [&] { return driver.cuMemAlloc(out, bytes); }, [&] { return driver.cuMemFree(*out); });
+    return AllocateLinear(
+        PlaceFor(out, bytes), bytes, out, [&] { return driver.cuMemAlloc(out, bytes); },
+        [&] { return driver.cuMemFree(*out); });
   });
 }
 
@@ -133,17 +159,17 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1* answer, unsigned* pitch_answer, unsigne
 CUresult cuMemAllocManaged(CUdeviceptr* answer, size_t bytes, unsigned flags) {
   return Answered(answer, [&](CUdeviceptr* out) {
     const Driver& driver = TheDriver();
-    return Allocate(
-        Sort::kLinear, PlaceFor(out, bytes), Granted(bytes), out,
+    return AllocateLinear(
+        PlaceFor(out, bytes), bytes, out,
         [&] { return driver.cuMemAllocManaged(out, bytes, flags); },
         [&] { return driver.cuMemFree_v2(*out); });
   });
 }
 
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
-  return Free(Sort::kLinear, pointer, [&] { return TheDriver().cuMemFree_v2(pointer); });
+  return FreeLinear(pointer, [&] { return TheDriver().cuMemFree_v2(pointer); });
 }
 
 CUresult cuMemFree(CUdeviceptr_v1 pointer) {
-  return Free(Sort::kLinear, pointer, [&] { return TheDriver().cuMemFree(pointer); });
+  return FreeLinear(pointer, [&] { return TheDriver().cuMemFree(pointer); });
 }

@@ -168,17 +168,6 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
   return result;
 }
 
-// Frees into a pool, or what is no pool's after all: either way the driver knows.
-template <typename Call>
-CUresult FreeInOrder(CUdeviceptr pointer, Call call) {
-  Holding holding;
-  Table* const table = TheTable();
-  if (table != nullptr && table->Find(Sort::kLinear, pointer, &holding)) {
-    return Free(Sort::kLinear, pointer, call);
-  }
-  return call();
-}
-
 }  // namespace
 
 bool TrimPools(int place) {
@@ -232,9 +221,10 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
           [&] { return driver.cuMemFreeAsync##suffix(*out, stream); });                          \
     });                                                                                          \
   }                                                                                              \
+  /* Of a pool, or linear after all: either way the driver knows. */                             \
   CUresult cuMemFreeAsync##suffix(CUdeviceptr pointer, CUstream stream) {                        \
-    return FreeInOrder(pointer,                                                                  \
-                       [&] { return TheDriver().cuMemFreeAsync##suffix(pointer, stream); });     \
+    return FreeLinear(pointer,                                                                   \
+                      [&] { return TheDriver().cuMemFreeAsync##suffix(pointer, stream); });      \
   }
 ALLOCATE_ASYNC()
 ALLOCATE_ASYNC(_ptsz)

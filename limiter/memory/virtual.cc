@@ -11,8 +11,6 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
-constexpr uint64_t kChunk = uint64_t{2} << 20;
-
 // Memory of the host is not counted, wherever it is used.
 int PlaceOf(const CUmemAllocationProp* wanted) {
   if (wanted == nullptr) return -1;
