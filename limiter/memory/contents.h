@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "limiter/memory/charge.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/memory/sparse.h"
 
 namespace tessera::limiter {
@@ -27,9 +28,7 @@ inline bool IsIn(CUcontext context, Sort sort, uint64_t key, Table* table) {
 class Contents {
  public:
   explicit Contents(CUcontext context) : context_(context), table_(TheTable()) {
-    const Driver& driver = TheDriver();
-    const bool is_pushed =
-        context != nullptr && driver.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+    const PushedContext pushed(context);
     for (size_t i = 0; i < kCount && context != nullptr && table_ != nullptr; ++i) {
       keys_[i] = table_->Keys(kSorts[i], &counts_[i]);
       for (size_t at = 0; keys_[i] != nullptr && at < counts_[i]; ++at) {
@@ -39,8 +38,6 @@ class Contents {
       }
     }
     if (context != nullptr) MarkChunks(context);
-    CUcontext popped = nullptr;
-    if (is_pushed) driver.cuCtxPopCurrent_v2(&popped);
   }
   ~Contents() {
     for (size_t i = 0; i < kCount; ++i) {

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "limiter/driver/cuda.h"
+#include "limiter/driver/driver.h"
 
 namespace tessera::limiter {
 
@@ -14,6 +14,23 @@ inline constinit std::atomic<bool> has_green_contexts{false};
 CUcontext OwnerOf(CUcontext context);
 // Of the calling thread's context; null: there is none.
 CUcontext CurrentOwner();
+
+// Current meanwhile, if there is one.
+class PushedContext {
+ public:
+  explicit PushedContext(CUcontext context)
+      : is_pushed_(context != nullptr && TheDriver().cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {
+  }
+  ~PushedContext() {
+    CUcontext popped = nullptr;
+    if (is_pushed_) TheDriver().cuCtxPopCurrent_v2(&popped);
+  }
+  PushedContext(const PushedContext&) = delete;
+  PushedContext& operator=(const PushedContext&) = delete;
+
+ private:
+  const bool is_pushed_;
+};
 
 // The primary context that this process retained; null: none.
 CUcontext PrimaryOf(CUdevice device);

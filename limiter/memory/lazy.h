@@ -38,10 +38,21 @@ inline bool IsLazy() {
          mode == CU_MODULE_LAZY_LOADING;
 }
 
+// Where a module's code is loaded, whichever context is current; null: in the current one.
+inline CUcontext ContextOf(const CodeOwner& owner) {
+  Holding module;
+  Table* const table = TheTable();
+  const bool is_known = owner.sort == Sort::kModule && table != nullptr &&
+                        table->Find(Sort::kModule, owner.key, &module);
+  auto* const context = is_known ? reinterpret_cast<CUcontext>(module.other) : nullptr;
+  return context == CurrentOwner() ? nullptr : context;
+}
+
 // A call that may load what was put off. There is no way back: what does not fit is counted all the
 // same, and the program is told.
 template <typename Call>
 CUresult LoadMore(const CodeOwner& owner, Call call) {
+  const PushedContext pushed(ContextOf(owner));
   const CUdevice device = CurrentDevice();
   const int place = device < 0 ? -1 : PlaceOfDevice(device);
   if (place < 0 || place == kDeniedDevice || !IsLazy()) return call();

@@ -63,15 +63,18 @@ bool Free(GraphMemory& memory, uint64_t address) {
   return true;
 }
 
-void Flatten(CUgraphExec_st& exec, CUgraph graph) {
+// Where code is loaded lazily, that of the kernels is now. False: the card has no room for it.
+bool Flatten(CUgraphExec_st& exec, CUgraph graph) {
   for (CUgraphNode_st& node : graph->nodes) {
     if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      Flatten(exec, node.child);
-    } else {
-      exec.place_of[&node] = exec.nodes.size();
-      exec.nodes.push_back(node);
+      if (!Flatten(exec, node.child)) return false;
+      continue;
     }
+    if (node.type == CU_GRAPH_NODE_TYPE_KERNEL && !HasCode(node.launch.function)) return false;
+    exec.place_of[&node] = exec.nodes.size();
+    exec.nodes.push_back(node);
   }
+  return true;
 }
 
 CUresult Instantiate(CUgraphExec* out, CUgraph graph, uint64_t flags) {
@@ -80,7 +83,7 @@ CUresult Instantiate(CUgraphExec* out, CUgraph graph, uint64_t flags) {
   constexpr uint64_t kAutoFree = 1;
   auto exec = std::make_unique<CUgraphExec_st>();
   exec->frees_at_launch = (flags & kAutoFree) != 0;
-  Flatten(*exec, graph);
+  if (!Flatten(*exec, graph)) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = exec.release();
   return CUDA_SUCCESS;
 }
@@ -116,10 +119,11 @@ CUresult SetKernel(CUgraphExec exec, CUgraphNode node, const Parameters* from) {
   if (exec == nullptr || from == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto place = exec->place_of.find(node);
   if (place == exec->place_of.end()) return CUDA_ERROR_INVALID_VALUE;
-  Launch& launch = exec->nodes[place->second].launch;
-  launch.function = from->func;
-  return ReadArguments(launch, from->kernelParams, from->extra) ? CUDA_SUCCESS
-                                                                : CUDA_ERROR_INVALID_VALUE;
+  Launch launch;
+  if (!ReadKernel(launch, *from)) return CUDA_ERROR_INVALID_VALUE;
+  if (!HasCode(launch.function)) return CUDA_ERROR_OUT_OF_MEMORY;
+  exec->nodes[place->second].launch = launch;
+  return CUDA_SUCCESS;
 }
 
 bool IsDevice(int device) {
@@ -210,6 +214,13 @@ FAKE_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNod
 FAKE_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                                        const CUDA_KERNEL_NODE_PARAMS* from) {
   return SetKernel(exec, node, from);
+}
+
+FAKE_EXPORT CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                              CUgraphNodeParams* from) {
+  if (from == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (from->type != CU_GRAPH_NODE_TYPE_KERNEL) return CUDA_ERROR_NOT_SUPPORTED;
+  return SetKernel(exec, node, &from->kernel);
 }
 
 FAKE_EXPORT CUresult cuDeviceGraphMemTrim(CUdevice device) {

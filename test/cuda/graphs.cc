@@ -20,18 +20,6 @@ CUgraphNode Add(CUgraph graph, CUgraphNodeType type) {
 }
 
 template <class Parameters>
-bool Read(Launch& launch, const Parameters& from) {
-  launch = {from.func,
-            {from.gridDimX, from.gridDimY, from.gridDimZ},
-            {from.blockDimX, from.blockDimY, from.blockDimZ},
-            from.sharedMemBytes};
-  if constexpr (requires { from.kern; }) {
-    if (launch.function == nullptr) launch.function = reinterpret_cast<CUfunction>(from.kern);
-  }
-  return launch.function != nullptr && ReadArguments(launch, from.kernelParams, from.extra);
-}
-
-template <class Parameters>
 void Write(Parameters& to, CUgraphNode_st& node) {
   node.arguments[0] = &node.launch.ns;
   const Launch& launch = node.launch;
@@ -51,7 +39,7 @@ template <class Parameters>
 CUresult AddKernel(CUgraphNode* out, CUgraph graph, const Parameters* from) {
   if (out == nullptr || graph == nullptr || from == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Launch launch;
-  if (!Read(launch, *from)) return CUDA_ERROR_INVALID_VALUE;
+  if (!ReadKernel(launch, *from)) return CUDA_ERROR_INVALID_VALUE;
   *out = Add(graph, CU_GRAPH_NODE_TYPE_KERNEL);
   (*out)->launch = launch;
   return CUDA_SUCCESS;
@@ -68,7 +56,8 @@ CUresult GetKernel(CUgraphNode node, Parameters* out) {
 template <class Parameters>
 CUresult SetKernel(CUgraphNode node, const Parameters* from) {
   Launch launch;
-  if (node == nullptr || from == nullptr || !Read(launch, *from)) return CUDA_ERROR_INVALID_VALUE;
+  if (node == nullptr || from == nullptr || !ReadKernel(launch, *from))
+    return CUDA_ERROR_INVALID_VALUE;
   node->launch = launch;
   return CUDA_SUCCESS;
 }
@@ -211,6 +200,15 @@ FAKE_EXPORT CUresult cuGraphKernelNodeSetParams(CUgraphNode node,
 FAKE_EXPORT CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
                                                    const CUDA_KERNEL_NODE_PARAMS* from) {
   return SetKernel(node, from);
+}
+
+FAKE_EXPORT CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* from) {
+  if (from == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (from->type != CU_GRAPH_NODE_TYPE_KERNEL) return CUDA_ERROR_NOT_SUPPORTED;
+  return SetKernel(node, &from->kernel);
+}
+FAKE_EXPORT CUresult cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams* from) {
+  return cuGraphNodeSetParams(node, from);
 }
 
 FAKE_EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph graph, Nodes /*after*/,

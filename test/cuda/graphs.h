@@ -56,6 +56,19 @@ CUresult JoinCapture(Capture& capture, CUstream stream);
 // Work in the legacy stream waits for all streams: it breaks the captures of those.
 CUresult RefuseLegacy(CUcontext context);
 
+// What a kernel node is to launch. False: the parameters are not right.
+template <class Parameters>
+bool ReadKernel(Launch& launch, const Parameters& from) {
+  launch = {from.func,
+            {from.gridDimX, from.gridDimY, from.gridDimZ},
+            {from.blockDimX, from.blockDimY, from.blockDimZ},
+            from.sharedMemBytes};
+  if constexpr (requires { from.kern; }) {
+    if (launch.function == nullptr) launch.function = reinterpret_cast<CUfunction>(from.kern);
+  }
+  return launch.function != nullptr && ReadArguments(launch, from.kernelParams, from.extra);
+}
+
 CUgraph NewGraph();
 // Device memory that graphs allocated: what is not freed again by a graph may be freed by a call.
 bool FreeGraphMemory(uint64_t address);

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "cuda/cuda_node.h"
 #include "limiter/books/books.h"
@@ -19,7 +20,7 @@ inline constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
 
 class MemoryTest : public testing::Test {
  protected:
-  MemoryTest() {
+  explicit MemoryTest(const std::string& hardware = "1xt4") : node_(hardware) {
     node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0");
     limits_.source = Source::kEnvironment;
     limits_.count = 1;
