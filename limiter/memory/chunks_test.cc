@@ -75,7 +75,7 @@ TEST_F(ChunksTest, AnAddressThatIsAnotherDevicesBeforeItsLastBlockIsSaidToBeFree
     EXPECT_TRUE(JoinWith(limits_));
     EXPECT_TRUE(Put(0, kBlock));
     Chunk* const chunk = BeginFree(kBlock);
-    EXPECT_TRUE(Put(1, kBlock));
+    EXPECT_TRUE(PutIntoChunk(1, kBlock, false));
     EXPECT_EQ(Used(0), 0u);
     EXPECT_EQ(Used(1), kChunk);
     EndFree(chunk, true);

@@ -113,6 +113,7 @@ uint64_t* OptionOf(Options& options, std::string_view name, uint64_t& unit) {
   if (name == "slice-us") return &options.slice_ns;
   if (name == "module-mib") return &options.module_bytes;
   if (name == "lazy") return &options.lazy;
+  if (name == "sms") return &options.multiprocessors;
   if (name == "no-uuid") return &options.unnamed;
   if (name == "moves-pages") return &options.moves_pages;
   throw std::runtime_error("TESSERA_FAKE_CUDA_OPTIONS: there is no option \"" + std::string(name) +
@@ -193,7 +194,11 @@ Node ReadNode() {
   node.mps_percent =
       MpsPercent(pipe == nullptr ? "" : pipe, Environment("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"));
   for (Device& device : node.devices) {
-    if (node.mps_percent == 0) break;
+    const bool is_whole = !device.uuid.starts_with("MIG-");
+    if (is_whole && node.options.multiprocessors != 0) {
+      device.multiprocessors = static_cast<int>(node.options.multiprocessors);
+    }
+    if (node.mps_percent == 0) continue;
     const int part = device.multiprocessors * static_cast<int>(node.mps_percent) / 100;
     device.multiprocessors = std::max(1, part);
   }

@@ -41,11 +41,13 @@ TEST(VisibleDevices, AreChosenAsCudaChoosesThem) {
 }
 
 TEST(FakeOptions, HaveUnitsInTheirNames) {
-  const Options options = ParseOptions("context-mib=3,context-ms=4,late-ms=5,jitter=6,slice-us=7");
+  const Options options =
+      ParseOptions("context-mib=3,context-ms=4,late-ms=5,jitter=6,slice-us=7,sms=188");
   EXPECT_EQ(options.context_bytes, 3U << 20);
   EXPECT_EQ(options.context_ns, 4'000'000U);
   EXPECT_EQ(options.late_ns, 5'000'000U);
   EXPECT_EQ(options.jitter_percent, 6U);
+  EXPECT_EQ(options.multiprocessors, 188U);
   EXPECT_EQ(options.slice_ns, 7'000U);
 }
 

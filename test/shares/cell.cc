@@ -40,7 +40,7 @@ void Expect(CUresult result, const char* what) {
 }
 
 // Launches until it is killed, or once.
-void Work(const Library& cuda, uint64_t ns, bool is_limited, bool is_idle) {
+void Work(const Library& cuda, uint64_t ns, unsigned blocks, bool is_limited, bool is_idle) {
   Expect(CALL(cuInit)(0), "cuInit");
   CUcontext context = nullptr;
   Expect(CALL(cuDevicePrimaryCtxRetain)(&context, 0), "cuDevicePrimaryCtxRetain");
@@ -58,7 +58,7 @@ void Work(const Library& cuda, uint64_t ns, bool is_limited, bool is_idle) {
   const int burst = ns < 1'000'000 ? 16 : 2;
   for (;;) {
     for (int i = 0; i < burst; ++i) {
-      Expect(launch(function, 132, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr), "launch");
+      Expect(launch(function, blocks, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr), "launch");
     }
     Expect(wait(), "cuCtxSynchronize");
     if (is_idle) Idle();
@@ -94,7 +94,8 @@ class Agent {
 std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>& containers,
                                    const CellSettings& settings) {
   CudaNode node;
-  node.Set("TESSERA_FAKE_CUDA_OPTIONS", settings.driver);
+  const auto blocks = static_cast<unsigned>(settings.multiprocessors);
+  node.Set("TESSERA_FAKE_CUDA_OPTIONS", settings.driver + ",sms=" + std::to_string(blocks));
   node.Set("GPU_CORE_UTILIZATION_POLICY", "force");
   std::vector<std::vector<pid_t>> workers;
   for (const CellContainer& container : containers) {
@@ -105,7 +106,7 @@ std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>
     for (int i = 0; i < container.processes + container.idle; ++i) {
       const bool is_idle = i >= container.processes;
       workers.back().push_back(node.Start(
-          [&](const Library& cuda) { Work(cuda, ns, container.percent != 0, is_idle); }));
+          [&](const Library& cuda) { Work(cuda, ns, blocks, container.percent != 0, is_idle); }));
     }
   }
   std::optional<Agent> agent;
