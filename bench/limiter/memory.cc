@@ -69,13 +69,18 @@ double Chunk(Call call) {
 constexpr size_t kSmall = 4096;
 constexpr size_t kLarge = size_t{4} << 20;
 
-template <size_t kBytes>
-double Pairs(const Functions& functions) {
+double Pairs(const Functions& functions, size_t bytes) {
   return Chunk([&] {
     CUdeviceptr pointer = 0;
-    Expect(functions.allocate(&pointer, kBytes));
+    Expect(functions.allocate(&pointer, bytes));
     Expect(functions.free(pointer));
   });
+}
+double SmallPairs(const Functions& functions) {
+  return Pairs(functions, kSmall);
+}
+double LargePairs(const Functions& functions) {
+  return Pairs(functions, kLarge);
 }
 
 double Infos(const Functions& functions) {
@@ -87,9 +92,9 @@ double Infos(const Functions& functions) {
 }
 
 void Measure(const char* what, const Functions& bare, const Functions& limited, size_t live,
-             double (*chunk)(const Functions&) = Pairs<kSmall>, size_t held_bytes = kSmall) {
+             double (*chunk)(const Functions&), size_t bytes = kSmall) {
   std::vector<CUdeviceptr> held(live);
-  for (CUdeviceptr& pointer : held) Expect(limited.allocate(&pointer, held_bytes));
+  for (CUdeviceptr& pointer : held) Expect(limited.allocate(&pointer, bytes));
   std::vector<double> without;
   std::vector<double> with;
   for (int i = 0; i < 400; ++i) {
@@ -135,14 +140,14 @@ int main() {
   const Functions bare(BENCH_BARE_DRIVER);
   const Functions limited(TESSERA_LIBVGPU);
   std::printf("%-32s %8s %8s %8s\n", "ns of a pair of alloc and free", "bare", "limited", "added");
-  Measure("1 live", bare, limited, 0);
-  Measure("1,000 live", bare, limited, 999);
-  Measure("100,000 live", bare, limited, 99'999);
-  Measure("of 4 MiB, 1 live", bare, limited, 0, Pairs<kLarge>, kLarge);
-  Measure("of 4 MiB, 100,000 live", bare, limited, 99'999, Pairs<kLarge>, kLarge);
+  Measure("1 live", bare, limited, 0, SmallPairs);
+  Measure("1,000 live", bare, limited, 999, SmallPairs);
+  Measure("100,000 live", bare, limited, 99'999, SmallPairs);
+  Measure("of 4 MiB, 1 live", bare, limited, 0, LargePairs, kLarge);
+  Measure("of 4 MiB, 100,000 live", bare, limited, 99'999, LargePairs, kLarge);
   const pid_t others = OwnSlots(container.region(), 1'000);
-  Measure("1 live, 1,000 processes", bare, limited, 0);
-  Measure("1,000 live, 1,000 processes", bare, limited, 999);
+  Measure("1 live, 1,000 processes", bare, limited, 0, SmallPairs);
+  Measure("1,000 live, 1,000 processes", bare, limited, 999, SmallPairs);
   Measure("cuMemGetInfo, 1,000 processes", bare, limited, 999, Infos);
   kill(others, SIGKILL);
   waitpid(others, nullptr, 0);
