@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "limiter/books/counters.h"
+#include "limiter/books/lending.h"
 #include "limiter/books/ticks.h"
 #include "limiter/time/flight.h"
 
@@ -73,8 +74,10 @@ void Retire(Region* region, uint32_t slot) {
 
 void Empty(Region* region, uint32_t slot) {
   for (int device = 0; device < kMaxDevices; ++device) {
+    LendOfTheDead(&region->books, device, slot);
     const uint64_t units = ShareOf(&region->books, device, slot);
     if (units != 0) Move(&region->books, device, slot, -static_cast<int64_t>(units), 0);
+    ClearLending(&region->books, device, slot);
   }
   Retire(region, slot);
 }
