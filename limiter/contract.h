@@ -100,7 +100,7 @@ static_assert(sizeof(HamiRegion) == 2008952);
 // Our part. HAMi's file is one byte longer than its region, so nothing of ours is at that byte.
 
 inline constexpr uint64_t kBooksMagic = 0x736b6f6f62'737374;  // "tssbooks"
-inline constexpr uint32_t kBooksVersion = 5;
+inline constexpr uint32_t kBooksVersion = 6;
 
 // The smallest amount the books know, which is what a driver gives at least.
 inline constexpr uint64_t kUnit = 512;
@@ -165,6 +165,27 @@ struct alignas(64) TimeBooks {
   uint64_t settled;
 };
 
+// How kernels that take long are measured while nothing else runs (time/calibration.h): the library
+// asks, the agent holds all containers of the device for a moment. ns of the monotonic clock, all
+// but wanted_ns; 0: never.
+struct alignas(64) CalibrationBooks {
+  // By the container's processes: a launch came whose kernel is to be measured so, how long such a
+  // run took beside others, the moment that one of them has taken, and when it was measured.
+  uint64_t wanted_at;
+  uint64_t wanted_ns;
+  uint64_t taken;
+  uint64_t done_at;
+  // By the agent alone. From here to there nothing runs on the device but what this container
+  // launches now; and its other launches wait from here to there, or did.
+  uint64_t alone_from;
+  uint64_t alone_until;
+  uint64_t held_from;
+  uint64_t held_until;
+};
+
+// The agent holds nobody for longer; a word that says so was not written by it.
+inline constexpr uint64_t kMostHeld = 500'000'000;  // ns
+
 // What a process has launched on a device and nobody has measured yet. Its owner alone writes it,
 // and after its end whoever claimed the slot (time/flight.h).
 struct Flight {
@@ -197,6 +218,7 @@ struct alignas(64) Books {
   SlotBooks slots[kMaxSlots];
   TimeBooks times[kMaxDevices];
   Flight flights[kMaxSlots][kMaxDevices];
+  CalibrationBooks calibrations[kMaxDevices];
   Lending lendings[kMaxSlots][kMaxDevices];
 };
 
@@ -218,7 +240,10 @@ static_assert(offsetof(TimeBooks, busy_end) == 16 && offsetof(TimeBooks, used) =
 static_assert(offsetof(TimeBooks, others) == 32 && offsetof(TimeBooks, others_at) == 40);
 static_assert(offsetof(Books, times) == 1088 + 192 * 1024 && sizeof(TimeBooks) == 64);
 static_assert(offsetof(Books, flights) == 1088 + 192 * 1024 + 64 * 16 && sizeof(Flight) == 16);
-static_assert(offsetof(Books, lendings) == 1088 + 192 * 1024 + 64 * 16 + 16 * 1024 * 16);
+static_assert(offsetof(CalibrationBooks, alone_from) == 32 && sizeof(CalibrationBooks) == 64);
+static_assert(offsetof(CalibrationBooks, held_from) == 48);
+static_assert(offsetof(Books, calibrations) == 1088 + 192 * 1024 + 64 * 16 + 16 * 1024 * 16);
+static_assert(offsetof(Books, lendings) == offsetof(Books, calibrations) + 64 * 16);
 static_assert(sizeof(Books) == offsetof(Books, lendings) + 40 * 1024 * 16 && sizeof(Lending) == 40);
 static_assert(offsetof(DeviceBooks, lent) == 32 && offsetof(DeviceBooks, imports) == 40);
 
@@ -249,7 +274,7 @@ inline constexpr int kDefaultPriority = 1;
 inline constexpr char kDefaultRegionPath[] = "/tmp/cudevshr.cache";
 
 // What a library of this tree has in it, by which the agent tells it from others.
-inline constexpr char kLibraryMark[] = "tessera limiter, contract 5";
+inline constexpr char kLibraryMark[] = "tessera limiter, contract 6";
 
 // The bytes of a new region, for whoever makes one: the agent before the container starts, else the
 // container's first process. The file is to appear complete, once, and is never replaced: it is

@@ -48,10 +48,10 @@ bool Swap(TimeBooks* books, const TotalWord& seen, const Bucket& bucket) {
 
 }  // namespace
 
-uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost) {
+uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost, int64_t saved) {
   for (;;) {
     const TotalWord seen = Read(books->bucket);
-    Bucket bucket = Filled(seen, now, percent, MostSaved(cost));
+    Bucket bucket = Filled(seen, now, percent, MostSaved(cost) + saved);
     if (bucket.left < 0) {
       // Of another boot: it is to fill from now on.
       if (bucket.filled_at < seen.high && !Swap(books, seen, bucket)) continue;
@@ -64,10 +64,11 @@ uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost) {
   }
 }
 
-void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int64_t cost) {
+void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int64_t cost,
+             int64_t saved) {
   for (;;) {
     const TotalWord seen = Read(books->bucket);
-    Bucket bucket = Filled(seen, now, percent, MostSaved(cost));
+    Bucket bucket = Filled(seen, now, percent, MostSaved(cost) + saved);
     bucket.left -= more;
     if (!Swap(books, seen, bucket)) continue;
     __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);

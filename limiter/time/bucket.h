@@ -26,11 +26,13 @@ inline constexpr int64_t kLongBurst = 100'000'000;
 inline constexpr int64_t kMostOwed = 120'000'000'000;  // ns; more was not written by us
 
 // Takes `cost` if nothing is owed, and counts it as used; it may be more than there is, and is then
-// owed. Else the ns until nothing is. `now`: of the monotonic clock; percent: 1 to 99.
-uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost);
+// owed. Else the ns until nothing is. `now`: of the monotonic clock; percent: 1 to 99; `saved`: so
+// much more may be saved up.
+uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost, int64_t saved = 0);
 
 // What ran cost so much more than `cost`, which was taken, or less.
-void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int64_t cost = 0);
+void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int64_t cost = 0,
+             int64_t saved = 0);
 
 // As Correct(), of what began at `since`, and the mark of it is left: both, or neither. False: the
 // bucket is not as it was seen any more.

@@ -46,6 +46,15 @@ TEST(BucketTest, ForALongLaunchAsMuchAsItTakesIsSavedUp) {
   }
 }
 
+TEST(BucketTest, WhoWasHeldMaySaveUpMore) {
+  TimeBooks books{};
+  ASSERT_EQ(Take(&books, kStart, 50, kBurst), 0u);
+  ASSERT_EQ(Take(&books, kStart + 1'000 * kMs, 50, kMs, 40 * kMs), 0u);
+  EXPECT_EQ(books.bucket.low, static_cast<uint64_t>(kBurst + 39 * kMs));
+  Correct(&books, kStart + 1'000 * kMs, 50, kMs, 0, 40 * kMs);
+  EXPECT_EQ(books.bucket.low, static_cast<uint64_t>(kBurst + 38 * kMs));
+}
+
 // As at a measure of it, before the next one is launched.
 TEST(BucketTest, WhatIsSavedUpForALongLaunchIsLeftWhereItIsCorrected) {
   TimeBooks books{};

@@ -46,32 +46,33 @@ int64_t AmongSiblings(const Measured& measured, Company company, uint64_t busy, 
 // for neighbours: what is not charged to who waited is charged to whom it waited for, if that is a
 // sibling.
 int64_t Charged(const Measured& measured, Company company, bool is_shared, View* view,
-                TimeBooks* books, uint64_t now) {
+                const ChargeBooks& books, uint64_t now) {
   Cost* const cost = measured.cost;
-  const uint64_t newly = NewlyBusy(books, now, measured.start, measured.end);
+  const uint64_t newly = NewlyBusy(books.times, now, measured.start, measured.end);
   const uint64_t own = view->busy.Newly(measured.start, measured.end < now ? measured.end : now);
   if (is_shared && company == Company::kUnknown && !IsShort(measured)) {
     company = Company::kNeighbours;
   }
   if (is_shared && company != Company::kNeighbours) {
-    return AmongSiblings(measured, company, newly, own, &view->siblings, *books);
+    return AmongSiblings(measured, company, newly, own, &view->siblings, *books.times);
   }
   const uint64_t busy = is_shared ? newly : own;
+  Calibrate(measured, own, now, books.calibration);
   cost->Learn(measured.end - measured.start, busy, company);
   if (cost->waits()) {
     const Alone run{busy, cost->ns(), measured.weight, measured.held_up};
-    return static_cast<int64_t>(ChargeAlone(books, run));
+    return static_cast<int64_t>(ChargeAlone(books.times, run));
   }
   return static_cast<int64_t>(busy) + (company == Company::kNone ? ForOthers(measured, busy) : 0);
 }
 
 }  // namespace
 
-int64_t ChargeOf(const Measured& measured, bool is_shared, View* view, TimeBooks* books,
+int64_t ChargeOf(const Measured& measured, bool is_shared, View* view, const ChargeBooks& books,
                  uint64_t now) {
-  const Company company = view->neighbours.Look(*books, now);
+  const Company company = view->neighbours.Look(*books.times, now);
   return Charged(measured, company, is_shared, view, books, now) +
-         static_cast<int64_t>(Settle(books, company));
+         static_cast<int64_t>(Settle(books.times, company));
 }
 
 }  // namespace tessera::limiter

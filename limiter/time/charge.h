@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "limiter/contract.h"
+#include "limiter/time/calibration.h"
 #include "limiter/time/neighbours.h"
 #include "limiter/time/own_busy.h"
 #include "limiter/time/samples.h"
@@ -24,8 +25,14 @@ struct View {
   OwnBusy busy;
 };
 
+// Of a device in the region.
+struct ChargeBooks {
+  TimeBooks* times;
+  CalibrationBooks* calibration;
+};
+
 // ns, and the run is learned from. `is_shared`: there are other processes.
-int64_t ChargeOf(const Measured& measured, bool is_shared, View* view, TimeBooks* books,
+int64_t ChargeOf(const Measured& measured, bool is_shared, View* view, const ChargeBooks& books,
                  uint64_t now);
 
 }  // namespace tessera::limiter

@@ -25,13 +25,14 @@ class ChargeTest : public testing::Test {
   int64_t Charge(View* view, Cost* cost, uint64_t start, uint64_t end, int64_t taken = 0,
                  uint32_t stands_for = 1, bool is_shared = true) {
     const Measured measured{cost, 0, {stands_for, stands_for}, taken, start, end, 0};
-    const int64_t charged = ChargeOf(measured, is_shared, view, &books_, now_);
+    const int64_t charged = ChargeOf(measured, is_shared, view, {&books_, &calibration_}, now_);
     Correct(&books_, now_, 30, charged);
     view->siblings.NoteOwn(charged);
     return charged;
   }
 
   TimeBooks books_{};
+  CalibrationBooks calibration_{};
   View own_{}, sibling_{};
   Cost long_{}, short_{};
   uint64_t now_ = 1'000'000 * kMs;
@@ -102,6 +103,23 @@ TEST_F(ChargeTest, ARunThatStandsForOthersIsChargedForThemToo) {
             static_cast<int64_t>(3 * kMs + 15 * 2 * kMs));
   EXPECT_EQ(Charge(&own_, &short_, from + 3 * kMs, from + 4 * kMs, 2 * kMs, 16, false),
             -static_cast<int64_t>(14 * kMs));
+}
+
+TEST_F(ChargeTest, ARunThatTakesTurnsWithANeighbourIsChargedWhatItTakesAlone) {
+  const auto run = [&](uint64_t ms) {
+    const uint64_t from = now_;
+    now_ += ms * kMs;
+    books_.others += ms * kMs / 2;
+    Tell();
+    return Charge(&own_, &long_, from, now_, 0, 1, false);
+  };
+  for (int i = 0; i < 10; ++i) run(100);
+  EXPECT_EQ(run(100), static_cast<int64_t>(100 * kMs));
+  calibration_.alone_from = now_;
+  calibration_.alone_until = now_ + 60 * kMs;
+  run(50);
+  EXPECT_EQ(calibration_.done_at, now_);
+  EXPECT_EQ(run(100), static_cast<int64_t>(50 * kMs));
 }
 
 }  // namespace

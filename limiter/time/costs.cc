@@ -12,6 +12,17 @@ constexpr uint32_t kMany = 256;   // of which some were alone
 // So many runs and twice as many are looked back for the shortest: one of ten that did not wait is
 // among them.
 constexpr uint32_t kPeriod = 64;
+// Shorter runs tell by themselves what they take alone: a turn of the card has many of them, and
+// those that are first in line hardly wait.
+constexpr uint64_t kCalibrated = 1'000'000;  // ns
+// How long what was calibrated is good for, and twice as long each time that it is as before.
+constexpr uint64_t kGoodFor = 5'000'000'000;  // ns
+constexpr uint32_t kMostSteady = 5;
+
+// By a part of it at most.
+bool IsNear(uint64_t a, uint64_t b, uint64_t part) {
+  return (a > b ? a - b : b - a) <= b / part;
+}
 
 uint64_t Load(const std::atomic<uint64_t>& word) {
   return word.load(std::memory_order_relaxed);
@@ -90,13 +101,50 @@ void Cost::Learn(uint64_t took, uint64_t busy, Company company) {
       (company == Company::kUnknown && mean > Load(means_[kNear]) + Load(means_[kNear]) / 64);
   waits_.store(waits, std::memory_order_relaxed);
   if (company == Company::kSiblings) return Store(Load(means_[kNear]), &ns_);
-  Store(waits ? alone : mean, &ns_);
+  Store(waits ? CostAmongNeighbours(alone) : mean, &ns_);
+}
+
+uint64_t Cost::CostAmongNeighbours(uint64_t alone) const {
+  const uint64_t calibrated = Load(calibrated_);
+  return calibrated != 0 && IsLong() ? calibrated : alone;
+}
+
+void Cost::Calibrate(uint64_t ns, uint64_t now) {
+  if (!IsLong()) return;
+  const uint64_t before = Load(calibrated_);
+  const bool is_same = before != 0 && IsNear(ns, before, 8);
+  const uint32_t steady = steady_.load(std::memory_order_relaxed);
+  // Several of one moment are one.
+  if (!is_same) {
+    steady_.store(0, std::memory_order_relaxed);
+  } else if (now - Load(calibrated_at_) >= kGoodFor && steady < kMostSteady) {
+    steady_.store(steady + 1, std::memory_order_relaxed);
+  }
+  if (before == 0) Store(ns, &calibrated_);
+  Move(ns, kMemory / 2, &calibrated_);
+  Store(now, &calibrated_at_);
+  Store(Load(means_[kNear]), &near_then_);
+}
+
+bool Cost::IsLong() const {
+  return Load(means_[kNear]) >= kCalibrated;
+}
+
+bool Cost::IsToBeCalibrated(uint64_t now) const {
+  if (!waits() || !IsLong()) return false;
+  const uint64_t passed = now - Load(calibrated_at_);
+  if (Load(calibrated_) == 0) return true;
+  const bool is_as_then = IsNear(Load(means_[kNear]), Load(near_then_), 4);
+  return passed >= kGoodFor << (is_as_then ? steady_.load(std::memory_order_relaxed) : 0);
 }
 
 void Cost::Clear() {
-  for (auto* word : {&ns_, &mean_, &shortest_, &shortest_before_}) Store(0, word);
+  for (auto* word :
+       {&ns_, &mean_, &shortest_, &shortest_before_, &calibrated_, &calibrated_at_, &near_then_})
+    Store(0, word);
   for (auto& word : means_) Store(0, &word);
   for (auto& word : shares_) Store(0, &word);
+  steady_.store(0, std::memory_order_relaxed);
   measured_.store(0, std::memory_order_relaxed);
   of_period_.store(0, std::memory_order_relaxed);
   waits_.store(false, std::memory_order_relaxed);

@@ -28,6 +28,13 @@ class Cost {
   // longer than others.
   void Learn(uint64_t took, uint64_t busy, Company company);
   void Learn(uint64_t ns) { Learn(ns, ns, Company::kNone); }
+  // What one run took while no neighbour's ran: among neighbours it costs that from now on.
+  void Calibrate(uint64_t ns, uint64_t now);
+  // Its runs wait for neighbours or take turns with them, and what they take alone is not known, or
+  // was learned long ago.
+  bool IsToBeCalibrated(uint64_t now) const;
+  // What such runs take beside others; ns.
+  uint64_t took() const { return means_[kNear].load(std::memory_order_relaxed); }
   // Its runs wait for other containers.
   bool waits() const { return waits_.load(std::memory_order_relaxed); }
   // It is part of a collective, whose kernels on several devices wait for each other.
@@ -50,6 +57,8 @@ class Cost {
   uint64_t Shortest() const;
   void LearnShortest(uint64_t ns);
   uint64_t LearnAlone(uint64_t ns, uint32_t runs);
+  uint64_t CostAmongNeighbours(uint64_t alone) const;
+  bool IsLong() const;
 
   std::atomic<uint64_t> key_;
   std::atomic<uint64_t> ns_;
@@ -59,6 +68,10 @@ class Cost {
   std::atomic<uint64_t> shortest_before_;
   std::atomic<uint64_t> means_[kDistances];   // of the runs that are no farther,
   std::atomic<uint64_t> shares_[kDistances];  // and how many of the next farther ones these are
+  std::atomic<uint64_t> calibrated_;          // mean of what was calibrated; 0: nothing was
+  std::atomic<uint64_t> calibrated_at_;       // when it last was, in ns of the monotonic clock,
+  std::atomic<uint64_t> near_then_;           // and what runs took by then
+  std::atomic<uint32_t> steady_;              // how often it came to the same since it was another
   std::atomic<uint32_t> measured_;
   std::atomic<uint32_t> of_period_;
   std::atomic<bool> waits_;

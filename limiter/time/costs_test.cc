@@ -123,6 +123,69 @@ TEST_F(CostsTest, WhatRunsAtTheSameTimeCostsWhatTheDeviceWasBusy) {
   }
 }
 
+constexpr uint64_t kMs = 1'000'000;
+
+TEST_F(CostsTest, AmongNeighboursALongKernelCostsWhatItWasCalibratedTo) {
+  Cost* const cost = costs_->Find(7);
+  const auto run = [&](Company company) { cost->Learn(100 * kMs, 100 * kMs, company); };
+  run(Company::kNeighbours);
+  EXPECT_EQ(cost->ns(), 100 * kMs);
+  cost->Calibrate(50 * kMs, 1'000 * kMs);
+  run(Company::kNeighbours);
+  EXPECT_EQ(cost->ns(), 50 * kMs);
+  run(Company::kNone);
+  EXPECT_EQ(cost->ns(), 100 * kMs) << "alone it takes what it was measured to take";
+}
+
+TEST_F(CostsTest, WhatIsCalibratedFollowsWhatTheKernelTakes) {
+  Cost* const cost = costs_->Find(7);
+  cost->Learn(100 * kMs, 100 * kMs, Company::kNeighbours);
+  for (uint64_t i = 0; i < 100; ++i) cost->Calibrate((i % 2 == 0 ? 40 : 60) * kMs, i * 6'000 * kMs);
+  cost->Learn(100 * kMs, 100 * kMs, Company::kNeighbours);
+  EXPECT_NEAR(static_cast<double>(cost->ns()), 50e6, 2e6);
+}
+
+TEST_F(CostsTest, OnlyLongKernelsAmongNeighboursAreCalibrated) {
+  Cost* const cost = costs_->Find(7);
+  EXPECT_FALSE(cost->IsToBeCalibrated(kMs));
+  cost->Learn(kMs - 1, 5 * kMs, Company::kNeighbours);
+  EXPECT_FALSE(cost->IsToBeCalibrated(kMs)) << "some hardly wait";
+  cost->Calibrate(kMs / 2, kMs);
+  cost->Learn(kMs - 1, 5 * kMs, Company::kNeighbours);
+  EXPECT_EQ(cost->ns(), kMs - 1);
+  costs_->Forget(7);
+  cost->Learn(kMs, kMs, Company::kNone);
+  EXPECT_FALSE(cost->IsToBeCalibrated(kMs));
+  cost->Learn(kMs, kMs, Company::kNeighbours);
+  EXPECT_TRUE(cost->IsToBeCalibrated(kMs));
+}
+
+TEST_F(CostsTest, WhatStaysTheSameIsCalibratedEverMoreRarely) {
+  Cost* const cost = costs_->Find(7);
+  const auto run = [&](uint64_t ms) { cost->Learn(ms * kMs, ms * kMs, Company::kNeighbours); };
+  run(100);
+  uint64_t now = 1'000 * kMs;
+  for (const uint64_t good_for : {5, 10, 20, 40, 80, 160, 160}) {
+    cost->Calibrate(50 * kMs, now);
+    EXPECT_FALSE(cost->IsToBeCalibrated(now + good_for * 1'000 * kMs - 1)) << good_for;
+    EXPECT_TRUE(cost->IsToBeCalibrated(now + good_for * 1'000 * kMs)) << good_for;
+    now += good_for * 1'000 * kMs;
+  }
+  cost->Calibrate(60 * kMs, now);
+  EXPECT_TRUE(cost->IsToBeCalibrated(now + 5'000 * kMs)) << "it is another now";
+}
+
+TEST_F(CostsTest, WhatTakesAnotherTimeNowIsCalibratedSoon) {
+  Cost* const cost = costs_->Find(7);
+  const auto run = [&](uint64_t ms) { cost->Learn(ms * kMs, ms * kMs, Company::kNeighbours); };
+  run(100);
+  uint64_t now = 1'000 * kMs;
+  for (int i = 0; i < 4; ++i) cost->Calibrate(50 * kMs, now += 100'000 * kMs);
+  EXPECT_FALSE(cost->IsToBeCalibrated(now + 5'000 * kMs));
+  for (int i = 0; i < 200; ++i) run(200);
+  EXPECT_TRUE(cost->IsToBeCalibrated(now + 5'000 * kMs));
+}
+
 TEST_F(CostsTest, WhatIsForgottenIsUnknown) {
   costs_->Find(7)->Learn(5);
   costs_->Forget(7);

@@ -13,6 +13,7 @@
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
 #include "limiter/time/bucket.h"
+#include "limiter/time/calibration.h"
 #include "limiter/time/charge.h"
 #include "limiter/time/looks.h"
 #include "limiter/time/monitor.h"
@@ -47,6 +48,7 @@ struct Meter {
     std::atomic<uint64_t> collective_at;  // when the last one was let through
     Usage usage;
     View view;
+    Calibrator calibrator;
     OwnFlight flight;
     std::atomic<CUcontext> context;  // in which it was launched,
     std::atomic<bool> has_others;    // and in others too
@@ -95,6 +97,10 @@ inline Meter* OwnMeter() {
 
 TimeBooks* BooksOf(const Meter& meter, int place) {
   return &meter.region->books.times[place];
+}
+
+CalibrationBooks* CalibrationOf(const Meter& meter, int place) {
+  return &meter.region->books.calibrations[place];
 }
 
 void CountProcesses(Meter* meter, uint64_t now) {
@@ -156,9 +162,12 @@ void Charge(Meter* meter, const Measured& measured) {
   TimeBooks* const books = BooksOf(*meter, place);
   const uint64_t now = Now();
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
-  const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view, books, now);
+  const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view,
+                                   {books, CalibrationOf(*meter, place)}, now);
   const int64_t more = charged - measured.taken;
-  Correct(books, now, PercentToFill(place), more, measured.taken);
+  const uint32_t percent = PercentToFill(place);
+  Correct(books, now, percent, more, measured.taken,
+          SavedWhileHeld(*CalibrationOf(*meter, place), now, percent));
   meter->devices[place].flight.Read(measured.stream, measured.launched, FlightOf(*meter, place),
                                     measured.measures);
   Use(meter, place, more, now);
@@ -213,6 +222,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
   constexpr uint64_t kLongestSlice = 5'000'000;  // ns
   Meter::Device& device = meter->devices[place];
   TimeBooks* const books = BooksOf(*meter, place);
+  CalibrationBooks* const calibration = CalibrationOf(*meter, place);
   const int64_t untold = device.untold.exchange(0, std::memory_order_relaxed);
   LookForTheDead();
   const uint64_t began = Now();
@@ -223,10 +233,22 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
     const uint64_t now = Now();
     const uint32_t percent = Percent(place);
     if (percent == 0 || !Holds(meter->policy, meter->region->hami)) return 0;
-    const uint64_t wait = Take(books, now, percent, taken + untold);
+    const bool is_to_be_calibrated = cost.IsToBeCalibrated(now);
+    if (is_to_be_calibrated) WantCalibration(cost, now, calibration);
+    const bool is_calibrated = device.calibrator.MayPass(is_to_be_calibrated, now, calibration);
+    // One of a collective would hold up other devices as well.
+    const uint64_t held = is_calibrated || cost.is_collective() ? 0 : HeldFor(*calibration, now);
+    if (held != 0) {
+      *has_waited = true;
+      Sleep(held < slice ? held : slice);
+      continue;
+    }
+    const uint64_t wait =
+        Take(books, now, percent, taken + untold, SavedWhileHeld(*calibration, now, percent));
     const uint64_t last = device.collective_at.load(std::memory_order_relaxed);
     const bool passes =
-        wait != 0 && cost.is_collective() && MayPass(now - began, wait * percent / 100, now - last);
+        wait != 0 && (is_calibrated || (cost.is_collective() &&
+                                        MayPass(now - began, wait * percent / 100, now - last)));
     if (passes) Correct(books, now, percent, taken + untold);
     if (wait == 0 || passes) {
       if (cost.is_collective()) device.collective_at.store(now, std::memory_order_relaxed);
@@ -238,6 +260,15 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
     *has_waited = true;
     Sleep(wait < slice ? wait : slice);
   }
+}
+
+void AwaitHold() {
+  constexpr uint64_t kSlice = 5'000'000;  // ns
+  Meter* const meter = the_meter.Get();
+  const int place = CurrentPlace();
+  if (place < 0 || place >= kMaxDevices) return;
+  const CalibrationBooks* const books = CalibrationOf(*meter, place);
+  for (uint64_t held; (held = HeldFor(*books, Now())) != 0;) Sleep(held < kSlice ? held : kSlice);
 }
 
 // Of a kernel that takes `ns` and is measured by turns. Others of its kind are let go late as well:
@@ -258,8 +289,10 @@ inline bool Launch::Pass(When when) {
   return false;
 }
 
-// One now and then is measured all the same, to be shown (looks.h).
+// One now and then is held as others are while a neighbour's run is measured, and is measured all
+// the same, to be shown (looks.h).
 [[gnu::noinline]] void Launch::Look() {
+  AwaitHold();
   sample_ = BeginLook(stream_, free_launches);
   free_launches = 0;
   if (sample_ >= 0) taken_ = kLook;

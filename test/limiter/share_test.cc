@@ -253,6 +253,48 @@ TEST_F(ShareTest, AContextThatEndsTakesAlongWhatWasOnlyLookedAt) {
   });
 }
 
+TEST_F(ShareTest, WhileANeighboursKernelIsCalibratedNothingIsLaunched) {
+  for (const uint32_t cores : {30, 0}) {
+    SCOPED_TRACE(cores);
+    limits_.devices[0].cores = cores;
+    Run([&] {
+      uint64_t* const held_until = &TheRegion()->books.calibrations[0].held_until;
+      const uint64_t until = fake_cuda::Now() + 200 * kMs;
+      __atomic_store_n(held_until, until, __ATOMIC_RELAXED);
+      // Where time is not limited, one launch in a 60th of a second looks.
+      const uint64_t from = Busy();
+      while (fake_cuda::Now() < until) ASSERT_EQ(Spin(kMs), CUDA_SUCCESS);
+      EXPECT_LE(Busy() - from, 25 * kMs);
+    });
+  }
+}
+
+TEST_F(ShareTest, ALaunchOfAKernelThatIsToBeCalibratedTakesItsMoment) {
+  Run([&] {
+    CalibrationBooks* const books = &TheRegion()->books.calibrations[0];
+    TimeBooks* const times = &TheRegion()->books.times[0];
+    const auto synchronize = library_->As<CUresult()>("cuCtxSynchronize");
+    const auto launch = [&] {
+      times->others += 1'000 * kMs;
+      times->others_at = fake_cuda::Now();
+      ASSERT_EQ(Spin(5 * kMs), CUDA_SUCCESS);
+      synchronize();
+    };
+    for (int i = 0; i < 20 && books->wanted_at == 0; ++i) launch();
+    EXPECT_EQ(books->wanted_ns / kMs, 5u);
+    EXPECT_EQ(books->done_at, 0u);
+    const uint64_t from = fake_cuda::Now();
+    const uint64_t moment[2] = {from, from + 400 * kMs};
+    books->held_from = moment[0];
+    books->held_until = moment[1];
+    books->alone_until = moment[1];
+    __atomic_store_n(&books->alone_from, moment[0], __ATOMIC_RELEASE);
+    while (books->done_at == 0 && fake_cuda::Now() < moment[1]) launch();
+    EXPECT_EQ(books->taken, moment[0]);
+    EXPECT_GE(books->done_at, moment[0] + 20 * kMs);
+  });
+}
+
 TEST_F(ShareTest, AKernelThatTheDriverRefusesCostsNothing) {
   Run([&] {
     void* parameters[] = {nullptr};

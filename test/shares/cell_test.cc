@@ -57,6 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
         Cell{"OfASmallOneBesideALargeOne", 2'000 * kUs, {{10}, {80}}},
         Cell{"OfASmallOneThatIsToldOfALargeOne", 2'000 * kUs, {{10}, {80}}, true},
         Cell{"OfTwoThatTakeTurns", 200 * kUs, {{10}, {80}}, true, ",slice-us=2000"},
+        Cell{"OfLongKernelsThatTakeTurns", 50'000 * kUs, {{30}, {70}}, true, ",slice-us=2000", 0.8},
+        Cell{"OfOneBesideAnUnlimitedOne", 2'000 * kUs, {{30}, {100}}, true, "", 0.6},
         Cell{"OfTwoThatMayHaveAllTogether", 2'000 * kUs, {{10}, {90}}},
         Cell{"OfSiblingsBesideSiblings", 2'000 * kUs, {{30, 2}, {60, 2}}, false, "", 0.8},
         Cell{"OfIdleSiblings", 50'000 * kUs, {{30, 1, 1}, {60, 1, 1}}, false, "", 0.8}),

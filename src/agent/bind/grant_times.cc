@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/bind/grant_times.h"
 
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
+#include <ctime>
 #include <utility>
 
+#include "agent/bind/region_words.h"
 #include "limiter/contract.h"
 
 namespace tessera::agent {
@@ -20,52 +15,62 @@ namespace {
 using limiter::Region;
 using limiter::TimeBooks;
 
-constexpr uint64_t kIdle = 2'000'000'000;  // ns without a charge
+constexpr uint64_t kIdle = 2'000'000'000;  // ns in which a container had nothing
+constexpr uint64_t kSecond = 1'000'000'000;
 // A kernel is charged when it is launched or measured, however long it ran: more than that in one
 // look is nobody's.
 constexpr uint64_t kMostAtOnce = 2'000'000'000;  // ns
 
-constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-
-// By its one name in a directory that the container writes in: nothing outside of it is opened.
-os::Fd OpenBeneath(const std::string& directory, const std::string& name) {
-  const os::Fd in(open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!in.valid()) return {};
-  open_how how{};
-  how.flags = kFlags;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  os::Fd file(static_cast<int>(syscall(SYS_openat2, in.get(), name.c_str(), &how, sizeof how)));
-  // Before 5.6, and where a seccomp filter does not know it.
-  if (!file.valid() && (errno == ENOSYS || errno == EPERM)) {
-    file = os::Fd(openat(in.get(), name.c_str(), kFlags));
+// As launches decide it (limiter/time/monitor.h).
+bool IsLimited(const FollowedRegion& file, size_t place) {
+  uint64_t percent = 0;
+  limiter::CorePolicy policy{};
+  int32_t is_on = 0;
+  if (!file.Read(offsetof(Region, hami.sm_limit) + place * sizeof percent, percent) ||
+      !file.Read(offsetof(Region, books.core_policy), policy) ||
+      !file.Read(offsetof(Region, hami.utilization_switch), is_on)) {
+    return true;
   }
-  struct stat info{};
-  const bool is_file = file.valid() && fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
-                       static_cast<uint64_t>(info.st_size) >= sizeof(Region);
-  return is_file ? std::move(file) : os::Fd();
+  if (percent == 0 || percent >= 100 || policy == limiter::CorePolicy::kDisable) return false;
+  return policy == limiter::CorePolicy::kForce || is_on == 1;
 }
 
-template <class T>
-bool ReadAt(const os::Fd& file, size_t offset, T& value) {
-  return pread(file.get(), &value, sizeof value, static_cast<off_t>(offset)) == sizeof value;
+bool HasLaunchedLately(const FollowedRegion& file) {
+  int64_t last = 0;
+  if (!file.Read(offsetof(Region, hami.last_kernel_time), last)) return false;
+  const int64_t passed = time(nullptr) - last;
+  return passed >= 0 && passed <= static_cast<int64_t>(kIdle / kSecond);
 }
 
-template <class T>
-void WriteAt(const os::Fd& file, size_t offset, const T& value) {
-  (void)!pwrite(file.get(), &value, sizeof value, static_cast<off_t>(offset));
+// Gives visit(offset, percent) what each process that was ever there is shown to have of a device.
+template <class Visit>
+void VisitShown(const FollowedRegion& file, size_t place, Visit visit) {
+  uint32_t slots = 0;
+  if (!file.Read(offsetof(Region, books.slots_used), slots)) return;
+  slots = std::min<uint32_t>(slots, limiter::kMaxSlots);
+  for (size_t slot = 0; slot < slots; ++slot) {
+    const size_t at = offsetof(Region, hami.slots) + slot * sizeof(limiter::HamiSlot) +
+                      offsetof(limiter::HamiSlot, utilization) +
+                      place * sizeof(limiter::HamiUtilization) +
+                      offsetof(limiter::HamiUtilization, sm);
+    uint64_t percent = 0;
+    if (file.Read(at, percent) && percent != 0) visit(at, percent);
+  }
 }
 
-constexpr size_t TimesAt(size_t place) {
-  return offsetof(Region, books.times) + place * sizeof(TimeBooks);
+// Nobody else does for a process that has stopped launching.
+void ShowIdle(const FollowedRegion& file, size_t place) {
+  VisitShown(file, place, [&](size_t at, uint64_t) { file.Write(at, uint64_t{0}); });
 }
 
-// As this agent makes them.
-bool IsKnown(const os::Fd& file) {
-  uint64_t magic = 0;
-  uint32_t version = 0;
-  return ReadAt(file, offsetof(Region, books.magic), magic) && magic == limiter::kBooksMagic &&
-         ReadAt(file, offsetof(Region, books.version), version) &&
-         version == limiter::kBooksVersion;
+// Where time is not limited nothing is charged: what its processes are shown to have is an estimate
+// of it, with what they waited for others.
+uint64_t ShownOf(const FollowedRegion& file, size_t place, uint64_t passed) {
+  if (!HasLaunchedLately(file)) return 0;
+  uint64_t sum = 0;
+  VisitShown(file, place,
+             [&](size_t, uint64_t percent) { sum += std::min<uint64_t>(percent, 100); });
+  return passed * std::min<uint64_t>(sum, 100) / 100;
 }
 
 uint64_t MonotonicNs() {
@@ -78,53 +83,84 @@ uint64_t MonotonicNs() {
 void GrantTimes::Add(const std::string& grant, const std::string& directory,
                      const std::string& file, const std::vector<std::string>& devices) {
   if (regions_.contains(grant)) return;
-  Followed region{.file = OpenBeneath(directory, file), .devices = {}};
-  if (!region.file.valid() || !IsKnown(region.file)) return;
+  Followed region{.file = FollowedRegion::Open(directory, file), .devices = {}};
+  if (!region.file.valid()) {
+    unknown_[grant] = devices;
+    return;
+  }
+  unknown_.erase(grant);
   for (size_t place = 0; place < devices.size() && place < limiter::kMaxDevices; ++place) {
     TimeBooks books{};
-    (void)ReadAt(region.file, TimesAt(place), books);
+    (void)region.file.Read(TimesAt(place), books);
     region.devices.push_back({.uuid = devices[place], .used = books.used, .others = books.others});
   }
   regions_.emplace(grant, std::move(region));
 }
 
+void GrantTimes::Remove(const std::string& grant) {
+  regions_.erase(grant);
+  unknown_.erase(grant);
+}
+
 // What is corrected later may be less than before: it counts once it is more again.
+uint64_t GrantTimes::ReadLatest(const FollowedRegion& file, size_t place, Device& device,
+                                uint64_t passed) {
+  device.is_limited = IsLimited(file, place);
+  uint64_t used = 0;
+  if (!file.Read(TimesAt(place) + offsetof(TimeBooks, used), used)) return 0;
+  const auto more = static_cast<int64_t>(used - device.used);
+  // So much less is another region's, or nonsense.
+  if (more > 0 || more < -static_cast<int64_t>(kMostAtOnce)) device.used = used;
+  if (more > 0) return std::min(static_cast<uint64_t>(more), kMostAtOnce + passed);
+  return device.is_limited ? 0 : ShownOf(file, place, passed);
+}
+
 void GrantTimes::Read(Followed& region, uint64_t now, uint64_t passed) {
   for (size_t place = 0; place < region.devices.size(); ++place) {
     Device& device = region.devices[place];
-    device.latest = 0;
-    uint64_t used = 0;
-    if (!ReadAt(region.file, TimesAt(place) + offsetof(TimeBooks, used), used)) continue;
-    const auto more = static_cast<int64_t>(used - device.used);
-    if (more > 0) device.latest = std::min(static_cast<uint64_t>(more), kMostAtOnce + passed);
-    // So much less is another region's, or nonsense.
-    if (more > 0 || more < -static_cast<int64_t>(kMostAtOnce)) device.used = used;
+    device.latest = ReadLatest(region.file, place, device, passed);
     if (device.latest > 0) {
       device.active = now;
       device.is_shown = true;
     } else if (device.is_shown && now - device.active > kIdle) {
-      ShowIdle(region, place);
+      ShowIdle(region.file, place);
       device.is_shown = false;
     }
   }
 }
 
-// Nobody else does for a process that has stopped launching.
-void GrantTimes::ShowIdle(const Followed& region, size_t place) {
-  uint32_t slots = 0;
-  if (!ReadAt(region.file, offsetof(Region, books.slots_used), slots)) return;
-  slots = std::min<uint32_t>(slots, limiter::kMaxSlots);
-  for (size_t slot = 0; slot < slots; ++slot) {
-    const size_t at = offsetof(Region, hami.slots) + slot * sizeof(limiter::HamiSlot) +
-                      offsetof(limiter::HamiSlot, utilization) +
-                      place * sizeof(limiter::HamiUtilization) +
-                      offsetof(limiter::HamiUtilization, sm);
-    uint64_t shown = 0;
-    if (ReadAt(region.file, at, shown) && shown != 0) WriteAt(region.file, at, uint64_t{0});
-  }
+Duration GrantTimes::Tell(uint64_t now) {
+  constexpr auto kEvery = static_cast<uint64_t>(std::chrono::nanoseconds(kShared).count());
+  if (told_at_ == 0 || now - told_at_ >= kEvery) TellOthers(now);
+  if (!is_any_shared_) return kAlone;
+  return std::min(kShared, calibrations_.Step(now, Gpus(now)));
 }
 
-Duration GrantTimes::Tell(uint64_t now) {
+std::set<std::string> GrantTimes::UnknownGpus() const {
+  std::set<std::string> gpus;
+  for (const auto& [grant, uuids] : unknown_) gpus.insert(uuids.begin(), uuids.end());
+  return gpus;
+}
+
+// Those on which nobody can be held are left out.
+Calibrations::Gpus GrantTimes::Gpus(uint64_t now) const {
+  const std::set<std::string> unknown = UnknownGpus();
+  Calibrations::Gpus gpus;
+  for (const auto& [grant, region] : regions_) {
+    for (size_t place = 0; place < region.devices.size(); ++place) {
+      const Device& device = region.devices[place];
+      if (unknown.contains(device.uuid)) continue;
+      const bool is_active = device.active != 0 && now - device.active < kIdle;
+      gpus[device.uuid].push_back({.grant = grant,
+                                   .region = &region.file,
+                                   .place = place,
+                                   .is_measured = device.is_limited || !is_active});
+    }
+  }
+  return gpus;
+}
+
+void GrantTimes::TellOthers(uint64_t now) {
   const uint64_t passed = told_at_ == 0 ? 0 : now - told_at_;
   told_at_ = now;
   std::map<std::string, uint64_t> sums;
@@ -136,19 +172,20 @@ Duration GrantTimes::Tell(uint64_t now) {
       if (device.active != 0 && now - device.active < kIdle) ++active[device.uuid];
     }
   }
-  bool any_shared = false;
+  const std::set<std::string> unknown = UnknownGpus();
+  is_any_shared_ = false;
   for (auto& [grant, region] : regions_) {
     for (size_t place = 0; place < region.devices.size(); ++place) {
       Device& device = region.devices[place];
       device.others += sums[device.uuid] - device.latest;
       // Who launches nothing asks for nothing.
       if (device.active == 0 || now - device.active >= kIdle) continue;
-      any_shared = any_shared || active[device.uuid] > 1;
-      const uint64_t word[2] = {device.others, now};
-      WriteAt(region.file, TimesAt(place) + offsetof(TimeBooks, others), word);
+      const bool is_known = !unknown.contains(device.uuid);
+      is_any_shared_ = is_any_shared_ || (is_known && active[device.uuid] > 1);
+      const uint64_t word[2] = {device.others, is_known ? now : 0};
+      region.file.Write(TimesAt(place) + offsetof(TimeBooks, others), word);
     }
   }
-  return any_shared ? kShared : kAlone;
 }
 
 GrantTimesThread::~GrantTimesThread() {

@@ -11,11 +11,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "agent/bind/calibrations.h"
+#include "agent/bind/followed_region.h"
 #include "base/clock.h"
-#include "os/fd.h"
 #include "os/thread.h"
 
 namespace tessera::agent {
@@ -24,15 +26,16 @@ namespace tessera::agent {
 class GrantTimes {
  public:
   // A region of a container with these GPUs, in the order in which it counts them, by the grant's
-  // name. One that is not there, or not as this agent makes them, is passed over: HAMi-core's has
-  // no such word.
+  // name. Of one that is not there, or not as this agent makes them, as HAMi-core's, nobody knows
+  // how long its container has the GPUs: then their containers are told nothing.
   void Add(const std::string& grant, const std::string& directory, const std::string& file,
            const std::vector<std::string>& devices);
-  void Remove(const std::string& grant) { regions_.erase(grant); }
+  void Remove(const std::string& grant);
   bool empty() const { return regions_.empty(); }
 
-  // Reads what each container was charged since the last time, and tells the others. How long until
-  // the next time: shorter while containers share a GPU. `now`: ns of the monotonic clock.
+  // Reads what each container was charged since the last time, and tells the others; and has
+  // kernels calibrated. How long until the next time: shorter while containers share a GPU. `now`:
+  // ns of the monotonic clock.
   Duration Tell(uint64_t now);
 
   static constexpr Duration kShared{100};
@@ -44,18 +47,26 @@ class GrantTimes {
     uint64_t used = 0;     // ns, as last read
     uint64_t latest = 0;   // of it, since the last time
     uint64_t others = 0;   // ns, in all
-    uint64_t active = 0;   // when it was charged anything
+    uint64_t active = 0;   // when it last had anything of it
     bool is_shown = true;  // as busy with it, to HAMi's monitor
+    bool is_limited = true;
   };
   struct Followed {
-    os::Fd file;
+    FollowedRegion file;
     std::vector<Device> devices;  // by place
   };
   static void Read(Followed& region, uint64_t now, uint64_t passed);
-  static void ShowIdle(const Followed& region, size_t place);
+  static uint64_t ReadLatest(const FollowedRegion& file, size_t place, Device& device,
+                             uint64_t passed);
+  void TellOthers(uint64_t now);
+  std::set<std::string> UnknownGpus() const;
+  Calibrations::Gpus Gpus(uint64_t now) const;
 
   std::map<std::string, Followed> regions_;
+  std::map<std::string, std::vector<std::string>> unknown_;  // GPUs of regions that none follows
   uint64_t told_at_ = 0;
+  bool is_any_shared_ = false;
+  Calibrations calibrations_;
 };
 
 // The same on a thread of its own, which there is from the first region on. Any thread.

@@ -1,44 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/bind/grant_times.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <map>
+#include <ctime>
 
-#include "limiter/contract.h"
-#include "os/files.h"
+#include "agent/bind/region_test.h"
 
 namespace tessera::agent {
 namespace {
 
 using limiter::kMaxDevices;
-using limiter::Region;
 using limiter::TimeBooks;
 
-constexpr uint64_t kMs = 1'000'000;
-
-class GrantTimesTest : public testing::Test {
+class GrantTimesTest : public RegionTest {
  protected:
-  ~GrantTimesTest() override {
-    for (auto& [grant, region] : regions_) munmap(region, sizeof(Region));
-    (void)os::RemoveTree(directory_);
-  }
-  static std::string FileOf(const std::string& grant) { return grant + ".cache"; }
-
-  // A container's region, as its processes have it.
-  Region& Make(const std::string& grant) {
-    const int file =
-        open((directory_ + "/" + FileOf(grant)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    EXPECT_EQ(ftruncate(file, sizeof(Region)), 0);
-    void* const memory = mmap(nullptr, sizeof(Region), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    regions_[grant] = static_cast<Region*>(memory);
-    limiter::MakeRegion({}, regions_[grant]);
-    return *regions_[grant];
-  }
   Region& Add(const std::string& grant, const std::vector<std::string>& devices) {
     Region& region = Make(grant);
     times_.Add(grant, directory_, FileOf(grant), devices);
@@ -46,8 +23,6 @@ class GrantTimesTest : public testing::Test {
   }
   Duration Tell(uint64_t at_ms) { return times_.Tell(at_ms * kMs); }
 
-  const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "times");
-  std::map<std::string, Region*> regions_;
   GrantTimes times_;
 };
 
@@ -156,6 +131,96 @@ TEST_F(GrantTimesTest, WhoStoppedLaunchingIsShownIdleToTheMonitor) {
   Tell(3'100);
   EXPECT_EQ(region.hami.slots[2].utilization[1].sm, 0u);
   EXPECT_EQ(region.hami.slots[2].utilization[0].sm, 50u) << "it is busy with another GPU";
+}
+
+TEST_F(GrantTimesTest, WhoseTimeIsNotLimitedHadWhatItsProcessesAreShownToHave) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  Region& b = Add("b", {"GPU-1"});
+  b.books.slots_used = 3;
+  b.hami.last_kernel_time = time(nullptr);
+  b.hami.slots[0].utilization[0].sm = 30;
+  b.hami.slots[2].utilization[0].sm = 40;
+  a.used = kMs;
+  Tell(1'000);
+  a.used += kMs;
+  EXPECT_EQ(Tell(1'100), GrantTimes::kShared);
+  EXPECT_EQ(a.others, 70 * kMs);
+  b.hami.slots[1].utilization[0].sm = 90;
+  a.used += kMs;
+  Tell(1'200);
+  EXPECT_EQ(a.others, 170 * kMs) << "nobody has more than all of it";
+  b.hami.last_kernel_time -= 10;
+  a.used += kMs;
+  Tell(1'300);
+  EXPECT_EQ(a.others, 170 * kMs) << "it has stopped";
+}
+
+TEST_F(GrantTimesTest, WhoseTimeIsLimitedHadWhatItWasCharged) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  Region& b = Add("b", {"GPU-1"});
+  b.books.slots_used = 1;
+  b.hami.last_kernel_time = time(nullptr);
+  b.hami.slots[0].utilization[0].sm = 30;
+  b.hami.sm_limit[0] = 30;
+  Tell(1'000);
+  a.used += kMs;
+  Tell(1'100);
+  EXPECT_EQ(a.others, 0u);
+  b.hami.utilization_switch = 0;
+  a.used += kMs;
+  Tell(1'200);
+  EXPECT_EQ(a.others, 30 * kMs) << "by HAMi's switch it is not limited now";
+  b.books.core_policy = limiter::CorePolicy::kForce;
+  Tell(1'300);
+  EXPECT_EQ(a.others, 30 * kMs);
+  b.books.core_policy = limiter::CorePolicy::kDisable;
+  b.hami.utilization_switch = 1;
+  a.used += kMs;
+  Tell(1'400);
+  EXPECT_EQ(a.others, 60 * kMs);
+}
+
+TEST_F(GrantTimesTest, BesideAContainerThatNobodyFollowsNobodyIsToldAnything) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  TimeBooks& c = Add("c", {"GPU-2"}).books.times[0];
+  a.used = b.used = c.used = kMs;
+  EXPECT_EQ(Tell(1'000), GrantTimes::kShared);
+  times_.Add("foreign", directory_, "foreign.cache", {"GPU-1"});
+  a.used = b.used = c.used = 2 * kMs;
+  EXPECT_EQ(Tell(1'100), GrantTimes::kAlone);
+  EXPECT_EQ(a.others_at, 0u);
+  EXPECT_EQ(b.others_at, 0u);
+  EXPECT_EQ(c.others_at, 1'100 * kMs) << "it is of another GPU";
+  times_.Remove("foreign");
+  a.used = 3 * kMs;
+  Tell(1'200);
+  EXPECT_EQ(a.others_at, 1'200 * kMs);
+}
+
+TEST_F(GrantTimesTest, OneWhoseRegionIsThereAtLastIsFollowed) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  times_.Add("b", directory_, FileOf("b"), {"GPU-1"});
+  Add("b", {"GPU-1"});
+  a.used = kMs;
+  Tell(1'000);
+  EXPECT_EQ(a.others_at, 1'000 * kMs);
+}
+
+TEST_F(GrantTimesTest, AKernelThatIsToBeCalibratedHoldsTheOthersForAMoment) {
+  Region& a = Add("a", {"GPU-1"});
+  Region& b = Add("b", {"GPU-1"});
+  for (Region* region : {&a, &b}) {
+    region->hami.sm_limit[0] = 30;
+    region->books.times[0].used = kMs;
+  }
+  EXPECT_EQ(Tell(1'000), GrantTimes::kShared);
+  a.books.calibrations[0].wanted_at = 1'100 * kMs;
+  a.books.calibrations[0].wanted_ns = 50 * kMs;
+  EXPECT_EQ(Tell(1'100), Calibrations::kBusy);
+  EXPECT_GE(b.books.calibrations[0].held_until, 1'100 * kMs);
+  EXPECT_EQ(Tell(1'105), Calibrations::kBusy);
+  EXPECT_EQ(a.books.calibrations[0].alone_from, 1'105 * kMs);
 }
 
 TEST_F(GrantTimesTest, OtherFilesAreLeftAlone) {

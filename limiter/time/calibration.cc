@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/calibration.h"
+
+namespace tessera::limiter {
+namespace {
+
+// Of short kernels so much is measured, which evens out.
+constexpr uint64_t kEnough = 20'000'000;  // ns
+
+struct Moment {
+  uint64_t from;  // 0: there is none
+  uint64_t until;
+};
+
+Moment MomentOf(const CalibrationBooks& books) {
+  const Moment moment{__atomic_load_n(&books.alone_from, __ATOMIC_ACQUIRE),
+                      __atomic_load_n(&books.alone_until, __ATOMIC_RELAXED)};
+  const bool is_one = moment.until > moment.from && moment.until - moment.from <= kMostHeld;
+  return is_one ? moment : Moment{};
+}
+
+}  // namespace
+
+uint64_t HeldFor(const CalibrationBooks& books, uint64_t now) {
+  const uint64_t until = __atomic_load_n(&books.held_until, __ATOMIC_RELAXED);
+  return until > now && until - now <= kMostHeld ? until - now : 0;
+}
+
+int64_t SavedWhileHeld(const CalibrationBooks& books, uint64_t now, uint32_t percent) {
+  constexpr uint64_t kLately = 1'000'000'000;  // ns
+  const uint64_t from = __atomic_load_n(&books.held_from, __ATOMIC_RELAXED);
+  uint64_t until = __atomic_load_n(&books.held_until, __ATOMIC_RELAXED);
+  if (until > now) until = now;
+  if (from == 0 || from >= until || until - from > kMostHeld || now - until > kLately) return 0;
+  return static_cast<int64_t>((until - from) * percent / 100);
+}
+
+void WantCalibration(const Cost& cost, uint64_t now, CalibrationBooks* books) {
+  __atomic_store_n(&books->wanted_ns, cost.took(), __ATOMIC_RELAXED);
+  __atomic_store_n(&books->wanted_at, now, __ATOMIC_RELEASE);
+}
+
+void Calibrate(const Measured& measured, uint64_t busy, uint64_t now, CalibrationBooks* books) {
+  const Moment moment = MomentOf(*books);
+  if (measured.start < moment.from || measured.end > moment.until || busy == 0) return;
+  measured.cost->Calibrate(busy, now);
+  if (measured.end - moment.from < kEnough) return;
+  __atomic_store_n(&books->done_at, now, __ATOMIC_RELAXED);
+}
+
+bool Calibrator::MayPass(bool is_to_be_calibrated, uint64_t now, CalibrationBooks* books) {
+  const Moment moment = MomentOf(*books);
+  if (now < moment.from || now >= moment.until) return false;
+  if (taken_.load(std::memory_order_relaxed) == moment.from) return now - moment.from < kEnough;
+  if (!is_to_be_calibrated) return false;
+  uint64_t taken = __atomic_load_n(&books->taken, __ATOMIC_RELAXED);
+  if (taken == moment.from ||
+      !__atomic_compare_exchange_n(&books->taken, &taken, moment.from, false, __ATOMIC_RELAXED,
+                                   __ATOMIC_RELAXED)) {
+    return false;
+  }
+  taken_.store(moment.from, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace tessera::limiter

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/time/calibration.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::limiter {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+
+class CalibrationTest : public testing::Test {
+ protected:
+  // A kernel that takes turns with a neighbour's, in 100 ms each time.
+  CalibrationTest() { Run(); }
+  void Run() { cost_.Learn(100 * kMs, 100 * kMs, Company::kNeighbours); }
+  void Say(uint64_t from, uint64_t until) {
+    books_.alone_from = from;
+    books_.alone_until = until;
+  }
+  void Measure(uint64_t start, uint64_t end) {
+    now_ = end;
+    Calibrate({&cost_, 0, {1, 1}, 0, start, end, 0}, end - start, now_, &books_);
+    Run();
+  }
+
+  CalibrationBooks books_{};
+  Cost cost_{};
+  uint64_t now_ = 1'000'000 * kMs;
+};
+
+TEST_F(CalibrationTest, ALaunchIsHeldUntilTheAgentSaysAndNoLonger) {
+  EXPECT_EQ(HeldFor(books_, now_), 0u);
+  books_.held_until = now_ + 40 * kMs;
+  EXPECT_EQ(HeldFor(books_, now_), 40 * kMs);
+  EXPECT_EQ(HeldFor(books_, now_ + 40 * kMs), 0u);
+}
+
+TEST_F(CalibrationTest, AWordThatTheAgentDoesNotWriteHoldsNobody) {
+  books_.held_until = now_ + kMostHeld + 1;
+  EXPECT_EQ(HeldFor(books_, now_), 0u);
+  books_.held_until = UINT64_MAX;
+  EXPECT_EQ(HeldFor(books_, now_), 0u);
+}
+
+TEST_F(CalibrationTest, WhoWasHeldSavesItsShareOfThatForASecond) {
+  books_.held_from = now_;
+  books_.held_until = now_ + 200 * kMs;
+  EXPECT_EQ(SavedWhileHeld(books_, now_ + 100 * kMs, 30), static_cast<int64_t>(30 * kMs));
+  EXPECT_EQ(SavedWhileHeld(books_, now_ + 900 * kMs, 30), static_cast<int64_t>(60 * kMs));
+  EXPECT_EQ(SavedWhileHeld(books_, now_ + 1'300 * kMs, 30), 0);
+  books_.held_from = 1;
+  EXPECT_EQ(SavedWhileHeld(books_, now_ + 900 * kMs, 30), 0) << "nobody is held for so long";
+}
+
+TEST_F(CalibrationTest, ALaunchSaysWhatItsRunsTakeBesideOthers) {
+  WantCalibration(cost_, now_, &books_);
+  EXPECT_EQ(books_.wanted_at, now_);
+  EXPECT_EQ(books_.wanted_ns, 100 * kMs);
+}
+
+TEST_F(CalibrationTest, ARunOfTheMomentTellsWhatItCosts) {
+  Say(now_, now_ + 120 * kMs);
+  Measure(now_ + 2 * kMs, now_ + 52 * kMs);
+  EXPECT_EQ(books_.done_at, now_);
+  EXPECT_EQ(cost_.ns(), 50 * kMs);
+}
+
+TEST_F(CalibrationTest, ARunThatBeganBeforeOrEndedBehindTheMomentDoesNot) {
+  Say(now_, now_ + 60 * kMs);
+  const uint64_t from = now_;
+  Measure(from - 1, from + 49 * kMs);
+  Measure(from + 20 * kMs, from + 60 * kMs + 1);
+  EXPECT_EQ(books_.done_at, 0u);
+  EXPECT_EQ(cost_.ns(), 100 * kMs);
+}
+
+TEST_F(CalibrationTest, AMomentLongerThanTheAgentsIsNone) {
+  Say(1, UINT64_MAX);
+  Measure(now_, now_ + 50 * kMs);
+  EXPECT_EQ(cost_.ns(), 100 * kMs);
+  EXPECT_FALSE(Calibrator().MayPass(true, now_, &books_));
+}
+
+TEST_F(CalibrationTest, OneLaunchTakesTheMomentAndOthersOfItsProcessAtItsBeginning) {
+  Calibrator own{}, sibling{};
+  EXPECT_FALSE(own.MayPass(true, now_, &books_));
+  Say(now_, now_ + 120 * kMs);
+  EXPECT_FALSE(own.MayPass(true, now_ - 1, &books_));
+  EXPECT_FALSE(own.MayPass(false, now_, &books_)) << "it is not to be calibrated";
+  EXPECT_TRUE(own.MayPass(true, now_, &books_));
+  EXPECT_TRUE(own.MayPass(false, now_ + 19 * kMs, &books_)) << "a short kernel";
+  EXPECT_FALSE(own.MayPass(true, now_ + 20 * kMs, &books_));
+  EXPECT_FALSE(sibling.MayPass(true, now_, &books_));
+  Say(now_ + 5'000 * kMs, now_ + 5'120 * kMs);
+  EXPECT_TRUE(sibling.MayPass(true, now_ + 5'000 * kMs, &books_));
+  EXPECT_FALSE(own.MayPass(true, now_ + 5'000 * kMs, &books_));
+}
+
+TEST_F(CalibrationTest, ShortKernelsAreMeasuredForAWhile) {
+  Cost cost{};
+  cost.Learn(4 * kMs, 4 * kMs, Company::kNeighbours);
+  Say(now_, now_ + 60 * kMs);
+  const uint64_t from = now_;
+  for (uint64_t i = 1; i <= 10; ++i) {
+    EXPECT_EQ(books_.done_at, 0u);
+    const uint64_t end = from + 2 * i * kMs;
+    Calibrate({&cost, 0, {1, 1}, 0, end - 2 * kMs, end, 0}, 2 * kMs, end, &books_);
+  }
+  EXPECT_EQ(books_.done_at, from + 20 * kMs);
+}
+
+}  // namespace
+}  // namespace tessera::limiter
