@@ -88,7 +88,7 @@ uint32_t LentSequence(const Total& total) {
 }
 
 // Its sequence makes leaps: what is read is of this operation only if the total tells of it still.
-void CompleteLent(Books* books, int device, const TotalWord& word) {
+[[gnu::noinline, gnu::cold]] void CompleteLent(Books* books, int device, const TotalWord& word) {
   const Total total = Unpack(word);
   ShareWord* const at = &books->devices[device].lent;
   const ShareWord seen = Load(*at);
@@ -101,11 +101,13 @@ void CompleteLent(Books* books, int device, const TotalWord& word) {
 
 // Completes the operation that a total tells of. A share only ever goes on to the next sequence, so
 // one that is right before it has not been completed, and nobody began another.
-void Complete(Books* books, int device, const TotalWord& word) {
+inline void Complete(Books* books, int device, const TotalWord& word) {
   const Total total = Unpack(word);
   // Before the share, whose sequence then tells that all is done.
-  if (total.operation != Operation::kShare) CompleteLent(books, device, word);
-  if (total.operation == Operation::kLent) return;
+  if (total.operation != Operation::kShare) [[unlikely]]
+    CompleteLent(books, device, word);
+  if (total.operation == Operation::kLent) [[unlikely]]
+    return;
   ShareWord* const at = &books->slots[total.slot].share[device];
   const ShareWord seen = Load(*at);
   const Share share = UnpackShare(seen);
@@ -118,7 +120,7 @@ void Complete(Books* books, int device, const TotalWord& word) {
   if (IsStill(word, *books, device)) Swap(at, seen, PackShare({share.amount, total.sequence}));
 }
 
-bool Put(const TotalWord& seen, const Total& next, Books* books, int device) {
+inline bool Put(const TotalWord& seen, const Total& next, Books* books, int device) {
   const TotalWord word = Pack(next);
   if (!CompareAndSwap(&books->devices[device].total, seen, word)) return false;
   Complete(books, device, word);
@@ -126,8 +128,8 @@ bool Put(const TotalWord& seen, const Total& next, Books* books, int device) {
 }
 
 // What stood in the total was `seen`. kNoUse: it does not any more.
-Moved TryMove(const TotalWord& seen, Books* books, int device, uint32_t slot, int64_t units,
-              uint64_t limit) {
+inline Moved TryMove(const TotalWord& seen, Books* books, int device, uint32_t slot, int64_t units,
+                     uint64_t limit) {
   Complete(books, device, seen);
   const Total total = Unpack(seen);
   const Share share = UnpackShare(Load(*ShareAt(books, device, slot)));
