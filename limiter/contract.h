@@ -100,7 +100,7 @@ static_assert(sizeof(HamiRegion) == 2008952);
 // Our part. HAMi's file is one byte longer than its region, so nothing of ours is at that byte.
 
 inline constexpr uint64_t kBooksMagic = 0x736b6f6f62'737374;  // "tssbooks"
-inline constexpr uint32_t kBooksVersion = 5;
+inline constexpr uint32_t kBooksVersion = 6;
 
 // The smallest amount the books know, which is what a driver gives at least.
 inline constexpr uint64_t kUnit = 512;
@@ -112,19 +112,30 @@ enum class CorePolicy : uint32_t { kDefault = 0, kForce = 1, kDisable = 2 };
 // All that a container holds on a device, and the last operation, which whoever comes next
 // completes in its slot (books/counters.h). Only ever changed as a whole.
 struct alignas(16) TotalWord {
-  uint64_t low;   // units: 36 bits, sequence of the operation in its slot: 28 bits
-  uint64_t high;  // units it added: 37 bits, signed, slot: 10 bits, count of operations: 17 bits
+  uint64_t low;  // units: 36 bits, sequence of the operation in its slot: 28 bits
+  // units it added: 37 bits, signed, slot: 10 bits, kind of operation: 2 bits, count of operations:
+  // 15 bits
+  uint64_t high;
 };
 
 // What one process holds on a device: units: 36 bits, sequence of the last operation: 28 bits.
 using ShareWord = uint64_t;
+
+// Stands for what is lent, which is no process's share (books/lending.h).
+inline constexpr uint32_t kLentSlot = kMaxSlots;
 
 // On cache lines of its own: every allocation of any process in the container changes it.
 struct alignas(64) DeviceBooks {
   TotalWord total;
   uint64_t key;      // a digest of the device's UUID; 0: nobody named the device yet
   uint64_t context;  // bytes that a context takes of it; 0: nobody knows yet
-  uint64_t spare[4];
+  // What processes hold of memory whose maker has it no more (books/lending.h).
+  ShareWord lent;
+  uint64_t imports;  // how often one began to
+  // Bytes that were free, and those that the container counted, when it was last asked whether
+  // memory that was handed on is free; and when that was, in ns of the monotonic clock.
+  uint64_t balance;
+  uint64_t balance_at;
 };
 
 // One process. It owns the slot while it holds the lock of byte kLocks + slot of the file.
@@ -182,6 +193,17 @@ struct Flight {
   int64_t taken;   // ns that were taken from the bucket for it
 };
 
+// Memory of a device that goes from one process to another (books/lending.h). Its owner alone
+// writes it, and after its end whoever claimed the slot. Bytes, but for the last two.
+struct Lending {
+  uint64_t exported;  // of what it holds, what others may have as well
+  uint64_t imported;  // that it has of others, and that is counted for them or as lent
+  uint64_t kept;      // that it lent while a descriptor may have been all that had it
+  uint64_t doubtful;  // that it gave up just now, and that somebody else may have freed
+  uint32_t unsized;   // imports of which nobody knows yet how large they are
+  uint32_t parting;   // calls under way that give memory up that others may have
+};
+
 struct alignas(64) Books {
   uint64_t magic;
   uint32_t version;
@@ -197,6 +219,7 @@ struct alignas(64) Books {
   TimeBooks times[kMaxDevices];
   Flight flights[kMaxSlots][kMaxDevices];
   CalibrationBooks calibrations[kMaxDevices];
+  Lending lendings[kMaxSlots][kMaxDevices];
 };
 
 struct Region {
@@ -220,7 +243,9 @@ static_assert(offsetof(Books, flights) == 1088 + 192 * 1024 + 64 * 16 && sizeof(
 static_assert(offsetof(CalibrationBooks, alone_from) == 32 && sizeof(CalibrationBooks) == 64);
 static_assert(offsetof(CalibrationBooks, held_from) == 48);
 static_assert(offsetof(Books, calibrations) == 1088 + 192 * 1024 + 64 * 16 + 16 * 1024 * 16);
-static_assert(sizeof(Books) == 1088 + 192 * 1024 + 64 * 16 + 16 * 1024 * 16 + 64 * 16);
+static_assert(offsetof(Books, lendings) == offsetof(Books, calibrations) + 64 * 16);
+static_assert(sizeof(Books) == offsetof(Books, lendings) + 40 * 1024 * 16 && sizeof(Lending) == 40);
+static_assert(offsetof(DeviceBooks, lent) == 32 && offsetof(DeviceBooks, imports) == 40);
 
 inline constexpr size_t kRegionSize = sizeof(Region);
 inline constexpr size_t kHamiFileSize = sizeof(HamiRegion) + 1;
@@ -249,7 +274,7 @@ inline constexpr int kDefaultPriority = 1;
 inline constexpr char kDefaultRegionPath[] = "/tmp/cudevshr.cache";
 
 // What a library of this tree has in it, by which the agent tells it from others.
-inline constexpr char kLibraryMark[] = "tessera limiter, contract 5";
+inline constexpr char kLibraryMark[] = "tessera limiter, contract 6";
 
 // The bytes of a new region, for whoever makes one: the agent before the container starts, else the
 // container's first process. The file is to appear complete, once, and is never replaced: it is

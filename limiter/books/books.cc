@@ -426,9 +426,8 @@ void Leave() {
   Process* const process = JoinedProcess();
   if (!IsShared(process)) return;
   Look(process, kSlotsOfALook);
-  NoteDeath(process->region);
-  // The slot stays ours until the kernel takes its lock back: a thread may be counting still.
-  Empty(process->region, static_cast<uint32_t>(process->slot));
+  // What it holds it has until the kernel takes its lock back, however long that is.
+  Retire(process->region, static_cast<uint32_t>(process->slot));
 }
 
 namespace {

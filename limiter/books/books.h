@@ -70,7 +70,8 @@ void LookForTheDead();
 // Likewise, of all of them and at once.
 void ReapAll();
 
-// Gives back all this process holds, when it ends.
+// Says that this process has begun to end. What it holds stays counted until it has ended, which
+// whoever looks next sees.
 void Leave();
 
 // Why Join() said false, or kNone; before that, kNoLimits.

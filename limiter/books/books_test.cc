@@ -66,25 +66,43 @@ TEST_F(BooksTest, WhatAKilledProcessHeldIsFoundWithoutNeed) {
   });
 }
 
-TEST_F(BooksTest, WhoEndsGivesBackWhatItHolds) {
-  InProcess([&] {
+TEST_F(BooksTest, WhoHasBegunToEndHoldsWhatItHasUntilItEnded) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t pid = Start([&] {
     EXPECT_TRUE(JoinWith(limits_));
     EXPECT_TRUE(Reserve(0, 30 * kMiB, Kind::kData));
     Leave();
-    EXPECT_EQ(Used(0), 0u);
-    EXPECT_EQ(Shown().hami.slots[0].pid, 0);
+    EXPECT_EQ(write(ready[1], "", 1), 1);
+    for (;;) pause();
   });
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(Shown().hami.slots[0].pid, 0);
+  EXPECT_EQ(Shown().hami.slots[0].used[0].total, 0u);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_FALSE(Reserve(0, 71 * kMiB, Kind::kData));
+    kill(pid, SIGKILL);
+    while (!Reserve(0, 71 * kMiB, Kind::kData)) std::this_thread::yield();
+  });
+  EXPECT_EQ(EndOf(pid), SIGKILL);
 }
 
-TEST_F(BooksTest, WhatAProcessHeldIsGoneAtItsExitBeforeAnybodyLooks) {
+TEST_F(BooksTest, WhatAProcessHeldThatEndedWellIsNotShownToHamisMonitor) {
   const pid_t pid = Start([&] {
     EXPECT_TRUE(JoinWith(limits_));
     EXPECT_TRUE(Reserve(0, 30 * kMiB, Kind::kData));
     exit(0);
   });
   EXPECT_EQ(EndOf(pid), 0);
-  EXPECT_EQ(Total(), 0u);
+  EXPECT_EQ(Shown().hami.slots[0].pid, 0);
+  EXPECT_EQ(Shown().hami.slots[0].status, 0);
   EXPECT_EQ(Shown().hami.slots[0].used[0].total, 0u);
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_));
+    EXPECT_EQ(Used(0), 0u);
+  });
 }
 
 TEST_F(BooksTest, AProcessThatIsStoppedHoldsNobodyUp) {

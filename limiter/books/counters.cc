@@ -4,19 +4,32 @@
 #include "limiter/books/wide.h"
 
 namespace tessera::limiter {
+
+bool IsStill(const TotalWord& word, const Books& books, int device) {
+  const TotalWord now = Read(books.devices[device].total);
+  return now.low == word.low && now.high == word.high;
+}
+
 namespace {
 
 constexpr uint32_t kSequenceMask = (1u << 28) - 1;
 constexpr uint32_t kSlotMask = kMaxSlots - 1;
-constexpr uint32_t kCountMask = (1u << 17) - 1;
+constexpr uint32_t kCountMask = (1u << 15) - 1;
 // Each failure means that somebody else succeeded, in books that are some.
 constexpr int kAttempts = 1 << 20;
+
+enum class Operation : uint32_t {
+  kShare,    // changes a share
+  kLent,     // changes what is lent
+  kLending,  // takes from a share what is lent then
+};
 
 struct Total {
   uint64_t amount;
   uint32_t sequence;
   int64_t change;
   uint32_t slot;
+  Operation operation;
   uint32_t count;
 };
 
@@ -26,17 +39,19 @@ struct Share {
 };
 
 Total Unpack(const TotalWord& word) {
-  return {word.low & kMaxUnits, static_cast<uint32_t>(word.low >> 36),
+  return {word.low & kMaxUnits,
+          static_cast<uint32_t>(word.low >> 36),
           static_cast<int64_t>(word.high << 27) >> 27,
           static_cast<uint32_t>(word.high >> 37) & kSlotMask,
-          static_cast<uint32_t>(word.high >> 47)};
+          static_cast<Operation>(word.high >> 47 & 3),
+          static_cast<uint32_t>(word.high >> 49)};
 }
 
 TotalWord Pack(const Total& total) {
   constexpr uint64_t kChangeMask = (uint64_t{1} << 37) - 1;
   return {total.amount | uint64_t{total.sequence} << 36,
           (static_cast<uint64_t>(total.change) & kChangeMask) | uint64_t{total.slot} << 37 |
-              uint64_t{total.count} << 47};
+              uint64_t{static_cast<uint32_t>(total.operation)} << 47 | uint64_t{total.count} << 49};
 }
 
 Share UnpackShare(ShareWord word) {
@@ -61,10 +76,38 @@ bool Swap(ShareWord* word, ShareWord expected, ShareWord desired) {
                                      __ATOMIC_ACQUIRE);
 }
 
+ShareWord* ShareAt(Books* books, int device, uint32_t slot) {
+  return slot < kMaxSlots ? &books->slots[slot].share[device] : &books->devices[device].lent;
+}
+
+// The sequence of what is lent, after an operation: of a share's operation one that tells it from
+// the last one.
+uint32_t LentSequence(const Total& total) {
+  if (total.operation == Operation::kLent) return total.sequence;
+  return (total.sequence + total.slot * 0x51ed27u) & kSequenceMask;
+}
+
+// Its sequence makes leaps: what is read is of this operation only if the total tells of it still.
+[[gnu::noinline, gnu::cold]] void CompleteLent(Books* books, int device, const TotalWord& word) {
+  const Total total = Unpack(word);
+  ShareWord* const at = &books->devices[device].lent;
+  const ShareWord seen = Load(*at);
+  const Share lent = UnpackShare(seen);
+  const uint32_t sequence = LentSequence(total);
+  if (lent.sequence == sequence || !IsStill(word, *books, device)) return;
+  const int64_t change = total.operation == Operation::kLent ? total.change : -total.change;
+  Swap(at, seen, PackShare({Changed(lent.amount, change), sequence}));
+}
+
 // Completes the operation that a total tells of. A share only ever goes on to the next sequence, so
 // one that is right before it has not been completed, and nobody began another.
-void Complete(Books* books, int device, const TotalWord& word) {
+inline void Complete(Books* books, int device, const TotalWord& word) {
   const Total total = Unpack(word);
+  // Before the share, whose sequence then tells that all is done.
+  if (total.operation != Operation::kShare) [[unlikely]]
+    CompleteLent(books, device, word);
+  if (total.operation == Operation::kLent) [[unlikely]]
+    return;
   ShareWord* const at = &books->slots[total.slot].share[device];
   const ShareWord seen = Load(*at);
   const Share share = UnpackShare(seen);
@@ -74,37 +117,80 @@ void Complete(Books* books, int device, const TotalWord& word) {
     return;
   }
   // The total has moved on since it was read. If not, this was never written by us: taken as it is.
-  const TotalWord now = Read(books->devices[device].total);
-  if (now.low == word.low && now.high == word.high) {
-    Swap(at, seen, PackShare({share.amount, total.sequence}));
+  if (IsStill(word, *books, device)) Swap(at, seen, PackShare({share.amount, total.sequence}));
+}
+
+inline bool Put(const TotalWord& seen, const Total& next, Books* books, int device) {
+  const TotalWord word = Pack(next);
+  if (!CompareAndSwap(&books->devices[device].total, seen, word)) return false;
+  Complete(books, device, word);
+  return true;
+}
+
+// What stood in the total was `seen`. kNoUse: it does not any more.
+inline Moved TryMove(const TotalWord& seen, Books* books, int device, uint32_t slot, int64_t units,
+                     uint64_t limit) {
+  Complete(books, device, seen);
+  const Total total = Unpack(seen);
+  const Share share = UnpackShare(Load(*ShareAt(books, device, slot)));
+  int64_t change = units;
+  if (units < 0) {
+    const uint64_t most = share.amount < total.amount ? share.amount : total.amount;
+    if (static_cast<uint64_t>(-units) > most) change = -static_cast<int64_t>(most);
+  } else if (static_cast<uint64_t>(units) > limit ||
+             total.amount > limit - static_cast<uint64_t>(units)) {
+    return Moved::kPastLimit;
   }
+  const bool is_lent = slot >= kMaxSlots;
+  const Total next{.amount = Changed(total.amount, change),
+                   .sequence = (share.sequence + 1) & kSequenceMask,
+                   .change = change,
+                   .slot = is_lent ? 0 : slot,
+                   .operation = is_lent ? Operation::kLent : Operation::kShare,
+                   .count = (total.count + 1) & kCountMask};
+  return Put(seen, next, books, device) ? Moved::kDone : Moved::kNoUse;
 }
 
 }  // namespace
 
 Moved Move(Books* books, int device, uint32_t slot, int64_t units, uint64_t limit) {
-  TotalWord* const word = &books->devices[device].total;
   for (int i = 0; i < kAttempts; ++i) {
-    const TotalWord seen = Read(*word);
-    Complete(books, device, seen);
-    const Total total = Unpack(seen);
-    const Share share = UnpackShare(Load(books->slots[slot].share[device]));
-    int64_t change = units;
-    if (units < 0) {
-      const uint64_t most = share.amount < total.amount ? share.amount : total.amount;
-      if (static_cast<uint64_t>(-units) > most) change = -static_cast<int64_t>(most);
-    } else if (static_cast<uint64_t>(units) > limit ||
-               total.amount > limit - static_cast<uint64_t>(units)) {
-      return Moved::kPastLimit;
-    }
-    const TotalWord next =
-        Pack({Changed(total.amount, change), (share.sequence + 1) & kSequenceMask, change, slot,
-              (total.count + 1) & kCountMask});
-    if (!CompareAndSwap(word, seen, next)) continue;
-    Complete(books, device, next);
-    return Moved::kDone;
+    const Moved moved =
+        TryMove(Read(books->devices[device].total), books, device, slot, units, limit);
+    if (moved != Moved::kNoUse) return moved;
   }
   return Moved::kNoUse;
+}
+
+TotalWord TotalNow(const Books& books, int device) {
+  return Read(books.devices[device].total);
+}
+
+uint64_t AmountOf(const TotalWord& total) {
+  return Unpack(total).amount;
+}
+
+bool MoveSince(const TotalWord& seen, Books* books, int device, uint32_t slot, int64_t units) {
+  return TryMove(seen, books, device, slot, units, kMaxUnits) != Moved::kNoUse;
+}
+
+bool LendSince(const TotalWord& seen, Books* books, int device, uint32_t slot, uint64_t units) {
+  Complete(books, device, seen);
+  const Total total = Unpack(seen);
+  const Share share = UnpackShare(Load(books->slots[slot].share[device]));
+  const uint64_t lent = units < share.amount ? units : share.amount;
+  const Total next{.amount = total.amount,
+                   .sequence = (share.sequence + 1) & kSequenceMask,
+                   .change = -static_cast<int64_t>(lent),
+                   .slot = slot,
+                   .operation = Operation::kLending,
+                   .count = (total.count + 1) & kCountMask};
+  // By a chance of one in 2^28 it would be taken for the last one: another one goes before it.
+  if (UnpackShare(Load(books->devices[device].lent)).sequence == LentSequence(next)) {
+    MoveSince(seen, books, device, slot, 0);
+    return false;
+  }
+  return Put(seen, next, books, device);
 }
 
 uint64_t TotalOf(const Books& books, int device) {
@@ -113,7 +199,7 @@ uint64_t TotalOf(const Books& books, int device) {
 
 uint64_t ShareOf(Books* books, int device, uint32_t slot) {
   Complete(books, device, Read(books->devices[device].total));
-  return UnpackShare(Load(books->slots[slot].share[device])).amount;
+  return UnpackShare(Load(*ShareAt(books, device, slot))).amount;
 }
 
 }  // namespace tessera::limiter

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "limiter/books/container_test.h"
+#include "limiter/books/lending.h"
 #include "limiter/books/slots.h"
+#include "limiter/memory/passed.h"
 #include "limiter/time/bucket.h"
 #include "limiter/time/flight.h"
 #include "limiter/time/neighbours.h"
@@ -111,6 +113,31 @@ class KillTest : public Container {
     std::memcpy(&copy.books, &Shown().books, offsetof(Books, slots) + kSlots * sizeof(SlotBooks));
     for (uint32_t slot = 1; slot < kSlots; ++slot) Empty(&copy, slot);
     return TotalOf(copy.books, 0) * kUnit == kOwn && ShareOf(&copy.books, 0, 0) * kUnit == kOwn;
+  }
+
+  // What is lent, were all but the survivor dead; -1: the books are not exact.
+  int64_t WouldBeLent() {
+    static Region copy;
+    constexpr size_t kSlots = 8;
+    std::memcpy(&copy.books, &Shown().books, offsetof(Books, slots) + kSlots * sizeof(SlotBooks));
+    std::memcpy(&copy.books.lendings, &Shown().books.lendings,
+                kSlots * sizeof copy.books.lendings[0]);
+    for (uint32_t slot = 1; slot < kSlots; ++slot) Empty(&copy, slot);
+    const uint64_t lent = ShareOf(&copy.books, 0, kLentSlot) * kUnit;
+    const bool exact =
+        TotalOf(copy.books, 0) * kUnit == kOwn + lent && ShareOf(&copy.books, 0, 0) * kUnit == kOwn;
+    return exact ? static_cast<int64_t>(lent) : -1;
+  }
+
+  template <typename Prepare, typename Run>
+  void ExpectLeftAtAnyInstruction(int64_t lent, Prepare prepare, Run run) {
+    const pid_t pid = Stopped(prepare, run);
+    for (int64_t at = 0; Go(pid, PTRACE_SINGLESTEP); ++at) {
+      ASSERT_EQ(WouldBeLent(), lent) << "after instruction " << at;
+    }
+    KillIfThere(pid);
+    for (uint32_t slot = 1; slot < 8; ++slot) Empty(&Shown(), slot);
+    EXPECT_EQ(WouldBeLent(), lent);
   }
 
   void ExpectTheSurvivorLivesOn(const char* what, int64_t at) {
@@ -260,6 +287,43 @@ TEST_F(KillTest, AtAnyInstructionOfTheChargeForAnEnd) {
   }
   KillIfThere(pid);
   KillEverywhere(prepare, charge);
+}
+
+// What one process exported and another one has is counted once, whenever its maker is killed.
+TEST_F(KillTest, AtAnyInstructionOfGivingUpWhatAnotherProcessHas) {
+  StartSurvivor();
+  Shown().books.lendings[0][0].imported = kMiB;
+  const auto export_it = [&] {
+    Joined()();
+    NoteExported(0, kMiB);
+  };
+  const auto give_up = [] { Parting(0, false).GiveUp(kMiB, By::kOpening); };
+  ExpectLeftAtAnyInstruction(kMiB, export_it, give_up);
+  const auto by_descriptor = [] { Parting(0, false).GiveUp(kMiB, By::kDescriptor); };
+  ExpectLeftAtAnyInstruction(kMiB, export_it, by_descriptor);
+}
+
+TEST_F(KillTest, AtAnyInstructionOfReapingWhatAnotherProcessHas) {
+  StartSurvivor();
+  Shown().books.lendings[0][0].imported = kMiB;
+  const auto die = [&] {
+    const pid_t pid = StartHolding(5 * kMiB);
+    Shown().books.lendings[1][0].exported = 2 * kMiB;
+    Kill(pid);
+  };
+  ExpectLeftAtAnyInstruction(kMiB, die, [this] { JoinWith(limits_); });
+}
+
+TEST_F(KillTest, AtAnyInstructionOfGivingBackWhatADeadProcessMade) {
+  StartSurvivor();
+  const auto import = [&] {
+    Joined()();
+    Shown().books.lendings[OwnSlot()][0].imported = kMiB;
+    EXPECT_TRUE(Reserve(0, kMiB, Kind::kData));
+    Lend(&Shown().books, 0, static_cast<uint32_t>(OwnSlot()), kMiB / kUnit, kLentSlot);
+    EXPECT_EQ(LentOf(Shown().books, 0) * kUnit, kMiB);
+  };
+  ExpectLeftAtAnyInstruction(0, import, [] { Parting(0, false).GiveBack(kMiB); });
 }
 
 TEST_F(KillTest, AtAnyInstructionOfMakingTheRegion) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "limiter/books/counters.h"
+#include "limiter/books/lending.h"
 #include "limiter/books/ticks.h"
 #include "limiter/time/flight.h"
 
@@ -54,15 +55,13 @@ void Mirror(Region* region, uint32_t slot, int device) {
   }
 }
 
-void Empty(Region* region, uint32_t slot) {
+void Retire(Region* region, uint32_t slot) {
   const uint64_t now = Now();
   uint64_t began = 0;
   for (int device = 0; device < kMaxDevices; ++device) {
     const bool is_in_flight = region->books.flights[slot][device].since != 0;
     if (is_in_flight && began == 0) began = ContainerBegan();
     ChargeEnd(region, slot, device, now, began);
-    const uint64_t units = ShareOf(&region->books, device, slot);
-    if (units != 0) Move(&region->books, device, slot, -static_cast<int64_t>(units), 0);
   }
   HamiSlot* const shown = &region->hami.slots[slot];
   memset(shown->used, 0, sizeof(shown->used));
@@ -71,6 +70,16 @@ void Empty(Region* region, uint32_t slot) {
   Store(&shown->host_pid, 0);
   Store(&shown->status, 0);
   Store(&shown->pid, 0);
+}
+
+void Empty(Region* region, uint32_t slot) {
+  for (int device = 0; device < kMaxDevices; ++device) {
+    LendOfTheDead(&region->books, device, slot);
+    const uint64_t units = ShareOf(&region->books, device, slot);
+    if (units != 0) Move(&region->books, device, slot, -static_cast<int64_t>(units), 0);
+    ClearLending(&region->books, device, slot);
+  }
+  Retire(region, slot);
 }
 
 int TakeSlot(Region* region, uint64_t identity, Locks* locks) {

@@ -17,8 +17,10 @@ int TakeSlot(Region* region, uint64_t identity, Locks* locks);
 // ended; own is passed over. The number of slots reaped.
 int ReapDead(Region* region, int own, int most, Locks* locks);
 
-// Gives back what a slot holds on every device, charges what it ran there that nobody measured, and
-// takes it out of what HAMi's monitor sees. Only for who claimed it.
+// Charges what a slot ran that nobody measured, and takes it out of what HAMi's monitor sees: its
+// process says so when it begins to end. What it holds stays counted.
+void Retire(Region* region, uint32_t slot);
+// Likewise, and gives back what it holds on every device. Only for who claimed it.
 void Empty(Region* region, uint32_t slot);
 
 // Says that a process of the region died just now.

@@ -134,6 +134,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, void*);
 CUresult cuMemPoolGetAttribute(CUmemoryPool, CUmemPool_attribute, void*);
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool*, void*, CUmemAllocationHandleType,
                                             unsigned long long);
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData*, CUdeviceptr);
 CUresult cuMemPoolImportPointer(CUdeviceptr*, CUmemoryPool, CUmemPoolPtrExportData*);
 CUresult cuDeviceGetMemPool(CUmemoryPool*, CUdevice);
 CUresult cuDeviceSetMemPool(CUdevice, CUmemoryPool);

@@ -11,6 +11,7 @@
 #include "limiter/memory/chunks.h"
 #include "limiter/memory/devices.h"
 #include "limiter/memory/graphs.h"
+#include "limiter/memory/passed.h"
 #include "limiter/memory/pools.h"
 #include "limiter/memory/table.h"
 #include "limiter/time/stream.h"
@@ -47,6 +48,13 @@ constexpr Kind KindOf(Sort sort) {
   return is_code ? Kind::kModule : is_context ? Kind::kContext : Kind::kData;
 }
 
+// What is not there any more; others may have it still.
+inline void GiveUp(Sort sort, const Holding& holding, const Parting& parting) {
+  if (sort == Sort::kLinear && holding.mappings != 0) [[unlikely]]
+    return parting.GiveUp(holding.bytes, By::kOpening);
+  Release(holding.device, holding.bytes, KindOf(sort));
+}
+
 // Remembers what the driver gave. What stood under this key before went without a call of the
 // program's (with its context), and is given back. False: there is no memory to remember it.
 inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
@@ -56,7 +64,7 @@ inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
     return true;
   Holding former;
   if (!table->Take(sort, key, &former)) return false;
-  Release(former.device, former.bytes, KindOf(sort));
+  GiveUp(sort, former, Parting(former.device, false));
   return table->Add(sort, key, holding);
 }
 
@@ -105,6 +113,30 @@ CUresult Allocate(Sort sort, int place, uint64_t bytes, const Key* key, Call cal
   return CUDA_SUCCESS;
 }
 
+// Something of another process is open here. It stays so.
+inline constinit std::atomic<bool> any_is_opened{false};
+
+// Gives back what another process made by call(). What is not known is the driver's affair.
+template <typename Call>
+CUresult Close(uint64_t key, Call call) {
+  Holding after;
+  Table* const table = TheTable();
+  const bool known = table != nullptr && table->Count(Sort::kOpened, key, -1, 0, 0, &after);
+  const bool is_last = known && after.references == 0;
+  const Parting parting(is_last ? after.device : -1);
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS && is_last) {
+    Release(after.device, after.bytes, Kind::kData);
+    if (after.other != 0) parting.GiveBack(after.other);
+  } else if (result != CUDA_SUCCESS && known) {
+    after.references = 1;
+    if (!is_last || !table->Add(Sort::kOpened, key, after)) {
+      table->Count(Sort::kOpened, key, 1, 0, 0, &after);
+    }
+  }
+  return result;
+}
+
 // Gives memory back by call(). What is not known is the driver's affair.
 template <typename Call>
 CUresult Free(Sort sort, uint64_t key, Call call) {
@@ -112,10 +144,15 @@ CUresult Free(Sort sort, uint64_t key, Call call) {
   Table* const table = TheTable();
   // Before the driver has it, which gives the address to another thread at once.
   const bool known = table != nullptr && table->Take(sort, key, &holding);
+  if (!known) {
+    const bool may_be_opened = any_is_opened.load(std::memory_order_acquire);
+    return sort == Sort::kLinear && may_be_opened ? Close(key, call) : call();
+  }
+  const bool is_exported = sort == Sort::kLinear && holding.mappings != 0;
+  const Parting parting(is_exported ? holding.device : -1);
   const CUresult result = call();
-  if (!known) return result;
   if (result == CUDA_SUCCESS) [[likely]] {
-    Release(holding.device, holding.bytes, KindOf(sort));
+    GiveUp(sort, holding, parting);
   } else {
     table->Add(sort, key, holding);
   }

@@ -56,7 +56,7 @@ class Contents {
         Holding holding;
         if (key == 0 || !table_->TakeTagged(kSorts[i], key, tag_, &holding)) continue;
         if (kSorts[i] == Sort::kSparse) UncountTiles(TakeTiles(key));
-        tessera::limiter::Release(holding.device, holding.bytes, KindOf(kSorts[i]));
+        GiveUp(kSorts[i], holding, Parting(holding.device, false));
       }
     }
   }

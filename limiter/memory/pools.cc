@@ -5,6 +5,7 @@
 #include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/growth.h"
+#include "limiter/memory/opened.h"
 
 namespace tessera::limiter {
 namespace {
@@ -13,6 +14,8 @@ struct Pool {
   std::atomic<CUmemoryPool> pool;  // null: none any more
   int place;
   std::atomic<uint64_t> charged;  // bytes
+  std::atomic<bool> is_exported;  // others may have what is in it
+  std::atomic<bool> is_ending;    // the program destroyed it
 };
 
 // Places of pools that were destroyed are used again.
@@ -50,6 +53,8 @@ Pool* Enter(CUmemoryPool pool, int place) {
   Pool& entered = pools->all[at];
   entered.place = place;
   entered.charged.store(0, std::memory_order_relaxed);
+  entered.is_exported.store(false, std::memory_order_relaxed);
+  entered.is_ending.store(false, std::memory_order_relaxed);
   entered.pool.store(pool, std::memory_order_release);
   if (at == count) pools->count.store(count + 1, std::memory_order_release);
   return &entered;
@@ -64,11 +69,20 @@ bool Ask(CUmemoryPool pool, CUmemPool_attribute attribute, uint64_t* value) {
 // held and what was taken stays; unless that went with its context.
 bool Settle(Pool* pool, uint64_t credit, bool has_context = true) {
   const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
-  return SettleGrowth(&pool->charged, pool->place, credit, [&] {
-    uint64_t held = 0;
-    if (Ask(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &held) || !has_context) return held;
+  const auto held = [&] {
+    uint64_t bytes = 0;
+    if (Ask(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) || !has_context) return bytes;
     return pool->charged.load(std::memory_order_relaxed) + credit;
-  });
+  };
+  const bool is_exported = pool->is_exported.load(std::memory_order_acquire);
+  if (!is_exported) [[likely]]
+    return SettleGrowth(&pool->charged, pool->place, credit, held);
+  const uint64_t before = pool->charged.load(std::memory_order_acquire);
+  const uint64_t now = held();
+  if (now < before) pool->charged.fetch_sub(LendOfPool(pool->place, before - now));
+  const bool within = SettleGrowth(&pool->charged, pool->place, credit, held);
+  if (now > before) NoteExported(pool->place, now - before);
+  return within;
 }
 
 CUmemoryPool PoolOfPointer(CUdeviceptr pointer) {
@@ -148,6 +162,9 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
                     : pool != nullptr            ? pool->place
                                                  : CurrentPlace();
   if (place < 0) return call();
+  if (pool != nullptr && pool->is_ending.load(std::memory_order_acquire)) [[unlikely]]
+    return CUDA_ERROR_INVALID_VALUE;
+  EndPools(place);
   if (IsCaptured(stream)) return AllocateInCapture(stream, out, bytes, place, call);
   if (pool == nullptr && handle == nullptr) {
     CUdevice device = -1;
@@ -168,6 +185,67 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
   return result;
 }
 
+// It is given back to the driver, and with it what it held. False: the driver refuses.
+CUresult Destroy(Pool* pool, CUmemoryPool handle) {
+  uint64_t held = pool->charged.exchange(0, std::memory_order_acq_rel);
+  const CUresult result = TheDriver().cuMemPoolDestroy(handle);
+  if (pool->is_exported.load(std::memory_order_acquire)) held -= LendOfPool(pool->place, held);
+  Release(pool->place, held, Kind::kData);
+  if (result == CUDA_SUCCESS) return result;
+  Pool* const again = Enter(handle, pool->place);
+  if (again != nullptr) Settle(again, 0);
+  return result;
+}
+
+// With nothing in it. False: something is.
+bool TryEnd(Pool* pool, CUmemoryPool handle, CUresult* result) {
+  uint64_t held = 0;
+  if (Ask(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &held) && held != 0) return false;
+  // One thread does.
+  if (pool->pool.compare_exchange_strong(handle, nullptr)) *result = Destroy(pool, handle);
+  return true;
+}
+
+// The pool that a device has by itself, which is not to be destroyed.
+bool IsDefault(CUmemoryPool pool) {
+  const Driver& driver = TheDriver();
+  int count = 0;
+  driver.cuDeviceGetCount(&count);
+  for (CUdevice device = 0; device < count; ++device) {
+    CUmemoryPool found = nullptr;
+    if (driver.cuDeviceGetDefaultMemPool(&found, device) == CUDA_SUCCESS && found == pool) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// As the driver does with one that is destroyed: streams allocate from the default one again, and
+// nothing unused is kept.
+void BeginEnd(CUmemoryPool pool) {
+  const Driver& driver = TheDriver();
+  int count = 0;
+  driver.cuDeviceGetCount(&count);
+  for (CUdevice device = 0; device < count; ++device) {
+    CUmemoryPool current = nullptr;
+    if (driver.cuDeviceGetMemPool(&current, device) != CUDA_SUCCESS || current != pool) continue;
+    if (driver.cuDeviceGetDefaultMemPool(&current, device) == CUDA_SUCCESS) {
+      driver.cuDeviceSetMemPool(device, current);
+    }
+  }
+  uint64_t none = 0;
+  driver.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &none);
+}
+
+void TrimAndEnd(Pool* pool, CUmemoryPool handle) {
+  TheDriver().cuMemPoolTrimTo(handle, 0);
+  Settle(pool, 0);
+  CUresult ignored = CUDA_SUCCESS;
+  if (pool->is_ending.load(std::memory_order_acquire) && TryEnd(pool, handle, &ignored)) {
+    pools_ending.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
 }  // namespace
 
 bool TrimPools(int place) {
@@ -180,11 +258,22 @@ bool TrimPools(int place) {
     const CUmemoryPool handle = pool.pool.load(std::memory_order_acquire);
     if (handle == nullptr || pool.place != place) continue;
     const uint64_t before = pool.charged.load(std::memory_order_relaxed);
-    TheDriver().cuMemPoolTrimTo(handle, 0);
-    Settle(&pool, 0);
+    TrimAndEnd(&pool, handle);
     more = more || pool.charged.load(std::memory_order_relaxed) < before;
   }
   return more;
+}
+
+void EndPoolsOf(int place) {
+  Pools* const pools = ThePools();
+  const uint32_t count = pools == nullptr ? 0 : pools->count.load(std::memory_order_acquire);
+  const Relaxed relaxed;
+  for (uint32_t i = 0; i < count; ++i) {
+    Pool& pool = pools->all[i];
+    const CUmemoryPool handle = pool.pool.load(std::memory_order_acquire);
+    const bool is_ending = pool.is_ending.load(std::memory_order_acquire);
+    if (handle != nullptr && pool.place == place && is_ending) TrimAndEnd(&pool, handle);
+  }
 }
 
 void SettlePools(int place) {
@@ -236,24 +325,36 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
   return result;
 }
 
+// The driver keeps a pool that is destroyed until nothing of it is in use, but tells no more how
+// much that is. So it is destroyed as soon as nothing is.
 CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   Pool* const pool = PoolFor(handle);
-  if (pool == nullptr) return TheDriver().cuMemPoolDestroy(handle);
-  // What is still taken from it stays until it is freed, along with all that lies in the same
-  // pieces of the device, and nobody says when: it stays counted.
+  if (pool == nullptr || IsDefault(handle)) return TheDriver().cuMemPoolDestroy(handle);
+  if (pool->is_ending.load(std::memory_order_acquire)) return CUDA_ERROR_INVALID_VALUE;
   TheDriver().cuMemPoolTrimTo(handle, 0);
   Settle(pool, 0);
-  uint64_t used = 0;
-  const bool is_empty = Ask(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) && used == 0;
-  pool->pool.store(nullptr, std::memory_order_release);
-  const uint64_t held = pool->charged.exchange(0, std::memory_order_acq_rel);
-  const CUresult result = TheDriver().cuMemPoolDestroy(handle);
-  if (result == CUDA_SUCCESS) {
-    if (is_empty) Release(pool->place, held, Kind::kData);
-  } else {
-    Release(pool->place, held, Kind::kData);
-    Pool* const again = Enter(handle, pool->place);
-    if (again != nullptr) Settle(again, 0);
+  CUresult result = CUDA_SUCCESS;
+  if (TryEnd(pool, handle, &result)) return result;
+  BeginEnd(handle);
+  pools_ending.fetch_add(1, std::memory_order_relaxed);
+  pool->is_ending.store(true, std::memory_order_release);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* out, CUdeviceptr pointer) {
+  Pool* const pool = PoolFor(PoolOfPointer(pointer));
+  if (pool != nullptr && !pool->is_exported.exchange(true, std::memory_order_acq_rel)) {
+    NoteExported(pool->place, pool->charged.load(std::memory_order_relaxed));
   }
-  return result;
+  return TheDriver().cuMemPoolExportPointer(out, pointer);
+}
+
+CUresult cuMemPoolImportPointer(CUdeviceptr* answer, CUmemoryPool pool,
+                                CUmemPoolPtrExportData* data) {
+  return Answered(answer, [&](CUdeviceptr* out) {
+    const Importing importing;
+    const CUresult result = TheDriver().cuMemPoolImportPointer(out, pool, data);
+    if (result != CUDA_SUCCESS || out == nullptr) return result;
+    return CountOpened(*out, [out] { return TheDriver().cuMemFree_v2(*out); });
+  });
 }

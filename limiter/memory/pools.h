@@ -4,6 +4,7 @@
 // something else. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace tessera::limiter {
@@ -12,5 +13,13 @@ namespace tessera::limiter {
 bool TrimPools(int place);
 // The pools of a place are looked at anew.
 void SettlePools(int place);
+
+// Pools that the program destroyed while something was in them, which are there until nothing is.
+inline constinit std::atomic<uint32_t> pools_ending{0};
+void EndPoolsOf(int place);
+inline void EndPools(int place) {
+  if (pools_ending.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    EndPoolsOf(place);
+}
 
 }  // namespace tessera::limiter

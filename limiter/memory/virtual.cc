@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual memory: the bytes belong to the handle, and are free when neither a handle nor a mapping
-// is left. A handle may be released while its memory stays mapped.
+// is left. A handle may be released while its memory stays mapped. What was exported others may
+// have then; what was imported is counted for who made it, else here as far as it is mapped.
 #include "limiter/memory/virtual.h"
 
 #include "limiter/books/mutex.h"
 #include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
+#include "limiter/memory/opened.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
+
+// The tags of handles. Of one that was imported `bytes` are counted here, and `other` for others.
+constexpr uint32_t kOwn = 0, kExported = 1, kImported = 2;
+
+// Some handle has such a tag. It stays so.
+constinit std::atomic<bool> any_is_passed{false};
 
 // Memory of the host is not counted, wherever it is used.
 int PlaceOf(const CUmemAllocationProp* wanted) {
@@ -22,8 +30,13 @@ int PlaceOf(const CUmemAllocationProp* wanted) {
   return -1;
 }
 
-void FreeIfUnused(const Holding& after) {
-  if (after.references == 0 && after.mappings == 0) Release(after.device, after.bytes, Kind::kData);
+void FreeIfUnused(const Holding& after, const Parting& parting) {
+  if (after.references != 0 || after.mappings != 0) return;
+  if (after.tag == kExported) return parting.GiveUp(after.bytes, By::kDescriptor);
+  Release(after.device, after.bytes, Kind::kData);
+  if (after.tag == kImported && (after.other != 0 || after.bytes == 0)) {
+    parting.GiveBack(after.other);
+  }
 }
 
 // A handle's number may come again while what it stood for is still mapped: then both are held
@@ -45,28 +58,83 @@ Mutex* Retaining() {
 
 // True: it is known. What was counted so that the call may be made, is counted back by the
 // opposite.
-bool CountHandle(CUmemGenericAllocationHandle handle, int references, int mappings,
+bool CountHandle(CUmemGenericAllocationHandle handle, int references, int mappings, uint64_t bytes,
                  Holding* after) {
   Table* const table = TheTable();
-  return table != nullptr && table->Count(Sort::kHandle, handle, references, mappings, 0, after);
+  return table != nullptr &&
+         table->Count(Sort::kHandle, handle, references, mappings, bytes, after);
+}
+
+void EndMapping(CUmemGenericAllocationHandle handle, const Parting& parting) {
+  Mutex* const retaining = Retaining();
+  if (retaining == nullptr) return;
+  const Locked lock(retaining);
+  Holding after;
+  if (!CountHandle(handle, 0, -1, 0, &after)) return;
+  if (after.tag == kOwn || parting.place() == after.device) return FreeIfUnused(after, parting);
+  FreeIfUnused(after, Parting(after.device, false));
 }
 
 }  // namespace
 
 bool tessera::limiter::CountMapping(CUmemGenericAllocationHandle handle) {
   Holding after;
-  return CountHandle(handle, 0, 1, &after);
+  return CountHandle(handle, 0, 1, 0, &after);
 }
 
 void tessera::limiter::UncountMapping(CUmemGenericAllocationHandle handle) {
-  Mutex* const retaining = Retaining();
-  if (retaining == nullptr) return;
-  const Locked lock(retaining);
-  Holding after;
-  if (CountHandle(handle, 0, -1, &after)) FreeIfUnused(after);
+  EndMapping(handle, Parting(-1));
 }
 
 namespace {
+
+uint32_t TagOf(CUmemGenericAllocationHandle handle, int* place) {
+  Holding holding;
+  Table* const table = TheTable();
+  if (table == nullptr || !table->Find(Sort::kHandle, handle, &holding)) return kOwn;
+  *place = holding.device;
+  return holding.tag;
+}
+
+// The place of what is mapped there and was exported or imported; -1: nothing is.
+int PlaceOfPassed(CUdeviceptr address, size_t bytes) {
+  if (!any_is_passed.load(std::memory_order_acquire)) return -1;
+  Table* const table = TheTable();
+  for (uint64_t at = 0; at < bytes;) {
+    Holding mapping{.bytes = kChunk};
+    int place = -1;
+    const bool known = table->Find(Sort::kMapping, address + at, &mapping);
+    if (known && TagOf(mapping.other, &place) != kOwn) return place;
+    at += mapping.bytes != 0 ? mapping.bytes : kChunk;
+  }
+  return -1;
+}
+
+// So much of what was imported is used here. False: it is counted for nobody, and past the limit.
+bool CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
+  int ignored = -1;
+  if (!any_is_passed.load(std::memory_order_acquire) || TagOf(handle, &ignored) != kImported) {
+    return true;
+  }
+  Mutex* const retaining = Retaining();
+  if (retaining == nullptr) return false;
+  const Locked lock(retaining);
+  Table* const table = TheTable();
+  Holding holding, after;
+  if (!table->Find(Sort::kHandle, handle, &holding)) return true;
+  const uint64_t had = holding.bytes + holding.other;
+  if (bytes <= had) return true;
+  const uint64_t more = bytes - had;
+  if (NoteImported(holding.device, more)) {
+    table->Mark(Sort::kHandle, handle, holding.other + more);
+  } else if (ReserveOrTrim(holding.device, more)) {
+    CountHandle(handle, 0, 0, more, &after);
+  } else {
+    return false;
+  }
+  if (had == 0) EndImport(holding.device);
+  return true;
+}
 
 CUresult Create(CUmemGenericAllocationHandle* out, size_t bytes, const CUmemAllocationProp* wanted,
                 unsigned long long flags) {
@@ -98,11 +166,13 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* answer, size_t bytes,
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   // As if it were mapped: who maps it before the driver has it finds it known.
   Holding after;
-  const bool known = CountHandle(handle, -1, 1, &after);
+  const bool known = CountHandle(handle, -1, 1, 0, &after);
+  const bool is_last = known && after.references == 0 && after.mappings == 1;
+  const Parting parting(is_last && after.tag != kOwn ? after.device : -1);
   const CUresult result = TheDriver().cuMemRelease(handle);
   if (!known) return result;
-  if (result != CUDA_SUCCESS) CountHandle(handle, 1, 0, &after);
-  UncountMapping(handle);
+  if (result != CUDA_SUCCESS) CountHandle(handle, 1, 0, 0, &after);
+  EndMapping(handle, parting);
   return result;
 }
 
@@ -112,7 +182,10 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
   if (!CountMapping(handle)) {
     return driver.cuMemMap(address, bytes, offset, handle, flags);
   }
-  CUresult result = driver.cuMemMap(address, bytes, offset, handle, flags);
+  CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (CountImported(handle, RoundUp(offset + bytes, kChunk))) {
+    result = driver.cuMemMap(address, bytes, offset, handle, flags);
+  }
   if (result == CUDA_SUCCESS &&
       !TheTable()->Add(Sort::kMapping, address, {.bytes = bytes, .other = handle})) {
     driver.cuMemUnmap(address, bytes);
@@ -123,18 +196,23 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  const Parting parting(PlaceOfPassed(address, bytes));
   const CUresult result = TheDriver().cuMemUnmap(address, bytes);
   Table* const table = TheTable();
   if (result != CUDA_SUCCESS || table == nullptr) return result;
-  // Several mappings may lie side by side, and others between them that are not known.
-  for (uint64_t at = 0; at < bytes;) {
-    Holding mapping;
-    if (!table->Take(Sort::kMapping, address + at, &mapping)) {
-      at += kChunk;
-      continue;
+  // Several mappings may lie side by side, and others between them that are not known. First those
+  // are taken that are this process's alone, which are not to be measured with the others.
+  for (int turn = parting.place() < 0 ? 1 : 0; turn < 2; ++turn) {
+    for (uint64_t at = 0; at < bytes;) {
+      Holding mapping{.bytes = kChunk};
+      int place = -1;
+      const bool known = table->Find(Sort::kMapping, address + at, &mapping);
+      const bool is_now = known && (turn == 1 || TagOf(mapping.other, &place) == kOwn);
+      if (is_now && table->Take(Sort::kMapping, address + at, &mapping)) {
+        EndMapping(mapping.other, parting);
+      }
+      at += mapping.bytes != 0 ? mapping.bytes : kChunk;
     }
-    UncountMapping(mapping.other);
-    at += mapping.bytes != 0 ? mapping.bytes : kChunk;
   }
   return result;
 }
@@ -146,7 +224,49 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* answer, void*
     const Locked lock(retaining);
     const CUresult result = TheDriver().cuMemRetainAllocationHandle(out, address);
     Holding after;
-    if (result == CUDA_SUCCESS) CountHandle(*out, 1, 0, &after);
+    if (result == CUDA_SUCCESS) CountHandle(*out, 1, 0, 0, &after);
     return result;
+  });
+}
+
+CUresult cuMemExportToShareableHandle(void* out, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType type, unsigned long long flags) {
+  Mutex* const retaining = Retaining();
+  Table* const table = TheTable();
+  if (retaining == nullptr || table == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  {
+    const Locked lock(retaining);
+    Holding holding;
+    if (table->Find(Sort::kHandle, handle, &holding) && holding.tag == kOwn) {
+      any_is_passed.store(true, std::memory_order_release);
+      table->Tag(Sort::kHandle, handle, kExported);
+      NoteExported(holding.device, holding.bytes);
+    }
+  }
+  return TheDriver().cuMemExportToShareableHandle(out, handle, type, flags);
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* answer, void* handle,
+                                        CUmemAllocationHandleType type) {
+  return Answered(answer, [&](CUmemGenericAllocationHandle* out) {
+    const Driver& driver = TheDriver();
+    const Importing importing;
+    const CUresult result = driver.cuMemImportFromShareableHandle(out, handle, type);
+    CUmemAllocationProp found{};
+    if (result != CUDA_SUCCESS ||
+        driver.cuMemGetAllocationPropertiesFromHandle(&found, *out) != CUDA_SUCCESS) {
+      return result;
+    }
+    const int place = PlaceOf(&found);
+    Holding after;
+    if (place < 0 || CountHandle(*out, 1, 0, 0, &after)) return result;
+    BeginImport(place);
+    any_is_passed.store(true, std::memory_order_release);
+    const Holding imported{.device = place, .references = 1, .tag = kImported};
+    Table* const table = TheTable();
+    if (table != nullptr && table->Add(Sort::kHandle, *out, imported)) return result;
+    driver.cuMemRelease(*out);
+    EndImport(place);
+    return CUDA_ERROR_OUT_OF_MEMORY;
   });
 }

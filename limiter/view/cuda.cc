@@ -6,6 +6,7 @@
 
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
+#include "limiter/memory/pools.h"
 #include "limiter/view/memory.h"
 
 namespace tessera::limiter {
@@ -25,7 +26,9 @@ CUresult MemGetInfo(CUresult (*real)(Size*, Size*), Size* free, Size* total) {
   const CUresult result =
       real(free == nullptr ? nullptr : &all_free, total == nullptr ? nullptr : &all);
   if (result != CUDA_SUCCESS) return result;
-  const MemoryView view = ViewOf(CurrentPlace(), {all_free, all});
+  const int place = CurrentPlace();
+  EndPools(place);
+  const MemoryView view = ViewOf(place, {all_free, all});
   Tell(view.free, free);
   Tell(view.total, total);
   return CUDA_SUCCESS;

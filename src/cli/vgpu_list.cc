@@ -149,11 +149,21 @@ class Listing {
     container.region = *std::move(read);
     container.got.assign(container.region.devices.size(), std::nullopt);
     container.alive.clear();
-    for (const region::Process& process : container.region.processes) {
+    for (region::Process& process : container.region.processes) {
       // HAMi-core's processes hold no locks.
       const bool known = container.region.maker == region::Maker::kTessera;
       container.alive.push_back(known ? watched.file->IsAlive(process.slot) : std::nullopt);
+      if (process.ended && container.alive.back() == false) Forget(process, container);
     }
+  }
+
+  // It ended well: nobody of the container may ever come to give back what it held.
+  static void Forget(region::Process& process, VgpuContainer& container) {
+    for (const region::Held& held : process.held) {
+      uint64_t& used = container.region.devices[held.device].used;
+      used -= std::min(used, held.total);
+    }
+    process.held.clear();
   }
 
   static void ReadAgain(Watched& watched) {

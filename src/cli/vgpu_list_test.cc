@@ -146,6 +146,17 @@ TEST_F(VgpuListTest, WhoHasNoLockIsGone) {
   EXPECT_EQ(List()[0].alive, (std::vector<std::optional<bool>>{false, true}));
 }
 
+TEST_F(VgpuListTest, WhoEndedWellHoldsNothingThoughNobodyGaveItBack) {
+  region_.Hold(0, 17, 0, 600 * kMib, 0);
+  region_.Hold(1, 18, 0, 200 * kMib, 0);
+  region_->hami.slots[0].status = 0;
+  Write("/vgpu/containers/uid-1_a/a.cache", region_.Bytes());
+  const auto list = List();
+  EXPECT_EQ(list[0].region.devices[0].used, 200 * kMib);
+  EXPECT_EQ(list[0].region.processes[0].held, std::vector<region::Held>());
+  EXPECT_EQ(list[0].region.processes[1].held.size(), 1U);
+}
+
 TEST_F(VgpuListTest, WhatIsChargedMeanwhileIsWhatTheContainerGot) {
   const std::string file = "/vgpu/containers/uid-1_a/a.cache";
   region_.Charge(0, 5'000'000'000);

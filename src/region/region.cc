@@ -167,6 +167,7 @@ class Reader {
       const auto owner = words_.At<uint64_t>(at + offsetof(limiter::SlotBooks, owner));
       if (owner == 0) continue;
       Process process{.slot = static_cast<int>(slot), .pid = static_cast<uint32_t>(owner)};
+      process.ended = words_.At<int32_t>(SlotAt(slot) + offsetof(HamiSlot, status)) == 0;
       for (size_t i = 0; i < kMaxDevices; ++i) {
         const uint64_t total = UnitsAt(at + i * sizeof(limiter::ShareWord));
         if (total == 0) continue;

@@ -32,7 +32,8 @@ struct Held {
 // A process that has, or had, a slot.
 struct Process {
   int slot = 0;
-  uint32_t pid = 0;  // as the container sees it
+  uint32_t pid = 0;    // as the container sees it
+  bool ended = false;  // it said that it was about to end
   std::vector<Held> held{};
   bool operator==(const Process&) const = default;
 };

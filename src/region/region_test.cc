@@ -166,7 +166,7 @@ TEST(RegionTest, WhatIsHeldOfADeviceThatThereIsNotCountsAsNone) {
   made->books.slots[0].share[9] = 100;
 
   const Region region = Parse(made.Bytes()).value();
-  EXPECT_EQ(region.processes, (std::vector<Process>{{.slot = 0, .pid = 17}}));
+  EXPECT_EQ(region.processes, (std::vector<Process>{{.slot = 0, .pid = 17, .ended = true}}));
   EXPECT_EQ(region.odd, 1U);
 }
 

@@ -248,8 +248,13 @@ void Heap::FreeWhole(uint64_t begin, Range& range) {
     madvise(reinterpret_cast<void*>(begin), bytes, MADV_DONTNEED);
   }
   const uint64_t resident = range.resident;
+  const ObjectName object = range.object;
   Space::The().Free(begin);
-  state_.Give(card_, resident);
+  if (object.is_none()) {
+    state_.Give(card_, resident);
+  } else {
+    state_.objects().LetGo(object);
+  }
 }
 
 void Heap::Clear() {
@@ -280,6 +285,16 @@ bool FreeBlock(uint64_t address) {
   if (address != begin) return false;
   range->heap->FreeWhole(begin, *range);
   return true;
+}
+
+ObjectName ExportBlock(uint64_t address) {
+  Space& space = Space::The();
+  const std::lock_guard lock(space.lock());
+  Range* const range = space.At(address);
+  if (range == nullptr || range->kind != Kind::kBlock) return {};
+  Heap& heap = *range->heap;
+  if (range->object.is_none()) range->object = heap.state_.Export(heap.card_, range->resident);
+  return range->object;
 }
 
 std::optional<Block> FindBlock(uint64_t address) {

@@ -64,6 +64,7 @@ struct Range {
   Heap* heap = nullptr;   // whose it is, where it is of one
   CUmemPoolHandle_st* pool = nullptr;
   SmallBlocks* small = nullptr;
+  ObjectName object = {};  // none: it was not exported, or is of a process that did not
 };
 
 // One that was found by an address in it.
@@ -118,6 +119,7 @@ class Heap {
 
  private:
   friend bool FreeBlock(uint64_t address);
+  friend ObjectName ExportBlock(uint64_t address);
   uint64_t AllocateSmall(uint64_t bytes);
   SmallBlocks* NewShared();
   void FreeSmall(uint64_t address, uint64_t begin, Range& range);
@@ -135,5 +137,7 @@ class Heap {
 // Of any heap. False: no block begins there.
 bool FreeBlock(uint64_t address);
 std::optional<Block> FindBlock(uint64_t address);
+// One that is exported, if it is alone in its chunks: none else.
+ObjectName ExportBlock(uint64_t address);
 
 }  // namespace tessera::fake_cuda

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of another process: it stays that one's, and the card has it once.
+// Memory of another process, which the card has once. Who made it may free it meanwhile, or end: it
+// stays until whoever opened it has closed it.
 #include <unistd.h>
 
 #include <cstring>
+#include <map>
 #include <mutex>
 
 #include "cuda/contexts.h"
@@ -19,9 +21,25 @@ struct Exported {
   int32_t pid;
   uint64_t address;
   uint64_t bytes;
-  char uuid[40];  // of the card
+  ObjectName object;  // none: a small block, which is not held by who opens it
+  uint32_t slot;      // of the process
+  uint32_t padding[5];
 };
 static_assert(sizeof(Exported) == sizeof(CUipcMemHandle));
+
+// What this process opened: the same once more has the same address.
+struct Opened {
+  Exported what;
+  unsigned times;
+};
+struct Imports {
+  std::mutex mutex;                // guards what follows
+  std::map<uint64_t, Opened> all;  // by address
+};
+Imports& TheImports() {
+  static auto* const imports = new Imports();
+  return *imports;
+}
 
 CUresult Open(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags) {
   NEED_CONTEXT(context);
@@ -31,6 +49,20 @@ CUresult Open(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags) {
   std::memcpy(&exported, &handle, sizeof exported);
   if (exported.magic != kMagic || exported.bytes == 0) return CUDA_ERROR_INVALID_HANDLE;
   if (exported.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
+  Imports& imports = TheImports();
+  const std::lock_guard imports_lock(imports.mutex);
+  for (auto& [address, opened] : imports.all) {
+    if (std::memcmp(&opened.what, &exported, sizeof exported) != 0) continue;
+    ++opened.times;
+    *out = address;
+    return CUDA_SUCCESS;
+  }
+  Objects& objects = TheDriver()->state->objects();
+  if (!exported.object.is_none()) {
+    // Who made it must have it still.
+    if (!objects.IsHeldBy(exported.object, exported.slot)) return CUDA_ERROR_INVALID_VALUE;
+    if (!objects.Hold(exported.object)) return CUDA_ERROR_INVALID_VALUE;
+  }
   Space& space = Space::The();
   const std::lock_guard lock(space.lock());
   const uint64_t begin =
@@ -38,6 +70,7 @@ CUresult Open(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags) {
                                      .device = static_cast<uint8_t>(context->device),
                                      .bytes = exported.bytes});
   if (begin == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  imports.all[begin] = {exported, 1};
   *out = begin;
   return CUDA_SUCCESS;
 }
@@ -59,8 +92,8 @@ FAKE_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr address)
   exported.pid = getpid();
   exported.address = address;
   exported.bytes = block->bytes;
-  const std::string& uuid = TheDriver()->node.devices[block->range.device].uuid;
-  uuid.copy(exported.uuid, sizeof exported.uuid);
+  exported.object = ExportBlock(address);
+  exported.slot = TheDriver()->state->own_slot();
   std::memcpy(out, &exported, sizeof exported);
   return CUDA_SUCCESS;
 }
@@ -75,11 +108,17 @@ FAKE_EXPORT CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* out, CUipcMemHandle hand
 
 FAKE_EXPORT CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
   if (Current() == nullptr) return Missing();
+  Imports& imports = TheImports();
+  const std::lock_guard imports_lock(imports.mutex);
+  const auto opened = imports.all.find(address);
+  if (opened == imports.all.end()) return CUDA_ERROR_INVALID_VALUE;
+  if (--opened->second.times > 0) return CUDA_SUCCESS;
+  if (const ObjectName& object = opened->second.what.object; !object.is_none()) {
+    TheDriver()->state->objects().LetGo(object);
+  }
+  imports.all.erase(opened);
   Space& space = Space::The();
   const std::lock_guard lock(space.lock());
-  const Range* range = space.At(address);
-  if (address % kChunk != 0 || range == nullptr || range->kind != Kind::kImported)
-    return CUDA_ERROR_INVALID_VALUE;
   space.Free(address);
   return CUDA_SUCCESS;
 }

@@ -145,7 +145,7 @@ TEST_F(MemoryTest, ThreadsAllocateAndFreeWithoutLosingAnything) {
   });
 }
 
-TEST_F(MemoryTest, AnotherProcessOpensABlockAndTheCardHasItOnce) {
+TEST_F(MemoryTest, AnotherProcessOpensABlockAndTheCardHasItOnceAndUntilItIsClosed) {
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
   int done[2];
@@ -153,22 +153,36 @@ TEST_F(MemoryTest, AnotherProcessOpensABlockAndTheCardHasItOnce) {
   const pid_t owner = node_.Start([&](const Library& library) {
     const Gpu cuda(library);
     CUipcMemHandle handle;
-    EXPECT_EQ(CALL(cuIpcGetMemHandle)(&handle, cuda.Allocate(8 * kMiB)), CUDA_SUCCESS);
+    const CUdeviceptr block = cuda.Allocate(8 * kMiB);
+    EXPECT_EQ(CALL(cuIpcGetMemHandle)(&handle, block), CUDA_SUCCESS);
     EXPECT_EQ(write(pipe_ends[1], &handle, sizeof handle), ssize_t{sizeof handle});
     char byte = 0;
     EXPECT_EQ(read(done[0], &byte, 1), 1);
+    EXPECT_EQ(cuda.Free(block), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Resident(), 0U);
+    EXPECT_EQ(cuda.ResidentOf(0), 8U);
+    EXPECT_EQ(write(pipe_ends[1], "x", 1), 1);
+    End();
   });
   OnGpu([&](const Gpu& cuda) {
     CUipcMemHandle handle;
     EXPECT_EQ(read(pipe_ends[0], &handle, sizeof handle), ssize_t{sizeof handle});
-    CUdeviceptr address = 0;
+    CUdeviceptr address = 0, again = 0;
     EXPECT_EQ(CALL(cuIpcOpenMemHandle_v2)(&address, handle, 1), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuIpcOpenMemHandle_v2)(&again, handle, 1), CUDA_SUCCESS);
+    EXPECT_EQ(again, address);
     EXPECT_EQ(cuda.ResidentOf(0), 8U);
     EXPECT_EQ(cuda.Resident(), 0U);
     EXPECT_EQ(cuda.Free(address), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(write(done[1], "x", 1), 1);
+    char byte = 0;
+    EXPECT_EQ(read(pipe_ends[0], &byte, 1), 1);
     EXPECT_EQ(CALL(cuIpcCloseMemHandle)(address), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.ResidentOf(0), 8U);
+    EXPECT_EQ(CALL(cuIpcCloseMemHandle)(address), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.ResidentOf(0), 0U);
+    EXPECT_EQ(CALL(cuIpcCloseMemHandle)(address), CUDA_ERROR_INVALID_VALUE);
   });
-  EXPECT_EQ(write(done[1], "x", 1), 1);
   int status = 1;
   EXPECT_EQ(waitpid(owner, &status, 0), owner);
   EXPECT_EQ(status, 0);

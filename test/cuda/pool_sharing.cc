@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of another process, by a file descriptor, and what that allocated from them: it stays that
-// one's, and the card has it once.
+// Pools of another process, by a file descriptor, and what that allocated from them: the card has
+// it once, with the segment that it is in, until no process has it.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "cuda/pools.h"
 
@@ -18,7 +20,18 @@ constexpr uint64_t kPieceMagic = 0x7069656365;
 struct Passed {
   uint64_t magic;
   uint64_t number;  // of the device; of bytes
+  ObjectName object;
 };
+
+// What this process imported, by address.
+struct Pieces {
+  std::mutex mutex;
+  std::map<uint64_t, ObjectName> all;
+};
+Pieces& ThePieces() {
+  static auto* const pieces = new Pieces();
+  return *pieces;
+}
 
 bool IsShareable(CUmemoryPool pool) {
   return IsPool(pool) && !pool->imported;
@@ -27,13 +40,18 @@ bool IsShareable(CUmemoryPool pool) {
 }  // namespace
 
 bool FreeImported(uint64_t address) {
+  Pieces& pieces = ThePieces();
+  const std::lock_guard pieces_lock(pieces.mutex);
   Space& space = Space::The();
   const std::lock_guard lock(space.lock());
   const Range* range = space.At(address);
   const bool is = address % kChunk == 0 && range != nullptr && range->kind == Kind::kImported &&
                   range->pool != nullptr;
-  if (is) space.Free(address);
-  return is;
+  if (!is) return false;
+  space.Free(address);
+  TheDriver()->state->objects().LetGo(pieces.all[address]);
+  pieces.all.erase(address);
+  return true;
 }
 
 }  // namespace tessera::fake_cuda
@@ -46,7 +64,7 @@ FAKE_EXPORT CUresult cuMemPoolExportToShareableHandle(void* out, CUmemoryPool po
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   if (out == nullptr || !IsShareable(pool) || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
-  const Passed passed{kPoolMagic, static_cast<uint64_t>(pool->device)};
+  const Passed passed{kPoolMagic, static_cast<uint64_t>(pool->device), {}};
   const int file = memfd_create("fake-cuda-pool", MFD_CLOEXEC);
   if (file < 0 || write(file, &passed, sizeof passed) != sizeof passed) return CUDA_ERROR_UNKNOWN;
   *static_cast<int*>(out) = file;
@@ -74,7 +92,9 @@ FAKE_EXPORT CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* out, CUdevic
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   const std::optional<Found> found = FindInPools(address);
   if (out == nullptr || !found || found->begin != address) return CUDA_ERROR_INVALID_VALUE;
-  const Passed passed{kPieceMagic, found->bytes};
+  const ObjectName object = ExportSegment(address);
+  if (object.is_none()) return CUDA_ERROR_NOT_SUPPORTED;
+  const Passed passed{kPieceMagic, found->bytes, object};
   std::memcpy(out, &passed, sizeof passed);
   return CUDA_SUCCESS;
 }
@@ -87,11 +107,17 @@ FAKE_EXPORT CUresult cuMemPoolImportPointer(CUdeviceptr* out, CUmemoryPool pool,
   Passed passed{};
   std::memcpy(&passed, data, sizeof passed);
   if (passed.magic != kPieceMagic) return CUDA_ERROR_INVALID_VALUE;
+  Objects& objects = TheDriver()->state->objects();
+  if (!objects.Hold(passed.object)) return CUDA_ERROR_INVALID_VALUE;
+  Pieces& pieces = ThePieces();
+  const std::lock_guard pieces_lock(pieces.mutex);
   Space& space = Space::The();
   const std::lock_guard lock(space.lock());
   *out = space.Reserve(passed.number, {.kind = Kind::kImported,
                                        .device = static_cast<uint8_t>(pool->device),
                                        .bytes = passed.number,
                                        .pool = pool});
-  return *out == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+  if (*out == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  pieces.all[*out] = passed.object;
+  return CUDA_SUCCESS;
 }

@@ -56,7 +56,12 @@ void DropSegment(Pool& pool, uint64_t begin) {
     const std::lock_guard lock(space.lock());
     space.Free(begin);
   }
-  if (!pool.on_host) TheDriver()->state->Give(pool.card, segment.bytes);
+  State& state = *TheDriver()->state;
+  if (!segment.object.is_none()) {
+    state.objects().LetGo(segment.object);
+  } else if (!pool.on_host) {
+    state.Give(pool.card, segment.bytes);
+  }
 }
 
 // Segments without a piece in use go until no more than so many bytes are left.
@@ -200,7 +205,7 @@ bool FreePooledIn(uint64_t address, CUstream stream) {
   if (pool == nullptr) return false;
   const std::lock_guard lock(pool->mutex);
   const bool given = GivePiece(*pool, address, stream);
-  if (given && !pool->alive && pool->used == 0) Clear(*pool);
+  if (given && !pool->alive) Trim(*pool, 0);
   return given;
 }
 
@@ -221,6 +226,17 @@ std::optional<Found> FindInPools(uint64_t address) {
                .device = pool->device,
                .context = PrimaryOf(pool->device),
                .pool = pool};
+}
+
+ObjectName ExportSegment(uint64_t address) {
+  Pool* const pool = PoolAt(address);
+  if (pool == nullptr || pool->on_host) return {};
+  const std::lock_guard lock(pool->mutex);
+  auto segment = pool->segments.upper_bound(address);
+  if (segment == pool->segments.begin()) return {};
+  Segment& found = std::prev(segment)->second;
+  if (found.object.is_none()) found.object = TheDriver()->state->Export(pool->card, found.bytes);
+  return found.object;
 }
 
 CUmemoryPool PoolOf(int device) {
@@ -264,7 +280,7 @@ void DestroyPool(CUmemoryPool pool) {
   if (PoolOf(pool->device) == pool) SetPoolOf(pool->device, DefaultPoolOf(pool->device));
   const std::lock_guard lock(pool->mutex);
   pool->alive = false;
-  if (pool->used == 0) Clear(*pool);  // else what is in it stays until it is freed
+  Trim(*pool, 0);  // what is in it stays until it is freed, and until the streams have reached that
 }
 
 void TrimPool(CUmemoryPool pool, uint64_t keep) {
@@ -273,7 +289,7 @@ void TrimPool(CUmemoryPool pool, uint64_t keep) {
 }
 
 void ReleaseUnused(int device) {
-  ForEachOf(device, [](Pool& pool) { Trim(pool, pool.threshold); });
+  ForEachOf(device, [](Pool& pool) { Trim(pool, pool.alive ? pool.threshold : 0); });
 }
 
 void DropPoolsOf(CUcontext context) {

@@ -26,6 +26,7 @@ struct Piece {
 struct Segment {
   uint64_t bytes = 0;
   uint64_t used = 0;
+  ObjectName object{};  // none: nothing in it was exported
 };
 
 }  // namespace tessera::fake_cuda
@@ -53,6 +54,8 @@ namespace tessera::fake_cuda {
 // 0: there is not so much.
 uint64_t AllocatePooled(CUmemPoolHandle_st& pool, uint64_t bytes, CUstream stream);
 bool FreePooledIn(uint64_t address, CUstream stream);
+// What the segment is that an address is in, which is exported; none: it is in no pool.
+ObjectName ExportSegment(uint64_t address);
 // What another process' pool gave (pool_sharing.cc).
 bool FreeImported(uint64_t address);
 // The pool that a device's streams allocate from.

@@ -130,6 +130,20 @@ TEST_F(PoolsTest, APoolOfTheProgramsIsUsedUntilItIsDestroyedAndEmpty) {
   });
 }
 
+TEST_F(PoolsTest, ADestroyedPoolKeepsWhatIsFreedBehindWorkUntilThatIsDone) {
+  OnGpu([](const Gpu& cuda) {
+    const CUmemoryPool pool = NewPool(cuda, CU_MEM_LOCATION_TYPE_DEVICE);
+    const CUstream stream = cuda.NewStream();
+    const CUdeviceptr address = AllocateIn(cuda, pool, 64 * kMiB, stream);
+    EXPECT_EQ(cuda.Launch(cuda.Spin(), 50'000'000, stream), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuMemFreeAsync)(address, stream), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuMemPoolDestroy)(pool), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Resident(), 64U);
+    EXPECT_EQ(CALL(cuStreamSynchronize)(stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Resident(), 0U);
+  });
+}
+
 TEST_F(PoolsTest, APoolGivesNoMoreThanItMayAndAPoolOfTheHostTakesNothingOfTheCard) {
   OnGpu([](const Gpu& cuda) {
     const CUmemoryPool small = NewPool(cuda, CU_MEM_LOCATION_TYPE_DEVICE, 64 * kMiB);

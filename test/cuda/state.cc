@@ -73,8 +73,11 @@ uint64_t Now() {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
+State::State(std::string directory, uint64_t late)
+    : directory_(std::move(directory)), path_(directory_ + "/fake-cuda.state"), late_(late) {}
+
 std::unique_ptr<State> State::Open(const std::string& directory, uint64_t late) {
-  std::unique_ptr<State> state(new State(directory + "/fake-cuda.state", late));
+  std::unique_ptr<State> state(new State(directory, late));
   if (!state->Map()) return nullptr;
   return state;
 }
@@ -89,6 +92,7 @@ bool State::Map() {
   void* at = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
   if (at == MAP_FAILED) return false;
   shared_ = static_cast<Shared*>(at);
+  objects_ = std::make_unique<Objects>(directory_, shared_->objects);
   uint64_t none = 0;
   if (shared_->magic.compare_exchange_strong(none, kMagic) || none == kMagic) return true;
   errno = EPROTO;
@@ -113,6 +117,7 @@ bool State::Join() {
     uint32_t high = shared_->high;
     while (high <= slot && !shared_->high.compare_exchange_weak(high, slot + 1)) continue;
     own_ = &process;
+    objects_->Own(slot);
     return true;
   }
   return false;
@@ -135,6 +140,7 @@ void State::End(Process& process) {
     shared_->cards[card].busy_before +=
         turns ? process.served[card].load() : BusyOf(process, card, now);
   }
+  objects_->Drop(static_cast<unsigned>(&process - shared_->processes));
   Clear(process);
 }
 
@@ -164,7 +170,7 @@ unsigned State::Find(const std::string& uuid) const {
 }
 
 uint64_t State::Sum(unsigned card) const {
-  uint64_t sum = 0;
+  uint64_t sum = objects_->Sum(card);
   for (unsigned slot = 0; slot < shared_->high; ++slot) {
     sum += shared_->processes[slot].resident[card];
   }
@@ -189,6 +195,13 @@ void State::Give(unsigned card, uint64_t bytes) {
   own_->resident[card] -= bytes;
 }
 
+// For a moment it is there twice: what is asked for then may be refused.
+ObjectName State::Export(unsigned card, uint64_t bytes) {
+  const ObjectName name = objects_->Make(card, bytes);
+  if (!name.is_none()) Give(card, bytes);
+  return name;
+}
+
 uint64_t State::Used(unsigned card) {
   Reap();
   return Sum(card);
@@ -197,10 +210,11 @@ uint64_t State::Used(unsigned card) {
 uint64_t State::Resident(pid_t pid, unsigned card) {
   reaped_ = 0;
   Reap();
+  if (pid == 0) return Sum(card);
   uint64_t sum = 0;
   for (unsigned slot = 0; slot < shared_->high; ++slot) {
     const Process& process = shared_->processes[slot];
-    if (pid == 0 || process.pid == pid) sum += process.resident[card];
+    if (process.pid == pid) sum += process.resident[card] + objects_->SumOf(card, slot);
   }
   return sum;
 }

@@ -15,6 +15,8 @@
 #include <memory>
 #include <string>
 
+#include "cuda/objects.h"
+
 namespace tessera::fake_cuda {
 
 inline constexpr unsigned kMostCards = 64;  // GPUs, and MIG devices, each a card of its own
@@ -70,7 +72,9 @@ struct Shared {
   std::atomic<uint32_t> high;  // slots that were ever used
   Card cards[kMostCards];
   Process processes[kMostProcesses];
+  Object objects[kMostObjects];
 };
+static_assert(kMostHolders == kMostProcesses);
 
 uint64_t Now();  // CLOCK_MONOTONIC, in ns
 
@@ -96,6 +100,11 @@ class State {
   void Give(unsigned card, uint64_t bytes);
   uint64_t Used(unsigned card);  // by all processes
 
+  // What was exported, which is not among what a process took.
+  Objects& objects() { return *objects_; }
+  // Memory that this process took is an object from now on, that it has once.
+  ObjectName Export(unsigned card, uint64_t bytes);
+
   // What a process has and did; pid 0: all of them.
   uint64_t Resident(pid_t pid, unsigned card);
   // Time its kernels took of the card until now; of all: with those of processes that have ended.
@@ -116,15 +125,17 @@ class State {
   uint64_t bytes(unsigned number) const { return shared_->cards[number].bytes; }
 
  private:
-  State(std::string path, uint64_t late) : path_(std::move(path)), late_(late) {}
+  State(std::string directory, uint64_t late);
   bool Map();
   void End(Process& process);
   uint64_t Sum(unsigned card) const;
 
+  const std::string directory_;
   const std::string path_;
   const uint64_t late_;
   Shared* shared_ = nullptr;
   Process* own_ = nullptr;
+  std::unique_ptr<Objects> objects_;
   std::atomic<uint64_t> reaped_ = 0;  // when, the last time
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Physical memory, addresses, and the one mapped at the other. Memory is the card's until its
-// handle is released and it is mapped nowhere.
+// handle is released and it is mapped nowhere; what was exported, until that is so in every process
+// and no descriptor of it is open.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@ using Handle = CUmemGenericAllocationHandle;
 struct Physical {
   uint64_t bytes = 0;
   CUmemAllocationProp properties{};
-  bool charged = false;  // the card's, and not another process' or the host's
+  bool charged = false;  // taken of the card by this process; not the host's, nor what is exported
+  ObjectName object{};   // of what is exported or imported
   unsigned references = 1;
   unsigned maps = 0;
 };
@@ -42,10 +44,8 @@ Memory& TheMemory() {
 // What a file descriptor that was exported has in it.
 struct Exported {
   uint64_t magic = kMagic;
-  Handle handle = 0;
-  uint64_t bytes = 0;
+  ObjectName object{};
   CUmemAllocationProp properties{};
-  pid_t pid = 0;
   static constexpr uint64_t kMagic = 0x6d656d6f7279;
 };
 
@@ -77,9 +77,9 @@ void DropIfUnused(Memory& memory, Handle handle) {
   const auto found = memory.physical.find(handle);
   const Physical& physical = found->second;
   if (physical.references > 0 || physical.maps > 0) return;
-  if (physical.charged) {
-    TheDriver()->state->Give(CardOf(physical.properties), physical.bytes);
-  }
+  State& state = *TheDriver()->state;
+  if (physical.charged) state.Give(CardOf(physical.properties), physical.bytes);
+  if (!physical.object.is_none()) state.objects().LetGo(physical.object);
   memory.physical.erase(found);
 }
 Physical* Find(Memory& memory, Handle handle) {
@@ -291,24 +291,26 @@ FAKE_EXPORT CUresult cuMemExportToShareableHandle(void* out, Handle handle,
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
   Memory& memory = TheMemory();
   const std::lock_guard lock(memory.mutex);
-  const Physical* physical = Find(memory, handle);
+  Physical* const physical = Find(memory, handle);
   if (physical == nullptr || physical->properties.requestedHandleTypes != type) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  Exported exported;
-  exported.handle = handle;
-  exported.bytes = physical->bytes;
-  exported.properties = physical->properties;
-  exported.pid = getpid();
-  const int file = memfd_create("fake-cuda", MFD_CLOEXEC);
-  if (file < 0 || write(file, &exported, sizeof exported) != sizeof exported) {
-    return CUDA_ERROR_UNKNOWN;
+  State& state = *TheDriver()->state;
+  if (physical->charged) {
+    physical->object = state.Export(CardOf(physical->properties), physical->bytes);
+    physical->charged = physical->object.is_none();
   }
+  if (physical->object.is_none()) return CUDA_ERROR_NOT_SUPPORTED;
+  Exported exported;
+  exported.object = physical->object;
+  exported.properties = physical->properties;
+  const int file = state.objects().Open(exported.object, &exported, sizeof exported);
+  if (file < 0) return CUDA_ERROR_UNKNOWN;
   *static_cast<int*>(out) = file;
   return CUDA_SUCCESS;
 }
 
-// Of this process it is the same memory once more; of another it is that one's.
+// The same memory by another handle, whoever made it.
 FAKE_EXPORT CUresult cuMemImportFromShareableHandle(Handle* out, void* handle,
                                                     CUmemAllocationHandleType type) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
@@ -322,13 +324,15 @@ FAKE_EXPORT CUresult cuMemImportFromShareableHandle(Handle* out, void* handle,
   }
   Memory& memory = TheMemory();
   const std::lock_guard lock(memory.mutex);
-  const auto own = memory.physical.find(exported.handle);
-  if (exported.pid == getpid() && own != memory.physical.end()) {
-    ++own->second.references;
-    *out = exported.handle;
-    return CUDA_SUCCESS;
-  }
-  exported.properties.location.id = 0;
-  *out = Add(memory, {.bytes = exported.bytes, .properties = exported.properties});
+  State& state = *TheDriver()->state;
+  if (!state.objects().Hold(exported.object)) return CUDA_ERROR_INVALID_VALUE;
+  // Devices have other numbers in other processes.
+  const auto& devices = TheDriver()->node.devices;
+  const unsigned card = state.objects().CardOf(exported.object);
+  const auto device = std::ranges::find(devices, card, &Device::card);
+  exported.properties.location.id = static_cast<int>(device - devices.begin());
+  *out = Add(memory, {.bytes = state.objects().BytesOf(exported.object),
+                      .properties = exported.properties,
+                      .object = exported.object});
   return CUDA_SUCCESS;
 }

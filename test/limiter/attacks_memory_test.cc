@@ -36,17 +36,8 @@ class AttacksMemoryTest : public MemoryTest {
     EXPECT_EQ(cuda().As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
     return stream;
   }
-  // Keeps a stream busy for longer than the test.
-  void Block(CUstream stream) {
-    CUmodule module = nullptr;
-    CUfunction spin = nullptr;
-    const char* text = ".visible .entry spin(.param .u64 ns) { ret; }";
-    ASSERT_EQ(cuModuleLoadData(&module, text), CUDA_SUCCESS);
-    ASSERT_EQ(cuModuleGetFunction(&spin, module, "spin"), CUDA_SUCCESS);
-    uint64_t ns = 600'000'000'000;
-    void* arguments[] = {&ns};
-    ASSERT_EQ(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr), CUDA_SUCCESS);
-  }
+  // For longer than the test.
+  static void Block(CUstream stream) { Spin(stream, 600'000'000'000); }
   CUmemoryPool NewPool() {
     CUmemPoolProps wanted{};
     wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -207,6 +207,44 @@ TEST_F(MemoryTest, APoolOfTheProgramsOwnIsCountedToo) {
   });
 }
 
+// As the driver has it: the call returns at once, and what is in the pool goes when nothing is
+// used.
+TEST_F(MemoryTest, APoolThatIsDestroyedBehindFreesGivesItsRoomOnceTheStreamHasReachedThem) {
+  Run([&] {
+    CUmemPoolProps wanted{};
+    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CUmemoryPool pool = nullptr, current = nullptr;
+    CUstream stream = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuMemPoolCreate)>("cuMemPoolCreate")(&pool, &wanted),
+              CUDA_SUCCESS);
+    ASSERT_EQ(cuda().As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
+    ASSERT_EQ(cuda().As<decltype(cuDeviceSetMemPool)>("cuDeviceSetMemPool")(0, pool), CUDA_SUCCESS);
+    CUdeviceptr pooled = 0, kept = 0, pointer = 0;
+    ASSERT_EQ(cuMemAllocAsync(&pooled, 800 * kMiB, stream), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemAllocAsync(&kept, 100 * kMiB, stream), CUDA_SUCCESS);
+    Spin(stream, 200'000'000);
+    ASSERT_EQ(cuMemFreeAsync(pooled, stream), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 512, pool, stream), CUDA_ERROR_INVALID_VALUE);
+    ASSERT_EQ(cuda().As<decltype(cuDeviceGetMemPool)>("cuDeviceGetMemPool")(&current, 0),
+              CUDA_SUCCESS);
+    EXPECT_NE(current, pool);
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 800 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(900);
+    ASSERT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(stream), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemAlloc_v2(&pointer, 800 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(900);
+    ASSERT_EQ(cuMemFreeAsync(kept, stream), CUDA_SUCCESS);
+    ASSERT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(stream), CUDA_SUCCESS);
+    size_t free = 0, total = 0;
+    ASSERT_EQ(cuMemGetInfo_v2(&free, &total), CUDA_SUCCESS);
+    EXPECT_EQ(free, 224 * kMiB);
+    ExpectTrue(800);
+  });
+}
+
 TEST_F(MemoryTest, ArraysAreCounted) {
   Run([&] {
     const CUDA_ARRAY_DESCRIPTOR wanted{

@@ -46,6 +46,17 @@ class MemoryTest : public testing::Test {
     ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
   }
 
+  // Keeps a stream busy for so long.
+  static void Spin(CUstream stream, uint64_t ns) {
+    CUmodule module = nullptr;
+    CUfunction spin = nullptr;
+    const char* text = ".visible .entry spin(.param .u64 ns) { ret; }";
+    ASSERT_EQ(cuModuleLoadData(&module, text), CUDA_SUCCESS);
+    ASSERT_EQ(cuModuleGetFunction(&spin, module, "spin"), CUDA_SUCCESS);
+    void* arguments[] = {&ns};
+    ASSERT_EQ(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr), CUDA_SUCCESS);
+  }
+
   const fake_cuda::Library& cuda() const { return *library_; }
   uint64_t Resident() {
     return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(kUuid, 0);

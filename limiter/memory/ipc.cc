@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's IPC: linear memory that other processes open, counted for who made it as long as that one
+// has it.
+#include "limiter/memory/opened.h"
+
+using namespace tessera::limiter;  // NOLINT: hooks are C's
+
+namespace {
+
+template <typename Call>
+CUresult Open(CUdeviceptr* answer, Call call) {
+  return Answered(answer, [&](CUdeviceptr* out) {
+    const Importing importing;
+    const CUresult result = call(out);
+    if (result != CUDA_SUCCESS || out == nullptr) return result;
+    return CountOpened(*out, [out] { return TheDriver().cuIpcCloseMemHandle(*out); });
+  });
+}
+
+// A small block: what keeps its chunk is not told from what others have of it, so that it stays
+// counted as if there was one block more in it.
+void KeepChunk(CUdeviceptr block) {
+  Chunk* const chunk = BeginFree(block);
+  if (chunk == nullptr) return;
+  EndFree(chunk, false);
+  const int place = PlaceOfPointer(block);
+  if (place >= 0 && PutIntoChunk(place, block, false)) NoteExported(place, kChunk);
+}
+
+// Before the driver is asked: others may have it from then on.
+void Export(CUdeviceptr pointer) {
+  Table* const table = TheTable();
+  CUdeviceptr begin = 0;
+  if (table == nullptr ||
+      TheDriver().cuMemGetAddressRange_v2(&begin, nullptr, pointer) != CUDA_SUCCESS) {
+    return;
+  }
+  // A count of one says it.
+  Holding after;
+  if (!table->Count(Sort::kLinear, begin, 0, 1, 0, &after)) return KeepChunk(begin);
+  if (after.mappings == 1) NoteExported(after.device, after.bytes);
+}
+
+}  // namespace
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr pointer) {
+  Export(pointer);
+  return TheDriver().cuIpcGetMemHandle(out, pointer);
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr* answer, CUipcMemHandle handle, unsigned flags) {
+  return Open(answer,
+              [&](CUdeviceptr* out) { return TheDriver().cuIpcOpenMemHandle(out, handle, flags); });
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* answer, CUipcMemHandle handle, unsigned flags) {
+  return Open(answer, [&](CUdeviceptr* out) {
+    return TheDriver().cuIpcOpenMemHandle_v2(out, handle, flags);
+  });
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
+  return Close(pointer, [&] { return TheDriver().cuIpcCloseMemHandle(pointer); });
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of other processes by its address here: opened by CUDA's IPC, or a piece of a pool that
+// was imported. Any thread.
+#pragma once
+
+#include "limiter/memory/charge.h"
+
+namespace tessera::limiter {
+
+// Around the driver's call that imports memory, of whichever device: what others give up meanwhile
+// may be it.
+class Importing {
+ public:
+  Importing() {
+    for (int place = 0; place < kMaxDevices; ++place) BeginImport(place);
+  }
+  ~Importing() {
+    for (int place = 0; place < kMaxDevices; ++place) EndImport(place);
+  }
+  Importing(const Importing&) = delete;
+  Importing& operator=(const Importing&) = delete;
+};
+
+// The driver opened it, maybe not for the first time. Where nobody of the container has it counted
+// it is counted here; past the limit it is given back to the driver by undo().
+template <typename Undo>
+CUresult CountOpened(CUdeviceptr pointer, Undo undo) {
+  Table* const table = TheTable();
+  const int place = PlaceOfPointer(pointer);
+  Holding opened{.device = place, .references = 1};
+  Holding after;
+  if (place < 0 || (table != nullptr && table->Count(Sort::kOpened, pointer, 1, 0, 0, &after))) {
+    return CUDA_SUCCESS;
+  }
+  CUdeviceptr begin = 0;
+  size_t bytes = 0;
+  TheDriver().cuMemGetAddressRange_v2(&begin, &bytes, pointer);
+  const uint64_t held = RoundUp(bytes, kChunk);
+  const bool is_known = NoteImported(place, held);
+  (is_known ? opened.other : opened.bytes) = held;
+  const bool has_room = is_known || ReserveOrTrim(place, held);
+  any_is_opened.store(true, std::memory_order_release);
+  if (has_room && table != nullptr && table->Add(Sort::kOpened, pointer, opened)) {
+    return CUDA_SUCCESS;
+  }
+  undo();
+  if (is_known) Parting(place, false).GiveBack(held);
+  if (!is_known && has_room) Release(place, held, Kind::kData);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+}  // namespace tessera::limiter

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "limiter/memory/passed.h"
+
+#include <time.h>
+
+#include "limiter/books/books.h"
+#include "limiter/books/cancel.h"
+#include "limiter/books/lending.h"
+#include "limiter/books/slots.h"
+#include "limiter/books/ticks.h"
+#include "limiter/driver/driver.h"
+#include "limiter/memory/devices.h"
+#include "limiter/time/stream.h"
+
+namespace tessera::limiter {
+namespace {
+
+// Less shares a chunk of the driver's with others, which tells nothing.
+constexpr uint64_t kMeasurable = uint64_t{2} << 20;
+// For so long card and books are compared: neighbours take and give back what they like.
+constexpr uint64_t kBalanced = 100'000'000;  // ns
+// Each failure means that something else was counted meanwhile.
+constexpr int kAttempts = 100;
+
+uint64_t Load(const uint64_t& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+void Store(uint64_t* word, uint64_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+bool IsCounted(int place) {
+  return TheRegion() != nullptr && place >= 0 && place < kMaxDevices;
+}
+Books* TheBooks() {
+  return &TheRegion()->books;
+}
+uint32_t Slot() {
+  return static_cast<uint32_t>(OwnSlot());
+}
+Lending* Own(int place) {
+  return &TheBooks()->lendings[Slot()][place];
+}
+int64_t Less(uint64_t bytes) {
+  return -static_cast<int64_t>(UnitsOf(bytes));
+}
+
+CUdevice DeviceAt(int place) {
+  int count = 0;
+  if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return -1;
+  for (CUdevice device = 0; device < count; ++device) {
+    if (PlaceOfDevice(device) == place) return device;
+  }
+  return -1;
+}
+
+// The driver tells it a thread that has a context of the device, which the caller may not have: the
+// primary one is pushed then, if there is one. 0: nobody tells.
+uint64_t FreeOf(CUdevice device) {
+  const Driver& driver = TheDriver();
+  const Relaxed relaxed;
+  size_t free = 0, total = 0;
+  const auto ask = [&] {
+    return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : size_t{0};
+  };
+  CUdevice current = -1;
+  if (driver.cuCtxGetDevice(&current) == CUDA_SUCCESS && current == device) return ask();
+  unsigned flags = 0;
+  int is_active = 0;
+  CUcontext context = nullptr, popped = nullptr;
+  if (driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) != CUDA_SUCCESS ||
+      is_active == 0 || driver.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) {
+    return 0;
+  }
+  uint64_t told = 0;
+  if (driver.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {
+    told = ask();
+    driver.cuCtxPopCurrent_v2(&popped);
+  }
+  driver.cuDevicePrimaryCtxRelease_v2(device);
+  return told;
+}
+
+// What is free and what is counted, together; alone: nothing else of the kind is under way.
+void NoteBalance(DeviceBooks* books, uint64_t balance, uint64_t now, bool is_alone) {
+  const bool is_fresh = Load(books->balance_at) + kBalanced > now;
+  if (!is_alone && is_fresh && Load(books->balance) <= balance) return;
+  Store(&books->balance, balance);
+  Store(&books->balance_at, now);
+}
+
+// The dead hold nothing in the books, and the driver has given back what they had.
+void AwaitTheDead() {
+  ReapAll();
+  for (int i = 0; i < 80 && ReapedLately(); ++i) {
+    const Uncancelled uncancelled;
+    constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 5'000'000};
+    nanosleep(&kMoment, nullptr);
+  }
+}
+
+// What was not lent of it is free.
+void ReleaseRest(int place, uint64_t bytes, uint64_t lent) {
+  const uint64_t units = UnitsOf(bytes);
+  if (units > lent) Move(TheBooks(), place, Slot(), -static_cast<int64_t>(units - lent), 0);
+}
+
+}  // namespace
+
+void NoteExported(int place, uint64_t bytes) {
+  if (IsCounted(place)) AddTo(&Own(place)->exported, bytes);
+}
+
+void BeginImport(int place) {
+  if (!IsCounted(place)) return;
+  AddTo(&TheBooks()->devices[place].imports, uint64_t{1});
+  AddTo(&Own(place)->unsized, 1u);
+}
+
+void EndImport(int place) {
+  if (!IsCounted(place)) return;
+  TakeFrom(&Own(place)->unsized, 1u);
+  if (LentOf(*TheBooks(), place) != 0) SettleLent(TheBooks(), place);
+}
+
+bool NoteImported(int place, uint64_t bytes) {
+  if (!IsCounted(place)) return true;
+  uint64_t* const imported = &Own(place)->imported;
+  AddTo(&TheBooks()->devices[place].imports, uint64_t{1});
+  AddTo(imported, bytes);
+  const uint64_t all = __atomic_load_n(imported, __ATOMIC_ACQUIRE);
+  if (all <= kMaxBytes && UnitsOf(all) <= Known(*TheBooks(), place)) return true;
+  TakeFrom(imported, bytes);
+  return false;
+}
+
+void Parting::Begin() {
+  if (!IsCounted(place_)) return;
+  device_ = DeviceAt(place_);
+  if (device_ < 0) return;
+  AwaitTheDead();
+  begun_ = Now();
+  const Books& books = *TheBooks();
+  AddTo(&Own(place_)->parting, 1u);
+  const bool was_alone = Partings(books, place_) == 1;
+  TotalWord now{};
+  for (int i = 0; i < kAttempts; ++i) {
+    now = TotalNow(books, place_);
+    free_ = FreeOf(device_);
+    used_ = AmountOf(now) * kUnit;
+    if (IsStill(now, books, place_)) break;
+  }
+  if (free_ == 0) return TakeFrom(&Own(place_)->parting, 1u);
+  // Another one that freed memory and has not said so yet makes it too much, so the least is right.
+  const bool is_alone = was_alone && Partings(books, place_) == 1 && !IsDoubtful(books, place_) &&
+                        IsStill(now, books, place_);
+  NoteBalance(&TheBooks()->devices[place_], free_ + used_, begun_, is_alone);
+}
+
+void Parting::End() const {
+  if (!IsCounted(place_)) return;
+  Books* const books = TheBooks();
+  DeviceBooks* const device = &books->devices[place_];
+  TakeFrom(&Own(place_)->parting, 1u);
+  uint64_t doubtful = 0;
+  for (int i = 0; i < kAttempts; ++i) {
+    if (Partings(*books, place_) != 0 || !CanTell()) return;
+    const TotalWord now = TotalNow(*books, place_);
+    const uint64_t balance = FreeOf(device_) + AmountOf(now) * kUnit;
+    if (Partings(*books, place_) != 0 || !IsStill(now, *books, place_)) continue;
+    const bool is_fresh = Load(device->balance_at) + kBalanced > Now();
+    const uint64_t before = Load(device->balance);
+    doubtful += TakeDoubtful(books, place_);
+    const uint64_t more = balance > before ? (balance - before) / kUnit : 0;
+    const uint64_t free = more < doubtful ? more : doubtful;
+    if (!is_fresh || free == 0 || LentOf(*books, place_) == 0) {
+      return NoteBalance(device, balance, Now(), true);
+    }
+    if (MoveSince(now, books, place_, kLentSlot, -static_cast<int64_t>(free))) doubtful -= free;
+  }
+}
+
+bool Parting::CanTell() const {
+  if (free_ == 0) return false;
+  ReapAll();
+  return ReapedAt() < begun_;
+}
+
+uint64_t Parting::Given(const TotalWord& now) const {
+  const uint64_t free = FreeOf(device_);
+  if (free == 0) return 0;
+  const auto more = static_cast<int64_t>(free - free_);
+  const auto counted = static_cast<int64_t>(used_ - AmountOf(now) * kUnit);
+  return more > counted ? static_cast<uint64_t>(more - counted) : 0;
+}
+
+// False: something was counted meanwhile.
+bool Parting::TryGiveUp(const TotalWord& now, uint64_t bytes, By by) const {
+  Books* const books = TheBooks();
+  if (Given(now) >= bytes) return MoveSince(now, books, place_, Slot(), Less(bytes));
+  if (by == By::kDescriptor) AddTo(&Own(place_)->kept, bytes);
+  const uint64_t lent = Lendable(*books, place_, UnitsOf(bytes), kLentSlot);
+  if (LendSince(now, books, place_, Slot(), lent)) {
+    AddTo(&Own(place_)->doubtful, lent * kUnit);
+    ReleaseRest(place_, bytes, lent);
+    return true;
+  }
+  if (by == By::kDescriptor) TakeFrom(&Own(place_)->kept, bytes);
+  return false;
+}
+
+void Parting::GiveUp(uint64_t bytes, By by) const {
+  if (!IsCounted(place_)) return;
+  bool is_done = false;
+  for (int i = 0; i < kAttempts && !is_done && bytes >= kMeasurable && CanTell(); ++i) {
+    is_done = TryGiveUp(TotalNow(*TheBooks(), place_), bytes, by);
+  }
+  if (!is_done) {
+    if (by == By::kDescriptor) AddTo(&Own(place_)->kept, bytes);
+    ReleaseRest(place_, bytes, Lend(TheBooks(), place_, Slot(), UnitsOf(bytes), kLentSlot));
+  }
+  Mirror(TheRegion(), Slot(), place_);
+  TakeFrom(&Own(place_)->exported, bytes);
+}
+
+void Parting::GiveBack(uint64_t bytes) const {
+  if (!IsCounted(place_)) return;
+  for (int i = 0; i < kAttempts && CanTell(); ++i) {
+    const TotalWord now = TotalNow(*TheBooks(), place_);
+    const uint64_t given = Given(now);
+    const uint64_t back = bytes == 0 ? given : given >= bytes ? bytes : 0;
+    // Even where nothing is: who measures at this moment is to measure again.
+    if (!MoveSince(now, TheBooks(), place_, kLentSlot, Less(back))) continue;
+    if (back == 0) AddTo(&Own(place_)->doubtful, bytes);
+    break;
+  }
+  if (bytes == 0) return EndImport(place_);
+  TakeFrom(&Own(place_)->imported, bytes);
+  SettleLent(TheBooks(), place_);
+}
+
+uint64_t LendOfPool(int place, uint64_t bytes) {
+  if (!IsCounted(place)) return 0;
+  TakeFrom(&Own(place)->exported, bytes);
+  return Lend(TheBooks(), place, Slot(), UnitsOf(bytes), kLentSlot) * kUnit;
+}
+
+}  // namespace tessera::limiter

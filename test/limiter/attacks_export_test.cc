@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ways in which programs could hold more of a GPU's memory than their limit by handing it on.
+#include "limiter/exports_test.h"
+
+namespace tessera::limiter {
+namespace {
+
+using AttacksExportTest = ExportsTest;
+
+TEST_F(AttacksExportTest, WhatOnlyDescriptorsHaveStaysCounted) {
+  Run([&] {
+    std::vector<int> files;
+    Handle handle = 0;
+    while (files.size() < 40 && TryCreate(&handle, 100 * kMiB) == CUDA_SUCCESS) {
+      files.push_back(Export(handle));
+      ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(files.size(), 10u);
+    ExpectTrue(1000);
+    // What comes back by a descriptor and goes without it is free.
+    for (const int file : files) {
+      handle = Import(file);
+      close(file);
+      ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+    }
+    ExpectTrue(0);
+  });
+}
+
+TEST_F(AttacksExportTest, WhatIsMappedAndGoesWithADescriptorOpenStaysCounted) {
+  Run([&] {
+    for (int i = 0; i < 10; ++i) {
+      const Handle handle = Create(100 * kMiB);
+      Export(handle);
+      ASSERT_EQ(cuMemUnmap(Map(handle, 100 * kMiB), 100 * kMiB), CUDA_SUCCESS);
+    }
+    Handle handle = 0;
+    EXPECT_EQ(TryCreate(&handle, 100 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(1000);
+  });
+}
+
+TEST_F(AttacksExportTest, SeveralUnmappedAtOnceAreEachWhatTheyAre) {
+  Run([&] {
+    const CUdeviceptr address = Addresses(300 * kMiB);
+    for (int i = 0; i < 3; ++i) {
+      const Handle handle = Create(100 * kMiB);
+      if (i > 0) {
+        const int file = Export(handle);
+        if (i == 1) close(file);
+      }
+      ASSERT_EQ(cuMemMap(address + static_cast<uint64_t>(i) * 100 * kMiB, 100 * kMiB, 0, handle, 0),
+                CUDA_SUCCESS);
+      ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+    }
+    ASSERT_EQ(cuMemUnmap(address, 300 * kMiB), CUDA_SUCCESS);
+    ExpectTrue(100);
+  });
+}
+
+TEST_F(AttacksExportTest, AThreadWithoutAContextGivesNothingUpUnseen) {
+  Run([&] {
+    const Handle kept = Create(100 * kMiB), closed = Create(200 * kMiB);
+    Export(kept);
+    close(Export(closed));
+    ASSERT_EQ(cuda().As<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(nullptr), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemRelease(kept), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemRelease(closed), CUDA_SUCCESS);
+    ExpectTrue(100);
+  });
+}
+
+TEST_F(AttacksExportTest, WhatOthersOpenedStaysCountedWhoeverFreesIt) {
+  const Peer peer;
+  const pid_t other = StartPeer([&] {
+    for (int i = 0; i < 3; ++i) {
+      Open(peer.Receive<CUipcMemHandle>(kThere));
+      peer.Send('o', kThere);
+    }
+    for (;;) pause();
+  });
+  Run([&] {
+    for (int i = 0; i < 3; ++i) {
+      const CUdeviceptr block = Allocate(300 * kMiB);
+      peer.Send(HandleOf(block), kHere);
+      peer.Receive<char>(kHere);
+      ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+    }
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 300 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(900);
+    kill(other, SIGKILL);
+  });
+  ExpectEnd(other, SIGKILL);
+}
+
+TEST_F(AttacksExportTest, AContextThatEndsTakesNothingOpenOutOfTheBooks) {
+  const Peer peer;
+  const pid_t other = StartPeer([&] {
+    Open(peer.Receive<CUipcMemHandle>(kThere));
+    peer.Send('o', kThere);
+    for (;;) pause();
+  });
+  Run([&] {
+    CUcontext context = nullptr;
+    ASSERT_EQ(cuCtxCreate_v2(&context, 0, 0), CUDA_SUCCESS);
+    Allocate(100 * kMiB);
+    peer.Send(HandleOf(Allocate(300 * kMiB)), kHere);
+    peer.Receive<char>(kHere);
+    ASSERT_EQ(cuCtxDestroy_v2(context), CUDA_SUCCESS);
+    ExpectTrue(300);
+    kill(other, SIGKILL);
+  });
+  ExpectEnd(other, SIGKILL);
+}
+
+// A dead process's memory that only a descriptor kept is counted as soon as it can be used.
+TEST_F(AttacksExportTest, WhatTheDeadLeftToADescriptorIsCountedForWhoMapsIt) {
+  const Peer peers[2];
+  std::vector<pid_t> makers;
+  for (const Peer& peer : peers) {
+    makers.push_back(StartPeer([&] {
+      peer.Receive<char>(kThere);
+      peer.SendFile(Export(Create(400 * kMiB)), kThere);
+      for (;;) pause();
+    }));
+  }
+  Run([&] {
+    int mapped = 0;
+    for (size_t i = 0; i < makers.size(); ++i) {
+      peers[i].Send('g', kHere);
+      const int file = peers[i].ReceiveFile(kHere);
+      kill(makers[i], SIGKILL);
+      while (Used(0) != static_cast<uint64_t>(mapped) * 400 * kMiB) ReapAll();
+      const Handle handle = Import(file);
+      close(file);
+      if (cuMemMap(Addresses(400 * kMiB), 400 * kMiB, 0, handle, 0) == CUDA_SUCCESS) ++mapped;
+      EXPECT_EQ(Used(0), static_cast<uint64_t>(mapped) * 400 * kMiB);
+    }
+    EXPECT_EQ(mapped, 2);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 400 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectTrue(800);
+  });
+  for (const pid_t maker : makers) ExpectEnd(maker, SIGKILL);
+}
+
+// Both see the card have more room, and one of them alone made it.
+TEST_F(AttacksExportTest, TwoThatGiveItBackAtOnceGiveItBackOnce) {
+  constexpr int kRounds = 100;
+  const Peer peers[2];
+  std::vector<pid_t> others;
+  for (const Peer& peer : peers) {
+    others.push_back(StartPeer([&] {
+      for (int round = 0; round < kRounds; ++round) {
+        const int file = peer.ReceiveFile(kThere);
+        const CUdeviceptr mapped = Map(Import(file), 100 * kMiB);
+        close(file);
+        peer.Send('m', kThere);
+        peer.Receive<char>(kThere);
+        ASSERT_EQ(cuMemUnmap(mapped, 100 * kMiB), CUDA_SUCCESS);
+        peer.Send('u', kThere);
+      }
+    }));
+  }
+  Run([&] {
+    const Handle kept = Create(300 * kMiB);
+    Export(kept);
+    ASSERT_EQ(cuMemRelease(kept), CUDA_SUCCESS);
+    for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+      const Handle handle = Create(100 * kMiB);
+      const int file = Export(handle);
+      for (const Peer& peer : peers) peer.SendFile(file, kHere);
+      close(file);
+      for (const Peer& peer : peers) peer.Receive<char>(kHere);
+      // Sometimes its maker is one of them.
+      if (round % 2 == 0) ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+      for (const Peer& peer : peers) peer.Send('u', kHere);
+      if (round % 2 != 0) ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+      for (const Peer& peer : peers) peer.Receive<char>(kHere);
+      ExpectTrue(300);
+    }
+  });
+  for (const pid_t other : others) ExpectEnd(other);
+}
+
+TEST_F(AttacksExportTest, APieceOfAPoolThatAnotherProcessHasStaysCounted) {
+  const Peer peer;
+  const pid_t other = StartPeer([&] {
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuMemPoolImportFromShareableHandle)>(
+                  "cuMemPoolImportFromShareableHandle")(
+                  &pool, reinterpret_cast<void*>(static_cast<intptr_t>(peer.ReceiveFile(kThere))),
+                  kFile, 0),
+              CUDA_SUCCESS);
+    auto data = peer.Receive<CUmemPoolPtrExportData>(kThere);
+    CUdeviceptr piece = 0;
+    ASSERT_EQ(cuMemPoolImportPointer(&piece, pool, &data), CUDA_SUCCESS);
+    peer.Send('i', kThere);
+    peer.Receive<char>(kThere);
+    ASSERT_EQ(cuMemFree_v2(piece), CUDA_SUCCESS);
+    peer.Send('f', kThere);
+  });
+  Run([&] {
+    CUmemPoolProps wanted{};
+    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.handleTypes = kFile;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuMemPoolCreate)>("cuMemPoolCreate")(&pool, &wanted),
+              CUDA_SUCCESS);
+    int file = -1;
+    using Share = CUresult(void*, CUmemoryPool, CUmemAllocationHandleType, unsigned long long);
+    ASSERT_EQ(cuda().As<Share>("cuMemPoolExportToShareableHandle")(&file, pool, kFile, 0),
+              CUDA_SUCCESS);
+    CUdeviceptr piece = 0;
+    ASSERT_EQ(cuMemAllocFromPoolAsync(&piece, 480 * kMiB, pool, nullptr), CUDA_SUCCESS);
+    CUmemPoolPtrExportData data{};
+    ASSERT_EQ(cuMemPoolExportPointer(&data, piece), CUDA_SUCCESS);
+    peer.SendFile(file, kHere);
+    peer.Send(data, kHere);
+    peer.Receive<char>(kHere);
+    ExpectTrue(480);
+    ASSERT_EQ(cuMemFree_v2(piece), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+    ExpectTrue(480);
+    peer.Send('f', kHere);
+    peer.Receive<char>(kHere);
+    ExpectTrue(0);
+  });
+  ExpectEnd(other);
+}
+
+}  // namespace
+}  // namespace tessera::limiter
