@@ -2,6 +2,7 @@
 // Programs that hand memory to each other as frameworks do: it is counted once, and as long as
 // somebody has it.
 #include "limiter/exports_test.h"
+#include "limiter/memory/chunks.h"
 
 namespace tessera::limiter {
 namespace {
@@ -52,6 +53,26 @@ TEST_F(ExportsTest, BuffersOfTwoRanksAreCountedOnceAndAreGoneAfterThem) {
       ExpectTrue(0);
       peer.Send('n', kHere);
     }
+  });
+  ExpectEnd(other);
+}
+
+// What others have of a chunk is not told from what keeps it, so that it stays counted.
+TEST_F(ExportsTest, AChunkOfSmallBlocksThatOneWasHandedOnOfStaysCounted) {
+  const Peer peer;
+  const pid_t other = StartPeer([&] {
+    EXPECT_NE(Open(peer.Receive<CUipcMemHandle>(kThere)), 0u);
+    peer.Send('o', kThere);
+    peer.Receive<char>(kThere);
+  });
+  Run([&] {
+    const CUdeviceptr blocks[2] = {Allocate(4096), Allocate(4096)};
+    ExpectTrue(2);
+    peer.Send(HandleOf(blocks[0]), kHere);
+    peer.Receive<char>(kHere);
+    for (const CUdeviceptr block : blocks) ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), kChunk);
+    peer.Send('n', kHere);
   });
   ExpectEnd(other);
 }
