@@ -46,7 +46,7 @@ CUresult Open(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags) {
   constexpr unsigned kLazyPeerAccess = 1;
   if (out == nullptr || flags != kLazyPeerAccess) return CUDA_ERROR_INVALID_VALUE;
   Exported exported{};
-  std::memcpy(&exported, &handle, sizeof exported);
+  std::memcpy(static_cast<void*>(&exported), &handle, sizeof exported);
   if (exported.magic != kMagic || exported.bytes == 0) return CUDA_ERROR_INVALID_HANDLE;
   if (exported.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
   Imports& imports = TheImports();

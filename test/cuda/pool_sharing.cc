@@ -105,7 +105,7 @@ FAKE_EXPORT CUresult cuMemPoolImportPointer(CUdeviceptr* out, CUmemoryPool pool,
   const bool valid = out != nullptr && data != nullptr && IsPool(pool) && pool->imported;
   if (!valid) return CUDA_ERROR_INVALID_VALUE;
   Passed passed{};
-  std::memcpy(&passed, data, sizeof passed);
+  std::memcpy(static_cast<void*>(&passed), data, sizeof passed);
   if (passed.magic != kPieceMagic) return CUDA_ERROR_INVALID_VALUE;
   Objects& objects = TheDriver()->state->objects();
   if (!objects.Hold(passed.object)) return CUDA_ERROR_INVALID_VALUE;
