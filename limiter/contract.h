@@ -38,7 +38,8 @@ struct HamiUtilization {
   uint64_t decoder;
   uint64_t encoder;
   uint64_t sm;
-  uint64_t spare[3];
+  uint64_t sm_at;  // ours: when that was written, in ns of the monotonic clock
+  uint64_t spare[2];
 };
 
 struct HamiSlot {
@@ -78,7 +79,7 @@ static_assert(offsetof(HamiUsed, context) == 0 && offsetof(HamiUsed, module) == 
 static_assert(offsetof(HamiUsed, data) == 16 && offsetof(HamiUsed, offset) == 24);
 static_assert(offsetof(HamiUsed, total) == 32);
 static_assert(offsetof(HamiUtilization, decoder) == 0 && offsetof(HamiUtilization, encoder) == 8);
-static_assert(offsetof(HamiUtilization, sm) == 16);
+static_assert(offsetof(HamiUtilization, sm) == 16 && offsetof(HamiUtilization, sm_at) == 24);
 static_assert(offsetof(HamiSlot, pid) == 0 && offsetof(HamiSlot, host_pid) == 4);
 static_assert(offsetof(HamiSlot, used) == 8 && offsetof(HamiSlot, monitor_used) == 1032);
 static_assert(offsetof(HamiSlot, utilization) == 1160 && offsetof(HamiSlot, status) == 1928);
@@ -185,6 +186,8 @@ struct alignas(64) CalibrationBooks {
 
 // The agent holds nobody for longer; a word that says so was not written by it.
 inline constexpr uint64_t kMostHeld = 500'000'000;  // ns
+// Kernels whose runs take longer beside others are not measured so.
+inline constexpr uint64_t kLongestCalibrated = 200'000'000;  // ns
 
 // What a process has launched on a device and nobody has measured yet. Its owner alone writes it,
 // and after its end whoever claimed the slot (time/flight.h).

@@ -62,6 +62,7 @@ TEST_F(LendingTest, OfADeadProcessWhatOthersCanHaveIsLent) {
   Of(3) = {.exported = 60 * kUnit,
            .imported = 10 * kUnit,
            .kept = 10 * kUnit,
+           .doubtful = 0,
            .unsized = 1,
            .parting = 1};
   Empty(region_.get(), 3);

@@ -61,17 +61,22 @@ struct Content {
   uint8_t place;
   bool is_counted;
   bool is_marked;  // its context is about to end
+  bool is_kept;    // another process may have a block, so that it is never given back
 };
 
 Content Unpack(const TotalWord& word) {
-  return {static_cast<uint16_t>(word.low), static_cast<uint16_t>(word.low >> 16),
-          static_cast<uint8_t>(word.low >> 32), (word.low >> 40 & 1) != 0,
-          (word.low >> 41 & 1) != 0};
+  return {static_cast<uint16_t>(word.low),
+          static_cast<uint16_t>(word.low >> 16),
+          static_cast<uint8_t>(word.low >> 32),
+          (word.low >> 40 & 1) != 0,
+          (word.low >> 41 & 1) != 0,
+          (word.low >> 42 & 1) != 0};
 }
 
 TotalWord Pack(const Content& content, uint64_t context) {
   return {content.blocks | uint64_t{content.freeing} << 16 | uint64_t{content.place} << 32 |
-              uint64_t{content.is_counted} << 40 | uint64_t{content.is_marked} << 41,
+              uint64_t{content.is_counted} << 40 | uint64_t{content.is_marked} << 41 |
+              uint64_t{content.is_kept} << 42,
           context};
 }
 
@@ -90,6 +95,16 @@ Content Update(Chunk* chunk, Change change) {
 
 void ReleaseOf(int place) {
   Release(place, kChunk, Kind::kData);
+}
+
+// What is counted of a chunk, and goes with it.
+bool IsToBeReleased(const Content& content) {
+  return content.is_counted && !content.is_kept;
+}
+
+// There is another chunk at the address of one that is kept.
+bool IsKeptElsewhere(const Content& content) {
+  return content.is_kept && content.blocks == 0 && content.freeing == 0;
 }
 
 // By place: smaller blocks may fit. 0: there is no chunk.
@@ -128,17 +143,19 @@ bool PutIntoChunk(int place, CUdeviceptr block, bool is_reserved) {
   // At the address of another one, of which those who freed its blocks have not said so yet.
   bool is_another = false;
   const Content before = Update(chunk, [&](Content* content, uint64_t* owner) {
-    is_another = content->place != place || *owner != context;
+    is_another = content->place != place || *owner != context || IsKeptElsewhere(*content);
     if (is_another) content->blocks = 0;
-    if (content->place != place) content->is_counted = false;
+    if (content->place != place || (is_another && content->is_kept)) content->is_counted = false;
+    if (is_another) content->is_kept = false;
     ++content->blocks;
     content->place = static_cast<uint8_t>(place);
     content->is_counted = content->is_counted || is_reserved;
     content->is_marked = false;
     *owner = context;
   });
-  const bool was_counted = before.is_counted && before.place == place;
-  if (before.is_counted && !was_counted) ReleaseOf(before.place);
+  const bool was_counted =
+      before.is_counted && before.place == place && !(is_another && before.is_kept);
+  if (IsToBeReleased(before) && !was_counted) ReleaseOf(before.place);
   if (before.blocks == 0 || is_another) NoteRoom(place);
   if (was_counted && is_reserved) ReleaseOf(place);
   if (was_counted || is_reserved) return true;
@@ -169,7 +186,7 @@ void EndFree(Chunk* chunk, bool is_freed) {
   const Content before = Update(chunk, [&](Content* content, uint64_t*) {
     --content->freeing;
     if (!is_freed) ++content->blocks;
-    is_left = content->blocks != 0 || content->freeing != 0;
+    is_left = content->blocks != 0 || content->freeing != 0 || content->is_kept;
     if (!is_left) content->is_counted = false;
   });
   if (is_left) {
@@ -179,14 +196,27 @@ void EndFree(Chunk* chunk, bool is_freed) {
   }
 }
 
+bool KeepChunk(CUdeviceptr block, int* place) {
+  Chunk* const chunk = ChunkOf(block, false);
+  if (chunk == nullptr) return false;
+  const Content before = Update(chunk, [](Content* content, uint64_t*) {
+    content->is_kept = content->is_kept || content->blocks != 0;
+  });
+  *place = before.place;
+  return before.blocks != 0 && !before.is_kept;
+}
+
 void ForgetChunk(CUdeviceptr block) {
   Chunk* const chunk = ChunkOf(block, false);
-  if (chunk == nullptr || Unpack(Read(chunk->word)).blocks == 0) return;
+  if (chunk == nullptr) return;
+  const Content seen = Unpack(Read(chunk->word));
+  if (seen.blocks == 0 && !seen.is_kept) return;
   const Content before = Update(chunk, [](Content* content, uint64_t*) {
     content->blocks = 0;
     content->is_counted = false;
+    content->is_kept = false;
   });
-  if (before.is_counted) ReleaseOf(before.place);
+  if (IsToBeReleased(before)) ReleaseOf(before.place);
 }
 
 bool MayFit(int place, uint64_t bytes) {
@@ -216,8 +246,9 @@ void ReleaseChunks(CUcontext context) {
       content->is_marked = false;
       content->blocks = 0;
       content->is_counted = false;
+      content->is_kept = false;
     });
-    if (is_its && before.is_counted) ReleaseOf(before.place);
+    if (is_its && IsToBeReleased(before)) ReleaseOf(before.place);
   });
 }
 

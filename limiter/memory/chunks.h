@@ -27,6 +27,11 @@ struct Chunk;  // its address stays good
 Chunk* BeginFree(CUdeviceptr block);
 void EndFree(Chunk* chunk, bool is_freed);
 
+// Another process may have a block from now on: what keeps the chunk on the card is not told any
+// more, so that it stays counted as long as this process runs. False: it is in no chunk that is
+// known, or was so before.
+bool KeepChunk(CUdeviceptr block, int* place);
+
 // A larger one begins here: no chunk is here any more, whatever is known of it.
 void ForgetChunk(CUdeviceptr block);
 

@@ -13,18 +13,8 @@ CUresult Open(CUdeviceptr* answer, Call call) {
     const Importing importing;
     const CUresult result = call(out);
     if (result != CUDA_SUCCESS || out == nullptr) return result;
-    return CountOpened(*out, [out] { return TheDriver().cuIpcCloseMemHandle(*out); });
+    return CountOpened(*out, kChunk, [out] { return TheDriver().cuIpcCloseMemHandle(*out); });
   });
-}
-
-// A small block: what keeps its chunk is not told from what others have of it, so that it stays
-// counted as if there was one block more in it.
-void KeepChunk(CUdeviceptr block) {
-  Chunk* const chunk = BeginFree(block);
-  if (chunk == nullptr) return;
-  EndFree(chunk, false);
-  const int place = PlaceOfPointer(block);
-  if (place >= 0 && PutIntoChunk(place, block, false)) NoteExported(place, kChunk);
 }
 
 // Before the driver is asked: others may have it from then on.
@@ -37,8 +27,12 @@ void Export(CUdeviceptr pointer) {
   }
   // A count of one says it.
   Holding after;
-  if (!table->Count(Sort::kLinear, begin, 0, 1, 0, &after)) return KeepChunk(begin);
-  if (after.mappings == 1) NoteExported(after.device, after.bytes);
+  int place = -1;
+  if (table->Count(Sort::kLinear, begin, 0, 1, 0, &after)) {
+    if (after.mappings == 1) NoteExported(after.device, after.bytes);
+  } else if (KeepChunk(begin, &place)) {
+    NoteExported(place, kChunk);
+  }
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ class Importing {
 };
 
 // The driver opened it, maybe not for the first time. Where nobody of the container has it counted
-// it is counted here; past the limit it is given back to the driver by undo().
+// it is counted here, by whole `chunk`s; past the limit it is given back to the driver by undo().
 template <typename Undo>
-CUresult CountOpened(CUdeviceptr pointer, Undo undo) {
+CUresult CountOpened(CUdeviceptr pointer, uint64_t chunk, Undo undo) {
   Table* const table = TheTable();
   const int place = PlaceOfPointer(pointer);
   Holding opened{.device = place, .references = 1};
@@ -35,7 +35,7 @@ CUresult CountOpened(CUdeviceptr pointer, Undo undo) {
   CUdeviceptr begin = 0;
   size_t bytes = 0;
   TheDriver().cuMemGetAddressRange_v2(&begin, &bytes, pointer);
-  const uint64_t held = RoundUp(bytes, kChunk);
+  const uint64_t held = RoundUp(bytes, chunk);
   const bool is_known = NoteImported(place, held);
   (is_known ? opened.other : opened.bytes) = held;
   const bool has_room = is_known || ReserveOrTrim(place, held);
@@ -43,10 +43,13 @@ CUresult CountOpened(CUdeviceptr pointer, Undo undo) {
   if (has_room && table != nullptr && table->Add(Sort::kOpened, pointer, opened)) {
     return CUDA_SUCCESS;
   }
-  undo();
+  // Another thread opened it at the same moment.
+  const bool is_there =
+      has_room && table != nullptr && table->Count(Sort::kOpened, pointer, 1, 0, 0, &after);
+  if (!is_there) undo();
   if (is_known) Parting(place, false).GiveBack(held);
   if (!is_known && has_room) Release(place, held, Kind::kData);
-  return CUDA_ERROR_OUT_OF_MEMORY;
+  return is_there ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 }  // namespace tessera::limiter

@@ -166,7 +166,9 @@ void Parting::End() const {
   for (int i = 0; i < kAttempts; ++i) {
     if (Partings(*books, place_) != 0 || !CanTell()) return;
     const TotalWord now = TotalNow(*books, place_);
-    const uint64_t balance = FreeOf(device_) + AmountOf(now) * kUnit;
+    const uint64_t card_free = FreeOf(device_);
+    if (card_free == 0) return;
+    const uint64_t balance = card_free + AmountOf(now) * kUnit;
     if (Partings(*books, place_) != 0 || !IsStill(now, *books, place_)) continue;
     const bool is_fresh = Load(device->balance_at) + kBalanced > Now();
     const uint64_t before = Load(device->balance);

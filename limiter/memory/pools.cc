@@ -21,6 +21,8 @@ struct Pool {
 // Places of pools that were destroyed are used again.
 struct Pools {
   Mutex adding;
+  Mutex ending;
+  Mutex settling;  // of what is exported
   std::atomic<uint32_t> count;
   Pool all[1024];
 };
@@ -77,6 +79,8 @@ bool Settle(Pool* pool, uint64_t credit, bool has_context = true) {
   const bool is_exported = pool->is_exported.load(std::memory_order_acquire);
   if (!is_exported) [[likely]]
     return SettleGrowth(&pool->charged, pool->place, credit, held);
+  const Uncancelled uncancelled;
+  const Locked lock(&ThePools()->settling);
   const uint64_t before = pool->charged.load(std::memory_order_acquire);
   const uint64_t now = held();
   if (now < before) pool->charged.fetch_sub(LendOfPool(pool->place, before - now));
@@ -237,13 +241,20 @@ void BeginEnd(CUmemoryPool pool) {
   driver.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &none);
 }
 
-void TrimAndEnd(Pool* pool, CUmemoryPool handle) {
+void Trim(Pool* pool, CUmemoryPool handle) {
   TheDriver().cuMemPoolTrimTo(handle, 0);
   Settle(pool, 0);
+}
+
+// Of one that the program destroyed, another thread may have done it meanwhile.
+void TrimAndEnd(Pool* pool, CUmemoryPool handle) {
+  if (!pool->is_ending.load(std::memory_order_acquire)) return Trim(pool, handle);
+  const Uncancelled uncancelled;
+  const Locked lock(&ThePools()->ending);
+  if (pool->pool.load(std::memory_order_acquire) != handle) return;
+  Trim(pool, handle);
   CUresult ignored = CUDA_SUCCESS;
-  if (pool->is_ending.load(std::memory_order_acquire) && TryEnd(pool, handle, &ignored)) {
-    pools_ending.fetch_sub(1, std::memory_order_relaxed);
-  }
+  if (TryEnd(pool, handle, &ignored)) pools_ending.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -355,6 +366,6 @@ CUresult cuMemPoolImportPointer(CUdeviceptr* answer, CUmemoryPool pool,
     const Importing importing;
     const CUresult result = TheDriver().cuMemPoolImportPointer(out, pool, data);
     if (result != CUDA_SUCCESS || out == nullptr) return result;
-    return CountOpened(*out, [out] { return TheDriver().cuMemFree_v2(*out); });
+    return CountOpened(*out, kUnit, [out] { return TheDriver().cuMemFree_v2(*out); });
   });
 }

@@ -40,25 +40,34 @@ void WantCalibration(const Cost& cost, uint64_t now, CalibrationBooks* books) {
   __atomic_store_n(&books->wanted_at, now, __ATOMIC_RELEASE);
 }
 
-void Calibrate(const Measured& measured, uint64_t busy, uint64_t now, CalibrationBooks* books) {
+bool Calibrate(const Measured& measured, uint64_t busy, uint64_t now, CalibrationBooks* books) {
   const Moment moment = MomentOf(*books);
-  if (measured.start < moment.from || measured.end > moment.until || busy == 0) return;
-  measured.cost->Calibrate(busy, now);
-  if (measured.end - moment.from < kEnough) return;
-  __atomic_store_n(&books->done_at, now, __ATOMIC_RELAXED);
+  if (measured.start < moment.from || measured.end > moment.until || busy == 0) return false;
+  if (!measured.cost->Calibrate(busy, now)) return false;
+  if (measured.end - moment.from >= kEnough) {
+    __atomic_store_n(&books->done_at, now, __ATOMIC_RELAXED);
+  }
+  return true;
 }
 
-bool Calibrator::MayPass(bool is_to_be_calibrated, uint64_t now, CalibrationBooks* books) {
+bool Calibrator::MayPass(const Cost& cost, bool is_to_be_calibrated, uint64_t now,
+                         CalibrationBooks* books) {
   const Moment moment = MomentOf(*books);
   if (now < moment.from || now >= moment.until) return false;
-  if (taken_.load(std::memory_order_relaxed) == moment.from) return now - moment.from < kEnough;
-  if (!is_to_be_calibrated) return false;
+  // What is not known may take long.
+  const uint64_t takes = cost.took() != 0 ? cost.took() : kEnough;
+  if (taken_.load(std::memory_order_relaxed) == moment.from) {
+    return now - moment.from < kEnough &&
+           passed_.fetch_add(takes, std::memory_order_relaxed) + takes <= kEnough;
+  }
+  if (!is_to_be_calibrated || takes > moment.until - now) return false;
   uint64_t taken = __atomic_load_n(&books->taken, __ATOMIC_RELAXED);
   if (taken == moment.from ||
       !__atomic_compare_exchange_n(&books->taken, &taken, moment.from, false, __ATOMIC_RELAXED,
                                    __ATOMIC_RELAXED)) {
     return false;
   }
+  passed_.store(takes, std::memory_order_relaxed);
   taken_.store(moment.from, std::memory_order_relaxed);
   return true;
 }

@@ -24,18 +24,19 @@ int64_t SavedWhileHeld(const CalibrationBooks& books, uint64_t now, uint32_t per
 void WantCalibration(const Cost& cost, uint64_t now, CalibrationBooks* books);
 
 // Learns from a run that was measured while nothing else ran, if it was. `busy`: of the process.
-void Calibrate(const Measured& measured, uint64_t busy, uint64_t now, CalibrationBooks* books);
+bool Calibrate(const Measured& measured, uint64_t busy, uint64_t now, CalibrationBooks* books);
 
 // A process's own; good when it is all zeros.
 class Calibrator {
  public:
   // Whether a launch may run though others are held, and something is owed. One that is to be
-  // calibrated takes the moment for its process, which may launch more at its beginning, for short
-  // kernels.
-  bool MayPass(bool is_to_be_calibrated, uint64_t now, CalibrationBooks* books);
+  // calibrated, and comes to its end in the moment, takes it for its process. Of short kernels more
+  // may be launched at its beginning, as far as they fill it.
+  bool MayPass(const Cost& cost, bool is_to_be_calibrated, uint64_t now, CalibrationBooks* books);
 
  private:
-  std::atomic<uint64_t> taken_;  // the last moment that it took
+  std::atomic<uint64_t> taken_;   // the last moment that it took
+  std::atomic<uint64_t> passed_;  // ns of what was launched in it
 };
 
 }  // namespace tessera::limiter

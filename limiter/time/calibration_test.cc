@@ -17,10 +17,9 @@ class CalibrationTest : public testing::Test {
     books_.alone_from = from;
     books_.alone_until = until;
   }
-  void Measure(uint64_t start, uint64_t end) {
+  bool Measure(uint64_t start, uint64_t end) {
     now_ = end;
-    Calibrate({&cost_, 0, {1, 1}, 0, start, end, 0}, end - start, now_, &books_);
-    Run();
+    return Calibrate({&cost_, 0, {1, 1}, 0, start, end, 0}, end - start, now_, &books_);
   }
 
   CalibrationBooks books_{};
@@ -60,40 +59,64 @@ TEST_F(CalibrationTest, ALaunchSaysWhatItsRunsTakeBesideOthers) {
 
 TEST_F(CalibrationTest, ARunOfTheMomentTellsWhatItCosts) {
   Say(now_, now_ + 120 * kMs);
-  Measure(now_ + 2 * kMs, now_ + 52 * kMs);
+  EXPECT_TRUE(Measure(now_ + 2 * kMs, now_ + 52 * kMs));
   EXPECT_EQ(books_.done_at, now_);
+  EXPECT_EQ(cost_.ns(), 50 * kMs);
+  Run();
   EXPECT_EQ(cost_.ns(), 50 * kMs);
 }
 
 TEST_F(CalibrationTest, ARunThatBeganBeforeOrEndedBehindTheMomentDoesNot) {
   Say(now_, now_ + 60 * kMs);
   const uint64_t from = now_;
-  Measure(from - 1, from + 49 * kMs);
-  Measure(from + 20 * kMs, from + 60 * kMs + 1);
+  EXPECT_FALSE(Measure(from - 1, from + 49 * kMs));
+  EXPECT_FALSE(Measure(from + 20 * kMs, from + 60 * kMs + 1));
   EXPECT_EQ(books_.done_at, 0u);
   EXPECT_EQ(cost_.ns(), 100 * kMs);
 }
 
 TEST_F(CalibrationTest, AMomentLongerThanTheAgentsIsNone) {
   Say(1, UINT64_MAX);
-  Measure(now_, now_ + 50 * kMs);
+  EXPECT_FALSE(Measure(now_, now_ + 50 * kMs));
   EXPECT_EQ(cost_.ns(), 100 * kMs);
-  EXPECT_FALSE(Calibrator().MayPass(true, now_, &books_));
+  EXPECT_FALSE(Calibrator().MayPass(cost_, true, now_, &books_));
 }
 
-TEST_F(CalibrationTest, OneLaunchTakesTheMomentAndOthersOfItsProcessAtItsBeginning) {
+TEST_F(CalibrationTest, OneLaunchTakesTheMoment) {
   Calibrator own{}, sibling{};
-  EXPECT_FALSE(own.MayPass(true, now_, &books_));
+  EXPECT_FALSE(own.MayPass(cost_, true, now_, &books_));
   Say(now_, now_ + 120 * kMs);
-  EXPECT_FALSE(own.MayPass(true, now_ - 1, &books_));
-  EXPECT_FALSE(own.MayPass(false, now_, &books_)) << "it is not to be calibrated";
-  EXPECT_TRUE(own.MayPass(true, now_, &books_));
-  EXPECT_TRUE(own.MayPass(false, now_ + 19 * kMs, &books_)) << "a short kernel";
-  EXPECT_FALSE(own.MayPass(true, now_ + 20 * kMs, &books_));
-  EXPECT_FALSE(sibling.MayPass(true, now_, &books_));
+  EXPECT_FALSE(own.MayPass(cost_, true, now_ - 1, &books_));
+  EXPECT_FALSE(own.MayPass(cost_, false, now_, &books_)) << "it is not to be calibrated";
+  EXPECT_TRUE(own.MayPass(cost_, true, now_, &books_));
+  EXPECT_FALSE(own.MayPass(cost_, true, now_, &books_)) << "it is long";
+  EXPECT_FALSE(sibling.MayPass(cost_, true, now_, &books_));
   Say(now_ + 5'000 * kMs, now_ + 5'120 * kMs);
-  EXPECT_TRUE(sibling.MayPass(true, now_ + 5'000 * kMs, &books_));
-  EXPECT_FALSE(own.MayPass(true, now_ + 5'000 * kMs, &books_));
+  EXPECT_TRUE(sibling.MayPass(cost_, true, now_ + 5'000 * kMs, &books_));
+  EXPECT_FALSE(own.MayPass(cost_, true, now_ + 5'000 * kMs, &books_));
+}
+
+TEST_F(CalibrationTest, OfShortKernelsAsManyPassAsFillTheBeginningOfTheMoment) {
+  Cost cost{};
+  cost.Learn(6 * kMs, 6 * kMs, Company::kNeighbours);
+  Say(now_, now_ + 40 * kMs);
+  Calibrator own{};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(own.MayPass(cost, i == 0, now_ + kMs, &books_)) << i;
+  EXPECT_FALSE(own.MayPass(cost, false, now_ + kMs, &books_));
+  Say(now_ + 5'000 * kMs, now_ + 5'040 * kMs);
+  EXPECT_TRUE(own.MayPass(cost, true, now_ + 5'000 * kMs, &books_));
+  EXPECT_FALSE(own.MayPass(cost, false, now_ + 5'020 * kMs, &books_)) << "it is late";
+  Say(now_ + 9'000 * kMs, now_ + 9'040 * kMs);
+  EXPECT_TRUE(own.MayPass(cost, true, now_ + 9'000 * kMs, &books_));
+  EXPECT_FALSE(own.MayPass(Cost(), false, now_ + 9'000 * kMs, &books_)) << "it may be long";
+}
+
+TEST_F(CalibrationTest, WhatDoesNotEndInTheMomentDoesNotTakeIt) {
+  Say(now_, now_ + 120 * kMs);
+  Calibrator own{};
+  EXPECT_FALSE(own.MayPass(cost_, true, now_ + 20 * kMs + 1, &books_));
+  EXPECT_EQ(books_.taken, 0u);
+  EXPECT_TRUE(own.MayPass(cost_, true, now_ + 20 * kMs, &books_));
 }
 
 TEST_F(CalibrationTest, ShortKernelsAreMeasuredForAWhile) {

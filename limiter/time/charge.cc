@@ -57,8 +57,10 @@ int64_t Charged(const Measured& measured, Company company, bool is_shared, View*
     return AmongSiblings(measured, company, newly, own, &view->siblings, *books.times);
   }
   const uint64_t busy = is_shared ? newly : own;
-  Calibrate(measured, own, now, books.calibration);
-  cost->Learn(measured.end - measured.start, busy, company);
+  // What it took then is nothing of what such runs take beside others.
+  if (!Calibrate(measured, own, now, books.calibration)) {
+    cost->Learn(measured.end - measured.start, busy, company);
+  }
   if (cost->waits()) {
     const Alone run{busy, cost->ns(), measured.weight, measured.held_up};
     return static_cast<int64_t>(ChargeAlone(books.times, run));

@@ -120,6 +120,7 @@ TEST_F(ChargeTest, ARunThatTakesTurnsWithANeighbourIsChargedWhatItTakesAlone) {
   run(50);
   EXPECT_EQ(calibration_.done_at, now_);
   EXPECT_EQ(run(100), static_cast<int64_t>(50 * kMs));
+  EXPECT_EQ(long_.took(), 100 * kMs) << "beside others";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "limiter/time/costs.h"
 
 #include "limiter/books/ticks.h"
+#include "limiter/contract.h"
 
 namespace tessera::limiter {
 
@@ -109,8 +110,8 @@ uint64_t Cost::CostAmongNeighbours(uint64_t alone) const {
   return calibrated != 0 && IsLong() ? calibrated : alone;
 }
 
-void Cost::Calibrate(uint64_t ns, uint64_t now) {
-  if (!IsLong()) return;
+bool Cost::Calibrate(uint64_t ns, uint64_t now) {
+  if (!waits() || !IsLong()) return false;
   const uint64_t before = Load(calibrated_);
   const bool is_same = before != 0 && IsNear(ns, before, 8);
   const uint32_t steady = steady_.load(std::memory_order_relaxed);
@@ -123,18 +124,20 @@ void Cost::Calibrate(uint64_t ns, uint64_t now) {
   if (before == 0) Store(ns, &calibrated_);
   Move(ns, kMemory / 2, &calibrated_);
   Store(now, &calibrated_at_);
-  Store(Load(means_[kNear]), &near_then_);
+  Store(took(), &near_then_);
+  Store(Load(calibrated_), &ns_);
+  return true;
 }
 
 bool Cost::IsLong() const {
-  return Load(means_[kNear]) >= kCalibrated;
+  return took() >= kCalibrated;
 }
 
 bool Cost::IsToBeCalibrated(uint64_t now) const {
-  if (!waits() || !IsLong()) return false;
+  if (!waits() || !IsLong() || took() > kLongestCalibrated) return false;
   const uint64_t passed = now - Load(calibrated_at_);
   if (Load(calibrated_) == 0) return true;
-  const bool is_as_then = IsNear(Load(means_[kNear]), Load(near_then_), 4);
+  const bool is_as_then = IsNear(took(), Load(near_then_), 4);
   return passed >= kGoodFor << (is_as_then ? steady_.load(std::memory_order_relaxed) : 0);
 }
 

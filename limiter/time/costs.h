@@ -28,8 +28,9 @@ class Cost {
   // longer than others.
   void Learn(uint64_t took, uint64_t busy, Company company);
   void Learn(uint64_t ns) { Learn(ns, ns, Company::kNone); }
-  // What one run took while no neighbour's ran: among neighbours it costs that from now on.
-  void Calibrate(uint64_t ns, uint64_t now);
+  // What one run took while no neighbour's ran: among neighbours it costs that from now on. False:
+  // it is none whose runs are told from their waiting so.
+  bool Calibrate(uint64_t ns, uint64_t now);
   // Its runs wait for neighbours or take turns with them, and what they take alone is not known, or
   // was learned long ago.
   bool IsToBeCalibrated(uint64_t now) const;

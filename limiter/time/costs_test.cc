@@ -150,7 +150,7 @@ TEST_F(CostsTest, OnlyLongKernelsAmongNeighboursAreCalibrated) {
   EXPECT_FALSE(cost->IsToBeCalibrated(kMs));
   cost->Learn(kMs - 1, 5 * kMs, Company::kNeighbours);
   EXPECT_FALSE(cost->IsToBeCalibrated(kMs)) << "some hardly wait";
-  cost->Calibrate(kMs / 2, kMs);
+  EXPECT_FALSE(cost->Calibrate(kMs / 2, kMs));
   cost->Learn(kMs - 1, 5 * kMs, Company::kNeighbours);
   EXPECT_EQ(cost->ns(), kMs - 1);
   costs_->Forget(7);
@@ -158,6 +158,13 @@ TEST_F(CostsTest, OnlyLongKernelsAmongNeighboursAreCalibrated) {
   EXPECT_FALSE(cost->IsToBeCalibrated(kMs));
   cost->Learn(kMs, kMs, Company::kNeighbours);
   EXPECT_TRUE(cost->IsToBeCalibrated(kMs));
+}
+
+TEST_F(CostsTest, WhatTakesTooLongIsNotCalibrated) {
+  costs_->Find(7)->Learn(200 * kMs, 200 * kMs, Company::kNeighbours);
+  EXPECT_TRUE(costs_->Find(7)->IsToBeCalibrated(kMs));
+  costs_->Find(8)->Learn(201 * kMs, 201 * kMs, Company::kNeighbours);
+  EXPECT_FALSE(costs_->Find(8)->IsToBeCalibrated(kMs));
 }
 
 TEST_F(CostsTest, WhatStaysTheSameIsCalibratedEverMoreRarely) {

@@ -235,7 +235,8 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
     if (percent == 0 || !Holds(meter->policy, meter->region->hami)) return 0;
     const bool is_to_be_calibrated = cost.IsToBeCalibrated(now);
     if (is_to_be_calibrated) WantCalibration(cost, now, calibration);
-    const bool is_calibrated = device.calibrator.MayPass(is_to_be_calibrated, now, calibration);
+    const bool is_calibrated =
+        device.calibrator.MayPass(cost, is_to_be_calibrated, now, calibration);
     // One of a collective would hold up other devices as well.
     const uint64_t held = is_calibrated || cost.is_collective() ? 0 : HeldFor(*calibration, now);
     if (held != 0) {

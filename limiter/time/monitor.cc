@@ -28,6 +28,7 @@ void Usage::Add(int64_t ns, uint64_t now, HamiUtilization* shown) {
   const int64_t used = used_.exchange(0, std::memory_order_relaxed);
   if (began == 0 || used < 0) return;
   const uint64_t percent = static_cast<uint64_t>(used) * 100 / (now - began);
+  __atomic_store_n(&shown->sm_at, now, __ATOMIC_RELAXED);
   __atomic_store_n(&shown->sm, percent < 100 ? percent : 100, __ATOMIC_RELAXED);
 }
 

@@ -70,7 +70,12 @@ TEST_F(ExportsTest, AChunkOfSmallBlocksThatOneWasHandedOnOfStaysCounted) {
     ExpectTrue(2);
     peer.Send(HandleOf(blocks[0]), kHere);
     peer.Receive<char>(kHere);
+    HandleOf(blocks[0]);
     for (const CUdeviceptr block : blocks) ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), kChunk);
+    const CUdeviceptr other = Allocate(4096);
+    EXPECT_EQ(Used(0), 2 * kChunk) << "another chunk, wherever it is";
+    ASSERT_EQ(cuMemFree_v2(other), CUDA_SUCCESS);
     EXPECT_EQ(Used(0), kChunk);
     peer.Send('n', kHere);
   });

@@ -17,16 +17,18 @@ using Container = Calibrations::Container;
 constexpr uint64_t kMs = 1'000'000;
 // Who waits for one run to be over asks no sooner.
 constexpr uint64_t kAskedLately = 300 * kMs;
-// A longer run would hold the others for too long.
-constexpr uint64_t kLongestRun = 200 * kMs;
 // What runs is over by then, or they do not say so: short kernels that nobody measures.
 constexpr uint64_t kDrain = 120 * kMs;
 constexpr uint64_t kStart = 20 * kMs;  // until a launch has come, and for some of short kernels
-static_assert(kLongestRun + kStart + kLongestRun + kStart <= limiter::kMostHeld);
+static_assert(2 * (limiter::kLongestCalibrated + kStart) <= limiter::kMostHeld);
 // Containers are held for a fiftieth of the time, and a fifth while they are new to each other.
-constexpr uint64_t kPart = 50;
-constexpr uint64_t kMostCredit = 1'000 * kMs;
+constexpr int64_t kPart = 50;
+constexpr int64_t kMostCredit = 1'000 * kMs;
 constexpr uint64_t kRest = 4;  // times as long as they were held
+
+int64_t Signed(uint64_t ns) {
+  return static_cast<int64_t>(ns);
+}
 
 size_t WordAt(const Container& container, size_t word) {
   return CalibrationAt(container.place) + word;
@@ -38,6 +40,8 @@ uint64_t WordOf(const Container& container, size_t word) {
 }
 
 bool HasNothingRunning(const Container& container) {
+  // What an ended process seems to have, or one that waits for nothing, is long over.
+  if (!container.is_active) return true;
   if (!container.is_measured) return false;
   uint32_t slots = 0;
   if (!container.region->Read(offsetof(Region, books.slots_used), slots)) return true;
@@ -70,15 +74,15 @@ void Calibrations::Hold(const Gpu& gpu, const std::vector<Container>& containers
 void Calibrations::Begin(Gpu& gpu, const std::vector<Container>& containers, uint64_t now) {
   gpu.credit = gpu.credit_at == 0
                    ? kMostCredit
-                   : std::min(kMostCredit, gpu.credit + (now - gpu.credit_at) / kPart);
+                   : std::min(kMostCredit, gpu.credit + Signed(now - gpu.credit_at) / kPart);
   gpu.credit_at = now;
-  if (gpu.credit < kDrain || now < gpu.next || containers.size() < 2) return;
+  if (gpu.credit < Signed(kDrain) || now < gpu.next || containers.size() < 2) return;
   const Container* chosen = nullptr;
   uint64_t measured = 0;
   for (const Container& container : containers) {
     const uint64_t at = WordOf(container, offsetof(CalibrationBooks, wanted_at));
     const uint64_t takes = WordOf(container, offsetof(CalibrationBooks, wanted_ns));
-    if (at > now || now - at > kAskedLately || takes > kLongestRun) continue;
+    if (at > now || now - at > kAskedLately || takes > limiter::kLongestCalibrated) continue;
     const auto last = gpu.measured.find(container.grant);
     const uint64_t last_at = last == gpu.measured.end() ? 0 : last->second;
     if (chosen != nullptr && last_at >= measured) continue;
@@ -95,6 +99,8 @@ void Calibrations::Begin(Gpu& gpu, const std::vector<Container>& containers, uin
 }
 
 void Calibrations::Drain(Gpu& gpu, const std::vector<Container>& containers, uint64_t now) {
+  // Nobody is held any more: this comes too late.
+  if (now >= gpu.until + kStart) return End(gpu, containers, now);
   if (!std::ranges::all_of(containers, HasNothingRunning) && now < gpu.until) return;
   const Container* const container = Find(containers, gpu.grant);
   if (container == nullptr) return End(gpu, containers, now);
@@ -119,18 +125,19 @@ void Calibrations::Await(Gpu& gpu, const std::vector<Container>& containers, uin
 }
 
 void Calibrations::End(Gpu& gpu, const std::vector<Container>& containers, uint64_t now) {
-  Hold(gpu, containers, now);
-  const uint64_t held = now - gpu.began;
+  const uint64_t ended = std::min(now, gpu.until + kStart);
+  Hold(gpu, containers, ended);
+  const uint64_t held = ended - gpu.began;
   gpu.phase = Phase::kNone;
   gpu.next = now + kRest * held;
-  gpu.credit = gpu.credit > held ? gpu.credit - held : 0;
+  gpu.credit -= Signed(held);
   gpu.credit_at = now;
   std::erase_if(gpu.measured, [&](const auto& of) { return !Find(containers, of.first); });
 }
 
 Duration Calibrations::Step(uint64_t now, const Gpus& gpus) {
   std::erase_if(gpus_, [&](const auto& of) { return !gpus.contains(of.first); });
-  bool is_busy = false;
+  is_busy_ = false;
   for (const auto& [uuid, containers] : gpus) {
     Gpu& gpu = gpus_[uuid];
     switch (gpu.phase) {
@@ -144,9 +151,9 @@ Duration Calibrations::Step(uint64_t now, const Gpus& gpus) {
         Await(gpu, containers, now);
         break;
     }
-    is_busy = is_busy || gpu.phase != Phase::kNone;
+    is_busy_ = is_busy_ || gpu.phase != Phase::kNone;
   }
-  return is_busy ? kBusy : kIdle;
+  return is_busy_ ? kBusy : kIdle;
 }
 
 }  // namespace tessera::agent

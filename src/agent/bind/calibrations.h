@@ -23,6 +23,7 @@ class Calibrations {
     std::string grant;
     const FollowedRegion* region;
     size_t place;
+    bool is_active = true;    // it had something of the GPU lately
     bool is_measured = true;  // its processes say what they have running
   };
   using Gpus = std::map<std::string, std::vector<Container>>;  // by UUID
@@ -30,6 +31,9 @@ class Calibrations {
   // Looks what each GPU's containers ask for, and goes on with what has begun. How long until the
   // next time. `now`: ns of the monotonic clock.
   Duration Step(uint64_t now, const Gpus& gpus);
+
+  // Containers of some GPU are held.
+  bool is_busy() const { return is_busy_; }
 
   static constexpr Duration kIdle{100};
   static constexpr Duration kBusy{5};
@@ -43,8 +47,8 @@ class Calibrations {
     uint64_t began = 0;  // ns of the monotonic clock, as what follows
     uint64_t from = 0;
     uint64_t until = 0;
-    uint64_t next = 0;    // not before then
-    uint64_t credit = 0;  // ns for which containers may be held, by then:
+    uint64_t next = 0;   // not before then
+    int64_t credit = 0;  // ns for which containers may be held, by then:
     uint64_t credit_at = 0;
     std::map<std::string, uint64_t> measured;  // when each container last was
   };
@@ -55,6 +59,7 @@ class Calibrations {
   static void Hold(const Gpu& gpu, const std::vector<Container>& containers, uint64_t until);
 
   std::map<std::string, Gpu> gpus_;
+  bool is_busy_ = false;
 };
 
 }  // namespace tessera::agent

@@ -125,6 +125,35 @@ TEST_F(CalibrationsTest, WhoDoesNotSayWhatItHasRunningIsGivenTimeForIt) {
   EXPECT_EQ(Books("a").alone_from, now_ms_ * kMs);
 }
 
+TEST_F(CalibrationsTest, WhatSomebodyHasRunningWhoHasHadNothingForLongIsNotWaitedFor) {
+  gpus_["GPU-1"][2].is_active = false;
+  containers_.at("c").flight->since = 1;
+  Ask("a", 10);
+  EXPECT_EQ(Step(), kBusy);
+  EXPECT_EQ(Step(5), kBusy);
+  EXPECT_EQ(Books("a").alone_from, now_ms_ * kMs);
+  EXPECT_EQ(HeldUntil("c"), now_ms_ + 30) << "it is held, too";
+}
+
+TEST_F(CalibrationsTest, AnAgentThatComesTooLateMeasuresNothing) {
+  Ask("a", 10);
+  containers_.at("b").flight->since = 1;
+  EXPECT_EQ(Step(), kBusy);
+  const uint64_t held_until_ms = HeldUntil("b");
+  containers_.at("b").flight->since = 0;
+  EXPECT_EQ(Step(160), kIdle);
+  EXPECT_EQ(Books("a").alone_from, 0u);
+  EXPECT_EQ(HeldUntil("b"), held_until_ms);
+  now_ms_ += 100'000;
+  Ask("a", 10);
+  EXPECT_EQ(Step(), kBusy);
+  EXPECT_EQ(Step(3'600'000), kIdle);
+  Ask("a", 10);
+  EXPECT_EQ(Step(600), kIdle) << "for four times as long as they were held";
+  Ask("a", 10);
+  EXPECT_EQ(Step(160), kBusy);
+}
+
 TEST_F(CalibrationsTest, ARunThatWouldHoldOthersForTooLongIsNotMeasured) {
   Ask("a", 201);
   EXPECT_EQ(Step(), kIdle);
@@ -161,14 +190,14 @@ TEST_F(CalibrationsTest, WhoWaitedForLongestIsNext) {
 
 TEST_F(CalibrationsTest, AGpusContainersAreHeldForAFiftiethOfTheTime) {
   const uint64_t from_ms = now_ms_;
+  // One that asks for as much as it can, and launches nothing.
+  containers_.at("a").flight->since = 1;
   uint64_t held_ms = 0;
   while (now_ms_ - from_ms < 1'000'000) {
-    Ask("a", 100);
-    const uint64_t began_ms = now_ms_;
-    if (Step(5) == kBusy) Calibrate("a");
-    if (now_ms_ - began_ms > 5) held_ms += now_ms_ - began_ms - 5;
+    Ask("a", 200);
+    if (Step(5) == kBusy) held_ms += 5;
   }
-  EXPECT_LE(held_ms, 1'000'000u / 50 + 1'000);
+  EXPECT_LE(held_ms, 1'000'000u / 50 + 1'500);
   EXPECT_GE(held_ms, 1'000'000u / 50);
 }
 

@@ -311,12 +311,12 @@ Status GrantBinder::FinishOne(const Wish& wish, const Wish::One& one) {
   }
   TRY(wish.shared);
   TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, pin, one.held->answer));
-  if (binding.rendering.vgpu->own_library) Follow(one.held->name, pin);
+  Follow(one.held->name, pin);
   if (one.held->matched || !WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, pin, one.held->name);
 }
 
-// By its region, if it has one of ours.
+// By its region; that of another library is known as one of which nobody can be told.
 void GrantBinder::Follow(const std::string& name, const Pin& pin) {
   times_.Add(name, root_.Path(pin.directory), RegionNameOf(name), DevicesOf(pin));
 }

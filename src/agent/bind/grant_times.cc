@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <ctime>
 #include <utility>
 
 #include "agent/bind/region_words.h"
@@ -21,28 +20,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 // look is nobody's.
 constexpr uint64_t kMostAtOnce = 2'000'000'000;  // ns
 
-// As launches decide it (limiter/time/monitor.h).
-bool IsLimited(const FollowedRegion& file, size_t place) {
-  uint64_t percent = 0;
-  limiter::CorePolicy policy{};
-  int32_t is_on = 0;
-  if (!file.Read(offsetof(Region, hami.sm_limit) + place * sizeof percent, percent) ||
-      !file.Read(offsetof(Region, books.core_policy), policy) ||
-      !file.Read(offsetof(Region, hami.utilization_switch), is_on)) {
-    return true;
-  }
-  if (percent == 0 || percent >= 100 || policy == limiter::CorePolicy::kDisable) return false;
-  return policy == limiter::CorePolicy::kForce || is_on == 1;
-}
-
-bool HasLaunchedLately(const FollowedRegion& file) {
-  int64_t last = 0;
-  if (!file.Read(offsetof(Region, hami.last_kernel_time), last)) return false;
-  const int64_t passed = time(nullptr) - last;
-  return passed >= 0 && passed <= static_cast<int64_t>(kIdle / kSecond);
-}
-
-// Gives visit(offset, percent) what each process that was ever there is shown to have of a device.
+// Gives visit(offset, shown) what each process that was ever there is shown to have of a device.
 template <class Visit>
 void VisitShown(const FollowedRegion& file, size_t place, Visit visit) {
   uint32_t slots = 0;
@@ -51,26 +29,30 @@ void VisitShown(const FollowedRegion& file, size_t place, Visit visit) {
   for (size_t slot = 0; slot < slots; ++slot) {
     const size_t at = offsetof(Region, hami.slots) + slot * sizeof(limiter::HamiSlot) +
                       offsetof(limiter::HamiSlot, utilization) +
-                      place * sizeof(limiter::HamiUtilization) +
-                      offsetof(limiter::HamiUtilization, sm);
-    uint64_t percent = 0;
-    if (file.Read(at, percent) && percent != 0) visit(at, percent);
+                      place * sizeof(limiter::HamiUtilization);
+    limiter::HamiUtilization shown{};
+    if (file.Read(at, shown) && shown.sm != 0) visit(at, shown);
   }
 }
 
 // Nobody else does for a process that has stopped launching.
 void ShowIdle(const FollowedRegion& file, size_t place) {
-  VisitShown(file, place, [&](size_t at, uint64_t) { file.Write(at, uint64_t{0}); });
+  VisitShown(file, place, [&](size_t at, const limiter::HamiUtilization&) {
+    file.Write(at + offsetof(limiter::HamiUtilization, sm), uint64_t{0});
+  });
 }
 
-// Where time is not limited nothing is charged: what its processes are shown to have is an estimate
-// of it, with what they waited for others.
-uint64_t ShownOf(const FollowedRegion& file, size_t place, uint64_t passed) {
-  if (!HasLaunchedLately(file)) return 0;
+// Percent, of what was written lately.
+uint64_t ShownOf(const FollowedRegion& file, size_t place, uint64_t now) {
   uint64_t sum = 0;
-  VisitShown(file, place,
-             [&](size_t, uint64_t percent) { sum += std::min<uint64_t>(percent, 100); });
-  return passed * std::min<uint64_t>(sum, 100) / 100;
+  VisitShown(file, place, [&](size_t, const limiter::HamiUtilization& shown) {
+    if (shown.sm_at <= now && now - shown.sm_at < kIdle) sum += std::min<uint64_t>(shown.sm, 100);
+  });
+  return std::min<uint64_t>(sum, 100);
+}
+
+bool IsLately(uint64_t at, uint64_t now) {
+  return at != 0 && now - at < kIdle;
 }
 
 uint64_t MonotonicNs() {
@@ -102,27 +84,36 @@ void GrantTimes::Remove(const std::string& grant) {
   unknown_.erase(grant);
 }
 
-// What is corrected later may be less than before: it counts once it is more again.
+// What is corrected later may be less than before: it counts once it is more again. A container
+// that is charged nothing for a while, as where its time is not limited, has what its processes are
+// shown to have: an estimate, with what they waited for others. It is written once a second.
 uint64_t GrantTimes::ReadLatest(const FollowedRegion& file, size_t place, Device& device,
-                                uint64_t passed) {
-  device.is_limited = IsLimited(file, place);
+                                uint64_t now, uint64_t passed) {
   uint64_t used = 0;
   if (!file.Read(TimesAt(place) + offsetof(TimeBooks, used), used)) return 0;
   const auto more = static_cast<int64_t>(used - device.used);
   // So much less is another region's, or nonsense.
   if (more > 0 || more < -static_cast<int64_t>(kMostAtOnce)) device.used = used;
-  if (more > 0) return std::min(static_cast<uint64_t>(more), kMostAtOnce + passed);
-  return device.is_limited ? 0 : ShownOf(file, place, passed);
+  if (more > 0) {
+    device.charged_at = now;
+    return std::min(static_cast<uint64_t>(more), kMostAtOnce + passed);
+  }
+  if (IsLately(device.charged_at, now)) return 0;
+  if (now - device.looked_at >= kSecond) {
+    device.looked_at = now;
+    device.shown = ShownOf(file, place, now);
+  }
+  return passed * device.shown / 100;
 }
 
 void GrantTimes::Read(Followed& region, uint64_t now, uint64_t passed) {
   for (size_t place = 0; place < region.devices.size(); ++place) {
     Device& device = region.devices[place];
-    device.latest = ReadLatest(region.file, place, device, passed);
+    device.latest = ReadLatest(region.file, place, device, now, passed);
     if (device.latest > 0) {
       device.active = now;
       device.is_shown = true;
-    } else if (device.is_shown && now - device.active > kIdle) {
+    } else if (device.is_shown && device.shown == 0 && now - device.active > kIdle) {
       ShowIdle(region.file, place);
       device.is_shown = false;
     }
@@ -132,7 +123,7 @@ void GrantTimes::Read(Followed& region, uint64_t now, uint64_t passed) {
 Duration GrantTimes::Tell(uint64_t now) {
   constexpr auto kEvery = static_cast<uint64_t>(std::chrono::nanoseconds(kShared).count());
   if (told_at_ == 0 || now - told_at_ >= kEvery) TellOthers(now);
-  if (!is_any_shared_) return kAlone;
+  if (!is_any_shared_ && !calibrations_.is_busy()) return kAlone;
   return std::min(kShared, calibrations_.Step(now, Gpus(now)));
 }
 
@@ -150,11 +141,11 @@ Calibrations::Gpus GrantTimes::Gpus(uint64_t now) const {
     for (size_t place = 0; place < region.devices.size(); ++place) {
       const Device& device = region.devices[place];
       if (unknown.contains(device.uuid)) continue;
-      const bool is_active = device.active != 0 && now - device.active < kIdle;
       gpus[device.uuid].push_back({.grant = grant,
                                    .region = &region.file,
                                    .place = place,
-                                   .is_measured = device.is_limited || !is_active});
+                                   .is_active = IsLately(device.active, now),
+                                   .is_measured = IsLately(device.charged_at, now)});
     }
   }
   return gpus;
@@ -169,7 +160,7 @@ void GrantTimes::TellOthers(uint64_t now) {
     Read(region, now, passed);
     for (const Device& device : region.devices) {
       sums[device.uuid] += device.latest;
-      if (device.active != 0 && now - device.active < kIdle) ++active[device.uuid];
+      if (IsLately(device.active, now)) ++active[device.uuid];
     }
   }
   const std::set<std::string> unknown = UnknownGpus();
@@ -179,7 +170,7 @@ void GrantTimes::TellOthers(uint64_t now) {
       Device& device = region.devices[place];
       device.others += sums[device.uuid] - device.latest;
       // Who launches nothing asks for nothing.
-      if (device.active == 0 || now - device.active >= kIdle) continue;
+      if (!IsLately(device.active, now)) continue;
       const bool is_known = !unknown.contains(device.uuid);
       is_any_shared_ = is_any_shared_ || (is_known && active[device.uuid] > 1);
       const uint64_t word[2] = {device.others, is_known ? now : 0};

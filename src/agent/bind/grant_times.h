@@ -44,19 +44,21 @@ class GrantTimes {
  private:
   struct Device {
     std::string uuid;
-    uint64_t used = 0;     // ns, as last read
-    uint64_t latest = 0;   // of it, since the last time
-    uint64_t others = 0;   // ns, in all
-    uint64_t active = 0;   // when it last had anything of it
-    bool is_shown = true;  // as busy with it, to HAMi's monitor
-    bool is_limited = true;
+    uint64_t used = 0;        // ns, as last read
+    uint64_t latest = 0;      // of it, since the last time
+    uint64_t others = 0;      // ns, in all
+    uint64_t active = 0;      // when it last had anything of it
+    uint64_t charged_at = 0;  // when it was last charged anything
+    uint64_t looked_at = 0;   // when it was last read what its processes are shown to have,
+    uint64_t shown = 0;       // and what: percent
+    bool is_shown = true;     // as busy with it, to HAMi's monitor
   };
   struct Followed {
     FollowedRegion file;
     std::vector<Device> devices;  // by place
   };
   static void Read(Followed& region, uint64_t now, uint64_t passed);
-  static uint64_t ReadLatest(const FollowedRegion& file, size_t place, Device& device,
+  static uint64_t ReadLatest(const FollowedRegion& file, size_t place, Device& device, uint64_t now,
                              uint64_t passed);
   void TellOthers(uint64_t now);
   std::set<std::string> UnknownGpus() const;

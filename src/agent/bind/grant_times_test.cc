@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <ctime>
-
 #include "agent/bind/region_test.h"
 
 namespace tessera::agent {
@@ -22,6 +20,12 @@ class GrantTimesTest : public RegionTest {
     return region;
   }
   Duration Tell(uint64_t at_ms) { return times_.Tell(at_ms * kMs); }
+
+  // A process is shown to have so much of the first device.
+  static void Show(Region& region, size_t slot, uint64_t percent, uint64_t at_ms) {
+    region.hami.slots[slot].utilization[0].sm = percent;
+    region.hami.slots[slot].utilization[0].sm_at = at_ms * kMs;
+  }
 
   GrantTimes times_;
 };
@@ -137,47 +141,38 @@ TEST_F(GrantTimesTest, WhoseTimeIsNotLimitedHadWhatItsProcessesAreShownToHave) {
   TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
   Region& b = Add("b", {"GPU-1"});
   b.books.slots_used = 3;
-  b.hami.last_kernel_time = time(nullptr);
-  b.hami.slots[0].utilization[0].sm = 30;
-  b.hami.slots[2].utilization[0].sm = 40;
+  Show(b, 0, 30, 4'000);
+  Show(b, 2, 40, 4'000);
   a.used = kMs;
-  Tell(1'000);
+  Tell(4'000);
   a.used += kMs;
-  EXPECT_EQ(Tell(1'100), GrantTimes::kShared);
+  EXPECT_EQ(Tell(4'100), GrantTimes::kShared);
   EXPECT_EQ(a.others, 70 * kMs);
-  b.hami.slots[1].utilization[0].sm = 90;
+  Show(b, 1, 90, 5'000);
   a.used += kMs;
-  Tell(1'200);
-  EXPECT_EQ(a.others, 170 * kMs) << "nobody has more than all of it";
-  b.hami.last_kernel_time -= 10;
+  Tell(5'100);
+  EXPECT_EQ(a.others, 1'070 * kMs) << "nobody has more than all of it";
   a.used += kMs;
-  Tell(1'300);
-  EXPECT_EQ(a.others, 170 * kMs) << "it has stopped";
+  Tell(6'100);
+  EXPECT_EQ(a.others, 1'970 * kMs) << "two of its processes have stopped";
 }
 
-TEST_F(GrantTimesTest, WhoseTimeIsLimitedHadWhatItWasCharged) {
+TEST_F(GrantTimesTest, WhoIsChargedHadThatAlone) {
   TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
   Region& b = Add("b", {"GPU-1"});
   b.books.slots_used = 1;
-  b.hami.last_kernel_time = time(nullptr);
-  b.hami.slots[0].utilization[0].sm = 30;
-  b.hami.sm_limit[0] = 30;
-  Tell(1'000);
+  Tell(4'000);
+  a.used = b.books.times[0].used = kMs;
+  Show(b, 0, 30, 4'100);
+  Tell(4'100);
+  EXPECT_EQ(a.others, kMs);
   a.used += kMs;
-  Tell(1'100);
-  EXPECT_EQ(a.others, 0u);
-  b.hami.utilization_switch = 0;
+  Tell(6'000);
+  EXPECT_EQ(a.others, kMs);
   a.used += kMs;
-  Tell(1'200);
-  EXPECT_EQ(a.others, 30 * kMs) << "by HAMi's switch it is not limited now";
-  b.books.core_policy = limiter::CorePolicy::kForce;
-  Tell(1'300);
-  EXPECT_EQ(a.others, 30 * kMs);
-  b.books.core_policy = limiter::CorePolicy::kDisable;
-  b.hami.utilization_switch = 1;
-  a.used += kMs;
-  Tell(1'400);
-  EXPECT_EQ(a.others, 60 * kMs);
+  Show(b, 0, 30, 6'050);
+  Tell(6'100);
+  EXPECT_EQ(a.others, 31 * kMs) << "it is not charged any more, but runs";
 }
 
 TEST_F(GrantTimesTest, BesideAContainerThatNobodyFollowsNobodyIsToldAnything) {
@@ -210,10 +205,7 @@ TEST_F(GrantTimesTest, OneWhoseRegionIsThereAtLastIsFollowed) {
 TEST_F(GrantTimesTest, AKernelThatIsToBeCalibratedHoldsTheOthersForAMoment) {
   Region& a = Add("a", {"GPU-1"});
   Region& b = Add("b", {"GPU-1"});
-  for (Region* region : {&a, &b}) {
-    region->hami.sm_limit[0] = 30;
-    region->books.times[0].used = kMs;
-  }
+  a.books.times[0].used = b.books.times[0].used = kMs;
   EXPECT_EQ(Tell(1'000), GrantTimes::kShared);
   a.books.calibrations[0].wanted_at = 1'100 * kMs;
   a.books.calibrations[0].wanted_ns = 50 * kMs;
