@@ -4,7 +4,8 @@
 namespace tessera::limiter {
 namespace {
 
-// Of short kernels so much is measured, which evens out.
+// Of short kernels so much is launched, by what they take beside others, and half of it measured,
+// which evens out.
 constexpr uint64_t kEnough = 20'000'000;  // ns
 
 struct Moment {
@@ -44,7 +45,7 @@ bool Calibrate(const Measured& measured, uint64_t busy, uint64_t now, Calibratio
   const Moment moment = MomentOf(*books);
   if (measured.start < moment.from || measured.end > moment.until || busy == 0) return false;
   if (!measured.cost->Calibrate(busy, now)) return false;
-  if (measured.end - moment.from >= kEnough) {
+  if (measured.end - moment.from >= kEnough / 2) {
     __atomic_store_n(&books->done_at, now, __ATOMIC_RELAXED);
   }
   return true;
@@ -54,11 +55,11 @@ bool Calibrator::MayPass(const Cost& cost, bool is_to_be_calibrated, uint64_t no
                          CalibrationBooks* books) {
   const Moment moment = MomentOf(*books);
   if (now < moment.from || now >= moment.until) return false;
-  // What is not known may take long.
-  const uint64_t takes = cost.took() != 0 ? cost.took() : kEnough;
+  const uint64_t takes = cost.took();
+  if (takes == 0) return false;  // it may take long
   if (taken_.load(std::memory_order_relaxed) == moment.from) {
     return now - moment.from < kEnough &&
-           passed_.fetch_add(takes, std::memory_order_relaxed) + takes <= kEnough;
+           passed_.fetch_add(takes, std::memory_order_relaxed) < kEnough;
   }
   if (!is_to_be_calibrated || takes > moment.until - now) return false;
   uint64_t taken = __atomic_load_n(&books->taken, __ATOMIC_RELAXED);

@@ -101,7 +101,7 @@ TEST_F(CalibrationTest, OfShortKernelsAsManyPassAsFillTheBeginningOfTheMoment) {
   cost.Learn(6 * kMs, 6 * kMs, Company::kNeighbours);
   Say(now_, now_ + 40 * kMs);
   Calibrator own{};
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(own.MayPass(cost, i == 0, now_ + kMs, &books_)) << i;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(own.MayPass(cost, i == 0, now_ + kMs, &books_)) << i;
   EXPECT_FALSE(own.MayPass(cost, false, now_ + kMs, &books_));
   Say(now_ + 5'000 * kMs, now_ + 5'040 * kMs);
   EXPECT_TRUE(own.MayPass(cost, true, now_ + 5'000 * kMs, &books_));
@@ -124,12 +124,12 @@ TEST_F(CalibrationTest, ShortKernelsAreMeasuredForAWhile) {
   cost.Learn(4 * kMs, 4 * kMs, Company::kNeighbours);
   Say(now_, now_ + 60 * kMs);
   const uint64_t from = now_;
-  for (uint64_t i = 1; i <= 10; ++i) {
+  for (uint64_t i = 1; i <= 5; ++i) {
     EXPECT_EQ(books_.done_at, 0u);
     const uint64_t end = from + 2 * i * kMs;
     Calibrate({&cost, 0, {1, 1}, 0, end - 2 * kMs, end, 0}, 2 * kMs, end, &books_);
   }
-  EXPECT_EQ(books_.done_at, from + 20 * kMs);
+  EXPECT_EQ(books_.done_at, from + 10 * kMs);
 }
 
 }  // namespace
