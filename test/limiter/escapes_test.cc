@@ -4,28 +4,19 @@
 // answers with it.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <string>
 
 #include "cuda/cuda_node.h"
+#include "limiter/output.h"
 
 namespace {
 
 using tessera::fake_cuda::CudaNode;
+using tessera::limiter::Output;
 
 constexpr char kFirst[] = "GPU-dbca3343-a2b9-4eec-a334-6a67dc541af0";
 constexpr char kSecond[] = "GPU-c018374b-45c1-4082-aaf7-5ab675f5bb33";
-
-std::string Output(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 256> part{};
-  while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
-  const int status = pclose(pipe);
-  return status == 0 ? output : output + " (status " + std::to_string(status) + ")";
-}
 
 std::string Directory(const std::string& file) {
   return std::filesystem::path(file).parent_path();

@@ -33,39 +33,42 @@ class ExportsTest : public MemoryTest {
       return value;
     }
     void SendFile(int file, int end) const {
-      char byte = 0;
-      iovec part{&byte, 1};
-      alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
-      msghdr message{};
-      message.msg_iov = &part;
-      message.msg_iovlen = 1;
-      message.msg_control = room;
-      message.msg_controllen = sizeof room;
-      cmsghdr* const header = CMSG_FIRSTHDR(&message);
+      FileMessage message;
+      cmsghdr* const header = CMSG_FIRSTHDR(&message.head);
       header->cmsg_level = SOL_SOCKET;
       header->cmsg_type = SCM_RIGHTS;
       header->cmsg_len = CMSG_LEN(sizeof(int));
       std::memcpy(CMSG_DATA(header), &file, sizeof file);
-      EXPECT_EQ(sendmsg(ends_[end], &message, 0), 1);
+      EXPECT_EQ(sendmsg(ends_[end], &message.head, 0), 1);
     }
     int ReceiveFile(int end) const {
-      char byte = 0;
-      iovec part{&byte, 1};
-      alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
-      msghdr message{};
-      message.msg_iov = &part;
-      message.msg_iovlen = 1;
-      message.msg_control = room;
-      message.msg_controllen = sizeof room;
-      EXPECT_EQ(recvmsg(ends_[end], &message, 0), 1);
+      FileMessage message;
+      EXPECT_EQ(recvmsg(ends_[end], &message.head, 0), 1);
       int file = -1;
-      if (cmsghdr* const header = CMSG_FIRSTHDR(&message)) {
+      if (cmsghdr* const header = CMSG_FIRSTHDR(&message.head)) {
         std::memcpy(&file, CMSG_DATA(header), sizeof file);
       }
       return file;
     }
 
    private:
+    // One byte, and room for a descriptor.
+    struct FileMessage {
+      FileMessage() {
+        head.msg_iov = &part;
+        head.msg_iovlen = 1;
+        head.msg_control = room;
+        head.msg_controllen = sizeof room;
+      }
+      FileMessage(const FileMessage&) = delete;
+      FileMessage& operator=(const FileMessage&) = delete;
+
+      char byte = 0;
+      iovec part{&byte, 1};
+      alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+      msghdr head{};
+    };
+
     int ends_[2] = {-1, -1};
   };
   static constexpr int kHere = 0, kThere = 1;  // ends
