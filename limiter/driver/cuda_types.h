@@ -259,6 +259,13 @@ struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
   unsigned reserved[16];
 };
 
+struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+  unsigned long long offset;
+  unsigned long long size;
+  unsigned flags;
+  unsigned reserved[16];
+};
+
 // ---- Contexts, modules, launches ----
 
 enum CUjit_option : int { CU_JIT_MAX_REGISTERS = 0 };
@@ -416,6 +423,7 @@ static_assert(sizeof(CUDA_ARRAY_MEMORY_REQUIREMENTS) == 32);
 static_assert(sizeof(CUarrayMapInfo) == 96 && offsetof(CUarrayMapInfo, memHandle) == 64);
 static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) == 104 &&
               offsetof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, size) == 24);
+static_assert(sizeof(CUDA_EXTERNAL_MEMORY_BUFFER_DESC) == 88);
 static_assert(sizeof(CUlaunchAttribute) == 72 && offsetof(CUlaunchAttribute, value) == 8);
 static_assert(sizeof(CUlaunchConfig) == 56 && offsetof(CUlaunchConfig, hStream) == 32 &&
               offsetof(CUlaunchConfig, numAttrs) == 48);

@@ -62,8 +62,9 @@ class Contents {
   }
 
  private:
-  static constexpr Sort kSorts[] = {Sort::kLinear,  Sort::kArray, Sort::kMipmapped, Sort::kModule,
-                                    Sort::kLibrary, Sort::kHeap,  Sort::kSparse};
+  static constexpr Sort kSorts[] = {Sort::kLinear, Sort::kArray,   Sort::kMipmapped,
+                                    Sort::kModule, Sort::kLibrary, Sort::kHeap,
+                                    Sort::kSparse, Sort::kExternal};
   static constexpr size_t kCount = sizeof kSorts / sizeof kSorts[0];
 
   static inline constinit std::atomic<uint32_t> last_tag_{0};

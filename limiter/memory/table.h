@@ -26,8 +26,9 @@ enum class Sort : uint8_t {
   kGreenContext = 13,    // what it is among contexts, and the primary one
   kKernel = 14,          // a kernel of a library, and the library; without bytes
   kKernelWithCode = 15,  // by handle, or handle and context (launched_code.h); without bytes
-  kGraphOn = 16,  // what a graph takes of device 0; the sorts behind it are of the next devices
-  kOpened = 32,   // of another process, by its address: `bytes` counted here, `other` for others
+  kGraphOn = 16,   // what a graph takes of device 0; the sorts behind it are of the next devices
+  kOpened = 32,    // of another process, by its address: `bytes` counted here, `other` for others
+  kExternal = 33,  // of another interface, and its context
 };
 
 struct Holding {
@@ -35,8 +36,10 @@ struct Holding {
   uint64_t other = 0;  // of a mapping its handle, of an array its context, and so on
   int32_t device = -1;
   uint32_t references = 0;  // of a handle: to itself
-  uint32_t mappings = 0;    // of a handle: of its memory; of linear memory: how often exported
-  uint32_t tag = 0;         // whoever tagged it last (contents.h), of a handle (virtual.cc)
+  // Of a handle: of its memory; of linear memory: how often exported; of another interface's: 1,
+  // if another process made it and has it counted.
+  uint32_t mappings = 0;
+  uint32_t tag = 0;  // whoever tagged it last (contents.h), of a handle (virtual.cc)
 };
 
 class Table {

@@ -53,6 +53,7 @@ void Deactivate(Driver& driver, CUctx_st& context) {
   --driver.state->own().contexts[context.card];
   DropStreamsOf(&context);
   DropArraysOf(&context);
+  DropExternalOf(&context);
   DropPoolsOf(&context);
   DropGraphMemoryOf(&context);
   DropMemoryOf(&context);

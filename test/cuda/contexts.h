@@ -46,6 +46,7 @@ CUcontext PrimaryOf(int device);
 void DropMemoryOf(CUcontext context);
 void DropPoolsOf(CUcontext context);
 void DropArraysOf(CUcontext context);
+void DropExternalOf(CUcontext context);
 void DropGraphMemoryOf(CUcontext context);
 void DropStreamsOf(CUcontext context);
 

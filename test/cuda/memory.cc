@@ -155,7 +155,8 @@ FAKE_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
   if (Current() == nullptr) return Missing();
   if (address == 0) return CUDA_SUCCESS;
   NEED_NO_CAPTURE();
-  const bool freed = FreeBlock(address) || FreePooled(address) || FreeGraphMemory(address);
+  const bool freed = FreeBlock(address) || FreePooled(address) || FreeGraphMemory(address) ||
+                     FreeMappedBuffer(address);
   return freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

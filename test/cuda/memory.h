@@ -23,6 +23,18 @@ std::optional<Found> FindInHeaps(uint64_t address);
 std::optional<Found> FindInPools(uint64_t address);
 std::optional<Found> FindMapped(uint64_t address);
 
+// What a file descriptor of memory has in it: CUDA's, or another interface's.
+struct FileContent {
+  uint64_t magic = 0;
+  ObjectName object{};
+  CUmemAllocationProp properties{};
+  static constexpr uint64_t kCudas = 0x6d656d6f7279;
+  static constexpr uint64_t kExternal = 0x65787465726e;
+};
+
+// Unmaps a buffer of another interface's memory. False: none begins there.
+bool FreeMappedBuffer(uint64_t address);
+
 // Frees what a pool gave, now: cuMemFree may be given it. False: no pool gave it.
 bool FreePooled(uint64_t address);
 

@@ -41,14 +41,6 @@ Memory& TheMemory() {
   return *memory;
 }
 
-// What a file descriptor that was exported has in it.
-struct Exported {
-  uint64_t magic = kMagic;
-  ObjectName object{};
-  CUmemAllocationProp properties{};
-  static constexpr uint64_t kMagic = 0x6d656d6f7279;
-};
-
 bool IsHost(const CUmemLocation& location) {
   return location.type == CU_MEM_LOCATION_TYPE_HOST ||
          location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
@@ -301,7 +293,8 @@ FAKE_EXPORT CUresult cuMemExportToShareableHandle(void* out, Handle handle,
     physical->charged = physical->object.is_none();
   }
   if (physical->object.is_none()) return CUDA_ERROR_NOT_SUPPORTED;
-  Exported exported;
+  FileContent exported;
+  exported.magic = FileContent::kCudas;
   exported.object = physical->object;
   exported.properties = physical->properties;
   const int file = state.objects().Open(exported.object, &exported, sizeof exported);
@@ -316,10 +309,9 @@ FAKE_EXPORT CUresult cuMemImportFromShareableHandle(Handle* out, void* handle,
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
   const int file = static_cast<int>(reinterpret_cast<intptr_t>(handle));
-  Exported exported;
-  exported.magic = 0;
+  FileContent exported;
   const bool whole = pread(file, &exported, sizeof exported, 0) == sizeof exported;
-  if (out == nullptr || !whole || exported.magic != Exported::kMagic) {
+  if (out == nullptr || !whole || exported.magic != FileContent::kCudas) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   Memory& memory = TheMemory();
