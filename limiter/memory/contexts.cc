@@ -197,17 +197,6 @@ void CountLate(int place) {
 
 }  // namespace tessera::limiter
 
-int tessera::limiter::PlaceOfStream(CUstream stream) {
-  CUcontext context = nullptr;
-  if (TheDriver().cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context != nullptr) {
-    context = OwnerOf(context);
-    for (int device = 0; device < kMostDevices; ++device) {
-      if (PrimaryOf(device) == context) return PlaceOfDevice(device);
-    }
-  }
-  return CurrentPlace();
-}
-
 CUresult cuDevicePrimaryCtxRetain(CUcontext* answer, CUdevice device) {
   return Answered(answer, [device](CUcontext* context) {
     const Driver& driver = TheDriver();

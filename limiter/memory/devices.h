@@ -13,8 +13,6 @@ namespace tessera::limiter {
 int PlaceOfDevice(CUdevice device);
 // Of the calling thread's context; -1 also where there is none, which the driver then says itself.
 int CurrentPlace();
-// Of the context that a stream is of, where that is a primary one; else the current one's.
-int PlaceOfStream(CUstream stream);
 // Of memory that the driver gave; -1 also for memory that is not a device's.
 int PlaceOfPointer(CUdeviceptr pointer);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that put kernels on a device. Each waits for its time first.
 #include "limiter/driver/driver.h"
-#include "limiter/memory/devices.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/memory/graphs.h"
 #include "limiter/memory/launched_code.h"
 #include "limiter/time/meter.h"
@@ -32,10 +32,10 @@ Launched KernelOf(CUfunction function, int width, int height) {
 
 // What the driver answers to call(), once what() may run: asked for only where it is limited.
 template <typename What, typename Call>
-CUresult Limited(const Stream& stream, What what, Call call, int (*place_of)(CUstream) = nullptr) {
+CUresult Limited(const Stream& stream, What what, Call call) {
   Launch launch(stream);
-  if (launch.IsLimited(place_of)) [[unlikely]]
-    launch.Admit(what());
+  if (launch.IsLimited()) [[unlikely]]
+    launch.Begin(launch.Admit(what()));
   return launch.Done(call());
 }
 
@@ -49,20 +49,47 @@ CUresult LimitedKernel(CUfunction kernel, const Stream& stream, What what, Call 
   return Limited(stream, what, call);
 }
 
-// Those from `at` on wait for their devices' time, then all are launched. What runs on a device
-// whose context is not the current one is not measured.
-CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags, unsigned at) {
-  if (at == count) {
-    return TheDriver().cuLaunchCooperativeKernelMultiDevice(launches, count, flags);
+// One of a launch on several devices, and the one before it.
+struct Part {
+  Launch* launch;
+  Launch::Measuring measuring;
+  CUcontext context;  // of its stream
+  const Part* before;
+};
+
+// They begin together, and a device that waits for another one's time is not at work: all are
+// admitted before any is measured.
+CUresult LaunchParts(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
+                     const Part* last) {
+  for (const Part* part = last; part != nullptr; part = part->before) {
+    const PushedContext pushed(part->context);
+    part->launch->Begin(part->measuring);
   }
+  return TheDriver().cuLaunchCooperativeKernelMultiDevice(launches, count, flags);
+}
+
+// Admits those from `at` on, each to its own device, then all are launched.
+CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags, unsigned at,
+                   const Part* before) {
+  if (at == count) return LaunchParts(launches, count, flags, before);
   const CUDA_LAUNCH_PARAMS& one = launches[at];
-  return Limited(
-      Stream{one.hStream, false},
-      [&] {
-        return KernelOf(one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
-                        {one.blockDimX, one.blockDimY, one.blockDimZ});
-      },
-      [&] { return LaunchAll(launches, count, flags, at + 1); }, PlaceOfStream);
+  const Stream stream{one.hStream, false};
+  Launch launch(stream);
+  Part part{&launch, {}, nullptr, before};
+  TheDriver().cuStreamGetCtx(one.hStream, &part.context);
+  {
+    const PushedContext pushed(part.context);
+    const CUresult result = MayLoadCode(one.function) ? LoadCode(one.function) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS) return result;
+    if (launch.IsLimited()) {
+      part.measuring =
+          launch.Admit(KernelOf(one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
+                                {one.blockDimX, one.blockDimY, one.blockDimZ}));
+    }
+  }
+  const CUresult result = LaunchAll(launches, count, flags, at + 1, &part);
+  const PushedContext pushed(part.context);
+  return launch.Done(result);
 }
 
 }  // namespace
@@ -134,7 +161,7 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches, unsi
                                               unsigned flags) {
   constexpr unsigned kMostDevices = 64;  // more is an error that the driver tells
   const bool is_good = launches != nullptr && count <= kMostDevices;
-  return LaunchAll(launches, count, flags, is_good ? 0 : count);
+  return LaunchAll(launches, count, flags, is_good ? 0 : count, nullptr);
 }
 
 CUresult cuLaunch(CUfunction function) {

@@ -299,7 +299,7 @@ inline bool Launch::Pass(When when) {
   if (sample_ >= 0) taken_ = kLook;
 }
 
-bool Launch::IsLimited(int (*place_of)(CUstream)) {
+bool Launch::IsLimited() {
   Meter* const meter = OwnMeter();
   if (meter == nullptr) [[unlikely]]
     return false;
@@ -312,14 +312,14 @@ bool Launch::IsLimited(int (*place_of)(CUstream)) {
   const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
   if (limited == 0 || !Holds(meter->policy, *hami)) [[likely]]
     return Pass(when);
-  const int place = place_of == nullptr ? CurrentPlace() : place_of(stream_.handle);
+  const int place = CurrentPlace();
   if (place < 0 || (limited >> place & 1) == 0) return Pass(when);
   if (IsCaptured(stream_)) return false;
   place_ = place;
   return true;
 }
 
-void Launch::Admit(const Launched& what) {
+Launch::Measuring Launch::Admit(const Launched& what) {
   Meter* const meter = the_meter.Get();
   Cost* const cost = meter->costs.Find(what.key);
   const uint64_t ns = cost->ns();
@@ -333,15 +333,21 @@ void Launch::Admit(const Launched& what) {
     if (untold.fetch_add(more, std::memory_order_relaxed) + more < kTold) [[likely]] {
       if (!meter->devices[place_].flight.IsNoted(stream_.id())) [[unlikely]]
         NoteUnmeasured(meter, place_, stream_);
-      return;
+      return {};
     }
     untold.fetch_sub(more, std::memory_order_relaxed);
   }
   if (ns == 0 && IsCollective(what.function)) cost->SayCollective();
   bool has_waited = false;
   taken_ = Await(meter, place_, *cost, &has_waited);
-  if (taken_ == 0) return;
-  if (is_measured && Measure(cost, is_turn ? WeightOf(ns, has_waited) : Weight{1, 1})) return;
+  if (taken_ == 0) return {};
+  if (!is_measured) return {cost, {}};
+  return {cost, is_turn ? WeightOf(ns, has_waited) : Weight{1, 1}};
+}
+
+[[gnu::noinline]] void Launch::Note(const Measuring& measuring) {
+  if (measuring.weight.runs != 0 && Measure(measuring.cost, measuring.weight)) return;
+  Meter* const meter = the_meter.Get();
   if (!meter->devices[place_].flight.IsNoted(stream_.id())) {
     NoteUnmeasured(meter, place_, stream_);
   }

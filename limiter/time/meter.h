@@ -26,11 +26,21 @@ struct Launched {
 class Launch {
  public:
   explicit Launch(const Stream& stream) : stream_(stream) {}
-  // Whether it has to be admitted before it may run. `place_of` tells which device runs it, if it
-  // is not the current one.
-  bool IsLimited(int (*place_of)(CUstream) = nullptr);
+  // How it is to be measured. No cost: there is nothing to be done; no runs: it only is noted.
+  struct Measuring {
+    Cost* cost;
+    Weight weight;
+  };
+
+  // Whether it has to be admitted before it may run; in the context of its stream, as all else.
+  bool IsLimited();
   // Returns when it may run.
-  void Admit(const Launched& what);
+  Measuring Admit(const Launched& what);
+  // Right before the driver is asked.
+  void Begin(const Measuring& measuring) {
+    if (measuring.cost != nullptr) [[unlikely]]
+      Note(measuring);
+  }
   // The driver's answer, which is handed on.
   CUresult Done(CUresult result) {
     if (taken_ != 0) [[unlikely]]
@@ -43,6 +53,7 @@ class Launch {
  private:
   bool Pass(When when);
   void Look();
+  void Note(const Measuring& measuring);
   bool Measure(Cost* cost, const Weight& weight);
   void Finish(bool is_launched);
 

@@ -122,6 +122,12 @@ FAKE_STREAM_FUNCTION(cuLaunchCooperativeKernel, _ptsz,
 FAKE_EXPORT CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches,
                                                           unsigned count, unsigned /*flags*/) {
   if (launches == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  // All of them run, or none; and not in a default stream.
+  for (unsigned i = 0; i < count; ++i) {
+    const bool is_own = launches[i].hStream != nullptr && launches[i].hStream != kLegacyStream &&
+                        launches[i].hStream != kPerThreadStream;
+    if (launches[i].function == nullptr || !is_own) return CUDA_ERROR_INVALID_HANDLE;
+  }
   for (unsigned i = 0; i < count; ++i) {
     const CUDA_LAUNCH_PARAMS& one = launches[i];
     const CUresult result = LaunchIn({one.function,

@@ -107,4 +107,10 @@ TEST_F(EscapesTest, TheSecondDeviceAloneHasTheSecondLimit) {
   EXPECT_EQ(With("total"), "536870912\n");
 }
 
+TEST_F(EscapesTest, TheSecondDeviceAloneHasTheSecondShare) {
+  variables_ += " CUDA_VISIBLE_DEVICES=1 CUDA_DEVICE_SM_LIMIT_1=30";
+  EXPECT_EQ(Without("spin"), "half or more\n");
+  EXPECT_EQ(With("spin"), "less than half\n");
+}
+
 }  // namespace

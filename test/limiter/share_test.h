@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <stdexcept>
+#include <string>
 
 #include "cuda/cuda_node.h"
 #include "limiter/books/books.h"
@@ -27,7 +28,7 @@ inline constexpr uint64_t kSaved = kBurst;
 
 class ShareTest : public testing::Test {
  protected:
-  ShareTest() {
+  explicit ShareTest(const std::string& hardware = "1xt4") : node_(hardware) {
     node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0");
     limits_.source = Source::kEnvironment;
     limits_.core_policy = CorePolicy::kForce;

@@ -5,8 +5,8 @@
 //   "10 pieces; 1000 MiB"
 //
 // usage: limit_escapes
-// virtual|arrays|pool|nvml|slots|name|race|devices|either|cancelled|total|take|stay COUNT; pieces
-// are of 100 MiB.
+// virtual|arrays|pool|nvml|slots|name|race|devices|either|cancelled|total|take|spin|stay COUNT;
+// pieces are of 100 MiB.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,8 +51,14 @@ void Start() {
   Use(0);
 }
 
-// What the device gave to all that there are.
-unsigned long long Resident(CUdevice device = 0) {
+unsigned long long Now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<unsigned long long>(now.tv_sec) * 1'000'000'000 +
+         static_cast<unsigned long long>(now.tv_nsec);
+}
+
+std::string Uuid(CUdevice device) {
   CUuuid uuid;
   Check(cuDeviceGetUuid_v2(&uuid, device), "cuDeviceGetUuid");
   char text[41] = "GPU-";
@@ -60,7 +67,12 @@ unsigned long long Resident(CUdevice device = 0) {
     snprintf(text + strlen(text), 4, "%s%02x", is_part ? "-" : "",
              static_cast<unsigned char>(uuid.bytes[i]));
   }
-  return fakecuda_resident(text, 0) / kMiB;
+  return text;
+}
+
+// What the device gave to all that there are.
+unsigned long long Resident(CUdevice device = 0) {
+  return fakecuda_resident(Uuid(device).c_str(), 0) / kMiB;
 }
 
 int Report(int pieces) {
@@ -302,6 +314,27 @@ int Total() {
   return 0;
 }
 
+// Kernels one behind the other; how much of the time the first device ran them.
+int Spin() {
+  constexpr unsigned long long kWhile = 400'000'000;  // ns
+  Start();
+  CUmodule module = nullptr;
+  CUfunction spin = nullptr;
+  Check(cuModuleLoadData(&module, ".visible .entry spin(.param .u64 ns) { ret; }"),
+        "cuModuleLoadData");
+  Check(cuModuleGetFunction(&spin, module, "spin"), "cuModuleGetFunction");
+  unsigned long long ns = 2'000'000;
+  void* parameters[] = {&ns};
+  const unsigned long long from = Now();
+  while (Now() - from < kWhile) {
+    Check(cuLaunchKernel(spin, 8, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr),
+          "cuLaunchKernel");
+  }
+  const unsigned long long busy = fakecuda_busy(Uuid(0).c_str(), getpid());
+  printf("%s\n", busy < (Now() - from) / 2 ? "less than half" : "half or more");
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -317,6 +350,7 @@ int main(int count, char** words) {
   if (way == "either") return Either();
   if (way == "cancelled") return Cancelled();
   if (way == "total") return Total();
+  if (way == "spin") return Spin();
   if (way == "stay" && count > 2) return Stay(atoi(words[2]));
   if (way == "take") {
     Start();
