@@ -216,7 +216,10 @@ struct alignas(64) Books {
   uint32_t slots_used;  // the highest ever used, and one
   uint32_t look_at;     // the slot where the next look for dead processes begins
   uint64_t reaped_at;   // when a dead process was last found, in ns of the monotonic clock
-  uint64_t spare[3];
+  // When the monitor's block was last taken back, to see whether it blocks again; in ns of the
+  // monotonic clock. Until it had time to, nothing is launched.
+  uint64_t unblocked_at;
+  uint64_t spare[2];
   DeviceBooks devices[kMaxDevices];
   SlotBooks slots[kMaxSlots];
   TimeBooks times[kMaxDevices];
@@ -237,7 +240,7 @@ static_assert(sizeof(TotalWord) == 16 && sizeof(DeviceBooks) == 64 && sizeof(Slo
 static_assert(offsetof(Books, version) == 8 && offsetof(Books, size) == 12);
 static_assert(offsetof(Books, core_policy) == 16 && offsetof(Books, oversubscribe) == 20);
 static_assert(offsetof(Books, slots_used) == 24 && offsetof(Books, look_at) == 28);
-static_assert(offsetof(Books, reaped_at) == 32);
+static_assert(offsetof(Books, reaped_at) == 32 && offsetof(Books, unblocked_at) == 40);
 static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
 static_assert(offsetof(TimeBooks, busy_end) == 16 && offsetof(TimeBooks, used) == 24);
 static_assert(offsetof(TimeBooks, others) == 32 && offsetof(TimeBooks, others_at) == 40);

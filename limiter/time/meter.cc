@@ -192,9 +192,7 @@ void LookAtEnd(void* /*unused*/) {
 
 void Sleep(uint64_t ns) {
   const int error = errno;
-  const timespec time{.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
-                      .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
-  nanosleep(&time, nullptr);
+  SleepFor(ns);
   errno = error;
 }
 
@@ -307,8 +305,8 @@ bool Launch::IsLimited() {
   const When when = SayWhen(hami, &meter->said);
   if (when == When::kAnotherSecond) [[unlikely]]
     FindLimited(meter);
-  if (!SayRecent(hami) && meter->policy != CorePolicy::kDisable) [[unlikely]]
-    AwaitMonitor(hami);
+  if (!SayRecent(meter->region) && meter->policy != CorePolicy::kDisable) [[unlikely]]
+    AwaitMonitor(meter->region);
   const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
   if (limited == 0 || !Holds(meter->policy, *hami)) [[likely]]
     return Pass(when);

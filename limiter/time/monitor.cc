@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/monitor.h"
 
-#include "limiter/books/ticks.h"
-
 namespace tessera::limiter {
 
-void AwaitMonitor(HamiRegion* hami, uint64_t while_ns) {
-  constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 5'000'000};
-  const uint64_t began = Now();
-  while (!SayRecent(hami)) {
-    if (Now() - began >= while_ns) {
-      int32_t blocked = kBlocked;
-      __atomic_compare_exchange_n(&hami->recent_kernel, &blocked, 0, false, __ATOMIC_RELAXED,
-                                  __ATOMIC_RELAXED);
-      if (blocked < kBlocked) __atomic_store_n(&hami->recent_kernel, 0, __ATOMIC_RELAXED);
-      continue;
-    }
-    nanosleep(&kMoment, nullptr);
+void SleepFor(uint64_t ns) {
+  const timespec time{.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
+                      .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
+  nanosleep(&time, nullptr);
+}
+
+void AwaitMonitor(Region* region, const Clock& clock) {
+  constexpr uint64_t kMoment = 5'000'000;  // ns
+  int32_t* const word = &region->hami.recent_kernel;
+  for (uint64_t began = clock.now(); !SayRecent(region, clock); clock.sleep(kMoment)) {
+    int32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    if (seen >= 0 || clock.now() - began < kLongestBlock) continue;
+    began = clock.now();
+    // Before the word, or another launch would take it for the monitor's leave.
+    __atomic_store_n(&region->books.unblocked_at, began, __ATOMIC_RELEASE);
+    __atomic_compare_exchange_n(word, &seen, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   }
 }
 

@@ -7,20 +7,39 @@
 #include <atomic>
 #include <cstdint>
 
+#include "limiter/books/ticks.h"
 #include "limiter/contract.h"
 
 namespace tessera::limiter {
 
-inline constexpr int32_t kRecent = 2;    // a kernel was launched lately
-inline constexpr int32_t kBlocked = -1;  // the monitor lets nothing run now
+inline constexpr int32_t kRecent = 2;  // a kernel was launched lately
+
+inline constexpr uint64_t kLongestBlock = 15'000'000'000;  // ns; then it is taken back
+// A monitor writes its block again by then: it looks each 5 s.
+inline constexpr uint64_t kMonitorsRound = 6'000'000'000;  // ns
+
+// Time, and how it is let pass; tests have their own.
+struct Clock {
+  uint64_t (*now)();
+  void (*sleep)(uint64_t ns);
+};
+void SleepFor(uint64_t ns);
+inline constexpr Clock kClock{Now, SleepFor};
+
+// Somebody took the block back, and a monitor had no time yet to write it again.
+inline bool MayBeBlocked(const Books& books, const Clock& clock) {
+  const uint64_t at = __atomic_load_n(&books.unblocked_at, __ATOMIC_ACQUIRE);
+  return at != 0 && clock.now() - at < kMonitorsRound;
+}
 
 // Says that a kernel is launched. False: the monitor lets nothing run.
-inline bool SayRecent(HamiRegion* hami) {
-  int32_t seen = __atomic_load_n(&hami->recent_kernel, __ATOMIC_RELAXED);
+inline bool SayRecent(Region* region, const Clock& clock = kClock) {
+  int32_t* const word = &region->hami.recent_kernel;
+  int32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
   while (seen != kRecent) {
-    if (seen < 0) [[unlikely]]
+    if (seen < 0 || (seen == 0 && MayBeBlocked(region->books, clock))) [[unlikely]]
       return false;
-    if (__atomic_compare_exchange_n(&hami->recent_kernel, &seen, kRecent, false, __ATOMIC_RELAXED,
+    if (__atomic_compare_exchange_n(word, &seen, kRecent, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED)) {
       break;
     }
@@ -52,9 +71,9 @@ inline bool Holds(CorePolicy policy, const HamiRegion& hami) {
   return __atomic_load_n(&hami.utilization_switch, __ATOMIC_RELAXED) == 1;
 }
 
-// Waits until the monitor lets kernels run. A monitor that lives blocks again at its next look, so
-// after a while the word is taken back: one that died over it blocks nobody for ever.
-void AwaitMonitor(HamiRegion* hami, uint64_t while_ns = 15'000'000'000);
+// Waits until the monitor lets kernels run. One that died over it blocks nobody for ever: after a
+// while the block is taken back, and where the monitor does not write it again nobody waits longer.
+void AwaitMonitor(Region* region, const Clock& clock = kClock);
 
 // What a process used of a device lately, as the monitor shows it. Good when it is all zeros.
 class Usage {

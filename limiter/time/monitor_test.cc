@@ -11,37 +11,87 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
+// A clock that goes on when somebody sleeps; what happens meanwhile is the test's.
+uint64_t now_ = 0;
+void (*meanwhile_)() = nullptr;
+Region* region_at_ = nullptr;
+constexpr Clock kOwnClock{[] { return now_; },
+                          [](uint64_t ns) {
+                            now_ += ns;
+                            if (meanwhile_ != nullptr) meanwhile_();
+                          }};
+
 class MonitorTest : public testing::Test {
  protected:
-  std::unique_ptr<HamiRegion> hami_{new HamiRegion()};
+  MonitorTest() {
+    now_ = 1'000 * kSecond;
+    meanwhile_ = nullptr;
+    region_at_ = region_.get();
+  }
+  // Seconds that a launch waits.
+  uint64_t Await() {
+    const uint64_t began = now_;
+    AwaitMonitor(region_.get(), kOwnClock);
+    EXPECT_EQ(hami_->recent_kernel, 2);
+    return (now_ - began) / kSecond;
+  }
+
+  std::unique_ptr<Region> region_{new Region()};
+  HamiRegion* const hami_ = &region_->hami;
   std::unique_ptr<Usage> usage_{new Usage()};
   HamiUtilization shown_{};
 };
 
 TEST_F(MonitorTest, ALaunchSaysThatAKernelIsRecent) {
-  hami_->recent_kernel = 0;
-  EXPECT_TRUE(SayRecent(hami_.get()));
-  EXPECT_EQ(hami_->recent_kernel, 2);
+  for (const int32_t seen : {0, 1, 2}) {
+    hami_->recent_kernel = seen;
+    EXPECT_TRUE(SayRecent(region_.get()));
+    EXPECT_EQ(hami_->recent_kernel, 2);
+  }
 }
 
 TEST_F(MonitorTest, ABlockIsNeverWrittenOver) {
   hami_->recent_kernel = -1;
-  EXPECT_FALSE(SayRecent(hami_.get()));
+  EXPECT_FALSE(SayRecent(region_.get()));
   EXPECT_EQ(hami_->recent_kernel, -1);
 }
 
 TEST_F(MonitorTest, ABlockLastsUntilTheMonitorTakesItBack) {
   hami_->recent_kernel = -1;
-  std::thread launch([&] { AwaitMonitor(hami_.get()); });
+  std::thread launch([&] { AwaitMonitor(region_.get()); });
   __atomic_store_n(&hami_->recent_kernel, 1, __ATOMIC_RELAXED);
   launch.join();
   EXPECT_EQ(hami_->recent_kernel, 2);
 }
 
-TEST_F(MonitorTest, TheBlockOfADeadMonitorEnds) {
+TEST_F(MonitorTest, TheBlockOfADeadMonitorIsTakenBackAfterFifteenSecondsAndEndsARoundLater) {
+  for (const int32_t word : {-1, -7}) {
+    hami_->recent_kernel = word;
+    meanwhile_ = [] {
+      const bool is_over = now_ - region_at_->books.unblocked_at >= 6 * kSecond;
+      if (region_at_->hami.recent_kernel == 0 && !is_over) {
+        EXPECT_FALSE(SayRecent(region_at_, kOwnClock)) << "nor does another launch pass";
+      }
+    };
+    EXPECT_EQ(Await(), 21u);
+    EXPECT_EQ(now_ - region_->books.unblocked_at, 6 * kSecond);
+    meanwhile_ = nullptr;
+    EXPECT_EQ(Await(), 0u) << "the next one";
+  }
+}
+
+TEST_F(MonitorTest, TheBlockOfALiveMonitorLastsAsLongAsItWrites) {
   hami_->recent_kernel = -1;
-  AwaitMonitor(hami_.get(), 0);
-  EXPECT_EQ(hami_->recent_kernel, 2);
+  meanwhile_ = [] {
+    const uint64_t second = now_ / kSecond - 1'000;
+    const bool is_round = now_ % (5 * kSecond) == 0;
+    if (is_round && second < 100) region_at_->hami.recent_kernel = -1;
+    if (is_round && second == 110) region_at_->hami.recent_kernel = 0;
+  };
+  // At 105 s it was blocked still, and between its rounds nobody passed.
+  const uint64_t waited = Await();
+  EXPECT_GE(waited, 101u);
+  EXPECT_LE(waited, 117u);
 }
 
 TEST_F(MonitorTest, LimitsHoldByPolicyOrByTheMonitorsSwitch) {
@@ -56,7 +106,7 @@ TEST_F(MonitorTest, LimitsHoldByPolicyOrByTheMonitorsSwitch) {
 TEST_F(MonitorTest, TheLastKernelsTimeIsInSeconds) {
   const int64_t before = time(nullptr);
   std::atomic<int64_t> said{0};
-  EXPECT_EQ(SayWhen(hami_.get(), &said), When::kAnotherSecond);
+  EXPECT_EQ(SayWhen(hami_, &said), When::kAnotherSecond);
   EXPECT_EQ(hami_->last_kernel_time, said >> 6);
   EXPECT_GE(hami_->last_kernel_time, before - 1);
   EXPECT_LE(hami_->last_kernel_time, time(nullptr));
@@ -66,7 +116,7 @@ TEST_F(MonitorTest, SixtyTimesASecondALaunchIsLaterThanTheLastOne) {
   std::atomic<int64_t> said{0};
   int later = 0, seconds = 0;
   while (seconds < 2) {
-    const When when = SayWhen(hami_.get(), &said);
+    const When when = SayWhen(hami_, &said);
     if (when == When::kAnotherSecond) ++seconds;
     if (when == When::kLater && seconds == 1) ++later;
   }
