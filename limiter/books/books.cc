@@ -233,17 +233,24 @@ inline void LookNowAndThen(Process* process) {
   }
 }
 
+struct DeviceName {
+  char text[kUuidSize];
+};
+DeviceName NameOf(const Region& region, int device) {
+  DeviceName name;
+  const char* const written = region.hami.uuids[device];
+  Copy(Text(written, Text(written, kUuidSize).Find('\0')), name.text, sizeof name.text);
+  return name;
+}
+
 // False, always.
 [[gnu::noinline, gnu::cold]] bool Deny(const Process& process, int device, uint64_t bytes) {
   const Region* const region = process.region;
   if (region == nullptr || !IsDevice(device)) {
     ReportDenial(*process.limits, "", bytes, 0, 0);
   } else {
-    char uuid[kUuidSize];
-    const char* const written = region->hami.uuids[device];
-    Copy(Text(written, Text(written, kUuidSize).Find('\0')), uuid, sizeof uuid);
-    ReportDenial(*process.limits, uuid, bytes, TotalOf(region->books, device) * kUnit,
-                 LimitOf(process, device));
+    ReportDenial(*process.limits, NameOf(*region, device).text, bytes,
+                 TotalOf(region->books, device) * kUnit, LimitOf(process, device));
   }
   return false;
 }
@@ -326,6 +333,14 @@ bool Reserve(int device, uint64_t bytes, Kind kind) {
 bool Refuse(int device, uint64_t bytes) {
   const Process* const process = TheProcess();
   return process != nullptr && Deny(*process, device, bytes);
+}
+
+void SayManaged(int device, uint64_t bytes) {
+  const Process* const process = TheProcess();
+  const Region* const region = TheRegion();
+  if (region == nullptr || !IsDevice(device)) return;
+  ReportManaged(*process->limits, NameOf(*region, device).text, bytes, Used(device),
+                LimitOf(*process, device));
 }
 
 void Count(int device, uint64_t bytes, Kind kind) {

@@ -10,7 +10,7 @@ namespace tessera::limiter {
 enum class Level : int {
   kError = 1,    // memory is denied, and why
   kWarning = 2,  // what was not understood, or is not as it should be; and what limits there are
-  kDenial = 3,   // each call that was refused
+  kDenial = 3,   // each call that was refused, or got managed memory
   kDebug = 4,
 };
 

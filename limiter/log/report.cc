@@ -121,4 +121,12 @@ void ReportDenial(const Limits& limits, const char* uuid, uint64_t bytes, uint64
       wanted, name, static_cast<unsigned long long>(used), static_cast<unsigned long long>(limit));
 }
 
+void ReportManaged(const Limits& limits, const char* uuid, uint64_t bytes, uint64_t used,
+                   uint64_t limit) {
+  Say(limits.log_level, Level::kDenial,
+      "managed: %llu bytes of %s, which has no room for them; %llu of %llu are held",
+      static_cast<unsigned long long>(bytes), uuid, static_cast<unsigned long long>(used),
+      static_cast<unsigned long long>(limit));
+}
+
 }  // namespace tessera::limiter

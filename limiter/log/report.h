@@ -16,5 +16,8 @@ void ReportLimits(const Limits& limits, Trouble trouble, int slot);
 // Memory was refused: so many bytes, while `used` of `limit` are held.
 void ReportDenial(const Limits& limits, const char* uuid, uint64_t bytes, uint64_t used,
                   uint64_t limit);
+// The device had no room for what the container may have: so many bytes are managed memory.
+void ReportManaged(const Limits& limits, const char* uuid, uint64_t bytes, uint64_t used,
+                   uint64_t limit);
 
 }  // namespace tessera::limiter

@@ -107,5 +107,11 @@ TEST(ReportTest, ADenialSaysHowMuchIsHeld) {
             "denied: 512 bytes of the device\n");
 }
 
+TEST(ReportTest, ManagedMemorySaysHowMuchItIsAndHowMuchIsHeld) {
+  EXPECT_EQ(Said([] { ReportManaged(Found(2), "GPU-aa", 512, 1000, 1024); }), "");
+  EXPECT_EQ(Said([] { ReportManaged(Found(3), "GPU-aa", 512, 1000, 1024); }),
+            "managed: 512 bytes of GPU-aa, which has no room for them; 1000 of 1024 are held\n");
+}
+
 }  // namespace
 }  // namespace tessera::limiter

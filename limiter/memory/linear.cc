@@ -24,8 +24,11 @@ CUresult OrManaged(int place, CUdeviceptr* out, uint64_t bytes, bool* is_managed
   int moves = 0;
   const bool may = driver.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
                    driver.cuDeviceGetAttribute(&moves, kMovesPages, device) == CUDA_SUCCESS;
-  *is_managed = may && moves != 0;
-  return *is_managed ? driver.cuMemAllocManaged(out, bytes, kForAll) : result;
+  if (!may || moves == 0) return result;
+  const CUresult managed = driver.cuMemAllocManaged(out, bytes, kForAll);
+  *is_managed = managed == CUDA_SUCCESS;
+  if (*is_managed) SayManaged(place, bytes);
+  return managed;
 }
 
 // call() allocates `expected` bytes, mostly; real() tells how many it were. A small block is asked

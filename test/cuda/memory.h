@@ -32,6 +32,9 @@ struct FileContent {
   static constexpr uint64_t kExternal = 0x65787465726e;
 };
 
+// A handle that may be mapped and released, and has no memory (multicast.cc).
+uint64_t AddWithoutMemory(uint64_t bytes);
+
 // Unmaps a buffer of another interface's memory. False: none begins there.
 bool FreeMappedBuffer(uint64_t address);
 

@@ -18,8 +18,8 @@ void DropTilesOf(const void* resource);
 // Of physical memory whose handle was not released (vmm.cc); 0: there is none, or it is none for
 // tiles.
 uint64_t TilePoolBytes(CUmemGenericAllocationHandle handle);
-// A tile more of it is mapped, or one less.
-void MapTile(CUmemGenericAllocationHandle handle);
+// A tile more of it is mapped, or one less. False: its handle was released, or is none.
+bool MapTile(CUmemGenericAllocationHandle handle);
 void UnmapTile(CUmemGenericAllocationHandle handle);
 
 }  // namespace tessera::fake_cuda

@@ -113,6 +113,12 @@ std::optional<Found> FindMapped(uint64_t address) {
                .device = IsHost(location) ? 0 : location.id};
 }
 
+uint64_t AddWithoutMemory(uint64_t bytes) {
+  Memory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  return Add(memory, {.bytes = bytes});
+}
+
 uint64_t TilePoolBytes(Handle handle) {
   constexpr unsigned kTilePool = 1;
   Memory& memory = TheMemory();
@@ -121,10 +127,13 @@ uint64_t TilePoolBytes(Handle handle) {
   const bool is = physical != nullptr && physical->properties.allocFlags.usage == kTilePool;
   return is ? physical->bytes : 0;
 }
-void MapTile(Handle handle) {
+bool MapTile(Handle handle) {
   Memory& memory = TheMemory();
   const std::lock_guard lock(memory.mutex);
-  ++memory.physical[handle].maps;
+  Physical* const physical = Find(memory, handle);
+  if (physical == nullptr) return false;
+  ++physical->maps;
+  return true;
 }
 void UnmapTile(Handle handle) {
   Memory& memory = TheMemory();
@@ -270,7 +279,9 @@ FAKE_EXPORT CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp*
   Memory& memory = TheMemory();
   const std::lock_guard lock(memory.mutex);
   const Physical* physical = Find(memory, handle);
-  if (out == nullptr || physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const bool has_memory =
+      physical != nullptr && physical->properties.location.type != CU_MEM_LOCATION_TYPE_INVALID;
+  if (out == nullptr || !has_memory) return CUDA_ERROR_INVALID_VALUE;
   *out = physical->properties;
   return CUDA_SUCCESS;
 }

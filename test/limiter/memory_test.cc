@@ -6,25 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace tessera::limiter {
 namespace {
-
-// What this process says meanwhile on standard error, without what each line begins with.
-std::string SaidHere(const std::function<void()>& speak) {
-  testing::internal::CaptureStderr();
-  speak();
-  std::string text = testing::internal::GetCapturedStderr();
-  const std::string prefix = "tessera-vgpu[" + std::to_string(getpid()) + "]: ";
-  for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
-    text.erase(at, prefix.size());
-  }
-  return text;
-}
 
 TEST_F(MemoryTest, LinearMemoryIsCountedAsTheDriverTakesIt) {
   Run([&] {
@@ -118,19 +105,6 @@ TEST_F(MemoryTest, AHandleMayGoBeforeItsMappingAndTheOtherWayRound) {
     ExpectTrue(700);
     EXPECT_NE(cuMemRelease(handle), CUDA_SUCCESS);
     ExpectTrue(700);
-  });
-}
-
-TEST_F(MemoryTest, VirtualMemoryOfTheHostIsNotCounted) {
-  Run([&] {
-    const CUmemAllocationProp wanted{.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                     .requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE,
-                                     .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0},
-                                     .win32HandleMetaData = nullptr,
-                                     .allocFlags = {}};
-    CUmemGenericAllocationHandle handle = 0;
-    cuMemCreate(&handle, 100 * kMiB, &wanted, 0);
-    EXPECT_EQ(Used(0), 0u);
   });
 }
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -55,6 +57,18 @@ class MemoryTest : public testing::Test {
     ASSERT_EQ(cuModuleGetFunction(&spin, module, "spin"), CUDA_SUCCESS);
     void* arguments[] = {&ns};
     ASSERT_EQ(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr), CUDA_SUCCESS);
+  }
+
+  // What this process says meanwhile on standard error, without what each line begins with.
+  static std::string SaidHere(const std::function<void()>& speak) {
+    testing::internal::CaptureStderr();
+    speak();
+    std::string text = testing::internal::GetCapturedStderr();
+    const std::string prefix = "tessera-vgpu[" + std::to_string(getpid()) + "]: ";
+    for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
+      text.erase(at, prefix.size());
+    }
+    return text;
   }
 
   const fake_cuda::Library& cuda() const { return *library_; }

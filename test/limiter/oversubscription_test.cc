@@ -39,6 +39,19 @@ TEST_F(OversubscriptionTest, WhatTheCardHasNoRoomForIsManagedCountedAndFreedAlik
   });
 }
 
+TEST_F(OversubscriptionTest, WhoAsksIsToldOfEachThatIsManaged) {
+  limits_.log_level = 3;
+  Run([&] {
+    const std::string gpu = " bytes of " + std::string(kUuid) + ", ";
+    EXPECT_EQ(SaidHere([&] { Allocate(14 * kGiB); }), "");
+    EXPECT_EQ(SaidHere([&] { Allocate(4 * kGiB); }),
+              "managed: 4294967296" + gpu +
+                  "which has no room for them; 19327352832 of 21474836480 are held\n");
+    EXPECT_EQ(SaidHere([&] { Allocate(3 * kGiB, CUDA_ERROR_OUT_OF_MEMORY); }),
+              "denied: 3221225472" + gpu + "of which 19327352832 of 21474836480 are held\n");
+  });
+}
+
 TEST_F(OversubscriptionTest, RowsToo) {
   Run([&] {
     Allocate(15 * kGiB);
