@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares of the time of several GPUs, which have nothing to do with each other.
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
+#include <atomic>
 #include <thread>
+#include <utility>
 
 #include "limiter/share_test.h"
 
@@ -119,6 +125,50 @@ TEST_F(DevicesTest, ALaunchOnSeveralGpusIsOfTheShareOfEach) {
       }
     });
   }
+}
+
+// Each kernel runs once its peer's is there, as in a collective: here their streams wait for each
+// other. One of the GPUs owes 0.9 s, for which a launch of another kind would wait for 3 s.
+TEST_F(DevicesTest, RanksThatWaitForEachOtherAreHeldUpForAMomentABurst) {
+  constexpr int kBursts = 5, kSteps = 20;
+  int ends[2];  // of either rank
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  SetShares(30, 30);
+  const auto meet = [](void* data) {
+    char byte = 0;
+    const int end = *static_cast<int*>(data);
+    EXPECT_EQ(write(end, &byte, 1), 1);
+    EXPECT_EQ(read(end, &byte, 1), 1);
+  };
+  const auto run = [&](size_t rank) {
+    if (rank == 1) close(ends[0]);
+    PrepareBoth();
+    const Device& device = devices_[rank];
+    MakeCurrent(device);
+    Load(*library_);
+    TimeBooks* const books = &TheRegion()->books.times[1];
+    if (rank == 1) Correct(books, fake_cuda::Now(), 30, 900 * kMs);
+    const auto call = library_->As<CUresult(CUstream, void (*)(void*), void*)>("cuLaunchHostFunc");
+    for (int burst = 0; burst < kBursts; ++burst) {
+      for (int step = 0; step < kSteps; ++step) {
+        ASSERT_EQ(call(device.stream, meet, &ends[rank]), CUDA_SUCCESS);
+        ASSERT_EQ(Launch(collective_, 100'000, device.stream), CUDA_SUCCESS);
+      }
+      library_->As<CUresult(CUstream)>("cuStreamSynchronize")(device.stream);
+      // Other work of theirs, behind which another burst begins.
+      std::this_thread::sleep_for(std::chrono::milliseconds(15));
+    }
+  };
+  const pid_t peer = Start([&] { run(1); });
+  close(ends[1]);
+  Run([&] {
+    const uint64_t from = fake_cuda::Now();
+    run(0);
+    EXPECT_LT(fake_cuda::Now() - from, 2'000 * kMs);
+  });
+  int status = -1;
+  EXPECT_EQ(waitpid(peer, &status, 0), peer);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(DevicesTest, ALaunchThatIsRefusedCostsNoneOfThem) {
