@@ -2,6 +2,27 @@
 #include "limiter/time/monitor.h"
 
 namespace tessera::limiter {
+namespace {
+
+bool MayBeBlocked(const Books& books, const Clock& clock) {
+  const uint64_t at = __atomic_load_n(&books.unblocked_at, __ATOMIC_ACQUIRE);
+  return at != 0 && clock.now() - at < kMonitorsRound;
+}
+
+}  // namespace
+
+bool SayRecentNow(Region* region, const Clock& clock) {
+  int32_t* const word = &region->hami.recent_kernel;
+  int32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+  while (seen != kRecent) {
+    if (seen < 0 || (seen == 0 && MayBeBlocked(region->books, clock))) return false;
+    if (__atomic_compare_exchange_n(word, &seen, kRecent, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_ACQUIRE)) {
+      break;
+    }
+  }
+  return true;
+}
 
 void SleepFor(uint64_t ns) {
   const timespec time{.tv_sec = static_cast<time_t>(ns / 1'000'000'000),

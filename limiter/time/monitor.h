@@ -26,25 +26,12 @@ struct Clock {
 void SleepFor(uint64_t ns);
 inline constexpr Clock kClock{Now, SleepFor};
 
-// Somebody took the block back, and a monitor had no time yet to write it again.
-inline bool MayBeBlocked(const Books& books, const Clock& clock) {
-  const uint64_t at = __atomic_load_n(&books.unblocked_at, __ATOMIC_ACQUIRE);
-  return at != 0 && clock.now() - at < kMonitorsRound;
-}
-
-// Says that a kernel is launched. False: the monitor lets nothing run.
+// Says that a kernel is launched. False: the monitor lets nothing run, or somebody took its block
+// back and it had no time yet to write it again.
+bool SayRecentNow(Region* region, const Clock& clock);
 inline bool SayRecent(Region* region, const Clock& clock = kClock) {
-  int32_t* const word = &region->hami.recent_kernel;
-  int32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-  while (seen != kRecent) {
-    if (seen < 0 || (seen == 0 && MayBeBlocked(region->books, clock))) [[unlikely]]
-      return false;
-    if (__atomic_compare_exchange_n(word, &seen, kRecent, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
-      break;
-    }
-  }
-  return true;
+  const int32_t seen = __atomic_load_n(&region->hami.recent_kernel, __ATOMIC_RELAXED);
+  return seen == kRecent || SayRecentNow(region, clock);
 }
 
 // A launch beside the last one.
