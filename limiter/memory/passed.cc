@@ -46,12 +46,7 @@ int64_t Less(uint64_t bytes) {
 }
 
 CUdevice DeviceAt(int place) {
-  int count = 0;
-  if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return -1;
-  for (CUdevice device = 0; device < count; ++device) {
-    if (PlaceOfDevice(device) == place) return device;
-  }
-  return -1;
+  return FindDevice([&](CUdevice device) { return PlaceOfDevice(device) == place; });
 }
 
 // The driver tells it a thread that has a context of the device, which the caller may not have: the
