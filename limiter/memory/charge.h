@@ -12,7 +12,7 @@
 #include "limiter/memory/devices.h"
 #include "limiter/memory/graphs.h"
 #include "limiter/memory/passed.h"
-#include "limiter/memory/pools.h"
+#include "limiter/memory/pool_ends.h"
 #include "limiter/memory/table.h"
 #include "limiter/time/stream.h"
 

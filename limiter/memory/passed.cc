@@ -47,12 +47,7 @@ int64_t Less(uint64_t bytes) {
 }
 
 CUdevice DeviceAt(int place) {
-  int count = 0;
-  if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return -1;
-  for (CUdevice device = 0; device < count; ++device) {
-    if (PlaceOfDevice(device) == place) return device;
-  }
-  return -1;
+  return FindDevice([&](CUdevice device) { return PlaceOfDevice(device) == place; });
 }
 
 // In a context of the device. 0: nobody tells.
