@@ -4,10 +4,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -59,16 +57,33 @@ class MemoryTest : public testing::Test {
     ASSERT_EQ(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr), CUDA_SUCCESS);
   }
 
-  // What this process says meanwhile on standard error, without what each line begins with.
-  static std::string SaidHere(const std::function<void()>& speak) {
-    testing::internal::CaptureStderr();
-    speak();
-    std::string text = testing::internal::GetCapturedStderr();
-    const std::string prefix = "tessera-vgpu[" + std::to_string(getpid()) + "]: ";
-    for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
-      text.erase(at, prefix.size());
-    }
-    return text;
+  CUstream NewStream() {
+    CUstream stream = nullptr;
+    EXPECT_EQ(cuda().As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
+    return stream;
+  }
+  CUmemoryPool NewPool() {
+    CUmemPoolProps wanted{};
+    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CUmemoryPool pool = nullptr;
+    EXPECT_EQ(cuda().As<decltype(cuMemPoolCreate)>("cuMemPoolCreate")(&pool, &wanted),
+              CUDA_SUCCESS);
+    return pool;
+  }
+  // What cuMemCreate is asked for.
+  static CUmemAllocationProp PinnedIn(CUmemLocationType where) {
+    CUmemAllocationProp wanted{};
+    wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {where, 0};
+    return wanted;
+  }
+  // Addresses with nothing behind them.
+  CUdeviceptr Addresses(uint64_t bytes) {
+    using Reserve = CUresult(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
+    CUdeviceptr address = 0;
+    EXPECT_EQ(cuda().As<Reserve>("cuMemAddressReserve")(&address, bytes, 0, 0, 0), CUDA_SUCCESS);
+    return address;
   }
 
   const fake_cuda::Library& cuda() const { return *library_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A container whose limit is more than its card has: one of 15 GiB.
+#include "limiter/log/said_test.h"
 #include "limiter/memory_test.h"
 
 namespace tessera::limiter {
@@ -43,11 +44,11 @@ TEST_F(OversubscriptionTest, WhoAsksIsToldOfEachThatIsManaged) {
   limits_.log_level = 3;
   Run([&] {
     const std::string gpu = " bytes of " + std::string(kUuid) + ", ";
-    EXPECT_EQ(SaidHere([&] { Allocate(14 * kGiB); }), "");
-    EXPECT_EQ(SaidHere([&] { Allocate(4 * kGiB); }),
+    EXPECT_EQ(Said([&] { Allocate(14 * kGiB); }), "");
+    EXPECT_EQ(Said([&] { Allocate(4 * kGiB); }),
               "managed: 4294967296" + gpu +
                   "which has no room for them; 19327352832 of 21474836480 are held\n");
-    EXPECT_EQ(SaidHere([&] { Allocate(3 * kGiB, CUDA_ERROR_OUT_OF_MEMORY); }),
+    EXPECT_EQ(Said([&] { Allocate(3 * kGiB, CUDA_ERROR_OUT_OF_MEMORY); }),
               "denied: 3221225472" + gpu + "of which 19327352832 of 21474836480 are held\n");
   });
 }

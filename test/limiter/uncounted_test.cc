@@ -53,9 +53,7 @@ TEST_F(UncountedTest, VirtualMemoryOfTheHostAndOfItsNumaNodes) {
     for (const CUmemLocationType where : {CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA,
                                           CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT}) {
       SCOPED_TRACE(where);
-      CUmemAllocationProp wanted{};
-      wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-      wanted.location = {where, 0};
+      const CUmemAllocationProp wanted = PinnedIn(where);
       Handle handle = 0;
       ASSERT_EQ(cuMemCreate(&handle, kMuch, &wanted, 0), CUDA_SUCCESS);
       const CUdeviceptr mapped = Map(handle, kMuch);
