@@ -121,6 +121,9 @@ TEST_F(StreamsTest, EveryWayOfLaunchingTakesTheSameTime) {
     EXPECT_EQ(CALL(cuLaunchCooperativeKernel)(spin, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments),
               CUDA_SUCCESS);
     CUDA_LAUNCH_PARAMS one{spin, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments};
+    EXPECT_EQ(CALL(cuLaunchCooperativeKernelMultiDevice)(&one, 1, 0), CUDA_ERROR_INVALID_HANDLE)
+        << "in a default stream";
+    one.hStream = cuda.NewStream();
     EXPECT_EQ(CALL(cuLaunchCooperativeKernelMultiDevice)(&one, 1, 0), CUDA_SUCCESS);
     auto* set = cuda.As<CUresult(CUfunction, int, void*, unsigned)>("cuParamSetv");
     EXPECT_EQ(set(spin, 0, &ns, sizeof ns), CUDA_SUCCESS);

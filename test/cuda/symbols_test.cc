@@ -76,7 +76,7 @@ TEST_F(SymbolsTest, TheFirstFormSaysSoByItsResult) {
 TEST_F(SymbolsTest, WhatIsNotSimulatedIsThereAndSaysSo) {
   OnGpu([](const Gpu& cuda) {
     EXPECT_EQ(cuda.As<CUresult()>("cuGraphicsMapResources")(), CUDA_ERROR_NOT_SUPPORTED);
-    EXPECT_EQ(cuda.As<CUresult()>("cuMulticastCreate")(), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(cuda.As<CUresult()>("cuMulticastBindAddr")(), CUDA_ERROR_NOT_SUPPORTED);
   });
 }
 

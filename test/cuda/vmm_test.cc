@@ -166,5 +166,31 @@ TEST_F(VmmTest, WhatAnotherProcessImportsTheCardHasOnceAndUntilItIsReleased) {
   EXPECT_EQ(waitpid(owner, nullptr, 0), owner);
 }
 
+TEST_F(VmmTest, AMulticastObjectHasNoMemoryAndKeepsWhatIsBoundToIt) {
+  OnGpu([](const Gpu& cuda) {
+    auto* make = cuda.As<CUresult(Handle*, const CUmulticastObjectProp*)>("cuMulticastCreate");
+    auto* add = cuda.As<CUresult(Handle, CUdevice)>("cuMulticastAddDevice");
+    auto* bind = cuda.As<CUresult(Handle, size_t, Handle, size_t, size_t, unsigned long long)>(
+        "cuMulticastBindMem");
+    auto* unbind = cuda.As<CUresult(Handle, CUdevice, size_t, size_t)>("cuMulticastUnbind");
+    const CUmulticastObjectProp wanted{1, 200 * kMiB, 0, 0};
+    Handle object = 0;
+    ASSERT_EQ(make(&object, &wanted), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Resident(), 0U);
+    const Handle memory = Create(cuda, 100 * kMiB);
+    EXPECT_EQ(bind(object, 0, memory, 0, 100 * kMiB, 0), CUDA_ERROR_INVALID_VALUE)
+        << "before its team is there";
+    EXPECT_EQ(add(object, 0), CUDA_SUCCESS);
+    EXPECT_EQ(add(object, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(bind(object, 150 * kMiB, memory, 0, 100 * kMiB, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(bind(object, 0, memory, 0, 100 * kMiB, 0), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuMemRelease)(memory), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Resident(), 100U);
+    EXPECT_EQ(unbind(object, 0, 0, 100 * kMiB), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Resident(), 0U);
+    EXPECT_EQ(CALL(cuMemRelease)(object), CUDA_SUCCESS);
+  });
+}
+
 }  // namespace
 }  // namespace tessera::fake_cuda
