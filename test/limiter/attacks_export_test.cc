@@ -161,6 +161,7 @@ TEST_F(AttacksExportTest, TwoThatGiveItBackAtOnceGiveItBackOnce) {
         ASSERT_EQ(cuMemUnmap(mapped, 100 * kMiB), CUDA_SUCCESS);
         peer.Send('u', kThere);
       }
+      peer.Receive<char>(kThere);
     }));
   }
   Run([&] {
@@ -180,6 +181,8 @@ TEST_F(AttacksExportTest, TwoThatGiveItBackAtOnceGiveItBackOnce) {
       for (const Peer& peer : peers) peer.Receive<char>(kHere);
       ExpectTrue(300);
     }
+    // Who ended while something is given up could have freed it.
+    for (const Peer& peer : peers) peer.Send('e', kHere);
   });
   for (const pid_t other : others) ExpectEnd(other);
 }
