@@ -40,7 +40,10 @@ CUresult Import(CUexternalMemory* out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* w
 
 CUresult cuImportExternalMemory(CUexternalMemory* answer,
                                 const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* what) {
-  return Answered(answer, [what](CUexternalMemory* out) { return Import(out, what); });
+  // The driver is to read what was read here.
+  const auto own = what != nullptr ? *what : CUDA_EXTERNAL_MEMORY_HANDLE_DESC{};
+  return Answered(
+      answer, [&](CUexternalMemory* out) { return Import(out, what != nullptr ? &own : nullptr); });
 }
 
 CUresult cuDestroyExternalMemory(CUexternalMemory memory) {
