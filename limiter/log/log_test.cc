@@ -23,14 +23,14 @@ TEST(LogTest, NothingIsSaidUnlessItIsAskedFor) {
 TEST(LogTest, ALineSaysWhoSpeaks) {
   testing::internal::CaptureStderr();
   Say(2, Level::kWarning, "odd");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), kPrefix + "odd\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), Prefix() + "odd\n");
 }
 
 TEST(LogTest, ALineIsOfPlainCharactersAndHasAnEnd) {
   EXPECT_EQ(Said([] { Say(1, Level::kError, "a\n\033[2Jb\x80"); }), "a??[2Jb?\n");
   const std::string text =
       Said([] { Say(1, Level::kError, "%s", std::string(2000, 'x').c_str()); });
-  EXPECT_EQ(text, std::string(511 - kPrefix.size(), 'x') + "\n");
+  EXPECT_EQ(text, std::string(511 - Prefix().size(), 'x') + "\n");
 }
 
 // How a process ends that does this.

@@ -10,15 +10,19 @@
 
 namespace tessera::limiter {
 
-inline const std::string kPrefix = "tessera-vgpu[" + std::to_string(getpid()) + "]: ";
+// What each line of this process begins with.
+inline std::string Prefix() {
+  return "tessera-vgpu[" + std::to_string(getpid()) + "]: ";
+}
 
-// What was said, without what each line begins with.
+// What was said, without that.
 inline std::string Said(const std::function<void()>& speak) {
   testing::internal::CaptureStderr();
   speak();
   std::string text = testing::internal::GetCapturedStderr();
-  for (size_t at = text.find(kPrefix); at != std::string::npos; at = text.find(kPrefix)) {
-    text.erase(at, kPrefix.size());
+  const std::string prefix = Prefix();
+  for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
+    text.erase(at, prefix.size());
   }
   return text;
 }

@@ -8,13 +8,13 @@
 #include "limiter/books/books.h"
 #include "limiter/books/cancel.h"
 #include "limiter/driver/driver.h"
+#include "limiter/driver/relaxed.h"
 #include "limiter/memory/chunks.h"
 #include "limiter/memory/devices.h"
 #include "limiter/memory/graphs.h"
 #include "limiter/memory/passed.h"
-#include "limiter/memory/pools.h"
+#include "limiter/memory/pool_ends.h"
 #include "limiter/memory/table.h"
-#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
 
@@ -53,6 +53,8 @@ inline void GiveUp(Sort sort, const Holding& holding, const Parting& parting) {
   if (sort == Sort::kLinear && holding.mappings != 0) [[unlikely]]
     return parting.GiveUp(holding.bytes, By::kOpening);
   Release(holding.device, holding.bytes, KindOf(sort));
+  if (sort == Sort::kOpened && holding.other != 0) [[unlikely]]
+    parting.GiveBack(holding.other);
 }
 
 // Remembers what the driver gave. What stood under this key before went without a call of the
@@ -126,8 +128,7 @@ CUresult Close(uint64_t key, Call call) {
   const Parting parting(is_last ? after.device : -1);
   const CUresult result = call();
   if (result == CUDA_SUCCESS && is_last) {
-    Release(after.device, after.bytes, Kind::kData);
-    if (after.other != 0) parting.GiveBack(after.other);
+    GiveUp(Sort::kOpened, after, parting);
   } else if (result != CUDA_SUCCESS && known) {
     after.references = 1;
     if (!is_last || !table->Add(Sort::kOpened, key, after)) {

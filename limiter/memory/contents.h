@@ -12,7 +12,7 @@
 namespace tessera::limiter {
 
 inline bool IsIn(CUcontext context, Sort sort, uint64_t key, Table* table) {
-  if (sort != Sort::kLinear) {
+  if (sort != Sort::kLinear && sort != Sort::kOpened) {
     Holding holding;
     return table->Find(sort, key, &holding) && holding.other == (uint64_t)context;
   }
@@ -62,8 +62,8 @@ class Contents {
   }
 
  private:
-  static constexpr Sort kSorts[] = {Sort::kLinear,  Sort::kArray, Sort::kMipmapped, Sort::kModule,
-                                    Sort::kLibrary, Sort::kHeap,  Sort::kSparse};
+  static constexpr Sort kSorts[] = {Sort::kLinear, Sort::kOpened,  Sort::kArray, Sort::kMipmapped,
+                                    Sort::kModule, Sort::kLibrary, Sort::kHeap,  Sort::kSparse};
   static constexpr size_t kCount = sizeof kSorts / sizeof kSorts[0];
 
   static inline constinit std::atomic<uint32_t> last_tag_{0};

@@ -7,6 +7,8 @@
 
 #include <atomic>
 
+#include "limiter/books/mutex.h"
+#include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contents.h"
 #include "limiter/memory/launched_code.h"
@@ -104,17 +106,34 @@ CUresult Create(CUcontext* answer, CUdevice device, Call call, Undo undo) {
   });
 }
 
+bool IsActive(CUdevice device, bool if_nobody_knows) {
+  unsigned flags = 0;
+  int active = 0;
+  const bool known =
+      TheDriver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS;
+  return known ? active != 0 : if_nobody_knows;
+}
+
+// Held while primary contexts are released, and while one is borrowed. Null: there is no memory.
+Mutex* Releasing() {
+  static constinit ProcessMemory<Mutex> releasing;
+  return releasing.Get();
+}
+template <typename Call>
+CUresult Released(Call call) {
+  Mutex* const releasing = Releasing();
+  if (releasing == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Locked lock(releasing);
+  return call();
+}
+
 // A primary context ends when the last one who retained it releases it.
 template <typename Call>
 CUresult ReleasePrimary(CUdevice device, Call call) {
   Contents contents(PrimaryOf(device));
   ContextEnd end(PrimaryOf(device));
-  const CUresult result = call();
-  unsigned flags = 0;
-  int active = 1;
-  if (result == CUDA_SUCCESS &&
-      TheDriver().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS &&
-      active == 0) {
+  const CUresult result = Released(call);
+  if (result == CUDA_SUCCESS && !IsActive(device, true)) {
     end.Ended();
     contents.Release();
     Forget(PrimaryOf(device));
@@ -125,7 +144,7 @@ CUresult ReleasePrimary(CUdevice device, Call call) {
 
 template <typename Call>
 CUresult Reset(CUdevice device, Call call) {
-  const CUresult result = End(PrimaryOf(device), call);
+  const CUresult result = End(PrimaryOf(device), [&] { return Released(call); });
   if (result == CUDA_SUCCESS) SettleKept(device);
   return result;
 }
@@ -171,6 +190,23 @@ CUcontext PrimaryOf(CUdevice device) {
                                               : nullptr;
 }
 
+BorrowedPrimary::BorrowedPrimary(CUdevice device) : device_(device) {
+  Mutex* const releasing = Releasing();
+  if (releasing == nullptr) return;
+  releasing->Lock();
+  const bool is_there = IsActive(device, false) &&
+                        TheDriver().cuDevicePrimaryCtxRetain(&context_, device) == CUDA_SUCCESS;
+  if (is_there) return;
+  context_ = nullptr;
+  releasing->Unlock();
+}
+
+BorrowedPrimary::~BorrowedPrimary() {
+  if (context_ == nullptr) return;
+  TheDriver().cuDevicePrimaryCtxRelease_v2(device_);
+  Releasing()->Unlock();
+}
+
 void CountLate(int place) {
   const uint64_t bytes = ContextBytes(place);
   Table* const table = TheTable();
@@ -212,10 +248,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* answer, CUdevice device) {
   return Answered(answer, [device](CUcontext* context) {
     const Driver& driver = TheDriver();
     const auto retain = [&] { return driver.cuDevicePrimaryCtxRetain(context, device); };
-    unsigned flags = 0;
-    int active = 0;
-    const bool is_there =
-        driver.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0;
+    const bool is_there = IsActive(device, false);
     const auto release = [&] { return driver.cuDevicePrimaryCtxRelease_v2(device); };
     const CUresult result = is_there ? retain() : CreateOwn(context, device, retain, release);
     if (result == CUDA_SUCCESS && device >= 0 && device < kMostDevices) {

@@ -28,12 +28,29 @@ class PushedContext {
   PushedContext(const PushedContext&) = delete;
   PushedContext& operator=(const PushedContext&) = delete;
 
+  bool is_pushed() const { return is_pushed_; }
+
  private:
   const bool is_pushed_;
 };
 
 // The primary context that this process retained; null: none.
 CUcontext PrimaryOf(CUdevice device);
+// Holds the primary context of a device, if there is one, that the limiter has a question for. Who
+// releases it meanwhile waits: it ends with a call of the program's, by which it is counted.
+class BorrowedPrimary {
+ public:
+  explicit BorrowedPrimary(CUdevice device);
+  ~BorrowedPrimary();
+  BorrowedPrimary(const BorrowedPrimary&) = delete;
+  BorrowedPrimary& operator=(const BorrowedPrimary&) = delete;
+
+  CUcontext context() const { return context_; }  // null: there is none
+
+ private:
+  const CUdevice device_;
+  CUcontext context_ = nullptr;
+};
 // Contexts of a place that were made when nobody knew what one takes are counted, if somebody found
 // out since: past the limit if need be.
 void CountLate(int place);

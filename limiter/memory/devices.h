@@ -4,7 +4,7 @@
 // the driver is asked at first, and what it told is remembered; what it refused is asked again.
 #pragma once
 
-#include "limiter/driver/cuda.h"
+#include "limiter/driver/driver.h"
 
 namespace tessera::limiter {
 
@@ -17,6 +17,18 @@ int CurrentPlace();
 int PlaceOfStream(CUstream stream);
 // Of memory that the driver gave; -1 also for memory that is not a device's.
 int PlaceOfPointer(CUdeviceptr pointer);
+
+// The first one of the driver's devices of which is(device) is true. -1: of none, or the driver
+// does not tell how many there are.
+template <typename Is>
+CUdevice FindDevice(Is is) {
+  int count = 0;
+  if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return -1;
+  for (CUdevice device = 0; device < count; ++device) {
+    if (is(device)) return device;
+  }
+  return -1;
+}
 
 // "GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76": a UUID as NVML writes it.
 struct UuidText {

@@ -9,8 +9,9 @@
 #include "limiter/books/slots.h"
 #include "limiter/books/ticks.h"
 #include "limiter/driver/driver.h"
+#include "limiter/driver/relaxed.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/memory/devices.h"
-#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
 namespace {
@@ -46,39 +47,24 @@ int64_t Less(uint64_t bytes) {
 }
 
 CUdevice DeviceAt(int place) {
-  int count = 0;
-  if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return -1;
-  for (CUdevice device = 0; device < count; ++device) {
-    if (PlaceOfDevice(device) == place) return device;
-  }
-  return -1;
+  return FindDevice([&](CUdevice device) { return PlaceOfDevice(device) == place; });
+}
+
+// In a context of the device. 0: nobody tells.
+uint64_t FreeHere() {
+  size_t free = 0, total = 0;
+  return TheDriver().cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
 }
 
 // The driver tells it a thread that has a context of the device, which the caller may not have: the
 // primary one is pushed then, if there is one. 0: nobody tells.
 uint64_t FreeOf(CUdevice device) {
-  const Driver& driver = TheDriver();
   const Relaxed relaxed;
-  size_t free = 0, total = 0;
-  const auto ask = [&] {
-    return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : size_t{0};
-  };
   CUdevice current = -1;
-  if (driver.cuCtxGetDevice(&current) == CUDA_SUCCESS && current == device) return ask();
-  unsigned flags = 0;
-  int is_active = 0;
-  CUcontext context = nullptr, popped = nullptr;
-  if (driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) != CUDA_SUCCESS ||
-      is_active == 0 || driver.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) {
-    return 0;
-  }
-  uint64_t told = 0;
-  if (driver.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {
-    told = ask();
-    driver.cuCtxPopCurrent_v2(&popped);
-  }
-  driver.cuDevicePrimaryCtxRelease_v2(device);
-  return told;
+  if (TheDriver().cuCtxGetDevice(&current) == CUDA_SUCCESS && current == device) return FreeHere();
+  const BorrowedPrimary primary(device);
+  const PushedContext pushed(primary.context());
+  return pushed.is_pushed() ? FreeHere() : 0;
 }
 
 // What is free and what is counted, together; alone: nothing else of the kind is under way.

@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/memory/pools.h"
 
-#include "limiter/books/mutex.h"
 #include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/growth.h"
 #include "limiter/memory/opened.h"
+#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
-namespace {
-
-struct Pool {
-  std::atomic<CUmemoryPool> pool;  // null: none any more
-  int place;
-  std::atomic<uint64_t> charged;  // bytes
-  std::atomic<bool> is_exported;  // others may have what is in it
-  std::atomic<bool> is_ending;    // the program destroyed it
-};
-
-// Places of pools that were destroyed are used again.
-struct Pools {
-  Mutex adding;
-  Mutex ending;
-  Mutex settling;  // of what is exported
-  std::atomic<uint32_t> count;
-  Pool all[1024];
-};
 
 Pools* ThePools() {
   static constinit ProcessMemory<Pools> pools;
@@ -42,8 +24,7 @@ Pool* PoolFor(CUmemoryPool pool) {
   return nullptr;
 }
 
-// Null: there are too many.
-Pool* Enter(CUmemoryPool pool, int place) {
+Pool* EnterPool(CUmemoryPool pool, int place) {
   Pools* const pools = ThePools();
   if (pools == nullptr) return nullptr;
   const Locked lock(&pools->adding);
@@ -62,18 +43,16 @@ Pool* Enter(CUmemoryPool pool, int place) {
   return &entered;
 }
 
-bool Ask(CUmemoryPool pool, CUmemPool_attribute attribute, uint64_t* value) {
+bool AskPool(CUmemoryPool pool, CUmemPool_attribute attribute, uint64_t* value) {
   *value = 0;
   return TheDriver().cuMemPoolGetAttribute(pool, attribute, value) == CUDA_SUCCESS;
 }
 
-// Counts what the pool holds now. Where nobody tells, it is destroyed at this moment, and what it
-// held and what was taken stays; unless that went with its context.
-bool Settle(Pool* pool, uint64_t credit, bool has_context = true) {
+bool SettlePool(Pool* pool, uint64_t credit, bool has_context) {
   const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
   const auto held = [&] {
     uint64_t bytes = 0;
-    if (Ask(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) || !has_context) return bytes;
+    if (AskPool(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) || !has_context) return bytes;
     return pool->charged.load(std::memory_order_relaxed) + credit;
   };
   const bool is_exported = pool->is_exported.load(std::memory_order_acquire);
@@ -89,6 +68,8 @@ bool Settle(Pool* pool, uint64_t credit, bool has_context = true) {
   return within;
 }
 
+namespace {
+
 CUmemoryPool PoolOfPointer(CUdeviceptr pointer) {
   CUmemoryPool pool = nullptr;
   const auto attribute = CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
@@ -102,7 +83,7 @@ bool HasRoom(const Pool* pool, uint64_t bytes) {
   if (pool == nullptr || Used(pool->place) > Limit(pool->place)) return false;
   const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
   uint64_t used = 0;
-  return Ask(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) &&
+  return AskPool(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) &&
          pool->charged.load(std::memory_order_relaxed) >= used + bytes;
 }
 
@@ -128,8 +109,8 @@ CUresult CountTaken(CUdeviceptr pointer, uint64_t bytes, int place, uint64_t cre
     credit = 0;
   }
   if (real < 0) return CUDA_SUCCESS;
-  if (pool == nullptr) pool = Enter(handle, real);
-  if (pool != nullptr && Settle(pool, credit)) return CUDA_SUCCESS;
+  if (pool == nullptr) pool = EnterPool(handle, real);
+  if (pool != nullptr && SettlePool(pool, credit)) return CUDA_SUCCESS;
   undo();
   if (pool == nullptr) {
     Release(real, credit, Kind::kData);
@@ -189,113 +170,7 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
   return result;
 }
 
-// It is given back to the driver, and with it what it held. False: the driver refuses.
-CUresult Destroy(Pool* pool, CUmemoryPool handle) {
-  uint64_t held = pool->charged.exchange(0, std::memory_order_acq_rel);
-  const CUresult result = TheDriver().cuMemPoolDestroy(handle);
-  if (pool->is_exported.load(std::memory_order_acquire)) held -= LendOfPool(pool->place, held);
-  Release(pool->place, held, Kind::kData);
-  if (result == CUDA_SUCCESS) return result;
-  Pool* const again = Enter(handle, pool->place);
-  if (again != nullptr) Settle(again, 0);
-  return result;
-}
-
-// With nothing in it. False: something is.
-bool TryEnd(Pool* pool, CUmemoryPool handle, CUresult* result) {
-  uint64_t held = 0;
-  if (Ask(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &held) && held != 0) return false;
-  // One thread does.
-  if (pool->pool.compare_exchange_strong(handle, nullptr)) *result = Destroy(pool, handle);
-  return true;
-}
-
-// The pool that a device has by itself, which is not to be destroyed.
-bool IsDefault(CUmemoryPool pool) {
-  const Driver& driver = TheDriver();
-  int count = 0;
-  driver.cuDeviceGetCount(&count);
-  for (CUdevice device = 0; device < count; ++device) {
-    CUmemoryPool found = nullptr;
-    if (driver.cuDeviceGetDefaultMemPool(&found, device) == CUDA_SUCCESS && found == pool) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// As the driver does with one that is destroyed: streams allocate from the default one again, and
-// nothing unused is kept.
-void BeginEnd(CUmemoryPool pool) {
-  const Driver& driver = TheDriver();
-  int count = 0;
-  driver.cuDeviceGetCount(&count);
-  for (CUdevice device = 0; device < count; ++device) {
-    CUmemoryPool current = nullptr;
-    if (driver.cuDeviceGetMemPool(&current, device) != CUDA_SUCCESS || current != pool) continue;
-    if (driver.cuDeviceGetDefaultMemPool(&current, device) == CUDA_SUCCESS) {
-      driver.cuDeviceSetMemPool(device, current);
-    }
-  }
-  uint64_t none = 0;
-  driver.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &none);
-}
-
-void Trim(Pool* pool, CUmemoryPool handle) {
-  TheDriver().cuMemPoolTrimTo(handle, 0);
-  Settle(pool, 0);
-}
-
-// Of one that the program destroyed, another thread may have done it meanwhile.
-void TrimAndEnd(Pool* pool, CUmemoryPool handle) {
-  if (!pool->is_ending.load(std::memory_order_acquire)) return Trim(pool, handle);
-  const Uncancelled uncancelled;
-  const Locked lock(&ThePools()->ending);
-  if (pool->pool.load(std::memory_order_acquire) != handle) return;
-  Trim(pool, handle);
-  CUresult ignored = CUDA_SUCCESS;
-  if (TryEnd(pool, handle, &ignored)) pools_ending.fetch_sub(1, std::memory_order_relaxed);
-}
-
 }  // namespace
-
-bool TrimPools(int place) {
-  Pools* const pools = ThePools();
-  if (pools == nullptr) return false;
-  const uint32_t count = pools->count.load(std::memory_order_acquire);
-  bool more = false;
-  for (uint32_t i = 0; i < count; ++i) {
-    Pool& pool = pools->all[i];
-    const CUmemoryPool handle = pool.pool.load(std::memory_order_acquire);
-    if (handle == nullptr || pool.place != place) continue;
-    const uint64_t before = pool.charged.load(std::memory_order_relaxed);
-    TrimAndEnd(&pool, handle);
-    more = more || pool.charged.load(std::memory_order_relaxed) < before;
-  }
-  return more;
-}
-
-void EndPoolsOf(int place) {
-  Pools* const pools = ThePools();
-  const uint32_t count = pools == nullptr ? 0 : pools->count.load(std::memory_order_acquire);
-  const Relaxed relaxed;
-  for (uint32_t i = 0; i < count; ++i) {
-    Pool& pool = pools->all[i];
-    const CUmemoryPool handle = pool.pool.load(std::memory_order_acquire);
-    const bool is_ending = pool.is_ending.load(std::memory_order_acquire);
-    if (handle != nullptr && pool.place == place && is_ending) TrimAndEnd(&pool, handle);
-  }
-}
-
-void SettlePools(int place) {
-  Pools* const pools = ThePools();
-  const uint32_t count = pools == nullptr ? 0 : pools->count.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i) {
-    Pool& pool = pools->all[i];
-    const bool is_there = pool.pool.load(std::memory_order_acquire) != nullptr;
-    if (is_there && pool.place == place) Settle(&pool, 0, false);
-  }
-}
 
 }  // namespace tessera::limiter
 
@@ -328,29 +203,6 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
   }
 ALLOCATE_ASYNC()
 ALLOCATE_ASYNC(_ptsz)
-
-CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
-  const CUresult result = TheDriver().cuMemPoolTrimTo(handle, keep);
-  Pool* const pool = PoolFor(handle);
-  if (pool != nullptr) Settle(pool, 0);
-  return result;
-}
-
-// The driver keeps a pool that is destroyed until nothing of it is in use, but tells no more how
-// much that is. So it is destroyed as soon as nothing is.
-CUresult cuMemPoolDestroy(CUmemoryPool handle) {
-  Pool* const pool = PoolFor(handle);
-  if (pool == nullptr || IsDefault(handle)) return TheDriver().cuMemPoolDestroy(handle);
-  if (pool->is_ending.load(std::memory_order_acquire)) return CUDA_ERROR_INVALID_VALUE;
-  TheDriver().cuMemPoolTrimTo(handle, 0);
-  Settle(pool, 0);
-  CUresult result = CUDA_SUCCESS;
-  if (TryEnd(pool, handle, &result)) return result;
-  BeginEnd(handle);
-  pools_ending.fetch_add(1, std::memory_order_relaxed);
-  pool->is_ending.store(true, std::memory_order_release);
-  return CUDA_SUCCESS;
-}
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* out, CUdeviceptr pointer) {
   Pool* const pool = PoolFor(PoolOfPointer(pointer));

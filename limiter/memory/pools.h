@@ -1,25 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools: what they hold of a device counts, not what is taken from them. The driver says how much
-// that is; it is looked at after every call that may change it, and when there is no room for
-// something else. Any thread.
+// that is; it is looked at after every call that may change it. Any thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "limiter/books/mutex.h"
+#include "limiter/driver/cuda.h"
+
 namespace tessera::limiter {
 
-// Has the pools of a place give back what nothing is in. True: there is more room now.
-bool TrimPools(int place);
-// The pools of a place are looked at anew.
-void SettlePools(int place);
+struct Pool {
+  std::atomic<CUmemoryPool> pool;  // null: none any more
+  int place;
+  std::atomic<uint64_t> charged;  // bytes
+  std::atomic<bool> is_exported;  // others may have what is in it
+  std::atomic<bool> is_ending;    // the program destroyed it
+};
 
-// Pools that the program destroyed while something was in them, which are there until nothing is.
-inline constinit std::atomic<uint32_t> pools_ending{0};
-void EndPoolsOf(int place);
-inline void EndPools(int place) {
-  if (pools_ending.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    EndPoolsOf(place);
-}
+// Places of pools that were destroyed are used again.
+struct Pools {
+  Mutex adding;
+  Mutex ending;
+  Mutex settling;  // of what is exported
+  std::atomic<uint32_t> count;
+  Pool all[1024];
+};
+
+// This process's. Null: there is no memory.
+Pools* ThePools();
+// Null: it is not known.
+Pool* PoolFor(CUmemoryPool pool);
+// Null: there are too many.
+Pool* EnterPool(CUmemoryPool pool, int place);
+
+// False: the driver does not tell; then it is 0.
+bool AskPool(CUmemoryPool pool, CUmemPool_attribute attribute, uint64_t* value);
+// Counts what the pool holds now, of which `credit` bytes are reserved already. Where nobody tells,
+// it is destroyed at this moment, and what it held and what was taken stays; unless that went with
+// its context. False: past the limit.
+bool SettlePool(Pool* pool, uint64_t credit, bool has_context = true);
 
 }  // namespace tessera::limiter

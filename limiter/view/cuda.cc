@@ -6,7 +6,7 @@
 
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
-#include "limiter/memory/pools.h"
+#include "limiter/memory/pool_ends.h"
 #include "limiter/view/memory.h"
 
 namespace tessera::limiter {

@@ -55,6 +55,7 @@ void Deactivate(Driver& driver, CUctx_st& context) {
   DropArraysOf(&context);
   DropPoolsOf(&context);
   DropGraphMemoryOf(&context);
+  DropImportsOf(&context);
   DropMemoryOf(&context);
   driver.state->Give(context.card, driver.node.options.context_bytes + context.heaps.exchange(0));
   for (auto& limit : context.limits) limit = 0;

@@ -44,6 +44,7 @@ CUcontext PrimaryOf(int device);
 
 // What goes with a context: each is told its subject's are to be dropped.
 void DropMemoryOf(CUcontext context);
+void DropImportsOf(CUcontext context);
 void DropPoolsOf(CUcontext context);
 void DropArraysOf(CUcontext context);
 void DropGraphMemoryOf(CUcontext context);

@@ -261,7 +261,7 @@ void Heap::Clear() {
   Space& space = Space::The();
   const std::lock_guard lock(space.lock());
   space.ForEach([this](uint64_t begin, Range& range) {
-    if (range.heap != this) return;
+    if (range.heap != this || range.kind == Kind::kImported) return;
     if (range.kind == Kind::kShared) {
       FreeShared(begin, range);
     } else {
@@ -274,7 +274,9 @@ bool FreeBlock(uint64_t address) {
   Space& space = Space::The();
   const std::lock_guard lock(space.lock());
   Range* range = space.At(address);
-  if (range == nullptr || range->heap == nullptr) return false;
+  const bool is_block =
+      range != nullptr && range->heap != nullptr && range->kind != Kind::kImported;
+  if (!is_block) return false;
   const uint64_t begin = address / kChunk * kChunk;
   if (range->kind == Kind::kShared) {
     const uint64_t unit = (address - begin) / kUnit;

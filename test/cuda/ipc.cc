@@ -30,6 +30,7 @@ static_assert(sizeof(Exported) == sizeof(CUipcMemHandle));
 // What this process opened: the same once more has the same address.
 struct Opened {
   Exported what;
+  CUcontext context;
   unsigned times;
 };
 struct Imports {
@@ -39,6 +40,15 @@ struct Imports {
 Imports& TheImports() {
   static auto* const imports = new Imports();
   return *imports;
+}
+
+// It is not there any more: its address is free.
+void Drop(const std::pair<const uint64_t, Opened>& import) {
+  const auto& [address, opened] = import;
+  if (!opened.what.object.is_none()) TheDriver()->state->objects().LetGo(opened.what.object);
+  Space& space = Space::The();
+  const std::lock_guard lock(space.lock());
+  space.Free(address);
 }
 
 CUresult Open(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags) {
@@ -68,14 +78,26 @@ CUresult Open(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags) {
   const uint64_t begin =
       space.Reserve(exported.bytes, {.kind = Kind::kImported,
                                      .device = static_cast<uint8_t>(context->device),
-                                     .bytes = exported.bytes});
+                                     .bytes = exported.bytes,
+                                     .heap = &context->heap});
   if (begin == 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  imports.all[begin] = {exported, 1};
+  imports.all[begin] = {exported, context, 1};
   *out = begin;
   return CUDA_SUCCESS;
 }
 
 }  // namespace
+
+void DropImportsOf(CUcontext context) {
+  Imports& imports = TheImports();
+  const std::lock_guard lock(imports.mutex);
+  std::erase_if(imports.all, [context](const auto& import) {
+    if (import.second.context != context) return false;
+    Drop(import);
+    return true;
+  });
+}
+
 }  // namespace tessera::fake_cuda
 
 using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
@@ -113,12 +135,7 @@ FAKE_EXPORT CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
   const auto opened = imports.all.find(address);
   if (opened == imports.all.end()) return CUDA_ERROR_INVALID_VALUE;
   if (--opened->second.times > 0) return CUDA_SUCCESS;
-  if (const ObjectName& object = opened->second.what.object; !object.is_none()) {
-    TheDriver()->state->objects().LetGo(object);
-  }
+  Drop(*opened);
   imports.all.erase(opened);
-  Space& space = Space::The();
-  const std::lock_guard lock(space.lock());
-  space.Free(address);
   return CUDA_SUCCESS;
 }

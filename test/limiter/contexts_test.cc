@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What contexts take, and what goes with them.
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "limiter/driver/driver.h"
 #include "limiter/driver/nvml.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/memory/newcomer.h"
 #include "limiter/memory_test.h"
 
@@ -194,6 +197,28 @@ TEST_F(ContextsTest, WhatAnotherProcessFoundOutCountsWithTheNextModule) {
     ASSERT_EQ(cuModuleLoadData(&module, ".visible .entry spin(.param .u64 ns) {}"), CUDA_SUCCESS);
     EXPECT_EQ(TheRegion()->hami.slots[OwnSlot()].used[0].context, 200 * kMiB);
     EXPECT_EQ(Used(0), Resident());
+  });
+}
+
+TEST_F(ContextsTest, APrimaryContextThatTheLimiterBorrowsEndsByAReleaseOfTheProgramsAlone) {
+  RunBare([&](const fake_cuda::Library&) {
+    NoteContextBytes(0, 200 * kMiB);
+    std::atomic<bool> is_done = false;
+    std::thread borrowing([&] {
+      while (!is_done) {
+        const BorrowedPrimary primary(0);
+        std::this_thread::yield();
+      }
+    });
+    for (int round = 0; round < 100 && !HasFailure(); ++round) {
+      CUcontext context = nullptr;
+      ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+      std::this_thread::yield();
+      ASSERT_EQ(cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+      ExpectTrue(0);
+    }
+    is_done = true;
+    borrowing.join();
   });
 }
 

@@ -57,6 +57,44 @@ TEST_F(ExportsTest, BuffersOfTwoRanksAreCountedOnceAndAreGoneAfterThem) {
   ExpectEnd(other);
 }
 
+TEST_F(ExportsTest, ABlockThatIsOpenInAContextThatEndsIsGoneWithIt) {
+  const Peer peer;
+  const pid_t other = StartPeer([&] {
+    for (int round = 0; round < 20; ++round) {
+      peer.Receive<char>(kThere);
+      CUcontext context = nullptr;
+      ASSERT_EQ(cuCtxCreate_v2(&context, 0, 0), CUDA_SUCCESS);
+      peer.Send('c', kThere);
+      const CUdeviceptr opened = Open(peer.Receive<CUipcMemHandle>(kThere));
+      EXPECT_EQ(Open(peer.Receive<CUipcMemHandle>(kThere)), opened);
+      peer.Send('o', kThere);
+      peer.Receive<char>(kThere);
+      ASSERT_EQ(cuCtxDestroy_v2(context), CUDA_SUCCESS);
+      peer.Send('d', kThere);
+    }
+    peer.Receive<char>(kThere);
+  });
+  Run([&] {
+    for (int round = 0; round < 20; ++round) {
+      // What is taken while a context is made is taken for its.
+      peer.Send('c', kHere);
+      peer.Receive<char>(kHere);
+      const CUdeviceptr block = Allocate(600 * kMiB);
+      for (int time = 0; time < 2; ++time) peer.Send(HandleOf(block), kHere);
+      peer.Receive<char>(kHere);
+      const bool is_freed_before = round % 2 != 0;
+      if (is_freed_before) ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+      ExpectTrue(600);
+      peer.Send('d', kHere);
+      peer.Receive<char>(kHere);
+      if (!is_freed_before) ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+      ExpectTrue(0);
+    }
+    peer.Send('e', kHere);
+  });
+  ExpectEnd(other);
+}
+
 // What others have of a chunk is not told from what keeps it, so that it stays counted.
 TEST_F(ExportsTest, AChunkOfSmallBlocksThatOneWasHandedOnOfStaysCounted) {
   const Peer peer;

@@ -40,11 +40,6 @@ class GraphMemoryTest : public MemoryTest {
     AddFree(graph, AddAllocation(graph, bytes));
     return Instantiate(graph);
   }
-  CUstream NewStream() {
-    CUstream stream = nullptr;
-    EXPECT_EQ(cuda().As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
-    return stream;
-  }
 };
 
 TEST_F(GraphMemoryTest, WhatADeviceKeepsForGraphsIsCountedFromTheLaunchToTheTrim) {

@@ -6,25 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
-#include <string>
 #include <thread>
 #include <vector>
 
 namespace tessera::limiter {
 namespace {
-
-// What this process says meanwhile on standard error, without what each line begins with.
-std::string SaidHere(const std::function<void()>& speak) {
-  testing::internal::CaptureStderr();
-  speak();
-  std::string text = testing::internal::GetCapturedStderr();
-  const std::string prefix = "tessera-vgpu[" + std::to_string(getpid()) + "]: ";
-  for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
-    text.erase(at, prefix.size());
-  }
-  return text;
-}
 
 TEST_F(MemoryTest, LinearMemoryIsCountedAsTheDriverTakesIt) {
   Run([&] {
@@ -90,15 +76,8 @@ TEST_F(MemoryTest, ManagedMemoryIsCountedInFull) {
 
 TEST_F(MemoryTest, AHandleMayGoBeforeItsMappingAndTheOtherWayRound) {
   Run([&] {
-    const CUmemAllocationProp wanted{.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                     .requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE,
-                                     .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
-                                     .win32HandleMetaData = nullptr,
-                                     .allocFlags = {}};
-    CUdeviceptr address = 0;
-    using Signature = CUresult(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
-    ASSERT_EQ(cuda().As<Signature>("cuMemAddressReserve")(&address, 8192 * kMiB, 0, 0, 0),
-              CUDA_SUCCESS);
+    const CUmemAllocationProp wanted = PinnedIn(CU_MEM_LOCATION_TYPE_DEVICE);
+    const CUdeviceptr address = Addresses(8192 * kMiB);
     uint64_t had = 0;
     CUmemGenericAllocationHandle handle = 0;
     for (; had < 40 && cuMemCreate(&handle, 100 * kMiB, &wanted, 0) == CUDA_SUCCESS; ++had) {
@@ -123,125 +102,10 @@ TEST_F(MemoryTest, AHandleMayGoBeforeItsMappingAndTheOtherWayRound) {
 
 TEST_F(MemoryTest, VirtualMemoryOfTheHostIsNotCounted) {
   Run([&] {
-    const CUmemAllocationProp wanted{.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                     .requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE,
-                                     .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0},
-                                     .win32HandleMetaData = nullptr,
-                                     .allocFlags = {}};
+    const CUmemAllocationProp wanted = PinnedIn(CU_MEM_LOCATION_TYPE_HOST_NUMA);
     CUmemGenericAllocationHandle handle = 0;
     cuMemCreate(&handle, 100 * kMiB, &wanted, 0);
     EXPECT_EQ(Used(0), 0u);
-  });
-}
-
-TEST_F(MemoryTest, APoolIsCountedByWhatItHolds) {
-  Run([&] {
-    std::vector<CUdeviceptr> all(40);
-    size_t had = 0;
-    while (had < all.size() && cuMemAllocAsync(&all[had], 100 * kMiB, nullptr) == CUDA_SUCCESS)
-      ++had;
-    EXPECT_LE(had, 10u);
-    EXPECT_GE(had, 9u);
-    EXPECT_EQ(Used(0), Resident());
-    EXPECT_LE(Resident(), 1024 * kMiB);
-    for (size_t i = 0; i < had; ++i) ASSERT_EQ(cuMemFreeAsync(all[i], nullptr), CUDA_SUCCESS);
-    // What the pool still has is no hindrance to others.
-    EXPECT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(nullptr), CUDA_SUCCESS);
-    CUdeviceptr pointer = 0;
-    EXPECT_EQ(cuMemAlloc_v2(&pointer, 1000 * kMiB), CUDA_SUCCESS);
-    ExpectTrue(1000);
-  });
-}
-
-TEST_F(MemoryTest, WhatIsThereOnceThePoolsGaveBackTheirsIsNotSaidToBeRefused) {
-  limits_.log_level = 3;
-  Run([&] {
-    CUdeviceptr pooled = 0, pointer = 0;
-    ASSERT_EQ(cuMemAllocAsync(&pooled, 800 * kMiB, nullptr), CUDA_SUCCESS);
-    // In the pool there is room for it, and elsewhere there is none.
-    EXPECT_EQ(SaidHere([&] {
-                ASSERT_EQ(cuMemFreeAsync(pooled, nullptr), CUDA_SUCCESS);
-                ASSERT_EQ(cuMemAllocAsync(&pooled, 800 * kMiB, nullptr), CUDA_SUCCESS);
-                ASSERT_EQ(cuMemFreeAsync(pooled, nullptr), CUDA_SUCCESS);
-                ASSERT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(nullptr),
-                          CUDA_SUCCESS);
-                ASSERT_EQ(cuMemAlloc_v2(&pointer, 800 * kMiB), CUDA_SUCCESS);
-              }),
-              "");
-    EXPECT_EQ(SaidHere([&] { cuMemAllocAsync(&pooled, 800 * kMiB, nullptr); }),
-              "denied: 838860800 bytes of " + std::string(kUuid) +
-                  ", of which 838860800 of 1073741824 are held\n");
-    EXPECT_EQ(SaidHere([&] { cuMemAlloc_v2(&pointer, 800 * kMiB); }),
-              "denied: 838860800 bytes of " + std::string(kUuid) +
-                  ", of which 838860800 of 1073741824 are held\n");
-  });
-}
-
-TEST_F(MemoryTest, APoolOfTheProgramsOwnIsCountedToo) {
-  Run([&] {
-    CUmemPoolProps wanted{};
-    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    CUmemoryPool pool = nullptr;
-    ASSERT_EQ(cuda().As<decltype(cuMemPoolCreate)>("cuMemPoolCreate")(&pool, &wanted),
-              CUDA_SUCCESS);
-    std::vector<CUdeviceptr> all(40);
-    size_t had = 0;
-    while (had < all.size() &&
-           cuMemAllocFromPoolAsync(&all[had], 100 * kMiB, pool, nullptr) == CUDA_SUCCESS) {
-      ++had;
-    }
-    EXPECT_LE(Resident(), 1024 * kMiB);
-    EXPECT_EQ(Used(0), Resident());
-    EXPECT_GE(had, 9u);
-    // The other ways of freeing are as good.
-    for (size_t i = 0; i < had; ++i) ASSERT_EQ(cuMemFree_v2(all[i]), CUDA_SUCCESS);
-    ASSERT_EQ(cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
-    EXPECT_EQ(Used(0), Resident());
-    ASSERT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
-    ExpectTrue(0);
-    CUdeviceptr linear = 0;
-    ASSERT_EQ(cuMemAlloc_v2(&linear, 100 * kMiB), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemFreeAsync(linear, nullptr), CUDA_SUCCESS);
-    EXPECT_EQ(Used(0), 0u);
-  });
-}
-
-// As the driver has it: the call returns at once, and what is in the pool goes when nothing is
-// used.
-TEST_F(MemoryTest, APoolThatIsDestroyedBehindFreesGivesItsRoomOnceTheStreamHasReachedThem) {
-  Run([&] {
-    CUmemPoolProps wanted{};
-    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    CUmemoryPool pool = nullptr, current = nullptr;
-    CUstream stream = nullptr;
-    ASSERT_EQ(cuda().As<decltype(cuMemPoolCreate)>("cuMemPoolCreate")(&pool, &wanted),
-              CUDA_SUCCESS);
-    ASSERT_EQ(cuda().As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
-    ASSERT_EQ(cuda().As<decltype(cuDeviceSetMemPool)>("cuDeviceSetMemPool")(0, pool), CUDA_SUCCESS);
-    CUdeviceptr pooled = 0, kept = 0, pointer = 0;
-    ASSERT_EQ(cuMemAllocAsync(&pooled, 800 * kMiB, stream), CUDA_SUCCESS);
-    ASSERT_EQ(cuMemAllocAsync(&kept, 100 * kMiB, stream), CUDA_SUCCESS);
-    Spin(stream, 200'000'000);
-    ASSERT_EQ(cuMemFreeAsync(pooled, stream), CUDA_SUCCESS);
-    ASSERT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 512, pool, stream), CUDA_ERROR_INVALID_VALUE);
-    ASSERT_EQ(cuda().As<decltype(cuDeviceGetMemPool)>("cuDeviceGetMemPool")(&current, 0),
-              CUDA_SUCCESS);
-    EXPECT_NE(current, pool);
-    EXPECT_EQ(cuMemAlloc_v2(&pointer, 800 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
-    ExpectTrue(900);
-    ASSERT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(stream), CUDA_SUCCESS);
-    ASSERT_EQ(cuMemAlloc_v2(&pointer, 800 * kMiB), CUDA_SUCCESS);
-    ExpectTrue(900);
-    ASSERT_EQ(cuMemFreeAsync(kept, stream), CUDA_SUCCESS);
-    ASSERT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(stream), CUDA_SUCCESS);
-    size_t free = 0, total = 0;
-    ASSERT_EQ(cuMemGetInfo_v2(&free, &total), CUDA_SUCCESS);
-    EXPECT_EQ(free, 224 * kMiB);
-    ExpectTrue(800);
   });
 }
 

@@ -57,6 +57,35 @@ class MemoryTest : public testing::Test {
     ASSERT_EQ(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr), CUDA_SUCCESS);
   }
 
+  CUstream NewStream() {
+    CUstream stream = nullptr;
+    EXPECT_EQ(cuda().As<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, 1), CUDA_SUCCESS);
+    return stream;
+  }
+  CUmemoryPool NewPool() {
+    CUmemPoolProps wanted{};
+    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CUmemoryPool pool = nullptr;
+    EXPECT_EQ(cuda().As<decltype(cuMemPoolCreate)>("cuMemPoolCreate")(&pool, &wanted),
+              CUDA_SUCCESS);
+    return pool;
+  }
+  // What cuMemCreate is asked for.
+  static CUmemAllocationProp PinnedIn(CUmemLocationType where) {
+    CUmemAllocationProp wanted{};
+    wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {where, 0};
+    return wanted;
+  }
+  // Addresses with nothing behind them.
+  CUdeviceptr Addresses(uint64_t bytes) {
+    using Reserve = CUresult(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
+    CUdeviceptr address = 0;
+    EXPECT_EQ(cuda().As<Reserve>("cuMemAddressReserve")(&address, bytes, 0, 0, 0), CUDA_SUCCESS);
+    return address;
+  }
+
   const fake_cuda::Library& cuda() const { return *library_; }
   uint64_t Resident() {
     return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(kUuid, 0);

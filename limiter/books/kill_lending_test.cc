@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kills while memory goes from one process to another.
+#include "limiter/books/kill_test.h"
+#include "limiter/books/lending.h"
+#include "limiter/memory/passed.h"
+
+namespace tessera::limiter {
+namespace {
+
+// What one process exported and another one has is counted once, whenever its maker is killed.
+TEST_F(KillTest, AtAnyInstructionOfGivingUpWhatAnotherProcessHas) {
+  StartSurvivor();
+  Shown().books.lendings[0][0].imported = kMiB;
+  const auto export_it = [&] {
+    Joined()();
+    NoteExported(0, kMiB);
+  };
+  const auto give_up = [] { Parting(0, false).GiveUp(kMiB, By::kOpening); };
+  ExpectLeftAtAnyInstruction(kMiB, export_it, give_up);
+  const auto by_descriptor = [] { Parting(0, false).GiveUp(kMiB, By::kDescriptor); };
+  ExpectLeftAtAnyInstruction(kMiB, export_it, by_descriptor);
+}
+
+TEST_F(KillTest, AtAnyInstructionOfReapingWhatAnotherProcessHas) {
+  StartSurvivor();
+  Shown().books.lendings[0][0].imported = kMiB;
+  const auto die = [&] {
+    const pid_t pid = StartHolding(5 * kMiB);
+    Shown().books.lendings[1][0].exported = 2 * kMiB;
+    Kill(pid);
+  };
+  ExpectLeftAtAnyInstruction(kMiB, die, [this] { JoinWith(limits_); });
+}
+
+TEST_F(KillTest, AtAnyInstructionOfGivingBackWhatADeadProcessMade) {
+  StartSurvivor();
+  const auto import = [&] {
+    Joined()();
+    Shown().books.lendings[OwnSlot()][0].imported = kMiB;
+    EXPECT_TRUE(Reserve(0, kMiB, Kind::kData));
+    Lend(&Shown().books, 0, static_cast<uint32_t>(OwnSlot()), kMiB / kUnit, kLentSlot);
+    EXPECT_EQ(LentOf(Shown().books, 0) * kUnit, kMiB);
+  };
+  ExpectLeftAtAnyInstruction(0, import, [] { Parting(0, false).GiveBack(kMiB); });
+}
+
+}  // namespace
+}  // namespace tessera::limiter

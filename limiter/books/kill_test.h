@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of processes that are killed in the midst of everything: at every instruction of an
+// operation, and at random.
+#pragma once
+
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+#include "limiter/books/container_test.h"
+#include "limiter/books/slots.h"
+
+namespace tessera::limiter {
+
+inline constexpr uint64_t kOwn = 3 * kMiB;
+
+// A process that lives through all of it and does as it is told over pipes.
+class KillTest : public Container {
+ protected:
+  ~KillTest() override {
+    if (survivor_ > 0) Kill(survivor_);
+  }
+
+  void StartSurvivor() {
+    ASSERT_EQ(pipe(order_), 0);
+    ASSERT_EQ(pipe(answer_), 0);
+    survivor_ = Start([&] {
+      EXPECT_TRUE(JoinWith(limits_));
+      EXPECT_TRUE(Reserve(0, kOwn, Kind::kData));
+      char byte;
+      while (read(order_[0], &byte, 1) == 1) {
+        const char verdict = LookAround();
+        EXPECT_EQ(write(answer_[1], &verdict, 1), 1);
+      }
+    });
+    (void)Verdict();  // some of its pages come from a disk
+    ASSERT_EQ(Verdict(), 'y');
+  }
+
+  // The dead hold nothing: all but what the survivor has is there for it at its next call, which is
+  // not waited for by a single switch to another process.
+  char LookAround() {
+    rusage before;
+    getrusage(RUSAGE_SELF, &before);
+    const bool granted = Reserve(0, Limit(0) - kOwn, Kind::kData);
+    rusage after;
+    getrusage(RUSAGE_SELF, &after);
+    if (!granted) return 'd';
+    const bool exact = Total() == Limit(0) && SumOfShares() == Limit(0);
+    Release(0, Limit(0) - kOwn, Kind::kData);
+    if (!exact || Total() != kOwn || SumOfShares() != kOwn) return 'x';
+    return after.ru_nvcsw == before.ru_nvcsw ? 'y' : 'w';
+  }
+
+  char Verdict() {
+    char verdict = 0;
+    EXPECT_EQ(write(order_[1], "", 1), 1);
+    EXPECT_EQ(read(answer_[0], &verdict, 1), 1);
+    return verdict;
+  }
+
+  // A process stopped right before what it is to do.
+  template <typename Prepare, typename Run>
+  static pid_t Stopped(Prepare prepare, Run run) {
+    const pid_t pid = Start([&] {
+      prepare();
+      ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+      raise(SIGSTOP);
+      run();
+      raise(SIGSTOP);
+    });
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_TRUE(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+    return pid;
+  }
+
+  // One instruction, or up to the next call of the kernel or return of one. False: it has come to
+  // the end.
+  static bool Go(pid_t pid, __ptrace_request how) {
+    ptrace(how, pid, nullptr, nullptr);
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+  }
+
+  // Unless it came to its end by itself, which was waited for.
+  static void KillIfThere(pid_t pid) {
+    if (kill(pid, 0) == 0) Kill(pid);
+  }
+
+  // False: it had ended by then.
+  template <typename Prepare, typename Run>
+  static bool KillAfter(int64_t steps, __ptrace_request how, Prepare prepare, Run run) {
+    const pid_t pid = Stopped(prepare, run);
+    bool within = true;
+    for (int64_t i = 0; i < steps && within; ++i) within = Go(pid, how);
+    KillIfThere(pid);
+    return within;
+  }
+
+  // What whoever comes next would find lent, were all but the survivor dead; -1: the books are not
+  // exact.
+  int64_t WouldBeLent() {
+    static Region copy;
+    constexpr size_t kSlots = 8;
+    std::memcpy(&copy.books, &Shown().books, offsetof(Books, slots) + kSlots * sizeof(SlotBooks));
+    std::memcpy(&copy.books.lendings, &Shown().books.lendings,
+                kSlots * sizeof copy.books.lendings[0]);
+    for (uint32_t slot = 1; slot < kSlots; ++slot) Empty(&copy, slot);
+    const uint64_t lent = ShareOf(&copy.books, 0, kLentSlot) * kUnit;
+    const bool exact =
+        TotalOf(copy.books, 0) * kUnit == kOwn + lent && ShareOf(&copy.books, 0, 0) * kUnit == kOwn;
+    return exact ? static_cast<int64_t>(lent) : -1;
+  }
+
+  template <typename Prepare, typename Run>
+  void ExpectLeftAtAnyInstruction(int64_t lent, Prepare prepare, Run run) {
+    const pid_t pid = Stopped(prepare, run);
+    for (int64_t at = 0; Go(pid, PTRACE_SINGLESTEP); ++at) {
+      ASSERT_EQ(WouldBeLent(), lent) << "after instruction " << at;
+    }
+    KillIfThere(pid);
+    for (uint32_t slot = 1; slot < 8; ++slot) Empty(&Shown(), slot);
+    EXPECT_EQ(WouldBeLent(), lent);
+  }
+
+  void ExpectTheSurvivorLivesOn(const char* what, int64_t at) {
+    if (survivor_ <= 0) return;
+    const char verdict = Verdict();
+    ASSERT_EQ(verdict, 'y') << "d: denied, x: not exact, w: waited; " << what << " " << at;
+  }
+
+  // Looks at the books at every instruction; kills at every call of the kernel and at random
+  // instructions.
+  template <typename Prepare, typename Run>
+  void KillEverywhere(Prepare prepare, Run run) {
+    int64_t length = 0;
+    const pid_t pid = Stopped(prepare, run);
+    for (; Go(pid, PTRACE_SINGLESTEP); ++length) {
+      if (survivor_ > 0) ASSERT_EQ(WouldBeLent(), 0) << "after instruction " << length;
+    }
+    KillIfThere(pid);
+    int64_t calls = 0;
+    while (KillAfter(calls, PTRACE_SYSCALL, prepare, run)) {
+      ExpectTheSurvivorLivesOn("call", calls++);
+    }
+    std::mt19937_64 random(static_cast<uint64_t>(length));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    int kills = 0;
+    for (; std::chrono::steady_clock::now() < end && !HasFailure(); ++kills) {
+      const auto at = static_cast<int64_t>(random() % static_cast<uint64_t>(length));
+      KillAfter(at, PTRACE_SINGLESTEP, prepare, run);
+      ExpectTheSurvivorLivesOn("instruction", at);
+    }
+    std::printf("%ld instructions looked at, %ld calls, %d kills\n", length, calls, kills);
+  }
+
+  auto Joined() {
+    return [this] {
+      EXPECT_TRUE(JoinWith(limits_));
+      EXPECT_TRUE(Reserve(0, kMiB, Kind::kData));
+    };
+  }
+
+  pid_t survivor_ = 0;
+  int order_[2];
+  int answer_[2];
+};
+
+}  // namespace tessera::limiter

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kills in the midst of what is charged for compute time.
+#include <cstring>
+#include <vector>
+
+#include "limiter/books/kill_test.h"
+#include "limiter/time/bucket.h"
+#include "limiter/time/flight.h"
+#include "limiter/time/neighbours.h"
+
+namespace tessera::limiter {
+namespace {
+
+TEST_F(KillTest, AtAnyInstructionOfALaunchsBooks) {
+  StartSurvivor();
+  constexpr uint64_t kNow = uint64_t{1} << 40;
+  constexpr int64_t kCost = 4'000'000, kMore = 3'000'000;
+  const auto books = [] { return &TheRegion()->books.times[0]; };
+  const auto launch = [&] {
+    Take(books(), kNow, 50, kCost);
+    NewlyBusy(books(), kNow, kNow - 9'000'000, kNow - 2'000'000);
+    ChargeAlone(books(), {7'000'000, 5'000'000});
+    Settle(books(), Company::kNone);
+    Correct(books(), kNow, 50, kMore);
+  };
+  const auto prepare = [&] {
+    Joined()();
+    *books() = {};
+  };
+  // The bucket is as it was before one of these, or after it.
+  const pid_t pid = Stopped(prepare, launch);
+  for (int64_t at = 0; Go(pid, PTRACE_SINGLESTEP); ++at) {
+    const TotalWord& word = Shown().books.times[0].bucket;
+    const int64_t left = LeftIn(word);
+    const bool known =
+        (word.high == 0 && left == 0) ||
+        (word.high == kNow && (left == kBurst - kCost || left == kBurst - kCost - kMore));
+    ASSERT_TRUE(known) << left << " at " << word.high << " after instruction " << at;
+  }
+  Kill(pid);
+  KillEverywhere(prepare, launch);
+}
+
+TEST_F(KillTest, AtAnyInstructionOfTheChargeForAnEnd) {
+  StartSurvivor();
+  constexpr uint64_t kNow = uint64_t{1} << 40, kRan = 35'000'000;
+  constexpr int64_t kTaken = 5'000'000;
+  constexpr uint32_t kOne = 3, kOther = 2;
+  const auto prepare = [&] {
+    Joined()();
+    Books& books = TheRegion()->books;
+    books.times[0] = {};
+    books.times[0].bucket = {0, kNow};
+    books.flights[kOne][0] = {kNow - kRan, kTaken};
+    books.flights[kOther][0] = {kNow, 0};
+  };
+  const auto charge = [] { ChargeEnd(TheRegion(), kOne, 0, kNow, 0); };
+  // Whoever comes next charges what is left to be, whichever slot it looks at first.
+  const auto left_after = [&](const std::vector<uint32_t>& slots) {
+    static Region copy;
+    std::memcpy(copy.books.times, Shown().books.times, sizeof copy.books.times);
+    std::memcpy(copy.books.flights, Shown().books.flights, 8 * sizeof copy.books.flights[0]);
+    copy.books.slots_used = 8;
+    for (const uint32_t slot : slots) ChargeEnd(&copy, slot, 0, kNow, 0);
+    EXPECT_EQ(copy.books.flights[kOne][0].since, 0u);
+    return LeftIn(copy.books.times[0].bucket);
+  };
+  constexpr int64_t kOwed = kTaken - static_cast<int64_t>(kRan);
+  const pid_t pid = Stopped(prepare, charge);
+  for (int64_t at = 0; Go(pid, PTRACE_SINGLESTEP); ++at) {
+    ASSERT_EQ(left_after({kOne}), kOwed) << "after instruction " << at;
+    ASSERT_EQ(left_after({kOther, kOne}), kOwed) << "after instruction " << at;
+  }
+  KillIfThere(pid);
+  KillEverywhere(prepare, charge);
+}
+
+}  // namespace
+}  // namespace tessera::limiter

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of ways in which a program could hold more of a GPU's memory than its limit, each by calls
+// of the driver and of the kernel alone.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "limiter/memory_test.h"
+
+namespace tessera::limiter {
+
+class AttacksMemoryTest : public MemoryTest {
+ protected:
+  // Does it again and again while another thread does something else all the time.
+  template <typename Meanwhile, typename Round>
+  void Race(int rounds, Meanwhile meanwhile, Round round) {
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+      while (!over) meanwhile();
+    });
+    for (int i = 0; i < rounds && !HasFailure(); ++i) round();
+    over = true;
+    other.join();
+  }
+  void ExpectCounted() { EXPECT_EQ(Used(0) / kMiB, Resident() / kMiB); }
+};
+
+}  // namespace tessera::limiter
