@@ -33,16 +33,24 @@ bool IsExact(const Found& found) {
          found.shares == kLimit && found.resident == kLimit;
 }
 
+struct Kills {
+  int64_t all = 0;
+  int64_t elsewhere = 0;  // where a process went another way than the one that was followed
+  int wrong = 0;
+};
+
 // All that the dead had is there for the survivor.
-bool KillAt(const Operation& operation, const Path& path, size_t at, const Survivor& survivor) {
+void KillAt(const Operation& operation, const Path& path, size_t at, const Survivor& survivor,
+            Kills* kills) {
   Stepped process(operation.prepare, operation.run, operation.way);
-  process.GoTo(path, at);
+  if (!process.GoTo(path, at)) ++kills->elsewhere;
   process.Kill();
+  ++kills->all;
   const Found found = survivor.Ask(kLimit - kOwn - kFirst - operation.others);
-  if (IsExact(found)) return true;
+  if (IsExact(found)) return;
+  ++kills->wrong;
   printf("killed at %#lx, instruction %zu of %zu: %s\n", path.addresses[at], at,
          path.addresses.size(), Text(found).c_str());
-  return false;
 }
 
 // Steps of the golden ratio come near every instruction, however few there are.
@@ -59,18 +67,19 @@ int KillWithin(const Operation& operation, int seconds) {
   const size_t length = path.addresses.size();
   std::random_device random;
   const double offset = std::uniform_real_distribution(0.0, 1.0)(random);
-  int wrong = 0;
-  int64_t kills = 0;
+  Kills kills;
   const auto is_done = [&] {
-    return seconds == 0 ? kills == static_cast<int64_t>(length)
+    return seconds == 0 ? kills.all == static_cast<int64_t>(length)
                         : std::chrono::steady_clock::now() > end;
   };
-  for (; !is_done() && wrong < 10; ++kills) {
-    const size_t at = seconds == 0 ? static_cast<size_t>(kills) : Spread(kills, offset, length);
-    if (!KillAt(operation, path, at, survivor)) ++wrong;
+  while (!is_done() && kills.wrong < 10) {
+    const size_t at =
+        seconds == 0 ? static_cast<size_t>(kills.all) : Spread(kills.all, offset, length);
+    KillAt(operation, path, at, survivor, &kills);
   }
-  fprintf(stderr, "%ld kills in %zu instructions of the library's\n", kills, length);
-  return wrong;
+  fprintf(stderr, "%ld kills in %zu instructions, %ld of them elsewhere\n", kills.all, length,
+          kills.elsewhere);
+  return kills.wrong;
 }
 
 int Run(const std::string& word, int number) {

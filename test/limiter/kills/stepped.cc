@@ -206,17 +206,25 @@ Path Stepped::Follow(int often) {
   return path;
 }
 
+bool Stepped::GoTo(const Path& path, size_t at) {
+  if (way_ != Way::kAll && at >= path.first) {
+    JumpTo(path, at);
+  } else {
+    for (size_t i = 0; i <= at && Step(); ++i) {
+    }
+  }
+  return !is_gone_ && at_ - library_.begin == path.addresses[at];
+}
+
 // By a breakpoint at an instruction before it that it does not come to often, and step by step from
 // there on.
-void Stepped::GoTo(const Path& path, size_t at) {
-  size_t steps = at + 1;
-  size_t best = SIZE_MAX;
-  int times = 0;
+void Stepped::JumpTo(const Path& path, size_t at) {
   const auto begin = path.addresses.begin() + static_cast<std::ptrdiff_t>(path.first);
-  const bool may_jump = way_ != Way::kAll && at >= path.first && at < path.addresses.size();
-  for (size_t back = 0; may_jump && back < best && at - back + 1 > path.first; ++back) {
-    const size_t from = at - back;
-    const auto here = path.addresses.begin() + static_cast<std::ptrdiff_t>(from);
+  size_t best = SIZE_MAX;
+  size_t steps = 0;
+  int times = 0;
+  for (size_t back = 0; back < best && back <= at - path.first; ++back) {
+    const auto here = begin + static_cast<std::ptrdiff_t>(at - back - path.first);
     const auto before = static_cast<size_t>(std::count(begin, here, *here));
     const size_t stops = back + kStopsOfATime * (before + 1);
     if (stops >= best) continue;
@@ -224,8 +232,8 @@ void Stepped::GoTo(const Path& path, size_t at) {
     steps = back;
     times = static_cast<int>(before) + 1;
   }
-  for (size_t i = 0; i < (may_jump ? path.first : 0); ++i) Step();
-  if (times > 0 && !RunTo(library_.begin + path.addresses[at - steps], times)) return;
+  for (size_t i = 0; i < path.first; ++i) Step();
+  if (!RunTo(library_.begin + path.addresses[at - steps], times)) return;
   for (size_t i = 0; i < steps && Step(); ++i) {
   }
 }

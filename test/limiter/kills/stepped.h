@@ -41,13 +41,15 @@ class Stepped {
 
   // All of it. What the library calls over and over is passed over from the time `often` on.
   Path Follow(int often);
-  // To some instruction of a path, by as few stops as can be.
-  void GoTo(const Path& path, size_t at);
+  // To some instruction of a path, by as few stops as can be. False: it is somewhere else, for it
+  // went another way this time.
+  bool GoTo(const Path& path, size_t at);
   // With SIGKILL, and returns when it is gone.
   void Kill();
 
  private:
   void FollowChild();
+  void JumpTo(const Path& path, size_t at);
   bool Step();
   bool Go(int request);
   bool RunTo(uint64_t address, int times = 1);
