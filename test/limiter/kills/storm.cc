@@ -100,12 +100,13 @@ int RunStorm(int rounds) {
   auto* const rest = new (page) std::atomic<bool>(true);
   std::mt19937 random(std::random_device{}());
   std::array<std::unique_ptr<Worker>, kWorkers> workers;
-  for (auto& worker : workers) worker = std::make_unique<Worker>(random(), rest);
+  for (auto& worker : workers)
+    worker = std::make_unique<Worker>(static_cast<unsigned>(random()), rest);
   int wrong = 0;
   for (int round = 0; round < rounds && wrong < 10; ++round) {
     *rest = false;
     for (const auto& worker : workers) worker->GoOn();
-    usleep(random() % 500);
+    usleep(static_cast<useconds_t>(random() % 500));
     auto& victim = workers[random() % kWorkers];
     victim.reset();
     *rest = true;
@@ -117,7 +118,7 @@ int RunStorm(int rounds) {
       printf("round %d: %s\n", round, Text(found).c_str());
       ++wrong;
     }
-    victim = std::make_unique<Worker>(random(), rest);
+    victim = std::make_unique<Worker>(static_cast<unsigned>(random()), rest);
   }
   return wrong;
 }
