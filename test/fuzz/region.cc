@@ -1,50 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
-// A region whose words somebody else wrote: pairs of a place (4 bytes; from half of all on it is in
-// HAMi-core's part) and a value (8 bytes) put into a good one, then the books are used.
+// A hostile region (hostile_region.h) as the library's processes use it: what they hold, hand to
+// each other, launch and are charged.
 
-#include <cstring>
+#include <sys/mman.h>
 
 #include "limiter/books/counters.h"
+#include "limiter/books/lending.h"
 #include "limiter/books/slots.h"
-#include "limiter/contract.h"
+#include "limiter/time/bucket.h"
+#include "limiter/time/charge.h"
+#include "limiter/time/flight.h"
+#include "limiter/time/monitor.h"
 #include "test/fuzz/fuzz.h"
+#include "test/fuzz/hostile_region.h"
 
 namespace tessera::limiter {
 namespace {
 
 using fuzz::Require;
 
+constexpr uint64_t kNow = uint64_t{1} << 40;
+
+// A good one. What was written into the last one is dropped, page by page.
+Region* Good() {
+  static Region* const region = [] {
+    const int file = memfd_create("region", MFD_CLOEXEC);
+    Require(ftruncate(file, kRegionSize) == 0, "there is a file");
+    void* const shared = mmap(nullptr, kRegionSize, PROT_WRITE, MAP_SHARED, file, 0);
+    const RegionDevice device{"GPU-aa", 1 << 30, 30};
+    MakeRegion({.devices = &device, .count = 1}, static_cast<Region*>(shared));
+    void* const own = mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    return static_cast<Region*>(own);
+  }();
+  madvise(region, kRegionSize, MADV_DONTNEED);
+  return region;
+}
+
+void Lend(Books* books, int device, uint32_t slot) {
+  Lending* const lending = &books->lendings[slot][device];
+  AddTo(&lending->exported, 3 * kUnit);
+  TakeFrom(&lending->imported, 2 * kUnit);
+  Require(Known(*books, device) <= kMaxUnits, "what is known of is an amount");
+  Require(MostLent(*books, device, slot) <= kMaxUnits, "so is what can be lent");
+  Require(TakeDoubtful(books, device) <= kMaxUnits, "and what is in doubt");
+  Require(!IsDoubtful(*books, device), "which nobody is then");
+  Partings(*books, device);
+  Require(Lend(books, device, slot, 2, slot) <= 2, "no more is lent than is given up");
+  SettleLent(books, device);
+  Require(LentOf(*books, device) <= kMaxUnits, "what is lent is an amount");
+}
+
+void UseMemory(Region* region, int slot, Locks* locks) {
+  for (int step = 0; step < 8; ++step) {
+    const int device = step % 3;
+    Move(&region->books, device, static_cast<uint32_t>(slot), step % 2 == 0 ? 7 : -5, 1000);
+    Mirror(region, static_cast<uint32_t>(slot), device);
+    Lend(&region->books, device, static_cast<uint32_t>(slot));
+  }
+  ReapDead(region, slot, 64, locks);
+  Empty(region, static_cast<uint32_t>(slot));
+  for (int i = 0; i < kMaxDevices; ++i) {
+    Require(TotalOf(region->books, i) <= kMaxUnits, "a total is an amount");
+    Require(ShareOf(&region->books, i, static_cast<uint32_t>(slot)) <= kMaxUnits, "so is a share");
+  }
+}
+
+void Launch(const ChargeBooks& books, uint32_t percent, Cost* cost) {
+  static constexpr int64_t kCost = 4'000'000;
+  const int64_t saved = SavedWhileHeld(*books.calibration, kNow, percent);
+  Require(saved >= 0 && saved <= static_cast<int64_t>(kMostHeld), "who is held saves that up");
+  Require(HeldFor(*books.calibration, kNow) <= kMostHeld, "nobody is held for longer");
+  Calibrator calibrator{};
+  calibrator.MayPass(*cost, true, kNow, books.calibration);
+  WantCalibration(*cost, kNow, books.calibration);
+  const uint64_t wait = Take(books.times, kNow, percent, kCost, saved);
+  Require(wait <= static_cast<uint64_t>(kMostOwed) * 100 / percent + 1, "no wait is endless");
+}
+
+void Measure(const ChargeBooks& books, uint32_t percent, Cost* cost, View* view) {
+  for (uint32_t runs = 1; runs <= 16; runs += 15) {
+    for (const bool is_shared : {false, true}) {
+      const Measured measured{cost, 0, {runs, runs}, 4'000'000, kNow - 9'000'000, kNow - 2'000'000,
+                              0};
+      const int64_t charged = ChargeOf(measured, is_shared, view, books, kNow);
+      Correct(books.times, kNow, percent, charged);
+      view->siblings.NoteOwn(charged);
+    }
+  }
+  const int64_t left = LeftIn(books.times->bucket);
+  Require(left >= -kMostOwed && left <= kLongBurst, "a bucket has its bounds");
+}
+
+void FlyAndEnd(Region* region, uint32_t slot, int place) {
+  OwnFlight own{};
+  Flight* const shown = &region->books.flights[slot][place];
+  own.NoteUnmeasured(1, shown);
+  const OwnFlight::Point launched = own.NoteMeasured(shown);
+  own.Read(1, launched, shown, 1);
+  own.EndWait(kAllStreams, launched, shown);
+  for (uint32_t of = 0; of < fuzz::kFirstSlots; ++of) {
+    ChargeEnd(region, of, place, kNow, 0);
+    Require(region->books.flights[of][place].since == 0, "an end is charged once");
+  }
+}
+
+void UseTime(Region* region, uint32_t slot) {
+  for (int place = 0; place < 3; ++place) {
+    const ChargeBooks books{&region->books.times[place], &region->books.calibrations[place]};
+    const uint32_t percent = place == 0 ? 30 : place == 1 ? 1 : 99;
+    Cost cost{};
+    View view{};
+    for (int run = 0; run < 4; ++run) {
+      Launch(books, percent, &cost);
+      Measure(books, percent, &cost, &view);
+    }
+    FlyAndEnd(region, slot, place);
+    Usage usage{};
+    usage.Add(1'000'000, kNow, &region->hami.slots[slot].utilization[place]);
+  }
+  AwaitMonitor(&region->hami, 0);
+  Require(SayRecent(&region->hami), "nobody is blocked for ever");
+}
+
 void Use(const uint8_t* data, size_t size) {
-  static Region region;
-  static constexpr size_t kHead = offsetof(HamiRegion, slots) + 64 * sizeof(HamiSlot);
-  static constexpr size_t kWords = offsetof(Books, slots) + 64 * sizeof(SlotBooks);
-  std::memset(&region.hami, 0, kHead);
-  std::memset(&region.books, 0, kWords);
-  const RegionDevice device{"GPU-aa", 1 << 30, 30};
-  MakeRegion({.devices = &device, .count = 1}, &region);
-  for (; size >= 12; data += 12, size -= 12) {
-    uint32_t place = 0;
-    std::memcpy(&place, data, sizeof(place));
-    char* const word = place < uint32_t{1} << 31
-                           ? reinterpret_cast<char*>(&region.books) + place % (kWords / 8) * 8
-                           : reinterpret_cast<char*>(&region.hami) + place % (kHead / 8) * 8;
-    std::memcpy(word, data + 4, 8);
+  Region* const region = Good();
+  for (; size >= fuzz::Word::kSize; data += fuzz::Word::kSize, size -= fuzz::Word::kSize) {
+    fuzz::Word(data).WriteTo(region);
   }
-  // Places that name no slot of these 64 stay as they are from one input to the next.
-  Locks locks(&region, 1, true);
-  const int slot = TakeSlot(&region, 1, &locks);
+  Locks locks(region, 1, true);
+  const int slot = TakeSlot(region, 1, &locks);
   Require(slot >= -1 && slot < kMaxSlots, "a slot is one of them");
-  for (int step = 0; step < 8 && slot >= 0; ++step) {
-    Move(&region.books, step % kMaxDevices, static_cast<uint32_t>(slot), step % 2 == 0 ? 7 : -5,
-         1000);
-    Mirror(&region, static_cast<uint32_t>(slot), step % kMaxDevices);
-  }
-  ReapDead(&region, slot, 64, &locks);
-  if (slot >= 0) Empty(&region, static_cast<uint32_t>(slot));
-  for (int i = 0; i < kMaxDevices && slot >= 0; ++i) {
-    Require(TotalOf(region.books, i) <= kMaxUnits, "a total is an amount");
-    Require(ShareOf(&region.books, i, static_cast<uint32_t>(slot)) <= kMaxUnits, "so is a share");
-  }
+  if (slot < 0) return;
+  UseTime(region, static_cast<uint32_t>(slot));
+  UseMemory(region, slot, &locks);
 }
 
 }  // namespace

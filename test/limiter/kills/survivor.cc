@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/limiter/kills/survivor.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "limiter/contract.h"
+#include "limiter/driver/cuda.h"
+#include "test/cuda/truth.h"
+
+namespace tessera::limiter {
+namespace {
+
+constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";  // of demo/hardware/1xt4.yaml
+constexpr uint64_t kUnits = kMaxBytes / kUnit;
+
+const Region& MapRegion() {
+  const int file = open(getenv("CUDA_DEVICE_MEMORY_SHARED_CACHE"), O_RDONLY | O_CLOEXEC);
+  void* const memory = mmap(nullptr, kRegionSize, PROT_READ, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) {
+    perror("the region");
+    exit(1);
+  }
+  close(file);
+  return *static_cast<const Region*>(memory);
+}
+
+int64_t Waits() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+// Word for word: whoever comes next has nothing left to complete.
+Found Look(const Books& books) {
+  Found found{};
+  found.total = (books.devices[0].total.low & kUnits) * kUnit;
+  found.lent = (books.devices[0].lent & kUnits) * kUnit;
+  found.resident = fakecuda_resident(kUuid, 0);
+  for (int slot = 0; slot < kMaxSlots; ++slot) {
+    const SlotBooks& of = books.slots[slot];
+    const uint64_t share = (of.share[0] & kUnits) * kUnit;
+    found.shares += share;
+    if (of.owner == 0) {
+      if (books.flights[slot][0].since != 0) ++found.flights;
+      continue;
+    }
+    const auto pid = static_cast<pid_t>(static_cast<uint32_t>(of.owner));
+    if (fakecuda_resident(kUuid, pid) != share) ++found.strangers;
+  }
+  return found;
+}
+
+struct Allocation {
+  explicit Allocation(uint64_t bytes) {
+    const int64_t before = Waits();
+    result = cuMemAlloc_v2(&address, bytes);
+    waits = Waits() - before;
+  }
+  ~Allocation() {
+    if (result == CUDA_SUCCESS) cuMemFree_v2(address);
+  }
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  CUdeviceptr address = 0;
+  CUresult result;
+  int64_t waits;
+};
+
+Found LookAround(const Books& books, uint64_t bytes) {
+  const Allocation first(kFirst);
+  const Found after_first = Look(books);
+  const Allocation rest(bytes);
+  Found found = Look(books);
+  found.lost = static_cast<int64_t>(after_first.total - after_first.shares);
+  found.result = rest.result;
+  found.waits = first.waits + rest.waits;
+  return found;
+}
+
+[[noreturn]] void Survive(int order, int answer) {
+  StartCuda();
+  CUdeviceptr own = 0;
+  if (cuMemAlloc_v2(&own, kOwn) != CUDA_SUCCESS) exit(1);
+  const Region& region = MapRegion();
+  uint64_t bytes = 0;
+  while (read(order, &bytes, sizeof bytes) == sizeof bytes) {
+    const Found found = LookAround(region.books, bytes);
+    if (write(answer, &found, sizeof found) != sizeof found) break;
+  }
+  _exit(0);
+}
+
+}  // namespace
+
+std::string Text(const Found& found) {
+  char text[256];
+  snprintf(text, sizeof text,
+           "%ld bytes lost, result %d, %ld waits, total %lu, shares %lu, resident %lu, lent %lu, "
+           "%d slots not as the device has it, %d flights of the dead",
+           found.lost, found.result, found.waits, found.total, found.shares, found.resident,
+           found.lent,
+
+           found.strangers, found.flights);
+  return text;
+}
+
+Survivor::Survivor() {
+  int order[2], answer[2];
+  if (pipe2(order, O_CLOEXEC) != 0 || pipe2(answer, O_CLOEXEC) != 0) exit(1);
+  fflush(nullptr);
+  pid_ = fork();
+  if (pid_ == 0) {
+    close(order[1]);
+    Survive(order[0], answer[1]);
+  }
+  close(order[0]);
+  close(answer[1]);
+  order_ = order[1];
+  answer_ = answer[0];
+  // What it waits for at first is not another process: some of its pages come from a disk.
+  Ask(kOwn);
+}
+
+Survivor::~Survivor() {
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  close(order_);
+  close(answer_);
+}
+
+Found Survivor::Ask(uint64_t bytes) const {
+  Found found{};
+  if (write(order_, &bytes, sizeof bytes) != sizeof bytes ||
+      read(answer_, &found, sizeof found) != sizeof found) {
+    fprintf(stderr, "the survivor is dead\n");
+    exit(1);
+  }
+  return found;
+}
+
+void StartCuda() {
+  CUcontext context = nullptr;
+  if (cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
+      cuCtxSetCurrent(context) == CUDA_SUCCESS) {
+    return;
+  }
+  fprintf(stderr, "there is no CUDA\n");
+  exit(1);
+}
+
+}  // namespace tessera::limiter

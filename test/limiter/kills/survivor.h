@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process of the container that lives through all deaths, and tells what it finds at its next
+// call. One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace tessera::limiter {
+
+inline constexpr uint64_t kMiB = 1 << 20;
+inline constexpr uint64_t kLimit = 256 * kMiB;  // of the container
+inline constexpr uint64_t kOwn = 4 * kMiB;      // what the survivor holds
+
+inline constexpr uint64_t kFirst = 2 * kMiB;
+
+// What it found after two calls of cuMemAlloc. The first one mostly has room, whatever the dead
+// had; the second one has it if that is free.
+struct Found {
+  int64_t lost;       // bytes that after the first one were counted for the container and no slot
+  int result;         // of the second one; what follows is as it was then
+  int64_t waits;      // for which it gave up the processor in both
+  uint64_t total;     // bytes that the container counts,
+  uint64_t shares;    // that its slots have,
+  uint64_t resident;  // and that the device gave to it
+  uint64_t lent;
+  int strangers;  // slots whose process has something else of the device than they say
+  int flights;    // of slots that nobody owns
+};
+std::string Text(const Found& found);
+
+class Survivor {
+ public:
+  Survivor();
+  ~Survivor();
+  Survivor(const Survivor&) = delete;
+  Survivor& operator=(const Survivor&) = delete;
+
+  // It asks for kFirst and then for so many bytes, and frees both afterwards.
+  Found Ask(uint64_t bytes) const;
+
+ private:
+  pid_t pid_ = 0;
+  int order_ = -1;   // to it
+  int answer_ = -1;  // of it
+};
+
+// What each process of the container begins with: the device's context is current.
+void StartCuda();
+
+}  // namespace tessera::limiter
