@@ -38,19 +38,42 @@ std::string Symbol(std::string name) {
   return name;
 }
 
-TEST(FunctionsTest, EveryFunctionOfTheNewestDriverHasItsLine) {
-  std::ifstream file("test/limiter/cuda_functions.txt");
-  ASSERT_TRUE(file) << "tests run in the root of the tree";
-  std::map<std::string, int> listed, written;
+// The first word of each line of a list of functions, and the number behind it, if there is one.
+std::map<std::string, int> Listed(const char* path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path << ": tests run in the root of the tree";
+  std::map<std::string, int> listed;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string name;
     int since = 0;
-    if (line[0] != '#' && words >> name >> since) listed[name] = since;
+    if (line[0] == '#' || !(words >> name)) continue;
+    words >> since;
+    listed[name] = since;
   }
+  return listed;
+}
+
+TEST(FunctionsTest, EveryFunctionOfTheNewestDriverHasItsLine) {
+  const std::map<std::string, int> listed = Listed("test/limiter/cuda_functions.txt");
+  std::map<std::string, int> written;
   for (const Entry& entry : kEntries) written[entry.name] = entry.since;
   EXPECT_EQ(written, listed);
   EXPECT_EQ(std::size(kEntries), listed.size()) << "a function stands there twice";
+}
+
+TEST(FunctionsTest, EveryFunctionOfTheNewestNvmlHasItsLine) {
+  const char* const names[] = {
+#define HOOKED(name) #name,
+#define CALLED(name) #name,
+#define PASSED(name) #name,
+#include "limiter/driver/nvml.def"
+  };
+  const std::map<std::string, int> listed = Listed("test/limiter/nvml_functions.txt");
+  std::map<std::string, int> written;
+  for (const char* name : names) written[name] = 0;
+  EXPECT_EQ(written, listed);
+  EXPECT_EQ(std::size(names), listed.size()) << "a function stands there twice";
 }
 
 TEST(FunctionsTest, NoneIsNewerThanTheNewestVersionKnown) {

@@ -11,6 +11,7 @@ enum nvmlReturn_t : int {
   NVML_SUCCESS = 0,
   NVML_ERROR_UNINITIALIZED = 1,
   NVML_ERROR_INVALID_ARGUMENT = 2,
+  NVML_ERROR_NOT_SUPPORTED = 3,
   NVML_ERROR_NOT_FOUND = 6,
   NVML_ERROR_INSUFFICIENT_SIZE = 7,
   NVML_ERROR_FUNCTION_NOT_FOUND = 13,
@@ -126,6 +127,10 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t, nvmlProcessUtilizatio
                                              unsigned*, unsigned long long);
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t,
                                                    nvmlProcessesUtilizationInfo_v1_t*);
+nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t, unsigned*, unsigned*);
+// What it answers into is the driver's alone to fill.
+nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t, unsigned, void*);
+nvmlReturn_t nvmlDeviceGetAccountingStats_v2(nvmlDevice_t, void*);
 nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t, unsigned*);
 nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t, unsigned*);
 nvmlReturn_t nvmlInit_v2();

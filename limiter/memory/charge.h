@@ -8,13 +8,13 @@
 #include "limiter/books/books.h"
 #include "limiter/books/cancel.h"
 #include "limiter/driver/driver.h"
+#include "limiter/driver/relaxed.h"
 #include "limiter/memory/chunks.h"
 #include "limiter/memory/devices.h"
 #include "limiter/memory/graphs.h"
 #include "limiter/memory/passed.h"
 #include "limiter/memory/pool_ends.h"
 #include "limiter/memory/table.h"
-#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
 

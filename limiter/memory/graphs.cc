@@ -7,6 +7,7 @@
 #include "limiter/memory/charge.h"
 #include "limiter/memory/graph_nodes.h"
 #include "limiter/memory/growth.h"
+#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "limiter/driver/relaxed.h"
 #include "limiter/memory/lazy.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's

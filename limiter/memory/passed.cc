@@ -9,9 +9,9 @@
 #include "limiter/books/slots.h"
 #include "limiter/books/ticks.h"
 #include "limiter/driver/driver.h"
+#include "limiter/driver/relaxed.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/devices.h"
-#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
 namespace {

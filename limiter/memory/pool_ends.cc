@@ -4,10 +4,10 @@
 #include "limiter/books/books.h"
 #include "limiter/books/cancel.h"
 #include "limiter/driver/driver.h"
+#include "limiter/driver/relaxed.h"
 #include "limiter/memory/devices.h"
 #include "limiter/memory/passed.h"
 #include "limiter/memory/pools.h"
-#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
 namespace {

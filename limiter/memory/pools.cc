@@ -5,6 +5,7 @@
 #include "limiter/memory/charge.h"
 #include "limiter/memory/growth.h"
 #include "limiter/memory/opened.h"
+#include "limiter/time/stream.h"
 
 namespace tessera::limiter {
 

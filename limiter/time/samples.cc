@@ -5,6 +5,7 @@
 
 #include "limiter/books/ticks.h"
 #include "limiter/driver/driver.h"
+#include "limiter/driver/relaxed.h"
 
 namespace tessera::limiter {
 namespace {

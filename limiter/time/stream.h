@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams as programs name them, and calls of the limiter's own beside those that programs capture.
+// Streams as programs name them. Any thread.
 #pragma once
 
 #include "limiter/driver/driver.h"
@@ -28,22 +28,5 @@ struct Stream {
 
 // It is being captured, or it cannot be known: what is launched into it does not run now.
 bool IsCaptured(const Stream& stream);
-
-// Driver calls of the limiter's own, which no capture of the program's bars, nor do they break one.
-class Relaxed {
- public:
-  Relaxed() : mode_(CU_STREAM_CAPTURE_MODE_RELAXED) {
-    is_changed_ = TheDriver().cuThreadExchangeStreamCaptureMode(&mode_) == CUDA_SUCCESS;
-  }
-  ~Relaxed() {
-    if (is_changed_) TheDriver().cuThreadExchangeStreamCaptureMode(&mode_);
-  }
-  Relaxed(const Relaxed&) = delete;
-  Relaxed& operator=(const Relaxed&) = delete;
-
- private:
-  CUstreamCaptureMode mode_;
-  bool is_changed_;
-};
 
 }  // namespace tessera::limiter

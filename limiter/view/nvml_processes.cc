@@ -197,6 +197,13 @@ nvmlReturn_t ListAllUse(nvmlDevice_t device, nvmlProcessesUtilizationInfo_v1_t* 
   return TellUse(parts, info->lastSeenTimeStamp, &info->processSamplesCount, info->procUtilArray);
 }
 
+// The driver's account of processes that ran knows no containers, and the region has none of it.
+template <typename... Words>
+nvmlReturn_t Account(nvmlReturn_t (*real)(nvmlDevice_t, Words...), nvmlDevice_t device,
+                     Words... words) {
+  return KnowsAny(PartsOfNvml(device)) ? NVML_ERROR_NOT_SUPPORTED : real(device, words...);
+}
+
 }  // namespace
 }  // namespace tessera::limiter
 
@@ -233,4 +240,14 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
                                                    nvmlProcessesUtilizationInfo_v1_t* info) {
   return tessera::limiter::ListAllUse(device, info);
+}
+
+nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned* count, unsigned* pids) {
+  return tessera::limiter::Account(TheNvml().nvmlDeviceGetAccountingPids, device, count, pids);
+}
+nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned pid, void* stats) {
+  return tessera::limiter::Account(TheNvml().nvmlDeviceGetAccountingStats, device, pid, stats);
+}
+nvmlReturn_t nvmlDeviceGetAccountingStats_v2(nvmlDevice_t device, void* stats) {
+  return tessera::limiter::Account(TheNvml().nvmlDeviceGetAccountingStats_v2, device, stats);
 }

@@ -61,8 +61,10 @@ TEST_F(ExportsTest, ABlockThatIsOpenInAContextThatEndsIsGoneWithIt) {
   const Peer peer;
   const pid_t other = StartPeer([&] {
     for (int round = 0; round < 20; ++round) {
+      peer.Receive<char>(kThere);
       CUcontext context = nullptr;
       ASSERT_EQ(cuCtxCreate_v2(&context, 0, 0), CUDA_SUCCESS);
+      peer.Send('c', kThere);
       const CUdeviceptr opened = Open(peer.Receive<CUipcMemHandle>(kThere));
       EXPECT_EQ(Open(peer.Receive<CUipcMemHandle>(kThere)), opened);
       peer.Send('o', kThere);
@@ -74,6 +76,9 @@ TEST_F(ExportsTest, ABlockThatIsOpenInAContextThatEndsIsGoneWithIt) {
   });
   Run([&] {
     for (int round = 0; round < 20; ++round) {
+      // What is taken while a context is made is taken for its.
+      peer.Send('c', kHere);
+      peer.Receive<char>(kHere);
       const CUdeviceptr block = Allocate(600 * kMiB);
       for (int time = 0; time < 2; ++time) peer.Send(HandleOf(block), kHere);
       peer.Receive<char>(kHere);

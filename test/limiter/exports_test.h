@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +21,14 @@ class ExportsTest : public MemoryTest {
   // Another process of the container, in step with its parent or sibling: each waits for a turn.
   class Peer {
    public:
-    Peer() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_), 0); }
+    Peer() {
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_), 0);
+      // Who waits for one that failed is to fail as well.
+      const timeval patience{.tv_sec = 30, .tv_usec = 0};
+      for (const int end : ends_) {
+        EXPECT_EQ(setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+      }
+    }
     // What it does runs in between; both sides call these in the same order.
     template <typename T>
     void Send(const T& value, int end) const {
@@ -115,12 +123,6 @@ class ExportsTest : public MemoryTest {
                   &handle, reinterpret_cast<void*>(static_cast<intptr_t>(file)), kFile),
               CUDA_SUCCESS);
     return handle;
-  }
-  CUdeviceptr Addresses(uint64_t bytes) {
-    using Reserve = CUresult(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
-    CUdeviceptr address = 0;
-    EXPECT_EQ(cuda().As<Reserve>("cuMemAddressReserve")(&address, bytes, 0, 0, 0), CUDA_SUCCESS);
-    return address;
   }
   // Maps it somewhere and lets the handle go.
   CUdeviceptr Map(Handle handle, uint64_t bytes) {

@@ -52,6 +52,20 @@ TEST_F(MemoryTest, WhatIsThereOnceThePoolsGaveBackTheirsIsNotSaidToBeRefused) {
   });
 }
 
+TEST_F(MemoryTest, ADevicesOwnPoolIsNotDestroyed) {
+  Run([&] {
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(cuda().As<CUresult(CUmemoryPool*, CUdevice)>("cuDeviceGetDefaultMemPool")(&pool, 0),
+              CUDA_SUCCESS);
+    CUdeviceptr pointer = 0;
+    ASSERT_EQ(cuMemAllocFromPoolAsync(&pointer, 100 * kMiB, pool, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
+    ExpectTrue(100);
+    EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 100 * kMiB, pool, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), Resident());
+  });
+}
+
 TEST_F(MemoryTest, APoolOfTheProgramsOwnIsCountedToo) {
   Run([&] {
     const CUmemoryPool pool = NewPool();

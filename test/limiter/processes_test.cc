@@ -84,6 +84,15 @@ TEST_F(ProcessesTest, WhatIsWrongWithTheDeviceIsTheDriversToSay) {
       << output;
 }
 
+TEST_F(ProcessesTest, TheDriversAccountOfWhoRanIsOfNoContainer) {
+  const std::string end = "after the end: 1\n";
+  EXPECT_EQ(Output(Environment() + kForeign + kProcesses + " account"),
+            "accounts: 0\n4194305: 1024, 1024\nof any: 6, 6\n" + end)
+      << "no limit";
+  EXPECT_EQ(Output(Environment() + kForeign + kLimit + kProcesses + " account"),
+            "accounts: 3\nof any: 3, 3\n" + end);
+}
+
 TEST_F(ProcessesTest, AProcessThatHoldsNothingIsOnNoList) {
   EXPECT_EQ(Output(Environment() + kForeign + kLimit + kProcesses + " edges"),
             R"(no room: 0, 0 needed

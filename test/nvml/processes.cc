@@ -5,7 +5,9 @@
 // version, and by nothing that the limiter has.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,25 @@ struct UseList {
   Use* uses;
 };
 
+struct AccountV1 {
+  uint32_t sm;
+  uint32_t memory;
+  uint64_t bytes;
+  uint64_t time;
+  uint64_t began;
+  uint32_t runs;
+  uint32_t reserved[5];
+};
+struct AccountV2 {
+  uint32_t pid;
+  uint32_t runs;
+  uint32_t sm;
+  uint32_t memory;
+  uint64_t bytes;
+  uint32_t samples;
+  uint64_t sums[4];
+};
+
 constexpr uint64_t kSampledAt = 1'700'000'000'000'000;  // microseconds
 
 std::vector<InfoV1> Processes() {
@@ -104,6 +125,15 @@ std::vector<InfoV1> UsersOf(const OpaqueDevice& device) {
   return processes;
 }
 
+std::optional<uint64_t> BytesOf(uint32_t pid) {
+  const std::vector<InfoV1> processes = Processes();
+  const auto found = std::ranges::find(processes, pid, &InfoV1::pid);
+  return found == processes.end() ? std::nullopt : std::optional(found->bytes);
+}
+
+void Fill(const InfoV1& process, uint32_t& out) {
+  out = process.pid;
+}
 void Fill(const InfoV1& process, InfoV1& out) {
   out = process;
 }
@@ -183,6 +213,27 @@ Return nvmlDeviceGetProcessesUtilizationInfo(DeviceHandle device, UseList* list)
     if (list->version != kUseVersion) return kVersionMismatch;
     const auto processes = list->seen < kSampledAt ? Processes() : std::vector<InfoV1>();
     return processes.empty() ? Return::kNotFound : Tell(processes, &list->count, list->uses);
+  });
+}
+
+Return nvmlDeviceGetAccountingPids(DeviceHandle device, unsigned* count, unsigned* pids) {
+  return ServeDevice(__func__, device,
+                     [&](const GpuFaults&) { return Tell(Processes(), count, pids); });
+}
+
+Return nvmlDeviceGetAccountingStats(DeviceHandle device, unsigned pid, AccountV1* account) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    const std::optional<uint64_t> bytes = BytesOf(pid);
+    if (bytes) account->bytes = *bytes;
+    return bytes ? Return::kSuccess : Return::kNotFound;
+  });
+}
+
+Return nvmlDeviceGetAccountingStats_v2(DeviceHandle device, AccountV2* account) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    const std::optional<uint64_t> bytes = BytesOf(account->pid);
+    if (bytes) account->bytes = *bytes;
+    return bytes ? Return::kSuccess : Return::kNotFound;
   });
 }
 

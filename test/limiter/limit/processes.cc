@@ -2,8 +2,8 @@
 // Who runs on the first device by every function of NVML's that tells it, a line each: a process by
 // its name, or by its id where there is none of that id here, and what is said of it.
 //
-// usage: limit_processes [edges | UUID]   edges: how calls are answered that are not quite right;
-// UUID: of that device
+// usage: limit_processes [edges | account | UUID]   edges: how calls are answered that are not
+// quite right; account: what is told of those that ran; UUID: of that device
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -101,6 +101,33 @@ void ListAll(nvmlDevice_t device) {
   Print("all utilization", all, info.processSamplesCount, uses);
 }
 
+// Where bytes stand in what is told of one.
+template <typename... Words>
+unsigned long long Bytes(unsigned pid, nvmlReturn_t (*tell)(nvmlDevice_t, Words...),
+                         nvmlDevice_t device) {
+  unsigned long long account[16] = {};
+  if constexpr (sizeof...(Words) == 2) {
+    return tell(device, pid, account) == NVML_SUCCESS ? account[1] : 0;
+  } else {
+    account[0] = pid;
+    return tell(device, account) == NVML_SUCCESS ? account[2] : 0;
+  }
+}
+
+void PrintAccounts(nvmlDevice_t device) {
+  unsigned pids[kRoom] = {};
+  unsigned count = kRoom;
+  const nvmlReturn_t result = CALL(nvmlDeviceGetAccountingPids)(device, &count, pids);
+  printf("accounts: %d\n", result);
+  for (unsigned i = 0; result == NVML_SUCCESS && i < count; ++i) {
+    printf("%u: %llu, %llu\n", pids[i], Bytes(pids[i], CALL(nvmlDeviceGetAccountingStats), device),
+           Bytes(pids[i], CALL(nvmlDeviceGetAccountingStats_v2), device));
+  }
+  unsigned long long account[16] = {};
+  printf("of any: %d, %d\n", CALL(nvmlDeviceGetAccountingStats)(device, 1, account),
+         CALL(nvmlDeviceGetAccountingStats_v2)(device, account));
+}
+
 void TryEdges(nvmlDevice_t device) {
   const auto compute = CALL(nvmlDeviceGetComputeRunningProcesses_v3);
   const auto use = CALL(nvmlDeviceGetProcessUtilization);
@@ -130,13 +157,15 @@ int main(int count, char** words) {
   if (Find<nvmlReturn_t()>("nvmlInit_v2")() != NVML_SUCCESS) return 1;
   nvmlDevice_t device = nullptr;
   const std::string word = count > 1 ? words[1] : "";
-  const bool is_first = word.empty() || word == "edges";
+  const bool is_first = word.empty() || word == "edges" || word == "account";
   using ByUuid = nvmlReturn_t(const char*, nvmlDevice_t*);
   const nvmlReturn_t found = is_first
                                  ? CALL(nvmlDeviceGetHandleByIndex_v2)(0, &device)
                                  : Find<ByUuid>("nvmlDeviceGetHandleByUUID")(word.c_str(), &device);
   if (found != NVML_SUCCESS) return 1;
-  if (word == "edges") {
+  if (word == "account") {
+    PrintAccounts(device);
+  } else if (word == "edges") {
     TryEdges(device);
   } else {
     ListAll(device);
