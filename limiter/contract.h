@@ -271,6 +271,11 @@ inline constexpr int64_t kLocks = int64_t{1} << 32;
 // memory: bytes; cores: percent; 0 or none: no limit. Unknown keys are passed over.
 inline constexpr char kLimitsPath[] = "/run/tessera/vgpu/limits";
 inline constexpr size_t kLimitsSize = 64 * 1024;  // at most
+// What a process does that finds no limits, or does not share the container's books: a file with
+// one word, "open" (it goes without the limits that it lacks) or "closed" (it gets no memory).
+// Without it that is as the library was built. "open" counts where nobody in the container can
+// have written it, which is on a read-only mount.
+inline constexpr char kNoLimitsPath[] = "/run/tessera/vgpu/no-limits";
 inline constexpr char kLimitsName[] = "tessera-limits";
 inline constexpr uint32_t kLimitsVersion = 1;
 inline constexpr int kDefaultPriority = 1;

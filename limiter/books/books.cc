@@ -124,12 +124,14 @@ Standing Decide(const Limits& limits, Process* process) {
   Trouble& trouble = process->trouble;
   trouble = JoinRegion(limits, process);
   const bool limited = limits.source != Source::kNone;
+  // One that appeared just now says no limits of this process's.
+  if (trouble == Trouble::kNone && !limited && limits.closed) trouble = Trouble::kNoLimits;
   Standing standing = Standing::kShared;
   if (trouble != Trouble::kNone) {
     standing = Standing::kDenied;
-    if (!limited) {
+    if (!limited && !limits.closed) {
       standing = Standing::kFree;
-    } else if (!Denies(trouble) && BeAlone(limits, process)) {
+    } else if (!Denies(trouble, limits.closed) && BeAlone(limits, process)) {
       standing = Standing::kAlone;
     }
   }

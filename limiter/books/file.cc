@@ -174,7 +174,8 @@ int OpenAgain(const char* path, const FileIdentity& identity) {
   return -1;
 }
 
-bool Denies(Trouble trouble) {
+bool Denies(Trouble trouble, bool closed) {
+  if (closed) return true;
   // Somebody in the container laid out these, or there are more processes than can be counted, or
   // one that could have its limit alone by what it allows itself.
   return trouble == Trouble::kForeign || trouble == Trouble::kTruncated ||
@@ -190,26 +191,24 @@ const char* Meaning(Trouble trouble) {
     case Trouble::kNoLimits:
       return "there is no region, and neither a limits file nor variables to make one with";
     case Trouble::kSecure:
-      return "a program with another user's rights opens no region; its limits hold for it alone";
+      return "a program with another user's rights opens no region";
     case Trouble::kUnreachable:
-      return "the region neither opens nor can be made; see its directory, limits hold for each "
-             "process alone";
+      return "the region neither opens nor can be made; see its directory";
     case Trouble::kReadOnly:
-      return "the region may only be read; make it writable, limits hold for each process alone";
+      return "the region may only be read; make it writable";
     case Trouble::kForeign:
-      return "the region is something else; remove that file, memory is denied until then";
+      return "the region is something else; remove that file";
     case Trouble::kTruncated:
-      return "the region was cut off; remove that file, memory is denied until then";
+      return "the region was cut off; remove that file";
     case Trouble::kOlder:
-      return "the region is HAMi-core's; remove that file, limits hold for each process alone";
+      return "the region is HAMi-core's; remove that file";
     case Trouble::kOtherVersion:
-      return "the region is of another version; recreate the pod, limits hold for each process "
-             "alone";
+      return "the region is of another version; recreate the pod";
     case Trouble::kFull:
-      return "1024 processes use the region; memory is denied to further ones";
+      return "1024 processes use the region, and no further one can";
     case Trouble::kNoRoom:
       return "the process may open no file, or write none or map nothing of 2.2 MB; raise its "
-             "limits, memory is denied until it starts again";
+             "limits and start it again";
   }
   return "";
 }

@@ -27,9 +27,10 @@ enum class Trouble : uint8_t {
 // What happened and what to do next, for people.
 const char* Meaning(Trouble trouble);
 
-// Whether memory is denied then. Otherwise this process keeps its limits alone: what others of the
-// container hold is not counted.
-bool Denies(Trouble trouble);
+// Whether memory is denied then, which it always is where the policy is closed (Limits::closed).
+// Otherwise this process keeps its limits alone, if it has any: what others of the container hold
+// is not counted.
+bool Denies(Trouble trouble, bool closed);
 
 // Which file a descriptor is of.
 struct FileIdentity {

@@ -179,6 +179,44 @@ TEST_F(RegionFileTest, AProcessWithoutLimitsMakesNoRegion) {
   EXPECT_FALSE(std::filesystem::exists(Path()));
 }
 
+// Each of what leaves a process its limit where the policy is open.
+TEST_F(RegionFileTest, WhereThePolicyIsClosedWhoeverIsAloneGetsNoMemory) {
+  limits_.closed = true;
+  InProcess([&] {
+    EXPECT_TRUE(JoinWith(limits_)) << "whoever shares the books does";
+    EXPECT_TRUE(Reserve(DeviceOf("GPU-aa"), 60 * kMiB, Kind::kData));
+  });
+  WriteRegion(kHamiFileSize);
+  ExpectTrouble(Trouble::kOlder, false);
+  WriteRegion(kRegionSize, [](Region* region) { region->books.version = kBooksVersion + 1; });
+  ExpectTrouble(Trouble::kOtherVersion, false);
+  WriteRegion(kRegionSize);
+  chmod(Path().c_str(), 0444);
+  InProcess([&] {
+    if (getuid() == 0) EXPECT_EQ(setresuid(65534, 65534, 65534), 0);
+    ExpectTrouble(Trouble::kReadOnly, false);
+  });
+  std::strcpy(limits_.region, (directory_ / "none" / "x.cache").c_str());
+  ExpectTrouble(Trouble::kUnreachable, false);
+  limits_.region[0] = '\0';
+  ExpectTrouble(Trouble::kNoPath, false);
+}
+
+TEST_F(RegionFileTest, WhereThePolicyIsClosedAProcessWithoutLimitsGetsNoMemoryAndMakesNoRegion) {
+  limits_.closed = true;
+  limits_.source = Source::kNone;
+  limits_.count = 0;
+  ExpectTrouble(Trouble::kNoLimits, false);
+  EXPECT_FALSE(std::filesystem::exists(Path()));
+  WriteRegion(kRegionSize - 1);
+  ExpectTrouble(Trouble::kTruncated, false);
+  // It appeared since it was looked for.
+  limits_.count = 1;
+  WriteRegion(kRegionSize);
+  limits_.count = 0;
+  ExpectTrouble(Trouble::kNoLimits, false);
+}
+
 TEST_F(RegionFileTest, EveryTroubleSaysWhatToDoNext) {
   for (int i = 1; i <= static_cast<int>(Trouble::kNoRoom); ++i) {
     EXPECT_GT(std::strlen(Meaning(static_cast<Trouble>(i))), 20u) << i;

@@ -107,6 +107,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle*, size_t, const CUmemAllocatio
 CUresult cuMemRelease(CUmemGenericAllocationHandle);
 CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
 CUresult cuMemUnmap(CUdeviceptr, size_t);
+CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES*, CUarray);
+CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES*, CUmipmappedArray);
 CUresult cuMemMapArrayAsync(CUarrayMapInfo*, unsigned, CUstream);
 CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo*, unsigned, CUstream);
 CUresult cuMemAddressFree(CUdeviceptr, size_t);

@@ -210,6 +210,16 @@ struct CUDA_ARRAY_MEMORY_REQUIREMENTS {
   unsigned reserved[4];
 };
 
+struct CUDA_ARRAY_SPARSE_PROPERTIES {
+  struct {
+    unsigned width, height, depth;  // elements
+  } tileExtent;
+  unsigned miptailFirstLevel;
+  unsigned long long miptailSize;
+  unsigned flags;
+  unsigned reserved[4];
+};
+
 // What of a sparse array is mapped, and to which memory.
 struct CUarrayMapInfo {
   int resourceType;
@@ -413,6 +423,7 @@ static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR_v1) == 16 && sizeof(CUDA_ARRAY_DESCRI
 static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR_v1) == 24 && sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40 &&
               offsetof(CUDA_ARRAY3D_DESCRIPTOR, Flags) == 32);
 static_assert(sizeof(CUDA_ARRAY_MEMORY_REQUIREMENTS) == 32);
+static_assert(sizeof(CUDA_ARRAY_SPARSE_PROPERTIES) == 48);
 static_assert(sizeof(CUarrayMapInfo) == 96 && offsetof(CUarrayMapInfo, memHandle) == 64);
 static_assert(sizeof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC) == 104 &&
               offsetof(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, size) == 24);

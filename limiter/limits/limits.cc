@@ -10,8 +10,10 @@
 
 #include <atomic>
 
+#include "limiter/elf/object.h"
 #include "limiter/limits/environment.h"
 #include "limiter/limits/file.h"
+#include "limiter/limits/policy.h"
 #include "limiter/limits/region.h"
 
 namespace tessera::limiter {
@@ -85,23 +87,39 @@ void Combine(const Environment& environment, Limits* limits) {
   Copy(Text(said.warning), limits->warning, sizeof(limits->warning));
 }
 
-}  // namespace
-
-void FindLimits(const char* file, Lookup variable, Limits* limits) {
-  Environment environment;
-  ParseEnvironment(variable, &environment);
-  *limits = {};
-  if (ReadFile(file, limits)) {
-    Combine(environment, limits);
-    return;
-  }
-  *limits = environment.limits;
-  if (environment.has_limits) return;
+// A program with another user's rights opens nothing that its caller may have laid out.
+void FindInRegion(const char* directory, const Environment& environment, Limits* limits) {
   limits->source = Source::kNone;
   limits->count = 0;
-  // A program with another user's rights opens nothing that its caller may have laid out.
-  const bool trusted = getauxval(AT_SECURE) == 0;
-  if (trusted) ReadLimitsOfRegion(limits->region, environment, limits);
+  if (getauxval(AT_SECURE) != 0) return;
+  const bool named = environment.has_region;
+  if (named && ReadLimitsOfRegion(limits->region, environment, limits)) return;
+  const bool is_beside = FindRegion(directory, limits);
+  if (is_beside || !named) ReadLimitsOfRegion(limits->region, environment, limits);
+}
+
+// That of this library, as the loader names it; "": not by a path that says where it is.
+void OwnDirectory(char* directory, size_t size) {
+  Object self;
+  const Text path(ObjectOf(reinterpret_cast<const void*>(&TheLimits), &self) ? self.name() : "");
+  size_t end = path.size;
+  while (end > 0 && path.data[end - 1] != '/') --end;
+  Copy(path.StartsWith("/") && end < size ? path.Until(end) : Text(), directory, size);
+}
+
+}  // namespace
+
+void FindLimits(const Places& places, Limits* limits) {
+  Environment environment;
+  ParseEnvironment(places.variable, &environment);
+  *limits = {};
+  if (ReadFile(places.file, limits)) {
+    Combine(environment, limits);
+  } else {
+    *limits = environment.limits;
+    if (!environment.has_limits) FindInRegion(places.directory, environment, limits);
+  }
+  ReadPolicy(places.no_limits, places.closed, limits);
 }
 
 const Limits& TheLimits() {
@@ -114,8 +132,12 @@ const Limits& TheLimits() {
   void* const memory =
       mmap(nullptr, sizeof(Limits), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return no_memory;
-  const auto variable = [](const char* name) -> const char* { return secure_getenv(name); };
-  FindLimits(kLimitsPath, variable, static_cast<Limits*>(memory));
+  char directory[sizeof(Limits::region)];
+  OwnDirectory(directory, sizeof(directory));
+  FindLimits({.variable = [](const char* name) -> const char* { return secure_getenv(name); },
+              .directory = directory,
+              .closed = kClosed},
+             static_cast<Limits*>(memory));
   if (found.compare_exchange_strong(limits, static_cast<const Limits*>(memory),
                                     std::memory_order_acq_rel)) {
     return *static_cast<const Limits*>(memory);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The limits of this container and where they come from: the limits file; without one the
 // environment; a process without those variables takes what the region says, which another one
-// made.
+// made: the one that the environment names, or the only one beside the library.
 #pragma once
 
 #include <cstddef>
@@ -26,21 +26,29 @@ struct Limits {
   bool oversubscribe = false;
   bool memory_by_driver = false;  // that refuses what is past the limit; here it is only shown
   bool core_policy_free = false;
+  bool closed = false;  // who has no limits, or does not share the books, gets no memory
   CorePolicy core_policy = CorePolicy::kDefault;
   int32_t priority = 0;
   int32_t log_level = 0;  // 0: not a word, which is so unless the environment asks for some
   int32_t count = 0;
   DeviceLimit devices[kMaxDevices] = {};
   char region[256] = {};   // where it is; empty: nowhere
-  char reason[160] = {};   // why the limits are broken: where, what
+  char reason[160] = {};   // what is wrong with the limits, or with what decides: where, what
   char warning[160] = {};  // what else was not understood and therefore left out
 };
 
 // What decides for this process; found once, at first need. Any thread.
 const Limits& TheLimits();
 
-// The same out of other places: the limits file, and a variable's value or null.
-using Lookup = const char* (*)(const char* name);
-void FindLimits(const char* file, Lookup variable, Limits* limits);
+// The same out of other places.
+using Lookup = const char* (*)(const char* name);  // a variable's value or null
+struct Places {
+  const char* file = kLimitsPath;
+  Lookup variable = nullptr;
+  const char* directory = "";  // of the library, with its '/'; empty: nobody knows
+  const char* no_limits = kNoLimitsPath;
+  bool closed = false;  // as the library was built
+};
+void FindLimits(const Places& places, Limits* limits);
 
 }  // namespace tessera::limiter

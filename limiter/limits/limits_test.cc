@@ -34,13 +34,38 @@ class LimitsTest : public testing::Test {
   Limits Find() {
     variables = &environment_;
     Limits limits;
-    FindLimits((directory_ / "limits").c_str(),
-               [](const char* name) -> const char* {
-                 const auto found = variables->find(name);
-                 return found == variables->end() ? nullptr : found->second.c_str();
-               },
+    const std::string file = directory_ / "limits", library = directory_ / "hook" / "";
+    const std::string no_limits = directory_ / "no-limits";
+    FindLimits({.file = file.c_str(),
+                .variable = [](const char* name) -> const char* {
+                  const auto found = variables->find(name);
+                  return found == variables->end() ? nullptr : found->second.c_str();
+                },
+                .directory = library.c_str(),
+                .no_limits = no_limits.c_str()},
                &limits);
     return limits;
+  }
+
+  // A region that another process made, of 1 MiB on one device if nothing else is said.
+  void WriteRegion(const std::filesystem::path& path, uint64_t bytes = 1 << 20) {
+    const RegionDevice devices[] = {{"GPU-aa", bytes, 30}};
+    const auto region = std::make_unique<Region>();
+    MakeRegion({.devices = devices,
+                .count = 1,
+                .core_policy = CorePolicy::kForce,
+                .priority = 0,
+                .oversubscribe = true},
+               region.get());
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(region.get()), sizeof(Region));
+  }
+  // Where a process without variables is that the library was loaded into.
+  std::filesystem::path Beside(const std::string& name) {
+    environment_.clear();
+    std::filesystem::create_directories(directory_ / "hook");
+    return directory_ / "hook" / name;
   }
 
   std::filesystem::path directory_;
@@ -110,18 +135,9 @@ TEST_F(LimitsTest, WithoutAFileTheEnvironmentLimits) {
   EXPECT_EQ(limits.devices[15].bytes, 1u << 30);
 }
 
-TEST_F(LimitsTest, AProcessWithoutVariablesTakesWhatTheRegionSays) {
+TEST_F(LimitsTest, AProcessWithoutLimitsTakesThoseOfTheRegionThatItsVariableNames) {
   EXPECT_EQ(Find().source, Source::kNone);
-  const RegionDevice devices[] = {{"GPU-aa", 1 << 20, 30}};
-  const auto region = std::make_unique<Region>();
-  MakeRegion({.devices = devices,
-              .count = 1,
-              .core_policy = CorePolicy::kForce,
-              .priority = 0,
-              .oversubscribe = true},
-             region.get());
-  std::ofstream(directory_ / "x.cache", std::ios::binary)
-      .write(reinterpret_cast<const char*>(region.get()), sizeof(Region));
+  WriteRegion(directory_ / "x.cache");
   const Limits limits = Find();
   EXPECT_EQ(limits.source, Source::kRegion);
   ASSERT_EQ(limits.count, 1);
@@ -136,6 +152,75 @@ TEST_F(LimitsTest, AProcessWithoutVariablesTakesWhatTheRegionSays) {
 TEST_F(LimitsTest, WhatIsNoRegionLimitsNothing) {
   std::ofstream(directory_ / "x.cache") << "something else";
   EXPECT_EQ(Find().source, Source::kNone);
+}
+
+TEST_F(LimitsTest, AProcessWithoutVariablesTakesThoseOfTheOnlyRegionBesideTheLibrary) {
+  const std::filesystem::path path = Beside("a.cache");
+  WriteRegion(path);
+  std::ofstream(Beside("libvgpu.so")) << "the library";
+  std::ofstream(Beside("a.cache.old")) << "no region by its name";
+  const Limits limits = Find();
+  EXPECT_EQ(limits.source, Source::kRegion);
+  EXPECT_EQ(limits.region, path);
+  ASSERT_EQ(limits.count, 1);
+  EXPECT_EQ(limits.devices[0].bytes, 1u << 20);
+  EXPECT_STREQ(limits.warning, "");
+}
+
+TEST_F(LimitsTest, OfSeveralRegionsBesideTheLibraryNoneIsTakenWhichIsSaid) {
+  WriteRegion(Beside("a.cache"));
+  WriteRegion(Beside("b.cache"));
+  const Limits limits = Find();
+  EXPECT_EQ(limits.source, Source::kNone);
+  EXPECT_EQ(limits.count, 0);
+  EXPECT_EQ(limits.warning, (directory_ / "hook/").string() +
+                                ": several regions (*.cache), of which none is taken");
+}
+
+TEST_F(LimitsTest, ManyOtherFilesBesideTheLibraryHideNoRegion) {
+  for (int i = 0; i < 500; ++i)
+    std::ofstream(Beside("of some length, number " + std::to_string(i)));
+  WriteRegion(Beside("a.cache"));
+  EXPECT_EQ(Find().source, Source::kRegion);
+  WriteRegion(Beside("b.cache"));
+  EXPECT_EQ(Find().source, Source::kNone);
+}
+
+TEST_F(LimitsTest, TheRegionThatTheVariableNamesGoesBeforeTheOneBesideTheLibrary) {
+  const auto variables = environment_;
+  WriteRegion(Beside("a.cache"));
+  environment_ = variables;
+  EXPECT_EQ(Find().region, directory_ / "hook/a.cache") << "there is no other one";
+  WriteRegion(directory_ / "x.cache", 2 << 20);
+  EXPECT_EQ(Find().region, directory_ / "x.cache");
+  EXPECT_EQ(Find().devices[0].bytes, 2u << 20);
+}
+
+TEST_F(LimitsTest, WhatIsNoRegionBesideTheLibraryIsNamedAndLimitsNothing) {
+  std::ofstream(Beside("a.cache")) << "something else";
+  EXPECT_EQ(Find().source, Source::kNone);
+  EXPECT_EQ(Find().region, directory_ / "hook/a.cache");
+  std::filesystem::remove(Beside("a.cache"));
+  WriteRegion(directory_ / "elsewhere");
+  std::filesystem::create_symlink("../elsewhere", Beside("a.cache"));
+  EXPECT_EQ(Find().source, Source::kNone) << "a link is none";
+}
+
+TEST_F(LimitsTest, APathThatIsTooLongForARegionIsNotCutOff) {
+  WriteRegion(Beside(std::string(240, 'a') + ".cache"));
+  EXPECT_EQ(Find().source, Source::kNone);
+  EXPECT_STREQ(Find().region, kDefaultRegionPath);
+}
+
+TEST_F(LimitsTest, LimitsOrNotTheFileSaysWhatItMeansToHaveNone) {
+  EXPECT_FALSE(Find().closed);
+  std::ofstream(directory_ / "no-limits") << "closed\n";
+  EXPECT_TRUE(Find().closed);
+  Write("");
+  EXPECT_TRUE(Find().closed);
+  Write("policy=fast\n");
+  std::ofstream(directory_ / "no-limits") << "perhaps";
+  EXPECT_STREQ(Find().reason, "line 3: policy is default, force or disable, not 'fast'");
 }
 
 }  // namespace

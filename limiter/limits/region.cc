@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/limits/region.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace tessera::limiter {
@@ -44,7 +46,48 @@ bool ReadWords(const char* path, Words* words) {
          words->books.magic == kBooksMagic && words->books.version == kBooksVersion;
 }
 
+bool IsRegionName(Text name) {
+  constexpr char kEnding[] = ".cache";
+  constexpr size_t kSize = sizeof(kEnding) - 1;
+  return name.size > kSize && name.From(name.size - kSize) == kEnding;
+}
+
+// How many regions a directory has, and the name of one; 2: two or more. By the kernel's own call:
+// libc's would allocate, in a program that may be about to.
+int RegionsIn(int directory, char* name, size_t size) {
+  alignas(dirent64) char entries[2048];
+  int count = 0;
+  for (;;) {
+    const long got = syscall(SYS_getdents64, directory, entries, sizeof(entries));
+    if (got <= 0) return count;
+    for (long at = 0; at < got;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries + at);
+      at += entry->d_reclen;
+      if (!IsRegionName(Text(entry->d_name))) continue;
+      if (++count > 1) return count;
+      Copy(Text(entry->d_name), name, size);
+    }
+  }
+}
+
 }  // namespace
+
+bool FindRegion(const char* directory, Limits* limits) {
+  const Text path(directory);
+  const int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return false;
+  char name[256];  // the longest that there are
+  const int count = RegionsIn(file, name, sizeof(name));
+  close(file);
+  if (count > 1 && limits->warning[0] == '\0') {
+    Explain(limits->warning, sizeof(limits->warning), directory,
+            "several regions (*.cache), of which none is taken", {});
+  }
+  if (count != 1 || path.size + std::strlen(name) >= sizeof(limits->region)) return false;
+  Copy(path, limits->region, sizeof(limits->region));
+  Copy(Text(name), limits->region + path.size, sizeof(limits->region) - path.size);
+  return true;
+}
 
 bool ReadLimitsOfRegion(const char* path, const Environment& environment, Limits* limits) {
   Words words;

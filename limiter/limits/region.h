@@ -7,6 +7,11 @@
 
 namespace tessera::limiter {
 
+// Names the region that is beside the library: what ends in ".cache" in that directory (with its
+// '/'), if that is one. False: there is none, or there are several, which is then said; nothing
+// else changes.
+bool FindRegion(const char* directory, Limits* limits);
+
 // False: there is no such region, or it is none; then nothing changes.
 bool ReadLimitsOfRegion(const char* path, const Environment& environment, Limits* limits);
 

@@ -87,10 +87,14 @@ void ReportFound(const Limits& limits) {
 void ReportTrouble(const Limits& limits, Trouble trouble) {
   const char* const path = limits.region;
   const char* const colon = path[0] != '\0' ? ": " : "";
-  if (Denies(trouble)) {
+  const bool is_limited = limits.source != Source::kNone;
+  if (limits.closed || (is_limited && Denies(trouble, false))) {
     Say(limits.log_level, Level::kError, "error: memory is denied: %s%s%s", path, colon,
         Meaning(trouble));
-  } else {
+  } else if (is_limited) {
+    Say(limits.log_level, Level::kWarning, "warning: %s%s%s; limits hold for this process alone",
+        path, colon, Meaning(trouble));
+  } else if (trouble != Trouble::kNoLimits) {
     Say(limits.log_level, Level::kWarning, "warning: %s%s%s", path, colon, Meaning(trouble));
   }
 }
@@ -103,8 +107,10 @@ void ReportLimits(const Limits& limits, Trouble trouble, int slot) {
     Say(limits.log_level, Level::kWarning, "warning: left out: %s", limits.warning);
   }
   if (limits.broken) return ReportBroken(limits);
+  if (limits.reason[0] != '\0') {
+    Say(limits.log_level, Level::kError, "error: %s", limits.reason);
+  }
   ReportFound(limits);
-  if (limits.source == Source::kNone) return;
   if (trouble != Trouble::kNone) return ReportTrouble(limits, trouble);
   Say(limits.log_level, Level::kDebug, "shares %s, slot %d", limits.region, slot);
 }

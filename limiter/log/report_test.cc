@@ -89,14 +89,44 @@ TEST(ReportTest, WhyTheBooksAreNotSharedIsSaid) {
   Limits limits = Found(1);
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kForeign, -1); }),
             "error: memory is denied: /vgpu/a.cache: the region is something else; remove that "
-            "file, memory is denied until then\n");
+            "file\n");
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kReadOnly, -1); }), "");
   limits.log_level = 2;
   limits.count = 0;
+  EXPECT_EQ(
+      Said([&] { ReportLimits(limits, Trouble::kReadOnly, -1); }),
+      "limits of /run/tessera/vgpu/limits: policy default, priority 1\n"
+      "warning: /vgpu/a.cache: the region may only be read; make it writable; limits hold for "
+      "this process alone\n");
+}
+
+TEST(ReportTest, WhereThePolicyIsClosedWhoeverIsAloneIsToldThatMemoryIsDenied) {
+  Limits limits = Found(1);
+  limits.closed = true;
+  EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kNone, 0); }), "");
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kReadOnly, -1); }),
-            "limits of /run/tessera/vgpu/limits: policy default, priority 1\n"
-            "warning: /vgpu/a.cache: the region may only be read; make it writable, limits hold "
-            "for each process alone\n");
+            "error: memory is denied: /vgpu/a.cache: the region may only be read; make it "
+            "writable\n");
+  limits.source = Source::kNone;
+  EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kNoLimits, -1); }),
+            "error: memory is denied: /vgpu/a.cache: there is no region, and neither a limits file "
+            "nor variables to make one with\n");
+}
+
+TEST(ReportTest, WhyARegionSaysNoLimitsIsSaid) {
+  Limits limits = Found(2);
+  limits.source = Source::kNone;
+  EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kTruncated, -1); }),
+            "no limits: neither /run/tessera/vgpu/limits nor variables nor a region say any\n"
+            "warning: /vgpu/a.cache: the region was cut off; remove that file\n");
+}
+
+TEST(ReportTest, WhatIsWrongWithThePolicyIsSaid) {
+  Limits limits = Found(1);
+  limits.closed = true;
+  std::snprintf(limits.reason, sizeof limits.reason, "/run/no-limits: open is meant");
+  EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kNone, 0); }),
+            "error: /run/no-limits: open is meant\n");
 }
 
 TEST(ReportTest, ADenialSaysHowMuchIsHeld) {

@@ -10,6 +10,7 @@
 #include "limiter/books/mutex.h"
 #include "limiter/books/process_memory.h"
 #include "limiter/driver/driver.h"
+#include "limiter/memory/charge.h"
 #include "limiter/memory/virtual.h"
 
 namespace tessera::limiter {
@@ -167,13 +168,44 @@ void Unmap(const Tile& part, Tiles* all) {
   }
 }
 
-// Counts what a call maps, before it is made. False: there is no memory to remember it.
+// Of an array's tiles each takes as much of the memory, be it in part beyond the array.
+constexpr uint64_t kTileBytes = 64 << 10;
+
+uint64_t InTiles(uint64_t elements, unsigned of_tile) {
+  return of_tile == 0 ? elements : (elements + of_tile - 1) / of_tile;
+}
+
+// Up to where a call uses its memory; 0: the driver will refuse it.
+uint64_t UsedOf(const CUarrayMapInfo& operation) {
+  constexpr int kArray = 0;
+  if (operation.subresourceType == kMiptail) {
+    return operation.offset + operation.subresource.miptail.size;
+  }
+  const Driver& driver = TheDriver();
+  CUDA_ARRAY_SPARSE_PROPERTIES found{};
+  const CUresult result =
+      operation.resourceType == kArray
+          ? driver.cuArrayGetSparseProperties(&found, static_cast<CUarray>(operation.resource))
+          : driver.cuMipmappedArrayGetSparseProperties(
+                &found, static_cast<CUmipmappedArray>(operation.resource));
+  if (result != CUDA_SUCCESS) return 0;
+  const auto& part = operation.subresource.sparseLevel;
+  const auto& tile = found.tileExtent;
+  return operation.offset + InTiles(part.extentWidth, tile.width) *
+                                InTiles(part.extentHeight, tile.height) *
+                                InTiles(part.extentDepth, tile.depth) * kTileBytes;
+}
+
+// Counts what a call maps, before it is made. False: there is no memory to remember it, or no room
+// for what is imported and counted for nobody.
 bool Begin(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile** begun) {
   const Locked lock(&all->mutex);
   Tile** end = begun;
   for (unsigned i = 0; i < count; ++i) {
     if (list[i].memOperationType != kMap || !CountMapping(list[i].memHandle)) continue;
-    Tile* const tile = New(all);
+    const bool has_room = !IsImported(list[i].memHandle) ||
+                          CountImported(list[i].memHandle, RoundUp(UsedOf(list[i]), kChunk));
+    Tile* const tile = has_room ? New(all) : nullptr;
     if (tile == nullptr) {
       UncountMapping(list[i].memHandle);
       return false;

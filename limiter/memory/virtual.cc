@@ -110,12 +110,14 @@ int PlaceOfPassed(CUdeviceptr address, size_t bytes) {
   return -1;
 }
 
-// So much of what was imported is used here. False: it is counted for nobody, and past the limit.
-bool CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
+}  // namespace
+
+bool tessera::limiter::IsImported(CUmemGenericAllocationHandle handle) {
   int ignored = -1;
-  if (!any_is_passed.load(std::memory_order_acquire) || TagOf(handle, &ignored) != kImported) {
-    return true;
-  }
+  return any_is_passed.load(std::memory_order_acquire) && TagOf(handle, &ignored) == kImported;
+}
+
+bool tessera::limiter::CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
   Mutex* const retaining = Retaining();
   if (retaining == nullptr) return false;
   const Locked lock(retaining);
@@ -135,6 +137,8 @@ bool CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
   if (had == 0) EndImport(holding.device);
   return true;
 }
+
+namespace {
 
 CUresult Create(CUmemGenericAllocationHandle* out, size_t bytes, const CUmemAllocationProp* wanted,
                 unsigned long long flags) {
@@ -183,7 +187,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     return driver.cuMemMap(address, bytes, offset, handle, flags);
   }
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-  if (CountImported(handle, RoundUp(offset + bytes, kChunk))) {
+  if (!IsImported(handle) || CountImported(handle, RoundUp(offset + bytes, kChunk))) {
     result = driver.cuMemMap(address, bytes, offset, handle, flags);
   }
   if (result == CUDA_SUCCESS &&

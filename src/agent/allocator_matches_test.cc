@@ -179,6 +179,41 @@ TEST_F(GrantMatchedTest, WhatWasChosenAnewAfterKubeletHadAskedIsRefusedForGood) 
   EXPECT_FALSE(os::Exists(GateOfGrant(grant)));
 }
 
+// Its variables say what was chosen before, as a pod's own would say what it likes.
+TEST_F(GrantMatchedTest, WhereTheLibraryIsTesserasOwnOtherSizesAreGrantedAndStandInTheLimitsFile) {
+  SKIP_WITHOUT_NODES();
+  rendering_.vgpu->own_library = true;
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
+  const Grant grant = Ask({Share(0, 0)}).value();
+  EXPECT_EQ(grant.envs.at("CUDA_DEVICE_MEMORY_LIMIT_0"), "300m");
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 200, 20) + ";");
+
+  HoldGrant("uid-1", "app", Share(0, 0), grant);
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  const std::string limits = directory_ + MountAt(grant, "/run/tessera/vgpu") + "/limits";
+  EXPECT_EQ(os::ReadFile(limits).value(),
+            fmt::format("tessera-limits 1\n"
+                        "device {} memory=209715200 cores=20\n"
+                        "policy=default\npriority=1\noversubscribe=no\ncore-policy=fixed\n"
+                        "region={}\n",
+                        Gpu(1), grant.envs.at("CUDA_DEVICE_MEMORY_SHARED_CACHE")));
+  EXPECT_TRUE(os::Exists(GateOfGrant(grant)));
+}
+
+TEST_F(GrantMatchedTest, WhereTheLibraryIsTesserasOwnAnotherGpuIsRefusedForGood) {
+  rendering_.vgpu->own_library = true;
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
+  const Grant grant = Ask({Share(0, 0)}).value();
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 200, 30) + ";");
+
+  HoldGrant("uid-1", "app", Share(0, 0), grant);
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            fmt::format("wrong-match: nvidia.com/gpu: container app of pod uid-1 was told that it "
+                        "has {}=300:30, and by now {}=200:30 was chosen for it",
+                        Gpu(1), Gpu(0)));
+  EXPECT_FALSE(os::Exists(GateOfGrant(grant)));
+}
+
 TEST_F(GrantMatchedTest, AContainerWithoutTheLibraryIsSoFromTheBeginning) {
   rendering_.vgpu->may_disable_control = true;
   kube::Container free = Asking("app", 300, 30);

@@ -109,6 +109,7 @@ VgpuFiles FilesOf(const Vgpu& vgpu) {
   return {.containers = vgpu.directory + "/containers",
           .gates = vgpu.directory + "/grants",
           .limits = vgpu.directory + "/limits",
+          .no_limits = vgpu.directory + "/no-limits",
           .preload = vgpu.directory + "/ld.so.preload",
           .license = vgpu.directory + "/license",
           .validator = vgpu.directory + "/vgpuvalidator"};

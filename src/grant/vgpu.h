@@ -49,6 +49,7 @@ struct VgpuFiles {
   std::string containers;  // below which each container has a directory of its own
   std::string gates;       // and each matched grant its gate
   std::string limits;      // and each grant the file with its limits
+  std::string no_limits;   // what it means to have none, if the node says so (limiter/contract.h)
   std::string preload;     // names the library to the container's loader
   std::string license;     // which need not be there, nor what looks at it
   std::string validator;

@@ -124,6 +124,35 @@ void DropTilesOf(const void* resource) {
 
 using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
 
+namespace {
+
+CUresult PropertiesOf(const CUarrayMapInfo& of, CUDA_ARRAY_SPARSE_PROPERTIES* out) {
+  const auto array = FindSparse(of);
+  if (out == nullptr || !array || TileOf(*array).x == 0) return CUDA_ERROR_INVALID_VALUE;
+  const Extent tile = TileOf(*array);
+  *out = {};
+  out->tileExtent.width = static_cast<unsigned>(tile.x);
+  out->tileExtent.height = static_cast<unsigned>(tile.y);
+  out->tileExtent.depth = static_cast<unsigned>(tile.z);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+FAKE_EXPORT CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES* out, CUarray array) {
+  CUarrayMapInfo of{};
+  of.resource = array;
+  return PropertiesOf(of, out);
+}
+
+FAKE_EXPORT CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES* out,
+                                                         CUmipmappedArray array) {
+  CUarrayMapInfo of{};
+  of.resourceType = 1;
+  of.resource = array;
+  return PropertiesOf(of, out);
+}
+
 FAKE_STREAM_FUNCTION(cuMemMapArrayAsync, _ptsz,
                      (CUarrayMapInfo * list, unsigned count, CUstream stream),
                      (list, count, stream)) {

@@ -40,6 +40,61 @@ TEST_F(AttacksExportTest, WhatIsMappedAndGoesWithADescriptorOpenStaysCounted) {
   });
 }
 
+// Its maker is another container's, or gone.
+TEST_F(AttacksExportTest, WhatIsImportedAndMappedIntoAnArrayAloneIsCounted) {
+  const Peer peer;
+  const pid_t other = node_.Start([&](const fake_cuda::Library& library) {
+    library_ = &library;
+    CUcontext context = nullptr;
+    ASSERT_EQ(library.As<decltype(cuInit)>("cuInit")(0), CUDA_SUCCESS);
+    ASSERT_EQ(
+        library.As<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, 0),
+        CUDA_SUCCESS);
+    CUmemAllocationProp wanted{};
+    wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.requestedHandleTypes = kFile;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    wanted.allocFlags.usage = 1;
+    for (int i = 0; i < 3; ++i) {
+      Handle handle = 0;
+      int file = -1;
+      ASSERT_EQ(library.As<decltype(cuMemCreate)>("cuMemCreate")(&handle, 400 * kMiB, &wanted, 0),
+                CUDA_SUCCESS);
+      ASSERT_EQ(library.As<decltype(cuMemExportToShareableHandle)>("cuMemExportToShareableHandle")(
+                    &file, handle, kFile, 0),
+                CUDA_SUCCESS);
+      peer.SendFile(file, kThere);
+    }
+    peer.Receive<char>(kThere);
+  });
+  Run([&] {
+    const CUDA_ARRAY3D_DESCRIPTOR wanted{.Width = 16384,
+                                         .Height = 16384,
+                                         .Depth = 0,
+                                         .Format = CU_AD_FORMAT_FLOAT,
+                                         .NumChannels = 1,
+                                         .Flags = CUDA_ARRAY3D_SPARSE};
+    CUarray arrays[3] = {};
+    for (unsigned i = 0; i < 3; ++i) {
+      ASSERT_EQ(cuArray3DCreate_v2(&arrays[i], &wanted), CUDA_SUCCESS);
+      CUarrayMapInfo part{};
+      part.resource = arrays[i];
+      part.subresource.sparseLevel = {0, 0, 0, 0, 0, 16384, 50 * 128, 1};
+      part.memOperationType = 1;
+      part.memHandle = Import(peer.ReceiveFile(kHere));
+      part.deviceBitMask = 1;
+      EXPECT_EQ(cuMemMapArrayAsync(&part, 1, nullptr),
+                i < 2 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+      EXPECT_EQ(cuMemRelease(part.memHandle), CUDA_SUCCESS);
+      EXPECT_EQ(Used(0), (i == 0 ? 400 : 800) * kMiB);
+    }
+    for (const CUarray array : arrays) EXPECT_EQ(cuArrayDestroy(array), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 0u);
+    peer.Send('e', kHere);
+  });
+  ExpectEnd(other);
+}
+
 TEST_F(AttacksExportTest, SeveralUnmappedAtOnceAreEachWhatTheyAre) {
   Run([&] {
     const CUdeviceptr address = Addresses(300 * kMiB);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that no limit is known of gets nothing where the container's limits are in a file.
+// A device that no limit is known of gets nothing where the container's limits are in a file, nor
+// does any without limits where that is closed.
 #include "limiter/memory_test.h"
 
 namespace tessera::limiter {
@@ -15,11 +16,7 @@ class DeniedTest : public MemoryTest {
     CUdeviceptr pointer = 0;
     return cuMemAlloc_v2(&pointer, kMiB);
   }
-};
-
-TEST_F(DeniedTest, ADeviceThatTheFileDoesNotNameGetsNoMemoryOfAnyKind) {
-  Name("GPU-00000000-0000-0000-0000-000000000000");
-  Run([&] {
+  void ExpectNoMemoryOfAnyKind() {
     EXPECT_EQ(Allocate(), CUDA_ERROR_OUT_OF_MEMORY);
     CUdeviceptr pointer = 0;
     size_t pitch = 0;
@@ -38,18 +35,35 @@ TEST_F(DeniedTest, ADeviceThatTheFileDoesNotNameGetsNoMemoryOfAnyKind) {
     CUcontext context = nullptr;
     EXPECT_EQ(cuCtxCreate_v2(&context, 0, 0), CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(Resident(), 0u);
-  });
-}
-
-TEST_F(DeniedTest, OfADeviceThatTheFileDoesNotNameNothingIsShown) {
-  Name("GPU-00000000-0000-0000-0000-000000000000");
-  Run([&] {
+  }
+  static void ExpectNothingShown() {
     size_t free = 0, total = 0;
     EXPECT_EQ(cuMemGetInfo_v2(&free, &total), CUDA_SUCCESS);
     EXPECT_EQ(total, 1u);
     EXPECT_LE(free, 1u);
     EXPECT_EQ(cuDeviceTotalMem_v2(&total, 0), CUDA_SUCCESS);
     EXPECT_EQ(total, 1u);
+  }
+};
+
+TEST_F(DeniedTest, ADeviceThatTheFileDoesNotNameGetsNoMemoryOfAnyKind) {
+  Name("GPU-00000000-0000-0000-0000-000000000000");
+  Run([&] { ExpectNoMemoryOfAnyKind(); });
+}
+
+TEST_F(DeniedTest, OfADeviceThatTheFileDoesNotNameNothingIsShown) {
+  Name("GPU-00000000-0000-0000-0000-000000000000");
+  Run([&] { ExpectNothingShown(); });
+}
+
+TEST_F(DeniedTest, WithoutLimitsThereIsNoMemoryWhereThatIsClosedNorIsAnyShown) {
+  limits_.source = Source::kNone;
+  limits_.count = 0;
+  limits_.closed = true;
+  has_books_ = false;
+  Run([&] {
+    ExpectNoMemoryOfAnyKind();
+    ExpectNothingShown();
   });
 }
 

@@ -3,6 +3,7 @@
 // way a program finds the driver's functions, and it is what the program is told.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "test/limiter/limit_under_test.h"
@@ -69,6 +70,21 @@ TEST_F(LimitTest, TheLimitsFileIsStrongerThanTheEnvironment) {
   const std::string limits = std::string("device ") + kUuid + " memory=1073741824\n";
   const std::string command = Environment() + " CUDA_DEVICE_MEMORY_LIMIT_0=8g " + Program("open");
   EXPECT_EQ(Output(WithLimits(limits, command)), kGranted);
+}
+
+// As on a runtime without CDI, where a pod's own variables stand over those of the grant.
+TEST_F(LimitTest, WhateverAPodsOwnVariablesSayTheLimitsFileHolds) {
+  if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
+  const std::string region = node_.directory() + "/granted.cache";
+  const std::string limits =
+      std::string("device ") + kUuid + " memory=1073741824\nregion=" + region + "\n";
+  const std::string own =
+      "CUDA_DEVICE_MEMORY_LIMIT=0 CUDA_DEVICE_MEMORY_LIMIT_0=8g CUDA_OVERSUBSCRIBE=true "
+      "CUDA_DISABLE_CONTROL=true GPU_CORE_UTILIZATION_POLICY=disable "
+      "NVIDIA_VISIBLE_DEVICES=GPU-00000000-0000-0000-0000-000000000000 ";
+  EXPECT_EQ(Output(WithLimits(limits, Environment() + own + Program("open"))), kGranted);
+  EXPECT_TRUE(std::filesystem::exists(region));
+  EXPECT_FALSE(std::filesystem::exists(node_.directory() + "/vgpu.cache")) << "its own region";
 }
 
 // As if the driver gave all that is asked for: what it refuses is its own affair.

@@ -59,6 +59,8 @@ class SecureTest : public LimitTest {
         << "mount -t tmpfs none /run && mkdir -p /run/tessera/vgpu\n"
         << "if [ -e " << place_ << "/limits ]; then cp " << place_
         << "/limits /run/tessera/vgpu/limits; fi\n"
+        << "if [ -e " << place_ << "/no-limits ]; then cp " << place_
+        << "/no-limits /run/tessera/vgpu; fi\n"
         << "cp " << LIBVGPU << " /run/libvgpu.so\n"
         << "echo /run/libvgpu.so > /etc/ld.so.preload\n"
         << "exec setpriv --reuid=" << kNobody << " --clear-groups sh " << place_ << "/command\n";
@@ -104,6 +106,12 @@ TEST_F(SecureTest, TheEnvironmentAloneLimitsNothing) {
   EXPECT_EQ(AsNobody(kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=" + place_ + "/b.cache " +
                      Takes("limit_secure")),
             "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
+}
+
+TEST_F(SecureTest, WhereThatIsClosedItGetsNoMemoryForItCannotBeCountedWithTheOthers) {
+  Limit();
+  std::ofstream(place_ + "/no-limits") << "closed\n";
+  EXPECT_EQ(AsNobody(Takes("limit_secure")), "retain: 2\n (status 256)");
 }
 
 TEST_F(SecureTest, AProgramWithItsCallersRightsIsNone) {

@@ -49,7 +49,7 @@ TEST_F(WordsTest, APlaceForNoRegionIsAWarning) {
             "tessera-vgpu: limits of the environment: policy default, priority 1\n"
             "tessera-vgpu: limit of device 0: 1073741824 bytes of memory, all of its time\n"
             "tessera-vgpu: warning: /proc/none/a.cache: the region neither opens nor can be made; "
-            "see its directory, limits hold for each process alone\n" +
+            "see its directory; limits hold for this process alone\n" +
                 std::string(kGranted));
 }
 

@@ -283,6 +283,23 @@ TEST_F(GrantBinderTest, TheLimitsStandWhereTheContainerCannotChangeThemAsLongAsT
   EXPECT_EQ(os::ListDirectory(limits).value(), std::vector<std::string>{});
 }
 
+TEST_F(GrantBinderTest, WhatTheNodeSaysOfWhoHasNoLimitsGoesAlongWithThem) {
+  const std::string node = directory_ + "/usr/local/vgpu/no-limits";
+  const std::string file = directory_ + "/usr/local/vgpu/limits/" + kOne + "/no-limits";
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_FALSE(os::Exists(file));
+
+  ASSERT_TRUE(os::ReplaceFile(node, "closed\n"));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(os::ReadFile(file).value(), "closed\n");
+  EXPECT_EQ(os::Inspect(file)->mode & 0777U, 0444U);
+
+  ASSERT_TRUE(os::RemoveFile(node));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_FALSE(os::Exists(file));
+}
+
 TEST_F(GrantBinderTest, WhatKubeletHasForgottenForAMinuteIsRemoved) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));

@@ -164,7 +164,7 @@ Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& 
           .fitted = fitted,
           .ids = held.ids};
   if (!held.matched) return pin;
-  TRY(CheckMatch(held.answer, binding.offer, pin));
+  TRY(CheckMatch(held.answer, binding.offer, vgpu, pin));
   pin.gate = GateOf(vgpu, held.name);
   return pin;
 }
@@ -292,7 +292,9 @@ void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
 // much, of the cards that kubelet took its ids of and of those that were chosen for its pod.
 void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
   if (taken_->HasPod(held.pod_uid, held.resource)) return;
-  if (held.parts) {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  // Our own library's limits file may have said other sizes.
+  if (held.parts && !(held.matched && vgpu.own_library)) {
     return taken_->AddShares(held.pod_uid, held.ids, held.ids, *held.parts);
   }
   const auto add = [&](const std::string& device) {
@@ -300,7 +302,6 @@ void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, c
                                            held.container, held.pod_uid, why.message));
   };
   for (const std::string& id : held.ids) add(DeviceOfShare(id));
-  const Vgpu& vgpu = *binding.rendering.vgpu;
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
   if (of_another || (!held.asked && !vgpu.requests)) return;
   const PodPtr pod = book_->Find(held.pod_uid);

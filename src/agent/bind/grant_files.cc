@@ -12,6 +12,7 @@
 
 #include "agent/bind/grant_region.h"
 #include "agent/bind/mount_sources.h"
+#include "limiter/contract.h"
 #include "os/fd.h"
 
 namespace tessera::agent {
@@ -124,6 +125,18 @@ Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
   return written ? Status() : Fail(SystemError("cannot write " + path, errno));
 }
 
+// Beside a grant's limits, as the node has it by now.
+Status PutNoLimits(const os::Root& root, const Vgpu& vgpu, const std::string& directory) {
+  const std::string_view path = limiter::kNoLimitsPath;
+  const std::string file = directory + std::string(path.substr(path.rfind('/')));
+  constexpr size_t kMost = 64;  // of a word; what is longer is none
+  const auto text = os::ReadFile(root.Path(FilesOf(vgpu).no_limits), kMost);
+  if (text) return PutUnlessSame(file, *text, 0444);
+  if (text.error().reason != Reason::kNotFound) return tl::unexpected(text.error());
+  (void)os::RemoveFile(file);
+  return {};
+}
+
 // Of which the container gets its own directory, read-only.
 Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
                    const Pin& pin) {
@@ -166,6 +179,7 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
   if (vgpu.enforced) {
     TRY(CheckLibrary(root, vgpu, pin));
     TRY(WriteLimits(root, vgpu, name, pin));
+    TRY(PutNoLimits(root, vgpu, root.Path(LimitsOf(vgpu, name))));
     TRY(MakeRegion(root, vgpu, name, pin));
   }
   TRY(CheckMountSources(root, answer));

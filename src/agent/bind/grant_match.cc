@@ -2,18 +2,48 @@
 #include "agent/bind/grant_match.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/quote.h"
+#include "grant/vgpu.h"
+#include "limiter/contract.h"
 
 namespace tessera::agent {
 namespace {
 
 constexpr char kPreload[] = "/etc/ld.so.preload";
+constexpr char kLibrary[] = "/libvgpu.so";
 
 std::string Said(const Grant& answer, const char* key) {
   const auto found = answer.annotations.find(key);
   return found == answer.annotations.end() ? "" : found->second;
+}
+
+// The library that the answer has loaded is the configured one, and Tessera's own, and the answer
+// has the place for its limits file.
+bool GoesByLimitsFile(const Grant& answer, const Vgpu& vgpu, const Pin& pin) {
+  const std::string_view limits = limiter::kLimitsPath;
+  bool has_library = false, has_limits = false, has_preload = false;
+  for (const Mount& mount : answer.mounts) {
+    has_preload |= mount.container_path == kPreload;
+    has_limits |= mount.container_path == limits.substr(0, limits.rfind('/'));
+    has_library |= mount.container_path.ends_with(kLibrary) && mount.host_path == vgpu.library;
+  }
+  return vgpu.own_library && pin.controlled && has_library && has_limits && has_preload;
+}
+
+std::set<std::string> DevicesOf(const std::vector<VgpuPart>& parts) {
+  std::set<std::string> devices;
+  for (const VgpuPart& part : parts) devices.insert(part.device);
+  return devices;
+}
+
+// Which GPUs the runtime gives it stands in the answer.
+bool IsOfSameDevices(const std::string& said, const std::vector<VgpuPart>& parts) {
+  const auto read = ReadParts(said);
+  return read && DevicesOf(*read) == DevicesOf(parts);
 }
 
 }  // namespace
@@ -32,12 +62,13 @@ Status CheckOwner(const HeldGrant& held) {
               held.container, held.pod_uid, Brief(container), Brief(pod));
 }
 
-Status CheckMatch(const Grant& answer, const Offer& offer, const Pin& pin) {
+Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu, const Pin& pin) {
   std::vector<VgpuPart> parts = pin.parts;
   SortAsContainersSee(offer, parts);
   const std::string own = PartsText(parts);
   const std::string said = Said(answer, kPartsAnnotation);
-  if (said != own) {
+  const bool sizes_may_differ = GoesByLimitsFile(answer, vgpu, pin) && IsOfSameDevices(said, parts);
+  if (said != own && !sizes_may_differ) {
     return Fail(Reason::kWrongMatch,
                 "{}: container {} of pod {} was told that it has {}, and by now {} was chosen for "
                 "it",
@@ -51,9 +82,8 @@ Status CheckMatch(const Grant& answer, const Offer& offer, const Pin& pin) {
                 "{}: container {} of pod {} was told of another directory than {}", pin.resource,
                 pin.container, pin.pod_uid, pin.directory);
   }
-  const bool library = std::ranges::any_of(answer.mounts, [](const Mount& mount) {
-    return mount.container_path.ends_with("/libvgpu.so");
-  });
+  const bool library = std::ranges::any_of(
+      answer.mounts, [](const Mount& mount) { return mount.container_path.ends_with(kLibrary); });
   if (!library || has(&Mount::container_path, kPreload) == pin.controlled) return {};
   return Fail(Reason::kWrongMatch,
               "{}: container {} of pod {} was told that it is {} the limiting library, and by now "

@@ -19,7 +19,9 @@ bool IsMatched(const Grant& answer);
 // kWrongMatch where it was matched to another container than the one that kubelet's checkpoint
 // names.
 Status CheckOwner(const HeldGrant& held);
-// kWrongMatch where it says something else than what the container is to have.
-Status CheckMatch(const Grant& answer, const Offer& offer, const Pin& pin);
+// kWrongMatch where it says something else than what the container is to have. Sizes alone may be
+// others where Tessera's own library holds the container to them: it goes by the limits file, which
+// is written by the pin.
+Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu, const Pin& pin);
 
 }  // namespace tessera::agent

@@ -41,15 +41,18 @@ class CheckMatchTest : public testing::Test {
   CheckMatchTest() {
     answer_.annotations[kPartsAnnotation] = "GPU-1=300:30";
     answer_.mounts = {{"/vgpu/containers/uid-1_app", "/vgpu"},
-                      {"/vgpu/libvgpu.so", "/vgpu/libvgpu.so"},
+                      {"/vgpu/libvgpu.so.1", "/vgpu/libvgpu.so"},
+                      {"/vgpu/limits/1", "/run/tessera/vgpu"},
                       {"/vgpu/ld.so.preload", "/etc/ld.so.preload"}};
+    vgpu_.library = "/vgpu/libvgpu.so.1";
   }
   std::string Trouble() const {
-    const Status checked = CheckMatch(answer_, Offer(), pin_);
+    const Status checked = CheckMatch(answer_, Offer(), vgpu_, pin_);
     return checked ? "" : checked.error().message;
   }
 
   Grant answer_;
+  Vgpu vgpu_;
   Pin pin_{.resource = "a.com/b",
            .pod_uid = "uid-1",
            .container = "app",
@@ -66,6 +69,52 @@ TEST_F(CheckMatchTest, OtherSizesAreWrong) {
   EXPECT_EQ(Trouble(),
             "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
             "GPU-1=300:20 was chosen for it");
+}
+
+TEST_F(CheckMatchTest, OtherSizesOfTheSameGpusAreRightWhereTheLimitsFileSaysThem) {
+  vgpu_.own_library = true;
+  pin_.parts = {{"GPU-1", 200, 0}};
+  EXPECT_EQ(Trouble(), "");
+  answer_.annotations[kPartsAnnotation] = "GPU-2=300:30,GPU-1=300:30";
+  pin_.parts = {{"GPU-1", 200, 0}, {"GPU-2", 100, 10}};
+  EXPECT_EQ(Trouble(), "") << "in whatever order";
+}
+
+TEST_F(CheckMatchTest, AnotherGpuIsWrongWhateverTheLimitsFileSays) {
+  vgpu_.own_library = true;
+  pin_.parts[0].device = "GPU-2";
+  EXPECT_EQ(Trouble(),
+            "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
+            "GPU-2=300:30 was chosen for it");
+  pin_.parts = {{"GPU-1", 300, 30}, {"GPU-2", 300, 30}};
+  EXPECT_EQ(Trouble(),
+            "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
+            "GPU-1=300:30,GPU-2=300:30 was chosen for it");
+  answer_.annotations[kPartsAnnotation] = "asked";
+  EXPECT_EQ(Trouble(),
+            "a.com/b: container app of pod uid-1 was told that it has asked, and by now "
+            "GPU-1=300:30,GPU-2=300:30 was chosen for it");
+}
+
+TEST_F(CheckMatchTest, OtherSizesAreWrongWhereTheAnswerHasNothingThatGoesByTheLimitsFile) {
+  vgpu_.own_library = true;
+  pin_.parts[0].cores = 20;
+  const std::string wrong =
+      "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
+      "GPU-1=300:20 was chosen for it";
+  EXPECT_EQ(Trouble(), "");
+  const std::vector<Mount> mounts = answer_.mounts;
+  for (size_t without : {1, 2, 3}) {
+    answer_.mounts = mounts;
+    answer_.mounts.erase(answer_.mounts.begin() + static_cast<ptrdiff_t>(without));
+    EXPECT_EQ(Trouble(), wrong) << mounts[without].container_path;
+  }
+  answer_.mounts = mounts;
+  answer_.mounts[1].host_path = "/vgpu/libvgpu.so";
+  EXPECT_EQ(Trouble(), wrong) << "a library that was there before";
+  answer_.mounts = mounts;
+  pin_.controlled = false;
+  EXPECT_EQ(Trouble(), wrong) << "it is loaded into nothing";
 }
 
 TEST_F(CheckMatchTest, AnotherDirectoryIsWrong) {
