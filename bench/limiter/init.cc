@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the limiter adds to a process's first calls, cuInit and an allocation, by which it finds its
 // limits and takes its place in the container's region: one process, and many that begin at once.
-// Time of the thread on its processor, the median of all processes, and how often they slept: for
-// each other, or for a file. Without the limiter and with it by turns.
+// Time of the thread on its processor, the median of all processes, and how often all of them
+// together waited for another one, which none does. Without the limiter and with it by turns.
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,17 +17,19 @@
 #include <vector>
 
 #include "bench/limiter/bench.h"
+#include "bench/limiter/waits.h"
 #include "limiter/driver/cuda.h"
 
 namespace {
 
 using tessera::limiter::BenchContainer;
+using tessera::limiter::Waits;
 
 constexpr int kMost = 64;
 
 struct First {
   double us = 0;
-  long sleeps = 0;
+  long waits = 0;
 };
 
 // What processes forked from here share with it.
@@ -44,12 +45,6 @@ double Microseconds() {
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-long Sleeps() {
-  rusage usage;
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nvcsw;
-}
-
 First Begin(const char* path, Shared* shared) {
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) _exit(1);
@@ -58,11 +53,11 @@ First Begin(const char* path, Shared* shared) {
   const auto allocate = reinterpret_cast<decltype(&cuMemAlloc_v2)>(dlsym(library, "cuMemAlloc_v2"));
   ++shared->ready;
   while (!shared->go) sched_yield();
-  const long sleeps = Sleeps();
+  const long waits = Waits();
   const double begin = Microseconds();
   CUdeviceptr pointer = 0;
   if (init(0) != CUDA_SUCCESS || allocate(&pointer, 4096) != CUDA_SUCCESS) _exit(2);
-  return {Microseconds() - begin, Sleeps() - sleeps};
+  return {Microseconds() - begin, Waits() - waits};
 }
 
 std::vector<First> BeginAtOnce(const char* path, int processes, Shared* shared) {
@@ -102,11 +97,10 @@ void Measure(const char* what, int processes, bool is_made_anew, const BenchCont
     for (const First& one : BeginAtOnce(TESSERA_LIBVGPU, processes, shared)) with.push_back(one);
     if (is_made_anew) container.Restart();
   }
-  long sleeps = 0;
-  for (const First& one : with) sleeps += one.sleeps;
-  std::printf("%-34s %8.1f %8.1f %8.1f %10.2f\n", what, MedianOf(without), MedianOf(with),
-              MedianOf(with) - MedianOf(without),
-              static_cast<double>(sleeps) / static_cast<double>(with.size()));
+  long waits = 0;
+  for (const First& one : with) waits += one.waits;
+  std::printf("%-34s %8.1f %8.1f %8.1f %8ld\n", what, MedianOf(without), MedianOf(with),
+              MedianOf(with) - MedianOf(without), waits);
 }
 
 }  // namespace
@@ -118,8 +112,8 @@ int main() {
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 1;
   auto* const shared = new (memory) Shared{};
-  std::printf("%-34s %8s %8s %8s %10s\n", "us of a process's first calls", "bare", "limited",
-              "added", "sleeps");
+  std::printf("%-34s %8s %8s %8s %8s\n", "us of a process's first calls", "bare", "limited",
+              "added", "waits");
   Measure("1, which makes the region", 1, true, container, shared);
   Measure("1", 1, false, container, shared);
   Measure("8 at once", 8, false, container, shared);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the limiter adds to cuLaunchKernel, over a driver that costs next to nothing, without a
-// limit of time and with one that never holds a launch up; bare and limited chunks take turns. Of a
-// launch that is not measured by the processor's counter, and the mean of all by the time of this
-// thread on its processor.
+// What the limiter adds to cuLaunchKernel, over a driver that costs next to nothing: where nobody
+// says a limit, where time is not limited, and with a limit that never holds a launch up. The
+// median of launches that are not measured by events, and the mean of all. Each is taken in several
+// processes, in which bare and limited launches take turns, and their median is told: neither what
+// disturbs one nor where one's memory happens to lie decides.
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,7 +13,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,32 @@ namespace {
 
 using tessera::limiter::BenchContainer;
 using tessera::limiter::Median;
+using tessera::limiter::Ticks;
 using LaunchKernel = decltype(&cuLaunchKernel);
 
-LaunchKernel Find(const char* path) {
+constexpr int kProcesses = 9;
+constexpr int kRounds = 100;  // of each
+
+// In ns, but the share.
+struct Launches {
+  double bare = 0;
+  double limited = 0;
+  double mean_bare = 0;
+  double mean_limited = 0;
+  double measured = 0;  // share of the limited launches, in percent
+
+  double added() const { return limited - bare; }
+  double mean_added() const { return mean_limited - mean_bare; }
+};
+
+template <typename T>
+T Find(const char* path, const char* name) {
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());  // NOLINT(concurrency-mt-unsafe): one thread
     _exit(1);
   }
-  return reinterpret_cast<LaunchKernel>(dlsym(library, "cuLaunchKernel"));
+  return reinterpret_cast<T>(dlsym(library, name));
 }
 
 double Nanoseconds() {
@@ -40,72 +58,109 @@ double Nanoseconds() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
+void Launch(LaunchKernel launch) {
+  if (launch(reinterpret_cast<CUfunction>(64), 132, 1, 1, 128, 1, 1, 0, nullptr, nullptr,
+             nullptr) != CUDA_SUCCESS) {
+    _exit(1);
+  }
+}
+
+// The mean of one in time of this thread on its processor.
+constexpr int kChunk = 10'000;
 double Chunk(LaunchKernel launch) {
-  constexpr int kLaunches = 10'000;
   const double begin = Nanoseconds();
-  for (int i = 0; i < kLaunches; ++i) {
-    if (launch(reinterpret_cast<CUfunction>(64), 132, 1, 1, 128, 1, 1, 0, nullptr, nullptr,
-               nullptr) != CUDA_SUCCESS) {
-      _exit(1);
-    }
-  }
-  return (Nanoseconds() - begin) / kLaunches;
+  for (int i = 0; i < kChunk; ++i) Launch(launch);
+  return (Nanoseconds() - begin) / kChunk;
 }
 
-constexpr int kFew = 4;
-
-// Ticks of a few launches at a time.
-void AFewAtATime(LaunchKernel launch, std::vector<double>& ticks) {
-  for (int i = 0; i < 1'000; ++i) {
-    const uint64_t begin = tessera::limiter::Ticks();
-    for (int n = 0; n < kFew; ++n) {
-      launch(reinterpret_cast<CUfunction>(64), 132, 1, 1, 128, 1, 1, 0, nullptr, nullptr, nullptr);
-    }
-    ticks.push_back(static_cast<double>(tessera::limiter::Ticks() - begin));
+// Ticks of one, of a few at a time of which none was measured: some machines' counter goes in steps
+// of 10 ns, and one in sixteen is measured, by lot.
+void AddUnmeasured(LaunchKernel launch, const uint64_t& events, std::vector<double>* ticks) {
+  constexpr int kFew = 32;
+  for (int i = 0; i < 500; ++i) {
+    const uint64_t before = events;
+    const uint64_t begin = Ticks();
+    for (int n = 0; n < kFew; ++n) Launch(launch);
+    const uint64_t took = Ticks() - begin;
+    if (events == before) ticks->push_back(static_cast<double>(took) / kFew);
   }
-}
-
-// Of one launch: the mean of the quicker half, which has none that is measured. Not the median, for
-// some machines' counter goes in steps of 10 ns.
-double Quicker(std::vector<double> ticks) {
-  std::sort(ticks.begin(), ticks.end());
-  ticks.resize(ticks.size() / 2);
-  return std::accumulate(ticks.begin(), ticks.end(), 0.0) /
-         static_cast<double>(ticks.size() * kFew);
 }
 
 double TicksOfANanosecond() {
-  const uint64_t begin = tessera::limiter::Now(), ticks = tessera::limiter::Ticks();
+  const uint64_t begin = tessera::limiter::Now(), ticks = Ticks();
   while (tessera::limiter::Now() - begin < 20'000'000) {
   }
-  return static_cast<double>(tessera::limiter::Ticks() - ticks) /
+  return static_cast<double>(Ticks() - ticks) /
          static_cast<double>(tessera::limiter::Now() - begin);
 }
 
-// In a process of its own, for limits are found once.
-void Measure(const char* what, const char* percent) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child != 0) {
-    waitpid(child, nullptr, 0);
-    return;
-  }
-  setenv("CUDA_DEVICE_SM_LIMIT", percent, 1);  // NOLINT(concurrency-mt-unsafe)
-  const LaunchKernel bare = Find(BENCH_BARE_DRIVER), limited = Find(TESSERA_LIBVGPU);
-  std::vector<double> without, with, each_without, each_with;
-  for (int i = 0; i < 400; ++i) {
-    without.push_back(Chunk(bare));
-    with.push_back(Chunk(limited));
-    AFewAtATime(bare, each_without);
-    AFewAtATime(limited, each_with);
+Launches MeasureHere() {
+  const auto bare = Find<LaunchKernel>(BENCH_BARE_DRIVER, "cuLaunchKernel");
+  const auto limited = Find<LaunchKernel>(TESSERA_LIBVGPU, "cuLaunchKernel");
+  const uint64_t& events = *Find<const uint64_t*>(BENCH_BARE_DRIVER, "bench_events");
+  std::vector<double> mean_bare, mean_limited, ticks_bare, ticks_limited;
+  uint64_t measured = 0;
+  for (int i = 0; i < kRounds; ++i) {
+    mean_bare.push_back(Chunk(bare));
+    const uint64_t before = events;
+    mean_limited.push_back(Chunk(limited));
+    measured += (events - before) / 2;  // before it and after
+    AddUnmeasured(bare, events, &ticks_bare);
+    AddUnmeasured(limited, events, &ticks_limited);
   }
   const double ticks = TicksOfANanosecond();
-  const double bare_one = Quicker(each_without) / ticks, limited_one = Quicker(each_with) / ticks;
-  std::printf("%-32s %8.1f %8.1f %8.1f\n", what, bare_one, limited_one, limited_one - bare_one);
-  std::printf("%-32s %8.1f %8.1f %8.1f\n", "  mean, with those measured", Median(without),
-              Median(with), Median(with) - Median(without));
+  return {.bare = Median(ticks_bare) / ticks,
+          .limited = Median(ticks_limited) / ticks,
+          .mean_bare = Median(mean_bare),
+          .mean_limited = Median(mean_limited),
+          .measured = static_cast<double>(measured) / kRounds / kChunk * 100};
+}
+
+struct Kind {
+  const char* name;
+  const char* memory;   // of the limits: null, where none is said
+  const char* percent;  // of the time; 0: not limited
+};
+constexpr Kind kKinds[] = {{"no limits at all", nullptr, nullptr},
+                           {"no limit of time", "64g", "0"},
+                           {"limited", "64g", "50"}};
+
+// In a process of its own, for limits are found once.
+Launches Measure(const Kind& kind, Launches* shared) {
   std::fflush(stdout);
-  _exit(0);
+  const pid_t child = fork();
+  if (child == 0) {
+    // NOLINTBEGIN(concurrency-mt-unsafe): of one thread
+    if (kind.memory != nullptr) setenv("CUDA_DEVICE_MEMORY_LIMIT", kind.memory, 1);
+    if (kind.percent != nullptr) setenv("CUDA_DEVICE_SM_LIMIT", kind.percent, 1);
+    // NOLINTEND(concurrency-mt-unsafe)
+    *shared = MeasureHere();
+    _exit(0);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0) exit(1);  // NOLINT(concurrency-mt-unsafe)
+  return *shared;
+}
+
+template <typename Of>
+double MedianOf(const std::vector<Launches>& all, Of of) {
+  std::vector<double> values;
+  for (const Launches& one : all) values.push_back(of(one));
+  return Median(values);
+}
+
+void Print(const char* name, const std::vector<Launches>& all) {
+  const auto [least, most] = std::ranges::minmax(all, {}, &Launches::added);
+  std::printf("%-20s %8.1f %8.1f %8.1f (%.1f to %.1f)\n", name,
+              MedianOf(all, [](const Launches& one) { return one.bare; }),
+              MedianOf(all, [](const Launches& one) { return one.limited; }),
+              MedianOf(all, [](const Launches& one) { return one.added(); }), least.added(),
+              most.added());
+  std::printf("%-20s %8.1f %8.1f %8.1f, %.2f %% of them measured\n", "  mean of all",
+              MedianOf(all, [](const Launches& one) { return one.mean_bare; }),
+              MedianOf(all, [](const Launches& one) { return one.mean_limited; }),
+              MedianOf(all, [](const Launches& one) { return one.mean_added(); }),
+              MedianOf(all, [](const Launches& one) { return one.measured; }));
 }
 
 }  // namespace
@@ -113,10 +168,18 @@ void Measure(const char* what, const char* percent) {
 int main() {
   const BenchContainer container;
   setenv("GPU_CORE_UTILIZATION_POLICY", "force", 1);  // NOLINT(concurrency-mt-unsafe)
-  std::printf("%-32s %8s %8s %8s\n", "ns of a launch", "bare", "limited", "added");
-  Measure("no limit of time", "0");
-  container.Restart();
-  std::printf("one launch of 16 is measured:\n");
-  Measure("limited, not measured", "50");
+  void* const memory =
+      mmap(nullptr, sizeof(Launches), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  auto* const shared = new (memory) Launches{};
+  std::vector<Launches> all[std::size(kKinds)];
+  for (int process = 0; process < kProcesses; ++process) {
+    for (size_t i = 0; i < std::size(kKinds); ++i) {
+      container.Restart();
+      all[i].push_back(Measure(kKinds[i], shared));
+    }
+  }
+  std::printf("%-20s %8s %8s %8s\n", "ns of a launch", "bare", "limited", "added");
+  for (size_t i = 0; i < std::size(kKinds); ++i) Print(kKinds[i].name, all[i]);
   return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the limiter adds to cuMemAlloc and cuMemFree, and to cuMemGetInfo, over a driver that costs
-// next to nothing: with few and many pieces held, and with few and many processes in the container.
-// Time of this thread on its processor, the median of chunks of a thousand pairs; bare and limited
-// chunks take turns.
+// next to nothing: with few and many pieces held, of which the newest or any is freed, and with few
+// and many processes in the container. Time of this thread on its processor, the median of chunks
+// of a thousand pairs; bare and limited chunks take turns.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -69,19 +69,54 @@ double Chunk(Call call) {
 constexpr size_t kSmall = 4096;
 constexpr size_t kLarge = size_t{4} << 20;
 
-double Pairs(const Functions& functions, size_t bytes) {
-  return Chunk([&] {
-    CUdeviceptr pointer = 0;
-    Expect(functions.allocate(&pointer, bytes));
-    Expect(functions.free(pointer));
-  });
+struct Load {
+  size_t live;
+  size_t bytes = kSmall;
+  bool at_random = false;  // else what came last is freed first
+};
+
+// Numbers below `end`, the same each time: xorshift.
+std::vector<size_t> Numbers(size_t end) {
+  std::vector<size_t> numbers(size_t{1} << 16);
+  uint64_t state = 88172645463325252;
+  for (size_t& number : numbers) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    number = state % end;
+  }
+  return numbers;
 }
-double SmallPairs(const Functions& functions) {
-  return Pairs(functions, kSmall);
-}
-double LargePairs(const Functions& functions) {
-  return Pairs(functions, kLarge);
-}
+
+// What is live by one library, with the pair that comes and goes.
+class Held {
+ public:
+  Held(const Functions& functions, const Load& load)
+      : functions_(functions), load_(load), held_(load.live), places_(Numbers(load.live)) {
+    for (CUdeviceptr& pointer : held_) Expect(functions_.allocate(&pointer, load_.bytes));
+  }
+  ~Held() {
+    for (const CUdeviceptr pointer : held_) Expect(functions_.free(pointer));
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  double Pairs() {
+    return Chunk([this] {
+      CUdeviceptr& pointer =
+          load_.at_random ? held_[places_[next_++ % places_.size()]] : held_.back();
+      Expect(functions_.free(pointer));
+      Expect(functions_.allocate(&pointer, load_.bytes));
+    });
+  }
+
+ private:
+  const Functions& functions_;
+  const Load load_;
+  std::vector<CUdeviceptr> held_;
+  const std::vector<size_t> places_;
+  size_t next_ = 0;
+};
 
 double Infos(const Functions& functions) {
   return Chunk([&] {
@@ -91,19 +126,29 @@ double Infos(const Functions& functions) {
   });
 }
 
-void Measure(const char* what, const Functions& bare, const Functions& limited, size_t live,
-             double (*chunk)(const Functions&), size_t bytes = kSmall) {
-  std::vector<CUdeviceptr> held(live);
-  for (CUdeviceptr& pointer : held) Expect(limited.allocate(&pointer, bytes));
-  std::vector<double> without;
-  std::vector<double> with;
+// Bare and limited chunks in turns: medians, and that of what each turn adds.
+template <typename Chunks>
+void Compare(const char* what, Chunks bare, Chunks limited) {
+  std::vector<double> without, with, added;
   for (int i = 0; i < 400; ++i) {
-    without.push_back(chunk(bare));
-    with.push_back(chunk(limited));
+    without.push_back(bare());
+    with.push_back(limited());
+    added.push_back(with.back() - without.back());
   }
-  for (const CUdeviceptr pointer : held) Expect(limited.free(pointer));
-  std::printf("%-32s %8.1f %8.1f %8.1f\n", what, Median(without), Median(with),
-              Median(with) - Median(without));
+  std::printf("%-36s %8.1f %8.1f %8.1f\n", what, Median(without), Median(with), Median(added));
+}
+
+void Measure(const char* what, const Functions& bare, const Functions& limited, const Load& load) {
+  Held without(bare, load), with(limited, load);
+  const auto chunk = [](Held* held) { return [held] { return held->Pairs(); }; };
+  Compare(what, chunk(&without), chunk(&with));
+}
+
+void MeasureInfos(const char* what, const Functions& bare, const Functions& limited) {
+  const auto chunk = [](const Functions* functions) {
+    return [functions] { return Infos(*functions); };
+  };
+  Compare(what, chunk(&bare), chunk(&limited));
 }
 
 // One that owns slots for many.
@@ -139,16 +184,27 @@ int main() {
   setenv("CUDA_DEVICE_MEMORY_LIMIT", "1024g", 1);  // NOLINT(concurrency-mt-unsafe)
   const Functions bare(BENCH_BARE_DRIVER);
   const Functions limited(TESSERA_LIBVGPU);
-  std::printf("%-32s %8s %8s %8s\n", "ns of a pair of alloc and free", "bare", "limited", "added");
-  Measure("1 live", bare, limited, 0, SmallPairs);
-  Measure("1,000 live", bare, limited, 999, SmallPairs);
-  Measure("100,000 live", bare, limited, 99'999, SmallPairs);
-  Measure("of 4 MiB, 1 live", bare, limited, 0, LargePairs, kLarge);
-  Measure("of 4 MiB, 100,000 live", bare, limited, 99'999, LargePairs, kLarge);
+  std::printf("%-36s %8s %8s %8s\n", "ns of a pair of free and alloc", "bare", "limited", "added");
+  constexpr size_t kMany = 100'000;
+  const auto measure = [&](const char* what, const Load& load) {
+    Measure(what, bare, limited, load);
+  };
+  measure("1 live", {1});
+  measure("1,000 live", {1'000});
+  measure("1,000 live, freed at random", {1'000, kSmall, true});
+  measure("100,000 live", {kMany});
+  measure("100,000 live, freed at random", {kMany, kSmall, true});
+  measure("of 4 MiB, 1 live", {1, kLarge});
+  measure("of 4 MiB, 100,000 live", {kMany, kLarge});
+  measure("of 4 MiB, 100,000, freed at random", {kMany, kLarge, true});
+  MeasureInfos("cuMemGetInfo", bare, limited);
   const pid_t others = OwnSlots(container.region(), 1'000);
-  Measure("1 live, 1,000 processes", bare, limited, 0, SmallPairs);
-  Measure("1,000 live, 1,000 processes", bare, limited, 999, SmallPairs);
-  Measure("cuMemGetInfo, 1,000 processes", bare, limited, 999, Infos);
+  std::printf("with 1,000 processes in the container:\n");
+  measure("1 live", {1});
+  measure("1,000 live", {1'000});
+  measure("100,000 live", {kMany});
+  measure("100,000 live, freed at random", {kMany, kSmall, true});
+  MeasureInfos("cuMemGetInfo", bare, limited);
   kill(others, SIGKILL);
   waitpid(others, nullptr, 0);
   return 0;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a preloaded library costs every process of a container at its start: nothing, an empty
-// library and libvgpu.so in turn, thousands of times, so that each figure has the same machine
-// around it. The process is /bin/true, which never touches a GPU.
+// What a preloaded library costs every process of a container that never touches a GPU: at its
+// start, by /bin/true, and after it, by a program that looks a function up and calls one. Nothing,
+// an empty library and libvgpu.so in turn, many times, so that each figure has the same machine
+// around it.
 //
 // usage: bench_limiter_start [ROUNDS]
+#include <dlfcn.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,43 +26,125 @@ namespace {
 using tessera::limiter::Median;
 using Clock = std::chrono::steady_clock;
 
-double MicrosecondsOfOne(const std::string& preload) {
+const std::array<std::string, 3> kPreloads = {"", BENCH_EMPTY_LIBRARY, TESSERA_LIBVGPU};
+
+void Run(const char* program, const char* word, const std::string& preload) {
   std::string variable = "LD_PRELOAD=" + preload;
-  char name[] = "true";
-  char* words[] = {name, nullptr};
+  char* words[] = {const_cast<char*>(program), const_cast<char*>(word), nullptr};
   char* environment[] = {preload.empty() ? nullptr : variable.data(), nullptr};
-  const auto begun = Clock::now();
   pid_t child = 0;
   int status = 0;
-  if (posix_spawn(&child, "/bin/true", nullptr, nullptr, words, environment) != 0 ||
+  if (posix_spawn(&child, program, nullptr, nullptr, words, environment) != 0 ||
       waitpid(child, &status, 0) != child || status != 0) {
-    fprintf(stderr, "/bin/true did not run with %s\n", variable.c_str());
+    fprintf(stderr, "%s did not run with %s\n", program, variable.c_str());
     exit(1);  // NOLINT(concurrency-mt-unsafe): of one thread
   }
+}
+
+double StartOf(const std::string& preload) {
+  const auto begun = Clock::now();
+  Run("/bin/true", nullptr, preload);
   return std::chrono::duration<double, std::micro>(Clock::now() - begun).count();
+}
+
+// What each of the three took, and what the libraries added to the first.
+class Turns {
+ public:
+  void Add(const std::array<double, 3>& took) {
+    none_.push_back(took[0]);
+    empty_.push_back(took[1] - took[0]);
+    limiter_.push_back(took[2] - took[0]);
+  }
+  void Print(const char* what) const {
+    printf("%-32s %10.1f %16.1f %16.1f", what, Median(none_), Median(empty_), Median(limiter_));
+  }
+  double times() const { return Median(limiter_) / Median(empty_); }
+
+ private:
+  std::vector<double> none_, empty_, limiter_;
+};
+
+// Of one, in ns.
+struct Calls {
+  double lookup;
+  double call;
+};
+
+template <typename Call>
+double Nanoseconds(Call call) {
+  constexpr int kCalls = 20'000;
+  timespec begun, now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+  for (int i = 0; i < kCalls; ++i) call();
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (static_cast<double>(now.tv_sec - begun.tv_sec) * 1e9 +
+          static_cast<double>(now.tv_nsec - begun.tv_nsec)) /
+         kCalls;
+}
+
+// The program that never touches a GPU. Its caller reads what it finds.
+int WithoutAGpu() {
+  bool found = true;
+  const Calls calls{
+      .lookup = Nanoseconds([&] { found &= dlsym(RTLD_DEFAULT, "malloc") != nullptr; }),
+      .call = Nanoseconds([&] { found &= strtol("7", nullptr, 10) == 7; })};
+  const bool told = write(STDOUT_FILENO, &calls, sizeof(calls)) == sizeof(calls);
+  return found && told ? 0 : 1;
+}
+
+// `pipe_end`: where the program's output comes.
+Calls CallsOf(const std::string& preload, int pipe_end) {
+  Run("/proc/self/exe", "without-a-gpu", preload);
+  Calls calls{};
+  if (read(pipe_end, &calls, sizeof(calls)) != sizeof(calls)) _exit(1);
+  return calls;
+}
+
+void BenchStart(int rounds) {
+  Turns turns;
+  for (int i = 0; i < rounds; ++i) {
+    std::array<double, 3> took{};
+    for (int k = 0; k < 3; ++k) {
+      const auto which = static_cast<size_t>((i + k) % 3);
+      took[which] = StartOf(kPreloads[which]);
+    }
+    turns.Add(took);
+  }
+  turns.Print("start of a process, us");
+  printf(", %.2f times as much (2 asked)\n", turns.times());
+}
+
+void BenchAfter(int rounds) {
+  // The program's standard output is a pipe's end meanwhile.
+  fflush(stdout);
+  int ends[2];
+  const int output = dup(STDOUT_FILENO);
+  if (output < 0 || pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(1);
+  Turns lookups, calls;
+  for (int i = 0; i < rounds; ++i) {
+    std::array<double, 3> lookup{}, call{};
+    for (int k = 0; k < 3; ++k) {
+      const auto which = static_cast<size_t>((i + k) % 3);
+      const Calls took = CallsOf(kPreloads[which], ends[0]);
+      lookup[which] = took.lookup;
+      call[which] = took.call;
+    }
+    lookups.Add(lookup);
+    calls.Add(call);
+  }
+  dup2(output, STDOUT_FILENO);
+  lookups.Print("dlsym(\"malloc\") after it, ns");
+  calls.Print("\na call of libc's after it, ns");
+  printf("\n");
 }
 
 }  // namespace
 
 int main(int count, char** words) {
+  if (count > 1 && std::string(words[1]) == "without-a-gpu") return WithoutAGpu();
   const int rounds = count > 1 ? atoi(words[1]) : 2000;
-  const std::array<std::string, 3> preloads = {"", BENCH_EMPTY_LIBRARY, TESSERA_LIBVGPU};
-  std::vector<double> empty, limiter;
-  std::vector<double> bare;
-  for (int i = 0; i < rounds; ++i) {
-    std::array<double, 3> took{};
-    for (int k = 0; k < 3; ++k) {
-      const auto which = static_cast<size_t>((i + k) % 3);
-      took[which] = MicrosecondsOfOne(preloads[which]);
-    }
-    bare.push_back(took[0]);
-    empty.push_back(took[1] - took[0]);
-    limiter.push_back(took[2] - took[0]);
-  }
-  const double of_empty = Median(empty), of_limiter = Median(limiter);
-  printf("start of a process           %8.1f us (median of %d)\n", Median(bare), rounds);
-  printf("an empty library adds        %8.1f us\n", of_empty);
-  printf("libvgpu.so adds              %8.1f us, %.2f times as much (2 asked)\n", of_limiter,
-         of_limiter / of_empty);
+  printf("%-32s %10s %16s %16s\n", "medians", "nothing", "empty one adds", "libvgpu.so adds");
+  BenchStart(rounds);
+  BenchAfter(std::max(rounds / 20, 1));
   return 0;
 }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -91,8 +92,8 @@ class Agent {
 
 }  // namespace
 
-std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>& containers,
-                                   const CellSettings& settings) {
+std::vector<Windows> MeasureCell(uint64_t ns, const std::vector<CellContainer>& containers,
+                                 const CellSettings& settings) {
   CudaNode node;
   const auto blocks = static_cast<unsigned>(settings.multiprocessors);
   node.Set("TESSERA_FAKE_CUDA_OPTIONS", settings.driver + ",sms=" + std::to_string(blocks));
@@ -119,7 +120,7 @@ std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>
     for (const pid_t worker : workers[container]) sum += state->Busy(worker, card);
     return sum;
   };
-  std::vector<CellShare> shares(containers.size());
+  std::vector<Windows> shares(containers.size());
   for (int window = 0; window < settings.seconds; ++window) {
     const uint64_t from = Now();
     std::vector<uint64_t> before;
@@ -127,9 +128,7 @@ std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>
     std::this_thread::sleep_for(std::chrono::seconds(1));
     const auto passed = static_cast<double>(Now() - from);
     for (size_t i = 0; i < containers.size(); ++i) {
-      const double share = static_cast<double>(busy(i) - before[i]) / passed * 100;
-      shares[i].mean += share / settings.seconds;
-      shares[i].error += std::abs(share - containers[i].percent) / settings.seconds;
+      shares[i].push_back(static_cast<double>(busy(i) - before[i]) / passed * 100);
     }
   }
   for (const std::vector<pid_t>& all : workers) {
@@ -137,6 +136,19 @@ std::vector<CellShare> MeasureCell(uint64_t ns, const std::vector<CellContainer>
     for (const pid_t worker : all) waitpid(worker, nullptr, 0);
   }
   return shares;
+}
+
+double Mean(const Windows& windows) {
+  return std::accumulate(windows.begin(), windows.end(), 0.0) / static_cast<double>(windows.size());
+}
+
+Score ScoreOf(const Windows& got, double limit, const Windows& without) {
+  Score score{.target = std::min(limit, Mean(without)), .mean = Mean(got)};
+  Windows distances;
+  for (const double share : got) distances.push_back(std::abs(share - score.target));
+  score.error = Mean(distances);
+  score.off = (score.mean - score.target) / limit * 100;
+  return score;
 }
 
 }  // namespace tessera::limiter

@@ -2,17 +2,21 @@
 // Some cells of the limiter's accuracy. How close to their limits containers come is the
 // benchmark's to say (bench/limiter/share.cc), on a machine that does nothing else; what is
 // asserted here stays true on a busy one: nobody gets more, nor so little that it was not limited
-// but stopped.
+// but stopped. A second in which the machine did something else says nothing, so the best one of
+// several counts.
 #include "shares/cell.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace tessera::limiter {
 namespace {
 
 constexpr uint64_t kUs = 1'000;
+constexpr double kPoints = 2;  // that a second may be past its limit
 
 struct Cell {
   const char* name;
@@ -21,24 +25,42 @@ struct Cell {
   bool agent = false;
   const char* driver = "";
   double least = 1.0 / 3;  // of its limit
+  bool is_close = false;   // a second is, to either side
 };
 
 void PrintTo(const Cell& cell, std::ostream* out) {
   *out << cell.name;
 }
 
+// In one second at least, and not by much in all of them.
+bool IsWithin(const Windows& got, double limit) {
+  return *std::ranges::min_element(got) <= limit + kPoints && Mean(got) <= limit * 1.1 + kPoints;
+}
+
+double Closest(const Windows& got, double limit) {
+  double closest = 100;
+  for (const double share : got) closest = std::min(closest, std::abs(share - limit));
+  return closest;
+}
+
+std::vector<Windows> Measure(const Cell& cell) {
+  CellSettings settings{.seconds = 3, .warm = 2, .agent = cell.agent};
+  settings.driver += cell.driver;
+  return MeasureCell(cell.ns, cell.containers, settings);
+}
+
 class CellTest : public testing::TestWithParam<Cell> {};
 
 TEST_P(CellTest, EachContainerGetsItsShare) {
   const Cell& cell = GetParam();
-  CellSettings settings{.seconds = 2, .warm = 2, .agent = cell.agent};
-  settings.driver += cell.driver;
-  const std::vector<CellShare> shares = MeasureCell(cell.ns, cell.containers, settings);
+  const std::vector<Windows> shares = Measure(cell);
   for (size_t i = 0; i < shares.size(); ++i) {
     const auto limit = static_cast<double>(cell.containers[i].percent);
-    std::printf("%.1f of %.0f %% (%.1f)\n", shares[i].mean, limit, shares[i].error);
-    EXPECT_LE(shares[i].mean, limit * 1.1 + 2);
-    EXPECT_GE(shares[i].mean, limit * cell.least);
+    std::printf("%.1f of %.0f %%, closest %.1f\n", Mean(shares[i]), limit,
+                Closest(shares[i], limit));
+    EXPECT_TRUE(IsWithin(shares[i], limit)) << testing::PrintToString(shares[i]);
+    EXPECT_GE(Mean(shares[i]), limit * cell.least);
+    if (cell.is_close) EXPECT_LE(Closest(shares[i], limit), kPoints);
   }
 }
 
@@ -47,6 +69,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Cell{"OfShortKernels", 200 * kUs, {{30}}},
         Cell{"OfKernelsOfMilliseconds", 2'000 * kUs, {{10}}},
+        Cell{"CloselyOfKernelsOfMilliseconds", 2'000 * kUs, {{30}}, false, "", 0.8, true},
+        Cell{"CloselyOfMoreThanHalf", 2'000 * kUs, {{60}}, false, "", 0.8, true},
         Cell{"OfLongKernels", 50'000 * kUs, {{30}}},
         Cell{"OfKernelsThatVaryByHalf", 200 * kUs, {{50}}, false, ",jitter=50"},
         Cell{"OfTwoProcesses", 2'000 * kUs, {{50, 2}}},
@@ -63,6 +87,30 @@ INSTANTIATE_TEST_SUITE_P(
         Cell{"OfSiblingsBesideSiblings", 2'000 * kUs, {{30, 2}, {60, 2}}, false, "", 0.8},
         Cell{"OfIdleSiblings", 50'000 * kUs, {{30, 1, 1}, {60, 1, 1}}, false, "", 0.8}),
     [](const testing::TestParamInfo<Cell>& info) { return info.param.name; });
+
+// What is asserted above is no limit that any load keeps.
+TEST(CellWithoutTheLibraryTest, KeepsNoLimit) {
+  const Windows got = Measure({"", 50'000 * kUs, {{0, 2}}})[0];
+  for (const double limit : {10, 30, 50, 70, 90}) {
+    EXPECT_FALSE(IsWithin(got, limit)) << limit << testing::PrintToString(got);
+  }
+}
+
+TEST(ScoreTest, ASecondAboveIsAsWrongAsOneBelow) {
+  const Score score = ScoreOf({28, 32}, 30, {98, 100});
+  EXPECT_EQ(score.target, 30);
+  EXPECT_EQ(score.mean, 30);
+  EXPECT_EQ(score.error, 2);
+  EXPECT_EQ(score.off, 0);
+}
+
+TEST(ScoreTest, WhoNeverTakesItsLimitIsToGetWhatItTakes) {
+  const Score score = ScoreOf({40, 42}, 50, {43, 45});
+  EXPECT_EQ(score.target, 44);
+  EXPECT_EQ(score.mean, 41);
+  EXPECT_EQ(score.error, 3);
+  EXPECT_EQ(score.off, -6);
+}
 
 }  // namespace
 }  // namespace tessera::limiter
