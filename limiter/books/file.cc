@@ -52,6 +52,7 @@ bool Fill(int file, const Limits& limits) {
   }
   void* const memory = mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return false;
+  madvise(memory, kRegionSize, MADV_RANDOM);  // else the first page brings 2 MB of zeros along
   MakeRegionOf(limits, static_cast<Region*>(memory));
   munmap(memory, kRegionSize);
   return true;
