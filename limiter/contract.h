@@ -276,8 +276,8 @@ inline constexpr char kLimitsPath[] = "/run/tessera/vgpu/limits";
 inline constexpr size_t kLimitsSize = 64 * 1024;  // at most
 // What a process does that finds no limits, or does not share the container's books: a file with
 // one word, "open" (it goes without the limits that it lacks) or "closed" (it gets no memory).
-// Without it that is as the library was built. "open" counts where nobody in the container can
-// have written it, which is on a read-only mount.
+// Without it that is as the library was built. One that was built closed takes this file's "open"
+// and the limits file on a read-only mount alone, where no program of the container writes.
 inline constexpr char kNoLimitsPath[] = "/run/tessera/vgpu/no-limits";
 inline constexpr char kLimitsName[] = "tessera-limits";
 inline constexpr uint32_t kLimitsVersion = 1;

@@ -77,10 +77,9 @@ bool TakeFileLimits(const Limits& limits, Process* process) {
 
 Trouble Map(int file, const FileIdentity& identity) {
   if (mapped.region != nullptr && mapped.file == identity) return Trouble::kNone;
-  void* const memory = mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) return Trouble::kNoRoom;
-  madvise(memory, kRegionSize, MADV_RANDOM);  // else the first page brings 2 MB of zeros along
-  mapped = {static_cast<Region*>(memory), identity};
+  Region* const region = MapRegion(file);
+  if (region == nullptr) return Trouble::kNoRoom;
+  mapped = {region, identity};
   return Trouble::kNone;
 }
 

@@ -50,11 +50,10 @@ bool Fill(int file, const Limits& limits) {
     if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
     if (ftruncate(file, kRegionSize) != 0) return false;
   }
-  void* const memory = mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) return false;
-  madvise(memory, kRegionSize, MADV_RANDOM);  // else the first page brings 2 MB of zeros along
-  MakeRegionOf(limits, static_cast<Region*>(memory));
-  munmap(memory, kRegionSize);
+  Region* const region = MapRegion(file);
+  if (region == nullptr) return false;
+  MakeRegionOf(limits, region);
+  munmap(region, kRegionSize);
   return true;
 }
 
@@ -173,6 +172,13 @@ int OpenAgain(const char* path, const FileIdentity& identity) {
   close(file);
   errno = ESTALE;
   return -1;
+}
+
+Region* MapRegion(int file) {
+  void* const memory = mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  madvise(memory, kRegionSize, MADV_RANDOM);  // else the first page brings 2 MB of zeros along
+  return static_cast<Region*>(memory);
 }
 
 bool Denies(Trouble trouble, bool closed) {

@@ -51,6 +51,9 @@ Trouble WhyNotOpened();
 // The same file, opened another time; -1: it is not there any more, or another one is (ESTALE).
 int OpenAgain(const char* path, const FileIdentity& identity);
 
+// It stays until it is unmapped, whatever becomes of the descriptor. Null: there is no room.
+Region* MapRegion(int file);
+
 // What a new region of these limits says.
 void MakeRegionOf(const Limits& limits, Region* region);
 

@@ -41,7 +41,7 @@ ssize_t ReadAll(int file, char* buffer, size_t size) {
 }
 
 // False: there is no such file. One that cannot be read is broken, for it says something.
-bool ReadFile(const char* path, Limits* limits) {
+bool ReadFile(const char* path, bool built_closed, Limits* limits) {
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return false;
@@ -54,6 +54,9 @@ bool ReadFile(const char* path, Limits* limits) {
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     Break(path, "no memory to read the limits file", limits);
+  } else if (built_closed && !IsOnReadOnlyMount(file)) {
+    Break(path, "the limits file counts on a read-only mount alone", limits);
+    munmap(memory, size);
   } else {
     const ssize_t got = ReadAll(file, static_cast<char*>(memory), size);
     if (got < 0) {
@@ -113,7 +116,7 @@ void FindLimits(const Places& places, Limits* limits) {
   Environment environment;
   ParseEnvironment(places.variable, &environment);
   *limits = {};
-  if (ReadFile(places.file, limits)) {
+  if (ReadFile(places.file, places.closed, limits)) {
     Combine(environment, limits);
   } else {
     *limits = environment.limits;

@@ -187,9 +187,9 @@ TEST_F(LimitsTest, ManyOtherFilesBesideTheLibraryHideNoRegion) {
 }
 
 TEST_F(LimitsTest, TheRegionThatTheVariableNamesGoesBeforeTheOneBesideTheLibrary) {
-  const auto variables = environment_;
+  const auto environment = environment_;
   WriteRegion(Beside("a.cache"));
-  environment_ = variables;
+  environment_ = environment;
   EXPECT_EQ(Find().region, directory_ / "hook/a.cache") << "there is no other one";
   WriteRegion(directory_ / "x.cache", 2 << 20);
   EXPECT_EQ(Find().region, directory_ / "x.cache");
@@ -210,6 +210,19 @@ TEST_F(LimitsTest, APathThatIsTooLongForARegionIsNotCutOff) {
   WriteRegion(Beside(std::string(240, 'a') + ".cache"));
   EXPECT_EQ(Find().source, Source::kNone);
   EXPECT_STREQ(Find().region, kDefaultRegionPath);
+}
+
+TEST_F(LimitsTest, ALibraryThatWasBuiltClosedTakesNoLimitsFileThatTheContainerCanWrite) {
+  Write("");
+  Limits limits;
+  const std::string file = directory_ / "limits";
+  FindLimits({.file = file.c_str(),
+              .variable = [](const char*) -> const char* { return nullptr; },
+              .no_limits = "/nowhere",
+              .closed = true},
+             &limits);
+  EXPECT_TRUE(limits.broken);
+  EXPECT_EQ(limits.reason, file + ": the limits file counts on a read-only mount alone");
 }
 
 TEST_F(LimitsTest, LimitsOrNotTheFileSaysWhatItMeansToHaveNone) {

@@ -19,12 +19,12 @@ void Close(const char* path, const char* what, Text text, Limits* limits) {
   Explain(limits->reason, sizeof(limits->reason), path, what, text);
 }
 
+}  // namespace
+
 bool IsOnReadOnlyMount(int file) {
   struct statfs status;
   return syscall(SYS_fstatfs, file, &status) == 0 && (status.f_flags & ST_RDONLY) != 0;
 }
-
-}  // namespace
 
 void ReadPolicy(const char* path, bool built, Limits* limits) {
   limits->closed = built;

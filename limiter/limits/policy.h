@@ -14,6 +14,9 @@ inline constexpr bool kClosed = true;
 inline constexpr bool kClosed = false;
 #endif
 
+// No program in the container writes there; whoever makes the container may have.
+bool IsOnReadOnlyMount(int file);
+
 // Fills in limits->closed by the file (contract.h); `built` holds without one. What is not
 // understood is closed, for it says something, and is said in limits->reason.
 void ReadPolicy(const char* path, bool built, Limits* limits);

@@ -48,17 +48,10 @@ constexpr Kind KindOf(Sort sort) {
   return is_code ? Kind::kModule : is_context ? Kind::kContext : Kind::kData;
 }
 
-// Others may have it as well: this process made it, or another one did.
-constexpr bool IsPassed(Sort sort, const Holding& holding) {
-  return (sort == Sort::kLinear || sort == Sort::kExternal) && holding.mappings != 0;
-}
-
 // What is not there any more; others may have it still.
 inline void GiveUp(Sort sort, const Holding& holding, const Parting& parting) {
-  if (IsPassed(sort, holding)) [[unlikely]] {
-    return sort == Sort::kLinear ? parting.GiveUp(holding.bytes, By::kOpening)
-                                 : parting.GiveBack(holding.bytes);
-  }
+  if (sort == Sort::kLinear && holding.mappings != 0) [[unlikely]]
+    return parting.GiveUp(holding.bytes, By::kOpening);
   Release(holding.device, holding.bytes, KindOf(sort));
   if (sort == Sort::kOpened && holding.other != 0) [[unlikely]]
     parting.GiveBack(holding.other);
@@ -156,7 +149,8 @@ CUresult Free(Sort sort, uint64_t key, Call call) {
     const bool may_be_opened = any_is_opened.load(std::memory_order_acquire);
     return sort == Sort::kLinear && may_be_opened ? Close(key, call) : call();
   }
-  const Parting parting(IsPassed(sort, holding) ? holding.device : -1);
+  const bool is_exported = sort == Sort::kLinear && holding.mappings != 0;
+  const Parting parting(is_exported ? holding.device : -1);
   const CUresult result = call();
   if (result == CUDA_SUCCESS) [[likely]] {
     GiveUp(sort, holding, parting);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "limiter/books/cancel.h"
 #include "limiter/books/mutex.h"
 #include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
@@ -114,16 +115,22 @@ bool IsActive(CUdevice device, bool if_nobody_knows) {
   return known ? active != 0 : if_nobody_knows;
 }
 
-// Held while primary contexts are released, and while one is borrowed. Null: there is no memory.
-Mutex* Releasing() {
-  static constinit ProcessMemory<Mutex> releasing;
-  return releasing.Get();
+// Each held while a device's primary context is released, and while it is borrowed.
+struct Releases {
+  Mutex of[kMostDevices];
+};
+// Null: there is no such device, or no memory.
+Mutex* ReleaseOf(CUdevice device) {
+  static constinit ProcessMemory<Releases> releases;
+  Releases* const all = device < 0 || device >= kMostDevices ? nullptr : releases.Get();
+  return all == nullptr ? nullptr : &all->of[device];
 }
 template <typename Call>
-CUresult Released(Call call) {
-  Mutex* const releasing = Releasing();
-  if (releasing == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Locked lock(releasing);
+CUresult Released(CUdevice device, Call call) {
+  Mutex* const release = ReleaseOf(device);
+  if (release == nullptr) return call();
+  const Uncancelled uncancelled;
+  const Locked lock(release);
   return call();
 }
 
@@ -132,7 +139,7 @@ template <typename Call>
 CUresult ReleasePrimary(CUdevice device, Call call) {
   Contents contents(PrimaryOf(device));
   ContextEnd end(PrimaryOf(device));
-  const CUresult result = Released(call);
+  const CUresult result = Released(device, call);
   if (result == CUDA_SUCCESS && !IsActive(device, true)) {
     end.Ended();
     contents.Release();
@@ -144,7 +151,7 @@ CUresult ReleasePrimary(CUdevice device, Call call) {
 
 template <typename Call>
 CUresult Reset(CUdevice device, Call call) {
-  const CUresult result = End(PrimaryOf(device), [&] { return Released(call); });
+  const CUresult result = End(PrimaryOf(device), [&] { return Released(device, call); });
   if (result == CUDA_SUCCESS) SettleKept(device);
   return result;
 }
@@ -191,20 +198,20 @@ CUcontext PrimaryOf(CUdevice device) {
 }
 
 BorrowedPrimary::BorrowedPrimary(CUdevice device) : device_(device) {
-  Mutex* const releasing = Releasing();
-  if (releasing == nullptr) return;
-  releasing->Lock();
+  Mutex* const release = ReleaseOf(device);
+  if (release == nullptr) return;
+  release->Lock();
   const bool is_there = IsActive(device, false) &&
                         TheDriver().cuDevicePrimaryCtxRetain(&context_, device) == CUDA_SUCCESS;
   if (is_there) return;
   context_ = nullptr;
-  releasing->Unlock();
+  release->Unlock();
 }
 
 BorrowedPrimary::~BorrowedPrimary() {
   if (context_ == nullptr) return;
   TheDriver().cuDevicePrimaryCtxRelease_v2(device_);
-  Releasing()->Unlock();
+  ReleaseOf(device_)->Unlock();
 }
 
 void CountLate(int place) {

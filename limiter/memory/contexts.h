@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "limiter/books/cancel.h"
 #include "limiter/driver/driver.h"
 
 namespace tessera::limiter {
@@ -48,6 +49,7 @@ class BorrowedPrimary {
   CUcontext context() const { return context_; }  // null: there is none
 
  private:
+  const Uncancelled uncancelled_;
   const CUdevice device_;
   CUcontext context_ = nullptr;
 };

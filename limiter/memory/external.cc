@@ -9,11 +9,14 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
+// The least that a driver maps.
+constexpr uint64_t kPage = 64 << 10;
+
 // What it takes of the current device; 0: nothing, or that is the driver's to refuse. A dma-buf is
 // the host's: it is imported where the GPU has no memory of its own (Tegra).
 uint64_t BytesOf(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* what) {
   if (what == nullptr || what->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD) return 0;
-  return RoundUp(what->size, kChunk);
+  return RoundUp(what->size, kPage);
 }
 
 CUresult Import(CUexternalMemory* out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* what) {
@@ -24,16 +27,8 @@ CUresult Import(CUexternalMemory* out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* w
   const int place = bytes == 0 ? -1 : CurrentPlace();
   if (place < 0) return call();
   const auto context = (uint64_t)CurrentOwner();
-  // Past the limit the descriptor stays the program's: the driver is not asked.
-  const bool is_counted = TheRegion() != nullptr && NoteImported(place, bytes);
-  if (!is_counted) return Allocate(Sort::kExternal, place, bytes, out, call, undo, context);
-  const CUresult result = call();
-  const Holding holding{.bytes = bytes, .other = context, .device = place, .mappings = 1};
-  const bool is_there = result == CUDA_SUCCESS;
-  if (is_there && Remember(Sort::kExternal, (uint64_t)*out, holding)) return CUDA_SUCCESS;
-  if (is_there) undo();
-  Parting(place, false).GiveBack(bytes);
-  return is_there ? CUDA_ERROR_OUT_OF_MEMORY : result;
+  // Past the limit the driver is not asked, so that the descriptor stays the program's.
+  return Allocate(Sort::kExternal, place, bytes, out, call, undo, context);
 }
 
 }  // namespace

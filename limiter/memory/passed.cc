@@ -110,7 +110,8 @@ void EndImport(int place) {
 }
 
 bool NoteImported(int place, uint64_t bytes) {
-  if (!IsCounted(place)) return true;
+  if (TheRegion() == nullptr) return true;
+  if (!IsCounted(place) || bytes > kMaxBytes) return false;
   uint64_t* const imported = &Own(place)->imported;
   AddTo(&TheBooks()->devices[place].imports, uint64_t{1});
   AddTo(imported, bytes);

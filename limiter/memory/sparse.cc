@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mapped into which part of which array. Parts are boxes, as the program maps them: nobody
-// is asked how large the driver's tiles are. Of one that is unmapped in part, or mapped anew, the
-// rest stays.
+// What is mapped into which part of which array. Parts are boxes, as the program maps them. Of one
+// that is unmapped in part, or mapped anew, the rest stays.
 #include "limiter/memory/sparse.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
+#include "limiter/books/cancel.h"
 #include "limiter/books/mutex.h"
 #include "limiter/books/process_memory.h"
 #include "limiter/driver/driver.h"
@@ -170,35 +170,54 @@ void Unmap(const Tile& part, Tiles* all) {
 
 // Of an array's tiles each takes as much of the memory, be it in part beyond the array.
 constexpr uint64_t kTileBytes = 64 << 10;
+constexpr uint64_t kNobodyKnows = UINT64_MAX;
 
+// An axis that an array does not have is one tile, whatever the program says of it.
 uint64_t InTiles(uint64_t elements, unsigned of_tile) {
-  return of_tile == 0 ? elements : (elements + of_tile - 1) / of_tile;
+  const uint64_t tiles = of_tile == 0 ? elements : (elements + of_tile - 1) / of_tile;
+  return tiles == 0 ? 1 : tiles;
 }
 
-// Up to where a call uses its memory; 0: the driver will refuse it.
-uint64_t UsedOf(const CUarrayMapInfo& operation) {
-  constexpr int kArray = 0;
-  if (operation.subresourceType == kMiptail) {
-    return operation.offset + operation.subresource.miptail.size;
-  }
+uint64_t Product(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kNobodyKnows : product;
+}
+
+CUDA_ARRAY_SPARSE_PROPERTIES PropertiesOf(const CUarrayMapInfo& operation, CUresult* result) {
+  constexpr int kArray = 0, kMipmapped = 1;
   const Driver& driver = TheDriver();
   CUDA_ARRAY_SPARSE_PROPERTIES found{};
-  const CUresult result =
-      operation.resourceType == kArray
-          ? driver.cuArrayGetSparseProperties(&found, static_cast<CUarray>(operation.resource))
-          : driver.cuMipmappedArrayGetSparseProperties(
-                &found, static_cast<CUmipmappedArray>(operation.resource));
-  if (result != CUDA_SUCCESS) return 0;
-  const auto& part = operation.subresource.sparseLevel;
-  const auto& tile = found.tileExtent;
-  return operation.offset + InTiles(part.extentWidth, tile.width) *
-                                InTiles(part.extentHeight, tile.height) *
-                                InTiles(part.extentDepth, tile.depth) * kTileBytes;
+  *result = CUDA_ERROR_INVALID_VALUE;
+  if (operation.resourceType == kArray) {
+    *result = driver.cuArrayGetSparseProperties(&found, static_cast<CUarray>(operation.resource));
+  } else if (operation.resourceType == kMipmapped) {
+    *result = driver.cuMipmappedArrayGetSparseProperties(
+        &found, static_cast<CUmipmappedArray>(operation.resource));
+  }
+  return found;
+}
+
+// Of which a call uses the first bytes of its memory.
+uint64_t UsedOf(const CUarrayMapInfo& operation) {
+  uint64_t bytes = operation.subresource.miptail.size;
+  if (operation.subresourceType != kMiptail) {
+    CUresult result = CUDA_SUCCESS;
+    const auto tile = PropertiesOf(operation, &result).tileExtent;
+    if (result != CUDA_SUCCESS) return kNobodyKnows;
+    const auto& part = operation.subresource.sparseLevel;
+    const uint64_t tiles = Product(
+        InTiles(part.extentWidth, tile.width),
+        Product(InTiles(part.extentHeight, tile.height), InTiles(part.extentDepth, tile.depth)));
+    bytes = Product(tiles, kTileBytes);
+  }
+  uint64_t end = 0;
+  return __builtin_add_overflow(operation.offset, bytes, &end) ? kNobodyKnows : end;
 }
 
 // Counts what a call maps, before it is made. False: there is no memory to remember it, or no room
 // for what is imported and counted for nobody.
 bool Begin(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile** begun) {
+  const Uncancelled uncancelled;
   const Locked lock(&all->mutex);
   Tile** end = begun;
   for (unsigned i = 0; i < count; ++i) {

@@ -36,10 +36,8 @@ struct Holding {
   uint64_t other = 0;  // of a mapping its handle, of an array its context, and so on
   int32_t device = -1;
   uint32_t references = 0;  // of a handle: to itself
-  // Of a handle: of its memory; of linear memory: how often exported; of another interface's: 1,
-  // if another process made it and has it counted.
-  uint32_t mappings = 0;
-  uint32_t tag = 0;  // whoever tagged it last (contents.h), of a handle (virtual.cc)
+  uint32_t mappings = 0;    // of a handle: of its memory; of linear memory: how often exported
+  uint32_t tag = 0;         // whoever tagged it last (contents.h), of a handle (virtual.cc)
 };
 
 class Table {

@@ -4,6 +4,7 @@
 // have then; what was imported is counted for who made it, else here as far as it is mapped.
 #include "limiter/memory/virtual.h"
 
+#include "limiter/books/cancel.h"
 #include "limiter/books/mutex.h"
 #include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
@@ -120,6 +121,7 @@ bool tessera::limiter::IsImported(CUmemGenericAllocationHandle handle) {
 bool tessera::limiter::CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
   Mutex* const retaining = Retaining();
   if (retaining == nullptr) return false;
+  const Uncancelled uncancelled;
   const Locked lock(retaining);
   Table* const table = TheTable();
   Holding holding, after;

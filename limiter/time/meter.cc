@@ -190,12 +190,6 @@ void LookAtEnd(void* /*unused*/) {
   }
 }
 
-void Sleep(uint64_t ns) {
-  const int error = errno;
-  SleepFor(ns);
-  errno = error;
-}
-
 // Those of NCCL, and of NVSHMEM; by the name that they have since CUDA 12.3.
 bool IsCollective(CUfunction function) {
   const char* name = nullptr;
@@ -239,7 +233,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
     const uint64_t held = is_calibrated || cost.is_collective() ? 0 : HeldFor(*calibration, now);
     if (held != 0) {
       *has_waited = true;
-      Sleep(held < slice ? held : slice);
+      SleepFor(held < slice ? held : slice);
       continue;
     }
     const uint64_t wait =
@@ -257,7 +251,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
       return taken;
     }
     *has_waited = true;
-    Sleep(wait < slice ? wait : slice);
+    SleepFor(wait < slice ? wait : slice);
   }
 }
 
@@ -267,7 +261,8 @@ void AwaitHold() {
   const int place = CurrentPlace();
   if (place < 0 || place >= kMaxDevices) return;
   const CalibrationBooks* const books = CalibrationOf(*meter, place);
-  for (uint64_t held; (held = HeldFor(*books, Now())) != 0;) Sleep(held < kSlice ? held : kSlice);
+  for (uint64_t held; (held = HeldFor(*books, Now())) != 0;)
+    SleepFor(held < kSlice ? held : kSlice);
 }
 
 // Of a kernel that takes `ns` and is measured by turns. Others of its kind are let go late as well:

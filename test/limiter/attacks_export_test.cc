@@ -83,6 +83,9 @@ TEST_F(AttacksExportTest, WhatIsImportedAndMappedIntoAnArrayAloneIsCounted) {
       part.memOperationType = 1;
       part.memHandle = Import(peer.ReceiveFile(kHere));
       part.deviceBitMask = 1;
+      part.resourceType = 7;
+      EXPECT_EQ(cuMemMapArrayAsync(&part, 1, nullptr), CUDA_ERROR_OUT_OF_MEMORY) << "who knows";
+      part.resourceType = 0;
       EXPECT_EQ(cuMemMapArrayAsync(&part, 1, nullptr),
                 i < 2 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
       EXPECT_EQ(cuMemRelease(part.memHandle), CUDA_SUCCESS);

@@ -43,8 +43,7 @@ class ExternalTest : public ExportsTest {
 TEST_F(ExternalTest, WhatIsImportedIsCountedUntilItIsDestroyed) {
   Run([&] {
     const CUexternalMemory memory = Import(Make(301 * kMiB), 301 * kMiB);
-    EXPECT_EQ(Used(0), 302 * kMiB) << "by chunks";
-    EXPECT_EQ(Resident(), 301 * kMiB);
+    ExpectTrue(301);
     EXPECT_EQ(cuDestroyExternalMemory(memory), CUDA_SUCCESS);
     ExpectTrue(0);
     EXPECT_EQ(cuDestroyExternalMemory(memory), CUDA_ERROR_INVALID_HANDLE);
@@ -120,26 +119,61 @@ TEST_F(ExternalTest, ADmaBufIsTheHostsAndNotCounted) {
   });
 }
 
-// Through Vulkan and back.
-TEST_F(ExternalTest, WhatAnotherProcessMadeWithCudaIsCountedOnceAndAsLongAsSomebodyHasIt) {
+// Nobody is told whose memory a descriptor is of.
+TEST_F(ExternalTest, WhatIsImportedPaysOffNothingThatIsLent) {
   const Peer peer;
   const pid_t maker = StartPeer([&] {
-    const Handle handle = Create(300 * kMiB);
-    const int file = Export(handle);
-    peer.SendFile(file, kThere);
-    close(file);
+    const CUdeviceptr block = Allocate(300 * kMiB);
+    peer.Send(HandleOf(block), kThere);
     peer.Receive<char>(kThere);
-    EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
-    peer.Send('r', kThere);
+    EXPECT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+    peer.Send('f', kThere);
+    peer.Receive<char>(kThere);
   });
   Run([&] {
-    const CUexternalMemory memory = Import(peer.ReceiveFile(kHere), 300 * kMiB);
-    ExpectTrue(300);
-    peer.Send('i', kHere);
+    const CUdeviceptr opened = Open(peer.Receive<CUipcMemHandle>(kHere));
+    peer.Send('o', kHere);
     peer.Receive<char>(kHere);
-    ExpectTrue(300);
+    HandleOf(Allocate(300 * kMiB));
+    ExpectTrue(600);
+    const CUexternalMemory memory = Import(Make(300 * kMiB), 300 * kMiB);
+    ExpectTrue(900);
     EXPECT_EQ(cuDestroyExternalMemory(memory), CUDA_SUCCESS);
-    ExpectTrue(0);
+    ExpectTrue(600);
+    EXPECT_EQ(cuIpcCloseMemHandle(opened), CUDA_SUCCESS);
+    ExpectTrue(300);
+    peer.Send('e', kHere);
+  });
+  ExpectEnd(maker);
+}
+
+// What is imported is a word that such sizes would go round.
+TEST_F(ExternalTest, SizesBeyondAllMemoryDoNotMakeForgetWhatIsImported) {
+  const Peer peer;
+  const pid_t maker = StartPeer([&] {
+    const CUdeviceptr block = Allocate(600 * kMiB);
+    peer.Send(HandleOf(block), kThere);
+    const int file = ExternalTest::Export(Create(2 * kMiB));
+    peer.SendFile(file, kThere);
+    peer.Receive<char>(kThere);
+    EXPECT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+    peer.Send('f', kThere);
+    peer.Receive<char>(kThere);
+  });
+  Run([&] {
+    Open(peer.Receive<CUipcMemHandle>(kHere));
+    const Handle handle = ExportsTest::Import(peer.ReceiveFile(kHere));
+    peer.Send('o', kHere);
+    peer.Receive<char>(kHere);
+    ExpectTrue(602);
+    constexpr uint64_t kHuge = UINT64_MAX - 2 * kMiB + 1;
+    Import(-1, kHuge, CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(cuMemMap(Addresses(2 * kMiB), kHuge, 0, handle, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    CUdeviceptr pointer = 0;
+    EXPECT_NE(cuIpcOpenMemHandle_v2(&pointer, {}, 1), CUDA_SUCCESS);
+    ExpectTrue(602);
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 500 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+    peer.Send('e', kHere);
   });
   ExpectEnd(maker);
 }

@@ -298,6 +298,10 @@ TEST_F(GrantBinderTest, WhatTheNodeSaysOfWhoHasNoLimitsGoesAlongWithThem) {
   ASSERT_TRUE(os::RemoveFile(node));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_FALSE(os::Exists(file));
+
+  ASSERT_TRUE(os::MakeDirectories(node));
+  ASSERT_EQ(Bind({Share(0, 0)}), "") << "it costs nobody else anything";
+  EXPECT_EQ(os::ReadFile(file).value(), "closed\n");
 }
 
 TEST_F(GrantBinderTest, WhatKubeletHasForgottenForAMinuteIsRemoved) {

@@ -293,14 +293,16 @@ void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
 void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
   if (taken_->HasPod(held.pod_uid, held.resource)) return;
   const Vgpu& vgpu = *binding.rendering.vgpu;
-  // Our own library's limits file may have said other sizes.
-  if (held.parts && !(held.matched && vgpu.own_library)) {
-    return taken_->AddShares(held.pod_uid, held.ids, held.ids, *held.parts);
-  }
   const auto add = [&](const std::string& device) {
     taken_->AddUnknown(device, fmt::format("what container {} of pod {} has of it is not known: {}",
                                            held.container, held.pod_uid, why.message));
   };
+  if (held.parts && held.matched && vgpu.own_library) {
+    // The limits file may have said other sizes, never another GPU.
+    for (const VgpuPart& part : *held.parts) add(part.device);
+    return;
+  }
+  if (held.parts) return taken_->AddShares(held.pod_uid, held.ids, held.ids, *held.parts);
   for (const std::string& id : held.ids) add(DeviceOfShare(id));
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
   if (of_another || (!held.asked && !vgpu.requests)) return;

@@ -132,9 +132,9 @@ Status PutNoLimits(const os::Root& root, const Vgpu& vgpu, const std::string& di
   constexpr size_t kMost = 64;  // of a word; what is longer is none
   const auto text = os::ReadFile(root.Path(FilesOf(vgpu).no_limits), kMost);
   if (text) return PutUnlessSame(file, *text, 0444);
-  if (text.error().reason != Reason::kNotFound) return tl::unexpected(text.error());
-  (void)os::RemoveFile(file);
-  return {};
+  // What does not read counts as the word that is no other: closed.
+  if (text.error().reason != Reason::kNotFound) return PutUnlessSame(file, "closed\n", 0444);
+  return os::RemoveFile(file);
 }
 
 // Of which the container gets its own directory, read-only.
