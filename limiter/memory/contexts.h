@@ -29,8 +29,6 @@ class PushedContext {
   PushedContext(const PushedContext&) = delete;
   PushedContext& operator=(const PushedContext&) = delete;
 
-  bool is_pushed() const { return is_pushed_; }
-
  private:
   const bool is_pushed_;
 };

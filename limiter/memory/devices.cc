@@ -79,6 +79,14 @@ int CurrentPlace() {
   return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? PlaceOfDevice(device) : -1;
 }
 
+uint64_t FreeInContext(CUdevice device) {
+  const Driver& driver = TheDriver();
+  CUdevice current = -1;
+  size_t free = 0, total = 0;
+  if (driver.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != device) return 0;
+  return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
+}
+
 int PlaceOfPointer(CUdeviceptr pointer) {
   int device = -1;
   unsigned type = 0;

@@ -13,6 +13,9 @@ namespace tessera::limiter {
 int PlaceOfDevice(CUdevice device);
 // Of the calling thread's context; -1 also where there is none, which the driver then says itself.
 int CurrentPlace();
+// Bytes that are free of a device, as the driver tells the calling thread's context. 0: that is
+// another device's, or none, or the driver does not tell.
+uint64_t FreeInContext(CUdevice device);
 // Of memory that the driver gave; -1 also for memory that is not a device's.
 int PlaceOfPointer(CUdeviceptr pointer);
 

@@ -8,7 +8,6 @@
 #include "limiter/books/lending.h"
 #include "limiter/books/slots.h"
 #include "limiter/books/ticks.h"
-#include "limiter/driver/driver.h"
 #include "limiter/driver/relaxed.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/devices.h"
@@ -50,21 +49,15 @@ CUdevice DeviceAt(int place) {
   return FindDevice([&](CUdevice device) { return PlaceOfDevice(device) == place; });
 }
 
-// In a context of the device. 0: nobody tells.
-uint64_t FreeHere() {
-  size_t free = 0, total = 0;
-  return TheDriver().cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
-}
-
 // The driver tells it a thread that has a context of the device, which the caller may not have: the
 // primary one is pushed then, if there is one. 0: nobody tells.
 uint64_t FreeOf(CUdevice device) {
   const Relaxed relaxed;
-  CUdevice current = -1;
-  if (TheDriver().cuCtxGetDevice(&current) == CUDA_SUCCESS && current == device) return FreeHere();
+  const uint64_t free = FreeInContext(device);
+  if (free != 0) return free;
   const BorrowedPrimary primary(device);
   const PushedContext pushed(primary.context());
-  return pushed.is_pushed() ? FreeHere() : 0;
+  return FreeInContext(device);
 }
 
 // What is free and what is counted, together; alone: nothing else of the kind is under way.

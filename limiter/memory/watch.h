@@ -6,7 +6,6 @@
 
 #include "limiter/books/books.h"
 #include "limiter/books/ticks.h"
-#include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
 
 namespace tessera::limiter {
@@ -15,7 +14,10 @@ class Watch {
  public:
   // Sees nothing where the device's context is not current.
   explicit Watch(CUdevice device)
-      : device_(device), place_(PlaceOfDevice(device)), free_(Free()), used_(UsedByTheLiving()) {}
+      : device_(device),
+        place_(PlaceOfDevice(device)),
+        free_(FreeInContext(device)),
+        used_(UsedByTheLiving()) {}
 
   bool is_blind() const { return free_ == 0; }
   // Bytes since then; 0: none, or nobody knows.
@@ -26,19 +28,12 @@ class Watch {
   bool is_disturbed() const { return ReapedAt() + kGivenBackAfter > begun_; }
 
  private:
-  uint64_t Free() const {
-    const Driver& driver = TheDriver();
-    CUdevice current = -1;
-    size_t free = 0, total = 0;
-    if (driver.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != device_) return 0;
-    return driver.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS ? free : 0;
-  }
   uint64_t UsedByTheLiving() const {
     ReapAll();
     return Used(place_);
   }
   uint64_t Difference(int64_t sign) const {
-    const uint64_t free = free_ == 0 ? 0 : Free();
+    const uint64_t free = free_ == 0 ? 0 : FreeInContext(device_);
     if (free == 0) return 0;
     const auto less = static_cast<int64_t>(free_ - free);
     const auto counted = static_cast<int64_t>(UsedByTheLiving() - used_);
