@@ -91,16 +91,21 @@ struct Node {
 // Of the honest one, while the others do as they like.
 class Watch {
  public:
-  Watch(const Region& region, uint64_t now) : region_(region), began_(now), last_(now) {}
+  Watch(const Region& region, uint64_t now)
+      : region_(region), began_(now), last_(now), told_at_(now) {}
 
   void Look(uint64_t now) {
     const uint64_t passed = now - last_;
     held_ += std::min(passed, left_);
     const limiter::TimeBooks& times = region_.books.times[0];
-    const uint64_t most = 2 * (kMostAtOnce + passed);
+    // It is not told at every look.
+    Require(times.others_at == told_at_ || times.others_at == now, "it is told the time");
+    const uint64_t most =
+        times.others_at == told_at_ ? 0 : 2 * (kMostAtOnce + times.others_at - told_at_);
     Require(times.others >= others_ && times.others - others_ <= most,
             "others had no more than the time that passed");
     others_ = times.others;
+    told_at_ = times.others_at;
     const limiter::CalibrationBooks& moments = region_.books.calibrations[0];
     left_ = moments.held_until > now ? moments.held_until - now : 0;
     Require(left_ <= limiter::kMostHeld, "nobody is held for long");
@@ -115,6 +120,7 @@ class Watch {
   const Region& region_;
   const uint64_t began_;
   uint64_t last_;
+  uint64_t told_at_;
   uint64_t others_ = 0;
   uint64_t left_ = 0;
   uint64_t held_ = 0;
