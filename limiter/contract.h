@@ -30,7 +30,8 @@ struct HamiUsed {
   uint64_t data;
   uint64_t offset;
   uint64_t total;
-  uint64_t spare[3];
+  uint64_t managed;  // ours: of data, what the device had no room for and moves its pages
+  uint64_t spare[2];
 };
 
 // Percent of one process on one device.
@@ -77,7 +78,7 @@ struct HamiRegion {
 static_assert(sizeof(HamiUsed) == 64 && sizeof(HamiUtilization) == 48);
 static_assert(offsetof(HamiUsed, context) == 0 && offsetof(HamiUsed, module) == 8);
 static_assert(offsetof(HamiUsed, data) == 16 && offsetof(HamiUsed, offset) == 24);
-static_assert(offsetof(HamiUsed, total) == 32);
+static_assert(offsetof(HamiUsed, total) == 32 && offsetof(HamiUsed, managed) == 40);
 static_assert(offsetof(HamiUtilization, decoder) == 0 && offsetof(HamiUtilization, encoder) == 8);
 static_assert(offsetof(HamiUtilization, sm) == 16 && offsetof(HamiUtilization, sm_at) == 24);
 static_assert(offsetof(HamiSlot, pid) == 0 && offsetof(HamiSlot, host_pid) == 4);

@@ -345,6 +345,13 @@ void SayManaged(int device, uint64_t bytes) {
                 LimitOf(*process, device));
 }
 
+void ShowManaged(int device, int64_t bytes) {
+  Region* const region = TheRegion();
+  if (region == nullptr || !IsDevice(device)) return;
+  uint64_t* const word = &region->hami.slots[OwnSlot()].used[device].managed;
+  __atomic_fetch_add(word, static_cast<uint64_t>(bytes), __ATOMIC_RELAXED);
+}
+
 void Count(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
   if (!HasBooks(StandingOf(process)) || !IsDevice(device) || bytes > kMaxBytes) return;

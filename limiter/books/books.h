@@ -37,8 +37,10 @@ bool Reserve(int device, uint64_t bytes, Kind kind);
 // there is none (false, always). Reserve() says so by itself.
 bool TryReserve(int device, uint64_t bytes, Kind kind);
 bool Refuse(int device, uint64_t bytes);
-// Says that of what is counted so much is managed memory, for the device had no room for it.
+// Says that so much is managed memory, for the device had no room for it. And shows, to who reads
+// the region, that of what is counted so many bytes more are, or fewer.
 void SayManaged(int device, uint64_t bytes);
+void ShowManaged(int device, int64_t bytes);
 // Counts what is held already, past the limit if need be.
 void Count(int device, uint64_t bytes, Kind kind);
 // What was reserved, and is not held any more, or never came to be.

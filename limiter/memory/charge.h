@@ -50,6 +50,8 @@ constexpr Kind KindOf(Sort sort) {
 
 // What is not there any more; others may have it still.
 inline void GiveUp(Sort sort, const Holding& holding, const Parting& parting) {
+  if (sort == Sort::kLinear && holding.other == kManaged) [[unlikely]]
+    ShowManaged(holding.device, -static_cast<int64_t>(holding.bytes));
   if (sort == Sort::kLinear && holding.mappings != 0) [[unlikely]]
     return parting.GiveUp(holding.bytes, By::kOpening);
   Release(holding.device, holding.bytes, KindOf(sort));

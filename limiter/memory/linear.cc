@@ -6,6 +6,8 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
+constexpr bool kOnCard = false;  // what it never is that is managed
+
 // Null pointers and no bytes are the driver's to refuse.
 int PlaceFor(const void* out, uint64_t bytes) {
   return out == nullptr || bytes == 0 ? -1 : CurrentPlace();
@@ -31,11 +33,22 @@ CUresult OrManaged(int place, CUdeviceptr* out, uint64_t bytes, bool* is_managed
   return managed;
 }
 
+bool Hold(CUdeviceptr pointer, int place, uint64_t bytes, bool is_managed) {
+  const Holding holding{.bytes = bytes, .other = is_managed ? kManaged : 0, .device = place};
+  // Shown before it can be freed.
+  if (is_managed) [[unlikely]]
+    ShowManaged(place, static_cast<int64_t>(bytes));
+  if (Remember(Sort::kLinear, pointer, holding)) [[likely]]
+    return true;
+  if (is_managed) ShowManaged(place, -static_cast<int64_t>(bytes));
+  return false;
+}
+
 // call() allocates `expected` bytes, mostly; real() tells how many it were. A small block is asked
 // for with room for a chunk; where there is none, one that has room may be there.
 template <typename Pointer, typename Call, typename Undo, typename Real>
 CUresult AllocateLinear(int place, uint64_t expected, const Pointer* out, Call call, Undo undo,
-                        Real real) {
+                        Real real, const bool& is_managed = kOnCard) {
   if (place < 0) return call();
   uint64_t reserved = RoundUp(expected, kChunk);
   if (!TryReserve(place, reserved, Kind::kData)) [[unlikely]] {
@@ -61,10 +74,8 @@ CUresult AllocateLinear(int place, uint64_t expected, const Pointer* out, Call c
   }
   ForgetChunk(*out);
   if (taken > reserved && ReserveOrTrim(place, taken - reserved)) reserved = taken;
-  if (reserved == taken && Remember(Sort::kLinear, *out, {.bytes = taken, .device = place}))
-      [[likely]] {
+  if (reserved == taken && Hold(*out, place, taken, is_managed)) [[likely]]
     return CUDA_SUCCESS;
-  }
   undo();
   Release(place, reserved, Kind::kData);
   return CUDA_ERROR_OUT_OF_MEMORY;
@@ -79,24 +90,24 @@ constexpr uint64_t kRow = 512;
 
 template <typename Call>
 CUresult PitchedOrManaged(CUdeviceptr* out, size_t* pitch, uint64_t width, uint64_t height,
-                          Call call) {
+                          bool* is_managed, Call call) {
   const uint64_t row = RoundUp(width, kRow);
   // Nobody has so much, nor is it asked for without a place for the answer.
   if (pitch == nullptr || row > kMaxBytes || height > kMaxBytes / row) return call();
-  bool is_managed = false;
-  const CUresult result = OrManaged(PlaceFor(out, width), out, row * height, &is_managed, call);
-  if (is_managed) *pitch = row;
+  const CUresult result = OrManaged(PlaceFor(out, width), out, row * height, is_managed, call);
+  if (*is_managed) *pitch = row;
   return result;
 }
 
 // Rows are of a multiple of 512 bytes, mostly; the driver says of how many.
 template <typename Pointer, typename Size, typename Call, typename Undo>
 CUresult AllocatePitched(Pointer* out, Size* pitch, uint64_t width, uint64_t height, Call call,
-                         Undo undo) {
+                         Undo undo, const bool& is_managed = kOnCard) {
   const int place = pitch == nullptr ? -1 : PlaceFor(out, width * height);
   uint64_t guessed = 0;
   if (__builtin_mul_overflow(RoundUp(width, kRow), height, &guessed)) guessed = UINT64_MAX;
-  return AllocateLinear(place, guessed, out, call, undo, [&] { return uint64_t{*pitch} * height; });
+  const auto real = [&] { return uint64_t{*pitch} * height; };
+  return AllocateLinear(place, guessed, out, call, undo, real, is_managed);
 }
 
 template <typename Pointer, typename Size, typename Body>
@@ -116,7 +127,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr* answer, size_t bytes) {
     bool is_managed = false;
     return AllocateLinear(
         place, bytes, out, [&] { return OrManaged(place, out, bytes, &is_managed, call); },
-        [&] { return driver.cuMemFree_v2(*out); });
+        [&] { return driver.cuMemFree_v2(*out); }, [bytes] { return bytes; }, is_managed);
   });
 }
 
@@ -133,15 +144,16 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* answer, size_t* pitch_answer, size_t wi
                             unsigned element) {
   const Driver& driver = TheDriver();
   const auto allocate = [&](CUdeviceptr* out, size_t* pitch) {
+    bool is_managed = false;
     return AllocatePitched(
         out, pitch, width, height,
         [&] {
           const auto call = [&] {
             return driver.cuMemAllocPitch_v2(out, pitch, width, height, element);
           };
-          return PitchedOrManaged(out, pitch, width, height, call);
+          return PitchedOrManaged(out, pitch, width, height, &is_managed, call);
         },
-        [&] { return driver.cuMemFree_v2(*out); });
+        [&] { return driver.cuMemFree_v2(*out); }, is_managed);
   };
   return AnsweredPitched(answer, pitch_answer, allocate);
 }

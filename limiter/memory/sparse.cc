@@ -215,16 +215,17 @@ uint64_t UsedOf(const CUarrayMapInfo& operation) {
 }
 
 // Counts what a call maps, before it is made. False: there is no memory to remember it, or no room
-// for what is imported and counted for nobody.
-bool Begin(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile** begun) {
+// for what is imported and counted for nobody, which is lacking then.
+bool Begin(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile** begun, Lacking* lacking) {
   const Uncancelled uncancelled;
   const Locked lock(&all->mutex);
   Tile** end = begun;
   for (unsigned i = 0; i < count; ++i) {
     if (list[i].memOperationType != kMap || !CountMapping(list[i].memHandle)) continue;
-    const bool has_room = !IsImported(list[i].memHandle) ||
-                          CountImported(list[i].memHandle, RoundUp(UsedOf(list[i]), kChunk));
-    Tile* const tile = has_room ? New(all) : nullptr;
+    if (IsImported(list[i].memHandle)) {
+      *lacking = CountImported(list[i].memHandle, RoundUp(UsedOf(list[i]), kChunk));
+    }
+    Tile* const tile = lacking->bytes == 0 ? New(all) : nullptr;
     if (tile == nullptr) {
       UncountMapping(list[i].memHandle);
       return false;
@@ -253,7 +254,9 @@ void Finish(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile* begun)
 template <typename Call>
 CUresult MapOwn(CUarrayMapInfo* list, unsigned count, Tiles* all, Call call) {
   Tile* begun = nullptr;
-  const bool may = Begin(list, count, all, &begun);
+  Lacking lacking;
+  const bool may = Begin(list, count, all, &begun, &lacking);
+  if (lacking.bytes != 0) Refuse(lacking.place, lacking.bytes);
   const CUresult result = may ? call(list) : CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) {
     Finish(list, count, all, begun);

@@ -31,6 +31,9 @@ enum class Sort : uint8_t {
   kExternal = 33,  // of another interface, and its context
 };
 
+// Of linear memory: the card had no room for it.
+inline constexpr uint64_t kManaged = 1;
+
 struct Holding {
   uint64_t bytes = 0;
   uint64_t other = 0;  // of a mapping its handle, of an array its context, and so on

@@ -118,26 +118,26 @@ bool tessera::limiter::IsImported(CUmemGenericAllocationHandle handle) {
   return any_is_passed.load(std::memory_order_acquire) && TagOf(handle, &ignored) == kImported;
 }
 
-bool tessera::limiter::CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
+Lacking tessera::limiter::CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
   Mutex* const retaining = Retaining();
-  if (retaining == nullptr) return false;
+  if (retaining == nullptr) return {.bytes = bytes};
   const Uncancelled uncancelled;
   const Locked lock(retaining);
   Table* const table = TheTable();
   Holding holding, after;
-  if (!table->Find(Sort::kHandle, handle, &holding)) return true;
+  if (!table->Find(Sort::kHandle, handle, &holding)) return {};
   const uint64_t had = holding.bytes + holding.other;
-  if (bytes <= had) return true;
+  if (bytes <= had) return {};
   const uint64_t more = bytes - had;
   if (NoteImported(holding.device, more)) {
     table->Mark(Sort::kHandle, handle, holding.other + more);
-  } else if (ReserveOrTrim(holding.device, more)) {
+  } else if (TryReserveOrTrim(holding.device, more, Kind::kData)) {
     CountHandle(handle, 0, 0, more, &after);
   } else {
-    return false;
+    return {holding.device, more};
   }
   if (had == 0) EndImport(holding.device);
-  return true;
+  return {};
 }
 
 namespace {
@@ -189,8 +189,12 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     return driver.cuMemMap(address, bytes, offset, handle, flags);
   }
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-  if (!IsImported(handle) || CountImported(handle, RoundUp(offset + bytes, kChunk))) {
+  Lacking lacking;
+  if (IsImported(handle)) lacking = CountImported(handle, RoundUp(offset + bytes, kChunk));
+  if (lacking.bytes == 0) {
     result = driver.cuMemMap(address, bytes, offset, handle, flags);
+  } else {
+    Refuse(lacking.place, lacking.bytes);
   }
   if (result == CUDA_SUCCESS &&
       !TheTable()->Add(Sort::kMapping, address, {.bytes = bytes, .other = handle})) {

@@ -113,10 +113,11 @@ void AddProcess(const VgpuContainer& container, size_t at, std::vector<std::vect
                     {Mib(held.context)},
                     {Mib(held.module)},
                     {Mib(held.data)},
+                    {held.managed ? Mib(*held.managed) : ""},
                     {Mib(held.total)}});
   }
   if (process.held.empty()) {
-    rows.push_back({{NameOf(container)}, {pid}, {state, tone}, {}, {}, {}, {}, {Mib(0)}});
+    rows.push_back({{NameOf(container)}, {pid}, {state, tone}, {}, {}, {}, {}, {}, {Mib(0)}});
   }
 }
 
@@ -130,9 +131,15 @@ std::string ProcessTable(std::span<const VgpuContainer> containers, const View& 
       ++shown;
     }
   }
-  const std::vector<Column> columns = {
-      {"CONTAINER", false, true}, {"PID", true},    {"STATE"},      {"DEVICE", false, true},
-      {"CONTEXT", true},          {"MODULE", true}, {"DATA", true}, {"TOTAL", true}};
+  const std::vector<Column> columns = {{"CONTAINER", false, true},
+                                       {"PID", true},
+                                       {"STATE"},
+                                       {"DEVICE", false, true},
+                                       {"CONTEXT", true},
+                                       {"MODULE", true},
+                                       {"DATA", true},
+                                       {"MANAGED", true},
+                                       {"TOTAL", true}};
   return rows.empty() ? "" : "\n" + Table(columns, rows, view);
 }
 
@@ -208,11 +215,13 @@ json::Object ProcessObject(const VgpuContainer& container, size_t at) {
   const region::Process& process = container.region.processes[at];
   json::Array devices;
   for (const region::Held& held : process.held) {
-    devices.push_back(json::Object{{"uuid", container.region.devices[held.device].uuid},
-                                   {"contextBytes", held.context},
-                                   {"moduleBytes", held.module},
-                                   {"dataBytes", held.data},
-                                   {"totalBytes", held.total}});
+    json::Object device{{"uuid", container.region.devices[held.device].uuid},
+                        {"contextBytes", held.context},
+                        {"moduleBytes", held.module},
+                        {"dataBytes", held.data},
+                        {"totalBytes", held.total}};
+    if (held.managed) device["managedBytes"] = *held.managed;
+    devices.push_back(std::move(device));
   }
   return {{"slot", process.slot},
           {"pid", process.pid},

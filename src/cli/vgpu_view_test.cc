@@ -22,8 +22,8 @@ VgpuContainer Trainer() {
            .devices = {{.uuid = "GPU-1", .limit = 2048 * kMib, .percent = 30, .used = 612 * kMib}},
            .processes = {{.slot = 0,
                           .pid = 17,
-                          .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib}}},
-                         {.slot = 1, .pid = 18, .held = {{0, 0, 0, 12 * kMib, 12 * kMib}}},
+                          .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib, 64 * kMib}}},
+                         {.slot = 1, .pid = 18, .held = {{0, 0, 0, 12 * kMib, 12 * kMib, 0}}},
                          {.slot = 2, .pid = 19},
                          {.slot = 3, .pid = 20}}},
       .got = {29.36},
@@ -48,10 +48,10 @@ TEST(VgpuText, HasDevicesProcessesAndWhatToKnow) {
             R"(CONTAINER    DEVICE     LIMIT     USED  SHARE     GOT
 uid-1/train  GPU-1   2048 MiB  612 MiB   30 %  29.4 %
 
-CONTAINER    PID  STATE  DEVICE  CONTEXT  MODULE     DATA    TOTAL
-uid-1/train   17  runs   GPU-1   100 MiB   8 MiB  492 MiB  600 MiB
-uid-1/train   18  gone   GPU-1     0 MiB   0 MiB   12 MiB   12 MiB
-uid-1/train   19  runs                                       0 MiB
+CONTAINER    PID  STATE  DEVICE  CONTEXT  MODULE     DATA  MANAGED    TOTAL
+uid-1/train   17  runs   GPU-1   100 MiB   8 MiB  492 MiB   64 MiB  600 MiB
+uid-1/train   18  gone   GPU-1     0 MiB   0 MiB   12 MiB    0 MiB   12 MiB
+uid-1/train   19  runs                                                0 MiB
 
 note: uid-1/train: 1 process is gone and still counted; the next process of the container that starts, ends or allocates takes that back
 )");
@@ -150,10 +150,10 @@ TEST(VgpuDocument, HasAllOfIt) {
     "processes": [
       {"slot": 0, "pid": 17, "state": "runs", "devices": [
         {"uuid": "GPU-1", "contextBytes": 104857600, "moduleBytes": 8388608,
-         "dataBytes": 515899392, "totalBytes": 629145600}]},
+         "dataBytes": 515899392, "managedBytes": 67108864, "totalBytes": 629145600}]},
       {"slot": 1, "pid": 18, "state": "gone", "devices": [
         {"uuid": "GPU-1", "contextBytes": 0, "moduleBytes": 0, "dataBytes": 12582912,
-         "totalBytes": 12582912}]}]}]})")
+         "managedBytes": 0, "totalBytes": 12582912}]}]}]})")
                                    .value());
 }
 

@@ -176,6 +176,7 @@ class Reader {
         held.context = std::min(held.context, total);
         held.module = std::min(held.module, total - held.context);
         held.data = total - held.context - held.module;
+        held.managed = std::min(ManagedOf(slot, i), held.data);
         Add(held, i, process);
       }
       region_.processes.push_back(std::move(process));
@@ -198,8 +199,15 @@ class Reader {
     }
   }
 
+  static size_t UsedAt(size_t slot, size_t device) {
+    return SlotAt(slot) + offsetof(HamiSlot, used) + device * sizeof(HamiUsed);
+  }
+  uint64_t ManagedOf(size_t slot, size_t device) {
+    return Bytes(UsedAt(slot, device) + offsetof(HamiUsed, managed));
+  }
+
   Held MirrorOf(size_t slot, size_t device) {
-    const size_t at = SlotAt(slot) + offsetof(HamiSlot, used) + device * sizeof(HamiUsed);
+    const size_t at = UsedAt(slot, device);
     return {.context = Bytes(at + offsetof(HamiUsed, context)),
             .module = Bytes(at + offsetof(HamiUsed, module)),
             .data = Bytes(at + offsetof(HamiUsed, data)),

@@ -26,6 +26,8 @@ struct Held {
   uint64_t module = 0;
   uint64_t data = 0;
   uint64_t total = 0;
+  // Of data, what the device had no room for; HAMi-core does not say.
+  std::optional<uint64_t> managed{};
   bool operator==(const Held&) const = default;
 };
 

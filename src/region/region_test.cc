@@ -32,6 +32,7 @@ TEST(RegionTest, HasWhatEachProcessHoldsOfWhat) {
   made.Hold(0, 17, 1, 2 * kMib, 0);
   made.Hold(3, 21, 0, 40 * kMib, 0);
   made->hami.slots[0].used[0].module = 8 * kMib;
+  made->hami.slots[0].used[0].managed = 64 * kMib;
   made.Charge(0, 77);
 
   const Region region = Parse(made.Bytes()).value();
@@ -44,9 +45,9 @@ TEST(RegionTest, HasWhatEachProcessHoldsOfWhat) {
       region.processes,
       (std::vector<Process>{{.slot = 0,
                              .pid = 17,
-                             .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib},
-                                      {1, 0, 0, 2 * kMib, 2 * kMib}}},
-                            {.slot = 3, .pid = 21, .held = {{0, 0, 0, 40 * kMib, 40 * kMib}}}}));
+                             .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib, 64 * kMib},
+                                      {1, 0, 0, 2 * kMib, 2 * kMib, 0}}},
+                            {.slot = 3, .pid = 21, .held = {{0, 0, 0, 40 * kMib, 40 * kMib, 0}}}}));
   EXPECT_EQ(region.odd, 0U);
 }
 
@@ -134,6 +135,7 @@ TEST(RegionTest, NumbersThatCannotBeCountAsNone) {
   made->hami.sm_limit[0] = UINT64_MAX;
   made->hami.slots[0].used[0].context = UINT64_MAX;
   made->hami.slots[0].used[0].module = 900 * kMib;  // more than it holds
+  made->hami.slots[0].used[0].managed = UINT64_MAX;
   made->books.core_policy = limiter::CorePolicy{9};
   made->hami.device_num = UINT64_MAX;
 
@@ -141,8 +143,8 @@ TEST(RegionTest, NumbersThatCannotBeCountAsNone) {
   EXPECT_EQ(region.policy, "");
   EXPECT_EQ(region.devices[0].limit, 0U);
   EXPECT_EQ(region.devices[0].percent, 0);
-  EXPECT_EQ(region.processes[0].held[0], (Held{0, 0, 600 * kMib, 0, 600 * kMib}));
-  EXPECT_EQ(region.odd, 4U);
+  EXPECT_EQ(region.processes[0].held[0], (Held{0, 0, 600 * kMib, 0, 600 * kMib, 0}));
+  EXPECT_EQ(region.odd, 5U);
 }
 
 TEST(RegionTest, OfHamiCoreTooNumbersThatCannotBeCountAsNone) {

@@ -2,6 +2,7 @@
 // Programs that hand memory to each other as frameworks do: it is counted once, and as long as
 // somebody has it.
 #include "limiter/exports_test.h"
+#include "limiter/log/said_test.h"
 #include "limiter/memory/chunks.h"
 
 namespace tessera::limiter {
@@ -247,6 +248,7 @@ TEST_F(ExportsTest, WhatWasLentIsFreeOnceWhoHadItIsDead) {
 
 // Of another container, so to speak: its maker is none of those here.
 TEST_F(ExportsTest, WhatNobodyOfTheContainerMadeIsCountedForWhoImportsIt) {
+  limits_.log_level = 3;
   const Peer peer;
   const pid_t maker = node_.Start([&](const fake_cuda::Library& cuda) {
     library_ = &cuda;
@@ -263,7 +265,12 @@ TEST_F(ExportsTest, WhatNobodyOfTheContainerMadeIsCountedForWhoImportsIt) {
     EXPECT_EQ(Used(0), 400 * kMiB);
     const Handle large = Import(peer.ReceiveFile(kHere));
     Allocate(400 * kMiB);
-    EXPECT_EQ(cuMemMap(Addresses(400 * kMiB), 400 * kMiB, 0, large, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    const CUdeviceptr addresses = Addresses(400 * kMiB);
+    EXPECT_EQ(Said([&] {
+                EXPECT_EQ(cuMemMap(addresses, 400 * kMiB, 0, large, 0), CUDA_ERROR_OUT_OF_MEMORY);
+              }),
+              "denied: 419430400 bytes of " + std::string(kUuid) +
+                  ", of which 838860800 of 1073741824 are held\n");
     EXPECT_EQ(cuMemRelease(large), CUDA_SUCCESS);
     EXPECT_EQ(Used(0), 800 * kMiB);
     EXPECT_EQ(cuIpcCloseMemHandle(opened), CUDA_SUCCESS);

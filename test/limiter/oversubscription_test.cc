@@ -21,6 +21,8 @@ class OversubscriptionTest : public MemoryTest {
     EXPECT_EQ(ask(&managed, attribute, pointer), CUDA_SUCCESS);
     return managed;
   }
+  // What the region says of it.
+  static uint64_t Managed() { return TheRegion()->hami.slots[OwnSlot()].used[0].managed; }
   static CUdeviceptr Allocate(uint64_t bytes, CUresult expected = CUDA_SUCCESS) {
     CUdeviceptr pointer = 0;
     EXPECT_EQ(cuMemAlloc_v2(&pointer, bytes), expected);
@@ -34,8 +36,10 @@ TEST_F(OversubscriptionTest, WhatTheCardHasNoRoomForIsManagedCountedAndFreedAlik
     EXPECT_FALSE(IsManaged(on_card));
     EXPECT_TRUE(IsManaged(beyond));
     EXPECT_EQ(Used(0), 18 * kGiB);
+    EXPECT_EQ(Managed(), 4 * kGiB);
     Allocate(3 * kGiB, CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(cuMemFree_v2(beyond), CUDA_SUCCESS);
+    EXPECT_EQ(Managed(), 0u);
     ExpectTrue(14 * 1024);
   });
 }
@@ -62,7 +66,34 @@ TEST_F(OversubscriptionTest, RowsToo) {
     EXPECT_TRUE(IsManaged(pointer));
     EXPECT_EQ(pitch, 1024u);
     EXPECT_EQ(Used(0), 16 * kGiB);
+    EXPECT_EQ(Managed(), kGiB);
     EXPECT_EQ(cuMemFree_v2(pointer), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 15 * kGiB);
+    EXPECT_EQ(Managed(), 0u);
+  });
+}
+
+TEST_F(OversubscriptionTest, WhatIsManagedIsNotShownAnyMoreOnceItsContextEnded) {
+  Run([&] {
+    Allocate(14 * kGiB);
+    CUcontext other = nullptr;
+    ASSERT_EQ(cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
+    Allocate(4 * kGiB);
+    EXPECT_EQ(Managed(), 4 * kGiB);
+    ASSERT_EQ(cuCtxDestroy_v2(other), CUDA_SUCCESS);
+    EXPECT_EQ(Managed(), 0u);
+    ExpectTrue(14 * 1024);
+  });
+}
+
+TEST_F(OversubscriptionTest, SmallBlocksThatAreManagedAreAmongTheOthers) {
+  Run([&] {
+    Allocate(15 * kGiB);
+    const CUdeviceptr block = Allocate(64 << 10);
+    EXPECT_TRUE(IsManaged(block));
+    EXPECT_EQ(Used(0), 15 * kGiB + 2 * kMiB);
+    EXPECT_EQ(Managed(), 0u);
+    EXPECT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
     EXPECT_EQ(Used(0), 15 * kGiB);
   });
 }
