@@ -3,14 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "limiter/books/cancel.h"
 #include "limiter/books/counters.h"
+#include "limiter/books/join.h"
 #include "limiter/books/locks.h"
-#include "limiter/books/process.h"
 #include "limiter/books/slots.h"
 #include "limiter/books/ticks.h"
 #include "limiter/contract.h"
@@ -26,160 +23,6 @@ constexpr uint64_t kLeastOfContext = uint64_t{1} << 20;
 constexpr uint64_t kMostOfContext = uint64_t{2} << 30;
 // How many slots a look may ask the kernel about, so that no call is long.
 constexpr int kSlotsOfALook = 64;
-
-// The container's region as this process mapped it. A child forked has it too, and need not map it
-// again.
-struct Mapped {
-  Region* region;
-  FileIdentity file;
-};
-constinit Mapped mapped{};
-
-// The place of a device, taken if nobody named it yet; -1: all are.
-int PlaceOf(Region* region, const char* uuid, int places) {
-  const uint64_t key = DeviceKey(uuid);
-  for (int i = 0; i < places; ++i) {
-    if (__atomic_load_n(&region->books.devices[i].key, __ATOMIC_ACQUIRE) == key) return i;
-  }
-  for (int i = 0; i < places; ++i) {
-    uint64_t seen = 0;
-    uint64_t* const word = &region->books.devices[i].key;
-    const bool taken =
-        __atomic_compare_exchange_n(word, &seen, key, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    if (!taken && seen != key) continue;
-    Copy(Text(uuid), region->hami.uuids[i], kUuidSize);
-    uint64_t* const count = &region->hami.device_num;
-    const auto least = static_cast<uint64_t>(i) + 1;
-    if (__atomic_load_n(count, __ATOMIC_RELAXED) < least) {
-      __atomic_store_n(count, least, __ATOMIC_RELAXED);
-    }
-    return i;
-  }
-  return -1;
-}
-
-// The file's limits are this process's own: what the container writes into the region changes none.
-bool TakeFileLimits(const Limits& limits, Process* process) {
-  for (int i = 0; i < limits.count; ++i) {
-    const DeviceLimit& device = limits.devices[i];
-    const int place = PlaceOf(process->region, device.uuid, kMaxDevices);
-    if (place < 0) return false;
-    process->limit[place] = device.bytes;
-    // Managed memory beyond the card is nobody's but the library's to refuse.
-    const bool by_driver = limits.memory_by_driver && !limits.oversubscribe;
-    process->most[place] = by_driver ? 0 : device.bytes;
-    process->percent[place] = device.cores < 100 ? device.cores : 0;
-    process->region->hami.limit[place] = device.bytes;
-    process->region->hami.sm_limit[place] = device.cores == 0 ? 100 : device.cores;
-  }
-  return true;
-}
-
-Trouble Map(int file, const FileIdentity& identity) {
-  if (mapped.region != nullptr && mapped.file == identity) return Trouble::kNone;
-  Region* const region = MapRegion(file);
-  if (region == nullptr) return Trouble::kNoRoom;
-  mapped = {region, identity};
-  return Trouble::kNone;
-}
-
-Trouble JoinRegion(const Limits& limits, Process* process) {
-  Trouble trouble = Trouble::kNone;
-  const int file = OpenRegion(limits, &process->file, &trouble);
-  if (file < 0) return trouble;
-  trouble = Map(file, process->file);
-  close(file);
-  if (trouble != Trouble::kNone) return trouble;
-  process->region = mapped.region;
-  // Another open description: what is mapped of the first one, a forked child has as well.
-  Locks locks(process->region, process->identity, process->without_locks);
-  locks.Use(OpenAgain(limits.region, process->file));
-  if (!locks.usable()) return WhyNotOpened();
-  process->slot = TakeSlot(process->region, process->identity, &locks);
-  if (process->slot < 0) return Trouble::kFull;
-  return locks.Keep() ? Trouble::kNone : Trouble::kNoRoom;
-}
-
-// A region that nobody else sees, so that the same books hold the same limits for this process
-// alone.
-bool BeAlone(const Limits& limits, Process* process) {
-  void* const memory =
-      mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  process->region = static_cast<Region*>(memory);
-  MakeRegionOf(limits, process->region);
-  process->slot = 0;
-  process->region->books.slots[0].owner = process->identity;
-  process->region->hami.slots[0].pid = static_cast<int32_t>(getpid());
-  return true;
-}
-
-Standing Decide(const Limits& limits, Process* process) {
-  process->limits = &limits;
-  process->from_file = limits.source == Source::kFile;
-  process->identity = OwnIdentity();
-  process->trouble = Trouble::kNoLimits;
-  if (limits.broken) return Standing::kDenied;
-  const int error = errno;
-  Trouble& trouble = process->trouble;
-  trouble = JoinRegion(limits, process);
-  const bool limited = limits.source != Source::kNone;
-  // One that appeared just now says no limits of this process's.
-  if (trouble == Trouble::kNone && !limited && limits.closed) trouble = Trouble::kNoLimits;
-  Standing standing = Standing::kShared;
-  if (trouble != Trouble::kNone) {
-    standing = Standing::kDenied;
-    if (!limited && !limits.closed) {
-      standing = Standing::kFree;
-    } else if (!Denies(trouble, limits.closed) && BeAlone(limits, process)) {
-      standing = Standing::kAlone;
-    }
-  }
-  const bool has_region = standing == Standing::kShared || standing == Standing::kAlone;
-  if (has_region && process->from_file && !TakeFileLimits(limits, process)) {
-    trouble = Trouble::kForeign;
-    standing = Standing::kDenied;
-  }
-  process->looked_at.store(Ticks(), std::memory_order_relaxed);
-  process->looked_at_time.store(Now(), std::memory_order_relaxed);
-#if defined(__x86_64__)
-  process->look_after.store(200'000'000, std::memory_order_relaxed);
-#else
-  process->look_after.store(2'500'000, std::memory_order_relaxed);
-#endif
-  errno = error;
-  return standing;
-}
-
-Standing JoinBy(const Limits* limits, bool without_locks, Process* process) {
-  const Uncancelled uncancelled;
-  Standing standing = Standing::kUnknown;
-  {
-    const Locked lock(&process->joining);
-    standing = process->standing.load(std::memory_order_acquire);
-    if (standing != Standing::kUnknown) return standing;
-    process->without_locks = without_locks;
-    standing = Decide(limits != nullptr ? *limits : TheLimits(), process);
-    process->standing.store(standing, std::memory_order_release);
-  }
-  // Whoever reads it may be slow.
-  ReportLimits(*process->limits, process->trouble, process->slot);
-  return standing;
-}
-
-// Joins if this process did not.
-inline Standing StandingOf(Process* process) {
-  if (process == nullptr) [[unlikely]]
-    return Standing::kDenied;
-  const Standing standing = process->standing.load(std::memory_order_acquire);
-  if (standing == Standing::kUnknown) [[unlikely]]
-    return JoinBy(nullptr, false, process);
-  return standing;
-}
-
-inline bool HasBooks(Standing standing) {
-  return standing == Standing::kShared || standing == Standing::kAlone;
-}
 
 inline bool IsDevice(int device) {
   return device >= 0 && device < kMaxDevices;
