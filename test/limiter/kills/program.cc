@@ -27,6 +27,9 @@ namespace {
 // What is called so often in one operation is not stepped through again, if there is little time.
 constexpr int kOften = 8;
 
+// Every one takes long.
+constexpr int64_t kSaidEvery = 1'000;
+
 bool IsExact(const Found& found) {
   return found.lost == 0 && found.result == 0 && found.waits == 0 && found.lent == 0 &&
          found.flights == 0 && found.strangers == 0 && found.total == kLimit &&
@@ -73,6 +76,9 @@ int KillWithin(const Operation& operation, int seconds) {
                         : std::chrono::steady_clock::now() > end;
   };
   while (!is_done() && kills.wrong < 10) {
+    if (seconds == 0 && kills.all % kSaidEvery == 0) {
+      fprintf(stderr, "%ld of %zu instructions\n", kills.all, length);
+    }
     const size_t at =
         seconds == 0 ? static_cast<size_t>(kills.all) : Spread(kills.all, offset, length);
     KillAt(operation, path, at, survivor, &kills);

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -203,6 +202,12 @@ Path Stepped::Follow(int often) {
     if (has_executed_) path.first = path.addresses.size() + 2;
     path.addresses.push_back(at_ - library_.begin);
   }
+  // What the program did that executed another one is not come back to.
+  std::unordered_map<uint64_t, int> times;
+  path.before.resize(path.addresses.size());
+  for (size_t at = path.first; at < path.addresses.size(); ++at) {
+    path.before[at] = times[path.addresses[at]]++;
+  }
   return path;
 }
 
@@ -219,18 +224,16 @@ bool Stepped::GoTo(const Path& path, size_t at) {
 // By a breakpoint at an instruction before it that it does not come to often, and step by step from
 // there on.
 void Stepped::JumpTo(const Path& path, size_t at) {
-  const auto begin = path.addresses.begin() + static_cast<std::ptrdiff_t>(path.first);
   size_t best = SIZE_MAX;
   size_t steps = 0;
   int times = 0;
   for (size_t back = 0; back < best && back <= at - path.first; ++back) {
-    const auto here = begin + static_cast<std::ptrdiff_t>(at - back - path.first);
-    const auto before = static_cast<size_t>(std::count(begin, here, *here));
-    const size_t stops = back + kStopsOfATime * (before + 1);
+    const int wanted = path.before[at - back] + 1;
+    const size_t stops = back + kStopsOfATime * static_cast<size_t>(wanted);
     if (stops >= best) continue;
     best = stops;
     steps = back;
-    times = static_cast<int>(before) + 1;
+    times = wanted;
   }
   for (size_t i = 0; i < path.first; ++i) Step();
   if (!RunTo(library_.begin + path.addresses[at - steps], times)) return;

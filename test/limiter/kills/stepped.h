@@ -21,6 +21,7 @@ struct Code {
 // All that a process did inside the library, one address after the other.
 struct Path {
   std::vector<uint64_t> addresses;  // from where the library begins
+  std::vector<int> before;          // how often it came to each before that
   size_t first = 0;                 // from here on it is the program that it executed
 };
 
