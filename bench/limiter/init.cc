@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "bench/limiter/bench.h"
-#include "bench/limiter/waits.h"
 #include "limiter/driver/cuda.h"
+#include "test/waits/waits.h"
 
 namespace {
 

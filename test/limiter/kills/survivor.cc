@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "limiter/contract.h"
 #include "limiter/driver/cuda.h"
 #include "test/cuda/truth.h"
+#include "test/waits/waits.h"
 
 namespace tessera::limiter {
 namespace {
@@ -30,12 +30,6 @@ const Region& MapRegion() {
   }
   close(file);
   return *static_cast<const Region*>(memory);
-}
-
-int64_t Waits() {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nvcsw;
 }
 
 // Word for word: whoever comes next has nothing left to complete.
@@ -126,8 +120,6 @@ Survivor::Survivor() {
   close(answer[1]);
   order_ = order[1];
   answer_ = answer[0];
-  // What it waits for at first is not another process: some of its pages come from a disk.
-  Ask(kOwn);
 }
 
 Survivor::~Survivor() {

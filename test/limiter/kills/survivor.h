@@ -21,7 +21,7 @@ inline constexpr uint64_t kFirst = 2 * kMiB;
 struct Found {
   int64_t lost;       // bytes that after the first one were counted for the container and no slot
   int result;         // of the second one; what follows is as it was then
-  int64_t waits;      // for which it gave up the processor in both
+  int64_t waits;      // for anybody, in both
   uint64_t total;     // bytes that the container counts,
   uint64_t shares;    // that its slots have,
   uint64_t resident;  // and that the device gave to it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's own functions stand before libc's for what it opens. Of those that wait, the
-// limiter has these (tools/check-limiter says what it may have).
-#include "bench/limiter/waits.h"
+// The program's own functions stand before libc's for what it opens, and what was loaded with it.
+// Of those that wait, the limiter has these (tools/check-limiter says what it may have).
+#include "test/waits/waits.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
