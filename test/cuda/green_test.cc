@@ -176,5 +176,19 @@ TEST_F(GreenTest, WhereItWaitsForAnEventItsStreamsDoTheLaterOnesToo) {
   });
 }
 
+TEST_F(GreenTest, WhereItIsCurrentItsOwnStreamsAloneAreWaitedFor) {
+  OnGpu([](const Gpu& cuda) {
+    const CUgreenCtx green = NewGreen(cuda);
+    const CUfunction spin = cuda.Spin();
+    const CUstream stream = NewStream(cuda, green), other = cuda.NewStream();
+    EXPECT_EQ(cuda.Launch(spin, 1'000'000, stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Launch(spin, kLong, other), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuCtxSetCurrent)(ContextOf(cuda, green)), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.As<CUresult()>("cuCtxSynchronize")(), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuStreamQuery)(stream), CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuStreamQuery)(other), CUDA_ERROR_NOT_READY);
+  });
+}
+
 }  // namespace
 }  // namespace tessera::fake_cuda

@@ -105,6 +105,13 @@ void AwaitLetGo(const CUstream_st& stream) {
   while (stream.held) usleep(100);
 }
 
+// What is in its own streams, and in the default one that it has of the primary context.
+void AwaitGreen(CUcontext green) {
+  std::vector<CUstream> streams{&green->owner->legacy};
+  ForEachOfGreen(green, [&](CUstream_st& stream) { streams.push_back(&stream); });
+  for (const CUstream stream : streams) Await(*stream);
+}
+
 }  // namespace
 
 CUstream StreamOf(CUstream handle, CUcontext context) {
@@ -295,6 +302,10 @@ FAKE_STREAM_FUNCTION(cuStreamAddCallback, _ptsz,
 FAKE_EXPORT CUresult cuCtxSynchronize() {
   NEED_CONTEXT(context);
   NEED_NO_CAPTURE();
-  AwaitContext(context);
+  if (t_context == context) {
+    AwaitContext(context);
+  } else {
+    AwaitGreen(t_context);
+  }
   return CUDA_SUCCESS;
 }
