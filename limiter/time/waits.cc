@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls with which programs find out that what they launched is done.
 #include "limiter/driver/driver.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/time/meter.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
 
+namespace {
+
+// What is waited for with the current context: where it is a green one, its own streams alone.
+StreamId AllOf(CUcontext current) {
+  return OwnerOf(current) == current ? kAllStreams : 0;
+}
+
+}  // namespace
+
 CUresult cuCtxSynchronize() {
-  Wait wait(kAllStreams);
+  CUcontext current = nullptr;
+  if (has_green_contexts.load(std::memory_order_acquire)) TheDriver().cuCtxGetCurrent(&current);
+  Wait wait(AllOf(current));
   return wait.Done(TheDriver().cuCtxSynchronize());
 }
 // The context need not be the current one.
 CUresult cuCtxSynchronize_v2(CUcontext context) {
   CUcontext current = nullptr;
   TheDriver().cuCtxGetCurrent(&current);
-  Wait wait(context == nullptr || context == current ? kAllStreams : 0);
+  Wait wait(context == nullptr || context == current ? AllOf(current) : 0);
   return wait.Done(TheDriver().cuCtxSynchronize_v2(context));
 }
 

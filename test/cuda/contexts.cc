@@ -162,6 +162,7 @@ CUcontext NewGreen(Driver& driver, CUcontext primary) {
 
 void DropGreen(CUcontext green) {
   const std::lock_guard lock(TheContexts().mutex);
+  DetachStreamsOf(green);
   green->active = false;
 }
 

@@ -27,7 +27,8 @@ void Reach(CUevent_st& event, const CUstream_st& stream) {
 CUresult Record(CUevent event, CUstream handle) {
   NEED_CONTEXT(context);
   const CUstream stream = StreamOf(handle, context);
-  if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream == nullptr) return WhyNone(handle);
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->context != event->context) return CUDA_ERROR_INVALID_HANDLE;
   event->capture = stream->capture.load();
   if (event->capture != nullptr) return CUDA_SUCCESS;

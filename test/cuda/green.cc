@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Green contexts: each has a part of a device's multiprocessors, of which nothing is simulated, and
-// retains the primary context, which has all that is allocated. It takes a chunk of its own.
+// Green contexts: each has a part of a device's multiprocessors, of which nothing is simulated (a
+// kernel has the whole card, and none runs beside it), and retains the primary context, which has
+// all that is allocated, the events, and the default streams. It takes a chunk of its own. Once it
+// is destroyed its streams are of no use, and what was put into them before runs on: the
+// documentation says nothing of a wait, and it is the worst for who measures.
+#include <algorithm>
 #include <map>
 #include <mutex>
 
 #include "cuda/contexts.h"
+#include "cuda/events.h"
 
 struct CUgreenCtx_st {
   CUcontext context = nullptr;
@@ -20,6 +25,37 @@ struct Greens {
 Greens& TheGreens() {
   static auto* const greens = new Greens();
   return *greens;
+}
+
+CUcontext ContextOf(CUgreenCtx green) {
+  Greens& greens = TheGreens();
+  const std::lock_guard lock(greens.mutex);
+  return greens.all.contains(green) ? green->context : nullptr;
+}
+
+// Null: it is the context of none.
+CUgreenCtx OfContext(CUcontext context) {
+  Greens& greens = TheGreens();
+  const std::lock_guard lock(greens.mutex);
+  for (const auto& one : greens.all) {
+    if (one.first->context == context) return one.first;
+  }
+  return nullptr;
+}
+
+// A default stream is of the green context that is current.
+CUgreenCtx OfStream(CUstream handle, CUstream stream) {
+  return OfContext(handle == stream ? stream->green : t_context);
+}
+
+// What is behind the host in one of its streams cannot be recorded or made to wait here.
+bool IsPlain(CUcontext green, CUresult* why_not) {
+  *why_not = CUDA_SUCCESS;
+  ForEachOfGreen(green, [&](CUstream_st& stream) {
+    if (stream.capture != nullptr) *why_not = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (stream.held) *why_not = CUDA_ERROR_NOT_SUPPORTED;
+  });
+  return *why_not == CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -69,9 +105,72 @@ FAKE_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green) {
 FAKE_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* out, CUgreenCtx green) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Greens& greens = TheGreens();
-  const std::lock_guard lock(greens.mutex);
-  if (!greens.all.contains(green)) return CUDA_ERROR_INVALID_CONTEXT;
-  *out = green->context;
+  const CUcontext context = ContextOf(green);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *out = context;
+  return CUDA_SUCCESS;
+}
+
+// Whatever is current.
+FAKE_EXPORT CUresult cuGreenCtxStreamCreate(CUstream* out, CUgreenCtx green, unsigned flags,
+                                            int priority) {
+  constexpr unsigned kNonBlocking = 1;
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (out == nullptr || flags != kNonBlocking) return CUDA_ERROR_INVALID_VALUE;
+  const CUcontext context = ContextOf(green);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *out = NewStream(context->owner, flags, priority, context);
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuStreamGetGreenCtx(CUstream handle, CUgreenCtx* out) {
+  NEED_CONTEXT(context);
+  const CUstream stream = StreamOf(handle, context);
+  if (stream == nullptr) return WhyNone(handle);
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = OfStream(handle, stream);
+  return CUDA_SUCCESS;
+}
+FAKE_STREAM_FUNCTION(cuStreamGetCtx_v2, _ptsz, (CUstream handle, CUcontext* out, CUgreenCtx* green),
+                     (handle, out, green)) {
+  NEED_CONTEXT(context);
+  const CUstream stream = StreamOf(handle, context);
+  if (stream == nullptr) return WhyNone(handle);
+  if (out == nullptr || green == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = stream->context;
+  *green = OfStream(handle, stream);
+  return CUDA_SUCCESS;
+}
+
+FAKE_EXPORT CUresult cuGreenCtxRecordEvent(CUgreenCtx green, CUevent event) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUcontext context = ContextOf(green);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (event == nullptr || event->context != context->owner) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult why_not{};
+  if (!IsPlain(context, &why_not)) return why_not;
+  Mark tail = context->legacy.tail;
+  ForEachOfGreen(context, [&](CUstream_st& stream) { tail = std::max(tail, stream.tail.load()); });
+  ++event->recordings;
+  event->recorded = true;
+  event->at = Now();
+  event->mark = tail;
+  return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuGreenCtxWaitEvent(CUgreenCtx green, CUevent event) {
+  if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUcontext context = ContextOf(green);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (event->capture != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  CUresult why_not{};
+  if (!IsPlain(context, &why_not)) return why_not;
+  const Mark mark = event->mark;
+  if (mark == kNever) return CUDA_ERROR_NOT_SUPPORTED;
+  const auto follow = [mark](CUstream_st& stream) {
+    if (mark > stream.tail) stream.tail = mark;
+  };
+  follow(context->legacy);  // for streams that are made later
+  ForEachOfGreen(context, follow);
   return CUDA_SUCCESS;
 }

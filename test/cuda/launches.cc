@@ -35,7 +35,8 @@ bool IsShape(const unsigned (&shape)[3]) {
 CUresult LaunchIn(Launch&& launch, CUstream handle, void** parameters, void** extra) {
   NEED_CONTEXT(context);
   const CUstream stream = StreamOf(handle, context);
-  if (stream == nullptr || launch.function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream == nullptr) return WhyNone(handle);
+  if (launch.function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (!IsShape(launch.grid) || !IsShape(launch.block)) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t threads = uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (threads > 1024) return CUDA_ERROR_INVALID_VALUE;

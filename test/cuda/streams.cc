@@ -38,16 +38,16 @@ void ForEachOf(CUcontext context, const Each& each) {
   }
 }
 
-CUstream New(CUcontext context, unsigned flags, int priority) {
-  Streams& streams = TheStreams();
-  const std::lock_guard lock(streams.mutex);
-  return &streams.all.emplace_back(context, flags, priority);
+constexpr CUresult kStreamDetached{917};
+
+bool IsDetached(const CUstream_st& stream) {
+  return stream.green != nullptr && !stream.green->active;
 }
 
 CUstream OwnOfThread(CUcontext context) {
   thread_local std::map<CUcontext, CUstream> own;
   CUstream& stream = own[context];
-  if (stream == nullptr || !stream->alive) stream = New(context, 0, 0);
+  if (stream == nullptr || !stream->alive) stream = NewStream(context, 0, 0, nullptr);
   return stream;
 }
 
@@ -62,7 +62,7 @@ CUresult Create(CUstream* out, unsigned flags, int priority) {
   NEED_CONTEXT(context);
   constexpr unsigned kNonBlocking = 1;
   if (out == nullptr || (flags & ~kNonBlocking) != 0) return CUDA_ERROR_INVALID_VALUE;
-  *out = New(context, flags, std::clamp(priority, -5, 0));
+  *out = NewStream(context, flags, priority, t_context == context ? nullptr : t_context);
   return CUDA_SUCCESS;
 }
 
@@ -105,13 +105,47 @@ void AwaitLetGo(const CUstream_st& stream) {
   while (stream.held) usleep(100);
 }
 
+// What is in its own streams, and in the default one that it has of the primary context.
+void AwaitGreen(CUcontext green) {
+  std::vector<CUstream> streams{&green->owner->legacy};
+  ForEachOfGreen(green, [&](CUstream_st& stream) { streams.push_back(&stream); });
+  for (const CUstream stream : streams) Await(*stream);
+}
+
 }  // namespace
 
 CUstream StreamOf(CUstream handle, CUcontext context) {
   if (handle == nullptr) handle = t_per_thread ? kPerThreadStream : kLegacyStream;
   if (handle == kLegacyStream) return &context->legacy;
   if (handle == kPerThreadStream) return OwnOfThread(context);
-  return handle->alive && handle->context->active ? handle : nullptr;
+  return handle->alive && handle->context->active && !IsDetached(*handle) ? handle : nullptr;
+}
+
+CUresult WhyNone(CUstream handle) {
+  const bool is_own = handle != nullptr && handle != kLegacyStream && handle != kPerThreadStream;
+  return is_own && handle->alive && IsDetached(*handle) ? kStreamDetached
+                                                        : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUstream NewStream(CUcontext context, unsigned flags, int priority, CUcontext green) {
+  Streams& streams = TheStreams();
+  const std::lock_guard lock(streams.mutex);
+  const CUstream stream =
+      &streams.all.emplace_back(context, flags, std::clamp(priority, -5, 0), green);
+  if (green != nullptr) stream->tail = green->legacy.tail.load();  // what the green one waits for
+  return stream;
+}
+
+void ForEachOfGreen(CUcontext green, const std::function<void(CUstream_st&)>& each) {
+  ForEachOf(green->owner, [&](CUstream_st& stream) {
+    if (stream.green == green) each(stream);
+  });
+}
+
+void DetachStreamsOf(CUcontext green) {
+  ForEachOfGreen(green, [](CUstream_st& stream) {
+    if (Capture* capture = stream.capture) capture->broken = true;
+  });
 }
 
 void Enqueue(CUstream stream, std::function<bool()> put) {
@@ -164,7 +198,7 @@ FAKE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
 #define NEED_STREAM(stream, handle)                  \
   NEED_CONTEXT(context);                             \
   const CUstream stream = StreamOf(handle, context); \
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE
+  if (stream == nullptr) return WhyNone(handle)
 // NOLINTEND(bugprone-macro-parentheses)
 
 // A wait for a stream that is captured breaks the capture.
@@ -207,7 +241,8 @@ FAKE_STREAM_FUNCTION(cuStreamGetPriority, _ptsz, (CUstream handle, int* out), (h
 FAKE_STREAM_FUNCTION(cuStreamGetCtx, _ptsz, (CUstream handle, CUcontext* out), (handle, out)) {
   NEED_STREAM(stream, handle);
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = stream->context;
+  const CUcontext as_current = stream == handle ? stream->context : t_context;
+  *out = stream->green != nullptr ? stream->green : as_current;
   return CUDA_SUCCESS;
 }
 FAKE_STREAM_FUNCTION(cuStreamGetDevice, _ptsz, (CUstream handle, CUdevice* out), (handle, out)) {
@@ -267,6 +302,10 @@ FAKE_STREAM_FUNCTION(cuStreamAddCallback, _ptsz,
 FAKE_EXPORT CUresult cuCtxSynchronize() {
   NEED_CONTEXT(context);
   NEED_NO_CAPTURE();
-  AwaitContext(context);
+  if (t_context == context) {
+    AwaitContext(context);
+  } else {
+    AwaitGreen(t_context);
+  }
   return CUDA_SUCCESS;
 }

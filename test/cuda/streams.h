@@ -22,10 +22,11 @@ inline constexpr Mark kNever = UINT64_MAX / 2;
 }  // namespace tessera::fake_cuda
 
 struct CUstream_st {
-  CUstream_st(CUcontext of, unsigned with_flags, int with_priority)
-      : context(of), flags(with_flags), priority(with_priority) {}
+  CUstream_st(CUcontext of, unsigned with_flags, int with_priority, CUcontext of_green = nullptr)
+      : context(of), green(of_green), flags(with_flags), priority(with_priority) {}
 
   const CUcontext context;
+  const CUcontext green;  // that it is of, of those that retain the context; null: of none
   const unsigned flags;
   const int priority;
   std::atomic<bool> alive = true;
@@ -45,6 +46,15 @@ inline const CUstream kPerThreadStream = reinterpret_cast<CUstream>(2);
 
 // The stream that a handle is of, in a function with or without _ptsz. Null: of none.
 CUstream StreamOf(CUstream handle, CUcontext context);
+// What is said where it is null.
+CUresult WhyNone(CUstream handle);
+
+// One of the context's, or of a green one's that retains it.
+CUstream NewStream(CUcontext context, unsigned flags, int priority, CUcontext green);
+// Each stream of a green context that was not destroyed.
+void ForEachOfGreen(CUcontext green, const std::function<void(CUstream_st&)>& each);
+// They stay, of no use but to be destroyed.
+void DetachStreamsOf(CUcontext green);
 
 // Now, or once the host has let the stream go.
 void Enqueue(CUstream stream, std::function<bool()> put);
