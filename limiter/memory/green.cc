@@ -4,6 +4,7 @@
 // the difference that it makes to what is free.
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contexts.h"
+#include "limiter/memory/graph_places.h"
 #include "limiter/memory/watch.h"
 #include "limiter/time/meter.h"
 
@@ -43,6 +44,7 @@ bool RetainPrimary(CUdevice device) {
 
 CUresult cuGreenCtxCreate(CUgreenCtx* answer, CUdevResourceDesc resources, CUdevice device,
                           unsigned flags) {
+  SayDevice(device);
   const int place = answer == nullptr ? -1 : PlaceOfDevice(device);
   if (place < 0) return TheDriver().cuGreenCtxCreate(answer, resources, device, flags);
   CUcontext primary = nullptr;
