@@ -371,7 +371,7 @@ Launch::Measuring Launch::Admit(const Launched& what) {
   sample_ = meter->samples.Begin(stream_, cost, place_, weight);
   if (sample_ >= 0) {
     const int at = is_elsewhere_ ? CurrentPlace() : place_;
-    if (at >= 0 && at < kMaxDevices) NoteContext(&meter->devices[at]);
+    NoteContext(&meter->devices[at >= 0 && at < kMaxDevices ? at : place_]);
     launched_ = meter->devices[place_].flight.NoteMeasured(FlightOf(*meter, place_));
     // It is behind none of that device's streams.
     if (is_elsewhere_) launched_.launches = OwnFlight::kBehindNone;

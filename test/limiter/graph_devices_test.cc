@@ -141,6 +141,31 @@ TEST_F(GraphDevicesTest, OneOfASingleGpuIsOfThatOnesShareWhateverStreamItIsLaunc
   });
 }
 
+TEST_F(GraphDevicesTest, AKernelOfALibraryRunsInTheContextThatItsNodeNames) {
+  SetShares(30, 30);
+  Run([&] {
+    PrepareBoth();
+    MakeCurrent(devices_[1]);
+    CUlibrary library = nullptr;
+    CUkernel kernel = nullptr;
+    ASSERT_EQ(cuLibraryLoadData(&library, kModule, nullptr, nullptr, 0, nullptr, nullptr, 0),
+              CUDA_SUCCESS);
+    ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "spin"), CUDA_SUCCESS);
+    MakeCurrent(devices_[0]);
+    CUgraph graph = NewGraph();
+    uint64_t ns = kNs;
+    void* arguments[] = {&ns};
+    auto parameters = Kernel(nullptr, arguments);
+    parameters.kern = kernel;
+    parameters.ctx = devices_[1].context;
+    CUgraphNode node = nullptr;
+    ASSERT_EQ(cuGraphAddKernelNode_v2(&node, graph, nullptr, 0, &parameters), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphLaunch(Instantiate(graph), devices_[0].stream), CUDA_SUCCESS);
+    EXPECT_TRUE(IsUntouched(0));
+    EXPECT_FALSE(IsUntouched(1));
+  });
+}
+
 TEST_F(GraphDevicesTest, WhoWaitsForItsStreamIsKnownToHaveLeftNothingOnTheOtherGpu) {
   SetShares(30, 30);
   Run([&] {
