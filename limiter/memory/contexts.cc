@@ -12,6 +12,7 @@
 #include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contents.h"
+#include "limiter/memory/graph_places.h"
 #include "limiter/memory/launched_code.h"
 #include "limiter/memory/newcomer.h"
 #include "limiter/memory/watch.h"
@@ -78,6 +79,7 @@ CUresult Measure(CUdevice device, int place, Call call) {
 template <typename Call, typename Undo>
 CUresult CreateOwn(CUcontext* out, CUdevice device, Call call, Undo undo) {
   SayContext();
+  SayDevice(device);
   const int place = out == nullptr ? -1 : PlaceOfDevice(device);
   if (place < 0) return call();
   uint64_t bytes = ContextBytes(place);

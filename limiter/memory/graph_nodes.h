@@ -13,27 +13,57 @@
 
 namespace tessera::limiter {
 
+// Memory of its own: a program's allocator may be in any state. Null: there is none.
+template <typename T>
+T* TakePages(size_t count) {
+  void* const memory =
+      mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+}
+template <typename T>
+void GivePages(T* memory, size_t count) {
+  if (memory != nullptr) munmap(memory, count * sizeof(T));
+}
+
+// visit(node, type) of each node of a graph and of those in it, as long as it says true; what is in
+// a conditional node the driver does not tell. False: it said false, or there is no memory.
+template <typename Visit>
+bool VisitNodes(CUgraph graph, Visit visit, int depth = 0) {
+  constexpr int kDeepest = 64;  // a graph within a graph
+  const Driver& driver = TheDriver();
+  size_t count = 0;
+  if (driver.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0) return true;
+  const size_t room = count;
+  auto* const nodes = TakePages<CUgraphNode>(room);
+  bool done = nodes != nullptr && depth < kDeepest;
+  if (done && driver.cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS) count = 0;
+  for (size_t i = 0; done && i < count; ++i) {
+    CUgraphNodeType type{};
+    CUgraph child = nullptr;
+    if (driver.cuGraphNodeGetType(nodes[i], &type) != CUDA_SUCCESS) continue;
+    done = visit(nodes[i], type);
+    if (done && type == CU_GRAPH_NODE_TYPE_GRAPH &&
+        driver.cuGraphChildGraphNodeGetGraph(nodes[i], &child) == CUDA_SUCCESS) {
+      done = VisitNodes(child, visit, depth + 1);
+    }
+  }
+  GivePages(nodes, room);
+  return done;
+}
+
 // What a graph and those in it allocate, and free. An address is given twice where one allocation
 // follows on another, which then has its memory. One thread.
 class GraphAllocations {
  public:
   explicit GraphAllocations(int most_devices) : most_devices_(most_devices) {}
-  ~GraphAllocations() { Give(all_, room_); }
+  ~GraphAllocations() { GivePages(all_, room_); }
   GraphAllocations(const GraphAllocations&) = delete;
   GraphAllocations& operator=(const GraphAllocations&) = delete;
 
   // False: there is no memory to look at them.
-  bool Add(CUgraph graph, int depth = 0) {
-    const Driver& driver = TheDriver();
-    size_t count = 0;
-    if (driver.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0) return true;
-    const size_t room = count;
-    auto* const nodes = Take<CUgraphNode>(room);
-    bool done = nodes != nullptr && depth < kDeepest;
-    if (done && driver.cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS) count = 0;
-    for (size_t i = 0; done && i < count; ++i) done = AddNode(nodes[i], depth);
-    Give(nodes, room);
-    return done;
+  bool Add(CUgraph graph) {
+    return VisitNodes(
+        graph, [this](CUgraphNode node, CUgraphNodeType type) { return AddNode(node, type); });
   }
 
   // By device, then by address; what is freed comes first.
@@ -68,8 +98,7 @@ class GraphAllocations {
   }
 
  private:
-  static constexpr int kFreed = -1;    // in the place of a device
-  static constexpr int kDeepest = 64;  // a graph within a graph
+  static constexpr int kFreed = -1;  // in the place of a device
 
   struct Allocation {
     uint64_t begin;
@@ -77,26 +106,8 @@ class GraphAllocations {
     int device;
   };
 
-  template <typename T>
-  static T* Take(size_t count) {
-    void* const memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
-  }
-  template <typename T>
-  static void Give(T* memory, size_t count) {
-    if (memory != nullptr) munmap(memory, count * sizeof(T));
-  }
-
-  bool AddNode(CUgraphNode node, int depth) {
+  bool AddNode(CUgraphNode node, CUgraphNodeType type) {
     const Driver& driver = TheDriver();
-    CUgraphNodeType type{};
-    if (driver.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) return true;
-    CUgraph child = nullptr;
-    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      const bool known = driver.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS;
-      return !known || Add(child, depth + 1);
-    }
     CUdeviceptr freed = 0;
     if (type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
       const bool known = driver.cuGraphMemFreeNodeGetParams(node, &freed) == CUDA_SUCCESS;
@@ -126,10 +137,10 @@ class GraphAllocations {
   bool MakeRoom() {
     if (count_ < room_) return true;
     const size_t room = room_ == 0 ? 64 : 2 * room_;
-    auto* const larger = Take<Allocation>(room);
+    auto* const larger = TakePages<Allocation>(room);
     if (larger == nullptr) return false;
     for (size_t i = 0; i < count_; ++i) larger[i] = all_[i];
-    Give(all_, room_);
+    GivePages(all_, room_);
     all_ = larger;
     room_ = room;
     return true;

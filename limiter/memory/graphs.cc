@@ -6,6 +6,7 @@
 #include "limiter/books/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/graph_nodes.h"
+#include "limiter/memory/graph_places.h"
 #include "limiter/memory/growth.h"
 #include "limiter/time/stream.h"
 
@@ -98,7 +99,8 @@ template <typename Call>
 CUresult Remembered(CUgraphExec* answer, CUgraph graph, Call call) {
   return Answered(answer, [&](CUgraphExec* exec) {
     const CUresult result = call(exec);
-    if (result != CUDA_SUCCESS || RememberGraph(*exec, graph)) return result;
+    if (result != CUDA_SUCCESS) return result;
+    if (RememberGraph(*exec, graph) && RememberPlaces(*exec, graph)) return result;
     ForgetGraphMemory(*exec);
     TheDriver().cuGraphExecDestroy(*exec);
     for (int place = 0; place < kMaxDevices; ++place) TrimGraphs(place);

@@ -5,6 +5,7 @@
 #include "limiter/driver/relaxed.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contexts.h"
+#include "limiter/memory/graph_places.h"
 #include "limiter/memory/watch.h"
 #include "limiter/time/meter.h"
 
@@ -51,6 +52,7 @@ void AwaitAllOf(CUcontext context) {
 
 CUresult cuGreenCtxCreate(CUgreenCtx* answer, CUdevResourceDesc resources, CUdevice device,
                           unsigned flags) {
+  SayDevice(device);
   const int place = answer == nullptr ? -1 : PlaceOfDevice(device);
   if (place < 0) return TheDriver().cuGreenCtxCreate(answer, resources, device, flags);
   CUcontext primary = nullptr;

@@ -29,6 +29,7 @@ enum class Sort : uint8_t {
   kGraphOn = 16,   // what a graph takes of device 0; the sorts behind it are of the next devices
   kOpened = 32,    // of another process, by its address: `bytes` counted here, `other` for others
   kExternal = 33,  // of another interface, and its context
+  kGraphPlaces = 34,  // where a graph's kernels run (graph_places.h); without bytes
 };
 
 // Of linear memory: the card had no room for it.

@@ -41,6 +41,8 @@ class OwnFlight {
   }
   void NoteUnmeasured(StreamId stream, Flight* shown);
 
+  // Of a launch in a stream of another device: no other one is done for it is.
+  static constexpr uint64_t kBehindNone = UINT64_MAX;
   // Up to a moment: of launches, and of what was taken for them.
   struct Point {
     uint64_t launches;

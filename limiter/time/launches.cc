@@ -2,6 +2,7 @@
 // The calls that put kernels on a device. Each waits for its time first.
 #include "limiter/driver/driver.h"
 #include "limiter/memory/contexts.h"
+#include "limiter/memory/graph_places.h"
 #include "limiter/memory/graphs.h"
 #include "limiter/memory/launched_code.h"
 #include "limiter/time/meter.h"
@@ -59,19 +60,20 @@ struct Part {
 
 // They begin together, and a device that waits for another one's time is not at work: all are
 // admitted before any is measured.
-CUresult LaunchParts(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
-                     const Part* last) {
+void BeginAll(const Part* last) {
   for (const Part* part = last; part != nullptr; part = part->before) {
     const PushedContext pushed(part->context);
     part->launch->Begin(part->measuring);
   }
-  return TheDriver().cuLaunchCooperativeKernelMultiDevice(launches, count, flags);
 }
 
 // Admits those from `at` on, each to its own device, then all are launched.
 CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags, unsigned at,
                    const Part* before) {
-  if (at == count) return LaunchParts(launches, count, flags, before);
+  if (at == count) {
+    BeginAll(before);
+    return TheDriver().cuLaunchCooperativeKernelMultiDevice(launches, count, flags);
+  }
   const CUDA_LAUNCH_PARAMS& one = launches[at];
   const Stream stream{one.hStream, false};
   Launch launch(stream);
@@ -90,6 +92,35 @@ CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
   const CUresult result = LaunchAll(launches, count, flags, at + 1, &part);
   const PushedContext pushed(part.context);
   return launch.Done(result);
+}
+
+// What a graph is known by at one of the places where it runs.
+uint64_t KeyAt(CUgraphExec graph, int place) {
+  return Mixed(reinterpret_cast<uintptr_t>(graph), static_cast<uint64_t>(place) + 1);
+}
+
+// A graph that has kernels at these places, each of which it waits for; it is measured in the
+// stream that it is launched into, for all of them. Where it is not limited it costs nothing.
+template <typename Call>
+CUresult LaunchAt(PlaceBits places, CUgraphExec graph, const Stream& stream, const Part* before,
+                  Call call) {
+  if (places == 0) {
+    BeginAll(before);
+    return call();
+  }
+  const int place = __builtin_ctz(places);
+  Launch launch(stream);
+  Part part{&launch, {}, nullptr, before};
+  if (launch.IsLimitedAt(place)) part.measuring = launch.Admit({KeyAt(graph, place)});
+  return launch.Done(LaunchAt(places & (places - 1), graph, stream, &part, call));
+}
+
+template <typename Call>
+CUresult LaunchGraph(CUgraphExec graph, const Stream& stream, Call call) {
+  const PlaceBits places = PlacesOf(graph);
+  if (places != 0) [[unlikely]]
+    return LaunchAt(places, graph, stream, nullptr, call);
+  return Limited(stream, [graph] { return Launched{reinterpret_cast<uintptr_t>(graph)}; }, call);
 }
 
 }  // namespace
@@ -183,20 +214,21 @@ CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream 
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   GraphMemory memory(graph, stream, false);
   if (memory.is_denied()) return CUDA_ERROR_OUT_OF_MEMORY;
-  return memory.Done(Limited(
-      Stream{stream, false}, [&] { return Launched{reinterpret_cast<uintptr_t>(graph)}; },
-      [&] { return TheDriver().cuGraphLaunch(graph, stream); }));
+  return memory.Done(LaunchGraph(graph, Stream{stream, false},
+                                 [&] { return TheDriver().cuGraphLaunch(graph, stream); }));
 }
 CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
   GraphMemory memory(graph, stream, true);
   if (memory.is_denied()) return CUDA_ERROR_OUT_OF_MEMORY;
-  return memory.Done(Limited(
-      Stream{stream, true}, [&] { return Launched{reinterpret_cast<uintptr_t>(graph)}; },
-      [&] { return TheDriver().cuGraphLaunch_ptsz(graph, stream); }));
+  return memory.Done(LaunchGraph(graph, Stream{stream, true},
+                                 [&] { return TheDriver().cuGraphLaunch_ptsz(graph, stream); }));
 }
 // Another one may get its address.
 CUresult cuGraphExecDestroy(CUgraphExec graph) {
   ForgetCost(reinterpret_cast<uintptr_t>(graph));
+  for (PlaceBits places = ForgetPlaces(graph); places != 0; places &= places - 1) {
+    ForgetCost(KeyAt(graph, __builtin_ctz(places)));
+  }
   ForgetGraphMemory(graph);
   return TheDriver().cuGraphExecDestroy(graph);
 }

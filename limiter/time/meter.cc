@@ -12,6 +12,7 @@
 #include "limiter/books/ticks.h"
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
+#include "limiter/memory/graph_places.h"
 #include "limiter/time/bucket.h"
 #include "limiter/time/calibration.h"
 #include "limiter/time/charge.h"
@@ -273,6 +274,18 @@ Weight WeightOf(uint64_t ns, bool has_waited) {
   return {kOneOf, 1 + static_cast<uint32_t>((kOneOf - 1) * ns / static_cast<uint64_t>(kTold))};
 }
 
+// The places whose time is limited, a bit for each, with what a launch tells the monitor.
+inline uint32_t LimitedNow(Meter* meter, When* when) {
+  HamiRegion* const hami = &meter->region->hami;
+  *when = SayWhen(hami, &meter->said);
+  if (*when == When::kAnotherSecond) [[unlikely]]
+    FindLimited(meter);
+  if (!SayRecent(meter->region) && meter->policy != CorePolicy::kDisable) [[unlikely]]
+    AwaitMonitor(meter->region);
+  const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
+  return limited != 0 && Holds(meter->policy, *hami) ? limited : 0;
+}
+
 }  // namespace
 
 // False, always: it is not limited.
@@ -296,14 +309,9 @@ bool Launch::IsLimited() {
   Meter* const meter = OwnMeter();
   if (meter == nullptr) [[unlikely]]
     return false;
-  HamiRegion* const hami = &meter->region->hami;
-  const When when = SayWhen(hami, &meter->said);
-  if (when == When::kAnotherSecond) [[unlikely]]
-    FindLimited(meter);
-  if (!SayRecent(meter->region) && meter->policy != CorePolicy::kDisable) [[unlikely]]
-    AwaitMonitor(meter->region);
-  const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
-  if (limited == 0 || !Holds(meter->policy, *hami)) [[likely]]
+  When when;
+  const uint32_t limited = LimitedNow(meter, &when);
+  if (limited == 0) [[likely]]
     return Pass(when);
   const int place = CurrentPlace();
   if (place < 0 || (limited >> place & 1) == 0) return Pass(when);
@@ -312,13 +320,25 @@ bool Launch::IsLimited() {
   return true;
 }
 
+bool Launch::IsLimitedAt(int place) {
+  Meter* const meter = OwnMeter();
+  if (meter == nullptr) return false;
+  if (place == CurrentPlace()) return IsLimited();
+  When when;
+  if ((LimitedNow(meter, &when) >> place & 1) == 0 || IsCaptured(stream_)) return false;
+  place_ = place;
+  is_elsewhere_ = true;
+  return true;
+}
+
 Launch::Measuring Launch::Admit(const Launched& what) {
   Meter* const meter = the_meter.Get();
   Cost* const cost = meter->costs.Find(what.key);
   const uint64_t ns = cost->ns();
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
-  // As it is decided now: what is measured meanwhile makes no turn of it.
-  const bool is_turn = ns != 0 && ns < (is_shared ? kLongIfShared : kLong);
+  // As it is decided now: what is measured meanwhile makes no turn of it. No wait for a stream
+  // tells of what it has elsewhere, so that is always measured.
+  const bool is_turn = ns != 0 && ns < (is_shared ? kLongIfShared : kLong) && !is_elsewhere_;
   const bool is_measured = !is_turn || cost->IsTurn();
   if (!is_measured) [[likely]] {
     const auto more = static_cast<int64_t>(ns);
@@ -350,8 +370,11 @@ Launch::Measuring Launch::Admit(const Launched& what) {
   Meter* const meter = the_meter.Get();
   sample_ = meter->samples.Begin(stream_, cost, place_, weight);
   if (sample_ >= 0) {
-    NoteContext(&meter->devices[place_]);
+    const int at = is_elsewhere_ ? CurrentPlace() : place_;
+    NoteContext(&meter->devices[at >= 0 && at < kMaxDevices ? at : place_]);
     launched_ = meter->devices[place_].flight.NoteMeasured(FlightOf(*meter, place_));
+    // It is behind none of that device's streams.
+    if (is_elsewhere_) launched_.launches = OwnFlight::kBehindNone;
     return true;
   }
   // Who launches so many that there is no room to measure them is not let off cheaply.
@@ -382,7 +405,11 @@ Wait::Wait(StreamId stream) : stream_(stream) {
   if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
   const int place = CurrentPlace();
   if (place < 0 || place >= kMaxDevices) return;
-  if (__atomic_load_n(&FlightOf(*meter, place)->since, __ATOMIC_RELAXED) == 0) return;
+  // A graph that is waited for may have run elsewhere alone.
+  if (__atomic_load_n(&FlightOf(*meter, place)->since, __ATOMIC_RELAXED) == 0 &&
+      !has_several_devices.load(std::memory_order_relaxed)) {
+    return;
+  }
   place_ = place;
   began_ = meter->devices[place].flight.BeginWait();
 }

@@ -34,6 +34,8 @@ class Launch {
 
   // Whether it has to be admitted before it may run; in the context of its stream, as all else.
   bool IsLimited();
+  // Likewise, of a launch that runs at a place of the books, whose device need not be the stream's.
+  bool IsLimitedAt(int place);
   // Returns when it may run.
   Measuring Admit(const Launched& what);
   // Right before the driver is asked.
@@ -59,6 +61,7 @@ class Launch {
 
   const Stream& stream_;  // the caller's
   int place_ = -1;
+  bool is_elsewhere_ = false;  // than the stream is
   int sample_ = Samples::kNone;
   int64_t taken_ = 0;          // 0: nothing is to be done behind it
   OwnFlight::Point launched_;  // where it is measured

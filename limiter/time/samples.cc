@@ -94,11 +94,12 @@ void Samples::Cancel(int at) {
   samples_[at].state.store(kFree, std::memory_order_release);
 }
 
-// The sample of its stream that was noted; kNone: none was.
+// The sample of its stream, and its place, that was noted; kNone: none was.
 int Samples::FirstOf(const Sample& sample) const {
   for (int i = 0; i < streams_; ++i) {
     const Sample& first = samples_[firsts_[i]];
-    if (first.stream == sample.stream && first.context == sample.context) return firsts_[i];
+    const bool is_same = first.stream == sample.stream && first.context == sample.context;
+    if (is_same && first.place == sample.place) return firsts_[i];
   }
   return kNone;
 }

@@ -73,11 +73,11 @@ Mark SubmitLast(Card& card, Process& own, Run& run, Mark after, uint64_t ns, uin
   return start + ns;
 }
 
+}  // namespace
+
 bool TakesTurns(unsigned card) {
   return TheDriver()->state->card(card).turn_length.load(std::memory_order_relaxed) != 0;
 }
-
-}  // namespace
 
 Mark Submit(unsigned card, Mark after, uint64_t ns) {
   Driver& driver = *TheDriver();

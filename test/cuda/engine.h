@@ -13,6 +13,9 @@ namespace tessera::fake_cuda {
 // this process has as many kernels waiting as the driver takes.
 Mark Submit(unsigned card, Mark after, uint64_t ns);
 
+// Its processes have it one after the other.
+bool TakesTurns(unsigned card);
+
 bool IsReached(unsigned card, Mark mark);
 void AwaitMark(unsigned card, Mark mark);
 uint64_t TimeOf(unsigned card, Mark mark);  // in ns, once it is reached

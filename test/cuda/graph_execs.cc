@@ -122,7 +122,9 @@ CUresult SetKernel(CUgraphExec exec, CUgraphNode node, const Parameters* from) {
   Launch launch;
   if (!ReadKernel(launch, *from)) return CUDA_ERROR_INVALID_VALUE;
   if (!HasCode(launch.function)) return CUDA_ERROR_OUT_OF_MEMORY;
-  exec->nodes[place->second].launch = launch;
+  Launch& own = exec->nodes[place->second].launch;
+  if (launch.context->device != own.context->device) return CUDA_ERROR_INVALID_VALUE;
+  own = launch;
   return CUDA_SUCCESS;
 }
 

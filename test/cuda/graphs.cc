@@ -33,6 +33,7 @@ void Write(Parameters& to, CUgraphNode_st& node) {
   to.blockDimZ = launch.block[2];
   to.sharedMemBytes = launch.shared;
   to.kernelParams = node.arguments;
+  if constexpr (requires { to.ctx; }) to.ctx = launch.context;
 }
 
 template <class Parameters>

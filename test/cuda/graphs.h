@@ -64,9 +64,14 @@ bool ReadKernel(Launch& launch, const Parameters& from) {
             {from.blockDimX, from.blockDimY, from.blockDimZ},
             from.sharedMemBytes};
   if constexpr (requires { from.kern; }) {
-    if (launch.function == nullptr) launch.function = reinterpret_cast<CUfunction>(from.kern);
+    if (launch.function == nullptr) {
+      launch.function = reinterpret_cast<CUfunction>(from.kern);
+      launch.context = from.ctx != nullptr ? from.ctx : Current();
+    }
   }
-  return launch.function != nullptr && ReadArguments(launch, from.kernelParams, from.extra);
+  if (launch.function == nullptr) return false;
+  if (launch.context == nullptr) launch.context = ContextOf(launch.function);
+  return ReadArguments(launch, from.kernelParams, from.extra);
 }
 
 CUgraph NewGraph();

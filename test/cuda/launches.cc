@@ -56,6 +56,19 @@ CUresult LaunchLegacy(CUfunction function, int width, int height, CUstream strea
 
 }  // namespace
 
+namespace {
+
+// To another card than the stream's: how far the stream is then. Marks of cards that give turns
+// count other things: there the host waits.
+Mark SubmitElsewhere(unsigned card, const CUstream_st& stream, uint64_t ns) {
+  if (!TakesTurns(card) && !TakesTurns(stream.context->card)) return Submit(card, stream.tail, ns);
+  AwaitMark(stream.context->card, stream.tail);
+  AwaitMark(card, Submit(card, 0, ns));
+  return stream.tail;
+}
+
+}  // namespace
+
 bool ReadArguments(Launch& launch, void** parameters, void** extra) {
   if (!launch.function->spins) {
     launch.ns = kShort;
@@ -70,13 +83,20 @@ bool ReadArguments(Launch& launch, void** parameters, void** extra) {
 }
 
 CUresult Put(const Launch& launch, CUstream stream) {
-  if (Capture* capture = stream->capture) return CaptureLaunch(*capture, launch);
+  if (Capture* capture = stream->capture) {
+    Launch captured = launch;
+    if (captured.context == nullptr) captured.context = stream->context;
+    return CaptureLaunch(*capture, captured);
+  }
   if (g_captures != 0 && stream == &stream->context->legacy) {
     const CUresult refused = RefuseLegacy(stream->context);
     if (refused != CUDA_SUCCESS) return refused;
   }
-  const auto run = [stream, ns = launch.ns] {
-    const Mark end = Submit(stream->context->card, stream->tail, ns);
+  const CUcontext context = launch.context != nullptr ? launch.context : stream->context;
+  const auto run = [stream, card = context->card, ns = launch.ns] {
+    const bool is_elsewhere = card != stream->context->card;
+    const Mark end =
+        is_elsewhere ? SubmitElsewhere(card, *stream, ns) : Submit(card, stream->tail, ns);
     stream->tail.store(end, std::memory_order_release);
     return true;
   };

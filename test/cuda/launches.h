@@ -24,8 +24,11 @@ struct Launch {
   unsigned block[3] = {};
   unsigned shared = 0;
   uint64_t ns = 0;
+  CUcontext context = nullptr;  // that it runs in; null: the stream's
 };
 
+// That it was loaded in.
+CUcontext ContextOf(CUfunction function);
 // Its code is loaded, if it was not before. False: the card has no room for it.
 bool HasCode(CUfunction function);
 // From the arguments of any of the functions that launch; false: they are not right.

@@ -150,6 +150,9 @@ CUresult Unload(CUmodule module) {
 
 }  // namespace
 
+CUcontext ContextOf(CUfunction function) {
+  return function->module->context;
+}
 bool HasCode(CUfunction function) {
   return TheDriver()->node.options.lazy == 0 || LoadCode(*function->module);
 }
