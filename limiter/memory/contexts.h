@@ -16,6 +16,9 @@ CUcontext OwnerOf(CUcontext context);
 // Of the calling thread's context; null: there is none.
 CUcontext CurrentOwner();
 
+// There was more than one, of whatever device.
+inline constinit std::atomic<bool> has_several_contexts{false};
+
 // Current meanwhile, if there is one.
 class PushedContext {
  public:

@@ -2,7 +2,6 @@
 // Green contexts: each retains the primary context, whose all is that is allocated in it. That one
 // is counted, or refused, where a program retains it itself; what a green one takes beside it is
 // the difference that it makes to what is free.
-#include "limiter/driver/relaxed.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/graph_places.h"
@@ -41,13 +40,6 @@ bool RetainPrimary(CUdevice device) {
          active != 0 && cuDevicePrimaryCtxRetain(&primary, device) == CUDA_SUCCESS;
 }
 
-// What runs in it would run on with nobody to measure it, where the driver does not wait.
-void AwaitAllOf(CUcontext context) {
-  const Relaxed relaxed;
-  const PushedContext pushed(context);
-  TheDriver().cuCtxSynchronize();
-}
-
 }  // namespace
 
 CUresult cuGreenCtxCreate(CUgreenCtx* answer, CUdevResourceDesc resources, CUdevice device,
@@ -78,7 +70,8 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green) {
   const auto device = static_cast<CUdevice>(holding.other);
   const bool held = RetainPrimary(device);
   const auto destroy = [&] {
-    if (has_context) AwaitAllOf(context);
+    // What runs in it would run on with nobody to measure it, where the driver does not wait.
+    if (has_context) AwaitMeasures(context);
     ContextEnd end(context);
     const CUresult result = driver.cuGreenCtxDestroy(green);
     if (result == CUDA_SUCCESS) end.Ended();

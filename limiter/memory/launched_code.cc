@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "limiter/driver/relaxed.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/memory/lazy.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -135,6 +136,7 @@ CUresult LoadCode(CUfunction kernel) {
 
 void SayContext() {
   if (contexts.fetch_add(1, std::memory_order_acq_rel) == 0) return;
+  has_several_contexts.store(true);
   Mode one = Mode::kOneContext;
   kernels_with_code.mode.compare_exchange_strong(one, Mode::kMore, std::memory_order_acq_rel);
 }

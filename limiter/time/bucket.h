@@ -23,7 +23,9 @@ inline uint64_t MarkIn(const TotalWord& bucket) {
 // kLongBurst.
 inline constexpr int64_t kBurst = 15'000'000;
 inline constexpr int64_t kLongBurst = 100'000'000;
-inline constexpr int64_t kMostOwed = 120'000'000'000;  // ns; more was not written by us
+// More is forgotten; ns.
+inline constexpr int64_t kMostOwed = 500'000'000'000;
+static_assert(kMostOwed < int64_t{1} << (kLeftBits - 1));
 
 // Takes `cost` if nothing is owed, and counts it as used; it may be more than there is, and is then
 // owed. Else the ns until nothing is. `now`: of the monotonic clock; percent: 1 to 99; `saved`: so

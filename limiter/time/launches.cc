@@ -35,8 +35,11 @@ Launched KernelOf(CUfunction function, int width, int height) {
 template <typename What, typename Call>
 CUresult Limited(const Stream& stream, What what, Call call) {
   Launch launch(stream);
-  if (launch.IsLimited()) [[unlikely]]
-    launch.Begin(launch.Admit(what()));
+  {
+    const StreamContext context(stream);
+    if (launch.IsLimited()) [[unlikely]]
+      launch.Begin(launch.Admit(what()));
+  }
   return launch.Done(call());
 }
 
@@ -44,6 +47,7 @@ CUresult Limited(const Stream& stream, What what, Call call) {
 template <typename What, typename Call>
 CUresult LimitedKernel(CUfunction kernel, const Stream& stream, What what, Call call) {
   if (MayLoadCode(kernel)) [[unlikely]] {
+    const StreamContext context(stream);
     const CUresult result = LoadCode(kernel);
     if (result != CUDA_SUCCESS) return result;
   }
@@ -105,13 +109,19 @@ template <typename Call>
 CUresult LaunchAt(PlaceBits places, CUgraphExec graph, const Stream& stream, const Part* before,
                   Call call) {
   if (places == 0) {
-    BeginAll(before);
+    {
+      const StreamContext context(stream);
+      BeginAll(before);
+    }
     return call();
   }
   const int place = __builtin_ctz(places);
   Launch launch(stream);
   Part part{&launch, {}, nullptr, before};
-  if (launch.IsLimitedAt(place)) part.measuring = launch.Admit({KeyAt(graph, place)});
+  {
+    const StreamContext context(stream);
+    if (launch.IsLimitedAt(place)) part.measuring = launch.Admit({KeyAt(graph, place)});
+  }
   return launch.Done(LaunchAt(places & (places - 1), graph, stream, &part, call));
 }
 

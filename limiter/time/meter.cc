@@ -387,6 +387,7 @@ Launch::Measuring Launch::Admit(const Launched& what) {
 
 [[gnu::noinline]] void Launch::Finish(bool is_launched) {
   Meter* const meter = the_meter.Get();
+  const StreamContext context(stream_);
   if (taken_ == kLook) return EndLook(sample_, stream_, is_launched);
   const bool is_measured = sample_ >= 0;
   OwnFlight* const flight = &meter->devices[place_].flight;
@@ -400,7 +401,16 @@ Launch::Measuring Launch::Admit(const Launched& what) {
   if (is_measured) flight->Read(0, {}, FlightOf(*meter, place_));
 }
 
+Wait::Wait(const Stream& stream) : stream_(stream.id()) {
+  const StreamContext context(stream);
+  Begin();
+}
+
 Wait::Wait(StreamId stream) : stream_(stream) {
+  Begin();
+}
+
+void Wait::Begin() {
   Meter* const meter = the_meter.IfAny();
   if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
   const int place = CurrentPlace();
@@ -426,6 +436,16 @@ Wait::Wait(StreamId stream) : stream_(stream) {
 void ForgetCost(uint64_t key) {
   Meter* const meter = OwnMeter();
   if (meter != nullptr) meter->costs.Forget(key);
+}
+
+void AwaitMeasures(CUcontext context) {
+  constexpr uint64_t kLongest = 5'000'000'000, kMoment = 200'000;  // ns
+  Meter* const meter = the_meter.IfAny();
+  if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
+  for (const uint64_t began = Now(); Now() - began < kLongest; SleepFor(kMoment)) {
+    Collect(meter);
+    if (!meter->samples.IsMeasuring(context)) return;
+  }
 }
 
 ContextEnd::ContextEnd(CUcontext context) : context_(context) {

@@ -71,7 +71,8 @@ class Launch {
 // made use of, where the process may launch nothing more for long, or ever.
 class Wait {
  public:
-  // 0: for something of a stream that is not known.
+  explicit Wait(const Stream& stream);
+  // Of the current context; 0: for something of a stream that is not known.
   explicit Wait(StreamId stream);
   // The driver's answer, which is handed on.
   CUresult Done(CUresult result) {
@@ -83,6 +84,7 @@ class Wait {
   Wait& operator=(const Wait&) = delete;
 
  private:
+  void Begin();
   void Finish();
 
   const StreamId stream_;
@@ -92,6 +94,10 @@ class Wait {
 
 // What this key was is no more.
 void ForgetCost(uint64_t key);
+
+// Returns once what is measured in a context is done, or after 5 s: a stream of it may wait for
+// what the program does later.
+void AwaitMeasures(CUcontext context);
 
 // A call of the driver that may end a context: what ran in it is charged, whether it was done
 // before or not.

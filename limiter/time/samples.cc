@@ -179,6 +179,18 @@ void Samples::CollectAll(Taker take, void* with) {
   });
 }
 
+bool Samples::IsMeasuring(CUcontext context) {
+  if (line_.is_empty()) return false;
+  if (!TryBegin()) return true;
+  bool is_measuring = false;
+  line_.Visit([&](int at) {
+    is_measuring = is_measuring || samples_[at].context == context;
+    return true;
+  });
+  Finish();
+  return is_measuring;
+}
+
 // Who is ended in the midst of it, or interrupted by who waits here, never comes to an end.
 bool Samples::AwaitTurn() {
   constexpr uint64_t kLongest = 5'000'000'000;  // ns

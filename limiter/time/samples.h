@@ -57,6 +57,8 @@ class Samples {
     CollectAll(&Give<Take>, &take);
     Finish();
   }
+  // Something is measured in a context and was not taken yet, or another thread looks just now.
+  bool IsMeasuring(CUcontext context);
   // Before the driver is asked to end a context, and its events with it: takes what is done, and
   // nobody looks at any until LetGo(). False: who looks at them does not come to an end.
   template <typename Take>

@@ -3,6 +3,22 @@
 
 namespace tessera::limiter {
 
+[[gnu::noinline]] void StreamContext::Push(const Stream& stream) {
+  const Driver& driver = TheDriver();
+  CUcontext wanted = nullptr, current = nullptr;
+  // One by default is the current context's.
+  if (!stream.is_explicit() || driver.cuStreamGetCtx(stream.handle, &wanted) != CUDA_SUCCESS ||
+      driver.cuCtxGetCurrent(&current) != CUDA_SUCCESS || OwnerOf(wanted) == OwnerOf(current)) {
+    return;
+  }
+  is_pushed_ = driver.cuCtxPushCurrent_v2(wanted) == CUDA_SUCCESS;
+}
+
+[[gnu::noinline]] void StreamContext::Pop() {
+  CUcontext popped = nullptr;
+  TheDriver().cuCtxPopCurrent_v2(&popped);
+}
+
 bool IsCaptured(const Stream& stream) {
   const Driver& driver = TheDriver();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "limiter/driver/driver.h"
+#include "limiter/memory/contexts.h"
 #include "limiter/time/flight.h"
 
 namespace tessera::limiter {
@@ -15,15 +16,40 @@ struct Stream {
   CUstream handle = nullptr;
   bool per_thread = false;
 
+  static constexpr StreamId kLegacy = 1, kPerThread = 2;
+
+  // The program made it: it is of one context, whatever is current.
+  bool is_explicit() const { return reinterpret_cast<StreamId>(handle) > kPerThread; }
   // Which one it is, of those of its context.
   StreamId id() const {
-    constexpr StreamId kLegacy = 1, kPerThread = 2;
     const auto id = reinterpret_cast<StreamId>(handle);
     if (id > kPerThread) return id;
     if (id != kPerThread && !per_thread) [[likely]]
       return kLegacy;
     return id == kLegacy ? kLegacy : reinterpret_cast<StreamId>(&own_stream);
   }
+};
+
+// The context of a stream is current meanwhile, which need not be the one that the program has:
+// what is launched into a stream runs in the stream's.
+class StreamContext {
+ public:
+  explicit StreamContext(const Stream& stream) {
+    if (has_several_contexts.load(std::memory_order_relaxed)) [[unlikely]]
+      Push(stream);
+  }
+  ~StreamContext() {
+    if (is_pushed_) [[unlikely]]
+      Pop();
+  }
+  StreamContext(const StreamContext&) = delete;
+  StreamContext& operator=(const StreamContext&) = delete;
+
+ private:
+  void Push(const Stream& stream);
+  static void Pop();
+
+  bool is_pushed_ = false;
 };
 
 // It is being captured, or it cannot be known: what is launched into it does not run now.

@@ -25,24 +25,26 @@ CUresult cuCtxSynchronize() {
 CUresult cuCtxSynchronize_v2(CUcontext context) {
   CUcontext current = nullptr;
   TheDriver().cuCtxGetCurrent(&current);
-  Wait wait(context == nullptr || context == current ? AllOf(current) : 0);
+  const bool is_current = context == nullptr || context == current;
+  const PushedContext pushed(is_current ? nullptr : context);
+  Wait wait(AllOf(is_current ? current : context));
   return wait.Done(TheDriver().cuCtxSynchronize_v2(context));
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
-  Wait wait(Stream{stream, false}.id());
+  Wait wait(Stream{stream, false});
   return wait.Done(TheDriver().cuStreamSynchronize(stream));
 }
 CUresult cuStreamSynchronize_ptsz(CUstream stream) {
-  Wait wait(Stream{stream, true}.id());
+  Wait wait(Stream{stream, true});
   return wait.Done(TheDriver().cuStreamSynchronize_ptsz(stream));
 }
 CUresult cuStreamQuery(CUstream stream) {
-  Wait wait(Stream{stream, false}.id());
+  Wait wait(Stream{stream, false});
   return wait.Done(TheDriver().cuStreamQuery(stream));
 }
 CUresult cuStreamQuery_ptsz(CUstream stream) {
-  Wait wait(Stream{stream, true}.id());
+  Wait wait(Stream{stream, true});
   return wait.Done(TheDriver().cuStreamQuery_ptsz(stream));
 }
 
@@ -58,14 +60,14 @@ CUresult cuEventQuery(CUevent event) {
 
 // They wait for the default stream.
 CUresult cuMemcpyDtoH(void* to, unsigned from, unsigned size) {
-  Wait wait(Stream{}.id());
+  Wait wait(Stream{});
   return wait.Done(TheDriver().cuMemcpyDtoH(to, from, size));
 }
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t size) {
-  Wait wait(Stream{}.id());
+  Wait wait(Stream{});
   return wait.Done(TheDriver().cuMemcpyDtoH_v2(to, from, size));
 }
 CUresult cuMemcpyDtoH_v2_ptds(void* to, CUdeviceptr from, size_t size) {
-  Wait wait(Stream{nullptr, true}.id());
+  Wait wait(Stream{nullptr, true});
   return wait.Done(TheDriver().cuMemcpyDtoH_v2_ptds(to, from, size));
 }
