@@ -75,15 +75,16 @@ double Chunk(LaunchKernel launch) {
 
 // Ticks of one, of a few at a time of which none was measured: some machines' counter goes in steps
 // of 10 ns, and one in sixteen is measured, by lot.
-void AddUnmeasured(LaunchKernel launch, const uint64_t& events, std::vector<double>* ticks) {
-  constexpr int kFew = 32;
-  for (int i = 0; i < 500; ++i) {
-    const uint64_t before = events;
-    const uint64_t begin = Ticks();
-    for (int n = 0; n < kFew; ++n) Launch(launch);
-    const uint64_t took = Ticks() - begin;
-    if (events == before) ticks->push_back(static_cast<double>(took) / kFew);
-  }
+void AddUnmeasured(LaunchKernel launch, const uint64_t& events, std::vector<double>* ticks,
+                   int few = 32) {
+  const uint64_t before = events;
+  const uint64_t begin = Ticks();
+  for (int n = 0; n < few; ++n) Launch(launch);
+  const uint64_t took = Ticks() - begin;
+  if (events == before) ticks->push_back(static_cast<double>(took) / few);
+}
+void AddUnmeasuredOften(LaunchKernel launch, const uint64_t& events, std::vector<double>* ticks) {
+  for (int i = 0; i < 500; ++i) AddUnmeasured(launch, events, ticks);
 }
 
 double TicksOfANanosecond() {
@@ -105,8 +106,8 @@ Launches MeasureHere() {
     const uint64_t before = events;
     mean_limited.push_back(Chunk(limited));
     measured += (events - before) / 2;  // before it and after
-    AddUnmeasured(bare, events, &ticks_bare);
-    AddUnmeasured(limited, events, &ticks_limited);
+    AddUnmeasuredOften(bare, events, &ticks_bare);
+    AddUnmeasuredOften(limited, events, &ticks_limited);
   }
   const double ticks = TicksOfANanosecond();
   return {.bare = Median(ticks_bare) / ticks,
@@ -116,14 +117,37 @@ Launches MeasureHere() {
           .measured = static_cast<double>(measured) / kRounds / kChunk * 100};
 }
 
+// Of kernels that take so long, each when the share lets another one run: what one costs that need
+// not wait, the median of single ones.
+Launches MeasureOfLength(double us) {
+  constexpr int kTimes = 2'000;
+  const auto bare = Find<LaunchKernel>(BENCH_BARE_DRIVER, "cuLaunchKernel");
+  const auto limited = Find<LaunchKernel>(TESSERA_LIBVGPU, "cuLaunchKernel");
+  const uint64_t& events = *Find<const uint64_t*>(BENCH_BARE_DRIVER, "bench_events");
+  *Find<float*>(BENCH_BARE_DRIVER, "bench_kernel_ms") = static_cast<float>(us / 1e3);
+  std::vector<double> ticks_bare, ticks_limited;
+  for (int i = 0; i < kTimes; ++i) {
+    AddUnmeasured(bare, events, &ticks_bare, 1);
+    AddUnmeasured(limited, events, &ticks_limited, 1);
+    const auto pause = static_cast<uint64_t>(us * 1e3 * 3);  // a share of a half
+    for (const uint64_t begin = tessera::limiter::Now(); tessera::limiter::Now() - begin < pause;) {
+    }
+  }
+  const double ticks = TicksOfANanosecond();
+  return {.bare = Median(ticks_bare) / ticks, .limited = Median(ticks_limited) / ticks};
+}
+
 struct Kind {
   const char* name;
   const char* memory;   // of the limits: null, where none is said
   const char* percent;  // of the time; 0: not limited
+  double us = 0;        // that a kernel takes; 0: next to nothing
 };
 constexpr Kind kKinds[] = {{"no limits at all", nullptr, nullptr},
                            {"no limit of time", "64g", "0"},
-                           {"limited", "64g", "50"}};
+                           {"limited", "64g", "50"},
+                           {"limited, of 20 us", "64g", "50", 20},
+                           {"limited, of 200 us", "64g", "50", 200}};
 
 // In a process of its own, for limits are found once.
 Launches Measure(const Kind& kind, Launches* shared) {
@@ -134,7 +158,7 @@ Launches Measure(const Kind& kind, Launches* shared) {
     if (kind.memory != nullptr) setenv("CUDA_DEVICE_MEMORY_LIMIT", kind.memory, 1);
     if (kind.percent != nullptr) setenv("CUDA_DEVICE_SM_LIMIT", kind.percent, 1);
     // NOLINTEND(concurrency-mt-unsafe)
-    *shared = MeasureHere();
+    *shared = kind.us == 0 ? MeasureHere() : MeasureOfLength(kind.us);
     _exit(0);
   }
   int status = 0;
@@ -156,6 +180,7 @@ void Print(const char* name, const std::vector<Launches>& all) {
               MedianOf(all, [](const Launches& one) { return one.limited; }),
               MedianOf(all, [](const Launches& one) { return one.added(); }), least.added(),
               most.added());
+  if (all.front().mean_bare == 0) return;
   std::printf("%-20s %8.1f %8.1f %8.1f, %.2f %% of them measured\n", "  mean of all",
               MedianOf(all, [](const Launches& one) { return one.mean_bare; }),
               MedianOf(all, [](const Launches& one) { return one.mean_limited; }),
