@@ -161,8 +161,7 @@ CUdevice DeviceOfStream(const Stream& stream) {
 void NotePool(CUmemoryPool pool, const CUmemLocation& location) {
   int devices = 0;
   TheDriver().cuDeviceGetCount(&devices);
-  const bool is_devices = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  const int place = is_devices && devices > 1 ? PlaceOfDevice(location.id) : -1;
+  const int place = devices > 1 ? PlaceOfLocation(location) : -1;
   if (place >= 0) EnterPool(pool, place);
 }
 
