@@ -74,6 +74,14 @@ int PlaceOfDevice(CUdevice device) {
   return places[device].load(std::memory_order_relaxed);
 }
 
+int PlaceOfLocation(const CUmemLocation& location) {
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return PlaceOfDevice(location.id);
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN) {
+    return PlaceOfDevice(location.id & 0xff);
+  }
+  return -1;
+}
+
 int CurrentPlace() {
   CUdevice device = -1;
   return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? PlaceOfDevice(device) : -1;

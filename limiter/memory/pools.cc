@@ -138,22 +138,35 @@ CUresult AllocateInCapture(const Stream& stream, const CUdeviceptr* out, uint64_
   return CountTaken(*out, bytes, place, 0, undo);
 }
 
+// Where a stream is, which need not be where the current context is. -1: the driver tells neither.
+CUdevice DeviceOfStream(const Stream& stream) {
+  const StreamContext context(stream);
+  CUdevice device = -1;
+  return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
+}
+
+// With a single device all are of that one.
+void NotePool(CUmemoryPool pool, const CUmemLocation& location) {
+  int devices = 0;
+  TheDriver().cuDeviceGetCount(&devices);
+  const int place = devices > 1 ? PlaceOfLocation(location) : -1;
+  if (place >= 0) EnterPool(pool, place);
+}
+
 // `handle` may be null: whichever the stream's device allocates from.
 template <typename Call, typename Undo>
 CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* out, uint64_t bytes,
                       Call call, Undo undo) {
   Pool* pool = PoolFor(handle);
-  const int place = out == nullptr || bytes == 0 ? -1
-                    : pool != nullptr            ? pool->place
-                                                 : CurrentPlace();
+  const bool takes_some = out != nullptr && bytes != 0;
+  const CUdevice device = takes_some && pool == nullptr ? DeviceOfStream(stream) : -1;
+  const int place = !takes_some ? -1 : pool != nullptr ? pool->place : PlaceOfDevice(device);
   if (place < 0) return call();
   if (pool != nullptr && pool->is_ending.load(std::memory_order_acquire)) [[unlikely]]
     return CUDA_ERROR_INVALID_VALUE;
   EndPools(place);
   if (IsCaptured(stream)) return AllocateInCapture(stream, out, bytes, place, call);
   if (pool == nullptr && handle == nullptr) {
-    CUdevice device = -1;
-    TheDriver().cuCtxGetDevice(&device);
     if (TheDriver().cuDeviceGetMemPool(&handle, device) == CUDA_SUCCESS) pool = PoolFor(handle);
   }
   uint64_t credit = RoundUp(bytes, 512);
@@ -203,6 +216,16 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
   }
 ALLOCATE_ASYNC()
 ALLOCATE_ASYNC(_ptsz)
+
+// Which device it is of no driver before CUDA 13 tells, and there may be nothing in it to ask
+// about.
+CUresult cuMemPoolCreate(CUmemoryPool* answer, const CUmemPoolProps* wanted) {
+  return Answered(answer, [&](CUmemoryPool* out) {
+    const CUresult result = TheDriver().cuMemPoolCreate(out, wanted);
+    if (result == CUDA_SUCCESS) NotePool(*out, wanted->location);
+    return result;
+  });
+}
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* out, CUdeviceptr pointer) {
   Pool* const pool = PoolFor(PoolOfPointer(pointer));

@@ -20,15 +20,8 @@ constexpr uint32_t kOwn = 0, kExported = 1, kImported = 2;
 // Some handle has such a tag. It stays so.
 constinit std::atomic<bool> any_is_passed{false};
 
-// Memory of the host is not counted, wherever it is used.
 int PlaceOf(const CUmemAllocationProp* wanted) {
-  if (wanted == nullptr) return -1;
-  const CUmemLocation& location = wanted->location;
-  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return PlaceOfDevice(location.id);
-  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN) {
-    return PlaceOfDevice(location.id & 0xff);
-  }
-  return -1;
+  return wanted == nullptr ? -1 : PlaceOfLocation(wanted->location);
 }
 
 void FreeIfUnused(const Holding& after, const Parting& parting) {

@@ -37,6 +37,10 @@ FAKE_STREAM_FUNCTION(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void* from, 
 FAKE_STREAM_FUNCTION(cuMemcpyDtoH_v2, _ptds, (void* to, CUdeviceptr from, size_t), (to, from, 0)) {
   return Copy(to != nullptr && from != 0);
 }
+// CUDA 2's, of 32 bits.
+FAKE_EXPORT CUresult cuMemcpyDtoH(void* to, CUdeviceptr_v1 from, unsigned /*bytes*/) {
+  return Copy(to != nullptr && from != 0);
+}
 FAKE_STREAM_FUNCTION(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t),
                      (to, from, 0)) {
   return Copy(to != 0 && from != 0);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "cuda/graphs.h"
 
@@ -39,17 +40,19 @@ unsigned CardOf(int device) {
   return TheDriver()->node.devices[static_cast<size_t>(device)].card;
 }
 
-// With the mutex held, as the next.
+// With the mutex held, as the next two.
+bool ReserveUpTo(GraphMemory::OfDevice& of, uint64_t bytes, unsigned card) {
+  if (bytes <= of.reserved) return true;
+  if (!TheDriver()->state->Take(card, bytes - of.reserved)) return false;
+  of.reserved = bytes;
+  of.most_reserved = std::max(of.most_reserved, bytes);
+  return true;
+}
 CUresult Allocate(GraphMemory& memory, const CUDA_MEM_ALLOC_NODE_PARAMS& parameters, int device) {
   const uint64_t bytes = RoundUp(parameters.bytesize, kChunk);
   if (memory.live.contains(parameters.dptr)) return CUDA_ERROR_INVALID_VALUE;
   GraphMemory::OfDevice& of = memory.devices[device];
-  if (of.used + bytes > of.reserved) {
-    const uint64_t more = of.used + bytes - of.reserved;
-    if (!TheDriver()->state->Take(CardOf(device), more)) return CUDA_ERROR_OUT_OF_MEMORY;
-    of.reserved += more;
-    of.most_reserved = std::max(of.most_reserved, of.reserved);
-  }
+  if (!ReserveUpTo(of, of.used + bytes, CardOf(device))) return CUDA_ERROR_OUT_OF_MEMORY;
   of.used += bytes;
   of.most_used = std::max(of.most_used, of.used);
   memory.live[parameters.dptr] = {bytes, device};
@@ -105,6 +108,25 @@ CUresult Play(const CUgraphNode_st& node, CUstream stream) {
   }
   if (node.type != CU_GRAPH_NODE_TYPE_MEM_FREE) return CUDA_SUCCESS;
   return Free(memory, node.freed) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// What it has in use at most is reserved, as if it ran.
+CUresult Upload(const CUgraphExec_st& exec, CUstream handle) {
+  NEED_CONTEXT(context);
+  const CUstream stream = StreamOf(handle, context);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  GraphMemory& memory = TheMemory();
+  const std::lock_guard lock(memory.mutex);
+  std::map<uint64_t, uint64_t> live;  // bytes by address
+  GraphMemory::OfDevice& of = memory.devices[stream->context->device];
+  uint64_t used = of.used, most = of.used;
+  for (const CUgraphNode_st& node : exec.nodes) {
+    if (node.type == CU_GRAPH_NODE_TYPE_MEM_FREE) used -= std::exchange(live[node.freed], 0);
+    if (node.type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) continue;
+    used += live[node.allocation.dptr] = RoundUp(node.allocation.bytesize, kChunk);
+    most = std::max(most, used);
+  }
+  return ReserveUpTo(of, most, stream->context->card) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 // A launch into a stream that is captured becomes a part of that graph.
@@ -183,8 +205,13 @@ FAKE_STREAM_FUNCTION(cuGraphInstantiateWithParams, _ptsz,
                      (CUgraphExec * out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters),
                      (out, graph, parameters)) {
   if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  constexpr uint64_t kUpload = 2;
   parameters->result_out = 0;
-  return Instantiate(out, graph, parameters->flags);
+  const CUresult result = Instantiate(out, graph, parameters->flags);
+  if (result != CUDA_SUCCESS || (parameters->flags & kUpload) == 0) return result;
+  const CUresult uploaded = Upload(**out, parameters->hUploadStream);
+  if (uploaded != CUDA_SUCCESS) delete *out;
+  return uploaded;
 }
 FAKE_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) {
   if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -192,9 +219,7 @@ FAKE_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) {
   return CUDA_SUCCESS;
 }
 FAKE_STREAM_FUNCTION(cuGraphUpload, _ptsz, (CUgraphExec exec, CUstream handle), (exec, handle)) {
-  NEED_CONTEXT(context);
-  if (StreamOf(handle, context) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return exec == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  return exec == nullptr ? CUDA_ERROR_INVALID_VALUE : Upload(*exec, handle);
 }
 FAKE_STREAM_FUNCTION(cuGraphLaunch, _ptsz, (CUgraphExec exec, CUstream handle), (exec, handle)) {
   NEED_CONTEXT(context);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules from PTX text: each ".entry" is a kernel, each ".global" of so many bytes takes memory of
 // the device, and its code takes as much as the options say: where it is loaded lazily, with the
-// first of its functions that is asked for by name, or that is used. The kernel `spin` takes as
-// many ns as its only argument says, an u64; any other 1000.
+// first of its functions and variables that is asked for by name, or that is used. The kernel
+// `spin` takes as many ns as its only argument says, an u64; any other 1000.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -132,6 +132,17 @@ CUresult FunctionOf(CUfunction* out, CUmodule module, const char* name, bool is_
   return CUDA_SUCCESS;
 }
 
+CUresult GlobalOf(CUdeviceptr* out, size_t* bytes, CUmodule module, const char* name) {
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto found = module->globals.find(name);
+  if (found == module->globals.end()) return CUDA_ERROR_NOT_FOUND;
+  if (!LoadCode(*module)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (out != nullptr) *out = found->second.address;
+  if (bytes != nullptr) *bytes = found->second.bytes;
+  return CUDA_SUCCESS;
+}
+
 CUresult AllOf(CUfunction* out, unsigned count, CUmodule module) {
   if (out == nullptr || module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned i = 0; i < count && i < module->functions.size(); ++i) {
@@ -171,6 +182,9 @@ FAKE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsign
                                         CUjit_option* /*options*/, void** /*values*/) {
   return Load(out, static_cast<const char*>(image));
 }
+FAKE_EXPORT CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
+  return Load(out, static_cast<const char*>(image));
+}
 FAKE_EXPORT CUresult cuModuleUnload(CUmodule module) {
   return Unload(module);
 }
@@ -197,13 +211,7 @@ FAKE_EXPORT CUresult cuModuleGetFunctionCount(unsigned* out, CUmodule module) {
 FAKE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* out, size_t* bytes, CUmodule module,
                                           const char* name) {
   if (Current() == nullptr) return Missing();
-  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto found = module->globals.find(name);
-  if (found == module->globals.end()) return CUDA_ERROR_NOT_FOUND;
-  if (out != nullptr) *out = found->second.address;
-  if (bytes != nullptr) *bytes = found->second.bytes;
-  return CUDA_SUCCESS;
+  return GlobalOf(out, bytes, module, name);
 }
 
 // A library is a module of the context that is current when it is loaded; a kernel is its function.
@@ -226,6 +234,11 @@ FAKE_EXPORT CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = reinterpret_cast<CUmodule>(library);
   return CUDA_SUCCESS;
+}
+FAKE_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr* out, size_t* bytes, CUlibrary library,
+                                        const char* name) {
+  if (Current() == nullptr) return Missing();
+  return GlobalOf(out, bytes, reinterpret_cast<CUmodule>(library), name);
 }
 FAKE_EXPORT CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;

@@ -105,13 +105,6 @@ void AwaitLetGo(const CUstream_st& stream) {
   while (stream.held) usleep(100);
 }
 
-// What is in its own streams, and in the default one that it has of the primary context.
-void AwaitGreen(CUcontext green) {
-  std::vector<CUstream> streams{&green->owner->legacy};
-  ForEachOfGreen(green, [&](CUstream_st& stream) { streams.push_back(&stream); });
-  for (const CUstream stream : streams) Await(*stream);
-}
-
 }  // namespace
 
 CUstream StreamOf(CUstream handle, CUcontext context) {
@@ -296,16 +289,5 @@ FAKE_STREAM_FUNCTION(cuStreamAddCallback, _ptsz,
   if (call == nullptr) return CUDA_ERROR_INVALID_VALUE;
   NEED_NO_CAPTURE_OF(stream);
   CallIn(stream, [handle, call, data] { call(handle, CUDA_SUCCESS, data); });
-  return CUDA_SUCCESS;
-}
-
-FAKE_EXPORT CUresult cuCtxSynchronize() {
-  NEED_CONTEXT(context);
-  NEED_NO_CAPTURE();
-  if (t_context == context) {
-    AwaitContext(context);
-  } else {
-    AwaitGreen(t_context);
-  }
   return CUDA_SUCCESS;
 }

@@ -83,7 +83,7 @@ class ShareTest : public testing::Test {
     EXPECT_LE(busy, kSaved + (fake_cuda::Now() - from) * 32 / 100 + 2 * ns);
     EXPECT_GE(busy, least) << "it ran at all";
   }
-  uint64_t Busy() { return library_->As<uint64_t(const char*, pid_t)>("fakecuda_busy")(kUuid, 0); }
+  uint64_t Busy() { return library_->As<uint64_t(const char*, pid_t)>("fakecuda_busy")(uuid_, 0); }
   // Nothing was ever taken from the share.
   static bool IsUntouched() { return TheRegion()->books.times[0].bucket.high == 0; }
   // The agent's word: nobody else has the GPU. The first one says nothing of late.
@@ -111,6 +111,7 @@ class ShareTest : public testing::Test {
   }
 
   fake_cuda::CudaNode node_;
+  const char* uuid_ = kUuid;  // of what the container has
   Limits limits_;
   const Library* library_ = nullptr;
   CUcontext context_ = nullptr;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a GPU that is not the one of the current context.
+#include "limiter/memory_test.h"
+
+#include <unistd.h>
+
+namespace tessera::limiter {
+namespace {
+
+constexpr char kSecondUuid[] = "GPU-c018374b-45c1-4082-aaf7-5ab675f5bb33";
+
+class PlacesTest : public MemoryTest {
+ protected:
+  PlacesTest() : MemoryTest("8xv100") {
+    node_.Set("CUDA_VISIBLE_DEVICES", "0,1");
+    limits_.count = 2;
+    limits_.devices[1].bytes = 1024 * kMiB;
+  }
+
+  // On the first one; the second one has this stream.
+  template <typename Body>
+  void RunOnFirst(Body body) {
+    Run([&] {
+      CUcontext contexts[2] = {};
+      const auto set = cuda().As<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent");
+      for (int i = 0; i < 2; ++i) {
+        ASSERT_EQ(cuCtxCreate_v2(&contexts[i], 0, i), CUDA_SUCCESS);
+      }
+      ASSERT_EQ(set(contexts[1]), CUDA_SUCCESS);
+      of_second_ = NewStream();
+      ASSERT_EQ(set(contexts[0]), CUDA_SUCCESS);
+      body();
+    });
+  }
+  void Fill(int place, uint64_t mib) { ASSERT_TRUE(TryReserve(place, mib * kMiB, Kind::kData)); }
+  void ExpectHeld(uint64_t first_mib, uint64_t second_mib) {
+    EXPECT_EQ(Used(0), first_mib * kMiB);
+    EXPECT_EQ(Used(1), second_mib * kMiB);
+  }
+  uint64_t ResidentOnSecond() {
+    return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(kSecondUuid, getpid());
+  }
+
+  CUstream of_second_ = nullptr;
+};
+
+TEST_F(PlacesTest, WhatIsAllocatedInAStreamIsOfTheStreamsGpu) {
+  for (const auto& allocate : {cuMemAllocAsync, cuMemAllocAsync_ptsz}) {
+    RunOnFirst([&] {
+      Fill(0, 1024);
+      CUdeviceptr pointer = 0;
+      EXPECT_EQ(allocate(&pointer, 600 * kMiB, of_second_), CUDA_SUCCESS);
+      EXPECT_EQ(allocate(&pointer, 600 * kMiB, of_second_), CUDA_ERROR_OUT_OF_MEMORY);
+      EXPECT_EQ(allocate(&pointer, kMiB, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+      ExpectHeld(1024, 600);
+      EXPECT_EQ(ResidentOnSecond(), 600 * kMiB);
+    });
+  }
+}
+
+TEST_F(PlacesTest, RoomOnTheCurrentGpuIsNoneInAStreamOfAnother) {
+  RunOnFirst([&] {
+    Fill(1, 1024);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAllocAsync(&pointer, kMiB, of_second_), CUDA_ERROR_OUT_OF_MEMORY);
+    ExpectHeld(0, 1024);
+    EXPECT_EQ(ResidentOnSecond(), 0u);
+  });
+}
+
+// Whatever stream it is allocated in.
+TEST_F(PlacesTest, WhatIsAllocatedFromAPoolIsOfThePoolsGpu) {
+  for (const auto& allocate : {cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz}) {
+    RunOnFirst([&] {
+      Fill(0, 1024);
+      CUmemPoolProps wanted{};
+      wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+      wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+      CUmemoryPool pool = nullptr;
+      ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+      CUdeviceptr pointer = 0;
+      EXPECT_EQ(allocate(&pointer, 600 * kMiB, pool, nullptr), CUDA_SUCCESS);
+      EXPECT_EQ(allocate(&pointer, 600 * kMiB, pool, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+      ExpectHeld(1024, 600);
+      EXPECT_EQ(ResidentOnSecond(), 600 * kMiB);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace tessera::limiter
