@@ -67,6 +67,7 @@ struct Kills {
 class Killer {
  public:
   Killer(const Operation& operation, bool is_thorough) : operation_(operation) {
+    Bury();
     Follow(is_thorough ? 0 : kOften, is_thorough ? kFollowed : 1);
   }
 
@@ -79,6 +80,9 @@ class Killer {
 
  private:
   void Follow(int often, int most);
+  // What the dead had is given back; and the survivor has begun.
+  void Bury() const { survivor_.Ask(Calls::kOne, kLimit - kOwn - kFirst - operation_.others); }
+  void Prepare(bool has_dead) const;
   bool Go(int round, size_t at, Stepped* process) const;
   void Kill(int round, size_t at);
   void KillRound(int round);
@@ -90,12 +94,21 @@ class Killer {
   Kills kills_;
 };
 
+// What a process does first depends on who was there before: nobody, or one that died and that
+// nobody has found yet.
+void Killer::Prepare(bool has_dead) const {
+  ForgetTheDead();
+  if (has_dead) Stepped(operation_.prepare, operation_.run, operation_.way).Run();
+}
+
 // Until some in a row came to nothing new.
 void Killer::Follow(int often, int most) {
   int same = 0;
   for (int i = 0; i < most && same < kSame; ++i) {
+    Prepare(i % 2 == 1);
     Path path = Stepped(operation_.prepare, operation_.run, operation_.way).Follow(often);
     same = aims_.Add(std::move(path)) ? 0 : same + 1;
+    Bury();
   }
 }
 
@@ -115,6 +128,7 @@ bool Killer::Go(int round, size_t at, Stepped* process) const {
 // All that the dead had is there for the survivor.
 void Killer::Kill(int round, size_t at) {
   Aim* const aim = &aims_.all()[at];
+  Prepare(round / 2 % 2 == 1);
   Stepped process(operation_.prepare, operation_.run, operation_.way);
   const bool is_there = Go(round, at, &process);
   process.Kill();

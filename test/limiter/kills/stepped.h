@@ -3,6 +3,7 @@
 // likes. x86-64. One thread, which alone may use it.
 #pragma once
 
+#include <sys/ptrace.h>
 #include <sys/types.h>
 
 #include <compare>
@@ -60,6 +61,8 @@ class Stepped {
   // which takes as long as it took to follow. False: it went another way this time, and has ended.
   bool GoTo(const Place& place, int times);
   bool StepTo(const Place& place, int times);
+  // To its end, or an exec.
+  void Run() { Go(PTRACE_CONT); }
   // With SIGKILL, and returns when it is gone.
   void Kill();
 
