@@ -26,6 +26,7 @@ struct Cell {
   const char* driver = "";
   double least = 1.0 / 3;  // of its limit
   bool is_close = false;   // a second is, to either side
+  int multiprocessors = 132;
 };
 
 void PrintTo(const Cell& cell, std::ostream* out) {
@@ -46,6 +47,7 @@ double Closest(const Windows& got, double limit) {
 std::vector<Windows> Measure(const Cell& cell) {
   CellSettings settings{.seconds = 3, .warm = 2, .agent = cell.agent};
   settings.driver += cell.driver;
+  settings.multiprocessors = cell.multiprocessors;
   return MeasureCell(cell.ns, cell.containers, settings);
 }
 
@@ -67,7 +69,10 @@ TEST_P(CellTest, EachContainerGetsItsShare) {
 INSTANTIATE_TEST_SUITE_P(
     Cells, CellTest,
     testing::Values(
+        Cell{"OfKernelsOfTwentyMicroseconds", 20 * kUs, {{30}}},
         Cell{"OfShortKernels", 200 * kUs, {{30}}},
+        Cell{"OfASmallGpu", 2'000 * kUs, {{60, 2}}, false, "", 0.8, false, 40},
+        Cell{"OfALargeGpu", 2'000 * kUs, {{30, 4}}, false, "", 0.8, false, 188},
         Cell{"OfKernelsOfMilliseconds", 2'000 * kUs, {{10}}},
         Cell{"CloselyOfKernelsOfMilliseconds", 2'000 * kUs, {{30}}, false, "", 0.8, true},
         Cell{"CloselyOfMoreThanHalf", 2'000 * kUs, {{60}}, false, "", 0.8, true},

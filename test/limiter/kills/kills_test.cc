@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes of a container that are killed with SIGKILL at the instructions of libvgpu.so, as it
 // ships, and at random. TESSERA_KILLS: for how many seconds each of these runs; 0: until there is
-// no instruction left at which nobody was killed.
+// no instruction left at which nobody was killed, or one that nobody can be killed at, which fails.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -78,12 +78,16 @@ void Pooled() {
 
 CUfunction kernel = nullptr;
 
+template <typename T>
+void WriteIntoRegion(const T& value, size_t at) {
+  const int file = open(getenv("CUDA_DEVICE_MEMORY_SHARED_CACHE"), O_RDWR | O_CLOEXEC);
+  if (pwrite(file, &value, sizeof value, static_cast<off_t>(at)) != sizeof value) exit(1);
+  close(file);
+}
+
 // Who is stepped is slow, and was charged at its end for all of that.
 void ForgetDebt() {
-  const int file = open(getenv("CUDA_DEVICE_MEMORY_SHARED_CACHE"), O_RDWR | O_CLOEXEC);
-  const TimeBooks none{};
-  if (pwrite(file, &none, sizeof none, offsetof(Region, books.times)) != sizeof none) exit(1);
-  close(file);
+  WriteIntoRegion(TimeBooks{}, offsetof(Region, books.times));
 }
 
 void JoinAndPrepare() {
@@ -179,6 +183,13 @@ void Launch(uint64_t ns) {
 
 std::span<const Operation> Operations() {
   return kOperations;
+}
+
+void ForgetTheDead() {
+  constexpr uint32_t kSlots = 1;
+  WriteIntoRegion(kSlots, offsetof(Region, hami.proc_num));
+  WriteIntoRegion(kSlots, offsetof(Region, books.slots_used));
+  WriteIntoRegion(uint64_t{0}, offsetof(Region, books.reaped_at));
 }
 
 void RunExecuted() {

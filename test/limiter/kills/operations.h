@@ -23,6 +23,9 @@ std::span<const Operation> Operations();
 void PrepareLaunches();
 void Launch(uint64_t ns);
 
+// The container is as one in which there was nobody yet but the survivor.
+void ForgetTheDead();
+
 // What a program does that was executed by another one.
 inline constexpr char kExecuted[] = "executed";
 void RunExecuted();

@@ -7,8 +7,11 @@
 //   "all exact"
 //
 // usage: limit_kills OPERATION SECONDS  at as many instructions of it as there is time for, spread
-//                                       over all of them and others each time; 0: at every one
+//                                       over all of them and others each time, and at one at
+//                                       least; 0: at every one (aims.h), or it fails
 //        limit_kills storm ROUNDS       at random, one of eight processes each round
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -16,7 +19,10 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "test/limiter/kills/aims.h"
 #include "test/limiter/kills/operations.h"
 #include "test/limiter/kills/storm.h"
 #include "test/limiter/kills/survivor.h"
@@ -26,6 +32,22 @@ namespace {
 
 // What is called so often in one operation is not stepped through again, if there is little time.
 constexpr int kOften = 8;
+
+// How often a way is followed at most, and how often in a row with nothing new.
+constexpr int kFollowed = 20;
+constexpr int kSame = 3;
+
+// How often one is tried that processes go past: a later coming, and a first one, which is jumped
+// to (another time the lots fall otherwise), by turns with being held before it, and stepped to at
+// last.
+constexpr int kTriesOfLater = 3;
+constexpr int kJumps = 24;
+constexpr int kTries = kJumps + 4;
+
+// Longer than the library leaves between two looks for the dead.
+constexpr useconds_t kHeld = 110'000;
+
+constexpr int kMostWrong = 10;
 
 // Every one takes long.
 constexpr int64_t kSaidEvery = 1'000;
@@ -42,59 +64,149 @@ struct Kills {
   int wrong = 0;
 };
 
-// All that the dead had is there for the survivor.
-void KillAt(const Operation& operation, const Path& path, size_t at, const Survivor& survivor,
-            Kills* kills) {
-  Stepped process(operation.prepare, operation.run, operation.way);
-  if (!process.GoTo(path, at)) ++kills->elsewhere;
-  process.Kill();
-  ++kills->all;
-  const Found found = survivor.Ask(kLimit - kOwn - kFirst - operation.others);
-  if (IsExact(found)) return;
-  ++kills->wrong;
-  printf("killed at %#lx, instruction %zu of %zu: %s\n", path.addresses[at], at,
-         path.addresses.size(), Text(found).c_str());
+class Killer {
+ public:
+  Killer(const Operation& operation, bool is_thorough) : operation_(operation) {
+    Bury();
+    Follow(is_thorough ? 0 : kOften, is_thorough ? kFollowed : 1);
+  }
+
+  // At those that are spread over all of them, others each time; at one at the least.
+  void KillFor(int seconds);
+  // At every one; at those that were missed again, as often as kTries.
+  void KillAtAll();
+  // Whether all was as it has to be, in so many places as were to be hit.
+  bool Report(bool is_thorough);
+
+ private:
+  void Follow(int often, int most);
+  // What the dead had is given back; and the survivor has begun.
+  void Bury() const { survivor_.Ask(Calls::kOne, kLimit - kOwn - kFirst - operation_.others); }
+  void Prepare(bool has_dead) const;
+  bool Go(int round, size_t at, Stepped* process) const;
+  void Kill(int round, size_t at);
+  void KillRound(int round);
+  bool is_bad() const { return kills_.wrong >= kMostWrong; }
+
+  const Operation& operation_;
+  Survivor survivor_;
+  Aims aims_;
+  Kills kills_;
+};
+
+// What a process does first depends on who was there before: nobody, or one that died and that
+// nobody has found yet.
+void Killer::Prepare(bool has_dead) const {
+  ForgetTheDead();
+  if (has_dead) Stepped(operation_.prepare, operation_.run, operation_.way).Run();
 }
 
-// Steps of the golden ratio come near every instruction, however few there are.
+// Until some in a row came to nothing new.
+void Killer::Follow(int often, int most) {
+  int same = 0;
+  for (int i = 0; i < most && same < kSame; ++i) {
+    Prepare(i % 2 == 1);
+    Path path = Stepped(operation_.prepare, operation_.run, operation_.way).Follow(often);
+    same = aims_.Add(std::move(path)) ? 0 : same + 1;
+    Bury();
+  }
+}
+
+// Where time has passed the library does other things, and at full speed none does: in one round of
+// two a process is held some steps before, each time twice as many.
+bool Killer::Go(int round, size_t at, Stepped* process) const {
+  const Aim& aim = aims_.all()[at];
+  if (aim.is_first() && round >= kJumps) return process->StepTo(aim.place, 1);
+  if (aim.is_first() && round % 2 == 1) {
+    const Aim before = aims_.Before(aim, size_t{1} << round / 2);
+    if (!process->GoTo(before.place, before.times)) return false;
+    usleep(kHeld);
+  }
+  return process->GoTo(aim.place, aim.times);
+}
+
+// All that the dead had is there for the survivor.
+void Killer::Kill(int round, size_t at) {
+  Aim* const aim = &aims_.all()[at];
+  Prepare(round / 2 % 2 == 1);
+  Stepped process(operation_.prepare, operation_.run, operation_.way);
+  const bool is_there = Go(round, at, &process);
+  process.Kill();
+  if (is_there) aim->is_hit = true;
+  if (!is_there) ++kills_.elsewhere;
+  const Calls calls = kills_.all++ % 2 == 0 ? Calls::kOne : Calls::kTwo;
+  const Found found = survivor_.Ask(calls, kLimit - kOwn - kFirst - operation_.others);
+  if (IsExact(found)) return;
+  ++kills_.wrong;
+  printf("killed %s %#lx, coming %d: %s\n", is_there ? "at" : "on the way to", aim->place.address,
+         aim->times, Text(found).c_str());
+}
+
+// Steps of the golden ratio come near every one, however few there are.
 size_t Spread(int64_t i, double offset, size_t length) {
   const double part = std::fmod(offset + static_cast<double>(i) * 0.6180339887498949, 1);
   return static_cast<size_t>(part * static_cast<double>(length));
 }
 
-int KillWithin(const Operation& operation, int seconds) {
-  const Survivor survivor;
+void Killer::KillFor(int seconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-  const Path path =
-      Stepped(operation.prepare, operation.run, operation.way).Follow(seconds == 0 ? 0 : kOften);
-  const size_t length = path.addresses.size();
   std::random_device random;
   const double offset = std::uniform_real_distribution(0.0, 1.0)(random);
-  Kills kills;
-  const auto is_done = [&] {
-    return seconds == 0 ? kills.all == static_cast<int64_t>(length)
-                        : std::chrono::steady_clock::now() > end;
-  };
-  while (!is_done() && kills.wrong < 10) {
-    if (seconds == 0 && kills.all % kSaidEvery == 0) {
-      fprintf(stderr, "%ld of %zu instructions\n", kills.all, length);
-    }
-    const size_t at =
-        seconds == 0 ? static_cast<size_t>(kills.all) : Spread(kills.all, offset, length);
-    KillAt(operation, path, at, survivor, &kills);
-  }
-  fprintf(stderr, "%ld kills in %zu instructions, %ld of them elsewhere\n", kills.all, length,
-          kills.elsewhere);
-  return kills.wrong;
+  const std::vector<Aim>& aims = aims_.all();
+  if (aims.empty()) return;
+  do {
+    Kill(0, Spread(kills_.all, offset, aims.size()));
+  } while (!is_bad() && std::chrono::steady_clock::now() < end);
 }
 
-int Run(const std::string& word, int number) {
-  if (word == "storm") return RunStorm(number);
+void Killer::KillRound(int round) {
+  for (size_t at = 0; at < aims_.all().size() && !is_bad(); ++at) {
+    const Aim& aim = aims_.all()[at];
+    if (aim.is_hit || (round >= kTriesOfLater && !aim.is_first())) continue;
+    Kill(round, at);
+    if (kills_.all % kSaidEvery == 0) {
+      fprintf(stderr, "%ld kills, %zu hits of %zu\n", kills_.all, aims_.Hits(), aims_.all().size());
+    }
+  }
+}
+
+void Killer::KillAtAll() {
+  for (int round = 0; round < kTries && !is_bad(); ++round) {
+    KillRound(round);
+    const size_t missed = aims_.Missed().size();
+    fprintf(stderr, "%zu of %zu instructions missed %d times\n", missed, aims_.places(), round + 1);
+    if (missed == 0 && round >= kTriesOfLater) return;
+  }
+}
+
+bool Killer::Report(bool is_thorough) {
+  const std::vector<Place> missed = aims_.Missed();
+  const size_t hits = aims_.Hits();
+  fprintf(stderr,
+          "%ld kills: at %zu of %zu instructions, in a path of %zu steps; at %zu of %zu of their "
+          "comings; %ld went another way\n",
+          kills_.all, aims_.places() - missed.size(), aims_.places(), aims_.steps(), hits,
+          aims_.all().size(), kills_.elsewhere);
+  if (hits == 0) printf("nobody was killed where it was meant\n");
+  if (!is_thorough || is_bad()) return hits != 0 && kills_.wrong == 0;
+  for (const Place& place : missed) printf("nobody was killed at %#lx\n", place.address);
+  return hits != 0 && kills_.wrong == 0 && missed.empty();
+}
+
+bool KillWithin(const Operation& operation, int seconds) {
+  const bool is_thorough = seconds == 0;
+  Killer killer(operation, is_thorough);
+  is_thorough ? killer.KillAtAll() : killer.KillFor(seconds);
+  return killer.Report(is_thorough);
+}
+
+bool Run(const std::string& word, int number) {
+  if (word == "storm") return RunStorm(number) == 0;
   for (const Operation& operation : Operations()) {
     if (operation.name == word) return KillWithin(operation, number);
   }
   fprintf(stderr, "there is no operation %s\n", word.c_str());
-  return 1;
+  return false;
 }
 
 }  // namespace
@@ -106,7 +218,7 @@ int main(int count, char** words) {
     return 0;
   }
   if (count != 3) return 1;
-  const int wrong = tessera::limiter::Run(words[1], atoi(words[2]));
-  if (wrong == 0) printf("all exact\n");
-  return wrong == 0 ? 0 : 1;
+  const bool is_exact = tessera::limiter::Run(words[1], atoi(words[2]));
+  if (is_exact) printf("all exact\n");
+  return is_exact ? 0 : 1;
 }

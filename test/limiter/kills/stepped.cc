@@ -20,7 +20,6 @@ constexpr uint64_t kBreakpoint = 0xcc;
 constexpr uint8_t kReturn = 0xc3;
 constexpr uint8_t kCall = 0xe8;  // of a function of the same object
 constexpr uint64_t kCallSize = 5;
-constexpr size_t kStopsOfATime = 2;  // at a breakpoint, and past it
 
 void Fail(const char* what) {
   perror(what);
@@ -130,7 +129,7 @@ bool Stepped::Go(int request) {
   const int status = StatusOf(pid_);
   is_gone_ = WIFSIGNALED(status) || WIFEXITED(status);
   if (is_gone_ || !WIFSTOPPED(status)) return false;
-  has_executed_ = IsEvent(status, PTRACE_EVENT_EXEC);
+  if (IsEvent(status, PTRACE_EVENT_EXEC)) stage_ = Stage::kExec;
   at_ = Register(pid_, offsetof(user_regs_struct, rip));
   return WSTOPSIG(status) == SIGTRAP;
 }
@@ -142,7 +141,7 @@ bool Stepped::RunTo(uint64_t address, int times) {
     if (time > 0 && !Go(PTRACE_SINGLESTEP)) return false;
     ptrace(PTRACE_POKETEXT, pid_, address, (before & ~uint64_t{0xff}) | kBreakpoint);
     if (!Go(PTRACE_CONT)) return false;
-    if (has_executed_) return true;
+    if (stage_ == Stage::kExec) return true;
     ptrace(PTRACE_POKETEXT, pid_, address, before);
     ptrace(PTRACE_POKEUSER, pid_, offsetof(user_regs_struct, rip), address);
     at_ = address;
@@ -162,9 +161,9 @@ bool Stepped::IsOften(uint64_t function) {
 // between; an exec, and the first line of the program that it executes, count as well. False: it
 // has come to the end of what it is to run, or to its own.
 bool Stepped::Step() {
-  if (has_executed_) {
+  if (stage_ == Stage::kExec) {
     // It stops by itself, in the first line of the new program.
-    has_executed_ = false;
+    stage_ = Stage::kExecuted;
     Go(PTRACE_CONT);
     if (is_gone_) return false;
     library_ = CodeOf(pid_, kLibrary);
@@ -183,7 +182,7 @@ bool Stepped::Step() {
     } else if (code == kCall && at_ != before + kCallSize && IsOften(at_)) {
       if (!RunTo(before + kCallSize)) return false;
     }
-    if (has_executed_) return true;
+    if (stage_ == Stage::kExec) return true;
   } while (!library_.Has(at_));
   return true;
 }
@@ -195,50 +194,37 @@ bool Stepped::Passes(uint64_t before, uint8_t code) const {
   return way_ != Way::kLibrary && program_.Has(before);
 }
 
+Place Stepped::Now() const {
+  const bool has_code = stage_ == Stage::kBegun || library_.Has(at_);
+  return {has_code ? at_ - library_.begin : Place::kNone, stage_};
+}
+
 Path Stepped::Follow(int often) {
   Path path;
   often_ = often;
-  while (Step()) {
-    if (has_executed_) path.first = path.addresses.size() + 2;
-    path.addresses.push_back(at_ - library_.begin);
-  }
-  // What the program did that executed another one is not come back to.
-  std::unordered_map<uint64_t, int> times;
-  path.before.resize(path.addresses.size());
-  for (size_t at = path.first; at < path.addresses.size(); ++at) {
-    path.before[at] = times[path.addresses[at]]++;
-  }
+  while (Step()) path.push_back(Now());
   return path;
 }
 
-bool Stepped::GoTo(const Path& path, size_t at) {
-  if (way_ != Way::kAll && at >= path.first) {
-    JumpTo(path, at);
-  } else {
-    for (size_t i = 0; i <= at && Step(); ++i) {
-    }
-  }
-  return !is_gone_ && at_ - library_.begin == path.addresses[at];
+bool Stepped::GoOnTo(Stage stage) {
+  if (stage == stage_) return true;
+  if (!Go(PTRACE_CONT) || stage_ != Stage::kExec) return false;
+  return stage == Stage::kExec || Step();
 }
 
-// By a breakpoint at an instruction before it that it does not come to often, and step by step from
-// there on.
-void Stepped::JumpTo(const Path& path, size_t at) {
-  size_t best = SIZE_MAX;
-  size_t steps = 0;
-  int times = 0;
-  for (size_t back = 0; back < best && back <= at - path.first; ++back) {
-    const int wanted = path.before[at - back] + 1;
-    const size_t stops = back + kStopsOfATime * static_cast<size_t>(wanted);
-    if (stops >= best) continue;
-    best = stops;
-    steps = back;
-    times = wanted;
+bool Stepped::GoTo(const Place& place, int times) {
+  // Who forks at a breakpoint has a child that dies of it.
+  if (way_ == Way::kAll) return StepTo(place, times);
+  if (!GoOnTo(place.stage)) return false;
+  if (place.address == Place::kNone) return true;
+  return RunTo(library_.begin + place.address, times) && Now() == place;
+}
+
+bool Stepped::StepTo(const Place& place, int times) {
+  while (Step()) {
+    if (Now() == place && --times == 0) return true;
   }
-  for (size_t i = 0; i < path.first; ++i) Step();
-  if (!RunTo(library_.begin + path.addresses[at - steps], times)) return;
-  for (size_t i = 0; i < steps && Step(); ++i) {
-  }
+  return false;
 }
 
 }  // namespace tessera::limiter

@@ -3,8 +3,10 @@
 // likes. x86-64. One thread, which alone may use it.
 #pragma once
 
+#include <sys/ptrace.h>
 #include <sys/types.h>
 
+#include <compare>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -18,12 +20,25 @@ struct Code {
   bool Has(uint64_t address) const { return address >= begin && address < end; }
 };
 
-// All that a process did inside the library, one address after the other.
-struct Path {
-  std::vector<uint64_t> addresses;  // from where the library begins
-  std::vector<int> before;          // how often it came to each before that
-  size_t first = 0;                 // from here on it is the program that it executed
+// What of its program a process is in.
+enum class Stage : uint8_t {
+  kBegun,     // the one that it began with
+  kExec,      // none: it has just executed another one
+  kExecuted,  // that one, from its first line on
 };
+
+// Where it comes to: an instruction, or what has none: an exec, and the first line of what was
+// executed.
+struct Place {
+  static constexpr uint64_t kNone = UINT64_MAX;
+
+  uint64_t address;  // from where the library begins
+  Stage stage;
+  auto operator<=>(const Place&) const = default;
+};
+
+// All that a process did inside the library, one after the other.
+using Path = std::vector<Place>;
 
 class Stepped {
  public:
@@ -42,15 +57,19 @@ class Stepped {
 
   // All of it. What the library calls over and over is passed over from the time `often` on.
   Path Follow(int often);
-  // To some instruction of a path, by as few stops as can be. False: it is somewhere else, for it
-  // went another way this time.
-  bool GoTo(const Path& path, size_t at);
+  // To where it comes there for the `times`-th time, by as few stops as can be; or step by step,
+  // which takes as long as it took to follow. False: it went another way this time, and has ended.
+  bool GoTo(const Place& place, int times);
+  bool StepTo(const Place& place, int times);
+  // To its end, or an exec.
+  void Run() { Go(PTRACE_CONT); }
   // With SIGKILL, and returns when it is gone.
   void Kill();
 
  private:
   void FollowChild();
-  void JumpTo(const Path& path, size_t at);
+  bool GoOnTo(Stage stage);
+  Place Now() const;
   bool Step();
   bool Go(int request);
   bool RunTo(uint64_t address, int times = 1);
@@ -65,7 +84,7 @@ class Stepped {
   Code program_;
   uint64_t at_ = 0;
   bool is_gone_ = false;
-  bool has_executed_ = false;  // and is not in its main() yet
+  Stage stage_ = Stage::kBegun;
   int often_ = 0;
   std::unordered_map<uint64_t, int> calls_;
 };

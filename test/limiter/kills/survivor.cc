@@ -69,7 +69,15 @@ struct Allocation {
   int64_t waits;
 };
 
-Found LookAround(const Books& books, uint64_t bytes) {
+Found AskOnce(const Books& books, uint64_t bytes) {
+  const Allocation all(kFirst + bytes);
+  Found found = Look(books);
+  found.result = all.result;
+  found.waits = all.waits;
+  return found;
+}
+
+Found AskTwice(const Books& books, uint64_t bytes) {
   const Allocation first(kFirst);
   const Found after_first = Look(books);
   const Allocation rest(bytes);
@@ -80,14 +88,20 @@ Found LookAround(const Books& books, uint64_t bytes) {
   return found;
 }
 
-[[noreturn]] void Survive(int order, int answer) {
+struct Order {
+  Calls calls;
+  uint64_t bytes;
+};
+
+[[noreturn]] void Survive(int orders, int answer) {
   StartCuda();
   CUdeviceptr own = 0;
   if (cuMemAlloc_v2(&own, kOwn) != CUDA_SUCCESS) exit(1);
   const Region& region = MapRegion();
-  uint64_t bytes = 0;
-  while (read(order, &bytes, sizeof bytes) == sizeof bytes) {
-    const Found found = LookAround(region.books, bytes);
+  Order order{};
+  while (read(orders, &order, sizeof order) == sizeof order) {
+    const Found found = order.calls == Calls::kOne ? AskOnce(region.books, order.bytes)
+                                                   : AskTwice(region.books, order.bytes);
     if (write(answer, &found, sizeof found) != sizeof found) break;
   }
   _exit(0);
@@ -101,9 +115,7 @@ std::string Text(const Found& found) {
            "%ld bytes lost, result %d, %ld waits, total %lu, shares %lu, resident %lu, lent %lu, "
            "%d slots not as the device has it, %d flights of the dead",
            found.lost, found.result, found.waits, found.total, found.shares, found.resident,
-           found.lent,
-
-           found.strangers, found.flights);
+           found.lent, found.strangers, found.flights);
   return text;
 }
 
@@ -129,9 +141,10 @@ Survivor::~Survivor() {
   close(answer_);
 }
 
-Found Survivor::Ask(uint64_t bytes) const {
+Found Survivor::Ask(Calls calls, uint64_t bytes) const {
   Found found{};
-  if (write(order_, &bytes, sizeof bytes) != sizeof bytes ||
+  const Order order{calls, bytes};
+  if (write(order_, &order, sizeof order) != sizeof order ||
       read(answer_, &found, sizeof found) != sizeof found) {
     fprintf(stderr, "the survivor is dead\n");
     exit(1);

@@ -16,14 +16,20 @@ inline constexpr uint64_t kOwn = 4 * kMiB;      // what the survivor holds
 
 inline constexpr uint64_t kFirst = 2 * kMiB;
 
-// What it found after two calls of cuMemAlloc. The first one mostly has room, whatever the dead
-// had; the second one has it if that is free.
+// The calls of cuMemAlloc that it makes: what the dead had is given back by one that needs the
+// room, or that comes a tenth of a second after the last look.
+enum class Calls : uint32_t {
+  kOne,  // needs all the room there is, so that what the dead had is given back by the next call
+  kTwo,  // the first one mostly has room, whatever the dead had; the second one needs it all
+};
+
+// What it found after the last one of them.
 struct Found {
-  int64_t lost;       // bytes that after the first one were counted for the container and no slot
-  int result;         // of the second one; what follows is as it was then
-  int64_t waits;      // for anybody, in both
-  uint64_t total;     // bytes that the container counts,
-  uint64_t shares;    // that its slots have,
+  int64_t lost;     // bytes that after the first of two were counted for the container and no slot
+  int result;       // of the last one; what follows is as it was then
+  int64_t waits;    // for anybody, in all
+  uint64_t total;   // bytes that the container counts,
+  uint64_t shares;  // that its slots have,
   uint64_t resident;  // and that the device gave to it
   uint64_t lent;
   int strangers;  // slots whose process has something else of the device than they say
@@ -38,8 +44,9 @@ class Survivor {
   Survivor(const Survivor&) = delete;
   Survivor& operator=(const Survivor&) = delete;
 
-  // It asks for kFirst and then for so many bytes, and frees both afterwards.
-  Found Ask(uint64_t bytes) const;
+  // It asks for kFirst and so many bytes, at once or one after the other, and frees them
+  // afterwards.
+  Found Ask(Calls calls, uint64_t bytes) const;
 
  private:
   pid_t pid_ = 0;
