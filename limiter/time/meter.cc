@@ -96,6 +96,14 @@ inline Meter* OwnMeter() {
   return state == State::kNew && Start(meter) ? meter : nullptr;
 }
 
+// Null: nothing was ever launched that is metered, and nothing is made for it.
+Meter* MeterInUse() {
+  Meter* const meter = the_meter.IfAny();
+  const bool is_used =
+      meter != nullptr && meter->state.load(std::memory_order_acquire) == State::kMetered;
+  return is_used ? meter : nullptr;
+}
+
 TimeBooks* BooksOf(const Meter& meter, int place) {
   return &meter.region->books.times[place];
 }
@@ -180,8 +188,8 @@ void Collect(Meter* meter) {
 
 // The program ends: what is done is charged as it was measured, while the driver can still tell.
 void LookAtEnd(void* /*unused*/) {
-  Meter* const meter = the_meter.IfAny();
-  if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
+  Meter* const meter = MeterInUse();
+  if (meter == nullptr) return;
   const Driver& driver = TheDriver();
   for (Meter::Device& device : meter->devices) {
     CUcontext context = device.context.load();
@@ -402,17 +410,17 @@ Launch::Measuring Launch::Admit(const Launched& what) {
 }
 
 Wait::Wait(const Stream& stream) : stream_(stream.id()) {
+  if (MeterInUse() == nullptr) return;
   const StreamContext context(stream);
   Begin();
 }
 
 Wait::Wait(StreamId stream) : stream_(stream) {
-  Begin();
+  if (MeterInUse() != nullptr) Begin();
 }
 
 void Wait::Begin() {
-  Meter* const meter = the_meter.IfAny();
-  if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
+  Meter* const meter = the_meter.Get();
   const int place = CurrentPlace();
   if (place < 0 || place >= kMaxDevices) return;
   // A graph that is waited for may have run elsewhere alone.
@@ -440,8 +448,8 @@ void ForgetCost(uint64_t key) {
 
 void AwaitMeasures(CUcontext context) {
   constexpr uint64_t kLongest = 5'000'000'000, kMoment = 200'000;  // ns
-  Meter* const meter = the_meter.IfAny();
-  if (meter == nullptr || meter->state.load(std::memory_order_acquire) != State::kMetered) return;
+  Meter* const meter = MeterInUse();
+  if (meter == nullptr) return;
   for (const uint64_t began = Now(); Now() - began < kLongest; SleepFor(kMoment)) {
     Collect(meter);
     if (!meter->samples.IsMeasuring(context)) return;
