@@ -36,12 +36,16 @@ CUresult Destroy(Pool* pool, CUmemoryPool handle) {
   return result;
 }
 
+// One thread does.
+void End(Pool* pool, CUmemoryPool handle, CUresult* result) {
+  if (pool->pool.compare_exchange_strong(handle, nullptr)) *result = Destroy(pool, handle);
+}
+
 // With nothing in it. False: something is.
 bool TryEnd(Pool* pool, CUmemoryPool handle, CUresult* result) {
   uint64_t held = 0;
   if (AskPool(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &held) && held != 0) return false;
-  // One thread does.
-  if (pool->pool.compare_exchange_strong(handle, nullptr)) *result = Destroy(pool, handle);
+  End(pool, handle, result);
   return true;
 }
 
@@ -127,9 +131,13 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
 CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   Pool* const pool = PoolFor(handle);
   if (pool == nullptr || IsDefault(handle)) return TheDriver().cuMemPoolDestroy(handle);
-  if (pool->is_ending.load(std::memory_order_acquire)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = CUDA_ERROR_INVALID_VALUE;
+  if (pool->is_ending.load(std::memory_order_acquire)) return result;
+  if (pool->place < 0) {
+    End(pool, handle, &result);
+    return result;
+  }
   Trim(pool, handle);
-  CUresult result = CUDA_SUCCESS;
   if (TryEnd(pool, handle, &result)) return result;
   BeginEnd(handle);
   pools_ending.fetch_add(1, std::memory_order_relaxed);

@@ -49,6 +49,7 @@ bool AskPool(CUmemoryPool pool, CUmemPool_attribute attribute, uint64_t* value) 
 }
 
 bool SettlePool(Pool* pool, uint64_t credit, bool has_context) {
+  if (pool->place < 0) return true;
   const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
   const auto held = [&] {
     uint64_t bytes = 0;
@@ -145,12 +146,19 @@ CUdevice DeviceOfStream(const Stream& stream) {
   return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
 }
 
-// With a single device all are of that one.
-void NotePool(CUmemoryPool pool, const CUmemLocation& location) {
-  int devices = 0;
-  TheDriver().cuDeviceGetCount(&devices);
-  const int place = devices > 1 ? PlaceOfLocation(location) : -1;
-  if (place >= 0) EnterPool(pool, place);
+// Of those that there are at once no driver before CUDA 13 tells where they are, and of managed
+// memory it says little.
+void NotePool(CUmemoryPool pool, const CUmemPoolProps& wanted) {
+  if (wanted.allocType == CU_MEM_ALLOCATION_TYPE_PINNED) {
+    EnterPool(pool, PlaceOfLocation(wanted.location));
+  }
+}
+
+// The program did not make it, so it is one of those that there always are, of which CUDA 13 has
+// some of host memory.
+bool IsOfHost(CUmemoryPool pool) {
+  uint64_t type = 0;
+  return AskPool(pool, CU_MEMPOOL_ATTR_LOCATION_TYPE, &type) && type != CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
 // `handle` may be null: whichever the stream's device allocates from.
@@ -159,6 +167,7 @@ CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* ou
                       Call call, Undo undo) {
   Pool* pool = PoolFor(handle);
   const bool takes_some = out != nullptr && bytes != 0;
+  if (takes_some && pool == nullptr && handle != nullptr && IsOfHost(handle)) return call();
   const CUdevice device = takes_some && pool == nullptr ? DeviceOfStream(stream) : -1;
   const int place = !takes_some ? -1 : pool != nullptr ? pool->place : PlaceOfDevice(device);
   if (place < 0) return call();
@@ -217,12 +226,10 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 ALLOCATE_ASYNC()
 ALLOCATE_ASYNC(_ptsz)
 
-// Which device it is of no driver before CUDA 13 tells, and there may be nothing in it to ask
-// about.
 CUresult cuMemPoolCreate(CUmemoryPool* answer, const CUmemPoolProps* wanted) {
   return Answered(answer, [&](CUmemoryPool* out) {
     const CUresult result = TheDriver().cuMemPoolCreate(out, wanted);
-    if (result == CUDA_SUCCESS) NotePool(*out, wanted->location);
+    if (result == CUDA_SUCCESS) NotePool(*out, *wanted);
     return result;
   });
 }

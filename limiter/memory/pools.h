@@ -13,10 +13,10 @@ namespace tessera::limiter {
 
 struct Pool {
   std::atomic<CUmemoryPool> pool;  // null: none any more
-  int place;
-  std::atomic<uint64_t> charged;  // bytes
-  std::atomic<bool> is_exported;  // others may have what is in it
-  std::atomic<bool> is_ending;    // the program destroyed it
+  int place;                       // -1: what it holds counts nowhere
+  std::atomic<uint64_t> charged;   // bytes
+  std::atomic<bool> is_exported;   // others may have what is in it
+  std::atomic<bool> is_ending;     // the program destroyed it
 };
 
 // Places of pools that were destroyed are used again.

@@ -114,6 +114,7 @@ uint64_t* OptionOf(Options& options, std::string_view name, uint64_t& unit) {
   if (name == "module-mib") return &options.module_bytes;
   if (name == "lazy") return &options.lazy;
   if (name == "sms") return &options.multiprocessors;
+  if (name == "cuda") return &options.version;
   if (name == "no-uuid") return &options.unnamed;
   if (name == "moves-pages") return &options.moves_pages;
   throw std::runtime_error("TESSERA_FAKE_CUDA_OPTIONS: there is no option \"" + std::string(name) +
@@ -185,9 +186,10 @@ Node ReadNode() {
   }
   Node node;
   node.devices = Visible(gpus, migs, Environment("CUDA_VISIBLE_DEVICES"));
-  node.version = hardware.cuda == 0 ? kDefaultVersion : hardware.cuda;
   const char* options = Environment("TESSERA_FAKE_CUDA_OPTIONS");
   node.options = ParseOptions(options == nullptr ? "" : options);
+  node.version = hardware.cuda == 0 ? kDefaultVersion : hardware.cuda;
+  if (node.options.version != 0) node.version = static_cast<int>(node.options.version);
   const char* directory = Environment("TESSERA_FAKE_CUDA");
   node.directory = directory == nullptr ? DirectoryOf(path) : directory;
   const char* pipe = Environment("CUDA_MPS_PIPE_DIRECTORY");

@@ -12,6 +12,7 @@
 //     module-mib   what the code of a module takes
 //     lazy         1: not before its first function is asked for or used; 0: when it is loaded
 //     sms          how many multiprocessors a GPU has; 0: as many as its model
+//     cuda         another version than the description's, as 13000
 //     no-uuid      so many times no device is named
 //     moves-pages  1: managed memory may be used by both sides at once; 0: it may not
 //     slice-us     what one process has of a card before another's turn; 0: first come, first
@@ -56,6 +57,7 @@ struct Options {
   uint64_t module_bytes = 0;
   uint64_t lazy = 0;
   uint64_t multiprocessors = 0;
+  uint64_t version = 0;
   uint64_t unnamed = 0;
   uint64_t moves_pages = 1;
 };

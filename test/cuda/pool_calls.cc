@@ -36,6 +36,15 @@ CUresult Give(T* out, const T& value) {
   return CUDA_SUCCESS;
 }
 
+CUmemoryPool HostPool() {
+  static const CUmemoryPool pool = [] {
+    const CUmemoryPool made = NewPool(0, true, 0);
+    made->is_default = true;
+    return made;
+  }();
+  return pool;
+}
+
 uint64_t* NumberOf(CUmemPoolHandle_st& pool, CUmemPool_attribute attribute) {
   switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
@@ -126,6 +135,8 @@ FAKE_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribut
   int value = 0;
   if (attribute >= 1 && attribute <= 3) {
     value = pool->reuse[attribute - 1];
+  } else if (TheDriver()->node.version < 13000) {
+    return CUDA_ERROR_INVALID_VALUE;
   } else if (attribute == CU_MEMPOOL_ATTR_ALLOCATION_TYPE) {
     value = CU_MEM_ALLOCATION_TYPE_PINNED;
   } else if (attribute == CU_MEMPOOL_ATTR_LOCATION_ID) {
@@ -189,6 +200,7 @@ FAKE_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
 FAKE_EXPORT CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location,
                                             CUmemAllocationType type) {
   if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type == CU_MEM_LOCATION_TYPE_HOST) return Give(out, HostPool());
   if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
   return cuDeviceGetDefaultMemPool(out, location->id);
 }

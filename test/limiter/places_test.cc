@@ -87,5 +87,65 @@ TEST_F(PlacesTest, WhatIsAllocatedFromAPoolIsOfThePoolsGpu) {
   }
 }
 
+class HostPoolsTest : public PlacesTest {
+ protected:
+  // All that is allocated from it is of no GPU.
+  void ExpectUncounted(CUmemoryPool pool) {
+    for (const auto& allocate : {cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz}) {
+      CUdeviceptr pointer = 0;
+      EXPECT_EQ(allocate(&pointer, 600 * kMiB, pool, nullptr), CUDA_SUCCESS);
+      ExpectHeld(1024, 0);
+      EXPECT_EQ(cuMemFreeAsync(pointer, nullptr), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
+    ExpectHeld(1024, 0);
+  }
+};
+
+TEST_F(HostPoolsTest, APoolOfHostMemoryGivesItThoughTheGpuIsFull) {
+  RunOnFirst([&] {
+    Fill(0, 1024);
+    CUmemPoolProps wanted{};
+    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_HOST, 0};
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+    ExpectUncounted(pool);
+    CUdeviceptr pointer = 0;
+    ASSERT_EQ(cuMemAllocFromPoolAsync(&pointer, kMiB, pool, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemFreeAsync(pointer, nullptr), CUDA_SUCCESS);
+    ExpectHeld(1024, 0);
+  });
+}
+
+TEST_F(HostPoolsTest, SoDoesTheOneThatThereAlwaysIsFromCuda13On) {
+  node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,cuda=13000");
+  RunOnFirst([&] {
+    Fill(0, 1024);
+    CUmemLocation host{CU_MEM_LOCATION_TYPE_HOST, 0};
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(cuda().As<decltype(cuMemGetDefaultMemPool)>("cuMemGetDefaultMemPool")(
+                  &pool, &host, CU_MEM_ALLOCATION_TYPE_PINNED),
+              CUDA_SUCCESS);
+    ExpectUncounted(pool);
+  });
+}
+
+// It is of no GPU that is limited.
+TEST_F(HostPoolsTest, APoolOfAGpuThatTheLimitsFileDoesNotNameIsNotCounted) {
+  limits_.count = 1;
+  RunOnFirst([&] {
+    Fill(0, 1024);
+    CUmemPoolProps wanted{};
+    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+    ExpectUncounted(pool);
+  });
+}
+
 }  // namespace
 }  // namespace tessera::limiter
