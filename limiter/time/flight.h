@@ -14,7 +14,7 @@ namespace tessera::limiter {
 // The end of a process may be seen long after it; more than that is not charged for it.
 inline constexpr int64_t kMostAtEnd = 5'000'000'000;  // ns
 
-// A stream of a context; never 0.
+// A stream, whatever its context; never 0.
 using StreamId = uintptr_t;
 inline constexpr StreamId kAllStreams = UINTPTR_MAX;
 

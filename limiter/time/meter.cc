@@ -436,8 +436,8 @@ void Wait::Begin() {
   Meter* const meter = the_meter.Get();
   Meter::Device* const device = &meter->devices[place_];
   Collect(meter);
-  // Streams of one context alone are told from each other.
-  const bool is_known = !device->has_others.load();
+  // All that it has in one context is not all that it has.
+  const bool is_known = stream_ != kAllStreams || !device->has_others.load();
   device->flight.EndWait(is_known ? stream_ : 0, began_, FlightOf(*meter, place_));
 }
 

@@ -20,14 +20,19 @@ struct Stream {
 
   // The program made it: it is of one context, whatever is current.
   bool is_explicit() const { return reinterpret_cast<StreamId>(handle) > kPerThread; }
-  // Which one it is, of those of its context.
+  // Which one it is: one by default is the current context's.
   StreamId id() const {
     const auto id = reinterpret_cast<StreamId>(handle);
     if (id > kPerThread) return id;
-    if (id != kPerThread && !per_thread) [[likely]]
-      return kLegacy;
-    return id == kLegacy ? kLegacy : reinterpret_cast<StreamId>(&own_stream);
+    const bool is_legacy = id == kLegacy || (id != kPerThread && !per_thread);
+    const StreamId own = is_legacy ? kLegacy : reinterpret_cast<StreamId>(&own_stream);
+    if (has_several_contexts.load(std::memory_order_relaxed)) [[unlikely]]
+      return OfCurrentContext(own);
+    return own;
   }
+
+ private:
+  static StreamId OfCurrentContext(StreamId by_default);
 };
 
 // The context of a stream is current meanwhile, which need not be the one that the program has:

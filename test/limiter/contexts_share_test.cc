@@ -86,5 +86,35 @@ TEST_F(ContextsShareTest, AWaitForAStreamIsOneForWhatRanThere) {
   });
 }
 
+// Each context has a default stream. Of what runs in one few launches are measured; that the others
+// are done tells a wait for it.
+TEST_F(ContextsShareTest, TheDefaultStreamOfOneContextTellsNothingOfAnothers) {
+  RunLimited([&] {
+    PrepareBoth();
+    const Device other = NewContext();
+    const Flight& flight = TheRegion()->books.flights[OwnSlot()][0];
+    for (const auto& [own, foreign] : {std::pair{devices_[0], other}, {other, devices_[0]}}) {
+      int kept = 0;
+      // The last launch may be one that is measured.
+      for (int i = 0; i < 8; ++i) {
+        MakeCurrent(own);
+        for (int k = 0; k < 40; ++k) {
+          ASSERT_EQ(Launch(own.spin, 10'000, nullptr), CUDA_SUCCESS);
+        }
+        // Done, and nobody told.
+        const auto await = library_->As<decltype(cuStreamSynchronize)>("cuStreamSynchronize");
+        ASSERT_EQ(await(nullptr), CUDA_SUCCESS);
+        MakeCurrent(foreign);
+        ASSERT_EQ(cuStreamSynchronize(nullptr), CUDA_SUCCESS);
+        if (flight.since != 0) ++kept;
+        MakeCurrent(own);
+        ASSERT_EQ(cuStreamSynchronize(nullptr), CUDA_SUCCESS);
+        EXPECT_EQ(flight.since, 0u);
+      }
+      EXPECT_NE(kept, 0);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace tessera::limiter
