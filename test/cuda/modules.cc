@@ -214,6 +214,19 @@ FAKE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* out, size_t* bytes, CUmod
   return GlobalOf(out, bytes, module, name);
 }
 
+// As a program of 64 bits has it, for which no address fits: only how large it is.
+FAKE_EXPORT CUresult cuModuleGetGlobal(CUdeviceptr_v1* out, unsigned* bytes, CUmodule module,
+                                       const char* name) {
+  if (Current() == nullptr) return Missing();
+  CUdeviceptr address = 0;
+  size_t size = 0;
+  const CUresult result = GlobalOf(&address, &size, module, name);
+  if (result != CUDA_SUCCESS) return result;
+  if (out != nullptr) *out = static_cast<CUdeviceptr_v1>(address);
+  if (bytes != nullptr) *bytes = static_cast<unsigned>(size);
+  return CUDA_SUCCESS;
+}
+
 // A library is a module of the context that is current when it is loaded; a kernel is its function.
 FAKE_EXPORT CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* /*options*/,
                                        void** /*values*/, unsigned /*count*/,
@@ -230,9 +243,13 @@ FAKE_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path,
 FAKE_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
   return Unload(reinterpret_cast<CUmodule>(library));
 }
+// A module is one that is loaded.
 FAKE_EXPORT CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) {
-  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUmodule>(library);
+  if (Current() == nullptr) return Missing();
+  if (out == nullptr || library == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto module = reinterpret_cast<CUmodule>(library);
+  if (!LoadCode(*module)) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = module;
   return CUDA_SUCCESS;
 }
 FAKE_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr* out, size_t* bytes, CUlibrary library,

@@ -47,6 +47,16 @@ class CodeCallsTest : public ModulesTest {
            CUdeviceptr variable = 0;
            return cuModuleGetGlobal_v2(&variable, nullptr, Load(WithVariable(4)), "table");
          }},
+        {"cuModuleGetGlobal", 602,
+         [] {
+           unsigned bytes = 0;
+           return cuModuleGetGlobal(nullptr, &bytes, Load(WithVariable(4)), "table");
+         }},
+        {"cuLibraryGetModule", 600,
+         [] {
+           CUmodule module = nullptr;
+           return cuLibraryGetModule(&module, LoadLibrary());
+         }},
         {"cuLibraryGetGlobal", 602,
          [] {
            CUdeviceptr variable = 0;
