@@ -133,15 +133,14 @@ FAKE_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribut
     return CUDA_SUCCESS;
   }
   int value = 0;
+  const bool is_new = TheDriver()->node.version >= 13000;
   if (attribute >= 1 && attribute <= 3) {
     value = pool->reuse[attribute - 1];
-  } else if (TheDriver()->node.version < 13000) {
-    return CUDA_ERROR_INVALID_VALUE;
-  } else if (attribute == CU_MEMPOOL_ATTR_ALLOCATION_TYPE) {
+  } else if (is_new && attribute == CU_MEMPOOL_ATTR_ALLOCATION_TYPE) {
     value = CU_MEM_ALLOCATION_TYPE_PINNED;
-  } else if (attribute == CU_MEMPOOL_ATTR_LOCATION_ID) {
+  } else if (is_new && attribute == CU_MEMPOOL_ATTR_LOCATION_ID) {
     value = pool->device;
-  } else if (attribute == CU_MEMPOOL_ATTR_LOCATION_TYPE) {
+  } else if (is_new && attribute == CU_MEMPOOL_ATTR_LOCATION_TYPE) {
     value = pool->on_host ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
   } else {
     return CUDA_ERROR_INVALID_VALUE;
