@@ -95,6 +95,12 @@ func (c *cluster) installLimiter(t *testing.T) *nvidia.Driver {
 // installLimiterAs says more of these.
 func (c *cluster) installLimiterAs(t *testing.T, more string) *nvidia.Driver {
 	t.Helper()
+	return c.installLimiterBy(t, tenOfEach, more, func(manifest) {})
+}
+
+// installLimiterBy says as well how the GPU is divided and handed out, and changes the manifests.
+func (c *cluster) installLimiterBy(t *testing.T, division, more string, edit func(manifest)) *nvidia.Driver {
+	t.Helper()
 	must(t, importGlibc())
 	driver := installFakeDriver(t)
 	for _, directory := range []string{vgpuFiles, vgpuLock} {
@@ -104,7 +110,7 @@ func (c *cluster) installLimiterAs(t *testing.T, more string) *nvidia.Driver {
 	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
 	change := telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
-`+tenOfEach+`    nvidia:
+`+division+`    nvidia:
       vgpu:
         directory: `+vgpuFiles+`
         lockDirectory: `+vgpuLock+`
@@ -114,7 +120,10 @@ func (c *cluster) installLimiterAs(t *testing.T, more string) *nvidia.Driver {
       devRoot: `+nvidiaRoot+`
       cdiLeaveOut: [hooks]
 `, vgpuFiles, vgpuLock, nvidiaRoot, filepath.Dir(gpuDocument)))
-	c.install(t, byHAMisRights(t, change),
+	c.install(t, byHAMisRights(t, func(m manifest) {
+		change(m)
+		edit(m)
+	}),
 		append(c.readManifests(t, "hami/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	c.waitForResource(t, gpu, "10 of 10")
 	return driver
@@ -147,6 +156,16 @@ func onGPU(name string, count int64, script string) *v1.Pod {
 // spinning is such a pod whose first process is the program, which takes one step after another.
 func spinning(name string, count int64, steps ...string) *v1.Pod {
 	return onGPU(name, count, tellRegion+"exec spin "+strings.Join(steps, " "))
+}
+
+// bringDriver has the pod's program find the node's driver where the runtime brings none, as NVIDIA's would.
+func bringDriver(pod *v1.Pod) {
+	const path = "/driver"
+	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "driver", VolumeSource: v1.VolumeSource{
+		HostPath: &v1.HostPathVolumeSource{Path: filepath.Dir(cudaLink)}}})
+	main := &pod.Spec.Containers[0]
+	main.VolumeMounts = append(main.VolumeMounts, v1.VolumeMount{Name: "driver", MountPath: path, ReadOnly: true})
+	main.Env = append(main.Env, v1.EnvVar{Name: "LD_LIBRARY_PATH", Value: path})
 }
 
 // tell makes a file that programs wait for.

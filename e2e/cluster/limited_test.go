@@ -194,3 +194,32 @@ func TestAPodHasTheGPUThatItsAnnotationsAskForAndAllOfItWithoutTheLibraryWhereTh
 		t.Errorf("without the library a program was given %d bytes of %d: %s", took, all, c.output(t, "free"))
 	}
 }
+
+// Which container a grant is for is found when kubelet asks, and proved before it is made.
+func TestWithoutCDITwoPodsOnOneGPUHaveEachTheMemoryAndTheTimeThatItAskedFor(t *testing.T) {
+	c := theCluster(t)
+	c.switchCDIOff(t)
+	driver := c.installLimiterBy(t, "    strategies: [envvar, device-specs]\n    policy: vgpu\n    replicas: 10\n",
+		"        mode: requested\n", func(m manifest) { matching(t, m) })
+	c.startHAMi(t, 1)
+	asks := map[string]asked{"less": {count: 1, memory: 3000, cores: 20}, "more": {count: 1, memory: 9000, cores: 60}}
+	for name, one := range asks {
+		pod := spinning(name, 1, "take", piece, "view", "await", begin, "run 2000000 4000", "await", end)
+		pod.Spec.SchedulerName = hamisName
+		pod.Spec.Containers[0].Resources.Limits = one.limits()
+		bringDriver(pod)
+		c.create(t, pod)
+	}
+	for name, one := range asks {
+		c.expectMemory(t, driver, name, limitOfDevice{Bytes: uint64(one.memory) << 20, Cores: uint64(one.cores)}, 1)
+	}
+
+	tell(t, begin)
+	for name, one := range asks {
+		expectShare(t, name, c.share(t, name), float64(one.cores))
+	}
+	tell(t, end)
+	for name := range asks {
+		c.waitForPhase(t, name, v1.PodSucceeded)
+	}
+}
