@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/books/books.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "limiter/books/cancel.h"
@@ -12,6 +11,7 @@
 #include "limiter/books/ticks.h"
 #include "limiter/contract.h"
 #include "limiter/limits/text.h"
+#include "limiter/log/kept_errno.h"
 #include "limiter/log/report.h"
 
 namespace tessera::limiter {
@@ -47,13 +47,11 @@ inline uint64_t MostOf(const Process& process, int device) {
 
 bool Look(Process* process, int most) {
   const Uncancelled uncancelled;
-  const int error = errno;
+  const KeptErrno kept;
   Locks locks(process->region, process->identity, process->without_locks);
   locks.Use(OpenAgain(process->limits->region, process->file));
-  const bool reaped = (locks.usable() || process->without_locks) &&
-                      ReapDead(process->region, process->slot, most, &locks) > 0;
-  errno = error;
-  return reaped;
+  return (locks.usable() || process->without_locks) &&
+         ReapDead(process->region, process->slot, most, &locks) > 0;
 }
 
 [[gnu::noinline]] void LookAgain(uint64_t seen, uint64_t ticks, Process* process) {
@@ -135,9 +133,11 @@ int DeviceOf(const char* uuid) {
     if (!HasBooks(standing)) return named;
   }
   if (!HasBooks(standing)) return 0;
-  if (!process->from_file) return PlaceOf(process->region, uuid, limits.count);
-  const int place = PlaceOf(process->region, uuid, kMaxDevices);
-  return place < 0 ? kDeniedDevice : place;
+  const int places = process->from_file ? kMaxDevices : limits.count;
+  const int place = PlaceOf(process->region, uuid, places);
+  // Of those that the environment counts there may be more than there is room for.
+  const bool is_denied = process->from_file || (limits.closed && places == kMaxDevices);
+  return place < 0 && is_denied ? kDeniedDevice : place;
 }
 
 bool LimitsNameDevices() {

@@ -374,6 +374,25 @@ TEST_F(BooksTest, DevicesThatNobodyNamedTakeThePlacesInTheOrderAsked) {
   EXPECT_EQ(Shown().hami.device_num, 2u);
 }
 
+// There is room for sixteen. What becomes of one more is said by who made the library, or by a
+// file.
+TEST_F(BooksTest, ADeviceThatThereIsNoPlaceForIsDeniedWhereThatIsThePolicy) {
+  limits_.devices[0].uuid[0] = '\0';
+  limits_.count = kMaxDevices;
+  for (const bool closed : {false, true}) {
+    limits_.closed = closed;
+    InProcess([&] {
+      EXPECT_TRUE(JoinWith(limits_));
+      for (int i = 0; i < kMaxDevices; ++i) {
+        EXPECT_EQ(DeviceOf(("GPU-" + std::to_string(i)).c_str()), i);
+      }
+      const int more = DeviceOf("GPU-more");
+      EXPECT_EQ(more, closed ? kDeniedDevice : -1);
+      EXPECT_EQ(Reserve(more, 1, Kind::kData), !closed);
+    });
+  }
+}
+
 TEST_F(BooksTest, BrokenLimitsDenyMemory) {
   limits_.broken = true;
   InProcess([&] {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/books/join.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "limiter/books/ticks.h"
 #include "limiter/contract.h"
 #include "limiter/limits/text.h"
+#include "limiter/log/kept_errno.h"
 #include "limiter/log/report.h"
 
 namespace tessera::limiter {
@@ -86,7 +86,6 @@ Standing Decide(const Limits& limits, Process* process) {
   process->identity = OwnIdentity();
   process->trouble = Trouble::kNoLimits;
   if (limits.broken) return Standing::kDenied;
-  const int error = errno;
   Trouble& trouble = process->trouble;
   trouble = JoinRegion(limits, process);
   const bool limited = limits.source != Source::kNone;
@@ -113,7 +112,6 @@ Standing Decide(const Limits& limits, Process* process) {
 #else
   process->look_after.store(2'500'000, std::memory_order_relaxed);
 #endif
-  errno = error;
   return standing;
 }
 
@@ -143,6 +141,7 @@ int PlaceOf(Region* region, const char* uuid, int places) {
 
 Standing JoinBy(const Limits* limits, bool without_locks, Process* process) {
   const Uncancelled uncancelled;
+  const KeptErrno kept;
   Standing standing = Standing::kUnknown;
   {
     const Locked lock(&process->joining);

@@ -112,15 +112,14 @@ void OwnDirectory(char* directory, size_t size) {
 
 }  // namespace
 
-void FindLimits(const Places& places, Limits* limits) {
-  Environment environment;
-  ParseEnvironment(places.variable, &environment);
+void FindLimits(const Places& places, Environment* environment, Limits* limits) {
+  ParseEnvironment(places.variable, environment);
   *limits = {};
   if (ReadFile(places.file, places.closed, limits)) {
-    Combine(environment, limits);
+    Combine(*environment, limits);
   } else {
-    *limits = environment.limits;
-    if (!environment.has_limits) FindInRegion(places.directory, environment, limits);
+    *limits = environment->limits;
+    if (!environment->has_limits) FindInRegion(places.directory, *environment, limits);
   }
   ReadPolicy(places.no_limits, places.closed, limits);
 }
@@ -131,21 +130,25 @@ const Limits& TheLimits() {
   const Limits* limits = found.load(std::memory_order_acquire);
   if (limits != nullptr) return *limits;
   // Threads that come at once all look and the first one's is kept: a lock would stay locked in a
-  // child forked meanwhile.
+  // child forked meanwhile. Not on the stack, which may be a small thread's.
+  struct Looked {
+    Limits limits;
+    Environment environment;
+    char directory[sizeof(Limits::region)];
+  };
   void* const memory =
-      mmap(nullptr, sizeof(Limits), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, sizeof(Looked), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return no_memory;
-  char directory[sizeof(Limits::region)];
-  OwnDirectory(directory, sizeof(directory));
+  Looked* const looked = static_cast<Looked*>(memory);
+  OwnDirectory(looked->directory, sizeof(looked->directory));
   FindLimits({.variable = [](const char* name) -> const char* { return secure_getenv(name); },
-              .directory = directory,
+              .directory = looked->directory,
               .closed = kClosed},
-             static_cast<Limits*>(memory));
-  if (found.compare_exchange_strong(limits, static_cast<const Limits*>(memory),
-                                    std::memory_order_acq_rel)) {
-    return *static_cast<const Limits*>(memory);
+             &looked->environment, &looked->limits);
+  if (found.compare_exchange_strong(limits, &looked->limits, std::memory_order_acq_rel)) {
+    return looked->limits;
   }
-  munmap(memory, sizeof(Limits));
+  munmap(memory, sizeof(Looked));
   return *limits;
 }
 

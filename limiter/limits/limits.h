@@ -40,6 +40,8 @@ struct Limits {
 // What decides for this process; found once, at first need. Any thread.
 const Limits& TheLimits();
 
+struct Environment;  // environment.h
+
 // The same out of other places.
 using Lookup = const char* (*)(const char* name);  // a variable's value or null
 struct Places {
@@ -49,6 +51,7 @@ struct Places {
   const char* no_limits = kNoLimitsPath;
   bool closed = false;  // as the library was built
 };
-void FindLimits(const Places& places, Limits* limits);
+// `environment` is what there is room in for what the variables say.
+void FindLimits(const Places& places, Environment* environment, Limits* limits);
 
 }  // namespace tessera::limiter

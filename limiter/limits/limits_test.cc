@@ -11,6 +11,7 @@
 #include <string>
 
 #include "limiter/contract.h"
+#include "limiter/limits/environment.h"
 
 namespace tessera::limiter {
 namespace {
@@ -33,6 +34,7 @@ class LimitsTest : public testing::Test {
 
   Limits Find() {
     variables = &environment_;
+    Environment environment;
     Limits limits;
     const std::string file = directory_ / "limits", library = directory_ / "hook" / "";
     const std::string no_limits = directory_ / "no-limits";
@@ -43,7 +45,7 @@ class LimitsTest : public testing::Test {
                 },
                 .directory = library.c_str(),
                 .no_limits = no_limits.c_str()},
-               &limits);
+               &environment, &limits);
     return limits;
   }
 
@@ -214,13 +216,14 @@ TEST_F(LimitsTest, APathThatIsTooLongForARegionIsNotCutOff) {
 
 TEST_F(LimitsTest, ALibraryThatWasBuiltClosedTakesNoLimitsFileThatTheContainerCanWrite) {
   Write("");
+  Environment environment;
   Limits limits;
   const std::string file = directory_ / "limits";
   FindLimits({.file = file.c_str(),
               .variable = [](const char*) -> const char* { return nullptr; },
               .no_limits = "/nowhere",
               .closed = true},
-             &limits);
+             &environment, &limits);
   EXPECT_TRUE(limits.broken);
   EXPECT_EQ(limits.reason, file + ": the limits file counts on a read-only mount alone");
 }

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limiter/log/kept_errno.h"
+
 namespace tessera::limiter {
 namespace {
 
@@ -43,7 +45,7 @@ size_t Fitting(size_t have, int added) {
 
 void Say(int asked, Level level, const char* format, ...) {
   if (!IsSaid(asked, level)) return;
-  const int error = errno;
+  const KeptErrno kept;
   char line[kLongest];
   size_t size = Fitting(0, snprintf(line, sizeof line, "tessera-vgpu[%d]: ", getpid()));
   va_list arguments;
@@ -56,7 +58,6 @@ void Say(int asked, Level level, const char* format, ...) {
   }
   line[size++] = '\n';
   WriteQuietly(line, size);
-  errno = error;
 }
 
 }  // namespace tessera::limiter

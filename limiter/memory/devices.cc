@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/memory/devices.h"
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstring>
 
@@ -36,30 +38,47 @@ Found Find(CUdevice device) {
   return found;
 }
 
+// All of them as the driver numbers them, and those numbers in the order of the bus.
+struct All {
+  Found found[kMostDevices];
+  int order[kMostDevices];
+};
+
+bool FindEach(int count, All* all) {
+  bool are_named = true;
+  for (int i = 0; i < count; ++i) {
+    all->found[i] = Find(i);
+    are_named = are_named && all->found[i].is_named;
+    int at = i;
+    for (; at > 0 && all->found[all->order[at - 1]].bus > all->found[i].bus; --at) {
+      all->order[at] = all->order[at - 1];
+    }
+    all->order[at] = i;
+  }
+  return are_named;
+}
+
 // All at once and in the order of the bus: where only the environment counts devices it means that
 // order, and the driver may have put the fastest first. One that the driver does not name has no
 // place, and then none has one by the order of the bus. How many there are; 0: nobody knows.
 int FindAll() {
-  Found found[kMostDevices];
-  int order[kMostDevices];
   int count = 0;
   if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) return 0;
   if (count > kMostDevices) count = kMostDevices;
   Join();
-  bool are_named = true;
+  // Not on the stack, which may be a small thread's.
+  void* const memory =
+      mmap(nullptr, sizeof(All), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 0;
+  All* const all = static_cast<All*>(memory);
+  const bool are_named = FindEach(count, all);
   for (int i = 0; i < count; ++i) {
-    found[i] = Find(i);
-    are_named = are_named && found[i].is_named;
-    int at = i;
-    for (; at > 0 && found[order[at - 1]].bus > found[i].bus; --at) order[at] = order[at - 1];
-    order[at] = i;
-  }
-  for (int i = 0; i < count; ++i) {
-    const Found& one = found[order[i]];
+    const Found& one = all->found[all->order[i]];
     const bool has_place = one.is_named && (are_named || LimitsNameDevices());
     const int place = DeviceOf(has_place ? one.uuid.text : nullptr);
-    places[order[i]].store(static_cast<int8_t>(place), std::memory_order_relaxed);
+    places[all->order[i]].store(static_cast<int8_t>(place), std::memory_order_relaxed);
   }
+  munmap(memory, sizeof(All));
   if (are_named) known.store(count, std::memory_order_release);
   return count;
 }
@@ -74,12 +93,13 @@ int PlaceOfDevice(CUdevice device) {
   return places[device].load(std::memory_order_relaxed);
 }
 
+int DeviceOfLocation(const CUmemLocation& location) {
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return location.id;
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN ? location.id & 0xff : -1;
+}
+
 int PlaceOfLocation(const CUmemLocation& location) {
-  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return PlaceOfDevice(location.id);
-  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN) {
-    return PlaceOfDevice(location.id & 0xff);
-  }
-  return -1;
+  return PlaceOfDevice(DeviceOfLocation(location));
 }
 
 int CurrentPlace() {

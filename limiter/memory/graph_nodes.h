@@ -118,12 +118,10 @@ class GraphAllocations {
         driver.cuGraphMemAllocNodeGetParams(node, &one) != CUDA_SUCCESS) {
       return true;
     }
-    const CUmemLocation& where = one.poolProps.location;
-    if (where.type != CU_MEM_LOCATION_TYPE_DEVICE || where.id < 0 || where.id >= most_devices_) {
-      return true;
-    }
+    const int device = DeviceOfLocation(one.poolProps.location);
+    if (device < 0 || device >= most_devices_) return true;
     const uint64_t bytes = RoundUp(one.bytesize, kChunk);
-    return Put({one.dptr, one.dptr + (bytes > kMaxBytes ? kMaxBytes : bytes), where.id});
+    return Put({one.dptr, one.dptr + (bytes > kMaxBytes ? kMaxBytes : bytes), device});
   }
 
   bool IsFreed(size_t i) const { return i < count_ && all_[i].device == kFreed; }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "limiter/hook/loader.h"
+#include "limiter/log/kept_errno.h"
 #include "limiter/memory/devices.h"
 
 namespace tessera::limiter {
@@ -50,7 +51,9 @@ bool Newcomer::Open() {
   return library_ != nullptr && TheNvml().nvmlInit_v2() == NVML_SUCCESS;
 }
 
-Newcomer::Newcomer(CUdevice device) : is_open_(Open()) {
+Newcomer::Newcomer(CUdevice device) {
+  const KeptErrno kept;
+  is_open_ = Open();
   UuidText uuid;
   if (!is_open_ || !UuidOf(device, &uuid)) return;
   if (TheNvml().nvmlDeviceGetHandleByUUID(uuid.text, &device_) != NVML_SUCCESS) return;
@@ -64,6 +67,7 @@ Newcomer::Newcomer(CUdevice device) : is_open_(Open()) {
 }
 
 Newcomer::~Newcomer() {
+  const KeptErrno kept;
   if (before_ != nullptr) munmap(before_, kSize);
   if (is_open_) TheNvml().nvmlShutdown();
   if (library_ == nullptr) return;
@@ -73,6 +77,7 @@ Newcomer::~Newcomer() {
 }
 
 uint64_t Newcomer::Bytes() const {
+  const KeptErrno kept;
   if (before_ == nullptr) return 0;
   nvmlProcessInfo_v2_t* const now = before_ + kMost;
   unsigned count = 0;

@@ -99,12 +99,21 @@ uint64_t CaptureOf(const Stream& stream) {
   return is_known && status != CU_STREAM_CAPTURE_STATUS_NONE ? id : 0;
 }
 
+// It need not be of any device yet.
+bool IsManaged(CUdeviceptr pointer) {
+  int is_managed = 0;
+  return TheDriver().cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer) ==
+             CUDA_SUCCESS &&
+         is_managed != 0;
+}
+
 // The driver gave it of some pool, for which `credit` bytes of a place are reserved.
 template <typename Undo>
 CUresult CountTaken(CUdeviceptr pointer, uint64_t bytes, int place, uint64_t credit, Undo undo) {
   const CUmemoryPool handle = PoolOfPointer(pointer);
   Pool* pool = PoolFor(handle);
-  const int real = pool != nullptr ? pool->place : handle != nullptr ? PlaceOfPointer(pointer) : -1;
+  int real = pool != nullptr ? pool->place : handle != nullptr ? PlaceOfPointer(pointer) : -1;
+  if (real < 0 && pool == nullptr && IsManaged(pointer)) real = place;
   if (real != place) {
     Release(place, credit, Kind::kData);
     credit = 0;
@@ -155,10 +164,14 @@ void NotePool(CUmemoryPool pool, const CUmemPoolProps& wanted) {
 }
 
 // The program did not make it, so it is one of those that there always are, of which CUDA 13 has
-// some of host memory.
+// some of host memory. Managed memory moves, wherever it is asked to be.
 bool IsOfHost(CUmemoryPool pool) {
-  uint64_t type = 0;
-  return AskPool(pool, CU_MEMPOOL_ATTR_LOCATION_TYPE, &type) && type != CU_MEM_LOCATION_TYPE_DEVICE;
+  uint64_t kind = 0, where = 0;
+  return AskPool(pool, CU_MEMPOOL_ATTR_ALLOCATION_TYPE, &kind) &&
+         kind == CU_MEM_ALLOCATION_TYPE_PINNED &&
+         AskPool(pool, CU_MEMPOOL_ATTR_LOCATION_TYPE, &where) &&
+         where != CU_MEM_LOCATION_TYPE_DEVICE &&
+         where != CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN;
 }
 
 // `handle` may be null: whichever the stream's device allocates from.
@@ -226,10 +239,13 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 ALLOCATE_ASYNC()
 ALLOCATE_ASYNC(_ptsz)
 
+// The driver is to read what is read here, which another thread may be changing.
 CUresult cuMemPoolCreate(CUmemoryPool* answer, const CUmemPoolProps* wanted) {
+  if (wanted == nullptr) return TheDriver().cuMemPoolCreate(answer, wanted);
+  const CUmemPoolProps own = *wanted;
   return Answered(answer, [&](CUmemoryPool* out) {
-    const CUresult result = TheDriver().cuMemPoolCreate(out, wanted);
-    if (result == CUDA_SUCCESS) NotePool(*out, *wanted);
+    const CUresult result = TheDriver().cuMemPoolCreate(out, &own);
+    if (result == CUDA_SUCCESS) NotePool(*out, own);
     return result;
   });
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/meter.h"
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/monitor.h"
 
-#include <errno.h>
+#include "limiter/log/kept_errno.h"
 
 namespace tessera::limiter {
 namespace {
@@ -27,11 +27,10 @@ bool SayRecentNow(Region* region, const Clock& clock) {
 }
 
 void SleepFor(uint64_t ns) {
-  const int error = errno;
+  const KeptErrno kept;
   const timespec time{.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
                       .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
   nanosleep(&time, nullptr);
-  errno = error;  // the program's
 }
 
 void AwaitMonitor(Region* region, const Clock& clock) {

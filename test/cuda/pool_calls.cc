@@ -40,9 +40,22 @@ CUmemoryPool HostPool() {
   static const CUmemoryPool pool = [] {
     const CUmemoryPool made = NewPool(0, true, 0);
     made->is_default = true;
+    made->location = CU_MEM_LOCATION_TYPE_HOST;
     return made;
   }();
   return pool;
+}
+
+// From CUDA 13 on. Where it is asked to be is told, and it is on the device that uses it: the
+// first.
+CUresult NewManaged(CUmemoryPool* out, const CUmemPoolProps& wanted) {
+  if (TheDriver()->node.version < 13000) return CUDA_ERROR_INVALID_VALUE;
+  const bool is_on_device = wanted.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  if (is_on_device && !IsDevice(wanted.location.id)) return CUDA_ERROR_INVALID_DEVICE;
+  *out = NewPool(is_on_device ? wanted.location.id : 0, false, wanted.maxSize);
+  (*out)->kind = CU_MEM_ALLOCATION_TYPE_MANAGED;
+  (*out)->location = wanted.location.type;
+  return CUDA_SUCCESS;
 }
 
 uint64_t* NumberOf(CUmemPoolHandle_st& pool, CUmemPool_attribute attribute) {
@@ -101,11 +114,13 @@ FAKE_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* pr
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   if (out == nullptr || properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUmemLocation& location = properties->location;
+  if (properties->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED) return NewManaged(out, *properties);
   const bool on_host = IsHost(location.type);
   if (!on_host && location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   if (!on_host && !IsDevice(location.id)) return CUDA_ERROR_INVALID_DEVICE;
   if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   *out = NewPool(on_host ? 0 : location.id, on_host, properties->maxSize);
+  (*out)->location = location.type;
   return CUDA_SUCCESS;
 }
 
@@ -137,11 +152,11 @@ FAKE_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribut
   if (attribute >= 1 && attribute <= 3) {
     value = pool->reuse[attribute - 1];
   } else if (is_new && attribute == CU_MEMPOOL_ATTR_ALLOCATION_TYPE) {
-    value = CU_MEM_ALLOCATION_TYPE_PINNED;
+    value = pool->kind;
   } else if (is_new && attribute == CU_MEMPOOL_ATTR_LOCATION_ID) {
     value = pool->device;
   } else if (is_new && attribute == CU_MEMPOOL_ATTR_LOCATION_TYPE) {
-    value = pool->on_host ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
+    value = pool->location;
   } else {
     return CUDA_ERROR_INVALID_VALUE;
   }

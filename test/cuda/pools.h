@@ -37,8 +37,10 @@ struct CUmemPoolHandle_st {
   bool is_default = false;
   bool imported = false;  // nothing is allocated from it here
   bool on_host = false;
-  uint64_t most = 0;  // bytes; 0: as many as there are
-  std::mutex mutex;   // guards what follows
+  CUmemAllocationType kind = CU_MEM_ALLOCATION_TYPE_PINNED;
+  CUmemLocationType location = CU_MEM_LOCATION_TYPE_DEVICE;  // as it was asked for
+  uint64_t most = 0;                                         // bytes; 0: as many as there are
+  std::mutex mutex;                                          // guards what follows
   bool alive = true;
   uint64_t threshold = 0;
   uint64_t reserved = 0, most_reserved = 0;

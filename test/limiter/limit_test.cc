@@ -96,5 +96,16 @@ TEST_F(LimitTest, WhereTheDriverHoldsTheLimitTheShareIsOnlyShown) {
             "20 x 104857600, then 0; free 0 of 1073741824; device 1073741824\n");
 }
 
+TEST_F(LimitTest, AThreadWithASmallStackMayMakeTheFirstCallsAndKeepsItsErrno) {
+  const std::string threads = std::string(PROGRAMS) + "/limit_small_thread";
+  EXPECT_EQ(Output(Environment() + kLimit +
+                   "CUDA_DEVICE_SM_LIMIT=10 GPU_CORE_UTILIZATION_POLICY=force " + threads),
+            "errno 77 77 77 77 77, 10 pieces\n");
+  if (!MayMount()) GTEST_SKIP() << "no mount namespace of one's own here";
+  EXPECT_EQ(Output(WithLimits("device " + std::string(kUuid) + " memory=1073741824 cores=10\n",
+                              Environment() + threads)),
+            "errno 77 77 77 77 77, 10 pieces\n");
+}
+
 }  // namespace
 }  // namespace tessera::limiter

@@ -4,9 +4,13 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 namespace tessera::limiter {
 namespace {
 
+constexpr char kFirstUuid[] = "GPU-dbca3343-a2b9-4eec-a334-6a67dc541af0";
 constexpr char kSecondUuid[] = "GPU-c018374b-45c1-4082-aaf7-5ab675f5bb33";
 
 class PlacesTest : public MemoryTest {
@@ -37,8 +41,8 @@ class PlacesTest : public MemoryTest {
     EXPECT_EQ(Used(0), first_mib * kMiB);
     EXPECT_EQ(Used(1), second_mib * kMiB);
   }
-  uint64_t ResidentOnSecond() {
-    return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(kSecondUuid, getpid());
+  uint64_t ResidentOn(const char* uuid) {
+    return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(uuid, getpid());
   }
 
   CUstream of_second_ = nullptr;
@@ -53,7 +57,7 @@ TEST_F(PlacesTest, WhatIsAllocatedInAStreamIsOfTheStreamsGpu) {
       EXPECT_EQ(allocate(&pointer, 600 * kMiB, of_second_), CUDA_ERROR_OUT_OF_MEMORY);
       EXPECT_EQ(allocate(&pointer, kMiB, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
       ExpectHeld(1024, 600);
-      EXPECT_EQ(ResidentOnSecond(), 600 * kMiB);
+      EXPECT_EQ(ResidentOn(kSecondUuid), 600 * kMiB);
     });
   }
 }
@@ -64,7 +68,7 @@ TEST_F(PlacesTest, RoomOnTheCurrentGpuIsNoneInAStreamOfAnother) {
     CUdeviceptr pointer = 0;
     EXPECT_EQ(cuMemAllocAsync(&pointer, kMiB, of_second_), CUDA_ERROR_OUT_OF_MEMORY);
     ExpectHeld(0, 1024);
-    EXPECT_EQ(ResidentOnSecond(), 0u);
+    EXPECT_EQ(ResidentOn(kSecondUuid), 0u);
   });
 }
 
@@ -82,7 +86,7 @@ TEST_F(PlacesTest, WhatIsAllocatedFromAPoolIsOfThePoolsGpu) {
       EXPECT_EQ(allocate(&pointer, 600 * kMiB, pool, nullptr), CUDA_SUCCESS);
       EXPECT_EQ(allocate(&pointer, 600 * kMiB, pool, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
       ExpectHeld(1024, 600);
-      EXPECT_EQ(ResidentOnSecond(), 600 * kMiB);
+      EXPECT_EQ(ResidentOn(kSecondUuid), 600 * kMiB);
     });
   }
 }
@@ -144,6 +148,53 @@ TEST_F(HostPoolsTest, APoolOfAGpuThatTheLimitsFileDoesNotNameIsNotCounted) {
     CUmemoryPool pool = nullptr;
     ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
     ExpectUncounted(pool);
+  });
+}
+
+// It moves to whoever uses it, wherever it was asked to be.
+TEST_F(HostPoolsTest, APoolOfManagedMemoryIsCountedOnTheGpuOfItsStream) {
+  node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,cuda=13000");
+  for (const CUmemLocationType where : {CUmemLocationType{}, CU_MEM_LOCATION_TYPE_HOST}) {
+    RunOnFirst([&] {
+      CUmemPoolProps wanted{};
+      wanted.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+      wanted.location = {where, 0};
+      CUmemoryPool pool = nullptr;
+      ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+      CUdeviceptr pointer = 0;
+      EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 600 * kMiB, pool, nullptr), CUDA_SUCCESS);
+      EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 600 * kMiB, pool, nullptr),
+                CUDA_ERROR_OUT_OF_MEMORY);
+      ExpectHeld(600, 0);
+    });
+  }
+}
+
+// As another thread does while the driver reads it.
+TEST_F(HostPoolsTest, WhereAPoolIsIsReadOnce) {
+  RunOnFirst([&] {
+    CUmemPoolProps wanted{};
+    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    std::atomic<bool> is_over = false;
+    std::thread other([&] {
+      std::atomic_ref<CUmemLocationType> type(wanted.location.type);
+      while (!is_over) {
+        type = CU_MEM_LOCATION_TYPE_HOST;
+        type = CU_MEM_LOCATION_TYPE_DEVICE;
+      }
+    });
+    for (int i = 0; i < 500; ++i) {
+      CUmemoryPool pool = nullptr;
+      CUdeviceptr pointer = 0;
+      ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+      ASSERT_EQ(cuMemAllocFromPoolAsync(&pointer, kMiB, pool, nullptr), CUDA_SUCCESS);
+      EXPECT_EQ(Used(0), ResidentOn(kFirstUuid));
+      ASSERT_EQ(cuMemFree_v2(pointer), CUDA_SUCCESS);
+      ASSERT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+    }
+    is_over = true;
+    other.join();
   });
 }
 
