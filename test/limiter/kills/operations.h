@@ -21,7 +21,7 @@ std::span<const Operation> Operations();
 
 // A process with a context and a kernel, which it launches then.
 void PrepareLaunches();
-void Launch(uint64_t ns);
+void Launch(uint64_t ns, unsigned grid = 8);
 
 // The container is as one in which there was nobody yet but the survivor.
 void ForgetTheDead();

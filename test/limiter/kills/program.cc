@@ -42,7 +42,7 @@ constexpr int kSame = 3;
 // last.
 constexpr int kTriesOfLater = 3;
 constexpr int kJumps = 24;
-constexpr int kTries = kJumps + 4;
+constexpr int kTries = kJumps + 40;
 
 // Longer than the library leaves between two looks for the dead.
 constexpr useconds_t kHeld = 110'000;
@@ -113,14 +113,18 @@ void Killer::Follow(int often, int most) {
 }
 
 // Where time has passed the library does other things, and at full speed none does: in one round of
-// two a process is held some steps before, each time twice as many.
+// two a process is held some steps before, each time twice as many, and then goes as slowly as who
+// was followed.
 bool Killer::Go(int round, size_t at, Stepped* process) const {
   const Aim& aim = aims_.all()[at];
   if (aim.is_first() && round >= kJumps) return process->StepTo(aim.place, 1);
   if (aim.is_first() && round % 2 == 1) {
-    const Aim before = aims_.Before(aim, size_t{1} << round / 2);
+    const size_t steps = size_t{1} << round / 2;
+    const Aim before = aims_.Before(aim, steps);
     if (!process->GoTo(before.place, before.times)) return false;
     usleep(kHeld);
+    if (before.step == aim.step || process->StepTo(aim.place, 1, 2 * steps)) return true;
+    if (process->is_gone()) return false;
   }
   return process->GoTo(aim.place, aim.times);
 }

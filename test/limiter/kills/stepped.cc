@@ -220,8 +220,8 @@ bool Stepped::GoTo(const Place& place, int times) {
   return RunTo(library_.begin + place.address, times) && Now() == place;
 }
 
-bool Stepped::StepTo(const Place& place, int times) {
-  while (Step()) {
+bool Stepped::StepTo(const Place& place, int times, size_t most) {
+  for (size_t steps = 0; steps < most && Step(); ++steps) {
     if (Now() == place && --times == 0) return true;
   }
   return false;

@@ -58,11 +58,13 @@ class Stepped {
   // All of it. What the library calls over and over is passed over from the time `often` on.
   Path Follow(int often);
   // To where it comes there for the `times`-th time, by as few stops as can be; or step by step,
-  // which takes as long as it took to follow. False: it went another way this time, and has ended.
+  // which takes as long as it took to follow, and no more steps than `most`. False: it went another
+  // way this time, and has ended or gone all of these.
   bool GoTo(const Place& place, int times);
-  bool StepTo(const Place& place, int times);
+  bool StepTo(const Place& place, int times, size_t most = SIZE_MAX);
   // To its end, or an exec.
   void Run() { Go(PTRACE_CONT); }
+  bool is_gone() const { return is_gone_; }
   // With SIGKILL, and returns when it is gone.
   void Kill();
 
