@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What contexts take, and what goes with them.
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -9,6 +11,7 @@
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/newcomer.h"
 #include "limiter/memory_test.h"
+#include "test/cuda/truth.h"
 
 namespace tessera::limiter {
 namespace {
@@ -67,6 +70,38 @@ TEST_F(ContextsTest, WhatIsInAContextGoesWithItFromAThreadThatHasNone) {
     CUcontext current = primary;
     EXPECT_EQ(CALL(cuCtxGetCurrent)(&current), CUDA_SUCCESS);
     EXPECT_EQ(current, nullptr);
+  });
+}
+
+// Or each process of a node that asks about a GPU would take as much of it as a context is.
+TEST_F(ContextsTest, WhatIsAskedWithoutAContextMakesNone) {
+  RunBare([&](const fake_cuda::Library& cuda) {
+    const auto own = [&] { return CALL(fakecuda_resident)(kUuid, getpid()); };
+    size_t bytes = 0;
+    EXPECT_EQ(cuDeviceTotalMem_v2(&bytes, 0), CUDA_SUCCESS);
+    EXPECT_EQ(bytes, 1024 * kMiB);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, kMiB), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 2048 * kMiB), CUDA_ERROR_INVALID_CONTEXT);
+    size_t free = 0;
+    EXPECT_EQ(cuMemGetInfo_v2(&free, &bytes), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_EQ(own(), 0u);
+    const fake_cuda::Library nvml(FAKE_NVML);
+    nvmlDevice_t device = nullptr;
+    nvmlMemory_t memory{};
+    unsigned processes = 0;
+    ASSERT_EQ(nvml.As<decltype(nvmlInit_v2)>("nvmlInit_v2")(), NVML_SUCCESS);
+    ASSERT_EQ(nvml.As<decltype(nvmlDeviceGetHandleByIndex_v2)>("nvmlDeviceGetHandleByIndex_v2")(
+                  0, &device),
+              NVML_SUCCESS);
+    EXPECT_EQ(nvmlDeviceGetMemoryInfo(device, &memory), NVML_SUCCESS);
+    EXPECT_EQ(memory.free, 1024 * kMiB);
+    EXPECT_EQ(nvmlDeviceGetComputeRunningProcesses_v3(device, &processes, nullptr), NVML_SUCCESS);
+    EXPECT_EQ(processes, 0u);
+    EXPECT_EQ(own(), 0u);
+    CUcontext context = nullptr;
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+    EXPECT_EQ(own(), 200 * kMiB);
   });
 }
 

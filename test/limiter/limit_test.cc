@@ -65,6 +65,12 @@ TEST_F(LimitTest, NvmlTellsTheSameAsCuda) {
             "used 629145600, free 444596224, reserved 0 of 1073741824\n");
 }
 
+TEST_F(LimitTest, NvmlAnswersWhoeverHasNoPlaceForTheAnswerAsTheDriverDoes) {
+  const std::string nvml = std::string(PROGRAMS) + "/limit_nvml null";
+  EXPECT_EQ(Output(Environment("") + nvml), "nowhere 2, 2; no device 2\n");
+  EXPECT_EQ(Output(Environment() + kLimit + nvml), "nowhere 2, 2; no device 2\n");
+}
+
 TEST_F(LimitTest, TheLimitsFileIsStrongerThanTheEnvironment) {
   if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
   const std::string limits = std::string("device ") + kUuid + " memory=1073741824\n";

@@ -89,6 +89,13 @@ TEST_F(NothingFoundTest, WhereThatIsClosedItGetsNoMemoryAndIsToldWhy) {
                 kNothing);
 }
 
+TEST_F(NothingFoundTest, ALibraryThatWasBuiltClosedGivesWhoHasNoLimitsNothing) {
+  std::filesystem::copy_file(LIBVGPU_CLOSED, Hook() + "/libvgpu.so",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(Output(WithoutVariables() + Program("proc")), kNothing + std::string(" (status 256)"));
+  EXPECT_EQ(Output(WithVariables() + Program("proc")), kGranted);
+}
+
 TEST_F(NothingFoundTest, WhereThatIsClosedWhoSharesTheBooksGetsItsLimit) {
   if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
   EXPECT_EQ(WithPolicy("closed", WithVariables() + Program("proc")), kGranted);

@@ -181,6 +181,7 @@ Return nvmlDeviceGetPciInfo_v3(DeviceHandle device, PciInfo* pci) {
 }
 
 Return nvmlDeviceGetMemoryInfo(DeviceHandle device, Memory* memory) {
+  if (memory == nullptr) return Return::kInvalidArgument;
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
     const uint64_t mib =
         device->mig == nullptr ? device->gpu->memory_mib : device->mig->attributes.memory_mib;
@@ -190,6 +191,7 @@ Return nvmlDeviceGetMemoryInfo(DeviceHandle device, Memory* memory) {
 
 // The driver's own part is told apart from what is used.
 Return nvmlDeviceGetMemoryInfo_v2(DeviceHandle device, MemoryV2* memory) {
+  if (memory == nullptr) return Return::kInvalidArgument;
   Memory all{};
   const Return result = nvmlDeviceGetMemoryInfo(device, &all);
   if (result != Return::kSuccess) return result;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What NVML tells of the first device's memory, as nvidia-smi asks for it: the older function and
-// the newer one. With UUIDs: of those devices.
+// the newer one. With UUIDs: of those devices. "null": what both answer to whoever has no place for
+// it, and to whoever names no device.
 #include "limiter/driver/nvml.h"
 
 #include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace {
 
@@ -38,14 +40,23 @@ void Tell(nvmlDevice_t device) {
          memory.free, memory.total, newer.used, newer.free, newer.reserved, newer.total);
 }
 
+void TellNowhere(nvmlDevice_t device) {
+  nvmlMemory_t memory{};
+  printf("nowhere %d, %d; no device %d\n", CALL(nvmlDeviceGetMemoryInfo)(device, nullptr),
+         CALL(nvmlDeviceGetMemoryInfo_v2)(device, nullptr),
+         CALL(nvmlDeviceGetMemoryInfo)(nullptr, &memory));
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   nvmlDevice_t device = nullptr;
   Check(Find<nvmlReturn_t()>("nvmlInit_v2")(), "nvmlInit");
-  if (count < 2) {
+  const bool is_null = count == 2 && strcmp(words[1], "null") == 0;
+  if (count < 2 || is_null) {
     Check(CALL(nvmlDeviceGetHandleByIndex_v2)(0, &device), "handle");
-    Tell(device);
+    is_null ? TellNowhere(device) : Tell(device);
+    return 0;
   }
   for (int i = 1; i < count; ++i) {
     using ByUuid = nvmlReturn_t(const char*, nvmlDevice_t*);

@@ -89,12 +89,17 @@ CUresult cuGetProcAddress(const char* symbol, void** address, int version, cuuin
   return *address != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+// As the driver: that there is nothing is no error then.
 CUresult cuGetProcAddress_v2(const char* symbol, void** address, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
-  const CUresult result = cuGetProcAddress(symbol, address, version, flags);
-  if (status != nullptr) {
-    *status =
-        result == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  *address = Find(symbol, version, flags);
+  if (status == nullptr) return CUDA_SUCCESS;
+  if (*address != nullptr) {
+    *status = CU_GET_PROC_ADDRESS_SUCCESS;
+  } else if (Find(symbol, kFuture, flags) != nullptr) {
+    *status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+  } else {
+    *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   }
-  return result;
+  return CUDA_SUCCESS;
 }

@@ -10,7 +10,8 @@
 //   plugin-default NAME          asked by a library that was opened, with what it needs
 //   program-default NAME         asked by the program when such a library is there
 //   weak FILE                    what a library refers to weakly, and what a call answers
-//   proc NAME VERSION FLAGS      cuGetProcAddress_v2; proc1 the older one; which hook as well
+//   proc NAME VERSION FLAGS      cuGetProcAddress_v2: which hook as well, and what it says of it
+//   proc1 NAME VERSION FLAGS     the older one, which says nothing
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -63,21 +64,34 @@ std::string Weak(const char* file) {
   return Called(refers());
 }
 
+const char* Said(CUdriverProcAddressQueryResult status) {
+  switch (status) {
+    case CU_GET_PROC_ADDRESS_SUCCESS:
+      return ", found";
+    case CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND:
+      return ", unknown";
+    case CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT:
+      return ", version too old";
+    default:
+      return "";
+  }
+}
+
 std::string Proc(const std::string& way, const char* name, int version, cuuint64_t flags) {
   void* handle = Open("libcuda.so.1");
   void* found = nullptr;
+  auto status = static_cast<CUdriverProcAddressQueryResult>(3);  // none that there is
   if (way == "proc1") {
     reinterpret_cast<decltype(&cuGetProcAddress)>(dlsym(handle, "cuGetProcAddress"))(
         name, &found, version, flags);
   } else {
-    CUdriverProcAddressQueryResult status;
     reinterpret_cast<decltype(&cuGetProcAddress_v2)>(dlsym(handle, "cuGetProcAddress_v2"))(
         name, &found, version, flags, &status);
   }
   // Which hook: the driver has several functions for one symbol.
   Dl_info info{};
   const bool is_hook = Where(found) == "hook" && dladdr(found, &info) != 0;
-  return Where(found) + (is_hook ? std::string(" ") + info.dli_sname : "");
+  return Where(found) + (is_hook ? std::string(" ") + info.dli_sname : "") + Said(status);
 }
 
 // A library that is linked with the driver is opened, calls it, and is closed; in between something

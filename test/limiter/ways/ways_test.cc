@@ -115,31 +115,45 @@ class HandedOutTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(HandedOutTest, TheDriverHandsOutTheHookOfTheVersionThatIsAskedFor) {
   const auto asked = [](const std::string& words) { return Bare(words, GetParam()); };
-  EXPECT_EQ(asked("proc cuMemGetInfo 2000 0"), "hook cuMemGetInfo");
-  EXPECT_EQ(asked("proc cuMemGetInfo 3010 0"), "hook cuMemGetInfo");
-  EXPECT_EQ(asked("proc cuMemGetInfo 3020 0"), "hook cuMemGetInfo_v2");
-  EXPECT_EQ(asked("proc cuMemGetInfo 13050 0"), "hook cuMemGetInfo_v2");
+  EXPECT_EQ(asked("proc cuMemGetInfo 2000 0"), "hook cuMemGetInfo, found");
+  EXPECT_EQ(asked("proc cuMemGetInfo 3010 0"), "hook cuMemGetInfo, found");
+  EXPECT_EQ(asked("proc cuMemGetInfo 3020 0"), "hook cuMemGetInfo_v2, found");
+  EXPECT_EQ(asked("proc cuMemGetInfo 13050 0"), "hook cuMemGetInfo_v2, found");
   EXPECT_EQ(asked("proc1 cuMemGetInfo 11030 0"), "hook cuMemGetInfo_v2");
-  EXPECT_EQ(asked("proc cuGetProcAddress 11030 0"), "hook cuGetProcAddress");
-  EXPECT_EQ(asked("proc cuGetProcAddress 12000 0"), "hook cuGetProcAddress_v2");
-  EXPECT_EQ(asked("proc cuInit 12000 0"), "driver");
-  EXPECT_EQ(asked("proc cuNothing 12000 0"), "none");
+  EXPECT_EQ(asked("proc cuGetProcAddress 11030 0"), "hook cuGetProcAddress, found");
+  EXPECT_EQ(asked("proc cuGetProcAddress 12000 0"), "hook cuGetProcAddress_v2, found");
+  EXPECT_EQ(asked("proc cuInit 12000 0"), "driver, found");
+  EXPECT_EQ(asked("proc cuNothing 12000 0"), "none, unknown");
 }
 
 TEST_P(HandedOutTest, TheDefaultStreamIsTheOneThatIsAskedFor) {
   const auto asked = [](const std::string& words) { return Bare(words, GetParam()); };
-  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 0"), "hook cuMemAllocAsync");
-  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 1"), "hook cuMemAllocAsync");
-  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 2"), "hook cuMemAllocAsync_ptsz");
+  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 0"), "hook cuMemAllocAsync, found");
+  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 1"), "hook cuMemAllocAsync, found");
+  EXPECT_EQ(asked("proc cuMemAllocAsync 12000 2"), "hook cuMemAllocAsync_ptsz, found");
   EXPECT_EQ(asked("proc1 cuMemAllocAsync 11030 2"), "hook cuMemAllocAsync_ptsz");
-  EXPECT_EQ(asked("proc cuMemGetInfo 12000 2"), "hook cuMemGetInfo_v2");
+  EXPECT_EQ(asked("proc cuMemGetInfo 12000 2"), "hook cuMemGetInfo_v2, found");
+}
+
+TEST_P(HandedOutTest, WhatTheDriverSaysOfASymbolIsLeftAsItIs) {
+  for (const char* preload : {"", LIBVGPU}) {
+    const auto asked = [&](const std::string& words) {
+      return Printed("ways_bare", words, preload, GetParam());
+    };
+    SCOPED_TRACE(preload);
+    EXPECT_EQ(asked("proc cuInit 2000 0"), "driver, found");
+    EXPECT_EQ(asked("proc cuMemAllocAsync 11010 0"), "none, version too old");
+    EXPECT_EQ(asked("proc cuMemAllocAsync 11010 2"), "none, version too old");
+    EXPECT_EQ(asked("proc cuNothing 12000 0"), "none, unknown");
+    EXPECT_EQ(asked("proc cuMemAllocAsync_ptsz 12000 0"), "none, unknown");
+  }
 }
 
 // As of CUDA 14 the symbol is what it was; as of 15 it is a function that nobody knows yet, whose
 // arguments may be others.
 TEST_P(HandedOutTest, AVariantOfTheFutureIsLeftAlone) {
-  EXPECT_EQ(Bare("proc cuMemGetInfo 14000 0", GetParam()), "hook cuMemGetInfo_v2");
-  EXPECT_EQ(Bare("proc cuMemGetInfo 15000 0", GetParam()), "driver");
+  EXPECT_EQ(Bare("proc cuMemGetInfo 14000 0", GetParam()), "hook cuMemGetInfo_v2, found");
+  EXPECT_EQ(Bare("proc cuMemGetInfo 15000 0", GetParam()), "driver, found");
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryDriver, HandedOutTest,
