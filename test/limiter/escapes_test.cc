@@ -8,11 +8,13 @@
 #include <string>
 
 #include "cuda/cuda_node.h"
+#include "limiter/libvgpu.h"
 #include "limiter/output.h"
 
 namespace {
 
 using tessera::fake_cuda::CudaNode;
+using tessera::limiter::Libvgpu;
 using tessera::limiter::Output;
 
 constexpr char kFirst[] = "GPU-dbca3343-a2b9-4eec-a334-6a67dc541af0";
@@ -35,7 +37,7 @@ class EscapesTest : public ::testing::Test {
                   way + " 2>&1");
   }
   std::string Without(const std::string& way) { return Run(way, "", variables_); }
-  std::string With(const std::string& way) { return Run(way, LIBVGPU, variables_); }
+  std::string With(const std::string& way) { return Run(way, Libvgpu(), variables_); }
 
   CudaNode node_{"8xv100"};
   std::string variables_ = std::string("NVIDIA_VISIBLE_DEVICES=") + kFirst + "," + kSecond +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: programs with the built libvgpu.so on a fake node, if nothing else is said with one
+// For tests: programs with libvgpu.so on a fake node, if nothing else is said with one
 // GPU of 15 GiB.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <string>
 
 #include "cuda/cuda_node.h"
+#include "test/limiter/libvgpu.h"
 #include "test/limiter/output.h"
 
 namespace tessera::limiter {
@@ -30,7 +31,7 @@ class LimitTest : public ::testing::Test {
  protected:
   explicit LimitTest(const std::string& hardware = "1xt4") : node_(hardware) {}
   // The environment that kubelet and the plugin make, for a command of sh's.
-  std::string Environment(const std::string& preload = LIBVGPU) const {
+  std::string Environment(const std::string& preload = Libvgpu()) const {
     return "env LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + libraries_ +
            " TESSERA_FAKE_NVML=" + node_.directory() +
            "/fake-nvml.yaml TESSERA_FAKE_CUDA=" + node_.directory() +

@@ -23,7 +23,7 @@ class NothingFoundTest : public LimitTest {
   // writes in, and the region beside it.
   NothingFoundTest() {
     std::filesystem::create_directory(Hook());
-    std::filesystem::copy_file(LIBVGPU, Hook() + "/libvgpu.so");
+    std::filesystem::copy_file(Libvgpu(), Hook() + "/libvgpu.so");
   }
   std::string Hook() const { return node_.directory() + "/hook"; }
   std::string Region() const { return Hook() + "/a.cache"; }

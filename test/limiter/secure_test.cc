@@ -61,7 +61,7 @@ class SecureTest : public LimitTest {
         << "/limits /run/tessera/vgpu/limits; fi\n"
         << "if [ -e " << place_ << "/no-limits ]; then cp " << place_
         << "/no-limits /run/tessera/vgpu; fi\n"
-        << "cp " << LIBVGPU << " /run/libvgpu.so\n"
+        << "cp " << Libvgpu() << " /run/libvgpu.so\n"
         << "echo /run/libvgpu.so > /etc/ld.so.preload\n"
         << "exec setpriv --reuid=" << kNobody << " --clear-groups sh " << place_ << "/command\n";
     std::ofstream(place_ + "/command")

@@ -18,6 +18,7 @@
 
 #include "agent/bind/grant_times.h"
 #include "cuda/cuda_node.h"
+#include "limiter/libvgpu.h"
 
 namespace tessera::limiter {
 namespace {
@@ -53,7 +54,7 @@ void Work(const Library& cuda, uint64_t ns, unsigned blocks, bool is_limited, bo
              &function, module, "spin"),
          "cuModuleGetFunction");
   auto* launch = CALL(cuLaunchKernel);
-  if (is_limited) launch = Library(TESSERA_LIBVGPU).As<decltype(cuLaunchKernel)>("cuLaunchKernel");
+  if (is_limited) launch = Library(Libvgpu()).As<decltype(cuLaunchKernel)>("cuLaunchKernel");
   auto* const wait = CALL(cuCtxSynchronize);
   void* parameters[] = {&ns};
   const int burst = ns < 1'000'000 ? 16 : 2;

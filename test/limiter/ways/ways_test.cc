@@ -6,8 +6,10 @@
 #include <sstream>
 #include <string>
 
+#include "test/limiter/libvgpu.h"
 #include "test/limiter/output.h"
 
+using tessera::limiter::Libvgpu;
 using tessera::limiter::Output;
 
 namespace {
@@ -26,12 +28,12 @@ std::string Printed(const std::string& program, const std::string& words,
 
 // A program that is linked with the driver, as it runs in a container.
 std::string Linked(const std::string& words, const std::string& environment = "") {
-  return Printed("ways_linked", words, LIBVGPU, environment);
+  return Printed("ways_linked", words, Libvgpu(), environment);
 }
 
 // One that has to open it.
 std::string Bare(const std::string& words, const std::string& environment = "") {
-  return Printed("ways_bare", words, LIBVGPU, environment);
+  return Printed("ways_bare", words, Libvgpu(), environment);
 }
 
 TEST(WaysTest, WithoutTheLimiterAllIsTheDrivers) {
@@ -102,8 +104,8 @@ TEST(WaysTest, ANameThatIsNoneOfTheDriversMeansWhatItMeant) {
 }
 
 TEST(WaysTest, ALibraryThatStandsBeforeTheDriverFindsTheDriverBehindIt) {
-  EXPECT_EQ(Printed("ways_before", "library-next cuGetProcAddress", LIBVGPU), "driver");
-  EXPECT_EQ(Printed("ways_before", "library-next cuGetProcAddress_v2", LIBVGPU), "hook");
+  EXPECT_EQ(Printed("ways_before", "library-next cuGetProcAddress", Libvgpu()), "driver");
+  EXPECT_EQ(Printed("ways_before", "library-next cuGetProcAddress_v2", Libvgpu()), "hook");
 }
 
 TEST(WaysTest, ADriverThatWasUnloadedIsFoundAnew) {
@@ -136,7 +138,7 @@ TEST_P(HandedOutTest, TheDefaultStreamIsTheOneThatIsAskedFor) {
 }
 
 TEST_P(HandedOutTest, WhatTheDriverSaysOfASymbolIsLeftAsItIs) {
-  for (const char* preload : {"", LIBVGPU}) {
+  for (const std::string& preload : {std::string(), Libvgpu()}) {
     const auto asked = [&](const std::string& words) {
       return Printed("ways_bare", words, preload, GetParam());
     };
@@ -165,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(EveryDriver, HandedOutTest,
                          });
 
 TEST(WaysTest, TheLimiterSaysNothing) {
-  EXPECT_EQ(Printed("ways_bare", "default nothing", LIBVGPU), "none");
+  EXPECT_EQ(Printed("ways_bare", "default nothing", Libvgpu()), "none");
 }
 
 TEST(WaysTest, PythonFindsTheHook) {
@@ -179,8 +181,8 @@ TEST(WaysTest, PythonFindsTheHook) {
       "for line in open(\"/proc/self/maps\"):\n"
       "    begin, end = (int(x, 16) for x in line.split()[0].split(\"-\"))\n"
       "    if begin <= address < end: print(line.split(\"/\")[-1], end=\"\")\n";
-  EXPECT_EQ(Output("LD_PRELOAD=" LIBVGPU " LD_LIBRARY_PATH=" + kHere + " python3 -c '" + script +
-                   "' 2>&1"),
+  EXPECT_EQ(Output("LD_PRELOAD=" + Libvgpu() + " LD_LIBRARY_PATH=" + kHere + " python3 -c '" +
+                   script + "' 2>&1"),
             "libvgpu.so\n");
 }
 
