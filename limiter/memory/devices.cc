@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/memory/devices.h"
 
-#include <sys/mman.h>
-
 #include <atomic>
 #include <cstring>
 
@@ -14,71 +12,55 @@ namespace {
 
 constexpr int kMostDevices = 128;
 
-struct Found {
-  UuidText uuid{};
-  uint64_t bus = 0;
-  bool is_named = false;
-};
-
 // Made by whoever needs them first; who comes at the same time makes the same.
 constinit std::atomic<int8_t> places[kMostDevices] = {};
 constinit std::atomic<int> known = 0;  // devices; 0: not all of them were told yet
 
-Found Find(CUdevice device) {
-  const Driver& driver = TheDriver();
-  Found found;
-  found.is_named = UuidOf(device, &found.uuid);
+uint64_t BusOf(CUdevice device) {
+  uint64_t bus = 0;
   for (const CUdevice_attribute part :
        {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
         CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID}) {
     int value = 0;
-    if (driver.cuDeviceGetAttribute(&value, part, device) != CUDA_SUCCESS) value = 0;
-    found.bus = found.bus << 16 | (static_cast<unsigned>(value) & 0xffff);
+    if (TheDriver().cuDeviceGetAttribute(&value, part, device) != CUDA_SUCCESS) value = 0;
+    bus = bus << 16 | (static_cast<unsigned>(value) & 0xffff);
   }
-  return found;
+  return bus;
 }
 
-// All of them as the driver numbers them, and those numbers in the order of the bus.
-struct All {
-  Found found[kMostDevices];
-  int order[kMostDevices];
-};
-
-bool FindEach(int count, All* all) {
+// So many devices' numbers in the order of the bus. False: one is not named.
+bool Sort(int count, uint8_t* order) {
+  uint64_t buses[kMostDevices];
   bool are_named = true;
   for (int i = 0; i < count; ++i) {
-    all->found[i] = Find(i);
-    are_named = are_named && all->found[i].is_named;
+    UuidText uuid;
+    are_named = UuidOf(i, &uuid) && are_named;
+    buses[i] = BusOf(i);
     int at = i;
-    for (; at > 0 && all->found[all->order[at - 1]].bus > all->found[i].bus; --at) {
-      all->order[at] = all->order[at - 1];
-    }
-    all->order[at] = i;
+    for (; at > 0 && buses[order[at - 1]] > buses[i]; --at) order[at] = order[at - 1];
+    order[at] = static_cast<uint8_t>(i);
   }
   return are_named;
 }
 
 // All at once and in the order of the bus: where only the environment counts devices it means that
 // order, and the driver may have put the fastest first. One that the driver does not name has no
-// place, and then none has one by the order of the bus. How many there are; 0: nobody knows.
+// place, and then none has one by the order of the bus. How many there are; 0: nobody knows. With
+// little on the stack, which may be a small thread's: names are asked for twice.
 int FindAll() {
   int count = 0;
   if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) return 0;
   if (count > kMostDevices) count = kMostDevices;
   Join();
-  // Not on the stack, which may be a small thread's.
-  void* const memory =
-      mmap(nullptr, sizeof(All), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return 0;
-  All* const all = static_cast<All*>(memory);
-  const bool are_named = FindEach(count, all);
+  uint8_t order[kMostDevices];
+  bool are_named = Sort(count, order);
   for (int i = 0; i < count; ++i) {
-    const Found& one = all->found[all->order[i]];
-    const bool has_place = one.is_named && (are_named || LimitsNameDevices());
-    const int place = DeviceOf(has_place ? one.uuid.text : nullptr);
-    places[all->order[i]].store(static_cast<int8_t>(place), std::memory_order_relaxed);
+    UuidText uuid;
+    const bool is_named = UuidOf(order[i], &uuid) && (are_named || LimitsNameDevices());
+    are_named = are_named && is_named;
+    const int place = DeviceOf(is_named ? uuid.text : nullptr);
+    places[order[i]].store(static_cast<int8_t>(place), std::memory_order_relaxed);
   }
-  munmap(memory, sizeof(All));
   if (are_named) known.store(count, std::memory_order_release);
   return count;
 }

@@ -11,9 +11,9 @@ namespace tessera::limiter {
 // As DeviceOf (books/books.h). -1 also where the driver has no such device, or is not initialised
 // yet: it gives nothing then.
 int PlaceOfDevice(CUdevice device);
-// -1 also for the host's memory, which is not counted, wherever it is used.
 // -1: it is of no device.
 int DeviceOfLocation(const CUmemLocation& location);
+// -1 also for the host's memory, which is not counted, wherever it is used.
 int PlaceOfLocation(const CUmemLocation& location);
 // Of the calling thread's context; -1 also where there is none, which the driver then says itself.
 int CurrentPlace();

@@ -69,7 +69,7 @@ TEST_F(DeniedTest, WithoutLimitsThereIsNoMemoryWhereThatIsClosedNorIsAnyShown) {
 
 TEST_F(DeniedTest, ADeviceThatTheDriverDoesNotNameGetsNoneUntilItDoes) {
   Name(kUuid);
-  node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,no-uuid=2");
+  node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,no-uuid=4");  // it is asked twice
   Run([&] {
     EXPECT_EQ(Allocate(), CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(Allocate(), CUDA_ERROR_OUT_OF_MEMORY);
