@@ -36,6 +36,15 @@ class PlacesTest : public MemoryTest {
       body();
     });
   }
+  static CUmemoryPool NewPoolOf(const CUmemLocation& where,
+                                CUmemAllocationType kind = CU_MEM_ALLOCATION_TYPE_PINNED) {
+    CUmemPoolProps wanted{};
+    wanted.allocType = kind;
+    wanted.location = where;
+    CUmemoryPool pool = nullptr;
+    EXPECT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+    return pool;
+  }
   void Fill(int place, uint64_t mib) { ASSERT_TRUE(TryReserve(place, mib * kMiB, Kind::kData)); }
   void ExpectHeld(uint64_t first_mib, uint64_t second_mib) {
     EXPECT_EQ(Used(0), first_mib * kMiB);
@@ -77,11 +86,7 @@ TEST_F(PlacesTest, WhatIsAllocatedFromAPoolIsOfThePoolsGpu) {
   for (const auto& allocate : {cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz}) {
     RunOnFirst([&] {
       Fill(0, 1024);
-      CUmemPoolProps wanted{};
-      wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-      wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
-      CUmemoryPool pool = nullptr;
-      ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+      const CUmemoryPool pool = NewPoolOf({CU_MEM_LOCATION_TYPE_DEVICE, 1});
       CUdeviceptr pointer = 0;
       EXPECT_EQ(allocate(&pointer, 600 * kMiB, pool, nullptr), CUDA_SUCCESS);
       EXPECT_EQ(allocate(&pointer, 600 * kMiB, pool, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
@@ -109,11 +114,7 @@ class HostPoolsTest : public PlacesTest {
 TEST_F(HostPoolsTest, APoolOfHostMemoryGivesItThoughTheGpuIsFull) {
   RunOnFirst([&] {
     Fill(0, 1024);
-    CUmemPoolProps wanted{};
-    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    wanted.location = {CU_MEM_LOCATION_TYPE_HOST, 0};
-    CUmemoryPool pool = nullptr;
-    ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+    const CUmemoryPool pool = NewPoolOf({CU_MEM_LOCATION_TYPE_HOST, 0});
     ExpectUncounted(pool);
     CUdeviceptr pointer = 0;
     ASSERT_EQ(cuMemAllocFromPoolAsync(&pointer, kMiB, pool, nullptr), CUDA_SUCCESS);
@@ -142,11 +143,7 @@ TEST_F(HostPoolsTest, APoolOfAGpuThatTheLimitsFileDoesNotNameIsNotCounted) {
   limits_.count = 1;
   RunOnFirst([&] {
     Fill(0, 1024);
-    CUmemPoolProps wanted{};
-    wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
-    CUmemoryPool pool = nullptr;
-    ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+    const CUmemoryPool pool = NewPoolOf({CU_MEM_LOCATION_TYPE_DEVICE, 1});
     ExpectUncounted(pool);
   });
 }
@@ -156,11 +153,7 @@ TEST_F(HostPoolsTest, APoolOfManagedMemoryIsCountedOnTheGpuOfItsStream) {
   node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,cuda=13000");
   for (const CUmemLocationType where : {CUmemLocationType{}, CU_MEM_LOCATION_TYPE_HOST}) {
     RunOnFirst([&] {
-      CUmemPoolProps wanted{};
-      wanted.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
-      wanted.location = {where, 0};
-      CUmemoryPool pool = nullptr;
-      ASSERT_EQ(cuMemPoolCreate(&pool, &wanted), CUDA_SUCCESS);
+      const CUmemoryPool pool = NewPoolOf({where, 0}, CU_MEM_ALLOCATION_TYPE_MANAGED);
       CUdeviceptr pointer = 0;
       EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 600 * kMiB, pool, nullptr), CUDA_SUCCESS);
       EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 600 * kMiB, pool, nullptr),
