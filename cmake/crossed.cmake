@@ -3,6 +3,7 @@ enable_testing()
 include(GoogleTest)
 set(INSTALL_GTEST OFF)
 add_subdirectory(/usr/src/googletest ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+add_subdirectory(test/waits)
 add_subdirectory(limiter)
 target_compile_options(limiter_test PRIVATE -Wno-dangling-else)  # of gtest's own words, to g++ alone
 add_subdirectory(test/limiter/ways)
