@@ -18,6 +18,7 @@ import (
 const (
 	defaultTarget = "" // the last one
 	pluginTarget  = "nvidia-device-plugin"
+	shellTarget   = "with-shell"
 )
 
 // stage is what an image is started with, as far as the stage of a Dockerfile says so.

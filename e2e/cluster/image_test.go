@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 const (
 	agentImage   = "tessera:0.1.0"                      // as deploy/examples/daemonset.yaml says
 	pluginImage  = "tessera-nvidia-device-plugin:0.1.0" // as deploy/README.md says
+	shellImage   = "tessera-with-shell:0.1.0"           // likewise
 	busyboxImage = "busybox:1.36"                       // as deploy/examples/pod.yaml says
 	pauseImage   = "e2e.test/pause:1"
 )
@@ -51,6 +53,10 @@ func importImages() error {
 	if err != nil {
 		return err
 	}
+	asShell, err := configurationOf(shellTarget)
+	if err != nil {
+		return err
+	}
 	busybox, err := busyboxFiles()
 	if err != nil {
 		return err
@@ -67,6 +73,7 @@ func importImages() error {
 	}{
 		{agentImage, agent, asAgent},
 		{pluginImage, agent, asPlugin},
+		{shellImage, withShell(agent, busybox), asShell},
 		{busyboxImage, busybox, v1.Config{Cmd: []string{"sh"}, Env: path}},
 		{pauseImage, files{"pause": pause}, v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"}},
 	} {
@@ -105,6 +112,19 @@ func agentFiles() (files, error) {
 		paths[strings.TrimPrefix(library, "/")] = library
 	}
 	return content, content.add(paths)
+}
+
+// withShell are the agent's files, a shell, and the hook of HAMi's chart.
+func withShell(agent, busybox files) files {
+	content := maps.Clone(agent)
+	content["bin/busybox"] = busybox["bin/busybox"]
+	for _, name := range []string{"sh", "cat", "sleep"} {
+		content["bin/"+name] = link("busybox")
+		content["usr/bin/"+name] = link("/bin/busybox")
+	}
+	hook := "#!/bin/sh\nexit 0\n"
+	content["k8s-vgpu/bin/vgpu-init.sh"] = file{tar.Header{Mode: 0o755, Typeflag: tar.TypeReg}, []byte(hook)}
+	return content
 }
 
 // librariesOf are those that files name, and those that these name, the loader among them; but none that
