@@ -38,6 +38,15 @@ function(tessera_unsanitized TARGET)
   target_link_options(${TARGET} PRIVATE -fno-sanitize=all)
 endfunction()
 
+# What ships (decision 017). libvgpu.so takes most of it back (limiter/CMakeLists.txt), by options that come later:
+# the same option twice would stand in its first place alone.
+option(TESSERA_HARDENED "Compile and link with the compiler's and the linker's defences" OFF)
+if(TESSERA_HARDENED)
+  add_compile_options(-fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=3)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+endif()
+
 find_program(TESSERA_MOLD mold)
 if(TESSERA_MOLD AND NOT TESSERA_STATIC AND NOT CMAKE_CROSSCOMPILING)
   add_link_options(-fuse-ld=mold)

@@ -20,18 +20,29 @@ endif()
 
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/version.h CONTENT
 "#pragma once
+#include <vector>
+
 #define TESSERA_VERSION \"@PROJECT_VERSION@\"
 #define TESSERA_BUILD \"@CMAKE_BUILD_TYPE@ @CMAKE_CXX_COMPILER_ID@ @CMAKE_CXX_COMPILER_VERSION@\"
 #define TESSERA_COMMIT tessera::kCommit
 
 namespace tessera {
 extern const char* const kCommit;  // \"unknown\" when it was built outside of git
-}
+
+// A source package of Debian that is linked in, and which version of it.
+struct Linked {
+  const char* name;
+  const char* version;
+};
+// None where libraries are loaded from the system, as in builds for development. Any thread.
+const std::vector<Linked>& LinkedLibraries();
+}  // namespace tessera
 " @ONLY)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/commit.cc CONTENT
 "#include \"version.h\"
 
 const char* const tessera::kCommit = \"@commit@\";
 " @ONLY)
-add_library(version STATIC ${CMAKE_BINARY_DIR}/generated/commit.cc)
+include(linked)
+add_library(version STATIC ${CMAKE_BINARY_DIR}/generated/commit.cc ${CMAKE_BINARY_DIR}/generated/linked.cc)
 target_include_directories(version PUBLIC ${CMAKE_BINARY_DIR}/generated)

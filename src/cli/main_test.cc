@@ -145,6 +145,10 @@ TEST_F(ProgramTest, VersionMayBeAskedForAsAFlag) {
   EXPECT_EQ(OutputOf({"--version"}), OutputOf({"version"}));
 }
 
+TEST_F(ProgramTest, ABuildThatLoadsItsLibrariesSaysThatTheyAreTheSystems) {
+  EXPECT_EQ(OutputOf({"version", "--libraries"}), "0 libraries are those of the system\n");
+}
+
 TEST_F(ProgramTest, HelpMayBeAskedForAsACommand) {
   EXPECT_EQ(OutputOf({"help"}), OutputOf({"--help"}));
   EXPECT_EQ(OutputOf({"help", "devices", "cordon"}), OutputOf({"devices", "cordon", "--help"}));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "base/characters.h"
 #include "json/json.h"
@@ -125,8 +126,7 @@ Result<Pin> ReadPin(std::string_view text) {
 
 std::string NewGrantName() {
   std::array<uint8_t, kNameBytes> bytes{};
-  // Fails for more than 256 bytes alone.
-  (void)getentropy(bytes.data(), bytes.size());
+  arc4random_buf(bytes.data(), bytes.size());
   std::string name;
   for (const uint8_t byte : bytes) name += fmt::format("{:02x}", byte);
   return name;
