@@ -220,7 +220,9 @@ struct alignas(64) Books {
   // When the monitor's block was last taken back, to see whether it blocks again; in ns of the
   // monotonic clock. Until it had time to, nothing is launched.
   uint64_t unblocked_at;
-  uint64_t spare[2];
+  // When a launch last found that a monitor had written, likewise.
+  uint64_t monitor_at;
+  uint64_t spare;
   DeviceBooks devices[kMaxDevices];
   SlotBooks slots[kMaxSlots];
   TimeBooks times[kMaxDevices];
@@ -242,6 +244,7 @@ static_assert(offsetof(Books, version) == 8 && offsetof(Books, size) == 12);
 static_assert(offsetof(Books, core_policy) == 16 && offsetof(Books, oversubscribe) == 20);
 static_assert(offsetof(Books, slots_used) == 24 && offsetof(Books, look_at) == 28);
 static_assert(offsetof(Books, reaped_at) == 32 && offsetof(Books, unblocked_at) == 40);
+static_assert(offsetof(Books, monitor_at) == 48);
 static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
 static_assert(offsetof(TimeBooks, busy_end) == 16 && offsetof(TimeBooks, used) == 24);
 static_assert(offsetof(TimeBooks, others) == 32 && offsetof(TimeBooks, others_at) == 40);

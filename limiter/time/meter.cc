@@ -289,6 +289,8 @@ inline uint32_t LimitedNow(Meter* meter, When* when) {
     FindLimited(meter);
   if (!SayRecent(meter->region) && meter->policy != CorePolicy::kDisable) [[unlikely]]
     AwaitMonitor(meter->region);
+  if (*when == When::kAnotherSecond) [[unlikely]]
+    LookForMonitor(meter->region);
   const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
   return limited != 0 && Holds(meter->policy, *hami) ? limited : 0;
 }

@@ -20,10 +20,25 @@ bool SayRecentNow(Region* region, const Clock& clock) {
     if (seen < 0 || (seen == 0 && MayBeBlocked(region->books, clock))) return false;
     if (__atomic_compare_exchange_n(word, &seen, kRecent, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_ACQUIRE)) {
+      __atomic_store_n(&region->books.monitor_at, clock.now(), __ATOMIC_RELAXED);
       break;
     }
   }
   return true;
+}
+
+void LookForMonitor(Region* region, const Clock& clock) {
+  int32_t* const word = &region->hami.utilization_switch;
+  int32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+  if (seen == 1) return;
+  // Before the clock is read, which another thread may have read later.
+  const uint64_t at = __atomic_load_n(&region->books.monitor_at, __ATOMIC_ACQUIRE);
+  const uint64_t now = clock.now();
+  if (at == 0) {
+    __atomic_store_n(&region->books.monitor_at, now, __ATOMIC_RELAXED);
+  } else if (now - at >= kLongestSilence) {
+    __atomic_compare_exchange_n(word, &seen, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  }
 }
 
 void SleepFor(uint64_t ns) {

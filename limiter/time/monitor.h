@@ -18,6 +18,9 @@ inline constexpr uint64_t kLongestBlock = 15'000'000'000;  // ns; then it is tak
 // A monitor writes its block again by then: it looks each 5 s.
 inline constexpr uint64_t kMonitorsRound = 6'000'000'000;  // ns
 
+// A monitor that lives counts a recent kernel down by then: in each of its rounds.
+inline constexpr uint64_t kLongestSilence = 15'000'000'000;  // ns
+
 // Time, and how it is let pass; tests have their own.
 struct Clock {
   uint64_t (*now)();
@@ -33,6 +36,11 @@ inline bool SayRecent(Region* region, const Clock& clock = kClock) {
   const int32_t seen = __atomic_load_n(&region->hami.recent_kernel, __ATOMIC_RELAXED);
   return seen == kRecent || SayRecentNow(region, clock);
 }
+
+// Takes back the switch of a monitor that has written nothing for a while: limits hold as where no
+// monitor runs. After SayRecent, which finds what was written; a monitor that comes back writes its
+// switch again.
+void LookForMonitor(Region* region, const Clock& clock = kClock);
 
 // A launch beside the last one.
 enum class When : uint8_t { kSame, kLater, kAnotherSecond };  // kLater: by a 60th of a second

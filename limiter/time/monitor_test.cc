@@ -36,6 +36,14 @@ class MonitorTest : public testing::Test {
     return (now_ - began) / kSecond;
   }
 
+  // As the first launch of a second finds it, after so many ns.
+  int32_t SwitchAfter(uint64_t ns) {
+    now_ += ns;
+    EXPECT_TRUE(SayRecent(region_.get(), kOwnClock));
+    LookForMonitor(region_.get(), kOwnClock);
+    return hami_->utilization_switch;
+  }
+
   std::unique_ptr<Region> region_{new Region()};
   HamiRegion* const hami_ = &region_->hami;
   std::unique_ptr<Usage> usage_{new Usage()};
@@ -92,6 +100,43 @@ TEST_F(MonitorTest, TheBlockOfALiveMonitorLastsAsLongAsItWrites) {
   const uint64_t waited = Await();
   EXPECT_GE(waited, 101u);
   EXPECT_LE(waited, 117u);
+}
+
+TEST_F(MonitorTest, TheSwitchOfAMonitorThatWritesNothingForFifteenSecondsIsOnAgain) {
+  hami_->utilization_switch = 0;
+  hami_->recent_kernel = 2;
+  EXPECT_EQ(SwitchAfter(0), 0) << "from the first look on";
+  EXPECT_EQ(SwitchAfter(14 * kSecond), 0);
+  EXPECT_EQ(SwitchAfter(1 * kSecond), 1);
+}
+
+TEST_F(MonitorTest, TheSwitchOfALiveMonitorStaysHoweverRareLaunchesAre) {
+  hami_->utilization_switch = 0;
+  for (const int32_t word : {1, 1, 0, 1}) {  // as it counts a recent kernel down
+    hami_->recent_kernel = word;
+    EXPECT_EQ(SwitchAfter(14 * kSecond), 0);
+  }
+  hami_->recent_kernel = 0;
+  EXPECT_EQ(SwitchAfter(3'600 * kSecond), 0) << "after an hour without launches";
+}
+
+TEST_F(MonitorTest, AMonitorThatComesBackHasItsSwitchAgain) {
+  hami_->utilization_switch = 0;
+  SwitchAfter(0);
+  EXPECT_EQ(SwitchAfter(60 * kSecond), 1);
+
+  hami_->recent_kernel = 1;
+  hami_->utilization_switch = 0;
+
+  EXPECT_EQ(SwitchAfter(5 * kSecond), 0);
+}
+
+TEST_F(MonitorTest, WhatWasWrittenBeforeAMachineBeganAnewSaysNothingOfTheMonitor) {
+  hami_->utilization_switch = 0;
+  hami_->recent_kernel = 2;
+  region_->books.monitor_at = now_ + 100 * kSecond;
+
+  EXPECT_EQ(SwitchAfter(0), 1);
 }
 
 TEST_F(MonitorTest, LimitsHoldByPolicyOrByTheMonitorsSwitch) {

@@ -49,12 +49,15 @@ std::shared_ptr<const Allocator::Snapshot> Allocator::Get() const {
 
 Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
   auto began = std::chrono::steady_clock::now();
-  const auto grant = Make(ids);
+  std::string pod;
+  const auto grant = Make(ids, pod);
   const Error* error = grant ? nullptr : &grant.error();
-  if (error == nullptr) {
+  if (error != nullptr) {
+    refusals_.Tell("allocation refused", *error, error->message, {{"resource", resource_}});
+  } else if (pod.empty()) {
     log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}});
   } else {
-    log::Warn("allocation refused", *error, {{"resource", resource_}});
+    log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}, {"pod", pod}});
   }
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   metrics_.Observe(http::Metric::kAllocateSeconds, {resource_}, took.count());
@@ -62,7 +65,7 @@ Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
   return grant;
 }
 
-Result<Grant> Allocator::Make(const std::vector<std::string>& ids) {
+Result<Grant> Allocator::Make(const std::vector<std::string>& ids, std::string& pod) {
   std::optional<VgpuMatch> match;
   if (const auto snapshot = Get(); NeedsMatch(snapshot->rendering)) {
     match = TRY(book_->Claim(
@@ -71,6 +74,7 @@ Result<Grant> Allocator::Make(const std::vector<std::string>& ids) {
           return MatchPod(pods, answered, *snapshot->offer, *snapshot->rendering.vgpu, ids);
         },
         kWatchComes));
+    pod = book_->NameOf(match->pod_uid);
   }
   std::shared_lock lock(mutex_);
   const Rendering& rendering = snapshot_->rendering;
@@ -112,7 +116,7 @@ void Allocator::Run(const std::shared_ptr<Start>& start) {
   start->snapshot = Get();
   if (start->snapshot->backend->ResetsBeforeStart()) {
     Status reset = Reset(*start->snapshot, start->ids, start->wanted);
-    if (!reset) return End(*start, std::move(reset));
+    if (!reset) return Refuse(*start, std::move(reset).error());
   }
   if (!start->snapshot->rendering.vgpu) return End(*start, {});
   Bind(start);
@@ -133,10 +137,11 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
   while (unknown && !unknown->empty() && !IsPodName(*unknown)) {
     PodPtr pod = book_->Find(*unknown);
     if (pod == nullptr) break;
+    start->pod = pod->FullName();
     known.pods[*unknown] = std::move(pod);
     unknown = binder_->PodToKnow(binding, start->ids, known);
   }
-  if (!unknown) return End(*start, Fail(unknown.error()));
+  if (!unknown) return Refuse(*start, unknown.error());
   if (unknown->empty()) {
     return binder_->Bind(
         binding, start->ids, known,
@@ -151,12 +156,13 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
 void Allocator::Listed(const std::shared_ptr<Start>& start,
                        const Result<kubelet::PodListPtr>& list) {
   if (!list) {
-    return End(
+    return Refuse(
         *start,
-        Fail(Reason::kGrantUnknown,
-             "{}: kubelet's checkpoint is of a shape that this agent does not know (a "
-             "newer one may), and its pod-resources API does not say which container this is: {}",
-             resource_, list.error().message));
+        {Reason::kGrantUnknown,
+         fmt::format("{}: kubelet's checkpoint is of a shape that this agent does not know (a "
+                     "newer one may), and its pod-resources API does not say which container this "
+                     "is: {}",
+                     resource_, list.error().message)});
   }
   start->known.list = *list;
   workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
@@ -164,22 +170,29 @@ void Allocator::Listed(const std::shared_ptr<Start>& start,
 
 void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& which,
                      const Result<PodPtr>& pod) {
-  if (!pod && pod.error().reason == Reason::kNotPlaced) return End(*start, Fail(pod.error()));
+  start->pod = pod ? (*pod)->FullName() : which;
+  if (!pod && pod.error().reason == Reason::kNotPlaced) return Refuse(*start, pod.error());
   if (!pod) {
-    return End(*start, Fail(Reason::kGrantUnknown,
-                            "{}: the API server does not say what pod {} asks for: {}", resource_,
-                            which, pod.error().message));
+    return Refuse(*start, {Reason::kGrantUnknown,
+                           fmt::format("{}: the API server does not say what pod {} asks for: {}",
+                                       resource_, which, pod.error().message)});
   }
   start->known.pods[which] = *pod;
   start->known.pods[(*pod)->KubeletUid()] = *pod;
   workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
 }
 
+// What the binder refuses it tells by itself.
+void Allocator::Refuse(const Start& start, Error error) {
+  refusals_.Tell("a container is not started", error, start.pod.empty() ? error.message : start.pod,
+                 {{"resource", resource_},
+                  {"ids", Join(start.ids, ",")},
+                  {"pod", start.pod.empty() ? "unknown" : start.pod}});
+  End(start, Fail(std::move(error)));
+}
+
 void Allocator::End(const Start& start, Status status) {
   const Error* error = status ? nullptr : &status.error();
-  if (error != nullptr) {
-    log::Warn("a container is not started", *error, {{"resource", resource_}});
-  }
   metrics_.Add(http::Metric::kPreStarts, {resource_, CodeOf(error)});
   start.done(std::move(status));
 }

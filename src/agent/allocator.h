@@ -14,6 +14,7 @@
 
 #include "agent/bind/grant_binder.h"
 #include "agent/bind/pod_book.h"
+#include "agent/bind/refusals.h"
 #include "backend/backend.h"
 #include "choose/choose.h"
 #include "grant/grant.h"
@@ -55,7 +56,8 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
 
  private:
   std::shared_ptr<const Snapshot> Get() const;
-  Result<Grant> Make(const std::vector<std::string>& ids);
+  // `pod`: whose it is, where that is known by now.
+  Result<Grant> Make(const std::vector<std::string>& ids, std::string& pod);
   // A container that is about to be made.
   struct Start {
     std::vector<std::string> ids;
@@ -63,6 +65,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     std::function<void(Status)> done;
     std::shared_ptr<const Snapshot> snapshot = nullptr;
     GrantBinder::Known known = {};  // that was waited for
+    std::string pod = {};           // by its UID or name, once that is known
   };
   // On a worker, as the next. A list of kubelet's and a pod that is not known yet are waited for
   // without one.
@@ -72,6 +75,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   // `which`: by its UID or name.
   void Came(const std::shared_ptr<Start>& start, const std::string& which,
             const Result<PodPtr>& pod);
+  void Refuse(const Start& start, Error error);
   void End(const Start& start, Status status);
   Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,
                const std::function<bool()>& wanted);
@@ -83,6 +87,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   const std::shared_ptr<PodBook> book_;
   http::Metrics& metrics_;
   const Granted granted_;
+  Refusals refusals_;
   mutable std::shared_mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_;  // under mutex_
   std::set<std::string> resetting_;           // ids of devices; under mutex_

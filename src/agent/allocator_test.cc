@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <latch>
+
+#include "base/told_test.h"
 
 namespace tessera::agent {
 namespace {
@@ -123,6 +126,26 @@ TEST_F(AllocatorTest, NothingIsResetForACallThatNobodyWaitsForAnyMore) {
             (Error{Reason::kResetTimedOut,
                    "dummy.com/npu: device 0 was not reset: nobody waits for it any more"}));
   EXPECT_EQ(backend_->reset_, std::vector<std::string>());
+}
+
+TEST_F(AllocatorTest, WhatIsRefusedAgainAndAgainIsToldOnce) {
+  Told told;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(allocator_->Allocate({"7::0"}));
+    EXPECT_FALSE(PreStart({"1::0"}));
+  }
+
+  const std::string text = told.Take();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2) << text;
+  EXPECT_TRUE(text.starts_with(
+      "WARN allocation refused resource=dummy.com/npu reason=unknown-share error="))
+      << text;
+  EXPECT_NE(text.find("WARN a container is not started resource=dummy.com/npu ids=1::0 pod=unknown "
+                      "reason=reset-failed error="),
+            std::string::npos)
+      << text;
+  EXPECT_FALSE(allocator_->Allocate({"8::0"}));
+  EXPECT_EQ(std::ranges::count(told.Take(), '\n'), 1) << "another cause";
 }
 
 TEST_F(AllocatorTest, AnUnknownIdIsNotReset) {

@@ -13,13 +13,13 @@ std::vector<Repeats::Dropped> Repeats::Ended(Steady now) {
   next_end_ = Steady::max();
   for (auto it = seen_.begin(); it != seen_.end();) {
     const Seen& seen = it->second;
-    if (now < seen.begin + kSpan) {
-      next_end_ = std::min(next_end_, seen.begin + kSpan);
+    if (now < seen.begin + limits_.span) {
+      next_end_ = std::min(next_end_, seen.begin + limits_.span);
       ++it;
       continue;
     }
-    if (seen.count > kPassed) {
-      ended.push_back({seen.begin, Dropped{seen.level, it->first, seen.count - kPassed}});
+    if (seen.count > limits_.passed) {
+      ended.push_back({seen.begin, Dropped{seen.level, it->first, seen.count - limits_.passed}});
     }
     it = seen_.erase(it);
   }
@@ -37,9 +37,9 @@ bool Repeats::Passes(int level, const std::string& line, Steady now) {
   if (it == seen_.end()) {
     if (seen_.size() >= kWatched) return true;
     it = seen_.emplace(line, Seen{level, now, 0}).first;
-    next_end_ = std::min(next_end_, now + kSpan);
+    next_end_ = std::min(next_end_, now + limits_.span);
   }
-  return ++it->second.count <= kPassed;
+  return ++it->second.count <= limits_.passed;
 }
 
 }  // namespace tessera::log

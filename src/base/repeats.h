@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds back repeats of a log line: the first three of ten seconds pass, and when those are over
-// the number of those dropped is told. One thread.
+// Holds back repeats of a log line: the first three of ten seconds pass, unless other limits are
+// given, and when those are over the number of those dropped is told. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,13 @@ class Repeats {
   // Beyond so many different lines in one span further ones pass unwatched.
   static constexpr size_t kWatched = 1024;
 
+  struct Limits {
+    int passed = kPassed;
+    Duration span = kSpan;
+  };
+  explicit Repeats(const Limits& limits) : limits_(limits) {}
+  Repeats() : Repeats(Limits()) {}
+
   struct Dropped {
     int level = 0;
     std::string line;
@@ -30,6 +37,8 @@ class Repeats {
   std::vector<Dropped> Ended(Steady now);
   // Whether this line may pass; to be asked after Ended.
   bool Passes(int level, const std::string& line, Steady now);
+  // Lines that are watched.
+  size_t size() const { return seen_.size(); }
 
  private:
   struct Seen {
@@ -37,6 +46,7 @@ class Repeats {
     Steady begin;
     int count = 0;
   };
+  Limits limits_;
   std::unordered_map<std::string, Seen> seen_;
   Steady next_end_ = Steady::max();
 };

@@ -49,6 +49,15 @@ Duration Supervisor::Begin() {
     log::Warn("a device is not shared by MPS", Error{Reason::kMpsUnfit, why},
               {{"resource", resource_}, {"device", device}});
   }
+  for (const Sizes::Gpu& gpu : sizes->gpus) {
+    if (gpu.memory > 0) continue;
+    // As with NVIDIA's plugin.
+    log::Warn(
+        "clients of MPS may take all memory of a GPU: the driver does not tell how much it has",
+        {{"resource", resource_},
+         {"gpu", gpu.uuid},
+         {"advice", "say by 'nvidia: {mps: {memory: ...}}' what a client may take"}});
+  }
   TellOfUnread(*sizes);
   if (!std::exchange(begun_, true)) {
     if (Adopt(*sizes)) return kGlance;

@@ -126,6 +126,20 @@ TEST_F(SupervisorTest, ADaemonIsStartedAndToldItsSizes) {
                                          .served = {{"GPU-a", 2048}, {"GPU-b", 4096}}}));
 }
 
+TEST_F(SupervisorTest, AGpuWhoseMemoryIsNotKnownIsSharedWithoutALimitAndNamed) {
+  control_.sizes->gpus[1].memory = 0;
+
+  Run(Duration(0));
+
+  const Texts lines = Lines("clients of MPS may take all memory of a GPU");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("gpu=GPU-b advice=\"say by 'nvidia: {mps: {memory: ...}}' what a client "
+                          "may take\""),
+            std::string::npos)
+      << lines[0];
+  EXPECT_EQ(control_.said[0].served, (std::map<std::string, int>{{"GPU-a", 2048}, {"GPU-b", 0}}));
+}
+
 TEST_F(SupervisorTest, OneThatRunsIsAskedEveryInterval) {
   Run(Duration(0));
   control_.TakeDone();

@@ -86,5 +86,17 @@ TEST_F(MonitorsWordsTest, AShareOfAFileStaysWhateverIsWritten) {
   });
 }
 
+TEST_F(MonitorsWordsTest, TheSwitchOfAMonitorThatIsGoneIsTakenBackWithinASecond) {
+  limits_.core_policy = CorePolicy::kDefault;
+  Run([&] {
+    TheRegion()->hami.recent_kernel = 2;
+    TheRegion()->books.monitor_at = 1;
+    TheRegion()->hami.utilization_switch = 0;
+    LaunchForASecond();
+    EXPECT_EQ(TheRegion()->hami.utilization_switch, 1);
+    EXPECT_FALSE(IsUntouched());
+  });
+}
+
 }  // namespace
 }  // namespace tessera::limiter

@@ -20,6 +20,8 @@ constexpr Duration kForgotten{60'000};
 // kubelet tries again more often than that.
 constexpr Duration kLately{60'000};
 
+constexpr std::string_view kNotStarted = "a container is not started";
+
 // Whether the directory is one that was made for the grant's container alone.
 bool IsOwnDirectory(const Pin& pin, const std::string& name) {
   const bool by_pod = !pin.decision.empty() && !pin.container.empty();
@@ -185,10 +187,16 @@ void GrantBinder::EndTurn(const std::shared_ptr<Turn>& turn) {
 }
 
 Status GrantBinder::Finish(const Wish& wish) {
-  TRY(wish.found);
+  if (!wish.found) {
+    const Error& why = wish.found.error();
+    refusals_.Tell(kNotStarted, why, why.message,
+                   {{"resource", wish.binding.offer.resource}, {"ids", Join(wish.ids, ",")}});
+    return wish.found;
+  }
   for (const Wish::One& one : wish.grants) {
     const Status bound = FinishOne(wish, one);
     if (bound) continue;
+    TellRefused(wish, *one.held, bound.error());
     if (wish.binding.rendering.vgpu->requests) {
       book_->Refused({.pod_uid = one.held->pod_uid,
                       .container = one.held->container,
@@ -199,6 +207,21 @@ Status GrantBinder::Finish(const Wish& wish) {
     return bound;
   }
   return {};
+}
+
+// Who was waited for may have left the book since.
+std::string GrantBinder::NameIn(const Wish& wish, const std::string& uid) const {
+  const auto known = wish.known.pods.find(uid);
+  return known == wish.known.pods.end() ? book_->NameOf(uid) : known->second->FullName();
+}
+
+// Texts of one cause differ, as by what is free at the time.
+void GrantBinder::TellRefused(const Wish& wish, const HeldGrant& held, const Error& why) {
+  refusals_.Tell(kNotStarted, why, fmt::format("{}/{}", held.pod_uid, held.container),
+                 {{"resource", wish.binding.offer.resource},
+                  {"pod", NameIn(wish, held.pod_uid)},
+                  {"uid", held.pod_uid},
+                  {"container", held.container}});
 }
 
 void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {
@@ -303,7 +326,8 @@ Status GrantBinder::FinishOne(const Wish& wish, const Wish::One& one) {
   if (one.decided->is_new) {
     log::Info("a grant is bound", {{"resource", pin.resource},
                                    {"grant", one.held->name},
-                                   {"pod", pin.pod_uid},
+                                   {"pod", NameIn(wish, pin.pod_uid)},
+                                   {"uid", pin.pod_uid},
                                    {"container", pin.container},
                                    {"parts", PartsText(pin.parts)}});
     Note(pin);
@@ -450,6 +474,8 @@ Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs) {
 // The record last, by which the rest is found again.
 void GrantBinder::Remove(const std::string& name, const std::set<std::string>& cdi_dirs) {
   const auto pin = pins_.Find(name);
+  const std::string uid = pin && *pin ? (*pin)->pod_uid : "unknown";
+  const std::string pod = book_->NameOf(uid);
   for (const std::string& directory : cdi_dirs) {
     (void)os::RemoveFile(directory + "/" + GrantFileName(name));
   }
@@ -460,12 +486,12 @@ void GrantBinder::Remove(const std::string& name, const std::set<std::string>& c
   const Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
   if (!removed) {
     return log::Warn("the directory of a grant that has ended stays, and is tried again",
-                     removed.error(), {{"grant", name}});
+                     removed.error(), {{"grant", name}, {"pod", pod}, {"uid", uid}});
   }
   times_.Remove(name);
   if (pin && *pin) RemoveLimits(root_, name, **pin);
   pins_.Remove(name);
-  log::Info("a grant has ended", {{"grant", name}});
+  log::Info("a grant has ended", {{"grant", name}, {"pod", pod}, {"uid", uid}});
 }
 
 }  // namespace tessera::agent

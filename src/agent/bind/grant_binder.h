@@ -27,6 +27,7 @@
 #include "agent/bind/listed_grants.h"
 #include "agent/bind/pod_book.h"
 #include "agent/bind/promised_grants.h"
+#include "agent/bind/refusals.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "kubelet/checkpoint.h"
@@ -54,6 +55,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
         book_(std::move(book)),
         inbox_(std::move(inbox)),
         clock_(clock),
+        refusals_(clock),
         decider_(pins_, book_) {}
 
   // What was asked for since a container was about to be made.
@@ -83,8 +85,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
   // the library, kNotPlaced, kBadDecision and kBadSize as ReadDecision and FitDecision,
   // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
-  // container is then not to be made. What it is given lives until `done`, which is called by a
-  // thread of its own or this one.
+  // container is then not to be made, and the log is told. What it is given lives until `done`,
+  // which is called by a thread of its own or this one.
   void Bind(const Binding& binding, const std::vector<std::string>& ids, const Known& known,
             std::function<void(Status)> done);
   // Tells the ledger what was bound before this process began, and follows its compute time.
@@ -148,6 +150,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // Any thread again.
   Status Finish(const Wish& wish);
   Status FinishOne(const Wish& wish, const Wish::One& one);
+  std::string NameIn(const Wish& wish, const std::string& uid) const;
+  void TellRefused(const Wish& wish, const HeldGrant& held, const Error& why);
   void Follow(const std::string& name, const Pin& pin);
   void Note(const Pin& pin) const;
   void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
@@ -171,6 +175,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   const std::shared_ptr<PodBook> book_;
   const std::shared_ptr<GrantInbox> inbox_;
   const Clock& clock_;
+  Refusals refusals_;
   // Grants are decided in turns, a turn by what kubelet's checkpoint says then: what there is room
   // for is granted once. Of many containers at once a turn has all that wait, so that the
   // instances' lock and the disk are waited for once.

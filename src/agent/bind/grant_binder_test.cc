@@ -10,6 +10,8 @@
 #include <optional>
 #include <thread>
 
+#include "base/told_test.h"
+
 namespace tessera::agent {
 namespace {
 
@@ -48,6 +50,46 @@ TEST_F(GrantBinderTest, AGrantOfThePluginThatWasHereBeforeStaysAsItIs) {
 
   EXPECT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_FALSE(os::Exists(directory_ + "/cdi"));
+}
+
+TEST_F(GrantBinderTest, ARefusalNamesItsPodAndIsToldOnceHoweverOftenKubeletTries) {
+  book_->Put({.uid = "uid-1", .pod_namespace = "team", .name = "a"});
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
+  ASSERT_TRUE(os::RemoveFile(directory_ + kLibrary));
+  Told told;
+
+  EXPECT_TRUE(Bind({Share(0, 0)}).starts_with("not-enforced: "));
+  const std::string first = told.Take();
+  EXPECT_NE(first.find("INFO a grant is bound resource=nvidia.com/gpu grant=" + std::string(kOne) +
+                       " pod=team/a uid=uid-1 container=app parts="),
+            std::string::npos)
+      << first;
+  EXPECT_NE(first.find("WARN a container is not started resource=nvidia.com/gpu pod=team/a "
+                       "uid=uid-1 container=app reason=not-enforced error="),
+            std::string::npos)
+      << first;
+  for (int i = 0; i < 10; ++i) EXPECT_NE(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(told.Take(), "");
+
+  EXPECT_NE(Bind({Share(0, 1)}), "");
+  const std::string other = told.Take();
+  EXPECT_NE(other.find("WARN a container is not started resource=nvidia.com/gpu pod=uid-2 "
+                       "uid=uid-2 container=app reason=not-enforced error="),
+            std::string::npos)
+      << other;
+}
+
+TEST_F(GrantBinderTest, WhatKubeletDoesNotNameIsToldOnceByItsIds) {
+  Told told;
+
+  for (int i = 0; i < 10; ++i) EXPECT_NE(Bind({Share(0, 0)}), "");
+
+  EXPECT_TRUE(told.Take().starts_with(
+      "WARN a container is not started resource=nvidia.com/gpu ids=" + Share(0, 0) +
+      " reason=grant-unknown error="));
+  EXPECT_NE(Bind({Share(0, 1)}), "");
+  EXPECT_EQ(told.Take(), "");  // kubelet's checkpoint is missing for all
 }
 
 TEST_F(GrantBinderTest, WithoutKubeletsWordNothingIsBound) {

@@ -279,7 +279,8 @@ void HamiProtocol::Written(const KeptPtr& kept, const Result<json::Value>& writt
   if (reason == Reason::kApiConflict) return ReadAnew(kept);
   if (reason == Reason::kNotFound) return;  // it is gone, which will be told
   if (kept->retries.pause() == Duration(0) || reason == Reason::kApiRejected) {
-    log::Warn("cannot write what became of a pod", written.error());
+    log::Warn("cannot write what became of a pod", written.error(),
+              {{"pod", kept->pod.FullName()}, {"uid", kept->pod.KubeletUid()}});
   }
   if (reason != Reason::kApiRejected) WriteIn(kept, client_.NextPause(kept->retries));
 }

@@ -40,6 +40,11 @@ void PodBook::Ask(const std::string& pod, const std::string& uid, Duration withi
               pod));
 }
 
+std::string PodBook::NameOf(const std::string& uid) const {
+  const PodPtr pod = Find(uid);
+  return pod == nullptr ? uid : pod->FullName();
+}
+
 PodPtr PodBook::FindNamed(std::string_view name) const {
   std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(pods_, [&](const auto& known) {

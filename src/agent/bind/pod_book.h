@@ -38,6 +38,8 @@ class PodBook {
   PodPtr Find(std::string_view uid) const;
   // By NAMESPACE/NAME; no static pod's.
   PodPtr FindNamed(std::string_view name) const;
+  // NAMESPACE/NAME for people, or the UID where that alone is known.
+  std::string NameOf(const std::string& uid) const;
   // Those whose devices a scheduler has chosen and that have not been told yet to have them.
   std::vector<PodPtr> Waiting() const;
   // As Find, but one that is not known yet is waited for. kNotPlaced where no API server could say

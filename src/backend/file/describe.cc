@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/file/describe.h"
 
-#include <sys/sysmacros.h>
-
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "backend/file/device_id.h"
+#include "backend/file/directory_nodes.h"
 #include "backend/file/glob.h"
-#include "base/text.h"
+#include "backend/file/sysfs.h"
 
 namespace tessera::file {
 namespace {
@@ -18,42 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 using Type = os::FileInfo::Type;
 
-bool IsDeviceNode(Type type) {
-  return type == Type::kCharDevice || type == Type::kBlockDevice;
-}
-
-std::string SysfsPath(const os::FileInfo& node) {
-  return fmt::format("/sys/dev/{}/{}:{}", node.type == Type::kBlockDevice ? "block" : "char",
-                     major(node.rdev), minor(node.rdev));
-}
-
-// The NUMA node of the hardware behind a device node: of the nearest parent in sysfs that has one,
-// as that of a serial port is known from its USB controller.
-std::optional<int> NumaNode(const os::Root& root, const os::FileInfo& node) {
-  std::error_code error;
-  fs::path at = fs::canonical(root.Path(SysfsPath(node) + "/device"), error);
-  if (error) at = fs::canonical(root.Path(SysfsPath(node)), error);
-  if (error) return std::nullopt;
-  const std::string top = root.Path("/sys/");
-  for (; at.string().starts_with(top); at = at.parent_path()) {
-    const Result<std::string> text = os::ReadFile((at / "numa_node").string());
-    if (!text) continue;
-    const std::string_view digits = Trim(*text);
-    int number = -1;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    return number < 0 ? std::nullopt : std::optional(number);
-  }
-  return std::nullopt;
-}
-
 // What people call it: the kernel's subsystem ("tty", "video4linux"), or the type of file.
 std::string Model(const os::Root& root, const os::FileInfo& info) {
-  std::error_code error;
-  if (IsDeviceNode(info.type)) {
-    const fs::path link = fs::read_symlink(root.Path(SysfsPath(info) + "/subsystem"), error);
-    if (!error && link.has_filename()) return link.filename().string();
-  }
-  return std::string(TypeName(info.type));
+  std::string subsystem = IsDeviceNode(info.type) ? SubsystemOf(root, info) : "";
+  return subsystem.empty() ? std::string(TypeName(info.type)) : subsystem;
 }
 
 // Why the configuration cannot have meant this file.
@@ -64,12 +31,31 @@ std::optional<Error> Misfit(const FileConfig::Path& path, const std::string& fil
                              "'mount: true' for {}",
                              file, TypeName(type), path.pattern)};
   }
-  if (!IsDeviceNode(type) && !path.mount) {
+  if (!IsDeviceNode(type) && type != Type::kDirectory && !path.mount) {
     return Error{Reason::kInvalid,
                  fmt::format("{} is a {} and no device node: set 'mount: true' for {}", file,
                              TypeName(type), path.pattern)};
   }
   return std::nullopt;
+}
+
+void AddNode(Device& device, const os::Root& root, DeviceNode node, const os::FileInfo& info) {
+  device.nodes.push_back(std::move(node));
+  if (const std::optional<int> numa = NumaNode(root, info)) device.numa_nodes.push_back(*numa);
+}
+
+// Adds all nodes below a directory to the device.
+Status AddDirectory(Device& device, const os::Root& root, const FileConfig::Path& path,
+                    const std::string& directory) {
+  const DirectoryNodes below = TRY(NodesBelow(root, directory));
+  if (below.nodes.empty()) return Fail(NoNodeBelow(directory));
+  if (device.model.empty()) device.model = Model(root, below.nodes.front().info);
+  std::string container = ContainerPath(path, directory);
+  if (container.ends_with('/')) container.pop_back();
+  for (const DirectoryNodes::Node& node : below.nodes) {
+    AddNode(device, root, {node.host, container + "/" + node.name, path.permissions}, node.info);
+  }
+  return {};
 }
 
 // Adds one file to the device.
@@ -84,6 +70,11 @@ void Add(Device& device, const os::Root& root, const FileConfig::Path& path,
     if (!device.defect) device.defect = *std::move(misfit);
     return;
   }
+  if (info->type == Type::kDirectory && !path.mount) {
+    const Status added = AddDirectory(device, root, path, file);
+    if (!added && !device.defect) device.defect = added.error();
+    return;
+  }
   if (device.model.empty()) device.model = Model(root, *info);
   std::string host = Resolve(root, file);
   std::string container = ContainerPath(path, file);
@@ -91,8 +82,7 @@ void Add(Device& device, const os::Root& root, const FileConfig::Path& path,
     device.mounts.push_back({std::move(host), std::move(container), path.read_only});
     return;
   }
-  device.nodes.push_back({std::move(host), std::move(container), path.permissions});
-  if (const std::optional<int> numa = NumaNode(root, *info)) device.numa_nodes.push_back(*numa);
+  AddNode(device, root, {std::move(host), std::move(container), path.permissions}, *info);
 }
 
 }  // namespace
@@ -115,6 +105,22 @@ std::string_view TypeName(Type type) {
       break;
   }
   return "special file";
+}
+
+Error NoNodeBelow(const std::string& directory) {
+  return {Reason::kUnreadable,
+          fmt::format("{} has no device node below it: see whether its driver is loaded, or set "
+                      "'mount: true' to mount the directory",
+                      directory)};
+}
+
+Match Known(const os::Root& root, std::string file) {
+  Match match{std::move(file)};
+  const Result<os::FileInfo> info = os::InspectTarget(root.Path(match.file));
+  if (!info) return match;
+  match.target = Resolve(root, match.file);
+  match.hardware = HardwareOf(root, *info);
+  return match;
 }
 
 std::string Resolve(const os::Root& root, const std::string& path) {

@@ -3,12 +3,17 @@
 
 #include <sys/sysmacros.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "backend/file/describe.h"
+#include "backend/file/directory_nodes.h"
 #include "backend/file/glob.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace tessera {
 namespace {
@@ -20,6 +25,18 @@ constexpr Duration kSettle{100};
 
 Evidence Bad(EvidenceKind kind, Reason reason, std::string detail) {
   return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
+}
+
+// So many files of no device are named in the log.
+constexpr size_t kUnpairedNamed = 8;
+
+using Names = std::vector<std::string>;
+
+// Being used is no change.
+os::FileInfo Lasting(os::FileInfo info) {
+  info.changed_ns = 0;
+  info.links = 0;
+  return info;
 }
 
 std::string DeviceNumber(dev_t device) {
@@ -60,11 +77,17 @@ void FileBackend::Stop() {
   events_ = nullptr;
 }
 
-Result<std::vector<std::vector<std::string>>> FileBackend::Matches(
+Result<std::vector<std::vector<file::Match>>> FileBackend::Matches(
     const FileConfig::Group& group) const {
-  std::vector<std::vector<std::string>> matches;
+  std::vector<std::vector<file::Match>> matches;
   for (const FileConfig::Path& path : group.paths) {
-    matches.push_back(TRY(file::Expand(root_, path.pattern)));
+    std::vector<std::string> files = TRY(file::Expand(root_, path.pattern));
+    matches.emplace_back();
+    for (std::string& each : files) {
+      // A file alone is compared with no other.
+      matches.back().push_back(group.paths.size() > 1 ? file::Known(root_, std::move(each))
+                                                      : file::Match{std::move(each)});
+    }
   }
   return matches;
 }
@@ -73,10 +96,13 @@ Result<std::vector<Device>> FileBackend::Scan() {
   std::vector<Device> found;
   std::map<std::string, std::vector<Seen>> needed;
   std::set<std::string> taken;
+  std::vector<std::string> unpaired;
   for (const FileConfig::Group& group : config_.groups) {
     const auto matches = Matches(group);
     if (!matches) return Fail(Reason::kScanFailed, "{}: {}", resource_, matches.error().message);
-    for (const file::Members& members : file::Combine(group, *matches)) {
+    const file::Combined combined = file::Combine(group, *matches);
+    std::ranges::copy(combined.unpaired, std::back_inserter(unpaired));
+    for (const file::Members& members : combined.devices) {
       if (!taken.insert(file::Resolve(root_, members.front().file)).second) continue;
       Device device = file::Describe(root_, resource_, group, members);
       needed.try_emplace(device.key.id, Needed(group, members));
@@ -86,7 +112,19 @@ Result<std::vector<Device>> FileBackend::Scan() {
   std::lock_guard lock(mutex_);
   devices_ = std::move(needed);
   scanned_ = true;
+  TellOf(std::move(unpaired));
   return found;
+}
+
+// Once, until it changes.
+void FileBackend::TellOf(std::vector<std::string> unpaired) {
+  if (unpaired == unpaired_) return;
+  unpaired_ = std::move(unpaired);
+  if (unpaired_.empty()) return;
+  const size_t named = std::min(unpaired_.size(), kUnpairedNamed);
+  std::string files = Join(std::span(unpaired_).first(named), "; ");
+  if (named < unpaired_.size()) files += fmt::format("; and {} more", unpaired_.size() - named);
+  log::Warn("files are in no device", {{"resource", resource_}, {"files", files}});
 }
 
 std::vector<FileBackend::Seen> FileBackend::Needed(const FileConfig::Group& group,
@@ -98,6 +136,8 @@ std::vector<FileBackend::Seen> FileBackend::Needed(const FileConfig::Group& grou
     if (const auto info = os::InspectTarget(root_.Path(member.file))) {
       seen.type = info->type;
       seen.rdev = info->rdev;
+      seen.has_nodes =
+          info->type == os::FileInfo::Type::kDirectory && !group.paths[member.path].mount;
     }
     needed.push_back(std::move(seen));
   }
@@ -142,7 +182,12 @@ std::optional<Evidence> FileBackend::Trouble(const Seen& seen) const {
                fmt::format("{} was device {} and is device {}", seen.path, DeviceNumber(seen.rdev),
                            DeviceNumber(now->rdev)));
   }
-  return std::nullopt;
+  if (!seen.has_nodes) return std::nullopt;
+  const auto below = file::NodesBelow(root_, seen.path);
+  if (!below) return Bad(EvidenceKind::kBad, below.error().reason, below.error().message);
+  if (!below->nodes.empty()) return std::nullopt;
+  const Error empty = file::NoNodeBelow(seen.path);
+  return Bad(EvidenceKind::kBad, empty.reason, empty.message);
 }
 
 void FileBackend::LookAgain() {
@@ -156,6 +201,15 @@ void FileBackend::LookAgain() {
   if (events_ != nullptr) events_->RescanSoon();
 }
 
+// Of a directory that stands for its nodes; nothing of another file.
+file::DirectoryNodes FileBackend::Below(const FileConfig::Path& path,
+                                        const std::string& match) const {
+  if (path.mount) return {};
+  const auto info = os::InspectTarget(root_.Path(match));
+  if (!info || info->type != os::FileInfo::Type::kDirectory) return {};
+  return file::NodesBelow(root_, match).value_or(file::DirectoryNodes());
+}
+
 FileBackend::Sight FileBackend::Look() const {
   Sight sight;
   for (const FileConfig::Group& group : config_.groups) {
@@ -163,10 +217,11 @@ FileBackend::Sight FileBackend::Look() const {
       const auto matches = file::Expand(root_, path.pattern);
       if (!matches) continue;
       for (const std::string& match : *matches) {
-        os::FileInfo info = os::InspectTarget(root_.Path(match)).value_or(os::FileInfo{});
-        info.changed_ns = 0;  // being used is no change
-        info.links = 0;
-        sight.emplace(match, info);
+        const auto info = os::InspectTarget(root_.Path(match));
+        sight.emplace(match, Lasting(info.value_or(os::FileInfo{})));
+        for (const auto& node : Below(path, match).nodes) {
+          sight.emplace(node.host, Lasting(node.info));
+        }
       }
     }
   }
@@ -178,6 +233,11 @@ std::set<std::string> FileBackend::Directories() const {
   for (const FileConfig::Group& group : config_.groups) {
     for (const FileConfig::Path& path : group.paths) {
       directories.merge(file::WatchedDirectories(root_, path.pattern));
+      for (const std::string& match : file::Expand(root_, path.pattern).value_or(Names())) {
+        for (const std::string& each : Below(path, match).directories) {
+          directories.insert(root_.Path(each));
+        }
+      }
     }
   }
   return directories;

@@ -3,12 +3,15 @@
 // (group.h), named by its path (device_id.h), handed in as a device node or a mount (describe.h).
 //
 // - Groups are looked at in the order of the configuration; a file that already names a device
-// names
-//   no second one. A file counts as the one that its symbolic links lead to, so that two links to
-//   one piece of hardware are not two devices.
+//   names no second one. A file counts as the one that its symbolic links lead to, so that two
+//   links to one piece of hardware are not two devices.
+// - A directory such as /dev/snd is one device with all device nodes below it. It is well while one
+//   is there; those that come later are in the grants that are made later.
 // - A check looks whether every file that the device needs is there and still what it was; nothing
 //   is opened.
-// - Plugging and unplugging is seen by inotify, in directories below wildcards as well.
+// - Plugging and unplugging is seen by inotify, in directories below wildcards and in those that
+//   are devices as well.
+// - Files that belong together with none, of a group of several paths, are told in the log once.
 //
 // Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
 #pragma once
@@ -20,6 +23,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/file/directory_nodes.h"
 #include "backend/file/file_config.h"
 #include "backend/file/group.h"
 #include "os/files.h"
@@ -45,15 +49,19 @@ class FileBackend : public Backend {
     std::string path;
     os::FileInfo::Type type = os::FileInfo::Type::kOther;
     dev_t rdev = 0;
+    bool has_nodes = false;  // a directory that stands for the device nodes below it
   };
   // Every match and what it leads to: what there is to notice between two looks.
   using Sight = std::map<std::string, os::FileInfo>;
 
-  Result<std::vector<std::vector<std::string>>> Matches(const FileConfig::Group& group) const;
+  Result<std::vector<std::vector<file::Match>>> Matches(const FileConfig::Group& group) const;
   std::vector<Seen> Needed(const FileConfig::Group& group, const file::Members& members) const;
   std::optional<Evidence> Trouble(const Seen& file) const;
 
+  void TellOf(std::vector<std::string> unpaired);  // under mutex_
+
   void LookAgain();
+  file::DirectoryNodes Below(const FileConfig::Path& path, const std::string& match) const;
   Sight Look() const;
   std::set<std::string> Directories() const;
   void ReportGone();
@@ -68,6 +76,7 @@ class FileBackend : public Backend {
   BackendEvents* events_ = nullptr;
   bool scanned_ = false;
   std::map<std::string, std::vector<Seen>> devices_;  // by id; what each device needs
+  std::vector<std::string> unpaired_;                 // files of no device, as the log last told
 
   // The loop's thread only.
   std::unique_ptr<os::DirectoryWatch> watch_;

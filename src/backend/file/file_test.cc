@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "backend/recorder_test.h"
+#include "base/told_test.h"
 
 namespace tessera {
 namespace {
@@ -31,6 +32,14 @@ class FileTest : public testing::Test {
   }
   void Link(const std::string& path, const std::string& target) {
     ASSERT_EQ(symlink(target.c_str(), root_.Path(path).c_str()), 0);
+  }
+  // 0:0 is the one device node that everybody may make.
+  void MakeNode(const std::string& path) {
+    ASSERT_TRUE(os::MakeDirectories(root_.Path(path.substr(0, path.rfind('/')))));
+    ASSERT_EQ(mknod(root_.Path(path).c_str(), S_IFCHR | 0600, 0), 0);
+  }
+  FileBackend OfPaths(std::vector<FileConfig::Path> paths) {
+    return FileBackend("example.com/thing", {{{std::move(paths)}}}, root_, loop_);
   }
   void Remove(const std::string& path) { ASSERT_TRUE(os::RemoveFile(root_.Path(path))); }
   static Ids ScannedIds(FileBackend& backend) {
@@ -226,6 +235,136 @@ TEST_F(FileTest, NothingIsHeardAfterStop) {
   loop_.RunOnce();
 
   EXPECT_EQ(events_.rescans, 0);
+}
+
+TEST_F(FileTest, NodesOfOneCardAreOneDevice) {
+  Link("/dev/card0", "/dev/null");
+  Link("/dev/card1", "/dev/zero");
+  Link("/dev/renderD128", "/dev/full");  // 1:7, of card1
+  ASSERT_TRUE(os::MakeDirectories(root_.Path("/sys/devices/gpu/drm")));
+  for (const char* node : {"1:5", "1:7"}) {
+    const std::string directory = std::string("/sys/dev/char/") + node;
+    ASSERT_TRUE(os::MakeDirectories(root_.Path(directory)));
+    Link(directory + "/device", "../../../devices/gpu");
+  }
+  FileBackend backend = OfPaths({{.pattern = "/dev/card*"}, {.pattern = "/dev/renderD*"}});
+  Told told;
+
+  const auto devices = backend.Scan();
+
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->size(), 1U);
+  EXPECT_EQ(devices->at(0).key.id, "card1");
+  EXPECT_EQ(devices->at(0).nodes,
+            (std::vector<DeviceNode>{{"/dev/zero", "/dev/card1", "rw"},
+                                     {"/dev/full", "/dev/renderD128", "rw"}}));
+  EXPECT_EQ(told.Take(),
+            "WARN files are in no device resource=example.com/thing files=\"/dev/card0: no file of "
+            "/dev/renderD* belongs to it\"\n");
+}
+
+TEST_F(FileTest, ALinkAndTheNodeItLeadsToAreOneDevice) {
+  Write("/dev/video0");
+  Write("/dev/video2");
+  ASSERT_TRUE(os::MakeDirectories(root_.Path("/dev/v4l/by-id")));
+  Link("/dev/v4l/by-id/cam", "../../video2");
+  FileBackend backend = OfPaths(
+      {{.pattern = "/dev/video*", .mount = true}, {.pattern = "/dev/v4l/by-id/*", .mount = true}});
+
+  const auto devices = backend.Scan();
+
+  ASSERT_TRUE(devices);
+  ASSERT_EQ(devices->size(), 1U);
+  EXPECT_EQ(devices->at(0).key.id, "video2");
+  EXPECT_EQ(devices->at(0).mounts,
+            (std::vector<Mount>{{"/dev/video2", "/dev/video2", true},
+                                {"/dev/video2", "/dev/v4l/by-id/cam", true}}));
+}
+
+TEST_F(FileTest, WhatIsInNoDeviceIsToldOnceUntilItChanges) {
+  for (int i = 0; i < 10; ++i) Write("/dev/a" + std::to_string(i));
+  FileBackend backend =
+      OfPaths({{.pattern = "/dev/a*", .mount = true}, {.pattern = "/dev/b", .mount = true}});
+  Told told;
+  ASSERT_TRUE(backend.Scan());
+  EXPECT_TRUE(told.Take().ends_with("/dev/a7: /dev/b is missing; and 2 more\"\n"));
+
+  ASSERT_TRUE(backend.Scan());
+  EXPECT_EQ(told.Take(), "");
+  Write("/dev/b");
+  ASSERT_TRUE(backend.Scan());
+  EXPECT_EQ(told.Take(), "");
+
+  Remove("/dev/b");
+  ASSERT_TRUE(backend.Scan());
+  EXPECT_TRUE(told.Take().starts_with("WARN files are in no device"));
+}
+
+TEST_F(FileTest, ADirectoryIsOneDeviceWithTheNodesBelowIt) {
+  MakeNode("/dev/snd/controlC0");
+  MakeNode("/dev/snd/timer");
+  FileBackend backend = OfPaths({{.pattern = "/dev/snd", .permissions = "r"}});
+
+  const Device device = backend.Scan()->at(0);
+
+  EXPECT_EQ(device.key.id, "snd");
+  EXPECT_EQ(device.visible_as, "/dev/snd");
+  EXPECT_EQ(device.defect, std::nullopt);
+  EXPECT_EQ(device.nodes,
+            (std::vector<DeviceNode>{{"/dev/snd/controlC0", "/dev/snd/controlC0", "r"},
+                                     {"/dev/snd/timer", "/dev/snd/timer", "r"}}));
+  EXPECT_EQ(Check(backend, device), "good");
+}
+
+TEST_F(FileTest, ADirectoryMayHaveAnotherNameInTheContainer) {
+  MakeNode("/dev/bus/usb/001/004");
+  FileBackend backend = OfPaths({{.pattern = "/dev/bus/usb", .container_path = "/dev/usb"}});
+
+  EXPECT_EQ(backend.Scan()->at(0).nodes,
+            (std::vector<DeviceNode>{{"/dev/bus/usb/001/004", "/dev/usb/001/004", "rw"}}));
+}
+
+TEST_F(FileTest, ADirectoryIsWellWhileItHasANode) {
+  MakeNode("/dev/snd/controlC0");
+  MakeNode("/dev/snd/timer");
+  FileBackend backend = OfPaths({{.pattern = "/dev/snd"}});
+  const Device device = backend.Scan()->at(0);
+
+  Remove("/dev/snd/timer");
+  EXPECT_EQ(Check(backend, device), "good");
+  Remove("/dev/snd/controlC0");
+  EXPECT_EQ(
+      Check(backend, device),
+      "bad unreadable /dev/snd has no device node below it: see whether its driver is loaded, "
+      "or set 'mount: true' to mount the directory");
+  ASSERT_TRUE(os::RemoveTree(root_.Path("/dev/snd")));
+  EXPECT_EQ(Check(backend, device), "fatal vanished /dev/snd is gone");
+}
+
+TEST_F(FileTest, ADirectoryWithoutANodeIsADefect) {
+  ASSERT_TRUE(os::MakeDirectories(root_.Path("/dev/snd")));
+  FileBackend backend = OfPaths({{.pattern = "/dev/snd"}});
+
+  EXPECT_EQ(backend.Scan()->at(0).defect,
+            (Error{Reason::kUnreadable,
+                   "/dev/snd has no device node below it: see whether its driver is loaded, or set "
+                   "'mount: true' to mount the directory"}));
+}
+
+TEST_F(FileTest, NodesThatComeLaterInADirectoryAreFound) {
+  MakeNode("/dev/bus/usb/001/001");
+  FileBackend backend = OfPaths({{.pattern = "/dev/bus/usb"}});
+  ASSERT_TRUE(backend.Start(events_));
+  EXPECT_EQ(backend.Scan()->at(0).nodes.size(), 1U);
+
+  MakeNode("/dev/bus/usb/001/002");
+  events_.AwaitRescan();
+
+  const auto devices = backend.Scan();
+  EXPECT_EQ(devices->at(0).key.id, "bus:usb");
+  EXPECT_EQ(devices->at(0).nodes.size(), 2U);
+  EXPECT_EQ(events_.reports, Ids{});
+  backend.Stop();
 }
 
 TEST_F(FileTest, DevicesTakeNoFaults) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/file/group.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <map>
 #include <optional>
+#include <set>
 
 #include "backend/file/glob.h"
-#include "base/text.h"
+#include "backend/file/pairing.h"
 
 namespace tessera::file {
 namespace {
 
-// Files of one path by what they have in common with files of the others: the text of the `*`, or
-// their place in line.
-using ByKey = std::map<std::string, std::string, NaturalLess>;
+using Matches = std::vector<std::vector<Match>>;
 
 bool PairsByText(const FileConfig::Group& group) {
   return std::ranges::all_of(group.paths, [](const FileConfig::Path& path) {
@@ -21,71 +21,101 @@ bool PairsByText(const FileConfig::Group& group) {
   });
 }
 
-ByKey KeyedBy(bool text, const std::string& pattern, const std::vector<std::string>& files) {
-  ByKey keyed;
-  for (size_t i = 0; i < files.size(); ++i) {
-    std::optional<std::string> key = text ? WildcardText(pattern, files[i]) : std::to_string(i);
-    if (key) keyed.emplace(*std::move(key), files[i]);
-  }
-  return keyed;
+// The first path whose matches tell several devices apart; nothing where the group is one device.
+std::optional<size_t> LeaderOf(const FileConfig::Group& group) {
+  const auto leader = std::ranges::find_if(group.paths, [](const FileConfig::Path& path) {
+    return HasWildcard(path.pattern) && !path.optional;
+  });
+  if (leader == group.paths.end()) return std::nullopt;
+  return static_cast<size_t>(leader - group.paths.begin());
 }
 
-// A group's paths, each with its files under their keys.
-struct Candidates {
-  const FileConfig::Group& group;
-  std::vector<ByKey> by_key;  // empty for paths without wildcards
-  const std::vector<std::vector<std::string>>& matches;
-  bool one_device;  // no required wildcard tells several devices apart
-
-  // The file of one path for the device `key`.
-  std::optional<std::string> Find(size_t path, const std::string& key) const {
-    if (one_device || !HasWildcard(group.paths[path].pattern)) {
-      if (matches[path].empty()) return std::nullopt;
-      return matches[path].front();
+// A group's paths, each with the file that each of the leader's has of it.
+class Candidates {
+ public:
+  Candidates(const FileConfig::Group& group, const Matches& matches)
+      : group_(group), matches_(matches), leader_(LeaderOf(group)) {
+    const bool by_text = PairsByText(group);
+    for (size_t path = 0; leader_ && path < group.paths.size(); ++path) {
+      pairs_.emplace_back();
+      if (path == leader_ || !HasWildcard(group.paths[path].pattern)) continue;
+      pairs_.back() = PairUp({group.paths[*leader_].pattern, matches[*leader_]},
+                             {group.paths[path].pattern, matches[path]},
+                             {.by_text = by_text, .required = !group.paths[path].optional});
     }
-    const auto it = by_key[path].find(key);
-    if (it == by_key[path].end()) return std::nullopt;
-    return it->second;
   }
 
-  // The device `key` with the file of `leader` first, or nothing when it is not complete.
-  std::optional<Members> Device(std::optional<size_t> leader, const std::string& key) const {
+  Combined Combine() && {
+    const size_t devices = leader_ ? matches_[*leader_].size() : 1;
+    for (size_t device = 0; device < devices; ++device) Add(device);
+    TellUnpaired();
+    return std::move(combined_);
+  }
+
+ private:
+  std::optional<std::string> Find(size_t path, size_t device) const {
+    size_t at = 0;
+    if (path == leader_) {
+      at = device;
+    } else if (leader_ && HasWildcard(group_.paths[path].pattern)) {
+      if (!pairs_[path][device]) return std::nullopt;
+      at = *pairs_[path][device];
+    }
+    if (at >= matches_[path].size()) return std::nullopt;
+    return matches_[path][at].file;
+  }
+
+  // The device with its leader's file first, unless it is not complete.
+  void Add(size_t device) {
     Members members;
-    for (size_t path = 0; path < group.paths.size(); ++path) {
-      std::optional<std::string> file = Find(path, key);
-      if (!file && !group.paths[path].optional) return std::nullopt;
+    for (size_t path = 0; path < group_.paths.size(); ++path) {
+      std::optional<std::string> file = Find(path, device);
+      if (!file && !group_.paths[path].optional) return Miss(device, path);
       if (!file) continue;
-      members.insert(path == leader ? members.begin() : members.end(), {path, *std::move(file)});
+      members.insert(path == leader_ ? members.begin() : members.end(), {path, *std::move(file)});
     }
-    if (members.empty()) return std::nullopt;
-    return members;
+    if (members.empty()) return;
+    for (const Member& member : members) used_.insert(member.file);
+    combined_.devices.push_back(std::move(members));
   }
+
+  void Miss(size_t device, size_t path) {
+    const std::string& pattern = group_.paths[path].pattern;
+    lack_ = HasWildcard(pattern) ? fmt::format("no file of {} belongs to it", pattern)
+                                 : fmt::format("{} is missing", pattern);
+    if (leader_) incomplete_.emplace_back(*Find(*leader_, device), lack_);
+  }
+
+  // The files that are needed and are in no device.
+  void TellUnpaired() {
+    for (const auto& [file, lack] : incomplete_) Tell(file, lack);
+    if (leader_) lack_ = fmt::format("it belongs to no file of {}", group_.paths[*leader_].pattern);
+    for (size_t path = 0; path < group_.paths.size(); ++path) {
+      const FileConfig::Path& wanted = group_.paths[path];
+      // What is no wildcard belongs to whatever device there is.
+      if (wanted.optional || (leader_ && !HasWildcard(wanted.pattern))) continue;
+      for (const Match& match : matches_[path]) Tell(match.file, lack_);
+    }
+  }
+
+  void Tell(const std::string& file, const std::string& lack) {
+    if (used_.insert(file).second) combined_.unpaired.push_back(fmt::format("{}: {}", file, lack));
+  }
+
+  const FileConfig::Group& group_;
+  const Matches& matches_;
+  const std::optional<size_t> leader_;
+  std::vector<std::vector<std::optional<size_t>>> pairs_;  // by path; empty where none is needed
+  std::vector<std::pair<std::string, std::string>> incomplete_;  // the leader's file, what it lacks
+  std::string lack_;                                             // of the last
+  std::set<std::string> used_;                                   // in a device, or told of
+  Combined combined_;
 };
 
 }  // namespace
 
-std::vector<Members> Combine(const FileConfig::Group& group,
-                             const std::vector<std::vector<std::string>>& matches) {
-  const auto leads = [](const FileConfig::Path& path) {
-    return HasWildcard(path.pattern) && !path.optional;
-  };
-  const auto leading = std::ranges::find_if(group.paths, leads);
-  const bool one_device = leading == group.paths.end();
-  const bool text = PairsByText(group);
-  Candidates candidates{group, {}, matches, one_device};
-  for (size_t path = 0; path < group.paths.size(); ++path) {
-    candidates.by_key.push_back(KeyedBy(text, group.paths[path].pattern, matches[path]));
-  }
-  std::vector<Members> devices;
-  if (one_device) {
-    if (auto device = candidates.Device(std::nullopt, "")) devices.push_back(*std::move(device));
-    return devices;
-  }
-  const auto leader = static_cast<size_t>(leading - group.paths.begin());
-  for (const auto& [key, file] : candidates.by_key[leader]) {
-    if (auto device = candidates.Device(leader, key)) devices.push_back(*std::move(device));
-  }
-  return devices;
+Combined Combine(const FileConfig::Group& group, const std::vector<std::vector<Match>>& matches) {
+  return Candidates(group, matches).Combine();
 }
 
 }  // namespace tessera::file

@@ -9,6 +9,13 @@
 
 namespace tessera::file {
 
+// A file that matched a path of the configuration, and what is known of it.
+struct Match {
+  std::string file;
+  std::string target = {};    // what its links lead to: the same text for the same; or empty
+  std::string hardware = {};  // the directory in sysfs whose node it is; or empty
+};
+
 // One file of a device and the path of the configuration that it matched.
 struct Member {
   size_t path = 0;  // index into Group::paths
@@ -19,19 +26,19 @@ struct Member {
 // The files of one device. The first is the one that names it.
 using Members = std::vector<Member>;
 
+struct Combined {
+  std::vector<Members> devices;
+  std::vector<std::string> unpaired;  // files of none, and why: "/dev/a1: /dev/control is missing"
+};
+
 // The devices of a group, given what each of its paths matched, in natural order.
 //
 // - A path without wildcards belongs to every device of the group.
-// - Of paths with wildcards, those matches belong together whose `*` stands for the same text:
-//   /dev/ttyUSB* and /dev/ttyUSB*_ctl give ttyUSB0 with ttyUSB0_ctl, whatever else is plugged.
-//   Where a pattern has several wildcards, or another than `*`, the n-th matches belong together.
+// - Matches of paths with wildcards belong together as PairUp says (pairing.h).
 // - A device is there when each path that is not optional has a file for it, and so far as it has
-// any
-//   file. A group whose wildcards are all optional is one device, with the first match of each.
+//   any file. A group whose wildcards are all optional is one device, with the first match of each.
 // - The device is named after its first path with a wildcard that is not optional; without one,
-// after
-//   the first path that has a file.
-std::vector<Members> Combine(const FileConfig::Group& group,
-                             const std::vector<std::vector<std::string>>& matches);
+//   after the first path that has a file.
+Combined Combine(const FileConfig::Group& group, const std::vector<std::vector<Match>>& matches);
 
 }  // namespace tessera::file

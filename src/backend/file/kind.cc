@@ -25,8 +25,10 @@ std::vector<Key> PathKeys() {
   return {
       {.name = "path",
        .type = Type::kPath,
-       .doc = "A path, or a pattern with `*`, `?` and `[...]`; every match is a device, and with "
-              "several paths in a group the n-th matches together are one.",
+       .doc =
+           "A path, or a pattern with `*`, `?` and `[...]`; every match is a device. With several "
+           "paths in a group, those matches are one device that belong together. A directory "
+           "that is not mounted is one device with all device nodes below it.",
        .example = "/dev/ttyUSB*",
        .required = true,
        .field = Bind(kPath, &FileConfig::Path::pattern)},
@@ -44,7 +46,7 @@ std::vector<Key> PathKeys() {
        .field = Bind(kPath, &FileConfig::Path::permissions)},
       {.name = "mount",
        .type = Type::kBool,
-       .doc = "Whether this is a file or directory to mount, not a device node.",
+       .doc = "Whether this is a file or directory to mount, not device nodes.",
        .example = "true",
        .field = Bind(kPath, &FileConfig::Path::mount)},
       {.name = "readOnly",

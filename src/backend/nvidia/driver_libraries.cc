@@ -8,16 +8,12 @@
 #include <array>
 
 #include "backend/nvidia/ld_cache.h"
+#include "backend/nvidia/library_directories.h"
 #include "base/text.h"
 #include "os/files.h"
 
 namespace tessera::nvidia {
 namespace {
-
-// Where distributions have libraries, should the cache not tell.
-constexpr std::array<std::string_view, 6> kDirectories = {
-    "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-    "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
 
 // That have versions of their own.
 constexpr std::array<std::string_view, 4> kOtherPatterns = {
@@ -79,7 +75,8 @@ std::vector<std::string> LibraryDirectories(const Tree& tree) {
   for (const CachedLibrary& library : ReadLdCache(cache.value_or(""))) {
     if (cached.insert(DirectoryOf(library.path)).second) add(DirectoryOf(library.path));
   }
-  for (const std::string_view directory : kDirectories) add(std::string(directory));
+  for (const std::string_view directory : kLibraryDirectories)
+    add(std::string(directory));  // should the cache not tell
   // Debian's packages have the driver in a directory of its own, behind /etc/alternatives.
   for (const std::string& directory : std::vector<std::string>(directories)) {
     for (const char* name : {"/libcuda.so.1", "/libnvidia-ml.so.1"}) {

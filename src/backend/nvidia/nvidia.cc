@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backend/nvidia/claims.h"
+#include "backend/nvidia/vgpu_trouble.h"
 #include "base/log.h"
 
 namespace tessera {
@@ -111,6 +112,10 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
       });
       if (silent.contains(index) && !elsewhere) gpus[index] = gpu;
     }
+    for (auto& [index, gpu] : gpus) {
+      if (gpu.memory > 0) memory_[gpu.uuid] = gpu.memory;
+      gpu.memory = memory_[gpu.uuid];  // once told it holds, though a call fails
+    }
     gpus_ = gpus;
   }
 
@@ -164,6 +169,7 @@ void NvidiaBackend::AddDevices(const nvidia::Gpu& gpu, const std::map<unsigned, 
       device.links = links;
       if (gpu.mig.enabled) TellWhole(gpu.uuid);
     }
+    if (!device.defect) device.defect = nvidia::VgpuTrouble(config_, device);
     devices.push_back(std::move(device));
   }
 }

@@ -123,6 +123,7 @@ class NvidiaBackend : public Backend {
       level_readings_;                            // by UUID, the last of each
   std::map<std::string, nvidia::Levels> levels_;  // by UUID, all that was ever read
   std::map<unsigned, nvidia::Gpu> gpus_;          // by index, as they were last read
+  std::map<std::string, int64_t> memory_;         // by UUID, as it was last told
   std::set<std::string> ids_;                     // of the devices of the last scan
   std::map<std::string, Past> past_;              // by device id
   std::map<std::string, uint64_t> slowdowns_;     // of those slowed down, by UUID; as told

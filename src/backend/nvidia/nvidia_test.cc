@@ -153,6 +153,26 @@ TEST_F(NvidiaTest, AVirtualGpusMemoryIsTheConfigurationsWhereTheDriverCannotTell
   EXPECT_EQ(devices[1].memory, 81920);
 }
 
+TEST_F(NvidiaTest, AGpuThatCannotBeDividedSaysSoBeforeAPodComes) {
+  node_.SetFaults("gpus: {0: {fail: {nvmlDeviceGetMemoryInfo: 3}}}");
+  const auto backend = Backend({.vgpu = {.on = true}});
+
+  const std::vector<Device> devices = backend->Scan().value();
+
+  ASSERT_TRUE(devices[0].defect);
+  EXPECT_EQ(devices[0].defect->reason, Reason::kUnreadable);
+  EXPECT_EQ(devices[1].defect, std::nullopt);
+}
+
+TEST_F(NvidiaTest, MemoryThatWasToldHoldsThoughACallFails) {
+  const auto backend = Backend({.vgpu = {.on = true}});
+  const std::vector<Device> devices = backend->Scan().value();
+
+  node_.SetFaults("gpus: {0: {fail: {nvmlDeviceGetMemoryInfo: 999}}}");
+
+  EXPECT_EQ(backend->Scan().value(), devices);
+}
+
 TEST_F(NvidiaTest, WithoutADriverTheScanFailsUntilItIsInstalled) {
   node_.RemoveDriver();
   const auto backend = Backend();

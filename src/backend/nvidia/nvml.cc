@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "backend/nvidia/library_directories.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "os/thread.h"
@@ -14,10 +15,7 @@
 namespace tessera::nvml {
 namespace {
 
-// Where distributions and driver containers put the library below the driver's root.
-constexpr std::array<std::string_view, 6> kDirectories = {
-    "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-    "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
+using nvidia::kLibraryDirectories;
 
 template <class Signature>
 void Look(void* handle, Function<Signature>& function) {
@@ -282,7 +280,7 @@ namespace {
 // Below a driver's root absolute symbolic links mean that root: Debian's NVML is one.
 std::string Followed(const std::string& path) {
   const size_t name = path.rfind('/');
-  for (const std::string_view directory : kDirectories) {
+  for (const std::string_view directory : kLibraryDirectories) {
     const std::string_view parent = std::string_view(path).substr(0, name);
     if (!parent.ends_with(directory)) continue;
     return os::FollowBelow(path.substr(0, name - directory.size()), path);
@@ -320,7 +318,7 @@ std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view dri
   while (driver_root.ends_with('/')) driver_root.remove_suffix(1);
   std::vector<std::string> paths;
   const auto add = [&](const std::string& base) {
-    for (const std::string_view directory : kDirectories) {
+    for (const std::string_view directory : kLibraryDirectories) {
       paths.push_back(fmt::format("{}{}/{}", base, directory, soname));
     }
   };

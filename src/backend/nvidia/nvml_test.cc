@@ -38,13 +38,15 @@ class NvmlTest : public testing::Test {
 };
 
 TEST(NvmlPaths, TheSystemsOwnDriverIsTheLoadersToFindFirst) {
-  EXPECT_EQ(
-      LibraryPaths(os::Root(), "/"),
-      (std::vector<std::string>{
-          "libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1",
-          "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-          "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1", "/lib64/libnvidia-ml.so.1",
-          "/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "/lib/aarch64-linux-gnu/libnvidia-ml.so.1"}));
+  EXPECT_EQ(LibraryPaths(os::Root(), "/"),
+            (std::vector<std::string>{
+                "libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1",
+                "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+                "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1", "/lib64/libnvidia-ml.so.1",
+                "/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+                "/lib/aarch64-linux-gnu/libnvidia-ml.so.1", "/usr/lib64/nvidia/libnvidia-ml.so.1",
+                "/usr/lib/x86_64-linux-gnu/nvidia/libnvidia-ml.so.1",
+                "/usr/lib/aarch64-linux-gnu/nvidia/libnvidia-ml.so.1"}));
 }
 
 TEST(NvmlPaths, ADriverRootIsLookedThroughBeforeTheSystem) {
@@ -54,7 +56,10 @@ TEST(NvmlPaths, ADriverRootIsLookedThroughBeforeTheSystem) {
       "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
       "/run/nvidia/driver/lib64/libnvidia-ml.so.1",
       "/run/nvidia/driver/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-      "/run/nvidia/driver/lib/aarch64-linux-gnu/libnvidia-ml.so.1"};
+      "/run/nvidia/driver/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+      "/run/nvidia/driver/usr/lib64/nvidia/libnvidia-ml.so.1",
+      "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/nvidia/libnvidia-ml.so.1",
+      "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/nvidia/libnvidia-ml.so.1"};
   for (std::string& path : LibraryPaths(os::Root(), "/")) paths.push_back(std::move(path));
 
   EXPECT_EQ(LibraryPaths(os::Root(), "/run/nvidia/driver/"), paths);
@@ -63,7 +68,20 @@ TEST(NvmlPaths, ADriverRootIsLookedThroughBeforeTheSystem) {
 TEST(NvmlPaths, AWorldOfItsOwnNeverMeansTheSystemsDriver) {
   const std::vector<std::string> paths = LibraryPaths(os::Root("/tmp/x"), "/");
   EXPECT_EQ(paths.front(), "/tmp/x/usr/lib64/libnvidia-ml.so.1");
-  EXPECT_EQ(paths.back(), "/tmp/x/lib/aarch64-linux-gnu/libnvidia-ml.so.1");
+  EXPECT_EQ(paths.back(), "/tmp/x/usr/lib/aarch64-linux-gnu/nvidia/libnvidia-ml.so.1");
+}
+
+// As JetPack has it.
+TEST_F(NvmlTest, ALibraryInNvidiasOwnDirectoryIsFound) {
+  const std::string nvidia = directory_ + "/usr/lib/aarch64-linux-gnu/nvidia";
+  ASSERT_TRUE(os::MakeDirectories(nvidia));
+  ASSERT_EQ(rename((directory_ + "/usr/lib64/libnvidia-ml.so.1").c_str(),
+                   (directory_ + "/usr/lib64/libnvidia-ml.real").c_str()),
+            0);
+  ASSERT_EQ(symlink("/usr/lib64/libnvidia-ml.real", (nvidia + "/libnvidia-ml.so.1").c_str()), 0);
+  Session session = Here();
+
+  EXPECT_EQ(session.Open().value()->DeviceCount(), 8U);
 }
 
 // As Debian has it.

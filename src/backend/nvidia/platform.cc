@@ -10,6 +10,7 @@
 #include "backend/nvidia/condition.h"
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvml.h"
+#include "backend/nvidia/vgpu_trouble.h"
 #include "base/log.h"
 
 namespace tessera::nvidia {
@@ -85,7 +86,10 @@ Result<std::vector<Device>> PlatformBackend::Scan() {
 
 Result<std::vector<Device>> PlatformBackend::Look() {
   using Discovery = NvidiaConfig::Discovery;
-  if (config_.discovery == Discovery::kTegra) return Found(Whole{kTegra, {}});
+  if (config_.discovery == Discovery::kTegra) {
+    TellForced();
+    return Found(Whole{kTegra, {}});
+  }
   if (IsWsl()) return Found(Whole{kWsl, {}});
   auto devices = gpus_->Scan();
   if (devices) has_nvml_ = true;
@@ -157,6 +161,16 @@ void PlatformBackend::TellImex() {
                                : "start nvidia-imex, or make the channel"}});
 }
 
+// Once: the files of a JetPack that the agent does not know, or does not see, tell nothing.
+void PlatformBackend::TellForced() {
+  if (told_forced_ || HasTegraFiles(root_, config_.driver_root)) return;
+  told_forced_ = true;
+  log::Warn("no file here tells of a Tegra: its device is served since the configuration says so",
+            {{"resource", resource_},
+             {"looked", "/etc/nv_tegra_release, /sys/devices/soc0/family"},
+             {"driver", config_.driver_root}});
+}
+
 // Takes down what the scan has shown. Returns the device that all GPUs are, if it is this
 // resource's.
 std::vector<Device> PlatformBackend::Found(std::optional<Whole> whole) {
@@ -185,6 +199,8 @@ Device PlatformBackend::Describe(const std::string& id) const {
     device.nodes.push_back({.host_path = Below(config_.dev_root, kDxg), .container_path = kDxg});
   }
   AddImex(root_, config_, device);
+  if (config_.vgpu.on) device.memory = config_.memory_if_untold;  // NVML's would be of one GPU
+  if (!device.defect) device.defect = VgpuTrouble(config_, device);
   return device;
 }
 
@@ -219,7 +235,8 @@ Evidence PlatformBackend::Check(const Device& device) {
   if (id == kWsl && !HasDxg()) {
     return FromCheck(EvidenceKind::kFatal, Reason::kVanished, "/dev/dxg is not there");
   }
-  if (id == kTegra && !HasTegraFiles(root_, config_.driver_root)) {
+  const bool forced = config_.discovery == NvidiaConfig::Discovery::kTegra;
+  if (id == kTegra && !forced && !HasTegraFiles(root_, config_.driver_root)) {
     return FromCheck(EvidenceKind::kFatal, Reason::kVanished,
                      "neither /etc/nv_tegra_release nor /sys/devices/soc0/family tells of a Tegra");
   }

@@ -4,11 +4,12 @@
 // - WSL, where libdxcore.so can be loaded: all GPUs are one device "all", with /dev/dxg. It is
 //   looked for until NVML has answered.
 // - Tegra, by its files where there is no NVML, or by a GPU of NVML's that is part of the
-//   processor: all are one device "tegra", without nodes.
+//   processor, or because the configuration says so: all are one device "tegra", without nodes.
 // - any other: as NVML lists them (nvidia.h).
 //
 // Such a device is good as long as what the platform was told by is there; where that is NVML's
-// word, as long as NVML's checks of the GPU are. Threads: as in backend.h.
+// word, as long as NVML's checks of the GPU are; where it is the configuration's, always. Threads:
+// as in backend.h.
 #pragma once
 
 #include <atomic>
@@ -65,6 +66,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   Device Describe(const std::string& id) const;
   bool IsWsl();
   bool HasDxg() const;
+  void TellForced();
   void TellMissing(const cdi::Parts& parts);
   // That the IMEX channel is missing, or is there again.
   void TellImex();
@@ -78,6 +80,7 @@ class PlatformBackend : public Backend, private BackendEvents {
 
   DriverFiles files_;  // as last found; for the thread of scans alone, as what follows
   bool told_no_libraries_ = false;
+  bool told_forced_ = false;
   std::set<std::string> told_missing_;  // features
   bool told_no_imex_ = false;           // it was missing in the last scan
 

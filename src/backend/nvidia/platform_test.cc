@@ -11,6 +11,7 @@
 #include "backend/nvidia/nvidia.h"
 #include "backend/recorder_test.h"
 #include "base/log.h"
+#include "base/told_test.h"
 #include "nvml/nvidia_node.h"
 
 namespace tessera::nvidia {
@@ -330,10 +331,34 @@ TEST_F(PlatformTest, GpusThatAreNoPartOfTheProcessorAreToldApartWhateverFilesThe
   EXPECT_EQ(ScannedIds(*On("8xa100", {.discovery = Discovery::kTegra})), Ids{"tegra"});
 }
 
-TEST_F(PlatformTest, ATegraIsAskedForInVainOnAnotherNode) {
+TEST_F(PlatformTest, ATegraThatIsConfiguredIsServedThoughNoFileTellsOfIt) {
   const auto backend = On("8xa100", {.discovery = Discovery::kTegra});
+  Told told;
 
-  EXPECT_EQ(backend->Check(backend->Scan().value().front()).reason, Reason::kVanished);
+  const std::vector<Device> devices = backend->Scan().value();
+
+  EXPECT_EQ(devices, std::vector<Device>{One("tegra", "NVIDIA Tegra")});
+  EXPECT_EQ(Say(backend->Check(devices.front())), "good");
+  EXPECT_EQ(told.Take(),
+            "WARN no file here tells of a Tegra: its device is served since the configuration says "
+            "so resource=nvidia.com/gpu looked=\"/etc/nv_tegra_release, "
+            "/sys/devices/soc0/family\" driver=/\n"
+            "INFO all GPUs are one device, as on every such node resource=nvidia.com/gpu "
+            "node=Tegra device=tegra\n");
+  ASSERT_TRUE(backend->Scan());
+  EXPECT_EQ(told.Take(), "");
+}
+
+TEST_F(PlatformTest, VirtualGpusOfATegraNeedAMemoryThatIsConfigured) {
+  const auto untold = On("tegra", {.vgpu = {.on = true}})->Scan().value();
+  ASSERT_EQ(untold.size(), 1U);
+  ASSERT_TRUE(untold[0].defect);
+  EXPECT_EQ(untold[0].defect->reason, Reason::kUnreadable);
+
+  const auto told = On("tegra", {.memory_if_untold = 8192, .vgpu = {.on = true}})->Scan().value();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].defect, std::nullopt);
+  EXPECT_EQ(told[0].memory, 8192);
 }
 
 TEST_F(PlatformTest, AFamilyOfTegraIsOneInAnyCase) {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace tessera::nvidia {
+
+// Where distributions have the driver's libraries. A Jetson has them in a directory of their own.
+inline constexpr std::array<std::string_view, 9> kLibraryDirectories = {
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib64/nvidia",
+    "/usr/lib/x86_64-linux-gnu/nvidia",
+    "/usr/lib/aarch64-linux-gnu/nvidia"};
+
+}  // namespace tessera::nvidia
