@@ -46,7 +46,7 @@ func (c *cluster) installCdiAgent(t *testing.T) map[string]number {
       nodes: [{hostPath: "`+npuNodes+`/{id}", containerPath: "/dev/npu{id}"}]
       mounts: [{hostPath: "`+npuMounts+`/{id}", containerPath: "/npu/{id}"}]
 `, filepath.Dir(cdiDocument))),
-		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+		append(c.rights(t, "nvidia"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	c.waitForDevices(t, "2 of 2")
 	return nodes
 }
@@ -219,7 +219,7 @@ func (c *cluster) installGPUsWith(t *testing.T, more, ofGPUs string, directories
   - name: nvidia.com/gpu
 `+more+`    nvidia: {`+ofGPUs+`driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
 `, append(directories, nvidiaRoot, filepath.Dir(gpuDocument))...)),
-		append(c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+		append(c.rights(t, "nvidia"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	return nodes
 }
 

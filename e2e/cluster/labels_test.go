@@ -13,9 +13,11 @@ import (
 	"tessera/e2e/nvidia"
 )
 
-// labelling has the agent of deploy/nvidia label the node itself, as the comment in rbac.yaml says.
+// labelling has the agent of deploy/nvidia label the node itself, as the comments in rbac.yaml and in the
+// policy say.
 func labelling(t *testing.T) func(manifest) {
 	return func(m manifest) {
+		setVariable(t, m, "labelsNodes", "true")
 		switch m.object.GetKind() {
 		case "ClusterRole":
 			rules, _, err := unstructured.NestedSlice(m.object.Object, "rules")

@@ -120,11 +120,11 @@ func (c *cluster) installLimiterBy(t *testing.T, division, more string, edit fun
       devRoot: `+nvidiaRoot+`
       cdiLeaveOut: [hooks]
 `, vgpuFiles, vgpuLock, nvidiaRoot, filepath.Dir(gpuDocument)))
-	c.install(t, byHAMisRights(t, func(m manifest) {
+	c.install(t, byHAMisRights(t, more, func(m manifest) {
 		change(m)
 		edit(m)
 	}),
-		append(c.readManifests(t, "hami/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+		append(c.rights(t, "hami"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	c.waitForResource(t, gpu, "10 of 10")
 	return driver
 }

@@ -19,15 +19,17 @@ import (
 )
 
 const (
-	mpsRoot     = "/run/nvidia/mps"                         // as deploy/nvidia/mps-daemonset.yaml says
-	mpsPrograms = "/var/lib/e2e-mps"                        // on the node
-	mpsToldFile = mpsRoot + "/nvidia.com/gpu/pipe/told.log" // what the daemon was told, by test/mps
+	mpsRoot     = "/run/nvidia/mps"                    // as deploy/nvidia/mps-daemonset.yaml says
+	mpsPrograms = "/var/lib/e2e-mps"                   // on the node
+	mpsToldFile = mpsRoot + "/nvidia.com/gpu/told.log" // what the daemon was told, by test/mps
 
 	sharedByMPS = `version: v1
 sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}
 `
-	// A client that has the daemon answer every second, for as long as it does.
+	// A client that has the daemon answer every second, for as long as it does, once it has seen that it
+	// can neither remove the daemon's socket nor plant anything beside it.
 	askMPS = `trap 'exit 0' TERM
+cd $CUDA_MPS_PIPE_DIRECTORY && ! rm -f control 2>/dev/null && ! ln -s /etc/passwd log 2>/dev/null || exit 2
 while echo get_default_active_thread_percentage | ` + mpsPrograms + `/nvidia-cuda-mps-control; do sleep 1; done
 exit 1`
 )

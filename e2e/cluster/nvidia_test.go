@@ -57,7 +57,7 @@ func (c *cluster) installPluginWith(t *testing.T, change func(manifest), more ..
 	t.Helper()
 	c.labelNode(t, "nvidia.com/gpu.present")
 	c.install(t, change, slices.Concat(c.readManifests(t, "nvidia/config.yaml"),
-		c.readManifests(t, "nvidia/rbac.yaml"), c.readManifests(t, "nvidia/daemonset.yaml"), more)...)
+		c.rights(t, "nvidia"), c.readManifests(t, "nvidia/daemonset.yaml"), more)...)
 }
 
 // withGPUs is a pod that asks for so many GPUs or shares and runs a script.

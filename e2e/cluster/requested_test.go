@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,19 +57,21 @@ func (c *cluster) installRequestedBy(t *testing.T, strategies, more string, edit
     replicas: 10
     nvidia: {vgpu: {mode: requested`+more+`}, driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
 `, nvidiaRoot, hookDirectory, hookLock, "/var/run/cdi"))
-	c.install(t, byHAMisRights(t, func(m manifest) {
+	c.install(t, byHAMisRights(t, more, func(m manifest) {
 		change(m)
 		edit(m)
 	}),
-		append(c.readManifests(t, "hami/rbac.yaml"), c.readManifests(t, "examples/daemonset.yaml")...)...)
+		append(c.rights(t, "hami"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 	c.waitForResource(t, gpu, "80 of 80")
 }
 
-// byHAMisRights has the agent read pods, beside what change has it do.
-func byHAMisRights(t *testing.T, change func(manifest)) func(manifest) {
+// byHAMisRights has the agent read pods, beside what change has it do, and write what `more` of its
+// configuration asks for.
+func byHAMisRights(t *testing.T, more string, change func(manifest)) func(manifest) {
 	return func(m manifest) {
 		t.Helper()
 		change(m)
+		setVariable(t, m, "fitsPods", strconv.FormatBool(strings.Contains(more, "unplaced: fit")))
 		if m.object.GetKind() == "DaemonSet" {
 			must(t, unstructured.SetNestedField(m.object.Object, "tessera-hami",
 				"spec", "template", "spec", "serviceAccountName"))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -103,6 +104,14 @@ func TestAPodOfAnotherSchedulerHasWhatItsAnnotationsAskForWhereThatIsConfigured(
 			t.Errorf("container %s has\n%s", container, text)
 		}
 	}
+	eventually(t, func(ctx context.Context) error {
+		now, err := c.pods().Get(ctx, made.Name, metav1.GetOptions{})
+		if err == nil && (now.Annotations[allocated] == "" || now.Annotations[vgpuNode] != nodeName ||
+			now.Labels[vgpuNode] != nodeName) {
+			err = fmt.Errorf("the pod says of its GPUs: %v, %v", now.Annotations, now.Labels)
+		}
+		return err
+	})
 	broken := podAsking("broken", containerAsking("main", asked{count: 1}, stay))
 	broken.Spec.SchedulerName = ""
 	broken.Annotations = map[string]string{"tessera.dev/gpu-memory": "3000MB"}

@@ -31,10 +31,16 @@ class Control {
   virtual bool IsAlive(pid_t daemon) = 0;
   // Lets no process use the GPU but through the daemon; or any again.
   virtual Status SetExclusive(const std::string& gpu, bool exclusive) = 0;
-  // Makes its directories and starts it.
+  // Makes its directories, empties that of its sockets, and starts it.
   virtual Result<pid_t> Start(const Sizes& sizes) = 0;
   // One command, within the time limit.
   virtual Result<std::string> Ask(const std::string& command) = 0;
+  // What the daemon has in the directory of its sockets now is put back when somebody removes it.
+  virtual Status Keep() = 0;
+  // Does so; whether there was anything to put back. Fails where clients cannot reach it by then.
+  virtual Result<bool> Mend() = 0;
+  // Whether it takes a connection.
+  virtual bool Accepts() = 0;
   // Ends whatever runs of the daemon: its servers as well, which hold the GPUs.
   virtual void Kill() = 0;
   // Waits for its end after "quit", for some seconds.

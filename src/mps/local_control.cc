@@ -93,6 +93,7 @@ Status Run(const os::Command& command, std::string* output = nullptr) {
 LocalControl::LocalControl(std::string directory, std::function<Result<Sizes>()> look,
                            Duration limit)
     : directory_(std::move(directory)),
+      pipes_(directory_),
       look_(std::move(look)),
       limit_(limit),
       boot_(os::ReadBootId().value_or("")) {}
@@ -141,12 +142,11 @@ Status LocalControl::SetExclusive(const std::string& gpu, bool exclusive) {
 }
 
 Status LocalControl::MakeDirectories() const {
-  for (const std::string& directory : {directory_, Pipe(), Log()}) {
+  for (const std::string& directory : {directory_, Log()}) {
     TRY(os::MakeDirectories(directory, kMode));
   }
-  if (!os::Exists("/sys/fs/selinux")) return {};
-  SetLabel(Pipe());
-  for (const std::string& name : TRY(os::ListDirectory(Pipe()))) SetLabel(Pipe() + "/" + name);
+  TRY(pipes_.Clear());
+  if (os::Exists("/sys/fs/selinux")) SetLabel(Pipe());
   return {};
 }
 
@@ -201,6 +201,7 @@ void LocalControl::CleanUp() {
     (void)os::RemoveFile(directory_ + "/" + name);
   }
   (void)os::RemoveTree(Log());
+  (void)pipes_.Forget();
 }
 
 }  // namespace tessera::mps

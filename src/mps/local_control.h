@@ -3,6 +3,7 @@
 // nvidia-smi, from PATH, and the daemon's directory, in which are:
 //
 //   pipe/        the daemon's sockets; containers mount it
+//   kept/        links to them, from which they are put back (pipes.h)
 //   log/         its log
 //   status.json  what is known of it, for the agent
 //   .started     as NVIDIA's program leaves it
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "mps/control.h"
+#include "mps/pipes.h"
 
 namespace tessera::mps {
 
@@ -33,17 +35,21 @@ class LocalControl : public Control {
   Status SetExclusive(const std::string& gpu, bool exclusive) override;
   Result<pid_t> Start(const Sizes& sizes) override;
   Result<std::string> Ask(const std::string& command) override;
+  Status Keep() override { return pipes_.Keep(); }
+  Result<bool> Mend() override { return pipes_.Mend(); }
+  bool Accepts() override { return pipes_.Accepts(); }
   void Kill() override;
   bool AwaitEnd(pid_t daemon) override;
   void CleanUp() override;
 
  private:
   Status MakeDirectories() const;
-  std::string Pipe() const { return directory_ + "/pipe"; }
+  const std::string& Pipe() const { return pipes_.path(); }
   std::string Log() const { return directory_ + "/log"; }
   std::vector<pid_t> Processes() const;
 
   const std::string directory_;
+  const Pipes pipes_;
   const std::function<Result<Sizes>()> look_;
   const Duration limit_;
   const std::string boot_;

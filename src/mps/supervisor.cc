@@ -99,9 +99,10 @@ bool Supervisor::Adopt(const Sizes& sizes) {
     log::Warn("MPS is started anew, as it runs with other sizes", {{"resource", resource_}});
     return false;
   }
+  Mend();
   Status answer = Ask();
   for (int i = 1; i < times_.failures && !answer; ++i) answer = Ask();
-  if (!answer) {
+  if (!answer && Reach()) {
     log::Warn("MPS is started anew", answer.error(), {{"resource", resource_}});
     return false;
   }
@@ -112,7 +113,11 @@ bool Supervisor::Adopt(const Sizes& sizes) {
     status_.refused[gpu.uuid] = kLater;
     late_.insert(gpu.uuid);
   }
-  Say();
+  if (answer) {
+    Say();
+  } else {
+    Unanswered(answer.error());
+  }
   log::Info("MPS runs already and is kept", {{"resource", resource_}, {"pid", last->pid}});
   return true;
 }
@@ -134,6 +139,10 @@ Status Supervisor::Launch(Sizes& sizes) {
   const pid_t daemon = TRY(control_.Start(sizes));
   for (const std::string& command : Commands(sizes)) TRY_IN(control_.Ask(command), command);
   TRY(Ask());
+  if (const Status kept = control_.Keep(); !kept) {
+    log::Warn("the sockets of MPS cannot be put back if somebody removes them", kept.error(),
+              {{"resource", resource_}});
+  }
   Serve(sizes, daemon);
   Say();
   log::Info("MPS runs", {{"resource", resource_},
@@ -153,7 +162,6 @@ void Supervisor::Serve(const Sizes& sizes, pid_t daemon) {
   }
   since_ = clock_.Now();
   look_ = since_ + times_.interval * kQuestionsALook;
-  told_.clear();
   Answered();
 }
 
@@ -166,6 +174,7 @@ Status Supervisor::Ask() {
 
 Duration Supervisor::Watch() {
   if (!control_.IsAlive(status_.pid)) return Down("it ended by itself");
+  Mend();
   const Steady now = clock_.Now();
   if (now < ask_) return std::min(kGlance, std::chrono::ceil<Duration>(ask_ - now));
   if (const Status answer = Ask(); !answer) return Unanswered(answer.error());
@@ -240,19 +249,46 @@ void Supervisor::Quit() {
 void Supervisor::Answered() {
   const Steady now = clock_.Now();
   unanswered_ = 0;
+  told_.clear();
   status_.state = MpsState::kReady;
   status_.detail.clear();
   status_.answered = now;
   ask_ = now + times_.interval;
 }
 
+// The daemon and its clients go on, whatever somebody does to the directory of its sockets.
+void Supervisor::Mend() {
+  const Result<bool> mended = control_.Mend();
+  if (!mended || !*mended) return;
+  log::Warn("sockets of MPS were removed or replaced, and are put back", {{"resource", resource_}});
+}
+
+// Whether it is the daemon that does not answer, and not somebody else's doing.
+Status Supervisor::Reach() {
+  if (TRY(control_.Mend())) {
+    return Fail(Reason::kUnavailable, "its sockets were removed or replaced, and are put back");
+  }
+  if (control_.Accepts()) return {};
+  return Fail(Reason::kUnavailable, "it takes no connection");
+}
+
+// Only one that takes a connection and does not answer hangs, and is of no use to those it serves.
 Duration Supervisor::Unanswered(const Error& error) {
-  if (++unanswered_ >= times_.failures) {
+  const Status reached = Reach();
+  if (reached && ++unanswered_ >= times_.failures) {
     return Down(fmt::format("it does not answer, asked {} times: {}", unanswered_, error.message));
   }
-  log::Warn("MPS does not answer", error, {{"resource", resource_}, {"pid", status_.pid}});
   status_.state = MpsState::kSilent;
-  status_.detail = "the MPS control daemon does not answer: " + error.message;
+  status_.detail =
+      reached ? "the MPS control daemon does not answer: " + error.message
+              : fmt::format(
+                    "the MPS control daemon cannot be reached: {}; its clients go on, and no "
+                    "other can begin: when they have ended, 'kill {}' has it started anew",
+                    reached.error().message, status_.pid);
+  if (std::exchange(told_, status_.detail) != status_.detail) {
+    log::Warn("MPS does not answer", Error{Reason::kMpsDown, status_.detail},
+              {{"resource", resource_}, {"pid", status_.pid}});
+  }
   ask_ = clock_.Now() + times_.interval;
   Say();
   return std::min(kGlance, times_.interval);

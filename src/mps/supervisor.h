@@ -2,6 +2,7 @@
 // Keeps the MPS control daemon of one resource alive:
 //
 //   down --start, sizes--> ready --no answer--> silent --too often--> (killed) down
+//                                               silent: also while it cannot be reached, and stays
 //                            ^  \--it ended--> down       \--an answer--> ready
 //                            \--adopted: it runs already, answers, and was told the same sizes
 //
@@ -51,6 +52,8 @@ class Supervisor {
   bool HasClients();
   Duration StartAnew();
   void Quit();
+  void Mend();
+  Status Reach();
   Duration Unanswered(const Error& error);
   Duration Down(const std::string& why);
   Duration Failed(const Error& error);

@@ -41,12 +41,19 @@ class FakeControl : public Control {
   }
   Result<std::string> Ask(const std::string& command) override {
     done.push_back(command);
-    if (silent || running == 0) return Fail(kNoAnswer);
+    if (silent || torn || shut || running == 0) return Fail(kNoAnswer);
     if (command == "quit") running = 0;
     if (command == "get_server_list") return std::string("55\n");
     if (command == "get_client_list 55") return clients;
     return std::string(command.starts_with("get_") ? "25.0\n" : "");
   }
+  Status Keep() override { return {}; }
+  Result<bool> Mend() override {
+    if (lost) return Fail(Reason::kUnavailable, "its socket was removed");
+    if (torn) done.emplace_back("mend");
+    return std::exchange(torn, stays_torn && torn);
+  }
+  bool Accepts() override { return running != 0 && !torn && !shut && !lost; }
   void Kill() override {
     done.emplace_back("kill");
     running = 0;
@@ -70,6 +77,10 @@ class FakeControl : public Control {
   std::string stubborn;
   bool start_fails = false;
   bool silent = false;
+  bool torn = false;        // somebody has removed its sockets
+  bool stays_torn = false;  // and does so again and again
+  bool lost = false;        // and they cannot be put back
+  bool shut = false;        // it takes no connection
   pid_t running = 0;
   pid_t last_pid = 100;
   Texts done;
@@ -175,6 +186,58 @@ TEST_F(SupervisorTest, OneThatHangsIsKilledAfterThreeQuestionsAndStartedAgain) {
                                           kNoAnswer.message + "; it is started again",
                                       "ready: "}));
   EXPECT_EQ(control_.running, 102);
+}
+
+TEST_F(SupervisorTest, SocketsThatSomebodyRemovesArePutBackAndTheDaemonIsNotAskedInVain) {
+  Run(Duration(0));
+  control_.TakeDone();
+  control_.said.clear();
+  control_.torn = true;
+
+  Run(Duration(6'000));
+
+  EXPECT_EQ(control_.TakeDone(), (Texts{"mend", "get_default_active_thread_percentage"}));
+  EXPECT_EQ(control_.States(), Texts{"ready: "});
+  EXPECT_EQ(Lines("sockets of MPS were removed or replaced, and are put back").size(), 1U);
+}
+
+TEST_F(SupervisorTest, ADaemonWhoseSocketsAreRemovedAgainAndAgainIsNotKilled) {
+  Run(Duration(0));
+  control_.torn = true;
+  control_.stays_torn = true;
+
+  Run(Duration(120'000));
+
+  EXPECT_EQ(control_.running, 101);
+  EXPECT_EQ(control_.States().back(),
+            "silent: the MPS control daemon cannot be reached: its sockets were removed or "
+            "replaced, and are put back; its clients go on, and no other can begin: when they have "
+            "ended, 'kill 101' has it started anew");
+}
+
+TEST_F(SupervisorTest, ADaemonThatTakesNoConnectionIsNotKilledAndIsToldOfOnce) {
+  Run(Duration(0));
+  control_.shut = true;
+  Run(Duration(120'000));
+
+  EXPECT_EQ(control_.running, 101);
+  EXPECT_EQ(Lines("cannot be reached: it takes no connection").size(), 1U);
+  control_.shut = false;
+  Run(Duration(6'000));
+  EXPECT_EQ(control_.States().back(), "ready: ");
+}
+
+TEST_F(SupervisorTest, ADaemonWhoseSocketCannotBePutBackIsNotKilledByTheNextSupervisorEither) {
+  control_.running = 77;
+  control_.lost = true;
+  control_.silent = true;
+  control_.last = MpsStatus{
+      .pid = 77, .boot = "boot", .threads = 25, .served = {{"GPU-a", 2048}, {"GPU-b", 4096}}};
+
+  Run(Duration(60'000));
+
+  EXPECT_EQ(control_.running, 77);
+  EXPECT_EQ(control_.said.back().state, MpsState::kSilent);
 }
 
 TEST_F(SupervisorTest, OneThatAnswersAgainStays) {

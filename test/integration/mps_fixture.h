@@ -95,7 +95,7 @@ class MpsTest : public AgentTest {
   // What the daemon was told, without the numbers of its servers.
   std::vector<std::string> Told(const std::string& resource = kGpu) {
     std::vector<std::string> lines;
-    const std::string text = os::ReadFile(Directory(resource) + "/pipe/told.log").value_or("");
+    const std::string text = os::ReadFile(Directory(resource) + "/told.log").value_or("");
     for (const std::string& line : Split(std::string(Trim(text)), '\n')) {
       lines.push_back(line.substr(0, line.find(" server=")));
     }
@@ -109,7 +109,7 @@ class MpsTest : public AgentTest {
     return variables;
   }
   pid_t LastServer() {
-    const std::string text = os::ReadFile(Directory() + "/pipe/told.log").value_or("");
+    const std::string text = os::ReadFile(Directory() + "/told.log").value_or("");
     return std::atoi(text.c_str() + text.rfind("server=") + 7);
   }
   // One that has ended and that nobody has waited for yet has no words.

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "mps_fixture.h"
+#include "os/unix_socket.h"
 
 namespace tessera {
 namespace {
@@ -23,7 +24,7 @@ TEST_F(MpsTest, AContainerReachesTheDaemonWhichWasToldEachGpusSize) {
   wanted.mounts = {
       {.host_path = "/run/nvidia/mps/nvidia.com/gpu/pipe",
        .container_path = "/mps/nvidia.com/gpu/pipe",
-       .read_only = false},
+       .read_only = true},
       {.host_path = "/run/nvidia/mps/shm", .container_path = "/dev/shm", .read_only = false}};
   EXPECT_EQ(pod.grants[0].response, wanted);
   std::vector<std::string> told = {"start CUDA_VISIBLE_DEVICES="};
@@ -84,11 +85,11 @@ TEST_F(MpsTest, ADaemonThatHangsIsStartedAgain) {
   const pid_t first = Word().pid;
   const pid_t other = Word(kOther).pid;
 
-  ASSERT_TRUE(os::ReplaceFile(Directory() + "/pipe/hang", ""));
+  ASSERT_TRUE(os::ReplaceFile(Directory() + "/hang", ""));
   EXPECT_TRUE(AwaitMpsLog("it does not answer, asked 3 times"));
   Expect(kGpu, 14, 0);
   EXPECT_EQ(Status(kOther).allocatable, 4);
-  ASSERT_TRUE(os::RemoveFile(Directory() + "/pipe/hang"));
+  ASSERT_TRUE(os::RemoveFile(Directory() + "/hang"));
 
   Expect(kGpu, 14, 14);
   EXPECT_NE(Word().pid, first);
@@ -96,9 +97,40 @@ TEST_F(MpsTest, ADaemonThatHangsIsStartedAgain) {
   EXPECT_EQ(Word(kOther).pid, other);
 }
 
-TEST_F(MpsTest, ADaemonThatCannotBeStartedSaysWhy) {
+TEST_F(MpsTest, ASocketThatSomebodyRemovesIsPutBackAndTheDaemonGoesOn) {
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+  const pid_t daemon = Word().pid;
+  const std::string socket = Directory() + "/pipe/control";
+
+  ASSERT_TRUE(os::RemoveFile(socket));
+  EXPECT_TRUE(AwaitMpsLog("sockets of MPS were removed or replaced, and are put back"));
+  ASSERT_TRUE(os::RemoveFile(socket));
+  ASSERT_EQ(symlink("/nowhere", socket.c_str()), 0);
+  EXPECT_TRUE(Await([&] { return os::IsListening(socket); }));
+
+  EXPECT_EQ(Word().pid, daemon);
+  EXPECT_EQ(Starts(), 1U);
+  EXPECT_FALSE(Fell(kGpu));
+}
+
+TEST_F(MpsTest, WhatSomebodyHasPlantedIsGoneBeforeTheDaemonStarts) {
+  const std::string host = dir_ + "/host";
+  ASSERT_TRUE(os::ReplaceFile(host, "as it was"));
   ASSERT_TRUE(os::MakeDirectories(Directory() + "/pipe"));
-  ASSERT_TRUE(os::ReplaceFile(Directory() + "/pipe/refuse", ""));
+  ASSERT_EQ(symlink(host.c_str(), (Directory() + "/pipe/log").c_str()), 0);
+
+  WriteConfig(Config(kShared, OnNode()));
+  StartMps();
+
+  ASSERT_TRUE(AwaitReady(kGpu));
+  EXPECT_EQ(os::ListDirectory(Directory() + "/pipe"), std::vector<std::string>{"control"});
+  EXPECT_EQ(os::ReadFile(host), "as it was");
+}
+
+TEST_F(MpsTest, ADaemonThatCannotBeStartedSaysWhy) {
+  ASSERT_TRUE(os::MakeDirectories(Directory()));
+  ASSERT_TRUE(os::ReplaceFile(Directory() + "/refuse", ""));
   StartBoth(kShared);
   Expect(kGpu, 16, 0);
   EXPECT_TRUE(AwaitPage("/inventory", [&](const json::Object& page) {
@@ -107,7 +139,7 @@ TEST_F(MpsTest, ADaemonThatCannotBeStartedSaysWhy) {
            "with 1: \"cannot start: refused\"";
   }));
 
-  ASSERT_TRUE(os::RemoveFile(Directory() + "/pipe/refuse"));
+  ASSERT_TRUE(os::RemoveFile(Directory() + "/refuse"));
   Expect(kGpu, 16, 16);
 }
 
@@ -162,13 +194,13 @@ TEST_F(MpsTest, AGpuThatDoesNotAnswerCostsNoOtherAndIsTakenInWhenNobodyUsesMps) 
   EXPECT_TRUE(AwaitMpsLog("GPU 3 does not answer within 10.0 s: look at it with 'nvidia-smi'"));
   EXPECT_TRUE(AwaitMpsLog("GPU 5 cannot be read: nvmlDeviceGetUUID"));
   const pid_t daemon = Word().pid;
-  ASSERT_TRUE(os::ReplaceFile(Directory() + "/pipe/clients", "4711\n"));
+  ASSERT_TRUE(os::ReplaceFile(Directory() + "/clients", "4711\n"));
 
   node_.SetFaults("");
   ASSERT_TRUE(Await([&] { return Word().refused.size() == 2; }));
   EXPECT_EQ(Word().pid, daemon);
 
-  ASSERT_TRUE(os::RemoveFile(Directory() + "/pipe/clients"));
+  ASSERT_TRUE(os::RemoveFile(Directory() + "/clients"));
   EXPECT_TRUE(Await([&] { return Word().served.size() == 8; }));
   EXPECT_EQ(Told().size(), 2 * 10U - 2 + 1);  // the starts, the sizes, and a "quit" between
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for nvidia-cuda-mps-control and nvidia-cuda-mps-server. "-d" starts a daemon, which starts
 // a server; without it commands on standard input go to the daemon. In the pipe directory it leaves
-// the socket "control", and in "told.log" what it was told, and heeds these files:
+// the socket "control", and beside that directory in "told.log" what it was told, and heeds these
+// files:
 //   refuse  no daemon starts
 //   hang    the daemon answers nothing as long as it is there
 //   clients what the daemon lists as its server's clients
@@ -37,8 +38,12 @@ std::string Pipe() {
 bool Exists(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
+std::string Beside(const std::string& name) {
+  const std::string pipe = Pipe();
+  return pipe.substr(0, pipe.rfind('/') + 1) + name;
+}
 void Note(const std::string& line) {
-  std::ofstream(Pipe() + "/told.log", std::ios::app) << line << "\n";
+  std::ofstream(Beside("told.log"), std::ios::app) << line << "\n";
 }
 
 sockaddr_un Address() {
@@ -76,10 +81,11 @@ pid_t StartServer(const std::string& self) {
 }
 
 std::string AnswerTo(const std::string& command, pid_t server, std::string& percentage) {
+  if (command.empty()) return "";  // somebody looked whether it takes connections
   if (command == "get_default_active_thread_percentage") return percentage + ".0\n";
   if (command == "get_server_list") return std::to_string(server) + "\n";
   if (command.rfind("get_client_list ", 0) == 0) {
-    std::ifstream clients(Pipe() + "/clients");
+    std::ifstream clients(Beside("clients"));
     return {std::istreambuf_iterator<char>(clients), {}};
   }
   Note(command);
@@ -92,7 +98,7 @@ void RunDaemon(int listener, pid_t server) {
   std::string percentage = "100";
   while (Exists(Pipe())) {
     pollfd readable{listener, POLLIN, 0};
-    if (Exists(Pipe() + "/hang") || poll(&readable, 1, kGlanceMs) <= 0) {
+    if (Exists(Beside("hang")) || poll(&readable, 1, kGlanceMs) <= 0) {
       poll(nullptr, 0, 1);
       continue;
     }
@@ -109,7 +115,7 @@ void RunDaemon(int listener, pid_t server) {
 }
 
 int Daemonise(const std::string& self) {
-  if (Exists(Pipe() + "/refuse")) {
+  if (Exists(Beside("refuse"))) {
     std::cout << "cannot start: refused\n";
     return 1;
   }

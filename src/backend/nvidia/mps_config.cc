@@ -132,7 +132,8 @@ void CompleteMps(config::Resource& resource) {
   const std::string pipe = fmt::format("/{}/pipe", resource.name);
   resource.rendering.envs["CUDA_MPS_PIPE_DIRECTORY"] = "/mps" + pipe;
   resource.rendering.mounts = {
-      {.host_path = Below(mps.root, pipe), .container_path = "/mps" + pipe, .read_only = false},
+      // Clients connect to what is there, and make nothing: none can take it from the others.
+      {.host_path = Below(mps.root, pipe), .container_path = "/mps" + pipe, .read_only = true},
       {.host_path = Below(mps.root, "/shm"), .container_path = "/dev/shm", .read_only = false}};
 }
 

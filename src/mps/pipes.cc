@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mps/pipes.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "os/files.h"
+#include "os/unix_socket.h"
+
+namespace tessera::mps {
+namespace {
+
+constexpr mode_t kForClients = 0755;  // clients are anybody
+constexpr mode_t kForRoot = 0700;
+constexpr char kSocket[] = "/control";
+
+// Whether both are there and are links to the same file.
+bool AreLinked(const std::string& a, const std::string& b) {
+  struct stat one{};
+  struct stat other{};
+  return lstat(a.c_str(), &one) == 0 && lstat(b.c_str(), &other) == 0 &&
+         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool IsSocket(const std::string& path) {
+  struct stat info{};
+  return lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
+bool IsDirectory(const std::string& path) {
+  struct stat info{};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+Status Link(const std::string& from, const std::string& to) {
+  if (link(from.c_str(), to.c_str()) == 0) return {};
+  return Fail(SystemError("cannot link " + from + " to " + to, errno));
+}
+
+}  // namespace
+
+Pipes::Pipes(const std::string& directory)
+    : pipe_(directory + "/pipe"), kept_(directory + "/kept") {}
+
+Status Pipes::Clear() const {
+  TRY(Forget());
+  if (!IsDirectory(pipe_)) TRY(os::RemoveTree(pipe_));
+  TRY(os::MakeDirectories(pipe_, kForClients));
+  for (const std::string& name : TRY(os::ListDirectory(pipe_))) {
+    TRY(os::RemoveTree(pipe_ + "/" + name));
+  }
+  return {};
+}
+
+Status Pipes::Keep() const {
+  TRY(Forget());
+  TRY(os::MakeDirectories(kept_, kForRoot));
+  for (const std::string& name : TRY(os::ListDirectory(pipe_))) {
+    const std::string path = pipe_ + "/" + name;
+    if (!IsDirectory(path)) TRY(Link(path, kept_ + "/" + name));
+  }
+  return {};
+}
+
+Result<bool> Pipes::Mend() const {
+  bool mended = false;
+  const auto kept = os::ListDirectory(kept_);
+  for (const std::string& name : kept ? *kept : std::vector<std::string>()) {
+    const std::string own = kept_ + "/" + name;
+    const std::string path = pipe_ + "/" + name;
+    if (AreLinked(own, path)) continue;
+    TRY(os::RemoveTree(path));
+    TRY(Link(own, path));
+    mended = true;
+  }
+  if (IsSocket(pipe_ + kSocket)) return mended;
+  return Fail(Reason::kUnavailable, "its socket {}{} was removed, and no link to it was kept",
+              pipe_, kSocket);
+}
+
+bool Pipes::Accepts() const {
+  return os::IsListening(pipe_ + kSocket);
+}
+
+Status Pipes::Forget() const {
+  return os::RemoveTree(kept_);
+}
+
+}  // namespace tessera::mps
