@@ -140,6 +140,19 @@ int DeviceOf(const char* uuid) {
   return place < 0 && is_denied ? kDeniedDevice : place;
 }
 
+bool WouldTakePlace(const char* uuid) {
+  Process* const process = TheProcess();
+  if (!HasBooks(StandingOf(process)) || process->limits->broken || process->from_file) return false;
+  const uint64_t key = DeviceKey(uuid);
+  for (int i = 0; i < process->limits->count; ++i) {
+    const uint64_t taken =
+        __atomic_load_n(&process->region->books.devices[i].key, __ATOMIC_ACQUIRE);
+    if (taken == key) return false;
+    if (taken == 0) return true;
+  }
+  return false;
+}
+
 bool LimitsNameDevices() {
   const Process* const process = TheProcess();
   return process != nullptr && process->from_file;

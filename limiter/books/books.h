@@ -25,8 +25,10 @@ inline constexpr int kDeniedDevice = kMaxDevices;
 
 // The place of a device in the books, or kDeniedDevice; -1: it is not limited. `uuid` as the driver
 // writes it; null: the driver does not tell. Where only the environment counts devices, one that
-// nobody named takes the next place: name them in the order of the bus.
+// nobody named takes the next place: name them in NVML's order, which is that of the bus.
 int DeviceOf(const char* uuid);
+// Whether DeviceOf() would give it the next place now.
+bool WouldTakePlace(const char* uuid);
 // The limits say which devices they are of, so that one may be looked up without the others.
 bool LimitsNameDevices();
 

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "limiter/books/books.h"
+#include "limiter/books/cancel.h"
 #include "limiter/driver/driver.h"
+#include "limiter/memory/nvml_order.h"
 
 namespace tessera::limiter {
 namespace {
@@ -28,13 +30,26 @@ uint64_t BusOf(CUdevice device) {
   return bus;
 }
 
+// The environment counts devices in NVML's order, which has those of the container that this
+// process may not see. Where NVML is not there the order is that of the bus.
+void AskNvml() {
+  const Uncancelled uncancelled;
+  const OpenedNvml nvml;
+  if (nvml) NameInOrderOfNvml();
+}
+
 // So many devices' numbers in the order of the bus. False: one is not named.
 bool Sort(int count, uint8_t* order) {
   uint64_t buses[kMostDevices];
-  bool are_named = true;
+  bool are_named = true, is_asked = false;
   for (int i = 0; i < count; ++i) {
     UuidText uuid;
-    are_named = UuidOf(i, &uuid) && are_named;
+    const bool is_named = UuidOf(i, &uuid);
+    are_named = is_named && are_named;
+    if (is_named && !is_asked && WouldTakePlace(uuid.text)) {
+      is_asked = true;
+      AskNvml();
+    }
     buses[i] = BusOf(i);
     int at = i;
     for (; at > 0 && buses[order[at - 1]] > buses[i]; --at) order[at] = order[at - 1];

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/memory/newcomer.h"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 
-#include "limiter/hook/loader.h"
 #include "limiter/log/kept_errno.h"
 #include "limiter/memory/devices.h"
 
@@ -43,19 +41,10 @@ bool List(nvmlDevice_t device, nvmlProcessInfo_v2_t* processes, unsigned* count)
 
 }  // namespace
 
-bool Newcomer::Open() {
-  if (TheNvml().nvmlInit_v2() == NVML_SUCCESS) return true;
-  const auto open =
-      reinterpret_cast<void* (*)(const char*, int)>(TheLoaders(LoaderFunction::kDlopen));
-  if (open != nullptr) library_ = open("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
-  return library_ != nullptr && TheNvml().nvmlInit_v2() == NVML_SUCCESS;
-}
-
 Newcomer::Newcomer(CUdevice device) {
   const KeptErrno kept;
-  is_open_ = Open();
   UuidText uuid;
-  if (!is_open_ || !UuidOf(device, &uuid)) return;
+  if (!nvml_ || !UuidOf(device, &uuid)) return;
   if (TheNvml().nvmlDeviceGetHandleByUUID(uuid.text, &device_) != NVML_SUCCESS) return;
   void* const memory =
       mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -69,11 +58,6 @@ Newcomer::Newcomer(CUdevice device) {
 Newcomer::~Newcomer() {
   const KeptErrno kept;
   if (before_ != nullptr) munmap(before_, kSize);
-  if (is_open_) TheNvml().nvmlShutdown();
-  if (library_ == nullptr) return;
-  const auto close = reinterpret_cast<int (*)(void*)>(TheLoaders(LoaderFunction::kDlclose));
-  if (close != nullptr) close(library_);
-  LookForNvmlAnew();
 }
 
 uint64_t Newcomer::Bytes() const {

@@ -9,6 +9,7 @@
 
 #include "limiter/driver/cuda.h"
 #include "limiter/driver/nvml.h"
+#include "limiter/memory/nvml_order.h"
 
 namespace tessera::limiter {
 
@@ -25,10 +26,7 @@ class Newcomer {
   uint64_t Bytes() const;
 
  private:
-  bool Open();
-
-  void* library_ = nullptr;
-  bool is_open_ = false;
+  const OpenedNvml nvml_;
   nvmlDevice_t device_ = nullptr;
   nvmlProcessInfo_v2_t* before_ = nullptr;  // room for two lists; null: nobody tells
   unsigned count_ = 0;

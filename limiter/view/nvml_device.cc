@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/view/nvml_device.h"
 
-#include <atomic>
-
 #include "limiter/books/books.h"
+#include "limiter/memory/nvml_order.h"
 
 namespace tessera::limiter {
 namespace {
@@ -31,24 +30,10 @@ NvmlParts Divide(nvmlDevice_t device) {
   return divided;
 }
 
-// The books count devices that only the environment limits in the order in which they hear of them,
-// and it means that of the bus, which is NVML's.
-void NameAll() {
-  static constinit std::atomic<bool> are_named = false;
-  if (are_named.load(std::memory_order_acquire)) return;
-  unsigned count = 0;
-  if (TheNvml().nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS) return;
-  for (unsigned i = 0; i < count; ++i) {
-    nvmlDevice_t device = nullptr;
-    if (TheNvml().nvmlDeviceGetHandleByIndex_v2(i, &device) == NVML_SUCCESS) Divide(device);
-  }
-  are_named.store(true, std::memory_order_release);
-}
-
 }  // namespace
 
 NvmlParts PartsOfNvml(nvmlDevice_t device) {
-  NameAll();
+  NameInOrderOfNvml();
   const NvmlParts all = Divide(device);
   if (!all.is_divided) return all;
   NvmlParts own{.is_divided = true};

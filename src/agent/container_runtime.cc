@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/containerd_config.h"
-#include "agent/toml.h"
+#include "agent/runtime_config.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
@@ -20,12 +19,26 @@ namespace tessera::agent {
 namespace {
 
 constexpr size_t kMostConfig = 1 << 20;
-// Where distributions keep containerd's configuration, and CRI-O's.
-constexpr const char* kContainerd[] = {"/etc/containerd/config.toml",
-                                       "/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
-                                       "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
-                                       "/var/snap/microk8s/current/args/containerd.toml"};
+constexpr const char* kContainerd = "/etc/containerd/config.toml";
 constexpr const char* kCrio = "/etc/crio/crio.conf";
+constexpr const char* kCriosSocket = "/run/crio/crio.sock";
+
+// One that brings a containerd of its own, which reads this file and none elsewhere.
+struct Distribution {
+  std::string_view mark{};  // in the versions of its kubelets; empty: they have none
+  const char* directory;
+  const char* socket;
+  const char* config;
+};
+constexpr Distribution kDistributions[] = {
+    {"+k3s", "/var/lib/rancher/k3s/agent", "/run/k3s/containerd/containerd.sock",
+     "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"},
+    {"+rke2", "/var/lib/rancher/rke2/agent", "/run/k3s/containerd/containerd.sock",
+     "/var/lib/rancher/rke2/agent/etc/containerd/config.toml"},
+    {"+k0s", "/var/lib/k0s", "/run/k0s/containerd.sock", "/etc/k0s/containerd.toml"},
+    {"", "/var/snap/microk8s/current", "/var/snap/microk8s/common/run/containerd.sock",
+     "/var/snap/microk8s/current/args/containerd.toml"},
+};
 
 struct Version {
   int major = 0;
@@ -50,18 +63,46 @@ struct Told {
   std::string by{};
 };
 
-// Of several, one that says no: a container would not start at all.
-Told ByConfiguration(const os::Root& root) {
-  Told told;
-  for (const char* path : kContainerd) {
-    const Says says = ContainerdSays(root, path);
-    if (says > Says::kNothing && told.says != Says::kNo) told = {says, path};
+// Whether the node is one of this distribution's: by its kubelet where that is known, else by what
+// is there. RKE2 has k3s's socket.
+bool IsOf(const Distribution& distribution, const os::Root& root, const std::string& kubelet) {
+  if (kubelet.find(distribution.mark) == std::string::npos && !kubelet.empty()) return false;
+  if (!distribution.mark.empty() && !kubelet.empty()) return true;
+  return os::Exists(root.Path(distribution.directory)) ||
+         os::Exists(root.Path(distribution.socket));
+}
+
+// The files that kubelet's containerd may have read. Beside a distribution's own there may be
+// others, which another program's containerd reads, or none.
+std::vector<std::string> ContainerdFiles(const os::Root& root, const std::string& kubelet) {
+  std::vector<std::string> files;
+  bool is_of_any = false;
+  for (const Distribution& distribution : kDistributions) {
+    if (!IsOf(distribution, root, kubelet)) continue;
+    is_of_any = true;
+    if (os::Exists(root.Path(distribution.config))) files.emplace_back(distribution.config);
   }
-  if (told.says != Says::kNothing) return told;
-  const auto crio = os::ReadFile(root.Path(kCrio), kMostConfig);
-  if (!crio) return told;
-  const bool names = std::ranges::count(TomlEntries(*crio), "cdi_spec_dirs", &TomlEntry::key) > 0;
-  return names ? Told{Says::kYes, kCrio} : told;
+  if (!is_of_any) files.emplace_back(kContainerd);
+  return files;
+}
+
+// Where it cannot be said which of several files counts, all must say yes, and one no is enough: a
+// container would not start at all.
+Told ByConfiguration(const os::Root& root, const RuntimeVersions& versions) {
+  const bool is_crio = versions.runtime.starts_with("cri-o://") ||
+                       (versions.runtime.empty() && os::Exists(root.Path(kCriosSocket)));
+  if (is_crio) return {CrioSays(root, kCrio), kCrio};
+  Told told;
+  for (const std::string& path : ContainerdFiles(root, versions.kubelet)) {
+    const Says says = ContainerdSays(root, path);
+    if (told.by.empty() || says == Says::kNo) told = {says, path};
+    if (says == Says::kNo) return told;
+    if (says == Says::kNothing) told.says = says;
+  }
+  if (told.says == Says::kNothing && versions.runtime.empty()) {
+    return {CrioSays(root, kCrio), kCrio};
+  }
+  return told;
 }
 
 Told ByVersion(const std::string& runtime) {
@@ -116,7 +157,7 @@ RuntimeVersions VersionsOf(const json::Value& node) {
 std::optional<std::string> ShowsCdi(const os::Root& root, const RuntimeVersions& versions) {
   const auto kubelet = ParseVersion(versions.kubelet);
   if (kubelet && *kubelet < Version{1, 29}) return std::nullopt;
-  const Told configured = ByConfiguration(root);
+  const Told configured = ByConfiguration(root, versions);
   const Told running = ByVersion(versions.runtime);
   if (configured.says == Says::kNo || running.says == Says::kNo) return std::nullopt;
   if (running.says == Says::kYes) return running.by;

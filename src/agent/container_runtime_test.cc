@@ -69,20 +69,84 @@ TEST_F(ContainerRuntimeTest, AFormatThatOnlyContainerdTwoReadsShowsIt) {
 TEST_F(ContainerRuntimeTest, AConfigurationThatSwitchesItOffCountsWhateverTheVersion) {
   Containerd("version = 3\n[plugins.'io.containerd.cri.v1.runtime']\nenable_cdi = false\n");
   EXPECT_EQ(Shown("containerd://2.2.0"), "nothing");
-  Containerd("enable_cdi = false\nversion = 3\n");
-  EXPECT_EQ(Shown("containerd://2.2.0"), "nothing");
   Containerd("# enable_cdi = false\n");
   EXPECT_EQ(Shown("containerd://2.2.0"), "containerd://2.2.0");
 }
 
-TEST_F(ContainerRuntimeTest, OneOfSeveralConfigurationsThatSaysNoIsEnough) {
-  Containerd("enable_cdi = true\n");
-  Put("/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "enable_cdi = false\n");
-  EXPECT_EQ(Shown(""), "nothing");
+// What stands where for each distribution with a containerd of its own.
+struct Row {
+  const char* kubelet;  // its version; empty: it has none of its own
+  const char* data;     // a path below its directory
+  const char* socket;
+  const char* config;
+};
+constexpr Row kDistributions[] = {
+    {"v1.36.3+k3s1", "/var/lib/rancher/k3s/agent/kubelet.kubeconfig",
+     "/run/k3s/containerd/containerd.sock",
+     "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"},
+    {"v1.36.3+rke2r1", "/var/lib/rancher/rke2/agent/kubelet.kubeconfig",
+     "/run/k3s/containerd/containerd.sock",
+     "/var/lib/rancher/rke2/agent/etc/containerd/config.toml"},
+    {"v1.36.3+k0s", "/var/lib/k0s/bin/containerd", "/run/k0s/containerd.sock",
+     "/etc/k0s/containerd.toml"},
+    {"", "/var/snap/microk8s/current/args/kubelet", "/var/snap/microk8s/common/run/containerd.sock",
+     "/var/snap/microk8s/current/args/containerd.toml"},
+};
+
+TEST_F(ContainerRuntimeTest, ADistributionsOwnFileAloneCounts) {
+  for (const Row& row : kDistributions) {
+    Containerd("version = 3\n");
+    for (const char* mark : {row.data, row.socket}) {
+      Put(mark, "");
+      EXPECT_EQ(Shown("", ""), "nothing") << mark;
+      Put(row.config, "version = 2\n");
+      EXPECT_EQ(Shown("", ""), "nothing") << mark;
+      Put(row.config, "version = 3\n");
+      EXPECT_EQ(Shown("", ""), row.config) << mark;
+      Containerd("version = 3\n[plugins.'io.containerd.cri.v1.runtime']\nenable_cdi = false\n");
+      EXPECT_EQ(Shown("", ""), row.config) << mark;
+      ASSERT_TRUE(os::RemoveTree(directory_));
+      Containerd("version = 3\n");
+    }
+    EXPECT_EQ(Shown("", ""), "/etc/containerd/config.toml");
+  }
+}
+
+TEST_F(ContainerRuntimeTest, TheVersionOfAKubeletSaysWhichDistributionItIsOf) {
+  for (const Row& row : kDistributions) {
+    if (*row.kubelet == '\0') continue;
+    Containerd("version = 3\n");
+    EXPECT_EQ(Shown("containerd://1.7.24", row.kubelet), "nothing") << row.kubelet;
+    EXPECT_EQ(Shown("containerd://1.7.24"), "/etc/containerd/config.toml");
+    Put(row.config, "version = 3\n");
+    EXPECT_EQ(Shown("containerd://1.7.24", row.kubelet), row.config);
+    // What was left behind by a distribution that the node was of once.
+    EXPECT_EQ(Shown("containerd://1.7.24"), "/etc/containerd/config.toml");
+    ASSERT_TRUE(os::RemoveTree(directory_));
+  }
+}
+
+TEST_F(ContainerRuntimeTest, OfDistributionsThatCannotBeToldApartAllMustSayYes) {
+  Put(kDistributions[0].config, "version = 3\n");
+  Put(kDistributions[1].config, "version = 2\n");
+  EXPECT_EQ(Shown("", ""), "nothing");
+  Put(kDistributions[1].config, "version = 3\n");
+  EXPECT_EQ(Shown("", ""), kDistributions[0].config);
+  Put(kDistributions[1].config, "version = 3\n[plugins.cri]\nenable_cdi = false\n");
+  EXPECT_EQ(Shown("", ""), "nothing");
+}
+
+TEST_F(ContainerRuntimeTest, BesideCrioAContainerdsFileCountsNot) {
+  Containerd("version = 3\n");
+  Put("/run/crio/crio.sock", "");
+  EXPECT_EQ(Shown("", ""), "nothing");
+  Put("/etc/crio/crio.conf", "[crio.runtime]\ncdi_spec_dirs = [\"/etc/cdi\"]\n");
+  EXPECT_EQ(Shown("", ""), "/etc/crio/crio.conf");
+  EXPECT_EQ(Shown("containerd://1.7.24"), "/etc/containerd/config.toml");
 }
 
 TEST_F(ContainerRuntimeTest, AContainerdThatServesNoKubeletCountsNot) {
-  Containerd("disabled_plugins = [\"cri\"]\nenable_cdi = true\n");
+  Containerd("disabled_plugins = [\"cri\"]\nversion = 3\n");
   EXPECT_EQ(Shown(""), "nothing");
 }
 

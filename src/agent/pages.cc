@@ -234,6 +234,21 @@ Result<json::Value> ExplainPage(const View& view, const std::string& device) {
   return json::Value(json::Object{{"candidates", std::move(candidates)}});
 }
 
+// The resources whose grants name CDI devices, whoever writes the document.
+json::Array CdiResources(const ServedResources& resources) {
+  const auto is_cdi = [](Strategy strategy) {
+    return strategy == Strategy::kCdiAnnotations || strategy == Strategy::kCdiCri;
+  };
+  json::Array named;
+  for (const auto& [name, resource] : resources) {
+    const Rendering& rendering = resource->resource().rendering;
+    if (!std::ranges::any_of(rendering.strategies, is_cdi)) continue;
+    named.push_back(json::Object{
+        {"resource", name}, {"kind", rendering.cdi_kind}, {"write", rendering.cdi_write}});
+  }
+  return named;
+}
+
 json::Value CdiPage(const View& view) {
   json::Array documents;
   for (const auto& [path, entry] : view.cdi.entries()) {
@@ -246,7 +261,8 @@ json::Value CdiPage(const View& view) {
                      {"resource", Join(resources, ", ")},
                      {"document", document ? *std::move(document) : json::Value(nullptr)}});
   }
-  return json::Object{{"documents", std::move(documents)}};
+  return json::Object{{"documents", std::move(documents)},
+                      {"resources", CdiResources(view.resources)}};
 }
 
 }  // namespace tessera::agent

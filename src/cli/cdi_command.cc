@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,33 @@
 namespace tessera::cli {
 namespace {
 
+// What is said of a resource that has a CDI strategy and no document of the agent's.
+std::string WithoutDocument(const json::Object& resource) {
+  const std::string name = TextIn(resource, "resource");
+  const std::string kind = TextIn(resource, "kind");
+  if (json::GetBool(resource, "write").value_or(true)) {
+    return fmt::format("{}: the agent has not written the CDI document of {} yet\n", name, kind);
+  }
+  return fmt::format(
+      "{}: another program writes the CDI document of {} ('write: false'); 'tessera cdi list' "
+      "shows what there is\n",
+      name, kind);
+}
+
 std::string DocumentsText(const json::Value& answer) {
   std::string out;
+  std::set<std::string> written;
   for (const json::Object* entry : ObjectsIn(ObjectOf(answer), "documents")) {
     const json::Value* document = entry->if_contains("document");
     if (document == nullptr) continue;
+    for (const std::string& name : Split(TextIn(*entry, "resource"), ',')) {
+      written.emplace(Trim(name));
+    }
     out += fmt::format("{}{} ({}):\n{}", out.empty() ? "" : "\n", TextIn(*entry, "path"),
                        TextIn(*entry, "resource"), json::WritePretty(*document));
+  }
+  for (const json::Object* resource : ObjectsIn(ObjectOf(answer), "resources")) {
+    if (!written.contains(TextIn(*resource, "resource"))) out += WithoutDocument(*resource);
   }
   return out.empty() ? "no resource uses CDI: none has a CDI strategy in its configuration\n" : out;
 }

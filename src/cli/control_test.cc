@@ -60,6 +60,23 @@ TEST_F(ControlTest, CdiDocumentsStandUnderTheirPaths) {
                       json::WritePretty(document));
 }
 
+TEST_F(ControlTest, ResourcesWithACdiStrategyAndNoDocumentAreSaid) {
+  Serve(http::Json(json::Object{
+      {"documents", json::Array{}},
+      {"resources",
+       json::Array{
+           json::Object{{"resource", "a.com/npu"}, {"kind", "a.com/npu"}, {"write", false}},
+           json::Object{{"resource", "b.com/npu"}, {"kind", "b.com/npu"}, {"write", true}}}}}));
+  arguments_.Set("output", "text");
+
+  Run(CdiCommand());
+
+  EXPECT_EQ(out_,
+            "a.com/npu: another program writes the CDI document of a.com/npu ('write: false'); "
+            "'tessera cdi list' shows what there is\n"
+            "b.com/npu: the agent has not written the CDI document of b.com/npu yet\n");
+}
+
 TEST_F(ControlTest, NoCdiDocumentsAreSaid) {
   Serve(http::Json(json::Object{{"documents", json::Array{}}}));
   arguments_.Set("output", "text");

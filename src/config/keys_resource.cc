@@ -73,11 +73,12 @@ std::vector<Key> DivisionKeys() {
       {.name = "replicas",
        .type = Type::kInt,
        .doc = "Shares a device, at least 2 with `policy: replicas` or `mps`; containers that "
-              "hold shares of one device share it, without limits unless MPS or `vgpu` sets them.",
+              "hold shares of one device share it, without limits unless MPS or `vgpu` sets them. "
+              "All shares of a resource must fit a message of kubelet's (`list-too-large`).",
        .example = "4",
        .unit = "shares",
        .min = 1,
-       .max = 10'000,
+       .max = kMostReplicas,
        .field = Bind(kDivision, &Policy::replicas)},
       {.name = "replicaSeparator",
        .type = Type::kEnum,

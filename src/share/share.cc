@@ -17,7 +17,9 @@ constexpr std::string_view kSeparator = "::";
 constexpr std::string_view kEscapedColon = "%3A";
 constexpr std::string_view kEscapedPercent = "%25";
 constexpr std::string_view kEscapedDash = "%2D";
-constexpr size_t kMostDigits = 4;  // of a replica's number
+// Of a replica's number behind a dash: kubelet's list has room for fewer than 100,000 ids with a
+// UUID.
+constexpr size_t kMostDigits = 5;
 
 bool IsHexDigit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,10 +33,14 @@ std::string_view DivisionName(Division division);  // "whole", "replicas", "mps"
 enum class Separator : uint8_t { kColons, kDash };
 std::string_view SeparatorName(Separator separator);  // "colons", "dash"
 
+// The number alone is bounded by its type: how many replicas there can be is a matter of their list
+// (kubelet/list.h), whose bytes depend on the ids and the number of the devices.
+inline constexpr int kMostReplicas = std::numeric_limits<int>::max();
+
 // How a resource divides its devices.
 struct Policy {
   Division division = Division::kWhole;
-  int replicas = 1;  // ids a device, unless kWhole; to 10,000 there, and from 2 but of kVgpu
+  int replicas = 1;  // ids a device, unless kWhole; from 2 but of kVgpu
   Separator separator = Separator::kColons;
   bool tells_numa = true;  // with the ids: which NUMA nodes their devices are near to
   bool operator==(const Policy&) const = default;
@@ -63,7 +68,7 @@ Plan PlanFor(const Policy& policy, std::span<const std::string_view> held);
 // id alone, so it stays the same whatever other devices come and go, and leads back to the device
 // whatever policy made it. "::" stands in a share's id only before the replica's number: within a
 // device's id the second colon is written "%3A", and "%" is written "%25", so that two devices
-// never share an id. A dash stands in many ids of devices, so it parts a replica's number, of four
+// never share an id. A dash stands in many ids of devices, so it parts a replica's number, of five
 // digits at most, only from an id with a UUID; one that ends in such a number by itself has its
 // last dash written "%2D".
 struct Share {

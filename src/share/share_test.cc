@@ -67,8 +67,8 @@ TEST(Divide, ADashPartsReplicasOfDevicesWithAUuid) {
 
 TEST(Divide, AnIdThatEndsLikeAReplicaIsNone) {
   const std::string gpu = kGpu;
-  EXPECT_EQ(Divided({}, {gpu, gpu + "-5", gpu + "-12345", "npu-5"}),
-            (Ids{gpu, gpu + "%2D5", gpu + "-12345", "npu-5"}));
+  EXPECT_EQ(Divided({}, {gpu, gpu + "-5", gpu + "-123456", "npu-5"}),
+            (Ids{gpu, gpu + "%2D5", gpu + "-123456", "npu-5"}));
   EXPECT_EQ(DeviceOfShare(gpu + "%2D5"), gpu + "-5");
   EXPECT_EQ(DeviceOfShare(gpu + "%2D5-1"), gpu + "-5");
 }
@@ -308,6 +308,7 @@ TEST(DeviceOfShare, UndoesTheDivision) {
                       {kGpu, kGpu},
                       {std::string(kGpu) + "-0", kGpu},
                       {std::string(kGpu) + "-9999", kGpu},
+                      {std::string(kGpu) + "-99999", kGpu},
                       {std::string(kGpu) + "::3", kGpu},
                       {std::string(kGpu) + "-", std::string(kGpu) + "-"}};
 

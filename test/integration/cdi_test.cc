@@ -61,6 +61,19 @@ class CdiTest : public AgentTest {
   std::string document_;
 };
 
+TEST_F(CdiTest, APageNamesTheResourcesWhoseDocumentsAreAnotherPrograms) {
+  StartAll(
+      "  - {name: dummy.com/npu, strategies: [cdi-cri], cdi: {kind: dummy.com/npu, write: "
+      "false}, dummy: {count: 1}}\n");
+  Expect(kNpu, 1, 1);
+
+  EXPECT_EQ(
+      Page("/cdi"),
+      (json::Object{{"documents", json::Array{}},
+                    {"resources", json::Array{json::Object{
+                                      {"resource", kNpu}, {"kind", kNpu}, {"write", false}}}}}));
+}
+
 TEST_F(CdiTest, ADocumentThatWasRemovedIsBackWithinASecond) {
   StartFirst();
 

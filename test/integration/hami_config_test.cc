@@ -65,7 +65,7 @@ TEST_F(HamiConfigTest, WhatTheNodeHasOfItsOwnCountsAndABrokenFileChangesNothing)
   Expect(kGpu, 24, 24);
 
   Write(file_, "nvidia: {deviceSplitCount: ten}\n");
-  EXPECT_TRUE(AwaitLog("nvidia.deviceSplitCount takes a whole number from 1 to 10000"));
+  EXPECT_TRUE(AwaitLog("nvidia.deviceSplitCount takes a whole number from 1 to 2147483647"));
   Expect(kGpu, 24, 24);
 }
 

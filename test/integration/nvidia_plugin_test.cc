@@ -115,6 +115,27 @@ TEST_F(NvidiaPluginTest, TimeSlicingByTenServesTenSharesOfEachGpu) {
   EXPECT_TRUE(pod.grants[0].response.devices.empty());
 }
 
+class OneGpuPluginTest : public NvidiaPluginTest {
+ protected:
+  OneGpuPluginTest() : NvidiaPluginTest("1xt4") {}
+};
+
+TEST_F(OneGpuPluginTest, ReplicasAreBoundedByKubeletsMessageAlone) {
+  Publish(Shared(16'384));
+  StartPlugin();
+  Expect(kGpu, 16'384, 16'384);
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+
+  Publish(Shared(100'000));
+
+  EXPECT_TRUE(
+      AwaitLog("ERROR the former device list stays resource=nvidia.com/gpu "
+               "reason=list-too-large error=\"nvidia.com/gpu: 100000 shares make a list of more "
+               "than 5300000 bytes; kubelet takes 4194304\""));
+  Expect(kGpu, 16'384, 16'384);
+}
+
 TEST_F(NvidiaPluginTest, AnotherConfigMapTakesEffectAndABadOneChangesNothing) {
   Publish(Shared(10));
   StartPlugin();

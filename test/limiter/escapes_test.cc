@@ -109,6 +109,27 @@ TEST_F(EscapesTest, TheSecondDeviceAloneHasTheSecondLimit) {
   EXPECT_EQ(With("total"), "536870912\n");
 }
 
+// As where the container was given its devices by numbers, or by CDI.
+TEST_F(EscapesTest, ADeviceThatIsSeenFirstHasThePlaceThatItHasAmongAllOfTheContainer) {
+  variables_ =
+      "CUDA_DEVICE_MEMORY_LIMIT_0=1024m CUDA_DEVICE_MEMORY_LIMIT_1=512m "
+      "CUDA_DEVICE_MEMORY_LIMIT_2=300m CUDA_VISIBLE_DEVICES=";
+  const std::string limits = variables_;
+  for (const auto& [seen, pieces] :
+       {std::pair{"1", "5 pieces; 500 MiB\n"}, std::pair{"2,0", "3 pieces; 300 MiB\n"},
+        std::pair{"0", "10 pieces; 1000 MiB\n"}}) {
+    variables_ = limits + seen;
+    EXPECT_EQ(Without("take"), "40 pieces; 4000 MiB\n");
+    EXPECT_EQ(With("take"), pieces) << seen;
+    std::filesystem::remove(node_.directory() + "/vgpu.cache");
+  }
+  // What one process found the next ones have, whichever they see.
+  variables_ = limits + "1";
+  EXPECT_EQ(With("take"), "5 pieces; 500 MiB\n");
+  variables_ = limits + "0";
+  EXPECT_EQ(With("take"), "10 pieces; 1000 MiB\n");
+}
+
 TEST_F(EscapesTest, TheSecondDeviceAloneHasTheSecondShare) {
   variables_ += " CUDA_VISIBLE_DEVICES=1 CUDA_DEVICE_SM_LIMIT_1=30";
   EXPECT_EQ(Without("spin"), "half or more\n");

@@ -33,7 +33,8 @@ std::string FindHook(const NvidiaConfig& config, const Tree* host) {
   if (!config.cdi_hook_path.empty()) return config.cdi_hook_path;
   if (host == nullptr) return "";
   for (const std::string_view path : kHookPaths) {
-    if (host->Has(host->Follow(std::string(path)))) return std::string(path);
+    const auto info = os::InspectTarget(host->seen + host->Follow(std::string(path)));
+    if (info && info->type == os::FileInfo::Type::kFile) return std::string(path);
   }
   return "";
 }

@@ -82,6 +82,7 @@ TEST_F(CdiPartsTest, HooksMakeTheLinksThatMountsDoNot) {
 }
 
 TEST_F(CdiPartsTest, TheHookMayBeNvidiaCtkAndSomeBeLeftOut) {
+  Write("/usr/bin/nvidia-cdi-hook/a-directory-in-its-place");
   Write("/usr/bin/nvidia-ctk");
   config_.cdi_leave_out = {CdiPiece::kUpdateApplicationProfile};
   const cdi::Parts parts = Describe({Gpu("GPU-1", {"/dev/nvidia0"})});

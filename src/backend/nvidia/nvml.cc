@@ -288,6 +288,13 @@ std::string Followed(const std::string& path) {
   return path;
 }
 
+// A link to nowhere is none, nor is a directory, such as kubelet makes for a mount of a file that
+// is not there.
+bool IsFile(const std::string& path) {
+  const auto info = os::InspectTarget(path);
+  return info && info->type == os::FileInfo::Type::kFile;
+}
+
 }  // namespace
 
 Loaded LoadFirst(const std::vector<std::string>& paths) {
@@ -295,8 +302,8 @@ Loaded LoadFirst(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const bool is_file = path.find('/') != std::string::npos;
     std::string file = is_file ? Followed(path) : path;
-    if (is_file && !os::Exists(file)) file = path;  // a link that means our own root after all
-    if (is_file && !os::Exists(file)) continue;
+    if (is_file && !IsFile(file)) file = path;  // a link that means our own root after all
+    if (is_file && !IsFile(file)) continue;
     loaded.handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
     loaded.path = path;
     if (loaded.handle != nullptr) break;

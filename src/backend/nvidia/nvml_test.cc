@@ -145,6 +145,15 @@ TEST_F(NvmlTest, ALibraryThatTheLoaderDoesNotFindIsTakenFromAUsualPlace) {
   EXPECT_EQ(session.Open().value()->path(), place);
 }
 
+TEST_F(NvmlTest, ADirectoryInItsPlaceAndALinkToNowhereArePassedOver) {
+  const std::string place = directory_ + "/usr/lib64/libnvidia-ml.so.1";
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/a/libnvidia-ml.so.1"));
+  ASSERT_EQ(symlink("nowhere", (directory_ + "/link").c_str()), 0);
+  Session session({directory_ + "/a/libnvidia-ml.so.1", directory_ + "/link", place});
+
+  EXPECT_EQ(session.Open().value()->path(), place);
+}
+
 TEST_F(NvmlTest, AFileThatIsNoLibraryIsToldAndNotPassedOver) {
   const std::string place = directory_ + "/usr/lib64/libnvidia-ml.so.1";
   ASSERT_TRUE(os::ReplaceFile(directory_ + "/text", "no library"));

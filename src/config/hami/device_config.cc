@@ -70,6 +70,10 @@ class Reader {
         text ? SetText(option, *text, settings_)
              : Misfit{.message =
                           fmt::format("takes {}, not {}", Wanted(option), nvidia::Described(node))};
+    if (const auto passed_over = misfit ? WithoutEffect(option, *misfit) : std::nullopt) {
+      findings_.AddWarning(document_.ProblemAt(misfit->reason, node, *passed_over));
+      return;
+    }
     findings_.SetInFile(option.Path(), node, !misfit);
     if (misfit) {
       findings_.Report(misfit->reason, option.Path(), misfit->message, misfit->suggestion);

@@ -81,28 +81,53 @@ TEST(HamiDeviceConfig, AValueOfAnotherTypeIsToldWithItsLine) {
   std::string told;
   EXPECT_EQ(Read("nvidia:\n"
                  "  deviceSplitCount: \"7\"\n"
-                 "  deviceMemoryScaling: 0\n"
-                 "  libCudaLogLevel: [1]\n"
-                 "  gpuCorePolicy: forced\n",
+                 "  libCudaLogLevel: [1]\n",
                  &told),
             Settings());
-  EXPECT_EQ(
-      told,
-      "t.yaml:2:21: nvidia.deviceSplitCount takes a number, not the text '7' "
-      "[config-wrong-type]\n"
-      "  deviceSplitCount: \"7\"\n"
-      "                    ^\n"
-      "t.yaml:3:24: nvidia.deviceMemoryScaling takes a number above 0 and up to 100, not '0' "
-      "[config-bad-value]\n"
-      "  deviceMemoryScaling: 0\n"
-      "                       ^\n"
-      "t.yaml:4:20: nvidia.libCudaLogLevel takes text, not a list [config-wrong-type]\n"
-      "  libCudaLogLevel: [1]\n"
-      "                   ^\n"
-      "t.yaml:5:18: nvidia.gpuCorePolicy takes 'default', 'force' or 'disable', not 'forced'; "
-      "did you mean 'force'? [config-bad-value]\n"
-      "  gpuCorePolicy: forced\n"
-      "                 ^\n");
+  EXPECT_EQ(told,
+            "t.yaml:2:21: nvidia.deviceSplitCount takes a number, not the text '7' "
+            "[config-wrong-type]\n"
+            "  deviceSplitCount: \"7\"\n"
+            "                    ^\n"
+            "t.yaml:3:20: nvidia.libCudaLogLevel takes text, not a list [config-wrong-type]\n"
+            "  libCudaLogLevel: [1]\n"
+            "                   ^\n");
+}
+
+// HAMi's plugin starts with each of them.
+TEST(HamiDeviceConfig, AValueOutOfRangeHasNoEffectAndIsTold) {
+  struct Row {
+    const char* said;
+    const char* told;
+  };
+  const Row rows[] = {
+      {"deviceSplitCount: 0", "takes a whole number from 1 to 2147483647, not '0'"},
+      {"deviceSplitCount: 1.5", "takes a whole number from 1 to 2147483647, not '1.5'"},
+      {"deviceMemoryScaling: 0", "takes a number above 0 and up to 100, not '0'"},
+      {"deviceMemoryScaling: -1", "takes a number above 0 and up to 100, not '-1'"},
+      {"deviceCoreScaling: 1e9", "takes a number above 0 and up to 100, not '1e9'"},
+      {"defaultCores: 101", "takes a whole number from 0 to 100, not '101'"},
+      {"defaultMemory: -1", "takes a whole number from 0 to 100000000, not '-1'"},
+      {"memoryFactor: -1", "takes a whole number from 0 to 1048576, not '-1'"},
+      {"preConfiguredDeviceMemory: -1", "takes a whole number from 0 to 100000000, not '-1'"},
+      {"libCudaLogLevel: debug", "takes a digit, not 'debug'"},
+      {"gpuCorePolicy: on", "takes 'default', 'force' or 'disable', not 'on'"},
+  };
+  for (const Row& row : rows) {
+    const std::string said = row.said;
+    std::string told;
+    EXPECT_EQ(Read("nvidia:\n  " + said + "\n", &told), Settings()) << said;
+    const std::string key = said.substr(0, said.find(':'));
+    EXPECT_TRUE(told.starts_with("t.yaml:2:" + std::to_string(key.size() + 5) + ": nvidia." + key +
+                                 " " + row.told + "; this has no effect [config-bad-value]\n"))
+        << told;
+  }
+}
+
+TEST(HamiDeviceConfig, ANumberMayHaveAFractionOfNothing) {
+  Settings wanted;
+  wanted.split_count = 7;
+  EXPECT_EQ(Read("nvidia: {deviceSplitCount: 7.0}\n"), wanted);
 }
 
 TEST(HamiDeviceConfig, AKeyThatLooksMistypedIsTold) {

@@ -8,7 +8,6 @@
 
 #include "config/hami/device_config.h"
 #include "config/hami/translate.h"
-#include "config/nvidia/gaps.h"
 #include "os/files.h"
 
 namespace tessera::config::hami {
@@ -59,7 +58,6 @@ LoadResult Load(nvidia::Sources sources, const NodeConfig& node) {
   ApplyFlags(sources.line, settings, findings);
   FindKubeconfig(settings);
   nvidia::Settings plugin = nvidia::ReadSettings(sources, findings);
-  nvidia::CheckGaps(plugin, findings);
   nvidia::Translated translated = Translate(settings, std::move(plugin), findings);
   return LoadForeign({.config = std::move(translated.config),
                       .sources = std::move(translated.sources),

@@ -75,7 +75,7 @@ TEST(HamiNodeConfig, WhatCannotBeUsedIsTold) {
   EXPECT_EQ(told_of(R"("devicesplitcount":"5")"),
             "nodeconfig[0].devicesplitcount takes a number, not '\"5\"'");
   EXPECT_EQ(told_of(R"("devicesplitcount":1.5)"),
-            "nodeconfig[0].devicesplitcount takes a whole number from 1 to 10000, not '1.5'");
+            "nodeconfig[0].devicesplitcount takes a whole number from 1 to 2147483647, not '1.5'");
   EXPECT_EQ(told_of(R"("DeviceMemoryScaling":-1)"),
             "nodeconfig[0].DeviceMemoryScaling takes a number above 0 and up to 100, not '-1'");
   EXPECT_EQ(told_of(R"("enablenumatopology":1)"),

@@ -18,12 +18,12 @@ namespace {
 // As our own keys have it.
 constexpr int64_t kMostMemory = 100'000'000;  // MiB
 constexpr int64_t kMostFactor = 1 << 20;
-constexpr int64_t kMostReplicas = 10'000;
 constexpr int64_t kMostScaling = 100;
 
 std::optional<Misfit> CheckLogLevel(std::string_view text) {
   if (text.size() == 1 && text.front() >= '0' && text.front() <= '9') return std::nullopt;
-  return Misfit{.message = fmt::format("takes a digit, not {}", Quoted(text))};
+  return Misfit{.reason = Reason::kConfigBadValue,
+                .message = fmt::format("takes a digit, not {}", Quoted(text))};
 }
 
 std::optional<Misfit> CheckCorePolicy(std::string_view text) {
@@ -163,10 +163,14 @@ struct Store {
     return std::nullopt;
   }
   std::optional<Misfit> operator()(int64_t Settings::* member) const {
-    const std::optional<int64_t> number = nvidia::WholeNumber(text);
-    if (!number || *number < option.min || *number > option.max) return Outside(option, text);
-    settings.*member = *number;
-    return std::nullopt;
+    const std::optional<int64_t> number = nvidia::WholeNumberOrFloat(text);
+    if (number && *number >= option.min && *number <= option.max) {
+      settings.*member = *number;
+      return std::nullopt;
+    }
+    Misfit misfit = Outside(option, text);
+    if (!ReadNumber(text)) misfit.reason = Reason::kConfigWrongType;
+    return misfit;
   }
   std::optional<Misfit> operator()(double Settings::* member) const {
     const Parsed<double> number =
@@ -215,15 +219,35 @@ std::map<std::string, std::string> OwnEnvironment() {
   return environment;
 }
 
+std::optional<std::string> WithoutEffect(const Option& option, const Misfit& misfit) {
+  if (misfit.reason != Reason::kConfigBadValue) return std::nullopt;
+  return fmt::format("{} {}; this has no effect", option.Path(), misfit.message);
+}
+
+namespace {
+
+void Take(const Option& option, const std::string& origin, const std::string& text,
+          Settings& settings, Findings& findings) {
+  const std::optional<Misfit> misfit = SetText(option, text, settings);
+  const auto passed_over = misfit ? WithoutEffect(option, *misfit) : std::nullopt;
+  if (passed_over) {
+    findings.AddWarning(
+        {.reason = misfit->reason, .origin = origin, .text = text, .message = *passed_over});
+    return;
+  }
+  findings.SetOutside(option.Path(), origin, text, !misfit);
+  if (misfit) findings.Report(misfit->reason, option.Path(), misfit->message);
+}
+
+}  // namespace
+
 void ApplyEnvironment(const std::map<std::string, std::string>& environment, Settings& settings,
                       Findings& findings) {
   for (const Option& option : Options()) {
     for (const std::string& name : option.variables) {
       const auto found = environment.find(name);
       if (found == environment.end() || found->second.empty()) continue;
-      const std::optional<Misfit> misfit = SetText(option, found->second, settings);
-      findings.SetOutside(option.Path(), "environment " + name, found->second, !misfit);
-      if (misfit) findings.Report(misfit->reason, option.Path(), misfit->message);
+      Take(option, "environment " + name, found->second, settings, findings);
       break;
     }
   }
@@ -233,10 +257,7 @@ void ApplyFlags(const nvidia::CommandLine& line, Settings& settings, Findings& f
   for (const Option& option : Options()) {
     const auto given = line.further.find(option.flag);
     if (option.flag.empty() || given == line.further.end()) continue;
-    const std::optional<Misfit> misfit = SetText(option, given->second, settings);
-    findings.SetOutside(option.Path(), fmt::format("flag --{}", option.flag), given->second,
-                        !misfit);
-    if (misfit) findings.Report(misfit->reason, option.Path(), misfit->message);
+    Take(option, fmt::format("flag --{}", option.flag), given->second, settings, findings);
   }
 }
 

@@ -42,6 +42,9 @@ struct Option {
 const std::vector<Option>& Options();
 // Stores what the text says, or tells why it is not good.
 std::optional<Misfit> SetText(const Option& option, const std::string& text, Settings& settings);
+// What is said of a value that HAMi's plugin goes on with and ours passes over; nothing where it
+// ends that plugin, as a text in the place of a number does.
+std::optional<std::string> WithoutEffect(const Option& option, const Misfit& misfit);
 
 // The plugin's flags that NVIDIA's does not have.
 const std::vector<nvidia::FurtherFlag>& FurtherFlags();

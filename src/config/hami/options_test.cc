@@ -39,12 +39,13 @@ TEST(HamiOptions, WhatCannotBeUsedIsTold) {
       Told({.environment = {{"DEVICE_SPLIT_COUNT", "0"}, {"HOOK_PATH", "hami"}},
             .words = {"--device-memory-scaling=much", "--disable-core-limit=maybe",
                       "--resource-name=gpu"}}),
-      "nvidia.deviceSplitCount takes a whole number from 1 to 10000, not '0'\n"
-      "nvidia.hookPath must be an absolute path, not 'hami'\n"
       "nvidia.resourceCountName must be an extended resource name, vendor.domain/name outside "
       "kubernetes.io, not 'gpu'\n"
       "nvidia.deviceMemoryScaling takes a number above 0 and up to 100, not 'much'\n"
-      "nvidia.disableCoreLimit takes true or false, not 'maybe'\n");
+      "nvidia.disableCoreLimit takes true or false, not 'maybe'\n"
+      "warning: nvidia.deviceSplitCount takes a whole number from 1 to 2147483647, not '0'; this "
+      "has no effect\n"
+      "warning: nvidia.hookPath must be an absolute path, not 'hami'; this has no effect\n");
 }
 
 TEST(HamiOptions, TheOneLetterIsAVerbosityOrTheVersion) {

@@ -54,8 +54,7 @@ class Parser {
       std::string_view word = words_[i_];
       if (word == "--" && i_ + 1 == words_.size()) break;
       if (word.size() < 2 || word.front() != '-' || word == "--") {
-        // What stands behind it would be taken for no flag either, and be without effect.
-        Unexpected(word);
+        TellIgnored();
         break;
       }
       word.remove_prefix(word.starts_with("--") ? 2 : 1);
@@ -69,13 +68,15 @@ class Parser {
   }
 
  private:
-  void Unexpected(std::string_view word) {
-    line_.errors.push_back({.reason = Reason::kConfigUnknownKey,
-                            .origin = "command line",
-                            .text = std::string(word),
-                            .message = fmt::format("unexpected {}; the value of a switch stands "
-                                                   "behind '=', as in --gds-enabled=false",
-                                                   Quoted(word))});
+  // As in Go: no word is a flag from the first on that is neither a flag nor a flag's value.
+  void TellIgnored() {
+    line_.warnings.push_back(
+        {.reason = Reason::kConfigUnknownKey,
+         .origin = "command line",
+         .text = words_[i_],
+         .message = fmt::format("{} and what follows has no effect, as in NVIDIA's plugin; the "
+                                "value of a switch stands behind '=', as in --gds-enabled=false",
+                                Quoted(words_[i_]))});
   }
 
   // The word behind this one, if it may be its value.
@@ -125,6 +126,7 @@ CommandLine ParseCommandLine(std::span<const std::string> words,
 }
 
 void ApplyCommandLine(const CommandLine& line, Settings& settings, Findings& findings) {
+  for (const Problem& warning : line.warnings) findings.AddWarning(warning);
   for (const Option& option : Options()) {
     const auto given = line.given.find(&option);
     if (given == line.given.end()) continue;

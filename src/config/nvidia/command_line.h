@@ -27,6 +27,7 @@ struct CommandLine {
   bool help = false;
   bool version = false;
   std::vector<Problem> errors{};
+  std::vector<Problem> warnings{};
 };
 
 // `words` without the program's own name. `-v` is the version, where no further flag is called so

@@ -70,10 +70,22 @@ TEST(NvidiaCommandLine, WhatIsNoFlagIsTold) {
             "flag --mig-strategi: no such flag; did you mean 'mig-strategy'? "
             "[config-unknown-key]\n"
             "flag --config-file: needs a value [config-unknown-key]\n");
-  EXPECT_EQ(ErrorsOf({"--gds-enabled", "false", "--also=x"}),
-            "command line: unexpected 'false'; the value of a switch stands behind '=', as in "
-            "--gds-enabled=false [config-unknown-key]\n");
   EXPECT_EQ(ErrorsOf({"--"}), "");
+}
+
+// To Go no flag stands behind a word that is none.
+TEST(NvidiaCommandLine, WhatStandsBehindAWordThatIsNoFlagHasNoEffectAndIsTold) {
+  const Started started = {.words = {"--gds-enabled", "false", "--mig-strategy=single", "--also"}};
+  std::string errors;
+  std::string warnings;
+  Settings wanted;
+  wanted.gds = true;
+  EXPECT_EQ(Read(started, &errors, &warnings), wanted);
+  EXPECT_EQ(errors, "");
+  EXPECT_EQ(warnings,
+            "command line: 'false' and what follows has no effect, as in NVIDIA's plugin; the "
+            "value of a switch stands behind '=', as in --gds-enabled=false "
+            "[config-unknown-key]\n");
 }
 
 TEST(NvidiaCommandLine, FlagsOfTesseraAreToldWhereTheyStand) {

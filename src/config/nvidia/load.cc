@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "config/nvidia/gaps.h"
 #include "config/nvidia/reader.h"
 #include "config/nvidia/rules.h"
 #include "config/nvidia/translate.h"
@@ -12,6 +11,7 @@ namespace tessera::config::nvidia {
 
 Settings ReadSettings(const Sources& sources, Findings& findings) {
   Settings settings;
+  findings.TolerateDuplicates();
   if (sources.file) Reader(*sources.file, settings, findings).ReadAll(sources.shared_file);
   ApplyEnvironment(sources.environment, settings, findings);
   ApplyCommandLine(sources.line, settings, findings);
@@ -24,7 +24,6 @@ LoadResult Load(const Sources& sources) {
   const Document none;
   Findings findings(sources.file ? *sources.file : none);
   const Settings settings = ReadSettings(sources, findings);
-  CheckGaps(settings, findings);
   Translated translated = Translate(settings, findings);
   return LoadForeign({.config = std::move(translated.config),
                       .sources = std::move(translated.sources),

@@ -65,11 +65,6 @@ void Reader::ReadMap(const Node& map, const std::string& path, Spelling spelling
       continue;
     }
     if (others) continue;
-    if (name == "<<") {
-      Report(Reason::kConfigSyntax, entry.key,
-             "merged keys ('<<') are not read: write the keys out where they belong");
-      continue;
-    }
     std::vector<std::string> names;
     for (const Field& each : fields) names.push_back(each.name);
     findings_.AddWarning(
@@ -293,7 +288,7 @@ std::optional<bool> Reader::Bool(const Node& node, const std::string& path) {
 
 std::optional<int64_t> Reader::Int(const Node& node, const std::string& path) {
   if (node.IsScalar() && !node.quoted) {
-    if (const auto number = WholeNumber(node.scalar)) return number;
+    if (const auto number = WholeNumberOrFloat(node.scalar)) return number;
   }
   ReportType(node, path, "a whole number");
   return std::nullopt;

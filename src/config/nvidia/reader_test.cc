@@ -194,8 +194,6 @@ constexpr BadFile kBadFiles[] = {
      "imex.channelIDs takes a whole number, not the text '0'\n"},
     {"AnIntervalOfDays", "flags: {gfd: {sleepInterval: 1d}}\n",
      "flags.gfd.sleepInterval takes a time such as 60s or 1h30m, or 'infinite', not '1d'\n"},
-    {"MergedKeys", "x: &x {migStrategy: single}\nflags: {<<: *x}\n",
-     "merged keys ('<<') are not read: write the keys out where they belong\n"},
     {"APatternWithoutAName", "resources: {gpus: [{pattern: \"*\"}]}\n",
      "resources.gpus[0] needs the key 'name'\n"},
     {"ANameWithoutAPattern", "resources: {mig: [{name: a}]}\n",
@@ -251,6 +249,51 @@ INSTANTIATE_TEST_SUITE_P(NvidiaReader, BadNvidiaFile, testing::ValuesIn(kBadFile
                          [](const testing::TestParamInfo<BadFile>& test) {
                            return std::string(test.param.name);
                          });
+
+TEST(NvidiaReader, MergedKeysCountAsIfTheyStoodThere) {
+  Settings wanted;
+  wanted.mig_strategy = "single";
+  wanted.gds = true;
+  EXPECT_EQ(Good({.yaml = "flags: &x {migStrategy: single, gdsEnabled: true}\n"
+                          "sharing: {}\n"
+                          "imex: {}\n"}),
+            wanted);
+  std::string errors;
+  std::string warnings;
+  EXPECT_EQ(Read({.yaml = "x: &x {migStrategy: mixed, gdsEnabled: true}\n"
+                          "flags: {<<: *x, migStrategy: single}\n"},
+                 &errors, &warnings),
+            wanted);
+  EXPECT_EQ(errors, "");
+}
+
+TEST(NvidiaReader, WhatStandsTwiceIsToldAndTheLastCounts) {
+  const Started started = {.yaml =
+                               "flags: {migStrategy: mixed}\n"
+                               "flags: {migStrategy: none, migStrategy: single}\n"
+                               "---\n"
+                               "flags: [\n"};
+  std::string errors;
+  std::string warnings;
+  Settings wanted;
+  wanted.mig_strategy = "single";
+  EXPECT_EQ(Read(started, &errors, &warnings), wanted);
+  EXPECT_EQ(errors, "");
+  EXPECT_EQ(Warned(started),
+            "key 'migStrategy' stands here a second time; the first is on line 2; the last one "
+            "counts\n"
+            "key 'flags' stands here a second time; the first is on line 1; the last one counts\n"
+            "a second document begins here; the first is all that is read\n");
+}
+
+TEST(NvidiaReader, AWholeNumberMayBeWrittenWithAFractionOfNothing) {
+  for (const char* number : {"4", "4.0", "0x4", "4e0"}) {
+    const Settings settings =
+        Good({.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: " +
+                      std::string(number) + "}]}}\n"});
+    EXPECT_EQ(settings.time_slicing->resources[0].replicas, 4) << number;
+  }
+}
 
 TEST(NvidiaReader, DevicesAreAllOrSoManyOrThoseOfAList) {
   const auto devices = [](const std::string& text) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 #include "base/characters.h"
@@ -118,6 +119,14 @@ std::optional<int64_t> WholeNumber(std::string_view text) {
   const auto [stop, error] = std::from_chars(digits.data(), end, value, base);
   if (stop != end || error != std::errc()) return std::nullopt;
   return value;
+}
+
+std::optional<int64_t> WholeNumberOrFloat(std::string_view text) {
+  if (const auto number = WholeNumber(text)) return number;
+  constexpr double kMost = 1e15;  // of which each is a double of its own
+  const Parsed<double> number = IsFloat(text) ? ReadNumber(text) : ReadNumber("");
+  const bool is_whole = number && std::abs(*number) <= kMost && std::trunc(*number) == *number;
+  return is_whole ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
 }
 
 Parsed<std::string> ReadResourceName(std::string_view text) {

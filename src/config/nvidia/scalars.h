@@ -24,6 +24,8 @@ std::optional<bool> Truth(std::string_view text);
 std::optional<bool> SwitchValue(std::string_view text);
 // "12", "0x1F", "0b11", "017", "0o17", "1_000", with a sign; nothing when it is none or too large.
 std::optional<int64_t> WholeNumber(std::string_view text);
+// The same, and "4.0" or "4e0": a fraction of nothing is none to Go either.
+std::optional<int64_t> WholeNumberOrFloat(std::string_view text);
 
 // The name of a resource with its prefix: "gpu" and "nvidia.com/gpu" are both "nvidia.com/gpu".
 Parsed<std::string> ReadResourceName(std::string_view text);

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,8 +24,7 @@ namespace {
 
 constexpr std::string_view kGpu = "nvidia.com/gpu";
 constexpr std::string_view kMig = "nvidia.com/mig-";  // and a profile
-constexpr int64_t kMaxReplicas = 10'000;              // as our own key has it
-constexpr uint64_t kMaxXid = 9'999;                   // likewise
+constexpr uint64_t kMaxXid = 9'999;                   // as our own key has it
 constexpr char kMpsMount[] = "/mps";  // where NVIDIA's DaemonSets mount flags.mpsRoot
 constexpr char kCdiKind[] = "k8s.device-plugin.nvidia.com/gpu";
 constexpr char kStrategies[] = "flags.plugin.deviceListStrategy";
@@ -80,18 +80,15 @@ class Translation {
                           .message = fmt::format("{} {}", path, message)});
   }
 
-  void CheckPath(const std::string& path, const std::string& value) {
-    const std::optional<Misfit> misfit = CheckAbsolutePath(value);
-    if (misfit && !findings_.IsBad(path)) {
-      findings_.Report(misfit->reason, path, misfit->message);
-    }
-  }
-
-  // Empty is what NVIDIA's plugin takes for the root.
+  // Empty is what NVIDIA's plugin takes for the root; from there on it looks for others that are
+  // not absolute.
   std::string Directory(const std::string& path, const std::string& value) {
     if (value.empty()) return "/";
-    CheckPath(path, value);
-    return value;
+    if (!CheckAbsolutePath(value)) return value;
+    const std::string absolute = (std::filesystem::path("/") / value).lexically_normal();
+    Warn(Reason::kConfigBadValue, path,
+         fmt::format("is {}: {} is taken", Quoted(value), Quoted(absolute)));
+    return absolute;
   }
 
   // Where nobody says anything, kubelet is looked for in all of its usual places.
@@ -99,12 +96,12 @@ class Translation {
     constexpr std::string_view kEnd = "/device-plugins/kubelet.sock";
     const std::string path = "kubelet-socket";
     const std::string& socket = settings_.kubelet_socket;
-    if (!findings_.IsSet(path) || socket.empty()) return;
-    CheckPath(path, socket);
-    if (!socket.ends_with(kEnd)) {
-      findings_.Report(Reason::kConfigUnsupported, path,
-                       fmt::format("is {}: it must be DIRECTORY{}, where DIRECTORY is kubelet's",
-                                   Quoted(socket), kEnd));
+    if (!findings_.IsSet(path)) return;
+    if (CheckAbsolutePath(socket) || !socket.ends_with(kEnd)) {
+      findings_.Warn(Reason::kConfigUnsupported, path,
+                     fmt::format("is {} and has no effect: kubelet is looked for in its usual "
+                                 "places; DIRECTORY{} says where its directory is",
+                                 Quoted(socket), kEnd));
       return;
     }
     std::string root = socket.substr(0, socket.size() - kEnd.size());
@@ -219,8 +216,12 @@ class Translation {
     Note("resources[0].cdi.kind", kStrategies);
     Note("resources[0].cdi.annotationPrefix", prefix);
     if (const auto misfit = CheckAnnotationPrefix(rendering.cdi_annotation_prefix)) {
-      findings_.Report(misfit->reason, prefix,
-                       fmt::format("and '{}' behind it {}", kBehind, misfit->message));
+      // Runtimes look for what begins so, whatever stands behind it.
+      const std::string usual = Settings().cdi_annotation_prefix;
+      rendering.cdi_annotation_prefix = fmt::format("{}{}", usual, kBehind);
+      findings_.Warn(misfit->reason, prefix,
+                     fmt::format("and '{}' behind it {}; {} is taken", kBehind, misfit->message,
+                                 Quoted(usual)));
     }
   }
 
@@ -228,8 +229,12 @@ class Translation {
   void TranslateCdiDocument(NvidiaConfig& kind) {
     const std::string hook = "flags.plugin.nvidiaCTKPath";
     // Where nobody names it, it is looked for.
-    if (findings_.IsSet(hook)) {
-      CheckPath(hook, settings_.cdi_hook_path);
+    if (findings_.IsSet(hook) && CheckAbsolutePath(settings_.cdi_hook_path)) {
+      findings_.Warn(Reason::kConfigBadValue, hook,
+                     fmt::format("is {}, no absolute path, and has no effect: the hook is looked "
+                                 "for in its usual places",
+                                 Quoted(settings_.cdi_hook_path)));
+    } else if (findings_.IsSet(hook)) {
       kind.cdi_hook_path = settings_.cdi_hook_path;
       Note("resources[0].nvidia.cdiHookPath", hook);
     }
@@ -328,12 +333,14 @@ class Translation {
 
   void TranslateKind(Resource& resource) {
     const std::string host = "flags.nvidiaDriverRoot";
-    const std::string dev = settings_.dev_root.empty() ? host : "flags.nvidiaDevRoot";
+    const bool has_dev = !settings_.dev_root.empty();
+    const std::string dev = has_dev ? "flags.nvidiaDevRoot" : host;
     const std::string inside = "flags.plugin.containerDriverRoot";
+    const bool has_cdi = resource.rendering.cdi_kind == kCdiKind;
+    const std::string root = has_cdi || !has_dev ? Directory(host, settings_.driver_root) : "";
     NvidiaConfig kind;
     kind.driver_root = Directory(inside, settings_.container_driver_root);
-    kind.dev_root =
-        Directory(dev, settings_.dev_root.empty() ? settings_.driver_root : settings_.dev_root);
+    kind.dev_root = has_dev ? Directory(dev, settings_.dev_root) : root;
     using Discovery = NvidiaConfig::Discovery;
     kind.discovery = settings_.discovery_strategy == "tegra"  ? Discovery::kTegra
                      : settings_.discovery_strategy == "nvml" ? Discovery::kNvml
@@ -348,8 +355,8 @@ class Translation {
           settings_.mig_strategy == "single" ? InMigMode::kDevices : InMigMode::kWhole;
       Note("resources[0].nvidia.inMigMode", "flags.migStrategy");
     }
-    if (resource.rendering.cdi_kind == kCdiKind) {
-      kind.host_driver_root = Directory(host, settings_.driver_root);
+    if (has_cdi) {
+      kind.host_driver_root = root;
       Note("resources[0].nvidia.hostDriverRoot", host);
       TranslateCdiDocument(kind);
     }
@@ -376,12 +383,32 @@ class Translation {
     }
   }
 
+  // Of a resource that stands there twice NVIDIA's plugin makes the ids of both, so that the larger
+  // number counts. The later one is emptied.
+  std::vector<ReplicatedResource> Distinct(std::vector<ReplicatedResource> resources,
+                                           const std::string& path) {
+    std::map<std::string, size_t> first;
+    for (size_t i = 0; i < resources.size(); ++i) {
+      if (resources[i].name.empty()) continue;
+      const auto [known, is_new] = first.emplace(resources[i].name, i);
+      if (is_new) continue;
+      findings_.Warn(Reason::kConfigDuplicate, fmt::format("{}.resources[{}].name", path, i),
+                     fmt::format("{} stands here a second time: the larger number of replicas "
+                                 "counts",
+                                 Quoted(resources[i].name)));
+      int64_t& replicas = resources[known->second].replicas;
+      replicas = std::max(replicas, resources[i].replicas);
+      resources[i] = {};
+    }
+    return resources;
+  }
+
   void ShareBy(Division division, const Replication& replication, const std::string& path) {
     const int64_t most =
-        division == Division::kMps ? tessera::nvidia::kMostMpsClients : kMaxReplicas;
-    std::set<std::string> names;
-    for (size_t i = 0; i < replication.resources.size(); ++i) {
-      const ReplicatedResource& shared = replication.resources[i];
+        division == Division::kMps ? tessera::nvidia::kMostMpsClients : kMostReplicas;
+    const std::vector<ReplicatedResource> resources = Distinct(replication.resources, path);
+    for (size_t i = 0; i < resources.size(); ++i) {
+      const ReplicatedResource& shared = resources[i];
       const std::string at = fmt::format("{}.resources[{}]", path, i);
       if (shared.name.empty() || shared.replicas < 2) continue;  // reported where it was read
       const bool is_mig = IsMixed() && shared.name.starts_with(kMig);
@@ -389,10 +416,6 @@ class Translation {
         findings_.Warn(Reason::kConfigUnsupported, at + ".name",
                        fmt::format("{} is no resource of this node and has no effect; there is {}",
                                    Quoted(shared.name), Quoted(kGpu)));
-      } else if (!names.insert(shared.name).second) {
-        findings_.Report(
-            Reason::kConfigDuplicate, at + ".name",
-            fmt::format("{} stands here a second time: name it once", Quoted(shared.name)));
       } else if (shared.replicas > most) {
         findings_.Report(Reason::kConfigBadValue, at + ".replicas",
                          fmt::format("is {}; at most {} are served", shared.replicas, most));

@@ -24,6 +24,16 @@ Findings::Findings(const Document& document) : document_(document) {
   for (const Problem& problem : document.problems()) Add(problem);
 }
 
+void Findings::TolerateDuplicates() {
+  for (Problem& problem : errors_) {
+    if (problem.reason != Reason::kConfigDuplicate) continue;
+    if (!problem.text.empty()) problem.message += "; the last one counts";
+    warnings_.push_back(std::move(problem));
+  }
+  std::erase_if(errors_,
+                [](const Problem& problem) { return problem.reason == Reason::kConfigDuplicate; });
+}
+
 void Findings::SetInFile(const std::string& path, const Node& at, bool good) {
   Node place;
   place.line = at.line;

@@ -18,6 +18,10 @@ class Findings {
   // `document` outlives this; its problems so far are the first errors.
   explicit Findings(const Document& document);
 
+  // What stands twice in the document is told as a warning, as programs see it that go on with such
+  // a file. Before anything is read.
+  void TolerateDuplicates();
+
   // `path` is set by this node of the file; `good` says whether its value could be used.
   void SetInFile(const std::string& path, const Node& at, bool good = true);
   // `path` is set by "environment NAME" or "flag --NAME", which takes the file's place.

@@ -68,9 +68,10 @@ class Document {
   static constexpr int kMaxDepth = 32;
   static constexpr size_t kMaxNodes = 100'000;
 
-  // `name` stands for the file in messages. What is not valid YAML, holds two documents or goes
-  // beyond the limits is in problems(), and root() is empty. A key that stands twice in a map is a
-  // problem too; the first one counts.
+  // `name` stands for the file in messages. What is not valid YAML or goes beyond the limits is in
+  // problems(), and root() is empty. A key that stands twice in a map is a problem too, of which
+  // the last value counts, and a second document, of which nothing is read: kConfigDuplicate. A
+  // document with nothing in it is none. "<<" merges maps.
   static Document Parse(std::string name, std::string text);
   // The same from a file; a file that cannot be read or is too large is a problem without a line.
   static Document Read(const std::string& path);

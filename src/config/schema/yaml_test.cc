@@ -54,14 +54,14 @@ TEST(Document, AnAliasIsACopyOfWhatItNames) {
   EXPECT_EQ(document.root().Find("c")->Find("b")->scalar, "1");
 }
 
-TEST(Document, OfADuplicateKeyTheFirstCounts) {
+TEST(Document, OfADuplicateKeyTheLastCounts) {
   const Document document = Parsed("a: 1\nb: {c: 1, c: 2}\n");
   EXPECT_EQ(Text(document.problems()),
             "t.yaml:2:11: key 'c' stands here a second time; the first is on line 2 "
             "[config-duplicate]\n"
             "b: {c: 1, c: 2}\n"
             "          ^\n");
-  EXPECT_EQ(document.root().Find("b")->Find("c")->scalar, "1");
+  EXPECT_EQ(document.root().Find("b")->Find("c")->scalar, "2");
 }
 
 TEST(Document, BadYamlIsToldWithItsPlace) {
@@ -120,9 +120,55 @@ TEST(Document, ControlCharactersAreRefused) {
 
 TEST(Document, ASecondDocumentIsRefused) {
   EXPECT_EQ(Told("a: 1\n---\nb: 1\n"),
-            "t.yaml:2:1: a second document begins here; one is all that is read [config-syntax]\n"
+            "t.yaml:2:1: a second document begins here; the first is all that is read "
+            "[config-duplicate]\n"
             "---\n"
             "^\n");
+}
+
+TEST(Document, DocumentsWithNothingInThemAreNone) {
+  for (const char* text :
+       {"a: 1\n---\n", "a: 1\n---", "---\na: 1\n--- # the end\n# no more\n",
+        "---\n# what this is\n---\na: 1\n", "a: 1\n---\n---\n...\n", "a: 1\n--- ~\n"}) {
+    const Document document = Parsed(text);
+    EXPECT_EQ(Text(document.problems()), "") << text;
+    EXPECT_EQ(document.root().Find("a")->scalar, "1") << text;
+  }
+  EXPECT_TRUE(Parsed("---\n---\n").root().IsNull());
+  EXPECT_EQ(Told("a: 1\n---\n---\n[b\n"),
+            "t.yaml:3:1: a second document begins here; the first is all that is read "
+            "[config-duplicate]\n"
+            "---\n"
+            "^\n");
+  EXPECT_EQ(Told("a: 1\n---\nb\n"),
+            "t.yaml:2:1: a second document begins here; the first is all that is read "
+            "[config-duplicate]\n"
+            "---\n"
+            "^\n");
+}
+
+TEST(Document, MergedKeysStandWhereTheyAreMerged) {
+  const Document document = Parsed(
+      "x: &x {a: 1, b: 1}\n"
+      "y: &y {b: 2, c: 2}\n"
+      "one: {<<: *x, b: 3}\n"
+      "before: {b: 3, <<: *x}\n"
+      "several: {<<: [*x, *y]}\n"
+      "none: {<<: 3}\n"
+      "text: {'<<': {a: 1}}\n");
+  EXPECT_EQ(Text(document.problems()), "");
+  const auto of = [&](std::string_view map) {
+    std::string text;
+    for (const Node::Entry& entry : document.root().Find(map)->entries) {
+      text += entry.key.scalar + "=" + entry.value.scalar + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(of("one"), "b=3 a=1 ");
+  EXPECT_EQ(of("before"), "b=3 a=1 ");
+  EXPECT_EQ(of("several"), "a=1 b=1 c=2 ");
+  EXPECT_EQ(of("none"), "<<=3 ");
+  EXPECT_EQ(of("text"), "<<= ");
 }
 
 TEST(Document, AnAliasInsideItselfIsRefused) {

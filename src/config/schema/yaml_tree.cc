@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/text.h"
 
@@ -62,7 +63,7 @@ class TreeBuilder {
     const Node at = At(event.start_mark);
     switch (event.type) {
       case YAML_DOCUMENT_START_EVENT:
-        if (++documents_ > 1) Stop(at, "a second document begins here; one is all that is read");
+        document_ = at;
         return;
       case YAML_ALIAS_EVENT:
         return TakeAlias(at, TextOf(event.data.alias.anchor));
@@ -87,15 +88,27 @@ class TreeBuilder {
     tree_.troubles.push_back(
         {at.line, at.column, Reason::kConfigSyntax, at.scalar, std::move(message)});
   }
-  bool stopped() const { return stopped_; }
+  // Whether the rest of the text is of no interest.
+  bool stopped() const { return stopped_ || ended_; }
 
  private:
   struct Frame {
     Node node;
     std::string anchor;
-    std::optional<Node> key;                     // of a map: waits for its value
-    std::unordered_map<std::string, int> lines;  // of a map: where each key stands
+    std::optional<Node> key;                            // of a map: waits for its value
+    std::unordered_map<std::string, size_t> positions;  // of a map: which entry has the key
   };
+
+  // Whether a document with something in it went before; then this is the end. One with nothing in
+  // it is what a "---" at the end of a file makes, or comments behind one.
+  bool IsOfAnother() {
+    if (ended_) return true;
+    if (!open_.empty() || tree_.root.IsNull()) return false;
+    ended_ = true;
+    tree_.troubles.push_back({document_.line, document_.column, Reason::kConfigDuplicate, "",
+                              "a second document begins here; the first is all that is read"});
+    return true;
+  }
 
   void TakeScalar(const Node& at, const yaml_event_t& event) {
     const auto& scalar = event.data.scalar;
@@ -110,11 +123,14 @@ class TreeBuilder {
         node.line = open_.back().key->line;
         node.column = open_.back().key->column;
       }
+      if (open_.empty()) return;
     }
+    if (IsOfAnother()) return;
     Add(std::move(node), TextOf(scalar.anchor));
   }
 
   void TakeAlias(const Node& at, const std::string& name) {
+    if (IsOfAnother()) return;
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) {
       return Stop(at, fmt::format("not valid YAML: nothing before it is named {}{}", Quoted(name),
@@ -142,7 +158,7 @@ class TreeBuilder {
   }
 
   void Open(Node node, Node::Kind kind, std::string anchor) {
-    if (stopped_) return;
+    if (stopped_ || IsOfAnother()) return;
     if (static_cast<int>(open_.size()) >= Document::kMaxDepth) return StopTooDeep(node);
     if (IsKeyNext()) return Stop(node, "a key must be text, not a list or a map");
     node.kind = kind;
@@ -154,6 +170,7 @@ class TreeBuilder {
     if (stopped_) return;
     Frame frame = std::move(open_.back());
     open_.pop_back();
+    if (frame.node.IsMap()) Merge(frame.node.entries);
     Add(std::move(frame.node), frame.anchor);
   }
 
@@ -181,18 +198,44 @@ class TreeBuilder {
     }
   }
 
+  // YAML 1.1's "<<": entries of another map, or of several, of which the first one counts, as far
+  // as this one has none of its own by their keys. What is no map stays, for who reads the map to
+  // tell.
+  static void Merge(std::vector<Node::Entry>& entries) {
+    const auto merge = std::ranges::find_if(entries, [](const Node::Entry& entry) {
+      const bool is_list = entry.value.IsSequence() && !entry.value.items.empty() &&
+                           std::ranges::all_of(entry.value.items, &Node::IsMap);
+      return entry.key.scalar == "<<" && !entry.key.quoted && (entry.value.IsMap() || is_list);
+    });
+    if (merge == entries.end()) return;
+    Node merged = std::move(merge->value);
+    entries.erase(merge);
+    std::unordered_set<std::string> known;
+    for (const Node::Entry& entry : entries) known.insert(entry.key.scalar);
+    const auto take = [&](std::vector<Node::Entry>& others) {
+      for (Node::Entry& other : others) {
+        if (known.insert(other.key.scalar).second) entries.push_back(std::move(other));
+      }
+    };
+    take(merged.entries);
+    for (Node& item : merged.items) take(item.entries);
+  }
+
+  // Of a key that stands twice the last value counts, as in Go's YAML.
   void AddEntry(Frame& frame, Node value) {
     Node key = *std::move(frame.key);
     frame.key.reset();
-    const auto [first, is_new] = frame.lines.emplace(key.scalar, key.line);
+    const auto [first, is_new] = frame.positions.emplace(key.scalar, frame.node.entries.size());
     if (is_new) {
       frame.node.entries.push_back({std::move(key), std::move(value)});
       return;
     }
+    Node::Entry& entry = frame.node.entries[first->second];
     tree_.troubles.push_back(
         {key.line, key.column, Reason::kConfigDuplicate, key.scalar,
          fmt::format("key {} stands here a second time; the first is on line {}",
-                     Quoted(key.scalar), first->second)});
+                     Quoted(key.scalar), entry.key.line)});
+    entry.value = std::move(value);
   }
 
   YamlTree& tree_;
@@ -200,8 +243,9 @@ class TreeBuilder {
   // By their names; nothing is known of one that is still open.
   std::map<std::string, std::optional<Node>, std::less<>> anchors_;
   size_t spent_ = 0;
-  int documents_ = 0;
+  Node document_;  // where the one that is being read begins
   bool stopped_ = false;
+  bool ended_ = false;  // with the first document
 };
 
 // The library's parser, which knows where it gave up.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/containerd_config.h"
+#include "agent/runtime_config.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@ constexpr const char* kMain = "/etc/containerd/config.toml";
 constexpr const char* kYes = "[plugins.\"io.containerd.grpc.v1.cri\"]\n  enable_cdi = true\n";
 constexpr const char* kNo = "[plugins.\"io.containerd.grpc.v1.cri\"]\n  enable_cdi = false\n";
 
-class ContainerdConfigTest : public testing::Test {
+class RuntimeConfigTest : public testing::Test {
  protected:
-  ContainerdConfigTest() {
+  RuntimeConfigTest() {
     log::SetSink([this](std::string_view line) { logged_ += fmt::format("{}\n", line); });
   }
-  ~ContainerdConfigTest() override {
+  ~RuntimeConfigTest() override {
     log::SetSink(nullptr);
     (void)os::RemoveTree(directory_);
   }
@@ -44,12 +44,71 @@ class ContainerdConfigTest : public testing::Test {
   std::string logged_;
 };
 
-TEST_F(ContainerdConfigTest, WhereThereIsNoneItSaysNothing) {
+TEST_F(RuntimeConfigTest, WhereThereIsNoneItSaysNothing) {
   EXPECT_EQ(ContainerdSays(os::Root(directory_), kMain), Says::kNothing);
   EXPECT_EQ(logged_, "");
 }
 
-TEST_F(ContainerdConfigTest, AnImportCountsOverTheFileThatNamesIt) {
+TEST_F(RuntimeConfigTest, EveryFormOfTomlMeansTheSame) {
+  for (const char* yes : {
+           "[plugins.'io.containerd.cri.v1.runtime'] # CRI\n  enable_cdi=true\n",
+           "[plugins]\n  [plugins.\"io.containerd.grpc.v1.cri\"]\n    enable_cdi = true # on\n",
+           "plugins.'io.containerd.cri.v1.runtime'.enable_cdi = true\n",
+           "plugins = {'io.containerd.cri.v1.runtime' = {enable_cdi = true}}\n",
+           "[plugins.cri]\r\nenable_cdi = true\r\n",
+           "x = \"\"\"\n[plugins.cri]\nenable_cdi = false\n\"\"\"\n[plugins.cri]\nenable_cdi = "
+           "true\n",
+       }) {
+    EXPECT_EQ(SaidBy(yes), "yes") << yes;
+  }
+  for (const char* nothing :
+       {"", "# [plugins.cri]\n# enable_cdi = true\n", "enable_cdi = true\n",
+        "[plugins.nri]\nenable_cdi = true\n", "plugins = 3\n", "plugins = {cri = 3}\n"}) {
+    EXPECT_EQ(SaidBy(nothing), "nothing") << nothing;
+  }
+  EXPECT_EQ(SaidBy("[plugins.cri]\nenable_cdi = 'true'\n"), "no");
+  EXPECT_EQ(logged_, "");
+}
+
+TEST_F(RuntimeConfigTest, AFormatThatIsNewerThanKnownCountsAsTheNewestKnownAndIsTold) {
+  for (const char* version : {"version = 3\n", "version = 4\n"}) {
+    EXPECT_EQ(SaidBy(version), "yes") << version;
+  }
+  EXPECT_EQ(logged_, "");
+  EXPECT_EQ(SaidBy("version = 5\n"), "yes");
+  EXPECT_EQ(logged_.substr(logged_.find("INFO")),
+            "INFO containerd's configuration has a newer format than is known; it counts as that "
+            "configuration=/etc/containerd/config.toml version=5 known=4\n");
+  EXPECT_EQ(SaidBy("version = 5\n[plugins.'io.containerd.cri.v2.runtime']\nenable_cdi = false\n"),
+            "no");
+  for (const char* version : {"version = 2\n", "version = '3'\n", "version = -1\n"}) {
+    EXPECT_EQ(SaidBy(version), "nothing") << version;
+  }
+}
+
+TEST_F(RuntimeConfigTest, WhatIsNoTomlSaysNothingAndIsTold) {
+  EXPECT_EQ(SaidBy("version = 3\nimports = [\n"), "nothing");
+  EXPECT_EQ(logged_.substr(logged_.find("INFO")),
+            "INFO what containerd's configuration says of CDI is not known: a part cannot be read "
+            "configuration=/etc/containerd/config.toml error=\"" +
+                directory_ +
+                "/etc/containerd/config.toml is not valid TOML: line 2: Error while parsing "
+                "array: encountered end-of-file\"\n");
+  EXPECT_EQ(SaidBy("version = 3\nx = " + std::string(100'000, '[') + "\n"), "nothing");
+}
+
+TEST_F(RuntimeConfigTest, CrioIsAskedForItsDirectoriesOfDocuments) {
+  const auto says = [&](const std::string& text) {
+    Put("/etc/crio/crio.conf", text);
+    return CrioSays(os::Root(directory_), "/etc/crio/crio.conf");
+  };
+  EXPECT_EQ(CrioSays(os::Root(directory_), "/etc/crio/crio.conf"), Says::kNothing);
+  EXPECT_EQ(says("[crio.runtime]\ncdi_spec_dirs = [\n\t\"/etc/cdi\",\n]\n"), Says::kYes);
+  EXPECT_EQ(says("[crio.runtime]\n# cdi_spec_dirs = [\"/etc/cdi\"]\n"), Says::kNothing);
+  EXPECT_EQ(says("["), Says::kNothing);
+}
+
+TEST_F(RuntimeConfigTest, AnImportCountsOverTheFileThatNamesIt) {
   Put("/etc/containerd/yes.toml", kYes);
   Put("/etc/containerd/no.toml", kNo);
   EXPECT_EQ(SaidBy("imports = [\"/etc/containerd/yes.toml\"]\nversion = 2\n"), "yes");
@@ -58,7 +117,7 @@ TEST_F(ContainerdConfigTest, AnImportCountsOverTheFileThatNamesIt) {
   EXPECT_EQ(SaidBy("imports = [\"/etc/containerd/no.toml\"]\nversion = 3\n"), "no");
 }
 
-TEST_F(ContainerdConfigTest, OfSeveralImportsTheLastCounts) {
+TEST_F(RuntimeConfigTest, OfSeveralImportsTheLastCounts) {
   Put("/etc/containerd/a.toml", kYes);
   Put("/etc/containerd/b.toml", kNo);
   EXPECT_EQ(SaidBy("imports = ['/etc/containerd/a.toml', '/etc/containerd/b.toml']\n"), "no");
@@ -66,13 +125,13 @@ TEST_F(ContainerdConfigTest, OfSeveralImportsTheLastCounts) {
             "yes");
 }
 
-TEST_F(ContainerdConfigTest, AnImportIsLookedForBesideTheFileThatNamesIt) {
+TEST_F(RuntimeConfigTest, AnImportIsLookedForBesideTheFileThatNamesIt) {
   Put("/etc/containerd/conf.d/first.toml", "imports = ['more/second.toml']\n");
   Put("/etc/containerd/conf.d/more/second.toml", kYes);
   EXPECT_EQ(SaidBy("imports = ['conf.d/first.toml']\n"), "yes");
 }
 
-TEST_F(ContainerdConfigTest, APatternIsTheFilesThatMatchByTheirNames) {
+TEST_F(RuntimeConfigTest, APatternIsTheFilesThatMatchByTheirNames) {
   Put("/etc/containerd/conf.d/10-a.toml", kNo);
   Put("/etc/containerd/conf.d/99-nvidia.toml", kYes);
   Put("/etc/containerd/conf.d/99-z.toml.old", kNo);
@@ -83,25 +142,25 @@ TEST_F(ContainerdConfigTest, APatternIsTheFilesThatMatchByTheirNames) {
   EXPECT_EQ(logged_, "");
 }
 
-TEST_F(ContainerdConfigTest, APatternMatchesAHiddenFileToo) {
+TEST_F(RuntimeConfigTest, APatternMatchesAHiddenFileToo) {
   Put("/etc/containerd/conf.d/.hidden.toml", kNo);
   EXPECT_EQ(SaidBy("version = 3\nimports = ['/etc/containerd/conf.d/*.toml']\n"), "no");
 }
 
-TEST_F(ContainerdConfigTest, WhatIsImportedFirstCountsBeforeWhatThatImports) {
+TEST_F(RuntimeConfigTest, WhatIsImportedFirstCountsBeforeWhatThatImports) {
   Put("/etc/containerd/a.toml", std::string("imports = ['c.toml']\n"));
   Put("/etc/containerd/b.toml", kNo);
   Put("/etc/containerd/c.toml", kYes);
   EXPECT_EQ(SaidBy("imports = ['a.toml', 'b.toml']\n"), "yes");
 }
 
-TEST_F(ContainerdConfigTest, ImportsThatGoRoundInACircleAreReadOnce) {
+TEST_F(RuntimeConfigTest, ImportsThatGoRoundInACircleAreReadOnce) {
   Put("/etc/containerd/a.toml", std::string("imports = ['config.toml', 'a.toml']\n") + kYes);
   EXPECT_EQ(SaidBy("imports = ['a.toml', '/etc/containerd/config.toml']\n"), "yes");
   EXPECT_EQ(logged_, "");
 }
 
-TEST_F(ContainerdConfigTest, CriSettingsOfAnImportThatSayNothingOfCdiTakeAYesBack) {
+TEST_F(RuntimeConfigTest, CriSettingsOfAnImportThatSayNothingOfCdiTakeAYesBack) {
   const char* registry = "[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/x'\n";
   Put("/etc/containerd/a.toml", registry);
   EXPECT_EQ(SaidBy(std::string("imports = ['a.toml']\nversion = 2\n") + kYes), "nothing");
@@ -109,17 +168,17 @@ TEST_F(ContainerdConfigTest, CriSettingsOfAnImportThatSayNothingOfCdiTakeAYesBac
   EXPECT_EQ(SaidBy("imports = ['a.toml']\nversion = 3\n"), "yes");
 }
 
-TEST_F(ContainerdConfigTest, TheFormatIsTheFirstFiles) {
+TEST_F(RuntimeConfigTest, TheFormatIsTheFirstFiles) {
   Put("/etc/containerd/a.toml", "version = 3\n");
   EXPECT_EQ(SaidBy("imports = ['a.toml']\nversion = 2\n"), "nothing");
 }
 
-TEST_F(ContainerdConfigTest, OneImportThatSwitchesCriOffIsEnough) {
+TEST_F(RuntimeConfigTest, OneImportThatSwitchesCriOffIsEnough) {
   Put("/etc/containerd/a.toml", "disabled_plugins = ['io.containerd.grpc.v1.cri']\n");
   EXPECT_EQ(SaidBy("imports = ['a.toml']\nversion = 3\n"), "nothing");
 }
 
-TEST_F(ContainerdConfigTest, AnImportThatCannotBeReadTakesAYesBackAndIsTold) {
+TEST_F(RuntimeConfigTest, AnImportThatCannotBeReadTakesAYesBackAndIsTold) {
   EXPECT_EQ(SaidBy("imports = ['gone.toml']\nversion = 3\n"), "nothing");
   EXPECT_EQ(logged_.substr(logged_.find("INFO")),
             "INFO what containerd's configuration says of CDI is not known: a part cannot be read "
@@ -129,7 +188,7 @@ TEST_F(ContainerdConfigTest, AnImportThatCannotBeReadTakesAYesBackAndIsTold) {
   EXPECT_EQ(SaidBy(std::string("imports = ['gone.toml']\n") + kNo), "no");
 }
 
-TEST_F(ContainerdConfigTest, ImportsWithoutEndAreGivenUp) {
+TEST_F(RuntimeConfigTest, ImportsWithoutEndAreGivenUp) {
   for (int i = 0; i < 200; ++i) {
     Put(fmt::format("/etc/containerd/{}.toml", i), fmt::format("imports = ['{}.toml']\n", i + 1));
   }
@@ -141,7 +200,7 @@ TEST_F(ContainerdConfigTest, ImportsWithoutEndAreGivenUp) {
   EXPECT_EQ(SaidBy("imports = ['*.toml']\nversion = 3\n"), "nothing");
 }
 
-TEST_F(ContainerdConfigTest, AFileThatIsFarTooLongIsNotRead) {
+TEST_F(RuntimeConfigTest, AFileThatIsFarTooLongIsNotRead) {
   Put("/etc/containerd/a.toml", std::string(2 << 20, '#'));
   EXPECT_EQ(SaidBy("imports = ['a.toml']\nversion = 3\n"), "nothing");
 }
