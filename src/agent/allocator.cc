@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/allocator.h"
 
+#include <fmt/core.h>
+
 #include <mutex>
 #include <set>
 
@@ -55,6 +57,7 @@ Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
     log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}});
   } else {
     log::Warn("allocation refused", *error, {{"resource", resource_}});
+    book_->Keep({.resource = resource_, .error = *error});
   }
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   metrics_.Observe(http::Metric::kAllocateSeconds, {resource_}, took.count());
@@ -112,7 +115,7 @@ void Allocator::Run(const std::shared_ptr<Start>& start) {
   start->snapshot = Get();
   if (start->snapshot->backend->ResetsBeforeStart()) {
     Status reset = Reset(*start->snapshot, start->ids, start->wanted);
-    if (!reset) return End(*start, std::move(reset));
+    if (!reset) return Refuse(*start, reset.error());
   }
   if (!start->snapshot->rendering.vgpu) return End(*start, {});
   Bind(start);
@@ -136,7 +139,7 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
     known.pods[*unknown] = std::move(pod);
     unknown = binder_->PodToKnow(binding, start->ids, known);
   }
-  if (!unknown) return End(*start, Fail(unknown.error()));
+  if (!unknown) return Refuse(*start, unknown.error());
   if (unknown->empty()) {
     return binder_->Bind(
         binding, start->ids, known,
@@ -151,12 +154,13 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
 void Allocator::Listed(const std::shared_ptr<Start>& start,
                        const Result<kubelet::PodListPtr>& list) {
   if (!list) {
-    return End(
+    return Refuse(
         *start,
-        Fail(Reason::kGrantUnknown,
+        {Reason::kGrantUnknown,
+         fmt::format(
              "{}: kubelet's checkpoint is of a shape that this agent does not know (a "
              "newer one may), and its pod-resources API does not say which container this is: {}",
-             resource_, list.error().message));
+             resource_, list.error().message)});
   }
   start->known.list = *list;
   workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
@@ -164,15 +168,22 @@ void Allocator::Listed(const std::shared_ptr<Start>& start,
 
 void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& which,
                      const Result<PodPtr>& pod) {
-  if (!pod && pod.error().reason == Reason::kNotPlaced) return End(*start, Fail(pod.error()));
+  if (!pod && pod.error().reason == Reason::kNotPlaced) return Refuse(*start, pod.error(), which);
   if (!pod) {
-    return End(*start, Fail(Reason::kGrantUnknown,
-                            "{}: the API server does not say what pod {} asks for: {}", resource_,
-                            which, pod.error().message));
+    return Refuse(*start,
+                  {Reason::kGrantUnknown,
+                   fmt::format("{}: the API server does not say what pod {} asks for: {}",
+                               resource_, which, pod.error().message)},
+                  which);
   }
   start->known.pods[which] = *pod;
   start->known.pods[(*pod)->KubeletUid()] = *pod;
   workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
+}
+
+void Allocator::Refuse(const Start& start, const Error& error, const std::string& pod_uid) {
+  book_->Keep({.pod_uid = pod_uid, .resource = resource_, .error = error});
+  End(start, Fail(error));
 }
 
 void Allocator::End(const Start& start, Status status) {

@@ -73,6 +73,8 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   void Came(const std::shared_ptr<Start>& start, const std::string& which,
             const Result<PodPtr>& pod);
   void End(const Start& start, Status status);
+  // The same where the binder, which keeps refusals, was not asked.
+  void Refuse(const Start& start, const Error& error, const std::string& pod_uid = "");
   Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,
                const std::function<bool()>& wanted);
   Status ResetOne(Backend& backend, const Device& device);

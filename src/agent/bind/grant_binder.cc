@@ -185,10 +185,17 @@ void GrantBinder::EndTurn(const std::shared_ptr<Turn>& turn) {
 }
 
 Status GrantBinder::Finish(const Wish& wish) {
-  TRY(wish.found);
+  if (!wish.found) {
+    Keep(wish, nullptr, wish.found.error());
+    return wish.found;
+  }
   for (const Wish::One& one : wish.grants) {
     const Status bound = FinishOne(wish, one);
-    if (bound) continue;
+    if (bound) {
+      book_->EndRefusals(one.held->pod_uid, one.held->container);
+      continue;
+    }
+    Keep(wish, one.held, bound.error());
     if (wish.binding.rendering.vgpu->requests) {
       book_->Refused({.pod_uid = one.held->pod_uid,
                       .container = one.held->container,
@@ -199,6 +206,16 @@ Status GrantBinder::Finish(const Wish& wish) {
     return bound;
   }
   return {};
+}
+
+// `held`: whose it is; null: nobody knows.
+void GrantBinder::Keep(const Wish& wish, const HeldGrant* held, const Error& error) const {
+  KeptRefusal refusal{.resource = wish.binding.offer.resource, .error = error};
+  if (held != nullptr) {
+    refusal.pod_uid = held->pod_uid;
+    refusal.container = held->container;
+  }
+  book_->Keep(std::move(refusal));
 }
 
 void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {
