@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/quote.h"
 #include "base/text.h"
 #include "cli/explain_view.h"
 #include "cli/fields.h"
@@ -102,12 +105,23 @@ std::string ContainerText(const json::Object& container, const View& view) {
   return out + Sentence("to do", TextIn(container, "advice"), view);
 }
 
+// Whoever makes a pod writes what he likes there: nothing of it may steer a terminal.
+std::string PlainText(const std::string& text) {
+  constexpr size_t kLongest = 400;
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
+  if (std::ranges::all_of(text, is_plain)) return Elide(text, kLongest);
+  std::string quoted = Quote(text);
+  // Beyond ASCII there are control characters as well.
+  std::ranges::replace_if(quoted, [&](char c) { return !is_plain(c); }, '?');
+  return Elide(quoted, kLongest);
+}
+
 std::string AnnotationLines(const json::Object& page) {
   const json::Object* annotations = json::GetObject(page, "annotations");
   if (annotations == nullptr || annotations->empty()) return "";
   std::string out = "\nannotations\n";
   for (const auto& [key, value] : *annotations) {
-    out += fmt::format("  {}={}\n", std::string_view(key), TextIn(*annotations, key));
+    out += fmt::format("  {}={}\n", std::string_view(key), PlainText(TextIn(*annotations, key)));
   }
   return out;
 }

@@ -75,6 +75,17 @@ refused before kubelet said whose it was, maybe this pod
 )");
 }
 
+TEST(PodText, AnAnnotationCannotSteerTheTerminalNorFillIt) {
+  const json::Value answer = json::Object{
+      {"pod", "a/b"},
+      {"annotations",
+       json::Object{{"hami.io/a", "\x1b[2J\xC2\x9B"}, {"hami.io/b", std::string(999, 'x')}}}};
+  const std::string text = PodText(answer, {.columns = 80, .color = false});
+  EXPECT_EQ(
+      text.substr(text.find("annotations")),
+      "annotations\n  hami.io/a=\"\\u001b[2J??\"\n  hami.io/b=" + std::string(399, 'x') + "…\n");
+}
+
 TEST(IsPodName, APodHasOneSlashAndNoDomain) {
   EXPECT_TRUE(IsPodName("default/train-0"));
   EXPECT_TRUE(IsPodName("default/train.0"));
