@@ -400,6 +400,15 @@ RouteSources Agent::Routes() {
                 ledger_sync_->AskIfOld();
                 return MakeView();
               },
+          .pods =
+              [this] {
+                ledger_sync_->AskIfOld();
+                return PodFacts{.node = NodeNameOf(config_.api, os::Variable, os::HostName()),
+                                .ledger = node_.ledger(),
+                                .book = *book_,
+                                .grants = resources_.Grants(),
+                                .late = resources_.BoundLate()};
+              },
           .node = node_,
           .resources = resources_.served(),
           .release = release_,
@@ -435,8 +444,10 @@ View Agent::MakeView() const {
           .writer = store_.writer(),
           .ledger_error = ledger_sync_->error(),
           .granted = resources_.Granted(),
+          .grants = resources_.Grants(),
+          .root = os::Root(config_.root_prefix),
           .checkpoint_unknown = resources_.IsCheckpointUnknown(),
-          .node_name = os::HostName(),
+          .node_name = NodeNameOf(config_.api, os::Variable, os::HostName()),
           .now = SystemClock().Now(),
           .wall_now = SystemClock().WallNow()};
 }

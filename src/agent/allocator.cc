@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/allocator.h"
 
+#include <fmt/core.h>
+
 #include <mutex>
 #include <set>
 
@@ -54,6 +56,7 @@ Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
   const Error* error = grant ? nullptr : &grant.error();
   if (error != nullptr) {
     refusals_.Tell("allocation refused", *error, error->message, {{"resource", resource_}});
+    book_->Keep({.resource = resource_, .error = *error});
   } else if (pod.empty()) {
     log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}});
   } else {
@@ -116,7 +119,7 @@ void Allocator::Run(const std::shared_ptr<Start>& start) {
   start->snapshot = Get();
   if (start->snapshot->backend->ResetsBeforeStart()) {
     Status reset = Reset(*start->snapshot, start->ids, start->wanted);
-    if (!reset) return Refuse(*start, std::move(reset).error());
+    if (!reset) return Refuse(*start, reset.error());
   }
   if (!start->snapshot->rendering.vgpu) return End(*start, {});
   Bind(start);
@@ -171,24 +174,26 @@ void Allocator::Listed(const std::shared_ptr<Start>& start,
 void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& which,
                      const Result<PodPtr>& pod) {
   start->pod = pod ? (*pod)->FullName() : which;
-  if (!pod && pod.error().reason == Reason::kNotPlaced) return Refuse(*start, pod.error());
+  if (!pod && pod.error().reason == Reason::kNotPlaced) return Refuse(*start, pod.error(), which);
   if (!pod) {
-    return Refuse(*start, {Reason::kGrantUnknown,
-                           fmt::format("{}: the API server does not say what pod {} asks for: {}",
-                                       resource_, which, pod.error().message)});
+    return Refuse(*start,
+                  {Reason::kGrantUnknown,
+                   fmt::format("{}: the API server does not say what pod {} asks for: {}",
+                               resource_, which, pod.error().message)},
+                  which);
   }
   start->known.pods[which] = *pod;
   start->known.pods[(*pod)->KubeletUid()] = *pod;
   workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
 }
 
-// What the binder refuses it tells by itself.
-void Allocator::Refuse(const Start& start, Error error) {
+void Allocator::Refuse(const Start& start, const Error& error, const std::string& pod_uid) {
   refusals_.Tell("a container is not started", error, start.pod.empty() ? error.message : start.pod,
                  {{"resource", resource_},
                   {"ids", Join(start.ids, ",")},
                   {"pod", start.pod.empty() ? "unknown" : start.pod}});
-  End(start, Fail(std::move(error)));
+  book_->Keep({.pod_uid = pod_uid, .resource = resource_, .error = error});
+  End(start, Fail(error));
 }
 
 void Allocator::End(const Start& start, Status status) {

@@ -75,8 +75,9 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   // `which`: by its UID or name.
   void Came(const std::shared_ptr<Start>& start, const std::string& which,
             const Result<PodPtr>& pod);
-  void Refuse(const Start& start, Error error);
   void End(const Start& start, Status status);
+  // The same where the binder, which tells of refusals by itself, was not asked.
+  void Refuse(const Start& start, const Error& error, const std::string& pod_uid = "");
   Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,
                const std::function<bool()>& wanted);
   Status ResetOne(Backend& backend, const Device& device);

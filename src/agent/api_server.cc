@@ -248,6 +248,15 @@ std::string NodeSaid(const config::ApiConfig& config, const kube::Environment& e
 
 }  // namespace
 
+// Outside of a pod the machine's name is the node's, unless somebody says otherwise. Kubelet
+// registers it in small letters.
+std::string NodeNameOf(const config::ApiConfig& config, const kube::Environment& environment,
+                       const std::string& host_name) {
+  std::string node = NodeSaid(config, environment);
+  if (node.empty()) std::ranges::transform(host_name, std::back_inserter(node), ToLower);
+  return node;
+}
+
 std::string ApiAccessFile(const config::ApiConfig& config, const os::Root& root,
                           const kube::Environment& environment) {
   if (!config.use) return "";
@@ -261,11 +270,8 @@ Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, c
                                               const kube::Environment& environment,
                                               const std::string& host_name) {
   if (ApiAccessFile(config, root, environment).empty()) return std::nullopt;
-  std::string node = NodeSaid(config, environment);
+  const std::string node = NodeNameOf(config, environment, host_name);
   if (!config.kubeconfig.empty()) {
-    // Outside of a pod the machine's name is the node's, unless somebody says otherwise.
-    // Kubelet registers it in small letters.
-    if (node.empty()) std::ranges::transform(host_name, std::back_inserter(node), ToLower);
     return ApiPlace{.access = TRY(kube::FromKubeconfig(config.kubeconfig)), .node = node};
   }
   auto access = TRY(kube::InCluster(root, environment));

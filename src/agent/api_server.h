@@ -70,6 +70,10 @@ struct ApiPlace {
 Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, const os::Root& root,
                                               const kube::Environment& environment,
                                               const std::string& host_name);
+// What the node is called: as the configuration says, or NODE_NAME, or the machine's name, which in
+// a pod is the pod's.
+std::string NodeNameOf(const config::ApiConfig& config, const kube::Environment& environment,
+                       const std::string& host_name);
 // The file without which there is none: the kubeconfig, or a pod's token. It may come later. Empty
 // where none would make any.
 std::string ApiAccessFile(const config::ApiConfig& config, const os::Root& root,

@@ -241,12 +241,28 @@ std::optional<Steady> Node::Tick() {
   return next;
 }
 
+// Devices whose ids begin so: as far as a UUID's first part at least.
+std::vector<DeviceKey> Node::Beginning(std::string_view name) const {
+  constexpr std::string_view kCut = "…";
+  constexpr size_t kShortest = std::string_view("GPU-12345678").size();
+  if (name.ends_with(kCut)) name.remove_suffix(kCut.size());
+  std::vector<DeviceKey> matches;
+  for (const Device& device : inventory_->devices) {
+    std::string_view id = name;
+    const std::string source = device.key.source + "/";
+    if (id.starts_with(source)) id.remove_prefix(source.size());
+    if (id.size() >= kShortest && device.key.id.starts_with(id)) matches.push_back(device.key);
+  }
+  return matches;
+}
+
 Result<DeviceKey> Node::Resolve(std::string_view name) const {
   std::vector<DeviceKey> matches;
   for (const Device& device : inventory_->devices) {
     if (device.key.Text() == name) return device.key;
     if (device.key.id == name) matches.push_back(device.key);
   }
+  if (matches.empty()) matches = Beginning(name);
   if (matches.size() == 1) return matches.front();
   if (matches.empty()) return Fail(Reason::kNotFound, "there is no device {}", name);
   return Fail(Reason::kInvalid, "device {} could be {} or {}: name it in full", name,

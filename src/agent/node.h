@@ -113,7 +113,8 @@ class Node {
   std::optional<Steady> Tick();
 
   // Takes a device out by hand, or puts it back. `name` is "source/id", or an id that only one
-  // source has. kNotFound, or kInvalid when it is ambiguous.
+  // source has, or what both begin with as tables show it: "GPU-8a1f1d3c…". kNotFound, or kInvalid
+  // when it is ambiguous.
   Result<DeviceKey> Cordon(std::string_view name, std::string_view reason);
   Result<DeviceKey> Uncordon(std::string_view name);
   Result<DeviceKey> Resolve(std::string_view name) const;
@@ -138,6 +139,7 @@ class Node {
   const Ledger& ledger() const { return ledger_; }
 
  private:
+  std::vector<DeviceKey> Beginning(std::string_view name) const;
   struct Health {
     Verdict verdict;
     Steady heard{};  // when the last evidence came; zero: never

@@ -69,6 +69,19 @@ TEST_F(NodeTest, TheSameEvidenceAgainTellsNobody) {
   EXPECT_EQ(TakeTold(), "");
 }
 
+TEST_F(NodeTest, ADeviceIsNamedByWhatItsIdBeginsWith) {
+  const std::string one = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
+  const std::string like = "GPU-9b1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
+  const std::string other = "GPU-9b1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43";
+  node_.Found(kSource, {Npu(one), Npu(like), Npu(other), Npu("12")});
+  for (const char* name : {"GPU-8a1f1d3c", "GPU-8a1f1d3c…", "dummy.com/npu/GPU-8a1f1d3c…"}) {
+    EXPECT_EQ(node_.Resolve(name).value(), (DeviceKey{kSource, one})) << name;
+  }
+  EXPECT_EQ(node_.Resolve("GPU-9b1f1d3c…").error().reason, Reason::kInvalid);
+  EXPECT_EQ(node_.Resolve("GPU-8a1f").error().reason, Reason::kNotFound);
+  EXPECT_EQ(node_.Resolve("1").error().reason, Reason::kNotFound);
+}
+
 TEST_F(NodeTest, AVanishedDeviceStaysWhileItMayBeInUse) {
   node_.Found(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0"), Good("1")});

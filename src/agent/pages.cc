@@ -4,10 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include "agent/bind/pod_decision.h"
 #include "agent/device_json.h"
+#include "agent/pod_page.h"
 #include "base/text.h"
+#include "kinds/kinds.h"
 #include "version.h"
 
 namespace tessera::agent {
@@ -71,12 +75,52 @@ HoldersByDevice HoldersOf(const Ledger& ledger) {
   return holders;
 }
 
+constexpr int kMiB = 20;  // bytes of one, as a power of two
+
+// What belongs to each device.
+struct Tables {
+  SharesByDevice shares;
+  HoldersByDevice holders;
+  // Grants by the UID of their pod, the container and the resource.
+  std::map<std::array<std::string_view, 3>, const Pin*> pins;
+};
+
+Tables TablesOf(const View& view) {
+  Tables tables{SharesOf(view.resources), HoldersOf(view.node.ledger()), {}};
+  for (const auto& [grant, pin] : view.grants) {
+    tables.pins[{pin->pod_uid, pin->container, pin->resource}] = pin.get();
+  }
+  return tables;
+}
+
+json::Object HolderOf(const Tables& tables, const Holding& holding, const Device& device) {
+  json::Object holder = HoldingOf(holding);
+  const auto pin = tables.pins.find({holding.pod_uid, holding.container, holding.resource});
+  if (pin == tables.pins.end()) return holder;
+  const auto part = std::ranges::find(pin->second->parts, device.key.id, &VgpuPart::device);
+  if (part != pin->second->parts.end()) holder["part"] = PartsPage({part, part + 1}).front();
+  return holder;
+}
+
+// How much of a virtual GPU there is to be granted, and how much was.
+json::Object RoomOf(const View& view, const Device& device, const Vgpu& vgpu) {
+  const hami::RegisteredDevice card = CardOf(device, vgpu);
+  hami::CardUsage taken;
+  if (const auto of = view.granted.find(device.key.source); of != view.granted.end()) {
+    const auto found = of->second.by_device.find(device.key.id);
+    if (found != of->second.by_device.end()) taken = found->second;
+  }
+  return {{"memoryBytes", static_cast<uint64_t>(card.devmem) << kMiB},
+          {"memoryGrantedBytes", static_cast<uint64_t>(taken.memory) << kMiB},
+          {"cores", card.devcore},
+          {"coresGranted", taken.cores}};
+}
+
 std::string TimeOf(const View& view, Steady time) {
   return FormatTime(view.wall_now - (view.now - time));
 }
 
-json::Object DeviceObject(const View& view, const Device& device, const SharesByDevice& shares,
-                          const HoldersByDevice& holders) {
+json::Object DeviceObject(const View& view, const Device& device, const Tables& tables) {
   const Verdict& verdict = view.node.VerdictOf(device.key);
   std::optional<Error> trouble = view.node.TroubleOf(device);
   json::Object object{
@@ -100,11 +144,17 @@ json::Object DeviceObject(const View& view, const Device& device, const SharesBy
                          ? json::Value(nullptr)
                          : json::Value(json::Object{{"reason", cordon->reason},
                                                     {"since", FormatTime(cordon->since)}});
-  auto own = shares.find(device.key);
-  object["shares"] = own == shares.end() ? json::Array() : Strings(own->second);
+  auto own = tables.shares.find(device.key);
+  object["shares"] = own == tables.shares.end() ? json::Array() : Strings(own->second);
+  if (device.memory > 0) object["memoryBytes"] = static_cast<uint64_t>(device.memory) << kMiB;
+  const auto resource = view.resources.find(device.key.source);
+  if (resource != view.resources.end()) {
+    const auto& vgpu = resource->second->resource().rendering.vgpu;
+    if (vgpu) object["vgpu"] = RoomOf(view, device, *vgpu);
+  }
   json::Array held;
-  if (auto at = holders.find(device.key); at != holders.end()) {
-    for (const Holding& holding : at->second) held.push_back(HoldingOf(holding));
+  if (auto at = tables.holders.find(device.key); at != tables.holders.end()) {
+    for (const Holding& holding : at->second) held.push_back(HolderOf(tables, holding, device));
   }
   object["holders"] = std::move(held);
   return object;
@@ -170,6 +220,17 @@ json::Object Candidate(const View& view, const Device& device, const SharesByDev
   return object;
 }
 
+std::vector<HostTree> CdiTreesOf(const View& view) {
+  std::vector<HostTree> trees;
+  for (const auto& [name, served] : view.resources) {
+    const Kind* kind = KindOf(served->resource());
+    if (kind == nullptr || kind->cdi_tree == nullptr) continue;
+    HostTree tree = kind->cdi_tree(view.root, served->resource());
+    if (std::ranges::count(trees, tree) == 0) trees.push_back(std::move(tree));
+  }
+  return trees;
+}
+
 }  // namespace
 
 json::Value InventoryPage(const View& view) {
@@ -177,11 +238,10 @@ json::Value InventoryPage(const View& view) {
   for (const auto& [name, resource] : view.resources) {
     resources.push_back(ResourceObject(view, name, *resource));
   }
-  SharesByDevice shares = SharesOf(view.resources);
-  HoldersByDevice holders = HoldersOf(view.node.ledger());
+  const Tables tables = TablesOf(view);
   json::Array devices;
   for (const Device& device : view.node.inventory()->devices) {
-    devices.push_back(DeviceObject(view, device, shares, holders));
+    devices.push_back(DeviceObject(view, device, tables));
   }
   return json::Object{{"node", view.node_name},
                       {"generation", view.node.inventory()->generation},
@@ -261,7 +321,11 @@ json::Value CdiPage(const View& view) {
                      {"resource", Join(resources, ", ")},
                      {"document", document ? *std::move(document) : json::Value(nullptr)}});
   }
-  return json::Object{{"documents", std::move(documents)},
+  json::Array trees;
+  for (const HostTree& tree : CdiTreesOf(view)) {
+    trees.push_back(json::Object{{"seen", tree.seen}, {"host", tree.host}});
+  }
+  return json::Object{{"documents", std::move(documents)}, {"trees", std::move(trees)},
                       {"resources", CdiResources(view.resources)}};
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/bind/grant_pins.h"
 #include "agent/bind/grant_tally.h"
 #include "agent/node.h"
 #include "agent/served_resource.h"
@@ -22,6 +23,8 @@ struct View {
   bool writer = false;                       // of the state
   const std::optional<Error>& ledger_error;  // why kubelet could not be asked
   GrantedByResource granted = {};            // of virtual GPUs
+  GrantPins::Known grants = {};              // the same, each
+  os::Root root = {};                        // of the machine
   bool checkpoint_unknown = false;           // kubelet's, by its shape
   std::string node_name;
   Steady now{};
@@ -32,6 +35,7 @@ json::Value InventoryPage(const View& view);
 json::Value LedgerPage(const View& view);
 // One device, by its name as people write it, or all of them when empty.
 Result<json::Value> ExplainPage(const View& view, const std::string& device);
+// With where files that the documents name may be looked at from where the agent is.
 json::Value CdiPage(const View& view);
 
 }  // namespace tessera::agent

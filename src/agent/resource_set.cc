@@ -318,6 +318,14 @@ std::set<std::string> ResourceSet::Held() const {
   return names;
 }
 
+std::set<std::string> ResourceSet::BoundLate() const {
+  std::set<std::string> names;
+  for (const auto& [name, resource] : served_) {
+    if (resource->resource().rendering.vgpu) names.insert(name);
+  }
+  return names;
+}
+
 bool ResourceSet::EndRetired(const std::map<std::string, int>& allocatable) {
   bool sure = true;
   bool ended = false;

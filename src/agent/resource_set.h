@@ -74,6 +74,12 @@ class ResourceSet {
 
   // Whether kubelet's checkpoint was of an unknown shape when it was last looked at for grants.
   bool IsCheckpointUnknown() const { return shared_.binder && shared_.binder->IsShapeUnknown(); }
+  // Those that were bound, as far as this process knows them.
+  GrantPins::Known Grants() const {
+    return shared_.binder ? shared_.binder->KnownGrants() : GrantPins::Known();
+  }
+  // The resources whose grants are bound late.
+  std::set<std::string> BoundLate() const;
   // As counted when that was last looked for.
   GrantedByResource Granted() const { return tally_ ? tally_->last() : GrantedByResource(); }
 

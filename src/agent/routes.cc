@@ -94,8 +94,13 @@ http::Handler ReadRoutes(RouteSources sources) {
   };
 }
 
+// What pods are annotated with is not for everybody who reaches the status port.
 http::Handler ControlRoutes(RouteSources sources) {
   return [sources = std::move(sources)](const http::Request& request) {
+    const auto pod = request.query.find("pod");
+    if (request.path == "/explain" && pod != request.query.end()) {
+      return Answer(PodPage(sources.pods(), pod->second));
+    }
     return request.method == "POST" ? Answer(CarryOut(sources, request)) : Read(sources, request);
   };
 }

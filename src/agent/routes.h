@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/pages.h"
+#include "agent/pod_page.h"
 #include "agent/release.h"
 #include "http/http.h"
 #include "http/metrics.h"
@@ -16,6 +17,7 @@ namespace tessera::agent {
 // What the routes need of the agent. Called on the loop's thread.
 struct RouteSources {
   std::function<View()> view;
+  std::function<PodFacts()> pods;
   Node& node;
   const ServedResources& resources;
   Release& release;
@@ -28,7 +30,7 @@ struct RouteSources {
 
 // GET /metrics, /healthz, /readyz, /inventory, /ledger, /explain, /cdi, /release.
 http::Handler ReadRoutes(RouteSources sources);
-// Those and POST /cordon, /uncordon, /was-reset, /release, /fault.
+// Those, GET /explain?pod=NAMESPACE/POD, and POST /cordon, /uncordon, /was-reset, /release, /fault.
 http::Handler ControlRoutes(RouteSources sources);
 
 }  // namespace tessera::agent

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "agent/bind/state_mount.h"
 #include "base/log.h"
 #include "os/files.h"
 
@@ -20,7 +21,8 @@ constexpr size_t kLogSlack = size_t{256} * 1024;
 bool StateStore::TryToBecomeWriter() {
   if (writer()) return false;
   auto made = os::MakeDirectories(directory_);
-  auto lock = made ? os::FileLock::Take(directory_ + "/lock") : Fail(made.error());
+  auto lock = made ? os::FileLock::Take(directory_ + "/lock")
+                   : Fail(AboutStateMount(made.error(), directory_));
   if (lock) {
     lock_ = *std::move(lock);
     refusal_.clear();

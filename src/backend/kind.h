@@ -19,6 +19,13 @@ namespace tessera {
 class Backend;
 class Labeller;
 
+// A directory of the host that this process has elsewhere.
+struct HostTree {
+  std::string seen{};  // here; "": it is this process's own root
+  std::string host{};  // on the host, likewise
+  bool operator==(const HostTree&) const = default;
+};
+
 // What a backend may need of the agent. The loop outlives it.
 struct Surroundings {
   std::string state_dir;
@@ -57,6 +64,8 @@ struct Kind {
   // The directories of which those documents tell, one of which must be the host's for that. Null:
   // none.
   std::vector<std::string> (*cdi_tells_of)(const config::Resource& resource) = nullptr;
+  // Where files that those documents name may be looked at. Null: by the host's own paths alone.
+  HostTree (*cdi_tree)(const os::Root& root, const config::Resource& resource) = nullptr;
   // Whether a family of resources (config/schema/family.h) may have one of this profile, as it
   // stands in a resource's name; null: the kind has no families. The backend of a family finds
   // what its resources are made of: the source of each device is the resource that it belongs to.

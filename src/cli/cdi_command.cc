@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "cli/output.h"
 #include "config/load.h"
 #include "grant/grant.h"
+#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::cli {
@@ -98,12 +100,46 @@ int ListDevices(const Arguments& arguments) {
   return Print(text.empty() ? "no CDI document names a device\n" : text);
 }
 
+// As the agent says, or where none answers the default configuration.
+std::vector<HostTree> TreesOf(const Arguments& arguments) {
+  std::vector<HostTree> trees;
+  const auto answer = AskAgent(arguments, {.path = "/cdi", .query = {}, .body = ""});
+  if (answer) {
+    for (const json::Object* tree : ObjectsIn(ObjectOf(*answer), "trees")) {
+      trees.push_back({.seen = TextIn(*tree, "seen"), .host = TextIn(*tree, "host")});
+    }
+    return trees;
+  }
+  const config::LoadResult loaded = config::LoadFile(std::nullopt, config::OwnEnvironment(), {});
+  if (!loaded.ok()) return trees;
+  for (const config::Resource& resource : loaded.config.resources) {
+    const auto tree = KindOf(resource)->cdi_tree;
+    if (tree == nullptr) continue;
+    trees.push_back(tree(os::Root(loaded.config.root_prefix), resource));
+  }
+  return trees;
+}
+
+std::string UnseenText(const std::set<std::string>& unseen) {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> named(unseen.begin(), unseen.end());
+  const size_t all = named.size();
+  named.resize(std::min(all, kNamed));
+  const std::string more = all > kNamed ? fmt::format(" and {} more", all - kNamed) : "";
+  return fmt::format(
+      "note: {} of the host that documents name cannot be seen from here and {} not looked for: "
+      "{}{}; run this on the host, or mount them\n",
+      Count(all, "path"), all == 1 ? "was" : "were", Join(named, ", "), more);
+}
+
 int CheckDocuments(const Arguments& arguments) {
   const std::vector<CdiDocumentFile> files = ReadCdiFiles(DirectoriesIn(arguments));
-  const std::vector<Error> errors = CheckCdiFiles(files);
+  const auto [errors, unseen] = CheckCdiFiles(files, HostFiles::Here(TreesOf(arguments)));
   for (const Error& error : errors) PrintToError(error.Text() + "\n");
+  if (!unseen.empty()) PrintToError(UnseenText(unseen));
   if (!errors.empty()) return kFailed;
-  return Print(fmt::format("{}: good\n", Count(files.size(), "CDI document")));
+  return Print(fmt::format("{}: good{}\n", Count(files.size(), "CDI document"),
+                           unseen.empty() ? "" : ", as far as can be seen from here"));
 }
 
 Option DirectoryOption() {
@@ -148,9 +184,11 @@ Command CheckCommand() {
       .summary = "whether runtimes take the CDI documents of this node",
       .description =
           "Reads every CDI document as strictly as runtimes do, and looks whether what it names "
-          "is there, whether two name one device, and who may change them. The exit code is 1 "
-          "where something is wrong.",
-      .options = {DirectoryOption()},
+          "is there, whether two name one device, and who may change them. In the agent's pod what "
+          "they name is looked for where the host's directories are mounted, and what is not "
+          "mounted is said and counts as nothing wrong. The exit code is 1 where something is "
+          "wrong.",
+      .options = {DirectoryOption(), ControlOption()},
       .examples = {{"tessera cdi check", "Find out why no container gets its device."}},
       .run = CheckDocuments};
 }

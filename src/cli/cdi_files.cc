@@ -27,9 +27,9 @@ std::vector<std::string> DevicesIn(const CdiDocumentFile& file) {
 
 class Check {
  public:
-  explicit Check(uid_t root) : root_(root) {}
+  Check(const HostFiles& host, uid_t root) : host_(host), root_(root) {}
 
-  std::vector<Error> Take(const std::vector<CdiDocumentFile>& files) {
+  CdiFindings Take(const std::vector<CdiDocumentFile>& files) {
     std::set<std::string> directories;
     for (const CdiDocumentFile& file : files) {
       directories.insert(file.path.substr(0, file.path.rfind('/')));
@@ -45,12 +45,12 @@ class Check {
       CheckConflicts(file);
     }
     for (const std::string& directory : directories) CheckOwner(directory);
-    return std::move(errors_);
+    return std::move(findings_);
   }
 
  private:
   void Report(Reason reason, const std::string& path, const std::string& message) {
-    errors_.push_back({reason, fmt::format("{}: {}", path, message)});
+    findings_.errors.push_back({reason, fmt::format("{}: {}", path, message)});
   }
 
   void CheckOwner(const std::string& path) {
@@ -80,14 +80,19 @@ class Check {
   }
 
   void CheckThere(const std::string& path, const std::string& of, const std::string& wanted) {
-    if (os::InspectTarget(wanted)) return;
+    const HostFiles::State state = host_.Look(wanted).state;
+    if (state == HostFiles::State::kUnseen) findings_.unseen.insert(wanted);
+    if (state != HostFiles::State::kMissing) return;
     Report(Reason::kNotFound, path, fmt::format("{} needs {}, which is not there", of, wanted));
   }
 
   void CheckNode(const std::string& path, const std::string& of, const cdi::Node& node) {
     using Type = os::FileInfo::Type;
     const std::string& wanted = node.OnHost();
-    const auto info = os::Inspect(wanted);
+    const HostFiles::Found found = host_.Look(wanted);
+    if (found.state == HostFiles::State::kUnseen) return CheckThere(path, of, wanted);
+    // A link that leads nowhere is one all the same.
+    const auto info = os::Inspect(found.path.empty() ? wanted : found.path);
     if (!info) return CheckThere(path, of, wanted);
     const bool is_device = info->type == Type::kCharDevice || info->type == Type::kBlockDevice;
     if (!is_device) {
@@ -109,8 +114,9 @@ class Check {
                        minor(info->rdev)));
   }
 
+  const HostFiles& host_;
   const uid_t root_;
-  std::vector<Error> errors_;
+  CdiFindings findings_;
   std::map<std::pair<size_t, std::string>, std::string> first_;  // rank and device -> document
 };
 
@@ -143,8 +149,9 @@ std::string CdiListText(const std::vector<CdiDocumentFile>& files) {
   return text;
 }
 
-std::vector<Error> CheckCdiFiles(const std::vector<CdiDocumentFile>& files, uid_t root) {
-  return Check(root).Take(files);
+CdiFindings CheckCdiFiles(const std::vector<CdiDocumentFile>& files, const HostFiles& host,
+                          uid_t root) {
+  return Check(host, root).Take(files);
 }
 
 }  // namespace tessera::cli

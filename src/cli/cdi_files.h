@@ -5,10 +5,12 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/host_files.h"
 #include "grant/cdi_document.h"
 
 namespace tessera::cli {
@@ -25,8 +27,14 @@ std::vector<CdiDocumentFile> ReadCdiFiles(const std::vector<std::string>& direct
 // A line for each device: its whole name, the document, and whether that is the agent's.
 std::string CdiListText(const std::vector<CdiDocumentFile>& files);
 
-// What keeps a runtime from injecting what the documents name, and who could change them, a
-// sentence each; empty: nothing. `root`: who alone may own them.
-std::vector<Error> CheckCdiFiles(const std::vector<CdiDocumentFile>& files, uid_t root = 0);
+struct CdiFindings {
+  // What keeps a runtime from injecting what the documents name, and who could change them, a
+  // sentence each.
+  std::vector<Error> errors{};
+  std::set<std::string> unseen{};  // paths that they name and that cannot be looked at from here
+};
+// `root`: who alone may own them.
+CdiFindings CheckCdiFiles(const std::vector<CdiDocumentFile>& files, const HostFiles& host,
+                          uid_t root = 0);
 
 }  // namespace tessera::cli

@@ -22,7 +22,7 @@ class CdiFilesTest : public testing::Test {
   // What is wrong, a line each, without the directory.
   std::string Wrong() {
     std::string text;
-    for (const Error& error : CheckCdiFiles(Read(), geteuid())) {
+    for (const Error& error : CheckCdiFiles(Read(), HostFiles(), geteuid()).errors) {
       std::string line = error.message;
       for (size_t at = 0; (at = line.find(dir_, at)) != std::string::npos;) {
         line.erase(at, dir_.size());
@@ -75,6 +75,18 @@ TEST_F(CdiFilesTest, WhatRuntimesRefuseIsSaid) {
             "it is: runtimes do not follow links\n"
             "/run/d.json: x has /dev/null as 1:9, and it is 1:3: the document is out of date\n"
             "/run/d.json: x needs /gone, which is not there\n");
+}
+
+TEST_F(CdiFilesTest, WhatCannotBeSeenFromHereIsNotCalledMissing) {
+  Write("run/a.json",
+        With("ab.com/gpu", R"({"deviceNodes": [{"path": "/dev/tessera-nothing"}, {"path":)"
+                           R"( "/dev/null"}], "hooks": [{"hookName": "createContainer",)"
+                           R"( "path": "/usr/bin/tessera-nothing"}]})"));
+  const HostFiles pod({}, [](const std::string&) { return false; });
+  const CdiFindings findings = CheckCdiFiles(Read(), pod, geteuid());
+  EXPECT_EQ(findings.errors, std::vector<Error>());
+  EXPECT_EQ(findings.unseen,
+            (std::set<std::string>{"/dev/tessera-nothing", "/usr/bin/tessera-nothing"}));
 }
 
 TEST_F(CdiFilesTest, WhoCouldChangeThemIsSaid) {

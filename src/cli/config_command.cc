@@ -38,7 +38,19 @@ int ConfigPrint(const config::LoadResult& loaded, ConfigForm form, FILE* out, FI
 }
 
 int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
-  const config::LoadResult result = config::LoadFile(file, {}, {});
+  config::Document document = config::Document::Read(file);
+  const auto format = config::hami::FormatOf(document);
+  config::LoadResult result;
+  if (format == config::hami::Format::kOwn) {
+    result = config::Load({.file = std::move(document)});
+  } else {
+    config::hami::NodeConfigFile nodes("");
+    result = config::hami::LoadEither({.file = std::move(document)}, nodes);
+    fmt::print(out,
+               "{}: taken for a file of {} device plugin, as 'tessera agent nvidia' reads it\n",
+               file, result.taken_for);
+    std::fflush(out);
+  }
   if (!Tell(result, err)) {
     fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
     return 1;
@@ -48,7 +60,8 @@ int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
 }
 
 int ConfigConvert(const std::string& file, const std::string& node_file,
-                  const std::map<std::string, std::string>& variables, FILE* out, FILE* err) {
+                  const std::map<std::string, std::string>& variables, Extent extent, FILE* out,
+                  FILE* err) {
   config::hami::NodeConfigFile nodes(node_file);
   // What an agent decides by the node's container runtime is written down as it best is.
   const config::LoadResult result = config::PreferCdi(
@@ -59,7 +72,13 @@ int ConfigConvert(const std::string& file, const std::string& node_file,
     fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
     return 1;
   }
-  fmt::print(out, "{}", config::PrintYaml(result));
+  if (extent == Extent::kAll) {
+    fmt::print(out, "{}", config::PrintYaml(result));
+  } else {
+    fmt::print(
+        out, "# All else is as by default: 'tessera config convert --all' prints that as well.\n{}",
+        config::PrintChangedYaml(result));
+  }
   return 0;
 }
 

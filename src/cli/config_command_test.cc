@@ -123,11 +123,12 @@ TEST_F(ConfigCommandTest, PrintOfABadFileFails) {
 }
 
 TEST_F(ConfigCommandTest, ConvertPrintsAFileThatCheckTakes) {
-  EXPECT_EQ(ConfigConvert(Write("version: v1\n"
-                                "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"
-                                "flags: {plugin: {deviceListStrategy: volume-mounts}}\n"),
-                          "", {{"DP_DISABLE_HEALTHCHECKS", "all"}}, out_.get(), err_.get()),
-            0);
+  EXPECT_EQ(
+      ConfigConvert(Write("version: v1\n"
+                          "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"
+                          "flags: {plugin: {deviceListStrategy: volume-mounts}}\n"),
+                    "", {{"DP_DISABLE_HEALTHCHECKS", "all"}}, Extent::kAll, out_.get(), err_.get()),
+      0);
   EXPECT_EQ(err_.Text(), "");
   EXPECT_NE(out_.Text().find("otherXids: ignore"), std::string::npos) << out_.Text();
   EXPECT_NE(out_.Text().find("# environment DP_DISABLE_HEALTHCHECKS\n"), std::string::npos);
@@ -143,7 +144,7 @@ TEST_F(ConfigCommandTest, ConvertTellsWhatHasNoEffectAndFailsWithWhatIsNotServed
   const std::string yaml = "{x: 1, sharing: {mps: {resources: [{name: gpu, replicas: 49}]}}}\n";
   EXPECT_EQ(ConfigConvert(Write(yaml), "",
                           {{"DEVICE_LIST_STRATEGY", "volume-mounts"}, {"MPS_ROOT", "/run/mps"}},
-                          out_.get(), err_.get()),
+                          Extent::kAll, out_.get(), err_.get()),
             1);
   EXPECT_EQ(out_.Text(), "");
   EXPECT_EQ(err_.Text(), "warning: " + path_ +
@@ -159,7 +160,7 @@ TEST_F(ConfigCommandTest, ConvertReadsHamisConfigurationOfANode) {
   ASSERT_TRUE(os::WriteFileAtomically(
       nodes, R"({"nodeconfig":[{"name":"worker-1","devicememoryscaling":1.8}]})"));
   EXPECT_EQ(ConfigConvert(Write("nvidia:\n  deviceSplitCount: 4\n"), nodes,
-                          {{"NODE_NAME", "worker-1"}}, out_.get(), err_.get()),
+                          {{"NODE_NAME", "worker-1"}}, Extent::kAll, out_.get(), err_.get()),
             0);
   EXPECT_TRUE(os::RemoveFile(nodes));
   EXPECT_EQ(err_.Text(), "");
@@ -173,6 +174,53 @@ TEST_F(ConfigCommandTest, ConvertReadsHamisConfigurationOfANode) {
   Stream verdict;
   EXPECT_EQ(ConfigCheck(Write(out_.Text()), verdict.get(), err_.get()), 0);
   EXPECT_EQ(verdict.Text(), path_ + ": good, 1 resource\n");
+}
+
+TEST_F(ConfigCommandTest, ConvertPrintsWhatDiffersFromTheDefaultsAlone) {
+  EXPECT_EQ(ConfigConvert(Write("version: v1\n"
+                                "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 10}]}}\n"
+                                "flags: {plugin: {deviceListStrategy: volume-mounts}}\n"),
+                          "", {}, Extent::kChanged, out_.get(), err_.get()),
+            0);
+  EXPECT_EQ(err_.Text(), "");
+  EXPECT_EQ(out_.Text(),
+            "# All else is as by default: 'tessera config convert --all' prints that as well.\n"
+            "version: tessera/v1                           # default\n"
+            "resources:\n"
+            "  - name: nvidia.com/gpu                      # default\n"
+            "    policy: replicas                          # " +
+                path_ +
+                ":2\n"
+                "    replicas: 10                              # " +
+                path_ +
+                ":2\n"
+                "    strategies: [volume-mounts]               # " +
+                path_ +
+                ":3\n"
+                "    nvidia:\n"
+                "      driverRoot: /driver-root                # NVIDIA's default\n"
+                "      inMigMode: whole                        # NVIDIA's default\n");
+}
+
+TEST_F(ConfigCommandTest, CheckTakesAFileOfNvidiasPluginForWhatItIs) {
+  EXPECT_EQ(
+      ConfigCheck(Write("version: v1\nflags: {plugin: {deviceListStrategy: volume-mounts}}\n"),
+                  out_.get(), err_.get()),
+      0);
+  EXPECT_EQ(err_.Text(), "");
+  EXPECT_EQ(out_.Text(), path_ +
+                             ": taken for a file of NVIDIA's device plugin, as 'tessera agent "
+                             "nvidia' reads it\n" +
+                             path_ + ": good, 1 resource\n");
+}
+
+TEST_F(ConfigCommandTest, CheckOfAFileOfHamisSaysWhatIsWrongThere) {
+  EXPECT_EQ(ConfigCheck(Write("nvidia:\n  deviceSplitCount: none\n"), out_.get(), err_.get()), 1);
+  EXPECT_EQ(out_.Text(), path_ +
+                             ": taken for a file of HAMi's device plugin, as 'tessera agent "
+                             "nvidia' reads it\n");
+  EXPECT_NE(err_.Text().find(":2:21: nvidia.deviceSplitCount"), std::string::npos) << err_.Text();
+  EXPECT_TRUE(err_.Text().ends_with(path_ + ": 1 error\n")) << err_.Text();
 }
 
 TEST_F(ConfigCommandTest, SchemaIsJson) {

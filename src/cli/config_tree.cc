@@ -62,8 +62,8 @@ int ConvertConfig(const Arguments& arguments) {
     }
     variables.insert_or_assign(text.substr(0, equals), text.substr(equals + 1));
   }
-  return ConfigConvert(arguments.Get("FILE"), arguments.Get("node-config"), variables, stdout,
-                       stderr);
+  return ConfigConvert(arguments.Get("FILE"), arguments.Get("node-config"), variables,
+                       arguments.Has("all") ? Extent::kAll : Extent::kChanged, stdout, stderr);
 }
 
 Command PrintCommand() {
@@ -91,7 +91,9 @@ Command ConfigCommand() {
       .description =
           "Reads a configuration file and says everything that is wrong with it, with "
           "line, column and what was probably meant. Exits with 1 when there is an "
-          "error; warnings alone are no error.",
+          "error; warnings alone are no error. A file of NVIDIA's or HAMi's device plugin, which "
+          "shows by its keys, is checked as 'tessera agent nvidia' reads it; the first line says "
+          "so.",
       .options = {{.name = "FILE", .help = "the file", .fallback = config::kDefaultFile}},
       .examples = {{"tessera config check ./tessera.yaml", "Before it is rolled out."}},
       .run = CheckConfig};
@@ -100,7 +102,8 @@ Command ConfigCommand() {
       .summary = "a file of NVIDIA's or HAMi's device plugin as one of Tessera's",
       .description =
           "Reads a configuration file of NVIDIA's device plugin, or HAMi's device-config.yaml, and "
-          "prints the configuration of Tessera that does the same, with the origin of each value. "
+          "prints the configuration of Tessera that does the same, with the origin of each value: "
+          "what differs from the defaults, or with --all every key. "
           "What has no effect is said on standard error; what Tessera "
           "does not serve is an error, and then nothing is printed.",
       .options = {{.name = "FILE", .help = "the file", .required = true},
@@ -108,6 +111,7 @@ Command ConfigCommand() {
                    .value = "NAME=VALUE",
                    .help = "a variable that the plugin is started with; may be repeated",
                    .repeated = true},
+                  {.name = "--all", .help = "print what is as by default, too"},
                   {.name = "--node-config",
                    .value = "FILE",
                    .help = "HAMi's config.json, of which the entries for NODE_NAME count"}},

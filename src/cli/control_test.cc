@@ -22,7 +22,7 @@ TEST_F(ControlTest, AbsentAgentIsSaidWithWhatToDo) {
 TEST_F(ControlTest, RefusalOfTheAgentIsPassedOn) {
   Error error{Reason::kNotFound, "no device 99"};
   Serve(http::Failure(error));
-  arguments_.Set("DEVICE", "99");
+  arguments_.Set("NAME", "99");
 
   Run(ExplainCommand());
 

@@ -14,8 +14,9 @@ int ShowDevices(const Arguments& arguments) {
   if (auto printed = PrintDocument(arguments, *inventory)) return *printed;
   auto ledger = AskAgent(arguments, {.path = "/ledger", .query = {}, .body = ""});
   if (!ledger) return PrintFailure(ledger.error());
-  Detail detail = arguments.Get("output") == "wide" ? Detail::kWide : Detail::kUsual;
-  return Print(DevicesText(*inventory, *ledger, detail, OutputView()));
+  const bool wide = arguments.Get("output") == "wide";
+  const Detail detail = wide ? Detail::kWide : Detail::kUsual;
+  return Print(DevicesText(*inventory, *ledger, detail, OutputView(wide)));
 }
 
 // The device as the agent understood it: its full name, where only an id was given.
@@ -90,18 +91,21 @@ Command DevicesCommand() {
       .options = {DeviceOption(), ControlOption()},
       .examples = {{"tessera devices was-reset dummy.com/npu/7", "It may come back."}},
       .run = TellReset};
-  return {.name = "devices",
-          .summary = "what is here, how it is, and who holds it",
-          .description =
-              "Shows the resources and devices of this node: how many there are, how "
-              "they are, whether kubelet knows them, which pods hold them.",
-          .options = {OutputOption({"table", "wide", "json", "yaml"}), ControlOption()},
-          .examples = {{"tessera devices", "See what is here and who holds it."},
-                       {"tessera devices -o wide", "The same with models, times and shares."},
-                       {"tessera devices -o json | jq '.devices[] | select(.offered | not)'",
-                        "Pick out what is not offered."}},
-          .commands = {cordon, uncordon, was_reset},
-          .run = ShowDevices};
+  return {
+      .name = "devices",
+      .summary = "what is here, how it is, and who holds it",
+      .description =
+          "Shows the resources and devices of this node: how many there are, how they are, whether "
+          "kubelet knows them, which pods hold them; of GPUs how much memory and compute time "
+          "there is, was granted and is free, and each holder's part. Lines are 120 columns "
+          "long at most, with UUIDs shortened; '-o wide' has all of it.",
+      .options = {OutputOption({"table", "wide", "json", "yaml"}), ControlOption()},
+      .examples = {{"tessera devices", "See what is here and who holds it."},
+                   {"tessera devices -o wide", "The same with models, times and shares."},
+                   {"tessera devices -o json | jq '.devices[] | select(.offered | not)'",
+                    "Pick out what is not offered."}},
+      .commands = {cordon, uncordon, was_reset},
+      .run = ShowDevices};
 }
 
 }  // namespace tessera::cli

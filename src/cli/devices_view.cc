@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/text.h"
 #include "cli/fields.h"
+#include "cli/room_view.h"
 
 namespace tessera::cli {
 namespace {
@@ -39,15 +41,18 @@ std::string WhyOf(const json::Object& device) {
   return reason == StateOf(device) ? detail : reason + ": " + detail;
 }
 
-std::string HoldersOf(const json::Object& device, Detail detail) {
+// A pod with several containers once, where these are not named.
+std::string HoldersOf(const json::Object& device, Detail detail, const View& view) {
+  constexpr size_t kLongestName = 40;
   std::vector<std::string> holders;
   for (const json::Object* holder : ObjectsIn(device, "holders")) {
-    std::string text = PodName(*holder);
+    std::string text = Shortened(PodName(*holder), view);
+    if (detail == Detail::kUsual && view.columns > 0) text = ElideMiddle(text, kLongestName);
     if (detail == Detail::kWide) {
       text += fmt::format("/{} ({})", TextIn(*holder, "container"),
                           Join(ListIn(*holder, "shares"), " "));
     }
-    holders.push_back(std::move(text));
+    if (std::ranges::count(holders, text) == 0) holders.push_back(std::move(text));
   }
   return Join(holders, ", ");
 }
@@ -60,8 +65,12 @@ std::string Head(const json::Object& inventory) {
 }
 
 std::string Resources(const json::Object& inventory, Detail detail, const View& view) {
-  std::vector<Column> columns = {{"RESOURCE"},          {"POLICY"},     {"CAPACITY", true},
-                                 {"ALLOCATABLE", true}, {"HELD", true}, {"KUBELET"}};
+  std::vector<Column> columns = {{"RESOURCE", false, Cut::kMiddle},
+                                 {"POLICY"},
+                                 {"CAPACITY", true},
+                                 {"ALLOCATABLE", true},
+                                 {"HELD", true},
+                                 {"KUBELET"}};
   bool wide = detail == Detail::kWide;
   if (wide) columns.insert(columns.end(), {{"LIST BYTES", true}, {"PATH"}, {"SOCKET"}});
   std::vector<std::vector<Cell>> rows;
@@ -82,15 +91,18 @@ std::string Resources(const json::Object& inventory, Detail detail, const View& 
 }
 
 std::string DevicesUsual(const json::Object& inventory, const View& view) {
-  std::vector<Column> columns = {
-      {"DEVICE"}, {"STATE"}, {"NUMA"}, {"HELD BY", false, true}, {"WHY", false, true}};
+  std::vector<Column> columns = {{"DEVICE", false, Cut::kMiddle},
+                                 {"STATE"},
+                                 {"NUMA"},
+                                 {"HELD BY", false, Cut::kEnd},
+                                 {"WHY", false, Cut::kEnd}};
   std::vector<std::vector<Cell>> rows;
   for (const json::Object* device : ObjectsIn(inventory, "devices")) {
     std::string state = StateOf(*device);
-    rows.push_back({{DeviceName(*device)},
+    rows.push_back({{Shortened(DeviceName(*device), view)},
                     {state, ToneOf(state)},
                     {Join(ListIn(*device, "numaNodes"), ",")},
-                    {HoldersOf(*device, Detail::kUsual)},
+                    {HoldersOf(*device, Detail::kUsual, view)},
                     {WhyOf(*device)}});
   }
   return rows.empty() ? "" : "\n" + Table(columns, rows, view);
@@ -105,9 +117,9 @@ std::string DevicesWide(const json::Object& inventory, const View& view) {
                                  {"SINCE"},
                                  {"OFFERED"},
                                  {"NUMA"},
-                                 {"SHARES", false, true},
-                                 {"HELD BY", false, true},
-                                 {"WHY", false, true}};
+                                 {"SHARES", false, Cut::kEnd},
+                                 {"HELD BY", false, Cut::kEnd},
+                                 {"WHY", false, Cut::kEnd}};
   std::vector<std::vector<Cell>> rows;
   for (const json::Object* device : ObjectsIn(inventory, "devices")) {
     std::string state = StateOf(*device);
@@ -120,7 +132,7 @@ std::string DevicesWide(const json::Object& inventory, const View& view) {
                     {IsTrue(*device, "offered") ? "yes" : "no"},
                     {Join(ListIn(*device, "numaNodes"), ",")},
                     {Join(ListIn(*device, "shares"), " ")},
-                    {HoldersOf(*device, Detail::kWide)},
+                    {HoldersOf(*device, Detail::kWide, view)},
                     {WhyOf(*device)}});
   }
   return rows.empty() ? "" : "\n" + Table(columns, rows, view);
@@ -142,9 +154,7 @@ std::string Sum(const json::Object& inventory) {
 // What a person should know who takes the tables at their word.
 std::string Notes(const json::Object& inventory, const json::Object& ledger, const View& view) {
   std::string out;
-  auto note = [&](const std::string& text) {
-    out += Paint("note: " + text, Tone::kWarning, view) + "\n";
-  };
+  auto note = [&](const std::string& text) { out += Note(Shortened(text, view), view); };
   for (const json::Object* resource : ObjectsIn(inventory, "resources")) {
     if (const json::Object* waiting = json::GetObject(*resource, "waiting")) {
       const auto devices = static_cast<size_t>(json::GetInt(*waiting, "devices").value_or(0));
@@ -180,8 +190,9 @@ std::string DevicesText(const json::Value& inventory, const json::Value& ledger,
                         const View& view) {
   const json::Object& all = ObjectOf(inventory);
   std::string devices = detail == Detail::kWide ? DevicesWide(all, view) : DevicesUsual(all, view);
-  return Head(all) + "\n" + Resources(all, detail, view) + devices + Sum(all) +
-         Notes(all, ObjectOf(ledger), view);
+  const std::string room = RoomText(all, view);
+  return Head(all) + "\n" + Resources(all, detail, view) + devices +
+         (room.empty() ? "" : "\n" + room) + Sum(all) + Notes(all, ObjectOf(ledger), view);
 }
 
 }  // namespace tessera::cli

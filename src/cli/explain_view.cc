@@ -16,12 +16,6 @@ std::string Line(std::string_view name, std::string_view text) {
   return fmt::format("  {:{}}{}\n", name, kNames - 2, text);
 }
 
-std::string Sentence(std::string_view name, std::string_view text, const View& view) {
-  size_t columns = view.columns > 0 ? static_cast<size_t>(view.columns) : kUsualColumns;
-  auto lines = Wrap(text, std::max(columns, kNames + 20) - kNames);
-  return Line(name, Join(lines, "\n" + std::string(kNames, ' ')));
-}
-
 std::string PairLines(std::string_view name, const json::Object& grant, std::string_view key) {
   std::string out;
   const json::Object* pairs = json::GetObject(grant, key);
@@ -68,6 +62,13 @@ std::string Candidate(const json::Object& candidate, const View& view) {
 }
 
 }  // namespace
+
+std::string Sentence(std::string_view name, std::string_view text, const View& view) {
+  if (text.empty()) return "";
+  size_t columns = view.columns > 0 ? static_cast<size_t>(view.columns) : kUsualColumns;
+  auto lines = Wrap(text, std::max(columns, kNames + 20) - kNames);
+  return Line(name, Join(lines, "\n" + std::string(kNames, ' ')));
+}
 
 std::string ExplainText(const json::Value& answer, const View& view) {
   std::string out;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/layout.h"
 #include "json/json.h"
@@ -12,5 +13,9 @@ namespace tessera::cli {
 // What GET /explain answered: for every candidate whether it is offered, as what, why, and what a
 // container would get with it.
 std::string ExplainText(const json::Value& answer, const View& view);
+
+// "  NAME        TEXT", the text broken at spaces to fit the view, each line below the first.
+// Nothing for an empty text.
+std::string Sentence(std::string_view name, std::string_view text, const View& view);
 
 }  // namespace tessera::cli

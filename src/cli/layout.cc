@@ -11,7 +11,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr size_t kGap = 2;        // between columns
-constexpr size_t kNarrowest = 8;  // a flexible column is not cut below this
+constexpr size_t kNarrowest = 8;  // a column is not cut below this
 
 std::string_view Code(Tone tone) {
   switch (tone) {
@@ -31,7 +31,7 @@ std::string_view Code(Tone tone) {
   return "";
 }
 
-// Takes from the widest flexible column, one at a time, until the row fits.
+// Takes from the widest column that may be cut, one at a time, until the row fits.
 void Shrink(std::vector<size_t>& widths, const std::vector<Column>& columns, size_t limit) {
   auto total = [&] {
     size_t used = 0;
@@ -41,12 +41,33 @@ void Shrink(std::vector<size_t>& widths, const std::vector<Column>& columns, siz
   while (total() > limit) {
     size_t* widest = nullptr;
     for (size_t i = 0; i < widths.size(); ++i) {
-      bool can = columns[i].flexible && widths[i] > kNarrowest;
+      bool can = columns[i].cut != Cut::kNever && widths[i] > kNarrowest;
       if (can && (widest == nullptr || widths[i] > *widest)) widest = &widths[i];
     }
     if (widest == nullptr) return;
     --*widest;
   }
+}
+
+// Where the character begins that stands in this column, from 0.
+size_t OffsetOf(std::string_view text, size_t column) {
+  size_t seen = 0;
+  size_t at = 0;
+  for (; at < text.size(); ++at) {
+    const bool starts = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+    if (starts && seen++ == column) break;
+  }
+  return at;
+}
+
+constexpr std::string_view kUuid = "00000000-0000-0000-0000-000000000000";
+
+bool IsUuid(std::string_view text) {
+  const auto fits = [](char c, char of) {
+    const bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return of == '-' ? c == '-' : digit;
+  };
+  return std::ranges::equal(text, kUuid, fits);
 }
 
 std::string Line(const std::vector<Column>& columns, const std::vector<size_t>& widths,
@@ -55,7 +76,8 @@ std::string Line(const std::vector<Column>& columns, const std::vector<size_t>& 
   size_t owed = 0;  // spaces before the next text, so that none stand at the end
   for (size_t i = 0; i < columns.size(); ++i) {
     if (widths[i] == 0) continue;
-    std::string text = Elide(cells[i].text, widths[i]);
+    std::string text = columns[i].cut == Cut::kMiddle ? ElideMiddle(cells[i].text, widths[i])
+                                                      : Elide(cells[i].text, widths[i]);
     size_t pad = widths[i] - Width(text);
     if (columns[i].right) owed += pad;
     if (!text.empty()) {
@@ -76,13 +98,40 @@ std::string Paint(std::string_view text, Tone tone, const View& view) {
 
 std::string Elide(std::string_view text, size_t columns) {
   if (Width(text) <= columns) return std::string(text);
-  size_t seen = 0;
-  size_t end = 0;
-  for (; end < text.size(); ++end) {
-    bool starts = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
-    if (starts && seen++ == columns - 1) break;
+  return std::string(text.substr(0, OffsetOf(text, columns - 1))) + "…";
+}
+
+std::string ElideMiddle(std::string_view text, size_t columns) {
+  const size_t width = Width(text);
+  if (width <= columns) return std::string(text);
+  const size_t tail = (columns - 1) / 2;
+  const size_t head = columns - 1 - tail;
+  return std::string(text.substr(0, OffsetOf(text, head))) + "…" +
+         std::string(text.substr(OffsetOf(text, width - tail)));
+}
+
+std::string Shortened(std::string_view text, const View& view) {
+  if (view.columns == 0) return std::string(text);
+  std::string out;
+  while (!text.empty()) {
+    if (IsUuid(text.substr(0, kUuid.size()))) {
+      out.append(text.substr(0, kUuid.find('-'))).append("…");
+      text.remove_prefix(kUuid.size());
+    } else {
+      out += text.front();
+      text.remove_prefix(1);
+    }
   }
-  return std::string(text.substr(0, end)) + "…";
+  return out;
+}
+
+std::string Note(std::string_view text, const View& view) {
+  const size_t columns = view.columns > 0 ? static_cast<size_t>(view.columns) : std::string::npos;
+  std::string out;
+  for (const std::string& line : Wrap("note: " + std::string(text), columns)) {
+    out += Paint(line, Tone::kWarning, view) + "\n";
+  }
+  return out;
 }
 
 std::string Table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,

@@ -8,9 +8,12 @@
 
 namespace tessera::cli {
 
+// Lines are no longer than this, whatever the terminal, but where everything is asked for.
+inline constexpr int kMostColumns = 120;
+
 // Where text is going.
 struct View {
-  int columns = 0;  // 0: any width, nothing is cut
+  int columns = 0;  // 0: any width, nothing is cut nor shortened
   bool color = false;
 };
 
@@ -23,10 +26,22 @@ std::string Paint(std::string_view text, Tone tone, const View& view);
 // The text cut to `columns`, with "…" at its end when something was cut.
 std::string Elide(std::string_view text, size_t columns);
 
+// The same with "…" in its middle: names of pods differ at their ends.
+std::string ElideMiddle(std::string_view text, size_t columns);
+
+// The text with each UUID in it shortened to its first part, as people recognise it:
+// "GPU-8a1f1d3c…". As it is where the view has any width.
+std::string Shortened(std::string_view text, const View& view);
+
+// "note: TEXT", broken at spaces to fit the view.
+std::string Note(std::string_view text, const View& view);
+
+enum class Cut : uint8_t { kNever, kEnd, kMiddle };
+
 struct Column {
   std::string title;
   bool right = false;     // numbers
-  bool flexible = false;  // may be cut when the table is wider than the view
+  Cut cut = Cut::kNever;  // where, when the table is wider than the view
 };
 
 struct Cell {
@@ -35,7 +50,8 @@ struct Cell {
 };
 
 // A table: titles, then rows, two spaces between columns, nothing at line ends. Columns without any
-// text are left out. Where it is too wide for the view, flexible columns are cut, the widest first.
+// text are left out. Where it is too wide for the view, columns that may be cut are, the widest
+// first.
 std::string Table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
                   const View& view);
 

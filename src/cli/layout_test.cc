@@ -6,7 +6,7 @@
 namespace tessera::cli {
 namespace {
 
-const std::vector<Column> kColumns = {{"NAME"}, {"SIZE", true}, {"NOTE", false, true}};
+const std::vector<Column> kColumns = {{"NAME"}, {"SIZE", true}, {"NOTE", false, Cut::kEnd}};
 
 TEST(Table, ColumnsAreAsWideAsTheirTexts) {
   EXPECT_EQ(Table(kColumns, {{{"a"}, {"1"}, {"first"}}, {{"longer"}, {"1000"}, {""}}}, {}),
@@ -30,7 +30,7 @@ TEST(Table, FlexibleColumnsAreCutToFit) {
 TEST(Table, NothingIsCutWhereTheWidthIsUnknown) {
   std::string note(500, 'x');
 
-  EXPECT_EQ(Table({{"NOTE", false, true}}, {{{note}}}, {}), "NOTE\n" + note + "\n");
+  EXPECT_EQ(Table({{"NOTE", false, Cut::kEnd}}, {{{note}}}, {}), "NOTE\n" + note + "\n");
 }
 
 TEST(Table, ColoursTakeNoSpace) {
@@ -43,6 +43,34 @@ TEST(Elide, CountsCharactersAndNotBytes) {
   EXPECT_EQ(Elide("größe", 5), "größe");
   EXPECT_EQ(Elide("größe", 4), "grö…");
   EXPECT_EQ(Elide("größe", 1), "…");
+}
+
+TEST(Table, NamesOfPodsAreCutInTheirMiddle) {
+  EXPECT_EQ(Table({{"POD", false, Cut::kMiddle}}, {{{"default/trainer-7d9f-x2k4p"}}},
+                  {.columns = 15, .color = false}),
+            "POD\ndefault…f-x2k4p\n");
+}
+
+TEST(ElideMiddle, CountsCharactersAndNotBytes) {
+  EXPECT_EQ(ElideMiddle("größe", 5), "größe");
+  EXPECT_EQ(ElideMiddle("größte", 5), "gr…te");
+  EXPECT_EQ(ElideMiddle("größte", 2), "g…");
+}
+
+TEST(Shortened, AUuidIsItsFirstPart) {
+  const View view{.columns = 80};
+  EXPECT_EQ(Shortened("nvidia.com/gpu/GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42", view),
+            "nvidia.com/gpu/GPU-8a1f1d3c…");
+  EXPECT_EQ(Shortened("MIG-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42::3", view), "MIG-8a1f1d3c…::3");
+  EXPECT_EQ(Shortened("MIG-GPU-8A1F1D3C-5f0e-4a1b-9c55-0d2f6b1e7a42/1/0", view),
+            "MIG-GPU-8A1F1D3C…/1/0");
+  EXPECT_EQ(Shortened("8a1f1d3c-5f0e-4a1b-9c55", view), "8a1f1d3c-5f0e-4a1b-9c55");
+  EXPECT_EQ(Shortened("GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42", {}),
+            "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42");
+}
+
+TEST(Note, IsBrokenToFit) {
+  EXPECT_EQ(Note("one two three", {.columns = 13, .color = false}), "note: one two\nthree\n");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -31,11 +32,12 @@ int PrintMisuse(std::string_view command, std::string_view what) {
   return kUsage;
 }
 
-View OutputView() {
-  View view;
+View OutputView(bool wide) {
+  View view{.columns = wide ? 0 : kMostColumns};
   if (isatty(STDOUT_FILENO) == 0) return view;
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) view.columns = size.ws_col;
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  if (known && !wide) view.columns = std::min<int>(size.ws_col, kMostColumns);
   const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): never set
   view.color = no_color == nullptr || *no_color == 0;
   return view;

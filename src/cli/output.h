@@ -26,9 +26,10 @@ int PrintFailure(const Error& error);
 // kUsage.
 int PrintMisuse(std::string_view command, std::string_view what);
 
-// How standard output is best written to: the terminal's width and colours, or neither when it is
-// none. NO_COLOR is respected.
-View OutputView();
+// How standard output is best written to: as wide as the terminal, up to kMostColumns, which it
+// also is where there is none; colours on a terminal alone, and not against NO_COLOR. `wide`: of
+// any width.
+View OutputView(bool wide = false);
 
 // --output FORMAT, -o for short; the first form is the default.
 Option OutputOption(std::vector<std::string> forms);

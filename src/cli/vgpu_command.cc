@@ -61,11 +61,11 @@ int ShowVgpus(const Arguments& arguments) {
   // Names are nice to have: it is of use without an agent.
   if (!containers->empty()) {
     const auto ledger = AskAgent(arguments, {.path = "/ledger", .query = {}, .body = ""});
-    if (ledger) NamePods(*ledger, *containers);
+    if (ledger) CompareWith(*ledger, *containers);
   }
   if (auto printed = PrintDocument(arguments, VgpuDocument(*containers))) return *printed;
   if (containers->empty()) return Print(NoVgpusText(sources));
-  return Print(VgpuText(*containers, OutputView()));
+  return Print(VgpuText(*containers, OutputView(arguments.Get("output") == "wide")));
 }
 
 std::vector<Option> VgpuOptions() {
@@ -77,7 +77,7 @@ std::vector<Option> VgpuOptions() {
       {.name = "--directory",
        .value = "DIRECTORY",
        .help = "where the limiting library's files are, instead of where the configuration says"},
-      OutputOption({"table", "json", "yaml"})};
+      OutputOption({"table", "wide", "json", "yaml"})};
   for (Option& option : ConfigFlags()) {
     const bool of_use =
         option.name == "--config" || option.name == "--state-dir" || option.name == "--root-prefix";
@@ -99,7 +99,8 @@ Command VgpuCommand() {
           "the same by process, with the ids that processes have in their container. It reads the "
           "files that the limiting library of each container keeps, Tessera's or HAMi-core's, and "
           "the agent's records of its grants; no agent need run, but one that does knows the names "
-          "of pods. A container can write what it "
+          "of pods, and which containers kubelet has no more: these are shown by '-o wide' alone, "
+          "as are names in full. A container can write what it "
           "likes into its own file, and that is believed of it alone.",
       .options = VgpuOptions(),
       .examples = {{"tessera vgpu", "See who holds what, and gets how much."},

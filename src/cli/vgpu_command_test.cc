@@ -49,9 +49,8 @@ TEST_F(VgpuCommandTest, ShowsWhatIsInTheUsualDirectory) {
   Run();
   EXPECT_EQ(code_, kOk) << err_;
   EXPECT_EQ(out_,
-            std::string("CONTAINER  DEVICE                                       LIMIT   USED  "
-                        "SHARE\nuid/app    ") +
-                kGpu + "  2048 MiB  0 MiB   30 %\n");
+            "CONTAINER  DEVICE            LIMIT   USED  SHARE\n"
+            "uid/app    GPU-8a1f1d3c…  2048 MiB  0 MiB   30 %\n");
 }
 
 TEST_F(VgpuCommandTest, OrInTheOneThatIsNamed) {

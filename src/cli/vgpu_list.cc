@@ -30,6 +30,14 @@ std::string ParentOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
+// Kubelet is asked who holds what once a minute at least.
+bool IsFresh(const std::string& directory) {
+  constexpr Duration kFresh{120'000};
+  const auto info = os::Inspect(directory);
+  return info &&
+         SystemClock().WallNow().time_since_epoch() - nanoseconds(info->changed_ns) < kFresh;
+}
+
 class Listing {
  public:
   explicit Listing(const VgpuSources& sources) : sources_(sources), pins_(sources.state_dir) {}
@@ -97,6 +105,7 @@ class Listing {
             .container = pin->container,
             .grant = grant,
             .resource = pin->resource,
+            .ids = pin->ids,
             .parts = pin->parts,
             .file = path + "/" + region});
     }
@@ -104,6 +113,7 @@ class Listing {
 
   void Open(const std::string& path, const std::string& wanted, VgpuContainer container) {
     Watched watched{.container = std::move(container)};
+    watched.container.fresh = IsFresh(sources_.root.Path(path));
     auto file =
         region::File::Open(sources_.root.Path(ParentOf(path)), std::string(FileName(path)), wanted);
     if (file) {
@@ -112,9 +122,8 @@ class Listing {
     } else if (file.error().reason == Reason::kNotFound) {
       watched.container.problem =
           Error{Reason::kNotFound,
-                fmt::format("there is no region in {} yet: no program of the container has used a "
-                            "GPU, or none has the limiting library",
-                            path)};
+                "there is no region yet: no program of the container has used a GPU, or none has "
+                "the limiting library"};
     } else {
       watched.container.problem = file.error();
     }

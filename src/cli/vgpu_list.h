@@ -21,10 +21,13 @@ struct VgpuContainer {
   std::string pod_name{};  // NAMESPACE/NAME; empty: no agent says it
   std::string pod{};       // its UID, or NAMESPACE/NAME where only that is known; empty: unknown
   std::string container{};
-  std::string grant{};            // empty: it is no grant of an agent of ours
-  std::string resource{};         // likewise
-  std::vector<VgpuPart> parts{};  // by its record
-  std::string file{};             // its region on the host, or where one would be
+  std::string grant{};             // empty: it is no grant of an agent of ours
+  std::string resource{};          // likewise
+  std::vector<std::string> ids{};  // its shares by its record; empty: nobody says them
+  std::vector<VgpuPart> parts{};   // by its record
+  std::string file{};              // its region on the host, or where one would be
+  bool fresh = false;              // its directory is so new that nobody need have told of it
+  bool ended = false;              // the agent says that kubelet has it no more
   // Why nothing is known of what it does; then there is no region.
   std::optional<Error> problem{};
   region::Region region{};

@@ -107,8 +107,8 @@ TEST_F(VgpuListTest, OneThatIsBrokenCostsNoOther) {
       (Error{Reason::kBadRegion, "it was cut off, or is of a HAMi-core before 1.2: 7000 bytes"}));
   EXPECT_EQ(list[4].problem,
             (Error{Reason::kNotFound,
-                   "there is no region in /vgpu/containers/uid-4_d yet: no program of the "
-                   "container has used a GPU, or none has the limiting library"}));
+                   "there is no region yet: no program of the container has used a GPU, or none "
+                   "has the limiting library"}));
 }
 
 TEST_F(VgpuListTest, WhoMayNotReadTheRecordsIsToldSo) {

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "cli/fields.h"
+#include "cli/room_view.h"
 
 namespace tessera::cli {
 namespace {
@@ -43,20 +46,15 @@ std::string NameOf(const VgpuContainer& container) {
   return container.pod.empty() ? container.container : container.pod + "/" + container.container;
 }
 
-std::string Mib(uint64_t bytes) {
-  constexpr uint64_t kMib = uint64_t{1} << 20;
-  if (bytes % kMib == 0) return fmt::format("{} MiB", bytes / kMib);
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(kMib));
-}
-
 std::string LimitText(uint64_t bytes) {
-  return bytes == 0 ? "none" : Mib(bytes);
-}
-std::string PercentText(int percent) {
-  return percent == 0 || percent >= kAllCores ? "all" : fmt::format("{} %", percent);
+  return bytes == 0 ? "none" : MibText(bytes);
 }
 std::string GotText(const std::optional<double>& got) {
   return got ? fmt::format("{:.1f} %", *got) : "";
+}
+
+std::string ShownName(const VgpuContainer& container, const View& view) {
+  return Shortened(NameOf(container), view) + (container.ended ? " (ended)" : "");
 }
 
 std::string_view StateOf(const std::optional<bool>& alive) {
@@ -72,27 +70,31 @@ bool IsOver(const VgpuContainer& container, size_t process) {
 std::string DeviceTable(std::span<const VgpuContainer> containers, const View& view) {
   std::vector<std::vector<Cell>> rows;
   for (const VgpuContainer& container : containers) {
-    const std::string name = NameOf(container);
+    const std::string name = ShownName(container, view);
     // What is known of it without its region.
     for (const VgpuPart& part : container.parts) {
       if (!container.problem) break;
-      rows.push_back(
-          {{name}, {part.device}, {LimitText(BytesOf(part))}, {}, {PercentText(part.cores)}, {}});
+      rows.push_back({{name},
+                      {Shortened(part.device, view)},
+                      {LimitText(BytesOf(part))},
+                      {},
+                      {PercentText(part.cores)},
+                      {}});
     }
     for (size_t i = 0; i < container.region.devices.size(); ++i) {
       const region::Device& device = container.region.devices[i];
       const uint64_t limit = LimitOf(container, device);
       const bool over = limit != 0 && device.used > limit;
       rows.push_back({{name},
-                      {device.uuid},
+                      {Shortened(device.uuid, view)},
                       {LimitText(limit)},
-                      {Mib(device.used), over ? Tone::kWarning : Tone::kPlain},
+                      {MibText(device.used), over ? Tone::kWarning : Tone::kPlain},
                       {PercentText(PercentOf(container, device))},
                       {GotText(container.got[i])}});
     }
   }
-  const std::vector<Column> columns = {{"CONTAINER", false, true},
-                                       {"DEVICE", false, true},
+  const std::vector<Column> columns = {{"CONTAINER", false, Cut::kMiddle},
+                                       {"DEVICE", false, Cut::kMiddle},
                                        {"LIMIT", true},
                                        {"USED", true},
                                        {"SHARE", true},
@@ -100,24 +102,26 @@ std::string DeviceTable(std::span<const VgpuContainer> containers, const View& v
   return rows.empty() ? "" : Table(columns, rows, view);
 }
 
-void AddProcess(const VgpuContainer& container, size_t at, std::vector<std::vector<Cell>>& rows) {
+void AddProcess(const VgpuContainer& container, size_t at, const View& view,
+                std::vector<std::vector<Cell>>& rows) {
   const region::Process& process = container.region.processes[at];
   const std::string state(StateOf(container.alive[at]));
   const Tone tone = container.alive[at] == false ? Tone::kWarning : Tone::kPlain;
   const std::string pid = std::to_string(process.pid);
   for (const region::Held& held : process.held) {
-    rows.push_back({{NameOf(container)},
+    rows.push_back({{ShownName(container, view)},
                     {pid},
                     {state, tone},
-                    {container.region.devices[held.device].uuid},
-                    {Mib(held.context)},
-                    {Mib(held.module)},
-                    {Mib(held.data)},
-                    {held.managed ? Mib(*held.managed) : ""},
-                    {Mib(held.total)}});
+                    {Shortened(container.region.devices[held.device].uuid, view)},
+                    {MibText(held.context)},
+                    {MibText(held.module)},
+                    {MibText(held.data)},
+                    {held.managed ? MibText(*held.managed) : ""},
+                    {MibText(held.total)}});
   }
   if (process.held.empty()) {
-    rows.push_back({{NameOf(container)}, {pid}, {state, tone}, {}, {}, {}, {}, {}, {Mib(0)}});
+    rows.push_back(
+        {{ShownName(container, view)}, {pid}, {state, tone}, {}, {}, {}, {}, {}, {MibText(0)}});
   }
 }
 
@@ -127,14 +131,14 @@ std::string ProcessTable(std::span<const VgpuContainer> containers, const View& 
     size_t shown = 0;
     for (size_t i = 0; i < container.region.processes.size() && shown < kMostProcesses; ++i) {
       if (IsOver(container, i)) continue;
-      AddProcess(container, i, rows);
+      AddProcess(container, i, view, rows);
       ++shown;
     }
   }
-  const std::vector<Column> columns = {{"CONTAINER", false, true},
+  const std::vector<Column> columns = {{"CONTAINER", false, Cut::kMiddle},
                                        {"PID", true},
                                        {"STATE"},
-                                       {"DEVICE", false, true},
+                                       {"DEVICE", false, Cut::kMiddle},
                                        {"CONTEXT", true},
                                        {"MODULE", true},
                                        {"DATA", true},
@@ -148,8 +152,8 @@ void AddLimitNotes(const VgpuContainer& container, std::vector<std::string>& not
     const VgpuPart* part = PartOf(container, device.uuid);
     if (part == nullptr || BytesOf(*part) == device.limit) continue;
     notes.push_back(fmt::format(
-        "{}: its region says a limit of {} for {}, its grant {}; the library goes by the {}",
-        NameOf(container), LimitText(device.limit), device.uuid, Mib(BytesOf(*part)),
+        "its region says a limit of {} for {}, its grant {}; the library goes by the {}",
+        LimitText(device.limit), device.uuid, MibText(BytesOf(*part)),
         GoesByGrant(container) ? "grant" : "region"));
   }
 }
@@ -165,40 +169,99 @@ size_t GoneWithMemory(const VgpuContainer& container) {
 
 std::vector<std::string> NotesOf(const VgpuContainer& container) {
   std::vector<std::string> notes;
-  const std::string name = NameOf(container);
   const region::Region& region = container.region;
   if (container.problem) {
     const std::string& why = container.problem->message;
     const bool of_file = container.problem->reason == Reason::kBadRegion;
-    notes.push_back(of_file ? fmt::format("{}: no region: {}: {}; {}", name, container.file, why,
+    notes.push_back(of_file ? fmt::format("no region: {}: {}; {}", container.file, why,
                                           ReasonAdvice(Reason::kBadRegion))
-                            : fmt::format("{}: {}", name, why));
+                            : why);
   }
   AddLimitNotes(container, notes);
   if (region.odd > 0) {
-    notes.push_back(fmt::format("{}: {} in its region cannot be, and {} as none", name,
+    notes.push_back(fmt::format("{} in its region cannot be, and {} as none",
                                 Count(region.odd, "number"), region.odd == 1 ? "counts" : "count"));
   }
   if (const size_t gone = GoneWithMemory(container); gone > 0) {
     notes.push_back(fmt::format(
-        "{}: {} gone and still counted; the next process of the container that starts, ends or "
+        "{} gone and still counted; the next process of the container that starts, ends or "
         "allocates takes that back",
-        name, gone == 1 ? "1 process is" : fmt::format("{} processes are", gone)));
+        gone == 1 ? "1 process is" : fmt::format("{} processes are", gone)));
   }
   if (region.processes.size() > kMostProcesses) {
-    notes.push_back(fmt::format("{}: of {} no more than {} are shown; '-o json' has all", name,
+    notes.push_back(fmt::format("of {} no more than {} are shown; '-o json' has all",
                                 Count(region.processes.size(), "slot"), kMostProcesses));
   }
   if (region.blocked) {
-    notes.push_back(name +
-                    ": HAMi's monitor holds it up while somebody of a higher priority works");
+    notes.emplace_back("HAMi's monitor holds it up while somebody of a higher priority works");
   }
   if (!region.switched_on && region.policy != "force") {
-    notes.push_back(name +
-                    ": its compute time is not limited now; HAMi's monitor has switched that off");
+    notes.emplace_back("its compute time is not limited now; HAMi's monitor has switched that off");
   }
   return notes;
 }
+
+// Each once, with the containers that it is about.
+std::string NoteLines(std::span<const VgpuContainer> containers, const View& view) {
+  constexpr size_t kNamed = 3;
+  constexpr size_t kLongestName = 50;
+  std::vector<std::pair<std::string, std::vector<std::string>>> notes;
+  for (const VgpuContainer& container : containers) {
+    for (std::string& text : NotesOf(container)) {
+      auto at = std::ranges::find(notes, text, [](const auto& note) { return note.first; });
+      if (at == notes.end()) at = notes.insert(at, {std::move(text), {}});
+      std::string name = ShownName(container, view);
+      if (view.columns > 0) name = ElideMiddle(name, kLongestName);
+      at->second.push_back(std::move(name));
+    }
+  }
+  std::string lines;
+  for (const auto& [text, names] : notes) {
+    const size_t named = std::min(names.size(), kNamed);
+    std::string who = Join(std::span(names.data(), named), ", ");
+    if (named < names.size()) who += fmt::format(" and {} more", names.size() - named);
+    lines += Note(fmt::format("{}: {}", who, Shortened(text, view)), view);
+  }
+  return lines;
+}
+
+// Who holds what, as the agent's ledger has it.
+class Holders {
+ public:
+  explicit Holders(const json::Object& ledger)
+      : known_(IsTrue(ledger, "reconciled") && TextIn(ledger, "podResources") == "ok") {
+    for (const json::Object* holding : ObjectsIn(ledger, "holdings")) {
+      const std::string uid = TextIn(*holding, "uid");
+      const std::string pod = TextIn(*holding, "pod");
+      if (uid.empty()) known_ = false;  // nobody says which pod that is
+      if (!pod.empty()) names_[uid] = TextIn(*holding, "namespace").append("/").append(pod);
+      held_.emplace(uid, TextIn(*holding, "container"));
+    }
+    for (const json::Object* pending : ObjectsIn(ledger, "pending")) {
+      for (std::string& id : ListIn(*pending, "shares")) pending_.insert(std::move(id));
+    }
+  }
+
+  std::string NameOf(const std::string& uid) const {
+    const auto known = names_.find(uid);
+    return uid.empty() || known == names_.end() ? "" : known->second;
+  }
+
+  // Kubelet has it no more. One that has just come may not have been told of yet.
+  bool HasEnded(const VgpuContainer& container) const {
+    const bool comes = std::ranges::any_of(
+        container.ids, [&](const std::string& id) { return pending_.contains(id); });
+    const bool may_come = container.ids.empty() && !pending_.empty();
+    return known_ && !container.pod.empty() && !container.fresh && !comes && !may_come &&
+           !held_.contains({container.pod, container.container});
+  }
+
+ private:
+  bool known_;
+  std::map<std::string, std::string> names_;            // by UID
+  std::set<std::pair<std::string, std::string>> held_;  // UID and container
+  std::set<std::string> pending_;                       // shares that kubelet has not confirmed yet
+};
 
 json::Object DeviceObject(const VgpuContainer& container, size_t at) {
   const region::Device& device = container.region.devices[at];
@@ -232,7 +295,8 @@ json::Object ProcessObject(const VgpuContainer& container, size_t at) {
 json::Object ContainerObject(const VgpuContainer& container) {
   json::Object object{{"pod", container.pod_name},        {"uid", container.pod},
                       {"container", container.container}, {"grant", container.grant},
-                      {"resource", container.resource},   {"region", container.file}};
+                      {"resource", container.resource},   {"region", container.file},
+                      {"ended", container.ended}};
   if (container.problem) {
     object["problem"] = json::Object{{"reason", ReasonName(container.problem->reason)},
                                      {"message", container.problem->message}};
@@ -265,28 +329,26 @@ json::Object ContainerObject(const VgpuContainer& container) {
 }  // namespace
 
 std::string VgpuText(std::span<const VgpuContainer> containers, const View& view) {
-  std::string text = DeviceTable(containers, view) + ProcessTable(containers, view);
-  std::string notes;
+  std::vector<VgpuContainer> shown;
   for (const VgpuContainer& container : containers) {
-    for (const std::string& note : NotesOf(container)) {
-      notes += Paint("note: " + note, Tone::kWarning, view) + "\n";
-    }
+    if (!container.ended || view.columns == 0) shown.push_back(container);
+  }
+  std::string text = DeviceTable(shown, view) + ProcessTable(shown, view);
+  std::string notes = NoteLines(shown, view);
+  if (const size_t ended = containers.size() - shown.size(); ended > 0) {
+    notes += Note(fmt::format("{} that kubelet has no more {} left out; '-o wide' shows all",
+                              Count(ended, "container"), ended == 1 ? "is" : "are"),
+                  view);
   }
   if (!text.empty() && !notes.empty()) text += "\n";
   return text + notes;
 }
 
-void NamePods(const json::Value& ledger, std::span<VgpuContainer> containers) {
-  std::map<std::string, std::string> names;
-  for (const json::Object* holding : ObjectsIn(ObjectOf(ledger), "holdings")) {
-    const std::string pod = TextIn(*holding, "pod");
-    if (!pod.empty()) {
-      names[TextIn(*holding, "uid")] = TextIn(*holding, "namespace").append("/").append(pod);
-    }
-  }
+void CompareWith(const json::Value& ledger, std::span<VgpuContainer> containers) {
+  const Holders holders(ObjectOf(ledger));
   for (VgpuContainer& container : containers) {
-    const auto known = names.find(container.pod);
-    if (!container.pod.empty() && known != names.end()) container.pod_name = known->second;
+    container.pod_name = holders.NameOf(container.pod);
+    container.ended = holders.HasEnded(container);
   }
 }
 

@@ -11,11 +11,12 @@
 
 namespace tessera::cli {
 
-// Tables of devices and processes, and what a person should know who takes them at their word.
+// Tables of devices and processes, and what a person should know who takes them at their word, each
+// note once. Containers that have ended are shown in a view of any width alone, and marked.
 std::string VgpuText(std::span<const VgpuContainer> containers, const View& view);
 
-// Puts in the names of pods that the agent's ledger knows.
-void NamePods(const json::Value& ledger, std::span<VgpuContainer> containers);
+// Puts in what the agent's ledger knows: names of pods, and which containers kubelet has no more.
+void CompareWith(const json::Value& ledger, std::span<VgpuContainer> containers);
 
 // {"containers": [...]}.
 json::Value VgpuDocument(std::span<const VgpuContainer> containers);

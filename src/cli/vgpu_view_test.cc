@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace tessera::cli {
 namespace {
 
@@ -55,6 +57,38 @@ uid-1/train   19  runs                                                0 MiB
 
 note: uid-1/train: 1 process is gone and still counted; the next process of the container that starts, ends or allocates takes that back
 )");
+}
+
+TEST(VgpuText, ContainersThatHaveEndedAreLeftOutButOfAnyWidth) {
+  VgpuContainer ended = Broken(Reason::kNotFound, "there is no region yet");
+  ended.ended = true;
+  const std::vector<VgpuContainer> all = {Trainer(), ended, ended};
+  const std::string text = VgpuText(all, {.columns = 120});
+  EXPECT_EQ(text.find("uid-2"), text.npos) << text;
+  EXPECT_TRUE(text.ends_with(
+      "note: 2 containers that kubelet has no more are left out; '-o wide' shows all\n"))
+      << text;
+  EXPECT_NE(VgpuText(all, {}).find("uid-2/web (ended)  GPU-2"), std::string::npos);
+}
+
+TEST(VgpuText, ANoteThatIsOfManyIsSaidOnce) {
+  std::vector<VgpuContainer> all(5, Broken(Reason::kNotFound, "there is no region yet"));
+  for (size_t i = 0; i < all.size(); ++i) all[i].container = "c" + std::to_string(i);
+  const std::string text = Text(all);
+  EXPECT_EQ(text.substr(text.find("note: ")),
+            "note: uid-2/c0, uid-2/c1, uid-2/c2 and 2 more: there is no region yet\n");
+}
+
+TEST(VgpuText, NoLineIsLongerThanTheView) {
+  VgpuContainer container = Trainer();
+  container.pod_name = "a-namespace-with-a-long-name/" + std::string(80, 'p') + "-x2k4p";
+  container.region.devices[0].uuid = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
+  const std::vector<VgpuContainer> all = {container};
+  const std::string text = VgpuText(all, {.columns = kMostColumns});
+  for (const std::string& line : Split(text, '\n')) {
+    EXPECT_LE(Width(line), static_cast<size_t>(kMostColumns)) << line;
+  }
+  EXPECT_NE(text.find("-x2k4p/train  GPU-8a1f1d3c… "), std::string::npos) << text;
 }
 
 TEST(VgpuText, OneOfWhichNothingIsKnownHasItsGrantAndTheReason) {
@@ -119,18 +153,53 @@ TEST(VgpuText, OfAThousandSlotsNotAllAreShown) {
       "note: uid-1/train: of 1024 slots no more than 64 are shown; '-o json' has all\n"));
 }
 
-TEST(NamePods, TellsThemByTheirUids) {
+TEST(CompareWith, NamesPodsByTheirUids) {
   std::vector<VgpuContainer> containers = {Trainer(), Broken(Reason::kNotFound, "no"), {}};
-  NamePods(json::Parse(R"({"holdings": [
+  CompareWith(json::Parse(R"({"holdings": [
              {"uid": "uid-1", "namespace": "ml", "pod": "train-0", "container": "train"},
              {"uid": "uid-2", "namespace": "", "pod": ""},
              {"uid": "", "namespace": "ml", "pod": "unknown"}]})")
-               .value(),
-           containers);
+                  .value(),
+              containers);
   EXPECT_EQ(containers[0].pod_name, "ml/train-0");
   EXPECT_EQ(containers[1].pod_name, "");
   EXPECT_EQ(containers[2].pod_name, "");
   EXPECT_TRUE(Text({containers[0]}).find("\nml/train-0/train  GPU-1") != std::string::npos);
+}
+
+TEST(CompareWith, WhatKubeletHasNoMoreHasEnded) {
+  const auto ended = [](std::string_view ledger, const VgpuContainer& container) {
+    std::vector<VgpuContainer> containers = {container};
+    CompareWith(json::Parse(ledger).value(), containers);
+    return containers[0].ended;
+  };
+  constexpr std::string_view kOther = R"({"reconciled": true, "podResources": "ok", "pending": [],
+    "holdings": [{"uid": "uid-1", "container": "other", "namespace": "a", "pod": "b"}]})";
+  VgpuContainer container = Trainer();
+  EXPECT_TRUE(ended(kOther, container));
+  container.fresh = true;
+  EXPECT_FALSE(ended(kOther, container));
+  container = Trainer();
+  container.pod = "";  // nobody knows whose it is
+  EXPECT_FALSE(ended(kOther, container));
+
+  EXPECT_FALSE(ended(R"({"reconciled": true, "podResources": "ok", "holdings":
+    [{"uid": "uid-1", "container": "train"}]})",
+                     Trainer()));
+  EXPECT_FALSE(ended(R"({"reconciled": false, "podResources": "ok"})", Trainer()));
+  EXPECT_FALSE(ended(R"({"reconciled": true, "podResources": "nobody listens"})", Trainer()));
+  EXPECT_FALSE(ended(R"({"reconciled": true, "podResources": "ok", "holdings":
+    [{"uid": "", "namespace": "a", "pod": "b"}]})",
+                     Trainer()));
+
+  container = Trainer();
+  container.ids = {"GPU-1::0"};
+  EXPECT_FALSE(ended(R"({"reconciled": true, "podResources": "ok",
+    "pending": [{"shares": ["GPU-1::0"]}]})",
+                     container));
+  EXPECT_TRUE(ended(R"({"reconciled": true, "podResources": "ok",
+    "pending": [{"shares": ["GPU-1::1"]}]})",
+                    container));
 }
 
 TEST(VgpuDocument, HasAllOfIt) {
@@ -140,7 +209,7 @@ TEST(VgpuDocument, HasAllOfIt) {
   const std::vector<VgpuContainer> all = {container};
   EXPECT_EQ(VgpuDocument(all), json::Parse(R"({"containers": [{
     "pod": "", "uid": "uid-1", "container": "train", "grant": "0123",
-    "resource": "nvidia.com/gpu",
+    "resource": "nvidia.com/gpu", "ended": false,
     "region": "/vgpu/containers/0123/0123.cache",
     "granted": [{"uuid": "GPU-1", "limitBytes": 2147483648, "cores": 30}],
     "library": "tessera", "policy": "default", "priority": 1, "switchedOn": true,
@@ -160,7 +229,7 @@ TEST(VgpuDocument, HasAllOfIt) {
 TEST(VgpuDocument, OneOfWhichNothingIsKnownHasAProblem) {
   const std::vector<VgpuContainer> all = {Broken(Reason::kBadRegion, "it is no file")};
   EXPECT_EQ(VgpuDocument(all), json::Parse(R"({"containers": [{
-    "pod": "", "uid": "uid-2", "container": "web", "grant": "", "resource": "",
+    "pod": "", "uid": "uid-2", "container": "web", "grant": "", "resource": "", "ended": false,
     "region": "/vgpu/containers/4567/4567.cache",
     "problem": {"reason": "bad-region", "message": "it is no file"},
     "granted": [{"uuid": "GPU-2", "limitBytes": 1073741824, "cores": 0}]}]})")

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "config/schema.h"
 #include "config/show.h"
 #include "json/json.h"
 
@@ -40,13 +43,42 @@ std::string Scalar(const Value& value) {
   return ValueText(value);
 }
 
+using SourcesByPath = std::map<std::string, std::string>;
+
+SourcesByPath SourcesOf(const LoadResult& result) {
+  SourcesByPath sources;
+  for (const Setting& setting : result.Settings()) sources[setting.path] = setting.source;
+  return sources;
+}
+
+// What is left out: values that are the default, whoever set them, or that nobody has set.
+enum class LeftOut : bool { kDefault, kUnset };
+
+// Whether it is to be written for the configuration to be what it is. A default that depends on
+// something else is none that is known here.
+bool IsChanged(const Shown& shown, const SourcesByPath& sources, LeftOut left_out) {
+  const Key& key = *shown.key;
+  const bool set = sources.at(shown.path) != "default";
+  const bool same = !key.default_note.empty() ? !set : ValueText(shown.value) == DefaultText(key);
+  return key.required || !same || (set && left_out == LeftOut::kUnset);
+}
+
+// Leaves out what is as it is anyway, sections as well that nothing is left of, but for those that
+// say what a resource is.
+void KeepChanged(Shown& section, const SourcesByPath& sources, LeftOut left_out) {
+  std::erase_if(section.children, [&](Shown& child) {
+    if (child.key->IsScalar()) return !IsChanged(child, sources, left_out);
+    KeepChanged(child, sources, left_out);
+    return child.children.empty() && !child.is_item && !child.key->choice.chosen;
+  });
+}
+
 class YamlPrinter {
  public:
-  explicit YamlPrinter(const LoadResult& result) {
-    for (const Setting& setting : result.Settings()) sources_[setting.path] = setting.source;
-  }
+  explicit YamlPrinter(SourcesByPath sources) : sources_(std::move(sources)) {}
 
   void Section(const Shown& section, std::string first, const std::string& indent) {
+    if (section.is_item && section.children.empty()) out_ += first + "{}\n";
     for (const Shown& child : section.children) {
       One(child, first.empty() ? indent : first);
       first.clear();
@@ -74,7 +106,7 @@ class YamlPrinter {
     }
   }
 
-  std::map<std::string, std::string> sources_;
+  SourcesByPath sources_;
   std::string out_;
 };
 
@@ -105,9 +137,25 @@ json::Value ToJson(const Shown& shown) {
 }  // namespace
 
 std::string PrintYaml(const LoadResult& result) {
-  YamlPrinter printer(result);
+  YamlPrinter printer(SourcesOf(result));
   printer.Section(Show(result.config), "", "");
   return printer.TakeText();
+}
+
+// Some keys are wanted beside others, and some defaults depend on what nobody wrote down: what is
+// read as something else is printed with more.
+std::string PrintChangedYaml(const LoadResult& result) {
+  for (const LeftOut left_out : {LeftOut::kDefault, LeftOut::kUnset}) {
+    SourcesByPath sources = SourcesOf(result);
+    Shown shown = Show(result.config);
+    KeepChanged(shown, sources, left_out);
+    YamlPrinter printer(std::move(sources));
+    printer.Section(shown, "", "");
+    std::string text = printer.TakeText();
+    const LoadResult again = Load({.file = Document::Parse("", text)});
+    if (again.ok() && again.config == result.config) return text;
+  }
+  return PrintYaml(result);
 }
 
 std::string PrintJson(const LoadResult& result) {

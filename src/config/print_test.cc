@@ -135,6 +135,35 @@ TEST(PrintYaml, DefaultsSurviveARoundTrip) {
   EXPECT_EQ(From(PrintYaml(first)).config, first.config);
 }
 
+TEST(PrintChangedYaml, LeavesOutWhatIsTheDefault) {
+  const LoadResult result = From(
+      "version: tessera/v1\nlog: {level: debug, format: text}\n"
+      "resources: [{name: dummy.com/npu, replicas: 4, policy: replicas, dummy: {count: 64}}, "
+      "{name: a.b/c, nvidia: {}}]\n");
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(PrintChangedYaml(result),
+            "version: tessera/v1                           # t.yaml:1\n"
+            "log:\n"
+            "  level: debug                                # t.yaml:2\n"
+            "resources:\n"
+            "  - name: dummy.com/npu                       # t.yaml:3\n"
+            "    policy: replicas                          # t.yaml:3\n"
+            "    replicas: 4                               # t.yaml:3\n"
+            "    dummy: {}\n"
+            "  - name: a.b/c                               # t.yaml:3\n"
+            "    nvidia: {}\n");
+}
+
+TEST(PrintChangedYaml, SurvivesARoundTrip) {
+  for (const char* text : {kEverything, "version: tessera/v1\n"}) {
+    const LoadResult first = From(text);
+    ASSERT_TRUE(first.ok());
+    const std::string printed = PrintChangedYaml(first);
+    EXPECT_EQ(From(printed).config, first.config) << printed;
+    EXPECT_LT(printed.size(), PrintYaml(first).size());
+  }
+}
+
 TEST(PrintYaml, SaysWhereEachValueCameFrom) {
   const LoadResult result =
       Load({.file = Document::Parse(

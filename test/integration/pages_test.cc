@@ -49,6 +49,18 @@ TEST_F(PagesTest, ExplainSaysWhatAContainerWouldGetOrWhyNothing) {
   EXPECT_EQ(cordoned.at("grant"), nullptr);
 }
 
+TEST_F(PagesTest, ExplainSaysWhatAPodHoldsOrWhereItMayBe) {
+  Start();
+  ASSERT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  ASSERT_TRUE(LedgerKnows("a"));
+  const json::Object pod = Page("/explain?pod=default/a");
+  EXPECT_EQ(pod.at("containers").at(0).at("state"), "holds");
+  EXPECT_EQ(pod.at("containers").at(0).at("holdings").at(0).at("devices").as_array().size(), 1U);
+
+  EXPECT_NE(Get("/explain?pod=default/b").find("has told the agent of pod default/b"),
+            std::string::npos);
+}
+
 TEST_F(PagesTest, ReadinessFollowsTheStream) {
   Start();
   EXPECT_EQ(Get("/healthz"), "ok\n");

@@ -158,6 +158,29 @@ TEST_F(VgpuRequestsTest, AContainerGetsWhatTheSchedulerChoseForItsPod) {
   EXPECT_TRUE(variables.contains("CUDA_DEVICE_SM_LIMIT=30"));
 }
 
+TEST_F(VgpuRequestsTest, WhatAPodGotIsExplainedAndCountedOfItsGpu) {
+  api_.Add(Placed("uid-1", 5, 3000, 30));
+  StartAll(kTen, Extra());
+  Expect(kGpu, 80, 80);
+  ASSERT_TRUE(RunPod("uid-1").start_failures.empty());
+
+  const json::Object page = Page("/explain?pod=team/train");
+  EXPECT_EQ(page.at("placement").at("by"), "hami-scheduler");
+  EXPECT_EQ(page.at("node"), "worker-1");
+  const json::Object container = page.at("containers").at(0).as_object();
+  EXPECT_EQ(container.at("state"), "bound");
+  const json::Object part{{"device", Uuid(5)}, {"memoryBytes", 3145728000}, {"cores", 30}};
+  EXPECT_EQ(container.at("grants").at(0).at("parts"), json::Value(json::Array{part}));
+
+  ASSERT_TRUE(AwaitPage("/inventory", [&](const json::Object& inventory) {
+    const json::Object device = DeviceOn(inventory, Uuid(5));
+    return device.at("vgpu").at("memoryGrantedBytes") == 3145728000 &&
+           device.at("vgpu").at("coresGranted") == 30 &&
+           device.at("holders").as_array().size() == 1 &&
+           device.at("holders").at(0).at("part") == json::Value(part);
+  })) << Get("/inventory");
+}
+
 TEST_F(VgpuRequestsTest, APodThatTheWatchHasNotToldOfIsFoundByAList) {
   StartAll(kTen, Extra());
   Expect(kGpu, 80, 80);
@@ -180,6 +203,12 @@ TEST_F(VgpuRequestsTest, APodThatNobodyKnowsIsNotStarted) {
             std::string::npos)
       << pod.start_failures[0].second;
   EXPECT_EQ(VariablesOf(pod), std::set<std::string>{"no document"});
+
+  ASSERT_TRUE(AwaitPage("/explain?pod=team/train", [](const json::Object& page) {
+    const json::Array* refusals = json::GetArray(page, "refusals");
+    return refusals != nullptr && !refusals->empty() &&
+           refusals->at(0).at("reason") == "grant-unknown";
+  })) << Get("/explain?pod=team/train");
 }
 
 TEST_F(VgpuRequestsTest, APodThatNobodyPlacedGetsWhatItsAnnotationsAskFor) {

@@ -191,11 +191,15 @@ Status GrantBinder::Finish(const Wish& wish) {
     const Error& why = wish.found.error();
     refusals_.Tell(kNotStarted, why, why.message,
                    {{"resource", wish.binding.offer.resource}, {"ids", Join(wish.ids, ",")}});
+    book_->Keep({.resource = wish.binding.offer.resource, .error = why});
     return wish.found;
   }
   for (const Wish::One& one : wish.grants) {
     const Status bound = FinishOne(wish, one);
-    if (bound) continue;
+    if (bound) {
+      book_->EndRefusals(one.held->pod_uid, one.held->container);
+      continue;
+    }
     TellRefused(wish, *one.held, bound.error());
     if (wish.binding.rendering.vgpu->requests) {
       book_->Refused({.pod_uid = one.held->pod_uid,
@@ -222,6 +226,10 @@ void GrantBinder::TellRefused(const Wish& wish, const HeldGrant& held, const Err
                   {"pod", NameIn(wish, held.pod_uid)},
                   {"uid", held.pod_uid},
                   {"container", held.container}});
+  book_->Keep({.pod_uid = held.pod_uid,
+               .container = held.container,
+               .resource = wish.binding.offer.resource,
+               .error = why});
 }
 
 void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {

@@ -95,6 +95,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   void TellBook() { (void)Read(); }
   // The containers that were bound to what their pods ask for, for who tells their scheduler.
   std::vector<HamiProtocol::Given> Former();
+  // The grants that were bound, as far as this process knows them: waits for no disk.
+  GrantPins::Known KnownGrants() const { return pins_.known(); }
   // Whether there may be anything left of any grant.
   bool AnyBound() const { return pins_.any(); }
   // Whether a container was lately not made for want of room: who holds it may have ended without

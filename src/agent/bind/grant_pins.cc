@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "agent/bind/state_mount.h"
 #include "base/characters.h"
 #include "json/json.h"
 
@@ -159,7 +160,9 @@ Result<PinPtr> GrantPins::Find(const std::string& grant, const Names* written) {
 }
 
 Result<os::FileLock> GrantPins::Lock() {
-  TRY(os::MakeDirectories(directory_, 0700));
+  if (const Status made = os::MakeDirectories(directory_, 0700); !made) {
+    return Fail(AboutStateMount(made.error(), directory_.substr(0, directory_.rfind('/'))));
+  }
   return os::FileLock::TakeWithin(directory_ + ".lock", kPatience);
 }
 
@@ -193,6 +196,11 @@ void GrantPins::Remove(const std::string& grant) {
   (void)os::RemoveFile(PathOf(grant));
   std::lock_guard lock(mutex_);
   known_.erase(grant);
+}
+
+GrantPins::Known GrantPins::known() const {
+  std::lock_guard lock(mutex_);
+  return {known_.begin(), known_.end()};
 }
 
 Result<GrantPins::Names> GrantPins::Grants() const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "agent/bind/pod_decision.h"
@@ -72,6 +73,9 @@ class GrantPins {
   void Remove(const std::string& grant);
   // Of all that are there, with and without a pod.
   Result<Names> Grants() const;
+  // Those that this process has found or added, by grant: from memory.
+  using Known = std::vector<std::pair<std::string, PinPtr>>;
+  Known known() const;
   // Whether another grant's container writes in the same directory.
   bool IsShared(const std::string& directory, const std::string& grant);
   // Whether there may be any.
@@ -81,7 +85,7 @@ class GrantPins {
   std::string PathOf(const std::string& grant) const;
 
   const std::string directory_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<std::string, PinPtr> known_;  // by grant; under mutex_
 };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "agent/bind/held_grants.h"
 #include "hami/names.h"
 
 namespace tessera::agent {
@@ -132,6 +133,15 @@ void PodBook::Bound(const HamiProtocol::Given& given) const {
 void PodBook::Refused(const HamiProtocol::Refusal& refusal) const {
   const auto listener = GetListener();
   if (listener != nullptr) listener->refused(refusal);
+}
+
+void PodBook::Keep(KeptRefusal refusal) {
+  if (IsPodName(refusal.pod_uid)) {
+    refusal.pod = std::exchange(refusal.pod_uid, {});
+  } else if (const PodPtr pod = Find(refusal.pod_uid)) {
+    refusal.pod = pod->FullName();
+  }
+  refusals_.Put(std::move(refusal), SystemClock().WallNow());
 }
 
 std::shared_ptr<const PodBook::Listener> PodBook::GetListener() const {

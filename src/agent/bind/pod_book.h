@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "agent/bind/hami_protocol.h"
+#include "agent/bind/refusal_history.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "grant/vgpu.h"
@@ -68,6 +69,13 @@ class PodBook {
   void Bound(const HamiProtocol::Given& given) const;
   void Refused(const HamiProtocol::Refusal& refusal) const;
 
+  // Of any container, those of which nobody else is told as well: kept with its pod's name.
+  void Keep(KeptRefusal refusal);
+  void EndRefusals(const std::string& pod_uid, const std::string& container) {
+    refusals_.End(pod_uid, container);
+  }
+  std::vector<KeptRefusal> KeptRefusals() const { return refusals_.All(); }
+
   // Of the API server, each for any thread.
   struct Listener {
     Seek seek{};
@@ -94,6 +102,7 @@ class PodBook {
   bool IsAnswered(const std::string& resource, const std::string& uid,
                   const std::string& container) const;
 
+  RefusalHistory refusals_;
   mutable std::mutex mutex_;
   std::shared_ptr<const Listener> listener_;  // under mutex_, as what follows
   Former former_;

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "backend/nvidia/cdi_config.h"
+#include "backend/nvidia/cdi_parts.h"
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/label_facts.h"
 #include "backend/nvidia/mps_backend.h"
@@ -394,6 +395,11 @@ std::unique_ptr<Labeller> Label(const Config& config) {
   return std::make_unique<nvidia::GpuLabeller>(config);
 }
 
+HostTree DriverTreeOf(const os::Root& root, const Resource& resource) {
+  const nvidia::Tree tree = nvidia::DriverTree(root, *resource.kind.As<NvidiaConfig>());
+  return {.seen = tree.seen, .host = tree.host};
+}
+
 Kind MakeKind() {
   return {.section = {.name = "nvidia",
                       .type = Type::kSection,
@@ -409,6 +415,7 @@ Kind MakeKind() {
           .describes_for_cdi = true,
           .cdi_kind = "k8s.device-plugin.nvidia.com/gpu",
           .cdi_tells_of = DriverDirectories,
+          .cdi_tree = DriverTreeOf,
           .may_have = MayHave,
           .label = Label,
           .has_mps = true,

@@ -14,6 +14,7 @@ namespace tessera::config::hami {
 namespace {
 
 constexpr char kNodeName[] = "node-name";
+constexpr std::string_view kNvidiasVersion = "v1";
 
 // GPU feature discovery has this flag as well.
 void TakeNodeName(const nvidia::CommandLine& line, LoadResult& loaded) {
@@ -74,6 +75,16 @@ std::string NodeNameOf(const nvidia::Sources& sources) {
   ApplyEnvironment(sources.environment, settings, findings);
   ApplyFlags(sources.line, settings, findings);
   return settings.node_name;
+}
+
+Format FormatOf(const Document& document) {
+  if (IsDeviceConfig(document)) return Format::kHami;
+  const Node& root = document.root();
+  if (const Node* version = root.Find("version")) {
+    return version->scalar == kNvidiasVersion ? Format::kNvidia : Format::kOwn;
+  }
+  const bool like_nvidias = root.Find("flags") != nullptr || root.Find("sharing") != nullptr;
+  return like_nvidias ? Format::kNvidia : Format::kOwn;
 }
 
 LoadResult LoadEither(nvidia::Sources sources, NodeConfigFile& nodes) {

@@ -20,6 +20,10 @@ LoadResult Load(nvidia::Sources sources, const NodeConfig& node);
 // The name of the node by which config.json knows it; empty: nobody says it.
 std::string NodeNameOf(const nvidia::Sources& sources);
 
+enum class Format : uint8_t { kOwn, kNvidia, kHami };
+// Whose configuration the file is, by its shape: one that is like none is ours.
+Format FormatOf(const Document& document);
+
 // By whichever plugin's configuration the file is, HAMi's or NVIDIA's, which is also without one.
 // One thread.
 LoadResult LoadEither(nvidia::Sources sources, NodeConfigFile& nodes);

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pod_page.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "agent/bind/pod_decision.h"
+#include "base/quote.h"
+#include "base/text.h"
+#include "hami/names.h"
+
+namespace tessera::agent {
+namespace {
+
+json::Object TextsOf(const kube::Texts& texts) {
+  json::Object object;
+  for (const auto& [key, value] : texts) object[key] = value;
+  return object;
+}
+
+json::Array Strings(const auto& texts) {
+  json::Array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  return array;
+}
+
+std::string_view KindName(kube::Container::Kind kind) {
+  switch (kind) {
+    case kube::Container::Kind::kInit:
+      return "init";
+    case kube::Container::Kind::kSidecar:
+      return "sidecar";
+    case kube::Container::Kind::kApp:
+      break;
+  }
+  return "app";
+}
+
+std::string_view PhaseName(kube::Pod::Phase phase) {
+  switch (phase) {
+    case kube::Pod::Phase::kPending:
+      return "Pending";
+    case kube::Pod::Phase::kRunning:
+      return "Running";
+    case kube::Pod::Phase::kSucceeded:
+      return "Succeeded";
+    case kube::Pod::Phase::kFailed:
+      return "Failed";
+    case kube::Pod::Phase::kUnknown:
+      break;
+  }
+  return "";
+}
+
+json::Object RefusalPage(const KeptRefusal& refusal) {
+  return {{"resource", refusal.resource},     {"reason", ReasonName(refusal.error.reason)},
+          {"message", refusal.error.message}, {"advice", ReasonAdvice(refusal.error.reason)},
+          {"count", refusal.count},           {"first", FormatTime(refusal.first)},
+          {"last", FormatTime(refusal.last)}, {"over", refusal.over}};
+}
+
+// All that is known of one pod.
+class KnownPod {
+ public:
+  KnownPod(const PodFacts& facts, const std::string& name) : facts_(facts), name_(name) {
+    pod_ = facts.book.FindNamed(name);
+    const std::vector<KeptRefusal> refusals = facts.book.KeptRefusals();
+    FindUids(refusals);
+    if (pod_ == nullptr && !uids_.empty()) pod_ = facts.book.Find(uids_.front());  // a static pod's
+    for (const Holding& holding : facts.ledger.holdings()) {
+      if (NameOf(holding) == name || IsOwn(holding.pod_uid)) holdings_.push_back(&holding);
+    }
+    for (const auto& [grant, pin] : facts.grants) {
+      if (IsOwn(pin->pod_uid) || pin->pod_uid == name) grants_.emplace_back(grant, pin);
+    }
+    std::ranges::sort(grants_, {}, &GrantPins::Known::value_type::first);
+    for (const KeptRefusal& refusal : refusals) {
+      if (refusal.pod == name || IsOwn(refusal.pod_uid)) refusals_.push_back(refusal);
+      if (refusal.pod.empty() && refusal.pod_uid.empty()) nobodys_.push_back(refusal);
+    }
+  }
+
+  bool known() const {
+    return pod_ != nullptr || !holdings_.empty() || !grants_.empty() || !refusals_.empty();
+  }
+
+  json::Value Page() const {
+    json::Array containers;
+    for (const std::string& name : ContainerNames()) containers.push_back(ContainerPage(name));
+    json::Object page{
+        {"pod", name_},
+        {"uid", uids_.empty() ? "" : uids_.front()},
+        {"node", facts_.node},
+        {"phase", pod_ == nullptr ? "" : PhaseName(pod_->phase)},
+        {"deleting", pod_ != nullptr && pod_->deleting},
+        {"placement", PlacementPage()},
+        {"annotations", pod_ == nullptr ? json::Object() : TextsOf(pod_->annotations)},
+        {"containers", std::move(containers)}};
+    // Which pods these were kubelet had not said; they may have been this one.
+    json::Array perhaps;
+    const std::set<std::string> resources = Resources();
+    for (const KeptRefusal& refusal : nobodys_) {
+      if (resources.contains(refusal.resource)) perhaps.push_back(RefusalPage(refusal));
+    }
+    for (const KeptRefusal& refusal : refusals_) {
+      if (refusal.container.empty()) perhaps.push_back(RefusalPage(refusal));
+    }
+    page["refusals"] = std::move(perhaps);
+    return page;
+  }
+
+  Error Unknown() const {
+    std::string message = fmt::format(
+        "node {}: neither kubelet nor the API server has told the agent of pod {}: it is on "
+        "another "
+        "node ('kubectl get pod -o wide' names it), has ended, asks for nothing that is served "
+        "here, or is not spelt so",
+        facts_.node, Brief(name_));
+    if (!nobodys_.empty()) {
+      const KeptRefusal& newest = nobodys_.front();
+      message += fmt::format(
+          "; the last container that was refused before kubelet named its pod: "
+          "{}, {}",
+          FormatTime(newest.last), newest.error.message);
+    }
+    return {Reason::kNotFound, message};
+  }
+
+ private:
+  static std::string NameOf(const Holding& holding) {
+    return holding.pod.empty() ? "" : holding.pod_namespace + "/" + holding.pod;
+  }
+  bool IsOwn(const std::string& uid) const { return std::ranges::count(uids_, uid) > 0; }
+
+  // Another pod may have had that name before.
+  void FindUids(std::span<const KeptRefusal> refusals) {
+    if (pod_ != nullptr) uids_.push_back(pod_->KubeletUid());
+    for (const Holding& holding : facts_.ledger.holdings()) {
+      if (NameOf(holding) == name_ && !holding.pod_uid.empty()) uids_.push_back(holding.pod_uid);
+    }
+    for (const KeptRefusal& refusal : refusals) {
+      if (refusal.pod == name_ && !refusal.pod_uid.empty()) uids_.push_back(refusal.pod_uid);
+    }
+  }
+
+  const kube::Container* ContainerOf(const std::string& name) const {
+    if (pod_ == nullptr) return nullptr;
+    const auto found = std::ranges::find(pod_->containers, name, &kube::Container::name);
+    return found == pod_->containers.end() ? nullptr : &*found;
+  }
+
+  // As they run, then those of which the pod says nothing.
+  std::vector<std::string> ContainerNames() const {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+      if (!name.empty() && std::ranges::count(names, name) == 0) names.push_back(name);
+    };
+    if (pod_ != nullptr) {
+      for (const kube::Container& container : pod_->containers) add(container.name);
+    }
+    for (const Holding* holding : holdings_) add(holding->container);
+    for (const auto& [grant, pin] : grants_) add(pin->container);
+    for (const KeptRefusal& refusal : refusals_) add(refusal.container);
+    return names;
+  }
+
+  // That it asks for or holds.
+  std::set<std::string> Resources() const {
+    std::set<std::string> resources;
+    for (const Holding* holding : holdings_) resources.insert(holding->resource);
+    if (pod_ == nullptr) return resources;
+    for (const kube::Container& container : pod_->containers) {
+      for (const auto& [resource, quantity] : container.limits) resources.insert(resource);
+      for (const auto& [resource, quantity] : container.requests) resources.insert(resource);
+    }
+    return resources;
+  }
+
+  json::Object PlacementPage() const {
+    const bool fitted =
+        std::ranges::any_of(grants_, [](const auto& grant) { return grant.second->fitted; });
+    const auto annotation = [&](std::string_view key) {
+      return pod_ == nullptr ? std::string() : std::string(pod_->Annotation(key));
+    };
+    std::string_view by = holdings_.empty() && grants_.empty() ? "" : "kubelet";
+    if (pod_ != nullptr && IsPlaced(*pod_)) by = "hami-scheduler";
+    if (fitted) by = "agent";
+    return {{"by", by},
+            {"node", annotation(hami::kPodNode)},
+            {"phase", annotation(hami::kPodBindPhase)},
+            {"allocated", annotation(hami::kPodAllocated)}};
+  }
+
+  struct State {
+    std::string_view name;
+    std::string_view advice = "";
+  };
+  State StateOf(const std::string& name, const json::Object& page) const {
+    const auto some = [&](std::string_view key) { return !json::GetArray(page, key)->empty(); };
+    if (pod_ != nullptr && HasEnded(*pod_, name)) return {"ended"};
+    const auto newest = std::ranges::find_if(refusals_, [&](const KeptRefusal& refusal) {
+      return refusal.container == name && !refusal.over;
+    });
+    if (newest != refusals_.end()) return {"refused", ReasonAdvice(newest->error.reason)};
+    if (some("grants")) return {"bound"};
+    if (some("holdings")) {
+      const bool late = std::ranges::any_of(holdings_, [&](const Holding* holding) {
+        return holding->container == name && facts_.late.contains(holding->resource);
+      });
+      if (!late) return {"holds"};
+      return {"promised", "its grant is bound when kubelet makes the container: wait for that"};
+    }
+    if (json::GetObject(page, "asks")->empty()) return {"nothing"};
+    return {"waits",
+            "kubelet asks for its devices when it admits the pod: 'kubectl describe pod' says what "
+            "it waits for"};
+  }
+
+  json::Value ContainerPage(const std::string& name) const {
+    const kube::Container* container = ContainerOf(name);
+    json::Array held;
+    for (const Holding* holding : holdings_) {
+      if (holding->container != name) continue;
+      held.push_back(json::Object{{"resource", holding->resource},
+                                  {"shares", Strings(holding->share_ids)},
+                                  {"devices", Strings(facts_.ledger.DevicesOf(*holding))}});
+    }
+    json::Array granted;
+    for (const auto& [grant, pin] : grants_) {
+      if (pin->container != name) continue;
+      granted.push_back(json::Object{{"grant", grant},
+                                     {"resource", pin->resource},
+                                     {"parts", PartsPage(pin->parts)},
+                                     {"controlled", pin->controlled},
+                                     {"fitted", pin->fitted},
+                                     {"directory", pin->directory},
+                                     {"library", pin->library}});
+    }
+    json::Array refused;
+    for (const KeptRefusal& refusal : refusals_) {
+      if (refusal.container == name) refused.push_back(RefusalPage(refusal));
+    }
+    json::Object page{
+        {"name", name},
+        {"kind", container == nullptr ? "" : KindName(container->kind)},
+        {"asks", container == nullptr ? json::Object() : TextsOf(AskedBy(*container))},
+        {"holdings", std::move(held)},
+        {"grants", std::move(granted)},
+        {"refusals", std::move(refused)}};
+    const State state = StateOf(name, page);
+    page["state"] = state.name;
+    page["advice"] = state.advice;
+    return page;
+  }
+
+  // A limit counts before a request.
+  static kube::Texts AskedBy(const kube::Container& container) {
+    kube::Texts asked = container.limits;
+    asked.insert(container.requests.begin(), container.requests.end());
+    return asked;
+  }
+
+  const PodFacts& facts_;
+  const std::string name_;
+  PodPtr pod_;                     // null: the API server has not told of it
+  std::vector<std::string> uids_;  // as kubelet knows it; empty: nobody says it
+  std::vector<const Holding*> holdings_;
+  GrantPins::Known grants_;
+  std::vector<KeptRefusal> refusals_;  // the newest first
+  std::vector<KeptRefusal> nobodys_;   // likewise
+};
+
+}  // namespace
+
+json::Array PartsPage(std::span<const VgpuPart> parts) {
+  constexpr int kMiB = 20;
+  json::Array array;
+  for (const VgpuPart& part : parts) {
+    array.push_back(json::Object{{"device", part.device},
+                                 {"memoryBytes", static_cast<uint64_t>(part.memory) << kMiB},
+                                 {"cores", part.cores}});
+  }
+  return array;
+}
+
+Result<json::Value> PodPage(const PodFacts& facts, const std::string& name) {
+  const KnownPod pod(facts, name);
+  if (!pod.known()) return Fail(pod.Unknown());
+  return pod.Page();
+}
+
+}  // namespace tessera::agent
