@@ -14,6 +14,7 @@ endfunction()
 
 tessera_external(expected)
 tessera_external(cli11)
+tessera_external(boost_beast)  # headers alone
 
 # The archives of these libraries, by full path: nothing shared can slip in.
 function(tessera_archives OUT)
