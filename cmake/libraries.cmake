@@ -16,6 +16,7 @@ tessera_external(expected)
 tessera_external(cli11)
 # Headers alone: Debian has no archive, and its shared library throws.
 tessera_external(tomlplusplus DEFINE TOML_EXCEPTIONS=0 TOML_ENABLE_FORMATTERS=0)
+tessera_external(boost_beast)  # headers alone
 
 # The archives of these libraries, by full path: nothing shared can slip in.
 function(tessera_archives OUT)

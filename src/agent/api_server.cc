@@ -53,7 +53,7 @@ struct ApiServer::Voice {
   }
 
   void AskForNode(const std::function<void(const json::Value&)>& answer) {
-    client.Get(path, [this, answer](const Result<json::Value>& node) {
+    client.Get(path, kube::NodeForm(), [this, answer](const Result<json::Value>& node) {
       if (node) return answer(*node);
       again = loop.After(client.NextPause(pauses), [this, answer] { AskForNode(answer); });
     });
@@ -65,9 +65,9 @@ struct ApiServer::Voice {
     if (events) tell = [this](const std::vector<kube::Event>& told) { outbox.Add(told); };
     protocol = std::make_unique<HamiProtocol>(loop, client, name, tell, HamiProtocol::Times{});
     protocol->Serve(resources, [book](const kube::Pod& pod) { return book->AwaitsClaim(pod); });
-    const auto put = [this, book](const kube::Pod& pod) {
+    const auto put = [this, book](const kube::PodPtr& pod) {
       book->Put(pod);
-      protocol->PodChanged(pod);
+      protocol->PodChanged(*pod);
     };
     const auto wanted = [resources](std::string_view key) {
       return resources.contains(std::string(key));
@@ -81,26 +81,22 @@ struct ApiServer::Voice {
         kube::NodePods::Observer{.added = put,
                                  .changed = put,
                                  .removed =
-                                     [this, book](const kube::Pod& pod) {
-                                       book->Take(pod);
-                                       protocol->PodGone(pod);
-                                     }},
+                                     [this, book](const kube::PodPtr& pod) {
+                                       book->Take(*pod);
+                                       protocol->PodGone(*pod);
+                                     },
+                                 .ended = [book](const kube::PodPtr& pod) { book->End(pod); }},
         kube::NodePods::Times{});
     const auto told = [this](const json::Value& changed) { protocol->NodeChanged(changed); };
     lock = std::make_unique<kube::Watch>(
         loop, client, "/api/v1/nodes", "fieldSelector=metadata.name%3D" + http::PercentEncode(name),
-        kube::Watch::Listener{.changed = told,
-                              .deleted = {},
-                              .listed = [told](const std::vector<json::Value>& nodes) {
-                                std::ranges::for_each(nodes, told);
-                              }});
+        kube::NodeForm(),
+        kube::Watch::Listener{
+            .changed = told, .deleted = {}, .begun = {}, .item = told, .listed = [] {}});
   }
 
   void Seek(const std::string& uid, Duration within, const PodBook::Answer& answer) {
-    pods->Await(uid, SystemClock().Now() + within, [answer](const Result<kube::Pod>& pod) {
-      if (!pod) return answer(Fail(pod.error()));
-      answer(std::make_shared<const kube::Pod>(*pod));
-    });
+    pods->Await(uid, SystemClock().Now() + within, answer);
   }
 
   os::Loop loop;

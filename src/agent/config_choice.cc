@@ -56,6 +56,7 @@ class ConfigChoice {
 
   // The node was listed, or has changed.
   void Read(const json::Value& node) {
+    known_ = true;
     const auto label = LabelIn(node, options_.label);
     const auto pointed = Point(label);
     if (!pointed) {
@@ -66,6 +67,12 @@ class ConfigChoice {
     if (!options_.oneshot) return;
     exit_code_ = pointed && told ? 0 : 1;
     loop_.Stop();
+  }
+
+  // The list is read, and was.
+  void Begun() { known_ = false; }
+  void Listed() {
+    if (!known_) Missing();
   }
 
   void Missing() {
@@ -112,6 +119,7 @@ class ConfigChoice {
   os::Loop& loop_;
   const ConfigChoiceOptions options_;
   int exit_code_ = 0;
+  bool known_ = false;  // the API server knows the node
 };
 
 Result<kube::Access> FindAccess(const std::string& kubeconfig) {
@@ -139,12 +147,12 @@ int RunConfigChoice(const ConfigChoiceOptions& options) {
   ConfigChoice choice(loop, options);
   kube::Client client(loop, *std::move(access));
   kube::Watch watch(loop, client, "/api/v1/nodes", "fieldSelector=metadata.name%3D" + options.node,
+                    kube::NodeForm(),
                     {.changed = [&choice](const json::Value& node) { choice.Read(node); },
                      .deleted = [&choice](const json::Value&) { choice.Missing(); },
-                     .listed =
-                         [&choice](const std::vector<json::Value>& nodes) {
-                           nodes.empty() ? choice.Missing() : choice.Read(nodes.front());
-                         }});
+                     .begun = [&choice] { choice.Begun(); },
+                     .item = [&choice](const json::Value& node) { choice.Read(node); },
+                     .listed = [&choice] { choice.Listed(); }});
   loop.Run();
   return choice.exit_code();
 }

@@ -74,7 +74,7 @@ class NodeCleaning {
 
  private:
   void Begin() {
-    client_.Get(path_, [this](const Result<json::Value>& node) {
+    client_.Get(path_, kube::NodeForm(), [this](const Result<json::Value>& node) {
       if (!node) return End(Fail(node.error()));
       CleanLabels(*node);
     });
@@ -83,7 +83,7 @@ class NodeCleaning {
     NodePatch patch = PatchWithoutLabels(kube::MetadataOf(node));
     if (!patch.patch) return CleanRegistration(node);
     client_.Patch(kube::PatchType::kMerge, path_, json::Value(*std::move(patch.patch)),
-                  [this](const Result<json::Value>& written) {
+                  kube::NodeForm(), [this](const Result<json::Value>& written) {
                     if (written) return CleanRegistration(*written);
                     // Kubelet, above all, writes to it all the time.
                     const bool late = written.error().reason == Reason::kApiConflict;
@@ -98,7 +98,7 @@ class NodeCleaning {
                       std::ranges::any_of(config_.resources, IsRegistered);
     const auto patch = ours ? RegistrationRemoval(node) : std::nullopt;
     if (!patch) return CleanCondition(node);
-    client_.Patch(kube::PatchType::kMerge, path_, *patch,
+    client_.Patch(kube::PatchType::kMerge, path_, *patch, kube::NodeForm(),
                   [this](const Result<json::Value>& written) {
                     if (!written) return End(Fail(written.error()));
                     if (Status gone = ForgetRegistration(config_.state_dir); !gone) {
@@ -114,7 +114,7 @@ class NodeCleaning {
     types->insert(config_.api.condition);
     const auto patch = ConditionsRemoval(*types, node);
     if (!patch) return End(RecordConditions(config_.state_dir, {}));
-    client_.Patch(kube::PatchType::kStrategic, path_ + "/status", *patch,
+    client_.Patch(kube::PatchType::kStrategic, path_ + "/status", *patch, kube::NodeForm(),
                   [this](const Result<json::Value>& written) {
                     End(written ? RecordConditions(config_.state_dir, {}) : Fail(written.error()));
                   });

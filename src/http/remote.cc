@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// libevent's HTTP client frees connections that fail while it calls back, and takes it ill when
-// others do. So its callbacks only write down what happened here; who asked is told by a timer,
-// with none of libevent's functions below, and may destroy what he likes.
+// libevent's connections, and a parser of our own choice (reply_parser.h): libevent's HTTP client
+// keeps a chunk until it is whole, and API servers send what they have as one. What libevent calls
+// writes down what happened; who asked is told by a timer, and may destroy what he likes.
 #include "http/remote.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <event2/http.h>
-#include <event2/keyvalq_struct.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -20,51 +18,41 @@
 #include <vector>
 
 #include "http/lookup.h"
+#include "http/reply_parser.h"
 #include "http/tls.h"
 #include "os/address.h"
 
 namespace tessera::http {
 namespace {
 
-constexpr ev_ssize_t kMaxHeaders = 64 * 1024;
-constexpr timeval kNoLimit{.tv_sec = 86'400, .tv_usec = 0};  // ours are the exchanges' timers
+constexpr size_t kMaxWaiting = 256 << 10;  // bytes that have come and were not looked at
 
-std::optional<evhttp_cmd_type> MethodOf(std::string_view name) {
-  if (name == "GET") return EVHTTP_REQ_GET;
-  if (name == "POST") return EVHTTP_REQ_POST;
-  if (name == "PATCH") return EVHTTP_REQ_PATCH;
-  if (name == "DELETE") return EVHTTP_REQ_DELETE;
-  return std::nullopt;
+bool IsMethod(std::string_view name) {
+  return name == "GET" || name == "POST" || name == "PATCH" || name == "DELETE";
+}
+
+// Without a line end, which would begin something else.
+bool IsHeader(const std::string& text) {
+  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos;
+}
+
+// Nothing where HTTP has no words for the call.
+std::optional<std::string> RequestOf(const Call& call, const std::string& host) {
+  const bool target = std::ranges::all_of(call.target, [](char c) { return c > ' ' && c <= '~'; });
+  if (!IsMethod(call.method) || !target) return std::nullopt;
+  std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", call.method, call.target, host);
+  for (const auto& [name, value] : call.headers) {
+    if (!IsHeader(name) || !IsHeader(value)) return std::nullopt;
+    text += fmt::format("{}: {}\r\n", name, value);
+  }
+  if (!call.body.empty()) text += fmt::format("Content-Length: {}\r\n", call.body.size());
+  return text + "\r\n" + call.body;
 }
 
 std::string Take(evbuffer* input) {
   std::string bytes(evbuffer_get_length(input), '\0');
   evbuffer_remove(input, bytes.data(), bytes.size());
   return bytes;
-}
-
-std::map<std::string, std::string> HeadersOf(evhttp_request* request) {
-  std::map<std::string, std::string> headers;
-  const evkeyvalq* all = evhttp_request_get_input_headers(request);
-  for (const evkeyval* one = all->tqh_first; one != nullptr; one = one->next.tqe_next) {
-    std::string name = one->key;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    headers.emplace(std::move(name), one->value);
-  }
-  return headers;
-}
-
-std::string WordsFor(evhttp_request_error error, bool begun) {
-  switch (error) {
-    case EVREQ_HTTP_DATA_TOO_LONG:
-      return "the answer is over 64 MiB, or garbled";
-    case EVREQ_HTTP_INVALID_HEADER:
-      return "the answer is not HTTP";
-    default:
-      return begun ? "the connection ended in the middle of the answer"
-                   : "the connection ended before an answer came";
-  }
 }
 
 // A body goes out behind its headers: the kernel would keep it until the server says that it has
@@ -76,28 +64,31 @@ void SendAtOnce(evutil_socket_t fd) {
 
 // A connection to the server. Not reused once it was closed: its TLS cannot be.
 struct Connection {
-  Connection(event_base* base, bufferevent* buffers, std::optional<Tls> tls_,
-             const std::string& address, int port)
-      : tls(std::move(tls_)),
-        http(evhttp_connection_base_bufferevent_new(base, nullptr, buffers, address.c_str(),
-                                                    static_cast<uint16_t>(port))) {
-    evhttp_connection_set_timeout_tv(http, &kNoLimit);
-    evhttp_connection_set_max_headers_size(http, kMaxHeaders);
-    evhttp_connection_set_max_body_size(http, Remote::kMaxBody);
-    evhttp_connection_set_closecb(
-        http, [](evhttp_connection*, void* self) { static_cast<Connection*>(self)->closed = true; },
-        this);
+  Connection(bufferevent* buffers_, std::optional<Tls> tls_)
+      : tls(std::move(tls_)), buffers(buffers_) {
+    bufferevent_setwatermark(buffers, EV_READ, 0, kMaxWaiting);
   }
-  ~Connection() { evhttp_connection_free(http); }
+  ~Connection() { bufferevent_free(buffers); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  bufferevent* buffers() const { return evhttp_connection_get_bufferevent(http); }
-  std::string TlsTrouble() const { return tls ? tls->Trouble(buffers()) : ""; }
+  std::string TlsTrouble() const { return tls ? tls->Trouble(buffers) : ""; }
+  // Nobody asks anything on it: whatever comes is the end of it.
+  void Rest() { bufferevent_setcb(buffers, &Connection::Stray, nullptr, &Connection::Ended, this); }
 
   const std::optional<Tls> tls;  // that its buffers are of
-  evhttp_connection* http;
+  bufferevent* const buffers;
   bool closed = false;
+
+ private:
+  // What was put off may have been taken by now.
+  static void Stray(bufferevent* buffers, void* self) noexcept {
+    if (evbuffer_get_length(bufferevent_get_input(buffers)) == 0) return;
+    static_cast<Connection*>(self)->closed = true;
+  }
+  static void Ended(bufferevent*, short, void* self) noexcept {
+    static_cast<Connection*>(self)->closed = true;
+  }
 };
 
 }  // namespace
@@ -111,7 +102,7 @@ struct Remote::Impl {
                     : fmt::format("{}:{}", endpoint.host, endpoint.port);
   }
 
-  Result<std::unique_ptr<Connection>> NewConnection(const std::string& address) {
+  Result<std::unique_ptr<Connection>> NewConnection() {
     bufferevent* buffers = nullptr;
     if (endpoint.tls) {
       if (!tls) tls = TRY(Tls::Make(endpoint));
@@ -121,7 +112,7 @@ struct Remote::Impl {
           bufferevent_socket_new(loop.base(), -1, BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
     }
     if (buffers == nullptr) return Fail(Reason::kInternal, "cannot make a connection");
-    return std::make_unique<Connection>(loop.base(), buffers, tls, address, endpoint.port);
+    return std::make_unique<Connection>(buffers, tls);
   }
 
   os::Loop& loop;
@@ -134,8 +125,8 @@ struct Remote::Impl {
 
 // What is called in the end. Shared, since it may destroy the exchange while it runs.
 struct Listener {
-  Duration silence;
-  Remote::Piece piece;  // nullptr where the answer is wanted whole
+  std::optional<Duration> silence;  // of what is followed, on a connection of its own
+  Remote::Piece piece;              // nullptr where the answer is wanted whole
   Remote::Done done;
 };
 
@@ -151,7 +142,7 @@ struct Exchange::Impl {
   }
   ~Impl() { *alive = false; }
 
-  bool Followed() const { return listener->piece != nullptr; }
+  bool Followed() const { return listener->silence.has_value(); }
 
   void Start() {
     delivery = os::Loop::Handle();
@@ -159,6 +150,7 @@ struct Exchange::Impl {
     if (!Followed() && remote.kept && !remote.kept->closed) {
       connection = std::move(remote.kept);
       reused = connected = true;
+      Listen();
       return Send();
     }
     Connect();
@@ -175,102 +167,54 @@ struct Exchange::Impl {
                                       });
   }
 
-  void ConnectTo(const std::string& address) {
-    auto made = remote.NewConnection(address);
+  void ConnectTo(const std::string& host) {
+    const bool brackets = host.find(':') != std::string::npos;
+    const auto address = os::ParseAddress(fmt::format("{}{}{}:{}", brackets ? "[" : "", host,
+                                                      brackets ? "]" : "", remote.endpoint.port));
+    if (!address) return End({Reason::kUnavailable, address.error().message});
+    auto made = remote.NewConnection();
     if (!made) return End(made.error());
     connection = *std::move(made);
-    Send();
+    Listen();
+    if (bufferevent_socket_connect(connection->buffers, address->get(),
+                                   static_cast<int>(address->length)) != 0) {
+      End({Reason::kUnavailable, "no connection can be opened"});
+    }
+  }
+
+  void Listen() {
+    bufferevent_setcb(connection->buffers, &Impl::Readable, nullptr, &Impl::Happened, this);
+    bufferevent_enable(connection->buffers, EV_READ | EV_WRITE);
   }
 
   void Send() {
-    const auto method = MethodOf(call.method);
-    evhttp_request* request = method ? NewRequest() : nullptr;
-    if (request == nullptr) return End({Reason::kInvalid, "a call that HTTP has no words for"});
-    if (evhttp_make_request(connection->http, request, *method, call.target.c_str()) != 0) {
-      return End({Reason::kUnavailable, "no connection can be opened"});
-    }
-    // What ends the attempt to connect is told to evhttp's callback alone.
-    if (!reused && !ended) {
-      bufferevent* buffers = connection->buffers();
-      bufferevent_getcb(buffers, nullptr, nullptr, &connecting, &connecting_argument);
-      bufferevent_setcb(buffers, nullptr, nullptr, &Impl::Connecting, this);
-    }
-  }
-
-  // nullptr where a header has a line end in it.
-  evhttp_request* NewRequest() {
-    evhttp_request* request = evhttp_request_new(&Impl::Finished, this);
-    evhttp_request_set_error_cb(request, &Impl::Failed);
-    evhttp_request_set_header_cb(request, &Impl::Headers);
-    if (Followed()) evhttp_request_set_chunked_cb(request, &Impl::Pieces);
-    evkeyvalq* headers = evhttp_request_get_output_headers(request);
-    bool good = evhttp_add_header(headers, "Host", where.c_str()) == 0;
-    for (const auto& [name, value] : call.headers) {
-      good = good && evhttp_add_header(headers, name.c_str(), value.c_str()) == 0;
-    }
-    if (!call.body.empty()) {  // evhttp adds it to some methods only
-      evhttp_add_header(headers, "Content-Length", std::to_string(call.body.size()).c_str());
-    }
-    good = good && std::all_of(call.target.begin(), call.target.end(),
-                               [](char c) { return c > ' ' && c <= '~'; });
-    if (!good) {
-      evhttp_request_free(request);
-      return nullptr;
-    }
-    evbuffer_add(evhttp_request_get_output_buffer(request), call.body.data(), call.body.size());
-    return request;
+    const auto request = RequestOf(call, where);
+    if (!request) return End({Reason::kInvalid, "a call that HTTP has no words for"});
+    bufferevent_write(connection->buffers, request->data(), request->size());
   }
 
   // libevent's callbacks: they write down, and call nobody.
 
-  static void Connecting(bufferevent* buffers, short what, void* argument) noexcept {
+  static void Readable(bufferevent*, void* argument) noexcept {
+    static_cast<Impl*>(argument)->DeliverSoon();
+  }
+
+  static void Happened(bufferevent* buffers, short what, void* argument) noexcept {
     const int error = errno;
     auto* self = static_cast<Impl*>(argument);
-    self->connected = (what & BEV_EVENT_CONNECTED) != 0;
-    if (self->connected) SendAtOnce(bufferevent_getfd(buffers));
-    if (!self->connected) {
-      self->trouble = self->connection->TlsTrouble();
-      if (self->trouble.empty() && (what & BEV_EVENT_ERROR) != 0 && error != 0) {
-        self->trouble = error == ECONNREFUSED ? "connection refused"
-                                              : SystemError("cannot connect", error).message;
-      }
-      if (self->trouble.empty()) self->trouble = "the connection ended before it was made";
-    }
-    errno = error;  // evhttp looks at it
-    self->connecting(buffers, what, self->connecting_argument);
-  }
-
-  static int Headers(evhttp_request* request, void* argument) noexcept {
-    auto* self = static_cast<Impl*>(argument);
-    self->reply.status = evhttp_request_get_response_code(request);
-    self->reply.headers = HeadersOf(request);
-    self->DeliverSoon();
-    return 0;
-  }
-
-  static void Pieces(evhttp_request* request, void* argument) noexcept {
-    auto* self = static_cast<Impl*>(argument);
-    self->reply.body += Take(evhttp_request_get_input_buffer(request));
-    self->DeliverSoon();
-  }
-
-  static void Failed(evhttp_request_error error, void* argument) noexcept {
-    auto* self = static_cast<Impl*>(argument);
-    if (self->trouble.empty() && self->connection) {
-      self->trouble = self->connection->TlsTrouble();
-    }
-    if (self->trouble.empty()) self->trouble = WordsFor(error, self->reply.status != 0);
-  }
-
-  static void Finished(evhttp_request* request, void* argument) noexcept {
-    auto* self = static_cast<Impl*>(argument);
-    const bool whole = request != nullptr && self->reply.status != 0;
-    if (whole) {
-      self->reply.body += Take(evhttp_request_get_input_buffer(request));
-    } else if (self->trouble.empty()) {
-      self->trouble = "no connection can be opened";
+    if ((what & BEV_EVENT_CONNECTED) != 0) {
+      self->connected = true;
+      SendAtOnce(bufferevent_getfd(buffers));
+      return self->Send();
     }
     self->ended = true;
+    self->trouble = self->connection->TlsTrouble();
+    if (!self->connected && self->trouble.empty()) {
+      const bool known = (what & BEV_EVENT_ERROR) != 0 && error != 0;
+      self->trouble = !known                  ? "the connection ended before it was made"
+                      : error == ECONNREFUSED ? "connection refused"
+                                              : SystemError("cannot connect", error).message;
+    }
     self->DeliverSoon();
   }
 
@@ -282,20 +226,49 @@ struct Exchange::Impl {
 
   void Deliver() {
     delivery = os::Loop::Handle();
+    Read();
     Extend();
     const std::shared_ptr<const Listener> told = listener;
-    if (Followed() && reply.status / 100 == 2 && !reply.body.empty()) {
+    if (told->piece && IsGood() && !reply.body.empty()) {
       const std::shared_ptr<const bool> still = alive;
       told->piece(std::exchange(reply.body, ""));
       if (!*still) return;
     }
-    if (!ended) return;
-    if (!trouble.empty()) return Broken();
-    if (!Followed() && !connection->closed && changes == remote.changes) {
+    if (!whole && !ended) return;
+    if (!whole) return Broken();
+    const bool keeps = parser.keeps_connection() && !ended && changes == remote.changes;
+    if (!Followed() && keeps) {
+      connection->Rest();
       remote.kept = std::move(connection);
     }
     Close();
     told->done(std::move(reply));
+  }
+
+  // What has come by now.
+  void Read() {
+    if (!connection || !connected) return;
+    std::string bytes = Take(bufferevent_get_input(connection->buffers));
+    Status read = parser.Add(bytes, reply.body);
+    if (read && ended) read = parser.End();
+    if (!read && trouble.empty()) trouble = read.error().message;
+    whole = parser.done();
+    ended = ended || !read;
+    reply.status = parser.status();
+    if (reply.status != 0 && reply.headers.empty()) reply.headers = parser.headers();
+    Bound();
+  }
+
+  bool IsGood() const { return reply.status / 100 == 2; }
+
+  void Bound() {
+    if (!IsGood()) {
+      reply.body.resize(std::min(reply.body.size(), Remote::kMaxRefusal));
+    } else if (!listener->piece && reply.body.size() > Remote::kMaxBody) {
+      trouble = "the answer is over 1 MiB";
+      whole = false;
+      ended = true;
+    }
   }
 
   void Broken() {
@@ -312,7 +285,7 @@ struct Exchange::Impl {
   // The limit is one of the whole, or of what comes before the body where that is followed.
   void Extend() {
     if (timer && !(Followed() && reply.status != 0)) return;
-    timer = remote.loop.After(reply.status == 0 ? limit : listener->silence,
+    timer = remote.loop.After(reply.status == 0 ? limit : *listener->silence,
                               [this] { End({Reason::kTimedOut, "no answer in time"}); });
   }
 
@@ -341,12 +314,12 @@ struct Exchange::Impl {
   std::unique_ptr<Connection> connection;
   bool reused = false;     // an earlier answer left the connection open
   bool connected = false;  // with TLS, where there is TLS
-  bufferevent_event_cb connecting = nullptr;
-  void* connecting_argument = nullptr;
 
+  ReplyParser parser;
   Reply reply;
-  std::string trouble;  // why there is no whole reply
-  bool ended = false;
+  bool whole = false;
+  std::string trouble;  // why it is not
+  bool ended = false;   // nothing more will come
   os::Loop::Handle timer;
   os::Loop::Handle delivery;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
@@ -369,9 +342,9 @@ void Remote::Change(const Endpoint& endpoint) {
   ++impl_->changes;
 }
 
-std::unique_ptr<Exchange> Remote::Ask(Call call, Duration limit, Done done) {
+std::unique_ptr<Exchange> Remote::Ask(Call call, Duration limit, Done done, Piece piece) {
   return std::make_unique<Exchange>(std::make_unique<Exchange::Impl>(
-      *impl_, std::move(call), limit, Listener{limit, nullptr, std::move(done)}));
+      *impl_, std::move(call), limit, Listener{std::nullopt, std::move(piece), std::move(done)}));
 }
 
 std::unique_ptr<Exchange> Remote::Follow(Call call, Duration limit, Duration silence, Piece piece,

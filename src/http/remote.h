@@ -65,15 +65,20 @@ class Remote {
  public:
   using Done = std::function<void(Result<Reply>)>;
   using Piece = std::function<void(std::string_view)>;
-  static constexpr int64_t kMaxBody = 64 << 20;  // bytes; of an answer that is followed as well
+  // Bytes of an answer's body that are kept: one that is wanted whole is refused above that, and of
+  // a refusal (not 2xx) there is the beginning. What is handed over in pieces has no bound.
+  static constexpr size_t kMaxBody = 1 << 20;
+  static constexpr size_t kMaxRefusal = 64 << 10;
 
   Remote(os::Loop& loop, Endpoint endpoint);
   ~Remote();
 
   // For calls from here on: credentials were renewed.
   void Change(const Endpoint& endpoint);
-  // The whole answer, which takes `limit` at most.
-  [[nodiscard]] std::unique_ptr<Exchange> Ask(Call call, Duration limit, Done done);
+  // The whole answer, which takes `limit` at most. With `piece` the body of a good one (2xx) is
+  // handed over in pieces as they come, and the Reply has none.
+  [[nodiscard]] std::unique_ptr<Exchange> Ask(Call call, Duration limit, Done done,
+                                              Piece piece = {});
   // The body of a good answer (2xx), which begins within `limit`, in pieces as they come, with
   // `silence` between two of them at most; then a Reply without a body. Any other answer is whole.
   [[nodiscard]] std::unique_ptr<Exchange> Follow(Call call, Duration limit, Duration silence,

@@ -4,74 +4,12 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <gtest/gtest.h>
 
-#include <csignal>
-#include <optional>
-#include <thread>
-
-#include "api/certificates.h"
-#include "api/server.h"
+#include "http/remote_fixture_test.h"
 #include "os/fd.h"
 
 namespace tessera::http {
 namespace {
-
-constexpr Duration kPatience{20'000};
-
-// A server as the test wants it, and a client of it.
-class RemoteTest : public testing::Test {
- protected:
-  RemoteTest() { std::signal(SIGPIPE, SIG_IGN); }
-
-  void Serve(fake::Server::Handler handler, const fake::ServerTls& tls = {}) {
-    server_ = std::make_unique<fake::Server>(loop_, std::move(handler), tls);
-    endpoint_.host = "127.0.0.1";
-    endpoint_.port = server_->port();
-    endpoint_.tls = !tls.certificate.empty();
-    if (endpoint_.tls) endpoint_.ca = authority_.certificate;
-  }
-  fake::ServerTls Tls(const fake::Wanted& wanted = {.names = "IP:127.0.0.1"}) const {
-    const fake::Certificate made = fake::Issue(authority_, wanted);
-    return {.certificate = made.certificate, .key = made.key};
-  }
-  std::string Where() const { return fmt::format("127.0.0.1:{}", endpoint_.port); }
-
-  Remote& remote() {
-    if (!remote_) remote_ = std::make_unique<Remote>(loop_, endpoint_);
-    return *remote_;
-  }
-  bool RunUntil(const std::function<bool()>& done) {
-    const Steady end = SystemClock().Now() + kPatience;
-    while (!done() && SystemClock().Now() < end) {
-      loop_.RunOnce();
-      std::this_thread::yield();
-    }
-    return done();
-  }
-  Result<Reply> Ask(Call call = {}, Duration limit = kPatience) {
-    std::optional<Result<Reply>> found;
-    const auto exchange = remote().Ask(std::move(call), limit,
-                                       [&](Result<Reply> reply) { found = std::move(reply); });
-    if (!RunUntil([&] { return found.has_value(); })) return Fail(Reason::kInternal, "no end");
-    return *std::move(found);
-  }
-  void ExpectError(const Error& expected) {
-    const auto reply = Ask();
-    ASSERT_FALSE(reply.has_value());
-    EXPECT_EQ(reply.error(), expected);
-  }
-
-  os::Loop loop_;
-  const fake::Certificate authority_ = fake::MakeAuthority("kubernetes");
-  std::unique_ptr<fake::Server> server_;
-  Endpoint endpoint_;
-  std::unique_ptr<Remote> remote_;
-};
-
-fake::Server::Handler Answering(int status, const std::string& body) {
-  return [=](const fake::Asked&, fake::Peer& peer) { peer.Send(fake::Answer(status, body)); };
-}
 
 TEST_F(RemoteTest, TheServerGetsTheCallAndWeItsReply) {
   fake::Asked got;
@@ -285,28 +223,6 @@ TEST_F(RemoteTest, WhoGoesAwayInTheMiddleIsToldApart) {
 
   answer = "220 smtp.test ready\r\n";
   ExpectError({Reason::kUnavailable, Where() + ": the answer is not HTTP"});
-}
-
-TEST_F(RemoteTest, ALongAnswerIsWhole) {
-  const std::string body(3'000'000, 'x');
-  Serve(
-      [&](const fake::Asked&, fake::Peer& peer) {
-        peer.Send(fake::ChunkedHead() + fake::Chunk(body) + fake::Chunk(body) + fake::kLastChunk);
-      },
-      Tls());
-
-  const auto reply = Ask();
-
-  ASSERT_TRUE(reply.has_value()) << reply.error().message;
-  EXPECT_TRUE(reply->body == body + body);
-}
-
-TEST_F(RemoteTest, AnAnswerOver64MiBIsRefused) {
-  Serve([&](const fake::Asked&, fake::Peer& peer) {
-    peer.Send("HTTP/1.1 200 OK\r\nContent-Length: 67108865\r\n\r\nabc");
-  });
-
-  ExpectError({Reason::kUnavailable, Where() + ": the answer is over 64 MiB, or garbled"});
 }
 
 TEST_F(RemoteTest, ACallThatWouldBreakTheRequestIsRefused) {

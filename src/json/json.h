@@ -7,7 +7,6 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,9 +22,6 @@ inline constexpr size_t kMaxDepth = 32;
 
 // kInvalid with the offset when the text is not one JSON value. Nesting is limited to kMaxDepth.
 Result<Value> Parse(std::string_view text);
-// The same without the members of these names, wherever they stand: what is in them never takes
-// memory.
-Result<Value> ParseWithout(std::string_view text, std::span<const std::string_view> names);
 // Bytes in strings that are not UTF-8, such as a file's name may have, are written as U+FFFD: Parse
 // reads what these write.
 std::string Write(const Value& value);        // compact

@@ -43,41 +43,6 @@ TEST(Json, PrettyFormReadsBack) {
   EXPECT_EQ(Parse(WritePretty(value)).value(), value);
 }
 
-TEST(Json, MembersMayBeLeftOutWithAllThatIsInThem) {
-  constexpr std::string_view kNames[] = {"a", "b\n"};
-  struct Case {
-    std::string_view text;
-    std::string_view kept;
-  };
-  for (const Case& c :
-       {Case{R"({"a":1,"c":2})", R"({"c":2})"},
-        Case{R"({"c":"x\ny","a":"x\ny"})", R"({"c":"x\ny"})"},
-        Case{R"({"a":{"c":[1,{"a":2}],"d":{}},"c":{"a":[],"c":[{"a":null},3]}})",
-             R"({"c":{"c":[{},3]}})"},
-        Case{R"([{"a":[[1],[2.5]]},{"a":true},{"a":-1},{"a":18446744073709551615}])",
-             "[{},{},{},{}]"},
-        Case{R"({"b\n":1,"b\t":2,"aa":3,"":4})", R"({"b\t":2,"aa":3,"":4})"},
-        Case{R"(["a",true,null,-1,18446744073709551615,[],{}])",
-             R"(["a",true,null,-1,18446744073709551615,[],{}])"},
-        Case{R"({"c":1,"c":2})", R"({"c":2})"}, Case{"7", "7"}}) {
-    const auto kept = ParseWithout(c.text, kNames);
-
-    ASSERT_TRUE(kept.has_value()) << c.text << ": " << kept.error().message;
-    EXPECT_EQ(Write(*kept), c.kept);
-    EXPECT_EQ(ParseWithout(c.text, {}), Parse(c.text));
-  }
-}
-
-TEST(Json, WhatIsLeftOutMustBeJsonAsWell) {
-  constexpr std::string_view kNames[] = {"a"};
-  const std::string deep = R"({"a":)" + std::string(40, '[') + std::string(40, ']') + "}";
-
-  for (const std::string& text : {std::string(R"({"a":[})"), std::string(R"({"a":1} 2)"),
-                                  std::string(R"({"a":)"), std::string(), deep}) {
-    EXPECT_EQ(ParseWithout(text, kNames).error(), Parse(text).error()) << text;
-  }
-}
-
 TEST(Json, ErrorsNameTheOffset) {
   struct Row {
     std::string_view text;

@@ -17,6 +17,23 @@ constexpr size_t kMaxText = 1 << 20;
 
 }  // namespace
 
+std::vector<std::string> RisksOf(const Access& access) {
+  std::vector<std::string> risks;
+  const bool token = !access.token.value.empty() || !access.token.file.empty();
+  if (access.tls && !access.verify) {
+    risks.push_back(fmt::format(
+        "the kubeconfig has insecure-skip-tls-verify: whoever is on the way to the API server can "
+        "answer in its place{}: name its certificate-authority instead",
+        token ? " and read the token" : ""));
+  }
+  if (!access.tls && token) {
+    risks.emplace_back(
+        "the kubeconfig's server is http://: whoever is on the way to the API server can read the "
+        "token and answer in its place: write https:// and name its certificate-authority");
+  }
+  return risks;
+}
+
 std::string InClusterToken(const os::Root& root, const Environment& environment) {
   for (const char* variable : {kHost, kPort}) {
     if (environment(variable).value_or("").empty()) return "";

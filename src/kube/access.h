@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "os/files.h"
@@ -34,6 +35,10 @@ struct Access {
   Text token{};  // the bearer's; empty: none
   bool operator==(const Access&) const = default;
 };
+
+// What is dangerous about an access that somebody chose so, each a sentence that says what follows
+// and what to do.
+std::vector<std::string> RisksOf(const Access& access);
 
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 

@@ -97,5 +97,26 @@ TEST_F(AccessTest, WhatIsGoneOrEmptyLeavesWhatWas) {
   EXPECT_EQ(credentials.access().token.value, "first");
 }
 
+TEST(RisksTest, AreSaidWithWhatFollowsAndWhatToDo) {
+  using Texts = std::vector<std::string>;
+  Access access;
+  access.token.value = "secret";
+  EXPECT_EQ(RisksOf(access), Texts());
+
+  access.tls = false;
+  EXPECT_EQ(RisksOf(access),
+            Texts{"the kubeconfig's server is http://: whoever is on the way to the API server can "
+                  "read the token and answer in its place: write https:// and name its "
+                  "certificate-authority"});
+  access.token.value.clear();
+  EXPECT_EQ(RisksOf(access), Texts());
+
+  access.tls = true;
+  access.verify = false;
+  EXPECT_EQ(RisksOf(access),
+            Texts{"the kubeconfig has insecure-skip-tls-verify: whoever is on the way to the API "
+                  "server can answer in its place: name its certificate-authority instead"});
+}
+
 }  // namespace
 }  // namespace tessera::kube

@@ -81,10 +81,11 @@ void Attempts::Begin(Attempt& attempt) {
   call.headers["User-Agent"] = "tessera";
   if (!access.token.value.empty()) call.headers["Authorization"] = "Bearer " + access.token.value;
   auto done = [this, &attempt](Result<http::Reply> reply) { Ended(attempt, std::move(reply)); };
-  attempt.exchange_ = attempt.wish_.piece == nullptr
-                          ? remote_.Ask(std::move(call), limit_, std::move(done))
-                          : remote_.Follow(std::move(call), limit_, attempt.wish_.silence,
-                                           attempt.wish_.piece, std::move(done));
+  const Wish& wish = attempt.wish_;
+  attempt.exchange_ =
+      wish.silence
+          ? remote_.Follow(std::move(call), limit_, *wish.silence, wish.piece, std::move(done))
+          : remote_.Ask(std::move(call), limit_, std::move(done), wish.piece);
 }
 
 void Attempts::Ended(Attempt& attempt, Result<http::Reply> reply) {

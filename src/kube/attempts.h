@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -24,10 +25,10 @@ namespace tessera::kube {
 class Attempts {
  public:
   struct Wish {
-    std::string verb;  // "get", "watch", ...: for the observer
-    http::Call call;   // without the path's prefix and what says who we are
-    Duration silence{0};
-    http::Remote::Piece piece{};  // of what is followed
+    std::string verb;                   // "get", "watch", ...: for the observer
+    http::Call call;                    // without the path's prefix and what says who we are
+    http::Remote::Piece piece{};        // of a good answer's body, as it comes
+    std::optional<Duration> silence{};  // of a stream: how long nothing may come
   };
 
   // Waits for its turn, then for its answer. Destroying it ends it.

@@ -2,40 +2,78 @@
 #include "kube/client.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "http/wire.h"
 #include "kube/client_impl.h"
+#include "kube/rights.h"
 #include "kube/wire.h"
 
 namespace tessera::kube {
 namespace {
 
-constexpr int kPage = 500;  // objects
-// Where each page is read as it comes: its text and objects are all that is in memory at once.
-constexpr int kReadPage = 100;
+// Objects of a page. Each page of a list by node costs the API server a look at all pods, and one
+// that is too large costs it as much in vain.
+constexpr int kPage = 100;
+constexpr int kLeastPage = 10;
+constexpr size_t kLargePage = 8 << 20;  // bytes; the next one is to be smaller
+constexpr size_t kSmallPage = 1 << 20;  // the next list's may be larger again
+
+constexpr size_t kMostOfNothing = 1024;
 
 std::string What(const Client::Impl::Call& call) {
   return fmt::format("{} {}", call.verb, call.path);
 }
 
 // What there is to say of an attempt that came to nothing.
-Error ErrorOf(const Result<http::Reply>& reply) {
-  if (reply) return *ErrorIn(*reply);
-  return {Reason::kApiUnreachable, reply.error().message};
+Error ErrorOf(const Client::Impl::Call& call, const Result<http::Reply>& reply) {
+  if (!reply) return {Reason::kApiUnreachable, reply.error().message};
+  return WithRight(*ErrorIn(*reply), reply->status, call.verb, call.path);
 }
 
 // Not where what we have ourselves is no good or missing, which no attempt changes.
-bool Passes(const Error& error) {
+bool IsPassing(const Error& error) {
   return error.reason != Reason::kInvalid && error.reason != Reason::kNotFound;
+}
+
+Form Nothing() {
+  return {json::Shape::Object({}), kMostOfNothing};
+}
+
+Client::Answer AsOutcome(Client::Outcome outcome) {
+  return [outcome = std::move(outcome)](const Result<json::Value>& answer) {
+    outcome(answer ? Status() : Fail(answer.error()));
+  };
 }
 
 }  // namespace
 
 std::string NodePath(const std::string& node) {
   return "/api/v1/nodes/" + http::PercentEncode(node);
+}
+
+// Nodes are written by the cluster's own, not by who makes pods.
+Form NodeForm() {
+  using json::Shape;
+  constexpr size_t kMost = 1 << 20;
+  constexpr size_t kLongest = 256 << 10;  // all annotations of an object together have no more
+  const Shape text = Shape::Scalar();
+  const auto all = [](std::string_view) { return true; };
+  return {
+      .shape = Shape::Object(
+          {{"metadata", Shape::Object({{"name", text},
+                                       {"resourceVersion", text},
+                                       {"labels", Shape::Map(all, text)},
+                                       {"annotations", Shape::Map(all, Shape::Scalar(kLongest))}})},
+           {"status", Shape::Object({{"conditions", Shape::List(Shape::Object(
+                                                        {{"type", text},
+                                                         {"status", text},
+                                                         {"reason", text},
+                                                         {"message", Shape::Scalar(32 << 10)}}))},
+                                     {"nodeInfo", Shape::Map(all, text)}})}}),
+      .most = kMost};
 }
 
 void Client::Impl::Start(Call call) {
@@ -48,21 +86,50 @@ void Client::Impl::Start(Call call) {
 
 void Client::Impl::Try(uint64_t id) {
   Call& call = calls_.at(id);
+  call.bytes = 0;
+  call.found.clear();
+  call.reader = std::make_unique<json::Reader>(
+      call.form.shape, call.form.most,
+      [&call](json::Value object) { call.found.push_back(std::move(object)); });
+  if (call.listing && call.listing->next.empty() && call.listing->begun) call.listing->begun();
   call.attempt =
-      attempts.Make({.verb = call.verb, .call = call.request},
+      attempts.Make({.verb = call.verb,
+                     .call = call.request,
+                     .piece = [this, id](std::string_view bytes) { Take(id, bytes); }},
                     [this, id](const Result<http::Reply>& reply) { Attempted(id, reply); });
+}
+
+// What is no JSON is said when it has ended.
+void Client::Impl::Take(uint64_t id, std::string_view bytes) {
+  Call& call = calls_.at(id);
+  call.bytes += bytes.size();
+  (void)call.reader->Add(bytes);
+  if (!call.listing) return;
+  const std::weak_ptr<const bool> still = alive_;
+  const std::shared_ptr<Listing> listing = call.listing;
+  for (const json::Value& object : std::exchange(call.found, {})) {
+    listing->item(object);
+    if (still.expired()) return;
+  }
 }
 
 void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
   Call& call = calls_.at(id);
-  if (reply && reply->status / 100 == 2) return Finish(id, reply);
+  if (reply && reply->status / 100 == 2) {
+    auto object = call.reader->End();
+    if (call.listing) PageRead(*call.listing, call.bytes);
+    if (object) return Finish(id, *std::move(object));
+    return Finish(id, Fail(Reason::kApiUnreachable, "{}: what answers is no API server: {}",
+                           What(call), object.error().message));
+  }
   // An object that is there already was made by an attempt whose answer was lost, or by another.
   const bool made = reply && call.verb == "create" && StatusReason(*reply) == "AlreadyExists";
-  if (made) return Finish(id, http::Reply{.status = 200, .body = call.request.body});
-  const Error error = ErrorOf(reply);
+  if (made) return Finish(id, json::Value());
+  const Error error = ErrorOf(call, reply);
   const Duration pause = attempts.NextPause(call.pauses);
-  const bool passes = reply ? Passes(reply->status) : Passes(reply.error());
+  const bool passes = reply ? Passes(reply->status) : IsPassing(reply.error());
   const bool again = passes && SystemClock().Now() + pause < call.term.end;
+  if (call.listing) PageFailed(call, reply);
   if (!again) return Finish(id, Fail(error.In(What(call))));
   call.last = error.message;
   call.attempt.reset();
@@ -70,73 +137,79 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
 }
 
 void Client::Impl::Expired(uint64_t id) {
-  const Call& call = calls_.at(id);
+  Call& call = calls_.at(id);
+  if (call.listing && call.bytes > 0) Shrink(call.listing->path);
   const bool waits = call.attempt && !call.attempt->HadItsTurn();
   Finish(id, Fail(Reason::kApiUnreachable, "{}: {} within {}{}{}", What(call),
                   waits ? "its turn did not come" : "no answer", FormatDuration(call.term.span),
                   call.last.empty() ? "" : "; at last: ", call.last));
 }
 
-void Client::Impl::Finish(uint64_t id, Result<http::Reply> result) {
+void Client::Impl::Finish(uint64_t id, Result<json::Value> result) {
   auto ended = calls_.extract(id);
   const auto done = std::move(ended.mapped().done);
   ended = {};
   done(std::move(result));
 }
 
-void Client::Impl::Ask(Call call, Answer answer, std::span<const std::string_view> without) {
-  call.done = [what = What(call), without, answer = std::move(answer)](Result<http::Reply> reply) {
-    if (!reply) return answer(Fail(reply.error()));
-    auto object =
-        without.empty() ? json::Parse(reply->body) : json::ParseWithout(reply->body, without);
-    if (object) return answer(*std::move(object));
-    answer(Fail(Reason::kApiUnreachable, "{}: what answers is no API server: {}", what,
-                object.error().message));
-  };
-  Start(std::move(call));
+std::string Client::Impl::PageOf(const Listing& listing) {
+  const int page = pages_.try_emplace(listing.path, kPage).first->second;
+  std::string target = fmt::format("{}?{}{}limit={}", listing.path, listing.query,
+                                   listing.query.empty() ? "" : "&", page);
+  if (!listing.next.empty()) target += "&continue=" + http::PercentEncode(listing.next);
+  return target;
+}
+
+void Client::Impl::Shrink(const std::string& path) {
+  int& page = pages_.try_emplace(path, kPage).first->second;
+  page = std::max(page / 2, kLeastPage);
+}
+
+// One that broke off, or did not come in time, may have been too much for somebody.
+void Client::Impl::PageFailed(Call& call, const Result<http::Reply>& reply) {
+  const bool late = reply ? reply->status == 504 : reply.error().reason == Reason::kTimedOut;
+  if (call.bytes > 0 || late) Shrink(call.listing->path);
+  call.request.target = PageOf(*call.listing);
+}
+
+void Client::Impl::PageRead(Listing& listing, size_t bytes) {
+  listing.largest = std::max(listing.largest, bytes);
+  if (bytes > kLargePage) Shrink(listing.path);
 }
 
 void Client::Impl::NextPage(const std::shared_ptr<Listing>& listing) {
-  std::string target =
-      fmt::format("{}?{}{}limit={}", listing->path, listing->query,
-                  listing->query.empty() ? "" : "&", listing->reader.page ? kReadPage : kPage);
-  if (!listing->next.empty()) target += "&continue=" + http::PercentEncode(listing->next);
-  Ask(
-      {.verb = "list",
-       .path = listing->path,
-       .request = {.target = std::move(target)},
-       .term = listing->term,
-       .done = {}},
-      [this, listing](Result<json::Value> page) { TakePage(listing, std::move(page)); },
-      listing->reader.without);
+  Start({.verb = "list",
+         .path = listing->path,
+         .request = {.target = PageOf(*listing)},
+         .term = listing->term,
+         .form = {listing->shape, listing->most},
+         .done = [this, listing](Result<json::Value> page) { TakePage(listing, std::move(page)); },
+         .listing = listing});
 }
 
+// All objects were told of by now.
 void Client::Impl::TakePage(const std::shared_ptr<Listing>& listing, Result<json::Value> page) {
   const bool first = listing->next.empty();
-  if (!page && page.error().reason == Reason::kApiExpired && !first) {
+  if (!page && page.error().reason == Reason::kApiExpired && !first &&
+      !std::exchange(listing->forgotten, true)) {
     listing->next.clear();  // what the first pages showed is forgotten by now: from the start
-    listing->found = {};
     return NextPage(listing);
   }
   if (!page) return listing->answer(Fail(page.error()));
-  json::Value* items = page->is_object() ? page->get_object().if_contains("items") : nullptr;
-  json::Array none;
-  json::Array& objects = items != nullptr && items->is_array() ? items->get_array() : none;
-  if (listing->reader.page) {
-    listing->reader.page(objects, first);
-  } else {
-    std::ranges::move(objects, std::back_inserter(listing->found.items));
-  }
-  if (first) listing->found.resource_version = VersionOf(*page);
+  if (first) listing->version = VersionOf(*page);
   const json::Object* metadata =
       page->is_object() ? json::GetObject(page->get_object(), "metadata") : nullptr;
   listing->next = metadata == nullptr ? "" : json::GetString(*metadata, "continue").value_or("");
   if (!listing->next.empty()) return NextPage(listing);
-  listing->answer(std::move(listing->found));
+  int& page_size = pages_[listing->path];
+  if (listing->largest < kSmallPage) page_size = std::min(2 * page_size, kPage);
+  listing->answer(std::move(listing->version));
 }
 
-Client::Client(os::Loop& loop, Access access, Limits limits, AttemptObserver observer)
-    : impl_(std::make_unique<Impl>(loop, std::move(access), limits, std::move(observer))) {}
+Client::Client(os::Loop& loop, Access access, Limits limits, AttemptObserver observer) {
+  for (const std::string& risk : RisksOf(access)) log::Warn(risk, {{"host", access.host}});
+  impl_ = std::make_unique<Impl>(loop, std::move(access), limits, std::move(observer));
+}
 
 Client::~Client() = default;
 
@@ -144,54 +217,49 @@ Duration Client::NextPause(Backoff& pauses) {
   return impl_->attempts.NextPause(pauses);
 }
 
-void Client::Get(const std::string& path, Answer answer) {
-  impl_->Ask({.verb = "get",
-              .path = path,
-              .request = {.target = path},
-              .term = impl_->UsualTerm(),
-              .done = {}},
-             std::move(answer));
+void Client::Get(const std::string& path, const Form& form, Answer answer) {
+  impl_->Start({.verb = "get",
+                .path = path,
+                .request = {.target = path},
+                .term = impl_->UsualTerm(),
+                .form = form,
+                .done = std::move(answer)});
 }
 
-void Client::List(const std::string& path, const std::string& query, ListAnswer answer) {
-  impl_->NextPage(std::make_shared<Impl::Listing>(
-      Impl::Listing{path, query, impl_->UsualTerm(), {}, std::move(answer)}));
-}
-
-void Client::Create(const std::string& path, const json::Value& object, Answer answer) {
-  impl_->Ask({.verb = "create",
-              .path = path,
-              .request = {.method = "POST",
-                          .target = path,
-                          .headers = {{"Content-Type", "application/json"}},
-                          .body = json::Write(object)},
-              .term = impl_->UsualTerm(),
-              .done = {}},
-             std::move(answer));
+void Client::Create(const std::string& path, const json::Value& object, Outcome outcome) {
+  impl_->Start({.verb = "create",
+                .path = path,
+                .request = {.method = "POST",
+                            .target = path,
+                            .headers = {{"Content-Type", "application/json"}},
+                            .body = json::Write(object)},
+                .term = impl_->UsualTerm(),
+                .form = Nothing(),
+                .done = AsOutcome(std::move(outcome))});
 }
 
 void Client::Patch(PatchType type, const std::string& path, const json::Value& patch,
-                   Answer answer) {
+                   const Form& form, Answer answer) {
   const char* content = type == PatchType::kMerge ? "application/merge-patch+json"
                                                   : "application/strategic-merge-patch+json";
-  impl_->Ask({.verb = "patch",
-              .path = path,
-              .request = {.method = "PATCH",
-                          .target = path,
-                          .headers = {{"Content-Type", content}},
-                          .body = json::Write(patch)},
-              .term = impl_->UsualTerm(),
-              .done = {}},
-             std::move(answer));
+  impl_->Start({.verb = "patch",
+                .path = path,
+                .request = {.method = "PATCH",
+                            .target = path,
+                            .headers = {{"Content-Type", content}},
+                            .body = json::Write(patch)},
+                .term = impl_->UsualTerm(),
+                .form = form,
+                .done = std::move(answer)});
 }
 
-void Client::Delete(const std::string& path, Answer answer) {
-  impl_->Ask({.verb = "delete",
-              .path = path,
-              .request = {.method = "DELETE", .target = path},
-              .term = impl_->UsualTerm(),
-              .done = {}},
-             std::move(answer));
+void Client::Delete(const std::string& path, Outcome outcome) {
+  impl_->Start({.verb = "delete",
+                .path = path,
+                .request = {.method = "DELETE", .target = path},
+                .term = impl_->UsualTerm(),
+                .form = Nothing(),
+                .done = AsOutcome(std::move(outcome))});
 }
 
 }  // namespace tessera::kube

@@ -13,14 +13,14 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "json/json.h"
+#include "json/reader.h"
 #include "kube/access.h"
 #include "os/loop.h"
 
@@ -39,22 +39,16 @@ enum class PatchType : uint8_t {
   kStrategic,  // application/strategic-merge-patch+json: lists with a key are merged by it
 };
 
-// The path of the node of this name.
+// What is kept of the objects of a kind: the rest is read past as it comes, so that what an object
+// costs is bounded here, and not by who made it.
+struct Form {
+  json::Shape shape;
+  size_t most;  // bytes of one object, about: what is cut off there is marked (json::kCut)
+};
+
+// The path of the node of this name, and what is kept of a node.
 std::string NodePath(const std::string& node);
-
-struct ObjectList {
-  std::vector<json::Value> items;
-  std::string resource_version;  // to watch from
-};
-
-// Who reads a list page by page, so that it is not in memory as a whole.
-struct PageReader {
-  // The objects of a page; `first`: of another list, what came before is void.
-  std::function<void(const json::Array& objects, bool first)> page{};
-  // Members that are left out while a page is parsed, wherever they stand. The names outlive all
-  // lists.
-  std::span<const std::string_view> without{};
-};
+Form NodeForm();
 
 // How an attempt ended, for the metrics: the verb, such as "patch" or "watch", and the status, or 0
 // where there was no answer.
@@ -64,21 +58,20 @@ class Client {
  public:
   struct Impl;  // client_impl.h
   using Answer = std::function<void(Result<json::Value>)>;
-  using ListAnswer = std::function<void(Result<ObjectList>)>;
+  using Outcome = std::function<void(const Status&)>;
 
   Client(os::Loop& loop, Access access, Limits limits = {}, AttemptObserver observer = {});
   ~Client();
 
-  void Get(const std::string& path, Answer answer);
-  // All pages, in one call's time. `query` is empty or such as
-  // "fieldSelector=spec.nodeName%3Dworker-1".
-  void List(const std::string& path, const std::string& query, ListAnswer answer);
-  // An object of this name that is there already is an answer as good as a new one: callers give
-  // each object a name that says which it is, and `object` is what they get back then.
-  void Create(const std::string& path, const json::Value& object, Answer answer);
+  void Get(const std::string& path, const Form& form, Answer answer);
+  // An object of this name that is there already is as good as a new one: callers give each object
+  // a name that says which it is.
+  void Create(const std::string& path, const json::Value& object, Outcome outcome);
   // With metadata.resourceVersion in the patch, kApiConflict where the object is another by now.
-  void Patch(PatchType type, const std::string& path, const json::Value& patch, Answer answer);
-  void Delete(const std::string& path, Answer answer);
+  // The answer is the object as it is then.
+  void Patch(PatchType type, const std::string& path, const json::Value& patch, const Form& form,
+             Answer answer);
+  void Delete(const std::string& path, Outcome outcome);
 
   // For who makes a call again that came to nothing: how long he waits before it. Jittered, so that
   // agents that failed together do not come back together, and never shorter than the server asked
@@ -90,29 +83,36 @@ class Client {
   std::unique_ptr<Impl> impl_;
 };
 
-// Objects of one list, followed for as long as it lives: listed, then watched from there with
-// bookmarks; taken up again where the stream ended, listed anew where the server no longer
-// remembers (410). While the API server cannot be reached, nothing is told, and the log says so
-// once. Same thread as the client, which outlives it. A listener may destroy it.
+// Objects of one list, followed for as long as it lives: listed in pages, then watched from there
+// with bookmarks; taken up again where the stream ended, listed anew where the server no longer
+// remembers (410). A page that fails, or is large, has the next ones smaller. While the API server
+// cannot be reached, nothing is told, and the log says so once; lists that fail are read again
+// after pauses that grow, whoever asks for them. Whom the server forbids to watch has lists alone,
+// at such pauses. Same thread as the client, which outlives it. A listener may destroy it.
 class Watch {
  public:
   struct Listener {
     std::function<void(const json::Value& object)> changed;  // added or modified
     std::function<void(const json::Value& object)> deleted;  // may be empty
-    // The list was read anew, whole: what is not in it is gone. Followed by `changed` of none of
-    // them.
-    std::function<void(const std::vector<json::Value>& objects)> listed;
-    // Where there is one, `listed` gets no objects: they were read by then.
-    PageReader reader = {};
+    // The list is read anew, from its beginning: what was told of a list before is void. May be
+    // empty.
+    std::function<void()> begun;
+    // One of the list's objects; the same one may come twice, of a page that was read again.
+    std::function<void(const json::Value& object)> item;
+    // It was read whole: what did not come is gone.
+    std::function<void()> listed;
     // May be empty. The list could not be read; that is tried again.
     std::function<void(const Error&)> failed = {};
   };
-  Watch(os::Loop& loop, Client& client, std::string path, std::string query, Listener listener);
+  // `query`: empty, or such as "fieldSelector=spec.nodeName%3Dworker-1".
+  Watch(os::Loop& loop, Client& client, std::string path, std::string query, Form form,
+        Listener listener);
   ~Watch();
 
-  // For who misses an object: the list is read anew now, after which `listed` or `failed` is
-  // called. A stream that is there waits for that, as long as said at most, and goes on where the
-  // list cannot be read. False where the list is being read already, from a moment before.
+  // For who misses an object: the list is read anew, now or after the pause since one that failed;
+  // then `listed` or `failed` is called. A stream that is there waits for that, as long as said at
+  // most, and goes on where the list cannot be read. False where the list is being read already,
+  // from a moment before.
   bool Refresh(Duration within);
 
  private:

@@ -4,8 +4,9 @@
 
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/backoff.h"
 #include "kube/attempts.h"
@@ -24,35 +25,43 @@ struct Client::Impl {
     Duration span;
     Steady end;
   };
+  // A list, page by page.
+  struct Listing {
+    std::string path;
+    std::string query;
+    Term term;
+    json::Shape shape;  // of a page
+    size_t most;        // of an object
+    std::function<void()> begun;
+    std::function<void(const json::Value& object)> item;
+    std::function<void(Result<std::string> version)> answer;
+    std::string version{};
+    std::string next{};      // where the next page continues
+    bool forgotten = false;  // by the server, once
+    size_t largest = 0;      // page, in bytes
+  };
   // One call with all its attempts. `path` is for the messages.
   struct Call {
     std::string verb;
     std::string path;
     http::Call request;
     Term term;
-    std::function<void(Result<http::Reply>)> done;  // only with a good reply (2xx), or an error
+    Form form;
+    Answer done;
+    std::shared_ptr<Listing> listing{};  // that this is a page of
     Backoff pauses{Duration(250), Duration(8'000)};
     std::string last{};  // why the last attempt failed; empty: there was none
+    std::unique_ptr<json::Reader> reader{};
+    std::vector<json::Value> found{};  // of a list, and not told yet
+    size_t bytes = 0;                  // of the answer, in this attempt
     std::unique_ptr<Attempts::Attempt> attempt{};
     os::Loop::Handle pause{};
     os::Loop::Handle end{};
-  };
-  // The pages of a list.
-  struct Listing {
-    std::string path;
-    std::string query;
-    Term term;
-    PageReader reader;  // without `page`: the answer has all objects
-    ListAnswer answer;
-    ObjectList found{};
-    std::string next{};  // where the next page continues
   };
 
   static Term Within(Duration span) { return {span, SystemClock().Now() + span}; }
   Term UsualTerm() const { return Within(limits.deadline); }
   void Start(Call call);
-  // A call whose answer is an object; without the members of these names.
-  void Ask(Call call, Answer answer, std::span<const std::string_view> without = {});
   void NextPage(const std::shared_ptr<Listing>& listing);
 
   os::Loop& loop;
@@ -61,13 +70,20 @@ struct Client::Impl {
 
  private:
   void Try(uint64_t id);
+  void Take(uint64_t id, std::string_view bytes);
   void Attempted(uint64_t id, const Result<http::Reply>& reply);
   void Expired(uint64_t id);
-  void Finish(uint64_t id, Result<http::Reply> result);
+  void Finish(uint64_t id, Result<json::Value> result);
+  std::string PageOf(const Listing& listing);
+  void PageFailed(Call& call, const Result<http::Reply>& reply);
+  void PageRead(Listing& listing, size_t bytes);
   void TakePage(const std::shared_ptr<Listing>& listing, Result<json::Value> page);
+  void Shrink(const std::string& path);
 
   std::map<uint64_t, Call> calls_;
   uint64_t next_id_ = 0;
+  std::map<std::string, int> pages_;  // how many objects one has, by path
+  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace tessera::kube

@@ -41,7 +41,7 @@ TEST_F(MetadataPatchTest, AVersionThatIsNoMoreIsAConflict) {
       MetadataPatch{.annotations = {{"a", "1"}}, .resource_version = "17"}.Json();
 
   const auto written = Await<json::Value>([&](auto answer) {
-    client().Patch(PatchType::kMerge, PodPath("default", "p"), patch, answer);
+    client().Patch(PatchType::kMerge, PodPath("default", "p"), patch, Few(), answer);
   });
 
   ASSERT_FALSE(written.has_value());

@@ -25,7 +25,7 @@ void NodeKeeper::Set(Wish wish) {
 void NodeKeeper::Compare() {
   if (busy_ || !wish_) return;
   busy_ = true;
-  client_.Get(path_, [this](const Result<json::Value>& node) {
+  client_.Get(path_, NodeForm(), [this](const Result<json::Value>& node) {
     if (!node) return Done(Fail(node.error()));
     Write(*node);
   });
@@ -35,7 +35,7 @@ void NodeKeeper::Write(const json::Value& node) {
   changed_ = false;
   const auto patch = wish_ ? wish_(node) : std::nullopt;
   if (!patch) return Done({});
-  client_.Patch(thing_.type, path_ + thing_.subresource, *patch,
+  client_.Patch(thing_.type, path_ + thing_.subresource, *patch, NodeForm(),
                 [this](const Result<json::Value>& written) {
                   // Of the node as it is now: a wish may wait for nothing being left of something.
                   if (written && wish_ && !changed_) (void)wish_(*written);

@@ -10,12 +10,21 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "http/wire.h"
+#include "kube/metadata_patch.h"
 
 namespace tessera::kube {
 namespace {
 
-void TellOf(const NodePods::Observer::Told& told, const Pod& pod) {
+constexpr size_t kMostLeftOut = 1000;  // that the log names
+
+void TellOf(const NodePods::Observer::Told& told, const PodPtr& pod) {
   if (told) told(pod);
+}
+
+bool Asks(const Pod& pod, const PodFields& wanted) {
+  return !wanted.resource || std::ranges::any_of(pod.containers, [](const Container& container) {
+    return !container.limits.empty() || !container.requests.empty();
+  });
 }
 
 // Whether an API server made it up: a UUID. Kubelet's own, of static pods, are hashes.
@@ -26,53 +35,61 @@ bool IsApiServersUid(std::string_view uid) {
 }
 
 // The entry of the same object, whatever its state; null where there is none.
-const Pod* SamePod(const NodePods::Pods& pods, const Pod& pod) {
+PodPtr SamePod(const NodePods::Pods& pods, const Pod& pod) {
   const auto found = pods.find(pod.KubeletUid());
-  return found != pods.end() && found->second.uid == pod.uid ? &found->second : nullptr;
+  return found != pods.end() && found->second->uid == pod.uid ? found->second : nullptr;
+}
+
+// Pods that have ended are left out by the server: they stay for long, and nothing is due to them.
+std::string QueryFor(const std::string& node) {
+  return "fieldSelector=spec.nodeName%3D" + http::PercentEncode(node) +
+         "%2Cstatus.phase%21%3DFailed%2Cstatus.phase%21%3DSucceeded";
 }
 
 }  // namespace
 
 NodePods::NodePods(os::Loop& loop, Client& client, std::string node, PodFields wanted,
                    Observer observer, Times times)
-    : node_(std::move(node)),
+    : client_(client),
+      node_(std::move(node)),
       wanted_(std::move(wanted)),
       observer_(std::move(observer)),
       times_(times),
       look_(loop, [this] { Look(); }),
-      watch_(loop, client, "/api/v1/pods",
-             "fieldSelector=spec.nodeName%3D" + http::PercentEncode(node_),
+      watch_(loop, client, "/api/v1/pods", QueryFor(node_), PodForm(wanted_),
              {.changed = [this](const json::Value& object) { Changed(object); },
               .deleted = [this](const json::Value& object) { Gone(object); },
-              .listed = [this](const std::vector<json::Value>&) { Listed(); },
-              .reader = {.page = [this](const json::Array& objects,
-                                        bool first) { TakePage(objects, first); },
-                         .without = kUnreadMembers},
+              .begun = [this] { Begin(); },
+              .item = [this](const json::Value& object) { Take(object); },
+              .listed = [this] { Listed(); },
               .failed = [this](const Error& error) { ListEnded(Fail(error)); }}) {}
 
 const Pod* NodePods::Find(std::string_view uid) const {
   const auto found = pods_.find(uid);
-  return found == pods_.end() ? nullptr : &found->second;
+  return found == pods_.end() ? nullptr : found->second.get();
 }
 
 void NodePods::Await(const std::string& uid, Steady deadline, Answer answer) {
-  if (const Pod* pod = Find(uid)) return answer(*pod);
+  if (const auto found = pods_.find(uid); found != pods_.end()) return answer(found->second);
   waiters_.push_back({uid, deadline, next_++, std::move(answer)});
   look_.Within(std::max(Duration(0), deadline - SystemClock().Now()));
 }
 
-void NodePods::TakePage(const json::Array& objects, bool first) {
-  if (first) listing_ = {};
-  for (const json::Value& object : objects) {
-    std::optional<Pod> pod = Read(object, listing_.pods, listing_.left_out);
-    if (!pod) {
-      const Pod* former = Former(object);
-      if (former == nullptr) continue;
-      pod = *former;
-    }
-    std::string uid = pod->KubeletUid();
-    listing_.pods.insert_or_assign(std::move(uid), *std::move(pod));
+void NodePods::Begin() {
+  listing_ = {};
+}
+
+// One that is as it was is kept once.
+void NodePods::Take(const json::Value& object) {
+  PodPtr pod = Read(object, listing_.pods, listing_.left_out);
+  if (pod == nullptr) {
+    pod = Former(object);
+    if (pod == nullptr) return;
   }
+  const PodPtr former = SamePod(pods_, *pod);
+  std::string uid = pod->KubeletUid();
+  const bool same = former != nullptr && *former == *pod;
+  listing_.pods.insert_or_assign(std::move(uid), same ? former : pod);
 }
 
 void NodePods::Listed() {
@@ -81,41 +98,57 @@ void NodePods::Listed() {
   const Pods before = std::exchange(pods_, std::move(listing.pods));
   synced_ = true;
   for (const auto& [uid, pod] : before) {
-    if (SamePod(pods_, pod) == nullptr) TellOf(observer_.removed, pod);
+    if (SamePod(pods_, *pod) == nullptr) Remove(pod);
   }
   for (const auto& [uid, pod] : pods_) {
-    const Pod* former = SamePod(before, pod);
+    const PodPtr former = SamePod(before, *pod);
     if (former == nullptr) TellOf(observer_.added, pod);
-    if (former != nullptr && *former != pod) TellOf(observer_.changed, pod);
+    if (former != nullptr && *former != *pod) TellOf(observer_.changed, pod);
   }
   // Who waits for one pod goes by all of them.
   for (const auto& [uid, pod] : pods_) {
-    if (SamePod(before, pod) == nullptr) AnswerWith(pod);
+    if (SamePod(before, *pod) == nullptr) AnswerWith(pod);
   }
   ListEnded({});
 }
 
 void NodePods::Changed(const json::Value& object) {
-  std::optional<Pod> pod = Read(object, pods_, left_out_);
-  if (!pod) return;
-  Pod& kept = pods_[pod->KubeletUid()];
-  const Pod former = std::exchange(kept, *std::move(pod));
-  if (former == kept) return;
-  if (former.uid == kept.uid) return TellOf(observer_.changed, kept);
-  if (!former.uid.empty()) TellOf(observer_.removed, former);
-  Add(kept);
+  const PodPtr pod = Read(object, pods_, left_out_);
+  if (pod == nullptr) return;
+  PodPtr& kept = pods_[pod->KubeletUid()];
+  const PodPtr former = std::exchange(kept, pod);
+  if (former == nullptr) return Add(pod);
+  if (*former == *pod) return;
+  if (former->uid == pod->uid) return TellOf(observer_.changed, pod);
+  Remove(former);
+  Add(pod);
 }
 
 void NodePods::Gone(const json::Value& object) {
   left_out_.erase(PodNameIn(object));
-  const Pod* former = Former(object);
+  const PodPtr former = Former(object);
   if (former == nullptr) return;
-  const auto gone = pods_.extract(former->KubeletUid());
-  TellOf(observer_.removed, gone.mapped());
+  pods_.erase(former->KubeletUid());
+  Remove(former);
 }
 
-std::optional<Pod> NodePods::Read(const json::Value& object, const Pods& among,
-                                  std::set<std::string>& left_out) {
+// The watch says the same of a pod that has ended and of one that was deleted, whose containers may
+// run on.
+void NodePods::Remove(const PodPtr& pod) {
+  TellOf(observer_.removed, pod);
+  if (!observer_.ended || !Asks(*pod, wanted_)) return;
+  const std::weak_ptr<const bool> still = alive_;
+  client_.Get(PodPath(pod->pod_namespace, pod->name), PodForm(wanted_),
+              [this, still, uid = pod->uid](const Result<json::Value>& found) {
+                if (still.expired() || !found) return;
+                const auto now = ReadPod(*found, wanted_);
+                if (!now || now->uid != uid || !now->HasEnded()) return;
+                TellOf(observer_.ended, std::make_shared<const Pod>(*now));
+              });
+}
+
+PodPtr NodePods::Read(const json::Value& object, const Pods& among,
+                      std::set<std::string>& left_out) {
   Result<Pod> pod = ReadPod(object, wanted_);
   // It may be of a pod that kubelet knows already, and that has not been told of here.
   if (pod && IsApiServersUid(pod->mirrored)) {
@@ -124,29 +157,31 @@ std::optional<Pod> NodePods::Read(const json::Value& object, const Pods& among,
   }
   if (pod) {
     const auto there = among.find(pod->KubeletUid());
-    const bool taken = there != among.end() && there->second.uid != pod->uid;
+    const bool taken = there != among.end() && there->second->uid != pod->uid;
     if (taken && pod->uid != there->first) {
       pod = Fail(Reason::kInvalid, "pod {} says that it mirrors {}, which is {}", pod->FullName(),
-                 Brief(there->first), there->second.FullName());
+                 Brief(there->first), there->second->FullName());
     }
   }
   std::string name = PodNameIn(object);
   if (pod) {
     left_out.erase(name);
-    return *std::move(pod);
+    return std::make_shared<const Pod>(*std::move(pod));
   }
+  if (left_out.size() >= kMostLeftOut) return nullptr;
   if (!left_out_.contains(name)) log::Warn("a pod is left as it was", pod.error());
   left_out.insert(std::move(name));
-  return std::nullopt;
+  return nullptr;
 }
 
 // What is known of this pod: an object that claims the UID of another one is none of it.
-const Pod* NodePods::Former(const json::Value& object) const {
-  const Pod* pod = Find(KubeletUidIn(object));
-  return pod != nullptr && pod->FullName() == PodNameIn(object) ? pod : nullptr;
+PodPtr NodePods::Former(const json::Value& object) const {
+  const auto found = pods_.find(KubeletUidIn(object));
+  if (found == pods_.end() || found->second->FullName() != PodNameIn(object)) return nullptr;
+  return found->second;
 }
 
-void NodePods::Add(const Pod& pod) {
+void NodePods::Add(const PodPtr& pod) {
   TellOf(observer_.added, pod);
   AnswerWith(pod);
 }
@@ -158,7 +193,7 @@ void NodePods::ListEnded(const Status& status) {
   const Steady now = SystemClock().Now();
   const Which which = [&](const Waiter& w) { return w.number < covered && w.deadline <= now; };
   AnswerThose(which, status ? Fail(Reason::kNotFound, "no such pod on node {}", node_)
-                            : Result<Pod>(Fail(status.error())));
+                            : Result<PodPtr>(Fail(status.error())));
   Look();
 }
 
@@ -184,11 +219,11 @@ void NodePods::ListForWaiters(Steady now) {
   resting_ = now + times_.between;
 }
 
-void NodePods::AnswerWith(const Pod& pod) {
-  AnswerThose([&](const Waiter& waiter) { return waiter.uid == pod.KubeletUid(); }, pod);
+void NodePods::AnswerWith(const PodPtr& pod) {
+  AnswerThose([&](const Waiter& waiter) { return waiter.uid == pod->KubeletUid(); }, pod);
 }
 
-void NodePods::AnswerThose(const Which& which, const Result<Pod>& result) {
+void NodePods::AnswerThose(const Which& which, const Result<PodPtr>& result) {
   const auto rest = std::stable_partition(waiters_.begin(), waiters_.end(),
                                           [&](const Waiter& waiter) { return !which(waiter); });
   std::vector<Waiter> those(std::make_move_iterator(rest), std::make_move_iterator(waiters_.end()));

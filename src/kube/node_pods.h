@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pods of one node as the API server has them, by the UIDs that kubelet knows them by: listed,
-// then watched. While the API server cannot be reached, they stay as they were last seen.
+// then watched; without those that have ended, of which there may be any number. While the API
+// server cannot be reached, they stay as they were last seen.
 //
 // A mirror pod stands for a static one by an annotation of its own, which anybody who makes pods
 // can write: it never takes the place of a pod whose own UID that is, nor of another mirror pod
@@ -15,7 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,19 +32,21 @@ namespace tessera::kube {
 
 class NodePods {
  public:
-  // Who is told that a pod came, is another than before, or is gone. Each may be empty.
+  // Who is told that a pod came, is another than before, or is gone, which is one that has ended as
+  // well. Each may be empty.
   struct Observer {
-    using Told = std::function<void(const Pod&)>;
+    using Told = std::function<void(const PodPtr&)>;
     Told added{};
     Told changed{};
     Told removed{};
+    Told ended{};  // of one that is gone: it is there still, and none of its containers runs again
   };
   struct Times {
     Duration list{2'000};     // how long a list for those who wait may take
     Duration between{1'000};  // the begins of two of them
   };
-  using Pods = std::map<std::string, Pod, std::less<>>;
-  using Answer = std::function<void(const Result<Pod>&)>;
+  using Pods = std::map<std::string, PodPtr, std::less<>>;
+  using Answer = std::function<void(const Result<PodPtr>&)>;
 
   NodePods(os::Loop& loop, Client& client, std::string node, PodFields wanted, Observer observer,
            Times times);
@@ -74,21 +77,23 @@ class NodePods {
   };
   using Which = std::function<bool(const Waiter&)>;
 
-  void TakePage(const json::Array& objects, bool first);
+  void Begin();
+  void Take(const json::Value& object);
   void Listed();
   void Changed(const json::Value& object);
   void Gone(const json::Value& object);
-  // Nothing where it has no place among these.
-  std::optional<Pod> Read(const json::Value& object, const Pods& among,
-                          std::set<std::string>& left_out);
-  const Pod* Former(const json::Value& object) const;
-  void Add(const Pod& pod);
+  // Null where it has no place among these.
+  PodPtr Read(const json::Value& object, const Pods& among, std::set<std::string>& left_out);
+  PodPtr Former(const json::Value& object) const;
+  void Add(const PodPtr& pod);
+  void Remove(const PodPtr& pod);
   void ListEnded(const Status& status);
   void Look();
   void ListForWaiters(Steady now);
-  void AnswerWith(const Pod& pod);
-  void AnswerThose(const Which& which, const Result<Pod>& result);
+  void AnswerWith(const PodPtr& pod);
+  void AnswerThose(const Which& which, const Result<PodPtr>& result);
 
+  Client& client_;
   const std::string node_;
   const PodFields wanted_;
   const Observer observer_;
@@ -102,6 +107,7 @@ class NodePods {
   uint64_t covered_ = 0;  // who has a smaller number came before the list under way was asked for
   Steady resting_{};      // until then none is asked for
   os::Alarm look_;
+  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   Watch watch_;
 };
 

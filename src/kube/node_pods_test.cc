@@ -64,15 +64,19 @@ class NodePodsTest : public ClusterTest {
 
   void Start() {
     const auto tell = [this](const char* what) {
-      return [this, what](const Pod& pod) {
-        std::string text = fmt::format("{} {} {}", what, pod.name, pod.KubeletUid());
-        for (const auto& [key, value] : pod.annotations) text += " " + value;
+      return [this, what](const PodPtr& pod) {
+        std::string text = fmt::format("{} {} {}", what, pod->name, pod->KubeletUid());
+        for (const auto& [key, value] : pod->annotations) text += " " + value;
         told_.push_back(text);
       };
     };
     pods_ = std::make_unique<NodePods>(
         loop_, client(), "n/1", PodFields{.keys = {"nvidia.com/"}},
-        NodePods::Observer{tell("added"), tell("changed"), tell("removed")}, times_);
+        NodePods::Observer{.added = tell("added"),
+                           .changed = tell("changed"),
+                           .removed = tell("removed"),
+                           .ended = tells_ends_ ? tell("ended") : NodePods::Observer::Told()},
+        times_);
   }
   bool RunUntilStreams(int count) {
     return RunUntil([&] { return streams_ >= count; });
@@ -86,8 +90,8 @@ class NodePodsTest : public ClusterTest {
     return RunUntilStreams(1) && RunUntil([&] { return pods_->Synced(); });
   }
   void Ask(const std::string& uid, Duration patience) {
-    pods_->Await(uid, SystemClock().Now() + patience, [this, uid](const Result<Pod>& pod) {
-      answers_.push_back(uid + ": " + (pod ? pod->name : pod.error().message));
+    pods_->Await(uid, SystemClock().Now() + patience, [this, uid](const Result<PodPtr>& pod) {
+      answers_.push_back(uid + ": " + (pod ? (*pod)->name : pod.error().message));
       reason_ = pod ? Reason::kInternal : pod.error().reason;
     });
   }
@@ -103,6 +107,7 @@ class NodePodsTest : public ClusterTest {
   Words logged_;
   Words answers_;
   Reason reason_ = Reason::kInternal;  // of the last answer that was none
+  bool tells_ends_ = false;
   NodePods::Times times_{.list = Duration(2'000), .between = Duration(0)};
   std::unique_ptr<NodePods> pods_;
 };
@@ -125,10 +130,37 @@ TEST_F(NodePodsTest, AreListedInPagesThenFollowed) {
   EXPECT_EQ(pods_->Find("u1")->resource_version, "12");
   EXPECT_EQ(pods_->Find("u2"), nullptr);
   EXPECT_EQ(pods_->pods().size(), 2U);
-  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn%2F1&limit=100");
+  EXPECT_EQ(asked_[0].target,
+            "/api/v1/pods?fieldSelector=spec.nodeName%3Dn%2F1%2Cstatus.phase%21%3DFailed%2C"
+            "status.phase%21%3DSucceeded&limit=100");
   EXPECT_EQ(asked_[1].target,
-            "/api/v1/pods?fieldSelector=spec.nodeName%3Dn%2F1&limit=100&continue=more");
+            "/api/v1/pods?fieldSelector=spec.nodeName%3Dn%2F1%2Cstatus.phase%21%3DFailed%2C"
+            "status.phase%21%3DSucceeded&limit=100&continue=more");
   EXPECT_EQ(logged_, Words());
+}
+
+// The watch says no more than that it is gone.
+TEST_F(NodePodsTest, OfOneThatIsGoneItIsAskedWhetherItHasEnded) {
+  tells_ends_ = true;
+  ASSERT_TRUE(Begin());
+  const auto watches = handler_;
+  handler_ = [&](const fake::Asked& asked, fake::Peer& peer) {
+    if (asked.target == "/api/v1/namespaces/d/pods/b") {
+      return peer.Send(Refusal(404, "NotFound", "deleted"));
+    }
+    json::Value pod = PodObject({.name = "a", .uid = "u1", .version = "12"});
+    pod.as_object()["status"] = json::Object{{"phase", "Succeeded"}};
+    if (asked.target == "/api/v1/namespaces/d/pods/a") {
+      return peer.Send(fake::Answer(200, json::Write(pod)));
+    }
+    watches(asked, peer);
+  };
+
+  stream_->Send(PodEvent("DELETED", {"b", "u2", "13"}) + PodEvent("DELETED", {"a", "u1", "14"}));
+
+  ASSERT_TRUE(RunUntilTold(5));
+  EXPECT_EQ(told_,
+            (Words{"added a u1", "added b u2", "removed b u2", "removed a u1", "ended a u1"}));
 }
 
 TEST_F(NodePodsTest, ABookmarkIsNoPodAndTheStreamGoesOnFromThere) {
@@ -305,7 +337,7 @@ TEST_F(NodePodsTest, WhoWaitsForTheFirstListIsAnsweredByIt) {
 TEST_F(NodePodsTest, WhoIsAnsweredByAListIsAnsweredWhenAllOfItWasTold) {
   Start();
   size_t told = 0;
-  pods_->Await("u1", SystemClock().Now(), [&](const Result<Pod>&) {
+  pods_->Await("u1", SystemClock().Now(), [&](const Result<PodPtr>&) {
     told = told_.size();
     answers_.emplace_back("u1");
   });
@@ -387,7 +419,9 @@ TEST_F(NodePodsTest, WhereTheListIsRefusedItsErrorIsTheAnswerAndTheStreamGoesOn)
   Ask("u3", Duration(0));
   ASSERT_TRUE(RunUntilAnswers(1));
 
-  EXPECT_EQ(answers_, Words{"u3: list /api/v1/pods: no right (403 Forbidden)"});
+  EXPECT_EQ(answers_,
+            (Words{"u3: list /api/v1/pods: no right (403 Forbidden); the role lacks the rule "
+                   R"({apiGroups: [""], resources: ["pods"], verbs: ["list"]})"}));
   EXPECT_EQ(reason_, Reason::kApiForbidden);
   stream_->Send(PodEvent("ADDED", {"c", "u3", "11"}));
   ASSERT_TRUE(RunUntilTold(3));
@@ -408,7 +442,7 @@ TEST_F(NodePodsTest, WhereTheFirstListHangsNobodyWaitsForIt) {
 
 TEST_F(NodePodsTest, AnAnswerMayAskAgain) {
   ASSERT_TRUE(Begin());
-  pods_->Await("none", SystemClock().Now(), [this](const Result<Pod>&) {
+  pods_->Await("none", SystemClock().Now(), [this](const Result<PodPtr>&) {
     Ask("none", Duration(0));
     Ask("u1", Duration(0));
   });

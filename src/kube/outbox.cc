@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "kube/pod.h"
 
 namespace tessera::kube {
 namespace {
@@ -66,7 +67,7 @@ void Outbox::Next() {
 void Outbox::AskForUid() {
   const Reference& about = letters_.front().event.about;
   client_.Get(fmt::format("/api/v1/namespaces/{}/pods/{}", about.pod_namespace, about.name),
-              [this](const Result<json::Value>& pod) {
+              PodForm({}), [this](const Result<json::Value>& pod) {
                 if (!pod) return Failed(pod.error());
                 const auto uid = UidOf(*pod, node_);
                 if (!uid) return Finish("refused");
@@ -77,13 +78,12 @@ void Outbox::AskForUid() {
 
 void Outbox::Send() {
   const Event& event = letters_.front().event;
-  client_.Create(EventPath(event), EventJson(event, node_),
-                 [this](const Result<json::Value>& made) {
-                   if (!made) return Failed(made.error());
-                   if (!refusal_.empty()) log::Info("the API server takes events again");
-                   refusal_.clear();
-                   Finish("sent");
-                 });
+  client_.Create(EventPath(event), EventJson(event, node_), [this](const Status& made) {
+    if (!made) return Failed(made.error());
+    if (!refusal_.empty()) log::Info("the API server takes events again");
+    refusal_.clear();
+    Finish("sent");
+  });
 }
 
 void Outbox::Failed(const Error& error) {

@@ -10,6 +10,7 @@ namespace tessera::kube {
 namespace {
 
 constexpr char kMirrorAnnotation[] = "kubernetes.io/config.mirror";
+constexpr size_t kMostOfPod = 96 << 10;
 
 // A member that Kubernetes may leave out: nothing where it is missing or null.
 const json::Value* Member(const json::Object& object, std::string_view key) {
@@ -55,11 +56,18 @@ Result<std::vector<const json::Object*>> ObjectsIn(const json::Object& object,
   return found;
 }
 
+// What is too long is said in `excess`.
 Result<Texts> TextsIn(const json::Object& object, std::string_view key,
-                      const PodFields::Which& which) {
+                      const PodFields::Which& which, std::string& excess) {
   Texts texts;
   for (const auto& item : *TRY(ObjectIn(object, key))) {
     if (!which || !which(item.key())) continue;
+    const int64_t* length = item.value().if_int64();
+    if (length != nullptr && *length > static_cast<int64_t>(json::Shape::kLongest)) {
+      excess = fmt::format("{}: {} has {} bytes, at most {} are read", key, Brief(item.key()),
+                           *length, kLongestAnnotation);
+      continue;
+    }
     if (!item.value().is_string()) {
       return Fail(Reason::kInvalid, "{}: {} is no text", key, Brief(item.key()));
     }
@@ -83,24 +91,27 @@ Result<Texts> VariablesIn(const json::Object& container, const PodFields::Which&
   return variables;
 }
 
-Result<Container> ReadContainer(const json::Object& object, bool init, const PodFields& wanted) {
+Result<Container> ReadContainer(const json::Object& object, bool init, const PodFields& wanted,
+                                std::string& excess) {
   Container container;
   container.name = TRY(NeededTextIn(object, "name"));
   const bool runs_on = init && TRY(TextIn(object, "restartPolicy")) == "Always";
   if (init) container.kind = runs_on ? Container::Kind::kSidecar : Container::Kind::kInit;
   const json::Object& resources = *TRY(ObjectIn(object, "resources"));
-  container.limits = TRY_IN(TextsIn(resources, "limits", wanted.resource), "resources");
-  container.requests = TRY_IN(TextsIn(resources, "requests", wanted.resource), "resources");
+  container.limits = TRY_IN(TextsIn(resources, "limits", wanted.resource, excess), "resources");
+  container.requests = TRY_IN(TextsIn(resources, "requests", wanted.resource, excess), "resources");
   container.variables = TRY(VariablesIn(object, wanted.variable));
   return container;
 }
 
 Status AddContainers(const json::Object& spec, std::string_view key, const PodFields& wanted,
-                     std::vector<Container>& containers) {
+                     Pod& pod) {
   const auto objects = TRY(ObjectsIn(spec, key));
+  const bool init = key == "initContainers";
   for (size_t i = 0; i < objects.size(); ++i) {
-    containers.push_back(TRY_IN(ReadContainer(*objects[i], key == "initContainers", wanted),
-                                fmt::format("{}[{}]", key, i)));
+    auto container = ReadContainer(*objects[i], init, wanted, pod.excess);
+    if (!container && !pod.excess.empty()) return {};  // it was cut off there
+    pod.containers.push_back(TRY_IN(std::move(container), fmt::format("{}[{}]", key, i)));
   }
   return {};
 }
@@ -138,25 +149,39 @@ Status ReadMetadata(const json::Object& metadata, const PodFields& wanted, Pod& 
     return std::ranges::any_of(wanted.keys,
                                [&](const auto& begin) { return key.starts_with(begin); });
   };
-  pod.labels = TRY(TextsIn(metadata, "labels", which));
-  pod.annotations = TRY(TextsIn(metadata, "annotations", which));
+  pod.labels = TRY(TextsIn(metadata, "labels", which, pod.excess));
+  pod.annotations = TRY(TextsIn(metadata, "annotations", which, pod.excess));
   const json::Object& annotations = *TRY(ObjectIn(metadata, "annotations"));
   pod.mirrored = TRY_IN(TextIn(annotations, kMirrorAnnotation), "annotations");
   return {};
 }
 
+bool Asks(const Pod& pod) {
+  return std::ranges::any_of(pod.containers, [](const Container& container) {
+    return !container.limits.empty() || !container.requests.empty();
+  });
+}
+
 Result<Pod> ReadParts(const json::Object& object, const PodFields& wanted) {
   Pod pod;
+  const bool cut = object.contains(json::kCut);
+  if (cut) pod.excess = fmt::format("it has more than {} bytes of what is read", kMostOfPod);
   const json::Object& metadata = *TRY(ObjectIn(object, "metadata"));
   TRY_IN(ReadMetadata(metadata, wanted, pod), "metadata");
   const json::Object& spec = *TRY(ObjectIn(object, "spec"));
   pod.node = TRY_IN(TextIn(spec, "nodeName"), "spec");
-  TRY_IN(AddContainers(spec, "initContainers", wanted, pod.containers), "spec");
+  TRY_IN(AddContainers(spec, "initContainers", wanted, pod), "spec");
   const size_t init = pod.containers.size();
-  TRY_IN(AddContainers(spec, "containers", wanted, pod.containers), "spec");
-  if (pod.containers.size() == init) return Fail(Reason::kInvalid, "spec: it has no containers");
+  TRY_IN(AddContainers(spec, "containers", wanted, pod), "spec");
+  if (!cut && pod.containers.size() == init) {
+    return Fail(Reason::kInvalid, "spec: it has no containers");
+  }
   const json::Object& status = *TRY(ObjectIn(object, "status"));
   TRY_IN(ReadStatus(status, pod), "status");
+  if (!wanted.resource || cut || Asks(pod)) return pod;
+  pod.labels.clear();
+  pod.annotations.clear();
+  pod.excess.clear();
   return pod;
 }
 
@@ -165,7 +190,68 @@ const json::Object* MetadataIn(const json::Value& object) {
   return whole == nullptr ? nullptr : json::GetObject(*whole, "metadata");
 }
 
+// Of the variables those that are wanted: there may be any number of others.
+json::Shape VariablesShape(const PodFields::Which& which) {
+  using json::Shape;
+  return Shape::List(Shape::Object({{"name", Shape::Scalar()},
+                                    {"value", Shape::Scalar()},
+                                    {"valueFrom", Shape::Object({})}}),
+                     [which](const json::Value& entry) {
+                       const json::Object* object = entry.if_object();
+                       const auto name =
+                           object == nullptr ? std::nullopt : json::GetString(*object, "name");
+                       return !name || (which && which(*name));
+                     });
+}
+
+json::Shape ContainersShape(const PodFields& wanted) {
+  using json::Shape;
+  const auto resource = [which = wanted.resource](std::string_view name) {
+    return which && which(name);
+  };
+  const Shape amounts = Shape::Map(resource, Shape::Scalar());
+  return Shape::List(
+      Shape::Object({{"name", Shape::Scalar()},
+                     {"restartPolicy", Shape::Scalar()},
+                     {"resources", Shape::Object({{"limits", amounts}, {"requests", amounts}})},
+                     {"env", VariablesShape(wanted.variable)}}));
+}
+
+json::Shape PodStatusShape() {
+  using json::Shape;
+  return Shape::Object(
+      {{"phase", Shape::Scalar()},
+       {"initContainerStatuses",
+        Shape::List(Shape::Object(
+            {{"name", Shape::Scalar()},
+             {"state", Shape::Object(
+                           {{"terminated", Shape::Object({{"exitCode", Shape::Scalar()}})}})}}))}});
+}
+
 }  // namespace
+
+Form PodForm(const PodFields& wanted) {
+  using json::Shape;
+  const auto key = [keys = wanted.keys](std::string_view name) {
+    return name == kMirrorAnnotation ||
+           std::ranges::any_of(keys, [&](const auto& begin) { return name.starts_with(begin); });
+  };
+  const Shape texts = Shape::Map(key, Shape::Scalar(kLongestAnnotation));
+  const Shape containers = ContainersShape(wanted);
+  return {
+      .shape = Shape::Object({{"metadata", Shape::Object({{"name", Shape::Scalar()},
+                                                          {"namespace", Shape::Scalar()},
+                                                          {"uid", Shape::Scalar()},
+                                                          {"resourceVersion", Shape::Scalar()},
+                                                          {"deletionTimestamp", Shape::Scalar()},
+                                                          {"labels", texts},
+                                                          {"annotations", texts}})},
+                              {"spec", Shape::Object({{"nodeName", Shape::Scalar()},
+                                                      {"initContainers", containers},
+                                                      {"containers", containers}})},
+                              {"status", PodStatusShape()}}),
+      .most = kMostOfPod};
+}
 
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted) {
   if (!object.is_object()) return Fail(Reason::kInvalid, "a pod is no object");

@@ -5,12 +5,14 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "json/json.h"
+#include "kube/client.h"
 
 namespace tessera::kube {
 
@@ -46,6 +48,9 @@ struct Pod {
   Texts labels{};
   Texts annotations{};
   std::vector<Container> containers{};  // init containers first, as they run; no ephemeral ones
+  // What of it is over its bound, and not kept, in words; empty: nothing. Nobody decides by such a
+  // pod.
+  std::string excess{};
 
   // The UID that kubelet knows it by.
   const std::string& KubeletUid() const { return mirrored.empty() ? uid : mirrored; }
@@ -61,6 +66,8 @@ struct Pod {
   bool operator==(const Pod&) const = default;
 };
 
+using PodPtr = std::shared_ptr<const Pod>;
+
 // What of a pod is kept besides what each has.
 struct PodFields {
   using Which = std::function<bool(std::string_view name)>;  // empty: none
@@ -72,15 +79,14 @@ struct PodFields {
   Which variable{};
 };
 
-// Members of a pod that ReadPod looks at in no place, most of what there is: a list of pods is read
-// without them. No key of a label or an annotation that is wanted may be one of them.
-inline constexpr std::string_view kUnreadMembers[] = {
-    "affinity",        "args",          "command",         "conditions",   "containerStatuses",
-    "livenessProbe",   "managedFields", "ownerReferences", "ports",        "readinessProbe",
-    "securityContext", "startupProbe",  "tolerations",     "volumeMounts", "volumes"};
+// What of pods is kept while they are read. HAMi's own annotations take some 60 bytes for each GPU
+// of each container.
+inline constexpr size_t kLongestAnnotation = 32 << 10;
+Form PodForm(const PodFields& wanted);
 
 // kInvalid with the pod's name and the field where it is not as Kubernetes has it. What Kubernetes
-// leaves out, or null, is empty.
+// leaves out, or null, is empty. Where `wanted` has resources, a pod that asks for none of them is
+// kept without labels and annotations.
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted);
 
 // Of an object that need not be whole: the UID that kubelet knows it by, and the pod as messages

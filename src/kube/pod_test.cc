@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "json/reader.h"
+
 namespace tessera::kube {
 namespace {
 
@@ -106,11 +108,70 @@ TEST(Pod, WhatKubernetesLeavesOutIsEmpty) {
           .value() == expected);
 }
 
-TEST(Pod, WithoutTheMembersThatAreNotReadItIsTheSame) {
-  const json::Value part = json::ParseWithout(kPod, kUnreadMembers).value();
+// What is read of a text by the form of pods.
+Result<Pod> ReadByForm(std::string_view text, size_t piece = 4096) {
+  const Form form = PodForm(Wanted());
+  json::Reader reader(form.shape, form.most);
+  for (size_t at = 0; at < text.size(); at += piece) TRY(reader.Add(text.substr(at, piece)));
+  return ReadPod(TRY(reader.End()), Wanted());
+}
 
-  EXPECT_LT(json::Write(part).size(), kPod.size());
-  EXPECT_TRUE(ReadPod(part, Wanted()) == ReadPodText(kPod));
+TEST(Pod, ByItsFormItIsTheSame) {
+  for (const size_t piece : {1U, 7U, 4096U}) {
+    EXPECT_EQ(ReadByForm(kPod, piece).value(), ReadPodText(kPod).value());
+  }
+}
+
+TEST(Pod, AnAnnotationThatIsTooLongIsSaidAndNotKept) {
+  const std::string long_one =
+      WithInstead(kPod, R"("allocating")", fmt::format(R"("{}")", std::string(250'000, 'x')));
+
+  const Pod pod = ReadByForm(long_one).value();
+
+  EXPECT_EQ(pod.excess, "annotations: hami.io/bind-phase has 250000 bytes, at most 32768 are read");
+  EXPECT_EQ(pod.annotations, (Texts{{"nvidia.com/vgpu-mode", "mps"}}));
+  EXPECT_EQ(pod.containers, ReadPodText(kPod)->containers);
+}
+
+TEST(Pod, OfOneThatIsTooLargeThereIsWhatItIs) {
+  std::string containers = R"("containers": [{"name": "n0"})";
+  for (int i = 1; i < 4400; ++i) {
+    containers +=
+        fmt::format(R"(,{{"name": "n{}", "resources": {{"limits": {{"cpu": "1"}}}}}})", i);
+  }
+
+  const Pod pod = ReadByForm(WithInstead(kPod, R"("containers": [)", containers + ",")).value();
+
+  EXPECT_EQ(pod.FullName(), "team-a/trainer");
+  EXPECT_EQ(pod.uid, "0b7d5a44");
+  EXPECT_EQ(pod.excess, "it has more than 98304 bytes of what is read");
+  EXPECT_LT(pod.containers.size(), 600U);
+}
+
+TEST(Pod, WhatIsNotReadOfItMayBeOfAnySize) {
+  std::string sources = R"("containers": [{"name": "first", "envFrom": [{})";
+  for (int i = 0; i < 80'000; ++i) sources += R"(,{"configMapRef":{"name":"a"}})";
+  sources += R"(], "env": [{"name": "PATH"})";
+  for (int i = 0; i < 10'000; ++i) sources += R"(,{"name":"X","value":"y","valueFrom":{"a":1}})";
+
+  const Pod pod = ReadByForm(WithInstead(kPod, R"("containers": [)", sources + "]},")).value();
+
+  EXPECT_EQ(pod.excess, "");
+  EXPECT_EQ(pod.containers.size(), 5U);
+}
+
+TEST(Pod, OneThatAsksForNothingIsKeptWithoutWhatIsSaidOnIt) {
+  std::string text(kPod);
+  for (const char* name :
+       {R"("nvidia.com/gpu": "2")", R"("nvidia.com/gpumem": "3000")", R"("nvidia.com/gpu": "1")"}) {
+    text = WithInstead(text, name, R"("cpu": "1")");
+  }
+
+  const Pod pod = ReadByForm(text).value();
+
+  EXPECT_EQ(pod.annotations, Texts());
+  EXPECT_EQ(pod.labels, Texts());
+  EXPECT_EQ(pod.FullName(), "team-a/trainer");
 }
 
 TEST(Pod, NothingIsKeptThatNobodyAskedFor) {

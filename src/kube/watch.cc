@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/backoff.h"
 #include "base/log.h"
 #include "kube/client.h"
 #include "kube/client_impl.h"
+#include "kube/rights.h"
 #include "kube/wire.h"
 
 namespace tessera::kube {
 namespace {
 
-// An object of etcd has 1.5 MiB at most, twice that as JSON.
-constexpr size_t kLongestLine = 8 << 20;
+constexpr size_t kMostWaiting = 256;  // events of a stream, while the list is read
 constexpr Duration kFirstPause{1'000};
 constexpr Duration kLastPause{30'000};
 
 }  // namespace
 
 struct Watch::Impl {
-  Impl(os::Loop& loop_, Client::Impl& client_, std::string path_, std::string query_,
+  Impl(os::Loop& loop_, Client::Impl& client_, std::string path_, std::string query_, Form form_,
        Listener listener_)
       : loop(loop_),
         client(client_),
         path(std::move(path_)),
         query(std::move(query_)),
+        form(std::move(form_)),
         listener(std::make_shared<const Listener>(std::move(listener_))) {
     List();
   }
@@ -33,37 +37,48 @@ struct Watch::Impl {
   void ListWithin(Duration span) {
     lists = true;
     next = os::Loop::Handle();
+    refresh = os::Loop::Handle();
     // The client has no handle for a list: this one says whether we are there to hear of it.
     const std::weak_ptr<const bool> still = alive;
-    PageReader reader{.without = listener->reader.without};
-    if (listener->reader.page) {
-      reader.page = [still, told = listener](const json::Array& objects, bool first) {
-        if (!still.expired()) told->reader.page(objects, first);
-      };
-    }
     client.NextPage(std::make_shared<Client::Impl::Listing>(
-        Client::Impl::Listing{path, query, Client::Impl::Within(span), std::move(reader),
-                              [this, still](Result<ObjectList> found) {
-                                if (!still.expired()) Listed(std::move(found));
-                              }}));
+        Client::Impl::Listing{.path = path,
+                              .query = query,
+                              .term = Client::Impl::Within(span),
+                              .shape = PageShape(form.shape),
+                              .most = form.most,
+                              .begun =
+                                  [still, told = listener] {
+                                    if (!still.expired() && told->begun) told->begun();
+                                  },
+                              .item =
+                                  [still, told = listener](const json::Value& object) {
+                                    if (!still.expired()) told->item(object);
+                                  },
+                              .answer =
+                                  [this, still](Result<std::string> found) {
+                                    if (!still.expired()) Listed(std::move(found));
+                                  }}));
   }
 
-  void Listed(Result<ObjectList> found) {
+  void Listed(Result<std::string> found) {
     lists = false;
     if (!found) return NotListed(found.error());
-    version = std::move(found->resource_version);
+    list_pauses.Succeeded();
+    version = *std::move(found);
     attempt.reset();  // of a stream from before
+    waiting.clear();
     Follow();
     const std::shared_ptr<const Listener> told = listener;
-    told->listed(found->items);
+    told->listed();
   }
 
   void NotListed(const Error& error) {
     const std::weak_ptr<const bool> still = alive;
+    rested = SystemClock().Now() + client.attempts.NextPause(list_pauses);
     if (!attempt) {
       Again(error);
     } else {
-      Take("");  // what came meanwhile
+      TellAll(std::exchange(waiting, {}));  // what came meanwhile
     }
     if (still.expired()) return;
     const std::shared_ptr<const Listener> told = listener;
@@ -72,7 +87,14 @@ struct Watch::Impl {
 
   bool Refresh(Duration within) {
     if (lists) return false;
-    ListWithin(attempt ? within : client.limits.deadline);
+    if (!attempt && version.empty()) return true;  // a list comes, after its pause
+    const Duration pause = rested - SystemClock().Now();
+    if (pause <= Duration(0)) {
+      ListWithin(attempt ? within : client.limits.deadline);
+    } else {
+      refresh = loop.After(
+          pause, [this, within] { ListWithin(attempt ? within : client.limits.deadline); });
+    }
     return true;
   }
 
@@ -80,7 +102,7 @@ struct Watch::Impl {
     using std::chrono::seconds;
     const auto span = std::max(
         seconds(1), std::chrono::ceil<seconds>(client.attempts.Jittered(client.limits.watch)));
-    lines.emplace(kLongestLine);
+    events.emplace(form);
     heard = false;
     http::Call call{.target =
                         fmt::format("{}?{}{}watch=1&allowWatchBookmarks=true"
@@ -88,24 +110,32 @@ struct Watch::Impl {
                                     path, query, query.empty() ? "" : "&", version, span.count())};
     attempt = client.attempts.Make({.verb = "watch",
                                     .call = std::move(call),
-                                    .silence = span + client.limits.attempt,
-                                    .piece = [this](std::string_view bytes) { Take(bytes); }},
+                                    .piece = [this](std::string_view bytes) { Take(bytes); },
+                                    .silence = span + client.limits.attempt},
                                    [this](const Result<http::Reply>& reply) { Ended(reply); });
   }
 
   void Take(std::string_view bytes) {
-    const bool fits = lines->Add(bytes);
+    std::vector<WatchEvent> found = std::exchange(waiting, {});
+    const Status read = events->Add(bytes, found);
     // What happens while the list is read may be in it: afterwards it is known what is news.
-    if (lists) return;
-    if (!fits) return Relist({Reason::kApiRejected, "an event is over 8 MiB"});
+    if (lists) {
+      waiting = std::move(found);
+      if (!read || waiting.size() > kMostWaiting) attempt.reset();
+      return;
+    }
     const std::weak_ptr<const bool> still = alive;
     const std::weak_ptr<Attempts::Attempt> present = attempt;
-    while (!still.expired() && !present.expired()) {
-      const auto line = lines->Next();
-      if (!line) return;
-      auto event = ReadEvent(*line);
-      if (!event) return Relist(event.error());
-      Tell(*event);
+    TellAll(found);
+    if (!read && !still.expired() && !present.expired()) Relist(read.error());
+  }
+
+  void TellAll(const std::vector<WatchEvent>& found) {
+    const std::weak_ptr<const bool> still = alive;
+    const std::weak_ptr<Attempts::Attempt> present = attempt;
+    for (const WatchEvent& event : found) {
+      Tell(event);
+      if (still.expired() || present.expired()) return;
     }
   }
 
@@ -129,7 +159,9 @@ struct Watch::Impl {
     if (!reply) return Again({Reason::kApiUnreachable, reply.error().message});
     const auto error = ErrorIn(*reply);
     if (error && error->reason == Reason::kApiExpired) return Relist(*error);
-    if (error) return Again(*error);
+    // Who may not watch goes by lists alone.
+    if (error && reply->status == 403) version.clear();
+    if (error) return Again(WithRight(*error, reply->status, "watch", path));
     if (heard) return Follow();
     // The time was up, or a server flaps: then each stream would end at once.
     After(client.attempts.NextPause(pauses));
@@ -158,7 +190,9 @@ struct Watch::Impl {
 
   void After(Duration pause) {
     attempt.reset();
+    waiting.clear();
     if (lists) return;  // the list says how it goes on
+    if (version.empty()) pause = std::max(pause, Duration(rested - SystemClock().Now()));
     next = loop.After(pause, [this] {
       next = os::Loop::Handle();
       if (version.empty()) return List();
@@ -170,21 +204,27 @@ struct Watch::Impl {
   Client::Impl& client;
   const std::string path;
   const std::string query;
+  const Form form;
   const std::shared_ptr<const Listener> listener;  // shared, since it may destroy this
-  std::string version;
-  std::optional<Lines> lines;
-  bool lists = false;    // a list is under way
-  bool heard = false;    // in this stream
-  bool failing = false;  // since it was told
+  std::string version;                             // empty: the list is to be read
+  std::optional<EventReader> events;
+  std::vector<WatchEvent> waiting;  // that came while the list is read
+  bool lists = false;               // a list is under way
+  bool heard = false;               // in this stream
+  bool failing = false;             // since it was told
   Backoff pauses{kFirstPause, kLastPause};
+  Backoff list_pauses{kFirstPause, kLastPause};
+  Steady rested{};  // until then no list is read again
   std::shared_ptr<Attempts::Attempt> attempt;
-  os::Loop::Handle next;
+  os::Loop::Handle next;     // a stream, or a list
+  os::Loop::Handle refresh;  // a list that somebody wants
   const std::shared_ptr<const bool> alive = std::make_shared<const bool>(true);
 };
 
-Watch::Watch(os::Loop& loop, Client& client, std::string path, std::string query, Listener listener)
+Watch::Watch(os::Loop& loop, Client& client, std::string path, std::string query, Form form,
+             Listener listener)
     : impl_(std::make_unique<Impl>(loop, *client.impl_, std::move(path), std::move(query),
-                                   std::move(listener))) {}
+                                   std::move(form), std::move(listener))) {}
 
 Watch::~Watch() = default;
 

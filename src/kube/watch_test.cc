@@ -20,6 +20,17 @@ std::string ListOf(const std::string& version, const std::vector<std::string>& n
                                        version, items));
 }
 
+std::string PageOf(const std::string& version, const std::string& next,
+                   const std::vector<std::string>& names) {
+  std::string items;
+  for (const std::string& name : names) {
+    items += (items.empty() ? "" : ",") + Object(name, version);
+  }
+  return fake::Answer(
+      200, fmt::format(R"({{"items":[{}],"metadata":{{"resourceVersion":"{}","continue":"{}"}}}})",
+                       items, version, next));
+}
+
 std::string Event(const std::string& type, const std::string& object) {
   return fake::Chunk(fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object));
 }
@@ -55,25 +66,13 @@ class WatchTest : public ClusterTest {
 
   void Start() {
     watch_ = std::make_unique<Watch>(
-        loop_, client(), "/api/v1/pods", "fieldSelector=x",
+        loop_, client(), "/api/v1/pods", "fieldSelector=x", Few(),
         Watch::Listener{.changed = [this](const json::Value& o) { Told("changed " + NameOf(o)); },
                         .deleted = [this](const json::Value& o) { Told("deleted " + NameOf(o)); },
-                        .listed =
-                            [this](const std::vector<json::Value>& all) {
-                              std::string names = "listed";
-                              for (const json::Value& o : all) names += " " + NameOf(o);
-                              Told(names);
-                            },
-                        .reader = {.page = page_},
+                        .begun = [this] { listed_now_ = "listed"; },
+                        .item = [this](const json::Value& o) { listed_now_ += " " + NameOf(o); },
+                        .listed = [this] { Told(listed_now_); },
                         .failed = [this](const Error& error) { Told("failed " + error.message); }});
-  }
-  // Objects are taken page by page.
-  void TakePages() {
-    page_ = [this](const json::Array& objects, bool first) {
-      std::string names = first ? "first page" : "page";
-      for (const json::Value& o : objects) names += " " + NameOf(o);
-      Told(names);
-    };
   }
   void Told(const std::string& what) {
     told_.push_back(what);
@@ -104,7 +103,7 @@ class WatchTest : public ClusterTest {
   int streams_ = 0;
   std::vector<std::string> told_;
   std::string end_at_;
-  std::function<void(const json::Array&, bool)> page_;
+  std::string listed_now_;
   std::string logged_;
   std::unique_ptr<Watch> watch_;
 };
@@ -118,7 +117,7 @@ TEST_F(WatchTest, ListsThenTellsWhatChanges) {
   ASSERT_TRUE(RunUntilTold(4));
 
   EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "changed c", "changed a", "deleted b"}));
-  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=x&limit=500");
+  EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=x&limit=100");
   const std::string begin =
       "/api/v1/pods?fieldSelector=x&watch=1&allowWatchBookmarks=true&resourceVersion=10"
       "&timeoutSeconds=";
@@ -209,17 +208,6 @@ TEST_F(WatchTest, AStreamOfSomethingElseIsListedAnew) {
   EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "listed a b"}));
 }
 
-TEST_F(WatchTest, ALineWithoutEndIsGivenUp) {
-  Start();
-  ASSERT_TRUE(RunUntilStreams(1));
-  const std::string part = fake::Chunk(std::string(1 << 20, 'x'));
-
-  for (int i = 0; i < 9; ++i) stream_->Send(part);
-
-  ASSERT_TRUE(RunUntilStreams(2));
-  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "listed a b"}));
-}
-
 TEST_F(WatchTest, AStreamOnWhichNothingComesIsTakenUpAgain) {
   limits_.watch = Duration(500);
   limits_.attempt = Duration(200);
@@ -257,23 +245,72 @@ TEST_F(WatchTest, AListIsReadAgainNoSoonerThanTheServerAskedFor) {
                        "failed list /api/v1/pods: slow down (429 TooManyRequests)", "listed a b"}));
 }
 
-TEST_F(WatchTest, PagesMayBeTakenAsTheyCome) {
-  TakePages();
-  lists_ = {fake::Answer(200, fmt::format(R"({{"metadata":{{"resourceVersion":"10",)"
-                                          R"("continue":"next"}},"items":[{}]}})",
-                                          Object("a", "1"))),
-            Refusal(410, "Expired", "the continue parameter is too old"),
-            fake::Answer(200, fmt::format(R"({{"metadata":{{"resourceVersion":"20",)"
-                                          R"("continue":"next"}},"items":[{}]}})",
-                                          Object("b", "2"))),
-            ListOf("20", {"c"})};
+TEST_F(WatchTest, AListIsReadInPages) {
+  lists_ = {PageOf("10", "more 1", {"a", "b"}), PageOf("11", "", {"c"})};
   Start();
 
   ASSERT_TRUE(RunUntilStreams(1));
-  EXPECT_EQ(told_, (std::vector<std::string>{"first page a", "first page b", "page c", "listed"}));
+  EXPECT_EQ(told_, std::vector<std::string>{"listed a b c"});
   EXPECT_EQ(asked_[0].target, "/api/v1/pods?fieldSelector=x&limit=100");
-  EXPECT_EQ(asked_[3].target, "/api/v1/pods?fieldSelector=x&limit=100&continue=next");
-  EXPECT_EQ(Versions(), std::vector<std::string>{"20"});
+  EXPECT_EQ(asked_[1].target, "/api/v1/pods?fieldSelector=x&limit=100&continue=more%201");
+  EXPECT_EQ(Versions(), std::vector<std::string>{"10"});
+}
+
+TEST_F(WatchTest, AListWhoseBeginningIsForgottenStartsOverOnce) {
+  const std::string gone = Refusal(410, "Expired", "the continue parameter is too old");
+  lists_ = {PageOf("10", "next", {"a"}), gone,
+            PageOf("20", "next", {"b"}), gone,
+            PageOf("30", "next", {"b"}), ListOf("30", {"c"})};
+  const Steady begin = SystemClock().Now();
+  Start();
+
+  ASSERT_TRUE(RunUntilStreams(1));
+  EXPECT_EQ(told_, (std::vector<std::string>{
+                       "failed list /api/v1/pods: the continue parameter is too old (410 Expired)",
+                       "listed b c"}));
+  EXPECT_GE(SystemClock().Now() - begin, Duration(500));
+  EXPECT_EQ(Versions(), std::vector<std::string>{"30"});
+}
+
+TEST_F(WatchTest, PagesThatBreakOffShrinkAndGrowAgain) {
+  const std::string half =
+      fake::ChunkedHead() + fake::Chunk(R"({"items":[)" + Object("a", "1")) + "no chunk\r\n";
+  lists_ = {half, half, half, half, half, PageOf("10", "next", {"a"}), ListOf("10", {"b"})};
+  limits_.deadline = Duration(60'000);
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  ASSERT_TRUE(watch_->Refresh(kPatience));
+  ASSERT_TRUE(RunUntilStreams(2));
+
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "listed b"}));
+  std::vector<std::string> limits;
+  for (const fake::Asked& one : asked_) {
+    const size_t at = one.target.find("limit=");
+    if (at != std::string::npos) limits.push_back(one.target.substr(at + 6, 3));
+  }
+  EXPECT_EQ(limits, (std::vector<std::string>{"100", "50", "25", "12", "10", "10", "10&", "20"}));
+}
+
+TEST_F(WatchTest, APageThatIsLargeHasTheNextOneSmaller) {
+  lists_ = {fake::Answer(200, R"({"metadata":{"resourceVersion":"1","continue":"next"},"x":")" +
+                                  std::string(9 << 20, 'x') + R"("})"),
+            ListOf("1", {"b"})};
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+
+  EXPECT_EQ(asked_[1].target, "/api/v1/pods?fieldSelector=x&limit=50&continue=next");
+}
+
+TEST_F(WatchTest, WhoMayNotWatchHasLists) {
+  watch_answers_.assign(100, Refusal(403, "Forbidden", "cannot watch pods"));
+  Start();
+
+  ASSERT_TRUE(RunUntilTold(2));
+  EXPECT_EQ(told_, (std::vector<std::string>{"listed a b", "listed a b"}));
+  EXPECT_NE(logged_.find("cannot watch pods (403 Forbidden); the role lacks the rule {apiGroups: "),
+            std::string::npos)
+      << logged_;
+  EXPECT_EQ(logged_.find("cannot watch path"), logged_.rfind("cannot watch path"));
 }
 
 TEST_F(WatchTest, RefreshedItIsFollowedFromTheNewList) {
@@ -332,19 +369,35 @@ TEST_F(WatchTest, AStreamThatEndsDuringARefreshIsTakenUpAfterIt) {
   EXPECT_EQ(Versions(), (std::vector<std::string>{"10", "10"}));
 }
 
-TEST_F(WatchTest, ARefreshEndsThePauseAfterAFailure) {
-  limits_.deadline = Duration(200);
-  lists_.insert(lists_.begin(), Refusal(403, "Forbidden", "no right"));
+TEST_F(WatchTest, NoRefreshEndsThePauseAfterAListThatFailed) {
+  lists_.push_back(Refusal(400, "BadRequest", "no"));
   Start();
-  ASSERT_TRUE(RunUntilTold(1));
+  ASSERT_TRUE(RunUntilStreams(1));
+  EXPECT_TRUE(watch_->Refresh(kPatience));
+  ASSERT_TRUE(RunUntilTold(2));
+  lists_.push_back(ListOf("20", {"c"}));
   const Steady begin = SystemClock().Now();
 
   EXPECT_TRUE(watch_->Refresh(kPatience));
 
-  ASSERT_TRUE(RunUntilTold(2));
-  EXPECT_LT(SystemClock().Now() - begin, Duration(500));  // the shortest pause
-  EXPECT_EQ(told_, (std::vector<std::string>{"failed list /api/v1/pods: no right (403 Forbidden)",
-                                             "listed a b"}));
+  ASSERT_TRUE(RunUntilTold(3));
+  EXPECT_GE(SystemClock().Now() - begin, Duration(400));
+  EXPECT_EQ(told_, (std::vector<std::string>{
+                       "listed a b", "failed list /api/v1/pods: no (400 BadRequest)", "listed c"}));
+}
+
+TEST_F(WatchTest, AStreamOfMoreThanCanWaitDuringARefreshIsGivenUp) {
+  lists_.push_back("");  // no answer
+  Start();
+  ASSERT_TRUE(RunUntilStreams(1));
+  EXPECT_TRUE(watch_->Refresh(Duration(5'000)));
+  ASSERT_TRUE(RunUntil([&] { return listed_ == 2; }));
+  std::string events;
+  for (int i = 0; i < 300; ++i) events += Event("ADDED", Object("c", "11"));
+
+  stream_->Send(events);
+
+  EXPECT_TRUE(RunUntil([&] { return stream_->gone(); }));
 }
 
 TEST_F(WatchTest, AStreamIsTakenUpAgainNoSoonerThanItsErrorAskedFor) {

@@ -66,6 +66,48 @@ std::optional<Wall> ParseDate(const std::string& text) {
          chrono::seconds(tm.tm_sec);
 }
 
+// An event's object is one of the list's, or a Status.
+json::Shape EventShape(const json::Shape& object) {
+  using json::Shape;
+  return Shape::Object(
+      {{"type", Shape::Scalar()},
+       {"object",
+        object.With({{"metadata", Shape::Object({{"resourceVersion", Shape::Scalar()}})},
+                     {"message", Shape::Scalar(4 * kMaxWords)},
+                     {"reason", Shape::Scalar()},
+                     {"code", Shape::Scalar()},
+                     {"details", Shape::Object({{"retryAfterSeconds", Shape::Scalar()}})}})}});
+}
+
+std::optional<WatchEvent::Kind> KindOf(std::string_view type) {
+  if (type == "ADDED" || type == "MODIFIED") return WatchEvent::Kind::kChanged;
+  if (type == "DELETED") return WatchEvent::Kind::kDeleted;
+  if (type == "BOOKMARK") return WatchEvent::Kind::kBookmark;
+  if (type == "ERROR") return WatchEvent::Kind::kError;
+  return std::nullopt;
+}
+
+Result<WatchEvent> EventOf(json::Value line) {
+  if (!line.is_object()) return Fail(Reason::kInvalid, "an event is not an object");
+  json::Object& event = line.get_object();
+  const std::string type = json::GetString(event, "type").value_or("");
+  json::Value* object = event.if_contains("object");
+  if (object == nullptr || !object->is_object()) {
+    return Fail(Reason::kInvalid, "an event has no object");
+  }
+  const auto kind = KindOf(type);
+  if (!kind) return Fail(Reason::kInvalid, "an event is of the unknown type {}", Brief(type));
+  WatchEvent found;
+  found.kind = *kind;
+  if (*kind != WatchEvent::Kind::kError) {
+    found.version = VersionOf(*object);
+    if (found.version.empty()) return Fail(Reason::kInvalid, "an event's object has no version");
+  }
+  if (event.contains(json::kCut)) object->get_object()[json::kCut] = true;
+  found.object = std::move(*object);
+  return found;
+}
+
 }  // namespace
 
 bool Passes(int status) {
@@ -111,56 +153,34 @@ std::string VersionOf(const json::Value& object) {
   return metadata == nullptr ? "" : json::GetString(*metadata, "resourceVersion").value_or("");
 }
 
-Result<WatchEvent> ReadEvent(std::string_view line) {
-  json::Value parsed = TRY(json::Parse(line));
-  if (!parsed.is_object()) return Fail(Reason::kInvalid, "an event is not an object");
-  json::Object& event = parsed.get_object();
-  const std::string type = json::GetString(event, "type").value_or("");
-  json::Value* object = event.if_contains("object");
-  if (object == nullptr || !object->is_object()) {
-    return Fail(Reason::kInvalid, "an event has no object");
-  }
-  WatchEvent found;
-  if (type == "ADDED" || type == "MODIFIED") {
-    found.kind = WatchEvent::Kind::kChanged;
-  } else if (type == "DELETED") {
-    found.kind = WatchEvent::Kind::kDeleted;
-  } else if (type == "BOOKMARK") {
-    found.kind = WatchEvent::Kind::kBookmark;
-  } else if (type == "ERROR") {
-    found.kind = WatchEvent::Kind::kError;
-  } else {
-    return Fail(Reason::kInvalid, "an event is of the unknown type {}", Brief(type));
-  }
-  if (found.kind != WatchEvent::Kind::kError) {
-    found.version = VersionOf(*object);
-    if (found.version.empty()) return Fail(Reason::kInvalid, "an event's object has no version");
-  }
-  found.object = std::move(*object);
-  return found;
+json::Shape PageShape(const json::Shape& object) {
+  constexpr size_t kLongestToken = 16 << 10;
+  return json::Shape::Object(
+      {{"metadata", json::Shape::Object({{"resourceVersion", json::Shape::Scalar()},
+                                         {"continue", json::Shape::Scalar(kLongestToken)}})},
+       {"items", json::Shape::Each(object)}});
 }
 
-bool Lines::Add(std::string_view bytes) {
-  text_.erase(0, begin_);
-  scanned_ -= begin_;
-  begin_ = 0;
-  text_ += bytes;
-  const size_t last = text_.rfind('\n');
-  const size_t open = last == std::string::npos ? 0 : last + 1;
-  return text_.size() - open <= longest_;
-}
+EventReader::EventReader(const Form& form) : reader_(EventShape(form.shape), form.most) {}
 
-std::optional<std::string> Lines::Next() {
+// No text of JSON has a line end but between its parts, and a server puts none there.
+Status EventReader::Add(std::string_view bytes, std::vector<WatchEvent>& events) {
   while (true) {
-    const size_t end = text_.find('\n', scanned_);
-    if (end == std::string::npos) {
-      scanned_ = text_.size();
-      return std::nullopt;
-    }
-    std::string line = text_.substr(begin_, end - begin_);
-    begin_ = scanned_ = end + 1;
-    if (!line.empty() && line != "\r") return line;
+    const size_t end = bytes.find('\n');
+    std::string_view part = bytes.substr(0, end);
+    if (!reader_.begun()) part.remove_prefix(std::min(part.find_first_not_of('\r'), part.size()));
+    TRY_IN(reader_.Add(part), "an event");
+    if (end == std::string_view::npos) return {};
+    TRY(EndLine(events));
+    bytes.remove_prefix(end + 1);
   }
+}
+
+Status EventReader::EndLine(std::vector<WatchEvent>& events) {
+  if (!reader_.begun()) return {};  // nothing is in it
+  json::Value line = TRY_IN(reader_.End(), "an event");
+  events.push_back(TRY(EventOf(std::move(line))));
+  return {};
 }
 
 }  // namespace tessera::kube

@@ -5,11 +5,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "http/remote.h"
 #include "json/json.h"
+#include "json/reader.h"
+#include "kube/client.h"
 
 namespace tessera::kube {
 
@@ -26,6 +29,12 @@ std::optional<Duration> RetryAfter(const http::Reply& reply, Wall now);
 // The same for an object of kind Status, of a watch's stream, which has no headers of its own.
 std::optional<Duration> RetryAfter(const json::Object& status);
 
+// metadata.resourceVersion of an object, or of a list; empty where there is none.
+std::string VersionOf(const json::Value& object);
+
+// A list's page: its objects come one by one.
+json::Shape PageShape(const json::Shape& object);
+
 // One event of a watch.
 struct WatchEvent {
   enum class Kind : uint8_t { kChanged, kDeleted, kBookmark, kError };
@@ -33,26 +42,19 @@ struct WatchEvent {
   json::Value object;   // of kError a Status; always an object
   std::string version;  // its metadata.resourceVersion; not of kError
 };
-// kInvalid where a line of a watch's stream is none.
-Result<WatchEvent> ReadEvent(std::string_view line);
 
-// metadata.resourceVersion of an object, or of a list; empty where there is none.
-std::string VersionOf(const json::Value& object);
-
-// A stream cut into lines.
-class Lines {
+// A watch's stream: an object in a line, read as it comes. One thread.
+class EventReader {
  public:
-  explicit Lines(size_t longest) : longest_(longest) {}
-  // The next piece of the stream; false where the line that has not ended yet is too long.
-  bool Add(std::string_view bytes);
-  // The next whole line, without its end; empty ones are left out.
-  std::optional<std::string> Next();
+  explicit EventReader(const Form& form);
+  // The next piece of the stream; the events that end in it are added to `events`. kInvalid where
+  // the stream is none of a watch: then it stays so.
+  Status Add(std::string_view bytes, std::vector<WatchEvent>& events);
 
  private:
-  const size_t longest_;
-  std::string text_;
-  size_t begin_ = 0;    // of what was not taken yet
-  size_t scanned_ = 0;  // there is no line end from begin_ to here
+  Status EndLine(std::vector<WatchEvent>& events);
+
+  json::Reader reader_;
 };
 
 }  // namespace tessera::kube

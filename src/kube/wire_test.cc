@@ -56,45 +56,82 @@ TEST(ErrorIn, LongWordsAreCut) {
             (Error{Reason::kApiRejected, std::string(1'024, 'x') + " (422)"}));
 }
 
-TEST(ReadEvent, KnowsTheKindsOfAWatch) {
-  const auto event = [](const std::string& type) {
-    return ReadEvent(
-        fmt::format(R"({{"type":"{}","object":{{"metadata":{{"resourceVersion":"7"}}}}}})", type));
-  };
-  EXPECT_EQ(event("ADDED").value().kind, WatchEvent::Kind::kChanged);
-  EXPECT_EQ(event("MODIFIED").value().kind, WatchEvent::Kind::kChanged);
-  EXPECT_EQ(event("DELETED").value().kind, WatchEvent::Kind::kDeleted);
-  EXPECT_EQ(event("BOOKMARK").value().kind, WatchEvent::Kind::kBookmark);
-  EXPECT_EQ(event("ERROR").value().kind, WatchEvent::Kind::kError);
-  EXPECT_EQ(event("ADDED").value().version, "7");
-  EXPECT_EQ(event("MOVED").error(),
-            (Error{Reason::kInvalid, "an event is of the unknown type MOVED"}));
-}
+// The events of a stream that comes in pieces of that many bytes, up to what is none.
+struct Stream {
+  Status status;
+  std::vector<WatchEvent> events{};
+};
 
-TEST(ReadEvent, WhatIsNoEventIsInvalid) {
-  EXPECT_EQ(ReadEvent("[]").error().message, "an event is not an object");
-  EXPECT_EQ(ReadEvent(R"({"type":"ADDED"})").error().message, "an event has no object");
-  EXPECT_EQ(ReadEvent(R"({"type":"ADDED","object":{}})").error().message,
-            "an event's object has no version");
-  EXPECT_EQ(ReadEvent("{").error().reason, Reason::kInvalid);
-}
-
-TEST(Lines, AreCutWhereverThePiecesEnd) {
-  Lines lines(100);
-  std::vector<std::string> found;
-  for (const char* piece : {"on", "e\ntwo", "\n\n\r\nthree\nfo", "ur"}) {
-    ASSERT_TRUE(lines.Add(piece));
-    while (auto line = lines.Next()) found.push_back(*line);
+Stream ReadStream(std::string_view text, size_t piece = 1) {
+  const auto name = json::Shape::Object(
+      {{"name", json::Shape::Scalar()}, {"resourceVersion", json::Shape::Scalar()}});
+  EventReader reader({json::Shape::Object({{"metadata", name}}), 2048});
+  Stream stream;
+  for (size_t at = 0; at < text.size() && stream.status; at += piece) {
+    stream.status = reader.Add(text.substr(at, piece), stream.events);
   }
-
-  EXPECT_EQ(found, (std::vector<std::string>{"one", "two", "three"}));
+  return stream;
 }
 
-TEST(Lines, ALineThatDoesNotEndIsTooLong) {
-  Lines lines(10);
+std::string Line(const std::string& type, const std::string& rest = "") {
+  return fmt::format(
+             R"({{"type":"{}","object":{{"metadata":{{"resourceVersion":"7","name":"n"}}{}}}}})",
+             type, rest) +
+         "\n";
+}
 
-  EXPECT_TRUE(lines.Add("0123456789\n0123456789"));
-  EXPECT_FALSE(lines.Add("0"));
+std::string WhyNot(const std::string& line) {
+  const Stream stream = ReadStream(line + "\n");
+  return stream.status ? "it was not" : stream.status.error().message;
+}
+
+TEST(EventReaderTest, KnowsTheKindsOfAWatchWhereverThePiecesEnd) {
+  const std::string text = Line("ADDED") + "\n\r\n" + Line("MODIFIED", R"(,"spec":[{"a":"\n"}])") +
+                           Line("DELETED") + Line("BOOKMARK") + Line("ERROR") + R"({"type":"ADD)";
+  using Kind = WatchEvent::Kind;
+  for (size_t piece = 1; piece <= text.size(); ++piece) {
+    const Stream stream = ReadStream(text, piece);
+
+    ASSERT_TRUE(stream.status) << stream.status.error().message;
+    std::vector<Kind> kinds;
+    for (const WatchEvent& event : stream.events) {
+      kinds.push_back(event.kind);
+      EXPECT_EQ(json::Write(event.object), R"({"metadata":{"resourceVersion":"7","name":"n"}})");
+      EXPECT_EQ(event.version, event.kind == Kind::kError ? "" : "7");
+    }
+    EXPECT_EQ(kinds, (std::vector<Kind>{Kind::kChanged, Kind::kChanged, Kind::kDeleted,
+                                        Kind::kBookmark, Kind::kError}));
+  }
+}
+
+TEST(EventReaderTest, AnObjectOfAnySizePassesBy) {
+  const Stream stream =
+      ReadStream(Line("ADDED", R"(,"spec":")" + std::string(9'000'000, 'x') + R"(")"), 16'384);
+
+  ASSERT_EQ(stream.events.size(), 1U);
+  EXPECT_EQ(json::Write(stream.events[0].object),
+            R"({"metadata":{"resourceVersion":"7","name":"n"}})");
+}
+
+TEST(EventReaderTest, AnErrorHasItsStatus) {
+  const Stream stream = ReadStream(
+      R"({"type":"ERROR","object":{"kind":"Status","metadata":{},"status":"Failure","message":"m",)"
+      R"("reason":"Expired","code":410,"details":{"retryAfterSeconds":7}}})"
+      "\n");
+
+  ASSERT_EQ(stream.events.size(), 1U);
+  const json::Object& status = stream.events[0].object.as_object();
+  EXPECT_EQ(ErrorIn(status), (Error{Reason::kApiExpired, "m (410 Expired)"}));
+  EXPECT_EQ(RetryAfter(status), seconds(7));
+}
+
+TEST(EventReaderTest, WhatIsNoEventIsInvalid) {
+  EXPECT_EQ(WhyNot("[]"), "an event is not an object");
+  EXPECT_EQ(WhyNot(R"({"type":"ADDED"})"), "an event has no object");
+  EXPECT_EQ(WhyNot(R"({"type":"ADDED","object":{}})"), "an event's object has no version");
+  EXPECT_EQ(WhyNot(R"({"type":"MOVED","object":{}})"), "an event is of the unknown type MOVED");
+  EXPECT_EQ(WhyNot("{"), "an event: JSON, offset 1: incomplete JSON");
+  EXPECT_EQ(WhyNot("<html>"), "an event: JSON, offset 0: syntax error");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text: what parses is written so that it parses to the same again.
 
-#include "json/json.h"
+#include "json/reader.h"
 
 #include <algorithm>
 
@@ -33,14 +33,27 @@ void CheckText(std::string_view text) {
   Require(json::Parse(json::WritePretty(object)).has_value(), "in the pretty form too");
 }
 
-// What is left out makes no difference to the rest.
-void CheckWithout(std::string_view text, const tessera::Result<json::Value>& whole) {
-  static constexpr std::string_view kNames[] = {"a", "b"};
-  const auto same = json::ParseWithout(text, {});
-  Require(same == whole, "nothing is left out");
-  const auto part = json::ParseWithout(text, kNames);
-  Require(part.has_value() == whole.has_value(), "what is left out must be JSON");
-  if (part) Require(json::ParseWithout(json::Write(*part), kNames) == part, "it is left out");
+// Read in pieces, whole or in part.
+void CheckReader(std::string_view text, const tessera::Result<json::Value>& whole) {
+  static constexpr size_t kMost = 2048;
+  static const json::Shape name = json::Shape::Scalar(4);
+  static const json::Shape part = json::Shape::Map(
+      [](std::string_view key) { return key.size() < 3; },
+      json::Shape::List(json::Shape::Object({{"a", name}, {"b", json::Shape::List(name)}}),
+                        [](const json::Value& element) { return element.is_object(); }));
+  for (const json::Shape& shape : {name, part, json::Shape::Each(part)}) {
+    std::string seen[2];
+    for (const size_t piece : {text.size() + 1, size_t{1} + text.size() % 7}) {
+      std::string& kept = seen[piece <= text.size() ? 1 : 0];
+      json::Reader reader(shape, kMost, [&](const json::Value& one) { kept += json::Write(one); });
+      for (size_t at = 0; at < text.size(); at += piece) (void)reader.Add(text.substr(at, piece));
+      const auto value = reader.End();
+      Require(value.has_value() == whole.has_value(), "what is read past must be JSON");
+      kept += value ? json::Write(*value) : value.error().message;
+      Require(kept.size() < 16 * (kMost + text.size()), "what is kept has a bound");
+    }
+    Require(text.size() < 8 || seen[0] == seen[1], "pieces make no difference");
+  }
 }
 
 }  // namespace
@@ -49,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = tessera::fuzz::Text(data, size);
   CheckText(text);
   const auto value = json::Parse(text);
-  if (!value || !HasFractions(*value)) CheckWithout(text, value);
+  CheckReader(text, value);
   if (!value) {
     Require(!value.error().message.empty(), "a refusal says why");
     return 0;

@@ -38,7 +38,7 @@ void HamiLock::Look() {
     const kube::Pod* pod = lock && lock->owner ? owners_.bound_here(*lock->owner) : nullptr;
     if (pod != nullptr && !NeedsIt(*pod)) return Release(*lock->owner, told->version);
   }
-  client_.Get(path_, [this](const Result<json::Value>& node) {
+  client_.Get(path_, kube::NodeForm(), [this](const Result<json::Value>& node) {
     if (!node) return Done(Fail(node.error()));
     Read(*node);
   });
@@ -71,7 +71,7 @@ void HamiLock::Read(const json::Value& node) {
   const hami::LockOwner owner = *lock->owner;
   const std::string version = metadata.resource_version;
   if (const kube::Pod* pod = owners_.bound_here(owner)) return Judge(*pod, version);
-  client_.Get(kube::PodPath(owner.pod_namespace, owner.pod),
+  client_.Get(kube::PodPath(owner.pod_namespace, owner.pod), kube::PodForm(owners_.fields()),
               [this, owner, version](const Result<json::Value>& found) {
                 if (!found && found.error().reason == Reason::kNotFound) {
                   return Release(owner, version);
@@ -98,7 +98,7 @@ void HamiLock::Release(const hami::LockOwner& owner, const std::string& version)
   kube::MetadataPatch patch;
   patch.annotations[kLock] = std::nullopt;
   patch.resource_version = version;
-  client_.Patch(kube::PatchType::kMerge, path_, patch.Json(),
+  client_.Patch(kube::PatchType::kMerge, path_, patch.Json(), kube::NodeForm(),
                 [this, owner](const Result<json::Value>& written) {
                   if (!written) return Done(Fail(written.error()));
                   log::Debug("let go of HAMi's lock of the node",

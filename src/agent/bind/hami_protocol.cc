@@ -193,7 +193,7 @@ void HamiProtocol::Evict(const KeptPtr& kept) {
   kept->evict = false;
   kept->evicting = true;
   client_.Create(kube::EvictionPath(pod), kube::EvictionOf(pod),
-                 [weak = Weak(kept), name = pod.FullName()](const Result<json::Value>& made) {
+                 [weak = Weak(kept), name = pod.FullName()](const Status& made) {
                    if (const KeptPtr evicted = weak.lock()) evicted->evicting = false;
                    if (made) return log::Info("evicted a pod", {{"pod", name}});
                    log::Warn("cannot evict a pod", made.error(), {{"pod", name}});
@@ -217,7 +217,8 @@ void HamiProtocol::Write(const KeptPtr& kept) {
   if (patch.empty()) return;
   kept->busy = true;
   client_.Patch(kube::PatchType::kMerge, kube::PodPath(kept->pod.pod_namespace, kept->pod.name),
-                patch.Json(), [this, weak = Weak(kept)](const Result<json::Value>& written) {
+                patch.Json(), kube::PodForm(Fields()),
+                [this, weak = Weak(kept)](const Result<json::Value>& written) {
                   if (const KeptPtr pod = weak.lock()) Written(pod, written);
                 });
 }
@@ -287,7 +288,7 @@ void HamiProtocol::Written(const KeptPtr& kept, const Result<json::Value>& writt
 
 void HamiProtocol::ReadAnew(const KeptPtr& kept) {
   kept->busy = true;
-  client_.Get(kube::PodPath(kept->pod.pod_namespace, kept->pod.name),
+  client_.Get(kube::PodPath(kept->pod.pod_namespace, kept->pod.name), kube::PodForm(Fields()),
               [this, weak = Weak(kept)](const Result<json::Value>& found) {
                 const KeptPtr pod = weak.lock();
                 if (pod != nullptr) Found(pod, found);

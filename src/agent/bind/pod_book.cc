@@ -12,8 +12,10 @@ namespace tessera::agent {
 
 PodPtr PodBook::Find(std::string_view uid) const {
   std::lock_guard lock(mutex_);
-  const auto found = pods_.find(uid);
-  return found == pods_.end() ? nullptr : found->second;
+  if (const auto found = pods_.find(uid); found != pods_.end()) return found->second;
+  const auto ended =
+      std::ranges::find_if(ended_, [&](const PodPtr& pod) { return pod->KubeletUid() == uid; });
+  return ended == ended_.end() ? nullptr : *ended;
 }
 
 std::vector<PodPtr> PodBook::Waiting() const {
@@ -174,11 +176,10 @@ void PodBook::TellFormer() const {
   for (const HamiProtocol::Given& given : former()) listener->bound(given);
 }
 
-void PodBook::Put(const kube::Pod& pod) {
-  auto copy = std::make_shared<const kube::Pod>(pod);
+void PodBook::Put(PodPtr pod) {
   {
     std::lock_guard lock(mutex_);
-    pods_[pod.KubeletUid()] = std::move(copy);
+    pods_[pod->KubeletUid()] = pod;
   }
   changed_.notify_all();
 }
@@ -192,6 +193,20 @@ void PodBook::Take(const kube::Pod& pod) {
     }
   }
   changed_.notify_all();
+}
+
+void PodBook::End(const PodPtr& pod) {
+  constexpr size_t kMost = 512;  // kubelet forgets such a pod when it admits the next one
+  kube::Pod rest;
+  rest.uid = pod->uid;
+  rest.pod_namespace = pod->pod_namespace;
+  rest.name = pod->name;
+  rest.node = pod->node;
+  rest.mirrored = pod->mirrored;
+  rest.phase = pod->phase;
+  std::lock_guard lock(mutex_);
+  ended_.push_back(std::make_shared<const kube::Pod>(std::move(rest)));
+  if (ended_.size() > kMost) ended_.pop_front();
 }
 
 }  // namespace tessera::agent

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,7 +26,7 @@
 
 namespace tessera::agent {
 
-using PodPtr = std::shared_ptr<const kube::Pod>;
+using kube::PodPtr;
 
 class PodBook {
  public:
@@ -35,7 +36,7 @@ class PodBook {
   // kube::NodePods::Await). Any thread; waits for nothing.
   using Seek = std::function<void(const std::string& uid, Duration within, Answer answer)>;
 
-  // By the UID that kubelet knows it by; null where it is not known.
+  // By the UID that kubelet knows it by, also of one that has ended; null where it is not known.
   PodPtr Find(std::string_view uid) const;
   // By NAMESPACE/NAME; no static pod's.
   PodPtr FindNamed(std::string_view name) const;
@@ -89,8 +90,12 @@ class PodBook {
   void SetFormer(Former former);
   // Null: there is no API server.
   void SetListener(std::shared_ptr<const Listener> listener);
-  void Put(const kube::Pod& pod);
+  void Put(const kube::Pod& pod) { Put(std::make_shared<const kube::Pod>(pod)); }
+  void Put(PodPtr pod);
   void Take(const kube::Pod& pod);
+  // One that was taken has ended: what it had is free, while kubelet has its containers still. The
+  // last ones are known.
+  void End(const PodPtr& pod);
 
  private:
   std::shared_ptr<const Listener> GetListener() const;
@@ -107,6 +112,7 @@ class PodBook {
   std::shared_ptr<const Listener> listener_;  // under mutex_, as what follows
   Former former_;
   std::map<std::string, PodPtr, std::less<>> pods_;
+  std::deque<PodPtr> ended_;                 // without what they say
   std::map<std::string, Answered> held_;     // by resource, as kubelet has written it
   std::map<std::string, Answered> claimed_;  // likewise, in this process; of pods that are there
   std::set<std::string> claims_;             // resources whose containers are claimed

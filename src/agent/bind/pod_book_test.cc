@@ -162,5 +162,27 @@ TEST(PodBook, WithoutAnApiServerNoPodIsKnown) {
             "server to ask for that");
 }
 
+TEST(PodBook, OneThatHasEndedIsKnownAsThatWithoutWhatItSaid) {
+  PodBook book;
+  kube::Pod pod{.uid = "uid-1", .pod_namespace = "team", .name = "a"};
+  pod.annotations = {{"hami.io/bind-phase", "allocating"}};
+  book.Put(pod);
+  book.Take(pod);
+  EXPECT_EQ(book.Find("uid-1"), nullptr);
+
+  pod.phase = kube::Pod::Phase::kSucceeded;
+  book.End(std::make_shared<const kube::Pod>(pod));
+
+  ASSERT_NE(book.Find("uid-1"), nullptr);
+  EXPECT_TRUE(book.Find("uid-1")->HasEnded());
+  EXPECT_TRUE(book.Find("uid-1")->annotations.empty());
+  EXPECT_EQ(book.FindNamed("team/a"), nullptr);
+  for (int i = 0; i < 512; ++i) {
+    pod.uid = fmt::format("other-{}", i);
+    book.End(std::make_shared<const kube::Pod>(pod));
+  }
+  EXPECT_EQ(book.Find("uid-1"), nullptr);
+}
+
 }  // namespace
 }  // namespace tessera::agent

@@ -140,6 +140,7 @@ bool IsPlaced(const kube::Pod& pod) {
 
 Result<Decision> ReadDecision(const kube::Pod& pod, const hami::RequestRules& rules,
                               std::span<const hami::RegisteredDevice> cards) {
+  if (!pod.excess.empty()) return Fail(Bad(pod, "", {Reason::kBadDecision, pod.excess}));
   if (!IsPlaced(pod)) {
     return Fail(Reason::kNotPlaced,
                 "pod {}: no scheduler has chosen GPUs for it: it has no annotation {}",
@@ -172,6 +173,10 @@ Result<Decision> ReadDecision(const kube::Pod& pod, const hami::RequestRules& ru
 Result<Decision> FitDecision(const kube::Pod& pod, const hami::RequestRules& rules,
                              std::span<const hami::RegisteredDevice> cards,
                              const SharesByContainer& shares) {
+  if (!pod.excess.empty()) {
+    return Fail(Reason::kBadSize, "pod {}: it cannot have what it asks for: {}", pod.FullName(),
+                pod.excess);
+  }
   Decision decision;
   for (const hami::Container& container : ContainersOf(pod)) {
     const auto held = shares.find(container.name);
