@@ -74,7 +74,6 @@ struct VgpuRequests {
 // How the GPUs of a resource are divided into virtual ones (grant/vgpu.h).
 struct Vgpu {
   std::string directory;       // of the limiting library's files, on the host and in containers
-  std::string lock_directory;  // on the host, shared by all containers
   std::string library;         // on the host; empty: it could not be installed
   std::string install = {};    // where the agent has the one to install; empty: it does not
   bool own_library = false;    // it is Tessera's (limiter/)

@@ -63,7 +63,6 @@ class GrantBinderTest : public testing::Test {
     rendering_.strategies = {Strategy::kCdiCri};
     rendering_.cdi_kind = "ab.com/gpu";
     rendering_.vgpu = Vgpu{.directory = "/usr/local/vgpu",
-                           .lock_directory = "/tmp/vgpulock",
                            .library = kLibrary,
                            .parts = parts};
   }

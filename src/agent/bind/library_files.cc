@@ -31,12 +31,12 @@ bool IsInstalledName(std::string_view file) {
          std::ranges::all_of(file, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
 }
 
-bool IsOwn(const os::Root& root, const std::string& library) {
+}  // namespace
+
+bool IsOwnLibrary(const os::Root& root, const std::string& library) {
   const auto text = os::ReadFile(root.Path(library), kMostLibrary);
   return text && text->find(limiter::kLibraryMark) != std::string::npos;
 }
-
-}  // namespace
 
 Result<std::string> InstallLibrary(const os::Root& root, const std::string& source,
                                    const std::string& directory) {
@@ -60,7 +60,7 @@ void InstallLibraries(config::Config& config) {
     if (!resource.rendering.vgpu) continue;
     Vgpu& vgpu = *resource.rendering.vgpu;
     if (!vgpu.enforced) continue;
-    vgpu.own_library = IsOwn(root, vgpu.install.empty() ? vgpu.library : vgpu.install);
+    vgpu.own_library = IsOwnLibrary(root, vgpu.install.empty() ? vgpu.library : vgpu.install);
     if (vgpu.install.empty()) continue;
     auto installed = InstallLibrary(root, vgpu.install, vgpu.directory);
     if (!installed) {

@@ -23,6 +23,9 @@ namespace tessera::agent {
 Result<std::string> InstallLibrary(const os::Root& root, const std::string& source,
                                    const std::string& directory);
 
+// Whether the library there, a path on the host, is Tessera's own: no other has its mark.
+bool IsOwnLibrary(const os::Root& root, const std::string& library);
+
 // Of all resources that have one to be installed; their grants name what was. What could not be is
 // logged, and named by no grant: those are refused until another configuration or start.
 void InstallLibraries(config::Config& config);
