@@ -91,7 +91,7 @@ bool IsOfGrant(const Node& node, const Mount& mount, Text name, bool whole) {
 
 // Not by its path, which something else may hide. Negative: nobody knows.
 int64_t MountOf(int file) {
-  struct statx status {};
+  struct statx status{};
   const bool told = syscall(SYS_statx, file, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) == 0 &&
                     (status.stx_mask & STATX_MNT_ID) != 0;
   if (told) return static_cast<int64_t>(status.stx_mnt_id);
@@ -125,8 +125,8 @@ Giver GiverOf(Text mounts, int64_t loads, int64_t file, Text name) {
   const Node node{.device = mount.device, .directory = mount.root.Until(end - 1)};
   if (file >= 0) {
     // Agents of before mounted no files, but the directory that has them.
-    const bool is_agents = FindMount(mounts, file, &mount) && mount.read_only &&
-                           IsOfGrant(node, mount, name, true);
+    const bool is_agents =
+        FindMount(mounts, file, &mount) && mount.read_only && IsOfGrant(node, mount, name, true);
     return is_agents ? Giver::kAgent : Giver::kOther;
   }
   while (mounts.size > 0) {
@@ -159,8 +159,10 @@ void Mounts::Read(const char* list) {
   ssize_t got = memory == MAP_FAILED ? -1 : 1;
   while (got > 0 && have < kMostText) {
     got = read(file, static_cast<char*>(memory) + have, kMostText - have);
-    if (got < 0 && errno == EINTR) got = 1;
-    else if (got > 0) have += static_cast<size_t>(got);
+    if (got < 0 && errno == EINTR)
+      got = 1;
+    else if (got > 0)
+      have += static_cast<size_t>(got);
   }
   close(file);
   if (memory == MAP_FAILED) return;

@@ -37,8 +37,8 @@ class Mounts {
  private:
   void Read(const char* list);
 
-  int64_t loads_ = -1;    // its mount; negative: there is no such file
-  bool unsure_ = false;   // nobody knows
+  int64_t loads_ = -1;   // its mount; negative: there is no such file
+  bool unsure_ = false;  // nobody knows
   void* memory_ = nullptr;
   Text text_;
 };

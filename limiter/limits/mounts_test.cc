@@ -25,8 +25,7 @@ std::string Mounted(const std::string& limits, const std::string& options = "ro,
          "413 400 254:1 /usr/local/vgpu/libvgpu.so.0123456789abcdef /usr/local/vgpu/libvgpu.so "
          "ro,relatime - ext4 /dev/vda1 rw\n"
          "414 400 " +
-         device + " " + limits + " /run/tessera/vgpu/limits " + options +
-         " - ext4 /dev/vda1 rw\n";
+         device + " " + limits + " /run/tessera/vgpu/limits " + options + " - ext4 /dev/vda1 rw\n";
 }
 
 Giver Of(const std::string& mounts, int64_t file = kLimits, int64_t loads = kPreload) {

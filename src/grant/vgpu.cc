@@ -190,11 +190,11 @@ std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant) {
   mounts.push_back({.host_path = LimitsOf(vgpu, grant.name),
                     .container_path = std::string(limits.substr(0, limits.rfind('/')))});
   // By their own paths as well, which takes away what the pod has there.
-  mounts.push_back({.host_path = LimitsFileOf(vgpu, grant.name),
-                    .container_path = limiter::kLimitsPath});
+  mounts.push_back(
+      {.host_path = LimitsFileOf(vgpu, grant.name), .container_path = limiter::kLimitsPath});
   if (grant.has_no_limits) {
-    mounts.push_back({.host_path = NoLimitsFileOf(vgpu, grant.name),
-                      .container_path = limiter::kNoLimitsPath});
+    mounts.push_back(
+        {.host_path = NoLimitsFileOf(vgpu, grant.name), .container_path = limiter::kNoLimitsPath});
   }
   if (!grant.controlled) return mounts;
   mounts.push_back({.host_path = files.preload, .container_path = "/etc/ld.so.preload"});

@@ -63,8 +63,8 @@ struct VgpuGrant {
   std::string name;       // never used again
   std::string directory;  // that the container writes in, on the host
   std::vector<VgpuPart> parts;
-  bool controlled = true;    // the library is loaded, where it is enforced
-  bool licensed = false;     // the library has a licence, which some builds of it look for
+  bool controlled = true;  // the library is loaded, where it is enforced
+  bool licensed = false;   // the library has a licence, which some builds of it look for
   // On the host; empty: the configuration's. One of before: another version, or another's.
   std::string library = {};
   bool locked = false;  // what it loads of before wants a lock, whatever the configuration's does

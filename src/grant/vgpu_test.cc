@@ -33,9 +33,7 @@ std::string ShareOf(const char* gpu, int number) {
 }
 
 Vgpu Parts(int parts) {
-  return {.directory = "/usr/local/vgpu",
-          .library = "/opt/libvgpu.so",
-          .parts = parts};
+  return {.directory = "/usr/local/vgpu", .library = "/opt/libvgpu.so", .parts = parts};
 }
 
 TEST(VgpuParts, AreSoManyEqualPartsOfACard) {
@@ -131,15 +129,15 @@ TEST(LimitsText, SaysWhatTheLibraryIsToHoldTheContainerTo) {
 TEST(VgpuMounts, TheLimitsAreOutsideOfWhatTheContainerWrites) {
   const Vgpu vgpu = Parts(2);
   const std::vector<Mount> mounts = VgpuMounts(vgpu, NewVgpuGrant(vgpu, "name", {}));
-  EXPECT_EQ(mounts, (std::vector<Mount>{
-                        {"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false},
-                        {"/usr/local/vgpu/locks/name", "/tmp/vgpulock", false},
-                        {"/opt/libvgpu.so", "/usr/local/vgpu/libvgpu.so", true},
-                        {"/usr/local/vgpu/limits/name", "/run/tessera/vgpu", true},
-                        {"/usr/local/vgpu/limits/name/limits", "/run/tessera/vgpu/limits", true},
-                        {"/usr/local/vgpu/limits/name/no-limits", "/run/tessera/vgpu/no-limits",
-                         true},
-                        {"/usr/local/vgpu/ld.so.preload", "/etc/ld.so.preload", true}}));
+  EXPECT_EQ(mounts,
+            (std::vector<Mount>{
+                {"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false},
+                {"/usr/local/vgpu/locks/name", "/tmp/vgpulock", false},
+                {"/opt/libvgpu.so", "/usr/local/vgpu/libvgpu.so", true},
+                {"/usr/local/vgpu/limits/name", "/run/tessera/vgpu", true},
+                {"/usr/local/vgpu/limits/name/limits", "/run/tessera/vgpu/limits", true},
+                {"/usr/local/vgpu/limits/name/no-limits", "/run/tessera/vgpu/no-limits", true},
+                {"/usr/local/vgpu/ld.so.preload", "/etc/ld.so.preload", true}}));
   EXPECT_EQ(LimitsFileOf(vgpu, "name"), mounts[4].host_path);
 }
 
@@ -148,8 +146,8 @@ TEST(VgpuMounts, TesserasLibraryHasNoLockAndNothingElseForContainersToMeetIn) {
   vgpu.own_library = true;
   std::vector<Mount> written = VgpuMounts(vgpu, NewVgpuGrant(vgpu, "name", {}));
   std::erase_if(written, [](const Mount& mount) { return mount.read_only; });
-  EXPECT_EQ(written, (std::vector<Mount>{
-                         {"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false}}));
+  EXPECT_EQ(written,
+            (std::vector<Mount>{{"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false}}));
 }
 
 // What a grant began with stays: its library wants what that wants.

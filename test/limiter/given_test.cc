@@ -80,9 +80,9 @@ TEST_F(GivenTest, AVolumeInTheirPlaceGivesNothing) {
 }
 
 TEST_F(GivenTest, NothingInTheirPlaceGivesNothing) {
-  EXPECT_EQ(After(Agents() + "mount -t tmpfs none /run/tessera\n"),
-            Denied(std::string(kLimitsPath) +
-                   ": the node's limits file is hidden by a mount or a link"));
+  EXPECT_EQ(
+      After(Agents() + "mount -t tmpfs none /run/tessera\n"),
+      Denied(std::string(kLimitsPath) + ": the node's limits file is hidden by a mount or a link"));
 }
 
 // A directory that has a mount below it may be renamed, by whoever is root in the container.

@@ -257,9 +257,8 @@ TEST_F(GrantBinderTest, ALinkInPlaceOfADirectoryIsNotFollowed) {
   const std::string locks = directory_ + "/usr/local/vgpu/locks";
   ASSERT_TRUE(os::ReplaceLink(locks, directory_ + "/elsewhere"));
 
-  EXPECT_EQ(
-      Bind({Share(0, 0)}),
-      fmt::format("permission: {} is no directory of the agent's user: remove it", locks));
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            fmt::format("permission: {} is no directory of the agent's user: remove it", locks));
   EXPECT_EQ(os::Inspect(directory_ + "/elsewhere").value().mode, 0700U);
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "agent/bind/grant_region.h"
+#include "agent/bind/grant_trouble.h"
 #include "agent/bind/library_files.h"
 #include "agent/bind/mount_sources.h"
 #include "limiter/contract.h"
@@ -102,20 +103,6 @@ Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode
   return os::ReplaceFile(path, text, mode);
 }
 
-Status CheckLibrary(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
-  if (!pin.library.empty() && IsFile(root, pin.library)) return {};
-  if (vgpu.library.empty()) {
-    return Fail(Reason::kNotEnforced,
-                "the library that holds containers to their part of a GPU could not be put into "
-                "{}: the agent's log says why",
-                vgpu.directory);
-  }
-  if (IsFile(root, vgpu.library)) return {};
-  return Fail(Reason::kNotEnforced,
-              "the library that holds containers to their part of a GPU is not at {}",
-              vgpu.library);
-}
-
 // What stands in a new directory is whole before anybody is told of it.
 Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
   const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
@@ -158,6 +145,15 @@ Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& na
   return PutUnlessSame(file, text, kMode);
 }
 
+// Or no library would take the limits for the node's (limiter/contract.h).
+Status CheckOneFileSystem(const os::Root& root, const Vgpu& vgpu) {
+  const std::string limits = FilesOf(vgpu).limits;
+  const auto whole = os::Inspect(root.Path(vgpu.directory)), part = os::Inspect(root.Path(limits));
+  if (!whole || !part || whole->device == part->device) return {};
+  return Fail(Reason::kBadMount, "{} is another file system than {}: take that mount away", limits,
+              vgpu.directory);
+}
+
 // Where the configuration had its directory then.
 Vgpu OfWhichIs(const Pin& pin) {
   Vgpu vgpu;
@@ -170,11 +166,13 @@ Vgpu OfWhichIs(const Pin& pin) {
 Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu) {
   const VgpuFiles files = FilesOf(vgpu);
   TRY(os::MakeDirectories(root.Path(vgpu.directory), 0755));
+  TRY(CheckTrusted(root, vgpu.directory));
   // Nobody of the host's gets at what containers leave there; the runtime does, as root.
   TRY(OpenOwnDirectory(root.Path(files.containers), 0700));
   TRY(OpenOwnDirectory(root.Path(files.locks), 0700));
   if (!vgpu.enforced) return {};
   TRY(OpenOwnDirectory(root.Path(files.limits), 0700));
+  TRY(CheckOneFileSystem(root, vgpu));
   // It is no matter without the library, which each grant looks for.
   return PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644);
 }
@@ -193,7 +191,7 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
       IsFormer(root, vgpu, pin) ? FormerWantsLock(root, vgpu, pin) : !vgpu.own_library;
   if (locked && !TRY(MakeNew(locks, 0777))) TRY(OpenOwnDirectory(locks, 0777));
   if (vgpu.enforced) {
-    TRY(CheckLibrary(root, vgpu, pin));
+    if (LibraryOf(root, vgpu, pin) == vgpu.library) TRY(CheckLibrary(root, vgpu));
     TRY(WriteLimits(root, vgpu, name, pin));
     TRY(PutNoLimits(root, vgpu, name, pin));
     TRY(MakeRegion(root, vgpu, name, pin));

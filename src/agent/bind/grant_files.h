@@ -11,7 +11,8 @@
 namespace tessera::agent {
 
 // Makes what all containers' files lie in, where it is not there yet.
-// kPermission where somebody else has put something in a directory's place.
+// kPermission where somebody else has put something in a directory's place, or could; kBadMount
+// where a file system is mounted in between.
 Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu);
 
 // After that, what the container's own mounts are of, where it is not there yet, its limits among

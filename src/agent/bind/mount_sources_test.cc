@@ -25,9 +25,9 @@ class MountSourcesTest : public testing::Test {
 };
 
 TEST_F(MountSourcesTest, TheLibrarysFilesAreFiles) {
-  for (const char* place : {"/etc/ld.so.preload", "/usr/local/vgpu/libvgpu.so", "/tmp/license",
-                            "/usr/bin/vgpuvalidator", "/run/tessera/vgpu/limits",
-                            "/run/tessera/vgpu/no-limits"}) {
+  for (const char* place :
+       {"/etc/ld.so.preload", "/usr/local/vgpu/libvgpu.so", "/tmp/license",
+        "/usr/bin/vgpuvalidator", "/run/tessera/vgpu/limits", "/run/tessera/vgpu/no-limits"}) {
     EXPECT_EQ(Trouble("/f", place), "");
     EXPECT_EQ(Trouble("/a", place),
               std::string("/a is to be mounted at ") + place + ", and is not a file");

@@ -149,7 +149,8 @@ std::vector<Key> PlaceKeys() {
        .doc = "The limiting library on the host: a build of HAMi-core, or one that reads the "
               "same variables.",
        .example = "/usr/local/vgpu/libvgpu.so",
-       .default_note = "`libvgpu.so` in `directory`",
+       .default_note = "in `directory`: `libvgpu.so.v…` of the highest version, as HAMi's plugin "
+                       "leaves it, else `libvgpu.so`",
        .field = Bind(kVgpuConfig, &VirtualGpu::library)},
       {.name = "install",
        .type = Type::kPath,
@@ -213,6 +214,7 @@ void CompleteVgpu(config::Resource& resource) {
   Vgpu& rendered = resource.rendering.vgpu.emplace();
   rendered.directory = WithoutSlash(vgpu.directory);
   rendered.library = vgpu.library.empty() ? rendered.directory + "/libvgpu.so" : vgpu.library;
+  rendered.library_by_rule = vgpu.library.empty() && vgpu.install.empty();
   rendered.install = vgpu.install;
   rendered.enforced = vgpu.enforced;
   rendered.parts = resource.policy.replicas;

@@ -22,6 +22,7 @@ TEST(VgpuConfig, GpusAreDividedIntoEqualPartsWithHamisIds) {
   EXPECT_EQ(resource.policy, (Policy{Division::kVgpu, 10, Separator::kDash}));
   EXPECT_EQ(resource.rendering.vgpu, (Vgpu{.directory = "/usr/local/vgpu",
                                            .library = "/usr/local/vgpu/libvgpu.so",
+                                           .library_by_rule = true,
                                            .enforced = true,
                                            .parts = 10,
                                            .tunables = kFixed}));
@@ -89,9 +90,10 @@ TEST(VgpuConfig, ADirectoryThatTheLoaderWouldPartIsRefused) {
 }
 
 TEST(VgpuConfig, TheDirectoryThatAllContainersOnceSharedIsOfNoUse) {
-  EXPECT_EQ(ToldOf("policy: vgpu, replicas: 2, nvidia: {vgpu: {lockDirectory: /tmp/vgpulock}}"),
-            "resources[0].nvidia.vgpu.lockDirectory has no effect: each container has a lock of its "
-            "own below 'directory'\n");
+  EXPECT_EQ(
+      ToldOf("policy: vgpu, replicas: 2, nvidia: {vgpu: {lockDirectory: /tmp/vgpulock}}"),
+      "resources[0].nvidia.vgpu.lockDirectory has no effect: each container has a lock of its "
+      "own below 'directory'\n");
 }
 
 TEST(VgpuConfig, OneLibraryIsEnough) {
