@@ -279,10 +279,17 @@ inline constexpr int64_t kLocks = int64_t{1} << 32;
 inline constexpr char kLimitsPath[] = "/run/tessera/vgpu/limits";
 inline constexpr size_t kLimitsSize = 64 * 1024;  // at most
 // What a process does that finds no limits, or does not share the container's books: a file with
-// one word, "open" (it goes without the limits that it lacks) or "closed" (it gets no memory).
-// Without it that is as the library was built. One that was built closed takes this file's "open"
-// and the limits file on a read-only mount alone, where no program of the container writes.
+// one word, "open" (it goes without the limits that it lacks), "closed" (it gets no memory) or
+// kAsBuilt. Without it that is as the library was built. One that was built closed takes this
+// file's "open" and the limits file on a read-only mount alone, where no program of the container
+// writes.
 inline constexpr char kNoLimitsPath[] = "/run/tessera/vgpu/no-limits";
+inline constexpr char kAsBuilt[] = "built";
+// An agent mounts both, read-only, of a directory "limits/GRANT" of its node (or that directory,
+// as agents of before did) which stands beside the file that it mounts as /etc/ld.so.preload.
+// Where that one is such a mount, "DIR/ld.so.preload", these two count as mounts of
+// "DIR/limits/GRANT" on the same file system alone (limits/mounts.h): what is something else there,
+// of the pod's or its image's, denies memory.
 inline constexpr char kLimitsName[] = "tessera-limits";
 inline constexpr uint32_t kLimitsVersion = 1;
 inline constexpr int kDefaultPriority = 1;

@@ -99,8 +99,7 @@ MakeServed VirtualGpus(const PodServer* api) {
         .variable = "NVIDIA_VISIBLE_DEVICES",
         .shares = kPerGpu,
         .section = fmt::format("policy: vgpu, replicas: {}, strategies: [cdi-cri], cdi: {{kind: "
-                               "ab.com/gpu, dir: /cdi}}, nvidia: {{vgpu: {{directory: /vgpu, "
-                               "lockDirectory: /lock{}}}}}",
+                               "ab.com/gpu, dir: /cdi}}, nvidia: {{vgpu: {{directory: /vgpu{}}}}}",
                                kPerGpu, api == nullptr ? "" : ", mode: requested"),
         .settings = fmt::format("rootPrefix: {}\nadvertise: {{debounce: 1ms}}\n{}",
                                 node.directory(), api == nullptr ? "" : api->Settings(directory))};

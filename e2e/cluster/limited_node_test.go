@@ -103,23 +103,20 @@ func (c *cluster) installLimiterBy(t *testing.T, division, more string, edit fun
 	t.Helper()
 	must(t, importGlibc())
 	driver := installFakeDriver(t)
-	for _, directory := range []string{vgpuFiles, vgpuLock} {
-		must(t, os.MkdirAll(directory, 0o755))
-		t.Cleanup(func() { must(t, os.RemoveAll(directory)) })
-	}
+	must(t, os.MkdirAll(vgpuFiles, 0o755))
+	t.Cleanup(func() { must(t, os.RemoveAll(vgpuFiles)) })
 	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(gpuDocument))) })
 	change := telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
 `+division+`    nvidia:
       vgpu:
         directory: `+vgpuFiles+`
-        lockDirectory: `+vgpuLock+`
         install: `+limiterFrom+`
         corePolicy: force
 `+more+`      driverRoot: `+nvidiaRoot+`
       devRoot: `+nvidiaRoot+`
       cdiLeaveOut: [hooks]
-`, vgpuFiles, vgpuLock, nvidiaRoot, filepath.Dir(gpuDocument)))
+`, vgpuFiles, nvidiaRoot, filepath.Dir(gpuDocument)))
 	c.install(t, byHAMisRights(t, more, func(m manifest) {
 		change(m)
 		edit(m)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"tessera/e2e/nvidia"
 )
 
@@ -125,13 +126,38 @@ func TestAPodOnAGPUHasNoMoreForItsOwnVariablesAndOneWithoutAShareHasNothing(t *t
 	c.waitForPhase(t, "greedy", v1.PodSucceeded)
 	_, there, _ := strings.Cut(c.output(t, "greedy"), "\nran ")
 	_, there, _ = strings.Cut(there, "\n")
-	equal(t, "what is where the pod wanted its region", there, "vgpulock\n")
+	equal(t, "what is where the pod wanted its region", there, "")
 
 	c.waitForPhase(t, "without", v1.PodSucceeded)
 	const none = ": No such file or directory\n"
 	equal(t, "what a pod without a share finds", c.output(t, "without"), "ls: /etc/ld.so.preload"+none+
 		"ls: /run/tessera"+none+"ls: "+vgpuFiles+none+
 		"spin: error while loading shared libraries: libcuda.so.1: cannot open shared object file"+none)
+}
+
+// A volume lies over whatever directory the runtime has mounted above it, and not over a file of its own path.
+func TestAPodWithAVolumeInThePlaceOfItsLimitsIsHeldToThemStill(t *testing.T) {
+	c := theCluster(t)
+	driver := c.installLimiter(t)
+	maps := c.client.CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	_, err := maps.Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Data: map[string]string{
+		"limits": "tessera-limits 1\ndevice " + driver.UUID(0) + " memory=0 cores=0\n", "no-limits": "open\n"}},
+		metav1.CreateOptions{})
+	must(t, err)
+	t.Cleanup(func() { must(t, maps.Delete(context.Background(), "own", metav1.DeleteOptions{})) })
+	pod := onGPU("overlaid", 3, tellRegion+"spin take "+piece+" view await "+end)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "own", VolumeSource: v1.VolumeSource{
+		ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "own"}}}})
+	main := &pod.Spec.Containers[0]
+	for _, name := range []string{"limits", "no-limits"} {
+		main.VolumeMounts = append(main.VolumeMounts, v1.VolumeMount{
+			Name: "own", SubPath: name, MountPath: "/run/tessera/vgpu/" + name, ReadOnly: true})
+	}
+	c.create(t, pod)
+
+	c.expectMemory(t, driver, "overlaid", tenths(3), 1)
+	tell(t, end)
+	c.waitForPhase(t, "overlaid", v1.PodSucceeded)
 }
 
 // kill ends a process of the node's whose command line begins with these words.

@@ -19,7 +19,7 @@ import (
 
 const (
 	hookLibrary = hookDirectory + "/libvgpu.so"
-	hookLock    = "/tmp/vgpulock"
+	hookLock    = "/tmp/vgpulock" // of HAMi's plugin, for all containers
 )
 
 // makeGPUs puts eight GPUs and HAMi's library on the node. It goes with the test.
@@ -56,7 +56,7 @@ func (c *cluster) installRequestedBy(t *testing.T, strategies, more string, edit
 `+strategies+`    policy: vgpu
     replicas: 10
     nvidia: {vgpu: {mode: requested`+more+`}, driverRoot: `+nvidiaRoot+`, devRoot: `+nvidiaRoot+`, cdiLeaveOut: [hooks]}
-`, nvidiaRoot, hookDirectory, hookLock, "/var/run/cdi"))
+`, nvidiaRoot, hookDirectory, "/var/run/cdi"))
 	c.install(t, byHAMisRights(t, more, func(m manifest) {
 		change(m)
 		edit(m)

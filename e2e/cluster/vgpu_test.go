@@ -15,7 +15,6 @@ import (
 
 const (
 	vgpuFiles   = "/var/lib/e2e-vgpu"
-	vgpuLock    = "/var/lib/e2e-vgpulock"
 	vgpuLibrary = vgpuFiles + "/libvgpu.so"
 	tenOfEach   = byCdi + "    policy: vgpu\n    replicas: 10\n    placement: pack\n"
 
@@ -26,13 +25,11 @@ const (
 // installVGPUs divides each of two GPUs into ten virtual ones.
 func (c *cluster) installVGPUs(t *testing.T) {
 	t.Helper()
-	for _, directory := range []string{vgpuFiles, vgpuLock} {
-		must(t, os.MkdirAll(directory, 0o755))
-		t.Cleanup(func() { must(t, os.RemoveAll(directory)) })
-	}
+	must(t, os.MkdirAll(vgpuFiles, 0o755))
+	t.Cleanup(func() { must(t, os.RemoveAll(vgpuFiles)) })
 	must(t, os.WriteFile(vgpuLibrary, []byte("this is a library\n"), 0o644))
 	c.installGPUsWith(t, tenOfEach,
-		"vgpu: {directory: "+vgpuFiles+", lockDirectory: "+vgpuLock+"}, ", vgpuFiles, vgpuLock)
+		"vgpu: {directory: "+vgpuFiles+"}, ", vgpuFiles)
 	c.waitForResource(t, gpu, "20 of 20")
 }
 
@@ -46,7 +43,8 @@ func TestAPodWithVirtualGPUsIsHeldToItsPartWhateverItsOwnVariablesSay(t *testing
 	c := theCluster(t)
 	c.installVGPUs(t)
 	pod := withGPUs("greedy", 3, showLimits+`cat `+vgpuLibrary+` /etc/ld.so.preload; `+
-		`touch `+vgpuFiles+`/a.cache /tmp/vgpulock/lock; ls `+vgpuFiles+`; `)
+		`touch `+vgpuFiles+`/a.cache /tmp/vgpulock/lock; ls `+vgpuFiles+`; `+
+		`for d in `+vgpuFiles+` /tmp/vgpulock; do grep " $d rw,nosuid,nodev,noexec" /proc/self/mountinfo | wc -l; done; `)
 	for name, value := range map[string]string{"CUDA_DEVICE_MEMORY_LIMIT_0": "99999m",
 		"CUDA_DEVICE_SM_LIMIT": "100", "CUDA_DEVICE_SM_LIMIT_0": "100", "NVIDIA_VISIBLE_DEVICES": "all"} {
 		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, v1.EnvVar{Name: name, Value: value})
@@ -55,7 +53,7 @@ func TestAPodWithVirtualGPUsIsHeldToItsPartWhateverItsOwnVariablesSay(t *testing
 	c.waitForPhase(t, "greedy", v1.PodSucceeded)
 
 	equal(t, "what the pod says", c.output(t, "greedy"), withTenths(3)+
-		"this is a library\n"+vgpuLibrary+"\na.cache\nlibvgpu.so\n")
+		"this is a library\n"+vgpuLibrary+"\na.cache\nlibvgpu.so\n1\n1\n")
 }
 
 func TestTheLimitsOfAVirtualGPUAreAFileThatNobodyInItsContainerChanges(t *testing.T) {

@@ -40,20 +40,31 @@ ssize_t ReadAll(int file, char* buffer, size_t size) {
   return static_cast<ssize_t>(have);
 }
 
-// False: there is no such file. One that cannot be read is broken, for it says something.
-bool ReadFile(const char* path, bool built_closed, Limits* limits) {
-  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return false;
+// No file opens. False: there is none.
+bool FindNone(const char* path, int error, const Mounts& mounts, Limits* limits) {
+  if (error != ENOENT && error != ENOTDIR) {
     Break(path, "the limits file is there but does not open; see its mode and its mount", limits);
     return true;
   }
+  if (mounts.Of(-1, path) != Giver::kOther) return false;
+  Break(path, "the node's limits file is hidden by a mount or a link", limits);
+  return true;
+}
+
+// False: there is no such file. One that cannot be read is broken, for it says something.
+bool ReadFile(const char* path, bool built_closed, const Mounts& mounts, Limits* limits) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return FindNone(path, errno, mounts, limits);
+  const Giver giver = mounts.Of(file, path);
   // Not on the stack, which may be a small thread's.
   const size_t size = kLimitsSize + 1;
   void* const memory =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     Break(path, "no memory to read the limits file", limits);
+  } else if (giver == Giver::kOther) {
+    Break(path, "the limits file is not the node's, but of the pod or its image", limits);
+    munmap(memory, size);
   } else if (built_closed && !IsOnReadOnlyMount(file)) {
     Break(path, "the limits file counts on a read-only mount alone", limits);
     munmap(memory, size);
@@ -115,13 +126,14 @@ void OwnDirectory(char* directory, size_t size) {
 void FindLimits(const Places& places, Environment* environment, Limits* limits) {
   ParseEnvironment(places.variable, environment);
   *limits = {};
-  if (ReadFile(places.file, places.closed, limits)) {
+  const Mounts mounts(places.loads, places.mounts);
+  if (ReadFile(places.file, places.closed, mounts, limits)) {
     Combine(*environment, limits);
   } else {
     *limits = environment->limits;
     if (!environment->has_limits) FindInRegion(places.directory, *environment, limits);
   }
-  ReadPolicy(places.no_limits, places.closed, limits);
+  ReadPolicy(places.no_limits, places.closed, mounts, limits);
 }
 
 const Limits& TheLimits() {

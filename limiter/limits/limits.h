@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "limiter/contract.h"
+#include "limiter/limits/mounts.h"
 
 namespace tessera::limiter {
 
@@ -49,6 +50,8 @@ struct Places {
   Lookup variable = nullptr;
   const char* directory = "";  // of the library, with its '/'; empty: nobody knows
   const char* no_limits = kNoLimitsPath;
+  const char* loads = "/etc/ld.so.preload";  // what has the library loaded
+  const char* mounts = kMountsPath;
   bool closed = false;  // as the library was built
 };
 // `environment` is what there is room in for what the variables say.

@@ -26,21 +26,28 @@ bool IsOnReadOnlyMount(int file) {
   return syscall(SYS_fstatfs, file, &status) == 0 && (status.f_flags & ST_RDONLY) != 0;
 }
 
-void ReadPolicy(const char* path, bool built, Limits* limits) {
+void ReadPolicy(const char* path, bool built, const Mounts& mounts, Limits* limits) {
   limits->closed = built;
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return;
+    const bool is_none = errno == ENOENT || errno == ENOTDIR;
+    if (is_none && mounts.Of(-1, path) != Giver::kOther) return;
     return Close(path, "it is there but does not open, which counts as closed", {}, limits);
   }
   char buffer[32];
   const ssize_t got = read(file, buffer, sizeof(buffer));
   const bool is_fixed = IsOnReadOnlyMount(file);
+  const Giver giver = mounts.Of(file, path);
   close(file);
+  if (giver == Giver::kOther) {
+    return Close(path, "it is not the node's, but of the pod or its image; it is closed", {},
+                 limits);
+  }
   const Text all(buffer, got > 0 ? static_cast<size_t>(got) : 0);
   const size_t end = all.Find('\n');
   const Text word = Trim(all.Until(end));
   const bool is_one = end + 1 >= all.size && all.size < sizeof(buffer);
+  if (is_one && word == kAsBuilt) return;
   if (is_one && word == "closed") {
     limits->closed = true;
   } else if (!is_one || !(word == "open")) {

@@ -18,7 +18,8 @@ inline constexpr bool kClosed = false;
 bool IsOnReadOnlyMount(int file);
 
 // Fills in limits->closed by the file (contract.h); `built` holds without one. What is not
-// understood is closed, for it says something, and is said in limits->reason.
-void ReadPolicy(const char* path, bool built, Limits* limits);
+// understood is closed, for it says something, and is said in limits->reason; so is what is not the
+// node's.
+void ReadPolicy(const char* path, bool built, const Mounts& mounts, Limits* limits);
 
 }  // namespace tessera::limiter

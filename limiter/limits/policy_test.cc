@@ -12,6 +12,12 @@
 namespace tessera::limiter {
 namespace {
 
+// Nothing has the library loaded but the test.
+const Mounts& NoAgent() {
+  static const Mounts mounts("/nowhere/ld.so.preload", "/nowhere/mountinfo");
+  return mounts;
+}
+
 class PolicyTest : public testing::Test {
  protected:
   PolicyTest() {
@@ -24,7 +30,7 @@ class PolicyTest : public testing::Test {
   // "open", or "closed" with what is said of it.
   std::string Policy(bool built) const {
     Limits limits;
-    ReadPolicy(Path().c_str(), built, &limits);
+    ReadPolicy(Path().c_str(), built, NoAgent(), &limits);
     const std::string reason = limits.reason;
     if (!limits.closed) return reason.empty() ? "open" : "open, " + reason;
     const std::string place = Path() + ": ";
@@ -48,6 +54,11 @@ TEST_F(PolicyTest, AFileSaysOpenOrClosed) {
   EXPECT_EQ(PolicyBy("closed\n"), "closed");
   EXPECT_EQ(PolicyBy(" closed "), "closed");
   EXPECT_EQ(PolicyBy("closed\n", true), "closed");
+}
+
+TEST_F(PolicyTest, OrThatItIsAsTheLibraryWasBuilt) {
+  EXPECT_EQ(PolicyBy("built\n"), "open");
+  EXPECT_EQ(PolicyBy("built\n", true), "closed");
 }
 
 TEST_F(PolicyTest, WhateverElseItSaysIsClosedAndSaid) {
@@ -78,7 +89,7 @@ TEST_F(PolicyTest, ThatMemoryIsDeniedAnywayStaysTheReason) {
   Limits limits;
   limits.broken = true;
   std::snprintf(limits.reason, sizeof limits.reason, "line 3: memory is said twice");
-  ReadPolicy(Path().c_str(), false, &limits);
+  ReadPolicy(Path().c_str(), false, NoAgent(), &limits);
   EXPECT_TRUE(limits.closed);
   EXPECT_STREQ(limits.reason, "line 3: memory is said twice");
 }

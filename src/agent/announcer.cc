@@ -109,7 +109,24 @@ void Announcer::Changed() {
 void Announcer::TellNode() {
   if (silent_()) return;
   TellCondition();
+  TellObstacles();
   TellRegistration();
+}
+
+// That nothing of a resource can be granted, whatever becomes of its devices.
+void Announcer::TellObstacles() {
+  const std::map<std::string, Error> former = std::exchange(told_obstacles_, node_.obstacles());
+  if (!config_.events) return;
+  for (const auto& [resource, why] : told_obstacles_) {
+    const auto known = former.find(resource);
+    if (known != former.end() && known->second == why) continue;
+    server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
+                               .warning = true,
+                               .reason = "VirtualGPUsUnavailable",
+                               .message = fmt::format("{}: {}", resource, why.Text()),
+                               .when = SystemClock().WallNow(),
+                               .subject = resource}});
+  }
 }
 
 void Announcer::TellCondition() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -59,6 +60,7 @@ class Announcer {
   void WatchPods();
   void TellNode();
   void TellCondition();
+  void TellObstacles();
   void TellRegistration();
   void TellAsymmetric(const std::vector<std::string>& pairs);
   void Unregistered();
@@ -84,6 +86,7 @@ class Announcer {
   bool begun_ = false;
   bool retired_ = false;  // conditions that the configuration no longer names, or they are about to
   std::optional<kube::Condition> told_;
+  std::map<std::string, Error> told_obstacles_;  // by resource, for as long as they are
   std::vector<config::Resource> resources_;
   bool registration_looked_at_ = false;           // whether there is one of before
   std::optional<HamiRegistration> registration_;  // that was told

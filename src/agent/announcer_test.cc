@@ -190,6 +190,24 @@ TEST_F(AnnouncerTest, AnInstanceThatIsSilentTakesNothingAwayUntilItTells) {
   EXPECT_TRUE(RunUntilNodeHas({"DevicesUnhealthy"}));
 }
 
+TEST_F(AnnouncerTest, ThatNothingOfAResourceCanBeGrantedIsAnEventOfTheNodeOnce) {
+  config_.api.events = true;
+  const Error why{Reason::kNotEnforced, "the library is not there"};
+  node_.SetObstacle(kSource, why);
+  Restart("off");
+  ASSERT_TRUE(RunUntil([&] { return !events_.empty(); }));
+  const json::Object& event = events_[0].as_object();
+  EXPECT_EQ(json::GetString(event, "reason"), "VirtualGPUsUnavailable");
+  EXPECT_EQ(json::GetString(event, "message"), std::string(kSource) + ": " + why.Text());
+
+  announcer_->Changed();
+  node_.SetObstacle(kSource, Error{Reason::kPermission, "others may write there"});
+  announcer_->Changed();
+  ASSERT_TRUE(RunUntil([&] { return events_.size() > 1; }));
+  EXPECT_EQ(json::GetString(events_[1].as_object(), "message"),
+            std::string(kSource) + ": " + node_.obstacles().at(kSource).Text());
+}
+
 TEST_F(AnnouncerTest, HamisSchedulerIsToldOfTheNodeAndOfEachOtherConfiguration) {
   Configure(true);
   Restart("off");

@@ -307,11 +307,26 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
   const DeviceList& devices = inventory_->devices;
   const bool expected = expected_ < devices.size() && &devices[expected_] == &device;
   const Verdict& verdict = expected ? health_[expected_++].verdict : VerdictOf(device.key);
-  if (verdict.offered()) return std::nullopt;
+  if (verdict.offered()) {
+    const auto obstacle = obstacles_.find(device.key.source);
+    return obstacle == obstacles_.end() ? std::nullopt : std::optional(obstacle->second);
+  }
   if (verdict.state == HealthState::kUnverified && verdict.detail.empty()) {
     return Error{verdict.reason, "not checked yet on this boot"};
   }
   return Error{verdict.reason, verdict.detail};
+}
+
+void Node::SetObstacle(const std::string& source, std::optional<Error> why) {
+  const auto known = obstacles_.find(source);
+  if (known == obstacles_.end() ? !why : why == known->second) return;
+  const bool bad_news = why.has_value();
+  if (why) {
+    obstacles_.insert_or_assign(source, *std::move(why));
+  } else {
+    obstacles_.erase(source);
+  }
+  observer_.SourceChanged(source, bad_news);
 }
 
 Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {

@@ -97,6 +97,10 @@ class Node {
   // Devices of the source that are well, or were not checked yet, are unverified from now on, for
   // this reason; those that are not stay as they are.
   void Unverify(const std::string& source, Reason reason, const std::string& detail);
+  // Why nothing of the source can be granted for now, however well its devices are; nothing: it
+  // can.
+  void SetObstacle(const std::string& source, std::optional<Error> why);
+  const std::map<std::string, Error>& obstacles() const { return obstacles_; }
   // The source is no longer configured: its devices stay, as gone, for as long as they may be in
   // use, and the same hardware is not offered by another source meanwhile.
   void Retire(const std::string& source);
@@ -119,7 +123,8 @@ class Node {
   Result<DeviceKey> Uncordon(std::string_view name);
   Result<DeviceKey> Resolve(std::string_view name) const;
 
-  // Why a device is not offered as healthy, in one sentence; nothing when it is.
+  // Why a device is not offered as healthy, in one sentence; nothing when it is. What is wrong with
+  // it goes before an obstacle.
   std::optional<Error> TroubleOf(const Device& device) const;
   // How the source's devices are to be divided when `wanted` is configured: as they were last while
   // it is not known who holds what, but for what kubelet's checkpoint says; and each that nobody
@@ -177,6 +182,7 @@ class Node {
   mutable size_t expected_ = 0;  // where the next device asked for probably is: after the last one
   std::set<std::string> hardware_sources_;
   std::map<std::string, bool> retired_;  // whether kubelet may still grant of it
+  std::map<std::string, Error> obstacles_;
   Cordons cordons_;
   Plans plans_;
   Ledger ledger_;

@@ -75,6 +75,7 @@ void Node::Retire(const std::string& source) {
   const Merged gone = Merge(inventory_, source, {}, [](const DeviceKey&) { return true; });
   retired_[source] = true;
   hardware_sources_.erase(source);
+  obstacles_.erase(source);
   if (gone.inventory != inventory_) Replace(gone.inventory);
 }
 

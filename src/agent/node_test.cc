@@ -440,5 +440,22 @@ TEST_F(NodeTest, NothingIsToBeHeardOfWhatIsRetired) {
   EXPECT_EQ(TakeTold(), "");
 }
 
+TEST_F(NodeTest, AnObstacleIsOfAllDevicesOfTheSourceThatAreWell) {
+  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.Observe(kSource, {Good("0")});
+  TakeTold();
+  const Error why{Reason::kNotEnforced, "the library is not there"};
+  node_.SetObstacle(kSource, why);
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/npu ");
+  node_.SetObstacle(kSource, why);
+  EXPECT_EQ(TakeTold(), "") << "it is told once";
+  EXPECT_EQ(Trouble("0"), why);
+  EXPECT_EQ(Trouble("1")->reason, Reason::kNotChecked);
+
+  node_.SetObstacle(kSource, std::nullopt);
+  EXPECT_EQ(TakeTold(), "change:dummy.com/npu ");
+  EXPECT_EQ(Trouble("0"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tessera::agent

@@ -150,7 +150,7 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
        {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
         http::Metric::kStreams, http::Metric::kListBytes, http::Metric::kVgpuContainers,
         http::Metric::kVgpuMemory, http::Metric::kVgpuMemoryGranted, http::Metric::kVgpuCores,
-        http::Metric::kVgpuCoresGranted}) {
+        http::Metric::kVgpuCoresGranted, http::Metric::kVgpuTrouble}) {
     shared_.metrics.Forget(metric, 0, name);
   }
   return next;

@@ -5,7 +5,10 @@
 #include <iterator>
 #include <utility>
 
+#include "agent/bind/grant_trouble.h"
+#include "agent/bind/library_files.h"
 #include "base/log.h"
+#include "grant/vgpu.h"
 #include "kinds/kinds.h"
 
 namespace tessera::agent {
@@ -15,6 +18,7 @@ constexpr Duration kSettleLimit{5'000};    // another backend's first scan is wa
 constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for first checks
 // Shorter than the pause after which it is asked again; a long list takes kubelet a while.
 constexpr Duration kDoubt{500};
+constexpr Duration kVgpusAgain{1'000};  // what keeps virtual GPUs from being granted is looked at
 constexpr int kHardwareThreads = Prober::kMostHanging + 1;  // one for scans
 constexpr int kPreStartThreads = 16;                        // as many resets at once
 
@@ -66,6 +70,7 @@ ServedResource::~ServedResource() {
 
 void ServedResource::Start() {
   StartBackend();
+  CheckVgpus();
   plugin_->Open();  // while devices are looked for
   first_timer_ = shared_.loop.After(kFirstCheckLimit, [this] {
     waited_ = true;
@@ -152,11 +157,64 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
     });
   }
   plugin_->SetOptions(OptionsOf(*backend_, resource_));
+  CheckVgpus();
   Publish();
 }
 
 void ServedResource::Look() {
   plugin_->Look();
+  CheckVgpus();
+}
+
+// Before a pod comes, and soon again for as long as something is missing.
+void ServedResource::CheckVgpus() {
+  vgpus_timer_ = os::Loop::Handle();
+  auto& vgpu = resource_.rendering.vgpu;
+  const os::Root root(config_.root_prefix);
+  if (vgpu && FindLibraryAnew(root, *vgpu)) {
+    log::Info("the limiting library is another one now",
+              {{"resource", resource_.name}, {"library", vgpu->library}});
+    if (list_ != nullptr) Publish();
+  }
+  const Status checked = vgpu ? CheckGrants(root, *vgpu) : Status();
+  TellOfVgpus(checked);
+  shared_.node.SetObstacle(resource_.name, checked ? std::nullopt : std::optional(checked.error()));
+  WarnOfMounts();
+  if (!checked) vgpus_timer_ = shared_.loop.After(kVgpusAgain, [this] { CheckVgpus(); });
+}
+
+void ServedResource::TellOfVgpus(const Status& checked) {
+  std::optional<Error> trouble;
+  if (!checked) {
+    trouble = Error{checked.error().reason, resource_.name + ": " + checked.error().message};
+  }
+  if (trouble == grants_trouble_) return;
+  shared_.metrics.Forget(http::Metric::kVgpuTrouble, 0, resource_.name);
+  if (trouble) {
+    shared_.metrics.Set(http::Metric::kVgpuTrouble,
+                        {resource_.name, std::string(ReasonName(trouble->reason))}, 1);
+    log::LogError("no virtual GPU can be granted: all are offered as unhealthy", checked.error(),
+                  {{"resource", resource_.name}});
+  } else {
+    log::Info("virtual GPUs can be granted again", {{"resource", resource_.name}});
+  }
+  grants_trouble_ = std::move(trouble);
+}
+
+// kubelet's answer has no place for the options of a mount.
+void ServedResource::WarnOfMounts() {
+  const auto& vgpu = resource_.rendering.vgpu;
+  std::string missing;
+  if (vgpu && !WritesCdi(resource_.rendering)) {
+    missing = MissingMountFlags(os::Root(config_.root_prefix), *vgpu);
+  }
+  if (missing == mount_flags_) return;
+  mount_flags_ = missing;
+  if (missing.empty()) return;
+  log::Warn("without CDI containers write on a file system that needs a mount of its own",
+            {{"resource", resource_.name},
+             {"directory", FilesOf(*vgpu).containers},
+             {"options", missing}});
 }
 
 bool ServedResource::Compare(int allocatable) {

@@ -90,9 +90,11 @@ class ServedResource : public BackendEvents {
   size_t list_bytes() const { return list_ == nullptr ? 0 : list_->size(); }
   // Why it is not served, if so: its list is too large for kubelet, or its backend did not start.
   const std::optional<Error>& refusal() const { return refusal_; }
-  // That, or why the last scan found nothing out at all, such as a driver that is missing. The text
-  // names the resource.
-  const std::optional<Error>& trouble() const { return refusal_ ? refusal_ : scan_error_; }
+  // That, or why the last scan found nothing out at all, such as a driver that is missing, or why
+  // no virtual GPU can be granted. The text names the resource.
+  const std::optional<Error>& trouble() const {
+    return refusal_ ? refusal_ : scan_error_ ? scan_error_ : grants_trouble_;
+  }
   // Why nothing is known of its devices, if its backend was told to let go of the vendor's library.
   const std::optional<Error>& released() const { return released_; }
   // Its CDI documents, if it needs any, are those for devices that a scan of this process has
@@ -103,6 +105,9 @@ class ServedResource : public BackendEvents {
 
  private:
   std::shared_ptr<Backend> MakeBackend() const;
+  void CheckVgpus();
+  void TellOfVgpus(const Status& checked);
+  void WarnOfMounts();
   void StartBackend();
   void LetGo();
   void StopBackend();
@@ -146,6 +151,8 @@ class ServedResource : public BackendEvents {
   std::optional<Error> refusal_;           // of the newest offer
   std::optional<Error> backend_error_;     // the backend did not start
   std::optional<Error> scan_error_;        // the last scan failed as a whole
+  std::optional<Error> grants_trouble_;    // no virtual GPU can be granted, as was last logged
+  std::string mount_flags_;                // that the log has asked for
   std::optional<Error> release_order_;     // whether its backend follows it or not
   std::optional<Error> released_;          // and if it does
   std::shared_ptr<const cdi::Parts> cdi_;  // by the last good scan of this backend
@@ -164,6 +171,7 @@ class ServedResource : public BackendEvents {
   bool seen_anew_ = false;         // by a scan, since CDI documents were written
   bool told_bad_news_ = false;     // within this debounce window
   bool waited_ = false;            // for the first checks, long enough
+  os::Loop::Handle vgpus_timer_;
   os::Loop::Handle publish_timer_;
   os::Loop::Handle first_timer_;
   os::Loop::Handle settle_timer_;

@@ -73,13 +73,13 @@ struct VgpuRequests {
 
 // How the GPUs of a resource are divided into virtual ones (grant/vgpu.h).
 struct Vgpu {
-  std::string directory;       // of the limiting library's files, on the host and in containers
-  std::string lock_directory;  // on the host, shared by all containers
-  std::string library;         // on the host; empty: it could not be installed
-  std::string install = {};    // where the agent has the one to install; empty: it does not
-  bool own_library = false;    // it is Tessera's (limiter/)
-  bool enforced = true;        // the library goes into every container
-  int parts = 1;               // virtual GPUs that a GPU is
+  std::string directory;         // of the limiting library's files, on the host and in containers
+  std::string library;           // on the host; empty: it could not be installed
+  bool library_by_rule = false;  // it is whichever HAMi's plugin would find in the directory
+  std::string install = {};      // where the agent has the one to install; empty: it does not
+  bool own_library = false;      // it is Tessera's (limiter/)
+  bool enforced = true;          // the library goes into every container
+  int parts = 1;                 // virtual GPUs that a GPU is
   std::vector<VgpuSize> sizes = {};  // of each; none: equal parts
   // Set: a virtual GPU is worth what its pod asks for, and nothing before a pod has it.
   std::optional<VgpuRequests> requests = {};

@@ -54,6 +54,18 @@ void Append(const cdi::Edits& from, cdi::Edits& to) {
   std::ranges::copy(from.additional_gids, std::back_inserter(to.additional_gids));
 }
 
+// With the '/' before it.
+std::string_view FileIn(std::string_view path) {
+  return path.substr(path.rfind('/'));
+}
+
+// What a container writes is data, whoever finds it there later: its own root, the host's users.
+cdi::Mount MountOf(const Mount& mount) {
+  cdi::Mount made = CdiMount(mount);
+  if (!mount.read_only) made.options = {"rbind", "rprivate", "nosuid", "nodev", "noexec", "rw"};
+  return made;
+}
+
 }  // namespace
 
 Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
@@ -109,6 +121,7 @@ VgpuFiles FilesOf(const Vgpu& vgpu) {
   return {.containers = vgpu.directory + "/containers",
           .gates = vgpu.directory + "/grants",
           .limits = vgpu.directory + "/limits",
+          .locks = vgpu.directory + "/locks",
           .no_limits = vgpu.directory + "/no-limits",
           .preload = vgpu.directory + "/ld.so.preload",
           .license = vgpu.directory + "/license",
@@ -158,19 +171,31 @@ std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& g
 
 std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant) {
   std::vector<Mount> mounts = {
-      {.host_path = grant.directory, .container_path = vgpu.directory, .read_only = false},
-      {.host_path = vgpu.lock_directory, .container_path = "/tmp/vgpulock", .read_only = false}};
+      {.host_path = grant.directory, .container_path = vgpu.directory, .read_only = false}};
   const VgpuFiles files = FilesOf(vgpu);
+  const bool is_former = !grant.library.empty() && grant.library != vgpu.library;
+  if (is_former ? grant.locked : !vgpu.own_library) {
+    mounts.push_back({.host_path = LocksOf(vgpu, grant.name),
+                      .container_path = kLocksInContainer,
+                      .read_only = false});
+  }
   if (grant.licensed) {
     mounts.push_back({.host_path = files.license, .container_path = "/tmp/license"});
     mounts.push_back({.host_path = files.validator, .container_path = "/usr/bin/vgpuvalidator"});
   }
   if (!vgpu.enforced) return mounts;
-  mounts.push_back({.host_path = grant.library.empty() ? vgpu.library : grant.library,
+  mounts.push_back({.host_path = is_former ? grant.library : vgpu.library,
                     .container_path = vgpu.directory + "/libvgpu.so"});
   const std::string_view limits = limiter::kLimitsPath;
   mounts.push_back({.host_path = LimitsOf(vgpu, grant.name),
                     .container_path = std::string(limits.substr(0, limits.rfind('/')))});
+  // By their own paths as well, which takes away what the pod has there.
+  mounts.push_back(
+      {.host_path = LimitsFileOf(vgpu, grant.name), .container_path = limiter::kLimitsPath});
+  if (grant.has_no_limits) {
+    mounts.push_back(
+        {.host_path = NoLimitsFileOf(vgpu, grant.name), .container_path = limiter::kNoLimitsPath});
+  }
   if (!grant.controlled) return mounts;
   mounts.push_back({.host_path = files.preload, .container_path = "/etc/ld.so.preload"});
   return mounts;
@@ -181,8 +206,15 @@ std::string LimitsOf(const Vgpu& vgpu, std::string_view name) {
 }
 
 std::string LimitsFileOf(const Vgpu& vgpu, std::string_view name) {
-  const std::string_view path = limiter::kLimitsPath;
-  return LimitsOf(vgpu, name).append(path.substr(path.rfind('/')));
+  return LimitsOf(vgpu, name).append(FileIn(limiter::kLimitsPath));
+}
+
+std::string NoLimitsFileOf(const Vgpu& vgpu, std::string_view name) {
+  return LimitsOf(vgpu, name).append(FileIn(limiter::kNoLimitsPath));
+}
+
+std::string LocksOf(const Vgpu& vgpu, std::string_view name) {
+  return fmt::format("{}/{}", FilesOf(vgpu).locks, name);
 }
 
 std::string RegionNameOf(std::string_view name) {
@@ -229,7 +261,7 @@ Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& renderin
   if (vgpu.tunables_fixed) envs.insert(vgpu.tunables.begin(), vgpu.tunables.end());
   for (const auto& [key, value] : envs) edits.env.push_back(fmt::format("{}={}", key, value));
   for (const Mount& mount : VgpuMounts(vgpu, sorted)) {
-    edits.mounts.push_back(CdiMount(mount));
+    edits.mounts.push_back(MountOf(mount));
   }
   cdi::Sort(edits);
   return cdi::Tidy(std::move(document));

@@ -49,6 +49,7 @@ struct VgpuFiles {
   std::string containers;  // below which each container has a directory of its own
   std::string gates;       // and each matched grant its gate
   std::string limits;      // and each grant the file with its limits
+  std::string locks;       // and each grant its processes' lock, where the library wants one
   std::string no_limits;   // what it means to have none, if the node says so (limiter/contract.h)
   std::string preload;     // names the library to the container's loader
   std::string license;     // which need not be there, nor what looks at it
@@ -62,9 +63,12 @@ struct VgpuGrant {
   std::string name;       // never used again
   std::string directory;  // that the container writes in, on the host
   std::vector<VgpuPart> parts;
-  bool controlled = true;    // the library is loaded, where it is enforced
-  bool licensed = false;     // the library has a licence, which some builds of it look for
-  std::string library = {};  // on the host; empty: the configuration's
+  bool controlled = true;  // the library is loaded, where it is enforced
+  bool licensed = false;   // the library has a licence, which some builds of it look for
+  // On the host; empty: the configuration's. One of before: another version, or another's.
+  std::string library = {};
+  bool locked = false;  // what it loads of before wants a lock, whatever the configuration's does
+  bool has_no_limits = true;  // beside its limits
   bool operator==(const VgpuGrant&) const = default;
 };
 // Whose a grant is taken to be, and what it is worth, where that has to be said before kubelet
@@ -97,11 +101,16 @@ std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant);
 // The directory, on the host, of which nobody in the container can change anything: our own library
 // reads a grant's limits there (limiter/contract.h), whatever the variables say.
 std::string LimitsOf(const Vgpu& vgpu, std::string_view name);
-// The path of the file there, and its text.
+// The paths of the files there, and the text of the first.
 std::string LimitsFileOf(const Vgpu& vgpu, std::string_view name);
+std::string NoLimitsFileOf(const Vgpu& vgpu, std::string_view name);
 std::string LimitsText(const Vgpu& vgpu, const VgpuGrant& grant);
 // What the processes of its container share, in the directory that they write in.
 std::string RegionNameOf(std::string_view name);
+// The directory, on the host, of the lock that HAMi-core's processes share: of one container alone.
+std::string LocksOf(const Vgpu& vgpu, std::string_view name);
+// Where HAMi-core looks for it.
+inline constexpr char kLocksInContainer[] = "/tmp/vgpulock";
 
 // The CDI document of one grant: what its devices need, as the documents for whole devices have it,
 // and its limits. kVanished when one of the parts' devices is not in the offer.

@@ -33,10 +33,7 @@ std::string ShareOf(const char* gpu, int number) {
 }
 
 Vgpu Parts(int parts) {
-  return {.directory = "/usr/local/vgpu",
-          .lock_directory = "/tmp/vgpulock",
-          .library = "/opt/libvgpu.so",
-          .parts = parts};
+  return {.directory = "/usr/local/vgpu", .library = "/opt/libvgpu.so", .parts = parts};
 }
 
 TEST(VgpuParts, AreSoManyEqualPartsOfACard) {
@@ -132,9 +129,40 @@ TEST(LimitsText, SaysWhatTheLibraryIsToHoldTheContainerTo) {
 TEST(VgpuMounts, TheLimitsAreOutsideOfWhatTheContainerWrites) {
   const Vgpu vgpu = Parts(2);
   const std::vector<Mount> mounts = VgpuMounts(vgpu, NewVgpuGrant(vgpu, "name", {}));
-  ASSERT_EQ(mounts.size(), 5U);
-  EXPECT_EQ(mounts[3], (Mount{"/usr/local/vgpu/limits/name", "/run/tessera/vgpu", true}));
-  EXPECT_EQ(LimitsFileOf(vgpu, "name"), "/usr/local/vgpu/limits/name/limits");
+  EXPECT_EQ(mounts,
+            (std::vector<Mount>{
+                {"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false},
+                {"/usr/local/vgpu/locks/name", "/tmp/vgpulock", false},
+                {"/opt/libvgpu.so", "/usr/local/vgpu/libvgpu.so", true},
+                {"/usr/local/vgpu/limits/name", "/run/tessera/vgpu", true},
+                {"/usr/local/vgpu/limits/name/limits", "/run/tessera/vgpu/limits", true},
+                {"/usr/local/vgpu/limits/name/no-limits", "/run/tessera/vgpu/no-limits", true},
+                {"/usr/local/vgpu/ld.so.preload", "/etc/ld.so.preload", true}}));
+  EXPECT_EQ(LimitsFileOf(vgpu, "name"), mounts[4].host_path);
+}
+
+TEST(VgpuMounts, TesserasLibraryHasNoLockAndNothingElseForContainersToMeetIn) {
+  Vgpu vgpu = Parts(2);
+  vgpu.own_library = true;
+  std::vector<Mount> written = VgpuMounts(vgpu, NewVgpuGrant(vgpu, "name", {}));
+  std::erase_if(written, [](const Mount& mount) { return mount.read_only; });
+  EXPECT_EQ(written,
+            (std::vector<Mount>{{"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false}}));
+}
+
+// What a grant began with stays: its library wants what that wants.
+TEST(VgpuMounts, ALibraryOfBeforeHasWhatItWants) {
+  Vgpu vgpu = Parts(2);
+  vgpu.own_library = true;
+  VgpuGrant grant = NewVgpuGrant(vgpu, "name", {});
+  grant.library = "/usr/local/vgpu/libvgpu.so.v2.10.0";
+  grant.locked = true;
+  grant.has_no_limits = false;
+  std::vector<std::string> places;
+  for (const Mount& mount : VgpuMounts(vgpu, grant)) places.push_back(mount.container_path);
+  EXPECT_EQ(places, (std::vector<std::string>{"/usr/local/vgpu", "/tmp/vgpulock",
+                                              "/usr/local/vgpu/libvgpu.so", "/run/tessera/vgpu",
+                                              "/run/tessera/vgpu/limits", "/etc/ld.so.preload"}));
 }
 
 TEST(VgpuMounts, WithoutEnforcementTheLibraryIsNotAmongThem) {
@@ -142,7 +170,7 @@ TEST(VgpuMounts, WithoutEnforcementTheLibraryIsNotAmongThem) {
   vgpu.enforced = false;
   EXPECT_EQ(VgpuMounts(vgpu, NewVgpuGrant(vgpu, "name", {})),
             (std::vector<Mount>{{"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false},
-                                {"/tmp/vgpulock", "/tmp/vgpulock", false}}));
+                                {"/usr/local/vgpu/locks/name", "/tmp/vgpulock", false}}));
 }
 
 TEST(VgpuMounts, ALicenceComesWithWhatLooksAtIt) {
@@ -178,7 +206,25 @@ TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
                            "NVIDIA_VISIBLE_DEVICES=void", "CUDA_DEVICE_MEMORY_LIMIT_0=400m",
                            "CUDA_DEVICE_MEMORY_SHARED_CACHE=/usr/local/vgpu/name.cache",
                            "CUDA_DEVICE_SM_LIMIT=20", "CUDA_DEVICE_SM_LIMIT_0=20"}));
-  EXPECT_EQ(edits.mounts.size(), 5U);
+  EXPECT_EQ(edits.mounts.size(), 7U);
+}
+
+// A set-user-ID program or a device node that a container leaves is of no use to anybody.
+TEST(VgpuDocument, WhatAContainerWritesIsData) {
+  Rendering rendering;
+  rendering.cdi_kind = "ab.com/gpu";
+  rendering.vgpu = Parts(2);
+  const std::vector<VgpuPart> parts = {{kFirst, 300, 20}};
+  const auto document = VgpuDocument(TwoCards(1000, 2), rendering,
+                                     NewVgpuGrant(*rendering.vgpu, "name", parts), nullptr);
+  ASSERT_TRUE(document) << document.error().message;
+  const std::vector<std::string> data = {"rbind", "rprivate", "nosuid", "nodev", "noexec", "rw"};
+  const std::vector<std::string> read_only = {"rbind", "rprivate", "ro"};
+  for (const cdi::Mount& mount : document->devices[0].edits.mounts) {
+    const bool written =
+        mount.container_path == "/usr/local/vgpu" || mount.container_path == "/tmp/vgpulock";
+    EXPECT_EQ(mount.options, written ? data : read_only) << mount.container_path;
+  }
 }
 
 TEST(VgpuDocument, CountsCardsAsTheContainerSeesThemNow) {

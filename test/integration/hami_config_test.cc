@@ -18,6 +18,10 @@ class HamiConfigTest : public AgentTest {
     EXPECT_EQ(symlink(".", (node_.directory() + "/driver-root").c_str()), 0);
     EXPECT_EQ(symlink(Binary().c_str(), program_.c_str()), 0);
     EXPECT_TRUE(os::MakeDirectories(node_.directory() + "/config"));
+    EXPECT_TRUE(os::MakeDirectories(node_.directory() + "/usr/lib/tessera"));
+    Write(node_.directory() + "/usr/lib/tessera/libvgpu.so",
+          "\x7f"
+          "ELF, as the image has it");
   }
   void Write(const std::string& path, const std::string& text) {
     ASSERT_TRUE(os::ReplaceFile(path, text, 0644));
@@ -55,6 +59,7 @@ TEST_F(HamiConfigTest, WhatTheNodeHasOfItsOwnCountsAndABrokenFileChangesNothing)
   Expect(kGpu, 80, 80);
   EXPECT_TRUE(Has(node_.hardware().gpus[0].uuid + "-9"));
   EXPECT_TRUE(AwaitLog("HAMi's"));
+  EXPECT_TRUE(AwaitLog("the limiting library is installed"));
 
   WriteNode(R"("devicesplitcount":4,"filterdevices":{"index":[0,1]})");
   Expect(kGpu, 24, 24);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual GPUs: what a container may use is written when kubelet is about to make it.
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -161,37 +163,91 @@ TEST_F(VgpuTest, TheLibraryIsPutWhereTheContainersLoaderLooks) {
     mounts.push_back(
         fmt::format("{} <- {} {}", mount.container_path, mount.host_path, mount.options.back()));
   }
-  EXPECT_EQ(mounts, (std::vector<std::string>{
-                        "/etc/ld.so.preload <- /usr/local/vgpu/ld.so.preload ro",
-                        "/tmp/vgpulock <- /tmp/vgpulock rw",
-                        "/run/tessera/vgpu <- /usr/local/vgpu/limits/" + name + " ro",
-                        "/usr/local/vgpu <- /usr/local/vgpu/containers/" + name + " rw",
-                        "/usr/local/vgpu/libvgpu.so <- /usr/local/vgpu/libvgpu.so ro"}));
+  EXPECT_EQ(mounts,
+            (std::vector<std::string>{
+                "/etc/ld.so.preload <- /usr/local/vgpu/ld.so.preload ro",
+                "/tmp/vgpulock <- /usr/local/vgpu/locks/" + name + " rw",
+                "/run/tessera/vgpu <- /usr/local/vgpu/limits/" + name + " ro",
+                "/usr/local/vgpu <- /usr/local/vgpu/containers/" + name + " rw",
+                "/run/tessera/vgpu/limits <- /usr/local/vgpu/limits/" + name + "/limits ro",
+                "/run/tessera/vgpu/no-limits <- /usr/local/vgpu/limits/" + name + "/no-limits ro",
+                "/usr/local/vgpu/libvgpu.so <- /usr/local/vgpu/libvgpu.so ro"}));
   EXPECT_EQ(os::ReadFile(node_.directory() + "/usr/local/vgpu/ld.so.preload").value_or("nothing"),
             std::string(kLibrary) + "\n");
   EXPECT_EQ(os::Inspect(ContainersDirectory(name))->mode, 0777U);
-  EXPECT_EQ(os::Inspect(node_.directory() + "/tmp/vgpulock")->mode, 0777U);
+  EXPECT_EQ(os::Inspect(node_.directory() + "/usr/local/vgpu/locks")->mode, 0700U);
+  EXPECT_FALSE(os::Exists(node_.directory() + "/tmp/vgpulock"));
 }
 
-TEST_F(VgpuTest, WithoutTheLibraryNoContainerStartsUntilItIsThere) {
+// HAMi since 2.5 leaves this on a node, and nothing else.
+TEST_F(VgpuTest, AVersionThatHamisPluginLeftIsWhatContainersLoad) {
+  const std::string version = std::string(kLibrary) + ".v2.10.0";
   ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
+  ASSERT_TRUE(os::ReplaceFile(node_.directory() + version, "HAMi-core", 0644));
   StartAll(TenOfEach(), OnNode());
   Expect(kGpu, 80, 80);
+  const kubelet::Admission pod = Run("a", {{kGpu, 1}});
+  ASSERT_TRUE(pod.admitted) << pod.message;
+  EXPECT_NE(TextOf(NameOf(pod)).find("\"" + version + "\""), std::string::npos);
+}
+
+// What cannot be granted is not offered, and said before a pod comes.
+TEST_F(VgpuTest, WithoutTheLibraryAllIsUnhealthyFromTheStartUntilItIsThere) {
+  ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
+  ASSERT_TRUE(os::ReplaceFile(node_.directory() + "/usr/local/vgpu/libvgpu.so.2", "", 0644));
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 0);
+  const std::string why =
+      "the library that holds containers to their part of a GPU is not at "
+      "/usr/local/vgpu/libvgpu.so; beside it: libvgpu.so.2";
+  EXPECT_TRUE(Get("/readyz").starts_with("nvidia.com/gpu: " + why + " [not-enforced]"))
+      << Get("/readyz");
+  EXPECT_TRUE(AwaitLog("no virtual GPU can be granted: all are offered as unhealthy"));
+  const std::string series =
+      "tessera_vgpu_trouble{resource=\"nvidia.com/gpu\",reason=\"not-enforced\"}";
+  EXPECT_EQ(MetricNow(series), 1);
+  EXPECT_NE(Get("/inventory").find(why), std::string::npos);
+  EXPECT_FALSE(Run("a", {{kGpu, 1}}).admitted);
+
+  PutLibrary();
+  Expect(kGpu, 80, 80);
+  EXPECT_EQ(Get("/readyz"), "ok\n");
+  EXPECT_EQ(MetricNow(series), -1);
+  EXPECT_TRUE(Run("b", {{kGpu, 1}}).admitted);
+}
+
+TEST_F(VgpuTest, WhereOthersMayWriteNothingIsGrantedFromTheStart) {
+  const std::string parent = node_.directory() + "/usr/local";
+  ASSERT_EQ(chmod(parent.c_str(), 01777), 0);
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 0);
+  EXPECT_TRUE(Get("/readyz").starts_with(
+      fmt::format("nvidia.com/gpu: {} could be written by others than root: user {}, group {}, "
+                  "1777: what containers are held by may not lie there [permission]",
+                  parent, geteuid(), getegid())))
+      << Get("/readyz");
+  ASSERT_EQ(chmod(parent.c_str(), 0755), 0);
+  Expect(kGpu, 80, 80);
+}
+
+TEST_F(VgpuTest, ALibraryThatIsTakenAwayLetsNoContainerStartUntilItIsThere) {
+  StartAll(TenOfEach(), OnNode());
+  Expect(kGpu, 80, 80);
+  ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
 
   const kubelet::Admission pod = Run("a", {{kGpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
-  const std::vector<std::string> refused = EventsUntil(
-      kubelet::KubeletEvent::Kind::kStartFailed,
-      "container default/a/main did not start: device plugin PreStartContainer rpc failed with "
-      "err: "
-      "rpc error: code = Internal desc = the library that holds containers to their part of a GPU "
-      "is not at /usr/local/vgpu/libvgpu.so [not-enforced]: put the limiting library where its "
-      "text "
-      "says, or set 'vgpu: {enforced: false}'; kubelet tries again by itself");
-  EXPECT_FALSE(refused.empty());
+  ASSERT_FALSE(pod.start_failures.empty());
+  EXPECT_NE(pod.start_failures[0].second.find(
+                "the library that holds containers to their part of a GPU is not at "
+                "/usr/local/vgpu/libvgpu.so"),
+            std::string::npos)
+      << pod.start_failures[0].second;
+  EXPECT_EQ(TextOf(NameOf(pod)), "nothing");
 
   PutLibrary();
-  EXPECT_TRUE(kubelet_->RestartContainer("default", "a", "main"));
+  EXPECT_TRUE(
+      Await([&] { return kubelet_->RestartContainer("default", "a", "main").has_value(); }));
   EXPECT_EQ(VariablesOf(NameOf(pod)), Limits(NameOf(pod), 8192, 10));
 }
 
@@ -220,9 +276,9 @@ TEST_F(VgpuTest, WhatWasGrantedAtFirstHoldsWhateverTheConfigurationSaysByThen) {
 }
 
 TEST_F(VgpuTest, AnAgentThatWasKilledBeforeTheContainerBeganBindsTheGrantOfTheOneBefore) {
-  ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
   StartAll(TenOfEach(), OnNode());
   Expect(kGpu, 80, 80);
+  ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
   const kubelet::Admission pod = Run("a", {{kGpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
   EXPECT_EQ(TextOf(NameOf(pod)), "nothing");
@@ -300,7 +356,7 @@ TEST_F(VgpuTest, WithoutCdiTheLimitsAreInTheAnswerAndTheDirectoryIsMadeBeforeThe
                 {"NVIDIA_VISIBLE_DEVICES", DeviceOfShare(pod.grants[0].ids[0])}}));
   EXPECT_EQ(PartsIn(response), DeviceOfShare(pod.grants[0].ids[0]) + "=8192:10");
   EXPECT_TRUE(response.cdi_devices.empty());
-  EXPECT_EQ(response.mounts.size(), 5U);
+  EXPECT_EQ(response.mounts.size(), 7U);
   EXPECT_EQ(os::Inspect(ContainersDirectory(name))->mode, 0777U);
   EXPECT_TRUE(os::Exists(node_.directory() + "/usr/local/vgpu/limits/" + name + "/limits"));
   EXPECT_EQ(TextOf(name), "nothing");

@@ -424,7 +424,9 @@ Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
                         .parts = pin.parts,
                         .controlled = pin.controlled,
                         .licensed = IsLicensed(root_, vgpu),
-                        .library = LibraryOf(root_, vgpu, pin)};
+                        .library = LibraryOf(root_, vgpu, pin),
+                        .locked = FormerWantsLock(root_, vgpu, pin),
+                        .has_no_limits = os::Exists(root_.Path(NoLimitsFileOf(vgpu, name)))};
   cdi::Document document =
       TRY(VgpuDocument(binding.offer, binding.rendering, grant, binding.described));
   for (cdi::Node& node : document.devices.front().edits.nodes) {
@@ -491,7 +493,8 @@ void GrantBinder::Remove(const std::string& name, const std::set<std::string>& c
   const bool own =
       pin && *pin && IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
   if (pin && *pin && !(*pin)->gate.empty()) (void)os::RemoveFile(root_.Path((*pin)->gate));
-  const Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
+  Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
+  if (removed && pin && *pin) removed = RemoveLocks(root_, name, **pin);
   if (!removed) {
     return log::Warn("the directory of a grant that has ended stays, and is tried again",
                      removed.error(), {{"grant", name}, {"pod", pod}, {"uid", uid}});

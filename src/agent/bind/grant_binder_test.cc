@@ -295,14 +295,12 @@ TEST_F(GrantBinderTest, ADirectoryInWhichOthersMayWriteGetsNoDocument) {
 
 TEST_F(GrantBinderTest, ALinkInPlaceOfADirectoryIsNotFollowed) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
-  ASSERT_TRUE(os::MakeDirectories(directory_ + "/tmp", 0755));
   ASSERT_TRUE(os::MakeDirectories(directory_ + "/elsewhere", 0700));
-  ASSERT_TRUE(os::ReplaceLink(directory_ + "/tmp/vgpulock", directory_ + "/elsewhere"));
+  const std::string locks = directory_ + "/usr/local/vgpu/locks";
+  ASSERT_TRUE(os::ReplaceLink(locks, directory_ + "/elsewhere"));
 
-  EXPECT_EQ(
-      Bind({Share(0, 0)}),
-      fmt::format("permission: {}/tmp/vgpulock is no directory of the agent's user: remove it",
-                  directory_));
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            fmt::format("permission: {} is no directory of the agent's user: remove it", locks));
   EXPECT_EQ(os::Inspect(directory_ + "/elsewhere").value().mode, 0700U);
 }
 
@@ -330,7 +328,7 @@ TEST_F(GrantBinderTest, WhatTheNodeSaysOfWhoHasNoLimitsGoesAlongWithThem) {
   const std::string file = directory_ + "/usr/local/vgpu/limits/" + kOne + "/no-limits";
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
-  EXPECT_FALSE(os::Exists(file));
+  EXPECT_EQ(os::ReadFile(file).value(), "built\n") << "there is one to be mounted";
 
   ASSERT_TRUE(os::ReplaceFile(node, "closed\n"));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
@@ -339,11 +337,40 @@ TEST_F(GrantBinderTest, WhatTheNodeSaysOfWhoHasNoLimitsGoesAlongWithThem) {
 
   ASSERT_TRUE(os::RemoveFile(node));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
-  EXPECT_FALSE(os::Exists(file));
+  EXPECT_EQ(os::ReadFile(file).value(), "built\n");
 
   ASSERT_TRUE(os::MakeDirectories(node));
   ASSERT_EQ(Bind({Share(0, 0)}), "") << "it costs nobody else anything";
   EXPECT_EQ(os::ReadFile(file).value(), "closed\n");
+}
+
+// Its root writes there, and whoever else may see it would find what it left.
+TEST_F(GrantBinderTest, NoTwoContainersShareADirectoryAndNobodyElseReachesTheirs) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  ASSERT_EQ(Bind({Share(1, 0)}), "");
+  const std::string locks = directory_ + "/usr/local/vgpu/locks";
+  EXPECT_EQ(os::ListDirectory(locks).value(), (std::vector<std::string>{kOne, kOther}));
+  EXPECT_EQ(os::Inspect(locks)->mode & 07777U, 0700U);
+  EXPECT_EQ(os::Inspect(locks + "/" + kOne)->mode & 07777U, 0777U);
+  EXPECT_FALSE(os::Exists(directory_ + "/tmp")) << "nothing lies where everybody may write";
+
+  ASSERT_TRUE(os::ReplaceFile(locks + "/" + kOne + "/left", ""));
+  checkpoint_.entries.clear();
+  Save();
+  RemoveForgotten();
+  clock_.Advance(Duration(61'000));
+  RemoveForgotten();
+  EXPECT_EQ(os::ListDirectory(locks).value(), std::vector<std::string>{});
+}
+
+TEST_F(GrantBinderTest, WithTesserasLibraryThereIsNoLock) {
+  rendering_.vgpu->own_library = true;
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(os::ListDirectory(directory_ + "/usr/local/vgpu/locks").value(),
+            std::vector<std::string>{});
 }
 
 TEST_F(GrantBinderTest, WhatKubeletHasForgottenForAMinuteIsRemoved) {

@@ -62,10 +62,7 @@ class GrantBinderTest : public testing::Test {
     offer_ = TwoGpus(parts);
     rendering_.strategies = {Strategy::kCdiCri};
     rendering_.cdi_kind = "ab.com/gpu";
-    rendering_.vgpu = Vgpu{.directory = "/usr/local/vgpu",
-                           .lock_directory = "/tmp/vgpulock",
-                           .library = kLibrary,
-                           .parts = parts};
+    rendering_.vgpu = Vgpu{.directory = "/usr/local/vgpu", .library = kLibrary, .parts = parts};
   }
   std::string Share(size_t gpu, int number) const {
     return fmt::format("{}-{}", offer_.devices[gpu].key.id, number);

@@ -11,6 +11,8 @@
 #include <string_view>
 
 #include "agent/bind/grant_region.h"
+#include "agent/bind/grant_trouble.h"
+#include "agent/bind/library_files.h"
 #include "agent/bind/mount_sources.h"
 #include "limiter/contract.h"
 #include "os/fd.h"
@@ -101,20 +103,6 @@ Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode
   return os::ReplaceFile(path, text, mode);
 }
 
-Status CheckLibrary(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
-  if (!pin.library.empty() && IsFile(root, pin.library)) return {};
-  if (vgpu.library.empty()) {
-    return Fail(Reason::kNotEnforced,
-                "the library that holds containers to their part of a GPU could not be put into "
-                "{}: the agent's log says why",
-                vgpu.directory);
-  }
-  if (IsFile(root, vgpu.library)) return {};
-  return Fail(Reason::kNotEnforced,
-              "the library that holds containers to their part of a GPU is not at {}",
-              vgpu.library);
-}
-
 // What stands in a new directory is whole before anybody is told of it.
 Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
   const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
@@ -125,16 +113,22 @@ Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
   return written ? Status() : Fail(SystemError("cannot write " + path, errno));
 }
 
+// A library of before may know no word for none: it goes without, unless it once had a file.
+bool IsFormer(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
+  return LibraryOf(root, vgpu, pin) != vgpu.library;
+}
+
 // Beside a grant's limits, as the node has it by now.
-Status PutNoLimits(const os::Root& root, const Vgpu& vgpu, const std::string& directory) {
-  const std::string_view path = limiter::kNoLimitsPath;
-  const std::string file = directory + std::string(path.substr(path.rfind('/')));
+Status PutNoLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                   const Pin& pin) {
+  const std::string file = root.Path(NoLimitsFileOf(vgpu, name));
   constexpr size_t kMost = 64;  // of a word; what is longer is none
   const auto text = os::ReadFile(root.Path(FilesOf(vgpu).no_limits), kMost);
   if (text) return PutUnlessSame(file, *text, 0444);
   // What does not read counts as the word that is no other: closed.
   if (text.error().reason != Reason::kNotFound) return PutUnlessSame(file, "closed\n", 0444);
-  return os::RemoveFile(file);
+  if (IsFormer(root, vgpu, pin) && !os::Exists(file)) return {};
+  return PutUnlessSame(file, std::string(limiter::kAsBuilt) + "\n", 0444);
 }
 
 // Of which the container gets its own directory, read-only.
@@ -151,18 +145,34 @@ Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& na
   return PutUnlessSame(file, text, kMode);
 }
 
+// Or no library would take the limits for the node's (limiter/contract.h).
+Status CheckOneFileSystem(const os::Root& root, const Vgpu& vgpu) {
+  const std::string limits = FilesOf(vgpu).limits;
+  const auto whole = os::Inspect(root.Path(vgpu.directory)), part = os::Inspect(root.Path(limits));
+  if (!whole || !part || whole->device == part->device) return {};
+  return Fail(Reason::kBadMount, "{} is another file system than {}: take that mount away", limits,
+              vgpu.directory);
+}
+
+// Where the configuration had its directory then.
+Vgpu OfWhichIs(const Pin& pin) {
+  Vgpu vgpu;
+  vgpu.directory = ParentOf(ParentOf(pin.directory));
+  return vgpu;
+}
+
 }  // namespace
 
 Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu) {
   const VgpuFiles files = FilesOf(vgpu);
   TRY(os::MakeDirectories(root.Path(vgpu.directory), 0755));
+  TRY(CheckTrusted(root, vgpu.directory));
   // Nobody of the host's gets at what containers leave there; the runtime does, as root.
   TRY(OpenOwnDirectory(root.Path(files.containers), 0700));
-  const std::string locks = root.Path(vgpu.lock_directory);
-  TRY(os::MakeDirectories(ParentOf(locks), 0755));
-  TRY(OpenOwnDirectory(locks, 0777));
+  TRY(OpenOwnDirectory(root.Path(files.locks), 0700));
   if (!vgpu.enforced) return {};
   TRY(OpenOwnDirectory(root.Path(files.limits), 0700));
+  TRY(CheckOneFileSystem(root, vgpu));
   // It is no matter without the library, which each grant looks for.
   return PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644);
 }
@@ -176,10 +186,14 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
     TRY(OpenOwnDirectory(ParentOf(directory), 0700));
   }
   if (!TRY(MakeNew(directory, 0777))) TRY(OpenOwnDirectory(directory, 0777));
+  const std::string locks = root.Path(LocksOf(vgpu, name));
+  const bool locked =
+      IsFormer(root, vgpu, pin) ? FormerWantsLock(root, vgpu, pin) : !vgpu.own_library;
+  if (locked && !TRY(MakeNew(locks, 0777))) TRY(OpenOwnDirectory(locks, 0777));
   if (vgpu.enforced) {
-    TRY(CheckLibrary(root, vgpu, pin));
+    if (LibraryOf(root, vgpu, pin) == vgpu.library) TRY(CheckLibrary(root, vgpu));
     TRY(WriteLimits(root, vgpu, name, pin));
-    TRY(PutNoLimits(root, vgpu, root.Path(LimitsOf(vgpu, name))));
+    TRY(PutNoLimits(root, vgpu, name, pin));
     TRY(MakeRegion(root, vgpu, name, pin));
   }
   TRY(CheckMountSources(root, answer));
@@ -187,13 +201,20 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
 }
 
 void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin) {
-  Vgpu vgpu;
-  vgpu.directory = ParentOf(ParentOf(pin.directory));
-  (void)os::RemoveTree(root.Path(LimitsOf(vgpu, name)));
+  (void)os::RemoveTree(root.Path(LimitsOf(OfWhichIs(pin), name)));
+}
+
+Status RemoveLocks(const os::Root& root, const std::string& name, const Pin& pin) {
+  return os::RemoveTree(root.Path(LocksOf(OfWhichIs(pin), name)));
 }
 
 std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
   return !pin.library.empty() && IsFile(root, pin.library) ? pin.library : vgpu.library;
+}
+
+bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
+  const std::string library = LibraryOf(root, vgpu, pin);
+  return library != vgpu.library && !IsOwnLibrary(root, library);
 }
 
 bool IsLicensed(const os::Root& root, const Vgpu& vgpu) {

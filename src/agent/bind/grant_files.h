@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directories and files of the limiting library that a container finds. Any thread; waits for
-// disks.
+// The directories and files of the limiting library that a container finds. No directory is shared
+// by two of them. Any thread; waits for disks.
 #pragma once
 
 #include "agent/bind/grant_pins.h"
@@ -10,8 +10,9 @@
 
 namespace tessera::agent {
 
-// Makes what all containers' files lie in and what they share, where it is not there yet.
-// kPermission where somebody else has put something in a directory's place.
+// Makes what all containers' files lie in, where it is not there yet.
+// kPermission where somebody else has put something in a directory's place, or could; kBadMount
+// where a file system is mounted in between.
 Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu);
 
 // After that, what the container's own mounts are of, where it is not there yet, its limits among
@@ -24,10 +25,15 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
                       const Pin& pin, const Grant& answer);
 // Takes its limits away again.
 void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin);
+// And its lock, with whatever the container left there.
+Status RemoveLocks(const os::Root& root, const std::string& name, const Pin& pin);
 
 // The library that the container loads, on the host: the one that it was bound with as long as that
 // is there, else the configuration's.
 std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin);
+
+// Whether that is another than the configuration's, and wants a lock for its processes (HAMi-core).
+bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const Pin& pin);
 
 // Whether there is a licence for the library, and what looks at it.
 bool IsLicensed(const os::Root& root, const Vgpu& vgpu);

@@ -10,6 +10,8 @@
 #include "base/characters.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/quote.h"
+#include "base/text.h"
 #include "kubelet/checkpoint.h"
 #include "limiter/contract.h"
 
@@ -17,6 +19,7 @@ namespace tessera::agent {
 namespace {
 
 constexpr std::string_view kLibraryPrefix = "libvgpu.so.";
+constexpr std::string_view kVersionPrefix = "libvgpu.so.v";
 constexpr size_t kDigits = 16;
 constexpr size_t kMostLibrary = 256 << 20;
 constexpr std::string_view kElf =
@@ -31,12 +34,73 @@ bool IsInstalledName(std::string_view file) {
          std::ranges::all_of(file, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
 }
 
-bool IsOwn(const os::Root& root, const std::string& library) {
+// "v2.10.0" after "v2.9.1", and a release after what led to it ("v2.10.0-rc.1").
+bool IsNewer(std::string_view version, std::string_view than) {
+  const std::string_view numbers = version.substr(0, version.find('-'));
+  const std::string_view others = than.substr(0, than.find('-'));
+  if (numbers != others) return NaturalLess()(others, numbers);
+  const bool released = numbers == version, other_released = others == than;
+  return released != other_released ? released : NaturalLess()(than, version);
+}
+
+// "; beside it: a, b" of what may be meant instead; empty: nothing.
+std::string Beside(const os::Root& root, const std::string& library) {
+  constexpr size_t kMost = 5;
+  const auto files = os::ListDirectory(root.Path(library.substr(0, library.rfind('/'))));
+  std::vector<std::string> like;
+  for (const std::string& file : files ? *files : std::vector<std::string>()) {
+    const bool alike = file.starts_with("lib") && file.find(".so") != std::string::npos;
+    if (alike && like.size() < kMost) like.push_back(Brief(file));
+  }
+  return like.empty() ? "" : "; beside it: " + Join(like, ", ");
+}
+
+}  // namespace
+
+bool IsOwnLibrary(const os::Root& root, const std::string& library) {
   const auto text = os::ReadFile(root.Path(library), kMostLibrary);
   return text && text->find(limiter::kLibraryMark) != std::string::npos;
 }
 
-}  // namespace
+std::string FindLibrary(const os::Root& root, const std::string& directory) {
+  std::string found = directory + "/libvgpu.so";
+  std::string_view version;
+  const auto files = os::ListDirectory(root.Path(directory));
+  for (const std::string& file : files ? *files : std::vector<std::string>()) {
+    if (!file.starts_with(kVersionPrefix)) continue;
+    const std::string path = directory + "/" + file;
+    const auto info = os::InspectTarget(root.Path(path));
+    if (!info || info->type != os::FileInfo::Type::kFile || IsOwnLibrary(root, path)) continue;
+    const std::string_view its = std::string_view(file).substr(kVersionPrefix.size());
+    if (!version.empty() && !IsNewer(its, version)) continue;
+    version = its;
+    found = path;
+  }
+  return found;
+}
+
+bool FindLibraryAnew(const os::Root& root, Vgpu& vgpu) {
+  if (!vgpu.enforced || !vgpu.library_by_rule) return false;
+  std::string found = FindLibrary(root, vgpu.directory);
+  if (found == vgpu.library) return false;
+  vgpu.library = std::move(found);
+  vgpu.own_library = IsOwnLibrary(root, vgpu.library);
+  return true;
+}
+
+Status CheckLibrary(const os::Root& root, const Vgpu& vgpu) {
+  if (vgpu.library.empty()) {
+    return Fail(Reason::kNotEnforced,
+                "the library that holds containers to their part of a GPU could not be put into "
+                "{}: the agent's log says why",
+                vgpu.directory);
+  }
+  const auto info = os::InspectTarget(root.Path(vgpu.library));
+  if (info && info->type == os::FileInfo::Type::kFile) return {};
+  return Fail(Reason::kNotEnforced,
+              "the library that holds containers to their part of a GPU is not at {}{}",
+              vgpu.library, Beside(root, vgpu.library));
+}
 
 Result<std::string> InstallLibrary(const os::Root& root, const std::string& source,
                                    const std::string& directory) {
@@ -60,7 +124,8 @@ void InstallLibraries(config::Config& config) {
     if (!resource.rendering.vgpu) continue;
     Vgpu& vgpu = *resource.rendering.vgpu;
     if (!vgpu.enforced) continue;
-    vgpu.own_library = IsOwn(root, vgpu.install.empty() ? vgpu.library : vgpu.install);
+    if (vgpu.library_by_rule) vgpu.library = FindLibrary(root, vgpu.directory);
+    vgpu.own_library = IsOwnLibrary(root, vgpu.install.empty() ? vgpu.library : vgpu.install);
     if (vgpu.install.empty()) continue;
     auto installed = InstallLibrary(root, vgpu.install, vgpu.directory);
     if (!installed) {

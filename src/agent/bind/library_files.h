@@ -23,6 +23,19 @@ namespace tessera::agent {
 Result<std::string> InstallLibrary(const os::Root& root, const std::string& source,
                                    const std::string& directory);
 
+// Whether the library there, a path on the host, is Tessera's own: no other has its mark.
+bool IsOwnLibrary(const os::Root& root, const std::string& library);
+
+// The library of HAMi's plugin in the directory, by that plugin's rule: "libvgpu.so.vVERSION" of
+// the highest version, else "libvgpu.so", which is the answer where there is none, too. Never one
+// of Tessera's under a name with a version.
+std::string FindLibrary(const os::Root& root, const std::string& directory);
+// kNotEnforced where it is not there, with what lies beside it.
+Status CheckLibrary(const os::Root& root, const Vgpu& vgpu);
+// The library that this node is to have by that rule is another one by now, and that is named from
+// here on.
+bool FindLibraryAnew(const os::Root& root, Vgpu& vgpu);
+
 // Of all resources that have one to be installed; their grants name what was. What could not be is
 // logged, and named by no grant: those are refused until another configuration or start.
 void InstallLibraries(config::Config& config);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "agent/bind/grant_binder_under_test.h"
+#include "limiter/contract.h"
 
 namespace tessera::agent {
 namespace {
@@ -91,6 +92,70 @@ TEST_F(LibraryFilesTest, GrantsNameWhatWasInstalledAndNothingWhereItCouldNotBe) 
   resource.rendering = rendering_;
   InstallLibraries(config);
   EXPECT_EQ(resource.rendering, rendering_);
+}
+
+// As nodes look that HAMi was on: since 2.5 its plugin leaves a version, and nothing else.
+TEST_F(LibraryFilesTest, HamisIsTheHighestVersionElseThePlainOneAndNeverOneOfOurs) {
+  const std::string prefix = directory_ + "/usr/local/vgpu/libvgpu.so";
+  const auto found = [&] { return FindLibrary(root_, kDirectory); };
+  EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so");
+  Install(kElf + "1");
+  EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so");
+  ASSERT_TRUE(os::ReplaceFile(prefix + ".v2.9.1", "HAMi's"));
+  ASSERT_TRUE(os::ReplaceFile(prefix + ".v2.10.0-rc.1", "HAMi's"));
+  EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so.v2.10.0-rc.1");
+  ASSERT_TRUE(os::ReplaceFile(prefix + ".v2.10.0", "HAMi's"));
+  EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so.v2.10.0");
+  ASSERT_TRUE(os::ReplaceFile(prefix + ".v3", std::string("Tessera's, ") + limiter::kLibraryMark));
+  ASSERT_TRUE(os::MakeDirectories(prefix + ".v4"));
+  ASSERT_TRUE(os::ReplaceLink(prefix + ".v5", "nowhere"));
+  EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so.v2.10.0");
+  ASSERT_TRUE(os::RemoveTree(directory_ + kDirectory));
+  EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so");
+}
+
+TEST_F(LibraryFilesTest, AVersionThatComesLaterIsForNewGrants) {
+  Vgpu& vgpu = *rendering_.vgpu;
+  vgpu.library_by_rule = true;
+  EXPECT_FALSE(FindLibraryAnew(root_, vgpu));
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+
+  ASSERT_TRUE(os::ReplaceFile(directory_ + kLibrary + ".v2.10.0", "HAMi's"));
+  EXPECT_TRUE(FindLibraryAnew(root_, vgpu));
+  EXPECT_EQ(vgpu.library, "/usr/local/vgpu/libvgpu.so.v2.10.0");
+  Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));
+  ASSERT_EQ(Bind({Share(1, 0)}), "");
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  const auto has = [&](const std::string& name, const std::string& library) {
+    const auto text = os::ReadFile(directory_ + "/cdi/" + GrantFileName(name)).value();
+    return text.find("\"hostPath\": \"" + library + "\"") != std::string::npos;
+  };
+  EXPECT_TRUE(has(kOne, kLibrary));
+  EXPECT_TRUE(has(kOther, vgpu.library));
+}
+
+TEST_F(LibraryFilesTest, WhereItIsMissingWhatLiesBesideItIsNamed) {
+  Vgpu& vgpu = *rendering_.vgpu;
+  EXPECT_TRUE(CheckLibrary(root_, vgpu));
+  vgpu.library = "/usr/local/vgpu/libvgpu.so.2";
+  EXPECT_EQ(CheckLibrary(root_, vgpu).error(),
+            (Error{Reason::kNotEnforced,
+                   "the library that holds containers to their part of a GPU is not at "
+                   "/usr/local/vgpu/libvgpu.so.2; beside it: libvgpu.so"}));
+}
+
+// Kept by whom HAMi's plugin or an agent of before bound: Tessera's library came since.
+TEST_F(LibraryFilesTest, AContainerOfHamisLibraryHasItsLockStill) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  const std::string before = os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)).value();
+  ASSERT_NE(before.find("\"/tmp/vgpulock\""), std::string::npos);
+
+  rendering_.vgpu->library = Install(kElf + limiter::kLibraryMark);
+  rendering_.vgpu->own_library = true;
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_EQ(os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)), before);
 }
 
 TEST_F(LibraryFilesTest, WithoutTheLibraryNoContainerIsMade) {

@@ -5,14 +5,18 @@
 #include <array>
 #include <string_view>
 
+#include "grant/vgpu.h"
+#include "limiter/contract.h"
+
 namespace tessera::agent {
 namespace {
 
 using Type = os::FileInfo::Type;
 
 // By where they are in containers: the limiting library's files and its licence's.
-constexpr std::array<std::string_view, 3> kFiles = {"/etc/ld.so.preload", "/tmp/license",
-                                                    "/usr/bin/vgpuvalidator"};
+constexpr std::array<std::string_view, 5> kFiles = {"/etc/ld.so.preload", "/tmp/license",
+                                                    "/usr/bin/vgpuvalidator", limiter::kLimitsPath,
+                                                    limiter::kNoLimitsPath};
 constexpr std::string_view kLibrary = "/libvgpu.so";
 constexpr std::string_view kNull = "/dev/null";  // in place of a device, for the runtime to see
 
@@ -35,6 +39,8 @@ Status CheckMountSources(const os::Root& root, const Grant& answer) {
     const Kind wanted = KindOf(mount);
     const auto source = os::InspectTarget(root.Path(mount.host_path));
     if (source && source->type == wanted.type) continue;
+    // Of an answer of before, that all containers shared: each may do with an empty one.
+    if (!source && mount.container_path == kLocksInContainer) continue;
     return Fail(Reason::kBadMount, "{} is to be mounted at {}, and is {} {}", mount.host_path,
                 mount.container_path, source ? "not a" : "not there: no", wanted.name);
   }

@@ -25,8 +25,9 @@ class MountSourcesTest : public testing::Test {
 };
 
 TEST_F(MountSourcesTest, TheLibrarysFilesAreFiles) {
-  for (const char* place : {"/etc/ld.so.preload", "/usr/local/vgpu/libvgpu.so", "/tmp/license",
-                            "/usr/bin/vgpuvalidator"}) {
+  for (const char* place :
+       {"/etc/ld.so.preload", "/usr/local/vgpu/libvgpu.so", "/tmp/license",
+        "/usr/bin/vgpuvalidator", "/run/tessera/vgpu/limits", "/run/tessera/vgpu/no-limits"}) {
     EXPECT_EQ(Trouble("/f", place), "");
     EXPECT_EQ(Trouble("/a", place),
               std::string("/a is to be mounted at ") + place + ", and is not a file");
@@ -36,11 +37,18 @@ TEST_F(MountSourcesTest, TheLibrarysFilesAreFiles) {
 }
 
 TEST_F(MountSourcesTest, WhatContainersWriteInAreDirectories) {
-  for (const char* place : {"/usr/local/vgpu", "/tmp/vgpulock"}) {
+  for (const char* place : {"/usr/local/vgpu", "/tmp/vgpulock", "/run/tessera/vgpu"}) {
     EXPECT_EQ(Trouble("/a", place), "");
     EXPECT_EQ(Trouble("/f", place),
               std::string("/f is to be mounted at ") + place + ", and is not a directory");
   }
+}
+
+// Agents of before had one for all containers, and kubelet keeps what they answered.
+TEST_F(MountSourcesTest, ALockThatIsGoneIsAnEmptyDirectoryThen) {
+  EXPECT_EQ(Trouble("/gone", "/tmp/vgpulock"), "");
+  EXPECT_EQ(Trouble("/gone", "/usr/local/vgpu"),
+            "/gone is to be mounted at /usr/local/vgpu, and is not there: no directory");
 }
 
 TEST_F(MountSourcesTest, WhatNamesADeviceToTheRuntimeIsADevice) {

@@ -131,7 +131,7 @@ struct NvidiaConfig {
   struct Vgpu {
     bool on = false;                               // the resource's policy is that
     std::string directory = "/usr/local/vgpu";     // on the host and in containers
-    std::string lock_directory = "/tmp/vgpulock";  // likewise
+    std::string lock_directory = "/tmp/vgpulock";  // of no use any more
     std::string library = {};                      // on the host; empty: that in the directory
     std::string install = {};  // where the agent has it, to be put there; empty: it does not
     bool enforced = true;      // the library is there for every container

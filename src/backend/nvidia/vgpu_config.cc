@@ -140,7 +140,8 @@ std::vector<Key> PlaceKeys() {
        .field = Bind(kVgpuConfig, &VirtualGpu::directory)},
       {.name = "lockDirectory",
        .type = Type::kPath,
-       .doc = "Where the libraries of all containers keep the lock that they share.",
+       .doc = "Of no use: each container has a directory of its own, below `directory`, for the "
+              "lock of HAMi-core. All shared this one once.",
        .example = "/tmp/vgpulock",
        .field = Bind(kVgpuConfig, &VirtualGpu::lock_directory)},
       {.name = "library",
@@ -148,7 +149,8 @@ std::vector<Key> PlaceKeys() {
        .doc = "The limiting library on the host: a build of HAMi-core, or one that reads the "
               "same variables.",
        .example = "/usr/local/vgpu/libvgpu.so",
-       .default_note = "`libvgpu.so` in `directory`",
+       .default_note = "in `directory`: `libvgpu.so.v…` of the highest version, as HAMi's plugin "
+                       "leaves it, else `libvgpu.so`",
        .field = Bind(kVgpuConfig, &VirtualGpu::library)},
       {.name = "install",
        .type = Type::kPath,
@@ -211,8 +213,8 @@ void CompleteVgpu(config::Resource& resource) {
   resource.policy.separator = Separator::kDash;  // as HAMi's ids are
   Vgpu& rendered = resource.rendering.vgpu.emplace();
   rendered.directory = WithoutSlash(vgpu.directory);
-  rendered.lock_directory = WithoutSlash(vgpu.lock_directory);
   rendered.library = vgpu.library.empty() ? rendered.directory + "/libvgpu.so" : vgpu.library;
+  rendered.library_by_rule = vgpu.library.empty() && vgpu.install.empty();
   rendered.install = vgpu.install;
   rendered.enforced = vgpu.enforced;
   rendered.parts = resource.policy.replicas;
@@ -258,6 +260,10 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
                                 resource.policy.replicas, kMostParts));
   }
   CheckDirectory(kind.vgpu, section, findings);
+  if (findings.IsSet(section + ".vgpu.lockDirectory")) {
+    findings.Warn(Reason::kConfigUnsupported, section + ".vgpu.lockDirectory",
+                  "has no effect: each container has a lock of its own below 'directory'");
+  }
   if (!kind.vgpu.install.empty() && !kind.vgpu.library.empty()) {
     findings.Report(Reason::kConfigBadValue, section + ".vgpu.install",
                     "cannot stand beside 'library': the agent brings the library, or it is there");

@@ -21,8 +21,8 @@ TEST(VgpuConfig, GpusAreDividedIntoEqualPartsWithHamisIds) {
   const Resource& resource = config.resources[0];
   EXPECT_EQ(resource.policy, (Policy{Division::kVgpu, 10, Separator::kDash}));
   EXPECT_EQ(resource.rendering.vgpu, (Vgpu{.directory = "/usr/local/vgpu",
-                                           .lock_directory = "/tmp/vgpulock",
                                            .library = "/usr/local/vgpu/libvgpu.so",
+                                           .library_by_rule = true,
                                            .enforced = true,
                                            .parts = 10,
                                            .tunables = kFixed}));
@@ -37,12 +37,10 @@ TEST(VgpuConfig, PlacesAndSizesAreTold) {
       "  nvidia:\n"
       "    vgpu:\n"
       "      directory: /opt/vgpu/\n"
-      "      lockDirectory: /opt/lock//\n"
       "      library: /opt/libvgpu.so.1\n"
       "      enforced: false\n"
       "      sizes: [{memory: 60000, cores: 70}, {memory: 20000, cores: 30}]\n");
   EXPECT_EQ(config.resources[0].rendering.vgpu, (Vgpu{.directory = "/opt/vgpu",
-                                                      .lock_directory = "/opt/lock",
                                                       .library = "/opt/libvgpu.so.1",
                                                       .enforced = false,
                                                       .parts = 2,
@@ -89,6 +87,13 @@ TEST(VgpuConfig, ADirectoryThatTheLoaderWouldPartIsRefused) {
         "resources[0].nvidia.vgpu.directory has a space or a colon, at which a container's loader "
         "would part the path of the library, and load none\n");
   }
+}
+
+TEST(VgpuConfig, TheDirectoryThatAllContainersOnceSharedIsOfNoUse) {
+  EXPECT_EQ(
+      ToldOf("policy: vgpu, replicas: 2, nvidia: {vgpu: {lockDirectory: /tmp/vgpulock}}"),
+      "resources[0].nvidia.vgpu.lockDirectory has no effect: each container has a lock of its "
+      "own below 'directory'\n");
 }
 
 TEST(VgpuConfig, OneLibraryIsEnough) {

@@ -150,6 +150,8 @@ class Translation {
     while (hook.ends_with('/')) hook.remove_suffix(1);
     vgpu.directory = fmt::format("{}/vgpu", hook);
     Note(at + "directory", "nvidia.hookPath");
+    vgpu.install = "/usr/lib/tessera/libvgpu.so";  // of the image
+    Note(at + "install", "");
     vgpu.mode = VirtualGpu::Mode::kRequested;
     Note(at + "mode", "nvidia");
     vgpu.memory_scaling = settings_.memory_scaling;

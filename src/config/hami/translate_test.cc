@@ -20,6 +20,7 @@ TEST(HamiTranslate, WithoutAnyKeyItIsAsTheChartHasIt) {
   NvidiaConfig::Vgpu wanted;
   wanted.on = true;
   wanted.mode = NvidiaConfig::Vgpu::Mode::kRequested;
+  wanted.install = "/usr/lib/tessera/libvgpu.so";
   wanted.log_level = "1";
   wanted.pod_may_tune = true;
   wanted.may_disable_control = true;
