@@ -161,18 +161,17 @@ std::optional<kube::Event> EventOf(const GrantSpace::Cut& cut, const Ledger& led
     const bool is_pod = holding.pod_uid == cut.pin->pod_uid ||
                         holding.pod_namespace + "/" + holding.pod == cut.pin->pod_uid;
     if (!is_pod || holding.pod.empty() || holding.container != cut.pin->container) continue;
-    return kube::Event{
-        .about = {.kind = "Pod",
-                  .pod_namespace = holding.pod_namespace,
-                  .name = holding.pod,
-                  .uid = holding.pod_uid,
-                  .container = holding.container},
-        .warning = true,
-        .reason = "VgpuDirectoryCutBack",
-        .message = fmt::format("{} is for the limiting library alone: {}",
-                               SeenFromWithin(cut.pin->directory), cut.what),
-        .when = now,
-        .subject = cut.grant};
+    return kube::Event{.about = {.kind = "Pod",
+                                 .pod_namespace = holding.pod_namespace,
+                                 .name = holding.pod,
+                                 .uid = holding.pod_uid,
+                                 .container = holding.container},
+                       .warning = true,
+                       .reason = "VgpuDirectoryCutBack",
+                       .message = fmt::format("{} is for the limiting library alone: {}",
+                                              SeenFromWithin(cut.pin->directory), cut.what),
+                       .when = now,
+                       .subject = cut.grant};
   }
   return std::nullopt;
 }

@@ -95,6 +95,7 @@ void ResourceSet::KubeletCame() {
 void ResourceSet::RemoveForgottenGrants() {
   RemoveOldLibraries();
   if (!shared_.binder->AnyBound()) return;
+  if (SystemClock().Now() - looked_at_space_ >= kSpaceLook) LookAtSpace();
   std::set<std::string> cdi_dirs;
   for (const config::Resource& resource : config_.resources) {
     cdi_dirs.insert(os::Root(config_.root_prefix).Path(resource.cdi_dir));
@@ -117,6 +118,7 @@ std::set<std::string> ResourceSet::ContainersDirectories() const {
 }
 
 void ResourceSet::LookAtSpace() {
+  looked_at_space_ = SystemClock().Now();
   space_.Within(os::UntilBeat(kSpaceLook));
   if (!shared_.binder->AnyBound()) return;
   shared_.workers.Run([binder = shared_.binder, containers = ContainersDirectories(),

@@ -73,7 +73,8 @@ class ResourceSet {
   // is removed, by a worker, and versions of the limiting library that none of them names.
   void RemoveForgottenGrants();
 
-  // Looks at what containers have written into their directories, by a worker, now and every minute.
+  // Looks at what containers have written into their directories, by a worker, now and every
+  // minute.
   void LookAtSpace();
 
   // Whether kubelet's checkpoint was of an unknown shape when it was last looked at for grants.
@@ -121,8 +122,9 @@ class ResourceSet {
   std::optional<Steady> refreshed_;  // when kubelet was last made to write its checkpoint
   std::set<std::string> told_;  // names that a family finds and another resource has, as logged
   std::map<std::string, Steady> told_of_space_;  // when it was last told of this grant
+  Steady looked_at_space_{};
   os::Alarm settle_;
-  os::Alarm space_;
+  os::Alarm space_;  // while kubelet is silent
   os::Mailbox<ResourceSet> mailbox_;
 };
 

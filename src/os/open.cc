@@ -23,7 +23,8 @@ Fd Beneath(const Fd& directory, const std::string& name, int flags) {
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
   const auto fd = syscall(SYS_openat2, directory.get(), name.c_str(), &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return Fd(static_cast<int>(fd));
-  // Before Linux 5.6, and where a seccomp filter does not know it: of one name, no link is followed.
+  // Before Linux 5.6, and where a seccomp filter does not know it: of one name, no link is
+  // followed.
   if (name.find('/') != std::string::npos) {
     errno = EXDEV;
     return {};

@@ -3,13 +3,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "os/files.h"
 #include "os/lock.h"
+#include "os/opened_test.h"
 
 namespace tessera::os {
 namespace {
@@ -18,15 +16,6 @@ class OpenTest : public testing::Test {
  protected:
   ~OpenTest() override { (void)RemoveTree(dir_); }
 
-  // Once the watch has begun: whether anybody has opened it since.
-  void Watch(const std::string& path) {
-    watch_ = Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    ASSERT_GE(inotify_add_watch(watch_.get(), path.c_str(), IN_OPEN), 0);
-  }
-  bool WasOpened() const {
-    alignas(inotify_event) char events[4096];
-    return read(watch_.get(), events, sizeof events) > 0;
-  }
   // As each who reads or writes files opens them; empty: it did.
   std::vector<std::string> OpenAll(const std::string& name) const {
     const std::string path = dir_ + "/" + name;
@@ -41,33 +30,30 @@ class OpenTest : public testing::Test {
   }
 
   const std::string dir_ = *MakeTemporaryDirectory(testing::TempDir() + "open");
-  Fd watch_;
 };
 
 TEST_F(OpenTest, ARegularFileIsOpened) {
   ASSERT_TRUE(ReplaceFile(dir_ + "/file", "text"));
-  Watch(dir_ + "/file");
+  const OpenWatch watch(dir_ + "/file");
 
   EXPECT_EQ(OpenAll("file"), std::vector<std::string>(4));
-  EXPECT_TRUE(WasOpened());
+  EXPECT_TRUE(watch.was_opened());
 }
 
 TEST_F(OpenTest, ADeviceIsNeverOpened) {
-  if (mknod((dir_ + "/device").c_str(), S_IFCHR | 0666, makedev(1, 9)) != 0) {
-    GTEST_SKIP() << "this user may make no device node";
-  }
-  Watch(dir_ + "/device");
+  if (!MakeDevice(dir_ + "/device")) GTEST_SKIP() << "this user may make no device node";
+  const OpenWatch watch(dir_ + "/device");
 
   EXPECT_EQ(OpenAll("device"), std::vector<std::string>(4, "device is not a regular file"));
-  EXPECT_FALSE(WasOpened());
+  EXPECT_FALSE(watch.was_opened());
 }
 
 TEST_F(OpenTest, APipeIsNeverOpened) {
   ASSERT_EQ(mkfifo((dir_ + "/pipe").c_str(), 0666), 0);
-  Watch(dir_ + "/pipe");
+  const OpenWatch watch(dir_ + "/pipe");
 
   EXPECT_EQ(OpenAll("pipe"), std::vector<std::string>(4, "pipe is not a regular file"));
-  EXPECT_FALSE(WasOpened());
+  EXPECT_FALSE(watch.was_opened());
 }
 
 TEST_F(OpenTest, ALinkIsFollowedWhereTheReaderSaysSoAlone) {
@@ -78,9 +64,9 @@ TEST_F(OpenTest, ALinkIsFollowedWhereTheReaderSaysSoAlone) {
 
   const std::string link = "link is a symbolic link, which is not followed";
   EXPECT_EQ(OpenAll("link"), (std::vector<std::string>{"", link, link, link}));
-  Watch(dir_ + "/pipe");
+  const OpenWatch watch(dir_ + "/pipe");
   EXPECT_EQ(OpenAll("to-pipe")[0], "to-pipe is not a regular file");
-  EXPECT_FALSE(WasOpened());
+  EXPECT_FALSE(watch.was_opened());
 }
 
 TEST_F(OpenTest, ANameLeadsNowhereElse) {

@@ -158,8 +158,8 @@ class Emptying {
     if (unlinkat(from.get(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
     const Fd seen = LookAt(from.get(), name);
     if (!seen.valid()) {
-      return Fail(
-          SystemError(fmt::format("cannot remove {}/{}", path, name), errno == ENOTDIR ? why : errno));
+      return Fail(SystemError(fmt::format("cannot remove {}/{}", path, name),
+                              errno == ENOTDIR ? why : errno));
     }
     LetIn(seen);  // it has another parent then, which it says itself
     for (;;) {
@@ -212,8 +212,8 @@ class Measurement {
     if (depth >= bounds_.depth) {
       return Stop({Reason::kIo, fmt::format("its directories are nested deeper than {}", depth)});
     }
-    const Fd below(openat(directory.get(), name.c_str(),
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const Fd below(
+        openat(directory.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (below.valid()) return Add(below, depth + 1);
     if (errno != ENOENT) Stop(SystemError("cannot open a directory in it", errno));
   }

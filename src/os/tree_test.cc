@@ -43,8 +43,9 @@ class TreeTest : public testing::Test {
     std::string said;
     const bool is_root = RunAsRootWith(capabilities, [&] {
       const Status removed = RemoveTree(tree_);
-      said = removed ? "" : std::string(ReasonName(removed.error().reason)) + ": " +
-                                removed.error().message;
+      said = removed
+                 ? ""
+                 : std::string(ReasonName(removed.error().reason)) + ": " + removed.error().message;
     });
     if (!is_root) return "not root";
     const size_t at = said.find(tree_);

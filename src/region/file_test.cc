@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "os/files.h"
+#include "os/opened_test.h"
 #include "region/region_test.h"
 
 namespace tessera::region {
@@ -80,6 +81,18 @@ TEST_F(RegionFileTest, APipeOrADirectoryIsNoneAndHoldsNobodyUp) {
   ASSERT_TRUE(os::MakeDirectories(Path("b.cache"), 0755));
   EXPECT_EQ(Trouble("a.cache"), "bad-region: it is not a regular file");
   EXPECT_EQ(Trouble("b.cache"), "bad-region: it is not a regular file");
+}
+
+TEST_F(RegionFileTest, NothingIsOpenedThatIsNone) {
+  ASSERT_EQ(mkfifo(Path("a.cache").c_str(), 0666), 0);
+  const os::OpenWatch pipe(Path("a.cache"));
+  EXPECT_EQ(Trouble("a.cache"), "bad-region: it is not a regular file");
+  EXPECT_FALSE(pipe.was_opened());
+
+  if (!os::MakeDevice(Path("b.cache"))) GTEST_SKIP() << "this user may make no device node";
+  const os::OpenWatch device(Path("b.cache"));
+  EXPECT_EQ(Trouble("b.cache"), "bad-region: it is not a regular file");
+  EXPECT_FALSE(device.was_opened());
 }
 
 TEST_F(RegionFileTest, NamesLeadNowhereElse) {

@@ -15,16 +15,17 @@ namespace tessera {
 namespace {
 
 constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kCompared[] = R"(tessera_ledger_reconciliations_total{result="good"})";
 constexpr size_t kTwentyMegabytes = 20'000'000;
 
 class LeftoversTest : public AgentTest {
  protected:
-  LeftoversTest() {
+  void SetUp() override {
     EXPECT_TRUE(os::MakeDirectories(OnNode("/usr/local/vgpu"), 0755));
     EXPECT_TRUE(os::ReplaceFile(OnNode("/usr/local/vgpu/libvgpu.so"), "a library", 0644));
     WriteConfig(Config(
         "  - {name: nvidia.com/gpu, policy: vgpu, replicas: 10, strategies: [cdi-cri], cdi: {kind: "
-        "ab.com/gpu, dir: /cdi}}\n",
+        "ab.com/gpu, dir: /cdi}, nvidia: {vgpu: {}}}\n",
         "rootPrefix: " + node_.directory() + "\n"));
     StartKubelet();
     std::vector<std::string> before = control_.Before();
@@ -34,7 +35,7 @@ class LeftoversTest : public AgentTest {
     agent_ = StartAgent(before);
     Expect(kGpu, 10, 10);
     const kubelet::Admission pod = Run("a", {{kGpu, 1}});
-    EXPECT_TRUE(pod.admitted) << pod.message;
+    ASSERT_TRUE(pod.admitted) << pod.message;
     EXPECT_TRUE(LedgerKnows("a"));
     grant_ = pod.grants.at(0).response.annotations.at(kGrantAnnotation);
     own_ = Containers() + "/" + grant_;
@@ -44,16 +45,18 @@ class LeftoversTest : public AgentTest {
   std::string Containers() const { return OnNode("/usr/local/vgpu/containers"); }
   void Fill(const std::string& name) {
     EXPECT_TRUE(os::MakeDirectories(own_ + "/" + name, 0755));
-    EXPECT_TRUE(
-        os::ReplaceFile(own_ + "/" + name + "/big", std::string(kTwentyMegabytes, 'x')));
+    EXPECT_TRUE(os::ReplaceFile(own_ + "/" + name + "/big", std::string(kTwentyMegabytes, 'x')));
   }
-  // Has the agent's time go on by a minute until that is so.
+  // Has the agent's time go on, and kubelet asked who holds what, minute by minute until that is
+  // so.
   bool AwaitMinutes(const std::function<bool()>& condition) {
-    return NodeUnderTest::Await([&] {
+    constexpr int kMinutes = 20;
+    for (int minute = 0; minute < kMinutes && !condition(); ++minute) {
+      const int compared = MetricNow(kCompared);
       control_->uptime_jump_ns += int64_t{61} * 1'000'000'000;
-      (void)Page("/ledger");  // has kubelet asked who holds what
-      return condition();
-    });
+      EXPECT_TRUE(AwaitMetric(kCompared, compared + 1));
+    }
+    return condition();
   }
 
   NvidiaNode node_{dir_ + "/node", "1xt4"};
@@ -69,9 +72,8 @@ TEST_F(LeftoversTest, WhatAContainerLockedUpIsGoneSoonAfterItsPod) {
   }
   ASSERT_TRUE(kubelet_->EndPod("default", "a"));
 
-  EXPECT_TRUE(AwaitMinutes([&] {
-    return os::ListDirectory(Containers()) == std::vector<std::string>{};
-  }));
+  EXPECT_TRUE(
+      AwaitMinutes([&] { return os::ListDirectory(Containers()) == std::vector<std::string>{}; }));
   EXPECT_FALSE(os::Exists(dir_ + "/state/grants/" + grant_ + ".json"));
   EXPECT_FALSE(os::Exists(OnNode("/cdi/" + GrantFileName(grant_))));
   EXPECT_EQ(LinesWith("stays, and is tried again"), 0U);

@@ -474,7 +474,8 @@ Status GrantBinder::Forget(const std::string& name, const std::set<std::string>&
     const std::string directory = root_.Path((*pin)->directory);
     if (!(*pin)->gate.empty()) (void)os::RemoveFile(root_.Path((*pin)->gate));
     RemoveLimits(root_, name, **pin);
-    // Where kubelet has lost its checkpoint, a container has a second grant, and the same directory.
+    // Where kubelet has lost its checkpoint, a container has a second grant, and the same
+    // directory.
     const bool own = IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
     if (own) {
       Containers({directory.substr(0, directory.rfind('/'))});

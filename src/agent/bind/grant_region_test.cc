@@ -16,9 +16,7 @@ constexpr char kGpu[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
 
 class GrantRegionTest : public testing::Test {
  protected:
-  GrantRegionTest() {
-    EXPECT_TRUE(os::MakeDirectories(directory_ + pin_.directory, 0755));
-  }
+  GrantRegionTest() { EXPECT_TRUE(os::MakeDirectories(directory_ + pin_.directory, 0755)); }
   ~GrantRegionTest() override { (void)os::RemoveTree(directory_); }
 
   std::string Path() const { return directory_ + pin_.directory + "/name.cache"; }

@@ -75,11 +75,9 @@ Space KeepSmall(const std::string& directory, const std::set<std::string>& regio
   for (const std::string& region : regions) {
     if (CutRegion(top, region)) keep.insert(region);
   }
-  const Status emptied =
-      os::EmptyDirectory(directory, keep, SystemClock().Now() + Space::kCut);
-  const std::string done =
-      emptied ? "all but the limiting library's own file was removed"
-              : "not all of it could be removed: " + emptied.error().message;
+  const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + Space::kCut);
+  const std::string done = emptied ? "all but the limiting library's own file was removed"
+                                   : "not all of it could be removed: " + emptied.error().message;
   return {.bytes = Measure(directory).bytes, .cut = fmt::format("{}; {}", TooMuch(size), done)};
 }
 

@@ -130,8 +130,10 @@ TEST_F(GrantSpaceTest, WhereSomethingStaysThatIsSaid) {
 
   std::string cut;
   os::RunAsRootWith({}, [&] { cut = Cut(); });
-  EXPECT_EQ(cut, "20 MiB in 4 files where 16 MiB may be; not all of it could be removed: cannot "
-                 "remove " + In("a/log") + ": Permission denied");
+  EXPECT_EQ(cut,
+            "20 MiB in 4 files where 16 MiB may be; not all of it could be removed: cannot "
+            "remove " +
+                In("a/log") + ": Permission denied");
   EXPECT_EQ(There(), (Names{kRegion, "a"}));
 }
 
