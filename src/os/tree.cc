@@ -96,7 +96,9 @@ class Emptying {
   }
 
  private:
-  Status TimedOut() const { return Fail(Reason::kTimedOut, "{} is being filled anew", path_); }
+  Status TimedOut() const {
+    return Fail(Reason::kTimedOut, "{} takes too long to be emptied", path_);
+  }
 
   void Note(std::set<std::string>& stay, const std::string& name, const Status& removed) {
     stay.insert(name);

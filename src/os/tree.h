@@ -29,7 +29,8 @@ struct TreeSize {
 TreeSize MeasureTree(const std::string& path, const TreeBounds& bounds);
 
 // Removes all but these names from a directory, and goes on with the rest where something cannot be
-// removed. kTimedOut: somebody fills it as quickly.
+// removed. kTimedOut: there is too much, or
+// somebody fills it as quickly.
 Status EmptyDirectory(const std::string& path, const std::set<std::string>& keep, Steady until);
 
 }  // namespace tessera::os

@@ -175,7 +175,7 @@ TEST_F(TreeTest, EmptyingEndsInTime) {
   MakeFile("a");
   const Status emptied = EmptyDirectory(tree_, {}, SystemClock().Now());
   ASSERT_FALSE(emptied);
-  EXPECT_EQ(emptied.error(), (Error{Reason::kTimedOut, tree_ + " is being filled anew"}));
+  EXPECT_EQ(emptied.error(), (Error{Reason::kTimedOut, tree_ + " takes too long to be emptied"}));
 }
 
 TEST_F(TreeTest, ItsSizeIsWhatItTakesOfTheDisk) {
