@@ -67,7 +67,8 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                   .binder = nullptr,
                   .book = book_,
                   .save_falls = [this] { SaveFalls(); },
-                  .save_facts = [this] { (void)Noted(SaveFacts()); }},
+                  .save_facts = [this] { (void)Noted(SaveFacts()); },
+                  .space_cut = [this](const auto& cut) { announcer_.SpaceCut(cut); }},
                  [this] { ResourcesChanged(); }),
       tick_(loop, [this] { Tick(); }) {
   InstallLibraries(config_);

@@ -102,6 +102,12 @@ void Announcer::CdiTroubled(const CdiTrouble& trouble) {
                              .subject = trouble.path}});
 }
 
+void Announcer::SpaceCut(const GrantSpace::Cut& cut) {
+  if (server_ == nullptr || !config_.events || silent_()) return;
+  const auto event = EventOf(cut, node_.ledger(), SystemClock().WallNow());
+  if (event) server_->Tell({*event});
+}
+
 void Announcer::Changed() {
   if (server_ != nullptr && begun_) tell_.Within(kTogether);
 }

@@ -16,6 +16,7 @@
 
 #include "agent/api_search.h"
 #include "agent/api_server.h"
+#include "agent/bind/grant_space.h"
 #include "agent/cdi/cdi_trouble.h"
 #include "agent/hami_registration.h"
 #include "agent/node.h"
@@ -44,6 +45,7 @@ class Announcer {
   void Begin();
   void Transitions(const std::string& source, const std::vector<Transition>& steps);
   void CdiTroubled(const CdiTrouble& trouble);
+  void SpaceCut(const GrantSpace::Cut& cut);
   // What the condition and the registration are about may have changed.
   void Changed();
   // The labels that the node is to have; false where there is nobody to tell.

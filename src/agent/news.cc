@@ -146,6 +146,36 @@ std::vector<kube::Event> EventsOf(const std::string& source, const std::vector<T
   return events;
 }
 
+namespace {
+
+// "/usr/local/vgpu" of "/usr/local/vgpu/containers/GRANT".
+std::string SeenFromWithin(const std::string& directory) {
+  const std::string containers = directory.substr(0, directory.rfind('/'));
+  return containers.substr(0, containers.rfind('/'));
+}
+
+}  // namespace
+
+std::optional<kube::Event> EventOf(const GrantSpace::Cut& cut, const Ledger& ledger, Wall now) {
+  for (const Holding& holding : ledger.holdings()) {
+    const bool is_pod = holding.pod_uid == cut.pin->pod_uid ||
+                        holding.pod_namespace + "/" + holding.pod == cut.pin->pod_uid;
+    if (!is_pod || holding.pod.empty() || holding.container != cut.pin->container) continue;
+    return kube::Event{.about = {.kind = "Pod",
+                                 .pod_namespace = holding.pod_namespace,
+                                 .name = holding.pod,
+                                 .uid = holding.pod_uid,
+                                 .container = holding.container},
+                       .warning = true,
+                       .reason = "VgpuDirectoryCutBack",
+                       .message = fmt::format("{} is for the limiting library alone: {}",
+                                              SeenFromWithin(cut.pin->directory), cut.what),
+                       .when = now,
+                       .subject = cut.grant};
+  }
+  return std::nullopt;
+}
+
 kube::Condition ConditionOf(const Node& node, const std::string& type) {
   std::vector<std::string> out;
   std::optional<Error> first;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/bind/grant_space.h"
 #include "agent/node.h"
 #include "kube/condition.h"
 #include "kube/event.h"
@@ -21,6 +22,9 @@ namespace tessera::agent {
 // there is no event.
 std::vector<kube::Event> EventsOf(const std::string& source, const std::vector<Transition>& steps,
                                   const Ledger& ledger, const std::string& node_name, Wall now);
+
+// That a container's directory was cut back, on its pod; nothing where the pod's name is not known.
+std::optional<kube::Event> EventOf(const GrantSpace::Cut& cut, const Ledger& ledger, Wall now);
 
 // Whether any device is out that nobody took out by hand, and which.
 kube::Condition ConditionOf(const Node& node, const std::string& type);

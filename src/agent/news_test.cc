@@ -58,6 +58,35 @@ std::string Told(const std::vector<Transition>& steps, std::vector<Holding> hold
   return text;
 }
 
+// As above, of a container's directory.
+std::string ToldOfSpace(const std::string& pod, std::vector<Holding> holdings) {
+  Ledger ledger(Duration(1'000));
+  ledger.Reconcile(std::move(holdings), {kSource}, Steady{});
+  Pin pin;
+  pin.pod_uid = pod;
+  pin.container = "main";
+  pin.directory = "/usr/local/vgpu/containers/0123";
+  const GrantSpace::Cut cut{
+      .grant = "0123", .pin = std::make_shared<const Pin>(pin), .what = "20 MiB in 2 files"};
+  const auto event = EventOf(cut, ledger, kNow);
+  if (!event) return "nothing";
+  EXPECT_EQ(event->when, kNow);
+  EXPECT_TRUE(event->warning);
+  return event->about.pod_namespace + "/" + event->about.name + " " + event->about.container +
+         ": " + event->reason + ": " + event->message;
+}
+
+TEST(EventsOf, ADirectoryThatWasCutBackIsToldOnThePodOfItsContainer) {
+  const std::string told =
+      "team-a/a main: VgpuDirectoryCutBack: /usr/local/vgpu is for the limiting library alone: 20 "
+      "MiB in 2 files";
+  const std::vector<Holding> holdings = {Holds("a", "main", {"3"}), Holds("b", "main", {"2"})};
+  EXPECT_EQ(ToldOfSpace("a-uid", holdings), told);
+  EXPECT_EQ(ToldOfSpace("team-a/a", holdings), told);
+  EXPECT_EQ(ToldOfSpace("c-uid", holdings), "nothing");
+  EXPECT_EQ(ToldOfSpace("a-uid", {Holds("a", "side", {"3"})}), "nothing");
+}
+
 TEST(EventsOf, AFallIsToldOnTheNodeAndOnThePodsThatHoldTheDevice) {
   EXPECT_EQ(
       Told({Fall("3")},

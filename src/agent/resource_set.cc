@@ -22,6 +22,8 @@ namespace {
 constexpr Duration kFamilySettle{20};
 constexpr Duration kRefreshPause{60'000};
 constexpr Duration kListTimeout{5'000};
+constexpr Duration kSpaceLook{60'000};
+constexpr Duration kTellAgain{600'000};
 
 bool MayHave(const config::Resource& family, const std::string& name) {
   if (!config::IsFamily(family.name)) return false;
@@ -45,7 +47,9 @@ std::optional<config::Resource> ResourceNamed(const config::Config& config,
 ResourceSet::ResourceSet(Shared shared, std::function<void()> changed)
     : shared_(std::move(shared)),
       changed_(std::move(changed)),
-      settle_(shared_.loop, [this] { Settle(); }) {}
+      settle_(shared_.loop, [this] { Settle(); }),
+      space_(shared_.loop, [this] { LookAtSpace(); }),
+      mailbox_(shared_.loop, *this) {}
 
 void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath path,
                        const kubelet::Directories& directories) {
@@ -75,6 +79,7 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   AddKnown();
   SetFamilies();
   changed_();
+  LookAtSpace();
 }
 
 // Where nothing is matched nobody asks the book, and no start waits for kubelet's checkpoint.
@@ -90,14 +95,58 @@ void ResourceSet::KubeletCame() {
 void ResourceSet::RemoveForgottenGrants() {
   RemoveOldLibraries();
   if (!shared_.binder->AnyBound()) return;
+  if (SystemClock().Now() - looked_at_space_ >= kSpaceLook) LookAtSpace();
   std::set<std::string> cdi_dirs;
   for (const config::Resource& resource : config_.resources) {
     cdi_dirs.insert(os::Root(config_.root_prefix).Path(resource.cdi_dir));
   }
-  shared_.workers.Run([binder = shared_.binder, tally = tally_, cdi_dirs = std::move(cdi_dirs)] {
+  shared_.workers.Run([binder = shared_.binder, tally = tally_, cdi_dirs = std::move(cdi_dirs),
+                       containers = ContainersDirectories()] {
     tally->Count();
-    binder->RemoveForgotten(cdi_dirs);
+    binder->RemoveForgotten(cdi_dirs, containers);
   });
+}
+
+std::set<std::string> ResourceSet::ContainersDirectories() const {
+  std::set<std::string> containers;
+  for (const config::Resource& resource : config_.resources) {
+    const auto& vgpu = resource.rendering.vgpu;
+    if (!vgpu) continue;
+    const os::Root root(config_.root_prefix);
+    containers.insert({root.Path(FilesOf(*vgpu).containers), root.Path(FilesOf(*vgpu).locks)});
+  }
+  return containers;
+}
+
+void ResourceSet::LookAtSpace() {
+  looked_at_space_ = SystemClock().Now();
+  space_.Within(os::UntilBeat(kSpaceLook));
+  if (!shared_.binder->AnyBound()) return;
+  shared_.workers.Run([binder = shared_.binder, containers = ContainersDirectories(),
+                       tell = mailbox_.Bind(&ResourceSet::SpaceSeen)] {
+    const auto seen = binder->LookAtSpace(containers);
+    if (seen) tell(*seen, binder->stuck());
+  });
+}
+
+// A container that fills its directory again at once is not told each minute.
+void ResourceSet::SpaceSeen(const GrantSpace::Seen& seen, size_t stuck) {
+  using http::Metric;
+  shared_.metrics.Set(Metric::kVgpuDirectoryBytes, {}, static_cast<double>(seen.bytes));
+  shared_.metrics.Set(Metric::kVgpuLeftovers, {}, static_cast<double>(stuck));
+  const Steady now = SystemClock().Now();
+  std::erase_if(told_of_space_, [&](const auto& told) { return now - told.second >= kTellAgain; });
+  for (const GrantSpace::Cut& cut : seen.cuts) {
+    shared_.metrics.Add(Metric::kVgpuDirectoriesCut, {cut.pin->resource});
+    if (!told_of_space_.emplace(cut.grant, now).second) continue;
+    log::Warn("a container had more in its directory than may be there",
+              {{"resource", cut.pin->resource},
+               {"pod", cut.pin->pod_uid},
+               {"container", cut.pin->container},
+               {"directory", cut.pin->directory},
+               {"what", cut.what}});
+    shared_.space_cut(cut);
+  }
 }
 
 void ResourceSet::RemoveOldLibraries() {

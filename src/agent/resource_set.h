@@ -19,6 +19,7 @@
 #include "agent/family.h"
 #include "agent/served_resource.h"
 #include "os/alarm.h"
+#include "os/mailbox.h"
 
 namespace tessera::agent {
 
@@ -72,6 +73,10 @@ class ResourceSet {
   // is removed, by a worker, and versions of the limiting library that none of them names.
   void RemoveForgottenGrants();
 
+  // Looks at what containers have written into their directories, by a worker, now and every
+  // minute.
+  void LookAtSpace();
+
   // Whether kubelet's checkpoint was of an unknown shape when it was last looked at for grants.
   bool IsCheckpointUnknown() const { return shared_.binder && shared_.binder->IsShapeUnknown(); }
   // Those that were bound, as far as this process knows them.
@@ -97,6 +102,8 @@ class ResourceSet {
 
  private:
   bool MatchesAny() const;
+  std::set<std::string> ContainersDirectories() const;
+  void SpaceSeen(const GrantSpace::Seen& seen, size_t stuck);
   void RemoveOldLibraries();
   void Add(const config::Resource& resource);
   ServedResources::iterator Remove(ServedResources::iterator at);
@@ -120,7 +127,11 @@ class ResourceSet {
   std::optional<Error> released_;
   std::optional<Steady> refreshed_;  // when kubelet was last made to write its checkpoint
   std::set<std::string> told_;  // names that a family finds and another resource has, as logged
+  std::map<std::string, Steady> told_of_space_;  // when it was last told of this grant
+  Steady looked_at_space_{};
   os::Alarm settle_;
+  os::Alarm space_;  // while kubelet is silent
+  os::Mailbox<ResourceSet> mailbox_;
 };
 
 }  // namespace tessera::agent

@@ -43,6 +43,8 @@ struct Shared {
   // after bad.
   std::function<void()> save_falls;
   std::function<void()> save_facts;
+  // A container's directory was cut back.
+  std::function<void(const GrantSpace::Cut& cut)> space_cut;
 };
 
 class ServedResource : public BackendEvents {

@@ -82,7 +82,10 @@ class Listing {
       const auto names = os::ListDirectory(sources_.root.Path(containers));
       if (!names && names.error().reason == Reason::kNotFound) continue;
       if (!names) return Fail(names.error());
-      for (const std::string& name : *names) directories_.try_emplace(containers + "/" + name);
+      for (const std::string& name : *names) {
+        if (name.starts_with('.')) continue;  // the agent's own, as what ended containers left
+        directories_.try_emplace(containers + "/" + name);
+      }
     }
     return {};
   }

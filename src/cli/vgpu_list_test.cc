@@ -88,6 +88,11 @@ TEST_F(VgpuListTest, ADirectoryOfHamisIsNamedByItsPodAndContainer) {
   EXPECT_EQ(list[0].alive, (std::vector<std::optional<bool>>{std::nullopt}));
 }
 
+TEST_F(VgpuListTest, WhatEndedContainersLeftIsNobodys) {
+  Write("/vgpu/containers/.ended-uid-2_trainer/5f.cache", region_.HamiBytes());
+  EXPECT_TRUE(List().empty());
+}
+
 TEST_F(VgpuListTest, OneThatIsBrokenCostsNoOther) {
   Write("/vgpu/containers/uid-1_a/a.cache", "something else");
   Write("/vgpu/containers/uid-2_b/b.cache", region_.Bytes());

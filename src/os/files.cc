@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "os/fd.h"
+#include "os/open.h"
 
 namespace tessera::os {
 namespace {
@@ -121,67 +122,12 @@ std::mutex& MutexOf(const std::string& path) {
   return mutexes.at(std::hash<std::string>()(path) % mutexes.size());
 }
 
-// Some names in an open directory, in any order; none: it is empty. There may be millions.
-Result<std::vector<std::string>> SomeNamesIn(const Fd& directory, const std::string& path) {
-  constexpr size_t kMost = 1000;
-  // A descriptor of its own: closedir closes it, and reading begins at the beginning.
-  Fd own(openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  DIR* stream = own.valid() ? fdopendir(own.get()) : nullptr;
-  if (stream == nullptr) return Fail(SystemError("cannot list " + path, errno));
-  own.Release();
-  std::vector<std::string> names;
-  while (names.size() < kMost) {
-    const dirent* entry = readdir(stream);  // NOLINT(concurrency-mt-unsafe): own stream
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  closedir(stream);
-  return names;
-}
-
-// A directory in `from` gets a name of its own in `to`: a number that goes on in `moved`.
-Status MoveUp(const Fd& from, const std::string& name, const Fd& to, uint64_t& moved) {
-  for (;;) {
-    const std::string fresh = ".moved-up-" + std::to_string(moved++);
-    if (renameat2(from.get(), name.c_str(), to.get(), fresh.c_str(), RENAME_NOREPLACE) == 0) {
-      return {};
-    }
-    if (errno != EEXIST) return Fail(SystemError("cannot move the directory " + name, errno));
-  }
-}
-
-// What is in `top` by this name; directories in it are moved up to `top`. Links are not followed.
-Status RemoveFrom(const Fd& top, const std::string& name, const std::string& path,
-                  uint64_t& moved) {
-  if (unlinkat(top.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
-  const int why = errno;
-  const std::string whole = path + "/" + name;
-  const Fd directory(
-      openat(top.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory.valid()) return Fail(SystemError("cannot remove " + whole, why));
-  for (;;) {
-    const std::vector<std::string> names = TRY(SomeNamesIn(directory, whole));
-    if (names.empty()) break;
-    for (const std::string& each : names) {
-      if (unlinkat(directory.get(), each.c_str(), 0) == 0 || errno == ENOENT) continue;
-      if (unlinkat(directory.get(), each.c_str(), AT_REMOVEDIR) == 0) continue;
-      TRY_IN(MoveUp(directory, each, top, moved), whole);
-    }
-  }
-  if (unlinkat(top.get(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-  return Fail(SystemError("cannot remove " + whole, errno));
-}
-
 }  // namespace
 
 Result<std::string> ReadFile(const std::string& path, size_t most) {
-  // Without waiting: a pipe would not be open before somebody writes to it.
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) return Fail(SystemError("cannot open " + path, errno));
+  const Fd fd = TRY(OpenFile(path, O_RDONLY));
   struct stat info{};
   if (fstat(fd.get(), &info) != 0) return Fail(SystemError("cannot look at " + path, errno));
-  if (!S_ISREG(info.st_mode)) return Fail(Reason::kIo, "{} is not a regular file", path);
   std::string text;
   char buffer[16384];
   while (text.size() < most) {
@@ -230,9 +176,7 @@ Status ReplaceFile(const std::string& path, std::string_view content, mode_t mod
 }
 
 Result<Fd> OpenToAppend(const std::string& path) {
-  Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return Fail(SystemError("cannot open " + path, errno));
-  return fd;
+  return OpenFile(path, O_WRONLY | O_APPEND, Links::kRefused);
 }
 
 Status Append(const Fd& fd, std::string_view content, const std::string& path) {
@@ -348,22 +292,6 @@ Status MakeDirectories(const std::string& path, mode_t mode) {
 
 Status RemoveFile(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
-  return Fail(SystemError("cannot remove " + path, errno));
-}
-
-Status RemoveTree(const std::string& path) {
-  const Fd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!top.valid() && (errno == ENOTDIR || errno == ELOOP)) return RemoveFile(path);
-  if (!top.valid() && errno == ENOENT) return {};
-  if (!top.valid()) return Fail(SystemError("cannot open " + path, errno));
-  // Whoever filled it may have nested directories deeper than there are descriptors, or room on the
-  // stack: those below a directory are moved up beside it, until none is below another.
-  for (uint64_t moved = 0;;) {
-    const std::vector<std::string> names = TRY(SomeNamesIn(top, path));
-    if (names.empty()) break;
-    for (const std::string& name : names) TRY(RemoveFrom(top, name, path, moved));
-  }
-  if (rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
   return Fail(SystemError("cannot remove " + path, errno));
 }
 

@@ -92,6 +92,8 @@ Result<std::string> ReadLink(const std::string& path);
 Status ReplaceLink(const std::string& path, const std::string& target);
 // Removing what is not there is fine.
 Status RemoveFile(const std::string& path);
+// Whatever is in it, and whatever modes its directories have that this process may change (tree.h).
+// What cannot be removed stays, without the rest; the error says why.
 Status RemoveTree(const std::string& path);
 // A fresh directory "PREFIXxxxxxx", mode 0700.
 Result<std::string> MakeTemporaryDirectory(const std::string& prefix);

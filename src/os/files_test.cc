@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -170,28 +169,6 @@ TEST_F(FilesTest, LinksBelowARootLeadWhereTheyDoForWhoLivesInIt) {
   EXPECT_EQ(FollowBelow(dir_, lib + "/round.so"), lib + "/round.so");
   EXPECT_EQ(FollowBelow(dir_, lib + "/none.so"), lib + "/none.so");
   EXPECT_EQ(FollowBelow("", real), real);
-}
-
-TEST_F(FilesTest, ATreeDeeperThanThereAreDescriptorsIsRemoved) {
-  ASSERT_TRUE(MakeDirectories(dir_ + "/tree/.moved-up-0"));
-  ASSERT_TRUE(ReplaceFile(dir_ + "/outside", "stays"));
-  ASSERT_TRUE(ReplaceLink(dir_ + "/tree/link", dir_ + "/outside"));
-  rlimit limit{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
-  Fd deepest(open((dir_ + "/tree").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (int depth = 0; depth < 300; ++depth) {
-    ASSERT_EQ(mkdirat(deepest.get(), "d", 0755), 0);
-    ASSERT_EQ(symlinkat("..", deepest.get(), "up"), 0);
-    deepest = Fd(openat(deepest.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  const rlimit few{100, limit.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-
-  const Status removed = RemoveTree(dir_ + "/tree");
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-  EXPECT_TRUE(removed) << removed.error().message;
-  EXPECT_FALSE(Exists(dir_ + "/tree"));
-  EXPECT_TRUE(Exists(dir_ + "/outside"));
 }
 
 TEST_F(FilesTest, ATreeThatIsALinkOrAFileOrNothingIsRemovedByItself) {

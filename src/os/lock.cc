@@ -7,11 +7,22 @@
 #include <cerrno>
 #include <thread>
 
+#include "os/open.h"
+
 namespace tessera::os {
+namespace {
+
+Result<Fd> OpenOrMake(const std::string& path) {
+  Fd made(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (made.valid()) return made;
+  if (errno != EEXIST) return Fail(SystemError("cannot open " + path, errno));
+  return OpenFile(path, O_RDWR, Links::kRefused);
+}
+
+}  // namespace
 
 Result<FileLock> FileLock::Take(const std::string& path) {
-  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid()) return Fail(SystemError("cannot open " + path, errno));
+  Fd fd = TRY(OpenOrMake(path));
   if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return FileLock(std::move(fd));
   if (errno == EWOULDBLOCK) {
     return Fail(Reason::kStateLocked, "{} is locked by another process", path);

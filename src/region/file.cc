@@ -3,15 +3,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <cerrno>
 #include <memory>
 #include <string_view>
 
 #include "base/characters.h"
+#include "os/open.h"
 
 #ifndef F_OFD_GETLK
 #define F_OFD_GETLK 36
@@ -23,18 +21,6 @@ namespace {
 constexpr std::string_view kSuffix = ".cache";
 // HAMi's monitor takes no more than two; whoever makes many wants to be a nuisance.
 constexpr int kMostNames = 256;
-
-// What `name` is in the directory, and nothing that it leads to. -1: see errno.
-os::Fd OpenBeneath(int directory, const std::string& name, int flags) {
-  open_how how{};
-  how.flags =
-      static_cast<uint64_t>(flags | O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  const auto fd = syscall(SYS_openat2, directory, name.c_str(), &how, sizeof how);
-  if (fd >= 0 || errno != ENOSYS) return os::Fd(static_cast<int>(fd));
-  // Before Linux 5.6: it is one name, and no link is followed.
-  return os::Fd(openat(directory, name.c_str(), static_cast<int>(how.flags)));
-}
 
 std::string Shown(std::string_view name) {
   std::string text(name.substr(0, 96));
@@ -69,27 +55,23 @@ Result<File> File::Open(const std::string& containers, const std::string& name,
   const os::Fd top(open(containers.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!top.valid()) return Fail(SystemError("cannot open the directory " + containers, errno));
   const std::string path = containers + "/" + name;
-  const os::Fd directory = OpenBeneath(top.get(), name, O_DIRECTORY);
-  if (!directory.valid()) return Fail(SystemError("cannot open the directory " + path, errno));
+  const os::Fd directory = TRY(os::OpenDirectoryIn(top, name, "the directory " + path));
+  const auto open = [&](const std::string& file) {
+    return os::OpenFileIn(directory, file, O_RDONLY, "it");
+  };
   std::string file = wanted;
-  os::Fd fd;
-  if (!wanted.empty()) fd = OpenBeneath(directory.get(), wanted, 0);
-  if (!fd.valid() && (wanted.empty() || errno == ENOENT)) {
+  Result<os::Fd> fd = Fail(Reason::kNotFound, "");
+  if (!wanted.empty()) fd = open(wanted);
+  if (!fd && fd.error().reason == Reason::kNotFound) {
     file = FirstName(directory.get());
-    if (file.empty()) {
-      return Fail(Reason::kNotFound, "there is no region in {}", path);
-    }
-    fd = OpenBeneath(directory.get(), file, 0);
+    if (file.empty()) return Fail(Reason::kNotFound, "there is no region in {}", path);
+    fd = open(file);
   }
-  if (!fd.valid() && errno == ELOOP) {
-    return Fail(Reason::kBadRegion, "it is a symbolic link, which is not followed");
+  if (!fd) {
+    const bool other = fd.error().reason == Reason::kIo;
+    return Fail(other ? Reason::kBadRegion : fd.error().reason, "{}", fd.error().message);
   }
-  if (!fd.valid()) return Fail(SystemError("it does not open", errno));
-  struct stat status{};
-  if (fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return Fail(Reason::kBadRegion, "it is no file");
-  }
-  return File(std::move(fd), Shown(file));
+  return File(*std::move(fd), Shown(file));
 }
 
 Result<Region> File::Read() const {

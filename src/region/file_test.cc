@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "os/files.h"
+#include "os/opened_test.h"
 #include "region/region_test.h"
 
 namespace tessera::region {
@@ -78,13 +79,25 @@ TEST_F(RegionFileTest, LinksAreNotFollowed) {
 TEST_F(RegionFileTest, APipeOrADirectoryIsNoneAndHoldsNobodyUp) {
   ASSERT_EQ(mkfifo(Path("a.cache").c_str(), 0666), 0);
   ASSERT_TRUE(os::MakeDirectories(Path("b.cache"), 0755));
-  EXPECT_EQ(Trouble("a.cache"), "bad-region: it is no file");
-  EXPECT_EQ(Trouble("b.cache"), "bad-region: it is no file");
+  EXPECT_EQ(Trouble("a.cache"), "bad-region: it is not a regular file");
+  EXPECT_EQ(Trouble("b.cache"), "bad-region: it is not a regular file");
+}
+
+TEST_F(RegionFileTest, NothingIsOpenedThatIsNone) {
+  ASSERT_EQ(mkfifo(Path("a.cache").c_str(), 0666), 0);
+  const os::OpenWatch pipe(Path("a.cache"));
+  EXPECT_EQ(Trouble("a.cache"), "bad-region: it is not a regular file");
+  EXPECT_FALSE(pipe.was_opened());
+
+  if (!os::MakeDevice(Path("b.cache"))) GTEST_SKIP() << "this user may make no device node";
+  const os::OpenWatch device(Path("b.cache"));
+  EXPECT_EQ(Trouble("b.cache"), "bad-region: it is not a regular file");
+  EXPECT_FALSE(device.was_opened());
 }
 
 TEST_F(RegionFileTest, NamesLeadNowhereElse) {
   Write("a.cache");
-  EXPECT_EQ(Trouble("../pod_app/a.cache"), "io: it does not open: Invalid cross-device link");
+  EXPECT_EQ(Trouble("../pod_app/a.cache"), "bad-region: cannot open it: Invalid cross-device link");
   EXPECT_FALSE(File::Open(containers_, "../", "a.cache").has_value());
 }
 

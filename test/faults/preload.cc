@@ -27,6 +27,8 @@ using tessera::faults::Call;
 using tessera::faults::Control;
 using tessera::faults::Refusal;
 
+constexpr char kDescriptors[] = "/proc/self/fd/";
+
 Control* g_control = nullptr;
 
 // Before anything of the program runs: it has one thread.
@@ -79,7 +81,8 @@ bool RefusesName(const char* path) {
 // The same for what an open file holds.
 bool RefusesContent(int fd) {
   if (g_control == nullptr || g_control->refusal == Refusal::kNothing || !IsFile(fd)) return false;
-  char link[32] = "/proc/self/fd/";
+  char link[32] = {};
+  memcpy(link, kDescriptors, sizeof kDescriptors);
   char digits[16];
   int count = 0;
   do {
@@ -113,7 +116,12 @@ int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) == 0 ? 0 : va_arg(arguments, mode_t);
   va_end(arguments);
-  if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != O_RDONLY && RefusesName(path)) return -1;
+  // What was looked at first is opened by its descriptor.
+  char seen[4096] = {};
+  const bool is_seen = strncmp(path, kDescriptors, sizeof kDescriptors - 1) == 0 &&
+                       syscall(SYS_readlink, path, seen, sizeof seen - 1) > 0;
+  const bool writes = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != O_RDONLY;
+  if (writes && RefusesName(is_seen ? seen : path)) return -1;
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 

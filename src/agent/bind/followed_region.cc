@@ -2,37 +2,26 @@
 #include "agent/bind/followed_region.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
-#include <cerrno>
 #include <cstdint>
 
 #include "limiter/contract.h"
+#include "os/open.h"
 
 namespace tessera::agent {
 namespace {
 
 using limiter::Region;
 
-constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-
 os::Fd OpenBeneath(const std::string& directory, const std::string& name) {
   const os::Fd in(open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!in.valid()) return {};
-  open_how how{};
-  how.flags = kFlags;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  os::Fd file(static_cast<int>(syscall(SYS_openat2, in.get(), name.c_str(), &how, sizeof how)));
-  // Before 5.6, and where a seccomp filter does not know it.
-  if (!file.valid() && (errno == ENOSYS || errno == EPERM)) {
-    file = os::Fd(openat(in.get(), name.c_str(), kFlags));
-  }
+  auto file = os::OpenFileIn(in, name, O_RDWR, name);
   struct stat info{};
-  const bool is_file = file.valid() && fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
-                       static_cast<uint64_t>(info.st_size) >= sizeof(Region);
-  return is_file ? std::move(file) : os::Fd();
+  const bool is_whole = file && fstat(file->get(), &info) == 0 &&
+                        static_cast<uint64_t>(info.st_size) >= sizeof(Region);
+  return is_whole ? *std::move(file) : os::Fd();
 }
 
 }  // namespace

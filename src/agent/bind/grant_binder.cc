@@ -22,12 +22,6 @@ constexpr Duration kLately{60'000};
 
 constexpr std::string_view kNotStarted = "a container is not started";
 
-// Whether the directory is one that was made for the grant's container alone.
-bool IsOwnDirectory(const Pin& pin, const std::string& name) {
-  const bool by_pod = !pin.decision.empty() && !pin.container.empty();
-  return pin.directory.ends_with(by_pod ? "_" + pin.container : "/" + name);
-}
-
 // In the order in which the container sees them.
 std::vector<std::string> DevicesOf(const Pin& pin) {
   std::vector<std::string> devices;
@@ -446,9 +440,13 @@ Result<std::set<std::string>> GrantBinder::Live() {
   return live;
 }
 
-void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
-  // A container may have left so many files that removing them takes longer than until the next
-  // time: threads that others need do not queue up behind it.
+void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs,
+                                  const std::set<std::string>& containers) {
+  ForgetEnded(cdi_dirs);
+  leftovers_.Remove(Containers(containers));
+}
+
+void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
   const std::unique_lock lock(removing_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   const auto grants = pins_.Grants();
@@ -465,44 +463,67 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs) {
     const auto known = forgotten_.find(name);
     const Steady since = known == forgotten_.end() ? now : known->second;
     if (now - since >= kForgotten) {
-      Remove(name, cdi_dirs);
-    } else {
-      forgotten[name] = since;
+      const Status gone = Forget(name, cdi_dirs);
+      if (gone) continue;
+      log::Warn("what a grant that has ended left stays, and is tried again", gone.error(),
+                {{"grant", name}});
     }
+    forgotten[name] = now - since >= kForgotten ? now : since;
   }
   forgotten_ = std::move(forgotten);
 }
 
-Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs) {
-  if (!pins_.any()) return {};
-  for (const std::string& name : TRY(pins_.Grants())) Remove(name, cdi_dirs);
-  const GrantPins::Names left = TRY(pins_.Grants());
-  if (left.empty()) return {};
-  return Fail(Reason::kIo, "the directory of grant {} cannot be removed", *left.begin());
+std::optional<GrantSpace::Seen> GrantBinder::LookAtSpace(const std::set<std::string>& containers) {
+  return space_.Look(Containers(containers));
+}
+
+// Those of grants that other configurations made as well.
+std::set<std::string> GrantBinder::Containers(const std::set<std::string>& configured) {
+  const std::lock_guard lock(containers_mutex_);
+  containers_.insert(configured.begin(), configured.end());
+  return containers_;
+}
+
+Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs,
+                              const std::set<std::string>& containers) {
+  Status first;
+  if (pins_.any()) {
+    for (const std::string& name : TRY(pins_.Grants())) {
+      const Status gone = Forget(name, cdi_dirs);
+      if (first && !gone) first = gone;
+    }
+  }
+  const Status removed = Leftovers::RemoveAll(Containers(containers));
+  return first ? removed : first;
 }
 
 // The record last, by which the rest is found again.
-void GrantBinder::Remove(const std::string& name, const std::set<std::string>& cdi_dirs) {
+Status GrantBinder::Forget(const std::string& name, const std::set<std::string>& cdi_dirs) {
   const auto pin = pins_.Find(name);
   const std::string uid = pin && *pin ? (*pin)->pod_uid : "unknown";
   const std::string pod = book_->NameOf(uid);
   for (const std::string& directory : cdi_dirs) {
     (void)os::RemoveFile(directory + "/" + GrantFileName(name));
   }
-  // Where kubelet has lost its checkpoint, a container has a second grant, and the same directory.
-  const bool own =
-      pin && *pin && IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
-  if (pin && *pin && !(*pin)->gate.empty()) (void)os::RemoveFile(root_.Path((*pin)->gate));
-  Status removed = own ? os::RemoveTree(root_.Path((*pin)->directory)) : Status();
-  if (removed && pin && *pin) removed = RemoveLocks(root_, name, **pin);
-  if (!removed) {
-    return log::Warn("the directory of a grant that has ended stays, and is tried again",
-                     removed.error(), {{"grant", name}, {"pod", pod}, {"uid", uid}});
-  }
   times_.Remove(name);
-  if (pin && *pin) RemoveLimits(root_, name, **pin);
+  if (pin && *pin) {
+    const std::string directory = root_.Path((*pin)->directory);
+    if (!(*pin)->gate.empty()) (void)os::RemoveFile(root_.Path((*pin)->gate));
+    RemoveLimits(root_, name, **pin);
+    // Where kubelet has lost its checkpoint, a container has a second grant, and the same
+    // directory.
+    const bool own = IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
+    if (own) {
+      Containers({directory.substr(0, directory.rfind('/'))});
+      TRY(Leftovers::PutAside(directory));
+    }
+    const std::string locks = LocksPath(root_, name, **pin);
+    Containers({locks.substr(0, locks.rfind('/'))});
+    TRY(Leftovers::PutAside(locks));
+  }
   pins_.Remove(name);
   log::Info("a grant has ended", {{"grant", name}, {"pod", pod}, {"uid", uid}});
+  return {};
 }
 
 }  // namespace tessera::agent

@@ -22,8 +22,10 @@
 
 #include "agent/bind/grant_decider.h"
 #include "agent/bind/grant_pins.h"
+#include "agent/bind/grant_space.h"
 #include "agent/bind/grant_times.h"
 #include "agent/bind/held_grants.h"
+#include "agent/bind/leftovers.h"
 #include "agent/bind/listed_grants.h"
 #include "agent/bind/pod_book.h"
 #include "agent/bind/promised_grants.h"
@@ -102,10 +104,17 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // Whether a container was lately not made for want of room: who holds it may have ended without
   // kubelet having written so.
   bool AnyLacksRoom() const;
-  // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well.
-  void RemoveForgotten(const std::set<std::string>& cdi_dirs);
+  // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well,
+  // and what former ones have left in `containers`, which have the directories of containers.
+  void RemoveForgotten(const std::set<std::string>& cdi_dirs,
+                       const std::set<std::string>& containers = {});
   // The same of all grants, whether kubelet knows them or not: once no agent runs any more.
-  Status RemoveAll(const std::set<std::string>& cdi_dirs);
+  Status RemoveAll(const std::set<std::string>& cdi_dirs,
+                   const std::set<std::string>& containers = {});
+  // Cuts back what containers have written into theirs; nothing: another thread is at it.
+  std::optional<GrantSpace::Seen> LookAtSpace(const std::set<std::string>& containers = {});
+  // Directories of ended containers that could not be removed.
+  size_t stuck() const { return leftovers_.stuck(); }
 
  private:
   // A container that is about to be made, and what became of its grants.
@@ -163,7 +172,9 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   void NoteShape(const Result<HeldGrantsPtr>& read);
   // The grants that kubelet knows.
   Result<std::set<std::string>> Live();
-  void Remove(const std::string& name, const std::set<std::string>& cdi_dirs);
+  void ForgetEnded(const std::set<std::string>& cdi_dirs);
+  Status Forget(const std::string& name, const std::set<std::string>& cdi_dirs);
+  std::set<std::string> Containers(const std::set<std::string>& configured);
 
   const std::shared_ptr<kubelet::PodLists> lists_;
   PromisedGrants promised_;
@@ -188,6 +199,10 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   std::mutex removing_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_
+  std::mutex containers_mutex_;
+  std::set<std::string> containers_;  // as RemoveForgotten has them; under containers_mutex_
+  Leftovers leftovers_{clock_};
+  GrantSpace space_{pins_, root_};
   // As many as wait for a disk at once. Whoever waits for another agent holds none.
   os::Workers workers_{64};
 };

@@ -204,8 +204,8 @@ void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin)
   (void)os::RemoveTree(root.Path(LimitsOf(OfWhichIs(pin), name)));
 }
 
-Status RemoveLocks(const os::Root& root, const std::string& name, const Pin& pin) {
-  return os::RemoveTree(root.Path(LocksOf(OfWhichIs(pin), name)));
+std::string LocksPath(const os::Root& root, const std::string& name, const Pin& pin) {
+  return root.Path(LocksOf(OfWhichIs(pin), name));
 }
 
 std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {

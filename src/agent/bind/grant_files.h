@@ -25,8 +25,8 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
                       const Pin& pin, const Grant& answer);
 // Takes its limits away again.
 void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin);
-// And its lock, with whatever the container left there.
-Status RemoveLocks(const os::Root& root, const std::string& name, const Pin& pin);
+// The directory of its lock, in which the container may write; none where the library has no lock.
+std::string LocksPath(const os::Root& root, const std::string& name, const Pin& pin);
 
 // The library that the container loads, on the host: the one that it was bound with as long as that
 // is there, else the configuration's.

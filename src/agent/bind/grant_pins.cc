@@ -125,6 +125,11 @@ Result<Pin> ReadPin(std::string_view text) {
   return pin;
 }
 
+bool IsOwnDirectory(const Pin& pin, const std::string& name) {
+  const bool by_pod = !pin.decision.empty() && !pin.container.empty();
+  return pin.directory.ends_with(by_pod ? "_" + pin.container : "/" + name);
+}
+
 std::string NewGrantName() {
   std::array<uint8_t, kNameBytes> bytes{};
   arc4random_buf(bytes.data(), bytes.size());

@@ -43,6 +43,9 @@ std::string PinText(const Pin& pin);
 // kStateCorrupt when it is none.
 Result<Pin> ReadPin(std::string_view text);
 
+// Whether the directory is one that was made for the container of the grant of this name alone.
+bool IsOwnDirectory(const Pin& pin, const std::string& name);
+
 // The name of a new grant: 128 bits of the kernel's random numbers, in hexadecimal digits.
 std::string NewGrantName();
 // What Allocate calls a grant, and nothing that leads anywhere else.

@@ -78,9 +78,9 @@ Status MakeRegion(const os::Root& root, const Vgpu& vgpu, const std::string& nam
   struct stat there{};
   if (fstatat(in.get(), region.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return {};
   const Image image = ImageOf(vgpu, pin);
-  // Where containers reach nothing: it appears in theirs when it is complete. On the same mount,
-  // which may be one of its own.
-  const std::string made = directory.substr(0, directory.rfind('/') + 1) + region;
+  // Where containers reach nothing: it appears in theirs when it is complete. On the same file
+  // system, which may be one for these directories alone.
+  const std::string made = directory.substr(0, directory.rfind('/')) + "/.new-" + region;
   const os::Fd file(open(made.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   const bool written = file.valid() && image != nullptr && Write(file.get(), *image);
   const bool linked =

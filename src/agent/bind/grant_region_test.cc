@@ -16,11 +16,7 @@ constexpr char kGpu[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
 
 class GrantRegionTest : public testing::Test {
  protected:
-  GrantRegionTest() {
-    for (const std::string& path : {pin_.directory, FilesOf(vgpu_).limits}) {
-      EXPECT_TRUE(os::MakeDirectories(directory_ + path, 0755));
-    }
-  }
+  GrantRegionTest() { EXPECT_TRUE(os::MakeDirectories(directory_ + pin_.directory, 0755)); }
   ~GrantRegionTest() override { (void)os::RemoveTree(directory_); }
 
   std::string Path() const { return directory_ + pin_.directory + "/name.cache"; }
@@ -61,7 +57,7 @@ TEST_F(GrantRegionTest, HasTheContainersLimitsBeforeAnyOfItsProcesses) {
   EXPECT_EQ(region->books.magic, limiter::kBooksMagic);
   EXPECT_EQ(region->books.core_policy, limiter::CorePolicy::kForce);
   EXPECT_EQ(os::Inspect(Path())->mode & 0777U, 0666U);
-  EXPECT_EQ(os::ListDirectory(directory_ + "/vgpu/limits").value(), std::vector<std::string>{});
+  EXPECT_EQ(os::ListDirectory(directory_ + "/vgpu/containers"), std::vector<std::string>{"a"});
 }
 
 TEST_F(GrantRegionTest, OneThatIsThereIsTheContainers) {

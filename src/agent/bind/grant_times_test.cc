@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "agent/bind/region_test.h"
+#include "os/opened_test.h"
 
 namespace tessera::agent {
 namespace {
@@ -232,6 +233,21 @@ TEST_F(GrantTimesTest, OtherFilesAreLeftAlone) {
   EXPECT_TRUE(times_.empty()) << "out of the directory and in again";
   times_.Add("real", directory_, FileOf("real"), {"GPU-1"});
   EXPECT_FALSE(times_.empty());
+}
+
+TEST_F(GrantTimesTest, NothingIsOpenedThatIsNoFile) {
+  const std::string path = directory_ + "/" + FileOf("a");
+  ASSERT_EQ(mkfifo(path.c_str(), 0666), 0);
+  const os::OpenWatch pipe(path);
+  times_.Add("a", directory_, FileOf("a"), {"GPU-1"});
+  EXPECT_FALSE(pipe.was_opened());
+
+  const std::string other = directory_ + "/" + FileOf("b");
+  if (!os::MakeDevice(other)) GTEST_SKIP() << "this user may make no device node";
+  const os::OpenWatch device(other);
+  times_.Add("b", directory_, FileOf("b"), {"GPU-1"});
+  EXPECT_FALSE(device.was_opened());
+  EXPECT_TRUE(times_.empty());
 }
 
 TEST_F(GrantTimesTest, MoreDevicesThanARegionHasAreNotRead) {

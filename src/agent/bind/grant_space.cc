@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bind/grant_space.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/bind/grant_files.h"
+#include "agent/bind/leftovers.h"
+#include "base/text.h"
+#include "limiter/contract.h"
+#include "os/fd.h"
+#include "os/open.h"
+#include "os/tree.h"
+
+namespace tessera::agent {
+namespace {
+
+constexpr uint64_t kMebibyte = 1 << 20;
+constexpr uint64_t kBlock = 512;
+
+os::TreeSize Measure(const std::string& directory) {
+  return os::MeasureTree(directory, {.entries = Space::kMostFiles,
+                                     .depth = Space::kDeepest,
+                                     .until = SystemClock().Now() + Space::kLook});
+}
+
+bool IsTooMuch(const os::TreeSize& size) {
+  const bool untold = !size.whole && size.whole.error().reason != Reason::kTimedOut;
+  return size.bytes > Space::kMost || untold;
+}
+
+std::string TooMuch(const os::TreeSize& size) {
+  if (size.bytes <= Space::kMost) return size.whole.error().message;
+  return fmt::format("{} MiB in {} where {} MiB may be", size.bytes / kMebibyte,
+                     Count(size.entries, "file"), Space::kMost / kMebibyte);
+}
+
+// Whether it is a file of the size that a region has. HAMi-core's is smaller than ours. What lies
+// behind that, or behind its end, is nobody's: processes map no more.
+bool CutRegion(const os::Fd& directory, const std::string& name) {
+  const auto file = os::OpenFileIn(directory, name, O_RDWR, name);
+  struct stat info{};
+  if (!file || fstat(file->get(), &info) != 0) return false;
+  const auto size = static_cast<uint64_t>(info.st_size);
+  const auto is_small = [&] {
+    return static_cast<uint64_t>(info.st_blocks) * kBlock <= limiter::kRegionSize + kMebibyte;
+  };
+  if (size <= limiter::kRegionSize && is_small()) return true;
+  return ftruncate(file->get(), static_cast<off_t>(std::min(size, limiter::kRegionSize))) == 0 &&
+         fstat(file->get(), &info) == 0 && is_small();
+}
+
+// Its container may have taken everybody's rights away, which it was made with.
+os::Fd OpenOwn(const std::string& directory) {
+  os::Fd top(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (top.valid() || errno != EACCES) return top;
+  const os::Fd seen(open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  (void)chmod(fmt::format("/proc/self/fd/{}", seen.get()).c_str(), 0777);
+  return os::Fd(openat(seen.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+}  // namespace
+
+Space KeepSmall(const std::string& directory, const std::set<std::string>& regions) {
+  const os::Fd top = OpenOwn(directory);
+  if (!top.valid() && errno == ENOENT) return {};
+  if (!top.valid()) return {.cut = SystemError("it cannot be looked into", errno).message};
+  const os::TreeSize size = Measure(directory);
+  if (!IsTooMuch(size)) return {.bytes = size.bytes};
+  std::set<std::string> keep;
+  for (const std::string& region : regions) {
+    if (CutRegion(top, region)) keep.insert(region);
+  }
+  const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + Space::kCut);
+  const std::string done = emptied ? "all but the limiting library's own file was removed"
+                                   : "not all of it could be removed: " + emptied.error().message;
+  return {.bytes = Measure(directory).bytes, .cut = fmt::format("{}; {}", TooMuch(size), done)};
+}
+
+std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& containers) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return std::nullopt;
+  const auto directories = Directories();
+  const std::set<std::string> aside = AsideIn(containers);
+  std::erase_if(bytes_, [&](const auto& one) {
+    return !directories.contains(one.first) && !aside.contains(one.first);
+  });
+  Seen seen;
+  const Steady until = SystemClock().Now() + kWhole;
+  auto at = directories.lower_bound(std::exchange(next_, ""));
+  for (size_t i = 0; i < directories.size(); ++i, ++at) {
+    if (at == directories.end()) at = directories.begin();
+    if (SystemClock().Now() >= until) {
+      next_ = at->first;
+      break;
+    }
+    if (auto cut = LookAt(at->first, at->second)) seen.cuts.push_back(*std::move(cut));
+  }
+  for (const std::string& path : aside) {
+    if (SystemClock().Now() < until) bytes_[path] = Measure(path).bytes;
+  }
+  for (const auto& [path, bytes] : bytes_) seen.bytes += bytes;
+  return seen;
+}
+
+std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
+                                                  const Owned& owned) {
+  Space space = KeepSmall(directory, owned.regions);
+  bytes_[directory] = space.bytes;
+  if (!space.cut) return std::nullopt;
+  return Cut{.grant = owned.grant, .pin = owned.pin, .what = *std::move(space.cut)};
+}
+
+// A container whose grant was given anew has both regions.
+std::map<std::string, GrantSpace::Owned> GrantSpace::Directories() {
+  std::map<std::string, Owned> directories;
+  const auto grants = pins_.Grants();
+  if (!grants) return directories;
+  for (const std::string& grant : *grants) {
+    const auto pin = pins_.Find(grant);
+    if (!pin || *pin == nullptr || !IsOwnDirectory(**pin, grant)) continue;
+    Owned& owned = directories[root_.Path((*pin)->directory)];
+    owned.regions.insert(RegionNameOf(grant));
+    owned.grant = grant;
+    owned.pin = *pin;
+    // HAMi-core's, which it gives a file of this name.
+    directories[LocksPath(root_, grant, **pin)] = {
+        .regions = {"lock"}, .grant = grant, .pin = *pin};
+  }
+  return directories;
+}
+
+}  // namespace tessera::agent

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What containers take of the node's disk by the directories that the agent gives them: kubelet
+// does not count it. A region is all that belongs there; of more than kMost, all but the regions
+// is removed. Any thread; it waits for disks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/bind/grant_pins.h"
+#include "base/clock.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+
+struct Space {
+  static constexpr uint64_t kMost = uint64_t{16} << 20;  // bytes
+  static constexpr size_t kMostFiles = 10'000;
+  static constexpr int kDeepest = 8;       // directories in one another
+  static constexpr Duration kLook{2'000};  // at one directory
+  static constexpr Duration kCut{5'000};   // the same
+
+  uint64_t bytes = 0;  // of the disk, at least
+  // What was too much, and what was done; nothing where it was not.
+  std::optional<std::string> cut{};
+};
+// `regions`: the names of the files that are kept, at their own size.
+Space KeepSmall(const std::string& directory, const std::set<std::string>& regions);
+
+class GrantSpace {
+ public:
+  // After it, the other directories wait for the next look.
+  static constexpr Duration kWhole{10'000};
+
+  struct Cut {
+    std::string grant;
+    PinPtr pin;
+    std::string what;
+  };
+  struct Seen {
+    std::vector<Cut> cuts{};
+    uint64_t bytes = 0;  // of all, by the last look at each
+  };
+
+  // Both outlive it.
+  GrantSpace(GrantPins& pins, const os::Root& root) : pins_(pins), root_(root) {}
+
+  // At the directories of all grants, and at what was put aside (leftovers.h) in these. Nothing
+  // where another thread is at it.
+  std::optional<Seen> Look(const std::set<std::string>& containers);
+
+ private:
+  // The regions of each directory that a container writes in, and one of its grants.
+  struct Owned {
+    std::set<std::string> regions;
+    std::string grant;
+    PinPtr pin;
+  };
+  std::map<std::string, Owned> Directories();
+  std::optional<Cut> LookAt(const std::string& directory, const Owned& owned);
+
+  GrantPins& pins_;
+  const os::Root& root_;
+  std::mutex mutex_;
+  std::map<std::string, uint64_t> bytes_;  // by directory; under mutex_, as the next
+  std::string next_;                       // directory to begin with
+};
+
+}  // namespace tessera::agent

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directories that somebody else has filled, with any names, modes, owners and depth. Nothing in
+// them is opened but directories, and no link is followed. RemoveTree (files.h) takes them away
+// whole. Any thread; it waits for disks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace tessera::os {
+
+struct TreeBounds {
+  size_t entries = SIZE_MAX;
+  int depth = 8;  // of directories below the first
+  Steady until = Steady::max();
+};
+
+struct TreeSize {
+  uint64_t bytes = 0;  // of the disk
+  size_t entries = 0;
+  // Why there may be more: what the bounds leave out, or a directory that may not be looked into.
+  Status whole{};
+};
+TreeSize MeasureTree(const std::string& path, const TreeBounds& bounds);
+
+// Removes all but these names from a directory, and goes on with the rest where something cannot be
+// removed. kTimedOut: there is too much, or
+// somebody fills it as quickly.
+Status EmptyDirectory(const std::string& path, const std::set<std::string>& keep, Steady until);
+
+}  // namespace tessera::os
