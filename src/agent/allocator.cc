@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/allocator.h"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 
@@ -18,6 +19,16 @@ constexpr Duration kWatchComes{500};
 
 // For so long a pod that kubelet knows may be unknown to the watch of the node's pods.
 constexpr Duration kPodComes{2'000};
+
+// Longer than kubelet waits before it tries a container again.
+constexpr Duration kFaultLasts{360'000};
+
+// Pods have no part in these: the next one meets the same.
+bool IsOfTheNode(Reason reason) {
+  constexpr Reason kOfTheNode[] = {Reason::kIo,     Reason::kPermission, Reason::kCdiUnsafe,
+                                   Reason::kNoGate, Reason::kBadMount,   Reason::kNotEnforced};
+  return std::ranges::find(kOfTheNode, reason) != std::end(kOfTheNode);
+}
 
 std::string CodeOf(const Error* error) {
   return error == nullptr ? "ok" : std::string(ReasonName(error->reason));
@@ -181,7 +192,17 @@ void Allocator::End(const Start& start, Status status) {
     log::Warn("a container is not started", *error, {{"resource", resource_}});
   }
   metrics_.Add(http::Metric::kPreStarts, {resource_, CodeOf(error)});
+  {
+    const std::lock_guard lock(mutex_);
+    fault_ = error != nullptr && IsOfTheNode(error->reason) ? std::optional(*error) : std::nullopt;
+    faulted_ = SystemClock().Now();
+  }
   start.done(std::move(status));
+}
+
+std::optional<Error> Allocator::start_fault() const {
+  const std::shared_lock lock(mutex_);
+  return SystemClock().Now() - faulted_ < kFaultLasts ? fault_ : std::nullopt;
 }
 
 Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,

@@ -189,9 +189,17 @@ TEST_F(VgpuTest, WithoutTheLibraryNoContainerStartsUntilItIsThere) {
       "text "
       "says, or set 'vgpu: {enforced: false}'; kubelet tries again by itself");
   EXPECT_FALSE(refused.empty());
+  const std::string fault =
+      "grants: nvidia.com/gpu: the library that holds containers to their part of a GPU is not at "
+      "/usr/local/vgpu/libvgpu.so [not-enforced]: ";
+  EXPECT_TRUE(Answered("/healthz").starts_with("200 ok\n" + fault)) << Answered("/healthz");
+  EXPECT_TRUE(Answered("/readyz").starts_with("503 " + fault)) << Answered("/readyz");
+  EXPECT_EQ(MetricNow(R"(tessera_fault{fault="grants"})"), 1);
 
   PutLibrary();
   EXPECT_TRUE(kubelet_->RestartContainer("default", "a", "main"));
+  EXPECT_EQ(Answered("/readyz"), "200 ok\n");
+  EXPECT_EQ(MetricNow(R"(tessera_fault{fault="grants"})"), 0);
   EXPECT_EQ(VariablesOf(NameOf(pod)), Limits(NameOf(pod), 8192, 10));
 }
 
