@@ -18,6 +18,7 @@
 #include "config/load.h"
 #include "config/schema/problem.h"
 #include "kubelet/start_grpc.h"
+#include "os/descriptors.h"
 #include "os/loop.h"
 #include "os/memory.h"
 #include "os/thread.h"
@@ -89,6 +90,7 @@ Status Start(Agent& agent, os::Loop& loop) {
 
 void RunAgent(const AgentOptions& options) {
   os::KeepHeapSmall();
+  const size_t descriptors = os::RaiseDescriptorLimit();
   umask(0077);
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
   // gRPC takes a moment to start: meanwhile the configuration is read. From here on the process
@@ -109,6 +111,7 @@ void RunAgent(const AgentOptions& options) {
     std::_Exit(1);
   }
   log::Configure(loaded.config.log_level, loaded.config.log_format);
+  log::Debug("descriptors", {{"limit", os::DescriptorLimit()}, {"before", descriptors}});
   TellFormat(loaded);
   for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
 

@@ -237,7 +237,7 @@ void Agent::Tick() {
 }
 
 bool Agent::Unfinished() const {
-  return !store_.writer() || unsaved_ || !announced_ ||
+  return !store_.writer() || unsaved_.has_value() || !announced_ ||
          (control_ == nullptr && !config_.control_socket.empty()) ||
          (status_ == nullptr && config_.http_address != "off");
 }
@@ -252,8 +252,8 @@ void Agent::OpenControlSocket() {
       made ? http::Server::ListenUnix(loop_, path, ControlRoutes(Routes())) : Fail(made.error());
   if (server) {
     control_ = *std::move(server);
-  } else if (server.error().message != control_refusal_) {
-    control_refusal_ = server.error().message;
+  } else if (control_refusal_ != server.error()) {
+    control_refusal_ = server.error();
     log::Warn("no control socket yet", server.error());
     if (server.error().reason == Reason::kSocketPlanted) CountUnusable(Reason::kSocketPlanted);
   }
@@ -368,7 +368,8 @@ Status Agent::Noted(const Status& written) {
                            !node_.all_verdicts_unsaved() && node_.unsaved_verdicts().empty());
   if (!written && !unsaved_) log::LogError("cannot save the state", written.error());
   if (unsaved_ && whole) log::Info("the state is saved again");
-  unsaved_ = !whole && (unsaved_ || !written);
+  if (!written) unsaved_ = written.error();
+  if (whole) unsaved_.reset();
   if (unsaved_) tick_.Within(kTick);
   return written;
 }
@@ -419,8 +420,12 @@ RouteSources Agent::Routes() {
                 ledger_sync_->AskIfOld();
                 RefreshMetrics(MakeView(), metrics_);
                 metrics_.Set(http::Metric::kReleased, {}, release_.under_way() ? 1 : 0);
+                RefreshFaults(FaultsNow(), metrics_);
+                metrics_.Set(http::Metric::kDropped, {},
+                             status_ == nullptr ? 0 : static_cast<double>(status_->dropped()));
               },
           .not_ready = [this] { return resources_.NotReady(); },
+          .faults = [this] { return FaultsNow(); },
           .may_save = [this] { return MaySave(); },
           .save = [this] { return Noted(SaveFacts()); }};
 }

@@ -14,6 +14,7 @@
 #include "agent/announcer.h"
 #include "agent/cdi/cdi_documents.h"
 #include "agent/cdi/cdi_guard.h"
+#include "agent/faults.h"
 #include "agent/label_sync.h"
 #include "agent/ledger_sync.h"
 #include "agent/node.h"
@@ -93,6 +94,8 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   Status MaySave() const;
   void AnnounceReady();
   RouteSources Routes();
+  // What of the node is in its way; agent_faults.cc.
+  Faults FaultsNow() const;
   View MakeView() const;
   std::set<std::string> HeldNames() const;
 
@@ -131,10 +134,10 @@ class Agent : public NodeObserver, public kubelet::PluginObserver {
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;
-  std::string control_refusal_;  // why the control socket is not open, logged once
-  std::string port_refusal_;     // likewise the status port
-  bool unsaved_ = false;         // the last write failed, and it was logged
-  bool announced_ = false;       // READY=1 was sent
+  std::optional<Error> control_refusal_;  // why the control socket is not open, logged once
+  std::string port_refusal_;              // likewise the status port
+  std::optional<Error> unsaved_;          // why the last write failed, as it was logged
+  bool announced_ = false;                // READY=1 was sent
   const Steady began_ = SystemClock().Now();
   std::optional<Error> fatal_;
   os::Alarm tick_;  // rings while something is unfinished, and when a device becomes stale

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 
@@ -20,6 +21,16 @@ constexpr Duration kWatchComes{500};
 
 // For so long a pod that kubelet knows may be unknown to the watch of the node's pods.
 constexpr Duration kPodComes{2'000};
+
+// Longer than kubelet waits before it tries a container again.
+constexpr Duration kFaultLasts{360'000};
+
+// Pods have no part in these: the next one meets the same.
+bool IsOfTheNode(Reason reason) {
+  constexpr Reason kOfTheNode[] = {Reason::kIo,     Reason::kPermission, Reason::kCdiUnsafe,
+                                   Reason::kNoGate, Reason::kBadMount,   Reason::kNotEnforced};
+  return std::ranges::find(kOfTheNode, reason) != std::end(kOfTheNode);
+}
 
 std::string CodeOf(const Error* error) {
   return error == nullptr ? "ok" : std::string(ReasonName(error->reason));
@@ -199,7 +210,17 @@ void Allocator::Refuse(const Start& start, const Error& error, const std::string
 void Allocator::End(const Start& start, Status status) {
   const Error* error = status ? nullptr : &status.error();
   metrics_.Add(http::Metric::kPreStarts, {resource_, CodeOf(error)});
+  {
+    const std::lock_guard lock(mutex_);
+    fault_ = error != nullptr && IsOfTheNode(error->reason) ? std::optional(*error) : std::nullopt;
+    faulted_ = SystemClock().Now();
+  }
   start.done(std::move(status));
+}
+
+std::optional<Error> Allocator::start_fault() const {
+  const std::shared_lock lock(mutex_);
+  return SystemClock().Now() - faulted_ < kFaultLasts ? fault_ : std::nullopt;
 }
 
 Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,

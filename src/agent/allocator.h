@@ -54,6 +54,10 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   void PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
                 std::function<void(Status)> done) override;
 
+  // Why files of this node kept the last container from being started, for a while: kubelet tries
+  // again meanwhile, unless its pod has gone. Any thread.
+  std::optional<Error> start_fault() const;
+
  private:
   std::shared_ptr<const Snapshot> Get() const;
   // `pod`: whose it is, where that is known by now.
@@ -92,6 +96,8 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   mutable std::shared_mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_;  // under mutex_
   std::set<std::string> resetting_;           // ids of devices; under mutex_
+  std::optional<Error> fault_;                // under mutex_, as the next
+  Steady faulted_{};
 };
 
 }  // namespace tessera::agent

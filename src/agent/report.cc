@@ -140,4 +140,11 @@ void RefreshMetrics(const View& view, http::Metrics& metrics) {
   }
 }
 
+void RefreshFaults(const Faults& faults, http::Metrics& metrics) {
+  for (const std::string_view name : kFaultNames) {
+    const bool there = std::ranges::find(faults, name, &Fault::name) != faults.end();
+    metrics.Set(http::Metric::kFault, {name}, there ? 1 : 0);
+  }
+}
+
 }  // namespace tessera::agent

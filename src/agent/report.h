@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/faults.h"
 #include "agent/node.h"
 #include "agent/pages.h"
 #include "http/metrics.h"
@@ -22,5 +23,6 @@ void ReportHolders(const std::string& source, const std::vector<Transition>& ste
 
 // Sets the figures that are counted only when somebody reads them.
 void RefreshMetrics(const View& view, http::Metrics& metrics);
+void RefreshFaults(const Faults& faults, http::Metrics& metrics);
 
 }  // namespace tessera::agent

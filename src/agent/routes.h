@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "agent/faults.h"
 #include "agent/pages.h"
 #include "agent/pod_page.h"
 #include "agent/release.h"
@@ -24,6 +25,7 @@ struct RouteSources {
   http::Metrics& metrics;
   std::function<void()> refresh_metrics;   // gauges that are computed when asked for
   std::function<std::string()> not_ready;  // why not, a line each; empty when ready
+  std::function<Faults()> faults;          // what of the node is in the agent's way
   std::function<Status()> may_save;        // kStateLocked while another instance writes the state
   std::function<Status()> save;            // what a person ordered is on disk before the answer
 };

@@ -97,6 +97,8 @@ class ServedResource : public BackendEvents {
   const std::optional<Error>& trouble() const {
     return refusal_ ? refusal_ : scan_error_ ? scan_error_ : grants_trouble_;
   }
+  // Why the node could not make a container's grant ready, if so when it last had to.
+  std::optional<Error> start_fault() const { return allocator_->start_fault(); }
   // Why nothing is known of its devices, if its backend was told to let go of the vendor's library.
   const std::optional<Error>& released() const { return released_; }
   // Its CDI documents, if it needs any, are those for devices that a scan of this process has

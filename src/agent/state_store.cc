@@ -25,13 +25,13 @@ bool StateStore::TryToBecomeWriter() {
                    : Fail(AboutStateMount(made.error(), directory_));
   if (lock) {
     lock_ = *std::move(lock);
-    refusal_.clear();
+    refusal_.reset();
     RemoveLeftovers();
     return true;
   }
   locked_ = lock.error().reason == Reason::kStateLocked;
-  if (lock.error().message != refusal_) {
-    refusal_ = lock.error().message;
+  if (refusal_ != lock.error()) {
+    refusal_ = lock.error();
     log::Warn("not the writer of the state", lock.error(), {{"directory", directory_}});
   }
   return false;

@@ -31,6 +31,8 @@ class StateStore {
   bool writer() const { return lock_.has_value(); }
   // Another process was the writer when this one tried last.
   bool another_writes() const { return !writer() && locked_; }
+  // Why it is not the writer, if so.
+  const std::optional<Error>& refusal() const { return refusal_; }
 
   // What the files say; nothing when there are none. A file that cannot be used is renamed to
   // NAME.newer or NAME.corrupt by the writer, logged, and counts as none. A log that is torn is
@@ -59,9 +61,9 @@ class StateStore {
   const std::string directory_;
   const std::function<void(Reason)> unusable_;
   std::optional<os::FileLock> lock_;
-  bool locked_ = false;  // by another, at the last try
-  std::string refusal_;  // the last reason for not being the writer, logged once
-  os::Fd log_;           // verdicts.jsonl, while it can be appended to
+  bool locked_ = false;           // by another, at the last try
+  std::optional<Error> refusal_;  // for not being the writer, logged once
+  os::Fd log_;                    // verdicts.jsonl, while it can be appended to
   size_t log_size_ = 0;
   size_t log_base_ = 0;  // its size when it was begun
 };

@@ -21,6 +21,7 @@ Command DemoCommand();
 Command KubeletCommand();
 Command DevicesCommand();
 Command ExplainCommand();
+Command HealthCommand();
 Command ConfigCommand();
 Command FaultCommand();
 Command ReleaseCommand();

@@ -29,12 +29,24 @@ Option ControlOption() {
           .environment = "TESSERA_CONTROL_SOCKET"};
 }
 
-Result<json::Value> AskAgent(const Arguments& arguments, const http::Request& request) {
+namespace {
+
+Result<std::string> Ask(const Arguments& arguments, const http::Request& request) {
   std::string socket = arguments.Get("control");
   auto response = http::ExchangeUnix(socket, request, kPatience);
   if (!response) return Fail(Explain(response.error()));
   if (response->status >= 400) return Fail(http::FailureIn(*response));
-  return json::Parse(response->body);
+  return std::move(response->body);
+}
+
+}  // namespace
+
+Result<json::Value> AskAgent(const Arguments& arguments, const http::Request& request) {
+  return json::Parse(TRY(Ask(arguments, request)));
+}
+
+Result<std::string> AskAgentForText(const Arguments& arguments, const std::string& path) {
+  return Ask(arguments, {.path = path, .query = {}, .body = ""});
 }
 
 Result<json::Value> TellAgent(const Arguments& arguments, const std::string& path,

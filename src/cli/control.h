@@ -18,6 +18,9 @@ Option ControlOption();
 // socket.
 Result<json::Value> AskAgent(const Arguments& arguments, const http::Request& request);
 
+// One question to the agent; the text it answers with.
+Result<std::string> AskAgentForText(const Arguments& arguments, const std::string& path);
+
 // The same for an order, with an object as its body.
 Result<json::Value> TellAgent(const Arguments& arguments, const std::string& path,
                               const json::Object& body);

@@ -34,6 +34,7 @@ constexpr Row kCommands[] = {
     {"kubelet", KubeletCommand},
     {"devices", DevicesCommand},
     {"explain", ExplainCommand},
+    {"health", HealthCommand},
     {"config", ConfigCommand},
     {"release", ReleaseCommand},
     {"fault", FaultCommand},

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP for metrics, health, the status pages and the control socket. The server (libevent's) lives
-// on the agent's loop: handlers run there and must not block. The client is for the command line.
+// HTTP for metrics, health, the status pages and the control socket. The server lives on
+// the agent's loop: handlers run there and must not block. The client is for the command line.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,16 +39,24 @@ Error FailureIn(const Response& response);
 
 using Handler = std::function<Response(const Request&)>;
 
-// One listener. One thread: the loop's.
+struct Bounds;  // served_connections.h
+
+// One listener. A connection brings one request, and ends with its answer. One thread: the loop's.
 class Server {
  public:
-  // "127.0.0.1:9440", "[::1]:0", ":9440".
+  // "127.0.0.1:9440", "[::1]:0", ":9440". Whoever reaches it may ask: GET and HEAD are taken, and
+  // connections are bounded.
   static Result<std::unique_ptr<Server>> ListenTcp(os::Loop& loop, const std::string& address,
                                                    Handler handler);
+  static Result<std::unique_ptr<Server>> ListenTcp(os::Loop& loop, const std::string& address,
+                                                   Handler handler, const Bounds& bounds);
+  // For its owner alone, who may POST as well.
   static Result<std::unique_ptr<Server>> ListenUnix(os::Loop& loop, const std::string& path,
                                                     Handler handler);
   ~Server();  // closes; removes the unix socket's file
   int port() const;
+  // ServedConnections that ended before they had their answer: too many, too slow, or not read.
+  uint64_t dropped() const;
 
  private:
   struct Impl;

@@ -1,115 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <event2/buffer.h>
-#include <event2/event.h>
-#include <event2/http.h>
-#include <event2/listener.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "base/log.h"
 #include "http/http.h"
 #include "http/request.h"
+#include "http/served_connections.h"
 #include "os/address.h"
+#include "os/descriptors.h"
 #include "os/files.h"
 #include "os/unix_socket.h"
 
 namespace tessera::http {
 namespace {
 
-constexpr timeval kAcceptPause{.tv_sec = 1, .tv_usec = 0};
-constexpr timeval kNoPause{.tv_sec = 86'400, .tv_usec = 0};
+constexpr Duration kAcceptPause{1'000};
+constexpr Duration kTellAgain{600'000};
+// Whatever comes in, others have their turn in between.
+constexpr int kAcceptsATurn = 8;
+// So many wait in the kernel: a burst is not told to come again in a second.
+constexpr int kBacklog = 512;
+// What the kernel keeps for a connection counts for the pod's memory too.
+constexpr int kSendBuffer = 64 * 1024;
+constexpr int kReceiveBuffer = 16 * 1024;
+// Of the descriptors that the process may have, connections of a listener take one in so many.
+constexpr size_t kDescriptorsAConnection = 8;
 
-constexpr ev_ssize_t kMaxHeader = 16 * 1024;
-constexpr ev_ssize_t kMaxBody = 1024 * 1024;
-constexpr int kIdleSeconds = 30;
+// Only its owner connects to a unix socket: its bounds are against mistakes.
+constexpr Bounds kOwners{.all = 32, .of_peer = 32, .of_loopback = 32, .waiting = size_t{64} << 20U};
 
-struct FreeHttp {
-  void operator()(evhttp* http) const { evhttp_free(http); }
-};
-
-struct FreeEvent {
-  void operator()(event* timer) const { event_free(timer); }
-};
-
-const char* MethodName(evhttp_request* request) {
-  return evhttp_request_get_command(request) == EVHTTP_REQ_POST ? "POST" : "GET";
+Bounds Suited(Bounds bounds) {
+  const size_t most = std::max<size_t>(os::DescriptorLimit() / kDescriptorsAConnection, 2);
+  bounds.all = std::min(bounds.all, most);
+  bounds.of_peer = std::min(bounds.of_peer, most);
+  bounds.of_loopback = std::min(bounds.of_loopback, most);
+  return bounds;
 }
 
-std::string ReadBody(evhttp_request* request) {
-  evbuffer* input = evhttp_request_get_input_buffer(request);
-  std::string body(evbuffer_get_length(input), '\0');
-  evbuffer_copyout(input, body.data(), body.size());
-  return body;
+template <class T>
+std::string BytesOf(const T& value) {
+  std::string bytes(sizeof value, 0);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
 }
 
-void Send(evhttp_request* request, const Response& response) {
-  evkeyvalq* headers = evhttp_request_get_output_headers(request);
-  evhttp_add_header(headers, "Content-Type", response.content_type.c_str());
-  evhttp_add_header(headers, "Content-Length", std::to_string(response.body.size()).c_str());
-  evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-  evhttp_add_header(headers, "Cache-Control", "no-store");
-  if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD) {
-    evbuffer* output = evhttp_request_get_output_buffer(request);
-    evbuffer_add(output, response.body.data(), response.body.size());
+Peer PeerOfIpv4(in_addr_t host) {
+  return ntohl(host) >> 24U == IN_LOOPBACKNET ? Peer{} : Peer{BytesOf(host)};
+}
+
+Peer PeerOf(const os::Address& address) {
+  if (address.family() == AF_INET) {
+    sockaddr_in in{};
+    std::memcpy(&in, &address.storage, sizeof in);
+    return PeerOfIpv4(in.sin_addr.s_addr);
   }
-  // A null reason phrase means the standard one.
-  evhttp_send_reply(request, response.status, nullptr, nullptr);
-}
-
-void Handle(evhttp_request* request, void* handler) noexcept {
-  const evhttp_uri* uri = evhttp_request_get_evhttp_uri(request);
-  const auto ours = ReadRequest(MethodName(request), evhttp_uri_get_path(uri),
-                                evhttp_uri_get_query(uri), ReadBody(request));
-  Send(request, ours ? (*static_cast<const Handler*>(handler))(*ours) : Failure(ours.error()));
-}
-
-// A listener, and the timer after which it accepts again.
-struct Resumption {
-  evconnlistener* connections = nullptr;
-  event* timer = nullptr;
-  bool told = false;  // since the last connection that was accepted
-};
-
-void Resume(evutil_socket_t, short, void* argument) noexcept {
-  const auto* self = static_cast<Resumption*>(argument);
-  evconnlistener_enable(self->connections);
-  event_add(self->timer, &kNoPause);
-}
-
-// Asked for the buffers of each connection that comes in; evhttp makes its own then.
-bufferevent* Accepted(event_base*, void* resumption) noexcept {
-  static_cast<Resumption*>(resumption)->told = false;
-  return nullptr;
-}
-
-// No descriptor is left: the connection stays at the door, and the loop would find it there again
-// at once, without end.
-void Pause(evconnlistener* connections, void*) noexcept {
-  const Error error = SystemError("accept", errno);
-  evconnlistener_disable(connections);
-  // evhttp keeps the listener's user pointer to itself: its timer is found among the loop's.
-  struct Search {
-    evconnlistener* connections;
-    Resumption* found = nullptr;
-  } search{.connections = connections};
-  event_base_foreach_event(
-      evconnlistener_get_base(connections),
-      [](const event_base*, const event* found, void* argument) {
-        auto* wanted = static_cast<Search*>(argument);
-        if (event_get_callback(found) != &Resume) return 0;
-        auto* own = static_cast<Resumption*>(event_get_callback_arg(found));
-        if (own->connections != wanted->connections) return 0;
-        wanted->found = own;
-        return 1;
-      },
-      &search);
-  if (search.found == nullptr) return;
-  if (!std::exchange(search.found->told, true)) log::Warn("cannot accept a connection", error);
-  event_add(search.found->timer, &kAcceptPause);
+  if (address.family() != AF_INET6) return {};
+  sockaddr_in6 in{};
+  std::memcpy(&in, &address.storage, sizeof in);
+  if (IN6_IS_ADDR_LOOPBACK(&in.sin6_addr)) return {};
+  if (!IN6_IS_ADDR_V4MAPPED(&in.sin6_addr)) return {BytesOf(in.sin6_addr)};
+  in_addr_t host = 0;
+  std::memcpy(&host, &in.sin6_addr.s6_addr[12], sizeof host);
+  return PeerOfIpv4(host);
 }
 
 Result<os::Fd> Bind(const os::Address& address, std::string_view text) {
@@ -122,7 +82,10 @@ Result<os::Fd> Bind(const os::Address& address, std::string_view text) {
     int only_ipv6 = address.any ? 0 : 1;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only_ipv6, sizeof only_ipv6);
   }
-  if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), 64) != 0) {
+  // Connections have theirs from the listener.
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
+  if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), kBacklog) != 0) {
     if (errno == EADDRINUSE) return Fail(Reason::kPortInUse, "cannot listen on {}", text);
     return Fail(SystemError(fmt::format("cannot listen on {}", text), errno));
   }
@@ -141,38 +104,71 @@ Result<int> BoundPort(const os::Fd& fd) {
 }  // namespace
 
 struct Server::Impl {
-  Impl(os::Loop& loop_, Handler handler_)
-      : loop(loop_), handler(std::move(handler_)), http(evhttp_new(loop.base())) {}
+  Impl(os::Loop& loop_, os::Fd listener_, Handler handler, Takes takes, const Bounds& bounds)
+      : loop(loop_),
+        listener(std::move(listener_)),
+        connections(loop_, std::move(handler), takes, Suited(bounds)) {
+    Watch();
+  }
 
-  // Serves the connections that come in on `listener`.
-  Status Serve(os::Fd listener) {
-    if (!http) return Fail(Reason::kInternal, "cannot make an HTTP server");
-    evhttp_set_max_headers_size(http.get(), kMaxHeader);
-    evhttp_set_max_body_size(http.get(), kMaxBody);
-    evhttp_set_timeout(http.get(), kIdleSeconds);
-    evhttp_set_allowed_methods(http.get(), EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD);
-    evhttp_set_bevcb(http.get(), &Accepted, &resumption);
-    evhttp_set_gencb(http.get(), &Handle, &handler);
-    evhttp_bound_socket* bound = evhttp_accept_socket_with_handle(http.get(), listener.get());
-    if (bound == nullptr) return Fail(Reason::kInternal, "cannot accept connections");
-    listener.Release();  // evhttp closes it
-    evconnlistener* connections = evhttp_bound_socket_get_listener(bound);
-    evconnlistener_set_error_cb(connections, &Pause);
-    resumption.connections = connections;
-    resumption.timer = event_new(loop.base(), -1, 0, &Resume, &resumption);
-    timer.reset(resumption.timer);
-    event_add(resumption.timer, &kNoPause);
-    return {};
+  void Watch() {
+    watch = loop.WhenReadable(listener.get(), [this] { Accept(); });
+  }
+
+  void Accept() {
+    if (!spare.valid()) spare = Spare();
+    const uint64_t dropped = connections.dropped();
+    for (int i = 0; i < kAcceptsATurn; ++i) {
+      os::Address address;
+      address.length = sizeof address.storage;
+      os::Fd accepted(accept4(listener.get(), reinterpret_cast<sockaddr*>(&address.storage),
+                              &address.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (accepted.valid()) {
+        short_of_descriptors &= !spare.valid();
+        connections.Add(std::move(accepted), PeerOf(address));
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        break;
+      } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        if (!MakeRoom(SystemError("accept", errno))) return Pause();
+      }  // else the peer has gone, and the next is asked for
+    }
+    if (connections.dropped() > dropped) TellDropped();
+  }
+
+  static os::Fd Spare() { return os::Fd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+  // No descriptor is left: the one that is kept for this, or another connection's, is free.
+  bool MakeRoom(const Error& error) {
+    if (!std::exchange(short_of_descriptors, true)) log::Warn("cannot accept a connection", error);
+    if (!spare.valid()) return connections.DropOne();
+    spare.Reset();
+    return true;
+  }
+
+  // The connection stays at the door, and the loop would find it there again at once, without end.
+  void Pause() {
+    watch = os::Loop::Handle();
+    pause = loop.After(kAcceptPause, [this] { Watch(); });
+  }
+
+  void TellDropped() {
+    const Steady now = SystemClock().Now();
+    if (told && now - *told < kTellAgain) return;
+    told = now;
+    log::Warn("connections are closed to let others in", {{"connections", connections.size()}});
   }
 
   os::Loop& loop;
-  Handler handler;
-  std::unique_ptr<evhttp, FreeHttp> http;
+  os::Fd listener;
+  os::Fd spare = Spare();
+  ServedConnections connections;
   int port = 0;
   std::string path;                    // of a unix socket
   std::optional<os::FileInfo> socket;  // its file, to tell it from a successor's
-  Resumption resumption;
-  std::unique_ptr<event, FreeEvent> timer;  // ends before the listener that it refers to
+  bool short_of_descriptors = false;   // told since there were some
+  std::optional<Steady> told;          // that connections are closed
+  os::Loop::Handle watch;
+  os::Loop::Handle pause;
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -189,16 +185,26 @@ int Server::port() const {
   return impl_->port;
 }
 
+uint64_t Server::dropped() const {
+  return impl_->connections.dropped();
+}
+
 Result<std::unique_ptr<Server>> Server::ListenTcp(os::Loop& loop, const std::string& address,
                                                   Handler handler) {
+  return ListenTcp(loop, address, std::move(handler), Bounds());
+}
+
+Result<std::unique_ptr<Server>> Server::ListenTcp(os::Loop& loop, const std::string& address,
+                                                  Handler handler, const Bounds& bounds) {
   os::Address parsed = TRY(os::ParseAddress(address));
   auto listener = Bind(parsed, address);
   bool no_ipv6 = !listener && listener.error().reason == Reason::kIo;
   if (parsed.any && no_ipv6) listener = Bind(os::AnyIpv4(os::PortOf(parsed)), address);
   if (!listener) return Fail(listener.error());
-  auto impl = std::make_unique<Impl>(loop, std::move(handler));
-  impl->port = TRY(BoundPort(*listener));
-  TRY(impl->Serve(*std::move(listener)));
+  const int port = TRY(BoundPort(*listener));
+  auto impl = std::make_unique<Impl>(loop, *std::move(listener), std::move(handler),
+                                     Takes::kQuestions, bounds);
+  impl->port = port;
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -206,10 +212,10 @@ Result<std::unique_ptr<Server>> Server::ListenUnix(os::Loop& loop, const std::st
                                                    Handler handler) {
   os::RemoveStaleSocket(path);
   os::Fd listener = TRY(os::ListenUnix(path, 0600));
-  auto impl = std::make_unique<Impl>(loop, std::move(handler));
+  auto impl = std::make_unique<Impl>(loop, std::move(listener), std::move(handler), Takes::kOrders,
+                                     kOwners);
   impl->path = path;
   if (auto info = os::Inspect(path)) impl->socket = *info;
-  TRY(impl->Serve(std::move(listener)));
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the server takes out of a request: the first line is its target, the rest its body. And what
-// our client writes into a query is what the server reads.
+// our client writes into a query is what the server reads. All of it is a request as it comes, too.
 
 #include "http/request.h"
-
-#include <event2/http.h>
-
-#include <memory>
 
 #include "http/wire.h"
 #include "test/fuzz/fuzz.h"
@@ -17,17 +13,8 @@ using tessera::http::Request;
 
 namespace {
 
-struct FreeUri {
-  void operator()(evhttp_uri* uri) const { evhttp_uri_free(uri); }
-};
-
-// As libevent's server does; one that it does not take reaches nobody.
 Result<Request> Read(const std::string& target, std::string body) {
-  const std::unique_ptr<evhttp_uri, FreeUri> uri(
-      evhttp_uri_parse_with_flags(target.c_str(), EVHTTP_URI_NONCONFORMANT));
-  if (uri == nullptr) return tessera::Fail(tessera::Reason::kInvalid, "no target");
-  return tessera::http::ReadRequest("POST", evhttp_uri_get_path(uri.get()),
-                                    evhttp_uri_get_query(uri.get()), std::move(body));
+  return tessera::http::ReadTarget("POST", target, std::move(body));
 }
 
 void CheckWhatTheClientWrites(const std::string& value) {
@@ -39,6 +26,16 @@ void CheckWhatTheClientWrites(const std::string& value) {
     Require(read.has_value() && read->query == request.query, "the query is the client's");
   } else {
     Require(!read, "what no name can hold is refused");
+  }
+}
+
+// However much of a request has come, more of it changes nothing that was decided.
+void CheckWhole(const std::string& text) {
+  using tessera::http::Takes;
+  for (const Takes takes : {Takes::kQuestions, Takes::kOrders}) {
+    const auto some = tessera::http::ReadRequest(text.substr(0, text.size() / 2), takes);
+    const auto all = tessera::http::ReadRequest(text, takes);
+    Require(!some || (all && some->index() == all->index()), "what was decided stands");
   }
 }
 
@@ -60,5 +57,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(!request.error().message.empty(), "a refusal says why");
   }
   CheckWhatTheClientWrites(body);
+  CheckWhole(text);
   return 0;
 }

@@ -226,6 +226,12 @@ std::string NodeUnderTest::Get(const std::string& path) {
   return response ? response->body : response.error().Text();
 }
 
+std::string NodeUnderTest::Answered(const std::string& path) {
+  auto response = http::ExchangeUnix(dir_ + "/agent.sock", {"GET", path, {}, ""}, kLimit);
+  return response ? std::to_string(response->status) + " " + response->body
+                  : response.error().Text();
+}
+
 json::Object NodeUnderTest::Page(const std::string& path) {
   auto value = json::Parse(Get(path));
   return value && value->is_object() ? value->get_object() : json::Object();

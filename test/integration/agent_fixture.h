@@ -82,6 +82,8 @@ class NodeUnderTest {
   // The faults of the dummy devices, all at once: {"2": {"fail": "on fire"}}.
   void SetFaults(const json::Object& devices);
   std::string Get(const std::string& path);
+  // "STATUS BODY" of a page, whether or not it is a failure.
+  std::string Answered(const std::string& path);
   json::Object Page(const std::string& path);
   // Waits until the condition holds; false when it has not after kLimit.
   static bool Await(const std::function<bool()>& condition);

@@ -16,6 +16,8 @@ constexpr char kPutBack[] =
     R"(tessera_cdi_writes_total{resource="dummy.com/npu",result="put-back"})";
 constexpr char kFailed[] = R"(tessera_cdi_writes_total{resource="dummy.com/npu",result="failed"})";
 
+constexpr char kFault[] = R"(tessera_fault{fault="cdi"})";
+
 class CdiTest : public AgentTest {
  protected:
   // One NPU whose containers find this variable.
@@ -120,9 +122,16 @@ TEST_F(CdiTest, WhatStandsInItsPlaceIsToldOnceAndCountedUntilItIsGone) {
   const std::string log = Log();
   EXPECT_NE(log.find(line), std::string::npos);
   EXPECT_EQ(log.find(line), log.rfind(line));
+  const std::string fault = "cdi: " + path_ + ": " + path_ +
+                            " is not a regular file and is not replaced [socket-planted]: ";
+  EXPECT_TRUE(Answered("/healthz").starts_with("200 ok\n" + fault)) << Answered("/healthz");
+  EXPECT_TRUE(Answered("/readyz").starts_with("503 " + fault)) << Answered("/readyz");
+  EXPECT_EQ(MetricNow(kFault), 1);
   ASSERT_TRUE(os::RemoveTree(path_));
 
   ExpectBackSoon();
+  EXPECT_TRUE(Await([&] { return Answered("/readyz") == "200 ok\n"; }));
+  EXPECT_EQ(MetricNow(kFault), 0);
 }
 
 TEST_F(CdiTest, OfTwoInstancesTheWriterPutsItsDocumentBackAndItsSuccessorItsOwn) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine that has no more to give.
 #include <sys/resource.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "agent_fixture.h"
+#include "os/address.h"
 #include "os/files.h"
 #include "os/unix_socket.h"
 
@@ -22,6 +25,14 @@ class LimitsTest : public AgentTest {
   }
   void SetDescriptors(const rlimit& limit) {
     EXPECT_EQ(prlimit(agent_.pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
+  }
+  // A connection with these bytes, as much as the other side takes at once.
+  static os::Fd Connect(const std::string& address, const std::string& bytes) {
+    const os::Address to = os::ParseAddress(address).value();
+    os::Fd fd(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(connect(fd.get(), to.get(), to.length), 0);
+    (void)send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return fd;
   }
   // What the agent's first thread, the loop's, has used of the processor.
   Duration Processor() {
@@ -79,6 +90,52 @@ TEST_F(LimitsTest, AConnectionThatCannotBeAcceptedIsNotTriedWithoutPause) {
   EXPECT_TRUE(AwaitPage("/ledger", [](const json::Object& page) { return !page.empty(); }));
   EXPECT_EQ(LinesWith(line), 1u);
   EXPECT_GE(MetricNow(kFailed), 1);
+}
+
+// Connections that ask for nothing, end within a request, or do not read what they asked for.
+TEST_F(LimitsTest, HundredsOfConnectionsToTheStatusPortCostNobodyAnything) {
+  std::string config = Config("  - {name: dummy.com/npu, dummy: {count: 64}}\n");
+  config.replace(config.find("\"off\""), 5, "\"127.0.0.1:0\"");
+  WriteConfig(config);
+  StartKubelet();
+  agent_ = StartAgent();
+  Expect(kNpu, 64, 64);
+  const std::string opened = " port=";
+  ASSERT_TRUE(AwaitLog(opened));
+  const std::string log = Log();
+  const size_t at = log.find(opened) + opened.size();
+  const std::string address = "127.0.0.1:" + log.substr(at, log.find('\n', at) - at);
+  ASSERT_TRUE(http::CallTcp(address, {"GET", "/explain", {}, ""}, kLimit));
+  const int64_t before = Memory("VmRSS");
+
+  const std::string body(1024 * 1024, 'x');
+  const std::string beginnings[] = {"", "GET /explain HTTP/1.1\r\nX: ",
+                                    "POST / HTTP/1.1\r\nContent-Length: 1048577\r\n\r\n" + body,
+                                    "GET /explain HTTP/1.1\r\n\r\n"};
+  std::vector<os::Fd> connections;
+  for (size_t i = 0; i < 400; ++i) connections.push_back(Connect(address, beginnings[i % 4]));
+  const auto health = http::CallTcp(address, {"GET", "/healthz", {}, ""}, kLimit);
+  const auto order = http::CallTcp(address, {"POST", "/cordon", {}, body}, kLimit);
+
+  ASSERT_TRUE(health) << health.error().message;
+  EXPECT_EQ(health->body, "ok\n");
+  EXPECT_EQ(order.error(),
+            (Error{Reason::kInvalid, "orders are taken on the control socket only"}));
+  EXPECT_LT(Memory("VmHWM") - before, 8 * 1024);
+  EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
+  EXPECT_GT(MetricNow("tessera_http_connections_dropped_total"), 0);
+  EXPECT_TRUE(AwaitLog("WARN connections are closed to let others in "));
+}
+
+TEST_F(LimitsTest, TheLimitOfDescriptorsIsRaisedAtTheStart) {
+  WriteConfig(Config(kFour));
+  StartKubelet();
+  agent_ = StartAgent({"/bin/sh", "-c", "ulimit -Sn 100; exec \"$@\"", "sh"});
+  Expect(kNpu, 4, 4);
+
+  const rlimit now = Descriptors();
+
+  EXPECT_EQ(now.rlim_cur, std::min<rlim_t>(now.rlim_max, 65'536));
 }
 
 TEST_F(LimitsTest, SixtyFourDevicesNeedLessThanHalfOf64MiB) {

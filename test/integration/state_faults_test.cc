@@ -38,6 +38,7 @@ class StateFaultsTest : public AgentTest, public testing::WithParamInterface<Cau
 
 constexpr char kGood[] = R"(tessera_state_writes_total{result="good"})";
 constexpr char kFailed[] = R"(tessera_state_writes_total{result="failed"})";
+constexpr char kFault[] = R"(tessera_fault{fault="state"})";
 
 TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
   WriteConfig(WithRecovery(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
@@ -63,9 +64,14 @@ TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
                       " error=\"" + Message() + "\" advice="),
             1u);
   EXPECT_EQ(Registrations(kNpu), 1);
+  EXPECT_EQ(MetricNow(kFault), 1);
+  EXPECT_TRUE(Answered("/healthz").starts_with("200 ok\nstate: " + Message() + " ["));
+  EXPECT_TRUE(Answered("/readyz").starts_with("503 state: " + Message() + " ["));
 
   control_->refusal = Refusal::kNothing;
   ASSERT_TRUE(AwaitLog("INFO the state is saved again\n"));
+  EXPECT_EQ(MetricNow(kFault), 0);
+  EXPECT_EQ(Answered("/readyz"), "200 ok\n");
   EXPECT_EQ(LinesWith("cannot save the state"), 1u);
 
   // Everything is there: the cordon, and the fall of a device that says nothing of it any more.

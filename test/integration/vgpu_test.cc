@@ -245,9 +245,16 @@ TEST_F(VgpuTest, ALibraryThatIsTakenAwayLetsNoContainerStartUntilItIsThere) {
       << pod.start_failures[0].second;
   EXPECT_EQ(TextOf(NameOf(pod)), "nothing");
 
+  const std::string fault =
+      "grants: nvidia.com/gpu: the library that holds containers to their part of a GPU is not at "
+      "/usr/local/vgpu/libvgpu.so [not-enforced]: ";
+  EXPECT_TRUE(Answered("/healthz").starts_with("200 ok\n" + fault)) << Answered("/healthz");
+  EXPECT_EQ(MetricNow(R"(tessera_fault{fault="grants"})"), 1);
+
   PutLibrary();
   EXPECT_TRUE(
       Await([&] { return kubelet_->RestartContainer("default", "a", "main").has_value(); }));
+  EXPECT_EQ(MetricNow(R"(tessera_fault{fault="grants"})"), 0);
   EXPECT_EQ(VariablesOf(NameOf(pod)), Limits(NameOf(pod), 8192, 10));
 }
 

@@ -78,11 +78,11 @@ void CdiFile::Put() {
   written_ = put.has_value();
   metrics_.Add(http::Metric::kCdiWrites, {resource_, put ? due_ : "failed"});
   if (put) {
-    refusal_.clear();
+    refusal_.reset();
     return log::Info("wrote the CDI document", {{"path", path_}});
   }
-  if (put.error().message == refusal_) return;
-  refusal_ = put.error().message;
+  if (refusal_ == put.error()) return;
+  refusal_ = put.error();
   log::LogError("cannot write the CDI document", put.error(), {{"path", path_}});
   if (tell_) {
     tell_({.reason = "CdiDocumentNotWritten",
@@ -111,6 +111,7 @@ void CdiFile::Remove() {
   (void)os::RemoveFile(path_);
   document_.clear();
   written_ = false;
+  refusal_.reset();
 }
 
 }  // namespace tessera::agent

@@ -40,6 +40,8 @@ class CdiFile {
   const std::string& document() const { return document_; }
   // It stood there when it was written or looked at last.
   bool written() const { return written_; }
+  // Why it could not be written, if so.
+  const std::optional<Error>& refusal() const { return refusal_; }
 
  private:
   void Put();
@@ -52,9 +54,9 @@ class CdiFile {
   std::string resource_;
   std::string document_;
   bool written_ = false;
-  std::string due_;             // what a write that comes off is counted as
-  std::string refusal_;         // why it could not be written, as the log last said
-  std::optional<Steady> told_;  // that it had been changed
+  std::string due_;               // what a write that comes off is counted as
+  std::optional<Error> refusal_;  // why it could not be written, as the log last said
+  std::optional<Steady> told_;    // that it had been changed
 };
 
 // Writes a document, unless the same stands there already, into a directory that nobody but root

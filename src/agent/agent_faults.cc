@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "agent/agent_core.h"
+#include "agent/faults.h"
+#include "os/descriptors.h"
+
+namespace tessera::agent {
+
+std::string TextOf(const Faults& faults) {
+  std::string text;
+  for (const Fault& fault : faults) text += fmt::format("{}: {}\n", fault.name, fault.error.Text());
+  return text;
+}
+
+Faults Agent::FaultsNow() const {
+  Faults faults;
+  if (!os::HasDescriptorLeft()) {
+    faults.push_back({"descriptors",
+                      {Reason::kIo, fmt::format("none of the {} that the agent may have is left",
+                                                os::DescriptorLimit())}});
+  }
+  // Another instance may write the state, or listen: during an update that is as it should be.
+  if (unsaved_) {
+    faults.push_back({"state", *unsaved_});
+  } else if (store_.refusal() && !store_.another_writes()) {
+    faults.push_back({"state", *store_.refusal()});
+  }
+  if (control_ == nullptr && control_refusal_ && control_refusal_->reason != Reason::kSocketInUse) {
+    faults.push_back({"control-socket", *control_refusal_});
+  }
+  for (const auto& [path, entry] : cdi_.entries()) {
+    if (entry.file.refusal()) faults.push_back({"cdi", entry.file.refusal()->In(path)});
+  }
+  for (const auto& [name, resource] : resources_.served()) {
+    if (auto fault = resource->start_fault()) faults.push_back({"grants", fault->In(name)});
+  }
+  return faults;
+}
+
+}  // namespace tessera::agent
