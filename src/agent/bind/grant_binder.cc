@@ -14,9 +14,6 @@
 namespace tessera::agent {
 namespace {
 
-// kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
-constexpr Duration kForgotten{60'000};
-
 // kubelet tries again more often than that.
 constexpr Duration kLately{60'000};
 
@@ -438,92 +435,6 @@ Result<std::set<std::string>> GrantBinder::Live() {
   std::set<std::string> live;
   for (const HeldGrant& held : all->all()) live.insert(held.name);
   return live;
-}
-
-void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs,
-                                  const std::set<std::string>& containers) {
-  ForgetEnded(cdi_dirs);
-  leftovers_.Remove(Containers(containers));
-}
-
-void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
-  const std::unique_lock lock(removing_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  const auto grants = pins_.Grants();
-  if (!grants) return;
-  const auto live = Live();
-  if (!live) {
-    forgotten_.clear();  // a minute of what kubelet is known to say
-    return;
-  }
-  std::map<std::string, Steady> forgotten;
-  const Steady now = clock_.Now();
-  for (const std::string& name : *grants) {
-    if (live->contains(name)) continue;
-    const auto known = forgotten_.find(name);
-    const Steady since = known == forgotten_.end() ? now : known->second;
-    if (now - since >= kForgotten) {
-      const Status gone = Forget(name, cdi_dirs);
-      if (gone) continue;
-      log::Warn("what a grant that has ended left stays, and is tried again", gone.error(),
-                {{"grant", name}});
-    }
-    forgotten[name] = now - since >= kForgotten ? now : since;
-  }
-  forgotten_ = std::move(forgotten);
-}
-
-std::optional<GrantSpace::Seen> GrantBinder::LookAtSpace(const std::set<std::string>& containers) {
-  return space_.Look(Containers(containers));
-}
-
-// Those of grants that other configurations made as well.
-std::set<std::string> GrantBinder::Containers(const std::set<std::string>& configured) {
-  const std::lock_guard lock(containers_mutex_);
-  containers_.insert(configured.begin(), configured.end());
-  return containers_;
-}
-
-Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs,
-                              const std::set<std::string>& containers) {
-  Status first;
-  if (pins_.any()) {
-    for (const std::string& name : TRY(pins_.Grants())) {
-      const Status gone = Forget(name, cdi_dirs);
-      if (first && !gone) first = gone;
-    }
-  }
-  const Status removed = Leftovers::RemoveAll(Containers(containers));
-  return first ? removed : first;
-}
-
-// The record last, by which the rest is found again.
-Status GrantBinder::Forget(const std::string& name, const std::set<std::string>& cdi_dirs) {
-  const auto pin = pins_.Find(name);
-  const std::string uid = pin && *pin ? (*pin)->pod_uid : "unknown";
-  const std::string pod = book_->NameOf(uid);
-  for (const std::string& directory : cdi_dirs) {
-    (void)os::RemoveFile(directory + "/" + GrantFileName(name));
-  }
-  times_.Remove(name);
-  if (pin && *pin) {
-    const std::string directory = root_.Path((*pin)->directory);
-    if (!(*pin)->gate.empty()) (void)os::RemoveFile(root_.Path((*pin)->gate));
-    RemoveLimits(root_, name, **pin);
-    // Where kubelet has lost its checkpoint, a container has a second grant, and the same
-    // directory.
-    const bool own = IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
-    if (own) {
-      Containers({directory.substr(0, directory.rfind('/'))});
-      TRY(Leftovers::PutAside(directory));
-    }
-    const std::string locks = LocksPath(root_, name, **pin);
-    Containers({locks.substr(0, locks.rfind('/'))});
-    TRY(Leftovers::PutAside(locks));
-  }
-  pins_.Remove(name);
-  log::Info("a grant has ended", {{"grant", name}, {"pod", pod}, {"uid", uid}});
-  return {};
 }
 
 }  // namespace tessera::agent
