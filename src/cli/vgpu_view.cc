@@ -207,9 +207,9 @@ std::string NoteLines(std::span<const VgpuContainer> containers, const View& vie
   constexpr size_t kLongestName = 50;
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
   for (const VgpuContainer& container : containers) {
-    for (std::string& text : NotesOf(container)) {
+    for (const std::string& text : NotesOf(container)) {
       auto at = std::ranges::find(notes, text, [](const auto& note) { return note.first; });
-      if (at == notes.end()) at = notes.insert(at, {std::move(text), {}});
+      if (at == notes.end()) at = notes.insert(at, {text, {}});
       std::string name = ShownName(container, view);
       if (view.columns > 0) name = ElideMiddle(name, kLongestName);
       at->second.push_back(std::move(name));
