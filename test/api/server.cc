@@ -7,6 +7,7 @@
 #include <event2/listener.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -137,6 +138,8 @@ struct Server::Impl {
   static void Accept(evconnlistener* listener, evutil_socket_t fd, sockaddr*, int, void* self) {
     auto* impl = static_cast<Impl*>(self);
     event_base* base = evconnlistener_get_base(listener);
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // as servers in Go have it
     bufferevent* buffers = impl->context == nullptr ? bufferevent_socket_new(base, fd, kOptions)
                                                     : bufferevent_openssl_socket_new(
                                                           base, fd, SSL_new(impl->context),

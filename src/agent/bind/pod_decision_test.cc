@@ -68,6 +68,18 @@ TEST_F(PodDecisionTest, WhatTheSchedulerChoseBelongsToTheContainersThatAskInThei
             fmt::format("prepare: {1}=1000:30;main: {0}=3000:30,{1}=2000:20;", kFirst, kSecond));
 }
 
+TEST_F(PodDecisionTest, ByAPodOfWhichSomethingIsOverItsBoundNothingIsDecided) {
+  auto pod = PodWith({Asking("main", 1, 3000)}, Device(kFirst, 3000, 30) + ";");
+  pod.excess = "annotations: hami.io/x has 250000 bytes, at most 32768 are read";
+
+  EXPECT_EQ(Read(pod),
+            "bad-decision: pod team/train: what was chosen for it is not what it asks for: "
+            "annotations: hami.io/x has 250000 bytes, at most 32768 are read");
+  EXPECT_EQ(Text(FitDecision(pod, rules_, cards_, {{"main", {kFirst}}})),
+            "bad-size: pod team/train: it cannot have what it asks for: annotations: hami.io/x has "
+            "250000 bytes, at most 32768 are read");
+}
+
 TEST_F(PodDecisionTest, APodThatNobodyPlacedHasNone) {
   EXPECT_EQ(Read(PodWith({Asking("main", 1, 3000)}, "")),
             "not-placed: pod team/train: no scheduler has chosen GPUs for it: it has no annotation "
