@@ -351,9 +351,10 @@ TEST_F(NvidiaPluginTest, ADriverThatIsThereIsWhatFailOnInitErrorAsksFor) {
 
 TEST_F(NvidiaPluginTest, WhatIsNotServedEndsTheStartWithOneLineEach) {
   Publish("version: v1\n");
-  StartPlugin({"--kubelet-socket="});
+  StartPlugin({"--mig-strategy=both"});
   EXPECT_EQ(agent_.Wait(), 1);
-  EXPECT_NE(Log().find("kubelet-socket is empty, which is to register nowhere"), std::string::npos)
+  EXPECT_NE(Log().find("flags.migStrategy takes 'none', 'single' or 'mixed', not 'both'"),
+            std::string::npos)
       << Log();
 }
 
