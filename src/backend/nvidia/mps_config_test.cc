@@ -18,10 +18,10 @@ TEST(MpsConfig, ContainersGetTheDaemonsPipesAndItsMemory) {
   EXPECT_EQ(resource.kind.As<NvidiaConfig>()->mps, (NvidiaConfig::Mps{.on = true}));
   EXPECT_EQ(resource.rendering.envs, (std::map<std::string, std::string>{
                                          {"CUDA_MPS_PIPE_DIRECTORY", "/mps/nvidia.com/gpu/pipe"}}));
-  EXPECT_EQ(resource.rendering.mounts,
-            (std::vector<Mount>{
-                {"/run/nvidia/mps/nvidia.com/gpu/pipe", "/mps/nvidia.com/gpu/pipe", false},
-                {"/run/nvidia/mps/shm", "/dev/shm", false}}));
+  EXPECT_EQ(
+      resource.rendering.mounts,
+      (std::vector<Mount>{{"/run/nvidia/mps/nvidia.com/gpu/pipe", "/mps/nvidia.com/gpu/pipe", true},
+                          {"/run/nvidia/mps/shm", "/dev/shm", false}}));
 }
 
 TEST(MpsConfig, PlacesAndSizesAreTold) {

@@ -120,7 +120,7 @@ Config SharedByMps(const std::string& name) {
   resource.rendering.one_per_container = true;
   resource.rendering.envs = {{"CUDA_MPS_PIPE_DIRECTORY", "/mps/" + name + "/pipe"}};
   resource.rendering.mounts = {
-      {"/run/nvidia/mps/" + name + "/pipe", "/mps/" + name + "/pipe", false},
+      {"/run/nvidia/mps/" + name + "/pipe", "/mps/" + name + "/pipe", true},
       {"/run/nvidia/mps/shm", "/dev/shm", false}};
   resource.kind.As<NvidiaConfig>()->mps = {
       .on = true, .root = "/run/nvidia/mps", .container_root = "/mps"};
