@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/cuda_node.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,21 @@
 #include <stdexcept>
 
 namespace tessera::fake_cuda {
+namespace {
+
+// The machine's own limits, as of a container that this runs in, are none of the node's. Once a
+// process: what it starts does not see them either.
+void HideLimitsOfTheMachine() {
+  constexpr char kDirectory[] = "/run/tessera";
+  if (!std::filesystem::exists(kDirectory) || std::filesystem::is_empty(kDirectory)) return;
+  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("none", kDirectory, "tmpfs", 0, nullptr) != 0) {
+    throw std::runtime_error(
+        "this machine has limits in /run/tessera, and only root can hide them");
+  }
+}
+
+}  // namespace
 
 Library::Library(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
   if (handle_ == nullptr) throw std::runtime_error(dlerror());  // NOLINT(concurrency-mt-unsafe)
@@ -27,6 +44,7 @@ std::string CudaNode::LibraryPath() {
 }
 
 CudaNode::CudaNode(const std::string& hardware) {
+  HideLimitsOfTheMachine();
   std::string name = std::filesystem::temp_directory_path() / "cuda_node.XXXXXX";
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no directory " + name);
   directory_ = name;

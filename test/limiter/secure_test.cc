@@ -15,6 +15,8 @@ namespace tessera::limiter {
 namespace {
 
 constexpr uid_t kNobody = 65534;
+// Where nobody finds the node's directory, whose parents may be closed to others.
+constexpr char kSeen[] = "/run/node";
 
 class SecureTest : public LimitTest {
  protected:
@@ -22,7 +24,8 @@ class SecureTest : public LimitTest {
     if (geteuid() != 0) GTEST_SKIP() << "only root makes programs that have root's rights";
     if (!Output("unshare -m true 2>&1").empty()) GTEST_SKIP() << "may not make a mount namespace";
     if (!Output("setpriv --version > /dev/null 2>&1").empty()) GTEST_SKIP() << "no setpriv";
-    std::filesystem::create_directories(place_);
+    std::filesystem::create_directories(place_ + "/driver");
+    std::filesystem::copy_file(CudaNode::LibraryPath(), place_ + "/driver/libcuda.so.1");
     // The fake driver keeps what it knows there, for whoever calls it.
     std::filesystem::permissions(node_.directory(), std::filesystem::perms(0755));
     ASSERT_EQ(chown(node_.directory().c_str(), kNobody, kNobody), 0);
@@ -39,8 +42,9 @@ class SecureTest : public LimitTest {
 
   // The limits file says so; the region that it names is where everybody may write.
   void Limit() {
-    std::ofstream(place_ + "/limits") << "tessera-limits 1\ndevice " << kUuid
-                                      << " memory=1073741824\nregion=" << Region() << "\n";
+    std::ofstream(place_ + "/limits")
+        << "tessera-limits 1\ndevice " << kUuid << " memory=1073741824\nregion=" << kSeen
+        << "/secure/vgpu/a.cache\n";
     std::filesystem::create_directories(place_ + "/vgpu");
     std::filesystem::permissions(place_ + "/vgpu", std::filesystem::perms(0777));
   }
@@ -51,29 +55,32 @@ class SecureTest : public LimitTest {
   std::string AsNobody(const std::string& command) const {
     std::ofstream(place_ + "/script")
         << "set -e\n"
+        << "umask 022\n"
         << "cp -a /etc " << place_ << "/etc\n"
         << "mount --bind " << place_ << "/etc /etc\n"
-        << "printf '%s\\n' " << Directory(CudaNode::LibraryPath())
-        << " > /etc/ld.so.conf.d/0.conf\n"
+        << "mount -t tmpfs none /run && mkdir -p /run/tessera/vgpu " << kSeen << "\n"
+        << "mount --bind " << node_.directory() << " " << kSeen << "\n"
+        << "echo " << kSeen << "/secure/driver > /etc/ld.so.conf.d/0.conf\n"
         << "ldconfig\n"
-        << "mount -t tmpfs none /run && mkdir -p /run/tessera/vgpu\n"
-        << "if [ -e " << place_ << "/limits ]; then cp " << place_
-        << "/limits /run/tessera/vgpu/limits; fi\n"
-        << "if [ -e " << place_ << "/no-limits ]; then cp " << place_
-        << "/no-limits /run/tessera/vgpu; fi\n"
-        << "cp " << Libvgpu() << " /run/libvgpu.so\n"
+        << "for file in limits no-limits; do\n"
+        << "if [ -e " << kSeen << "/secure/$file ]; then install -m 0644 " << kSeen
+        << "/secure/$file /run/tessera/vgpu; fi\n"
+        << "done\n"
+        << "install -m 0755 '" << Libvgpu() << "' /run/libvgpu.so\n"
         << "echo /run/libvgpu.so > /etc/ld.so.preload\n"
-        << "exec setpriv --reuid=" << kNobody << " --clear-groups sh " << place_ << "/command\n";
+        << "exec setpriv --reuid=" << kNobody << " --clear-groups sh " << kSeen
+        << "/secure/command\n";
     std::ofstream(place_ + "/command")
-        << "exec env TESSERA_FAKE_CUDA=" << node_.directory()
-        << " TESSERA_FAKE_NVML=" << node_.directory()
+        << "exec env TESSERA_FAKE_CUDA=" << kSeen << " TESSERA_FAKE_NVML=" << kSeen
         << "/fake-nvml.yaml TESSERA_FAKE_CUDA_OPTIONS=context-mib=0 " << command << "\n";
     return Output("unshare -m sh " + place_ + "/script 2>&1");
   }
   // The program of so many rights, which takes pieces of 100 MiB.
   std::string Takes(const std::string& name, const std::string& meanwhile = "true") const {
-    return place_ + "/" + name + " proc 104857600 100 '" + meanwhile + "'";
+    return Seen(name) + " proc 104857600 100 '" + meanwhile + "'";
   }
+
+  static std::string Seen(const std::string& name) { return kSeen + ("/secure/" + name); }
 
   const std::string place_ = node_.directory() + "/secure";
 };
@@ -82,7 +89,7 @@ TEST_F(SecureTest, TheLimitsFileHoldsForItAndNothingElseSaysAnything) {
   Limit();
   EXPECT_EQ(AsNobody("CUDA_DEVICE_MEMORY_LIMIT_0=8g LIBCUDA_LOG_LEVEL=4 "
                      "CUDA_DEVICE_MEMORY_SHARED_CACHE=" +
-                     place_ + "/vgpu/b.cache " + Takes("limit_secure")),
+                     Seen("vgpu/b.cache ") + Takes("limit_secure")),
             kGranted);
 }
 
@@ -95,7 +102,7 @@ TEST_F(SecureTest, ItNeitherOpensNorMakesARegion) {
 TEST_F(SecureTest, WhatItHoldsIsCountedForItAlone) {
   Limit();
   // Root's own program makes the region and holds all that there is.
-  const std::string holder = Takes("limit_bare", place_ + "/limit_secure proc 104857600 4 true");
+  const std::string holder = Takes("limit_bare", Seen("limit_secure") + " proc 104857600 4 true");
   EXPECT_EQ(AsNobody(holder),
             "4 x 104857600, then 0; free 654311424 of 1073741824; device 1073741824\n" +
                 std::string(kGranted));
@@ -103,7 +110,7 @@ TEST_F(SecureTest, WhatItHoldsIsCountedForItAlone) {
 }
 
 TEST_F(SecureTest, TheEnvironmentAloneLimitsNothing) {
-  EXPECT_EQ(AsNobody(kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=" + place_ + "/b.cache " +
+  EXPECT_EQ(AsNobody(kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=" + Seen("b.cache ") +
                      Takes("limit_secure")),
             "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n");
 }
@@ -115,7 +122,7 @@ TEST_F(SecureTest, WhereThatIsClosedItGetsNoMemoryForItCannotBeCountedWithTheOth
 }
 
 TEST_F(SecureTest, AProgramWithItsCallersRightsIsNone) {
-  EXPECT_EQ(AsNobody(kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=" + place_ + "/none/b.cache " +
+  EXPECT_EQ(AsNobody(kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=" + Seen("none/b.cache ") +
                      Takes("limit_bare")),
             kGranted);
 }
