@@ -25,9 +25,10 @@ namespace {
 constexpr Duration kAcceptPause{1'000};
 constexpr Duration kTellAgain{600'000};
 // Whatever comes in, others have their turn in between.
-constexpr int kAcceptsATurn = 8;
-// So many wait in the kernel: a burst is not told to come again in a second.
-constexpr int kBacklog = 512;
+constexpr int kAcceptsATurn = 16;
+// So many wait in the kernel: whoever finds no room there is told nothing, and comes again in a
+// second.
+constexpr int kBacklog = 4096;
 // What the kernel keeps for a connection counts for the pod's memory too.
 constexpr int kSendBuffer = 64 * 1024;
 constexpr int kReceiveBuffer = 16 * 1024;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kubelet feels of the shipped binary while others keep its status port busy: thousands of
+// connections that are idle, send a byte now and then, end in the middle of a request, or ask for
+// pages and do not read them; whichever the agent closes is made anew. Calls with and without the
+// storm are made in turns. Prints a table; exits with 1 where memory, the time of Allocate or that
+// of /healthz is over its bound. usage: bench_storm [CONNECTIONS [SECONDS]]
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "bench/wire/table.h"
+#include "http/http.h"
+#include "os/descriptors.h"
+#include "os/fd.h"
+#include "os/files.h"
+
+namespace tessera::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr double kMostGrown = 8;        // MB
+constexpr double kMostSlower = 1.5;     // times
+constexpr double kMostHealthz = 1'000;  // ms
+constexpr int kMadeATurn = 20;          // connections, each so often:
+constexpr milliseconds kTurn{10};
+
+// One that came in by an address of its own of this machine.
+os::Fd Connect(uint16_t port, uint32_t number) {
+  os::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(0x7f000002U + number % 60'000);
+  (void)bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons(port);
+  (void)connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
+  return fd;
+}
+
+class Storm {
+ public:
+  Storm(uint16_t port, size_t connections) : port_(port), all_(connections) {
+    thread_ = std::jthread([this](const std::stop_token& end) {
+      while (!end.stop_requested()) {
+        Turn();
+        std::this_thread::sleep_for(kTurn);
+      }
+    });
+  }
+  size_t made() const { return made_; }
+
+ private:
+  static void Send(const os::Fd& fd, std::string_view bytes) {
+    (void)send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  void Begin(size_t i) {
+    all_[i] = Connect(port_, static_cast<uint32_t>(made_++));
+    begun_[i] = false;
+  }
+  void Turn() {
+    int make = kMadeATurn;
+    begun_.resize(all_.size());
+    // What comes is left where it is; who has ended is looked for.
+    std::vector<pollfd> states;
+    for (const os::Fd& fd : all_) states.push_back({fd.get(), POLLRDHUP, 0});
+    (void)poll(states.data(), states.size(), 0);
+    for (size_t i = 0; i < all_.size(); ++i) {
+      if (!all_[i].valid() || (states[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+        if (make-- > 0) Begin(i);
+        continue;
+      }
+      constexpr std::string_view kFirst[] = {"", "GET /explain HTTP/1.1\r\nX-Slow: ",
+                                             "POST /cordon HTTP/1.1\r\nContent-Length: 1048576\r\n",
+                                             "GET /explain HTTP/1.1\r\n\r\n"};
+      if (!begun_[i]) Send(all_[i], kFirst[i % 4]);
+      if (begun_[i] && i % 4 == 1 && turns_ % 50 == 0) Send(all_[i], "x");
+      begun_[i] = true;
+    }
+    ++turns_;
+  }
+
+  const uint16_t port_;
+  std::vector<os::Fd> all_;
+  std::vector<bool> begun_;
+  size_t turns_ = 0;
+  std::atomic<size_t> made_ = 0;
+  std::jthread thread_;
+};
+
+uint16_t PortOf(const Subject& subject) {
+  for (;;) {
+    const std::string log = os::ReadFile(subject.directory() + "/log").value_or("");
+    const size_t at = log.find(" port=");
+    if (at != log.npos && log.find('\n', at) != log.npos) {
+      return static_cast<uint16_t>(std::stoi(log.substr(at + 6)));
+    }
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+}
+
+struct Figures {
+  std::vector<double> allocate;
+  std::vector<double> healthz;
+  double rss = 0;
+};
+
+void Measure(Subject& subject, uint16_t port, milliseconds length, Figures& figures) {
+  const auto until = Clock::now() + length;
+  for (int i = 0; Clock::now() < until; ++i) {
+    auto begin = Clock::now();
+    subject.connection().Allocate(i % 64);
+    figures.allocate.push_back(Millis(Clock::now() - begin).count());
+    if (i % 20 == 0) {
+      begin = Clock::now();
+      const auto answer = http::CallTcp(fmt::format("127.0.0.1:{}", port),
+                                        {"GET", "/healthz", {}, ""}, Duration(5'000));
+      // One that was closed to let others in counts as one that took too long.
+      figures.healthz.push_back(
+          answer && answer->body == "ok\n" ? Millis(Clock::now() - begin).count() : 5'000);
+      figures.rss = std::max(figures.rss, subject.rss_mb());
+    }
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+double Quantile(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+int Run(size_t connections, int seconds) {
+  os::RaiseDescriptorLimit();
+  setenv("TESSERA_HTTP_ADDRESS", "127.0.0.1:0", 1);  // NOLINT(concurrency-mt-unsafe): no thread yet
+  Subject subject(Subject::Kind::kTessera, Npus(64));
+  subject.Start();
+  const uint16_t port = PortOf(subject);
+  Figures calm;
+  Figures storm;
+  size_t made = 0;
+  Measure(subject, port, milliseconds(1'000), calm);
+  calm = {};
+  constexpr int kTurns = 5;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    Measure(subject, port, milliseconds(seconds * 1'000 / kTurns), calm);
+    Storm begun(port, connections);
+    std::this_thread::sleep_for(milliseconds(1'000));
+    Measure(subject, port, milliseconds(seconds * 1'000 / kTurns), storm);
+    made += begun.made();
+  }
+  const auto row = [](const std::string& what, double with, double without, const char* unit) {
+    Line(what, with, without, unit, "without");
+  };
+  const double p99 = Quantile(storm.allocate, 0.99);
+  const double calm_p99 = Quantile(calm.allocate, 0.99);
+  fmt::print("{} connections at a time, {} in all; {} and {} calls of Allocate\n", connections,
+             made, storm.allocate.size(), calm.allocate.size());
+  row("Allocate, p50", Quantile(storm.allocate, 0.5), Quantile(calm.allocate, 0.5), "ms");
+  row("Allocate, p99", p99, calm_p99, "ms");
+  fmt::print("{:<44}{:>11.2f}\n", "Allocate, p99, ratio", p99 / calm_p99);
+  row("/healthz, p50", Quantile(storm.healthz, 0.5), Quantile(calm.healthz, 0.5), "ms");
+  row("/healthz, slowest", Quantile(storm.healthz, 1), Quantile(calm.healthz, 1), "ms");
+  row("memory, most", storm.rss, calm.rss, "MB");
+  const bool held = storm.rss - calm.rss <= kMostGrown && p99 / calm_p99 <= kMostSlower &&
+                    Quantile(storm.healthz, 1) < kMostHealthz;
+  return held ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tessera::bench
+
+int main(int argc, char** argv) {
+  return tessera::bench::Run(argc > 1 ? std::stoul(argv[1]) : 3'000,
+                             argc > 2 ? std::stoi(argv[2]) : 20);
+}
