@@ -2,6 +2,7 @@
 #include "agent/bind/grant_files.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -31,6 +32,12 @@ Result<os::Fd> OpenOwnDirectory(const std::string& path, mode_t mode) {
     if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
       return Fail(SystemError("cannot make the directory " + path, errno));
     }
+    fd = look();
+  }
+  if (!fd.valid() && errno == EACCES) {
+    // A container may have taken all rights away from its own; the agent has no right over that.
+    const os::Fd seen(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    (void)chmod(fmt::format("/proc/self/fd/{}", seen.get()).c_str(), mode);
     fd = look();
   }
   if (!fd.valid() && errno != ENOTDIR && errno != ELOOP) {
