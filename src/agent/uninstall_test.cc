@@ -130,8 +130,9 @@ TEST_F(UninstallGrantsTest, WhatGrantsLeftIsTakenAwayAndWhatOthersHaveThereStays
   EXPECT_EQ(os::ListDirectory(Below("/cdi")), std::vector<std::string>{"other.json"});
   EXPECT_EQ(os::ListDirectory(Below("/state/grants")), std::vector<std::string>());
   EXPECT_EQ(os::ListDirectory(Below("/usr/local/vgpu/containers")), std::vector<std::string>());
-  EXPECT_EQ(os::ListDirectory(Below("/usr/local/vgpu")),
-            (std::vector<std::string>{"containers", "ld.so.preload", "libvgpu.so", "limits"}));
+  EXPECT_EQ(
+      os::ListDirectory(Below("/usr/local/vgpu")),
+      (std::vector<std::string>{"containers", "ld.so.preload", "libvgpu.so", "limits", "locks"}));
 }
 
 TEST_F(UninstallGrantsTest, KubeletSaysWhoStillHasThem) {

@@ -48,6 +48,7 @@ HostFiles::Found HostFiles::Look(const std::string& path) const {
 // By the nearest directory above it that is here.
 bool HostFiles::MayBeSeen(const std::string& path) const {
   if (!is_hosts_) return true;
+  if (!path.starts_with('/')) return false;
   std::string above = path;
   do {
     above.resize(above.rfind('/'));

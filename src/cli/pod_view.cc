@@ -32,13 +32,24 @@ std::string_view StateText(std::string_view state) {
   return state;
 }
 
+// Whoever makes a pod writes what he likes there: nothing of it may steer a terminal.
+std::string PlainText(const std::string& text) {
+  constexpr size_t kLongest = 400;
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
+  if (std::ranges::all_of(text, is_plain)) return Elide(text, kLongest);
+  std::string quoted = Quote(text);
+  // Beyond ASCII there are control characters as well.
+  std::ranges::replace_if(quoted, [&](char c) { return !is_plain(c); }, '?');
+  return Elide(quoted, kLongest);
+}
+
 std::string PlacementLines(const json::Object& page, const View& view) {
   const json::Object* placement = json::GetObject(page, "placement");
   if (placement == nullptr) return "";
   std::string out = Sentence("placed", PlacerText(TextIn(*placement, "by")), view);
   const std::string node = TextIn(*placement, "node");
   if (!node.empty() && node != TextIn(page, "node")) {
-    out += Sentence("", fmt::format("for another node: {}", node), view);
+    out += Sentence("", fmt::format("for another node: {}", PlainText(node)), view);
   }
   return out;
 }
@@ -103,17 +114,6 @@ std::string ContainerText(const json::Object& container, const View& view) {
     out += RefusalLine(*refusal, view);
   }
   return out + Sentence("to do", TextIn(container, "advice"), view);
-}
-
-// Whoever makes a pod writes what he likes there: nothing of it may steer a terminal.
-std::string PlainText(const std::string& text) {
-  constexpr size_t kLongest = 400;
-  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
-  if (std::ranges::all_of(text, is_plain)) return Elide(text, kLongest);
-  std::string quoted = Quote(text);
-  // Beyond ASCII there are control characters as well.
-  std::ranges::replace_if(quoted, [&](char c) { return !is_plain(c); }, '?');
-  return Elide(quoted, kLongest);
 }
 
 std::string AnnotationLines(const json::Object& page) {

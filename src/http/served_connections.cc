@@ -103,10 +103,10 @@ void ServedConnections::MakeRoom(const Peer& peer) {
 ServedConnections::At ServedConnections::OldestOfFullest() {
   std::map<std::string_view, size_t> counts;
   for (const Held& held : held_) ++counts[held.peer.address];
-  const auto fullest =
-      std::ranges::max_element(counts, {}, [](const auto& of_peer) { return of_peer.second; });
-  return std::ranges::find(held_, fullest->first,
-                           [](const Held& held) -> std::string_view { return held.peer.address; });
+  size_t most = 0;
+  for (const auto& [peer, count] : counts) most = std::max(most, count);
+  return std::ranges::find_if(
+      held_, [&](const Held& held) { return counts.at(held.peer.address) == most; });
 }
 
 void ServedConnections::BoundWaiting(const Held& newest) {

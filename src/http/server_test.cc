@@ -129,6 +129,10 @@ TEST_F(ServerTest, OverTcpNoOrdersAreTaken) {
 
 // The one that a server keeps for this; who asks learns what is in the agent's way.
 TEST_F(ServerTest, WithoutDescriptorsOneConnectionAtATimeIsAnswered) {
+#ifdef TESSERA_ASAN
+  GTEST_SKIP() << "the undefined sanitizer needs descriptors to look at objects; the thread "
+                  "sanitizer's run has it";
+#endif
   server_ = Server::ListenTcp(loop_, "127.0.0.1:0", Echo).value();
   const os::Address address =
       os::ParseAddress(fmt::format("127.0.0.1:{}", server_->port())).value();

@@ -7,6 +7,9 @@
 #include <limits>
 #include <optional>
 
+#include "base/characters.h"
+#include "base/quote.h"
+
 namespace tessera::json {
 
 struct Shape::Part {
@@ -73,7 +76,7 @@ class Builder {
     Frame& frame = frames_.back();
     const bool fits = key_size_ <= kLongestKey && !key_.empty();
     frame.member = fits ? frame.part->MemberPart(key_) : nullptr;
-    frame.key = std::exchange(key_, {});
+    frame.key = ValidUtf8(std::exchange(key_, {}));
     key_size_ = 0;
     return true;
   }
@@ -86,7 +89,7 @@ class Builder {
     if (wanted == nullptr) return true;
     AddTo(text_, text_size_, part, LongestOf(*wanted));
     Value value = text_size_ > LongestOf(*wanted) ? Value(static_cast<int64_t>(text_size_))
-                                                  : Value(std::string_view(text_));
+                                                  : Value(std::string_view(ValidUtf8(text_)));
     const size_t size = text_.size();
     text_.clear();
     text_size_ = 0;
@@ -223,9 +226,97 @@ class Builder {
   bool cut_ = false;  // there was no room for something
 };
 
+// Takes out of a text what would end the parser and costs its reader nothing: an API server hands
+// on as it came what a user has written into `managedFields`, where no schema holds.
+class Filter {
+ public:
+  void Clear() { *this = {}; }
+
+  std::string Add(std::string_view piece) {
+    std::string out;
+    out.reserve(piece.size());
+    for (const char c : piece) {
+      if (text_) {
+        AddOfText(c, out);
+      } else {
+        AddBetween(c, out);
+      }
+    }
+    return out;
+  }
+
+ private:
+  // Of a nesting that is too deep a 0 is left.
+  void AddBetween(char c, std::string& out) {
+    if (c == '{' || c == '[') {
+      if (++depth_ == kMaxDepth + 1) out += '0';
+    } else if ((c == '}' || c == ']') && depth_ > 0) {
+      if (depth_-- > kMaxDepth) return;
+    }
+    text_ = c == '"';
+    if (depth_ <= kMaxDepth && IsOfNumber(c)) out += c;
+  }
+
+  // Digits of an exponent beyond so many are none: its number is as good as without end.
+  bool IsOfNumber(char c) {
+    constexpr int kDigits = 4;
+    const bool digit = IsDigit(c);
+    if (after_digit_ && (c == 'e' || c == 'E')) {
+      exponent_ = kDigits;
+    } else if (!digit && c != '+' && c != '-') {
+      exponent_ = kNone;
+    }
+    after_digit_ = digit || (after_digit_ && c == '.');
+    if (!digit || exponent_ == kNone) return true;
+    if (exponent_ == 0) return false;
+    --exponent_;
+    return true;
+  }
+
+  void AddOfText(char c, std::string& out) {
+    if (hex_ > 0) {
+      c = HexOf(c, out);
+    } else if (escaped_) {
+      escaped_ = false;
+      if (c == 'u') hex_ = 4;
+    } else if (c == '\\') {
+      escaped_ = true;
+    } else if (c == '"') {
+      text_ = false;
+    }
+    if (depth_ <= kMaxDepth && c != '\0') out += c;
+  }
+
+  // Half of a pair, D800 to DFFF, becomes FFFD, whether the other half is there or not. '\0': the
+  // digit is written with the next.
+  char HexOf(char c, std::string& out) {
+    const int left = hex_--;
+    if (left == 4) {
+      half_ = c == 'd' || c == 'D';
+      return half_ ? '\0' : c;
+    }
+    if (left == 3 && half_) {
+      half_ = c >= '8';
+      if (depth_ <= kMaxDepth) out += half_ ? 'f' : 'd';
+      return half_ ? 'f' : c;
+    }
+    return !half_ ? c : left == 2 ? 'f' : 'd';
+  }
+
+  static constexpr int kNone = -1;
+  size_t depth_ = 0;
+  bool text_ = false;
+  bool escaped_ = false;
+  int hex_ = 0;  // digits of a character by its number that are to come
+  bool half_ = false;
+  bool after_digit_ = false;
+  int exponent_ = kNone;  // digits that it may have yet
+};
+
 boost::json::parse_options Options() {
   boost::json::parse_options options;
   options.max_depth = kMaxDepth;
+  options.allow_invalid_utf8 = true;
   return options;
 }
 
@@ -266,12 +357,16 @@ struct Reader::Parser {
       : root(shape.part()), most(most_), each(std::move(each_)) {
     Clear();
   }
-  void Clear() { parser.emplace(Options(), root, most, each); }
+  void Clear() {
+    parser.emplace(Options(), root, most, each);
+    filter.Clear();
+  }
 
   const Shape::Part* root;
   const size_t most;
   const Element each;
   std::optional<boost::json::basic_parser<Builder>> parser;
+  Filter filter;
 };
 
 Reader::Reader(Shape shape, size_t most, Element each)
@@ -288,11 +383,12 @@ void Reader::Clear() {
 Status Reader::Add(std::string_view piece) {
   TRY(trouble_);
   Code error;
-  const size_t read = parser_->parser->write_some(true, piece.data(), piece.size(), error);
+  const std::string text = parser_->filter.Add(piece);
+  const size_t read = parser_->parser->write_some(true, text.data(), text.size(), error);
   offset_ += read;
   if (error) {
     trouble_ = Fail(Reason::kInvalid, "JSON, offset {}: {}", offset_, error.message());
-  } else if (read < piece.size()) {
+  } else if (read < text.size()) {
     trouble_ = Fail(Reason::kInvalid, "JSON, offset {}: extra data", offset_);
   }
   return trouble_;

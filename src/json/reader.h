@@ -62,8 +62,8 @@ class Reader {
   Reader(Shape shape, size_t most, Element each = {});
   ~Reader();
 
-  // The next piece of the text. kInvalid where that is no JSON, or nested deeper than kMaxDepth;
-  // then it stays so.
+  // The next piece of the text. kInvalid where that is no JSON; then it stays so. What is nested
+  // deeper than kMaxDepth counts as 0, and what is no Unicode as U+FFFD.
   Status Add(std::string_view piece);
   // The text has ended: its value. The next piece begins another text.
   Result<Value> End();

@@ -147,11 +147,25 @@ TEST(ReaderTest, ElementsThatAreOverTheirBoundSaySo) {
   EXPECT_EQ(seen, (std::vector<std::string>{R"({"":true})", R"({"a":1,"b":2})"}));
 }
 
-TEST(ReaderTest, NestingHasABoundAlsoInWhatIsNotKept) {
-  const std::string deep = R"({"x":)" + std::string(1'000'000, '[');
+TEST(ReaderTest, NestingOfAnyDepthIsPassedOver) {
+  const std::string deep = std::string(10'000, '[') + R"("]\"")" + std::string(10'000, ']');
 
-  EXPECT_EQ(Kept(Names(), deep), "JSON, offset 36: too deep");
+  EXPECT_EQ(Kept(Names(), R"({"x":)" + deep + R"(,"name":"a"})"), R"({"name":"a"})");
+  EXPECT_EQ(Kept(Names(), R"({"x":)" + std::string(10'000, '[')),
+            "JSON, offset 37: incomplete JSON");
   EXPECT_EQ(Kept(Names(), R"({"x":)" + std::string(31, '[') + std::string(31, ']') + "}"), "{}");
+}
+
+TEST(ReaderTest, WhatIsNoUnicodeIsReplaced) {
+  EXPECT_EQ(Kept(Names(), "{\"\xff\":1,\"name\":\"a\xff\"}"), "{\"name\":\"a\uFFFD\"}");
+  EXPECT_EQ(Kept(Names(), R"({"f:\ud800":1,"name":"\uD83D\ude00\u00e4"})"),
+            "{\"name\":\"\uFFFD\uFFFD\u00e4\"}");
+  EXPECT_EQ(Kept(Names(), R"({"name":"\ud7ff\uE000"})"), "{\"name\":\"\ud7ff\ue000\"}");
+}
+
+TEST(ReaderTest, ANumberWithoutEndIsPassedOver) {
+  EXPECT_EQ(Kept(Names(), R"({"x":1e99999999999999999999,"y":-2.5E-3,"name":"a"})"),
+            R"({"name":"a"})");
 }
 
 TEST(ReaderTest, WhatIsNoJsonIsRefusedWhereItStands) {

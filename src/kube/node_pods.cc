@@ -16,6 +16,7 @@ namespace tessera::kube {
 namespace {
 
 constexpr size_t kMostLeftOut = 1000;  // that the log names
+constexpr size_t kMostAsked = 256;     // pods that are gone; of more the oldest are not asked for
 
 void TellOf(const NodePods::Observer::Told& told, const PodPtr& pod) {
   if (told) told(pod);
@@ -137,14 +138,25 @@ void NodePods::Gone(const json::Value& object) {
 void NodePods::Remove(const PodPtr& pod) {
   TellOf(observer_.removed, pod);
   if (!observer_.ended || !Asks(*pod, wanted_)) return;
+  if (asked_.size() >= kMostAsked) asked_.erase(asked_.begin() + 1);
+  asked_.push_back({PodPath(pod->pod_namespace, pod->name), pod->uid});
+  if (asked_.size() == 1) AskNext();
+}
+
+void NodePods::AskNext() {
+  if (asked_.empty()) return;
   const std::weak_ptr<const bool> still = alive_;
-  client_.Get(PodPath(pod->pod_namespace, pod->name), PodForm(wanted_),
-              [this, still, uid = pod->uid](const Result<json::Value>& found) {
-                if (still.expired() || !found) return;
-                const auto now = ReadPod(*found, wanted_);
-                if (!now || now->uid != uid || !now->HasEnded()) return;
-                TellOf(observer_.ended, std::make_shared<const Pod>(*now));
-              });
+  client_.Get(
+      asked_.front().path, PodForm(wanted_), [this, still](const Result<json::Value>& found) {
+        if (still.expired()) return;
+        const std::string uid = std::move(asked_.front().uid);
+        asked_.pop_front();
+        const auto now = found ? ReadPod(*found, wanted_) : Result<Pod>(Fail(found.error()));
+        if (now && now->uid == uid && now->HasEnded()) {
+          TellOf(observer_.ended, std::make_shared<const Pod>(*now));
+        }
+        AskNext();
+      });
 }
 
 PodPtr NodePods::Read(const json::Value& object, const Pods& among,

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -87,6 +88,8 @@ class NodePods {
   PodPtr Former(const json::Value& object) const;
   void Add(const PodPtr& pod);
   void Remove(const PodPtr& pod);
+  // Whether one that is gone has ended: of one at a time, whoever removes how many.
+  void AskNext();
   void ListEnded(const Status& status);
   void Look();
   void ListForWaiters(Steady now);
@@ -103,7 +106,12 @@ class NodePods {
   std::set<std::string> left_out_;  // NAMESPACE/NAME of pods that cannot be read, as the log said
   Listing listing_;
   std::vector<Waiter> waiters_;
-  uint64_t next_ = 1;     // the number of the next one
+  struct Asked {
+    std::string path;
+    std::string uid;
+  };
+  std::deque<Asked> asked_;  // the first is under way
+  uint64_t next_ = 1;        // the number of the next one
   uint64_t covered_ = 0;  // who has a smaller number came before the list under way was asked for
   Steady resting_{};      // until then none is asked for
   os::Alarm look_;

@@ -72,6 +72,7 @@ TEST_F(CdiTest, APageNamesTheResourcesWhoseDocumentsAreAnotherPrograms) {
   EXPECT_EQ(
       Page("/cdi"),
       (json::Object{{"documents", json::Array{}},
+                    {"trees", json::Array{}},
                     {"resources", json::Array{json::Object{
                                       {"resource", kNpu}, {"kind", kNpu}, {"write", false}}}}}));
 }

@@ -13,6 +13,7 @@
 
 #include "agent/bind/grant_region.h"
 #include "agent/bind/grant_trouble.h"
+#include "agent/bind/leftovers.h"
 #include "agent/bind/library_files.h"
 #include "agent/bind/mount_sources.h"
 #include "limiter/contract.h"
@@ -155,10 +156,24 @@ Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& na
 // Or no library would take the limits for the node's (limiter/contract.h).
 Status CheckOneFileSystem(const os::Root& root, const Vgpu& vgpu) {
   const std::string limits = FilesOf(vgpu).limits;
-  const auto whole = os::Inspect(root.Path(vgpu.directory)), part = os::Inspect(root.Path(limits));
+  const auto whole = os::InspectTarget(root.Path(vgpu.directory));
+  const auto part = os::Inspect(root.Path(limits));
   if (!whole || !part || whole->device == part->device) return {};
   return Fail(Reason::kBadMount, "{} is another file system than {}: take that mount away", limits,
               vgpu.directory);
+}
+
+// One that the container writes in. It may have given that to somebody else, or put something in
+// its place: then it gets another one.
+Status MakeForContainer(const std::string& path) {
+  constexpr mode_t kMode = 0777;
+  if (TRY(MakeNew(path, kMode))) return {};
+  const auto there = OpenOwnDirectory(path, kMode);
+  if (there) return {};
+  if (there.error().reason != Reason::kPermission) return Fail(there.error());
+  TRY(Leftovers::PutAside(path));
+  TRY(MakeNew(path, kMode));
+  return {};
 }
 
 // Where the configuration had its directory then.
@@ -192,11 +207,11 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
     TRY(os::MakeDirectories(ParentOf(ParentOf(directory)), 0755));
     TRY(OpenOwnDirectory(ParentOf(directory), 0700));
   }
-  if (!TRY(MakeNew(directory, 0777))) TRY(OpenOwnDirectory(directory, 0777));
+  TRY(MakeForContainer(directory));
   const std::string locks = root.Path(LocksOf(vgpu, name));
   const bool locked =
       IsFormer(root, vgpu, pin) ? FormerWantsLock(root, vgpu, pin) : !vgpu.own_library;
-  if (locked && !TRY(MakeNew(locks, 0777))) TRY(OpenOwnDirectory(locks, 0777));
+  if (locked) TRY(MakeForContainer(locks));
   if (vgpu.enforced) {
     if (LibraryOf(root, vgpu, pin) == vgpu.library) TRY(CheckLibrary(root, vgpu));
     TRY(WriteLimits(root, vgpu, name, pin));

@@ -55,6 +55,15 @@ bool CutRegion(const os::Fd& directory, const std::string& name) {
          fstat(file->get(), &info) == 0 && is_small();
 }
 
+constexpr char kLibrary[] = "libvgpu.so";
+
+// An empty file, as a runtime makes one to mount something over it.
+bool IsMountPoint(const os::Fd& directory, const char* name) {
+  struct stat info{};
+  return fstatat(directory.get(), name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+         info.st_size == 0 && info.st_blocks == 0;
+}
+
 // Its container may have taken everybody's rights away, which it was made with.
 os::Fd OpenOwn(const std::string& directory) {
   os::Fd top(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -76,6 +85,8 @@ Space KeepSmall(const std::string& directory, const std::set<std::string>& regio
   for (const std::string& region : regions) {
     if (CutRegion(top, region)) keep.insert(region);
   }
+  // The runtime mounts the library over it: without it the container has no library any more.
+  if (IsMountPoint(top, kLibrary)) keep.insert(kLibrary);
   const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + Space::kCut);
   const std::string done = emptied ? "all but the limiting library's own file was removed"
                                    : "not all of it could be removed: " + emptied.error().message;

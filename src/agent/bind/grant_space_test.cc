@@ -68,6 +68,18 @@ TEST_F(GrantSpaceTest, WhatIsTooMuchIsCutBackToTheRegion) {
   EXPECT_EQ(Cut(), "nothing");
 }
 
+// The runtime's place for the library, without which the container's next programs are not held.
+TEST_F(GrantSpaceTest, WhereTheLibraryIsMountedStays) {
+  Write("libvgpu.so", 0);
+  Write("log", 20 * kMiB);
+  EXPECT_TRUE(Cut().ends_with(kDone));
+  EXPECT_EQ(There(), (Names{kRegion, "libvgpu.so"}));
+
+  Write("libvgpu.so", 20 * kMiB);
+  EXPECT_TRUE(Cut().ends_with(kDone));
+  EXPECT_EQ(There(), Names{kRegion});
+}
+
 TEST_F(GrantSpaceTest, ARegionThatWasMadeLongerIsCutBackToItsSize) {
   const os::Fd file(open(In(kRegion).c_str(), O_RDWR | O_CLOEXEC));
   const std::string more(20 * kMiB, 'x');

@@ -18,6 +18,18 @@ namespace {
 constexpr std::string_view kAside = ".ended-";
 constexpr int kMostNames = 1000;
 
+// Some file systems (ZFS before 2.2, NFS) know of no such flag. Nobody but the agent's user renames
+// there, so that a look is as good.
+bool RenameToNew(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL) return false;
+  if (os::Inspect(to)) {
+    errno = EEXIST;
+    return false;
+  }
+  return rename(from.c_str(), to.c_str()) == 0;
+}
+
 }  // namespace
 
 std::set<std::string> AsideIn(const std::set<std::string>& directories) {
@@ -39,10 +51,7 @@ Status Leftovers::PutAside(const std::string& path) {
       fmt::format("{}/{}{}", path.substr(0, slash), kAside, path.substr(slash + 1));
   for (int i = 0; i < kMostNames; ++i) {
     const std::string aside = i == 0 ? fresh : fmt::format("{}-{}", fresh, i);
-    if (renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0 ||
-        errno == ENOENT) {
-      return {};
-    }
+    if (RenameToNew(path, aside) || errno == ENOENT) return {};
     if (errno != EEXIST) return Fail(SystemError("cannot rename " + path, errno));
   }
   return Fail(Reason::kIo, "cannot rename {}: {} of its name wait to be removed", path, kMostNames);

@@ -37,10 +37,13 @@ Kind KindOf(const Mount& mount) {
 Status CheckMountSources(const os::Root& root, const Grant& answer) {
   for (const Mount& mount : answer.mounts) {
     const Kind wanted = KindOf(mount);
-    const auto source = os::InspectTarget(root.Path(mount.host_path));
+    const bool former = mount.container_path == kLocksInContainer;
+    // Of an answer of before, at a path where others may put a link.
+    const auto source = former ? os::Inspect(root.Path(mount.host_path))
+                               : os::InspectTarget(root.Path(mount.host_path));
     if (source && source->type == wanted.type) continue;
     // Of an answer of before, that all containers shared: each may do with an empty one.
-    if (!source && mount.container_path == kLocksInContainer) continue;
+    if (!source && former) continue;
     return Fail(Reason::kBadMount, "{} is to be mounted at {}, and is {} {}", mount.host_path,
                 mount.container_path, source ? "not a" : "not there: no", wanted.name);
   }
