@@ -41,8 +41,8 @@ class KillTest : public Container {
   }
 
   // The dead hold nothing: all but what the survivor has is there for it at its next call, which
-  // waits for nobody. Counted by the calls that wait, for the kernel switches away from a process on
-  // a busy machine as well, where a page of the region is being written to its disk.
+  // waits for nobody. Counted by the calls that wait, for the kernel switches away from a process
+  // on a busy machine as well, where a page of the region is being written to its disk.
   char LookAround() {
     const long before = Waits();
     const bool granted = Reserve(0, Limit(0) - kOwn, Kind::kData);

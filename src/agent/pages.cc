@@ -325,7 +325,8 @@ json::Value CdiPage(const View& view) {
   for (const HostTree& tree : CdiTreesOf(view)) {
     trees.push_back(json::Object{{"seen", tree.seen}, {"host", tree.host}});
   }
-  return json::Object{{"documents", std::move(documents)}, {"trees", std::move(trees)},
+  return json::Object{{"documents", std::move(documents)},
+                      {"trees", std::move(trees)},
                       {"resources", CdiResources(view.resources)}};
 }
 
