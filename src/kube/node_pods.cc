@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/node_pods.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -26,6 +28,37 @@ bool Asks(const Pod& pod, const PodFields& wanted) {
   return !wanted.resource || std::ranges::any_of(pod.containers, [](const Container& container) {
     return !container.limits.empty() || !container.requests.empty();
   });
+}
+
+size_t BytesOf(const Texts& texts) {
+  size_t bytes = 0;
+  for (const auto& [key, value] : texts) bytes += key.size() + value.size();
+  return bytes;
+}
+
+// What its maker could make of any size.
+size_t TextsOf(const Pod& pod) {
+  size_t bytes = BytesOf(pod.labels) + BytesOf(pod.annotations);
+  for (const Container& container : pod.containers) bytes += BytesOf(container.variables);
+  return bytes;
+}
+
+// A pod of many texts is kept without them where those of all would be too many.
+void Bound(Pod& pod, const NodePods::Pods& among) {
+  size_t all = TextsOf(pod);
+  if (all <= NodePods::kFewTexts) return;
+  for (const auto& [uid, other] : among) {
+    const size_t bytes = other->uid == pod.uid ? 0 : TextsOf(*other);
+    if (bytes > NodePods::kFewTexts) all += bytes;
+  }
+  if (all <= NodePods::kMostTexts) return;
+  pod.labels.clear();
+  pod.annotations.clear();
+  for (Container& container : pod.containers) container.variables.clear();
+  pod.excess = fmt::format(
+      "the pods of its node have more than {} MiB of annotations, labels and "
+      "variables, and it more than {} KiB of them",
+      NodePods::kMostTexts >> 20, NodePods::kFewTexts >> 10);
 }
 
 // Whether an API server made it up: a UUID. Kubelet's own, of static pods, are hashes.
@@ -177,6 +210,7 @@ PodPtr NodePods::Read(const json::Value& object, const Pods& among,
   }
   std::string name = PodNameIn(object);
   if (pod) {
+    Bound(*pod, among);
     left_out.erase(name);
     return std::make_shared<const Pod>(*std::move(pod));
   }

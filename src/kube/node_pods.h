@@ -33,6 +33,11 @@ namespace tessera::kube {
 
 class NodePods {
  public:
+  // Bytes of annotations, labels and variables: those of all pods together that have more than a
+  // few, so that whoever makes many large pods costs nobody else's.
+  static constexpr size_t kMostTexts = size_t{8} << 20;
+  static constexpr size_t kFewTexts = size_t{4} << 10;
+
   // Who is told that a pod came, is another than before, or is gone, which is one that has ended as
   // well. Each may be empty.
   struct Observer {

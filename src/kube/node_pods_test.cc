@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/node_pods.h"
 
+#include <cstring>
+
 #include "base/log.h"
 #include "kube/fake_cluster_test.h"
 
@@ -111,6 +113,26 @@ class NodePodsTest : public ClusterTest {
   NodePods::Times times_{.list = Duration(2'000), .between = Duration(0)};
   std::unique_ptr<NodePods> pods_;
 };
+
+TEST_F(NodePodsTest, OfManyLargePodsThoseBeyondTheBoundAreKeptWithoutTheirTexts) {
+  std::vector<Made> pods;
+  for (int i = 0; i < 300; ++i) {
+    pods.push_back(
+        {fmt::format("p{}", i), fmt::format("u{}", i), "1", "", std::string(30'000, 'x')});
+  }
+  pods.push_back({"small", "u", "1", "", "hami-core"});
+  lists_ = {PageOf("10", pods)};
+  ASSERT_TRUE(Begin());
+
+  size_t bytes = 0, without = 0;
+  for (const auto& [uid, pod] : pods_->pods()) {
+    bytes += pod->Annotation("nvidia.com/vgpu-mode").size();
+    without += pod->excess.empty() ? 0 : 1;
+  }
+  EXPECT_LE(bytes, NodePods::kMostTexts);
+  EXPECT_EQ(without, 300 - NodePods::kMostTexts / (30'000 + std::strlen("nvidia.com/vgpu-mode")));
+  EXPECT_EQ(pods_->Find("u")->Annotation("nvidia.com/vgpu-mode"), "hami-core");
+}
 
 TEST_F(NodePodsTest, AreListedInPagesThenFollowed) {
   lists_ = {PageOf("10", {{"a", "u1", "1"}}, "more"), PageOf("10", {{"b", "u2", "2"}})};
