@@ -100,14 +100,15 @@ TEST_P(KillTest, AnAgentKilledAtAnyCallIsSucceededAsIfNothingHadBeen) {
   for (Call call : GetParam().possible) KillAtEvery(call);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    At, KillTest,
-    testing::Values(Calls{"Write", {Call::kWrite}, {}},
-                    Calls{"Message", {Call::kSendmsg}, {Call::kSend}},
-                    Calls{"FileOrSocket",
-                          {Call::kWritev, Call::kRename, Call::kFsync, Call::kUnlink, Call::kBind},
-                          {Call::kPwrite, Call::kRenameat2, Call::kFdatasync, Call::kUnlinkat}}),
-    testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(At, KillTest,
+                         testing::Values(Calls{"Write", {Call::kWrite}, {}},
+                                         Calls{"Message", {Call::kSendmsg}, {Call::kSend}},
+                                         Calls{"FileOrSocket",
+                                               {Call::kRename, Call::kFsync, Call::kUnlink,
+                                                Call::kBind},
+                                               {Call::kWritev, Call::kPwrite, Call::kRenameat2,
+                                                Call::kFdatasync, Call::kUnlinkat}}),
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace tessera
