@@ -42,6 +42,11 @@ TEST_F(HostFilesTest, WhatIsNotThereOfAMountIsMissing) {
   EXPECT_EQ(pod_.Look("/usr/lib/libnothing.so").state, State::kMissing);
 }
 
+// As somebody else's document may have it.
+TEST_F(HostFilesTest, ANameThatIsNoPathIsNotSeen) {
+  EXPECT_EQ(pod_.Look("nvidia-ctk").state, State::kUnseen);
+}
+
 TEST_F(HostFilesTest, WhatIsNotMountedIsNotSeen) {
   EXPECT_EQ(pod_.Look("/etc/vulkan.json").state, State::kUnseen);
   EXPECT_EQ(pod_.Look("/dev/nothing").state, State::kUnseen);

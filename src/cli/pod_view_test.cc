@@ -86,6 +86,16 @@ TEST(PodText, AnAnnotationCannotSteerTheTerminalNorFillIt) {
       "annotations\n  hami.io/a=\"\\u001b[2J??\"\n  hami.io/b=" + std::string(399, 'x') + "…\n");
 }
 
+TEST(PodText, NorCanTheNodeThatAnAnnotationNames) {
+  const json::Value answer =
+      json::Object{{"pod", "a/b"},
+                   {"node", "n1"},
+                   {"placement", json::Object{{"by", "hami-scheduler"}, {"node", "\x1b[2J"}}}};
+  EXPECT_NE(
+      PodText(answer, {.columns = 80, .color = false}).find("for another node: \"\\u001b[2J\"\n"),
+      std::string::npos);
+}
+
 TEST(IsPodName, APodHasOneSlashAndNoDomain) {
   EXPECT_TRUE(IsPodName("default/train-0"));
   EXPECT_TRUE(IsPodName("default/train.0"));

@@ -138,6 +138,17 @@ TEST_F(ServedConnectionsTest, WhereAllAreTakenThePeerWithMostMakesRoom) {
   EXPECT_EQ(connections_->size(), 4U);
 }
 
+TEST_F(ServedConnectionsTest, OfPeersWithAsManyTheOldestMakesRoom) {
+  Serve({.all = 2});
+  const os::Fd first = Connect({"z"});
+  const os::Fd probe = Connect({});
+  const os::Fd newest = Connect({"y"});
+
+  EXPECT_EQ(Received(first), kEnded);
+  EXPECT_EQ(Received(probe), kNothing);
+  EXPECT_EQ(Received(newest), kNothing);
+}
+
 TEST_F(ServedConnectionsTest, WhatHasComeIsAnsweredBeforeItsConnectionMakesRoom) {
   Serve({.all = 1});
   const os::Fd first = Connect(kProbe);

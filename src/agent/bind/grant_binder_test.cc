@@ -365,6 +365,19 @@ TEST_F(GrantBinderTest, NoTwoContainersShareADirectoryAndNobodyElseReachesTheirs
   EXPECT_EQ(os::ListDirectory(locks).value(), std::vector<std::string>{});
 }
 
+TEST_F(GrantBinderTest, AContainerThatGaveItsDirectoryAwayGetsAnotherOne) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives directories away";
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  const std::string own = directory_ + "/usr/local/vgpu/containers/" + kOne;
+  ASSERT_EQ(chown(own.c_str(), 12345, 12345), 0);
+
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  struct stat info{};
+  ASSERT_EQ(stat(own.c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 0U);
+}
+
 TEST_F(GrantBinderTest, WithTesserasLibraryThereIsNoLock) {
   rendering_.vgpu->own_library = true;
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
