@@ -36,7 +36,7 @@ spec:
     matchLabels: {app: nvidia-device-plugin-daemonset}
   template:
     metadata:
-      labels: {app: nvidia-device-plugin-daemonset}
+      labels: {app: nvidia-device-plugin-daemonset, app.kubernetes.io/name: nvidia-device-plugin}
     spec:
       priorityClassName: system-node-critical
       initContainers:
@@ -100,7 +100,7 @@ spec:
     matchLabels: {app.kubernetes.io/component: hami-device-plugin}
   template:
     metadata:
-      labels: {app.kubernetes.io/component: hami-device-plugin}
+      labels: {app.kubernetes.io/component: hami-device-plugin, app.kubernetes.io/name: nvidia-device-plugin}
     spec:
       priorityClassName: system-node-critical
       containers:

@@ -254,7 +254,7 @@ class Filter {
       if (depth_-- > kMaxDepth) return;
     }
     text_ = c == '"';
-    if (depth_ <= kMaxDepth && IsOfNumber(c)) out += c;
+    if (IsOfNumber(c)) Put(c, out);
   }
 
   // Digits of an exponent beyond so many are none: its number is as good as without end.
@@ -274,9 +274,8 @@ class Filter {
   }
 
   void AddOfText(char c, std::string& out) {
-    if (hex_ > 0) {
-      c = HexOf(c, out);
-    } else if (escaped_) {
+    if (hex_ > 0) return AddHex(c, out);
+    if (escaped_) {
       escaped_ = false;
       if (c == 'u') hex_ = 4;
     } else if (c == '\\') {
@@ -284,23 +283,23 @@ class Filter {
     } else if (c == '"') {
       text_ = false;
     }
-    if (depth_ <= kMaxDepth && c != '\0') out += c;
+    Put(c, out);
   }
 
-  // Half of a pair, D800 to DFFF, becomes FFFD, whether the other half is there or not. '\0': the
-  // digit is written with the next.
-  char HexOf(char c, std::string& out) {
+  // Half of a pair, D800 to DFFF, becomes FFFD, whether the other half is there or not.
+  void AddHex(char c, std::string& out) {
     const int left = hex_--;
-    if (left == 4) {
-      half_ = c == 'd' || c == 'D';
-      return half_ ? '\0' : c;
-    }
+    if (left == 4) half_ = c == 'd' || c == 'D';
+    if (left == 4 && half_) return;  // it is written with the next
     if (left == 3 && half_) {
       half_ = c >= '8';
-      if (depth_ <= kMaxDepth) out += half_ ? 'f' : 'd';
-      return half_ ? 'f' : c;
+      Put(half_ ? 'f' : 'd', out);
     }
-    return !half_ ? c : left == 2 ? 'f' : 'd';
+    Put(!half_ ? c : left == 1 ? 'd' : 'f', out);
+  }
+
+  void Put(char c, std::string& out) const {
+    if (depth_ <= kMaxDepth) out += c;
   }
 
   static constexpr int kNone = -1;
