@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bench/wire/table.h"
@@ -41,11 +43,11 @@ os::Fd Connect(uint16_t port, uint32_t number) {
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(0x7f000002U + number % 60'000);
-  (void)bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return {};
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   at.sin_port = htons(port);
-  (void)connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
-  return fd;
+  const int connected = connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
+  return connected == 0 || errno == EINPROGRESS ? std::move(fd) : os::Fd();
 }
 
 class Storm {

@@ -52,7 +52,6 @@ spec:
         command: [/bin/sh, -c]
         args: [/bin/entrypoint.sh]
         env:
-        - {name: PASS_DEVICE_SPECS, value: "true"}
         - {name: FAIL_ON_INIT_ERROR, value: "true"}
         - {name: DEVICE_LIST_STRATEGY, value: envvar}
         - {name: DEVICE_ID_STRATEGY, value: uuid}
@@ -127,5 +126,5 @@ func TestTheHookOfHAMisChartSucceedsInTheImageThatHasAShell(t *testing.T) {
 	c.install(t, nil, c.parseManifests(t, []byte(hooked))...)
 	c.waitForResource(t, gpu, "2 of 2")
 
-	equal(t, "restarts", c.waitForAgent(t).Status.ContainerStatuses[0].RestartCount, 0)
+	equal(t, "restarts", int(c.waitForAgent(t).Status.ContainerStatuses[0].RestartCount), 0)
 }
