@@ -3,6 +3,7 @@
 // files, and may make it do nothing by them. In a mount namespace of its own, as root, with a copy
 // of /etc, for the loader takes the library from ld.so.preload alone then.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,6 +25,7 @@ class SecureTest : public LimitTest {
     if (geteuid() != 0) GTEST_SKIP() << "only root makes programs that have root's rights";
     if (!Output("unshare -m true 2>&1").empty()) GTEST_SKIP() << "may not make a mount namespace";
     if (!Output("setpriv --version > /dev/null 2>&1").empty()) GTEST_SKIP() << "no setpriv";
+    umask(022);  // nobody reads what is written here
     std::filesystem::create_directories(place_ + "/driver");
     std::filesystem::copy_file(CudaNode::LibraryPath(), place_ + "/driver/libcuda.so.1");
     // The fake driver keeps what it knows there, for whoever calls it.
