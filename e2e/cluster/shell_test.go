@@ -110,15 +110,7 @@ spec:
             exec:
               command: [/bin/sh, -c, /k8s-vgpu/bin/vgpu-init.sh /usr/local/vgpu/]
         command: [nvidia-device-plugin]
-        volumeMounts:
-        - {name: device-plugins, mountPath: /var/lib/kubelet/device-plugins}
-        - {name: driver, mountPath: /usr/lib64, readOnly: true}
-      volumes:
-      - name: device-plugins
-        hostPath: {path: /var/lib/kubelet/device-plugins, type: Directory}
-      - name: driver
-        hostPath: {path: ` + nvidiaRoot + `/usr/lib64, type: Directory}
-`
+` + pluginVolumes
 
 func TestTheHookOfHAMisChartSucceedsInTheImageThatHasAShell(t *testing.T) {
 	c := theCluster(t)

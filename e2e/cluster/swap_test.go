@@ -14,6 +14,18 @@ import (
 	"tessera/e2e/nvidia"
 )
 
+// pluginVolumes end a DaemonSet of one container: kubelet's sockets and the driver, which stands for what
+// NVIDIA's runtime puts into the container.
+const pluginVolumes = `        volumeMounts:
+        - {name: device-plugins, mountPath: /var/lib/kubelet/device-plugins}
+        - {name: driver, mountPath: /usr/lib64, readOnly: true}
+      volumes:
+      - name: device-plugins
+        hostPath: {path: /var/lib/kubelet/device-plugins, type: Directory}
+      - name: driver
+        hostPath: {path: ` + nvidiaRoot + `/usr/lib64, type: Directory}
+`
+
 // swapped is a DaemonSet in the shape of those that come with NVIDIA's device plugin, in which
 // nothing but the image was changed: neither command nor user, no capability, and of the host's
 // directories the one for plugins' sockets alone. The volume "driver" is not of that shape: it
@@ -37,15 +49,7 @@ spec:
         securityContext:
           allowPrivilegeEscalation: false
           capabilities: {drop: [ALL]}
-        volumeMounts:
-        - {name: device-plugins, mountPath: /var/lib/kubelet/device-plugins}
-        - {name: driver, mountPath: /usr/lib64, readOnly: true}
-      volumes:
-      - name: device-plugins
-        hostPath: {path: /var/lib/kubelet/device-plugins, type: Directory}
-      - name: driver
-        hostPath: {path: ` + nvidiaRoot + `/usr/lib64, type: Directory}
-`
+` + pluginVolumes
 
 // warnings are the reasons of the warnings and errors in the agent's log, in their order; the whole
 // line of one that has none.

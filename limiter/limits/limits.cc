@@ -14,6 +14,7 @@
 #include "limiter/limits/environment.h"
 #include "limiter/limits/file.h"
 #include "limiter/limits/policy.h"
+#include "limiter/limits/read.h"
 #include "limiter/limits/region.h"
 
 namespace tessera::limiter {
@@ -25,19 +26,6 @@ void Break(const char* where, const char* what, Limits* limits) {
   limits->broken = true;
   limits->priority = kDefaultPriority;
   Explain(limits->reason, sizeof(limits->reason), where, what, {});
-}
-
-// Up to `size` bytes; -1: an error.
-ssize_t ReadAll(int file, char* buffer, size_t size) {
-  size_t have = 0;
-  while (have < size) {
-    const ssize_t got = read(file, buffer + have, size - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -1;
-    if (got == 0) break;
-    have += static_cast<size_t>(got);
-  }
-  return static_cast<ssize_t>(have);
 }
 
 // No file opens. False: there is none.

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "limiter/contract.h"
+#include "limiter/limits/read.h"
 
 namespace tessera::limiter {
 namespace {
@@ -155,20 +156,14 @@ void Mounts::Read(const char* list) {
   if (file < 0) return;
   void* const memory =
       mmap(nullptr, kMostText, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  size_t have = 0;
-  ssize_t got = memory == MAP_FAILED ? -1 : 1;
-  while (got > 0 && have < kMostText) {
-    got = read(file, static_cast<char*>(memory) + have, kMostText - have);
-    if (got < 0 && errno == EINTR)
-      got = 1;
-    else if (got > 0)
-      have += static_cast<size_t>(got);
-  }
+  const ssize_t got =
+      memory == MAP_FAILED ? -1 : ReadAll(file, static_cast<char*>(memory), kMostText);
   close(file);
   if (memory == MAP_FAILED) return;
   memory_ = memory;
-  text_ = Text(static_cast<char*>(memory), have);
-  unsure_ = got != 0;
+  if (got < 0) return;
+  text_ = Text(static_cast<char*>(memory), static_cast<size_t>(got));
+  unsure_ = static_cast<size_t>(got) == kMostText;  // there may be more
 }
 
 Mounts::~Mounts() {

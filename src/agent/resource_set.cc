@@ -101,28 +101,17 @@ void ResourceSet::RemoveForgottenGrants() {
     cdi_dirs.insert(os::Root(config_.root_prefix).Path(resource.cdi_dir));
   }
   shared_.workers.Run([binder = shared_.binder, tally = tally_, cdi_dirs = std::move(cdi_dirs),
-                       containers = ContainersDirectories()] {
+                       containers = ContainersDirectories(config_)] {
     tally->Count();
     binder->RemoveForgotten(cdi_dirs, containers);
   });
-}
-
-std::set<std::string> ResourceSet::ContainersDirectories() const {
-  std::set<std::string> containers;
-  for (const config::Resource& resource : config_.resources) {
-    const auto& vgpu = resource.rendering.vgpu;
-    if (!vgpu) continue;
-    const os::Root root(config_.root_prefix);
-    containers.insert({root.Path(FilesOf(*vgpu).containers), root.Path(FilesOf(*vgpu).locks)});
-  }
-  return containers;
 }
 
 void ResourceSet::LookAtSpace() {
   looked_at_space_ = SystemClock().Now();
   space_.Within(os::UntilBeat(kSpaceLook));
   if (!shared_.binder->AnyBound()) return;
-  shared_.workers.Run([binder = shared_.binder, containers = ContainersDirectories(),
+  shared_.workers.Run([binder = shared_.binder, containers = ContainersDirectories(config_),
                        tell = mailbox_.Bind(&ResourceSet::SpaceSeen)] {
     const auto seen = binder->LookAtSpace(containers);
     if (seen) tell(*seen, binder->stuck());

@@ -102,7 +102,6 @@ class ResourceSet {
 
  private:
   bool MatchesAny() const;
-  std::set<std::string> ContainersDirectories() const;
   void SpaceSeen(const GrantSpace::Seen& seen, size_t stuck);
   void RemoveOldLibraries();
   void Add(const config::Resource& resource);

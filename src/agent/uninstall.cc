@@ -50,16 +50,12 @@ Removal RemoveDocuments(const config::Config& config) {
 Removal RemoveGrants(const config::Config& config) {
   const os::Root root(config.root_prefix);
   std::set<std::string> cdi_dirs = {root.Path(config::Resource().cdi_dir)};
-  std::set<std::string> containers;
   for (const config::Resource& resource : config.resources) {
     cdi_dirs.insert(root.Path(resource.cdi_dir));
-    const auto& vgpu = resource.rendering.vgpu;
-    if (!vgpu) continue;
-    containers.insert({root.Path(FilesOf(*vgpu).containers), root.Path(FilesOf(*vgpu).locks)});
   }
   GrantBinder binder("", config.state_dir, root, std::make_shared<PodBook>(),
                      std::make_shared<GrantInbox>());
-  Status removed = binder.RemoveAll(cdi_dirs, containers);
+  Status removed = binder.RemoveAll(cdi_dirs, ContainersDirectories(config));
   if (removed) removed = RemoveLibraries(config);
   return {.what = "what grants of virtual GPUs left", .error = ErrorOf(removed)};
 }

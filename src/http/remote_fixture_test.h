@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "api/certificates.h"
@@ -43,12 +42,7 @@ class RemoteTest : public testing::Test {
     return *remote_;
   }
   bool RunUntil(const std::function<bool()>& done) {
-    const Steady end = SystemClock().Now() + kPatience;
-    while (!done() && SystemClock().Now() < end) {
-      loop_.RunOnce();
-      std::this_thread::yield();
-    }
-    return done();
+    return fake::RunUntil(loop_, kPatience, done);
   }
   Result<Reply> Ask(Call call = {}, Duration limit = kPatience) {
     std::optional<Result<Reply>> found;

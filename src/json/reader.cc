@@ -7,8 +7,8 @@
 #include <limits>
 #include <optional>
 
-#include "base/characters.h"
 #include "base/quote.h"
+#include "json/reader_filter.h"
 
 namespace tessera::json {
 
@@ -226,92 +226,6 @@ class Builder {
   bool cut_ = false;  // there was no room for something
 };
 
-// Takes out of a text what would end the parser and costs its reader nothing: an API server hands
-// on as it came what a user has written into `managedFields`, where no schema holds.
-class Filter {
- public:
-  void Clear() { *this = {}; }
-
-  std::string Add(std::string_view piece) {
-    std::string out;
-    out.reserve(piece.size());
-    for (const char c : piece) {
-      if (text_) {
-        AddOfText(c, out);
-      } else {
-        AddBetween(c, out);
-      }
-    }
-    return out;
-  }
-
- private:
-  // Of a nesting that is too deep a 0 is left.
-  void AddBetween(char c, std::string& out) {
-    if (c == '{' || c == '[') {
-      if (++depth_ == kMaxDepth + 1) out += '0';
-    } else if ((c == '}' || c == ']') && depth_ > 0) {
-      if (depth_-- > kMaxDepth) return;
-    }
-    text_ = c == '"';
-    if (IsOfNumber(c)) Put(c, out);
-  }
-
-  // Digits of an exponent beyond so many are none: its number is as good as without end.
-  bool IsOfNumber(char c) {
-    constexpr int kDigits = 4;
-    const bool digit = IsDigit(c);
-    if (after_digit_ && (c == 'e' || c == 'E')) {
-      exponent_ = kDigits;
-    } else if (!digit && c != '+' && c != '-') {
-      exponent_ = kNone;
-    }
-    after_digit_ = digit || (after_digit_ && c == '.');
-    if (!digit || exponent_ == kNone) return true;
-    if (exponent_ == 0) return false;
-    --exponent_;
-    return true;
-  }
-
-  void AddOfText(char c, std::string& out) {
-    if (hex_ > 0) return AddHex(c, out);
-    if (escaped_) {
-      escaped_ = false;
-      if (c == 'u') hex_ = 4;
-    } else if (c == '\\') {
-      escaped_ = true;
-    } else if (c == '"') {
-      text_ = false;
-    }
-    Put(c, out);
-  }
-
-  // Half of a pair, D800 to DFFF, becomes FFFD, whether the other half is there or not.
-  void AddHex(char c, std::string& out) {
-    const int left = hex_--;
-    if (left == 4) half_ = c == 'd' || c == 'D';
-    if (left == 4 && half_) return;  // it is written with the next
-    if (left == 3 && half_) {
-      half_ = c >= '8';
-      Put(half_ ? 'f' : 'd', out);
-    }
-    Put(!half_ ? c : left == 1 ? 'd' : 'f', out);
-  }
-
-  void Put(char c, std::string& out) const {
-    if (depth_ <= kMaxDepth) out += c;
-  }
-
-  static constexpr int kNone = -1;
-  size_t depth_ = 0;
-  bool text_ = false;
-  bool escaped_ = false;
-  int hex_ = 0;  // digits of a character by its number that are to come
-  bool half_ = false;
-  bool after_digit_ = false;
-  int exponent_ = kNone;  // digits that it may have yet
-};
-
 boost::json::parse_options Options() {
   boost::json::parse_options options;
   options.max_depth = kMaxDepth;
@@ -358,14 +272,14 @@ struct Reader::Parser {
   }
   void Clear() {
     parser.emplace(Options(), root, most, each);
-    filter.Clear();
+    filter = {};
   }
 
   const Shape::Part* root;
   const size_t most;
   const Element each;
   std::optional<boost::json::basic_parser<Builder>> parser;
-  Filter filter;
+  ReaderFilter filter;
 };
 
 Reader::Reader(Shape shape, size_t most, Element each)

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "api/certificates.h"
@@ -62,12 +61,7 @@ class ClusterTest : public testing::Test {
   }
 
   bool RunUntil(const std::function<bool()>& done) {
-    const Steady end = SystemClock().Now() + kPatience;
-    while (!done() && SystemClock().Now() < end) {
-      loop_.RunOnce();
-      std::this_thread::yield();
-    }
-    return done();
+    return fake::RunUntil(loop_, kPatience, done);
   }
   // What `call` is answered with; it is given where to put that.
   template <class T>

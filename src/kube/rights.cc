@@ -3,35 +3,22 @@
 
 #include <fmt/core.h>
 
-#include <utility>
 #include <vector>
 
+#include "base/text.h"
+
 namespace tessera::kube {
-namespace {
-
-std::vector<std::string_view> PartsOf(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (!path.empty()) {
-    path.remove_prefix(1);  // the slash
-    const size_t end = std::min(path.find('/'), path.size());
-    parts.push_back(path.substr(0, end));
-    path.remove_prefix(end);
-  }
-  return parts;
-}
-
-}  // namespace
 
 // "/api/v1/...", "/apis/GROUP/VERSION/...", each with "namespaces/NAME" before the resource or not.
 std::string RuleFor(std::string_view verb, std::string_view path) {
-  std::vector<std::string_view> parts = PartsOf(path);
-  const bool core = parts.size() > 2 && parts[0] == "api";
-  const bool group = parts.size() > 3 && parts[0] == "apis";
+  const std::vector<std::string> parts = Split(path, '/');  // the first is empty
+  const bool core = parts.size() > 3 && parts[1] == "api";
+  const bool group = parts.size() > 4 && parts[1] == "apis";
   if (!core && !group) return "";
-  const std::string_view name = core ? "" : parts[1];
-  size_t at = core ? 2 : 3;
+  const std::string_view name = core ? "" : std::string_view(parts[2]);
+  size_t at = core ? 3 : 4;
   if (parts[at] == "namespaces" && parts.size() > at + 2) at += 2;
-  std::string resource(parts[at]);
+  std::string resource = parts[at];
   if (parts.size() > at + 2) resource += fmt::format("/{}", parts[at + 2]);
   return fmt::format(R"({{apiGroups: ["{}"], resources: ["{}"], verbs: ["{}"]}})", name, resource,
                      verb);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mps/pipes.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,22 +16,17 @@ constexpr mode_t kForClients = 0755;  // clients are anybody
 constexpr mode_t kForRoot = 0700;
 constexpr char kSocket[] = "/control";
 
+using Type = os::FileInfo::Type;
+
 // Whether both are there and are links to the same file.
 bool AreLinked(const std::string& a, const std::string& b) {
-  struct stat one{};
-  struct stat other{};
-  return lstat(a.c_str(), &one) == 0 && lstat(b.c_str(), &other) == 0 &&
-         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+  const auto one = os::Inspect(a), other = os::Inspect(b);
+  return one && other && one->device == other->device && one->inode == other->inode;
 }
 
-bool IsSocket(const std::string& path) {
-  struct stat info{};
-  return lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
-}
-
-bool IsDirectory(const std::string& path) {
-  struct stat info{};
-  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+bool Is(Type type, const std::string& path) {
+  const auto info = os::Inspect(path);
+  return info && info->type == type;
 }
 
 Status Link(const std::string& from, const std::string& to) {
@@ -47,7 +41,7 @@ Pipes::Pipes(const std::string& directory)
 
 Status Pipes::Clear() const {
   TRY(Forget());
-  if (!IsDirectory(pipe_)) TRY(os::RemoveTree(pipe_));
+  if (!Is(Type::kDirectory, pipe_)) TRY(os::RemoveTree(pipe_));
   TRY(os::MakeDirectories(pipe_, kForClients));
   for (const std::string& name : TRY(os::ListDirectory(pipe_))) {
     TRY(os::RemoveTree(pipe_ + "/" + name));
@@ -60,7 +54,7 @@ Status Pipes::Keep() const {
   TRY(os::MakeDirectories(kept_, kForRoot));
   for (const std::string& name : TRY(os::ListDirectory(pipe_))) {
     const std::string path = pipe_ + "/" + name;
-    if (!IsDirectory(path)) TRY(Link(path, kept_ + "/" + name));
+    if (!Is(Type::kDirectory, path)) TRY(Link(path, kept_ + "/" + name));
   }
   return {};
 }
@@ -76,7 +70,7 @@ Result<bool> Pipes::Mend() const {
     TRY(Link(own, path));
     mended = true;
   }
-  if (IsSocket(pipe_ + kSocket)) return mended;
+  if (Is(Type::kSocket, pipe_ + kSocket)) return mended;
   return Fail(Reason::kUnavailable, "its socket {}{} was removed, and no link to it was kept",
               pipe_, kSocket);
 }

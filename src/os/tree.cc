@@ -51,6 +51,11 @@ bool IsOver(Steady until) {
   return until != Steady::max() && SystemClock().Now() >= until;
 }
 
+// chmod of what was looked at: fchmod takes no descriptor that was opened with O_PATH.
+void ChangeMode(const Fd& seen, mode_t mode) {
+  (void)chmod(fmt::format("/proc/self/fd/{}", seen.get()).c_str(), mode);
+}
+
 // Takes back what a directory's owner has taken from others, the agent among them, if that may be
 // done: its owner may, and who has CAP_FOWNER. So nothing is needed that goes round permissions.
 void LetIn(const Fd& directory) {
@@ -58,10 +63,11 @@ void LetIn(const Fd& directory) {
   if (fstat(directory.get(), &info) != 0) return;
   const bool own = info.st_uid == geteuid();
   if (own && (info.st_mode & 0700U) == 0700U) return;
-  // Neither call takes a descriptor that was opened with O_PATH.
-  const std::string path = fmt::format("/proc/self/fd/{}", directory.get());
-  if (!own) (void)removexattr(path.c_str(), "system.posix_acl_access");
-  (void)chmod(path.c_str(), own ? 0700 : 0777);
+  if (!own) {
+    const std::string path = fmt::format("/proc/self/fd/{}", directory.get());
+    (void)removexattr(path.c_str(), "system.posix_acl_access");
+  }
+  ChangeMode(directory, own ? 0700 : 0777);
 }
 
 // Not valid(): see errno.
@@ -225,6 +231,15 @@ class Measurement {
 };
 
 }  // namespace
+
+Fd OpenDirectory(const std::string& path, mode_t mode) {
+  Fd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (directory.valid() || errno != EACCES) return directory;
+  const Fd seen = LookAt(AT_FDCWD, path);
+  if (!seen.valid()) return {};
+  ChangeMode(seen, mode);
+  return OpenSeen(seen);
+}
 
 TreeSize MeasureTree(const std::string& path, const TreeBounds& bounds) {
   Measurement measurement(bounds);

@@ -4,6 +4,8 @@
 // whole. Any thread; it waits for disks.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -11,8 +13,13 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "os/fd.h"
 
 namespace tessera::os {
+
+// The directory, no link to one, to be read. One that may not be read gets `mode` before that, if
+// that may be done: who fills it may have taken the right away. Not valid(): see errno.
+Fd OpenDirectory(const std::string& path, mode_t mode);
 
 struct TreeBounds {
   size_t entries = SIZE_MAX;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace tessera::fake {
@@ -180,6 +181,15 @@ size_t Server::connections() const {
 
 void Server::HangUp() {
   for (const auto& connection : impl_->connections) connection->Close();
+}
+
+bool RunUntil(os::Loop& loop, Duration patience, const std::function<bool()>& done) {
+  const Steady end = SystemClock().Now() + patience;
+  while (!done() && SystemClock().Now() < end) {
+    loop.RunOnce();
+    std::this_thread::yield();
+  }
+  return done();
 }
 
 }  // namespace tessera::fake

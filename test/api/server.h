@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "os/loop.h"
 
 namespace tessera::fake {
@@ -36,6 +37,9 @@ class Peer {
   virtual void HangUp() = 0;  // once all is written
   virtual bool gone() const = 0;
 };
+
+// Runs the loop until `done` or the end of `patience`; whether it is done.
+bool RunUntil(os::Loop& loop, Duration patience, const std::function<bool()>& done);
 
 struct ServerTls {
   std::string certificate{};

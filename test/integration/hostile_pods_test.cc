@@ -9,21 +9,12 @@
 #include "api/server.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
+#include "requested_vgpus.h"
 
 namespace tessera {
 namespace {
 
 constexpr char kGpu[] = "nvidia.com/gpu";
-constexpr char kRequested[] =
-    "  - {name: nvidia.com/gpu, policy: vgpu, replicas: 10, strategies: [cdi-cri], cdi: {kind: "
-    "ab.com/gpu, dir: /cdi}, nvidia: {vgpu: {mode: requested}}}\n";
-constexpr char kKubeconfig[] = R"(apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{}"}}}}]
-users: [{{name: u, user: {{token: t}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-)";
 
 std::string Times(int count, const std::string& text) {
   std::string all;
@@ -133,10 +124,7 @@ TEST_F(HostilePodsTest, WhatTheySayCostsABoundAmountAndNobodyElseHisContainer) {
   }
   pods.push_back(PodText("good", "", ChosenFor()));
   const HostileServer api(std::move(pods));
-  EXPECT_TRUE(os::ReplaceFile(dir_ + "/kubeconfig", fmt::format(kKubeconfig, api.port())));
-  StartAll(kRequested,
-           fmt::format("rootPrefix: {}\napi: {{kubeconfig: {}/kubeconfig, nodeName: worker-1}}\n",
-                       node_.directory(), dir_));
+  StartAll(kTenRequested, OfWorker(node_.directory(), dir_, api.port()));
   Expect(kGpu, 80, 80);
   // What is asked for before all were listed waits, and is tried again by kubelet.
   kubelet::Admission good;

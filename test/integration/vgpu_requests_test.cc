@@ -14,21 +14,12 @@
 #include "grant/vgpu.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
+#include "requested_vgpus.h"
 
 namespace tessera {
 namespace {
 
 constexpr char kGpu[] = "nvidia.com/gpu";
-constexpr char kTen[] =
-    "  - {name: nvidia.com/gpu, policy: vgpu, replicas: 10, strategies: [cdi-cri], cdi: {kind: "
-    "ab.com/gpu, dir: /cdi}, nvidia: {vgpu: {mode: requested}}}\n";
-constexpr char kKubeconfig[] = R"(apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{}"}}}}]
-users: [{{name: u, user: {{token: t}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-)";
 
 // The pods and the node of one node; a loop and a thread of its own.
 class PodServer {
@@ -95,12 +86,8 @@ class VgpuRequestsTest : public AgentTest {
   VgpuRequestsTest() {
     EXPECT_TRUE(os::MakeDirectories(node_.directory() + "/usr/local/vgpu", 0755));
     EXPECT_TRUE(os::ReplaceFile(node_.directory() + "/usr/local/vgpu/libvgpu.so", "a library"));
-    EXPECT_TRUE(os::ReplaceFile(dir_ + "/kubeconfig", fmt::format(kKubeconfig, api_.port())));
   }
-  std::string Extra() const {
-    return fmt::format("rootPrefix: {}\napi: {{kubeconfig: {}/kubeconfig, nodeName: worker-1}}\n",
-                       node_.directory(), dir_);
-  }
+  std::string Extra() const { return OfWorker(node_.directory(), dir_, api_.port()); }
   // A pod whose only container asks for one GPU, and was given it by a scheduler.
   json::Object Placed(const std::string& uid, int gpu, int memory, int cores) const {
     const std::string chosen = fmt::format("{},NVIDIA,{},{}:;", Uuid(gpu), memory, cores);
@@ -147,7 +134,7 @@ class VgpuRequestsTest : public AgentTest {
 
 TEST_F(VgpuRequestsTest, AContainerGetsWhatTheSchedulerChoseForItsPod) {
   api_.Add(Placed("uid-1", 5, 3000, 30));
-  StartAll(kTen, Extra());
+  StartAll(kTenRequested, Extra());
   Expect(kGpu, 80, 80);
 
   const kubelet::Admission pod = RunPod("uid-1");
@@ -160,7 +147,7 @@ TEST_F(VgpuRequestsTest, AContainerGetsWhatTheSchedulerChoseForItsPod) {
 
 TEST_F(VgpuRequestsTest, WhatAPodGotIsExplainedAndCountedOfItsGpu) {
   api_.Add(Placed("uid-1", 5, 3000, 30));
-  StartAll(kTen, Extra());
+  StartAll(kTenRequested, Extra());
   Expect(kGpu, 80, 80);
   ASSERT_TRUE(RunPod("uid-1").start_failures.empty());
 
@@ -182,7 +169,7 @@ TEST_F(VgpuRequestsTest, WhatAPodGotIsExplainedAndCountedOfItsGpu) {
 }
 
 TEST_F(VgpuRequestsTest, APodThatTheWatchHasNotToldOfIsFoundByAList) {
-  StartAll(kTen, Extra());
+  StartAll(kTenRequested, Extra());
   Expect(kGpu, 80, 80);
   ASSERT_TRUE(Await([&] { return !api_.NodeAnnotation("hami.io/node-nvidia-register").empty(); }));
   api_.Add(Placed("uid-2", 0, 1000, 0));
@@ -194,7 +181,7 @@ TEST_F(VgpuRequestsTest, APodThatTheWatchHasNotToldOfIsFoundByAList) {
 
 TEST_F(VgpuRequestsTest, APodThatNobodyKnowsIsNotStarted) {
   api_.Add(Placed("uid-1", 5, 3000, 30));
-  StartAll(kTen, Extra());
+  StartAll(kTenRequested, Extra());
   Expect(kGpu, 80, 80);
 
   const kubelet::Admission pod = RunPod("uid-9");
@@ -218,7 +205,7 @@ TEST_F(VgpuRequestsTest, APodThatNobodyPlacedGetsWhatItsAnnotationsAskFor) {
   pod["spec"].as_object()["containers"].as_array()[0].as_object()["resources"] =
       json::Object{{"limits", json::Object{{kGpu, "1"}}}};
   api_.Add(pod);
-  std::string fitting = kTen;
+  std::string fitting = kTenRequested;
   fitting.replace(fitting.find("mode: requested"), 15, "mode: requested, unplaced: fit");
   StartAll(fitting, Extra());
   Expect(kGpu, 80, 80);
@@ -232,7 +219,7 @@ TEST_F(VgpuRequestsTest, APodThatNobodyPlacedGetsWhatItsAnnotationsAskFor) {
 
 TEST_F(VgpuRequestsTest, WithACheckpointOfUnknownShapeAPodOfAFormerOnesNameGetsItsOwn) {
   api_.Add(Placed("uid-1", 5, 3000, 30));
-  StartAll(kTen, Extra());
+  StartAll(kTenRequested, Extra());
   Expect(kGpu, 80, 80);
   kubelet_->ShapeCheckpointAnew(true);
 
@@ -254,7 +241,7 @@ TEST_F(VgpuRequestsTest, WithACheckpointOfUnknownShapeAPodOfAFormerOnesNameGetsI
 }
 
 TEST_F(VgpuRequestsTest, HamisSchedulerIsToldOfTheGpus) {
-  StartAll(kTen, Extra());
+  StartAll(kTenRequested, Extra());
   Expect(kGpu, 80, 80);
 
   const auto told = [&] { return api_.NodeAnnotation("hami.io/node-nvidia-register"); };

@@ -2,7 +2,6 @@
 #include "agent/bind/grant_files.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -18,6 +17,7 @@
 #include "agent/bind/mount_sources.h"
 #include "limiter/contract.h"
 #include "os/fd.h"
+#include "os/tree.h"
 
 namespace tessera::agent {
 namespace {
@@ -25,21 +25,12 @@ namespace {
 // What is there with no link in its place, and the agent's user's. Opened once: what was looked at
 // is what is changed, though somebody may write beside it.
 Result<os::Fd> OpenOwnDirectory(const std::string& path, mode_t mode) {
-  const auto look = [&] {
-    return os::Fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  };
-  os::Fd fd = look();
+  os::Fd fd = os::OpenDirectory(path, mode);
   if (!fd.valid() && errno == ENOENT) {
     if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
       return Fail(SystemError("cannot make the directory " + path, errno));
     }
-    fd = look();
-  }
-  if (!fd.valid() && errno == EACCES) {
-    // A container may have taken all rights away from its own; the agent has no right over that.
-    const os::Fd seen(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    (void)chmod(fmt::format("/proc/self/fd/{}", seen.get()).c_str(), mode);
-    fd = look();
+    fd = os::OpenDirectory(path, mode);
   }
   if (!fd.valid() && errno != ENOTDIR && errno != ELOOP) {
     return Fail(SystemError("cannot open the directory " + path, errno));

@@ -64,19 +64,10 @@ bool IsMountPoint(const os::Fd& directory, const char* name) {
          info.st_size == 0 && info.st_blocks == 0;
 }
 
-// Its container may have taken everybody's rights away, which it was made with.
-os::Fd OpenOwn(const std::string& directory) {
-  os::Fd top(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (top.valid() || errno != EACCES) return top;
-  const os::Fd seen(open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  (void)chmod(fmt::format("/proc/self/fd/{}", seen.get()).c_str(), 0777);
-  return os::Fd(openat(seen.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
 }  // namespace
 
 Space KeepSmall(const std::string& directory, const std::set<std::string>& regions) {
-  const os::Fd top = OpenOwn(directory);
+  const os::Fd top = os::OpenDirectory(directory, 0777);  // as it was made
   if (!top.valid() && errno == ENOENT) return {};
   if (!top.valid()) return {.cut = SystemError("it cannot be looked into", errno).message};
   const os::TreeSize size = Measure(directory);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "grant/vgpu.h"
 #include "os/files.h"
 
 namespace tessera::agent {
@@ -31,6 +32,17 @@ bool RenameToNew(const std::string& from, const std::string& to) {
 }
 
 }  // namespace
+
+std::set<std::string> ContainersDirectories(const config::Config& config) {
+  const os::Root root(config.root_prefix);
+  std::set<std::string> directories;
+  for (const config::Resource& resource : config.resources) {
+    if (!resource.rendering.vgpu) continue;
+    const VgpuFiles files = FilesOf(*resource.rendering.vgpu);
+    directories.insert({root.Path(files.containers), root.Path(files.locks)});
+  }
+  return directories;
+}
 
 std::set<std::string> AsideIn(const std::set<std::string>& directories) {
   std::set<std::string> paths;

@@ -14,6 +14,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "config/schema/config.h"
 
 namespace tessera::agent {
 
@@ -48,6 +49,9 @@ class Leftovers {
   std::mutex mutex_;
   std::map<std::string, Attempt> attempts_;  // that failed, by path; under mutex_
 };
+
+// The directories in which those lie that containers write in, of all resources with virtual GPUs.
+std::set<std::string> ContainersDirectories(const config::Config& config);
 
 // The paths of what was put aside in these directories.
 std::set<std::string> AsideIn(const std::set<std::string>& directories);

@@ -62,17 +62,19 @@ bool IsOwnLibrary(const os::Root& root, const std::string& library) {
   return text && text->find(limiter::kLibraryMark) != std::string::npos;
 }
 
-std::string FindLibrary(const os::Root& root, const std::string& directory) {
+std::string FindLibrary(const os::Root& root, const std::string& directory,
+                        const std::string& known) {
   std::string found = directory + "/libvgpu.so";
   std::string_view version;
   const auto files = os::ListDirectory(root.Path(directory));
   for (const std::string& file : files ? *files : std::vector<std::string>()) {
     if (!file.starts_with(kVersionPrefix)) continue;
     const std::string path = directory + "/" + file;
-    const auto info = os::InspectTarget(root.Path(path));
-    if (!info || info->type != os::FileInfo::Type::kFile || IsOwnLibrary(root, path)) continue;
     const std::string_view its = std::string_view(file).substr(kVersionPrefix.size());
     if (!version.empty() && !IsNewer(its, version)) continue;
+    const auto info = os::InspectTarget(root.Path(path));
+    if (!info || info->type != os::FileInfo::Type::kFile) continue;
+    if (path != known && IsOwnLibrary(root, path)) continue;
     version = its;
     found = path;
   }
@@ -81,7 +83,7 @@ std::string FindLibrary(const os::Root& root, const std::string& directory) {
 
 bool FindLibraryAnew(const os::Root& root, Vgpu& vgpu) {
   if (!vgpu.enforced || !vgpu.library_by_rule) return false;
-  std::string found = FindLibrary(root, vgpu.directory);
+  std::string found = FindLibrary(root, vgpu.directory, vgpu.library);
   if (found == vgpu.library) return false;
   vgpu.library = std::move(found);
   vgpu.own_library = IsOwnLibrary(root, vgpu.library);

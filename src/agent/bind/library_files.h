@@ -28,8 +28,10 @@ bool IsOwnLibrary(const os::Root& root, const std::string& library);
 
 // The library of HAMi's plugin in the directory, by that plugin's rule: "libvgpu.so.vVERSION" of
 // the highest version, else "libvgpu.so", which is the answer where there is none, too. Never one
-// of Tessera's under a name with a version.
-std::string FindLibrary(const os::Root& root, const std::string& directory);
+// of Tessera's under a name with a version. `known`: what was found before, which is not read
+// again.
+std::string FindLibrary(const os::Root& root, const std::string& directory,
+                        const std::string& known = {});
 // kNotEnforced where it is not there, with what lies beside it.
 Status CheckLibrary(const os::Root& root, const Vgpu& vgpu);
 // The library that this node is to have by that rule is another one by now, and that is named from
