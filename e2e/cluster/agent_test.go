@@ -15,7 +15,7 @@ import (
 
 const (
 	agentNamespace = "kube-system"
-	agentSelector  = "app.kubernetes.io/name in (tessera, tessera-nvidia, nvidia-device-plugin)"
+	agentSelector  = "app.kubernetes.io/name in (tessera, tessera-nvidia, tessera-hami, nvidia-device-plugin)"
 	agentState     = "/var/lib/tessera"
 )
 

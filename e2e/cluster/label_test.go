@@ -3,12 +3,8 @@
 package cluster
 
 import (
-	"context"
-	"fmt"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"tessera/e2e/nvidia"
 )
 
@@ -117,14 +113,9 @@ spec:
 // chooseConfiguration sets the node's label, which goes with the test.
 func (c *cluster) chooseConfiguration(t *testing.T, name string) {
 	t.Helper()
-	set := func(ctx context.Context, value string) {
-		patch := fmt.Sprintf(`{"metadata":{"labels":{"nvidia.com/device-plugin.config":%s}}}`, value)
-		_, err := c.client.CoreV1().Nodes().Patch(ctx, nodeName, types.StrategicMergePatchType,
-			[]byte(patch), metav1.PatchOptions{})
-		must(t, err)
-	}
-	t.Cleanup(func() { set(context.Background(), "null") })
-	set(t.Context(), fmt.Sprintf("%q", name))
+	const label = "nvidia.com/device-plugin.config"
+	t.Cleanup(func() { c.changeNode(t, "labels", map[string]any{label: nil}) })
+	c.changeNode(t, "labels", map[string]any{label: name})
 }
 
 func TestANodesLabelChoosesItsConfigurationByNVIDIAsConfigManager(t *testing.T) {

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,17 +33,21 @@ gpus:
 `
 )
 
+// changeNode sets "labels" or "annotations" of the node, and takes those away that are nil.
+func (c *cluster) changeNode(t *testing.T, what string, values map[string]any) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{what: values}})
+	must(t, err)
+	_, err = c.client.CoreV1().Nodes().Patch(context.Background(), nodeName, types.MergePatchType, patch,
+		metav1.PatchOptions{})
+	must(t, err)
+}
+
 // labelNode says of the node what a DaemonSet for nodes with NVIDIA GPUs looks for.
 func (c *cluster) labelNode(t *testing.T, label string) {
 	t.Helper()
-	set := func(ctx context.Context, value string) {
-		patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, label, value)
-		_, err := c.client.CoreV1().Nodes().Patch(ctx, nodeName, types.StrategicMergePatchType,
-			[]byte(patch), metav1.PatchOptions{})
-		must(t, err)
-	}
-	t.Cleanup(func() { set(context.Background(), "null") })
-	set(t.Context(), `"true"`)
+	t.Cleanup(func() { c.changeNode(t, "labels", map[string]any{label: nil}) })
+	c.changeNode(t, "labels", map[string]any{label: "true"})
 }
 
 // installPlugin applies deploy/nvidia as it ships, on a node where the driver is installed as

@@ -36,21 +36,36 @@ type formerPlugin struct {
 // startFormer registers the plugin with the scheduler and with kubelet.
 func (c *cluster) startFormer(t *testing.T, driver *nvidia.Driver) *formerPlugin {
 	t.Helper()
-	f := &formerPlugin{server: grpc.NewServer(), end: make(chan struct{})}
-	var cards []map[string]any
-	for index, id := range driver.UUIDs() {
-		cards = append(cards, map[string]any{"id": id, "index": index, "count": 10, "devmem": 81920, "devcore": 100,
-			"type": "NVIDIA A100-SXM4-80GB", "mode": "hami-core", "health": true})
+	f := &formerPlugin{}
+	c.registerFormer(t, driver)
+	f.hami = c.startHAMi(t, len(driver.UUIDs()))
+	for _, id := range driver.UUIDs() {
 		for n := range 10 {
 			f.ids = append(f.ids, fmt.Sprintf("%s-%d", id, n))
 		}
 	}
+	f.serve(t, c)
+	return f
+}
+
+// registerFormer tells the scheduler of the GPUs as HAMi's plugin does.
+func (c *cluster) registerFormer(t *testing.T, driver *nvidia.Driver) {
+	t.Helper()
+	var cards []map[string]any
+	for index, id := range driver.UUIDs() {
+		cards = append(cards, map[string]any{"id": id, "index": index, "count": 10, "devmem": 81920, "devcore": 100,
+			"type": "NVIDIA A100-SXM4-80GB", "mode": "hami-core", "health": true})
+	}
 	registered, err := json.Marshal(cards)
 	must(t, err)
-	c.annotateNode(t, map[string]any{registerKey: string(registered)})
-	t.Cleanup(func() { c.annotateNode(t, map[string]any{registerKey: nil, lockKey: nil}) })
-	f.hami = c.startHAMi(t, len(cards))
+	c.changeNode(t, "annotations", map[string]any{registerKey: string(registered)})
+	t.Cleanup(func() { c.changeNode(t, "annotations", map[string]any{registerKey: nil, lockKey: nil}) })
+}
 
+// serve is one start of the plugin's process.
+func (f *formerPlugin) serve(t *testing.T, c *cluster) {
+	t.Helper()
+	f.server, f.end = grpc.NewServer(), make(chan struct{})
 	const socket = "nvidia-gpu.sock"
 	path := filepath.Join(plugin.DevicePluginPath, socket)
 	listener, err := net.Listen("unix", path)
@@ -65,10 +80,9 @@ func (c *cluster) startFormer(t *testing.T, driver *nvidia.Driver) *formerPlugin
 		Version: plugin.Version, Endpoint: socket, ResourceName: string(gpu)})
 	must(t, err)
 	c.waitForResource(t, gpu, fmt.Sprintf("%[1]d of %[1]d", len(f.ids)))
-	return f
 }
 
-// stop is the end of the plugin. Once.
+// stop is the end of the plugin's process.
 func (f *formerPlugin) stop() {
 	select {
 	case <-f.end:
@@ -76,15 +90,6 @@ func (f *formerPlugin) stop() {
 		close(f.end)
 		f.server.Stop()
 	}
-}
-
-func (c *cluster) annotateNode(t *testing.T, values map[string]any) {
-	t.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": values}})
-	must(t, err)
-	_, err = c.client.CoreV1().Nodes().Patch(context.Background(), nodeName, types.MergePatchType, patch,
-		metav1.PatchOptions{})
-	must(t, err)
 }
 
 func (f *formerPlugin) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {

@@ -43,13 +43,24 @@ int OpenNew(const char* directory, char* name, size_t size) {
   return open(name, kOpenFlags | O_EXCL | O_CREAT, kMode);
 }
 
+// Room first: without it a write to the mapping would end the program. The file system may be shared
+// with other containers, which can fill it at any time; what is allocated stays the region's.
+bool Allocate(int file, int mode) {
+  if (fallocate(file, mode, 0, kRegionSize) == 0) return true;
+  return errno != ENOSPC && errno != EDQUOT && errno != ENOMEM;  // else it cannot be told here
+}
+
+// The agent makes regions without the room: it is the container's to pay.
+bool HasRoom(int file) {
+  struct stat status;
+  if (syscall(SYS_fstat, file, &status) != 0) return false;
+  const bool whole = static_cast<uint64_t>(status.st_blocks) * 512 >= kRegionSize;
+  return whole || Allocate(file, FALLOC_FL_KEEP_SIZE);
+}
+
 bool Fill(int file, const Limits& limits) {
-  if (fchmod(file, kMode) != 0) return false;
-  // Room first: without it a write to the mapping would end the program.
-  if (fallocate(file, 0, 0, kRegionSize) != 0) {
-    if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
-    if (ftruncate(file, kRegionSize) != 0) return false;
-  }
+  if (fchmod(file, kMode) != 0 || !Allocate(file, 0)) return false;
+  if (ftruncate(file, kRegionSize) != 0) return false;  // where it cannot be allocated
   Region* const region = MapRegion(file);
   if (region == nullptr) return false;
   MakeRegionOf(limits, region);
@@ -72,6 +83,7 @@ Trouble Make(const char* path, const Limits& limits) {
   const int file = OpenNew(directory, name, sizeof(name));
   if (file < 0) return WhyNotOpened();
   bool made = Fill(file, limits);
+  const bool full = !made && (errno == ENOSPC || errno == EDQUOT || errno == ENOMEM);
   if (made) {
     char self[32];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", file);
@@ -80,7 +92,8 @@ Trouble Make(const char* path, const Limits& limits) {
   }
   if (name[0] != '\0') unlink(name);
   close(file);
-  return made ? Trouble::kNone : Trouble::kUnreachable;
+  if (made) return Trouble::kNone;
+  return full ? Trouble::kFullDisk : Trouble::kUnreachable;
 }
 
 template <typename T>
@@ -153,7 +166,8 @@ int OpenRegion(const Limits& limits, FileIdentity* identity, Trouble* trouble) {
     return failed(denied && access(path, R_OK) == 0 ? Trouble::kReadOnly : WhyNotOpened());
   }
   uint64_t size = 0;
-  const Trouble found = Identify(file, identity, &size) ? Judge(file, size) : Trouble::kForeign;
+  Trouble found = Identify(file, identity, &size) ? Judge(file, size) : Trouble::kForeign;
+  if (found == Trouble::kNone && !HasRoom(file)) found = Trouble::kFullDisk;
   if (found == Trouble::kNone) return file;
   close(file);
   return failed(found);
@@ -184,9 +198,9 @@ Region* MapRegion(int file) {
 bool Denies(Trouble trouble, bool closed) {
   if (closed) return true;
   // Somebody in the container laid out these, or there are more processes than can be counted, or
-  // one that could have its limit alone by what it allows itself.
+  // one that could have its limit alone by what it allows itself or by filling the file system.
   return trouble == Trouble::kForeign || trouble == Trouble::kTruncated ||
-         trouble == Trouble::kFull || trouble == Trouble::kNoRoom;
+         trouble == Trouble::kFull || trouble == Trouble::kNoRoom || trouble == Trouble::kFullDisk;
 }
 
 const char* Meaning(Trouble trouble) {
@@ -216,6 +230,8 @@ const char* Meaning(Trouble trouble) {
     case Trouble::kNoRoom:
       return "the process may open no file, or write none or map nothing of 2.2 MB; raise its "
              "limits and start it again";
+    case Trouble::kFullDisk:
+      return "the region's file system is full; make room on the node and start the program again";
   }
   return "";
 }

@@ -21,7 +21,8 @@ enum class Trouble : uint8_t {
   kOlder,        // HAMi-core's own, without our part
   kOtherVersion,
   kFull,    // all slots are taken by live processes
-  kNoRoom,  // this process may open no file, or write none or map nothing that large
+  kNoRoom,    // this process may open no file, or write none or map nothing that large
+  kFullDisk,  // its file system has no room for the whole of it
 };
 
 // What happened and what to do next, for people.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/books/file.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -21,6 +24,15 @@ class RegionFileTest : public Container {
       EXPECT_EQ(Reserve(DeviceOf("GPU-aa"), 60 * kMiB, Kind::kData), gets_memory);
       EXPECT_FALSE(Reserve(DeviceOf("GPU-aa"), 60 * kMiB, Kind::kData)) << "its limit holds";
     });
+  }
+  // What follows HAMi's slots, up to those of the books: slots are zeros.
+  void WriteTail() {
+    const auto region = std::make_unique<Region>();
+    MakeRegionOf(limits_, region.get());
+    std::fstream file(Path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(offsetof(Region, hami.proc_num));
+    file.write(reinterpret_cast<const char*>(region.get()) + offsetof(Region, hami.proc_num),
+               offsetof(Region, books.slots) - offsetof(Region, hami.proc_num));
   }
   void WriteRegion(size_t size, void (*change)(Region*) = [](Region*) {}) {
     const auto region = std::make_unique<Region>();
@@ -132,6 +144,25 @@ TEST_F(RegionFileTest, ARegionCutOffDeniesMemory) {
   ExpectTrouble(Trouble::kTruncated, false);
   WriteRegion(0);
   ExpectTrouble(Trouble::kTruncated, false);
+}
+
+// Another container may fill the file system that regions are on, and a page that is written for the
+// first time would end the program.
+TEST_F(RegionFileTest, ARegionWithoutRoomOnItsFileSystemDeniesMemory) {
+  if (std::system("unshare -m true 2>/dev/null") != 0) {  // NOLINT(concurrency-mt-unsafe)
+    GTEST_SKIP() << "may not make a mount namespace";
+  }
+  InProcess([&] {
+    ASSERT_EQ(unshare(CLONE_NEWNS), 0);
+    ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    ASSERT_EQ(mount("none", directory_.c_str(), "tmpfs", 0, "size=256k"), 0);
+    WriteRegion(offsetof(Region, hami.slots));
+    ASSERT_EQ(truncate(Path().c_str(), kRegionSize), 0);
+    WriteTail();
+    ExpectTrouble(Trouble::kFullDisk, false);
+    std::filesystem::remove(Path());
+    ExpectTrouble(Trouble::kFullDisk, false);
+  });
 }
 
 TEST_F(RegionFileTest, HamisOwnRegionLeavesEachProcessItsLimit) {

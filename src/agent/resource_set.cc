@@ -132,7 +132,7 @@ void ResourceSet::SpaceSeen(const GrantSpace::Seen& seen, size_t stuck) {
               {{"resource", cut.pin->resource},
                {"pod", cut.pin->pod_uid},
                {"container", cut.pin->container},
-               {"directory", cut.pin->directory},
+               {"directory", cut.directory},
                {"what", cut.what}});
     shared_.space_cut(cut);
   }

@@ -204,17 +204,17 @@ void ServedResource::TellOfVgpus(const Status& checked) {
 // kubelet's answer has no place for the options of a mount.
 void ServedResource::WarnOfMounts() {
   const auto& vgpu = resource_.rendering.vgpu;
-  std::string missing;
+  std::optional<MissingFlags> missing;
   if (vgpu && !WritesCdi(resource_.rendering)) {
     missing = MissingMountFlags(os::Root(config_.root_prefix), *vgpu);
   }
   if (missing == mount_flags_) return;
   mount_flags_ = missing;
-  if (missing.empty()) return;
+  if (!missing) return;
   log::Warn("without CDI containers write on a file system that needs a mount of its own",
             {{"resource", resource_.name},
-             {"directory", FilesOf(*vgpu).containers},
-             {"options", missing}});
+             {"directory", missing->directory},
+             {"options", missing->flags}});
 }
 
 bool ServedResource::Compare(int allocatable) {

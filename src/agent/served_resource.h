@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/allocator.h"
+#include "agent/bind/grant_trouble.h"
 #include "agent/cdi/cdi_documents.h"
 #include "agent/node.h"
 #include "agent/prober.h"
@@ -156,7 +157,7 @@ class ServedResource : public BackendEvents {
   std::optional<Error> backend_error_;     // the backend did not start
   std::optional<Error> scan_error_;        // the last scan failed as a whole
   std::optional<Error> grants_trouble_;    // no virtual GPU can be granted, as was last logged
-  std::string mount_flags_;                // that the log has asked for
+  std::optional<MissingFlags> mount_flags_;  // that the log has asked for
   std::optional<Error> release_order_;     // whether its backend follows it or not
   std::optional<Error> released_;          // and if it does
   std::shared_ptr<const cdi::Parts> cdi_;  // by the last good scan of this backend

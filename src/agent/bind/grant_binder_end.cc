@@ -89,7 +89,7 @@ Status GrantBinder::Forget(const std::string& name, const std::set<std::string>&
       Containers({directory.substr(0, directory.rfind('/'))});
       TRY(Leftovers::PutAside(directory));
     }
-    const std::string locks = LocksPath(root_, name, **pin);
+    const std::string locks = root_.Path(LocksOf(**pin, name));
     Containers({locks.substr(0, locks.rfind('/'))});
     TRY(Leftovers::PutAside(locks));
   }

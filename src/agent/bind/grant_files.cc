@@ -217,8 +217,8 @@ void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin)
   (void)os::RemoveTree(root.Path(LimitsOf(OfWhichIs(pin), name)));
 }
 
-std::string LocksPath(const os::Root& root, const std::string& name, const Pin& pin) {
-  return root.Path(LocksOf(OfWhichIs(pin), name));
+std::string LocksOf(const Pin& pin, const std::string& name) {
+  return LocksOf(OfWhichIs(pin), name);
 }
 
 std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {

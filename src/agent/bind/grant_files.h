@@ -26,7 +26,7 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
 // Takes its limits away again.
 void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin);
 // The directory of its lock, in which the container may write; none where the library has no lock.
-std::string LocksPath(const os::Root& root, const std::string& name, const Pin& pin);
+std::string LocksOf(const Pin& pin, const std::string& name);
 
 // The library that the container loads, on the host: the one that it was bound with as long as that
 // is there, else the configuration's.

@@ -115,7 +115,7 @@ std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
   Space space = KeepSmall(directory, owned.regions);
   bytes_[directory] = space.bytes;
   if (!space.cut) return std::nullopt;
-  return Cut{.grant = owned.grant, .pin = owned.pin, .what = *std::move(space.cut)};
+  return Cut{.grant = owned.grant, .pin = owned.pin, .directory = owned.directory, .what = *std::move(space.cut)};
 }
 
 // A container whose grant was given anew has both regions.
@@ -130,9 +130,11 @@ std::map<std::string, GrantSpace::Owned> GrantSpace::Directories() {
     owned.regions.insert(RegionNameOf(grant));
     owned.grant = grant;
     owned.pin = *pin;
+    owned.directory = (*pin)->directory;
     // HAMi-core's, which it gives a file of this name.
-    directories[LocksPath(root_, grant, **pin)] = {
-        .regions = {"lock"}, .grant = grant, .pin = *pin};
+    const std::string locks = LocksOf(**pin, grant);
+    directories[root_.Path(locks)] = {
+        .regions = {"lock"}, .grant = grant, .pin = *pin, .directory = locks};
   }
   return directories;
 }

@@ -40,6 +40,7 @@ class GrantSpace {
   struct Cut {
     std::string grant;
     PinPtr pin;
+    std::string directory;  // as the node has it
     std::string what;
   };
   struct Seen {
@@ -60,6 +61,7 @@ class GrantSpace {
     std::set<std::string> regions;
     std::string grant;
     PinPtr pin;
+    std::string directory;  // as the node has it
   };
   std::map<std::string, Owned> Directories();
   std::optional<Cut> LookAt(const std::string& directory, const Owned& owned);

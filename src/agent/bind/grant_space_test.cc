@@ -162,10 +162,18 @@ TEST_F(GrantSpaceTest, ALookTellsWhoseDirectoryWasCutAndWhatAllTake) {
   ASSERT_EQ(seen->cuts.size(), 1U);
   EXPECT_EQ(seen->cuts[0].grant, kOne);
   EXPECT_EQ(seen->cuts[0].pin->container, "app");
+  EXPECT_EQ(seen->cuts[0].directory, seen->cuts[0].pin->directory);
   EXPECT_EQ(seen->cuts[0].what, fmt::format("20 MiB in 2 files where 16 MiB may be; {}", kDone));
   EXPECT_GE(seen->bytes, kMiB);
   EXPECT_LT(seen->bytes, 16 * kMiB);
   EXPECT_TRUE(binder_->LookAtSpace()->cuts.empty());
+
+  const std::string locks = std::string("/usr/local/vgpu/locks/") + kOne;
+  ASSERT_TRUE(os::MakeDirectories(directory_ + locks, 0777));
+  ASSERT_TRUE(os::ReplaceFile(directory_ + locks + "/log", std::string(20 * kMiB, 'x')));
+  const auto again = binder_->LookAtSpace();
+  ASSERT_EQ(again->cuts.size(), 1U);
+  EXPECT_EQ(again->cuts[0].directory, locks);
 }
 
 }  // namespace

@@ -5,8 +5,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "agent/bind/grant_files.h"
 #include "agent/bind/library_files.h"
+#include "base/text.h"
 #include "grant/vgpu.h"
 #include "os/owner.h"
 
@@ -48,17 +51,20 @@ Status CheckGrants(const os::Root& root, const Vgpu& vgpu) {
   return CheckTrusted(root, vgpu.library);
 }
 
-std::string MissingMountFlags(const os::Root& root, const Vgpu& vgpu) {
-  struct statvfs mounted{};
-  if (statvfs(root.Path(FilesOf(vgpu).containers).c_str(), &mounted) != 0) return "";
-  std::string missing;
-  const auto want = [&](unsigned long flag, const char* name) {
-    if ((mounted.f_flag & flag) == 0) missing += (missing.empty() ? "" : ",") + std::string(name);
-  };
-  want(ST_NOSUID, "nosuid");
-  want(ST_NODEV, "nodev");
-  want(ST_NOEXEC, "noexec");
-  return missing;
+std::optional<MissingFlags> MissingMountFlags(const os::Root& root, const Vgpu& vgpu) {
+  const VgpuFiles files = FilesOf(vgpu);
+  std::vector<std::string> written = {files.containers};
+  if (!vgpu.own_library) written.push_back(files.locks);
+  for (const std::string& directory : written) {
+    struct statvfs mounted{};
+    if (statvfs(root.Path(directory).c_str(), &mounted) != 0) continue;
+    std::vector<std::string> missing;
+    if ((mounted.f_flag & ST_NOSUID) == 0) missing.emplace_back("nosuid");
+    if ((mounted.f_flag & ST_NODEV) == 0) missing.emplace_back("nodev");
+    if ((mounted.f_flag & ST_NOEXEC) == 0) missing.emplace_back("noexec");
+    if (!missing.empty()) return MissingFlags{directory, Join(missing, ",")};
+  }
+  return std::nullopt;
 }
 
 }  // namespace tessera::agent

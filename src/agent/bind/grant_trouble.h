@@ -4,6 +4,7 @@
 // Any thread; waits for disks.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -20,8 +21,13 @@ Status CheckTrusted(const os::Root& root, const std::string& path);
 // kNotEnforced without the library, and why its directories cannot be used (MakeSharedFiles).
 Status CheckGrants(const os::Root& root, const Vgpu& vgpu);
 
-// What the file system lacks that containers write on, "nosuid,nodev,noexec", where no CDI document
-// says it of their mounts; empty: nothing.
-std::string MissingMountFlags(const os::Root& root, const Vgpu& vgpu);
+struct MissingFlags {
+  std::string directory;
+  std::string flags;  // "nosuid,nodev,noexec"
+  bool operator==(const MissingFlags&) const = default;
+};
+// The first directory that containers write in whose file system lacks flags, where no CDI document
+// says them of the mounts.
+std::optional<MissingFlags> MissingMountFlags(const os::Root& root, const Vgpu& vgpu);
 
 }  // namespace tessera::agent

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace tessera::agent {
@@ -95,9 +96,22 @@ TEST_F(GrantTroubleTest, WhatAnotherUserOwnsIsHis) {
 }
 
 TEST_F(GrantTroubleTest, AFileSystemThatIsMountedLikeAnyOtherLacksOptions) {
-  EXPECT_EQ(MissingMountFlags(os::Root("/nowhere"), vgpu_), "") << "it is not there";
+  EXPECT_EQ(MissingMountFlags(os::Root("/nowhere"), vgpu_), std::nullopt) << "it is not there";
   vgpu_.directory = "/proc/self/fd";  // nosuid, nodev and noexec everywhere
-  EXPECT_EQ(MissingMountFlags(os::Root(), vgpu_), "");
+  EXPECT_EQ(MissingMountFlags(os::Root(), vgpu_), std::nullopt);
+}
+
+TEST_F(GrantTroubleTest, TheLocksOfAnotherLibraryAreWrittenByContainersToo) {
+  ASSERT_TRUE(os::MakeDirectories(directory_ + kDirectory + "/locks", 0755));
+  vgpu_.own_library = true;
+  EXPECT_EQ(MissingMountFlags(os::Root(directory_), vgpu_), std::nullopt);
+  vgpu_.own_library = false;
+  struct statvfs mounted{};
+  ASSERT_EQ(statvfs(directory_.c_str(), &mounted), 0);
+  const auto missing = MissingMountFlags(os::Root(directory_), vgpu_);
+  const bool lacks = (mounted.f_flag & (ST_NOSUID | ST_NODEV | ST_NOEXEC)) !=
+                     (ST_NOSUID | ST_NODEV | ST_NOEXEC);
+  EXPECT_EQ(missing ? missing->directory : "", lacks ? kDirectory + std::string("/locks") : "");
 }
 
 }  // namespace
