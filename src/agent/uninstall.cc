@@ -20,6 +20,7 @@
 #include "http/metrics.h"
 #include "kube/client.h"
 #include "kubelet/checkpoint.h"
+#include "kubelet/pod_resources.h"
 #include "kubelet/root.h"
 #include "os/files.h"
 #include "os/loop.h"
@@ -28,6 +29,7 @@ namespace tessera::agent {
 namespace {
 
 constexpr int kConflicts = 5;  // in a row are no coincidence
+constexpr Duration kAsking{10'000};
 
 std::optional<Error> ErrorOf(const Status& status) {
   if (status) return std::nullopt;
@@ -133,20 +135,32 @@ class NodeCleaning {
   Status result_;
 };
 
+// By what kubelet says now. It writes its checkpoint when it grants, not when a pod goes: with no
+// plugin any more the pods of before stay in it.
+bool IsHeld(const kubelet::CheckpointEntry& entry, const std::vector<Holding>& holdings) {
+  const std::vector<std::string> ids = entry.ids();
+  return std::ranges::any_of(holdings, [&](const Holding& holding) {
+    return holding.resource == entry.resource && holding.container == entry.container &&
+           std::ranges::find_first_of(holding.share_ids, ids) != holding.share_ids.end();
+  });
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config) {
   const os::Root prefix(config.root_prefix);
   const std::string root =
       !config.kubelet.root.empty() ? config.kubelet.root : kubelet::DetectRoot(prefix).value_or("");
-  const std::string path =
-      kubelet::Directories{root}.device_plugins() + "/" + kubelet::kCheckpointFile;
+  const kubelet::Directories directories{root};
+  const std::string path = directories.device_plugins() + "/" + kubelet::kCheckpointFile;
   std::vector<std::string> containers;
   const auto text = os::ReadFile(path);
   if (!text && text.error().reason == Reason::kNotFound) return containers;
   if (!text) return Fail(text.error());
   const kubelet::Checkpoint checkpoint = TRY_IN(kubelet::ParseCheckpoint(*text), path);
+  const auto held = kubelet::ListHoldings(directories.pod_resources_socket(), kAsking);
   for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
+    if (held && !IsHeld(entry, *held)) continue;
     const Grant grant = entry.grant();
     const auto name = grant.annotations.find(kGrantAnnotation);
     if (name == grant.annotations.end() || !IsGrantName(name->second)) continue;

@@ -20,9 +20,10 @@ struct Removal {
   std::optional<Error> error{};
 };
 
-// Containers that kubelet still knows to have virtual GPUs by grants of ours, "container app of pod
-// <uid>": without what is taken away they could not be made again. Fails where kubelet's checkpoint
-// is there and cannot be read.
+// Containers that have virtual GPUs by grants of ours, "container app of pod <uid>": without what is
+// taken away they could not be made again. By kubelet's checkpoint, but for those that are gone by
+// its pod-resources API; where that does not answer, all count. Fails where the checkpoint is there
+// and cannot be read.
 Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config);
 
 std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api);
