@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/config_file.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <csignal>
 #include <set>
@@ -23,6 +25,10 @@ std::string DirectoryOf(const std::string& file) {
   return slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1));
 }
 
+std::string Named(const std::string& format) {
+  return format.empty() ? "Tessera's" : format;
+}
+
 }  // namespace
 
 ConfigFile::ConfigFile(os::Loop& loop, AgentOptions options,
@@ -37,7 +43,18 @@ config::LoadResult ConfigFile::Read() {
   had_file_ |= text_.has_value();
   // A file that was there and is gone is no order to serve nothing.
   const bool may_be_absent = options_.may_be_absent && !had_file_;
-  return options_.load(may_be_absent ? std::nullopt : std::optional(file));
+  config::LoadResult loaded = options_.load(may_be_absent ? std::nullopt : std::optional(file));
+  if (!loaded.ok() || !text_) return loaded;
+  if (format_ && loaded.taken_for != *format_) {
+    loaded.errors.push_back({.reason = Reason::kConfigVersion,
+                             .origin = file,
+                             .message = fmt::format("this is {} configuration now, and was {}; "
+                                                    "start the agent again to change the format",
+                                                    Named(loaded.taken_for), Named(*format_))});
+  } else {
+    format_ = loaded.taken_for;
+  }
+  return loaded;
 }
 
 void ConfigFile::Watch() {

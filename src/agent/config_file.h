@@ -22,7 +22,8 @@ class ConfigFile {
   ConfigFile(os::Loop& loop, AgentOptions options,
              std::function<void(const config::LoadResult&)> loaded);
 
-  // The first reading; of a file that has been there before and is gone, an error.
+  // The first reading; of a file that has been there before and is gone, an error, as where its
+  // format is another one: a file that an editor has just emptied is like one of NVIDIA's.
   config::LoadResult Read();
   // Begins to watch. Where no file is named there is only SIGHUP.
   void Watch();
@@ -42,6 +43,7 @@ class ConfigFile {
   Result<std::string> text_ = std::string();          // as read the last time
   std::vector<Result<std::string>> further_texts_{};  // likewise
   bool had_file_ = false;
+  std::optional<std::string> format_;  // LoadResult::taken_for of the last good reading of it
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Loop::Handle hangup_;
   os::Loop::Handle poll_;

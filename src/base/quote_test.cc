@@ -12,6 +12,13 @@ TEST(Quote, EscapesAsJsonAsks) {
   EXPECT_EQ(Quote(std::string_view("\0\x1F\x7F", 3)), R"("\u0000\u001f\u007f")");
 }
 
+TEST(Quote, EscapesWhatSteersATerminalOrTurnsText) {
+  EXPECT_EQ(Quote("\u0085\u009B2J"), R"("\u0085\u009b2J")");
+  EXPECT_EQ(Quote("\u061C\u200E\u2028\u202E\u2066\u2069"),
+            R"("\u061c\u200e\u2028\u202e\u2066\u2069")");
+  EXPECT_EQ(Quote("\u00A0\u0628\u2010\u202F\u206A"), "\"\u00A0\u0628\u2010\u202F\u206A\"");
+}
+
 TEST(Quote, KeepsUtf8) {
   EXPECT_EQ(Quote("\u00E9 \u20AC \U0001F600"), "\"\u00E9 \u20AC \U0001F600\"");
 }

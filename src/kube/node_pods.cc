@@ -18,7 +18,10 @@ namespace tessera::kube {
 namespace {
 
 constexpr size_t kMostLeftOut = 1000;  // that the log names
-constexpr size_t kMostAsked = 256;     // pods that are gone; of more the oldest are not asked for
+// Pods come and go as fast as their maker likes.
+constexpr double kSaidASecond = 0.1;
+constexpr double kSaidAtOnce = 20;
+constexpr size_t kMostAsked = 256;  // pods that are gone; of more the oldest are not asked for
 
 void TellOf(const NodePods::Observer::Told& told, const PodPtr& pod) {
   if (told) told(pod);
@@ -30,35 +33,52 @@ bool Asks(const Pod& pod, const PodFields& wanted) {
   });
 }
 
-size_t BytesOf(const Texts& texts) {
+// About what it takes, with what the standard library does for it.
+size_t CostOf(const Texts& texts) {
+  constexpr size_t kEntry = 160;
   size_t bytes = 0;
-  for (const auto& [key, value] : texts) bytes += key.size() + value.size();
+  for (const auto& [key, value] : texts) bytes += kEntry + key.size() + value.size();
   return bytes;
 }
 
-// What its maker could make of any size.
-size_t TextsOf(const Pod& pod) {
-  size_t bytes = BytesOf(pod.labels) + BytesOf(pod.annotations);
-  for (const Container& container : pod.containers) bytes += BytesOf(container.variables);
-  return bytes;
-}
-
-// A pod of many texts is kept without them where those of all would be too many.
-void Bound(Pod& pod, const NodePods::Pods& among) {
-  size_t all = TextsOf(pod);
-  if (all <= NodePods::kFewTexts) return;
-  for (const auto& [uid, other] : among) {
-    const size_t bytes = other->uid == pod.uid ? 0 : TextsOf(*other);
-    if (bytes > NodePods::kFewTexts) all += bytes;
+size_t CostOf(const Pod& pod) {
+  constexpr size_t kContainer = 400;
+  size_t bytes = CostOf(pod.labels) + CostOf(pod.annotations);
+  for (const Container& container : pod.containers) {
+    bytes += kContainer + container.name.size() + CostOf(container.limits) +
+             CostOf(container.requests) + CostOf(container.variables);
   }
-  if (all <= NodePods::kMostTexts) return;
+  return bytes;
+}
+
+// Without what its maker could make of any size. The first container that asks stays: until it is
+// refused, an Allocate may be for it.
+void Trim(Pod& pod) {
   pod.labels.clear();
   pod.annotations.clear();
-  for (Container& container : pod.containers) container.variables.clear();
+  const auto asks = std::ranges::find_if(pod.containers, [](const Container& container) {
+    return !container.limits.empty() || !container.requests.empty();
+  });
+  std::vector<Container> first;
+  if (asks != pod.containers.end()) first.push_back(std::move(*asks));
+  for (Container& container : first) container.variables.clear();
+  pod.containers = std::move(first);
+}
+
+// A pod that takes much is kept without it where all of them would take too much.
+void Bound(Pod& pod, const NodePods::Pods& among) {
+  size_t all = CostOf(pod);
+  if (all <= NodePods::kFew) return;
+  for (const auto& [uid, other] : among) {
+    const size_t bytes = other->uid == pod.uid ? 0 : CostOf(*other);
+    if (bytes > NodePods::kFew) all += bytes;
+  }
+  if (all <= NodePods::kMostOfLarge) return;
+  Trim(pod);
   pod.excess = fmt::format(
-      "the pods of its node have more than {} MiB of annotations, labels and "
+      "the large pods of its node have more than {} MiB of containers, annotations, labels and "
       "variables, and it more than {} KiB of them",
-      NodePods::kMostTexts >> 20, NodePods::kFewTexts >> 10);
+      NodePods::kMostOfLarge >> 20, NodePods::kFew >> 10);
 }
 
 // Whether an API server made it up: a UUID. Kubelet's own, of static pods, are hashes.
@@ -89,6 +109,7 @@ NodePods::NodePods(os::Loop& loop, Client& client, std::string node, PodFields w
       wanted_(std::move(wanted)),
       observer_(std::move(observer)),
       times_(times),
+      says_(kSaidASecond, kSaidAtOnce),
       look_(loop, [this] { Look(); }),
       watch_(loop, client, "/api/v1/pods", QueryFor(node_), PodForm(wanted_),
              {.changed = [this](const json::Value& object) { Changed(object); },
@@ -208,6 +229,10 @@ PodPtr NodePods::Read(const json::Value& object, const Pods& among,
                  Brief(there->first), there->second->FullName());
     }
   }
+  if (pod && among.size() >= kMostPods && !among.contains(pod->KubeletUid())) {
+    pod = Fail(Reason::kInvalid, "pod {} is one more than the {} of a node that are kept",
+               pod->FullName(), kMostPods);
+  }
   std::string name = PodNameIn(object);
   if (pod) {
     Bound(*pod, among);
@@ -215,7 +240,10 @@ PodPtr NodePods::Read(const json::Value& object, const Pods& among,
     return std::make_shared<const Pod>(*std::move(pod));
   }
   if (left_out.size() >= kMostLeftOut) return nullptr;
-  if (!left_out_.contains(name)) log::Warn("a pod is left as it was", pod.error());
+  if (!left_out_.contains(name)) {
+    if (!says_.Allow(SystemClock().Now())) return nullptr;  // it is said of a later state of it
+    log::Warn("a pod is left as it was", pod.error());
+  }
   left_out.insert(std::move(name));
   return nullptr;
 }

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/rate_limit.h"
 #include "kube/client.h"
 #include "kube/pod.h"
 #include "os/alarm.h"
@@ -33,10 +34,13 @@ namespace tessera::kube {
 
 class NodePods {
  public:
-  // Bytes of annotations, labels and variables: those of all pods together that have more than a
-  // few, so that whoever makes many large pods costs nobody else's.
-  static constexpr size_t kMostTexts = size_t{8} << 20;
-  static constexpr size_t kFewTexts = size_t{4} << 10;
+  // About the bytes that pods may take: all of those together that take more than a few, so that
+  // whoever makes many large pods costs nobody else's.
+  static constexpr size_t kMostOfLarge = size_t{8} << 20;
+  static constexpr size_t kFew = size_t{6} << 10;
+  // kubelet turns those away that it has no room for, of which few nodes have more than 500; it
+  // takes a while.
+  static constexpr size_t kMostPods = 4'000;
 
   // Who is told that a pod came, is another than before, or is gone, which is one that has ended as
   // well. Each may be empty.
@@ -109,6 +113,7 @@ class NodePods {
   bool synced_ = false;
   Pods pods_;
   std::set<std::string> left_out_;  // NAMESPACE/NAME of pods that cannot be read, as the log said
+  RateLimit says_;                  // so
   Listing listing_;
   std::vector<Waiter> waiters_;
   struct Asked {

@@ -181,6 +181,7 @@ Result<Pod> ReadParts(const json::Object& object, const PodFields& wanted) {
   if (!wanted.resource || cut || Asks(pod)) return pod;
   pod.labels.clear();
   pod.annotations.clear();
+  pod.containers.clear();
   pod.excess.clear();
   return pod;
 }

@@ -86,7 +86,7 @@ Form PodForm(const PodFields& wanted);
 
 // kInvalid with the pod's name and the field where it is not as Kubernetes has it. What Kubernetes
 // leaves out, or null, is empty. Where `wanted` has resources, a pod that asks for none of them is
-// kept without labels and annotations.
+// kept without labels, annotations and containers.
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted);
 
 // Of an object that need not be whole: the UID that kubelet knows it by, and the pod as messages

@@ -98,14 +98,23 @@ TEST(Pod, WhatKubernetesLeavesOutIsEmpty) {
                      .resource_version = "1",
                      .containers = {{.name = "c"}}};
 
-  EXPECT_TRUE(ReadPodText(kSmall).value() == expected);
+  // Whoever wants no resource has all pods whole.
+  const auto read = [](std::string_view text) {
+    PodFields wanted = Wanted();
+    wanted.resource = {};
+    return ReadPod(json::Parse(text).value(), wanted).value();
+  };
+  EXPECT_TRUE(read(kSmall) == expected);
   EXPECT_TRUE(
-      ReadPodText(
-          R"({"metadata":{"name":"p","namespace":"d","uid":"u","resourceVersion":"1",)"
-          R"("labels":null,"annotations":null,"deletionTimestamp":null},)"
-          R"("spec":{"nodeName":null,"initContainers":null,"containers":[{"name":"c","env":null,)"
-          R"("resources":{"limits":null}}]},"status":{"phase":null}})")
-          .value() == expected);
+      read(R"({"metadata":{"name":"p","namespace":"d","uid":"u","resourceVersion":"1",)"
+           R"("labels":null,"annotations":null,"deletionTimestamp":null},)"
+           R"("spec":{"nodeName":null,"initContainers":null,"containers":[{"name":"c","env":null,)"
+           R"("resources":{"limits":null}}]},"status":{"phase":null}})") == expected);
+}
+
+TEST(Pod, OneThatAsksForNothingThatIsWantedIsKeptWithoutItsContainers) {
+  EXPECT_EQ(ReadPodText(kSmall)->containers.size(), 0U);
+  EXPECT_EQ(ReadPodText(kSmall)->name, "p");
 }
 
 // What is read of a text by the form of pods.
@@ -217,7 +226,10 @@ TEST(Pod, APhaseOfATimeToComeIsUnknown) {
 TEST(Pod, OfAVariableThatIsSetTwiceTheLastCounts) {
   const auto variables = [](std::string_view env) {
     return ReadPodText(
-               WithInstead(kSmall, R"("name":"c")", fmt::format(R"("name":"c","env":[{}])", env)))
+               WithInstead(kSmall, R"("name":"c")",
+                           fmt::format(R"("name":"c","env":[{}],)"
+                                       R"("resources":{{"limits":{{"nvidia.com/gpu":"1"}}}})",
+                                       env)))
         ->containers[0]
         .variables;
   };

@@ -169,6 +169,10 @@ Status EventReader::Add(std::string_view bytes, std::vector<WatchEvent>& events)
     const size_t end = bytes.find('\n');
     std::string_view part = bytes.substr(0, end);
     if (!reader_.begun()) part.remove_prefix(std::min(part.find_first_not_of('\r'), part.size()));
+    length_ += part.size();
+    if (length_ > kLongest) {
+      return Fail(Reason::kInvalid, "an event has more than {} MiB", kLongest >> 20);
+    }
     TRY_IN(reader_.Add(part), "an event");
     if (end == std::string_view::npos) return {};
     TRY(EndLine(events));
@@ -177,6 +181,7 @@ Status EventReader::Add(std::string_view bytes, std::vector<WatchEvent>& events)
 }
 
 Status EventReader::EndLine(std::vector<WatchEvent>& events) {
+  length_ = 0;
   if (!reader_.begun()) return {};  // nothing is in it
   json::Value line = TRY_IN(reader_.End(), "an event");
   events.push_back(TRY(EventOf(std::move(line))));

@@ -47,14 +47,18 @@ struct WatchEvent {
 class EventReader {
  public:
   explicit EventReader(const Form& form);
+  // etcd keeps no object of more than 1.5 MiB, unless it is told to.
+  static constexpr size_t kLongest = size_t{16} << 20;
+
   // The next piece of the stream; the events that end in it are added to `events`. kInvalid where
-  // the stream is none of a watch: then it stays so.
+  // the stream is none of a watch, or an event does not end: then it stays so.
   Status Add(std::string_view bytes, std::vector<WatchEvent>& events);
 
  private:
   Status EndLine(std::vector<WatchEvent>& events);
 
   json::Reader reader_;
+  size_t length_ = 0;  // of the event that has begun
 };
 
 }  // namespace tessera::kube

@@ -113,6 +113,15 @@ TEST(EventReaderTest, AnObjectOfAnySizePassesBy) {
             R"({"metadata":{"resourceVersion":"7","name":"n"}})");
 }
 
+TEST(EventReaderTest, AnEventThatDoesNotEndEndsTheStream) {
+  const std::string head = R"({"type":"ADDED","object":{"spec":")";
+  const Stream stream = ReadStream(head + std::string(EventReader::kLongest, 'x'), 1 << 20);
+
+  EXPECT_EQ(stream.events.size(), 0U);
+  ASSERT_FALSE(stream.status);
+  EXPECT_EQ(stream.status.error().message, "an event has more than 16 MiB");
+}
+
 TEST(EventReaderTest, AnErrorHasItsStatus) {
   const Stream stream = ReadStream(
       R"({"type":"ERROR","object":{"kind":"Status","metadata":{},"status":"Failure","message":"m",)"

@@ -30,15 +30,22 @@ class HamiConfigTest : public AgentTest {
   void WriteNode(const std::string& keys) {
     Write(nodes_, R"({"nodeconfig":[{"name":"worker-1",)" + keys + "}]}");
   }
-  void StartPlugin() {
+  void StartPlugin(const std::vector<std::string>& flags = {"--mig-strategy=none",
+                                                            "--disable-core-limit=false", "-v=4"}) {
     StartKubelet();
-    auto process = os::Process::Start(
-        {"/usr/bin/env", "NODE_NAME=worker-1", "DEVICE_LIST_STRATEGY=envvar",
-         "KUBELET_SOCKET=" + dir_ + "/kubelet/device-plugins/kubelet.sock",
-         "TESSERA_ROOT_PREFIX=" + node_.directory(), "TESSERA_STATE_DIR=" + dir_ + "/state",
-         "TESSERA_CONTROL_SOCKET=" + dir_ + "/agent.sock", "TESSERA_HTTP_ADDRESS=off", program_,
-         "--config-file=" + file_, "--mig-strategy=none", "--disable-core-limit=false", "-v=4"},
-        dir_ + "/agent.log");
+    std::vector<std::string> command = {
+        "/usr/bin/env",
+        "NODE_NAME=worker-1",
+        "DEVICE_LIST_STRATEGY=envvar",
+        "KUBELET_SOCKET=" + dir_ + "/kubelet/device-plugins/kubelet.sock",
+        "TESSERA_ROOT_PREFIX=" + node_.directory(),
+        "TESSERA_STATE_DIR=" + dir_ + "/state",
+        "TESSERA_CONTROL_SOCKET=" + dir_ + "/agent.sock",
+        "TESSERA_HTTP_ADDRESS=off",
+        program_,
+        "--config-file=" + file_};
+    command.insert(command.end(), flags.begin(), flags.end());
+    auto process = os::Process::Start(command, dir_ + "/agent.log");
     ASSERT_TRUE(process);
     agent_ = *std::move(process);
   }
@@ -72,6 +79,21 @@ TEST_F(HamiConfigTest, WhatTheNodeHasOfItsOwnCountsAndABrokenFileChangesNothing)
   Write(file_, "nvidia: {deviceSplitCount: ten}\n");
   EXPECT_TRUE(AwaitLog("nvidia.deviceSplitCount takes a whole number from 1 to 2147483647"));
   Expect(kGpu, 24, 24);
+}
+
+// An editor that empties the file before it writes it made whole GPUs of all shares.
+TEST_F(HamiConfigTest, AFileOfAnotherFormatChangesNothingWhileTheAgentRuns) {
+  Write(file_, "nvidia: {deviceSplitCount: 10}\n");
+  StartPlugin({});  // a flag of HAMi's alone would not go with another format
+  Expect(kGpu, 80, 80);
+  Write(file_, "");
+  EXPECT_TRUE(
+      AwaitLog("this is NVIDIA's configuration now, and was HAMi's; start the agent again to "
+               "change the format"));
+  Expect(kGpu, 80, 80);
+  Write(file_, "nvidia: {deviceSplitCount: 9}\n");
+  Expect(kGpu, 72, 72);
+  EXPECT_EQ(Registrations(kGpu), 1);
 }
 
 TEST_F(HamiConfigTest, MigDevicesThatAreMadeOnDemandAreRefused) {

@@ -9,6 +9,16 @@
 #include "hami/names.h"
 
 namespace tessera::agent {
+namespace {
+
+// Of a pod that runs all containers are admitted. A mirror pod that is being deleted is nobody's: a
+// static pod's comes back under another UID, and one that somebody has made up may stay for ever.
+bool MayBeAdmitted(const kube::Pod& pod) {
+  const bool orphan = pod.deleting && !pod.mirrored.empty();
+  return pod.phase != kube::Pod::Phase::kRunning && !pod.HasEnded() && !orphan;
+}
+
+}  // namespace
 
 PodPtr PodBook::Find(std::string_view uid) const {
   std::lock_guard lock(mutex_);
@@ -83,7 +93,7 @@ Result<VgpuMatch> PodBook::Claim(const std::string& resource, const Match& match
 Result<VgpuMatch> PodBook::ClaimNow(const std::string& resource, const Match& match) {
   std::vector<PodPtr> pods;
   for (const auto& [uid, pod] : pods_) {
-    if (pod->phase != kube::Pod::Phase::kRunning && !pod->HasEnded()) pods.push_back(pod);
+    if (MayBeAdmitted(*pod)) pods.push_back(pod);
   }
   Answered answered = claimed_[resource];
   if (const auto held = held_.find(resource); held != held_.end()) {
@@ -113,9 +123,8 @@ bool PodBook::IsAnswered(const std::string& resource, const std::string& uid,
   return has(held_) || has(claimed_);
 }
 
-// One that runs has all of its containers admitted.
 bool PodBook::AwaitsClaim(const kube::Pod& pod) const {
-  if (pod.phase == kube::Pod::Phase::kRunning || pod.HasEnded()) return false;
+  if (!MayBeAdmitted(pod)) return false;
   std::lock_guard lock(mutex_);
   for (const kube::Container& container : pod.containers) {
     for (const std::string& resource : claims_) {

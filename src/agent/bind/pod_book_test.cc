@@ -69,6 +69,25 @@ TEST(PodBook, WhoeverIsKnownByNameAloneIsTheOneThatAListHasWhichIsAskedForThen) 
             "'' for 0 ms: not listed;");
 }
 
+TEST(PodBook, AMirrorPodThatIsBeingDeletedIsNoneThatAnAllocateMayBeFor) {
+  PodBook book;
+  book.Put({.uid = "uid-1", .name = "victim", .phase = kube::Pod::Phase::kPending});
+  book.Put({.uid = "uid-2",
+            .name = "made-up",
+            .mirrored = "abc",
+            .phase = kube::Pod::Phase::kPending,
+            .deleting = true});
+  std::vector<std::string> names;
+  (void)book.Claim(
+      "nvidia.com/gpu",
+      [&](std::span<const PodPtr> pods, const PodBook::Answered&) -> Result<VgpuMatch> {
+        for (const PodPtr& pod : pods) names.push_back(pod->name);
+        return Fail(Reason::kNotMatched, "none");
+      },
+      Duration(0));
+  EXPECT_EQ(names, std::vector<std::string>{"victim"});
+}
+
 TEST(PodBook, PodsWaitForTheirDevicesUntilTheirPhaseSaysOtherwise) {
   PodBook book;
   kube::Pod pod{.uid = "uid-1", .phase = kube::Pod::Phase::kPending};
