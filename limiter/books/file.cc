@@ -43,8 +43,9 @@ int OpenNew(const char* directory, char* name, size_t size) {
   return open(name, kOpenFlags | O_EXCL | O_CREAT, kMode);
 }
 
-// Room first: without it a write to the mapping would end the program. The file system may be shared
-// with other containers, which can fill it at any time; what is allocated stays the region's.
+// Room first: without it a write to the mapping would end the program. The file system may be
+// shared with other containers, which can fill it at any time; what is allocated stays the
+// region's.
 bool Allocate(int file, int mode) {
   if (fallocate(file, mode, 0, kRegionSize) == 0) return true;
   return errno != ENOSPC && errno != EDQUOT && errno != ENOMEM;  // else it cannot be told here

@@ -20,7 +20,7 @@ enum class Trouble : uint8_t {
   kTruncated,    // it is shorter than a region
   kOlder,        // HAMi-core's own, without our part
   kOtherVersion,
-  kFull,    // all slots are taken by live processes
+  kFull,      // all slots are taken by live processes
   kNoRoom,    // this process may open no file, or write none or map nothing that large
   kFullDisk,  // its file system has no room for the whole of it
 };

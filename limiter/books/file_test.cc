@@ -146,8 +146,8 @@ TEST_F(RegionFileTest, ARegionCutOffDeniesMemory) {
   ExpectTrouble(Trouble::kTruncated, false);
 }
 
-// Another container may fill the file system that regions are on, and a page that is written for the
-// first time would end the program.
+// Another container may fill the file system that regions are on, and a page that is written for
+// the first time would end the program.
 TEST_F(RegionFileTest, ARegionWithoutRoomOnItsFileSystemDeniesMemory) {
   if (std::system("unshare -m true 2>/dev/null") != 0) {  // NOLINT(concurrency-mt-unsafe)
     GTEST_SKIP() << "may not make a mount namespace";

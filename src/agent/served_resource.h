@@ -151,16 +151,16 @@ class ServedResource : public BackendEvents {
   std::shared_ptr<Allocator> allocator_;
   std::unique_ptr<kubelet::Plugin> plugin_;
 
-  kubelet::ListBytes list_;                // the last one that fit
-  OfferPtr offer_;                         // and what it is of
-  std::optional<Error> refusal_;           // of the newest offer
-  std::optional<Error> backend_error_;     // the backend did not start
-  std::optional<Error> scan_error_;        // the last scan failed as a whole
-  std::optional<Error> grants_trouble_;    // no virtual GPU can be granted, as was last logged
+  kubelet::ListBytes list_;                  // the last one that fit
+  OfferPtr offer_;                           // and what it is of
+  std::optional<Error> refusal_;             // of the newest offer
+  std::optional<Error> backend_error_;       // the backend did not start
+  std::optional<Error> scan_error_;          // the last scan failed as a whole
+  std::optional<Error> grants_trouble_;      // no virtual GPU can be granted, as was last logged
   std::optional<MissingFlags> mount_flags_;  // that the log has asked for
-  std::optional<Error> release_order_;     // whether its backend follows it or not
-  std::optional<Error> released_;          // and if it does
-  std::shared_ptr<const cdi::Parts> cdi_;  // by the last good scan of this backend
+  std::optional<Error> release_order_;       // whether its backend follows it or not
+  std::optional<Error> released_;            // and if it does
+  std::shared_ptr<const cdi::Parts> cdi_;    // by the last good scan of this backend
   // Why devices wait, as it was last logged.
   struct Wait {
     Policy policy;

@@ -135,6 +135,12 @@ class NodeCleaning {
   Status result_;
 };
 
+kubelet::Directories DirectoriesOf(const config::Config& config) {
+  const std::string& root = config.kubelet.root;
+  if (!root.empty()) return {root};
+  return {kubelet::DetectRoot(os::Root(config.root_prefix)).value_or("")};
+}
+
 // By what kubelet says now. It writes its checkpoint when it grants, not when a pod goes: with no
 // plugin any more the pods of before stay in it.
 bool IsHeld(const kubelet::CheckpointEntry& entry, const std::vector<Holding>& holdings) {
@@ -148,19 +154,20 @@ bool IsHeld(const kubelet::CheckpointEntry& entry, const std::vector<Holding>& h
 }  // namespace
 
 Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config) {
-  const os::Root prefix(config.root_prefix);
-  const std::string root =
-      !config.kubelet.root.empty() ? config.kubelet.root : kubelet::DetectRoot(prefix).value_or("");
-  const kubelet::Directories directories{root};
-  const std::string path = directories.device_plugins() + "/" + kubelet::kCheckpointFile;
+  return ContainersWithGrants(
+      config, kubelet::ListHoldings(DirectoriesOf(config).pod_resources_socket(), kAsking));
+}
+
+Result<std::vector<std::string>> ContainersWithGrants(
+    const config::Config& config, const Result<std::vector<Holding>>& holdings) {
+  const std::string path = DirectoriesOf(config).device_plugins() + "/" + kubelet::kCheckpointFile;
   std::vector<std::string> containers;
   const auto text = os::ReadFile(path);
   if (!text && text.error().reason == Reason::kNotFound) return containers;
   if (!text) return Fail(text.error());
   const kubelet::Checkpoint checkpoint = TRY_IN(kubelet::ParseCheckpoint(*text), path);
-  const auto held = kubelet::ListHoldings(directories.pod_resources_socket(), kAsking);
   for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
-    if (held && !IsHeld(entry, *held)) continue;
+    if (holdings && !IsHeld(entry, *holdings)) continue;
     const Grant grant = entry.grant();
     const auto name = grant.annotations.find(kGrantAnnotation);
     if (name == grant.annotations.end() || !IsGrantName(name->second)) continue;

@@ -11,6 +11,7 @@
 
 #include "agent/api_server.h"
 #include "config/schema/config.h"
+#include "ledger/ledger.h"
 
 namespace tessera::agent {
 
@@ -20,11 +21,14 @@ struct Removal {
   std::optional<Error> error{};
 };
 
-// Containers that have virtual GPUs by grants of ours, "container app of pod <uid>": without what is
-// taken away they could not be made again. By kubelet's checkpoint, but for those that are gone by
-// its pod-resources API; where that does not answer, all count. Fails where the checkpoint is there
-// and cannot be read.
+// Containers that have virtual GPUs by grants of ours, "container app of pod <uid>": without what
+// is taken away they could not be made again. By kubelet's checkpoint, but for those that are gone
+// by its pod-resources API; where that does not answer, all count. Fails where the checkpoint is
+// there and cannot be read.
 Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config);
+// By what pod-resources has said.
+Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config,
+                                                      const Result<std::vector<Holding>>& holdings);
 
 std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api);
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/uninstall.h"
 
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <memory>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "agent/bind/grant_binder_under_test.h"
@@ -19,7 +16,6 @@
 #include "json/json.h"
 #include "os/files.h"
 #include "os/loop.h"
-#include "proto/podresources/podresources.grpc.pb.h"
 
 namespace tessera::agent {
 namespace {
@@ -140,44 +136,17 @@ TEST_F(UninstallGrantsTest, WhatGrantsLeftIsTakenAwayAndWhatOthersHaveThereStays
       (std::vector<std::string>{"containers", "ld.so.preload", "libvgpu.so", "limits", "locks"}));
 }
 
-// kubelet's pod-resources API: it knows one container.
-class PodResources final : public v1::PodResourcesLister::Service {
- public:
-  PodResources(const std::string& socket, std::string container, std::string id)
-      : container_(std::move(container)), id_(std::move(id)) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-  }
-
- private:
-  grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
-                    v1::ListPodResourcesResponse* response) override {
-    auto* container = response->add_pod_resources()->add_containers();
-    container->set_name(container_);
-    auto* devices = container->add_devices();
-    devices->set_resource_name(kGpu);
-    devices->add_device_ids(id_);
-    return grpc::Status::OK;
-  }
-
-  const std::string container_;
-  const std::string id_;
-  std::unique_ptr<grpc::Server> server_;
-};
-
 TEST_F(UninstallGrantsTest, WhoIsGoneByPodResourcesIsLeftInTheCheckpointAlone) {
-  ASSERT_TRUE(os::MakeDirectories(Below("/var/lib/kubelet/pod-resources"), 0755));
-  const std::string socket = Below("/var/lib/kubelet/pod-resources/kubelet.sock");
   const std::vector<std::string> held = {"container app of pod uid-1"};
-  EXPECT_EQ(ContainersWithGrants(config_), held) << "kubelet does not answer";
-  {
-    const PodResources kubelet(socket, "app", Share(0, 0));
-    EXPECT_EQ(ContainersWithGrants(config_), held);
-  }
-  const PodResources kubelet(socket, "other", Share(1, 0));
-  EXPECT_EQ(ContainersWithGrants(config_), std::vector<std::string>());
+  const auto by = [&](Result<std::vector<Holding>> holdings) {
+    return ContainersWithGrants(config_, holdings);
+  };
+  EXPECT_EQ(by(Fail(Reason::kPodResourcesUnavailable, "nobody answers")), held);
+  EXPECT_EQ(by({{{.container = "app", .resource = kGpu, .share_ids = {Share(0, 0)}}}}), held);
+  EXPECT_EQ(by({{{.container = "app", .resource = kGpu, .share_ids = {Share(1, 0)}}}}),
+            std::vector<std::string>());
+  EXPECT_EQ(by({{{.container = "other", .resource = kGpu, .share_ids = {Share(0, 0)}}}}),
+            std::vector<std::string>());
 }
 
 TEST_F(UninstallGrantsTest, KubeletSaysWhoStillHasThem) {

@@ -115,7 +115,10 @@ std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
   Space space = KeepSmall(directory, owned.regions);
   bytes_[directory] = space.bytes;
   if (!space.cut) return std::nullopt;
-  return Cut{.grant = owned.grant, .pin = owned.pin, .directory = owned.directory, .what = *std::move(space.cut)};
+  return Cut{.grant = owned.grant,
+             .pin = owned.pin,
+             .directory = owned.directory,
+             .what = *std::move(space.cut)};
 }
 
 // A container whose grant was given anew has both regions.

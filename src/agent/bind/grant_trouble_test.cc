@@ -109,8 +109,8 @@ TEST_F(GrantTroubleTest, TheLocksOfAnotherLibraryAreWrittenByContainersToo) {
   struct statvfs mounted{};
   ASSERT_EQ(statvfs(directory_.c_str(), &mounted), 0);
   const auto missing = MissingMountFlags(os::Root(directory_), vgpu_);
-  const bool lacks = (mounted.f_flag & (ST_NOSUID | ST_NODEV | ST_NOEXEC)) !=
-                     (ST_NOSUID | ST_NODEV | ST_NOEXEC);
+  const bool lacks =
+      (mounted.f_flag & (ST_NOSUID | ST_NODEV | ST_NOEXEC)) != (ST_NOSUID | ST_NODEV | ST_NOEXEC);
   EXPECT_EQ(missing ? missing->directory : "", lacks ? kDirectory + std::string("/locks") : "");
 }
 
