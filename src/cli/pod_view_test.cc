@@ -81,9 +81,9 @@ TEST(PodText, AnAnnotationCannotSteerTheTerminalNorFillIt) {
       {"annotations",
        json::Object{{"hami.io/a", "\x1b[2J\xC2\x9B"}, {"hami.io/b", std::string(999, 'x')}}}};
   const std::string text = PodText(answer, {.columns = 80, .color = false});
-  EXPECT_EQ(
-      text.substr(text.find("annotations")),
-      "annotations\n  hami.io/a=\"\\u001b[2J??\"\n  hami.io/b=" + std::string(399, 'x') + "…\n");
+  EXPECT_EQ(text.substr(text.find("annotations")),
+            "annotations\n  hami.io/a=\"\\u001b[2J\\u009b\"\n  hami.io/b=" + std::string(399, 'x') +
+                "…\n");
 }
 
 TEST(PodText, NorCanTheNodeThatAnAnnotationNames) {

@@ -57,9 +57,12 @@ void CheckPod(const tessera::json::Value& object) {
   Require(pod->KubeletUid() == kube::KubeletUidIn(object), "a pod has one UID");
   Require(!pod->KubeletUid().empty() && pod->KubeletUid() == part->KubeletUid(), "a pod has a UID");
   Require(pod->pod_namespace + "/" + pod->name == kube::PodNameIn(object), "a pod has one name");
-  Require(!pod->containers.empty(), "a pod has containers");
-  for (size_t i = 0; i < pod->containers.size(); ++i) {
-    Require(!pod->containers[i].name.empty(), "a container has a name");
+  const size_t containers = part->containers.size();
+  Require(containers == 0 || containers == pod->containers.size(), "all of who asks, or none");
+  for (const kube::Container& container : pod->containers) {
+    Require(!container.name.empty(), "a container has a name");
+  }
+  for (size_t i = 0; i < containers; ++i) {
     Require(part->containers[i].limits.size() <= pod->containers[i].limits.size(), "part is less");
     for (const auto& [name, value] : part->containers[i].limits) {
       Require(few(name), "only what is asked for is kept");
