@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "agent/bind/region_words.h"
@@ -187,26 +188,39 @@ GrantTimesThread::~GrantTimesThread() {
 
 void GrantTimesThread::Add(const std::string& grant, const std::string& directory,
                            const std::string& file, const std::vector<std::string>& devices) {
+  Put([=](GrantTimes& times) { times.Add(grant, directory, file, devices); });
+}
+
+void GrantTimesThread::Remove(const std::string& grant) {
+  Put([=](GrantTimes& times) { times.Remove(grant); });
+}
+
+void GrantTimesThread::Put(Order order) {
   const std::lock_guard lock(state_->mutex);
-  state_->times.Add(grant, directory, file, devices);
-  if (state_->times.empty()) return;
+  state_->orders.push_back(std::move(order));
   state_->changed.notify_all();
   thread_.Start([state = state_] { Run(state); },
                 "containers of one GPU are not told how long others had it");
 }
 
-void GrantTimesThread::Remove(const std::string& grant) {
-  const std::lock_guard lock(state_->mutex);
-  state_->times.Remove(grant);
-}
-
 void GrantTimesThread::Run(const std::shared_ptr<State>& state) {
+  GrantTimes times;
+  std::optional<Duration> next;  // nothing: there is nobody to tell
   std::unique_lock lock(state->mutex);
-  const auto is_wanted = [&] { return state->ends || !state->times.empty(); };
-  while (!state->ends) {
-    state->changed.wait(lock, is_wanted);
-    const Duration next = state->times.Tell(MonotonicNs());
-    state->changed.wait_for(lock, next, [&] { return state->ends; });
+  const auto is_wanted = [&] { return state->ends || !state->orders.empty(); };
+  while (true) {
+    if (next) {
+      state->changed.wait_for(lock, *next, is_wanted);
+    } else {
+      state->changed.wait(lock, is_wanted);
+    }
+    if (state->ends) return;
+    const std::vector<Order> orders = std::exchange(state->orders, {});
+    lock.unlock();
+    for (const Order& order : orders) order(times);
+    next.reset();
+    if (!times.empty()) next = times.Tell(MonotonicNs());
+    lock.lock();
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,7 +72,9 @@ class GrantTimes {
   Calibrations calibrations_;
 };
 
-// The same on a thread of its own, which there is from the first region on. Any thread.
+// The same on a thread of its own, which there is from the first region on. Any thread; nobody
+// waits for that one: a container that writes into its own region for minutes holds up whoever else
+// does.
 class GrantTimesThread {
  public:
   ~GrantTimesThread();
@@ -80,14 +83,16 @@ class GrantTimesThread {
   void Remove(const std::string& grant);
 
  private:
+  using Order = std::function<void(GrantTimes&)>;
   // Shared with the thread, which may wait for a disk when this object ends.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
-    GrantTimes times;
+    std::vector<Order> orders;  // that the thread has not followed yet
     bool ends = false;
   };
   static void Run(const std::shared_ptr<State>& state);
+  void Put(Order order);
 
   const std::shared_ptr<State> state_ = std::make_shared<State>();
   os::ThreadOnce thread_;  // under the state's mutex
