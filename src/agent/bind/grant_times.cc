@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <utility>
 
 #include "agent/bind/region_words.h"
@@ -205,20 +204,19 @@ void GrantTimesThread::Put(Order order) {
 
 void GrantTimesThread::Run(const std::shared_ptr<State>& state) {
   GrantTimes times;
-  std::optional<Duration> next;  // nothing: there is nobody to tell
+  Duration next{0};
   std::unique_lock lock(state->mutex);
   const auto is_wanted = [&] { return state->ends || !state->orders.empty(); };
   while (true) {
-    if (next) {
-      state->changed.wait_for(lock, *next, is_wanted);
-    } else {
+    if (times.empty()) {
       state->changed.wait(lock, is_wanted);
+    } else {
+      state->changed.wait_for(lock, next, is_wanted);
     }
     if (state->ends) return;
     const std::vector<Order> orders = std::exchange(state->orders, {});
     lock.unlock();
     for (const Order& order : orders) order(times);
-    next.reset();
     if (!times.empty()) next = times.Tell(MonotonicNs());
     lock.lock();
   }
