@@ -43,18 +43,28 @@ int OpenNew(const char* directory, char* name, size_t size) {
   return open(name, kOpenFlags | O_EXCL | O_CREAT, kMode);
 }
 
+// Not by the function, which libc has under that name since 2.33 only.
+bool IsRegular(int file, struct stat* status) {
+  return syscall(SYS_fstat, file, status) == 0 && S_ISREG(status->st_mode);
+}
+
+FileIdentity IdentityOf(const struct stat& status) {
+  return {status.st_dev, status.st_ino};
+}
+
+bool IsFull(int error) {
+  return error == ENOSPC || error == EDQUOT || error == ENOMEM;
+}
+
 // Room first: without it a write to the mapping would end the program. The file system may be
 // shared with other containers, which can fill it at any time; what is allocated stays the
 // region's.
 bool Allocate(int file, int mode) {
-  if (fallocate(file, mode, 0, kRegionSize) == 0) return true;
-  return errno != ENOSPC && errno != EDQUOT && errno != ENOMEM;  // else it cannot be told here
+  return fallocate(file, mode, 0, kRegionSize) == 0 || !IsFull(errno);  // or it cannot be told here
 }
 
 // The agent makes regions without the room: it is the container's to pay.
-bool HasRoom(int file) {
-  struct stat status;
-  if (syscall(SYS_fstat, file, &status) != 0) return false;
+bool HasRoom(int file, const struct stat& status) {
   const bool whole = static_cast<uint64_t>(status.st_blocks) * 512 >= kRegionSize;
   return whole || Allocate(file, FALLOC_FL_KEEP_SIZE);
 }
@@ -84,7 +94,7 @@ Trouble Make(const char* path, const Limits& limits) {
   const int file = OpenNew(directory, name, sizeof(name));
   if (file < 0) return WhyNotOpened();
   bool made = Fill(file, limits);
-  const bool full = !made && (errno == ENOSPC || errno == EDQUOT || errno == ENOMEM);
+  const bool full = !made && IsFull(errno);
   if (made) {
     char self[32];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", file);
@@ -122,15 +132,6 @@ Trouble Judge(int file, uint64_t size) {
 
 }  // namespace
 
-bool Identify(int file, FileIdentity* identity, uint64_t* size) {
-  struct stat status;
-  // Not by the function, which libc has under that name since 2.33 only.
-  if (syscall(SYS_fstat, file, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  *identity = {status.st_dev, status.st_ino};
-  *size = static_cast<uint64_t>(status.st_size);
-  return true;
-}
-
 void MakeRegionOf(const Limits& limits, Region* region) {
   RegionDevice devices[kMaxDevices];
   for (int i = 0; i < limits.count; ++i) {
@@ -166,9 +167,13 @@ int OpenRegion(const Limits& limits, FileIdentity* identity, Trouble* trouble) {
     const bool denied = errno == EACCES || errno == EROFS || errno == EPERM;
     return failed(denied && access(path, R_OK) == 0 ? Trouble::kReadOnly : WhyNotOpened());
   }
-  uint64_t size = 0;
-  Trouble found = Identify(file, identity, &size) ? Judge(file, size) : Trouble::kForeign;
-  if (found == Trouble::kNone && !HasRoom(file)) found = Trouble::kFullDisk;
+  struct stat status;
+  Trouble found = Trouble::kForeign;
+  if (IsRegular(file, &status)) {
+    *identity = IdentityOf(status);
+    found = Judge(file, static_cast<uint64_t>(status.st_size));
+  }
+  if (found == Trouble::kNone && !HasRoom(file, status)) found = Trouble::kFullDisk;
   if (found == Trouble::kNone) return file;
   close(file);
   return failed(found);
@@ -181,9 +186,8 @@ Trouble WhyNotOpened() {
 
 int OpenAgain(const char* path, const FileIdentity& identity) {
   const int file = open(path, kOpenFlags);
-  FileIdentity found;
-  uint64_t size = 0;
-  if (file < 0 || (Identify(file, &found, &size) && found == identity)) return file;
+  struct stat status;
+  if (file < 0 || (IsRegular(file, &status) && IdentityOf(status) == identity)) return file;
   close(file);
   errno = ESTALE;
   return -1;

@@ -39,7 +39,6 @@ struct FileIdentity {
   uint64_t inode = 0;
   bool operator==(const FileIdentity&) const = default;
 };
-bool Identify(int file, FileIdentity* identity, uint64_t* size);
 
 // The region, open for reading and writing; -1: see trouble. One that is not there is made complete
 // without a name and linked in, so that nobody ever sees half of one; if another process was first,
