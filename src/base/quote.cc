@@ -36,25 +36,17 @@ size_t SequenceLength(std::string_view text, size_t at) {
   return length;
 }
 
-// By code point: what steers a terminal (C1), breaks lines, or turns the direction of text.
-bool IsControl(std::string_view sequence) {
-  if (sequence.size() == 2) {
-    return sequence[0] == '\xC2' ? ByteAt(sequence, 1) < 0xA0 : sequence == "\xD8\x9C";  // U+061C
-  }
-  if (sequence.size() != 3 || !sequence.starts_with("\xE2")) return false;
-  const uint8_t last = ByteAt(sequence, 2);
-  if (sequence[1] == '\x80') {
-    return last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE);  // U+200E/F, 2028..202E
-  }
-  return sequence[1] == '\x81' && last >= 0xA6 && last <= 0xA9;  // U+2066..2069
-}
-
-// Of a sequence of two or three bytes.
-unsigned CodePoint(std::string_view sequence) {
-  const unsigned lead = ByteAt(sequence, 0) & (sequence.size() == 2 ? 0x1FU : 0x0FU);
-  unsigned value = lead;
+// Of a valid sequence of several bytes.
+char32_t CodePoint(std::string_view sequence) {
+  char32_t value = ByteAt(sequence, 0) & (0x7FU >> sequence.size());
   for (size_t i = 1; i < sequence.size(); ++i) value = value << 6U | (ByteAt(sequence, i) & 0x3FU);
   return value;
+}
+
+// What steers a terminal (C1), breaks lines, or turns the direction of text.
+bool IsControl(char32_t c) {
+  return (c >= 0x80 && c <= 0x9F) || c == 0x061C || c == 0x200E || c == 0x200F ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
 void AppendAscii(std::string& out, char c) {
@@ -93,10 +85,10 @@ std::string Quote(std::string_view text) {
       AppendAscii(out, text[at]);
     } else if (length == 0) {
       out += kReplacement;
-    } else if (const auto sequence = text.substr(at, length); IsControl(sequence)) {
-      out += fmt::format("\\u{:04x}", CodePoint(sequence));
+    } else if (const char32_t c = CodePoint(text.substr(at, length)); IsControl(c)) {
+      out += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
     } else {
-      out += sequence;
+      out += text.substr(at, length);
     }
     at += length == 0 ? 1 : length;
   }

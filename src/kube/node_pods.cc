@@ -28,9 +28,7 @@ void TellOf(const NodePods::Observer::Told& told, const PodPtr& pod) {
 }
 
 bool Asks(const Pod& pod, const PodFields& wanted) {
-  return !wanted.resource || std::ranges::any_of(pod.containers, [](const Container& container) {
-    return !container.limits.empty() || !container.requests.empty();
-  });
+  return !wanted.resource || std::ranges::any_of(pod.containers, &Container::Asks);
 }
 
 // About what it takes, with what the standard library does for it.
@@ -56,12 +54,12 @@ size_t CostOf(const Pod& pod) {
 void Trim(Pod& pod) {
   pod.labels.clear();
   pod.annotations.clear();
-  const auto asks = std::ranges::find_if(pod.containers, [](const Container& container) {
-    return !container.limits.empty() || !container.requests.empty();
-  });
+  const auto asks = std::ranges::find_if(pod.containers, &Container::Asks);
   std::vector<Container> first;
-  if (asks != pod.containers.end()) first.push_back(std::move(*asks));
-  for (Container& container : first) container.variables.clear();
+  if (asks != pod.containers.end()) {
+    asks->variables.clear();
+    first.push_back(std::move(*asks));
+  }
   pod.containers = std::move(first);
 }
 

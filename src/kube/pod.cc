@@ -156,12 +156,6 @@ Status ReadMetadata(const json::Object& metadata, const PodFields& wanted, Pod& 
   return {};
 }
 
-bool Asks(const Pod& pod) {
-  return std::ranges::any_of(pod.containers, [](const Container& container) {
-    return !container.limits.empty() || !container.requests.empty();
-  });
-}
-
 Result<Pod> ReadParts(const json::Object& object, const PodFields& wanted) {
   Pod pod;
   const bool cut = object.contains(json::kCut);
@@ -178,7 +172,7 @@ Result<Pod> ReadParts(const json::Object& object, const PodFields& wanted) {
   }
   const json::Object& status = *TRY(ObjectIn(object, "status"));
   TRY_IN(ReadStatus(status, pod), "status");
-  if (!wanted.resource || cut || Asks(pod)) return pod;
+  if (!wanted.resource || cut || std::ranges::any_of(pod.containers, &Container::Asks)) return pod;
   pod.labels.clear();
   pod.annotations.clear();
   pod.containers.clear();

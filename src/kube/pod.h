@@ -30,6 +30,9 @@ struct Container {
   Texts requests{};  // the same
   Texts variables{};
   bool succeeded = false;  // an init container that has done its work
+
+  // For one of the resources that are kept.
+  bool Asks() const { return !limits.empty() || !requests.empty(); }
   bool operator==(const Container&) const = default;
 };
 
