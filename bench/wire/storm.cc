@@ -4,8 +4,9 @@
 // pages and do not read them; whichever the agent closes is made anew. Calls with and without the
 // storm are made in turns. Prints a table for connections that ask for nothing, and one with pages;
 // exits with 1 where memory or the time of /healthz is over its bound in either, or that of
-// Allocate in the first: making pages takes a core that a machine of two has not to spare. usage:
-// bench_storm [CONNECTIONS [SECONDS]]
+// Allocate in the first: making pages takes a core that a machine of two has not to spare.
+//
+// usage: bench_storm [CONNECTIONS [SECONDS]]
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -88,7 +88,6 @@ func TestANodeMovesToTheAgentAndBackToHAMiByTheManifestsThatShip(t *testing.T) {
 		must(t, c.removePods(context.Background()))
 		must(t, os.RemoveAll(hookDirectory))
 		must(t, os.RemoveAll("/var/run/cdi"))
-		c.changeNode(t, "labels", map[string]any{"gpu": nil, "tessera.dev/plugin": nil})
 	})
 	size := asked{count: 1, memory: 3000, cores: 30}
 	hamis := c.createAsking(t, podAsking("hamis", containerAsking("main", size, stay)))
@@ -96,7 +95,8 @@ func TestANodeMovesToTheAgentAndBackToHAMiByTheManifestsThatShip(t *testing.T) {
 	hamis = c.waitForPhase(t, hamis.Name, v1.PodRunning)
 
 	former.stop()
-	c.changeNode(t, "labels", map[string]any{"gpu": "on", "tessera.dev/plugin": "tessera"})
+	c.labelNode(t, "gpu", "on")
+	c.labelNode(t, "tessera.dev/plugin", "tessera")
 	manifests := append(c.readManifests(t, agentPolicies), c.readManifests(t, "hami/policy.yaml")...)
 	manifests = append(manifests, c.readManifests(t, "hami/rbac.yaml")...)
 	c.install(t, onFakeDriver(t), append(manifests, c.readManifests(t, "hami/daemonset.yaml")...)...)

@@ -113,9 +113,7 @@ spec:
 // chooseConfiguration sets the node's label, which goes with the test.
 func (c *cluster) chooseConfiguration(t *testing.T, name string) {
 	t.Helper()
-	const label = "nvidia.com/device-plugin.config"
-	t.Cleanup(func() { c.changeNode(t, "labels", map[string]any{label: nil}) })
-	c.changeNode(t, "labels", map[string]any{label: name})
+	c.labelNode(t, "nvidia.com/device-plugin.config", name)
 }
 
 func TestANodesLabelChoosesItsConfigurationByNVIDIAsConfigManager(t *testing.T) {

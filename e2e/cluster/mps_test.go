@@ -136,7 +136,7 @@ func TestAnUpdateOfTheAgentTouchesNeitherMPSDaemonsNorTheirClients(t *testing.T)
 	c := theCluster(t)
 	nvidia.InstallAs(t, "/", twoGPUs)
 	installMPS(t)
-	c.labelNode(t, "nvidia.com/mps.capable")
+	c.labelNode(t, "nvidia.com/mps.capable", "true")
 	c.installPluginWith(t, sharingByMPS(t), c.readManifests(t, "nvidia/mps-daemonset.yaml")...)
 	t.Cleanup(func() {
 		if t.Failed() {

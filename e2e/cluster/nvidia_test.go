@@ -43,11 +43,11 @@ func (c *cluster) changeNode(t *testing.T, what string, values map[string]any) {
 	must(t, err)
 }
 
-// labelNode says of the node what a DaemonSet for nodes with NVIDIA GPUs looks for.
-func (c *cluster) labelNode(t *testing.T, label string) {
+// labelNode sets a label of the node, which goes with the test.
+func (c *cluster) labelNode(t *testing.T, label, value string) {
 	t.Helper()
 	t.Cleanup(func() { c.changeNode(t, "labels", map[string]any{label: nil}) })
-	c.changeNode(t, "labels", map[string]any{label: "true"})
+	c.changeNode(t, "labels", map[string]any{label: value})
 }
 
 // installPlugin applies deploy/nvidia as it ships, on a node where the driver is installed as
@@ -60,7 +60,7 @@ func (c *cluster) installPlugin(t *testing.T) {
 // installPluginWith is the same with a change of what ships, and further manifests.
 func (c *cluster) installPluginWith(t *testing.T, change func(manifest), more ...manifest) {
 	t.Helper()
-	c.labelNode(t, "nvidia.com/gpu.present")
+	c.labelNode(t, "nvidia.com/gpu.present", "true")
 	c.install(t, change, slices.Concat(c.readManifests(t, "nvidia/config.yaml"),
 		c.rights(t, "nvidia"), c.readManifests(t, "nvidia/daemonset.yaml"), more)...)
 }

@@ -72,9 +72,8 @@ class GrantTimes {
   Calibrations calibrations_;
 };
 
-// The same on a thread of its own, which there is from the first region on. Any thread; nobody
-// waits for that one: a container that writes into its own region for minutes holds up whoever else
-// does.
+// The same on a thread of its own, which there is from the first grant on. Any thread. Nobody waits
+// for that one: a container that writes into its region for minutes holds up whoever else does.
 class GrantTimesThread {
  public:
   ~GrantTimesThread();
