@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mps/local_control.h"
 
+#include <fmt/core.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ namespace tessera::mps {
 namespace {
 
 constexpr char kControl[] = "nvidia-cuda-mps-control";
-constexpr std::string_view kAnyProgram = "nvidia-cuda-mps-";  // the daemon and its servers
+constexpr char kServer[] = "nvidia-cuda-mps-server";
 constexpr char kPipeVariable[] = "CUDA_MPS_PIPE_DIRECTORY";
 constexpr char kLogVariable[] = "CUDA_MPS_LOG_DIRECTORY";
 constexpr Duration kStartLimit{15'000};
@@ -31,27 +32,60 @@ constexpr mode_t kMode = 0755;  // clients are anybody
 // What containers may use on a node with SELinux.
 constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
 
-std::vector<std::string> Words(pid_t pid, const char* file) {
-  const auto text = os::ReadFile("/proc/" + std::to_string(pid) + "/" + file);
+// exec takes 6 MiB; a process may make its own longer without end.
+constexpr size_t kMostVariables = size_t{8} << 20;
+constexpr size_t kMostArguments = 4096;  // the daemon has two
+
+std::string InProc(pid_t pid, const char* file) {
+  return fmt::format("/proc/{}/{}", pid, file);
+}
+
+std::vector<std::string> Words(pid_t pid, const char* file, size_t most) {
+  const auto text = os::ReadFile(InProc(pid, file), most);
   return text ? Split(*text, '\0') : std::vector<std::string>();
 }
 
-// Whether it is one of MPS's with that pipe directory. One that has ended and was not waited for
-// has neither words nor variables.
-bool IsOf(pid_t pid, const std::string& pipe) {
-  const std::vector<std::string> words = Words(pid, "cmdline");
-  if (words.empty() || !FileName(words[0]).starts_with(kAnyProgram)) return false;
-  return std::ranges::count(Words(pid, "environ"), std::string(kPipeVariable) + "=" + pipe) > 0;
+bool Runs(pid_t pid, const std::string& program) {
+  const auto run = os::InspectTarget(InProc(pid, "exe"));
+  const auto own = os::InspectTarget(os::FindProgram(program));
+  return run && own && run->device == own->device && run->inode == own->inode;
 }
 
-bool IsDaemon(pid_t pid, const std::string& pipe) {
-  const std::vector<std::string> words = Words(pid, "cmdline");
-  return IsOf(pid, pipe) && FileName(words[0]) == kControl && std::ranges::count(words, "-d") > 0;
+// Whether this user, or root, started it, and no container: of all others anybody may be root in.
+bool IsOfOurs(pid_t pid) {
+  const auto status = os::ReadFile(InProc(pid, "status"));
+  const size_t at = status ? status->find("\nUid:\t") : std::string::npos;
+  if (at == std::string::npos) return false;
+  uid_t user = 0;  // the real one: that of a program with the set-user-ID bit is its caller's
+  const char* digits = status->data() + at + std::string_view("\nUid:\t").size();
+  if (std::from_chars(digits, status->data() + status->size(), user).ec != std::errc())
+    return false;
+  if (user != 0 && user != geteuid()) return false;
+  const auto space = os::ReadLink(InProc(pid, "ns/pid"));
+  return space && *space == os::ReadLink("/proc/self/ns/pid");
+}
+
+bool IsDaemon(pid_t pid) {
+  const std::vector<std::string> words = Words(pid, "cmdline", kMostArguments);
+  return !words.empty() && FileName(words[0]) == kControl && std::ranges::count(words, "-d") > 0 &&
+         Runs(pid, kControl) && IsOfOurs(pid);
+}
+
+// Servers run as the users of their clients. Who runs one for himself loses that one alone.
+bool IsServer(pid_t pid) {
+  const std::vector<std::string> words = Words(pid, "cmdline", kMostArguments);
+  return !words.empty() && FileName(words[0]) == kServer && Runs(pid, kServer);
+}
+
+// One that has ended and was not waited for has neither words nor variables.
+bool HasPipe(pid_t pid, const std::string& pipe) {
+  const std::string variable = fmt::format("{}={}", kPipeVariable, pipe);
+  return std::ranges::count(Words(pid, "environ", kMostVariables), variable) > 0;
 }
 
 // From "PID (NAME) STATE PARENT ...", where the name may have anything in it.
 pid_t ParentOf(pid_t pid) {
-  const auto text = os::ReadFile("/proc/" + std::to_string(pid) + "/stat");
+  const auto text = os::ReadFile(InProc(pid, "stat"));
   const size_t name_end = text ? text->rfind(") ") : std::string::npos;
   if (name_end == std::string::npos) return 0;
   const std::string_view rest =
@@ -109,7 +143,7 @@ void LocalControl::Say(const nvidia::MpsStatus& status) {
   if (!said) log::Warn("the agent cannot be told of MPS", said.error(), {{"path", path}});
 }
 
-std::vector<pid_t> LocalControl::Processes() const {
+std::vector<pid_t> LocalControl::Processes(bool (*is)(pid_t)) const {
   std::vector<pid_t> processes;
   const auto names = os::ListDirectory("/proc");
   if (!names) return processes;
@@ -117,15 +151,14 @@ std::vector<pid_t> LocalControl::Processes() const {
     pid_t pid = 0;
     const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (read.ec != std::errc() || read.ptr != name.data() + name.size()) continue;
-    if (IsOf(pid, Pipe())) processes.push_back(pid);
+    if (is(pid) && HasPipe(pid, Pipe())) processes.push_back(pid);
   }
   return processes;
 }
 
 // What the daemon forks looks like itself until it becomes a server.
 std::optional<pid_t> LocalControl::Find() {
-  std::vector<pid_t> daemons = Processes();
-  std::erase_if(daemons, [this](pid_t pid) { return !IsDaemon(pid, Pipe()); });
+  const std::vector<pid_t> daemons = Processes(IsDaemon);
   for (const pid_t pid : daemons) {
     if (std::ranges::count(daemons, ParentOf(pid)) == 0) return pid;
   }
@@ -133,7 +166,7 @@ std::optional<pid_t> LocalControl::Find() {
 }
 
 bool LocalControl::IsAlive(pid_t daemon) {
-  return IsDaemon(daemon, Pipe());
+  return IsDaemon(daemon) && HasPipe(daemon, Pipe());
 }
 
 Status LocalControl::SetExclusive(const std::string& gpu, bool exclusive) {
@@ -176,7 +209,8 @@ Result<std::string> LocalControl::Ask(const std::string& command) {
 void LocalControl::Kill() {
   const Steady until = SystemClock().Now() + kEndLimit;
   for (;;) {
-    const std::vector<pid_t> processes = Processes();
+    const std::vector<pid_t> processes =
+        Processes([](pid_t pid) { return IsDaemon(pid) || IsServer(pid); });
     if (processes.empty() || SystemClock().Now() >= until) return;
     for (const pid_t pid : processes) {
       kill(pid, SIGKILL);

@@ -8,8 +8,9 @@
 //   status.json  what is known of it, for the agent
 //   .started     as NVIDIA's program leaves it
 //
-// Processes are known by their names and by the pipe directory in their environment, so that those
-// of an earlier process are found as well. One thread at a time.
+// A daemon is known by its program, its user and the pipe directory in its environment, so that
+// that of an earlier process is found as well. Anybody may choose a name and variables: a process
+// with another program, of another user or of a container is left alone. One thread at a time.
 #pragma once
 
 #include <functional>
@@ -46,7 +47,8 @@ class LocalControl : public Control {
   Status MakeDirectories() const;
   const std::string& Pipe() const { return pipes_.path(); }
   std::string Log() const { return directory_ + "/log"; }
-  std::vector<pid_t> Processes() const;
+  // Those with this pipe directory.
+  std::vector<pid_t> Processes(bool (*is)(pid_t)) const;
 
   const std::string directory_;
   const Pipes pipes_;

@@ -16,6 +16,8 @@
 
 #include "base/text.h"
 #include "os/fd.h"
+#include "os/files.h"
+#include "os/process.h"
 
 namespace tessera::os {
 namespace {
@@ -152,6 +154,16 @@ Result<Answer> RunCommand(const Command& command) {
     return Fail(Reason::kTimedOut, "{} did not end within {}", command.argv[0],
                 MeasuredText(command.limit));
   }
+}
+
+std::string FindProgram(const std::string& name) {
+  for (const std::string& directory : Split(Variable("PATH").value_or("/bin:/usr/bin"), ':')) {
+    std::string path = directory + "/" + name;
+    const auto info = InspectTarget(path);
+    const bool is_file = info && info->type == FileInfo::Type::kFile;
+    if (is_file && access(path.c_str(), X_OK) == 0) return path;
+  }
+  return "";
 }
 
 }  // namespace tessera::os

@@ -29,4 +29,7 @@ struct Answer {
 // running behind it is not waited for, and lives on.
 Result<Answer> RunCommand(const Command& command);
 
+// Where RunCommand finds a program of this name; empty where there is none.
+std::string FindProgram(const std::string& name);
+
 }  // namespace tessera::os

@@ -44,6 +44,11 @@ TEST(CommandTest, OneThatIsNotThereIsNotFound) {
             (Error{Reason::kNotFound, "cannot start no-such-program: No such file or directory"}));
 }
 
+TEST(CommandTest, AProgramIsFoundInPath) {
+  EXPECT_TRUE(FindProgram("sh").ends_with("/sh"));
+  EXPECT_EQ(FindProgram("no-such-program"), "");
+}
+
 TEST(CommandTest, OneThatASignalEndsSaysWhich) {
   EXPECT_EQ(*Shell("kill -TERM $$"), (Answer{128 + SIGTERM, ""}));
 }

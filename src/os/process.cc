@@ -94,7 +94,7 @@ std::optional<pid_t> FindProcess(std::string_view name) {
     const char* end = entry.data() + entry.size();
     const auto [rest, error] = std::from_chars(entry.data(), end, pid);
     if (error != std::errc() || rest != end || (found && *found < pid)) continue;
-    const auto words = ReadFile("/proc/" + entry + "/cmdline");
+    const auto words = ReadFile("/proc/" + entry + "/cmdline", name.size() + 1);
     if (words && words->substr(0, words->find('\0')) == name) found = pid;
   }
   return found;

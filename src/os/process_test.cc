@@ -2,10 +2,20 @@
 #include "os/process.h"
 
 #include <gtest/gtest.h>
+#include <linux/prctl.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <sstream>
+#include <vector>
+
+#include "os/fd.h"
 
 #include "os/files.h"
 
@@ -43,6 +53,64 @@ TEST(ProcessTest, AProcessIsFoundByTheFirstWordOfItsCommandLine) {
 
   EXPECT_EQ(FindProcess(name), process->pid());
   EXPECT_EQ(FindProcess(name + "x"), std::nullopt);
+}
+
+constexpr size_t kGibibyte = size_t{1} << 30;
+
+// Any process may do so, without rights. The new arguments take no memory.
+bool TakeArguments(size_t size) {
+  void* at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const std::string stat = ReadFile("/proc/self/stat").value_or("");
+  std::istringstream words(stat.substr(stat.rfind(')') + 1));
+  std::vector<uint64_t> fields(3);  // as proc(5) counts them, from 1
+  std::string state;
+  words >> state;
+  for (uint64_t field = 0; words >> field;) fields.push_back(field);
+  if (at == MAP_FAILED || fields.size() < 51) return false;
+  prctl_mm_map map{};
+  map.start_code = fields[25];
+  map.end_code = fields[26];
+  map.start_data = fields[44];
+  map.end_data = fields[45];
+  map.start_brk = fields[46];
+  map.brk = reinterpret_cast<uint64_t>(sbrk(0));
+  map.start_stack = fields[27];
+  map.arg_start = reinterpret_cast<uint64_t>(at);
+  map.arg_end = map.arg_start + size - 1;
+  map.env_start = fields[49];
+  map.env_end = fields[49];
+  map.exe_fd = UINT32_MAX;
+  return prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0) == 0;
+}
+
+size_t MostMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<size_t>(usage.ru_maxrss) << 10;
+}
+
+TEST(ProcessTest, ArgumentsWithoutEndAreReadNoFurtherThanTheWord) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const char taken = TakeArguments(kGibibyte) ? 'y' : 'n';
+    if (write(ends[1], &taken, 1) == 1) pause();
+    _exit(0);
+  }
+  const Fd reading(ends[0]);
+  const Fd writing(ends[1]);
+  char taken = 0;
+  ASSERT_EQ(read(reading.get(), &taken, 1), 1);
+
+  const size_t before = MostMemory();
+  EXPECT_EQ(FindProcess("/no/such/program"), std::nullopt);
+  EXPECT_LT(MostMemory() - before, kGibibyte / 4);
+
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  if (taken != 'y') GTEST_SKIP() << "this kernel lets no process choose its arguments";
 }
 
 TEST(ProcessTest, AProgramThatIsNotThereEndsWith127) {

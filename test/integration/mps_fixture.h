@@ -3,9 +3,12 @@
 // PATH that stand for NVIDIA's.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -15,6 +18,7 @@
 #include "backend/nvidia/mps_status.h"
 #include "base/text.h"
 #include "nvml/nvidia_node.h"
+#include "os/fd.h"
 #include "os/files.h"
 
 namespace tessera {
@@ -115,6 +119,27 @@ class MpsTest : public AgentTest {
   // One that has ended and that nobody has waited for yet has no words.
   static bool Runs(pid_t pid) {
     return !os::ReadFile("/proc/" + std::to_string(pid) + "/cmdline").value_or("").empty();
+  }
+  static std::string FirstWordOf(pid_t pid) {
+    return Split(os::ReadFile("/proc/" + std::to_string(pid) + "/cmdline").value_or(""), '\0')[0];
+  }
+  // A daemon's program and words, by a user without rights, which waits for its input.
+  static pid_t StartAsAnother(const std::string& pipe) {
+    const os::Fd program(open(TESSERA_FAKE_MPS, O_RDONLY | O_CLOEXEC));
+    int input[2] = {-1, -1};
+    EXPECT_EQ(pipe2(input, 0), 0);
+    const os::Fd reading(input[0]);
+    const os::Fd writing(input[1]);
+    const pid_t child = fork();
+    if (child != 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(input[0], STDIN_FILENO);
+    std::string variable = "CUDA_MPS_PIPE_DIRECTORY=" + pipe;
+    std::string words[] = {"nvidia-cuda-mps-control", "-x", "-d"};
+    char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+    char* environment[] = {variable.data(), nullptr};
+    if (setresuid(12345, 12345, 12345) == 0) fexecve(program.get(), argv, environment);
+    _exit(127);
   }
   // Whether a GPU of the resource was healthy and then was not.
   bool Fell(const std::string& resource) {

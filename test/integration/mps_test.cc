@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs shared by MPS, and what becomes of their daemons.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -171,6 +172,43 @@ TEST_F(MpsTest, ADaemonThatIsLeftRunningIsTakenOverByTheNext) {
 
   EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
   EXPECT_EQ(Word().pid, daemon);
+}
+
+// Names and variables are anybody's choice.
+TEST_F(MpsTest, AnotherProgramWithTheDaemonsNameIsLeftAlone) {
+  const std::string same = "CUDA_MPS_PIPE_DIRECTORY=" + Directory() + "/pipe";
+  auto other =
+      os::Process::Start({"/usr/bin/env", same, "/bin/bash", "-c",
+                          "exec -a nvidia-cuda-mps-control /bin/bash -c 'kill -STOP $$' -d"},
+                         "");
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(Await([&] { return FirstWordOf(other->pid()) == "nvidia-cuda-mps-control"; }));
+
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+  mps_.Signal(SIGTERM);
+  EXPECT_EQ(mps_.Wait(), 0);
+
+  EXPECT_EQ(Starts(), 1U);
+  EXPECT_EQ(MpsLog().find("MPS runs already"), std::string::npos);
+  EXPECT_EQ(other->Poll(), std::nullopt);
+}
+
+TEST_F(MpsTest, TheDaemonsProgramOfAnotherUserIsLeftAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can start another user's program";
+  const pid_t other = StartAsAnother(Directory() + "/pipe");
+  ASSERT_TRUE(Await([&] { return FirstWordOf(other) == "nvidia-cuda-mps-control"; }));
+
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+  mps_.Signal(SIGTERM);
+  EXPECT_EQ(mps_.Wait(), 0);
+
+  EXPECT_EQ(Starts(), 1U);
+  EXPECT_EQ(MpsLog().find("MPS runs already"), std::string::npos);
+  EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0);
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
 }
 
 TEST_F(MpsTest, AGpuThatIsSlowAtFirstIsWaitedFor) {
