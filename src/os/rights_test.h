@@ -4,12 +4,16 @@
 #pragma once
 
 #include <linux/capability.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <string>
 #include <thread>
 
 namespace tessera::os {
@@ -30,6 +34,20 @@ inline bool RunAsRootWith(std::initializer_list<int> capabilities,
     task();
   }).join();
   return true;
+}
+
+// An access list by which all but root may do anything, as a directory's owner may set one. False:
+// the file system knows none.
+inline bool DenyToRoot(const std::string& path) {
+  struct {
+    posix_acl_xattr_header header{.a_version = POSIX_ACL_XATTR_VERSION};
+    posix_acl_xattr_entry entries[5] = {{ACL_USER_OBJ, 7, 0},
+                                        {ACL_USER, 0, 0},
+                                        {ACL_GROUP_OBJ, 7, 0},
+                                        {ACL_MASK, 7, 0},
+                                        {ACL_OTHER, 7, 0}};
+  } list;
+  return setxattr(path.c_str(), "system.posix_acl_access", &list, sizeof list, 0) == 0;
 }
 
 }  // namespace tessera::os

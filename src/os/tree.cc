@@ -56,18 +56,22 @@ void ChangeMode(const Fd& seen, mode_t mode) {
   (void)chmod(fmt::format("/proc/self/fd/{}", seen.get()).c_str(), mode);
 }
 
-// Takes back what a directory's owner has taken from others, the agent among them, if that may be
-// done: its owner may, and who has CAP_FOWNER. So nothing is needed that goes round permissions.
+// Takes back what a directory's owner has taken from others by a mode or an access list, if that
+// may be done: its owner may, and who has CAP_FOWNER. So nothing is needed that goes round
+// permissions.
+void SetRights(const Fd& seen, mode_t mode) {
+  const std::string path = fmt::format("/proc/self/fd/{}", seen.get());
+  (void)removexattr(path.c_str(), "system.posix_acl_access");
+  ChangeMode(seen, mode);
+}
+
+// So that what is in it can be removed.
 void LetIn(const Fd& directory) {
   struct stat info{};
   if (fstat(directory.get(), &info) != 0) return;
   const bool own = info.st_uid == geteuid();
   if (own && (info.st_mode & 0700U) == 0700U) return;
-  if (!own) {
-    const std::string path = fmt::format("/proc/self/fd/{}", directory.get());
-    (void)removexattr(path.c_str(), "system.posix_acl_access");
-  }
-  ChangeMode(directory, own ? 0700 : 0777);
+  SetRights(directory, own ? (info.st_mode & 07777U) | 0700U : 0777);
 }
 
 // Not valid(): see errno.
@@ -189,6 +193,11 @@ class Emptying {
   Status why_;
 };
 
+uint64_t BytesOf(const struct stat& info) {
+  constexpr uint64_t kBlock = 512;
+  return static_cast<uint64_t>(info.st_blocks) * kBlock;
+}
+
 class Measurement {
  public:
   explicit Measurement(const TreeBounds& bounds) : bounds_(bounds) {}
@@ -202,6 +211,12 @@ class Measurement {
     }
   }
 
+  void AddTop(const Fd& directory) {
+    struct stat info{};
+    if (fstat(directory.get(), &info) == 0) size_.own = BytesOf(info);
+    Add(directory, 0);
+  }
+
   void Stop(Error why) { size_.whole = Fail(std::move(why)); }
   TreeSize size() const { return size_; }
 
@@ -213,9 +228,8 @@ class Measurement {
     if (IsOver(bounds_.until)) return Stop({Reason::kTimedOut, "it takes too long to look at"});
     struct stat info{};
     if (fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
-    constexpr uint64_t kBlock = 512;
     ++size_.entries;
-    size_.bytes += static_cast<uint64_t>(info.st_blocks) * kBlock;
+    size_.bytes += BytesOf(info);
     if (!S_ISDIR(info.st_mode)) return;
     if (depth >= bounds_.depth) {
       return Stop({Reason::kIo, fmt::format("its directories are nested deeper than {}", depth)});
@@ -237,7 +251,7 @@ Fd OpenDirectory(const std::string& path, mode_t mode) {
   if (directory.valid() || errno != EACCES) return directory;
   const Fd seen = LookAt(AT_FDCWD, path);
   if (!seen.valid()) return {};
-  ChangeMode(seen, mode);
+  SetRights(seen, mode);
   return OpenSeen(seen);
 }
 
@@ -245,7 +259,7 @@ TreeSize MeasureTree(const std::string& path, const TreeBounds& bounds) {
   Measurement measurement(bounds);
   const Fd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (top.valid()) {
-    measurement.Add(top, 0);
+    measurement.AddTop(top);
   } else {
     measurement.Stop(SystemError("cannot open " + path, errno));
   }
@@ -255,6 +269,7 @@ TreeSize MeasureTree(const std::string& path, const TreeBounds& bounds) {
 Status EmptyDirectory(const std::string& path, const std::set<std::string>& keep, Steady until) {
   const Fd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!top.valid()) return Fail(SystemError("cannot open " + path, errno));
+  LetIn(top);
   return Emptying(top, path, keep, until).Run();
 }
 

@@ -17,8 +17,9 @@
 
 namespace tessera::os {
 
-// The directory, no link to one, to be read. One that may not be read gets `mode` before that, if
-// that may be done: who fills it may have taken the right away. Not valid(): see errno.
+// The directory, no link to one, to be read. One that may not be read gets `mode` before that, and
+// loses its access list, if that may be done: who fills it may have taken the right away. Not
+// valid(): see errno.
 Fd OpenDirectory(const std::string& path, mode_t mode);
 
 struct TreeBounds {
@@ -28,7 +29,8 @@ struct TreeBounds {
 };
 
 struct TreeSize {
-  uint64_t bytes = 0;  // of the disk
+  uint64_t bytes = 0;  // of the disk, by what is in it
+  uint64_t own = 0;    // the same, by its own names; those that are removed give nothing back
   size_t entries = 0;
   // Why there may be more: what the bounds leave out, or a directory that may not be looked into.
   Status whole{};
@@ -36,8 +38,7 @@ struct TreeSize {
 TreeSize MeasureTree(const std::string& path, const TreeBounds& bounds);
 
 // Removes all but these names from a directory, and goes on with the rest where something cannot be
-// removed. kTimedOut: there is too much, or
-// somebody fills it as quickly.
+// removed. kTimedOut: there is too much, or somebody fills it as quickly.
 Status EmptyDirectory(const std::string& path, const std::set<std::string>& keep, Steady until);
 
 }  // namespace tessera::os

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -131,6 +133,30 @@ TEST_F(TreeTest, DirectoriesOfOtherUsersAreRemovedByTheOneRightForThat) {
   EXPECT_EQ(RemoveWith({CAP_FOWNER}), "");
 }
 
+TEST_F(TreeTest, AnotherUsersModesAndAccessListsKeepNothingFromBeingEmptied) {
+  SKIP_UNLESS_ROOT();
+  for (const bool by_list : {true, false}) {
+    MakeDirectory("a");
+    MakeFile("a/file");
+    if (!GiveAway("a") || !GiveAway("")) GTEST_SKIP() << "this root may give no file away";
+    SetMode("", by_list ? 0777 : 0555);
+    SetMode("a", by_list ? 0777 : 0555);
+    if (by_list && (!DenyToRoot(In("a")) || !DenyToRoot(tree_))) continue;
+
+    std::string said;
+    RunAsRootWith({}, [&] {
+      said = OpenDirectory(tree_, 0777).valid() ? "opened" : std::string(strerror(errno));
+    });
+    EXPECT_EQ(said, by_list ? "Permission denied" : "opened");
+    RunAsRootWith({CAP_FOWNER}, [&] {
+      EXPECT_TRUE(OpenDirectory(tree_, 0777).valid());
+      EXPECT_TRUE(EmptyDirectory(tree_, {}, Steady::max()));
+    });
+    EXPECT_EQ(Left(), std::vector<std::string>());
+    EXPECT_EQ(Inspect(tree_).value().mode, 0777U);
+  }
+}
+
 TEST_F(TreeTest, WhatCannotBeRemovedStaysAloneAndItsTrueErrorIsTold) {
   SKIP_UNLESS_ROOT();
   for (const char* name : {"a", "z"}) MakeFile(name);
@@ -191,6 +217,15 @@ TEST_F(TreeTest, ItsSizeIsWhatItTakesOfTheDisk) {
   EXPECT_EQ(size.entries, 5U);
   EXPECT_GE(size.bytes, 200'000U);
   EXPECT_LT(size.bytes, 1'000'000U);
+}
+
+TEST_F(TreeTest, WhatItsOwnNamesTakeIsApart) {
+  for (int i = 0; i < 2'000; ++i) MakeFile(fmt::format("{:0>200}", i), 0);
+  struct stat info{};
+  ASSERT_EQ(stat(tree_.c_str(), &info), 0);
+  const TreeSize size = MeasureTree(tree_, {});
+  EXPECT_EQ(size.own, static_cast<uint64_t>(info.st_blocks) * 512);
+  EXPECT_EQ(size.bytes, 0U);
 }
 
 TEST_F(TreeTest, NoMoreOfItIsLookedAtThanTheBoundsSay) {
