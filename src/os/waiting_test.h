@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of what ends a call that waits. Header-only, so that nothing of it is in the product.
+// For tests of what ends a call that waits, or lets it wait. Header-only, so that nothing of it is
+// in the product.
 #pragma once
 
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "os/fd.h"
 #include "os/files.h"
 
 namespace tessera::os {
@@ -44,6 +54,50 @@ class WaitingCall {
  private:
   std::atomic<pid_t> id_{0};
   std::thread thread_;
+};
+
+// A write that stays in the midst of a file until this ends, as a container can have one: the
+// kernel lets nobody else write the file meanwhile, make it shorter or remove it.
+class HeldFile {
+ public:
+  explicit HeldFile(const std::string& path)
+      : file_(open(path.c_str(), O_RDWR | O_CLOEXEC)),
+        faults_(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK))),
+        page_(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
+    uffdio_register all{.range = Range(), .mode = UFFDIO_REGISTER_MODE_MISSING, .ioctls = 0};
+    if (!file_.valid() || ioctl(faults_.get(), UFFDIO_API, &api) != 0 ||
+        ioctl(faults_.get(), UFFDIO_REGISTER, &all) != 0) {
+      return;
+    }
+    // It reads a page that nobody gives it.
+    write_ = std::make_unique<std::thread>(
+        [this] { (void)!syscall(SYS_pwrite64, file_.get(), page_, kSize, 0); });
+    pollfd fault{.fd = faults_.get(), .events = POLLIN, .revents = 0};
+    poll(&fault, 1, -1);
+  }
+  ~HeldFile() {
+    if (write_ != nullptr) {
+      uffdio_zeropage given{.range = Range(), .mode = 0, .zeropage = 0};
+      ioctl(faults_.get(), UFFDIO_ZEROPAGE, &given);
+      write_->join();
+    }
+    munmap(page_, kSize);
+  }
+  HeldFile(const HeldFile&) = delete;
+  HeldFile& operator=(const HeldFile&) = delete;
+
+  // False: this user or this kernel has no such means.
+  bool is_held() const { return write_ != nullptr; }
+
+ private:
+  static constexpr size_t kSize = 4096;
+  uffdio_range Range() const { return {reinterpret_cast<uint64_t>(page_), kSize}; }
+
+  const Fd file_;
+  const Fd faults_;
+  void* const page_;
+  std::unique_ptr<std::thread> write_;
 };
 
 }  // namespace tessera::os

@@ -26,8 +26,34 @@ os::Fd OpenBeneath(const std::string& directory, const std::string& name) {
 
 }  // namespace
 
-FollowedRegion FollowedRegion::Open(const std::string& directory, const std::string& name) {
+bool RegionVisits::At(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  at_ = path;
+  ++count_;
+  return !stopped_;
+}
+
+void RegionVisits::Leave() {
+  const std::lock_guard lock(mutex_);
+  at_.clear();
+}
+
+std::string RegionVisits::Held() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(seen_, count_) == count_ ? at_ : "";
+}
+
+void RegionVisits::Stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+}
+
+FollowedRegion FollowedRegion::Open(const std::string& directory, const std::string& name,
+                                    std::shared_ptr<RegionVisits> visits) {
   FollowedRegion region;
+  region.path_ = directory + "/" + name;
+  region.visits_ = std::move(visits);
+  if (!region.Visit()) return {};
   region.file_ = OpenBeneath(directory, name);
   if (!region.valid()) return {};
   uint64_t magic = 0;
@@ -36,6 +62,12 @@ FollowedRegion FollowedRegion::Open(const std::string& directory, const std::str
       region.Read(offsetof(Region, books.magic), magic) && magic == limiter::kBooksMagic &&
       region.Read(offsetof(Region, books.version), version) && version == limiter::kBooksVersion;
   return is_known ? std::move(region) : FollowedRegion();
+}
+
+bool FollowedRegion::IsWaste() const {
+  constexpr blkcnt_t kMost = 2 * limiter::kRegionSize / 512;
+  struct stat info{};
+  return fstat(file_.get(), &info) == 0 && info.st_nlink == 0 && info.st_blocks > kMost;
 }
 
 }  // namespace tessera::agent

@@ -23,7 +23,7 @@
 #include "agent/bind/grant_decider.h"
 #include "agent/bind/grant_pins.h"
 #include "agent/bind/grant_space.h"
-#include "agent/bind/grant_times.h"
+#include "agent/bind/grant_times_thread.h"
 #include "agent/bind/held_grants.h"
 #include "agent/bind/leftovers.h"
 #include "agent/bind/listed_grants.h"

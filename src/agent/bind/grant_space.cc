@@ -71,7 +71,7 @@ Space KeepSmall(const std::string& directory, const std::set<std::string>& regio
   if (!top.valid() && errno == ENOENT) return {};
   if (!top.valid()) return {.cut = SystemError("it cannot be looked into", errno).message};
   const os::TreeSize size = Measure(directory);
-  if (!IsTooMuch(size)) return {.bytes = size.bytes};
+  if (!IsTooMuch(size)) return {.bytes = size.bytes + size.own};
   std::set<std::string> keep;
   for (const std::string& region : regions) {
     if (CutRegion(top, region)) keep.insert(region);
@@ -81,39 +81,57 @@ Space KeepSmall(const std::string& directory, const std::set<std::string>& regio
   const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + Space::kCut);
   const std::string done = emptied ? "all but the limiting library's own file was removed"
                                    : "not all of it could be removed: " + emptied.error().message;
-  return {.bytes = Measure(directory).bytes, .cut = fmt::format("{}; {}", TooMuch(size), done)};
+  const os::TreeSize left = Measure(directory);
+  return {.bytes = left.bytes + left.own, .cut = fmt::format("{}; {}", TooMuch(size), done)};
 }
 
 std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& containers) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return std::nullopt;
   const auto directories = Directories();
   const std::set<std::string> aside = AsideIn(containers);
-  std::erase_if(bytes_, [&](const auto& one) {
-    return !directories.contains(one.first) && !aside.contains(one.first);
-  });
+  std::string first;
+  {
+    const std::lock_guard lock(mutex_);
+    if (looked_at_.size() >= kMostHeld) return std::nullopt;
+    std::erase_if(bytes_, [&](const auto& one) {
+      return !directories.contains(one.first) && !aside.contains(one.first);
+    });
+    first = next_;
+  }
   Seen seen;
   const Steady until = SystemClock().Now() + kWhole;
-  auto at = directories.lower_bound(std::exchange(next_, ""));
-  for (size_t i = 0; i < directories.size(); ++i, ++at) {
+  auto at = directories.lower_bound(first);
+  for (size_t i = 0; i < directories.size() && SystemClock().Now() < until; ++i, ++at) {
     if (at == directories.end()) at = directories.begin();
-    if (SystemClock().Now() >= until) {
-      next_ = at->first;
-      break;
-    }
+    if (!Begin(at->first)) continue;
     if (auto cut = LookAt(at->first, at->second)) seen.cuts.push_back(*std::move(cut));
   }
   for (const std::string& path : aside) {
-    if (SystemClock().Now() < until) bytes_[path] = Measure(path).bytes;
+    if (SystemClock().Now() < until) End(path, Measure(path).bytes);
   }
+  const std::lock_guard lock(mutex_);
   for (const auto& [path, bytes] : bytes_) seen.bytes += bytes;
   return seen;
+}
+
+// False: another thread is at it. The next look begins behind it, whether this one comes back or
+// not.
+bool GrantSpace::Begin(const std::string& directory) {
+  const std::lock_guard lock(mutex_);
+  if (!looked_at_.insert(directory).second) return false;
+  next_ = directory + '\0';
+  return true;
+}
+
+void GrantSpace::End(const std::string& directory, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  looked_at_.erase(directory);
+  bytes_[directory] = bytes;
 }
 
 std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
                                                   const Owned& owned) {
   Space space = KeepSmall(directory, owned.regions);
-  bytes_[directory] = space.bytes;
+  End(directory, space.bytes);
   if (!space.cut) return std::nullopt;
   return Cut{.grant = owned.grant,
              .pin = owned.pin,

@@ -25,17 +25,21 @@ struct Space {
   static constexpr Duration kLook{2'000};  // at one directory
   static constexpr Duration kCut{5'000};   // the same
 
-  uint64_t bytes = 0;  // of the disk, at least
+  uint64_t bytes = 0;  // of the disk, at least; with the directory's own
   // What was too much, and what was done; nothing where it was not.
   std::optional<std::string> cut{};
 };
 // `regions`: the names of the files that are kept, at their own size.
 Space KeepSmall(const std::string& directory, const std::set<std::string>& regions);
 
+// Several threads may look at once: a container that writes one file for long, or lists its
+// directory slowly, holds up who cuts that one back. The others' are taken up by the next look.
 class GrantSpace {
  public:
   // After it, the other directories wait for the next look.
   static constexpr Duration kWhole{10'000};
+  // Directories that hold up a thread each. With so many, there is no look.
+  static constexpr size_t kMostHeld = 16;
 
   struct Cut {
     std::string grant;
@@ -51,8 +55,8 @@ class GrantSpace {
   // Both outlive it.
   GrantSpace(GrantPins& pins, const os::Root& root) : pins_(pins), root_(root) {}
 
-  // At the directories of all grants, and at what was put aside (leftovers.h) in these. Nothing
-  // where another thread is at it.
+  // At the directories of all grants but those that another thread is at, and at what was put aside
+  // (leftovers.h) in these. Nothing where kMostHeld threads are at it.
   std::optional<Seen> Look(const std::set<std::string>& containers);
 
  private:
@@ -65,11 +69,14 @@ class GrantSpace {
   };
   std::map<std::string, Owned> Directories();
   std::optional<Cut> LookAt(const std::string& directory, const Owned& owned);
+  bool Begin(const std::string& directory);
+  void End(const std::string& directory, uint64_t bytes);
 
   GrantPins& pins_;
   const os::Root& root_;
-  std::mutex mutex_;
-  std::map<std::string, uint64_t> bytes_;  // by directory; under mutex_, as the next
+  std::mutex mutex_;                       // of what follows; nobody waits for a disk with it
+  std::map<std::string, uint64_t> bytes_;  // by directory
+  std::set<std::string> looked_at_;        // at this moment
   std::string next_;                       // directory to begin with
 };
 

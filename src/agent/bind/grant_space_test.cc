@@ -3,15 +3,21 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "agent/bind/grant_binder_under_test.h"
 #include "limiter/contract.h"
 #include "os/rights_test.h"
+#include "os/waiting_test.h"
 
 namespace tessera::agent {
 namespace {
@@ -174,6 +180,35 @@ TEST_F(GrantSpaceTest, ALookTellsWhoseDirectoryWasCutAndWhatAllTake) {
   const auto again = binder_->LookAtSpace();
   ASSERT_EQ(again->cuts.size(), 1U);
   EXPECT_EQ(again->cuts[0].directory, locks);
+}
+
+// As many looks as directories: one of them waits for the container.
+TEST_F(GrantSpaceTest, AContainerThatHoldsAFileKeepsNoOthersDirectoryFromBeingCut) {
+  Hold("uid-2", "other", {Share(0, 1)}, AnswerNaming(kOther));
+  ASSERT_EQ(Bind({Share(0, 1)}), "");
+  const std::string others = directory_ + "/usr/local/vgpu/containers/" + kOther + "/log";
+  ASSERT_TRUE(os::ReplaceFile(others, std::string(20 * kMiB, 'x')));
+  Write("log", 20 * kMiB);
+  std::optional<os::HeldFile> held(std::in_place, In("log"));
+  if (!held->is_held()) GTEST_SKIP() << "this user may not let a write wait";
+
+  std::vector<std::optional<GrantSpace::Seen>> seen(2);
+  std::vector<std::thread> looks;
+  looks.reserve(seen.size());
+  for (auto& one : seen) looks.emplace_back([&] { one = binder_->LookAtSpace(); });
+  const Steady until = SystemClock().Now() + Duration(30'000);
+  while (os::Exists(others) && SystemClock().Now() < until) sched_yield();
+  EXPECT_FALSE(os::Exists(others));
+  EXPECT_TRUE(os::Exists(In("log")));
+
+  held.reset();
+  std::multiset<std::string> cut;
+  for (std::thread& look : looks) look.join();
+  for (const auto& one : seen) {
+    ASSERT_TRUE(one);
+    for (const GrantSpace::Cut& each : one->cuts) cut.insert(each.grant);
+  }
+  EXPECT_EQ(cut, (std::multiset<std::string>{kOne, kOther}));
 }
 
 }  // namespace

@@ -55,21 +55,13 @@ bool IsLately(uint64_t at, uint64_t now) {
   return at != 0 && now - at < kIdle;
 }
 
-uint64_t MonotonicNs() {
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
-                               std::chrono::nanoseconds(1));
-}
-
 }  // namespace
 
 void GrantTimes::Add(const std::string& grant, const std::string& directory,
                      const std::string& file, const std::vector<std::string>& devices) {
   if (regions_.contains(grant)) return;
-  Followed region{.file = FollowedRegion::Open(directory, file), .devices = {}};
-  if (!region.file.valid()) {
-    unknown_[grant] = devices;
-    return;
-  }
+  Followed region{.file = FollowedRegion::Open(directory, file, visits_), .devices = {}};
+  if (!region.file.valid()) return LeaveOut(grant, devices);
   unknown_.erase(grant);
   for (size_t place = 0; place < devices.size() && place < limiter::kMaxDevices; ++place) {
     TimeBooks books{};
@@ -77,6 +69,11 @@ void GrantTimes::Add(const std::string& grant, const std::string& directory,
     region.devices.push_back({.uuid = devices[place], .used = books.used, .others = books.others});
   }
   regions_.emplace(grant, std::move(region));
+}
+
+void GrantTimes::LeaveOut(const std::string& grant, const std::vector<std::string>& devices) {
+  regions_.erase(grant);
+  unknown_[grant] = devices;
 }
 
 void GrantTimes::Remove(const std::string& grant) {
@@ -151,7 +148,20 @@ Calibrations::Gpus GrantTimes::Gpus(uint64_t now) const {
   return gpus;
 }
 
+// The container has removed it, or kubelet its directory: no other look can cut it back.
+void GrantTimes::LetGoOfWaste(uint64_t now) {
+  if (now - checked_at_ < kSecond) return;
+  checked_at_ = now;
+  std::erase_if(regions_, [this](const auto& one) {
+    if (!one.second.file.IsWaste()) return false;
+    std::vector<std::string>& devices = unknown_[one.first];
+    for (const Device& device : one.second.devices) devices.push_back(device.uuid);
+    return true;
+  });
+}
+
 void GrantTimes::TellOthers(uint64_t now) {
+  LetGoOfWaste(now);
   const uint64_t passed = told_at_ == 0 ? 0 : now - told_at_;
   told_at_ = now;
   std::map<std::string, uint64_t> sums;
@@ -176,49 +186,6 @@ void GrantTimes::TellOthers(uint64_t now) {
       const uint64_t word[2] = {device.others, is_known ? now : 0};
       region.file.Write(TimesAt(place) + offsetof(TimeBooks, others), word);
     }
-  }
-}
-
-GrantTimesThread::~GrantTimesThread() {
-  const std::lock_guard lock(state_->mutex);
-  state_->ends = true;
-  state_->changed.notify_all();
-}
-
-void GrantTimesThread::Add(const std::string& grant, const std::string& directory,
-                           const std::string& file, const std::vector<std::string>& devices) {
-  Put([=](GrantTimes& times) { times.Add(grant, directory, file, devices); });
-}
-
-void GrantTimesThread::Remove(const std::string& grant) {
-  Put([=](GrantTimes& times) { times.Remove(grant); });
-}
-
-void GrantTimesThread::Put(Order order) {
-  const std::lock_guard lock(state_->mutex);
-  state_->orders.push_back(std::move(order));
-  state_->changed.notify_all();
-  thread_.Start([state = state_] { Run(state); },
-                "containers of one GPU are not told how long others had it");
-}
-
-void GrantTimesThread::Run(const std::shared_ptr<State>& state) {
-  GrantTimes times;
-  Duration next{0};
-  std::unique_lock lock(state->mutex);
-  const auto is_wanted = [&] { return state->ends || !state->orders.empty(); };
-  while (true) {
-    if (times.empty()) {
-      state->changed.wait(lock, is_wanted);
-    } else {
-      state->changed.wait_for(lock, next, is_wanted);
-    }
-    if (state->ends) return;
-    const std::vector<Order> orders = std::exchange(state->orders, {});
-    lock.unlock();
-    for (const Order& order : orders) order(times);
-    if (!times.empty()) next = times.Tell(MonotonicNs());
-    lock.lock();
   }
 }
 

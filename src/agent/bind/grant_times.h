@@ -6,31 +6,33 @@
 // taken for, within the time that passed.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/bind/calibrations.h"
 #include "agent/bind/followed_region.h"
 #include "base/clock.h"
-#include "os/thread.h"
 
 namespace tessera::agent {
 
-// The regions, and what they have been told. One thread.
+// The regions, and what they have been told. One thread, which a container may hold up.
 class GrantTimes {
  public:
+  explicit GrantTimes(std::shared_ptr<RegionVisits> visits = nullptr)
+      : visits_(std::move(visits)) {}
+
   // A region of a container with these GPUs, in the order in which it counts them, by the grant's
   // name. Of one that is not there, or not as this agent makes them, as HAMi-core's, nobody knows
   // how long its container has the GPUs: then their containers are told nothing.
   void Add(const std::string& grant, const std::string& directory, const std::string& file,
            const std::vector<std::string>& devices);
+  // Of one that nobody looks at, nobody knows that either.
+  void LeaveOut(const std::string& grant, const std::vector<std::string>& devices);
   void Remove(const std::string& grant);
   bool empty() const { return regions_.empty(); }
 
@@ -62,39 +64,17 @@ class GrantTimes {
   static uint64_t ReadLatest(const FollowedRegion& file, size_t place, Device& device, uint64_t now,
                              uint64_t passed);
   void TellOthers(uint64_t now);
+  void LetGoOfWaste(uint64_t now);
   std::set<std::string> UnknownGpus() const;
   Calibrations::Gpus Gpus(uint64_t now) const;
 
+  const std::shared_ptr<RegionVisits> visits_;
   std::map<std::string, Followed> regions_;
   std::map<std::string, std::vector<std::string>> unknown_;  // GPUs of regions that none follows
   uint64_t told_at_ = 0;
+  uint64_t checked_at_ = 0;
   bool is_any_shared_ = false;
   Calibrations calibrations_;
-};
-
-// The same on a thread of its own, which there is from the first grant on. Any thread. Nobody waits
-// for that one: a container that writes into its region for minutes holds up whoever else does.
-class GrantTimesThread {
- public:
-  ~GrantTimesThread();
-  void Add(const std::string& grant, const std::string& directory, const std::string& file,
-           const std::vector<std::string>& devices);
-  void Remove(const std::string& grant);
-
- private:
-  using Order = std::function<void(GrantTimes&)>;
-  // Shared with the thread, which may wait for a disk when this object ends.
-  struct State {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::vector<Order> orders;  // that the thread has not followed yet
-    bool ends = false;
-  };
-  static void Run(const std::shared_ptr<State>& state);
-  void Put(Order order);
-
-  const std::shared_ptr<State> state_ = std::make_shared<State>();
-  os::ThreadOnce thread_;  // under the state's mutex
 };
 
 }  // namespace tessera::agent

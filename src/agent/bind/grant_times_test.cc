@@ -203,6 +203,22 @@ TEST_F(GrantTimesTest, OneWhoseRegionIsThereAtLastIsFollowed) {
   EXPECT_EQ(a.others_at, 1'000 * kMs);
 }
 
+TEST_F(GrantTimesTest, ARemovedRegionThatTakesTheDiskIsLetGo) {
+  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  Add("b", {"GPU-1"});
+  const std::string path = directory_ + "/" + FileOf("b");
+  const os::Fd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  ASSERT_EQ(posix_fallocate(file.get(), 0, 3 * sizeof(Region)), 0);
+  a.used = kMs;
+  Tell(1'000);
+  EXPECT_EQ(a.others_at, 1'000 * kMs) << "it still has its name, by which it is cut back";
+
+  ASSERT_TRUE(os::RemoveFile(path));
+  a.used += kMs;
+  Tell(2'000);
+  EXPECT_EQ(a.others_at, 0U) << "nobody knows what its container has";
+}
+
 TEST_F(GrantTimesTest, AKernelThatIsToBeCalibratedHoldsTheOthersForAMoment) {
   Region& a = Add("a", {"GPU-1"});
   Region& b = Add("b", {"GPU-1"});

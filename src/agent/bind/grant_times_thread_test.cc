@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bind/grant_times_thread.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <optional>
+
+#include "agent/bind/region_test.h"
+#include "os/waiting_test.h"
+
+namespace tessera::agent {
+namespace {
+
+class GrantTimesThreadTest : public RegionTest {
+ protected:
+  Region& Add(const std::string& grant, const std::string& gpu) {
+    Region& region = Make(grant);
+    region.books.times[0].used = kMs;
+    times_.Add(grant, directory_, FileOf(grant), {gpu});
+    return region;
+  }
+  // Until the container is told something that it was not by now, as it goes on.
+  static void AwaitWord(Region& region) {
+    std::atomic_ref<uint64_t> told(region.books.times[0].others_at);
+    std::atomic_ref<uint64_t> used(region.books.times[0].used);
+    const uint64_t before = told;
+    while (told == before) {
+      used += kMs;
+      sched_yield();
+    }
+  }
+
+  GrantTimesThread times_{Duration(200), Duration(200)};
+};
+
+TEST_F(GrantTimesThreadTest, EachContainerIsToldAgainAndAgain) {
+  Region& a = Add("a", "GPU-1");
+  AwaitWord(a);
+  AwaitWord(a);
+}
+
+TEST_F(GrantTimesThreadTest, AContainerThatHoldsItsRegionCostsOthersNothingInTheLongRun) {
+  Region& a = Add("a", "GPU-1");
+  Region& b = Add("b", "GPU-2");
+  AwaitWord(a);
+  AwaitWord(b);
+  std::optional<os::HeldFile> held(std::in_place, directory_ + "/" + FileOf("a"));
+  if (!held->is_held()) GTEST_SKIP() << "this user may not let a write wait";
+  a.books.times[0].used += kMs;
+  const uint64_t before = a.books.times[0].others_at;
+  for (int i = 0; i < 3; ++i) AwaitWord(b);
+  EXPECT_EQ(a.books.times[0].others_at, before);
+
+  held.reset();
+  AwaitWord(a);
+  AwaitWord(b);
+}
+
+TEST_F(GrantTimesThreadTest, OneThatHasHeldItUpIsForgottenWithItsGrant) {
+  Region& b = Add("b", "GPU-2");
+  Add("a", "GPU-1");
+  AwaitWord(b);
+  const os::HeldFile held(directory_ + "/" + FileOf("a"));
+  if (!held.is_held()) GTEST_SKIP() << "this user may not let a write wait";
+  for (int i = 0; i < 3; ++i) AwaitWord(b);
+  times_.Remove("a");
+  AwaitWord(b);
+}
+
+}  // namespace
+}  // namespace tessera::agent
