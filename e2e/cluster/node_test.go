@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,6 +19,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
 const pluginsDirectory = "/usr/lib/cni" // of containernetworking-plugins
@@ -184,4 +186,13 @@ func (c *cluster) restart(name string, signal syscall.Signal) error {
 		return c.startContainerd()
 	}
 	return c.startKubelet()
+}
+
+// forgetDevices starts kubelet anew without its checkpoint. It keeps the pods of former tests in there
+// until it grants again.
+func (c *cluster) forgetDevices(t *testing.T) {
+	t.Helper()
+	c.processes["kubelet"].end(syscall.SIGTERM)
+	must(t, os.RemoveAll(filepath.Join(plugin.DevicePluginPath, "kubelet_internal_checkpoint")))
+	must(t, c.startKubelet())
 }

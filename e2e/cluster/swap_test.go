@@ -93,6 +93,7 @@ func (c *cluster) waitForHeld(t *testing.T, want string) {
 
 func TestADaemonSetOfNVIDIAsServesWithNothingButAnotherImage(t *testing.T) {
 	c := theCluster(t)
+	c.forgetDevices(t) // the checkpoint is all that this agent has
 	driver := nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
 	c.install(t, nil, c.parseManifests(t, []byte(swapped))...)
 	c.waitForResource(t, gpu, "2 of 2")
