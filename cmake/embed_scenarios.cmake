@@ -13,7 +13,7 @@ foreach(file ${files})
   string(APPEND entries "      {\"${name}\", R\"scenario(${text})scenario\"},\n")
 endforeach()
 file(WRITE ${OUT} "// Made from demo/scenarios/*.yaml by the build.
-#include \"demo/demo.h\"
+#include \"sim/demo/demo.h\"
 
 namespace tessera::demo {
 

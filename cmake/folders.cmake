@@ -1,22 +1,28 @@
-# tessera_library(FOLDER LINK ... PRIVATE ... TESTS ...): the library of src/FOLDER/*.cc and, from
-# src/FOLDER/*_test.cc, the test program FOLDER_test, which may use what TESTS names as well. Slashes
-# in names become underscores.
+# tessera_library(FOLDER LINK ... PRIVATE ... TESTS ...): the library of src/FOLDER/*.cc, or of FOLDER/*.cc where
+# that begins with sim/, and, from *_test.cc beside them, the test program FOLDER_test, which may use what TESTS
+# names as well. Slashes in names become underscores.
 function(tessera_library FOLDER)
   cmake_parse_arguments(ARG "" "" "LINK;PRIVATE;TESTS" ${ARGN})
   string(REPLACE "/" "_" name ${FOLDER})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${FOLDER}/*.cc)
+  set(root ${CMAKE_SOURCE_DIR}/src)
+  set(includes ${root} ${CMAKE_BINARY_DIR}/generated)
+  if(FOLDER MATCHES "^sim/")
+    set(root ${CMAKE_SOURCE_DIR})
+    list(APPEND includes ${root})
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${root}/${FOLDER}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   if(sources)
     add_library(${name} STATIC ${sources})
-    target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+    target_include_directories(${name} PUBLIC ${includes})
     target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE tessera_warnings ${ARG_PRIVATE})
     set_target_properties(${name} PROPERTIES UNITY_BUILD ${TESSERA_UNITY} UNITY_BUILD_BATCH_SIZE 10)
     tessera_precompiled(${name} product)
   else()
     add_library(${name} INTERFACE)
-    target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+    target_include_directories(${name} INTERFACE ${includes})
     target_link_libraries(${name} INTERFACE ${ARG_LINK})
   endif()
   if(BUILD_TESTING AND tests)

@@ -10,7 +10,8 @@ function(tessera_scenarios TARGET)
   target_sources(${TARGET} PRIVATE ${out})
   if(TARGET ${TARGET}_test)  # one of the tests plays scenarios with the program
     target_compile_definitions(${TARGET}_test PRIVATE
-      TESSERA_PROGRAM="$<TARGET_FILE:tessera>" TESSERA_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
-    add_dependencies(${TARGET}_test tessera fake_nvml)
+      TESSERA_PROGRAM="$<TARGET_FILE:tessera>" TESSERA_SIM="$<TARGET_FILE:tessera-sim>"
+      TESSERA_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
+    add_dependencies(${TARGET}_test tessera tessera-sim fake_nvml)
   endif()
 endfunction()

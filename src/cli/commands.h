@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/command/command.h"
 
 namespace tessera::cli {
 
@@ -17,8 +17,8 @@ Command NvidiaCommand();                                 // below agent
 Command NvidiaCommandWith(std::vector<Option> options);  // described by these alone
 Command MpsCommand();
 Command NvidiaMpsCommand();  // below mps
-Command DemoCommand();
-Command KubeletCommand();
+Command MovedDemoCommand();  // they say where they went
+Command MovedKubeletCommand();
 Command DevicesCommand();
 Command ExplainCommand();
 Command HealthCommand();
@@ -30,7 +30,6 @@ Command ConfigManagerCommand();
 Command LabelsCommand();
 Command VgpuCommand();
 Command UninstallCommand();
-Command VersionCommand();
 Command CompletionCommand();
 Command ManCommand();
 

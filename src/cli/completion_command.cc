@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/command/completion.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
-#include "cli/completion.h"
 #include "cli/main.h"
-#include "cli/output.h"
 
 namespace tessera::cli {
 namespace {

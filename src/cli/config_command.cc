@@ -5,7 +5,7 @@
 
 #include "agent/container_runtime.h"
 #include "base/text.h"
-#include "config/hami/load.h"
+#include "compat/hami/load.h"
 #include "config/load.h"
 #include "config/print.h"
 #include "config/reference.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/command/command.h"
 
 namespace tessera::cli {
 

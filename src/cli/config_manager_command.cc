@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "agent/choose_config.h"
-#include "agent/config_choice.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
-#include "cli/output.h"
+#include "compat/config_manager/choose_config.h"
+#include "compat/config_manager/config_choice.h"
 
 namespace tessera::cli {
 namespace {
@@ -44,9 +44,9 @@ int RunConfigManager(const Arguments& arguments) {
   // Where nobody is told, the chart leaves the number empty.
   const auto signal = *send ? ParseSignal(arguments.Get("signal")) : 0;
   if (!signal) return PrintMisuse(kPath, "--signal must be a signal's number, 1 to 64");
-  auto fallbacks = agent::ParseFallbacks(arguments.Get("fallback-strategies"));
+  auto fallbacks = config_manager::ParseFallbacks(arguments.Get("fallback-strategies"));
   if (!fallbacks) return PrintMisuse(kPath, fallbacks.error().message);
-  return agent::RunConfigChoice(
+  return config_manager::RunConfigChoice(
       {.oneshot = *oneshot,
        .kubeconfig = arguments.Get("kubeconfig"),
        .node = arguments.Get("node-name"),

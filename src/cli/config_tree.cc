@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/config_command.h"
 #include "cli/config_flags.h"
 #include "cli/nvidia_words.h"
-#include "cli/output.h"
 #include "config/load.h"
 
 namespace tessera::cli {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "cli/command/parse.h"
 #include "cli/commands.h"
-#include "cli/parse.h"
 #include "os/files.h"
 
 namespace tessera::cli {

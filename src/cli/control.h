@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "cli/command.h"
+#include "cli/command/command.h"
 #include "http/http.h"
 #include "json/json.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/command/fields.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/devices_view.h"
-#include "cli/fields.h"
-#include "cli/output.h"
 
 namespace tessera::cli {
 namespace {

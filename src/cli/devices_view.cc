@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "cli/fields.h"
+#include "cli/command/fields.h"
 #include "cli/room_view.h"
 
 namespace tessera::cli {

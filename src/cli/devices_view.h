@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/layout.h"
+#include "cli/command/layout.h"
 #include "json/json.h"
 
 namespace tessera::cli {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/explain_view.h"
-#include "cli/output.h"
 #include "cli/pod_view.h"
 
 namespace tessera::cli {

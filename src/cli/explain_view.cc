@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/fields.h"
+#include "cli/command/fields.h"
 
 namespace tessera::cli {
 namespace {

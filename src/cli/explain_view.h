@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/layout.h"
+#include "cli/command/layout.h"
 #include "json/json.h"
 
 namespace tessera::cli {

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "cli/command.h"
+#include "cli/command/command.h"
 #include "http/http.h"
 #include "os/files.h"
 #include "os/loop.h"

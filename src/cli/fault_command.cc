@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "backend/dummy/faults.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/control.h"
-#include "cli/output.h"
 
 namespace tessera::cli {
 namespace {

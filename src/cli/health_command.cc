@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/control.h"
-#include "cli/output.h"
 
 namespace tessera::cli {
 namespace {

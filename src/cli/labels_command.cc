@@ -4,12 +4,12 @@
 
 #include "agent/label_file.h"
 #include "agent/label_sync.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
 #include "cli/nvidia_words.h"
-#include "cli/output.h"
+#include "compat/nvidia/options.h"
 #include "config/load.h"
-#include "config/nvidia/options.h"
 #include "config/schema/problem.h"
 
 namespace tessera::cli {

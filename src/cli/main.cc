@@ -7,20 +7,12 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/command/parse.h"
+#include "cli/command/version_command.h"
 #include "cli/commands.h"
-#include "cli/output.h"
-#include "cli/parse.h"
 
 namespace tessera::cli {
 namespace {
-
-// What people try first with any program: `--version`, and `help COMMAND` for `COMMAND --help`.
-void Translate(std::vector<std::string>& words) {
-  if (words == std::vector<std::string>{"--version"}) words = {"version"};
-  if (words.empty() || words.front() != "help") return;
-  words.erase(words.begin());
-  words.emplace_back("--help");
-}
 
 struct Row {
   std::string_view name;
@@ -29,9 +21,9 @@ struct Row {
 };
 constexpr Row kCommands[] = {
     {"agent", AgentCommand, AgentCommandFor},
-    {"demo", DemoCommand},
+    {"demo", MovedDemoCommand},
     {"mps", MpsCommand},
-    {"kubelet", KubeletCommand},
+    {"kubelet", MovedKubeletCommand},
     {"devices", DevicesCommand},
     {"explain", ExplainCommand},
     {"health", HealthCommand},
@@ -43,7 +35,7 @@ constexpr Row kCommands[] = {
     {"labels", LabelsCommand},
     {"config-manager", ConfigManagerCommand},
     {"uninstall", UninstallCommand},
-    {"version", VersionCommand},
+    {"version", [] { return VersionCommand("tessera"); }},
     {"completion", CompletionCommand},
     {"man", ManCommand},
 };
@@ -69,9 +61,9 @@ Command Alone() {
       .description =
           "Tessera hands the devices of a node to Kubernetes pods, whole or in exact "
           "shares. 'tessera agent' is the daemon of a node; the other commands ask it, "
-          "check its configuration, or let you try it with no cluster and no hardware.",
-      .examples = {{"tessera demo", "Watch it work, on simulated devices."},
-                   {"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
+          "or check its configuration. 'tessera-sim demo' lets you try it with no cluster and "
+          "no hardware.",
+      .examples = {{"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
                    {"tessera devices", "See what is here and who holds it."}},
   };
 }
@@ -105,14 +97,9 @@ int Main(int argc, char** argv) {
   } else if (alias != aliases.end()) {
     words.insert(words.begin(), alias->words.begin(), alias->words.end());
   } else {
-    Translate(words);
+    TranslateHabits(words);
   }
-  const Command program = ProgramFor(words);
-  Parsed parsed = Parse(program, words);
-  if (parsed.command != nullptr) return parsed.command->run(parsed.arguments);
-  if (parsed.exit_code == kOk) return Print(parsed.text);
-  PrintToError(parsed.text);
-  return parsed.exit_code;
+  return Run(ProgramFor(words), words);
 }
 
 }  // namespace tessera::cli

@@ -2,7 +2,7 @@
 // The program: a list of subcommands.
 #pragma once
 
-#include "cli/command.h"
+#include "cli/command/command.h"
 
 namespace tessera::cli {
 

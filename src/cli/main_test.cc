@@ -7,13 +7,13 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/command/completion.h"
+#include "cli/command/help.h"
+#include "cli/command/layout.h"
+#include "cli/command/man_page.h"
+#include "cli/command/parse.h"
+#include "cli/command/run_program_test.h"
 #include "cli/commands.h"
-#include "cli/completion.h"
-#include "cli/help.h"
-#include "cli/layout.h"
-#include "cli/man_page.h"
-#include "cli/parse.h"
-#include "cli/run_program_test.h"
 #include "version.h"
 
 namespace tessera::cli {
@@ -143,6 +143,15 @@ std::string OutputOf(std::vector<std::string> words) {
 TEST_F(ProgramTest, VersionMayBeAskedForAsAFlag) {
   EXPECT_TRUE(OutputOf({"--version"}).starts_with("0 tessera " TESSERA_VERSION " (commit "));
   EXPECT_EQ(OutputOf({"--version"}), OutputOf({"version"}));
+}
+
+TEST_F(ProgramTest, WhatIsAProgramOfItsOwnSaysWhich) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(OutputOf({"demo", "--speed", "2"}), "2 ");
+  EXPECT_EQ(OutputOf({"kubelet", "--dir", "/tmp/k"}), "2 ");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "tessera: 'tessera demo' is 'tessera-sim demo'\n"
+            "tessera: 'tessera kubelet' is 'tessera-sim kubelet'\n");
 }
 
 TEST_F(ProgramTest, ABuildThatLoadsItsLibrariesSaysThatTheyAreTheSystems) {

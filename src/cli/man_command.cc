@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/command/man_page.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/main.h"
-#include "cli/man_page.h"
-#include "cli/output.h"
 #include "version.h"
 
 namespace tessera::cli {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
-#include "cli/output.h"
 #include "config/load.h"
 #include "mps/run.h"
 #include "mps/shm.h"

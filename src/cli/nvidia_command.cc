@@ -7,7 +7,7 @@
 #include "agent/agent.h"
 #include "cli/commands.h"
 #include "cli/nvidia_words.h"
-#include "config/hami/load.h"
+#include "compat/hami/load.h"
 #include "mps/run.h"
 
 namespace tessera::cli {

@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/command/help.h"
+#include "cli/command/output.h"
+#include "cli/command/version_command.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
-#include "cli/help.h"
-#include "cli/output.h"
-#include "config/hami/options.h"
+#include "compat/hami/options.h"
+#include "compat/nvidia/options.h"
 #include "config/load.h"
-#include "config/nvidia/options.h"
 
 namespace tessera::cli {
 namespace {
@@ -75,7 +76,7 @@ NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
   if (line.help) {
     words.exit_code = Print(HelpText(command(), fmt::format("tessera {}", path)));
   } else if (line.version) {
-    words.exit_code = VersionCommand().run({});
+    words.exit_code = VersionCommand("tessera").run({});
   } else if (!line.errors.empty()) {
     PrintToError(config::Text(line.errors));
     words.exit_code = kUsage;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
-#include "config/hami/load.h"
+#include "cli/command/command.h"
+#include "compat/hami/load.h"
 
 namespace tessera::cli {
 

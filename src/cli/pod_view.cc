@@ -7,8 +7,8 @@
 
 #include "base/quote.h"
 #include "base/text.h"
+#include "cli/command/fields.h"
 #include "cli/explain_view.h"
-#include "cli/fields.h"
 #include "cli/room_view.h"
 
 namespace tessera::cli {

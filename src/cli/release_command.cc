@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "base/text.h"
+#include "cli/command/fields.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/control.h"
-#include "cli/fields.h"
-#include "cli/output.h"
 
 namespace tessera::cli {
 namespace {

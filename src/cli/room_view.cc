@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "cli/fields.h"
+#include "cli/command/fields.h"
 
 namespace tessera::cli {
 namespace {

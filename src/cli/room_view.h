@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cli/layout.h"
+#include "cli/command/layout.h"
 #include "json/json.h"
 
 namespace tessera::cli {

@@ -5,9 +5,9 @@
 
 #include "agent/uninstall.h"
 #include "base/text.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
-#include "cli/output.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
 #include "os/process.h"

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
 #include "cli/control.h"
-#include "cli/output.h"
 #include "cli/vgpu_list.h"
 #include "cli/vgpu_view.h"
 #include "config/load.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/fields.h"
+#include "cli/command/fields.h"
 #include "cli/room_view.h"
 
 namespace tessera::cli {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "cli/layout.h"
+#include "cli/command/layout.h"
 #include "cli/vgpu_list.h"
 #include "json/json.h"
 

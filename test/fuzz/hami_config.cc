@@ -7,9 +7,9 @@
 
 #include "base/quote.h"
 #include "base/text.h"
-#include "config/hami/device_config.h"
-#include "config/hami/load.h"
-#include "config/hami/options.h"
+#include "compat/hami/device_config.h"
+#include "compat/hami/load.h"
+#include "compat/hami/options.h"
 #include "config/print.h"
 #include "test/fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/quote.h"
 #include "base/text.h"
-#include "config/nvidia/load.h"
+#include "compat/nvidia/load.h"
 #include "config/print.h"
 #include "test/fuzz/fuzz.h"
 

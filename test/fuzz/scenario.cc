@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scenario of the demonstration: any text is one, or has problems.
 
-#include "demo/scenario.h"
+#include "sim/demo/scenario.h"
 
 #include "test/fuzz/fuzz.h"
 

@@ -14,8 +14,8 @@
 
 #include "http/http.h"
 #include "json/json.h"
-#include "kubelet/embedded/embedded.h"
 #include "os/process.h"
+#include "sim/kubelet/embedded.h"
 
 namespace tessera {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "agent_fixture.h"
-#include "kubelet/embedded/plugin_client.h"
+#include "sim/kubelet/plugin_client.h"
 
 namespace tessera {
 namespace {

@@ -87,7 +87,7 @@ class StoppedKubeletTest : public KubeletHangTest {
  protected:
   void StartAllWithKubeletAsProcess() {
     WriteConfig(Config(kLarge, kQuick));
-    auto started = os::Process::Start({Binary(), "kubelet", "--dir", dir_ + "/kubelet"},
+    auto started = os::Process::Start({TESSERA_SIM, "kubelet", "--dir", dir_ + "/kubelet"},
                                       dir_ + "/kubelet.log");
     ASSERT_TRUE(started) << started.error().message;
     process_ = *std::move(started);

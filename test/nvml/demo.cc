@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake NVML can do besides what NVML does, for `tessera demo --hardware`.
+// What the fake NVML can do besides what NVML does, for `tessera-sim demo --hardware`.
 #include <fmt/core.h>
 
 #include <exception>
 #include <functional>
 #include <string>
 
-#include "demo/hardware_api.h"
 #include "nvml/node.h"
+#include "sim/demo/hardware_api.h"
 
 namespace tessera::nvml {
 namespace {

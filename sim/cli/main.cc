@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/main.h"
+
+#include <string>
+#include <vector>
+
+#include "cli/command/output.h"
+#include "cli/command/parse.h"
+#include "cli/command/version_command.h"
+
+namespace tessera::cli {
+
+Command SimProgram() {
+  return {.name = "tessera-sim",
+          .summary = "lets you try Tessera with no cluster and no hardware",
+          .description =
+              "Simulated devices and an embedded kubelet, for the real 'tessera agent' "
+              "that lies beside this program.",
+          .examples = {{"tessera-sim demo", "Watch it work, on simulated devices."},
+                       {"tessera-sim kubelet --dir /tmp/k", "A kubelet for a device plugin."}},
+          .commands = {DemoCommand(), KubeletCommand(), VersionCommand("tessera-sim")}};
+}
+
+int SimMain(int argc, char** argv) {
+  SetProgramName("tessera-sim");
+  std::vector<std::string> words(argv + 1, argv + argc);
+  TranslateHabits(words);
+  return Run(SimProgram(), words);
+}
+
+}  // namespace tessera::cli

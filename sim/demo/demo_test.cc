@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// The built program plays scenarios as fast as it can.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <set>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "json/json.h"
+#include "os/files.h"
+#include "os/process.h"
+#include "sim/demo/hardware.h"
+
+namespace tessera::demo {
+namespace {
+
+class DemoTest : public ::testing::Test {
+ protected:
+  DemoTest() : directory_(*os::MakeTemporaryDirectory("/tmp/demo-")) {
+    // Where the demo makes its own directory.
+    setenv("TMPDIR", directory_.c_str(), 1);
+  }
+  ~DemoTest() override {
+    unsetenv("TMPDIR");
+    EXPECT_TRUE(os::RemoveTree(directory_));
+  }
+
+  os::Process Start(std::vector<std::string> arguments) {
+    std::vector<std::string> argv = {TESSERA_SIM, "demo"};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return *os::Process::Start(argv, output_path());
+  }
+  std::string output_path() const { return directory_ + "/output"; }
+  std::string Output() const { return os::ReadFile(output_path()).value_or(""); }
+  // What is left besides the output.
+  std::vector<std::string> Left() const {
+    std::vector<std::string> names = *os::ListDirectory(directory_);
+    std::erase(names, "output");
+    return names;
+  }
+  json::Object Summary() const {
+    const std::string output = Output();
+    const std::vector<std::string> lines = Split(Trim(output), '\n');
+    const Result<json::Value> last = json::Parse(lines.back());
+    return last && last->is_object() ? last->get_object() : json::Object();
+  }
+  void Plays(std::vector<std::string> what) {
+    what.insert(what.end(), {"--json", "--speed", "20"});
+    EXPECT_EQ(Start(what).Wait(), 0) << Output();
+    const json::Object summary = Summary();
+    EXPECT_EQ(json::GetString(summary, "event"), "summary");
+    EXPECT_EQ(json::GetBool(summary, "good"), true);
+    EXPECT_EQ(json::GetInt(summary, "wrong_grants"), 0);
+    EXPECT_GT(json::GetInt(summary, "pods_admitted").value_or(0), 0);
+    EXPECT_EQ(Left(), std::vector<std::string>());
+  }
+
+  // The options for hardware of demo/hardware.
+  static std::vector<std::string> On(const std::string& hardware) {
+    return {"--hardware", "demo/hardware/" + hardware + ".yaml", "--nvml", TESSERA_FAKE_NVML};
+  }
+  // By resource "7 of 8" whenever its list changed.
+  using Lists = std::map<std::string, std::set<std::string>>;
+  Lists AllLists() const {
+    Lists lists;
+    for (const std::string& line : Split(Output(), '\n')) {
+      const Result<json::Value> event = json::Parse(line);
+      if (!event || !event->is_object()) continue;
+      const json::Object& object = event->get_object();
+      if (json::GetString(object, "event") != "list") continue;
+      const std::string list = fmt::format("{} of {}", *json::GetInt(object, "allocatable"),
+                                           *json::GetInt(object, "capacity"));
+      // Of a registration, where kubelet is asked before the first list came.
+      if (list != "0 of 0") lists[*json::GetString(object, "resource")].insert(list);
+    }
+    return lists;
+  }
+  static Lists CapacitiesIn(Lists lists) {
+    for (auto& [resource, of] : lists) {
+      std::set<std::string> capacities;
+      for (const std::string& list : of) capacities.insert(list.substr(list.rfind(' ') + 1));
+      of = std::move(capacities);
+    }
+    return lists;
+  }
+  // What is said when these arguments are wrong.
+  std::string Refusal(const std::vector<std::string>& arguments) {
+    EXPECT_EQ(Start(arguments).Wait(), 2);
+    EXPECT_EQ(Left(), std::vector<std::string>());
+    return Output();
+  }
+
+  const std::string directory_;
+};
+
+TEST_F(DemoTest, DefaultScenarioGoesWell) {
+  Plays({"--scenario", "default"});
+}
+TEST_F(DemoTest, RestartStormGoesWell) {
+  Plays({"--scenario", "restart-storm"});
+}
+TEST_F(DemoTest, FlappingDevicesGoesWell) {
+  Plays({"--scenario", "flapping-devices"});
+}
+TEST_F(DemoTest, RollingUpdateGoesWell) {
+  Plays({"--scenario", "rolling-update"});
+}
+
+TEST_F(DemoTest, VgpuScenarioGoesWell) {
+  std::vector<std::string> arguments = On("8xa100");
+  arguments.insert(arguments.end(), {"--scenario", "vgpu"});
+  Plays(arguments);
+  EXPECT_EQ(AllLists().at("nvidia.com/gpu"),
+            (std::set<std::string>{"0 of 80", "70 of 80", "80 of 80"}));
+}
+
+TEST_F(DemoTest, HardwareThatCannotBeReadIsNamed) {
+  EXPECT_EQ(Refusal({"--hardware", "8xa1000.yaml", "--nvml", TESSERA_FAKE_NVML}),
+            "tessera-sim demo: --hardware: cannot open 8xa1000.yaml: No such file or directory; "
+            "demo/hardware has some that ship\n");
+}
+
+TEST_F(DemoTest, HardwareWithoutTheFakeNvmlSaysWhereItComesFrom) {
+  EXPECT_EQ(Refusal({"--hardware", "demo/hardware/8xa100.yaml"}),
+            "tessera-sim demo: there is no " + Hardware::LibraryBeside(TESSERA_SIM) +
+                ", the fake NVML that --hardware needs: build it with tools/build release "
+                "fake_nvml and name it with --nvml, or run tools/demo, which does both\n");
+}
+
+TEST_F(DemoTest, AScenarioOfGpusAsksForTheHardware) {
+  EXPECT_EQ(
+      Refusal({"--scenario", "nvidia"}),
+      "tessera-sim demo: nvidia plays NVIDIA GPUs: say which with --hardware, such as --hardware "
+      "demo/hardware/8xa100.yaml\n");
+}
+
+TEST_F(DemoTest, TheScenarioOfVirtualGpusAsksForTheHardwareAsWell) {
+  EXPECT_EQ(
+      Refusal({"--scenario", "vgpu"}),
+      "tessera-sim demo: vgpu plays NVIDIA GPUs: say which with --hardware, such as --hardware "
+      "demo/hardware/8xa100.yaml\n");
+}
+
+TEST_F(DemoTest, AScenarioThatConfiguresGpusLaterAsksForTheHardwareAsWell) {
+  const std::string path = directory_ + "/later.yaml";
+  ASSERT_TRUE(os::WriteFileAtomically(path,
+                                      "config: |\n"
+                                      "  version: tessera/v1\n"
+                                      "  resources: [{name: dummy.com/npu, dummy: {count: 2}}]\n"
+                                      "steps:\n"
+                                      "  - config: |\n"
+                                      "      version: tessera/v1\n"
+                                      "      resources: [{name: nvidia.com/gpu, nvidia: {}}]\n"));
+  EXPECT_EQ(Start({"--scenario", path}).Wait(), 2);
+  EXPECT_TRUE(Output().starts_with("tessera-sim demo: " + path + " plays NVIDIA GPUs")) << Output();
+  ASSERT_TRUE(os::RemoveFile(path));
+}
+
+TEST_F(DemoTest, AScenarioWithoutGpusTakesNoHardware) {
+  std::vector<std::string> arguments = On("8xa100");
+  arguments.insert(arguments.end(), {"--scenario", "default"});
+  EXPECT_EQ(Refusal(arguments),
+            "tessera-sim demo: default has no resource of NVIDIA GPUs for the hardware: leave "
+            "--hardware out, or take --scenario nvidia\n");
+}
+
+TEST_F(DemoTest, WrongScenarioIsNamedWithItsLine) {
+  const std::string path = directory_ + "/wrong.yaml";
+  ASSERT_TRUE(os::WriteFileAtomically(
+      path, "config: |\n  version: tessera/v1\nsteps:\n  - {at: soon, say: a}\n"));
+  EXPECT_EQ(Start({"--scenario", path}).Wait(), 2);
+  EXPECT_EQ(Output(),
+            path +
+                ":4:10: steps[0].at takes a time up to 24h such as 2.5s or 250ms, not 'soon' "
+                "[config-wrong-type]\n"
+                "  - {at: soon, say: a}\n"
+                "         ^\n");
+  ASSERT_TRUE(os::RemoveFile(path));
+}
+
+TEST_F(DemoTest, UnknownScenarioNamesThoseThatShip) {
+  EXPECT_EQ(Start({"--scenario", "storm"}).Wait(), 2);
+  EXPECT_EQ(Output(),
+            "tessera-sim demo: storm: there is no such file, and no scenario of that name ships\n"
+            "those that ship are default, flapping-devices, nvidia-mig, nvidia-wsl, nvidia, "
+            "restart-storm, rolling-update, vgpu\n");
+}
+
+TEST_F(DemoTest, MistypedScenarioGetsASuggestion) {
+  EXPECT_EQ(Start({"--scenario", "restart-strom"}).Wait(), 2);
+  EXPECT_EQ(Output(),
+            "tessera-sim demo: restart-strom: there is no such file, and no scenario of that name "
+            "ships; did you mean 'restart-storm'?\n"
+            "those that ship are default, flapping-devices, nvidia-mig, nvidia-wsl, nvidia, "
+            "restart-storm, rolling-update, vgpu\n");
+}
+
+TEST_F(DemoTest, UnmetExpectationFails) {
+  const std::string path = directory_ + "/unmet.yaml";
+  ASSERT_TRUE(os::WriteFileAtomically(
+      path,
+      "config: |\n"
+      "  version: tessera/v1\n"
+      "  resources: [{name: dummy.com/npu, dummy: {count: 2}}]\n"
+      "steps:\n"
+      "  - expect: {resource: dummy.com/npu, capacity: 3, within: 300ms}\n"));
+  EXPECT_EQ(Start({"--scenario", path, "--json"}).Wait(), 1);
+  ASSERT_TRUE(os::RemoveFile(path));
+  EXPECT_NE(Output().find(path + ":5: not as expected: dummy.com/npu capacity 3; seen:"),
+            std::string::npos)
+      << Output();
+  EXPECT_EQ(Left(), std::vector<std::string>());
+}
+
+TEST_F(DemoTest, InterruptionLeavesNothingBehind) {
+  os::Process demo = Start({"--plain"});
+  const Steady end = SystemClock().Now() + Duration(20'000);
+  while (Output().find("runs with") == std::string::npos && SystemClock().Now() < end) {
+    ASSERT_EQ(demo.Poll(), std::nullopt) << Output();
+  }
+  demo.Signal(SIGINT);
+  EXPECT_EQ(demo.Wait(), 130);
+  EXPECT_EQ(Left(), std::vector<std::string>());
+}
+
+// What ships in demo/hardware, and lists that its resources have while the scenario plays that fits
+// it. Others come in between, but none of another capacity.
+struct Shipped {
+  std::string hardware;
+  std::map<std::string, std::set<std::string>> lists;  // by resource
+};
+constexpr char kGpu[] = "nvidia.com/gpu";
+const Shipped kShipped[] = {
+    {"16xv100", {{kGpu, {"0 of 16", "15 of 16", "16 of 16"}}}},
+    {"1xt4", {{kGpu, {"0 of 1", "1 of 1"}}}},
+    {"8xa100", {{kGpu, {"0 of 8", "7 of 8", "8 of 8"}}}},
+    {"8xh100-mig",
+     {{kGpu, {"6 of 6"}},
+      {"nvidia.com/mig-1g.10gb", {"9 of 9", "8 of 9", "7 of 9", "7 of 7"}},
+      {"nvidia.com/mig-2g.20gb", {"1 of 1", "2 of 2"}},
+      {"nvidia.com/mig-3g.40gb", {"0 of 1", "1 of 1"}}}},
+    {"8xv100", {{kGpu, {"0 of 8", "7 of 8", "8 of 8"}}}},
+    {"tegra", {{kGpu, {"0 of 1", "1 of 1"}}}},
+    {"wsl", {{kGpu, {"0 of 4", "4 of 4"}}}},
+};
+
+class ShippedHardwareTest : public DemoTest, public ::testing::WithParamInterface<Shipped> {};
+
+TEST_P(ShippedHardwareTest, PlaysWithTheResourcesAndCountsThatItHas) {
+  Plays(On(GetParam().hardware));
+  const Lists seen = AllLists();
+  EXPECT_EQ(CapacitiesIn(seen), CapacitiesIn(GetParam().lists));
+  for (const auto& [resource, lists] : GetParam().lists) {
+    for (const std::string& list : lists) {
+      EXPECT_TRUE(seen.contains(resource) && seen.at(resource).contains(list))
+          << resource << " " << list;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ShippedHardwareTest, ::testing::ValuesIn(kShipped),
+                         [](const auto& shipped) {
+                           std::string name = shipped.param.hardware;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(ShippedHardware, AllOfItIsPlayed) {
+  std::vector<std::string> files;
+  for (const Shipped& shipped : kShipped) files.push_back(shipped.hardware + ".yaml");
+  std::vector<std::string> there = *os::ListDirectory("demo/hardware");
+  std::ranges::sort(there);
+
+  EXPECT_EQ(there, files);
+}
+
+}  // namespace
+}  // namespace tessera::demo

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture: everything the live view shows, brought up to date by what is observed. Plain data,
+// pure; one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/demo/event.h"
+#include "sim/demo/observation.h"
+#include "sim/demo/worth.h"
+
+namespace tessera::demo {
+
+enum class TileState : uint8_t {
+  kFree,
+  kHeld,
+  kSuspect,  // still offered, but a check failed
+  kUnhealthy,
+  kCordoned,
+  kUnknown,  // nobody vouches for it now: kubelet or the agent is away
+};
+
+// One share of a device.
+struct Cell {
+  std::string pod;  // empty: free
+  bool operator==(const Cell&) const = default;
+};
+
+// One device.
+struct Tile {
+  std::string id{};
+  std::string label{};  // what people call it: "7", a GPU's index
+  TileState state = TileState::kUnknown;
+  std::string why{};          // "check-failed", "recovering"; empty when there is nothing to say
+  std::vector<Cell> cells{};  // one for a whole device, one a replica otherwise
+  Duration changed{};         // when it last looked different
+  // Of a GPU that is divided into virtual ones.
+  int64_t memory = 0;          // MiB; 0: it is not one
+  std::vector<Taken> taken{};  // by pod
+
+  int held() const;
+};
+
+// One resource.
+struct Panel {
+  std::string name{};
+  int capacity = 0;
+  int allocatable = 0;
+  int held = 0;  // shares
+  bool connected = false;
+  std::string model{};        // of all its GPUs; empty when they differ or are none
+  std::vector<Tile> tiles{};  // natural order
+};
+
+struct Picture {
+  static constexpr size_t kEvents = 200;
+
+  // Set once.
+  std::string title;
+  std::string kubelet_version;  // "1.36"
+  Duration length{};            // how long the scenario takes when nothing is waited for
+
+  Duration now{};
+  std::string story;    // the sentence said last
+  std::string waiting;  // what the scenario waits for; empty: nothing
+  bool kubelet_up = false;
+  std::vector<pid_t> agents;  // running, oldest first
+  std::vector<Panel> panels;
+  std::deque<Event> events;  // newest last
+  int pods = 0;              // running
+  int refused = 0;
+  int checks = 0;  // of laws
+  int broken = 0;  // laws
+
+  void Update(const Observation& observation);
+  void Add(const Event& event);
+
+  Judgements judgements;  // what the agent said last of its devices
+
+ private:
+  HardwareNames names_;
+  Worth worth_;
+
+  void UpdatePanels(const std::vector<kubelet::ResourceStatus>& resources);
+  Panel PanelOf(const kubelet::ResourceStatus& resource) const;
+  void Judge(const std::string& resource, bool connected, bool healthy, Tile& tile) const;
+};
+
+}  // namespace tessera::demo

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of one running embedded kubelet share: its directories, its books under one mutex,
+// its loop and its workers. Made at start, gone after Stop; the facade owns it and the parts refer
+// to it.
+//
+// The loop's thread does what must not wait: accepting, timers, lists as they come in. Whatever
+// blocks runs on a worker or on the caller's thread. gRPC's threads only hand over.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "kubelet/root.h"
+#include "os/loop.h"
+#include "os/worker.h"
+#include "sim/kubelet/cancellation.h"
+#include "sim/kubelet/device_manager.h"
+#include "sim/kubelet/embedded.h"
+#include "sim/kubelet/pods.h"
+
+namespace tessera::kubelet::embedded {
+
+class Core {
+ public:
+  explicit Core(const EmbeddedOptions& options);
+
+  const EmbeddedOptions options;
+  const Directories directories;
+  std::string pods_file() const { return directories.root + "/pods.json"; }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t version = 0;                 // under mutex; counts what changed
+  DeviceManager devices;                // under mutex
+  Pods pods;                            // under mutex
+  Ids pending;                          // under mutex; uid of the pod in admission
+  std::string api_version = "v1beta1";  // under mutex; what plugins must speak
+  bool new_shape = false;               // under mutex; fault: the checkpoint is of another shape
+
+  std::atomic<bool> silent{false};  // fault: Register is accepted, and no stream is asked for
+  std::atomic<bool> stuck{false};   // fault: Register is not answered
+  Cancellation stopping;
+  Outstanding outstanding;  // streams, calls and tasks that refer to this
+  os::Loop loop;
+  os::Workers workers{64};
+
+  // A wait of kubelet's, at this one's speed.
+  Duration Scaled(Duration real) const {
+    return std::max(real / std::max(options.speed, 1), Duration(1));
+  }
+
+  // ---- with the mutex held
+  // Tells those who wait for a change.
+  void Changed();
+  void SaveCheckpoint();
+  void SavePods();
+  // Frees what ended pods hold.
+  void CollectGarbage();
+
+  // ---- without it
+  void Emit(KubeletEvent::Kind kind, const std::string& resource, std::string text);
+  void SetListener(std::function<void(const KubeletEvent&)> listener);
+  // Hands events over that were not yet; for the end, when the loop no longer runs.
+  void DeliverEvents();
+
+ private:
+  std::mutex event_mutex_;
+  std::deque<KubeletEvent> events_;  // under event_mutex_
+  // Held while a listener runs, so that SetListener returns only when the former one is done.
+  std::recursive_mutex listener_mutex_;
+  std::function<void(const KubeletEvent&)> listener_;
+};
+
+}  // namespace tessera::kubelet::embedded

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// pod-resources/kubelet.sock: who holds which devices, for monitors, behind kubelet's rate limit of
+// 100 calls a second, 10 at once.
+#pragma once
+
+#include <memory>
+
+#include "sim/kubelet/core.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace tessera::kubelet::embedded {
+
+std::shared_ptr<grpc::Service> MakePodResourcesService(Core& core);
+
+}  // namespace tessera::kubelet::embedded

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of --help. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/command/command.h"
+
+namespace tessera::cli {
+
+// `path` is how the command is called: "tessera devices".
+std::string HelpText(const Command& command, std::string_view path);
+
+// "tessera devices [OPTIONS] [COMMAND]".
+std::string UsageLine(const Command& command, std::string_view path);
+
+// What an option is, with its choices, default and environment variable.
+std::string OptionText(const Option& option);
+
+// The same words for --help and the man page.
+struct ExitCode {
+  int code;
+  std::string_view meaning;
+};
+inline constexpr ExitCode kExitCodes[] = {
+    {kOk, "done"},
+    {kFailed, "failed (standard error says why)"},
+    {kUsage, "wrong command line"},
+};
+
+}  // namespace tessera::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is a program of its own by now.
+#include <fmt/format.h>
+
+#include "cli/command/output.h"
+#include "cli/commands.h"
+
+namespace tessera::cli {
+namespace {
+
+Command Moved(const std::string& name) {
+  const std::string now = "tessera-sim " + name;
+  return {.name = name,
+          .summary = fmt::format("is '{}'", now),
+          .description = fmt::format("This is '{}', which is built beside this program.", now),
+          .examples = {{"tessera " + name, "Says so."}},
+          .reads_words = true,
+          .run = [=](const Arguments&) {
+            PrintToError(fmt::format("tessera: 'tessera {}' is '{}'\n", name, now));
+            return kUsage;
+          }};
+}
+
+}  // namespace
+
+Command MovedDemoCommand() {
+  return Moved("demo");
+}
+
+Command MovedKubeletCommand() {
+  return Moved("kubelet");
+}
+
+}  // namespace tessera::cli
