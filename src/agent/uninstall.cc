@@ -177,7 +177,7 @@ Result<std::vector<std::string>> ContainersWithGrants(
 }
 
 std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api) {
-  std::vector<Removal> removals = {RemoveDocuments(config), RemoveGrants(config)};
+  std::vector<Removal> removals = {RemoveDocuments(config)};
   if (config.labels.output == config::LabelsOutput::kFile ||
       config.labels.output == config::LabelsOutput::kAuto) {
     const std::string path = os::Root(config.root_prefix).Path(config.labels.file);
@@ -187,6 +187,8 @@ std::vector<Removal> Uninstall(const config::Config& config, const std::optional
     removals.push_back({"labels, annotations and condition of node " + api->node,
                         ErrorOf(NodeCleaning(config, *api).Run())});
   }
+  // The last: a container that runs on can keep its files from being removed.
+  removals.push_back(RemoveGrants(config));
   return removals;
 }
 

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
+#include <memory>
 #include <thread>
 #include <tuple>
 
 #include "agent/bind/grant_pins.h"
 #include "base/text.h"
+#include "os/thread.h"
 #include "region/file.h"
 
 namespace tessera::cli {
@@ -22,9 +25,20 @@ using std::chrono::steady_clock;
 // A container whose file is open while it is measured.
 struct Watched {
   VgpuContainer container;
-  std::optional<region::File> file{};
+  std::shared_ptr<const region::File> file{};
   steady_clock::time_point read_at{};
 };
+
+// A container can keep its directory from being read.
+constexpr Duration kFileLimit{2'000};
+
+template <class T>
+Result<T> Bounded(std::function<Result<T>()> task) {
+  auto result = os::Within(kFileLimit, std::move(task));
+  if (result) return *std::move(result);
+  return Fail(Reason::kTimedOut, "its directory does not answer within {}",
+              FormatDuration(kFileLimit));
+}
 
 std::string ParentOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
@@ -117,11 +131,13 @@ class Listing {
   void Open(const std::string& path, const std::string& wanted, VgpuContainer container) {
     Watched watched{.container = std::move(container)};
     watched.container.fresh = IsFresh(sources_.root.Path(path));
-    auto file =
-        region::File::Open(sources_.root.Path(ParentOf(path)), std::string(FileName(path)), wanted);
+    auto file = Bounded<region::File>(
+        [parent = sources_.root.Path(ParentOf(path)), name = std::string(FileName(path)), wanted] {
+          return region::File::Open(parent, name, wanted);
+        });
     if (file) {
       watched.container.file = path + "/" + file->name();
-      watched.file = *std::move(file);
+      watched.file = std::make_shared<const region::File>(*std::move(file));
     } else if (file.error().reason == Reason::kNotFound) {
       watched.container.problem =
           Error{Reason::kNotFound,
@@ -152,7 +168,7 @@ class Listing {
   static void Read(Watched& watched) {
     if (!watched.file) return;
     VgpuContainer& container = watched.container;
-    auto read = watched.file->Read();
+    auto read = Bounded<region::Region>([file = watched.file] { return file->Read(); });
     watched.read_at = steady_clock::now();
     if (!read) {
       container.problem = read.error();

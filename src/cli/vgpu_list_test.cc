@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "agent/bind/grant_pins.h"
 #include "os/fd.h"
+#include "os/waiting_test.h"
 #include "region/region_test.h"
 
 namespace tessera::cli {
@@ -114,6 +117,22 @@ TEST_F(VgpuListTest, OneThatIsBrokenCostsNoOther) {
             (Error{Reason::kNotFound,
                    "there is no region yet: no program of the container has used a GPU, or none "
                    "has the limiting library"}));
+}
+
+// Who removes a file waits for who writes it, and keeps the directory meanwhile.
+TEST_F(VgpuListTest, AContainerThatKeepsItsDirectoryFromBeingReadCostsNoOther) {
+  const std::string file = Path("/vgpu/containers/uid-1_app/5f.cache");
+  Write("/vgpu/containers/uid-1_app/5f.cache", region_.HamiBytes());
+  Write("/vgpu/containers/uid-2_app/5f.cache", region_.HamiBytes());
+  std::optional<os::HeldFile> held(std::in_place, file);
+  if (!held->is_held()) GTEST_SKIP() << "this user may not let a write wait";
+  const os::WaitingCall removal([&] { (void)os::RemoveFile(file); }, 'D');
+
+  const auto list = List();
+  held.reset();
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0].problem, (Error{Reason::kTimedOut, "its directory does not answer within 2s"}));
+  EXPECT_EQ(list[1].problem, std::nullopt);
 }
 
 TEST_F(VgpuListTest, WhoMayNotReadTheRecordsIsToldSo) {

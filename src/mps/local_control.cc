@@ -40,15 +40,20 @@ std::string InProc(pid_t pid, const char* file) {
   return fmt::format("/proc/{}/{}", pid, file);
 }
 
+// Of a process that is known to be ours: reading another's memory may take as long as he likes.
 std::vector<std::string> Words(pid_t pid, const char* file, size_t most) {
   const auto text = os::ReadFile(InProc(pid, file), most);
   return text ? Split(*text, '\0') : std::vector<std::string>();
 }
 
+// By the name of its file, which an update may have replaced. The file itself may be on a file
+// system of anybody's.
 bool Runs(pid_t pid, const std::string& program) {
-  const auto run = os::InspectTarget(InProc(pid, "exe"));
-  const auto own = os::InspectTarget(os::FindProgram(program));
-  return run && own && run->device == own->device && run->inode == own->inode;
+  constexpr std::string_view kDeleted = " (deleted)";
+  auto run = os::ReadLink(InProc(pid, "exe"));
+  if (!run) return false;
+  if (run->ends_with(kDeleted)) run->resize(run->size() - kDeleted.size());
+  return FileName(*run) == FileName(os::FollowBelow("", os::FindProgram(program)));
 }
 
 // Whether this user, or root, started it, and no container: of all others anybody may be root in.
@@ -58,41 +63,65 @@ bool IsOfOurs(pid_t pid) {
   if (at == std::string::npos) return false;
   uid_t user = 0;  // the real one: that of a program with the set-user-ID bit is its caller's
   const char* digits = status->data() + at + std::string_view("\nUid:\t").size();
-  if (std::from_chars(digits, status->data() + status->size(), user).ec != std::errc())
+  if (std::from_chars(digits, status->data() + status->size(), user).ec != std::errc()) {
     return false;
+  }
   if (user != 0 && user != geteuid()) return false;
   const auto space = os::ReadLink(InProc(pid, "ns/pid"));
   return space && *space == os::ReadLink("/proc/self/ns/pid");
 }
 
-bool IsDaemon(pid_t pid) {
+// Of ours, by its first word. One that has ended and was not waited for has none.
+bool IsCalled(pid_t pid, const char* program, bool with_flag) {
+  if (!IsOfOurs(pid) || !Runs(pid, program)) return false;
   const std::vector<std::string> words = Words(pid, "cmdline", kMostArguments);
-  return !words.empty() && FileName(words[0]) == kControl && std::ranges::count(words, "-d") > 0 &&
-         Runs(pid, kControl) && IsOfOurs(pid);
+  return !words.empty() && FileName(words[0]) == program &&
+         (!with_flag || std::ranges::count(words, "-d") > 0);
 }
 
-// Servers run as the users of their clients. Who runs one for himself loses that one alone.
-bool IsServer(pid_t pid) {
-  const std::vector<std::string> words = Words(pid, "cmdline", kMostArguments);
-  return !words.empty() && FileName(words[0]) == kServer && Runs(pid, kServer);
-}
-
-// One that has ended and was not waited for has neither words nor variables.
 bool HasPipe(pid_t pid, const std::string& pipe) {
   const std::string variable = fmt::format("{}={}", kPipeVariable, pipe);
   return std::ranges::count(Words(pid, "environ", kMostVariables), variable) > 0;
 }
 
-// From "PID (NAME) STATE PARENT ...", where the name may have anything in it.
-pid_t ParentOf(pid_t pid) {
+bool IsDaemon(pid_t pid, const std::string& pipe) {
+  return IsCalled(pid, kControl, true) && HasPipe(pid, pipe);
+}
+
+bool IsOurServer(pid_t pid, const std::string& pipe) {
+  return IsCalled(pid, kServer, false) && HasPipe(pid, pipe);
+}
+
+// The fields of its stat from the third on, which is its state: "PID (NAME) STATE PARENT ...",
+// where the name may have anything in it.
+std::vector<std::string> StatOf(pid_t pid) {
   const auto text = os::ReadFile(InProc(pid, "stat"));
   const size_t name_end = text ? text->rfind(") ") : std::string::npos;
-  if (name_end == std::string::npos) return 0;
-  const std::string_view rest =
-      std::string_view(*text).substr(std::min(name_end + 4, text->size()));
-  pid_t parent = 0;
-  std::from_chars(rest.data(), rest.data() + rest.size(), parent);
-  return parent;
+  if (name_end == std::string::npos) return {};
+  return Split(text->substr(name_end + 2), ' ');
+}
+
+// When it began, by which a number tells one process from the next; empty: it is gone.
+std::string BeginOf(pid_t pid) {
+  constexpr size_t kField = 22;
+  const std::vector<std::string> stat = StatOf(pid);
+  return stat.size() > kField - 3 && stat[0] != "Z" ? stat[kField - 3] : "";
+}
+
+std::vector<pid_t> PidsIn(std::string_view text) {
+  std::vector<pid_t> pids;
+  for (const std::string& word : Split(std::string(Trim(text)), ' ')) {
+    pid_t pid = 0;
+    const auto read = std::from_chars(word.data(), word.data() + word.size(), pid);
+    if (read.ec == std::errc() && read.ptr == word.data() + word.size()) pids.push_back(pid);
+  }
+  return pids;
+}
+
+pid_t ParentOf(pid_t pid) {
+  const std::vector<std::string> stat = StatOf(pid);
+  const std::vector<pid_t> parent = PidsIn(stat.size() > 1 ? stat[1] : "");
+  return parent.empty() ? 0 : parent[0];
 }
 
 void SetLabel(const std::string& path) {
@@ -143,15 +172,14 @@ void LocalControl::Say(const nvidia::MpsStatus& status) {
   if (!said) log::Warn("the agent cannot be told of MPS", said.error(), {{"path", path}});
 }
 
-std::vector<pid_t> LocalControl::Processes(bool (*is)(pid_t)) const {
+std::vector<pid_t> LocalControl::Processes(bool (*is)(pid_t, const std::string&)) const {
   std::vector<pid_t> processes;
   const auto names = os::ListDirectory("/proc");
   if (!names) return processes;
   for (const std::string& name : *names) {
-    pid_t pid = 0;
-    const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (read.ec != std::errc() || read.ptr != name.data() + name.size()) continue;
-    if (is(pid) && HasPipe(pid, Pipe())) processes.push_back(pid);
+    for (const pid_t pid : PidsIn(name)) {
+      if (is(pid, Pipe())) processes.push_back(pid);
+    }
   }
   return processes;
 }
@@ -166,7 +194,19 @@ std::optional<pid_t> LocalControl::Find() {
 }
 
 bool LocalControl::IsAlive(pid_t daemon) {
-  return IsDaemon(daemon) && HasPipe(daemon, Pipe());
+  if (!IsDaemon(daemon, Pipe())) return false;
+  NoteServers(daemon);
+  return true;
+}
+
+// A server runs as the user of its clients, and is known as the daemon's child: once that has ended
+// nobody could tell it from a process of that user's.
+void LocalControl::NoteServers(pid_t daemon) {
+  const std::string children = fmt::format("/proc/{0}/task/{0}/children", daemon);
+  std::erase_if(servers_, [](const auto& one) { return BeginOf(one.first) != one.second; });
+  for (const pid_t pid : PidsIn(os::ReadFile(children, kMostArguments).value_or(""))) {
+    servers_[pid] = BeginOf(pid);
+  }
 }
 
 Status LocalControl::SetExclusive(const std::string& gpu, bool exclusive) {
@@ -206,15 +246,26 @@ Result<std::string> LocalControl::Ask(const std::string& command) {
   return answer;
 }
 
+// What is killed is looked at again just before.
 void LocalControl::Kill() {
+  const auto end = [](pid_t pid) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, WNOHANG);  // a child where this is a container's first process
+  };
   const Steady until = SystemClock().Now() + kEndLimit;
   for (;;) {
-    const std::vector<pid_t> processes =
-        Processes([](pid_t pid) { return IsDaemon(pid) || IsServer(pid); });
-    if (processes.empty() || SystemClock().Now() >= until) return;
-    for (const pid_t pid : processes) {
-      kill(pid, SIGKILL);
-      waitpid(pid, nullptr, WNOHANG);  // a child where this is a container's first process
+    const std::vector<pid_t> daemons = Processes(IsDaemon);
+    const std::vector<pid_t> servers = Processes(IsOurServer);
+    for (const pid_t pid : daemons) NoteServers(pid);
+    std::erase_if(servers_, [](const auto& one) { return BeginOf(one.first) != one.second; });
+    if (daemons.empty() && servers.empty() && servers_.empty()) return;
+    if (SystemClock().Now() >= until) return;
+    for (const auto& [pid, begin] : servers_) end(pid);
+    for (const pid_t pid : daemons) {
+      if (IsDaemon(pid, Pipe())) end(pid);
+    }
+    for (const pid_t pid : servers) {
+      if (IsOurServer(pid, Pipe())) end(pid);
     }
     std::this_thread::sleep_for(kProcessGlance);
   }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,14 +48,15 @@ class LocalControl : public Control {
   Status MakeDirectories() const;
   const std::string& Pipe() const { return pipes_.path(); }
   std::string Log() const { return directory_ + "/log"; }
-  // Those with this pipe directory.
-  std::vector<pid_t> Processes(bool (*is)(pid_t)) const;
+  std::vector<pid_t> Processes(bool (*is)(pid_t pid, const std::string& pipe)) const;
+  void NoteServers(pid_t daemon);
 
   const std::string directory_;
   const Pipes pipes_;
   const std::function<Result<Sizes>()> look_;
   const Duration limit_;
   const std::string boot_;
+  std::map<pid_t, std::string> servers_;  // of the daemon, as last seen, and when each began
 };
 
 }  // namespace tessera::mps

@@ -2,15 +2,43 @@
 // A thread that nobody waits for: it owns, or shares, all that it uses.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace tessera::os {
 
 // kIo where the process may have no more threads (a limit of its cgroup's, or of its user's).
 Status StartThread(std::function<void()> run);
+
+// The task's result, by a thread of its own; nothing where it takes longer, or there is no thread.
+// It goes on then: it owns, or shares, all that it uses.
+template <class T>
+std::optional<T> Within(Duration limit, std::function<T()> task) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable done;
+    std::optional<T> result;
+  };
+  const auto shared = std::make_shared<Shared>();
+  const Status begun = StartThread([shared, task = std::move(task)] {
+    T result = task();
+    const std::lock_guard lock(shared->mutex);
+    shared->result.emplace(std::move(result));
+    shared->done.notify_all();
+  });
+  if (!begun) return std::nullopt;
+  std::unique_lock lock(shared->mutex);
+  shared->done.wait_for(lock, limit, [&] { return shared->result.has_value(); });
+  return std::move(shared->result);
+}
 
 // One thread of its owner's, started once. One at a time.
 class ThreadOnce {

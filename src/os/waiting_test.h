@@ -26,10 +26,10 @@
 namespace tessera::os {
 
 // A call on a thread of its own. Once this is constructed the call waits for something: its thread
-// sleeps, or has ended.
+// sleeps, or has ended. `state`: 'D' where it waits for a file's lock.
 class WaitingCall {
  public:
-  explicit WaitingCall(std::function<void()> call)
+  explicit WaitingCall(std::function<void()> call, char state = 'S')
       : thread_([this, call = std::move(call)] {
           id_ = gettid();
           call();
@@ -39,7 +39,7 @@ class WaitingCall {
     for (;;) {
       const std::string text = ReadFile(stat).value_or("");
       const size_t name_end = text.rfind(") ");
-      if (name_end == std::string::npos || text[name_end + 2] == 'S') return;
+      if (name_end == std::string::npos || text[name_end + 2] == state) return;
       sched_yield();
     }
   }

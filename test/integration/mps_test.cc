@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "mps_fixture.h"
 #include "os/unix_socket.h"
@@ -209,6 +210,28 @@ TEST_F(MpsTest, TheDaemonsProgramOfAnotherUserIsLeftAlone) {
   EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0);
   kill(other, SIGKILL);
   waitpid(other, nullptr, 0);
+}
+
+// As dpkg does it.
+TEST_F(MpsTest, ADaemonWhoseProgramWasReplacedIsKept) {
+  const auto put = [&] {
+    for (const char* name : {"/nvidia-cuda-mps-control", "/nvidia-cuda-mps-server"}) {
+      std::filesystem::copy_file(TESSERA_FAKE_MPS, bin_ + name + ".new");
+      std::filesystem::rename(bin_ + name + ".new", bin_ + name);
+    }
+  };
+  put();
+  StartBoth(kShared);
+  Expect(kGpu, 16, 16);
+  const pid_t daemon = Word().pid;
+  put();
+
+  mps_.Signal(SIGKILL);
+  mps_.Wait();
+  StartMps();
+  EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
+  EXPECT_EQ(Word().pid, daemon);
+  EXPECT_EQ(Starts(), 1U);
 }
 
 TEST_F(MpsTest, AGpuThatIsSlowAtFirstIsWaitedFor) {

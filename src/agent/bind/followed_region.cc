@@ -29,7 +29,6 @@ os::Fd OpenBeneath(const std::string& directory, const std::string& name) {
 bool RegionVisits::At(const std::string& path) {
   const std::lock_guard lock(mutex_);
   at_ = path;
-  ++count_;
   return !stopped_;
 }
 
@@ -38,9 +37,9 @@ void RegionVisits::Leave() {
   at_.clear();
 }
 
-std::string RegionVisits::Held() {
+std::string RegionVisits::Where() const {
   const std::lock_guard lock(mutex_);
-  return std::exchange(seen_, count_) == count_ ? at_ : "";
+  return at_;
 }
 
 void RegionVisits::Stop() {

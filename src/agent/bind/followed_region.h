@@ -16,24 +16,22 @@
 
 namespace tessera::agent {
 
-// The region that a thread reads or writes, for who watches whether it comes back. A container may
-// hold it there: while a write of its own is at a file, the kernel lets nobody else write it, and
-// on some file systems read it. Any thread.
+// The region that a thread reads or writes, for who watches whether it waits there. A container may
+// hold it up: while a write of its own is at a file, the kernel lets nobody else write it, and on
+// some file systems read it. Any thread.
 class RegionVisits {
  public:
   // Before each. False: the thread is to touch none any more.
   bool At(const std::string& path);
   // It is at none by now.
   void Leave();
-  // What it was at by the last call, and has been since; else empty.
-  std::string Held();
+  // Where it is; empty: at none.
+  std::string Where() const;
   void Stop();
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::string at_;
-  uint64_t count_ = 0;
-  uint64_t seen_ = 0;  // the count of the last look
   bool stopped_ = false;
 };
 

@@ -8,17 +8,14 @@
 namespace tessera::agent {
 namespace {
 
-TEST(RegionVisitsTest, WhoIsWhereItWasAtTheLastLookIsHeld) {
+TEST(RegionVisitsTest, SaysWhereTheThreadIs) {
   RegionVisits visits;
-  EXPECT_EQ(visits.Held(), "");
+  EXPECT_EQ(visits.Where(), "");
   EXPECT_TRUE(visits.At("/a"));
-  EXPECT_EQ(visits.Held(), "");
-  EXPECT_EQ(visits.Held(), "/a");
-
-  EXPECT_TRUE(visits.At("/a"));
-  EXPECT_EQ(visits.Held(), "") << "it came back in between";
+  EXPECT_TRUE(visits.At("/b"));
+  EXPECT_EQ(visits.Where(), "/b");
   visits.Leave();
-  EXPECT_EQ(visits.Held(), "");
+  EXPECT_EQ(visits.Where(), "");
 }
 
 class FollowedRegionTest : public RegionTest {
@@ -42,8 +39,7 @@ TEST_F(FollowedRegionTest, WhoIsToStopTouchesItNoMore) {
 TEST_F(FollowedRegionTest, WhoIsAtItIsSeenThere) {
   Make("a");
   const FollowedRegion file = FollowedRegion::Open(directory_, FileOf("a"), visits_);
-  (void)visits_->Held();
-  EXPECT_EQ(visits_->Held(), directory_ + "/" + FileOf("a"));
+  EXPECT_EQ(visits_->Where(), directory_ + "/" + FileOf("a"));
 }
 
 }  // namespace

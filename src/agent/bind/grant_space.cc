@@ -103,23 +103,27 @@ std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& co
   for (size_t i = 0; i < directories.size() && SystemClock().Now() < until; ++i, ++at) {
     if (at == directories.end()) at = directories.begin();
     if (!Begin(at->first)) continue;
+    SetNext(at->first);
     if (auto cut = LookAt(at->first, at->second)) seen.cuts.push_back(*std::move(cut));
   }
   for (const std::string& path : aside) {
-    if (SystemClock().Now() < until) End(path, Measure(path).bytes);
+    if (SystemClock().Now() < until && Begin(path)) End(path, Measure(path).bytes);
   }
   const std::lock_guard lock(mutex_);
   for (const auto& [path, bytes] : bytes_) seen.bytes += bytes;
   return seen;
 }
 
-// False: another thread is at it. The next look begins behind it, whether this one comes back or
-// not.
+// False: another thread is at it.
 bool GrantSpace::Begin(const std::string& directory) {
   const std::lock_guard lock(mutex_);
-  if (!looked_at_.insert(directory).second) return false;
+  return looked_at_.insert(directory).second;
+}
+
+// The next look begins behind it, whether this one comes back or not.
+void GrantSpace::SetNext(const std::string& directory) {
+  const std::lock_guard lock(mutex_);
   next_ = directory + '\0';
-  return true;
 }
 
 void GrantSpace::End(const std::string& directory, uint64_t bytes) {

@@ -70,6 +70,7 @@ class GrantSpace {
   std::map<std::string, Owned> Directories();
   std::optional<Cut> LookAt(const std::string& directory, const Owned& owned);
   bool Begin(const std::string& directory);
+  void SetNext(const std::string& directory);
   void End(const std::string& directory, uint64_t bytes);
 
   GrantPins& pins_;

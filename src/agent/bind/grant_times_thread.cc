@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/bind/grant_times_thread.h"
 
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <utility>
 
 #include "base/log.h"
+#include "base/text.h"
+#include "os/files.h"
 
 namespace tessera::agent {
 namespace {
@@ -19,8 +26,8 @@ uint64_t MonotonicNs() {
 
 }  // namespace
 
-GrantTimesThread::GrantTimesThread(Duration held, Duration left_out)
-    : held_(held), left_out_(left_out) {}
+GrantTimesThread::GrantTimesThread(Duration look, Duration left_out)
+    : look_(look), left_out_(left_out) {}
 
 GrantTimesThread::~GrantTimesThread() {
   const std::lock_guard lock(state_->mutex);
@@ -51,7 +58,7 @@ void GrantTimesThread::Put(Order order) {
   const Status begun = Begin(state_);
   if (!begun) log::Warn(kMissed, begun.error());
   watch_.Start(
-      [state = state_, held = held_, left_out = left_out_] { Watch(state, held, left_out); },
+      [state = state_, look = look_, left_out = left_out_] { Watch(state, look, left_out); },
       "a container can keep others of its node from being told of their times");
 }
 
@@ -75,6 +82,7 @@ void GrantTimesThread::Run(const std::shared_ptr<State>& state, const std::share
   GrantTimes times(turn->visits);
   Duration next{0};
   std::unique_lock lock(state->mutex);
+  turn->thread = gettid();
   const auto is_wanted = [&] { return state->ends || turn->is_over || !turn->orders.empty(); };
   while (true) {
     if (times.empty()) {
@@ -92,36 +100,60 @@ void GrantTimesThread::Run(const std::shared_ptr<State>& state, const std::share
   }
 }
 
-void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration held,
+// Where it waits for something, not for a processor; empty: nowhere.
+std::string GrantTimesThread::WaitsAt(const Turn& turn) {
+  std::string path = turn.visits->Where();
+  if (path.empty()) return "";
+  constexpr size_t kMostStat = 1024;
+  const auto stat = os::ReadFile(fmt::format("/proc/self/task/{}/stat", turn.thread), kMostStat);
+  const size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
+  const bool runs = name_end == std::string::npos || stat->compare(name_end + 2, 1, "R") == 0;
+  return runs || turn.visits->Where() != path ? "" : path;
+}
+
+void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
                              Duration left_out) {
+  std::deque<std::string> waits;  // of the last looks
   std::unique_lock lock(state->mutex);
   while (true) {
     state->changed.wait(lock, [&] { return state->ends || !state->known.empty(); });
-    state->changed.wait_for(lock, held, [&] { return state->ends; });
+    state->changed.wait_for(lock, look, [&] { return state->ends; });
     if (state->ends) return;
-    const std::string path = state->turn->visits->Held();
-    if (!path.empty()) Replace(state, path, SystemClock().Now() + left_out);
+    waits.push_back(WaitsAt(*state->turn));
+    if (waits.size() > kLooks) waits.pop_front();
+    std::map<std::string, int> times;
+    for (const std::string& path : waits) {
+      if (!path.empty()) ++times[path];
+    }
+    const auto total = static_cast<int>(waits.size() - std::ranges::count(waits, ""));
+    if (total >= kMost) {
+      const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+      Replace(state, std::ranges::max_element(times, less)->first, left_out);
+      waits.clear();
+    }
     TakeIn(*state);
     (void)Begin(state);  // where there was no thread to be had
   }
 }
 
 void GrantTimesThread::Replace(const std::shared_ptr<State>& state, const std::string& path,
-                               Steady left_out_until) {
+                               Duration left_out) {
   const std::shared_ptr<Turn> former = std::exchange(state->turn, std::make_shared<Turn>());
   former->is_over = true;
   former->visits->Stop();
+  state->changed.notify_all();
   for (auto& [grant, known] : state->known) {
     if (known.directory + "/" + known.file == path) {
-      known.left_out_until = left_out_until;
+      known.left_out = std::clamp(2 * known.left_out, left_out, kLongest);
+      known.left_out_until = SystemClock().Now() + known.left_out;
       known.held = former;
+      log::Warn(
+          "a container keeps its region from being written: containers of its GPUs are not told "
+          "how long others had them, for a while",
+          {{"region", path}, {"time", FormatDuration(known.left_out)}});
     }
     state->turn->orders.push_back(OrderOf(grant, known));
   }
-  log::Warn(
-      "a container keeps its region from being written: containers of its GPUs are not told "
-      "how long others had them",
-      {{"region", path}});
   const Status begun = Begin(state);
   if (!begun) log::Warn(kMissed, begun.error());
 }
