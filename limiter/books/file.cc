@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -58,9 +60,16 @@ bool IsFull(int error) {
 
 // Room first: without it a write to the mapping would end the program. The file system may be
 // shared with other containers, which can fill it at any time; what is allocated stays the
-// region's.
+// region's. No signal interrupts it. By system calls, for libc's set is larger than the kernel's.
 bool Allocate(int file, int mode) {
-  return fallocate(file, mode, 0, kRegionSize) == 0 || !IsFull(errno);  // or it cannot be told here
+  constexpr uint64_t kAll = ~uint64_t{0};
+  uint64_t before = 0;
+  const bool blocked = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &kAll, &before, sizeof before) == 0;
+  const bool made = fallocate(file, mode, 0, kRegionSize) == 0;
+  const int error = errno;
+  if (blocked) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
+  errno = error;
+  return made || !IsFull(error);  // or it cannot be told here
 }
 
 // The agent makes regions without the room: it is the container's to pay.
@@ -92,15 +101,17 @@ Trouble Make(const char* path, const Limits& limits) {
   if (!MayWriteThatMuch()) return Trouble::kNoRoom;
   DirectoryOf(path, directory, sizeof(directory));
   const int file = OpenNew(directory, name, sizeof(name));
-  if (file < 0) return WhyNotOpened();
+  if (file < 0) return errno == ENOSPC || errno == EDQUOT ? Trouble::kFullDisk : WhyNotOpened();
   bool made = Fill(file, limits);
-  const bool full = !made && IsFull(errno);
   if (made) {
     char self[32];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", file);
-    const char* const from = name[0] != '\0' ? name : self;
-    made = linkat(AT_FDCWD, from, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST;
+    const bool named = name[0] != '\0';  // where others may have put a link by now
+    made =
+        linkat(AT_FDCWD, named ? name : self, AT_FDCWD, path, named ? 0 : AT_SYMLINK_FOLLOW) == 0 ||
+        errno == EEXIST;
   }
+  const bool full = !made && IsFull(errno);
   if (name[0] != '\0') unlink(name);
   close(file);
   if (made) return Trouble::kNone;
@@ -233,7 +244,7 @@ const char* Meaning(Trouble trouble) {
     case Trouble::kFull:
       return "1024 processes use the region, and no further one can";
     case Trouble::kNoRoom:
-      return "the process may open no file, or write none or map nothing of 2.2 MB; raise its "
+      return "the process may open no file, or write none or map nothing of 3.2 MB; raise its "
              "limits and start it again";
     case Trouble::kFullDisk:
       return "the region's file system is full; make room on the node and start the program again";

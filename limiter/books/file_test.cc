@@ -165,6 +165,19 @@ TEST_F(RegionFileTest, ARegionWithoutRoomOnItsFileSystemDeniesMemory) {
   });
 }
 
+TEST_F(RegionFileTest, WhereAnotherContainerHasTakenAllFilesOfAFileSystemMemoryIsDenied) {
+  if (std::system("unshare -m true 2>/dev/null") != 0) {  // NOLINT(concurrency-mt-unsafe)
+    GTEST_SKIP() << "may not make a mount namespace";
+  }
+  InProcess([&] {
+    ASSERT_EQ(unshare(CLONE_NEWNS), 0);
+    ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    ASSERT_EQ(mount("none", directory_.c_str(), "tmpfs", 0, "nr_inodes=2"), 0);
+    std::ofstream(directory_ / "other") << "x";
+    ExpectTrouble(Trouble::kFullDisk, false);
+  });
+}
+
 TEST_F(RegionFileTest, HamisOwnRegionLeavesEachProcessItsLimit) {
   WriteRegion(kHamiFileSize);
   ExpectTrouble(Trouble::kOlder, true);
