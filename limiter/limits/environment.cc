@@ -177,13 +177,13 @@ const char* ParseSize(Text text, uint64_t* bytes) {
   return nullptr;
 }
 
-void ParseEnvironment(Lookup variable, Environment* environment) {
+void ParseEnvironment(Lookup variable, Environment* environment, const char* region) {
   *environment = {};
   Limits& limits = environment->limits;
   limits.source = Source::kEnvironment;
   limits.priority = kDefaultPriority;
   limits.log_level = 0;
-  Copy(Text(kDefaultRegionPath), limits.region, sizeof(limits.region));
+  Copy(Text(region), limits.region, sizeof(limits.region));
   ReadLimits(variable, environment);
   ReadPolicies(variable, environment);
   ReadPlaces(variable, environment);

@@ -19,7 +19,8 @@ struct Environment {
   bool has_log_level = false;
 };
 
-void ParseEnvironment(Lookup variable, Environment* environment);
+void ParseEnvironment(Lookup variable, Environment* environment,
+                      const char* region = kDefaultRegionPath);
 
 // A size in bytes, empty and 0: none. Null: understood; otherwise what is wrong with it.
 const char* ParseSize(Text text, uint64_t* bytes);

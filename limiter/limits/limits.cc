@@ -112,7 +112,7 @@ void OwnDirectory(char* directory, size_t size) {
 }  // namespace
 
 void FindLimits(const Places& places, Environment* environment, Limits* limits) {
-  ParseEnvironment(places.variable, environment);
+  ParseEnvironment(places.variable, environment, places.region);
   *limits = {};
   const Mounts mounts(places.loads, places.mounts);
   if (ReadFile(places.file, places.closed, mounts, limits)) {

@@ -52,7 +52,8 @@ struct Places {
   const char* no_limits = kNoLimitsPath;
   const char* loads = "/etc/ld.so.preload";  // what has the library loaded
   const char* mounts = kMountsPath;
-  bool closed = false;  // as the library was built
+  const char* region = kDefaultRegionPath;  // where no variable names one
+  bool closed = false;                      // as the library was built
 };
 // `environment` is what there is room in for what the variables say.
 void FindLimits(const Places& places, Environment* environment, Limits* limits);

@@ -23,6 +23,7 @@ class LimitsTest : public testing::Test {
   LimitsTest() {
     std::string path = (std::filesystem::temp_directory_path() / "limits-XXXXXX").string();
     directory_ = mkdtemp(path.data());
+    unnamed_ = (directory_ / "unnamed.cache").string();
     environment_["CUDA_DEVICE_MEMORY_SHARED_CACHE"] = (directory_ / "x.cache").string();
   }
   ~LimitsTest() override { std::filesystem::remove_all(directory_); }
@@ -44,7 +45,8 @@ class LimitsTest : public testing::Test {
                   return found == variables->end() ? nullptr : found->second.c_str();
                 },
                 .directory = library.c_str(),
-                .no_limits = no_limits.c_str()},
+                .no_limits = no_limits.c_str(),
+                .region = unnamed_.c_str()},
                &environment, &limits);
     return limits;
   }
@@ -71,6 +73,7 @@ class LimitsTest : public testing::Test {
   }
 
   std::filesystem::path directory_;
+  std::string unnamed_;  // the region where no variable names one
   std::map<std::string, std::string> environment_;
 };
 
@@ -211,7 +214,7 @@ TEST_F(LimitsTest, WhatIsNoRegionBesideTheLibraryIsNamedAndLimitsNothing) {
 TEST_F(LimitsTest, APathThatIsTooLongForARegionIsNotCutOff) {
   WriteRegion(Beside(std::string(240, 'a') + ".cache"));
   EXPECT_EQ(Find().source, Source::kNone);
-  EXPECT_STREQ(Find().region, kDefaultRegionPath);
+  EXPECT_EQ(Find().region, unnamed_);
 }
 
 TEST_F(LimitsTest, ALibraryThatWasBuiltClosedTakesNoLimitsFileThatTheContainerCanWrite) {

@@ -21,6 +21,11 @@ class NothingFoundTest : public LimitTest {
  protected:
   // As HAMi's plugin and the agent lay it out: the library in the directory that the container
   // writes in, and the region beside it.
+  void SetUp() override {
+    if (std::filesystem::exists(kDefaultRegionPath)) {
+      GTEST_SKIP() << "this machine has a region at " << kDefaultRegionPath;
+    }
+  }
   NothingFoundTest() {
     std::filesystem::create_directory(Hook());
     std::filesystem::copy_file(Libvgpu(), Hook() + "/libvgpu.so");
