@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,6 +69,16 @@ func (c *cluster) waitForHealth(t *testing.T, name string, want ...v1.ResourceHe
 	return pod
 }
 
+// breakNPU changes what is wrong with a dummy device of the node. The agent reads it soon.
+func breakNPU(t *testing.T, verb string, rest ...string) {
+	t.Helper()
+	arguments := append([]string{"fault", "--state-dir", agentState, verb, string(npu)}, rest...)
+	output, err := exec.Command(simPath, arguments...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", strings.Join(arguments, " "), err, output)
+	}
+}
+
 func TestADeviceThatFailsUnderAPodIsWithheldAndThePodKeepsIt(t *testing.T) {
 	c := theCluster(t)
 	c.installAgent(t, nil)
@@ -76,7 +87,7 @@ func TestADeviceThatFailsUnderAPodIsWithheldAndThePodKeepsIt(t *testing.T) {
 	before := c.waitForPhase(t, "holder", v1.PodRunning)
 	equal(t, "devices of the pod", c.output(t, "holder"), "0,1\n")
 
-	c.tessera(t, "fault", "fail", string(npu), "1", "ECC error")
+	breakNPU(t, "fail", "1", "ECC error")
 
 	c.waitForDevices(t, "63 of 64")
 	now := c.waitForHealth(t, "holder", v1.ResourceHealth{ResourceID: "0", Health: v1.ResourceHealthStatusHealthy},
@@ -87,7 +98,7 @@ func TestADeviceThatFailsUnderAPodIsWithheldAndThePodKeepsIt(t *testing.T) {
 	c.waitForLedger(t, held{Resource: string(npu), Namespace: "default", Pod: "holder",
 		Container: "main", Shares: []string{"0", "1"}})
 
-	c.tessera(t, "fault", "heal", string(npu), "1")
+	breakNPU(t, "heal", "1")
 
 	c.waitForDevices(t, "64 of 64")
 	c.waitForHealth(t, "holder", v1.ResourceHealth{ResourceID: "0", Health: v1.ResourceHealthStatusHealthy},

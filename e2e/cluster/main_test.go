@@ -34,6 +34,7 @@ const (
 	cudaVariable     = "TESSERA_E2E_CUDA"     // the fake libcuda.so.1
 	limiterVariable  = "TESSERA_E2E_LIMITER"  // libvgpu.so
 	spinVariable     = "TESSERA_E2E_SPIN"     // a program that runs on GPUs
+	simVariable      = "TESSERA_E2E_SIM"      // tessera-sim
 )
 
 func TestMain(m *testing.M) {
@@ -106,7 +107,7 @@ func whatIsMissing() error {
 		return errors.New("they need root, for namespaces and cgroups; run tools/e2e")
 	}
 	for _, variable := range []string{binaryVariable, programsVariable, deployVariable, logsVariable,
-		mpsVariable, cudaVariable, limiterVariable, spinVariable, nvidia.LibraryVariable,
+		mpsVariable, cudaVariable, limiterVariable, spinVariable, simVariable, nvidia.LibraryVariable,
 		nvidia.HardwareVariable} {
 		if path := os.Getenv(variable); path == "" {
 			return fmt.Errorf("%s is not set; run tools/e2e", variable)

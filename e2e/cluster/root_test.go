@@ -26,6 +26,7 @@ const (
 	cudaPath          = "/e2e/libcuda.so.1"
 	limiterPath       = "/e2e/libvgpu.so"
 	spinPath          = "/e2e/spin"
+	simPath           = "/e2e/tessera-sim"
 	nodeName          = "node-1"
 	nodeAddress       = "10.88.0.1"
 	podSubnet         = "10.88.0.0/16"
@@ -44,6 +45,7 @@ func makeRoot() error {
 		os.Getenv(cudaVariable):     cudaPath,
 		os.Getenv(limiterVariable):  limiterPath,
 		os.Getenv(spinVariable):     spinPath,
+		os.Getenv(simVariable):      simPath,
 
 		filepath.Join(filepath.Dir(os.Getenv(binaryVariable)), tlsName): tlsPath,
 

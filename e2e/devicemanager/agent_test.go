@@ -168,6 +168,20 @@ func (a *agent) tessera(arguments ...string) string {
 	return string(output)
 }
 
+// fault changes what is wrong with dummy devices, and waits until the agent has read it.
+func (a *agent) fault(arguments ...string) {
+	a.t.Helper()
+	const read = "the fault file counts"
+	before := a.log.count(read)
+	arguments = append([]string{"fault", "--state-dir", a.path("state")}, arguments...)
+	sim := filepath.Join(filepath.Dir(os.Getenv(binaryVariable)), "tessera-sim")
+	output, err := exec.Command(sim, arguments...).CombinedOutput()
+	if err != nil {
+		a.t.Fatalf("tessera-sim %s: %v: %s", strings.Join(arguments, " "), err, output)
+	}
+	a.waitToSay(read, before+1)
+}
+
 // page is one of the pages that the agent shows on its control socket.
 func (a *agent) page(path string) string {
 	a.t.Helper()

@@ -137,11 +137,11 @@ func TestTheLedgerDoesNotChangeWhenAHeldDeviceFailsAndHeals(t *testing.T) {
 	k, a := twoResources(t)
 	_, books := admitThree(t, k)
 
-	a.tessera("fault", "fail", npu, "4")
+	a.fault("fail", npu, "4")
 	k.waitFor("7 of 8")
 	k.expectBooks(a, books...)
 
-	a.tessera("fault", "heal", npu, "4")
+	a.fault("heal", npu, "4")
 	k.waitFor("8 of 8")
 	k.expectBooks(a, books...)
 }
@@ -238,13 +238,13 @@ func TestKubeletHasToGiveWhatTheAgentOffersHeldOrNot(t *testing.T) {
 	admitThree(t, k)
 	k.expectOffered(a, 12)
 
-	a.tessera("fault", "fail", npu, "4")
+	a.fault("fail", npu, "4")
 	a.tessera("devices", "cordon", card+"/1", "--reason", "fan is loud")
 	k.waitFor("7 of 8")
 	k.waitForResource(card, "2 of 4")
 	k.expectOffered(a, 9)
 
-	a.tessera("fault", "heal", npu, "4")
+	a.fault("heal", npu, "4")
 	a.tessera("devices", "uncordon", card+"/1")
 	k.waitFor("8 of 8")
 	k.waitForResource(card, "4 of 4")

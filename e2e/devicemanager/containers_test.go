@@ -108,7 +108,7 @@ func TestAContainerDoesNotStartOnADeviceThatCannotBeReset(t *testing.T) {
 	k.waitFor("64 of 64")
 	pod, ids := startPod(t, k, "restarting", 2)
 
-	a.tessera("fault", "reset-fails", npu, ids[1], "stuck")
+	a.fault("reset-fails", npu, ids[1], "stuck")
 
 	_, err := k.startContainer(pod, pod.Spec.Containers[0])
 	equal(t, "refusal", fmt.Sprint(err), "device plugin PreStartContainer rpc failed with err: rpc error: "+
@@ -116,7 +116,7 @@ func TestAContainerDoesNotStartOnADeviceThatCannotBeReset(t *testing.T) {
 		"reset: stuck [reset-failed]: the container is retried by itself; if it keeps failing, cordon the "+
 		"device with 'tessera devices cordon'")
 
-	a.tessera("fault", "heal", npu, ids[1])
+	a.fault("heal", npu, ids[1])
 	equal(t, "devices once it can", expectStarts(t, k, pod, 2), ids)
 }
 
@@ -138,7 +138,7 @@ func TestAContainerRestartsOnADeviceThatHasFailed(t *testing.T) {
 	k.waitFor("64 of 64")
 	pod, ids := startPod(t, k, "restarting", 2)
 
-	a.tessera("fault", "fail", npu, ids[0])
+	a.fault("fail", npu, ids[0])
 	k.waitFor("63 of 64")
 
 	equal(t, "devices", expectStarts(t, k, pod, 2), ids)

@@ -37,7 +37,7 @@ func TestAnAgentKilledAtAnyPointGrantsNothingWrongAndNothingTwice(t *testing.T) 
 	k.waitFor("64 of 64")
 	// One device is out by a person's word and one is broken, whatever the agent forgets.
 	a.tessera("devices", "cordon", npu+"/7", "--reason", "fan is loud")
-	a.tessera("fault", "fail", npu, "9")
+	a.fault("fail", npu, "9")
 	k.waitFor("62 of 64")
 
 	u := k.startChurn(rand.New(rand.NewPCG(seed, 2)), "7", "9")
@@ -61,7 +61,7 @@ func TestAnAgentKilledAtAnyPointGrantsNothingWrongAndNothingTwice(t *testing.T) 
 		t.Error("the agent met errors")
 	}
 	a.tessera("devices", "uncordon", npu+"/7")
-	a.tessera("fault", "heal", npu, "9")
+	a.fault("heal", npu, "9")
 	k.waitFor("64 of 64")
 	// Its allocation also makes kubelet forget the last pods that ended.
 	rest, ids := startPod(t, k, "rest", 64-len(u.held))

@@ -75,14 +75,14 @@ func TestAFailedDeviceIsWithheldUntilItRecovers(t *testing.T) {
 	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
 
-	a.tessera("fault", "fail", npu, "7")
+	a.fault("fail", npu, "7")
 
 	k.waitFor("63 of 64")
 	pod := podOf("all-that-work", 63)
 	must(t, k.admit(pod))
 	equal(t, "devices of the pod", k.devices(pod, "main"), append(numbers(0, 6), numbers(8, 63)...))
 
-	a.tessera("fault", "heal", npu, "7")
+	a.fault("heal", npu, "7")
 
 	k.waitFor("64 of 64")
 	_, ids := startPod(t, k, "the-healed-one", 1)

@@ -41,7 +41,7 @@ func Test60000DevicesAreServed(t *testing.T) {
 	a := k.startMany(numbering(60000))
 	k.waitFor("60000 of 60000")
 
-	a.tessera("fault", "fail", npu, "3")
+	a.fault("fail", npu, "3")
 	k.waitFor("59999 of 60000")
 
 	pod, ids := startPod(t, k, "four", 4)
@@ -57,9 +57,9 @@ func TestTheLargestListThatFitsIsServedWithAllDevicesHealthyOrSick(t *testing.T)
 	must(t, k.admit(pod))
 	equal(t, "shares of a pod", k.devicesOf(npu, pod, "main"), []string{"0::0", "0::1", "0::2", "1::0"})
 
-	a.tessera("fault", "lose-all", npu)
+	a.fault("lose-all", npu)
 	k.waitFor("0 of 183810")
-	a.tessera("fault", "restore", npu)
+	a.fault("restore", npu)
 
 	k.waitFor(mostShares)
 }
@@ -72,7 +72,7 @@ func TestAListThatGrewTooLargeIsNotSentAndTheFormerStays(t *testing.T) {
 	a.configure(manyNPUs(mostNPUs + 1))
 	a.waitToSay(`ERROR the former device list stays resource=dummy.com/npu reason=list-too-large error="` +
 		tooLarge + `"`)
-	a.tessera("fault", "fail", npu, "0")
+	a.fault("fail", npu, "0")
 
 	k.waitFor("183807 of 183810")
 	pod := podOf("four", 4)

@@ -119,7 +119,7 @@ func TestPolicySingleNUMANodeRefusesAPodThatNeedsBothNodes(t *testing.T) {
 func TestANodeWithAFailedDeviceHasNoRoomForAPodOfAllItsDevices(t *testing.T) {
 	k := startOnTwoNodes(t, topologymanager.PolicySingleNumaNode)
 
-	k.agents[0].tessera("fault", "fail", npu, "2")
+	k.agents[0].fault("fail", npu, "2")
 	k.waitFor("7 of 8")
 
 	expectPods(t, k, numbers(4, 7))

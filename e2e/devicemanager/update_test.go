@@ -148,7 +148,7 @@ func TestWhatIsTakenOutStaysOutOverAnUpdate(t *testing.T) {
 	_, one := startPod(t, k, "during", 1)
 	equal(t, "devices of a pod that comes during the update", one, numbers(1, 1))
 	k.pods.remove(k.pods.active()[0])
-	old.tessera("fault", "fail", npu, "1")
+	old.fault("fail", npu, "1")
 	k.waitFor("62 of 64")
 	equal(t, "exit status", old.stop(), 0)
 	k.waitForRegistrations(3)
@@ -157,6 +157,6 @@ func TestWhatIsTakenOutStaysOutOverAnUpdate(t *testing.T) {
 	_, ids := startPod(t, k, "all-that-work", 62)
 	equal(t, "devices of a pod", ids, numbers(2, 63))
 	next.tessera("devices", "uncordon", npu+"/0")
-	next.tessera("fault", "heal", npu, "1")
+	next.fault("heal", npu, "1")
 	k.waitFor("64 of 64")
 }

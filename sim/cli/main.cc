@@ -11,14 +11,16 @@
 namespace tessera::cli {
 
 Command SimProgram() {
-  return {.name = "tessera-sim",
-          .summary = "lets you try Tessera with no cluster and no hardware",
-          .description =
-              "Simulated devices and an embedded kubelet, for the real 'tessera agent' "
-              "that lies beside this program.",
-          .examples = {{"tessera-sim demo", "Watch it work, on simulated devices."},
-                       {"tessera-sim kubelet --dir /tmp/k", "A kubelet for a device plugin."}},
-          .commands = {DemoCommand(), KubeletCommand(), VersionCommand("tessera-sim")}};
+  return {
+      .name = "tessera-sim",
+      .summary = "lets you try Tessera with no cluster and no hardware",
+      .description =
+          "Simulated devices and an embedded kubelet, for the real 'tessera agent' "
+          "that lies beside this program.",
+      .examples = {{"tessera-sim demo", "Watch it work, on simulated devices."},
+                   {"tessera-sim kubelet --dir /tmp/k", "A kubelet for a device plugin."},
+                   {"tessera-sim fault fail dummy.com/npu 7", "Break a device."}},
+      .commands = {DemoCommand(), KubeletCommand(), FaultCommand(), VersionCommand("tessera-sim")}};
 }
 
 int SimMain(int argc, char** argv) {

@@ -8,6 +8,7 @@ namespace tessera::cli {
 
 Command DemoCommand();
 Command KubeletCommand();
+Command FaultCommand();
 
 // The whole command tree.
 Command SimProgram();

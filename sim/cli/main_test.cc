@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "backend/dummy/fault_file.h"
 #include "base/text.h"
 #include "cli/command/help.h"
 #include "cli/command/layout.h"
+#include "os/files.h"
 
 namespace tessera::cli {
 namespace {
@@ -30,6 +32,22 @@ TEST(SimProgramTest, ItTellsItsVersionByItsOwnName) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(SimMain(2, argv), kOk);
   EXPECT_TRUE(testing::internal::GetCapturedStdout().starts_with("tessera-sim "));
+}
+
+TEST(SimProgramTest, AFaultIsWrittenWhereItsAgentReadsIt) {
+  const std::string state = *os::MakeTemporaryDirectory(testing::TempDir() + "sim");
+  Arguments arguments;
+  arguments.Set("VERB", "fail");
+  arguments.Set("RESOURCE", "dummy.com/npu");
+  arguments.Set("DEVICE", "7");
+  arguments.Set("DETAIL", "ECC error");
+  arguments.Set("state-dir", state);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(FaultCommand().run(arguments), kOk);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "fail: dummy.com/npu/7\n");
+  EXPECT_EQ(dummy::ReadFaultFile(state + "/dummy/dummy.com_npu.json").value().Of("7"),
+            dummy::Fault{.fail = "ECC error"});
+  EXPECT_TRUE(os::RemoveTree(state));
 }
 
 }  // namespace

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/demo/agent_calls.h"
 
-#include <algorithm>
-
-#include "backend/dummy/faults.h"
 #include "http/http.h"
 #include "json/json.h"
-#include "os/files.h"
 
 namespace tessera::demo {
 namespace {
@@ -41,14 +37,6 @@ Result<std::vector<json::Object>> ObjectsIn(std::string_view text, std::string_v
 }
 
 }  // namespace
-
-Status CallFault(const std::string& socket, const Fault& fault) {
-  return Tell(socket, "/fault",
-              {{"resource", fault.resource},
-               {"verb", fault.verb},
-               {"device", fault.device},
-               {"detail", fault.detail}});
-}
 
 Status CallCordon(const std::string& socket, const SetCordon& cordon) {
   json::Object body = {{"device", cordon.resource + "/" + cordon.device}};
@@ -92,21 +80,6 @@ Result<Judgements> ReadInventory(std::string_view text) {
         .cordoned = json::GetObject(object, "cordon") != nullptr};
   }
   return judgements;
-}
-
-Status WriteFault(const std::string& state_dir, const Fault& fault) {
-  std::string file = fault.resource;
-  std::replace(file.begin(), file.end(), '/', '_');
-  const std::string directory = state_dir + "/dummy";
-  const std::string path = directory + "/" + file + ".json";
-  TRY(os::MakeDirectories(directory));
-  dummy::Faults faults;
-  if (os::Exists(path)) {
-    const std::string text = TRY(os::ReadFile(path));
-    faults = TRY(dummy::ParseFaults(text));
-  }
-  TRY(dummy::ApplyVerb(faults, fault.verb, fault.device, fault.detail));
-  return os::WriteFileAtomically(path, dummy::WriteFaults(faults));
 }
 
 }  // namespace tessera::demo

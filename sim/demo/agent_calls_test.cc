@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/dummy/faults.h"
-#include "os/files.h"
-
 namespace tessera::demo {
 namespace {
 
@@ -36,17 +33,6 @@ TEST(ReadInventory, JudgementsAreRead) {
 TEST(ReadInventory, OtherDocumentIsInvalid) {
   EXPECT_EQ(ReadInventory("[]").error(),
             (Error{Reason::kInvalid, "the agent's answer has no list 'devices'"}));
-}
-
-TEST(WriteFault, FaultsAddUpInTheDevicesFile) {
-  const std::string state = *os::MakeTemporaryDirectory("/tmp/tessera-test-");
-  EXPECT_TRUE(WriteFault(state, {.verb = "fail", .resource = "dummy.com/npu", .device = "3"}));
-  EXPECT_TRUE(WriteFault(state, {.verb = "hide", .resource = "dummy.com/npu", .device = "4"}));
-  const auto faults = dummy::ParseFaults(*os::ReadFile(state + "/dummy/dummy.com_npu.json"));
-  ASSERT_TRUE(faults);
-  EXPECT_TRUE(faults->Of("3").fail.has_value());
-  EXPECT_TRUE(faults->Of("4").hidden);
-  EXPECT_TRUE(os::RemoveTree(state));
 }
 
 }  // namespace

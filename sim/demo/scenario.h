@@ -69,7 +69,7 @@ struct RestartContainer {
 
 // Something happens to the devices themselves.
 struct Fault {
-  std::string verb{};  // "fail", "heal", "flap", ...; see Backend::InjectFault
+  std::string verb{};  // "fail", "heal", "flap", ...; see backend/dummy/faults.h
   std::string resource{};
   std::string device{};  // empty: the one `pod` holds, or all
   std::string pod{};     // the first device this pod holds

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "backend/dummy/fault_file.h"
 #include "base/text.h"
 #include "config/schema.h"
 #include "grant/cdi_document.h"
@@ -293,13 +294,8 @@ Status Stage::MakeFault(Fault fault) {
     }
   }
   Note(FaultMade{fault});
-  if (!agents_.empty()) {
-    const Status done = CallFault(control_socket(), fault);
-    const bool absent = !done && (done.error().reason == Reason::kUnavailable ||
-                                  done.error().reason == Reason::kNotFound);
-    if (!absent) return done;
-  }
-  return WriteFault(directory_ + "/state", fault);
+  return dummy::ChangeFaultFile(dummy::FaultFile(directory_ + "/state", fault.resource), fault.verb,
+                                fault.device, fault.detail);
 }
 
 Status Stage::MakeChange(const ChangeHardware& change) {

@@ -412,7 +412,6 @@ RouteSources Agent::Routes() {
                                 .late = resources_.BoundLate()};
               },
           .node = node_,
-          .resources = resources_.served(),
           .release = release_,
           .metrics = metrics_,
           .refresh_metrics =

@@ -37,10 +37,6 @@ Result<Order> ReadOrder(std::string_view path, std::string_view body) {
   if (path == "/uncordon") return ReadCordon(order, false);
   if (path == "/was-reset") return ResetOrder{Text(order, "device")};
   if (path == "/release") return ReadRelease(order);
-  if (path == "/fault") {
-    return FaultOrder{Text(order, "resource"), Text(order, "verb"), Text(order, "device"),
-                      Text(order, "detail")};
-  }
   return Fail(Reason::kNotFound, "there is no order {}", path);
 }
 

@@ -33,19 +33,10 @@ struct ReleaseOrder {
   bool operator==(const ReleaseOrder&) const = default;
 };
 
-// POST /fault: Backend::InjectFault of the resource.
-struct FaultOrder {
-  std::string resource;
-  std::string verb;
-  std::string device;
-  std::string detail;
-  bool operator==(const FaultOrder&) const = default;
-};
-
-using Order = std::variant<CordonOrder, ResetOrder, ReleaseOrder, FaultOrder>;
+using Order = std::variant<CordonOrder, ResetOrder, ReleaseOrder>;
 
 // kInvalid when the body is no JSON object or lacks what the order needs, kNotFound when there is
-// no such path. Whether there is such a device, resource or verb is not looked at.
+// no such path. Whether there is such a device is not looked at.
 Result<Order> ReadOrder(std::string_view path, std::string_view body);
 
 }  // namespace tessera::agent

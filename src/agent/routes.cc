@@ -74,15 +74,6 @@ Result<json::Value> Follow(const RouteSources& sources, const ReleaseOrder& orde
   return sources.release.Page();
 }
 
-Result<json::Value> Follow(const RouteSources& sources, const FaultOrder& order) {
-  auto at = sources.resources.find(order.resource);
-  if (at == sources.resources.end()) {
-    return Fail(Reason::kNotFound, "there is no resource {}", order.resource);
-  }
-  TRY(at->second->backend().InjectFault(order.verb, order.device, order.detail));
-  return json::Value(json::Object{});
-}
-
 Result<json::Value> CarryOut(const RouteSources& sources, const http::Request& request) {
   const Order order = TRY(ReadOrder(request.path, request.body));
   return std::visit([&](const auto& one) { return Follow(sources, one); }, order);

@@ -20,7 +20,6 @@ struct RouteSources {
   std::function<View()> view;
   std::function<PodFacts()> pods;
   Node& node;
-  const ServedResources& resources;
   Release& release;
   http::Metrics& metrics;
   std::function<void()> refresh_metrics;   // gauges that are computed when asked for
@@ -32,7 +31,7 @@ struct RouteSources {
 
 // GET /metrics, /healthz, /readyz, /inventory, /ledger, /explain, /cdi, /release.
 http::Handler ReadRoutes(RouteSources sources);
-// Those, GET /explain?pod=NAMESPACE/POD, and POST /cordon, /uncordon, /was-reset, /release, /fault.
+// Those, GET /explain?pod=NAMESPACE/POD, and POST /cordon, /uncordon, /was-reset, /release.
 http::Handler ControlRoutes(RouteSources sources);
 
 }  // namespace tessera::agent

@@ -11,9 +11,4 @@ Status Backend::Reset(const Device&) {
   return {};
 }
 
-Status Backend::InjectFault(std::string_view verb, std::string_view, std::string_view) {
-  return Fail(Reason::kNotFound,
-              "cannot inject \"{}\": devices of this kind are real and take no faults", verb);
-}
-
 }  // namespace tessera

@@ -73,11 +73,6 @@ class Backend {
   // Puts the device into its initial state before a container starts (PreStartContainer). Must be
   // repeatable. The default does nothing.
   virtual Status Reset(const Device& device);
-
-  // Faults for trying things out: kNotFound where this kind has none. `verb` is one of "fail",
-  // "heal", "flap", "hide", "show", "slow", "break", "reset-fails", "lose-all", "restore"; `id` is
-  // a device id, empty for those that concern all.
-  virtual Status InjectFault(std::string_view verb, std::string_view id, std::string_view detail);
 };
 
 }  // namespace tessera

@@ -21,16 +21,5 @@ TEST(BackendTest, ResetDoesNothingByDefault) {
   EXPECT_TRUE(backend.Reset({}));
 }
 
-TEST(BackendTest, FaultsAreRefusedByDefault) {
-  PlainBackend backend;
-
-  const Status status = backend.InjectFault("fail", "7", "");
-
-  ASSERT_FALSE(status);
-  EXPECT_EQ(status.error(),
-            (Error{Reason::kNotFound,
-                   "cannot inject \"fail\": devices of this kind are real and take no faults"}));
-}
-
 }  // namespace
 }  // namespace tessera

@@ -19,11 +19,11 @@ Command MpsCommand();
 Command NvidiaMpsCommand();  // below mps
 Command MovedDemoCommand();  // they say where they went
 Command MovedKubeletCommand();
+Command MovedFaultCommand();
 Command DevicesCommand();
 Command ExplainCommand();
 Command HealthCommand();
 Command ConfigCommand();
-Command FaultCommand();
 Command ReleaseCommand();
 Command CdiCommand();
 Command ConfigManagerCommand();

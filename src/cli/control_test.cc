@@ -31,21 +31,6 @@ TEST_F(ControlTest, RefusalOfTheAgentIsPassedOn) {
   EXPECT_EQ(asked_, "GET /explain device=99 \n");
 }
 
-TEST_F(ControlTest, FaultSendsAllItWasTold) {
-  Serve(http::Json(json::Object{}));
-  arguments_.Set("VERB", "fail");
-  arguments_.Set("RESOURCE", "dummy.com/npu");
-  arguments_.Set("DEVICE", "7");
-  arguments_.Set("DETAIL", "ECC error");
-
-  Run(FaultCommand());
-
-  EXPECT_EQ(out_, "fail: dummy.com/npu/7\n");
-  EXPECT_EQ(asked_,
-            "POST /fault {\"resource\":\"dummy.com/npu\",\"verb\":\"fail\",\"device\":\"7\","
-            "\"detail\":\"ECC error\"}\n");
-}
-
 TEST_F(ControlTest, CdiDocumentsStandUnderTheirPaths) {
   json::Value document = json::Parse(R"({"cdiVersion": "0.5.0"})").value();
   json::Object entry{{"path", "/var/run/cdi/tessera-dummy.com_npu.json"},

@@ -29,7 +29,7 @@ constexpr Row kCommands[] = {
     {"health", HealthCommand},
     {"config", ConfigCommand},
     {"release", ReleaseCommand},
-    {"fault", FaultCommand},
+    {"fault", MovedFaultCommand},
     {"cdi", CdiCommand},
     {"vgpu", VgpuCommand},
     {"labels", LabelsCommand},

@@ -149,9 +149,11 @@ TEST_F(ProgramTest, WhatIsAProgramOfItsOwnSaysWhich) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(OutputOf({"demo", "--speed", "2"}), "2 ");
   EXPECT_EQ(OutputOf({"kubelet", "--dir", "/tmp/k"}), "2 ");
+  EXPECT_EQ(OutputOf({"fault", "heal", "dummy.com/npu", "7"}), "2 ");
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "tessera: 'tessera demo' is 'tessera-sim demo'\n"
-            "tessera: 'tessera kubelet' is 'tessera-sim kubelet'\n");
+            "tessera: 'tessera kubelet' is 'tessera-sim kubelet'\n"
+            "tessera: 'tessera fault' is 'tessera-sim fault'\n");
 }
 
 TEST_F(ProgramTest, ABuildThatLoadsItsLibrariesSaysThatTheyAreTheSystems) {

@@ -31,4 +31,8 @@ Command MovedKubeletCommand() {
   return Moved("kubelet");
 }
 
+Command MovedFaultCommand() {
+  return Moved("fault");
+}
+
 }  // namespace tessera::cli

@@ -5,7 +5,6 @@
 
 #include "agent/node.h"
 #include "agent/order.h"
-#include "backend/dummy/faults.h"
 #include "base/text.h"
 #include "json/json.h"
 #include "test/fuzz/fuzz.h"
@@ -36,13 +35,6 @@ std::string BodyOf(const ReleaseOrder& order) {
   return json::Write(json::Object{{"for", FormatDuration(*order.time)}});
 }
 
-std::string BodyOf(const FaultOrder& order) {
-  return json::Write(json::Object{{"resource", order.resource},
-                                  {"verb", order.verb},
-                                  {"device", order.device},
-                                  {"detail", order.detail}});
-}
-
 Result<DeviceKey> Follow(Node& node, const CordonOrder& order) {
   return order.on ? node.Cordon(order.device, order.reason) : node.Uncordon(order.device);
 }
@@ -67,13 +59,6 @@ void Check(const CordonOrder& order) {
 void Check(const ResetOrder&) {}
 
 void Check(const ReleaseOrder&) {}
-
-void Check(const FaultOrder& order) {
-  dummy::Faults faults;
-  if (!dummy::ApplyVerb(faults, order.verb, order.device, order.detail)) return;
-  const auto again = dummy::ParseFaults(dummy::WriteFaults(faults));
-  Require(again && *again == faults, "faults read as they were written");
-}
 
 void CheckText(std::string_view path, std::string_view body) {
   const auto order = ReadOrder(path, body);

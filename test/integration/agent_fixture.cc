@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/dummy/fault_file.h"
 #include "base/text.h"
 #include "os/files.h"
 
@@ -210,9 +211,17 @@ Result<http::Response> NodeUnderTest::Order(const std::string& path, const json:
 
 void NodeUnderTest::Fault(const std::string& verb, const std::string& device,
                           const std::string& detail) {
-  auto response =
-      Order("/fault", {{"resource", kNpu}, {"verb", verb}, {"device", device}, {"detail", detail}});
-  ASSERT_TRUE(response) << response.error().message;
+  FaultOf(kNpu, verb, device, detail);
+}
+
+void NodeUnderTest::FaultOf(const std::string& resource, const std::string& verb,
+                            const std::string& device, const std::string& detail) {
+  const std::string config = os::ReadFile(dir_ + "/tessera.yaml").value_or("");
+  const std::string chosen = dir_ + "/faults/npu.json";
+  const bool is_chosen = config.find("faultFile: " + chosen) != std::string::npos;
+  const tessera::Status changed = dummy::ChangeFaultFile(
+      is_chosen ? chosen : dummy::FaultFile(dir_ + "/state", resource), verb, device, detail);
+  ASSERT_TRUE(changed) << changed.error().message;
 }
 
 void NodeUnderTest::SetFaults(const json::Object& devices) {

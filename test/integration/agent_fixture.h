@@ -75,10 +75,13 @@ class NodeUnderTest {
   // until then.
   kubelet::Admission RunUntilAdmitted(const std::string& pod,
                                       const std::map<std::string, int>& limits);
-  // An order on the control socket: POST /fault and so on; waits for the socket.
+  // An order on the control socket: POST /cordon and so on; waits for the socket.
   Result<http::Response> Order(const std::string& path, const json::Object& body);
+  // What is wrong with a dummy device from now on, by its file. The agent reads it soon.
   void Fault(const std::string& verb, const std::string& device = "",
              const std::string& detail = "");
+  void FaultOf(const std::string& resource, const std::string& verb, const std::string& device = "",
+               const std::string& detail = "");
   // The faults of the dummy devices, all at once: {"2": {"fail": "on fire"}}.
   void SetFaults(const json::Object& devices);
   std::string Get(const std::string& path);

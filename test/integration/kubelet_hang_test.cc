@@ -60,7 +60,7 @@ TEST_F(KubeletHangTest, AKubeletThatHangsInAStreamIsServedOtherwiseAndGetsTheNew
   const kubelet::Admission next = Run("b", {{kNpu, 2}});
   ASSERT_TRUE(next.admitted) << next.message;
   EXPECT_EQ(next.grants[0].ids, (std::vector<std::string>{"63::0", "63::1"}));
-  ASSERT_TRUE(Order("/fault", {{"resource", kTpu}, {"verb", "fail"}, {"device", "0"}}));
+  FaultOf(kTpu, "fail", "0");
   Expect(kTpu, 1, 0);
   EXPECT_EQ(Status(kNpu).allocatable, kShares);
 

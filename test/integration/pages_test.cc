@@ -106,8 +106,8 @@ TEST_F(PagesTest, AnOrderThatCannotBeFollowedSaysWhy) {
             (Error{Reason::kInvalid, "a cordon needs a reason, for whoever finds it"}));
   EXPECT_EQ(Order("/uncordon", {{"device", "0"}}).error(),
             (Error{Reason::kNotFound, "device dummy.com/npu/0 is not cordoned"}));
-  EXPECT_EQ(Order("/fault", {{"resource", "x.y/z"}, {"verb", "fail"}}).error(),
-            (Error{Reason::kNotFound, "there is no resource x.y/z"}));
+  EXPECT_EQ(Order("/fault", {{"resource", kNpu}, {"verb", "fail"}}).error(),
+            (Error{Reason::kNotFound, "there is no order /fault"}));
 }
 
 TEST_F(PagesTest, AStatusPortInUseIsTakenOnceItIsFree) {

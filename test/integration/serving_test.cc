@@ -142,6 +142,7 @@ TEST_F(AgentTest, AResetThatFailsKeepsTheContainerFromStarting) {
   StartAll("  - {name: dummy.com/npu, dummy: {count: 2, reset: before-start}}\n");
   Expect(kNpu, 2, 2);
   Fault("reset-fails", "0", "stuck in reset");
+  ASSERT_TRUE(AwaitLog("the fault file counts"));
 
   kubelet::Admission pod = Run("a", {{kNpu, 1}});
 

@@ -63,6 +63,7 @@ TEST_F(StopTest, AResetThatHangsDoesNotHoldUpTheEnd) {
   Expect(kNpu, 4, 4);
   ASSERT_TRUE(Run("a", {{kNpu, 1}}).admitted);
   Fault("slow", "0", "1h");
+  ASSERT_TRUE(AwaitLog("the fault file counts"));
   tessera::Status restarted;
   std::thread restart([&] { restarted = kubelet_->RestartContainer("default", "a", "main"); });
   EXPECT_TRUE(AwaitLog("pre-start resource=dummy.com/npu ids=0"));

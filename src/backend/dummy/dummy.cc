@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "backend/dummy/fault_file.h"
 #include "base/log.h"
 #include "os/files.h"
 
@@ -15,13 +16,6 @@ constexpr Duration kPoll{2'000};
 constexpr char kBusLost[] = "the whole bus is gone";
 constexpr char kUnplugged[] = "unplugged";
 constexpr char kFlapping[] = "flapping";
-
-std::string FaultFile(const DummyConfig& config, const std::string& state_dir,
-                      std::string resource) {
-  if (!config.fault_file.empty()) return config.fault_file;
-  std::ranges::replace(resource, '/', '_');
-  return state_dir + "/dummy/" + resource + ".json";
-}
 
 std::string Directory(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
@@ -34,13 +28,6 @@ std::string WithId(std::string path, std::string_view id) {
     path.replace(at, kPlaceholder.size(), id);
   }
   return path;
-}
-
-Result<dummy::Faults> ReadFaults(const std::string& path) {
-  Result<std::string> text = os::ReadFile(path);
-  if (!text && text.error().reason == Reason::kNotFound) return dummy::Faults{};
-  if (!text) return Fail(std::move(text).error());
-  return TRY_IN(dummy::ParseFaults(*text), path);
 }
 
 // Devices with a fault: one of thousands changes at a time.
@@ -58,7 +45,8 @@ DummyBackend::DummyBackend(std::string resource, DummyConfig config, const std::
                            os::Loop& loop, const Clock& clock)
     : resource_(std::move(resource)),
       config_(std::move(config)),
-      fault_file_(FaultFile(config_, state_dir, resource_)),
+      fault_file_(config_.fault_file.empty() ? dummy::FaultFile(state_dir, resource_)
+                                             : config_.fault_file),
       loop_(loop),
       clock_(clock) {
   Reload();
@@ -71,7 +59,7 @@ Status DummyBackend::Start(BackendEvents& events) {
     events_ = &events;
     Announce({}, faults_);
   }
-  // Without a watch the devices work, and faults from InjectFault count; only hand edits do not.
+  // Without a watch the devices work; only changes of the file do not count.
   if (Status made = os::MakeDirectories(Directory(fault_file_)); !made) {
     log::Warn("no directory for faults", made.error(), {{"resource", resource_}});
   }
@@ -80,7 +68,8 @@ Status DummyBackend::Start(BackendEvents& events) {
     FollowFlapping();
   });
   if (!watch) {
-    log::Warn("faults edited by hand will not be seen", watch.error(), {{"resource", resource_}});
+    log::Warn("changes of the fault file will not be seen", watch.error(),
+              {{"resource", resource_}});
   } else {
     watch_ = *std::move(watch);
     watch_->Watch({Directory(fault_file_)});
@@ -211,30 +200,9 @@ int DummyBackend::resets(const std::string& id) const {
   return it == resets_.end() ? 0 : it->second;
 }
 
-Status DummyBackend::InjectFault(std::string_view verb, std::string_view id,
-                                 std::string_view detail) {
-  std::lock_guard file_lock(file_mutex_);
-  dummy::Faults next;
-  {
-    std::lock_guard lock(mutex_);
-    next = faults_;
-  }
-  TRY(dummy::ApplyVerb(next, verb, id, detail));
-  if (!id.empty() && !Has(id)) {
-    return Fail(Reason::kNotFound, "{} has no device \"{}\"; it has {}, from \"0\"", resource_, id,
-                Count(static_cast<size_t>(config_.count), "device"));
-  }
-  TRY(os::MakeDirectories(Directory(fault_file_)));
-  TRY(os::WriteFileAtomically(fault_file_, dummy::WriteFaults(next)));
-  file_error_.reset();
-  log::Info("fault injected", {{"resource", resource_}, {"verb", verb}, {"device", id}});
-  Replace(std::move(next));
-  return {};
-}
-
 void DummyBackend::Reload() {
   std::lock_guard file_lock(file_mutex_);
-  Result<dummy::Faults> faults = ReadFaults(fault_file_);
+  Result<dummy::Faults> faults = dummy::ReadFaultFile(fault_file_);
   if (faults) {
     file_error_.reset();
     Replace(*std::move(faults));
@@ -251,6 +219,7 @@ void DummyBackend::Replace(dummy::Faults next) {
   Announce(faults_, next);
   faults_ = std::move(next);
   wake_.notify_all();
+  log::Info("the fault file counts", {{"resource", resource_}});
 }
 
 void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& after) {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dummy NPU: devices that exist only in the configuration, for learning, trying out and tests.
 // They are called "0" to "count-1", share nothing with real hardware, and break when told to: their
-// faults (faults.h) stand in a file that a person or InjectFault writes, and that outlives the
-// agent.
+// faults (faults.h) stand in a file that somebody else writes, and that outlives the agent.
 //
-// Threads: as in backend.h; InjectFault may be called on any thread. Destroyed after Stop, once no
-// call runs, on any thread.
+// Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
 #pragma once
 
 #include <condition_variable>
@@ -43,8 +41,8 @@ class DummyBackend : public Backend {
   // kResetFailed for a device that is broken, gone or told to refuse. Each reset is logged and
   // counted.
   Status Reset(const Device& device) override;
-  // The verbs of dummy::ApplyVerb. A broken fault file is replaced.
-  Status InjectFault(std::string_view verb, std::string_view id, std::string_view detail) override;
+  // Reads the fault file, as is done whenever it changes. A broken one changes nothing. Any thread.
+  void Reload();
 
   // How often the device was reset since this backend was made. Any thread.
   int resets(const std::string& id) const;
@@ -55,7 +53,6 @@ class DummyBackend : public Backend {
   DeviceKey Key(std::string_view id) const { return {resource_, std::string(id)}; }
   bool Has(std::string_view id) const;
 
-  void Reload();
   void Replace(dummy::Faults next);
   void Announce(const dummy::Faults& before, const dummy::Faults& after);
   void FollowFlapping();
@@ -71,7 +68,7 @@ class DummyBackend : public Backend {
   const Clock& clock_;
 
   // Lock order: file_mutex_ before mutex_.
-  std::mutex file_mutex_;            // held while the file is read or written
+  std::mutex file_mutex_;            // held while the file is read
   std::optional<Error> file_error_;  // what is wrong with the file, once logged
 
   mutable std::mutex mutex_;      // guards what follows; events are reported under it, so that none

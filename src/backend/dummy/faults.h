@@ -55,7 +55,7 @@ struct Faults {
 Result<Faults> ParseFaults(std::string_view text);
 std::string WriteFaults(const Faults& faults);
 
-// Applies a verb of Backend::InjectFault:
+// Applies a verb:
 //   fail ID [REASON]         flap ID [PERIOD, 2s]      slow ID [DURATION, 10s]
 //   break ID [REASON]        reset-fails ID [REASON]   heal ID: all of these end
 //   hide ID   show ID        lose-all                  restore: no faults at all

@@ -367,11 +367,5 @@ TEST_F(FileTest, NodesThatComeLaterInADirectoryAreFound) {
   backend.Stop();
 }
 
-TEST_F(FileTest, DevicesTakeNoFaults) {
-  FileBackend backend = Mounted("/dev/x*");
-
-  EXPECT_EQ(backend.InjectFault("fail", "x0", "").error().reason, Reason::kNotFound);
-}
-
 }  // namespace
 }  // namespace tessera

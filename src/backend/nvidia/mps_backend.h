@@ -36,9 +36,6 @@ class MpsBackend : public Backend {
   std::vector<std::string> HeldBy() const override { return gpus_->HeldBy(); }
   bool ResetsBeforeStart() const override { return gpus_->ResetsBeforeStart(); }
   Status Reset(const Device& device) override { return gpus_->Reset(device); }
-  Status InjectFault(std::string_view verb, std::string_view id, std::string_view detail) override {
-    return gpus_->InjectFault(verb, id, detail);
-  }
 
  private:
   Result<MpsStatus> ReadStatus() const;
