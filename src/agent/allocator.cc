@@ -97,8 +97,6 @@ Result<Grant> Allocator::Make(const std::vector<std::string>& ids, std::string& 
   auto made =
       tessera::Allocate(*snapshot_->offer, rendering, ids, name, matched ? &*match : nullptr);
   if (!made) return made;
-  // Others are told by kubelet's checkpoint alone.
-  if (rendering.vgpu && WritesCdi(rendering)) binder_->Promised(resource_, ids, *made);
   granted_(ids);
   return made;
 }
@@ -137,22 +135,18 @@ void Allocator::Run(const std::shared_ptr<Start>& start) {
 }
 
 void Allocator::Bind(const std::shared_ptr<Start>& start) {
-  GrantBinder::Known& known = start->known;
-  if (known.list == nullptr && binder_->NeedsList()) {
-    return binder_->AskList(
-        [self = shared_from_this(), start](const auto& list) { self->Listed(start, list); });
-  }
+  GrantBinder::Pods& known = start->known;
   const Snapshot& snapshot = *start->snapshot;
   const Binding binding{.offer = *snapshot.offer,
                         .rendering = snapshot.rendering,
                         .cdi_dir = snapshot.cdi_dir,
                         .described = snapshot.described.get()};
   auto unknown = binder_->PodToKnow(binding, start->ids, known);
-  while (unknown && !unknown->empty() && !IsPodName(*unknown)) {
+  while (unknown && !unknown->empty()) {
     PodPtr pod = book_->Find(*unknown);
     if (pod == nullptr) break;
     start->pod = pod->FullName();
-    known.pods[*unknown] = std::move(pod);
+    known[*unknown] = std::move(pod);
     unknown = binder_->PodToKnow(binding, start->ids, known);
   }
   if (!unknown) return Refuse(*start, unknown.error());
@@ -161,40 +155,24 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
         binding, start->ids, known,
         [self = shared_from_this(), start](Status bound) { self->End(*start, std::move(bound)); });
   }
-  const auto came = [self = shared_from_this(), start, which = *unknown](
-                        const Result<PodPtr>& pod) { self->Came(start, which, pod); };
-  if (IsPodName(*unknown)) return book_->AwaitNamed(*unknown, came);
-  book_->Await(*unknown, kPodComes, came);
+  book_->Await(*unknown, kPodComes,
+               [self = shared_from_this(), start, uid = *unknown](const Result<PodPtr>& pod) {
+                 self->Came(start, uid, pod);
+               });
 }
 
-void Allocator::Listed(const std::shared_ptr<Start>& start,
-                       const Result<kubelet::PodListPtr>& list) {
-  if (!list) {
-    return Refuse(
-        *start,
-        {Reason::kGrantUnknown,
-         fmt::format("{}: kubelet's checkpoint is of a shape that this agent does not know (a "
-                     "newer one may), and its pod-resources API does not say which container this "
-                     "is: {}",
-                     resource_, list.error().message)});
-  }
-  start->known.list = *list;
-  workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
-}
-
-void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& which,
+void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& uid,
                      const Result<PodPtr>& pod) {
-  start->pod = pod ? (*pod)->FullName() : which;
-  if (!pod && pod.error().reason == Reason::kNotPlaced) return Refuse(*start, pod.error(), which);
+  start->pod = pod ? (*pod)->FullName() : uid;
+  if (!pod && pod.error().reason == Reason::kNotPlaced) return Refuse(*start, pod.error(), uid);
   if (!pod) {
     return Refuse(*start,
                   {Reason::kGrantUnknown,
                    fmt::format("{}: the API server does not say what pod {} asks for: {}",
-                               resource_, which, pod.error().message)},
-                  which);
+                               resource_, uid, pod.error().message)},
+                  uid);
   }
-  start->known.pods[which] = *pod;
-  start->known.pods[(*pod)->KubeletUid()] = *pod;
+  start->known[uid] = *pod;
   workers_->Run([self = shared_from_this(), start] { self->Bind(start); });
 }
 

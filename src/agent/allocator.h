@@ -68,17 +68,13 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     std::function<bool()> wanted;
     std::function<void(Status)> done;
     std::shared_ptr<const Snapshot> snapshot = nullptr;
-    GrantBinder::Known known = {};  // that was waited for
-    std::string pod = {};           // by its UID or name, once that is known
+    GrantBinder::Pods known = {};  // that were waited for
+    std::string pod = {};          // by its UID or name, once that is known
   };
-  // On a worker, as the next. A list of kubelet's and a pod that is not known yet are waited for
-  // without one.
+  // On a worker, as the next. A pod that is not known yet is waited for without one.
   void Run(const std::shared_ptr<Start>& start);
   void Bind(const std::shared_ptr<Start>& start);
-  void Listed(const std::shared_ptr<Start>& start, const Result<kubelet::PodListPtr>& list);
-  // `which`: by its UID or name.
-  void Came(const std::shared_ptr<Start>& start, const std::string& which,
-            const Result<PodPtr>& pod);
+  void Came(const std::shared_ptr<Start>& start, const std::string& uid, const Result<PodPtr>& pod);
   void End(const Start& start, Status status);
   // The same where the binder, which tells of refusals by itself, was not asked.
   void Refuse(const Start& start, const Error& error, const std::string& pod_uid = "");

@@ -8,20 +8,20 @@
 #include <utility>
 
 #include "agent/bind/pod_decision.h"
+#include "agent/container_runtime.h"
 #include "base/log.h"
 #include "config/schema/family.h"
 #include "grant/grant.h"
 #include "kinds/kinds.h"
 #include "kubelet/checkpoint.h"
-#include "kubelet/pod_lists.h"
 #include "kubelet/pod_resources.h"
+#include "version.h"
 
 namespace tessera::agent {
 namespace {
 
 constexpr Duration kFamilySettle{20};
 constexpr Duration kRefreshPause{60'000};
-constexpr Duration kListTimeout{5'000};
 constexpr Duration kSpaceLook{60'000};
 constexpr Duration kTellAgain{600'000};
 
@@ -59,10 +59,11 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   directories_ = directories;
   shared_.binder = std::make_shared<GrantBinder>(
       directories.device_plugins(), config.state_dir, os::Root(config.root_prefix), shared_.book,
-      shared_.node.ledger().inbox(), SystemClock(),
-      std::make_shared<kubelet::PodLists>([socket = directories.pod_resources_socket()] {
-        return kubelet::ListHoldings(socket, kListTimeout);
-      }));
+      shared_.node.ledger().inbox(), SystemClock(), [state_dir = config.state_dir] {
+        const std::string kubelet = RememberedVersions(state_dir).kubelet;
+        return fmt::format("kubelet is {}, the agent {}", kubelet.empty() ? "unknown" : kubelet,
+                           TESSERA_VERSION);
+      });
   shared_.binder->TellLedger();
   const std::string checkpoint = directories.device_plugins() + "/" + kubelet::kCheckpointFile;
   old_libraries_ =

@@ -217,29 +217,6 @@ TEST_F(VgpuRequestsTest, APodThatNobodyPlacedGetsWhatItsAnnotationsAskFor) {
   EXPECT_TRUE(variables.contains("CUDA_DEVICE_SM_LIMIT=40"));
 }
 
-TEST_F(VgpuRequestsTest, WithACheckpointOfUnknownShapeAPodOfAFormerOnesNameGetsItsOwn) {
-  api_.Add(Placed("uid-1", 5, 3000, 30));
-  StartAll(kTenRequested, Extra());
-  Expect(kGpu, 80, 80);
-  kubelet_->ShapeCheckpointAnew(true);
-
-  const kubelet::Admission pod = RunPod("uid-1");
-  ASSERT_TRUE(pod.start_failures.empty()) << pod.start_failures[0].second;
-  EXPECT_TRUE(VariablesOf(pod).contains("CUDA_DEVICE_MEMORY_LIMIT_0=3000m"));
-
-  // The watch does not tell of it.
-  ASSERT_TRUE(kubelet_->EndPod("team", "train"));
-  api_.Clear();
-  api_.Add(Placed("uid-2", 5, 4000, 40));
-  const kubelet::Admission next = RunPod("uid-2");
-  ASSERT_TRUE(next.start_failures.empty()) << next.start_failures[0].second;
-  EXPECT_TRUE(VariablesOf(next).contains("CUDA_DEVICE_MEMORY_LIMIT_0=4000m"));
-
-  kubelet_->ShapeCheckpointAnew(false);
-  EXPECT_TRUE(kubelet_->RestartContainer("team", "train", "main"));
-  EXPECT_TRUE(VariablesOf(next).contains("CUDA_DEVICE_MEMORY_LIMIT_0=4000m"));
-}
-
 TEST_F(VgpuRequestsTest, HamisSchedulerIsToldOfTheGpus) {
   StartAll(kTenRequested, Extra());
   Expect(kGpu, 80, 80);

@@ -2,7 +2,6 @@
 #include "agent/bind/grant_binder.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "agent/bind/grant_files.h"
@@ -48,6 +47,10 @@ bool MayEvict(const Binding& binding, Reason reason) {
 Result<HeldGrantsPtr> GrantBinder::Read() {
   std::lock_guard lock(told_mutex_);  // no older state is told after a newer one
   Result<HeldGrantsPtr> read = checkpoint_.Read();
+  if (IsOfUnknownShape(read)) {
+    read = Fail(Reason::kInvalid, "its shape is not known here{}, a newer agent may know it: {}",
+                versions_ ? " (" + versions_() + ")" : "", read.error().message);
+  }
   NoteShape(read);
   HeldGrantsPtr held = TRY(std::move(read));
   if (held == told_) return held;
@@ -66,58 +69,34 @@ void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
   if (shape_unknown_.exchange(unknown) == unknown) return;
   if (!unknown) return log::Info("kubelet's checkpoint is of a shape that is known again");
   log::Warn(
-      "kubelet's checkpoint is of a shape that this agent does not know: until a newer agent "
-      "is here, containers are told by kubelet's pod-resources API, init containers with virtual "
-      "GPUs are not made, and nothing is removed of grants that have ended",
+      "kubelet's checkpoint is of a shape that this agent does not know: until a newer agent is "
+      "here, no container with virtual GPUs is made, those that run go on, and nothing is removed "
+      "of grants that have ended",
       read.error());
 }
 
-// By the newest list, if there is one: it has all that an older one was asked for.
-Result<GrantBinder::Held> GrantBinder::ReadFor(Wishes wishes) {
-  Result<HeldGrantsPtr> read = Read();
-  if (read) return Held{.all = *std::move(read)};
-  kubelet::PodListPtr newest;
-  Pods pods;
-  for (const auto& wish : wishes) {
-    const auto& [known, list] = wish->known;
-    if (list == nullptr) continue;
-    if (newest == nullptr || newest->asked < list->asked) newest = list;
-    pods.insert(known.begin(), known.end());
-  }
-  if (!IsOfUnknownShape(read) || newest == nullptr) return Fail(read.error());
-  auto listed = TRY(ListedGrants::Make(newest, std::move(pods), pins_, promised_, *book_));
-  return Held{.all = listed->held(), .listed = std::move(listed)};
-}
-
 // kGrantUnknown where there are none, or nobody says.
-Result<HeldGrants::Some> GrantBinder::Find(const Result<Held>& held, const Wish& wish) {
-  const std::string& resource = wish.binding.offer.resource;
-  // A list that another one has asked for may be too old for this one.
-  const bool listed = held && held->listed != nullptr;
-  if (!held || (listed && wish.known.list == nullptr)) {
+Result<HeldGrants::Some> GrantBinder::Find(const Result<HeldGrantsPtr>& held,
+                                           const Binding& binding,
+                                           const std::vector<std::string>& ids) {
+  const std::string& resource = binding.offer.resource;
+  if (!held) {
     return Fail(Reason::kGrantUnknown,
                 "{}: kubelet's checkpoint does not say which container this is: {}", resource,
-                held ? "it is of another shape than before" : held.error().message);
+                held.error().message);
   }
-  if (listed) {
-    const bool cdi = WritesCdi(wish.binding.rendering);
-    return HeldGrants::Some{TRY(held->listed->Find(resource, wish.ids, cdi))};
-  }
-  const HeldGrants::Some& found = held->all->With(resource, wish.ids);
+  const HeldGrants::Some& found = (*held)->With(resource, ids);
   if (!found.empty()) return found;
   return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}", resource,
-              Join(wish.ids, ","));
+              Join(ids, ","));
 }
 
 Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
-                                           const std::vector<std::string>& ids,
-                                           const Known& known) {
+                                           const std::vector<std::string>& ids, const Pods& known) {
   if (!binding.rendering.vgpu->requests) return "";
-  const std::array wishes{std::make_unique<Wish>(binding, ids, known)};
-  const Result<Held> all = ReadFor(wishes);
-  for (const HeldGrant* held : TRY(Find(all, *wishes.front()))) {
+  for (const HeldGrant* held : TRY(Find(Read(), binding, ids))) {
     const bool by_request = IsGrantName(held->name) && held->by_request();
-    if (!by_request || known.pods.contains(held->pod_uid)) continue;
+    if (!by_request || known.contains(held->pod_uid)) continue;
     const auto pin = pins_.Find(held->name);
     if (pin && *pin == nullptr) return held->pod_uid;
   }
@@ -127,7 +106,7 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
 // Whoever comes first decides for all who have come by then; who comes meanwhile is decided for
 // together afterwards.
 void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
-                       const Known& known, std::function<void(Status)> done) {
+                       const Pods& known, std::function<void(Status)> done) {
   {
     const std::lock_guard turns(turns_);
     waiting_.push_back(std::make_unique<Wish>(binding, ids, known, std::move(done)));
@@ -206,8 +185,8 @@ Status GrantBinder::Finish(const Wish& wish) {
 
 // Who was waited for may have left the book since.
 std::string GrantBinder::NameIn(const Wish& wish, const std::string& uid) const {
-  const auto known = wish.known.pods.find(uid);
-  return known == wish.known.pods.end() ? book_->NameOf(uid) : known->second->FullName();
+  const auto known = wish.known.find(uid);
+  return known == wish.known.end() ? book_->NameOf(uid) : known->second->FullName();
 }
 
 // Texts of one cause differ, as by what is free at the time.
@@ -224,7 +203,7 @@ void GrantBinder::TellRefused(const Wish& wish, const HeldGrant& held, const Err
 }
 
 void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {
-  Result<Held> held = ReadFor(wishes);
+  Result<HeldGrantsPtr> held = Read();
   bool any_new = false;
   for (const auto& wish : wishes) any_new = Look(*wish, held) || any_new;
   std::optional<GrantPins::Names> written;
@@ -232,12 +211,12 @@ void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {
   if (any_new) {
     locked = Lock(alone, written);
     // Another instance may have granted what kubelet has written since.
-    held = ReadFor(wishes);
+    held = Read();
     for (const auto& wish : wishes) Look(*wish, held, written ? &*written : nullptr);
   }
   if (!held) return;
   ShareFiles(wishes);
-  decider_.Begin(held->all, std::move(written));
+  decider_.Begin(*held, std::move(written));
   for (const auto& wish : wishes) {
     if (wish->found && wish->is_new && !locked) wish->found = locked;
     if (wish->found) DecideFor(*wish);
@@ -265,12 +244,13 @@ void GrantBinder::ShareFiles(Wishes wishes) const {
 }
 
 // Whether there is something new in it.
-bool GrantBinder::Look(Wish& wish, const Result<Held>& held, const GrantPins::Names* written) {
-  auto some = Find(held, wish);
+bool GrantBinder::Look(Wish& wish, const Result<HeldGrantsPtr>& held,
+                       const GrantPins::Names* written) {
+  auto some = Find(held, wish.binding, wish.ids);
   wish.found = some ? Status() : Fail(some.error());
   wish.is_new = false;
   if (!some) return false;
-  wish.held = held->all;
+  wish.held = *held;
   wish.some = *std::move(some);
   wish.is_new = std::ranges::any_of(wish.some, [&](const HeldGrant* one) {
     if (!IsGrantName(one->name)) return false;
@@ -283,7 +263,7 @@ bool GrantBinder::Look(Wish& wish, const Result<Held>& held, const GrantPins::Na
 void GrantBinder::DecideFor(Wish& wish) {
   for (const HeldGrant* held : wish.some) {
     if (held->name.empty()) continue;
-    auto decided = decider_.Decide(wish.binding, *held, wish.known.pods);
+    auto decided = decider_.Decide(wish.binding, *held, wish.known);
     if (!decided && decided.error().reason == Reason::kNoRoom) {
       no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
     }
@@ -330,7 +310,7 @@ Status GrantBinder::FinishOne(const Wish& wish, const Wish::One& one) {
                                    {"container", pin.container},
                                    {"parts", PartsText(pin.parts)}});
     Note(pin);
-    if (!pin.decision.empty()) Tell(binding, *wish.known.pods.at(pin.pod_uid), pin);
+    if (!pin.decision.empty()) Tell(binding, *wish.known.at(pin.pod_uid), pin);
   }
   TRY(wish.shared);
   TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, pin, one.held->answer));

@@ -26,14 +26,11 @@
 #include "agent/bind/grant_times_thread.h"
 #include "agent/bind/held_grants.h"
 #include "agent/bind/leftovers.h"
-#include "agent/bind/listed_grants.h"
 #include "agent/bind/pod_book.h"
-#include "agent/bind/promised_grants.h"
 #include "agent/bind/refusals.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "kubelet/checkpoint.h"
-#include "kubelet/pod_lists.h"
 #include "ledger/ledger.h"
 #include "os/files.h"
 #include "os/worker.h"
@@ -44,13 +41,12 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
  public:
   using Pods = GrantDecider::Pods;
 
-  // `device_plugins`: kubelet's directory of that name.
-  // `lists`: of its pod-resources API; null: it is asked nothing.
+  // `device_plugins`: kubelet's directory of that name. `versions`: kubelet's and the agent's, for
+  // people, where one does not know what the other writes.
   GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
               std::shared_ptr<PodBook> book, std::shared_ptr<GrantInbox> inbox,
-              const Clock& clock = SystemClock(),
-              std::shared_ptr<kubelet::PodLists> lists = nullptr)
-      : lists_(std::move(lists)),
+              const Clock& clock = SystemClock(), std::function<std::string()> versions = {})
+      : versions_(std::move(versions)),
         checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
         pins_(state_dir),
         root_(std::move(root)),
@@ -60,36 +56,22 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
         refusals_(clock),
         decider_(pins_, book_) {}
 
-  // What was asked for since a container was about to be made.
-  struct Known {
-    Pods pods{};  // also by NAMESPACE/NAME, where they were looked for by that
-    kubelet::PodListPtr list = nullptr;
-  };
-
-  // Allocate is about to answer so.
-  void Promised(const std::string& resource, std::vector<std::string> ids, const Grant& answer) {
-    promised_.Put(resource, std::move(ids), answer, clock_.Now());
-  }
-  // Whether a list has to be asked for first, since the checkpoint is of a shape that nobody here
-  // knows. AskList waits for nothing.
-  bool NeedsList() { return lists_ != nullptr && IsOfUnknownShape(Read()); }
-  void AskList(kubelet::PodLists::Answer answer) { lists_->Ask(std::move(answer)); }
-  // As of the last look at it.
+  // Whether kubelet's checkpoint is of a shape that nobody here knows, as of the last look at it.
+  // Until a newer agent is here no container is made; what is bound stays as it is.
   bool IsShapeUnknown() const { return shape_unknown_; }
-  // A pod that has to be known before these ids can be bound, and is not known; empty: none. By its
-  // UID, or where kubelet does not tell that by NAMESPACE/NAME.
+  // The UID of a pod that has to be known before these ids can be bound, and is not among `known`;
+  // empty: none.
   Result<std::string> PodToKnow(const Binding& binding, const std::vector<std::string>& ids,
-                                const Known& known);
+                                const Pods& known);
 
-  // All grants of the resource that have exactly these ids (HeldGrants::With); by a list the only
-  // one that can be meant, if there is such a one (ListedGrants::Find). Those of a plugin
+  // All grants of the resource that have exactly these ids (HeldGrants::With). Those of a plugin
   // that was here before have no name, and are as they are. kGrantUnknown where kubelet knows of
   // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
   // the library, kNotPlaced, kBadDecision and kBadSize as ReadDecision and FitDecision,
   // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
   // container is then not to be made, and the log is told. What it is given lives until `done`,
   // which is called by a thread of its own or this one.
-  void Bind(const Binding& binding, const std::vector<std::string>& ids, const Known& known,
+  void Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& known,
             std::function<void(Status)> done);
   // Tells the ledger what was bound before this process began, and follows its compute time.
   void TellLedger();
@@ -121,7 +103,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   struct Wish {
     const Binding binding;
     const std::vector<std::string>& ids;
-    const Known& known;
+    const Pods& known;
     const std::function<void(Status)> done{};
     Status found{};  // that kubelet says which container it is
     HeldGrantsPtr held{};
@@ -144,18 +126,14 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   void TakeTurn();
   void Prepare(Wish& wish) const;
   void EndTurn(const std::shared_ptr<Turn>& turn);
-  // What containers hold: by the checkpoint, or by a list.
-  struct Held {
-    HeldGrantsPtr all;
-    std::shared_ptr<const ListedGrants> listed = nullptr;
-  };
-  Result<Held> ReadFor(Wishes wishes);
-  static Result<HeldGrants::Some> Find(const Result<Held>& held, const Wish& wish);
+  static Result<HeldGrants::Some> Find(const Result<HeldGrantsPtr>& held, const Binding& binding,
+                                       const std::vector<std::string>& ids);
   // One thread at a time, as what follows.
   void DecideAll(Wishes wishes, std::optional<os::FileLock>& alone);
   Status Lock(std::optional<os::FileLock>& alone, std::optional<GrantPins::Names>& written);
   void ShareFiles(Wishes wishes) const;
-  bool Look(Wish& wish, const Result<Held>& held, const GrantPins::Names* written = nullptr);
+  bool Look(Wish& wish, const Result<HeldGrantsPtr>& held,
+            const GrantPins::Names* written = nullptr);
   void DecideFor(Wish& wish);
   void Add(Wishes wishes);
   // Any thread again.
@@ -176,8 +154,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   Status Forget(const std::string& name, const std::set<std::string>& cdi_dirs);
   std::set<std::string> Containers(const std::set<std::string>& configured);
 
-  const std::shared_ptr<kubelet::PodLists> lists_;
-  PromisedGrants promised_;
+  const std::function<std::string()> versions_;
   std::atomic<bool> shape_unknown_ = false;
   CheckpointFile checkpoint_;
   std::mutex told_mutex_;

@@ -108,6 +108,42 @@ TEST_F(GrantBinderTest, WithoutKubeletsWordNothingIsBound) {
                 Share(0, 0));
 }
 
+TEST_F(GrantBinderTest, ACheckpointOfUnknownShapeIsRefusedByBothVersions) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  const std::string limits = LimitsOf(kOne);
+  EXPECT_FALSE(binder_->IsShapeUnknown());
+
+  ASSERT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint",
+                              R"({"allocations":[]})"));
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            "grant-unknown: nvidia.com/gpu: kubelet's checkpoint does not say which container this "
+            "is: its shape is not known here (kubelet is v1.99.0, the agent 0.1.0), a newer agent "
+            "may know it: kubelet's checkpoint: no Data");
+  EXPECT_TRUE(binder_->IsShapeUnknown());
+  RemoveForgotten();
+  EXPECT_EQ(LimitsOf(kOne), limits);
+
+  Save();
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+  EXPECT_FALSE(binder_->IsShapeUnknown());
+}
+
+// As agents bound it that knew a pod by its name alone.
+TEST_F(GrantBinderTest, ARecordByAPodsNameIsItsContainersStill) {
+  const auto pin =
+      std::make_shared<Pin>(Pin{.resource = kGpu,
+                                .pod_uid = "team/pod-uid-1",
+                                .container = "app",
+                                .directory = std::string("/usr/local/vgpu/containers/") + kOne,
+                                .parts = {{offer_.devices[0].key.id, 20, 2}}});
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/state/grants", 0700));
+  ASSERT_TRUE(os::ReplaceFile(fmt::format("{}/state/grants/{}.json", directory_, kOne),
+                              PinText(*pin), 0600));
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  EXPECT_EQ(Bind({Share(0, 0)}), "");
+}
+
 TEST_F(GrantBinderTest, ANameThatLeadsElsewhereIsRefused) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming("../../etc/cron.d/a"));
 

@@ -87,9 +87,8 @@ class GrantBinderTest : public testing::Test {
             .described = described_ ? &*described_ : nullptr};
   }
   Status BindBy(GrantBinder& binder, const std::vector<std::string>& ids) const {
-    const GrantBinder::Known known{.pods = pods_, .list = list_};
     const auto done = std::make_shared<std::promise<Status>>();
-    binder.Bind(Now(), ids, known, [done](Status bound) { done->set_value(std::move(bound)); });
+    binder.Bind(Now(), ids, pods_, [done](Status bound) { done->set_value(std::move(bound)); });
     return done->get_future().get();
   }
   // Empty: it is bound.
@@ -120,11 +119,11 @@ class GrantBinderTest : public testing::Test {
   FakeClock clock_;
   std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
   GrantBinder::Pods pods_;
-  kubelet::PodListPtr list_;
   std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
   std::shared_ptr<GrantBinder> NewBinder() const {
     return std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
-                                         os::Root(directory_), book_, inbox_, clock_);
+                                         os::Root(directory_), book_, inbox_, clock_,
+                                         [] { return "kubelet is v1.99.0, the agent 0.1.0"; });
   }
   const std::shared_ptr<GrantBinder> binder_ = NewBinder();
 };

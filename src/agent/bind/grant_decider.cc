@@ -50,9 +50,7 @@ Result<GrantDecider::Decided> GrantDecider::Decide(const Binding& binding, const
   TRY(CheckAlone(held));
   TRY(CheckOwner(held));
   if (const PinPtr pin = TRY(Find(held.name))) {
-    // Who was bound by its pod's name is that name's grant still when kubelet tells the UID.
-    const bool pod =
-        pin->pod_uid == held.pod_uid || (IsPodName(pin->pod_uid) && !IsPodName(held.pod_uid));
+    const bool pod = pin->pod_uid == held.pod_uid || IsPodName(pin->pod_uid);
     const bool same = pin->resource == held.resource && pod && pin->container == held.container;
     if (same) return Decided{.pin = TRY(StartedAgain(binding, held, pin))};
     return Fail(Reason::kGrantUnknown,

@@ -64,7 +64,7 @@ class GrantRequestsTest : public GrantBinderTest {
     pods_[uid] = book_->Find(uid);
   }
   std::string Unknown(const std::vector<std::string>& ids) {
-    return binder_->PodToKnow(Now(), ids, {.pods = pods_, .list = list_}).value();
+    return binder_->PodToKnow(Now(), ids, pods_).value();
   }
   std::vector<std::string> EdgesOf(const std::string& grant, bool mounts) const {
     const cdi::Document document =
@@ -76,17 +76,6 @@ class GrantRequestsTest : public GrantBinderTest {
       edges.push_back(mount.host_path + " at " + mount.container_path);
     }
     return edges;
-  }
-  // From here on nobody knows the shape of kubelet's checkpoint.
-  void Lose() {
-    ASSERT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint",
-                                R"({"allocations":[]})"));
-  }
-  // "POD CONTAINER" that the grant is bound to.
-  std::string PodIn(const std::string& grant) const {
-    GrantPins pins(directory_ + "/state");
-    const auto pin = pins.Find(grant);
-    return pin && *pin ? (*pin)->pod_uid + " " + (*pin)->container : "none";
   }
 
   std::vector<std::string> told_;

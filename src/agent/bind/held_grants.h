@@ -20,7 +20,7 @@ namespace tessera::agent {
 
 // What kubelet says that a container holds of a resource.
 struct HeldGrant {
-  std::string pod_uid;  // or NAMESPACE/NAME, where nobody says the UID (listed_grants.h)
+  std::string pod_uid;
   std::string container;
   std::string resource;
   std::vector<std::string> ids{};                // natural order
@@ -34,7 +34,7 @@ struct HeldGrant {
   bool by_request() const { return !parts || matched; }
 };
 
-// Of what names a pod: no UID looks so.
+// Whether it is NAMESPACE/NAME and no UID: of records by agents that knew a pod by that alone.
 bool IsPodName(std::string_view pod);
 // What is said of a container that has virtual GPUs of both resources.
 tl::unexpected<Error> NotAlone(const std::string& container, const std::string& pod,

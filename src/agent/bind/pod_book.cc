@@ -40,17 +40,12 @@ std::vector<PodPtr> PodBook::Waiting() const {
 
 void PodBook::Await(const std::string& uid, Duration within, Answer answer) {
   if (PodPtr pod = Find(uid)) return answer(std::move(pod));
-  Ask(uid, uid, within, std::move(answer));
-}
-
-void PodBook::Ask(const std::string& pod, const std::string& uid, Duration within,
-                  Answer answer) const {
   const auto listener = GetListener();
   if (listener != nullptr) return listener->seek(uid, within, std::move(answer));
   answer(Fail(Reason::kNotPlaced,
               "pod {}: what its containers may have is said by its pod, and there is no API server "
               "to ask for that",
-              pod));
+              uid));
 }
 
 std::string PodBook::NameOf(const std::string& uid) const {
@@ -64,16 +59,6 @@ PodPtr PodBook::FindNamed(std::string_view name) const {
     return known.second->mirrored.empty() && known.second->FullName() == name;
   });
   return found == pods_.end() ? nullptr : found->second;
-}
-
-// No pod has an empty UID: whoever waits for it is answered when all have been listed.
-void PodBook::AwaitNamed(const std::string& name, Answer answer) {
-  Ask(name, "", Duration(0), [this, name, answer = std::move(answer)](const Result<PodPtr>& none) {
-    if (!none && none.error().reason != Reason::kNotFound) return answer(Fail(none.error()));
-    PodPtr pod = FindNamed(name);
-    if (pod != nullptr) return answer(std::move(pod));
-    answer(Fail(Reason::kNotFound, "no such pod on this node"));
-  });
 }
 
 Result<VgpuMatch> PodBook::Claim(const std::string& resource, const Match& match, Duration within) {
@@ -147,11 +132,7 @@ void PodBook::Refused(const HamiProtocol::Refusal& refusal) const {
 }
 
 void PodBook::Keep(KeptRefusal refusal) {
-  if (IsPodName(refusal.pod_uid)) {
-    refusal.pod = std::exchange(refusal.pod_uid, {});
-  } else if (const PodPtr pod = Find(refusal.pod_uid)) {
-    refusal.pod = pod->FullName();
-  }
+  if (const PodPtr pod = Find(refusal.pod_uid)) refusal.pod = pod->FullName();
   refusals_.Put(std::move(refusal), SystemClock().WallNow());
 }
 

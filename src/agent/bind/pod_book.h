@@ -47,9 +47,6 @@ class PodBook {
   // As Find, but one that is not known yet is waited for. kNotPlaced where no API server could say
   // which pod it is, and why it cannot be had.
   void Await(const std::string& uid, Duration within, Answer answer);
-  // As FindNamed, by a list that is asked for after this call: it has whoever kubelet knows by now
-  // of that name, however late the watch is. Fails as Await.
-  void AwaitNamed(const std::string& name, Answer answer);
 
   // Containers that kubelet was answered for: by the UIDs of their pods, and their names.
   using Answered = std::set<std::pair<std::string, std::string>>;
@@ -99,8 +96,6 @@ class PodBook {
 
  private:
   std::shared_ptr<const Listener> GetListener() const;
-  // `pod`: as messages name it.
-  void Ask(const std::string& pod, const std::string& uid, Duration within, Answer answer) const;
   void TellFormer() const;
   // Under mutex_, as the next.
   Result<VgpuMatch> ClaimNow(const std::string& resource, const Match& match);

@@ -39,36 +39,6 @@ TEST(PodBook, WhatIsNotKnownIsSoughtAndWhatIsKnownIsNot) {
   EXPECT_EQ(sought, "uid-2 for 7 ms;");
 }
 
-TEST(PodBook, WhoeverIsKnownByNameAloneIsTheOneThatAListHasWhichIsAskedForThen) {
-  PodBook book;
-  book.Put({.uid = "uid-1", .pod_namespace = "team", .name = "a"});
-  book.Put({.uid = "mirror", .pod_namespace = "team", .name = "static", .mirrored = "uid-3"});
-  std::string answered;
-  const auto note = [&](const Result<PodPtr>& pod) {
-    answered += (pod ? (*pod)->uid : pod.error().message) + ";";
-  };
-  book.AwaitNamed("team/a", note);
-
-  Error error{Reason::kNotFound, "no such pod"};
-  const auto seek = [&](const std::string& uid, Duration within, const PodBook::Answer& answer) {
-    answered += fmt::format("'{}' for {} ms: ", uid, within.count());
-    book.Take({.uid = "uid-1"});
-    book.Put({.uid = "uid-2", .pod_namespace = "team", .name = "a"});
-    answer(Fail(error));
-  };
-  book.SetListener(std::make_shared<PodBook::Listener>(PodBook::Listener{.seek = seek}));
-  book.AwaitNamed("team/a", note);
-  book.AwaitNamed("team/static", note);
-  error = {Reason::kApiUnreachable, "not listed"};
-  book.AwaitNamed("team/a", note);
-  EXPECT_EQ(answered,
-            "pod team/a: what its containers may have is said by its pod, and there is no API "
-            "server to ask for that;"
-            "'' for 0 ms: uid-2;"
-            "'' for 0 ms: no such pod on this node;"
-            "'' for 0 ms: not listed;");
-}
-
 TEST(PodBook, AMirrorPodThatIsBeingDeletedIsNoneThatAnAllocateMayBeFor) {
   PodBook book;
   book.Put({.uid = "uid-1", .name = "victim", .phase = kube::Pod::Phase::kPending});
