@@ -94,7 +94,8 @@ Result<HeldGrants::Some> GrantBinder::Find(const Result<HeldGrantsPtr>& held,
 Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
                                            const std::vector<std::string>& ids, const Pods& known) {
   if (!binding.rendering.vgpu->requests) return "";
-  for (const HeldGrant* held : TRY(Find(Read(), binding, ids))) {
+  const Result<HeldGrantsPtr> all = Read();  // which has what is found in it
+  for (const HeldGrant* held : TRY(Find(all, binding, ids))) {
     const bool by_request = IsGrantName(held->name) && held->by_request();
     if (!by_request || known.contains(held->pod_uid)) continue;
     const auto pin = pins_.Find(held->name);
