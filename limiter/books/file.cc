@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "limiter/contract.h"
 #include "limiter/limits/text.h"
+#include "limiter/log/blocked_signals.h"
 
 namespace tessera::limiter {
 namespace {
@@ -60,16 +60,10 @@ bool IsFull(int error) {
 
 // Room first: without it a write to the mapping would end the program. The file system may be
 // shared with other containers, which can fill it at any time; what is allocated stays the
-// region's. No signal interrupts it. By system calls, for libc's set is larger than the kernel's.
+// region's. No signal interrupts it.
 bool Allocate(int file, int mode) {
-  constexpr uint64_t kAll = ~uint64_t{0};
-  uint64_t before = 0;
-  const bool blocked = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &kAll, &before, sizeof before) == 0;
-  const bool made = fallocate(file, mode, 0, kRegionSize) == 0;
-  const int error = errno;
-  if (blocked) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
-  errno = error;
-  return made || !IsFull(error);  // or it cannot be told here
+  const BlockedSignals all(~uint64_t{0});
+  return fallocate(file, mode, 0, kRegionSize) == 0 || !IsFull(errno);  // or it cannot be told here
 }
 
 // The agent makes regions without the room: it is the container's to pay.

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "limiter/log/blocked_signals.h"
 #include "limiter/log/kept_errno.h"
 
 namespace tessera::limiter {
@@ -18,20 +19,18 @@ namespace {
 constexpr size_t kLongest = 512;
 
 // A pipe that nobody reads would end the program: the signal waits in this thread, and is taken
-// back if it is ours. By system calls, for libc's set is larger than the kernel's.
+// back if it is ours.
 void WriteQuietly(const char* line, size_t size) {
   constexpr uint64_t kPipe = uint64_t{1} << (SIGPIPE - 1);
   uint64_t pending = 0;
-  uint64_t before = 0;
   const bool known = syscall(SYS_rt_sigpending, &pending, sizeof pending) == 0;
-  const bool blocked = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &kPipe, &before, sizeof before) == 0;
-  if (!known || !blocked) return;
+  const BlockedSignals blocked(kPipe);
+  if (!known || !blocked.worked()) return;
   const ssize_t written = write(STDERR_FILENO, line, size);
   if (written < 0 && errno == EPIPE && (pending & kPipe) == 0) {
     constexpr timespec kNow{};
     syscall(SYS_rt_sigtimedwait, &kPipe, nullptr, &kNow, sizeof kPipe);
   }
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
 }
 
 // How much of the line is there by now, if `added` were to follow `have`.

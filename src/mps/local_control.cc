@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "os/command.h"
 #include "os/files.h"
+#include "os/process.h"
 
 namespace tessera::mps {
 namespace {
@@ -88,23 +89,15 @@ bool IsDaemon(pid_t pid, const std::string& pipe) {
   return IsCalled(pid, kControl, true) && HasPipe(pid, pipe);
 }
 
-bool IsOurServer(pid_t pid, const std::string& pipe) {
-  return IsCalled(pid, kServer, false) && HasPipe(pid, pipe);
-}
-
-// The fields of its stat from the third on, which is its state: "PID (NAME) STATE PARENT ...",
-// where the name may have anything in it.
-std::vector<std::string> StatOf(pid_t pid) {
-  const auto text = os::ReadFile(InProc(pid, "stat"));
-  const size_t name_end = text ? text->rfind(") ") : std::string::npos;
-  if (name_end == std::string::npos) return {};
-  return Split(text->substr(name_end + 2), ' ');
+// A daemon, or a server of this user's.
+bool IsOurs(pid_t pid, const std::string& pipe) {
+  return IsDaemon(pid, pipe) || (IsCalled(pid, kServer, false) && HasPipe(pid, pipe));
 }
 
 // When it began, by which a number tells one process from the next; empty: it is gone.
 std::string BeginOf(pid_t pid) {
   constexpr size_t kField = 22;
-  const std::vector<std::string> stat = StatOf(pid);
+  const std::vector<std::string> stat = os::StatOf(std::to_string(pid));
   return stat.size() > kField - 3 && stat[0] != "Z" ? stat[kField - 3] : "";
 }
 
@@ -119,7 +112,7 @@ std::vector<pid_t> PidsIn(std::string_view text) {
 }
 
 pid_t ParentOf(pid_t pid) {
-  const std::vector<std::string> stat = StatOf(pid);
+  const std::vector<std::string> stat = os::StatOf(std::to_string(pid));
   const std::vector<pid_t> parent = PidsIn(stat.size() > 1 ? stat[1] : "");
   return parent.empty() ? 0 : parent[0];
 }
@@ -173,14 +166,8 @@ void LocalControl::Say(const nvidia::MpsStatus& status) {
 }
 
 std::vector<pid_t> LocalControl::Processes(bool (*is)(pid_t, const std::string&)) const {
-  std::vector<pid_t> processes;
-  const auto names = os::ListDirectory("/proc");
-  if (!names) return processes;
-  for (const std::string& name : *names) {
-    for (const pid_t pid : PidsIn(name)) {
-      if (is(pid, Pipe())) processes.push_back(pid);
-    }
-  }
+  std::vector<pid_t> processes = os::ProcessIds();
+  std::erase_if(processes, [&](pid_t pid) { return !is(pid, Pipe()); });
   return processes;
 }
 
@@ -254,18 +241,16 @@ void LocalControl::Kill() {
   };
   const Steady until = SystemClock().Now() + kEndLimit;
   for (;;) {
-    const std::vector<pid_t> daemons = Processes(IsDaemon);
-    const std::vector<pid_t> servers = Processes(IsOurServer);
-    for (const pid_t pid : daemons) NoteServers(pid);
+    const std::vector<pid_t> ours = Processes(IsOurs);
     std::erase_if(servers_, [](const auto& one) { return BeginOf(one.first) != one.second; });
-    if (daemons.empty() && servers.empty() && servers_.empty()) return;
+    for (const pid_t pid : ours) NoteServers(pid);
+    if (ours.empty() && servers_.empty()) return;
     if (SystemClock().Now() >= until) return;
-    for (const auto& [pid, begin] : servers_) end(pid);
-    for (const pid_t pid : daemons) {
-      if (IsDaemon(pid, Pipe())) end(pid);
+    for (const auto& [pid, begin] : servers_) {
+      if (BeginOf(pid) == begin) end(pid);
     }
-    for (const pid_t pid : servers) {
-      if (IsOurServer(pid, Pipe())) end(pid);
+    for (const pid_t pid : ours) {
+      if (IsOurs(pid, Pipe())) end(pid);
     }
     std::this_thread::sleep_for(kProcessGlance);
   }

@@ -6,12 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <utility>
 
+#include "base/text.h"
 #include "os/files.h"
 
 namespace tessera::os {
@@ -87,17 +89,32 @@ std::optional<int> Process::Poll() {
   return ExitCode(status);
 }
 
-std::optional<pid_t> FindProcess(std::string_view name) {
-  std::optional<pid_t> found;
+std::vector<pid_t> ProcessIds() {
+  std::vector<pid_t> ids;
   for (const std::string& entry : ListDirectory("/proc").value_or(std::vector<std::string>())) {
     pid_t pid = 0;
     const char* end = entry.data() + entry.size();
     const auto [rest, error] = std::from_chars(entry.data(), end, pid);
-    if (error != std::errc() || rest != end || (found && *found < pid)) continue;
-    const auto words = ReadFile("/proc/" + entry + "/cmdline", name.size() + 1);
-    if (words && words->substr(0, words->find('\0')) == name) found = pid;
+    if (error == std::errc() && rest == end) ids.push_back(pid);
   }
-  return found;
+  std::ranges::sort(ids);
+  return ids;
+}
+
+// The second field, a name in brackets, may have anything in it.
+std::vector<std::string> StatOf(const std::string& name) {
+  const auto text = ReadFile("/proc/" + name + "/stat");
+  const size_t name_end = text ? text->rfind(") ") : std::string::npos;
+  if (name_end == std::string::npos) return {};
+  return Split(std::string_view(*text).substr(name_end + 2), ' ');
+}
+
+std::optional<pid_t> FindProcess(std::string_view name) {
+  for (const pid_t pid : ProcessIds()) {
+    const auto words = ReadFile("/proc/" + std::to_string(pid) + "/cmdline", name.size() + 1);
+    if (words && words->substr(0, words->find('\0')) == name) return pid;
+  }
+  return std::nullopt;
 }
 
 bool RunsInPod() {

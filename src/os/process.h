@@ -38,6 +38,11 @@ class Process {
   pid_t pid_ = -1;
 };
 
+// All that /proc shows, by their numbers.
+std::vector<pid_t> ProcessIds();
+// What /proc/NAME/stat says, from the state on, which is its third field (proc(5)); empty: there is
+// none. NAME: "17", "self/task/18".
+std::vector<std::string> StatOf(const std::string& name);
 // The first process, by its number, whose command line begins with this word; as far as /proc shows
 // them.
 std::optional<pid_t> FindProcess(std::string_view name);

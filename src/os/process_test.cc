@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <sstream>
@@ -111,6 +112,20 @@ TEST(ProcessTest, ArgumentsWithoutEndAreReadNoFurtherThanTheWord) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   if (taken != 'y') GTEST_SKIP() << "this kernel lets no process choose its arguments";
+}
+
+TEST(ProcessTest, ProcessesAreListedByTheirNumbers) {
+  const std::vector<pid_t> all = ProcessIds();
+  EXPECT_TRUE(std::ranges::is_sorted(all));
+  EXPECT_EQ(std::ranges::count(all, getpid()), 1);
+}
+
+TEST(ProcessTest, TheStatOfAProcessBeginsWithItsStateAndParent) {
+  const std::vector<std::string> stat = StatOf("self");
+  ASSERT_GE(stat.size(), 20U);
+  EXPECT_EQ(stat[0], "R");
+  EXPECT_EQ(stat[1], std::to_string(getppid()));
+  EXPECT_EQ(StatOf("0"), std::vector<std::string>());
 }
 
 TEST(ProcessTest, AProgramThatIsNotThereEndsWith127) {

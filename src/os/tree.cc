@@ -193,11 +193,6 @@ class Emptying {
   Status why_;
 };
 
-uint64_t BytesOf(const struct stat& info) {
-  constexpr uint64_t kBlock = 512;
-  return static_cast<uint64_t>(info.st_blocks) * kBlock;
-}
-
 class Measurement {
  public:
   explicit Measurement(const TreeBounds& bounds) : bounds_(bounds) {}
@@ -245,6 +240,11 @@ class Measurement {
 };
 
 }  // namespace
+
+uint64_t BytesOf(const struct stat& info) {
+  constexpr uint64_t kBlock = 512;
+  return static_cast<uint64_t>(info.st_blocks) * kBlock;
+}
 
 Fd OpenDirectory(const std::string& path, mode_t mode) {
   Fd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

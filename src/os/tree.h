@@ -4,6 +4,7 @@
 // whole. Any thread; it waits for disks.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -27,6 +28,9 @@ struct TreeBounds {
   int depth = 8;  // of directories below the first
   Steady until = Steady::max();
 };
+
+// That a file takes of the disk.
+uint64_t BytesOf(const struct stat& info);
 
 struct TreeSize {
   uint64_t bytes = 0;  // of the disk, by what is in it

@@ -19,9 +19,10 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "os/fd.h"
-#include "os/files.h"
+#include "os/process.h"
 
 namespace tessera::os {
 
@@ -35,11 +36,9 @@ class WaitingCall {
           call();
         }) {
     while (id_ == 0) sched_yield();
-    const std::string stat = "/proc/self/task/" + std::to_string(id_) + "/stat";
     for (;;) {
-      const std::string text = ReadFile(stat).value_or("");
-      const size_t name_end = text.rfind(") ");
-      if (name_end == std::string::npos || text[name_end + 2] == state) return;
+      const std::vector<std::string> stat = StatOf("self/task/" + std::to_string(id_));
+      if (stat.empty() || stat[0][0] == state) return;
       sched_yield();
     }
   }

@@ -8,6 +8,7 @@
 
 #include "limiter/contract.h"
 #include "os/open.h"
+#include "os/tree.h"
 
 namespace tessera::agent {
 namespace {
@@ -64,9 +65,9 @@ FollowedRegion FollowedRegion::Open(const std::string& directory, const std::str
 }
 
 bool FollowedRegion::IsWaste() const {
-  constexpr blkcnt_t kMost = 2 * limiter::kRegionSize / 512;
   struct stat info{};
-  return fstat(file_.get(), &info) == 0 && info.st_nlink == 0 && info.st_blocks > kMost;
+  return fstat(file_.get(), &info) == 0 && info.st_nlink == 0 &&
+         os::BytesOf(info) > 2 * limiter::kRegionSize;
 }
 
 }  // namespace tessera::agent

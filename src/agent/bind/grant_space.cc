@@ -21,7 +21,6 @@ namespace tessera::agent {
 namespace {
 
 constexpr uint64_t kMebibyte = 1 << 20;
-constexpr uint64_t kBlock = 512;
 
 os::TreeSize Measure(const std::string& directory) {
   return os::MeasureTree(directory, {.entries = Space::kMostFiles,
@@ -47,9 +46,7 @@ bool CutRegion(const os::Fd& directory, const std::string& name) {
   struct stat info{};
   if (!file || fstat(file->get(), &info) != 0) return false;
   const auto size = static_cast<uint64_t>(info.st_size);
-  const auto is_small = [&] {
-    return static_cast<uint64_t>(info.st_blocks) * kBlock <= limiter::kRegionSize + kMebibyte;
-  };
+  const auto is_small = [&] { return os::BytesOf(info) <= limiter::kRegionSize + kMebibyte; };
   if (size <= limiter::kRegionSize && is_small()) return true;
   return ftruncate(file->get(), static_cast<off_t>(std::min(size, limiter::kRegionSize))) == 0 &&
          fstat(file->get(), &info) == 0 && is_small();

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "os/files.h"
+#include "os/process.h"
 
 namespace tessera::agent {
 namespace {
@@ -104,10 +104,8 @@ void GrantTimesThread::Run(const std::shared_ptr<State>& state, const std::share
 std::string GrantTimesThread::WaitsAt(const Turn& turn) {
   std::string path = turn.visits->Where();
   if (path.empty()) return "";
-  constexpr size_t kMostStat = 1024;
-  const auto stat = os::ReadFile(fmt::format("/proc/self/task/{}/stat", turn.thread), kMostStat);
-  const size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
-  const bool runs = name_end == std::string::npos || stat->compare(name_end + 2, 1, "R") == 0;
+  const std::vector<std::string> stat = os::StatOf(fmt::format("self/task/{}", turn.thread));
+  const bool runs = stat.empty() || stat[0] == "R";
   return runs || turn.visits->Where() != path ? "" : path;
 }
 
@@ -122,10 +120,12 @@ void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
     waits.push_back(WaitsAt(*state->turn));
     if (waits.size() > kLooks) waits.pop_front();
     std::map<std::string, int> times;
+    int total = 0;
     for (const std::string& path : waits) {
-      if (!path.empty()) ++times[path];
+      if (path.empty()) continue;
+      ++times[path];
+      ++total;
     }
-    const auto total = static_cast<int>(waits.size() - std::ranges::count(waits, ""));
     if (total >= kMost) {
       const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
       Replace(state, std::ranges::max_element(times, less)->first, left_out);
