@@ -38,12 +38,19 @@ Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent, int64_t mos
   return bucket;
 }
 
+// What is taken may come from the region, and so be any number.
+int64_t LeftAfter(int64_t left, int64_t taken) {
+  int64_t rest = 0;
+  if (__builtin_sub_overflow(left, taken, &rest)) rest = taken > 0 ? -kMostOwed : kMostOwed;
+  if (rest < -kMostOwed) return -kMostOwed;
+  return rest < kMostOwed ? rest : kMostOwed;
+}
+
 bool Swap(TimeBooks* books, const TotalWord& seen, const Bucket& bucket) {
   constexpr uint64_t kMask = (uint64_t{1} << kLeftBits) - 1;
-  const int64_t left = bucket.left < -kMostOwed ? -kMostOwed : bucket.left;
   return CompareAndSwap(
       &books->bucket, seen,
-      {(static_cast<uint64_t>(left) & kMask) | bucket.mark << kLeftBits, bucket.filled_at});
+      {(static_cast<uint64_t>(bucket.left) & kMask) | bucket.mark << kLeftBits, bucket.filled_at});
 }
 
 }  // namespace
@@ -57,7 +64,7 @@ uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost, in
       if (bucket.filled_at < seen.high && !Swap(books, seen, bucket)) continue;
       return static_cast<uint64_t>(-bucket.left) * 100 / percent + 1;
     }
-    bucket.left -= cost;
+    bucket.left = LeftAfter(bucket.left, cost);
     if (!Swap(books, seen, bucket)) continue;
     __atomic_fetch_add(&books->used, static_cast<uint64_t>(cost), __ATOMIC_RELAXED);
     return 0;
@@ -69,7 +76,7 @@ void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int
   for (;;) {
     const TotalWord seen = Read(books->bucket);
     Bucket bucket = Filled(seen, now, percent, MostSaved(cost) + saved);
-    bucket.left -= more;
+    bucket.left = LeftAfter(bucket.left, more);
     if (!Swap(books, seen, bucket)) continue;
     __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
     return;
@@ -79,7 +86,7 @@ void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int
 bool CorrectOnce(TimeBooks* books, const TotalWord& seen, uint64_t since, uint32_t percent,
                  int64_t more, uint64_t mark) {
   Bucket bucket = Filled(seen, since > seen.high ? since : seen.high, percent, kBurst);
-  bucket.left -= more;
+  bucket.left = LeftAfter(bucket.left, more);
   bucket.mark = mark;
   if (!Swap(books, seen, bucket)) return false;
   __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);

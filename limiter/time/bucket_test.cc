@@ -98,6 +98,18 @@ TEST(BucketTest, SoMuchCanBeTakenAsIsNotToBeOwed) {
   EXPECT_EQ(LeftIn(books.bucket), -kMostOwed);
 }
 
+TEST(BucketTest, ACorrectionOfAnyNumberStaysWithinWhatIsOwedOrLeft) {
+  TimeBooks books{};
+  books.bucket = {static_cast<uint64_t>(-kMs) & ((uint64_t{1} << kLeftBits) - 1), kStart};
+  Correct(&books, kStart, 50, INT64_MAX);
+  EXPECT_EQ(LeftIn(books.bucket), -kMostOwed);
+  books.bucket = {static_cast<uint64_t>(kMs), kStart};
+  Correct(&books, kStart, 50, INT64_MIN);
+  EXPECT_EQ(LeftIn(books.bucket), kMostOwed);
+  EXPECT_TRUE(CorrectOnce(&books, books.bucket, kStart, 50, INT64_MAX, 0));
+  EXPECT_EQ(LeftIn(books.bucket), -kMostOwed);
+}
+
 TEST(BucketTest, AMarkStaysWhateverIsTakenAfterIt) {
   TimeBooks books{};
   ASSERT_EQ(Take(&books, kStart, 50, kBurst), 0u);
