@@ -19,7 +19,6 @@ namespace {
 
 constexpr Duration kRestless{10'000};     // a change in kubelet's directory seldom comes alone
 constexpr Duration kSettle{100};          // kubelet reads our list before it is asked about it
-constexpr Duration kReadyLimit{45'000};   // below TimeoutStartSec of deploy/tessera.service
 constexpr Duration kCompareAgain{1'000};  // a doubt about kubelet's view is looked into so soon
 constexpr int kWorkers = 64;
 
@@ -56,35 +55,45 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
       config_(std::move(config)),
       metrics_(metrics),
       workers_(kWorkers),
-      store_(config_.state_dir, [this](Reason reason) { CountUnusable(reason); }),
-      node_(SystemClock(), NodeParameters(config_), *this),
+      node_(SystemClock(), NodeParameters(config_)),
+      tick_(loop, [this] { Tick(); }),
+      grants_({.loop = loop_,
+               .workers = workers_,
+               .metrics = metrics_,
+               .book = book_,
+               .inbox = node_.ledger().inbox(),
+               .cut = [this](const auto& cut) { announcer_.SpaceCut(cut); }}),
       resources_({.loop = loop_,
                   .workers = workers_,
                   .metrics = metrics_,
                   .node = node_,
                   .cdi = cdi_,
+                  .events = reconciler_,
                   .observer = *this,
-                  .binder = nullptr,
-                  .book = book_,
-                  .save_falls = [this] { SaveFalls(); },
-                  .save_facts = [this] { (void)Noted(SaveFacts()); },
-                  .space_cut = [this](const auto& cut) { announcer_.SpaceCut(cut); }},
-                 [this] { ResourcesChanged(); }),
-      tick_(loop, [this] { Tick(); }) {
+                  .book = book_},
+                 grants_, [this] { ResourcesChanged(); }),
+      reconciler_({.node = node_,
+                   .saver = saver_,
+                   .cdi = cdi_,
+                   .resources = resources_,
+                   .announcer = announcer_,
+                   .labels = labels_,
+                   .metrics = metrics_,
+                   .tick = tick_}) {
   InstallLibraries(config_);
 }
 
 Agent::~Agent() {
   os::NotifyServiceManager("STOPPING=1");
   resources_.Close();
-  SaveAll();
+  saver_.SaveAll();
 }
 
 Status Agent::Start() {
-  boot_id_ = TRY_IN(os::ReadBootId(), "the kernel's boot id is unknown");
+  const std::string boot_id = TRY_IN(os::ReadBootId(), "the kernel's boot id is unknown");
   metrics_.Set(http::Metric::kBuildInfo, {TESSERA_VERSION, TESSERA_COMMIT}, 1);
-  RestoreState();
-  release_.Restore(boot_id_);
+  RestoreState(boot_id);
+  release_.Restore(boot_id);
   if (config_.resources.empty()) log::Warn("no resources are configured: nothing is served");
   FindKubelet();
   WatchKubelet();
@@ -93,7 +102,7 @@ Status Agent::Start() {
   book_->SetClaimed(ResourcesToMatch(config_.resources));
   announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
   announcer_.Open(config_, os::HostName());
-  tick_.Within(kTick);
+  tick_.Within(Reconciler::kTick);
   log::Info("started", {{"version", TESSERA_VERSION},
                         {"kubelet", directories_.root},
                         {"via", kubelet::RegistrationPathName(path_)},
@@ -101,15 +110,14 @@ Status Agent::Start() {
   return {};
 }
 
-void Agent::RestoreState() {
-  if (store_.TryToBecomeWriter() && os::RunsInPod() && os::OnSameMount(config_.state_dir, "/")) {
+void Agent::RestoreState(const std::string& boot_id) {
+  saver_.Restore(boot_id);
+  if (saver_.writer() && os::RunsInPod() && os::OnSameMount(config_.state_dir, "/")) {
     log::Warn("the state ends with this container",
               Error{Reason::kStateNotKept,
                     config_.state_dir + " is no mount: the next container does not know which "
                                         "devices were sick or cordoned in this one"});
   }
-  node_.Restore(store_.LoadFacts().value_or(Facts{}), store_.LoadVerdicts(boot_id_));
-  saved_facts_ = node_.facts_generation();
 }
 
 // Where no directory is configured, the usual places are looked at until kubelet is in one of them;
@@ -144,7 +152,7 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
   path_ = path;
   const auto found = kubelet::RemoveStaleSockets(directories_, config_.kubelet.socket_prefix);
   if (found.removed > 0) metrics_.Add(http::Metric::kStaleSockets, {}, found.removed);
-  if (found.planted > 0) CountUnusable(Reason::kSocketPlanted, found.planted);
+  if (found.planted > 0) CountPlanted(found.planted);
   ledger_sync_ = std::make_unique<LedgerSync>(
       loop_, workers_, node_, metrics_, directories_, config_.ledger_interval,
       LedgerSync::Listener{
@@ -155,6 +163,7 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
               [this] { return node_.AnyVanished() || kubelet_watch_ == nullptr || !Alone(); },
           .eager = [this] { return resources_.AnyWaitsForHolders(); },
           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
+  grants_.Open(config_, directories_);
   resources_.Open(config_, path_, directories_);
   if (kubelet_watch_ != nullptr) WatchDirectories();
 }
@@ -213,31 +222,25 @@ void Agent::Look() {
 // Due a second after anything changed, and again for as long as something is left to be done.
 void Agent::Tick() {
   workers_.GoOn();
-  const std::optional<Steady> stale = node_.Tick();
-  if (!store_.writer() && store_.TryToBecomeWriter()) {
+  reconciler_.Tick();
+  if (saver_.TryToBecomeWriter()) {
     log::Info("now the writer of the state");
-    if (auto facts = store_.LoadFacts()) {
-      node_.AdoptCordons(std::move(facts->cordons));
-      node_.AdoptPlans(facts->plans);
-    }
-    node_.AdoptFalls(store_.LoadVerdicts(boot_id_));
-    saved_facts_ = 0;
-    node_.VerdictsLost();
+    reconciler_.AdoptState();
     cdi_guard_.TakeOver();
-    announcer_.Changed();
-    labels_.Soon();
   }
-  SaveAll();
+  saver_.SaveAll();
   cdi_guard_.Look();
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
-  AnnounceReady();
-  if (Unfinished()) tick_.Within(kTick);
-  if (stale) tick_.Within(std::max(kTick, *stale - SystemClock().Now()));
+  reconciler_.AnnounceReady();
+  if (Unfinished()) tick_.Within(Reconciler::kTick);
+  if (const std::optional<Steady> stale = node_.NextStale()) {
+    tick_.Within(std::max(Reconciler::kTick, *stale - SystemClock().Now()));
+  }
 }
 
 bool Agent::Unfinished() const {
-  return !store_.writer() || unsaved_.has_value() || !announced_ ||
+  return !saver_.writer() || saver_.unsaved() || !reconciler_.announced() ||
          (control_ == nullptr && !config_.control_socket.empty()) ||
          (status_ == nullptr && config_.http_address != "off");
 }
@@ -255,7 +258,7 @@ void Agent::OpenControlSocket() {
   } else if (control_refusal_ != server.error()) {
     control_refusal_ = server.error();
     log::Warn("no control socket yet", server.error());
-    if (server.error().reason == Reason::kSocketPlanted) CountUnusable(Reason::kSocketPlanted);
+    if (server.error().reason == Reason::kSocketPlanted) CountPlanted(1);
   }
 }
 
@@ -279,8 +282,10 @@ void Agent::ResourcesChanged() {
 // Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
 // after us has gone. It shows only in what kubelet says it can allocate.
 void Agent::Compared(const std::optional<std::map<std::string, int>>& allocatable) {
-  resources_.RemoveForgottenGrants();
-  bool sure = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
+  grants_.RemoveForgotten();
+  const auto retired = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
+  reconciler_.Follow(retired.changes);
+  bool sure = retired.sure;
   if (allocatable) {
     sure &= resources_.Compare(*allocatable);
     sure &= !resources_.RefreshCheckpoint();
@@ -313,87 +318,11 @@ void Agent::Apply(const config::Config& next) {
   }
   book_->SetClaimed(ResourcesToMatch(config_.resources));
   announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
+  grants_.Apply(config_);
   resources_.Apply(config_);
   announcer_.Apply(config_);
   labels_.Apply(config_);
-  tick_.Within(kTick);  // devices may become stale sooner than before
-}
-
-void Agent::SaveFalls() {
-  if (node_.fall_unsaved()) (void)Noted(SaveVerdicts());
-}
-
-Status Agent::SaveVerdicts() {
-  if (!store_.writer()) return {};
-  const bool all = node_.all_verdicts_unsaved() || !store_.log_open();
-  if (!all && node_.unsaved_verdicts().empty()) return {};
-  Status saved;
-  const bool rewrite = all || store_.LogHasGrown();
-  if (rewrite) saved = store_.RewriteVerdicts(AllVerdicts());
-  if (!rewrite || (!saved && !all)) {
-    std::string lines;
-    for (const DeviceKey& key : node_.unsaved_verdicts()) {
-      lines += VerdictLine(key, node_.VerdictOf(key));
-    }
-    saved = store_.AppendVerdicts(lines);
-  }
-  metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
-  if (saved) node_.VerdictsSaved();
-  return saved;
-}
-
-std::string Agent::AllVerdicts() const {
-  std::string text = VerdictsHeader(boot_id_);
-  for (const Device& device : node_.inventory()->devices) {
-    text += VerdictLine(device.key, node_.VerdictOf(device.key));
-  }
-  for (const Verdicts* gone : {&node_.departed_verdicts(), &node_.awaited_verdicts()}) {
-    for (const auto& [key, verdict] : *gone) text += VerdictLine(key, verdict);
-  }
-  return text;
-}
-
-Status Agent::SaveFacts() {
-  if (!store_.writer() || node_.facts_generation() == saved_facts_) return {};
-  Status saved = store_.SaveFacts(node_.inventory()->devices, node_.cordons(), node_.plans());
-  metrics_.Add(http::Metric::kStateWrites, {saved ? "good" : "failed"});
-  if (saved) saved_facts_ = node_.facts_generation();
-  return saved;
-}
-
-// One line when writing begins to fail, and one when everything is written again.
-Status Agent::Noted(const Status& written) {
-  const bool whole =
-      !store_.writer() || (node_.facts_generation() == saved_facts_ &&
-                           !node_.all_verdicts_unsaved() && node_.unsaved_verdicts().empty());
-  if (!written && !unsaved_) log::LogError("cannot save the state", written.error());
-  if (unsaved_ && whole) log::Info("the state is saved again");
-  if (!written) unsaved_ = written.error();
-  if (whole) unsaved_.reset();
-  if (unsaved_) tick_.Within(kTick);
-  return written;
-}
-
-void Agent::SaveAll() {
-  (void)Noted(SaveVerdicts());
-  (void)Noted(SaveFacts());
-}
-
-Status Agent::MaySave() const {
-  if (store_.writer()) return {};
-  return Fail(Reason::kStateLocked,
-              "this instance does not write the state, so the order would be lost; give it to the "
-              "instance that does, or wait until that has ended");
-}
-
-// "Ready" to the service manager is: the devices are checked. kubelet may start only after us.
-// A service manager that is never told ends what it has started, and begins again.
-void Agent::AnnounceReady() {
-  if (announced_) return;
-  if (!resources_.Ready() && SystemClock().Now() - began_ < kReadyLimit) return;
-  announced_ = true;
-  os::NotifyServiceManager("READY=1");
-  announcer_.Begin();
+  tick_.Within(Reconciler::kTick);  // devices may become stale sooner than before
 }
 
 RouteSources Agent::Routes() {
@@ -408,10 +337,11 @@ RouteSources Agent::Routes() {
                 return PodFacts{.node = NodeNameOf(config_.api, os::Variable, os::HostName()),
                                 .ledger = node_.ledger(),
                                 .book = *book_,
-                                .grants = resources_.Grants(),
+                                .grants = grants_.Grants(),
                                 .late = resources_.BoundLate()};
               },
           .node = node_,
+          .reconciler = reconciler_,
           .release = release_,
           .metrics = metrics_,
           .refresh_metrics =
@@ -425,8 +355,8 @@ RouteSources Agent::Routes() {
               },
           .not_ready = [this] { return resources_.NotReady(); },
           .faults = [this] { return FaultsNow(); },
-          .may_save = [this] { return MaySave(); },
-          .save = [this] { return Noted(SaveFacts()); }};
+          .may_save = [this] { return saver_.MaySave(); },
+          .save = [this] { return saver_.SaveFacts(); }};
 }
 
 std::set<std::string> Agent::HeldNames() const {
@@ -446,32 +376,15 @@ View Agent::MakeView() const {
   return {.node = node_,
           .resources = resources_.served(),
           .cdi = cdi_,
-          .writer = store_.writer(),
+          .writer = saver_.writer(),
           .ledger_error = ledger_sync_->error(),
-          .granted = resources_.Granted(),
-          .grants = resources_.Grants(),
+          .granted = grants_.Granted(),
+          .grants = grants_.Grants(),
           .root = os::Root(config_.root_prefix),
-          .checkpoint_unknown = resources_.IsCheckpointUnknown(),
+          .checkpoint_unknown = grants_.IsCheckpointUnknown(),
           .node_name = NodeNameOf(config_.api, os::Variable, os::HostName()),
           .now = SystemClock().Now(),
           .wall_now = SystemClock().WallNow()};
-}
-
-void Agent::SourceChanged(const std::string& source, bool bad_news) {
-  resources_.Changed(source, bad_news);
-  announcer_.Changed();
-  // Not for what is told of a device, but for other devices.
-  if (std::exchange(labelled_facts_, node_.facts_generation()) != node_.facts_generation()) {
-    labels_.Soon();
-  }
-  AnnounceReady();
-}
-
-void Agent::Transitions(const std::string& source, const std::vector<Transition>& steps) {
-  SaveFalls();  // not only with the next list, which may be a debounce away
-  ReportTransitions(source, steps, metrics_);
-  announcer_.Transitions(source, steps);
-  ReportHolders(source, steps, node_.ledger());
 }
 
 void Agent::StateChanged(const std::string& resource, kubelet::PluginState state) {
@@ -479,8 +392,12 @@ void Agent::StateChanged(const std::string& resource, kubelet::PluginState state
              {{"resource", resource}, {"state", kubelet::PluginStateName(state)}});
 }
 
+void Agent::CountPlanted(int sockets) {
+  metrics_.Add(http::Metric::kUnusable, {std::string(ReasonName(Reason::kSocketPlanted))}, sockets);
+}
+
 void Agent::Registered(const std::string& resource, const Status& status) {
-  if (status) resources_.KubeletCame();
+  if (status) grants_.KubeletCame();
   metrics_.Add(http::Metric::kRegistrations,
                {resource, status ? "ok" : std::string(ReasonName(status.error().reason))});
 }

@@ -21,11 +21,7 @@ Faults Agent::FaultsNow() const {
                                                 os::DescriptorLimit())}});
   }
   // Another instance may write the state, or listen: during an update that is as it should be.
-  if (unsaved_) {
-    faults.push_back({"state", *unsaved_});
-  } else if (store_.refusal() && !store_.another_writes()) {
-    faults.push_back({"state", *store_.refusal()});
-  }
+  if (const std::optional<Error> fault = saver_.fault()) faults.push_back({"state", *fault});
   if (control_ == nullptr && control_refusal_ && control_refusal_->reason != Reason::kSocketInUse) {
     faults.push_back({"control-socket", *control_refusal_});
   }
@@ -33,7 +29,8 @@ Faults Agent::FaultsNow() const {
     if (entry.file.refusal()) faults.push_back({"cdi", entry.file.refusal()->In(path)});
   }
   for (const auto& [name, resource] : resources_.served()) {
-    if (auto fault = resource->start_fault()) faults.push_back({"grants", fault->In(name)});
+    if (auto fault = resource->offering().allocator().start_fault())
+      faults.push_back({"grants", fault->In(name)});
   }
   return faults;
 }

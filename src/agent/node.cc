@@ -2,7 +2,9 @@
 #include "agent/node.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 
@@ -12,16 +14,27 @@ namespace {
 const Verdict kUnverified;
 constexpr size_t kManyUnsaved = 1'000;
 
-bool BadNews(const Transition& step) {
+bool IsFall(const Transition& step) {
   return step.before.offered() && !step.after.offered();
+}
+
+void Append(std::vector<Changes>& all, std::vector<Changes> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
+// None, where nothing `changed` and no device took a step.
+std::vector<Changes> ChangesOf(const std::string& source, std::vector<Transition> steps,
+                               bool changed = false, Urgency urgency = Urgency::kCanWait) {
+  if (steps.empty() && !changed) return {};
+  if (std::ranges::any_of(steps, IsFall)) urgency = Urgency::kAtOnce;
+  return {{source, std::move(steps), urgency}};
 }
 
 }  // namespace
 
-Node::Node(const Clock& clock, Parameters parameters, NodeObserver& observer)
+Node::Node(const Clock& clock, Parameters parameters)
     : clock_(clock),
       parameters_(parameters),
-      observer_(observer),
       inventory_(std::make_shared<Inventory>()),
       ledger_(parameters.ledger_pending) {}
 
@@ -62,7 +75,7 @@ void Node::Replace(InventoryPtr inventory) {
   health_ = std::move(health);
   expected_ = 0;
   for (const size_t i : came) TakeOver(i);
-  FactsChanged();
+  ++facts_generation_;
 }
 
 std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
@@ -75,36 +88,30 @@ std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
   return expected_++;
 }
 
-void Node::FactsChanged() {
-  ++facts_generation_;
-  observer_.Unsaved();
-}
-
 void Node::VerdictsSaved() {
   all_unsaved_ = false;
   fall_unsaved_ = false;
   unsaved_.clear();
 }
 
-void Node::AdoptCordons(Cordons cordons) {
-  if (cordons == cordons_) return;
+std::vector<Changes> Node::AdoptCordons(Cordons cordons) {
+  if (cordons == cordons_) return {};
   std::set<std::string> sources;
   for (const auto* both : {&cordons, &cordons_}) {
     for (const auto& [key, cordon] : *both) sources.insert(key.source);
   }
   cordons_ = std::move(cordons);
-  FactsChanged();
-  TellOfCordons(std::move(sources), true);
+  return CordonsChanged(std::move(sources), Urgency::kAtOnce);
 }
 
 void Node::AdoptPlans(const Plans& plans) {
   for (const auto& [source, plan] : plans) {
     if (!ledger_.reconciled(source)) plans_[source] = plan;
   }
-  FactsChanged();
+  ++facts_generation_;
 }
 
-void Node::AdoptFalls(const Verdicts& verdicts) {
+std::vector<Changes> Node::AdoptFalls(const Verdicts& verdicts) {
   std::map<std::string, std::vector<Transition>> steps;
   for (const auto& [key, verdict] : verdicts) {
     auto position = PositionOf(key);
@@ -117,22 +124,22 @@ void Node::AdoptFalls(const Verdicts& verdicts) {
   }
   all_unsaved_ |= !steps.empty();
   fall_unsaved_ |= !steps.empty();
-  for (const auto& [source, taken] : steps) Report(source, taken, false, false);
+  std::vector<Changes> changes;
+  for (auto& [source, taken] : steps) Append(changes, ChangesOf(source, std::move(taken)));
+  return changes;
 }
 
-bool Node::Found(const std::string& source, std::vector<Device> devices) {
+std::vector<Changes> Node::Found(const std::string& source, std::vector<Device> devices) {
   Merged merged = Merge(inventory_, source, std::move(devices),
                         [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
   bool changed = merged.inventory != inventory_;
   if (changed) Replace(merged.inventory);
   std::vector<Transition> steps;
-  bool may_leave = false;
   for (size_t i = 0; i < inventory_->devices.size(); ++i) {
     const Device& device = inventory_->devices[i];
     if (device.key.source != source) continue;
     // What the scan itself shows is evidence like any other, and goes the same way.
     if (!device.present) {
-      may_leave |= !ledger_.MayBeInUse(device.key);
       // It is out anyway, and what it is out for says more.
       if (OutlastsChecks(health_[i].verdict, clock_.Now())) continue;
       Judge(
@@ -146,12 +153,21 @@ bool Node::Found(const std::string& source, std::vector<Device> devices) {
             steps);
     }
   }
-  Report(source, steps, changed, !merged.vanished.empty() || !merged.removed.empty());
-  if (!merged.vanished.empty() || !merged.removed.empty()) TellSharers(source);
-  return may_leave;
+  const bool lost = !merged.vanished.empty() || !merged.removed.empty();
+  std::vector<Changes> changes =
+      ChangesOf(source, std::move(steps), changed, lost ? Urgency::kAtOnce : Urgency::kCanWait);
+  if (lost) Append(changes, SharersOf(source));
+  return changes;
 }
 
-void Node::Observe(const std::string& source, const std::vector<Observation>& observations) {
+bool Node::AnyMayLeave(const std::string& source) const {
+  return std::ranges::any_of(inventory_->devices, [&](const Device& device) {
+    return device.key.source == source && !device.present && !ledger_.MayBeInUse(device.key);
+  });
+}
+
+std::vector<Changes> Node::Observe(const std::string& source,
+                                   const std::vector<Observation>& observations) {
   std::vector<Transition> steps;
   for (const Observation& observation : observations) {
     auto position = PositionOf(observation.key);
@@ -163,10 +179,11 @@ void Node::Observe(const std::string& source, const std::vector<Observation>& ob
     Judge(*position, observation.evidence, steps);
     if (observation.evidence.kind == EvidenceKind::kReset) ResetElsewhere(device);
   }
-  Report(source, steps, false, false);
+  return ChangesOf(source, std::move(steps));
 }
 
-void Node::Unverify(const std::string& source, Reason reason, const std::string& detail) {
+std::vector<Changes> Node::Unverify(const std::string& source, Reason reason,
+                                    const std::string& detail) {
   std::vector<Transition> steps;
   for (size_t i = 0; i < health_.size(); ++i) {
     if (inventory_->devices[i].key.source != source) continue;
@@ -180,7 +197,7 @@ void Node::Unverify(const std::string& source, Reason reason, const std::string&
     }
     Set(i, std::move(after), steps);
   }
-  Report(source, steps, true, false);
+  return ChangesOf(source, std::move(steps), true);
 }
 
 void Node::Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps) {
@@ -198,19 +215,10 @@ void Node::Set(size_t position, Verdict after, std::vector<Transition>& steps) {
   if (after.state != health.verdict.state) steps.push_back({key, health.verdict, after});
   fall_unsaved_ |= !after.offered();
   health.verdict = std::move(after);
-  observer_.Unsaved();
   if (all_unsaved_) return;
   unsaved_.insert(key);
   // So many are as quickly saved with all others.
   if (unsaved_.size() > kManyUnsaved) all_unsaved_ = true;
-}
-
-void Node::Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
-                  bool bad_news) {
-  if (steps.empty() && !changed) return;
-  bad_news |= std::any_of(steps.begin(), steps.end(), BadNews);
-  observer_.SourceChanged(source, bad_news);
-  if (!steps.empty()) observer_.Transitions(source, steps);
 }
 
 bool Node::AnyVanished() const {
@@ -218,27 +226,37 @@ bool Node::AnyVanished() const {
                              [](const Device& device) { return !device.present; });
 }
 
-std::optional<Steady> Node::Tick() {
+std::vector<Changes> Node::Tick() {
   ledger_.TakeIn();
-  Steady now = clock_.Now();
+  const Steady now = clock_.Now();
   std::map<std::string, std::vector<Observation>> stale;
-  std::optional<Steady> next;
   for (size_t i = 0; i < health_.size(); ++i) {
-    const Health& health = health_[i];
-    if (!health.verdict.offered() || !inventory_->devices[i].present) continue;
-    const Steady limit = health.heard + parameters_.stale_after;
-    if (now < limit) {
-      next = std::min(next.value_or(limit), limit);
-      continue;
-    }
+    const std::optional<Steady> limit = StaleFrom(i);
+    if (!limit || now < *limit) continue;
     const DeviceKey& key = inventory_->devices[i].key;
     stale[key.source].push_back(
         {key,
          {EvidenceKind::kFatal, EvidenceSource::kCheck, Reason::kCheckStale,
-          "nothing was heard of it for " + MeasuredText(now - health.heard)}});
+          "nothing was heard of it for " + MeasuredText(now - health_[i].heard)}});
   }
-  for (const auto& [source, observations] : stale) Observe(source, observations);
+  std::vector<Changes> changes;
+  for (const auto& [source, observations] : stale) Append(changes, Observe(source, observations));
+  return changes;
+}
+
+std::optional<Steady> Node::NextStale() const {
+  std::optional<Steady> next;
+  for (size_t i = 0; i < health_.size(); ++i) {
+    const std::optional<Steady> limit = StaleFrom(i);
+    if (limit) next = std::min(next.value_or(*limit), *limit);
+  }
   return next;
+}
+
+std::optional<Steady> Node::StaleFrom(size_t position) const {
+  const Health& health = health_[position];
+  if (!health.verdict.offered() || !inventory_->devices[position].present) return std::nullopt;
+  return health.heard + parameters_.stale_after;
 }
 
 // Devices whose ids begin so: as far as a UUID's first part at least.
@@ -269,15 +287,13 @@ Result<DeviceKey> Node::Resolve(std::string_view name) const {
               matches[0].Text(), matches[1].Text());
 }
 
-Result<DeviceKey> Node::Cordon(std::string_view name, std::string_view reason) {
+Result<Node::Ordered> Node::Cordon(std::string_view name, std::string_view reason) {
   DeviceKey key = TRY(Resolve(name));
   cordons_[key] = {std::string(reason), clock_.WallNow()};
-  FactsChanged();
-  TellOfCordons({key.source}, true);
-  return key;
+  return Ordered{key, CordonsChanged({key.source}, Urgency::kAtOnce)};
 }
 
-Result<DeviceKey> Node::Uncordon(std::string_view name) {
+Result<Node::Ordered> Node::Uncordon(std::string_view name) {
   // A cordoned device need not be here any more.
   auto cordoned = std::find_if(cordons_.begin(), cordons_.end(),
                                [&](const auto& item) { return item.first.Text() == name; });
@@ -287,9 +303,7 @@ Result<DeviceKey> Node::Uncordon(std::string_view name) {
     return item.first == key || (device != nullptr && Concerns(item.first, *device));
   });
   if (lifted == 0) return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
-  FactsChanged();
-  TellOfCordons({key.source}, false);
-  return key;
+  return Ordered{key, CordonsChanged({key.source}, Urgency::kCanWait)};
 }
 
 std::optional<Error> Node::TroubleOf(const Device& device) const {
@@ -317,16 +331,16 @@ std::optional<Error> Node::TroubleOf(const Device& device) const {
   return Error{verdict.reason, verdict.detail};
 }
 
-void Node::SetObstacle(const std::string& source, std::optional<Error> why) {
+std::vector<Changes> Node::SetObstacle(const std::string& source, std::optional<Error> why) {
   const auto known = obstacles_.find(source);
-  if (known == obstacles_.end() ? !why : why == known->second) return;
-  const bool bad_news = why.has_value();
+  if (known == obstacles_.end() ? !why : why == known->second) return {};
+  const Urgency urgency = why ? Urgency::kAtOnce : Urgency::kCanWait;
   if (why) {
     obstacles_.insert_or_assign(source, *std::move(why));
   } else {
     obstacles_.erase(source);
   }
-  observer_.SourceChanged(source, bad_news);
+  return ChangesOf(source, {}, true, urgency);
 }
 
 Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {
@@ -342,7 +356,7 @@ bool Node::Follow(const std::string& source, const Plan& plan) {
   const auto [last, first] = plans_.try_emplace(source, plan);
   if (!first && last->second == plan) return false;
   last->second = plan;
-  FactsChanged();
+  ++facts_generation_;
   return true;
 }
 

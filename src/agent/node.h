@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent knows about the node: the inventory, a verdict for each device, the cordons and
-// the ledger. Everything that happens comes in here; what follows from it goes out through the
-// observer. No I/O. One thread: the loop's.
+// the ledger. Everything that happens comes in here, and each call returns what it changed; the
+// reconciler (reconciler.h) does what follows from that. No I/O. One thread: the loop's.
 #pragma once
 
 #include <map>
@@ -33,20 +33,21 @@ struct Observation {
   Evidence evidence;
 };
 
+// How soon kubelet is to have what changed.
+enum class Urgency : bool {
+  kCanWait,
+  kAtOnce,  // a device that was offered as healthy no longer is
+};
+
+// What one call changed of a source's devices, or of what is to be said of them.
+struct Changes {
+  std::string source;
+  std::vector<Transition> transitions{};
+  Urgency urgency = Urgency::kCanWait;
+};
+
 // Whether good checks alone do not bring the device back.
 bool OutlastsChecks(const Verdict& verdict, Steady now);
-
-class NodeObserver {
- public:
-  virtual ~NodeObserver() = default;
-  // Devices of the source, or what is to be said of them, changed. `bad_news`: one that was offered
-  // as healthy no longer is.
-  virtual void SourceChanged(const std::string& source, bool bad_news) = 0;
-  // What people are to be told: after SourceChanged, which holds up no list for it.
-  virtual void Transitions(const std::string& source, const std::vector<Transition>& steps) = 0;
-  // There is something to be saved.
-  virtual void Unsaved() = 0;
-};
 
 class Node {
  public:
@@ -56,20 +57,20 @@ class Node {
     Duration ledger_pending{600'000};
   };
 
-  Node(const Clock& clock, Parameters parameters, NodeObserver& observer);
+  Node(const Clock& clock, Parameters parameters);
   void SetParameters(const Parameters& parameters) { parameters_ = parameters; }
 
   // Takes what an earlier process saved, before anything else is told. Devices without a verdict
   // are unverified.
   void Restore(Facts facts, Verdicts verdicts);
   // Cordons as another instance left them: they replace those held here.
-  void AdoptCordons(Cordons cordons);
+  std::vector<Changes> AdoptCordons(Cordons cordons);
 
   // Plans as another instance left them: they count until it is known who holds what.
   void AdoptPlans(const Plans& plans);
   // Falls that another instance saw and this one did not: where it says that a device is out, since
   // later than what is held here, that counts.
-  void AdoptFalls(const Verdicts& verdicts);
+  std::vector<Changes> AdoptFalls(const Verdicts& verdicts);
 
   // What is to be saved: facts whenever the generation is another; of the verdicts, those of
   // `unsaved_verdicts`, or all of them.
@@ -89,38 +90,47 @@ class Node {
   // Nobody knows what of them was saved.
   void VerdictsLost() { all_unsaved_ = fall_unsaved_ = true; }
 
-  // A scan of the source listed these devices, all there are. True when the next scan may let one
-  // leave that this one missed: until then the ledger may hear of a grant that was made meanwhile.
-  bool Found(const std::string& source, std::vector<Device> devices);
+  // A scan of the source listed these devices, all there are.
+  std::vector<Changes> Found(const std::string& source, std::vector<Device> devices);
+  // Whether the source's next scan may let a device leave that the last one missed: until then the
+  // ledger may hear of a grant that was made meanwhile.
+  bool AnyMayLeave(const std::string& source) const;
   // The source is configured. `ids_of_hardware`: see Kind::ids_are_of_hardware.
   void Configure(const std::string& source, bool ids_of_hardware);
   // Devices of the source that are well, or were not checked yet, are unverified from now on, for
   // this reason; those that are not stay as they are.
-  void Unverify(const std::string& source, Reason reason, const std::string& detail);
+  std::vector<Changes> Unverify(const std::string& source, Reason reason,
+                                const std::string& detail);
   // Why nothing of the source can be granted for now, however well its devices are; nothing: it
   // can.
-  void SetObstacle(const std::string& source, std::optional<Error> why);
+  std::vector<Changes> SetObstacle(const std::string& source, std::optional<Error> why);
   const std::map<std::string, Error>& obstacles() const { return obstacles_; }
   // The source is no longer configured: its devices stay, as gone, for as long as they may be in
   // use, and the same hardware is not offered by another source meanwhile.
   void Retire(const std::string& source);
-  // Nothing of this retired source will be granted any more: what nobody holds leaves. True when
-  // nothing of it is left, and it is retired no more.
-  bool EndRetired(const std::string& source);
+  // Nothing of this retired source will be granted any more: what nobody holds leaves. Once nothing
+  // of it is left, it is retired no more.
+  std::vector<Changes> EndRetired(const std::string& source);
   std::set<std::string> retired() const;
   // Whether a device vanished and stays, as it may be in use.
   bool AnyVanished() const;
   // Evidence about devices of one source; unknown devices are ignored.
-  void Observe(const std::string& source, const std::vector<Observation>& observations);
-  // Devices of which nothing was heard for too long become unhealthy. Returns when the next one
-  // will, if nothing is heard of it; nothing when none is offered.
-  std::optional<Steady> Tick();
+  std::vector<Changes> Observe(const std::string& source,
+                               const std::vector<Observation>& observations);
+  // Devices of which nothing was heard for too long become unhealthy.
+  std::vector<Changes> Tick();
+  // When the next one will, if nothing is heard of it; nothing when none is offered.
+  std::optional<Steady> NextStale() const;
 
   // Takes a device out by hand, or puts it back. `name` is "source/id", or an id that only one
   // source has, or what both begin with as tables show it: "GPU-8a1f1d3c…". kNotFound, or kInvalid
   // when it is ambiguous.
-  Result<DeviceKey> Cordon(std::string_view name, std::string_view reason);
-  Result<DeviceKey> Uncordon(std::string_view name);
+  struct Ordered {
+    DeviceKey device;
+    std::vector<Changes> changes;
+  };
+  Result<Ordered> Cordon(std::string_view name, std::string_view reason);
+  Result<Ordered> Uncordon(std::string_view name);
   Result<DeviceKey> Resolve(std::string_view name) const;
 
   // Why a device is not offered as healthy, in one sentence; nothing when it is. What is wrong with
@@ -156,19 +166,20 @@ class Node {
   std::vector<size_t> Elsewhere(const Device& device) const;
   // Whether one of those may be in use, or be granted still: the hardware would be granted twice.
   std::optional<Error> HeldElsewhere(const Device& device) const;
-  void TellSharers(const std::string& source);
+  // Other sources that may have the same hardware: what is to be said of their devices may differ.
+  std::vector<Changes> SharersOf(const std::string& source) const;
   void Depart(const Device& device, const Verdict& verdict);
   void TakeOver(size_t position);
   void ResetElsewhere(const Device& device);
   bool Concerns(const DeviceKey& cordoned, const Device& device) const;
-  void TellOfCordons(std::set<std::string> sources, bool bad_news);
+  // Of these sources, and of all that may have the same hardware.
+  std::vector<Changes> CordonsChanged(std::set<std::string> sources, Urgency urgency);
 
+  // When it becomes stale if nothing is heard of it; nothing of one that is out.
+  std::optional<Steady> StaleFrom(size_t position) const;
   void Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps);
   void Set(size_t position, Verdict after, std::vector<Transition>& steps);
-  void Report(const std::string& source, const std::vector<Transition>& steps, bool changed,
-              bool bad_news);
   void Replace(InventoryPtr inventory);
-  void FactsChanged();
   std::optional<size_t> PositionOf(const DeviceKey& key) const;
   // Whether all present devices of the source are so.
   template <class Is>
@@ -176,7 +187,6 @@ class Node {
 
   const Clock& clock_;
   Parameters parameters_;
-  NodeObserver& observer_;
   InventoryPtr inventory_;
   std::vector<Health> health_;   // of the devices of inventory_, in the same order
   mutable size_t expected_ = 0;  // where the next device asked for probably is: after the last one

@@ -63,12 +63,13 @@ std::optional<Error> Node::HeldElsewhere(const Device& device) const {
   return std::nullopt;
 }
 
-void Node::TellSharers(const std::string& source) {
-  if (!MayShareHardware(source)) return;
-  const std::set<std::string> others = hardware_sources_;
-  for (const std::string& other : others) {
-    if (other != source) observer_.SourceChanged(other, false);
+std::vector<Changes> Node::SharersOf(const std::string& source) const {
+  std::vector<Changes> changes;
+  if (!MayShareHardware(source)) return changes;
+  for (const std::string& other : hardware_sources_) {
+    if (other != source) changes.push_back({other});
   }
+  return changes;
 }
 
 void Node::Retire(const std::string& source) {
@@ -79,17 +80,18 @@ void Node::Retire(const std::string& source) {
   if (gone.inventory != inventory_) Replace(gone.inventory);
 }
 
-bool Node::EndRetired(const std::string& source) {
+std::vector<Changes> Node::EndRetired(const std::string& source) {
   const Merged rest = Merge(inventory_, source, {},
                             [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
   const bool news = std::exchange(retired_[source], false) || !rest.removed.empty();
   if (rest.inventory != inventory_) Replace(rest.inventory);
-  if (news) TellSharers(source);
+  std::vector<Changes> changes;
+  if (news) changes = SharersOf(source);
   const DeviceList& devices = inventory_->devices;
   const bool left = std::any_of(devices.begin(), devices.end(),
                                 [&](const Device& device) { return device.key.source == source; });
   if (!left) retired_.erase(source);
-  return !left;
+  return changes;
 }
 
 std::set<std::string> Node::retired() const {
@@ -164,9 +166,12 @@ const tessera::Cordon* Node::CordonOf(const Device& device) const {
   return at == cordons_.end() ? nullptr : &at->second;
 }
 
-void Node::TellOfCordons(std::set<std::string> sources, bool bad_news) {
+std::vector<Changes> Node::CordonsChanged(std::set<std::string> sources, Urgency urgency) {
+  ++facts_generation_;
   sources.insert(hardware_sources_.begin(), hardware_sources_.end());
-  for (const std::string& source : sources) observer_.SourceChanged(source, bad_news);
+  std::vector<Changes> changes;
+  for (const std::string& source : sources) changes.push_back({source, {}, urgency});
+  return changes;
 }
 
 }  // namespace tessera::agent

@@ -96,7 +96,7 @@ TEST_F(HardwareTest, WhatARetiredResourceMayHaveGrantedIsNotOffered) {
 
 TEST_F(HardwareTest, NorIsItAfterARestart) {
   Hold("A-1", "A");
-  Node next(clock_, {}, *this);
+  RecordedNode next(clock_, {});
   next.Restore(SavedFacts(), {});
   next.Retire(kOther);
   next.Configure(kSource, true);
@@ -181,7 +181,7 @@ TEST_F(FaultyHardwareTest, SoItDoesWhenTheFormerSourceIsGoneFirst) {
 }
 
 TEST_F(FaultyHardwareTest, SoItDoesAfterARestart) {
-  Node next(clock_, {}, *this);
+  RecordedNode next(clock_, {});
   next.Restore({}, SavedVerdicts());
   next.Configure(kOther, true);
 

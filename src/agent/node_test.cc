@@ -148,16 +148,18 @@ TEST_F(NodeTest, AFallIsToBeSavedAtOnceAndAnythingElseSoon) {
   node_.Found(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   node_.VerdictsSaved();
-  unsaved_ = 0;
+  const uint64_t facts = node_.facts_generation();
 
   node_.Observe(kSource, {Fatal("0", "burnt")});
   EXPECT_TRUE(node_.fall_unsaved());
+  EXPECT_EQ(UnsavedIds(), std::vector<std::string>{"0"});
+  EXPECT_EQ(node_.facts_generation(), facts);
   node_.VerdictsSaved();
   EXPECT_FALSE(node_.fall_unsaved());
   ASSERT_TRUE(node_.Cordon("0", "fan is loud"));
   EXPECT_FALSE(node_.fall_unsaved());
 
-  EXPECT_EQ(unsaved_, 2);
+  EXPECT_EQ(node_.facts_generation(), facts + 1);
 }
 
 TEST_F(NodeTest, ATickTellsWhenTheFirstDeviceWillBeStale) {
@@ -212,7 +214,7 @@ TEST_F(NodeTest, ARestartOnTheSameBootKeepsVerdictsAndCordons) {
   node_.Observe(kSource, {Good("0"), Good("1"), Fatal("2", "on fire")});
   ASSERT_TRUE(node_.Cordon("1", "by hand"));
 
-  Node next(clock_, {}, *this);
+  RecordedNode next(clock_, {});
   next.Restore(SavedFacts(), SavedVerdicts());
 
   EXPECT_TRUE(next.Verified(kSource));
@@ -227,7 +229,7 @@ TEST_F(NodeTest, WithoutVerdictsTheInventoryAndCordonsAreKept) {
   node_.Observe(kSource, {Good("0"), Good("1")});
   ASSERT_TRUE(node_.Cordon("1", "by hand"));
 
-  Node next(clock_, {}, *this);
+  RecordedNode next(clock_, {});
   next.Restore(SavedFacts(), {});
 
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "0"}))->reason, Reason::kNotChecked);
@@ -237,7 +239,7 @@ TEST_F(NodeTest, WithoutVerdictsTheInventoryAndCordonsAreKept) {
 TEST_F(NodeTest, ASavedVerdictWaitsForItsDeviceToBeFound) {
   node_.Found(kSource, {Npu("0")});
   node_.Observe(kSource, {Fatal("0", "on fire")});
-  Node next(clock_, {}, *this);
+  RecordedNode next(clock_, {});
   next.Restore({}, SavedVerdicts());
   EXPECT_EQ(next.awaited_verdicts().size(), 1u);
 

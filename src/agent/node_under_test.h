@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of dummy NPUs for tests: what it tells is written down, what it would save can be read.
+// A node of dummy NPUs for tests: what changes is written down, what it would save can be read.
 #pragma once
 
 #include <set>
@@ -29,18 +29,65 @@ inline Observation Fatal(const std::string& id, const std::string& detail) {
           {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, detail}};
 }
 
-class NodeUnderTest : public NodeObserver {
+// Writes down what each call returns as changed.
+class RecordedNode : public Node {
  public:
-  void SourceChanged(const std::string& source, bool bad_news) override {
-    told_ += (bad_news ? "bad:" : "change:") + source + " ";
+  using Node::Node;
+
+  // Whether the next scan may let a device leave.
+  bool Found(const std::string& source, std::vector<Device> devices) {
+    Record(Node::Found(source, std::move(devices)));
+    return AnyMayLeave(source);
   }
-  void Transitions(const std::string&, const std::vector<Transition>& steps) override {
-    for (const Transition& step : steps) {
-      told_ += step.key.id + "=" + std::string(HealthStateName(step.after.state)) + " ";
+  void Observe(const std::string& source, const std::vector<Observation>& observations) {
+    Record(Node::Observe(source, observations));
+  }
+  void Unverify(const std::string& source, Reason reason, const std::string& detail) {
+    Record(Node::Unverify(source, reason, detail));
+  }
+  void SetObstacle(const std::string& source, std::optional<Error> why) {
+    Record(Node::SetObstacle(source, std::move(why)));
+  }
+  void AdoptCordons(Cordons cordons) { Record(Node::AdoptCordons(std::move(cordons))); }
+  void AdoptFalls(const Verdicts& verdicts) { Record(Node::AdoptFalls(verdicts)); }
+  // Whether nothing of it is left.
+  bool EndRetired(const std::string& source) {
+    Record(Node::EndRetired(source));
+    return !retired().contains(source);
+  }
+  // When the next device becomes stale.
+  std::optional<Steady> Tick() {
+    Record(Node::Tick());
+    return NextStale();
+  }
+  Result<DeviceKey> Cordon(std::string_view name, std::string_view reason) {
+    return Record(Node::Cordon(name, reason));
+  }
+  Result<DeviceKey> Uncordon(std::string_view name) { return Record(Node::Uncordon(name)); }
+
+  std::string TakeTold() { return std::exchange(told_, ""); }
+
+ private:
+  void Record(const std::vector<Changes>& all) {
+    for (const Changes& changes : all) {
+      told_ += (changes.urgency == Urgency::kAtOnce ? "bad:" : "change:") + changes.source + " ";
+      for (const Transition& step : changes.transitions) {
+        told_ += step.key.id + "=" + std::string(HealthStateName(step.after.state)) + " ";
+      }
     }
   }
-  void Unsaved() override { ++unsaved_; }
-  std::string TakeTold() { return std::exchange(told_, ""); }
+  Result<DeviceKey> Record(const Result<Ordered>& ordered) {
+    if (!ordered) return Fail(ordered.error());
+    Record(ordered->changes);
+    return ordered->device;
+  }
+
+  std::string told_;
+};
+
+class NodeUnderTest {
+ public:
+  std::string TakeTold() { return node_.TakeTold(); }
   std::optional<Error> Trouble(const std::string& id) {
     return node_.TroubleOf(*node_.inventory()->Find({kSource, id}));
   }
@@ -88,9 +135,7 @@ class NodeUnderTest : public NodeObserver {
   }
 
   FakeClock clock_;
-  std::string told_;
-  int unsaved_ = 0;
-  Node node_{clock_, {}, *this};
+  RecordedNode node_{clock_, {}};
 };
 
 }  // namespace tessera::agent

@@ -167,15 +167,16 @@ json::Object ResourceObject(const View& view, const std::string& name,
   for (const Holding& holding : view.node.ledger().holdings()) {
     if (holding.resource == name) held += holding.share_ids.size();
   }
-  json::Object object{{"name", name},
-                      {"policy", DivisionName(resource.policy().division)},
-                      {"capacity", offer->shares.size()},
-                      {"allocatable", offer->HealthyShares()},
-                      {"held", held},
-                      {"registration", kubelet::RegistrationPathName(resource.plugin()->path())},
-                      {"state", kubelet::PluginStateName(resource.plugin()->state())},
-                      {"socket", resource.plugin()->socket_path()},
-                      {"listBytes", resource.list_bytes()}};
+  json::Object object{
+      {"name", name},
+      {"policy", DivisionName(resource.policy().division)},
+      {"capacity", offer->shares.size()},
+      {"allocatable", offer->HealthyShares()},
+      {"held", held},
+      {"registration", kubelet::RegistrationPathName(resource.offering().plugin().path())},
+      {"state", kubelet::PluginStateName(resource.offering().plugin().state())},
+      {"socket", resource.offering().plugin().socket_path()},
+      {"listBytes", resource.offering().list_bytes()}};
   if (const size_t waiting = resource.waiting(); waiting > 0) {
     object["waiting"] =
         json::Object{{"devices", waiting}, {"policy", PolicyText(resource.resource().policy)}};

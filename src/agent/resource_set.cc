@@ -7,23 +7,15 @@
 #include <iterator>
 #include <utility>
 
-#include "agent/bind/pod_decision.h"
-#include "agent/container_runtime.h"
 #include "base/log.h"
 #include "config/schema/family.h"
 #include "grant/grant.h"
 #include "kinds/kinds.h"
-#include "kubelet/checkpoint.h"
-#include "kubelet/pod_resources.h"
-#include "version.h"
 
 namespace tessera::agent {
 namespace {
 
-constexpr Duration kFamilySettle{20};
 constexpr Duration kRefreshPause{60'000};
-constexpr Duration kSpaceLook{60'000};
-constexpr Duration kTellAgain{600'000};
 
 bool MayHave(const config::Resource& family, const std::string& name) {
   if (!config::IsFamily(family.name)) return false;
@@ -44,12 +36,9 @@ std::optional<config::Resource> ResourceNamed(const config::Config& config,
   return std::nullopt;
 }
 
-ResourceSet::ResourceSet(Shared shared, std::function<void()> changed)
-    : shared_(std::move(shared)),
-      changed_(std::move(changed)),
-      settle_(shared_.loop, [this] { Settle(); }),
-      space_(shared_.loop, [this] { LookAtSpace(); }),
-      mailbox_(shared_.loop, *this) {}
+ResourceSet::ResourceSet(ServedResource::Surroundings at, GrantKeeper& grants,
+                         std::function<void()> changed)
+    : at_(std::move(at)), grants_(grants), changed_(std::move(changed)) {}
 
 void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath path,
                        const kubelet::Directories& directories) {
@@ -57,96 +46,12 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   config_ = config;
   path_ = path;
   directories_ = directories;
-  shared_.binder = std::make_shared<GrantBinder>(
-      directories.device_plugins(), config.state_dir, os::Root(config.root_prefix), shared_.book,
-      shared_.node.ledger().inbox(), SystemClock(), [state_dir = config.state_dir] {
-        const std::string kubelet = RememberedVersions(state_dir).kubelet;
-        return fmt::format("kubelet is {}, the agent {}", kubelet.empty() ? "unknown" : kubelet,
-                           TESSERA_VERSION);
-      });
-  shared_.binder->TellLedger();
-  const std::string checkpoint = directories.device_plugins() + "/" + kubelet::kCheckpointFile;
-  old_libraries_ =
-      std::make_shared<OldLibraries>(checkpoint, config.state_dir, os::Root(config.root_prefix));
-  tally_ = std::make_shared<GrantTally>(checkpoint, config.state_dir, shared_.book);
-  shared_.book->SetFormer([weak = std::weak_ptr(shared_.binder)] {
-    const auto binder = weak.lock();
-    return binder ? binder->Former() : std::vector<HamiProtocol::Given>();
-  });
-  if (MatchesAny()) shared_.binder->TellBook();
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }
   AddKnown();
   SetFamilies();
   changed_();
-  LookAtSpace();
-}
-
-// Where nothing is matched nobody asks the book, and no start waits for kubelet's checkpoint.
-bool ResourceSet::MatchesAny() const {
-  return !ResourcesToMatch(config_.resources).empty();
-}
-
-void ResourceSet::KubeletCame() {
-  if (!MatchesAny()) return;
-  shared_.workers.Run([binder = shared_.binder] { binder->TellBook(); });
-}
-
-void ResourceSet::RemoveForgottenGrants() {
-  RemoveOldLibraries();
-  if (!shared_.binder->AnyBound()) return;
-  if (SystemClock().Now() - looked_at_space_ >= kSpaceLook) LookAtSpace();
-  std::set<std::string> cdi_dirs;
-  for (const config::Resource& resource : config_.resources) {
-    cdi_dirs.insert(os::Root(config_.root_prefix).Path(resource.cdi_dir));
-  }
-  shared_.workers.Run([binder = shared_.binder, tally = tally_, cdi_dirs = std::move(cdi_dirs),
-                       containers = ContainersDirectories(config_)] {
-    tally->Count();
-    binder->RemoveForgotten(cdi_dirs, containers);
-  });
-}
-
-void ResourceSet::LookAtSpace() {
-  looked_at_space_ = SystemClock().Now();
-  space_.Within(os::UntilBeat(kSpaceLook));
-  if (!shared_.binder->AnyBound()) return;
-  shared_.workers.Run([binder = shared_.binder, containers = ContainersDirectories(config_),
-                       tell = mailbox_.Bind(&ResourceSet::SpaceSeen)] {
-    const auto seen = binder->LookAtSpace(containers);
-    if (seen) tell(*seen, binder->stuck());
-  });
-}
-
-// A container that fills its directory again at once is not told each minute.
-void ResourceSet::SpaceSeen(const GrantSpace::Seen& seen, size_t stuck) {
-  using http::Metric;
-  shared_.metrics.Set(Metric::kVgpuDirectoryBytes, {}, static_cast<double>(seen.bytes));
-  shared_.metrics.Set(Metric::kVgpuLeftovers, {}, static_cast<double>(stuck));
-  const Steady now = SystemClock().Now();
-  std::erase_if(told_of_space_, [&](const auto& told) { return now - told.second >= kTellAgain; });
-  for (const GrantSpace::Cut& cut : seen.cuts) {
-    shared_.metrics.Add(Metric::kVgpuDirectoriesCut, {cut.pin->resource});
-    if (!told_of_space_.emplace(cut.grant, now).second) continue;
-    log::Warn("a container had more in its directory than may be there",
-              {{"resource", cut.pin->resource},
-               {"pod", cut.pin->pod_uid},
-               {"container", cut.pin->container},
-               {"directory", cut.directory},
-               {"what", cut.what}});
-    shared_.space_cut(cut);
-  }
-}
-
-void ResourceSet::RemoveOldLibraries() {
-  std::map<std::string, std::set<std::string>> newest;
-  for (const config::Resource& resource : config_.resources) {
-    const auto& vgpu = resource.rendering.vgpu;
-    if (vgpu && !vgpu->install.empty()) newest[vgpu->directory].insert(vgpu->library);
-  }
-  if (newest.empty()) return;
-  shared_.workers.Run([libraries = old_libraries_, newest] { libraries->Remove(newest); });
 }
 
 void ResourceSet::Close() {
@@ -156,7 +61,6 @@ void ResourceSet::Close() {
 
 void ResourceSet::Apply(const config::Config& config) {
   config_ = config;
-  if (MatchesAny()) shared_.binder->TellBook();
   for (auto at = served_.begin(); at != served_.end();) {
     const auto resource = ResourceNamed(config_, at->first);
     // Settings of the agent concern all of them.
@@ -172,8 +76,9 @@ void ResourceSet::Apply(const config::Config& config) {
 }
 
 void ResourceSet::Add(const config::Resource& resource) {
-  auto served = std::make_unique<ServedResource>(shared_, config_, resource, path_, directories_);
-  shared_.node.Configure(resource.name, KindOf(resource)->ids_are_of_hardware);
+  auto served = std::make_unique<ServedResource>(at_, grants_.binder(), config_, resource, path_,
+                                                 directories_);
+  at_.node.Configure(resource.name, KindOf(resource)->ids_are_of_hardware);
   ServedResource& started = *served;
   served_[resource.name] = std::move(served);
   if (released_) started.SetReleased(released_);
@@ -183,14 +88,14 @@ void ResourceSet::Add(const config::Resource& resource) {
 ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   const std::string name = at->first;
   const auto next = served_.erase(at);
-  shared_.node.Retire(name);
-  if (!shared_.node.ledger().AnyMayBeInUse(name)) shared_.cdi.Drop(name);
+  at_.node.Retire(name);
+  if (!at_.node.ledger().AnyMayBeInUse(name)) at_.cdi.Drop(name);
   for (http::Metric metric :
        {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
         http::Metric::kStreams, http::Metric::kListBytes, http::Metric::kVgpuContainers,
         http::Metric::kVgpuMemory, http::Metric::kVgpuMemoryGranted, http::Metric::kVgpuCores,
         http::Metric::kVgpuCoresGranted, http::Metric::kVgpuTrouble}) {
-    shared_.metrics.Forget(metric, 0, name);
+    at_.metrics.Forget(metric, 0, name);
   }
   return next;
 }
@@ -199,10 +104,10 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
 // being served under another name.
 void ResourceSet::AddKnown() {
   std::set<std::string> sources;
-  for (const Device& device : shared_.node.inventory()->devices) sources.insert(device.key.source);
+  for (const Device& device : at_.node.inventory()->devices) sources.insert(device.key.source);
   AddMembers(sources);
   for (const std::string& source : sources) {
-    if (!served_.contains(source)) shared_.node.Retire(source);
+    if (!served_.contains(source)) at_.node.Retire(source);
   }
 }
 
@@ -213,10 +118,11 @@ void ResourceSet::SetFamilies() {
     const auto same = std::find_if(former.begin(), former.end(), [&](const auto& family) {
       return family != nullptr && family->resource() == resource;
     });
-    families_.push_back(same != former.end() ? std::move(*same)
-                                             : std::make_unique<Family>(
-                                                   shared_.loop, config_, resource,
-                                                   released_.has_value(), [this] { Settle(); }));
+    families_.push_back(same != former.end()
+                            ? std::move(*same)
+                            : std::make_unique<Family>(at_.loop, config_, resource,
+                                                       released_.has_value(),
+                                                       [this] { SettleFamilies(); }));
   }
 }
 
@@ -224,8 +130,7 @@ bool ResourceSet::IsConfigured(const std::string& name) const {
   return std::ranges::count(config_.resources, name, &config::Resource::name) > 0;
 }
 
-// What the families find is served, and what they do not find any more ends.
-void ResourceSet::Settle() {
+void ResourceSet::SettleFamilies() {
   std::set<std::string> found;
   for (const auto& family : families_) {
     if (family->members()) found.insert(family->members()->begin(), family->members()->end());
@@ -271,21 +176,19 @@ bool ResourceSet::EndMembers(const std::set<std::string>& found) {
 
 // Every family that may have it has looked, no device of it is left, and nobody holds one.
 bool ResourceSet::MayEnd(const std::string& name) const {
-  const DeviceList& devices = shared_.node.inventory()->devices;
+  const DeviceList& devices = at_.node.inventory()->devices;
   return std::ranges::all_of(families_,
                              [&](const auto& family) {
                                return family->members() || !MayHave(family->resource(), name);
                              }) &&
          std::none_of(devices.begin(), devices.end(),
                       [&](const Device& device) { return device.key.source == name; }) &&
-         !shared_.node.ledger().AnyMayBeInUse(name);
+         !at_.node.ledger().AnyMayBeInUse(name);
 }
 
-void ResourceSet::Changed(const std::string& source, bool bad_news) {
-  const auto at = served_.find(source);
-  if (at != served_.end()) at->second->Changed(bad_news);
-  // Not here: the resource itself may be telling of it.
-  if (!families_.empty()) settle_.Within(kFamilySettle);
+ServedResource* ResourceSet::Find(const std::string& name) const {
+  const auto at = served_.find(name);
+  return at == served_.end() ? nullptr : at->second.get();
 }
 
 void ResourceSet::RescanSoon() {
@@ -330,29 +233,29 @@ bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
   bool sure = true;
   for (auto& [name, resource] : served_) {
     const auto at = allocatable.find(name);
-    sure &= resource->Compare(at == allocatable.end() ? 0 : at->second);
+    sure &= resource->offering().Compare(at == allocatable.end() ? 0 : at->second);
   }
   return sure;
 }
 
 bool ResourceSet::RefreshCheckpoint() {
-  if (!shared_.node.ledger().AnyUnnamed()) return false;
+  if (!at_.node.ledger().AnyUnnamed()) return false;
   const Steady now = SystemClock().Now();
-  const bool waits = AnyWaitsForHolders() || shared_.binder->AnyLacksRoom() ||
-                     shared_.node.AnyVanished() || !shared_.node.retired().empty();
+  const bool waits = AnyWaitsForHolders() || grants_.binder()->AnyLacksRoom() ||
+                     at_.node.AnyVanished() || !at_.node.retired().empty();
   if (refreshed_ && (!waits || now - *refreshed_ < kRefreshPause)) return false;
   const auto streaming = [](const auto& item) {
-    return item.second->streaming() && item.second->list_bytes() > 0;
+    return item.second->offering().streaming() && item.second->offering().published();
   };
   const auto at = std::ranges::find_if(served_, streaming);
   if (at == served_.end()) return false;
   refreshed_ = now;
-  at->second->Repeat();
+  at->second->offering().Repeat();
   return true;
 }
 
 std::set<std::string> ResourceSet::Held() const {
-  std::set<std::string> names = shared_.node.retired();
+  std::set<std::string> names = at_.node.retired();
   for (const auto& [name, resource] : served_) names.insert(name);
   return names;
 }
@@ -365,30 +268,32 @@ std::set<std::string> ResourceSet::BoundLate() const {
   return names;
 }
 
-bool ResourceSet::EndRetired(const std::map<std::string, int>& allocatable) {
-  bool sure = true;
+ResourceSet::RetiredEnd ResourceSet::EndRetired(const std::map<std::string, int>& allocatable) {
+  RetiredEnd end;
   bool ended = false;
-  const std::set<std::string> retired = shared_.node.retired();
-  for (const std::string& name : retired) {
+  for (const std::string& name : at_.node.retired()) {
     const auto at = allocatable.find(name);
-    const bool may_be_granted = at != allocatable.end() && at->second > 0;
-    sure &= !may_be_granted;
-    if (may_be_granted || !shared_.node.EndRetired(name)) continue;
-    shared_.cdi.Drop(name);
+    if (at != allocatable.end() && at->second > 0) {
+      end.sure = false;
+      continue;
+    }
+    std::ranges::move(at_.node.EndRetired(name), std::back_inserter(end.changes));
+    if (at_.node.retired().contains(name)) continue;
+    at_.cdi.Drop(name);
     ended = true;
   }
   if (ended) changed_();
-  return sure;
+  return end;
 }
 
 bool ResourceSet::AnyStreaming() const {
   return std::any_of(served_.begin(), served_.end(),
-                     [](const auto& item) { return item.second->streaming(); });
+                     [](const auto& item) { return item.second->offering().streaming(); });
 }
 
 bool ResourceSet::AllStreaming() const {
   return std::all_of(served_.begin(), served_.end(),
-                     [](const auto& item) { return item.second->streaming(); });
+                     [](const auto& item) { return item.second->offering().streaming(); });
 }
 
 bool ResourceSet::AllDescribed() const {
@@ -405,7 +310,8 @@ bool ResourceSet::AnyWaitsForHolders() const {
 
 std::set<std::string> ResourceSet::SocketPaths() const {
   std::set<std::string> paths;
-  for (const auto& [name, resource] : served_) paths.insert(resource->plugin()->socket_path());
+  for (const auto& [name, resource] : served_)
+    paths.insert(resource->offering().plugin().socket_path());
   paths.erase("");  // of those that are not served
   return paths;
 }
@@ -426,8 +332,9 @@ std::string ResourceSet::NotReady() const {
       text += fmt::format("{}: {}\n", name, resource->released()->Text());
     } else if (resource->trouble()) {
       text += resource->trouble()->Text() + "\n";
-    } else if (!resource->streaming()) {
-      text += fmt::format("{}: {}\n", name, kubelet::PluginStateName(resource->plugin()->state()));
+    } else if (!resource->offering().streaming()) {
+      text += fmt::format("{}: {}\n", name,
+                          kubelet::PluginStateName(resource->offering().plugin().state()));
     }
   }
   for (const auto& family : families_) {

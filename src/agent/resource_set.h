@@ -14,12 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/bind/grant_tally.h"
-#include "agent/bind/library_files.h"
 #include "agent/family.h"
+#include "agent/grant_keeper.h"
 #include "agent/served_resource.h"
-#include "os/alarm.h"
-#include "os/mailbox.h"
 
 namespace tessera::agent {
 
@@ -30,8 +27,8 @@ std::optional<config::Resource> ResourceNamed(const config::Config& config,
 
 class ResourceSet {
  public:
-  // `changed`: resources came or went.
-  ResourceSet(Shared shared, std::function<void()> changed);
+  // `changed`: resources came or went. `grants` outlives it.
+  ResourceSet(ServedResource::Surroundings at, GrantKeeper& grants, std::function<void()> changed);
 
   // Serves those of the configuration at this kubelet, all anew.
   void Open(const config::Config& config, kubelet::RegistrationPath path,
@@ -43,8 +40,9 @@ class ResourceSet {
   const ServedResources& served() const { return served_; }
   // Whose holders are to be known: those, and those that are served no more but may be held.
   std::set<std::string> Held() const;
-  // The node changed its mind about devices of this source.
-  void Changed(const std::string& source, bool bad_news);
+  ServedResource* Find(const std::string& name) const;  // none is served by that name
+  // What the families find is served, and what they do not find any more ends.
+  void SettleFamilies();
   void RescanSoon();
   // All backends are to let go of their vendors' libraries, with this to be said of their devices;
   // nothing: to take them up again. Holds for those that come later, too.
@@ -63,30 +61,16 @@ class ResourceSet {
   // containers for room, once a minute.
   bool RefreshCheckpoint();
   // Holders are known anew. Of a resource that is no longer configured, what nobody holds leaves
-  // once kubelet can hand out none of it: until then another instance may still serve it, which is
-  // when this is false.
-  bool EndRetired(const std::map<std::string, int>& allocatable);
+  // once kubelet can hand out none of it. Not `sure`: until then another instance may still serve
+  // it.
+  struct RetiredEnd {
+    std::vector<Changes> changes{};
+    bool sure = true;
+  };
+  RetiredEnd EndRetired(const std::map<std::string, int>& allocatable);
 
-  // kubelet asks this agent from now on: whom it has asked another one for is read, by a worker.
-  void KubeletCame();
-  // Kubelet's checkpoint may be another by now: what is left of late grants that it has forgotten
-  // is removed, by a worker, and versions of the limiting library that none of them names.
-  void RemoveForgottenGrants();
-
-  // Looks at what containers have written into their directories, by a worker, now and every
-  // minute.
-  void LookAtSpace();
-
-  // Whether kubelet's checkpoint was of an unknown shape when it was last looked at for grants.
-  bool IsCheckpointUnknown() const { return shared_.binder && shared_.binder->IsShapeUnknown(); }
-  // Those that were bound, as far as this process knows them.
-  GrantPins::Known Grants() const {
-    return shared_.binder ? shared_.binder->KnownGrants() : GrantPins::Known();
-  }
   // The resources whose grants are bound late.
   std::set<std::string> BoundLate() const;
-  // As counted when that was last looked for.
-  GrantedByResource Granted() const { return tally_ ? tally_->last() : GrantedByResource(); }
 
   bool AnyStreaming() const;
   bool AllStreaming() const;
@@ -101,36 +85,26 @@ class ResourceSet {
   std::string NotReady() const;
 
  private:
-  bool MatchesAny() const;
-  void SpaceSeen(const GrantSpace::Seen& seen, size_t stuck);
-  void RemoveOldLibraries();
   void Add(const config::Resource& resource);
   ServedResources::iterator Remove(ServedResources::iterator at);
   void AddKnown();
   void SetFamilies();
-  void Settle();
   bool AddMembers(const std::set<std::string>& found);
   bool EndMembers(const std::set<std::string>& found);
   bool MayEnd(const std::string& name) const;
   bool IsConfigured(const std::string& name) const;
 
-  Shared shared_;
+  const ServedResource::Surroundings at_;
+  GrantKeeper& grants_;
   const std::function<void()> changed_;
   config::Config config_;
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   kubelet::Directories directories_;
   ServedResources served_;
   std::vector<std::unique_ptr<Family>> families_;
-  std::shared_ptr<OldLibraries> old_libraries_;
-  std::shared_ptr<GrantTally> tally_;
   std::optional<Error> released_;
   std::optional<Steady> refreshed_;  // when kubelet was last made to write its checkpoint
   std::set<std::string> told_;  // names that a family finds and another resource has, as logged
-  std::map<std::string, Steady> told_of_space_;  // when it was last told of this grant
-  Steady looked_at_space_{};
-  os::Alarm settle_;
-  os::Alarm space_;  // while kubelet is silent
-  os::Mailbox<ResourceSet> mailbox_;
 };
 
 }  // namespace tessera::agent

@@ -47,8 +47,8 @@ http::Response Read(const RouteSources& sources, const http::Request& request) {
 // A cordon is kept whatever happens next, so it is on disk before it is answered.
 Result<json::Value> Follow(const RouteSources& sources, const CordonOrder& order) {
   TRY(sources.may_save());
-  const DeviceKey key = TRY(order.on ? sources.node.Cordon(order.device, order.reason)
-                                     : sources.node.Uncordon(order.device));
+  const DeviceKey key = TRY(order.on ? sources.reconciler.Cordon(order.device, order.reason)
+                                     : sources.reconciler.Uncordon(order.device));
   TRY_IN(sources.save(), "the order holds until the agent restarts");
   log::Info(order.on ? "cordoned" : "uncordoned",
             {{"device", key.Text()}, {"reason", order.reason}});
@@ -61,11 +61,7 @@ Result<json::Value> Follow(const RouteSources& sources, const ResetOrder& order)
     return Fail(Reason::kInvalid, "device {} does not wait for a reset", key.Text());
   }
   log::Info("the device was reset, says a person", {{"device", key.Text()}});
-  sources.node.Observe(key.source, {{key,
-                                     {.kind = EvidenceKind::kReset,
-                                      .source = EvidenceSource::kCall,
-                                      .reason = Reason::kResetNeeded,
-                                      .detail = "it was reset"}}});
+  sources.reconciler.WasReset(key);
   return json::Value(json::Object{{"device", key.Text()}});
 }
 

@@ -9,6 +9,7 @@
 #include "agent/faults.h"
 #include "agent/pages.h"
 #include "agent/pod_page.h"
+#include "agent/reconciler.h"
 #include "agent/release.h"
 #include "http/http.h"
 #include "http/metrics.h"
@@ -19,7 +20,8 @@ namespace tessera::agent {
 struct RouteSources {
   std::function<View()> view;
   std::function<PodFacts()> pods;
-  Node& node;
+  const Node& node;
+  Reconciler& reconciler;
   Release& release;
   http::Metrics& metrics;
   std::function<void()> refresh_metrics;   // gauges that are computed when asked for

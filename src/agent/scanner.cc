@@ -45,10 +45,11 @@ void Scanner::Scan() {
 void Scanner::Scanned(const Result<Found>& found) {
   scanning_ = false;
   next_.Cancel();
-  sink_(found);
   if (found) retries_.Succeeded();
   const Duration pause = found ? os::UntilBeat(kInterval) : retries_.Failed();
   next_.Within(again_ ? kSettle : pause);
+  const Sink sink = sink_;  // it may destroy the scanner
+  sink(found);
 }
 
 }  // namespace tessera::agent

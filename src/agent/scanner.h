@@ -23,7 +23,8 @@ class Scanner {
     std::vector<Device> devices{};
     std::shared_ptr<const cdi::Parts> cdi{};  // what their kind says for CDI documents, if anything
   };
-  // What a scan found, or why it failed as a whole; called on the loop's thread.
+  // What a scan found, or why it failed as a whole; called on the loop's thread. It may destroy the
+  // scanner.
   using Sink = std::function<void(Result<Found>)>;
   // After scans that failed as a whole.
   static constexpr Backoff kRetries{Duration(1'000), Duration(10'000)};

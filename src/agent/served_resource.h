@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One configured resource while it is served: its backend's scans and checks feed the node, what
-// the node says of the devices becomes the offer, and the offer goes to kubelet.
-//   backend --scan, check--> Node --> Divide --> offer --> Allocator and kubelet's streams
+// One configured resource while it is served: where its devices are discovered (discovery.h), what
+// of them is offered (offering.h), and when its list is due. What happens to it is handed to the
+// reconciler (ResourceEvents), which does what follows.
+//
+//   kStarting ──what the backend reported while it started is judged──▶ kFirstChecks
+//   kFirstChecks ──devices are found and checked, or have had their time──▶ kServing
+//   kServing, or before ──another kind of device is configured──▶ kChangingKind
+//   kChangingKind ──the first scan of that kind, or its time is over──▶ kServing
+//
 // One thread: the loop's.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,14 +18,13 @@
 #include <vector>
 
 #include "agent/allocator.h"
-#include "agent/bind/grant_trouble.h"
 #include "agent/cdi/cdi_documents.h"
+#include "agent/discovery.h"
+#include "agent/grant_readiness.h"
 #include "agent/node.h"
-#include "agent/prober.h"
-#include "agent/scanner.h"
-#include "backend/backend.h"
+#include "agent/offering.h"
 #include "config/schema/config.h"
-#include "grant/grant.h"
+#include "grant/cdi_document.h"
 #include "http/metrics.h"
 #include "kubelet/plugin.h"
 #include "os/loop.h"
@@ -29,28 +33,40 @@
 
 namespace tessera::agent {
 
-// What a served resource shares with the rest of the agent. All outlive it.
-struct Shared {
-  os::Loop& loop;
-  os::Workers& workers;
-  http::Metrics& metrics;
-  Node& node;
-  CdiDocuments& cdi;
-  kubelet::PluginObserver& observer;
-  std::shared_ptr<GrantBinder> binder;
-  std::shared_ptr<PodBook> book;
-  // Write what changed. Falls before every list that goes out, so that the next start never reads
-  // better of a device than kubelet was told; facts, which take a disk's time, before good news and
-  // after bad.
-  std::function<void()> save_falls;
-  std::function<void()> save_facts;
-  // A container's directory was cut back.
-  std::function<void(const GrantSpace::Cut& cut)> space_cut;
+class ServedResource;
+
+// What happens to a served resource that concerns what is known of the node. Called on the loop's
+// thread.
+class ResourceEvents {
+ public:
+  virtual ~ResourceEvents() = default;
+  // A scan ended; the resource may be destroyed within. `awaited`: a list waited for it.
+  virtual void ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) = 0;
+  virtual void Observed(ServedResource& resource, const std::vector<Observation>& seen) = 0;
+  // Its backend has let go of the vendor's library, or taken it up again: nobody vouches for the
+  // devices until they are checked, for this reason.
+  virtual void Unverified(ServedResource& resource, const Error& why) = 0;
+  // Why none of its devices can be granted; nothing: they can.
+  virtual void ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) = 0;
+  // Its list is to be made anew.
+  virtual void ListDue(ServedResource& resource) = 0;
 };
 
-class ServedResource : public BackendEvents {
+class ServedResource : public DiscoveryEvents {
  public:
-  ServedResource(Shared shared, const config::Config& config, const config::Resource& resource,
+  // All outlive it; `described` are the documents of all resources.
+  struct Surroundings {
+    os::Loop& loop;
+    os::Workers& workers;
+    http::Metrics& metrics;
+    Node& node;
+    CdiDocuments& cdi;
+    ResourceEvents& events;
+    kubelet::PluginObserver& observer;
+    std::shared_ptr<PodBook> book;
+  };
+  ServedResource(const Surroundings& at, std::shared_ptr<GrantBinder> binder,
+                 const config::Config& config, const config::Resource& resource,
                  kubelet::RegistrationPath path, const kubelet::Directories& directories);
   ~ServedResource() override;
   ServedResource(const ServedResource&) = delete;
@@ -64,103 +80,91 @@ class ServedResource : public BackendEvents {
   // Another configuration of the same resource. Kept: the registration, unless what kubelet reads
   // at registration changes; the backend, unless its section changes.
   void Apply(const config::Config& config, const config::Resource& resource);
-  // The node changed its mind about devices of this source.
-  void Changed(bool bad_news);
-  // kubelet's directories changed.
+  // kubelet's directories, or files of the node, may have changed.
   void Look();
-  // kubelet says how many healthy ids of this resource it can hand out. None, time and again, while
-  // it has our list with healthy ones in it: it has lost us, and we register again. False as long
-  // as that is in doubt.
-  bool Compare(int allocatable);
-  // The last list once more; there is one.
-  void Repeat();
+  void RescanSoon() { discovery_.RescanSoon(); }
+  void ScanSoon() { discovery_.ScanSoon(); }
+  void CheckSoon() { discovery_.CheckSoon(); }
 
-  void RescanSoon() override;                                              // any thread
-  void Report(const DeviceKey& key, Evidence evidence) override;           // any thread
-  void CountXid(const std::string& gpu, const std::string& xid) override;  // any thread
+  // What is to be said of its devices changed. How urgent the list that is due now is; none: it
+  // waits. The first list and the first bad news go out at once, all else within `debounce` becomes
+  // one list.
+  std::optional<Urgency> DueAfter(Urgency urgency);
+  // A list is due when the debounce ends.
+  bool WaitsToPublish() const { return window_.has_value(); }
+  // A better list is about to come: nothing is known yet, or not yet checked, or the devices of
+  // another configuration are still being looked for.
+  bool IsPremature() const;
+  // As Offering has them, by this configuration and the last scan.
+  std::optional<Draft> Divide();
+  bool Withdraw(const Offer& next) { return offering_->Withdraw(next, Terms()); }
+  void GrantFrom(OfferPtr offer) { offering_->GrantFrom(std::move(offer), Terms()); }
+  void Publish(Draft draft);
+  // Its CDI documents for this offer; nothing while what an earlier process wrote is better.
+  struct Description {
+    std::string directory;
+    std::vector<cdi::Document> documents;
+    CdiDocuments::Since since;
+  };
+  std::optional<Description> Describe(const Offer& offer);
+  // The devices that can be checked.
+  void CheckDevices();
 
+  const std::string& name() const { return resource_.name; }
   const config::Resource& resource() const { return resource_; }
-  Backend& backend() { return *backend_; }
+  const Discovery& discovery() const { return discovery_; }
+  Offering& offering() { return *offering_; }
+  const Offering& offering() const { return *offering_; }
+  Backend& backend() const { return discovery_.backend(); }
   // What kubelet was last told.
-  OfferPtr offer() const { return offer_; }
+  const OfferPtr& offer() const { return offering().offer(); }
   // How most devices are divided.
-  const Policy& policy() const { return list_ == nullptr ? resource_.policy : offer_->plan.policy; }
+  const Policy& policy() const {
+    return offering().published() ? offer()->plan.policy : resource_.policy;
+  }
   // Devices that keep their former shares, for as long as somebody may hold one of them.
   size_t waiting() const;
-  const kubelet::Plugin* plugin() const { return plugin_.get(); }
-  // kubelet listens.
-  bool streaming() const { return plugin_->state() == kubelet::PluginState::kStreaming; }
-  size_t list_bytes() const { return list_ == nullptr ? 0 : list_->size(); }
   // Why it is not served, if so: its list is too large for kubelet, or its backend did not start.
-  const std::optional<Error>& refusal() const { return refusal_; }
+  const std::optional<Error>& refusal() const { return offering().refusal(); }
   // That, or why the last scan found nothing out at all, such as a driver that is missing, or why
   // no virtual GPU can be granted. The text names the resource.
-  const std::optional<Error>& trouble() const {
-    return refusal_ ? refusal_ : scan_error_ ? scan_error_ : grants_trouble_;
-  }
-  // Why the node could not make a container's grant ready, if so when it last had to.
-  std::optional<Error> start_fault() const { return allocator_->start_fault(); }
+  const std::optional<Error>& trouble() const;
   // Why nothing is known of its devices, if its backend was told to let go of the vendor's library.
-  const std::optional<Error>& released() const { return released_; }
+  const std::optional<Error>& released() const { return discovery_.released(); }
   // Its CDI documents, if it needs any, are those for devices that a scan of this process has
   // found.
   bool described() const { return described_ || !WritesCdi(resource_.rendering); }
   // Its devices have been looked for and checked on this boot.
-  bool ready() const { return scanned_ && shared_.node.Verified(resource_.name); }
+  bool ready() const { return discovery_.scanned() && at_.node.Verified(resource_.name); }
+
+  // For its discovery.
+  void ScanEnded(Result<Scanner::Found> found) override;
+  void ChecksEnded(const std::vector<Observation>& observations) override;
+  void DeviceReported(const Observation& observation) override;
+  void XidReported(const std::string& gpu, const std::string& xid) override;
 
  private:
-  std::shared_ptr<Backend> MakeBackend() const;
-  void CheckVgpus();
-  void TellOfVgpus(const Status& checked);
-  void WarnOfMounts();
-  void StartBackend();
-  void LetGo();
-  void StopBackend();
-  void Scanned(Result<Scanner::Found> found);
-  void Observed(const std::vector<Observation>& observations);
+  enum class Phase : uint8_t { kStarting, kFirstChecks, kServing, kChangingKind };
+
+  void StartDiscovery();
+  void EndChange();
+  void LookAtGrants();
   std::vector<Observation> WithoutSilence(std::vector<Observation> observations) const;
-  enum class News : bool { kGood, kBad };
-  void Publish(News news = News::kGood);
-  bool Premature() const;
-  struct Draft {
-    OfferPtr offer;
-    kubelet::ListBytes list;
-  };
-  std::optional<Draft> MakeDraft();
-  Result<Draft> DraftBy(const Policy& policy, const Inventory& inventory) const;
-  Inventory FormerDevices() const;
-  bool Withdraw(const Offer& next);
-  void GrantFrom(OfferPtr offer);
-  void Serve(Draft draft);
-  void WriteCdi(const Offer& offer);
+  DeviceList OwnDevices() const;
+  Allocator::Snapshot Terms() const;
   std::string CdiDirectory() const;
   void TellOfWaiting();
-  void Refuse(Error error);
-  DeviceList OwnDevices() const;
 
-  Shared shared_;
+  const Surroundings at_;
   config::Resource resource_;
   config::Config config_;  // of the last Apply, without use of its resources
-
-  std::shared_ptr<Backend> backend_;
-  // Threads of this resource's backend alone, so that calls into its hardware that hang starve no
-  // other. A check that finds no thread is no check: its device becomes stale.
-  std::shared_ptr<os::Workers> hardware_;
-  std::unique_ptr<Scanner> scanner_;
-  std::unique_ptr<Prober> prober_;
-  std::shared_ptr<Allocator> allocator_;
-  std::unique_ptr<kubelet::Plugin> plugin_;
-
-  kubelet::ListBytes list_;                  // the last one that fit
-  OfferPtr offer_;                           // and what it is of
-  std::optional<Error> refusal_;             // of the newest offer
-  std::optional<Error> backend_error_;       // the backend did not start
-  std::optional<Error> scan_error_;          // the last scan failed as a whole
-  std::optional<Error> grants_trouble_;      // no virtual GPU can be granted, as was last logged
-  std::optional<MissingFlags> mount_flags_;  // that the log has asked for
-  std::optional<Error> release_order_;       // whether its backend follows it or not
-  std::optional<Error> released_;            // and if it does
-  std::shared_ptr<const cdi::Parts> cdi_;    // by the last good scan of this backend
+  Phase phase_ = Phase::kStarting;
+  Discovery discovery_;
+  std::unique_ptr<Offering> offering_;
+  GrantReadiness readiness_;
+  // The most urgent of this debounce window, in which the first bad news has gone out at once;
+  // none: no list is due.
+  std::optional<Urgency> window_;
   // Why devices wait, as it was last logged.
   struct Wait {
     Policy policy;
@@ -168,18 +172,13 @@ class ServedResource : public BackendEvents {
     bool operator==(const Wait&) const = default;
   };
   std::optional<Wait> wait_;
-  std::optional<Steady> doubted_;  // since when kubelet's answers have had none of our healthy ids
-  bool settling_ = false;          // another backend's first scan is under way
-  bool begun_ = false;             // what the backend reported at its start is judged
-  bool scanned_ = false;           // at least once, with this backend
-  bool described_ = false;         // for CDI, since a scan
-  bool seen_anew_ = false;         // by a scan, since CDI documents were written
-  bool told_bad_news_ = false;     // within this debounce window
-  bool waited_ = false;            // for the first checks, long enough
-  os::Loop::Handle vgpus_timer_;
-  os::Loop::Handle publish_timer_;
-  os::Loop::Handle first_timer_;
-  os::Loop::Handle settle_timer_;
+  // Since a scan there were CDI documents of: another kind's first scan does not take that back.
+  bool described_ = false;
+  bool scanned_anew_ = false;  // since CDI documents were written
+  os::Loop::Handle grants_timer_;
+  os::Loop::Handle window_timer_;
+  os::Loop::Handle first_timer_;   // runs while the first list may wait for checks
+  os::Loop::Handle change_timer_;  // runs while another kind's first scan is waited for
   os::Mailbox<ServedResource> mailbox_;
 };
 

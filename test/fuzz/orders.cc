@@ -16,12 +16,6 @@ namespace {
 
 constexpr char kSource[] = "dummy.com/npu";
 
-class Nobody : public NodeObserver {
-  void SourceChanged(const std::string&, bool) override {}
-  void Transitions(const std::string&, const std::vector<Transition>&) override {}
-  void Unsaved() override {}
-};
-
 std::string BodyOf(const CordonOrder& order) {
   return json::Write(json::Object{{"device", order.device}, {"reason", order.reason}});
 }
@@ -36,14 +30,16 @@ std::string BodyOf(const ReleaseOrder& order) {
 }
 
 Result<DeviceKey> Follow(Node& node, const CordonOrder& order) {
-  return order.on ? node.Cordon(order.device, order.reason) : node.Uncordon(order.device);
+  const auto ordered =
+      order.on ? node.Cordon(order.device, order.reason) : node.Uncordon(order.device);
+  if (!ordered) return Fail(ordered.error());
+  return ordered->device;
 }
 
 void Check(const CordonOrder& order) {
   Require(!order.on || !order.reason.empty(), "a cordon has a reason");
   const FakeClock clock;
-  Nobody nobody;
-  Node node(clock, {}, nobody);
+  Node node(clock, {});
   Device device;
   device.key = {kSource, "0"};
   node.Found(kSource, {device});

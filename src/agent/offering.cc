@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/offering.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+
+namespace tessera::agent {
+namespace {
+
+// Shorter than the pause after which it is asked again; a long list takes kubelet a while.
+constexpr Duration kDoubt{500};
+constexpr int kPreStartThreads = 16;  // as many resets at once
+
+}  // namespace
+
+Offering::Offering(Surroundings at, const config::Config& config, const std::string& resource,
+                   kubelet::RegistrationPath path, const kubelet::Directories& directories,
+                   const kubelet::PluginOptions& options, std::shared_ptr<GrantInbox> inbox)
+    : at_(std::move(at)), resource_(resource) {
+  allocator_ = std::make_shared<Allocator>(
+      resource_, std::make_shared<os::Workers>(kPreStartThreads), at_.binder, at_.book, at_.metrics,
+      [inbox = std::move(inbox), name = resource_](std::vector<std::string> ids) {
+        inbox->Put(name, std::move(ids), SystemClock().Now());
+      });
+  plugin_ = std::make_unique<kubelet::Plugin>(
+      at_.loop, at_.workers,
+      kubelet::Plugin::Parameters{.resource = resource_,
+                                  .path = path,
+                                  .directories = directories,
+                                  .socket_prefix = config.kubelet.socket_prefix,
+                                  .options = options,
+                                  .register_timeout = config.kubelet.register_timeout,
+                                  .stream_timeout = config.kubelet.stream_timeout},
+      allocator_, at_.observer);
+}
+
+std::optional<Draft> Offering::Divide(const Policy& policy, const std::optional<Error>& error) {
+  Result<Draft> draft = DraftBy(policy, *at_.node.inventory());
+  if (draft) {
+    refusal_ = error;
+    return *std::move(draft);
+  }
+  at_.metrics.Add(http::Metric::kListsRefused, {resource_});
+  Refuse(draft.error());
+  if (!published()) return std::nullopt;
+  draft = DraftBy(offer_->plan.policy, FormerDevices());
+  return draft ? std::optional(*std::move(draft)) : std::nullopt;
+}
+
+Result<Draft> Offering::DraftBy(const Policy& policy, const Inventory& inventory) const {
+  const Plan plan = at_.node.PlanFor(resource_, policy);
+  TRY(kubelet::MayFit(resource_, inventory.devices, plan));
+  auto offer = std::make_shared<Offer>(tessera::Divide(
+      resource_, plan, inventory, resource_,
+      [this](const Device& device) { return at_.node.TroubleOf(device); }, offer_.get()));
+  kubelet::ListBytes list = TRY(kubelet::SerializeList(*offer));
+  return Draft{std::move(offer), std::move(list)};
+}
+
+// Those of the last list that fit, as they are now.
+Inventory Offering::FormerDevices() const {
+  const DeviceList& former = offer_->devices;
+  const Inventory& now = *at_.node.inventory();
+  Inventory inventory;
+  for (size_t i = 0; i < former.size(); ++i) {
+    if (const auto at = now.PositionOf(former[i].key)) {
+      inventory.devices.push_back(now.devices.Shared(*at));
+    } else {
+      Device gone = former[i];
+      gone.present = false;
+      inventory.devices.push_back(std::move(gone));
+    }
+  }
+  return inventory;
+}
+
+void Offering::Refuse(Error error) {
+  if (refusal_ != error) {
+    log::LogError(published() ? "the former device list stays" : "resource is not served", error,
+                  {{"resource", resource_}});
+  }
+  refusal_ = std::move(error);
+}
+
+bool Offering::Withdraw(const Offer& next, Allocator::Snapshot terms) {
+  std::optional<Offer> rest = WithoutOthers(*allocator_->offer(), next);
+  if (!rest) return false;
+  GrantFrom(std::make_shared<Offer>(*std::move(rest)), std::move(terms));
+  return true;
+}
+
+void Offering::GrantFrom(OfferPtr offer, Allocator::Snapshot terms) {
+  terms.offer = std::move(offer);
+  allocator_->Set(std::move(terms));
+}
+
+void Offering::Publish(Draft draft) {
+  offer_ = std::move(draft.offer);
+  if (published() && *draft.list == *list_) return;
+  list_ = std::move(draft.list);
+  at_.metrics.Set(http::Metric::kListBytes, {resource_}, static_cast<double>(list_->size()));
+  plugin_->Publish(list_);
+}
+
+bool Offering::Compare(int allocatable) {
+  if (allocatable > 0) plugin_->Confirm();
+  if (offer_->HealthyShares() == 0 || allocatable > 0 || !streaming()) {
+    doubted_.reset();
+    return true;
+  }
+  const Steady now = SystemClock().Now();
+  if (!doubted_) doubted_ = now;
+  if (now - *doubted_ < kDoubt) return false;
+  doubted_.reset();
+  plugin_->RegisterAgain("kubelet lists none of its healthy devices");
+  return true;
+}
+
+}  // namespace tessera::agent

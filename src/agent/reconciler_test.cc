@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's parts on a node of dummy NPUs, without a kubelet: what it would be told is the offer.
+#include "agent/reconciler.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/told_test.h"
+#include "config/load.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+namespace {
+
+const std::string kNpu = "dummy.com/npu";
+
+class ReconcilerTest : public testing::Test, public kubelet::PluginObserver {
+ protected:
+  ReconcilerTest() { EXPECT_TRUE(os::MakeDirectories(kubelet_.device_plugins())); }
+  ~ReconcilerTest() override {
+    resources_.Close();
+    (void)os::RemoveTree(dir_);
+  }
+
+  void StateChanged(const std::string&, kubelet::PluginState) override {}
+  void Registered(const std::string&, const Status&) override {}
+  void StreamsChanged(const std::string&, int) override {}
+  void ListSent(const std::string&, size_t) override {}
+
+  config::Config Configured(const std::string& resources) {
+    config::LoadResult loaded = config::Load(
+        {.file = config::Document::Parse(
+             "t.yaml", "version: tessera/v1\nadvertise: {debounce: 10s}\nstate: {dir: " + dir_ +
+                           "}\n" + resources)});
+    EXPECT_EQ(config::Text(loaded.errors), "");
+    return loaded.config;
+  }
+  // Serves two NPUs until both are offered.
+  void Serve() {
+    saver_.Restore("boot");
+    const config::Config config =
+        Configured("resources:\n- {name: " + kNpu + ", dummy: {count: 2}}\n");
+    grants_.Open(config, kubelet_);
+    resources_.Open(config, kubelet::RegistrationPath::kKubeletSocket, kubelet_);
+    RunUntil([this] { return Offered() == "0 1 "; });
+  }
+  void RunUntil(const std::function<bool()>& is) {
+    const os::Loop::Handle limit = loop_.After(Duration(20'000), [this] {
+      ADD_FAILURE() << "it did not come to that; offered: " << Offered();
+      loop_.Stop();
+    });
+    const os::Loop::Handle look = loop_.Every(Duration(1), [&] {
+      if (is()) loop_.Stop();
+    });
+    loop_.Run();
+  }
+
+  ServedResource& Npus() { return *resources_.Find(kNpu); }
+  // Ids of the shares that are offered as healthy.
+  std::string Offered() {
+    std::string ids;
+    for (const Share& share : Npus().offer()->shares) {
+      if (Npus().offer()->IsHealthy(share)) ids += share.id + " ";
+    }
+    return ids;
+  }
+  static Observation Sick(const std::string& id) {
+    return {{kNpu, id},
+            {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, "on fire"}};
+  }
+  // What the next start would read.
+  std::string SavedFalls() {
+    std::string ids;
+    for (const auto& [key, verdict] : StateStore(dir_).LoadVerdicts("boot")) {
+      if (!verdict.offered()) ids += key.id + " ";
+    }
+    return ids;
+  }
+
+  const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "reconciler");
+  const kubelet::Directories kubelet_{dir_ + "/kubelet"};
+  os::Loop loop_;
+  os::Workers workers_{8};
+  http::Metrics metrics_;
+  Node node_{SystemClock(), {}};
+  StateSaver saver_{node_, metrics_, dir_};
+  os::Alarm tick_{loop_, [] {}};
+  Announcer announcer_{loop_, node_, metrics_, [] { return false; }, [] {}};
+  CdiDocuments cdi_{metrics_, os::Root("")};
+  LabelSync labels_{{.loop = loop_, .may_write = [] { return false; }}, config::Config{}};
+  const std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
+  GrantKeeper grants_{{.loop = loop_,
+                       .workers = workers_,
+                       .metrics = metrics_,
+                       .book = book_,
+                       .inbox = node_.ledger().inbox(),
+                       .cut = [](const auto&) {}}};
+  int came_or_went_ = 0;
+  ResourceSet resources_{{.loop = loop_,
+                          .workers = workers_,
+                          .metrics = metrics_,
+                          .node = node_,
+                          .cdi = cdi_,
+                          .events = reconciler_,
+                          .observer = *this,
+                          .book = book_},
+                         grants_,
+                         [this] { ++came_or_went_; }};
+  Reconciler reconciler_{{.node = node_,
+                          .saver = saver_,
+                          .cdi = cdi_,
+                          .resources = resources_,
+                          .announcer = announcer_,
+                          .labels = labels_,
+                          .metrics = metrics_,
+                          .tick = tick_}};
+};
+
+TEST_F(ReconcilerTest, TheFirstListHasWhatWasFoundAndChecked) {
+  Serve();
+
+  EXPECT_EQ(Offered(), "0 1 ");
+  EXPECT_TRUE(reconciler_.announced());
+  EXPECT_EQ(came_or_went_, 1);
+}
+
+TEST_F(ReconcilerTest, BadNewsIsOfferedAndSavedAtOnce) {
+  Serve();
+
+  reconciler_.Observed(Npus(), {Sick("1")});
+
+  EXPECT_EQ(Offered(), "0 ");
+  EXPECT_EQ(SavedFalls(), "1 ");
+}
+
+TEST_F(ReconcilerTest, FurtherBadNewsOfOneWindowIsSavedAtOnceAndOfferedAtItsEnd) {
+  Serve();
+  reconciler_.Observed(Npus(), {Sick("1")});
+
+  reconciler_.Observed(Npus(), {Sick("0")});
+
+  EXPECT_EQ(Offered(), "0 ");
+  EXPECT_TRUE(Npus().WaitsToPublish());
+  EXPECT_EQ(SavedFalls(), "0 1 ");
+  reconciler_.ListDue(Npus());
+  EXPECT_EQ(Offered(), "");
+}
+
+TEST_F(ReconcilerTest, AnOrderOfAPersonIsOfferedAndSavedBeforeItIsAnswered) {
+  Serve();
+
+  EXPECT_EQ(reconciler_.Cordon("0", "loud").value(), (DeviceKey{kNpu, "0"}));
+
+  EXPECT_EQ(Offered(), "1 ");
+  EXPECT_EQ(StateStore(dir_).LoadFacts()->cordons, node_.cordons());
+  EXPECT_EQ(reconciler_.Uncordon("9").error(), (Error{Reason::kNotFound, "there is no device 9"}));
+}
+
+TEST_F(ReconcilerTest, WhatCannotBeGrantedIsNotOffered) {
+  Serve();
+
+  reconciler_.ObstacleSeen(Npus(), Error{Reason::kNotEnforced, "there is no library"});
+
+  EXPECT_EQ(Offered(), "");
+  EXPECT_EQ(node_.TroubleOf(node_.inventory()->devices[0]),
+            (Error{Reason::kNotEnforced, "there is no library"}));
+}
+
+TEST_F(ReconcilerTest, AScanThatFailsChangesNothing) {
+  Serve();
+
+  reconciler_.ScanEnded(Npus(), Fail(Reason::kDriverMissing, "there is no driver"), false);
+
+  EXPECT_EQ(Offered(), "0 1 ");
+}
+
+TEST_F(ReconcilerTest, ADeviceThatVanishesIsOfferedAsUnhealthy) {
+  Serve();
+  const Device& kept = node_.inventory()->devices[0];
+
+  reconciler_.ScanEnded(Npus(), Scanner::Found{.devices = {kept}}, false);
+
+  EXPECT_EQ(Offered(), "0 ");
+  EXPECT_EQ(Npus().offer()->shares.size(), 2U);
+}
+
+TEST_F(ReconcilerTest, SharesOfAnotherPlanAreSavedBeforeTheyAreOffered) {
+  Serve();
+  node_.ledger().Reconcile({}, {kNpu}, SystemClock().Now());
+  const config::Config config = Configured("resources:\n- {name: " + kNpu +
+                                           ", policy: replicas, replicas: 2, dummy: {count: 2}}\n");
+
+  resources_.Apply(config);
+
+  EXPECT_EQ(Offered(), "0::0 0::1 1::0 1::1 ");
+  EXPECT_EQ(StateStore(dir_).LoadFacts()->plans, node_.plans());
+}
+
+}  // namespace
+}  // namespace tessera::agent
