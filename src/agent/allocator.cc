@@ -22,6 +22,8 @@ constexpr Duration kWatchComes{500};
 // For so long a pod that kubelet knows may be unknown to the watch of the node's pods.
 constexpr Duration kPodComes{2'000};
 
+constexpr int kMatchers = 4;  // kubelet admits one pod after the other
+
 // Longer than kubelet waits before it tries a container again.
 constexpr Duration kFaultLasts{360'000};
 
@@ -43,6 +45,7 @@ Allocator::Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
                      http::Metrics& metrics, Granted granted)
     : resource_(std::move(resource)),
       workers_(std::move(workers)),
+      matchers_(std::make_shared<os::Workers>(kMatchers)),
       binder_(std::move(binder)),
       book_(std::move(book)),
       metrics_(metrics),
@@ -60,44 +63,62 @@ std::shared_ptr<const Allocator::Snapshot> Allocator::Get() const {
   return snapshot_;
 }
 
-Result<Grant> Allocator::Allocate(const std::vector<std::string>& ids) {
-  auto began = std::chrono::steady_clock::now();
-  std::string pod;
-  const auto grant = Make(ids, pod);
+void Allocator::Allocate(const std::vector<std::string>& ids,
+                         std::function<void(Result<Grant>)> done) {
+  Allocation allocation{.ids = ids,
+                        .done = std::move(done),
+                        .snapshot = Get(),
+                        .began = std::chrono::steady_clock::now()};
+  if (!NeedsMatch(allocation.snapshot->rendering)) return End(allocation, nullptr);
+  const Result<VgpuMatch> known = Match(allocation, Duration(0));
+  if (known || known.error().reason != Reason::kNotMatched) return End(allocation, &known);
+  matchers_->Run([self = shared_from_this(), allocation = std::move(allocation)] {
+    const Result<VgpuMatch> match = self->Match(allocation, kWatchComes);
+    self->End(allocation, &match);
+  });
+}
+
+Result<VgpuMatch> Allocator::Match(const Allocation& allocation, Duration within) const {
+  const Snapshot& snapshot = *allocation.snapshot;
+  return book_->Claim(
+      resource_,
+      [&](std::span<const PodPtr> pods, const PodBook::Answered& answered) {
+        return MatchPod(pods, answered, *snapshot.offer, *snapshot.rendering.vgpu, allocation.ids);
+      },
+      within);
+}
+
+// `match`: where it is needed.
+void Allocator::End(const Allocation& allocation, const Result<VgpuMatch>* match) {
+  const bool matched = match != nullptr && *match;
+  Result<Grant> grant = match != nullptr && !*match
+                            ? Result<Grant>(Fail(match->error()))
+                            : Make(allocation, matched ? &**match : nullptr);
   const Error* error = grant ? nullptr : &grant.error();
   if (error != nullptr) {
     refusals_.Tell("allocation refused", *error, error->message, {{"resource", resource_}});
     book_->Keep({.resource = resource_, .error = *error});
-  } else if (pod.empty()) {
-    log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}});
+  } else if (!matched) {
+    log::Info("allocated", {{"resource", resource_}, {"ids", Join(allocation.ids, ",")}});
   } else {
-    log::Info("allocated", {{"resource", resource_}, {"ids", Join(ids, ",")}, {"pod", pod}});
+    const std::string pod = book_->NameOf((*match)->pod_uid);
+    log::Info("allocated",
+              {{"resource", resource_}, {"ids", Join(allocation.ids, ",")}, {"pod", pod}});
   }
-  std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - allocation.began;
   metrics_.Observe(http::Metric::kAllocateSeconds, {resource_}, took.count());
   metrics_.Add(http::Metric::kAllocations, {resource_, CodeOf(error)});
-  return grant;
+  allocation.done(std::move(grant));
 }
 
-Result<Grant> Allocator::Make(const std::vector<std::string>& ids, std::string& pod) {
-  std::optional<VgpuMatch> match;
-  if (const auto snapshot = Get(); NeedsMatch(snapshot->rendering)) {
-    match = TRY(book_->Claim(
-        resource_,
-        [&](std::span<const PodPtr> pods, const PodBook::Answered& answered) {
-          return MatchPod(pods, answered, *snapshot->offer, *snapshot->rendering.vgpu, ids);
-        },
-        kWatchComes));
-    pod = book_->NameOf(match->pod_uid);
-  }
+Result<Grant> Allocator::Make(const Allocation& allocation, const VgpuMatch* match) {
   std::shared_lock lock(mutex_);
   const Rendering& rendering = snapshot_->rendering;
   const std::string name = rendering.vgpu ? NewGrantName() : "";
-  const bool matched = match && NeedsMatch(rendering);
-  auto made =
-      tessera::Allocate(*snapshot_->offer, rendering, ids, name, matched ? &*match : nullptr);
+  auto made = tessera::Allocate(*snapshot_->offer, rendering, allocation.ids, name,
+                                NeedsMatch(rendering) ? match : nullptr);
   if (!made) return made;
-  granted_(ids);
+  granted_(allocation.ids);
   return made;
 }
 

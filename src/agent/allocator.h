@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers kubelet's calls for one resource, out of a snapshot of its offer. Nothing here waits, but
-// Set for grants under way: once it has returned, all that was granted out of the former snapshot
-// has been told; and Allocate, where it is to be known which pod it is for and the watch of the
-// node's pods has not told of it yet, for half a second. Any thread.
+// Answers kubelet's calls for one resource, out of a snapshot of its offer. No call waits on
+// kubelet's thread. Set waits for grants under way: once it has returned, all that was granted out
+// of the former snapshot has been told. Any thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <set>
@@ -46,7 +46,10 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   void Set(Snapshot snapshot);
   OfferPtr offer() const { return Get()->offer; }
 
-  Result<Grant> Allocate(const std::vector<std::string>& ids) override;
+  // Answers at once, out of memory. Only where it is to be known which pod it is for, and the watch
+  // of the node's pods has not told of it yet, the answer comes within half a second.
+  void Allocate(const std::vector<std::string>& ids,
+                std::function<void(Result<Grant>)> done) override;
   std::vector<std::string> Prefer(const std::vector<std::string>& available,
                                   const std::vector<std::string>& must_include, int size) override;
   // Resets the devices behind the ids, one after the other, on a worker; a reset that fails keeps
@@ -60,8 +63,17 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
 
  private:
   std::shared_ptr<const Snapshot> Get() const;
-  // `pod`: whose it is, where that is known by now.
-  Result<Grant> Make(const std::vector<std::string>& ids, std::string& pod);
+  // A container that kubelet allocates for.
+  struct Allocation {
+    std::vector<std::string> ids;
+    std::function<void(Result<Grant>)> done;
+    std::shared_ptr<const Snapshot> snapshot;
+    std::chrono::steady_clock::time_point began;
+  };
+  // Which container it is, if the watch tells within that time; may block for so long.
+  Result<VgpuMatch> Match(const Allocation& allocation, Duration within) const;
+  Result<Grant> Make(const Allocation& allocation, const VgpuMatch* match);
+  void End(const Allocation& allocation, const Result<VgpuMatch>* match);
   // A container that is about to be made.
   struct Start {
     std::vector<std::string> ids;
@@ -84,6 +96,8 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
 
   const std::string resource_;
   const std::shared_ptr<os::Workers> workers_;
+  // Apart from resets, which may take all of those.
+  const std::shared_ptr<os::Workers> matchers_;
   const std::shared_ptr<GrantBinder> binder_;
   const std::shared_ptr<PodBook> book_;
   http::Metrics& metrics_;

@@ -7,6 +7,7 @@
 
 #include "agent/allocator.h"
 #include "agent/bind/grant_requests_under_test.h"
+#include "kubelet/answered_test.h"
 
 namespace tessera::agent {
 namespace {
@@ -53,7 +54,7 @@ class GrantMatchedTest : public GrantRequestsTest {
   }
   Result<Grant> Ask(const std::vector<std::string>& ids) {
     Serve();
-    return allocator_->Allocate(ids);
+    return kubelet::Answered(*allocator_, ids);
   }
   // kubelet has given it to that container.
   void HoldGrant(const std::string& pod, const std::string& container, const std::string& id,
@@ -151,6 +152,21 @@ TEST_F(GrantMatchedTest, AGateGoesWithItsGrant) {
   clock_.Advance(Duration(60'000));
   RemoveForgotten();
   EXPECT_FALSE(os::Exists(GateOfGrant(grant)));
+}
+
+TEST_F(GrantMatchedTest, WhileAPodIsWaitedForOtherCallsAreAnswered) {
+  book_->SetListener(std::make_shared<PodBook::Listener>());
+  Serve();
+  auto waits = kubelet::Ask(*allocator_, {Share(1, 0)});
+
+  EXPECT_EQ(allocator_->Prefer({Share(0, 0), Share(1, 1)}, {}, 1).size(), 1U);
+  auto waits_too = kubelet::Ask(*allocator_, {Share(0, 0)});
+
+  EXPECT_EQ(waits_too.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  EXPECT_EQ(waits.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
+  EXPECT_TRUE(waits.get());
+  EXPECT_EQ(waits_too.get().error().reason, Reason::kNotMatched);
 }
 
 TEST_F(GrantMatchedTest, WhatKubeletGaveToAnotherPodIsRefusedForGood) {

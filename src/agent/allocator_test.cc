@@ -8,6 +8,7 @@
 #include <latch>
 
 #include "base/told_test.h"
+#include "kubelet/answered_test.h"
 
 namespace tessera::agent {
 namespace {
@@ -66,7 +67,7 @@ class AllocatorTest : public testing::Test {
 };
 
 TEST_F(AllocatorTest, AGrantIsToldToTheLedgerAndCounted) {
-  auto grant = allocator_->Allocate({"0::0"});
+  auto grant = kubelet::Answered(*allocator_, {"0::0"});
 
   ASSERT_TRUE(grant);
   EXPECT_EQ(grant->envs.at("DUMMY_VISIBLE_DEVICES"), "0");
@@ -77,7 +78,7 @@ TEST_F(AllocatorTest, AGrantIsToldToTheLedgerAndCounted) {
 }
 
 TEST_F(AllocatorTest, ARefusalIsNoGrantAndIsCountedByItsReason) {
-  auto grant = allocator_->Allocate({"7::0"});
+  auto grant = kubelet::Answered(*allocator_, {"7::0"});
 
   ASSERT_FALSE(grant);
   EXPECT_EQ(grant.error().reason, Reason::kUnknownShare);
@@ -131,7 +132,7 @@ TEST_F(AllocatorTest, NothingIsResetForACallThatNobodyWaitsForAnyMore) {
 TEST_F(AllocatorTest, WhatIsRefusedAgainAndAgainIsToldOnce) {
   Told told;
   for (int i = 0; i < 5; ++i) {
-    EXPECT_FALSE(allocator_->Allocate({"7::0"}));
+    EXPECT_FALSE(kubelet::Answered(*allocator_, {"7::0"}));
     EXPECT_FALSE(PreStart({"1::0"}));
   }
 
@@ -144,7 +145,7 @@ TEST_F(AllocatorTest, WhatIsRefusedAgainAndAgainIsToldOnce) {
                       "reason=reset-failed error="),
             std::string::npos)
       << text;
-  EXPECT_FALSE(allocator_->Allocate({"8::0"}));
+  EXPECT_FALSE(kubelet::Answered(*allocator_, {"8::0"}));
   EXPECT_EQ(std::ranges::count(told.Take(), '\n'), 1) << "another cause";
 }
 

@@ -10,6 +10,7 @@
 
 #include "agent/allocator.h"
 #include "agent/bind/grant_requests_under_test.h"
+#include "kubelet/answered_test.h"
 
 namespace tessera::agent {
 namespace {
@@ -75,7 +76,7 @@ TEST_F(AwaitedPodsTest, HoldNoThreadWhileTheyAreWaitedFor) {
   for (int i = 0; i < kPods; ++i) starts.push_back(PreStart(Share(i % 2, i / 2)));
   all_sought_.wait();
 
-  EXPECT_TRUE(allocator_->Allocate({Share(0, 0)}));
+  EXPECT_TRUE(kubelet::Answered(*allocator_, {Share(0, 0)}));
   for (auto& [uid, answer] : sought_) answer(pods_[uid]);
   for (std::future<Status>& start : starts) EXPECT_TRUE(start.get());
 }

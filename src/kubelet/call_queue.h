@@ -53,35 +53,66 @@ class CallQueue {
   std::thread thread_;
 };
 
-// One call after the other of a method with one request and one answer: `ask` is the generated
-// service's Request<Method>, of which gRPC hands out the next call; `handle` answers it on the
-// queue's thread, and must not block.
+// The generated service's Request<Method>, of which gRPC hands out the next call.
 template <class Service, class Request, class Response>
-void Serve(std::type_identity_t<Service>& service, CallQueue& queue,
-           void (Service::*ask)(grpc::ServerContext*, Request*,
-                                grpc::ServerAsyncResponseWriter<Response>*, grpc::CompletionQueue*,
-                                grpc::ServerCompletionQueue*, void*),
-           std::type_identity_t<std::function<grpc::Status(const Request&, Response&)>> handle) {
+using AskFor = void (Service::*)(grpc::ServerContext*, Request*,
+                                 grpc::ServerAsyncResponseWriter<Response>*, grpc::CompletionQueue*,
+                                 grpc::ServerCompletionQueue*, void*);
+
+// Ends a call, once, on any thread; the queue waits for it. One that is dropped ends it as
+// cancelled.
+template <class Response>
+using Answer = std::function<void(const grpc::Status&, const Response&)>;
+
+// One call after the other of a method with one request and one answer. `handle` is called on the
+// queue's thread, and must not block: it answers then, or later.
+template <class Service, class Request, class Response>
+void ServeLater(
+    std::type_identity_t<Service>& service, CallQueue& queue,
+    AskFor<Service, Request, Response> ask,
+    std::type_identity_t<std::function<void(const Request&, Answer<Response>)>> handle) {
   struct Call {
     grpc::ServerContext context;
     Request request;
-    Response response;
     grpc::ServerAsyncResponseWriter<Response> answer{&context};
+  };
+  struct Unanswered {
+    ~Unanswered() {
+      if (sent != nullptr) call->answer.FinishWithError(grpc::Status::CANCELLED, sent);
+    }
+    std::shared_ptr<Call> call;
+    void* sent;
   };
   auto call = std::make_shared<Call>();
   auto arrived = [&service, &queue, ask, handle = std::move(handle), call](bool ok) mutable {
     if (!ok) return;
-    const grpc::Status status = handle(call->request, call->response);
-    void* sent = queue.Then([call](bool) {});
-    if (status.ok()) {
-      call->answer.Finish(call->response, status, sent);
-    } else {
-      call->answer.FinishWithError(status, sent);
-    }
-    Serve(service, queue, ask, std::move(handle));
+    auto open = std::make_shared<Unanswered>(call, queue.Then([call](bool) {}));
+    handle(call->request,
+           [open = std::move(open)](const grpc::Status& status, const Response& response) {
+             void* const sent = std::exchange(open->sent, nullptr);
+             if (status.ok()) {
+               open->call->answer.Finish(response, status, sent);
+             } else {
+               open->call->answer.FinishWithError(status, sent);
+             }
+           });
+    ServeLater(service, queue, ask, std::move(handle));
   };
   (service.*ask)(&call->context, &call->request, &call->answer, &*queue, &*queue,
                  queue.Then(std::move(arrived)));
+}
+
+// As ServeLater, where each call is answered at once.
+template <class Service, class Request, class Response>
+void Serve(std::type_identity_t<Service>& service, CallQueue& queue,
+           AskFor<Service, Request, Response> ask,
+           std::type_identity_t<std::function<grpc::Status(const Request&, Response&)>> handle) {
+  ServeLater(service, queue, ask,
+             [handle = std::move(handle)](const Request& request, const Answer<Response>& answer) {
+               Response response;
+               const grpc::Status status = handle(request, response);
+               answer(status, response);
+             });
 }
 
 }  // namespace tessera::kubelet

@@ -5,6 +5,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <optional>
+#include <utility>
 
 #include "kubelet/call_queue.h"
 #include "kubelet/listen.h"
@@ -94,22 +96,48 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
   std::atomic<bool> ended_{false};
 };
 
-grpc::Status Allocate(PluginHandler& handler, const grpc::ByteBuffer& request,
-                      grpc::ByteBuffer& response) {
+// The grants of one Allocate, container by container: the call is answered when all are known, and
+// fails with the first that is refused.
+class Grants {
+ public:
+  Grants(size_t containers, Answer<grpc::ByteBuffer> answer)
+      : grants_(containers), left_(containers), answer_(std::move(answer)) {}
+
+  // Each once; any thread.
+  void Put(size_t container, Result<Grant> grant) {
+    grants_[container] = std::move(grant);
+    if (--left_ == 0) End();
+  }
+  void End() {
+    std::string out;
+    for (const auto& grant : grants_) {
+      if (!*grant) return answer_(ToGrpc(grant->error()), {});
+      WriteGrant(**grant, out);
+    }
+    grpc::Slice slice(out);
+    answer_(grpc::Status::OK, grpc::ByteBuffer(&slice, 1));
+  }
+
+ private:
+  std::vector<std::optional<Result<Grant>>> grants_;
+  std::atomic<size_t> left_;
+  const Answer<grpc::ByteBuffer> answer_;
+};
+
+void Allocate(PluginHandler& handler, const grpc::ByteBuffer& request,
+              Answer<grpc::ByteBuffer> answer) {
   const auto containers = ReadAllocateRequest(request);
   if (!containers) {
-    return {grpc::StatusCode::INVALID_ARGUMENT,
-            "no AllocateRequest, or one with an id that is not UTF-8"};
+    return answer({grpc::StatusCode::INVALID_ARGUMENT,
+                   "no AllocateRequest, or one with an id that is not UTF-8"},
+                  {});
   }
-  std::string out;
-  for (const std::vector<std::string>& ids : *containers) {
-    auto grant = handler.Allocate(ids);
-    if (!grant) return ToGrpc(grant.error());
-    WriteGrant(*grant, out);
+  const auto grants = std::make_shared<Grants>(containers->size(), std::move(answer));
+  if (containers->empty()) return grants->End();
+  for (size_t i = 0; i < containers->size(); ++i) {
+    handler.Allocate((*containers)[i],
+                     [grants, i](Result<Grant> grant) { grants->Put(i, std::move(grant)); });
   }
-  grpc::Slice slice(out);
-  response = grpc::ByteBuffer(&slice, 1);
-  return grpc::Status::OK;
 }
 
 void Prefer(PluginHandler& handler, const v1beta1::PreferredAllocationRequest& request,
@@ -137,10 +165,10 @@ void ServeDevicePlugin(DevicePlugin& service, CallQueue& queue, const PluginOpti
           Prefer(*handler, request, response);
           return grpc::Status::OK;
         });
-  Serve(service, queue, &DevicePlugin::RequestAllocate,
-        [handler](const auto& request, auto& response) {
-          return Allocate(*handler, request, response);
-        });
+  ServeLater(service, queue, &DevicePlugin::RequestAllocate,
+             [handler](const auto& request, auto answer) {
+               Allocate(*handler, request, std::move(answer));
+             });
   PreStartCall::Serve(service, queue, handler);
   streams.Serve(queue, [&service, &queue](auto& context, auto& request, auto& writer, void* tag) {
     service.RequestListAndWatch(&context, &request, &writer, &*queue, &*queue, tag);

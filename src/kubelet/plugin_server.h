@@ -28,8 +28,10 @@ struct PluginOptions {
 class PluginHandler {
  public:
   virtual ~PluginHandler() = default;
-  // The error's Text() is what the pod's owner reads.
-  virtual Result<Grant> Allocate(const std::vector<std::string>& ids) = 0;
+  // `done` is called once, from any thread: within the call, or later, which the endpoint's end
+  // waits for. The error's Text() is what the pod's owner reads.
+  virtual void Allocate(const std::vector<std::string>& ids,
+                        std::function<void(Result<Grant>)> done) = 0;
   virtual std::vector<std::string> Prefer(const std::vector<std::string>& available,
                                           const std::vector<std::string>& must_include,
                                           int size) = 0;

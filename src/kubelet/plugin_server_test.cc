@@ -21,11 +21,17 @@ namespace {
 
 class FakeHandler : public PluginHandler {
  public:
-  Result<Grant> Allocate(const std::vector<std::string>& ids) override {
-    if (ids == std::vector<std::string>{"9"}) return Fail(Reason::kUnknownShare, "no id 9");
+  void Allocate(const std::vector<std::string>& ids,
+                std::function<void(Result<Grant>)> done) override {
+    if (ids == std::vector<std::string>{"9"}) return done(Fail(Reason::kUnknownShare, "no id 9"));
+    if (ids == std::vector<std::string>{"later"}) {
+      held_.set_value(std::move(done));
+      return;
+    }
+    if (ids == std::vector<std::string>{"dropped"}) return;
     Grant grant;
     grant.envs["IDS"] = ids.front();
-    return grant;
+    done(std::move(grant));
   }
   std::vector<std::string> Prefer(const std::vector<std::string>& available,
                                   const std::vector<std::string>&, int size) override {
@@ -41,6 +47,7 @@ class FakeHandler : public PluginHandler {
   }
 
   std::latch hanging_{1};
+  std::promise<std::function<void(Result<Grant>)>> held_;
 
  private:
   std::vector<std::function<void(Status)>> kept_;
@@ -225,6 +232,47 @@ TEST_F(PluginServerTest, EachContainerRequestGetsItsOwnResponse) {
   ASSERT_EQ(response.container_responses_size(), 2);
   EXPECT_EQ(response.container_responses(0).envs().at("IDS"), "3");
   EXPECT_EQ(response.container_responses(1).envs().at("IDS"), "4");
+}
+
+TEST_F(PluginServerTest, WhileAnAllocateWaitsForItsAnswerOtherCallsAreAnswered) {
+  Start();
+  grpc::ClientContext contexts[3];
+  v1beta1::AllocateRequest request;
+  request.add_container_requests()->add_devices_ids("later");
+  v1beta1::AllocateResponse later;
+  std::promise<grpc::Status> ended;
+  stub_->async()->Allocate(&contexts[0], &request, &later,
+                           [&](const grpc::Status& status) { ended.set_value(status); });
+  const auto answer = handler_->held_.get_future().get();
+
+  request.mutable_container_requests(0)->set_devices_ids(0, "3");
+  v1beta1::AllocateResponse other;
+  ASSERT_TRUE(stub_->Allocate(&contexts[1], request, &other).ok());
+  EXPECT_EQ(other.container_responses(0).envs().at("IDS"), "3");
+  v1beta1::PreferredAllocationRequest preference;
+  auto* container = preference.add_container_requests();
+  container->add_available_deviceids("5");
+  container->set_allocation_size(1);
+  v1beta1::PreferredAllocationResponse preferred;
+  ASSERT_TRUE(stub_->GetPreferredAllocation(&contexts[2], preference, &preferred).ok());
+  EXPECT_EQ(preferred.container_responses(0).deviceids(0), "5");
+
+  Grant grant;
+  grant.envs["IDS"] = "later";
+  answer(std::move(grant));
+  ASSERT_TRUE(ended.get_future().get().ok());
+  EXPECT_EQ(later.container_responses(0).envs().at("IDS"), "later");
+}
+
+TEST_F(PluginServerTest, AnAllocateThatNobodyWillAnswerIsCancelled) {
+  Start();
+  grpc::ClientContext context;
+  v1beta1::AllocateRequest request;
+  request.add_container_requests()->add_devices_ids("dropped");
+  v1beta1::AllocateResponse response;
+
+  EXPECT_EQ(stub_->Allocate(&context, request, &response).error_code(),
+            grpc::StatusCode::CANCELLED);
 }
 
 TEST_F(PluginServerTest, APreStartThatHangsDoesNotHoldUpTheEnd) {

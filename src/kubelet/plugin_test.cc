@@ -58,10 +58,10 @@ class FakeKubelet : public v1beta1::Registration::Service {
 // Answers Allocate when it is let.
 class SlowHandler : public PluginHandler {
  public:
-  Result<Grant> Allocate(const std::vector<std::string>&) override {
+  void Allocate(const std::vector<std::string>&, std::function<void(Result<Grant>)> done) override {
     allocating_.count_down();
     answer_.wait();
-    return Grant();
+    done(Grant());
   }
   std::vector<std::string> Prefer(const std::vector<std::string>&, const std::vector<std::string>&,
                                   int) override {

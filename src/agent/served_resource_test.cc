@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/served_resource.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "os/files.h"
+
+namespace tessera::agent {
+namespace {
+
+const std::string kNpu = "dummy.com/npu";
+
+// A resource whose events are followed by the node alone: lists go out when the test says so.
+class ServedResourceTest : public testing::Test,
+                           public ResourceEvents,
+                           public kubelet::PluginObserver {
+ protected:
+  ServedResourceTest() {
+    EXPECT_TRUE(os::MakeDirectories(kubelet_.device_plugins()));
+    Configure("{count: 2}");
+    resource_ = std::make_unique<ServedResource>(
+        ServedResource::Surroundings{.loop = loop_,
+                                     .workers = workers_,
+                                     .metrics = metrics_,
+                                     .node = node_,
+                                     .cdi = cdi_,
+                                     .events = *this,
+                                     .observer = *this,
+                                     .book = std::make_shared<PodBook>()},
+        nullptr, config_, config_.resources[0], kubelet::RegistrationPath::kKubeletSocket,
+        kubelet_);
+  }
+  ~ServedResourceTest() override {
+    resource_.reset();
+    (void)os::RemoveTree(dir_);
+  }
+
+  void ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) override {
+    told_ += awaited ? "scan-awaited " : "scan ";
+    if (found) node_.Found(kNpu, std::move(found->devices));
+    resource.CheckDevices();
+  }
+  void Observed(ServedResource&, const std::vector<Observation>& seen) override {
+    node_.Observe(kNpu, seen);
+  }
+  void Unverified(ServedResource&, const Error& why) override {
+    told_ += std::string(ReasonName(why.reason)) + " ";
+  }
+  void ObstacleSeen(ServedResource&, std::optional<Error>) override {}
+  void ListDue(ServedResource&) override { told_ += "due "; }
+  void StateChanged(const std::string&, kubelet::PluginState) override {}
+  void Registered(const std::string&, const Status&) override {}
+  void StreamsChanged(const std::string&, int) override {}
+  void ListSent(const std::string&, size_t) override {}
+
+  void Configure(const std::string& npu, const std::string& kind = "dummy") {
+    config::LoadResult loaded = config::Load(
+        {.file = config::Document::Parse(
+             "t.yaml", "version: tessera/v1\nadvertise: {debounce: 1ms}\nstate: {dir: " + dir_ +
+                           "}\nresources:\n- {name: " + kNpu + ", " + kind + ": " + npu + "}\n")});
+    EXPECT_EQ(config::Text(loaded.errors), "");
+    config_ = loaded.config;
+  }
+  void RunUntil(const std::function<bool()>& is) {
+    const os::Loop::Handle limit = loop_.After(Duration(20'000), [this] {
+      ADD_FAILURE() << "it did not come to that; told: " << told_;
+      loop_.Stop();
+    });
+    const os::Loop::Handle look = loop_.Every(Duration(1), [&] {
+      if (is()) loop_.Stop();
+    });
+    loop_.Run();
+  }
+  bool WasTold(const std::string& what) const { return told_.find(what) != std::string::npos; }
+  void Publish() {
+    std::optional<Draft> draft = resource_->Divide();
+    ASSERT_TRUE(draft);
+    resource_->Publish(*std::move(draft));
+  }
+  void StartAndPublish() {
+    resource_->Start();
+    RunUntil([this] { return !resource_->IsPremature(); });
+    Publish();
+  }
+
+  const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "served");
+  const kubelet::Directories kubelet_{dir_ + "/kubelet"};
+  os::Loop loop_;
+  os::Workers workers_{4};
+  http::Metrics metrics_;
+  Node node_{SystemClock(), {}};
+  CdiDocuments cdi_{metrics_, os::Root("")};
+  config::Config config_;
+  std::string told_;
+  std::unique_ptr<ServedResource> resource_;
+};
+
+TEST_F(ServedResourceTest, ItsFirstListIsPrematureUntilItsDevicesAreFoundAndChecked) {
+  EXPECT_TRUE(resource_->IsPremature());
+  resource_->Start();
+  RunUntil([this] { return WasTold("scan"); });
+  EXPECT_TRUE(WasTold("scan-awaited")) << told_;
+
+  RunUntil([this] { return !resource_->IsPremature(); });
+
+  EXPECT_TRUE(node_.Verified(kNpu));
+  EXPECT_TRUE(resource_->ready());
+}
+
+TEST_F(ServedResourceTest, TheFirstListWaitsForNoDebounce) {
+  resource_->Start();
+
+  EXPECT_EQ(resource_->DueAfter(Urgency::kCanWait), Urgency::kCanWait);
+  EXPECT_FALSE(resource_->WaitsToPublish());
+}
+
+TEST_F(ServedResourceTest, OnceThereIsAListGoodNewsWaitsForTheDebounce) {
+  StartAndPublish();
+  told_.clear();
+
+  EXPECT_EQ(resource_->DueAfter(Urgency::kCanWait), std::nullopt);
+
+  EXPECT_TRUE(resource_->WaitsToPublish());
+  RunUntil([this] { return WasTold("due"); });
+  EXPECT_FALSE(resource_->WaitsToPublish());
+}
+
+TEST_F(ServedResourceTest, OfBadNewsWithinADebounceTheFirstGoesAtOnce) {
+  StartAndPublish();
+
+  EXPECT_EQ(resource_->DueAfter(Urgency::kCanWait), std::nullopt);
+  EXPECT_EQ(resource_->DueAfter(Urgency::kAtOnce), Urgency::kAtOnce);
+  EXPECT_EQ(resource_->DueAfter(Urgency::kAtOnce), std::nullopt);
+}
+
+TEST_F(ServedResourceTest, AnotherKindsListIsPrematureUntilItsFirstScan) {
+  StartAndPublish();
+  RunUntil([this] { return WasTold("scan"); });
+  told_.clear();
+  Configure("{groups: [{paths: [{path: /dev/null}]}]}", "files");
+
+  resource_->Apply(config_, config_.resources[0]);
+
+  EXPECT_TRUE(resource_->IsPremature());
+  RunUntil([this] { return WasTold("scan-awaited"); });
+  EXPECT_FALSE(resource_->IsPremature());
+  EXPECT_TRUE(resource_->offering().published());
+}
+
+TEST_F(ServedResourceTest, AnotherPolicyOfTheSameKindIsDueAtOnce) {
+  StartAndPublish();
+  told_.clear();
+  Configure("{count: 3}");
+
+  resource_->Apply(config_, config_.resources[0]);
+
+  EXPECT_TRUE(WasTold("due")) << told_;
+}
+
+TEST_F(ServedResourceTest, ABackendWithoutALibraryLetsGoOfNone) {
+  StartAndPublish();
+  told_.clear();
+
+  resource_->SetReleased(Error{Reason::kReleased, "by order"});
+
+  EXPECT_EQ(resource_->released(), std::nullopt);
+  EXPECT_FALSE(WasTold("released")) << told_;
+}
+
+}  // namespace
+}  // namespace tessera::agent
