@@ -60,7 +60,7 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
       grants_({.loop = loop_,
                .workers = workers_,
                .metrics = metrics_,
-               .book = book_,
+               .context = context_,
                .inbox = node_.ledger().inbox(),
                .cut = [this](const auto& cut) { announcer_.SpaceCut(cut); }}),
       resources_({.loop = loop_,
@@ -70,7 +70,7 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                   .cdi = cdi_,
                   .events = reconciler_,
                   .observer = *this,
-                  .book = book_},
+                  .context = context_},
                  grants_, [this] { ResourcesChanged(); }),
       reconciler_({.node = node_,
                    .saver = saver_,
@@ -99,8 +99,8 @@ Status Agent::Start() {
   WatchKubelet();
   OpenControlSocket();
   OpenStatusPort();
-  book_->SetClaimed(ResourcesToMatch(config_.resources));
-  announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
+  context_->claims.SetClaimed(ResourcesToMatch(config_.resources));
+  announcer_.FollowPods(context_, ResourcesAskedFor(config_.resources));
   announcer_.Open(config_, os::HostName());
   tick_.Within(Reconciler::kTick);
   log::Info("started", {{"version", TESSERA_VERSION},
@@ -316,8 +316,8 @@ void Agent::Apply(const config::Config& next) {
                                      {"to", change.after}});
     }
   }
-  book_->SetClaimed(ResourcesToMatch(config_.resources));
-  announcer_.FollowPods(book_, ResourcesAskedFor(config_.resources));
+  context_->claims.SetClaimed(ResourcesToMatch(config_.resources));
+  announcer_.FollowPods(context_, ResourcesAskedFor(config_.resources));
   grants_.Apply(config_);
   resources_.Apply(config_);
   announcer_.Apply(config_);
@@ -336,7 +336,7 @@ RouteSources Agent::Routes() {
                 ledger_sync_->AskIfOld();
                 return PodFacts{.node = NodeNameOf(config_.api, os::Variable, os::HostName()),
                                 .ledger = node_.ledger(),
-                                .book = *book_,
+                                .context = *context_,
                                 .grants = grants_.Grants(),
                                 .late = resources_.BoundLate()};
               },

@@ -101,7 +101,7 @@ class Agent : public kubelet::PluginObserver {
        .may_write = [this] { return saver_.writer(); },
        .to_node = [this](const Labels& labels) { return announcer_.SetLabels(labels); }},
       config_};
-  const std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
+  const std::shared_ptr<BindContext> context_ = std::make_shared<BindContext>();
   GrantKeeper grants_;
   ResourceSet resources_;
   Reconciler reconciler_;

@@ -41,13 +41,13 @@ std::string CodeOf(const Error* error) {
 }  // namespace
 
 Allocator::Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
-                     std::shared_ptr<GrantBinder> binder, std::shared_ptr<PodBook> book,
+                     std::shared_ptr<GrantBinder> binder, std::shared_ptr<BindContext> context,
                      http::Metrics& metrics, Granted granted)
     : resource_(std::move(resource)),
       workers_(std::move(workers)),
       matchers_(std::make_shared<os::Workers>(kMatchers)),
       binder_(std::move(binder)),
-      book_(std::move(book)),
+      context_(std::move(context)),
       metrics_(metrics),
       granted_(std::move(granted)),
       snapshot_(std::make_shared<Snapshot>()) {}
@@ -80,9 +80,9 @@ void Allocator::Allocate(const std::vector<std::string>& ids,
 
 Result<VgpuMatch> Allocator::Match(const Allocation& allocation, Duration within) const {
   const Snapshot& snapshot = *allocation.snapshot;
-  return book_->Claim(
+  return context_->claims.Claim(
       resource_,
-      [&](std::span<const PodPtr> pods, const PodBook::Answered& answered) {
+      [&](std::span<const PodPtr> pods, const ContainerClaims::Answered& answered) {
         return MatchPod(pods, answered, *snapshot.offer, *snapshot.rendering.vgpu, allocation.ids);
       },
       within);
@@ -97,11 +97,11 @@ void Allocator::End(const Allocation& allocation, const Result<VgpuMatch>* match
   const Error* error = grant ? nullptr : &grant.error();
   if (error != nullptr) {
     refusals_.Tell("allocation refused", *error, error->message, {{"resource", resource_}});
-    book_->Keep({.resource = resource_, .error = *error});
+    context_->events.Keep({.resource = resource_, .error = *error});
   } else if (!matched) {
     log::Info("allocated", {{"resource", resource_}, {"ids", Join(allocation.ids, ",")}});
   } else {
-    const std::string pod = book_->NameOf((*match)->pod_uid);
+    const std::string pod = context_->pods.NameOf((*match)->pod_uid);
     log::Info("allocated",
               {{"resource", resource_}, {"ids", Join(allocation.ids, ",")}, {"pod", pod}});
   }
@@ -132,7 +132,7 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
                               .placement = snapshot->placement};
   const auto& vgpu = snapshot->rendering.vgpu;
   if (vgpu && vgpu->requests) {
-    auto chosen = ChosenShares(book_->Waiting(), *snapshot->offer, *vgpu, preference);
+    auto chosen = ChosenShares(context_->pods.Waiting(), *snapshot->offer, *vgpu, preference);
     if (!chosen.empty()) return chosen;
   }
   return Choose(*snapshot->offer, preference);
@@ -164,7 +164,7 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
                         .described = snapshot.described.get()};
   auto unknown = binder_->PodToKnow(binding, start->ids, known);
   while (unknown && !unknown->empty()) {
-    PodPtr pod = book_->Find(*unknown);
+    PodPtr pod = context_->pods.Find(*unknown);
     if (pod == nullptr) break;
     start->pod = pod->FullName();
     known[*unknown] = std::move(pod);
@@ -176,10 +176,9 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
         binding, start->ids, known,
         [self = shared_from_this(), start](Status bound) { self->End(*start, std::move(bound)); });
   }
-  book_->Await(*unknown, kPodComes,
-               [self = shared_from_this(), start, uid = *unknown](const Result<PodPtr>& pod) {
-                 self->Came(start, uid, pod);
-               });
+  context_->pods.Await(*unknown, kPodComes,
+                       [self = shared_from_this(), start, uid = *unknown](
+                           const Result<PodPtr>& pod) { self->Came(start, uid, pod); });
 }
 
 void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& uid,
@@ -202,7 +201,7 @@ void Allocator::Refuse(const Start& start, const Error& error, const std::string
                  {{"resource", resource_},
                   {"ids", Join(start.ids, ",")},
                   {"pod", start.pod.empty() ? "unknown" : start.pod}});
-  book_->Keep({.pod_uid = pod_uid, .resource = resource_, .error = error});
+  context_->events.Keep({.pod_uid = pod_uid, .resource = resource_, .error = error});
   End(start, Fail(error));
 }
 

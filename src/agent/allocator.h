@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/bind/bind_context.h"
 #include "agent/bind/grant_binder.h"
-#include "agent/bind/pod_book.h"
 #include "agent/bind/refusals.h"
 #include "backend/backend.h"
 #include "choose/choose.h"
@@ -37,10 +37,10 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   // An Allocate is answered with these ids; called on the endpoint's thread, and must not wait.
   using Granted = std::function<void(std::vector<std::string> ids)>;
 
-  // `workers` run resets and bind grants; shared, as `binder` and `book` are, for gRPC may call the
+  // `workers` run resets and bind grants; shared, as `binder` and `context` are, for gRPC may call the
   // allocator after its resource has gone.
   Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
-            std::shared_ptr<GrantBinder> binder, std::shared_ptr<PodBook> book,
+            std::shared_ptr<GrantBinder> binder, std::shared_ptr<BindContext> context,
             http::Metrics& metrics, Granted granted);
 
   void Set(Snapshot snapshot);
@@ -99,7 +99,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   // Apart from resets, which may take all of those.
   const std::shared_ptr<os::Workers> matchers_;
   const std::shared_ptr<GrantBinder> binder_;
-  const std::shared_ptr<PodBook> book_;
+  const std::shared_ptr<BindContext> context_;
   http::Metrics& metrics_;
   const Granted granted_;
   Refusals refusals_;

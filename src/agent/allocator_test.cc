@@ -62,7 +62,7 @@ class AllocatorTest : public testing::Test {
   std::vector<std::string> granted_;
   std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();
   std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
-      "dummy.com/npu", workers_, nullptr, std::make_shared<PodBook>(), metrics_,
+      "dummy.com/npu", workers_, nullptr, std::make_shared<BindContext>(), metrics_,
       [this](std::vector<std::string> ids) { granted_ = std::move(ids); });
 };
 

@@ -34,19 +34,14 @@ class AwaitedPodsTest : public GrantRequestsTest {
     allocator_->Set({std::make_shared<Offer>(offer_), rendering_, Placement::kSpread,
                      std::make_shared<SilentBackend>(), directory_ + "/cdi",
                      std::make_shared<cdi::Parts>()});
-    SetSeek([this](const std::string& uid, Duration, PodBook::Answer answer) {
+    SetSeek([this](const std::string& uid, Duration, PodCache::Answer answer) {
       std::lock_guard lock(mutex_);
       sought_[uid] = std::move(answer);
       all_sought_.count_down();
     });
   }
 
-  void SetSeek(PodBook::Seek seek) {
-    book_->SetListener(std::make_shared<PodBook::Listener>(
-        PodBook::Listener{.seek = std::move(seek),
-                          .bound = [](const HamiProtocol::Given&) {},
-                          .refused = [](const HamiProtocol::Refusal&) {}}));
-  }
+  void SetSeek(PodCache::Seek seek) { context_->pods.SetSeek(std::move(seek)); }
   std::future<Status> PreStart(const std::string& id) {
     auto answer = std::make_shared<std::promise<Status>>();
     allocator_->PreStart(
@@ -57,13 +52,13 @@ class AwaitedPodsTest : public GrantRequestsTest {
 
   http::Metrics metrics_;
   std::mutex mutex_;
-  std::map<std::string, PodBook::Answer> sought_;  // by UID; under mutex_
+  std::map<std::string, PodCache::Answer> sought_;  // by UID; under mutex_
   std::latch all_sought_{kPods};
   std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
       kGpu, std::make_shared<os::Workers>(1),
       std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
-                                    os::Root(directory_), book_, inbox_),
-      book_, metrics_, [](const std::vector<std::string>&) {});
+                                    os::Root(directory_), context_, inbox_),
+      context_, metrics_, [](const std::vector<std::string>&) {});
 };
 
 TEST_F(AwaitedPodsTest, HoldNoThreadWhileTheyAreWaitedFor) {
@@ -71,7 +66,7 @@ TEST_F(AwaitedPodsTest, HoldNoThreadWhileTheyAreWaitedFor) {
   for (int i = 0; i < kPods; ++i) {
     Hold(fmt::format("uid-{}", i), "app", {Share(i % 2, i / 2)}, AnswerNaming(NewGrantName()));
     Know(fmt::format("uid-{}", i), {Asking("app", 20, 2)}, Chosen(i % 2, 20, 2) + ";");
-    book_->Take(*pods_[fmt::format("uid-{}", i)]);
+    context_->Remove(*pods_[fmt::format("uid-{}", i)]);
   }
   for (int i = 0; i < kPods; ++i) starts.push_back(PreStart(Share(i % 2, i / 2)));
   all_sought_.wait();
@@ -83,7 +78,7 @@ TEST_F(AwaitedPodsTest, HoldNoThreadWhileTheyAreWaitedFor) {
 
 TEST_F(AwaitedPodsTest, OneThatDoesNotComeIsTheAnswer) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
-  SetSeek([](const std::string&, Duration within, const PodBook::Answer& answer) {
+  SetSeek([](const std::string&, Duration within, const PodCache::Answer& answer) {
     answer(Fail(Reason::kNotFound, "not after {} ms", within.count()));
   });
 

@@ -63,16 +63,16 @@ void Announcer::Search() {
   Wonder();
 }
 
-void Announcer::FollowPods(std::shared_ptr<PodBook> book, std::set<std::string> resources) {
+void Announcer::FollowPods(std::shared_ptr<BindContext> context, std::set<std::string> resources) {
   if (resources == pod_resources_) return;
-  book_ = std::move(book);
+  context_ = std::move(context);
   pod_resources_ = std::move(resources);
   WatchPods();
 }
 
 void Announcer::WatchPods() {
   if (server_ != nullptr && !pod_resources_.empty())
-    server_->WatchPods(book_, pod_resources_, config_.events);
+    server_->WatchPods(context_, pod_resources_, config_.events);
 }
 
 void Announcer::Apply(const config::Config& config) {

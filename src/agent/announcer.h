@@ -52,7 +52,7 @@ class Announcer {
   bool SetLabels(const Labels& labels);
   // Has this node's pods followed, from when there is somebody to ask, where grants go by what they
   // ask of these resources; none: they do not.
-  void FollowPods(std::shared_ptr<PodBook> book, std::set<std::string> resources);
+  void FollowPods(std::shared_ptr<BindContext> context, std::set<std::string> resources);
   // The node as the API server has it: `answer` is called once it has said so, on the loop's
   // thread; not before there is somebody to ask. Of several, the last one counts.
   void AskForNode(std::function<void(const json::Value& node)> answer);
@@ -83,7 +83,7 @@ class Announcer {
   std::optional<ApiSearch> search_;                  // while there is nobody to tell
   std::unique_ptr<ApiServer> server_;                // none: there is nobody to tell
   std::function<void(const json::Value&)> wonders_;  // what the node is, until it is told
-  std::shared_ptr<PodBook> book_;
+  std::shared_ptr<BindContext> context_;
   std::set<std::string> pod_resources_;
   bool begun_ = false;
   bool retired_ = false;  // conditions that the configuration no longer names, or they are about to

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/bind/asked_sizes.h"
+#include "agent/bind/hami_protocol.h"
 #include "agent/news.h"
 #include "agent/node_labels.h"
 #include "base/backoff.h"
@@ -59,14 +60,15 @@ struct ApiServer::Voice {
     });
   }
 
-  void FollowPods(const std::shared_ptr<PodBook>& book, const std::set<std::string>& resources,
-                  bool events) {
+  void FollowPods(const std::shared_ptr<BindContext>& context,
+                  const std::set<std::string>& resources, bool events) {
     HamiProtocol::Tell tell;
     if (events) tell = [this](const std::vector<kube::Event>& told) { outbox.Add(told); };
     protocol = std::make_unique<HamiProtocol>(loop, client, name, tell, HamiProtocol::Times{});
-    protocol->Serve(resources, [book](const kube::Pod& pod) { return book->AwaitsClaim(pod); });
-    const auto put = [this, book](const kube::PodPtr& pod) {
-      book->Put(pod);
+    protocol->Serve(resources,
+                    [context](const kube::Pod& pod) { return context->claims.AwaitsClaim(pod); });
+    const auto put = [this, context](const kube::PodPtr& pod) {
+      context->pods.Put(pod);
       protocol->PodChanged(*pod);
     };
     const auto wanted = [resources](std::string_view key) {
@@ -78,14 +80,15 @@ struct ApiServer::Voice {
             .keys = {HamiProtocol::kKeys, kSizeKeys},
             .resource = wanted,
             .variable = [](std::string_view key) { return key == hami::kEnvDisableControl; }},
-        kube::NodePods::Observer{.added = put,
-                                 .changed = put,
-                                 .removed =
-                                     [this, book](const kube::PodPtr& pod) {
-                                       book->Take(*pod);
-                                       protocol->PodGone(*pod);
-                                     },
-                                 .ended = [book](const kube::PodPtr& pod) { book->End(pod); }},
+        kube::NodePods::Observer{
+            .added = put,
+            .changed = put,
+            .removed =
+                [this, context](const kube::PodPtr& pod) {
+                  context->Remove(*pod);
+                  protocol->PodGone(*pod);
+                },
+            .ended = [context](const kube::PodPtr& pod) { context->pods.End(pod); }},
         kube::NodePods::Times{});
     const auto told = [this](const json::Value& changed) { protocol->NodeChanged(changed); };
     lock = std::make_unique<kube::Watch>(
@@ -95,7 +98,7 @@ struct ApiServer::Voice {
             .changed = told, .deleted = {}, .begun = {}, .item = told, .listed = [] {}});
   }
 
-  void Seek(const std::string& uid, Duration within, const PodBook::Answer& answer) {
+  void Seek(const std::string& uid, Duration within, const PodCache::Answer& answer) {
     pods->Await(uid, SystemClock().Now() + within, answer);
   }
 
@@ -120,7 +123,10 @@ ApiServer::ApiServer(kube::Access access, std::string node, http::Metrics& metri
     : voice_(std::make_shared<Voice>(std::move(access), node, metrics)) {}
 
 ApiServer::~ApiServer() {
-  if (book_) book_->SetListener(nullptr);
+  if (context_) {
+    context_->pods.SetSeek(nullptr);
+    context_->events.SetListener(nullptr);
+  }
   voice_->loop.Stop();
 }
 
@@ -176,33 +182,33 @@ void ApiServer::SetLabels(const Labels& labels) {
   Start();
 }
 
-void ApiServer::WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources,
-                          bool events) {
-  voice_->loop.Post([voice = voice_.get(), book, resources, events] {
-    voice->FollowPods(book, resources, events);
+void ApiServer::WatchPods(std::shared_ptr<BindContext> context,
+                          const std::set<std::string>& resources, bool events) {
+  voice_->loop.Post([voice = voice_.get(), context, resources, events] {
+    voice->FollowPods(context, resources, events);
   });
-  // The book may outlive the thread.
+  // The context may outlive the thread.
   const auto post = [weak = std::weak_ptr(voice_)](std::function<void(Voice&)> task) {
     const std::shared_ptr<Voice> voice = weak.lock();
     if (voice) voice->loop.Post([voice = voice.get(), task = std::move(task)] { task(*voice); });
   };
-  PodBook::Listener listener;
-  listener.seek = [post](const std::string& uid, Duration within, PodBook::Answer answer) {
+  context->pods.SetSeek([post](const std::string& uid, Duration within, PodCache::Answer answer) {
     post([uid, within, answer = std::move(answer)](Voice& voice) {
       voice.Seek(uid, within, answer);
     });
+  });
+  BindEvents::Listener listener;
+  listener.bound = [post](const BoundContainer& bound) {
+    post([bound](Voice& voice) { voice.protocol->Bound(HamiProtocol::GivenOf(bound)); });
   };
-  listener.bound = [post](const HamiProtocol::Given& given) {
-    post([given](Voice& voice) { voice.protocol->Bound(given); });
-  };
-  listener.refused = [post](const HamiProtocol::Refusal& refusal) {
-    post([refusal](Voice& voice) { voice.protocol->Refused(refusal); });
+  listener.refused = [post](const RefusedContainer& refused) {
+    post([refused](Voice& voice) { voice.protocol->Refused(refused); });
   };
   listener.claimed = [post](const std::string& pod_uid) {
     post([pod_uid](Voice& voice) { voice.protocol->Claimed(pod_uid); });
   };
-  book->SetListener(std::make_shared<const PodBook::Listener>(std::move(listener)));
-  book_ = std::move(book);
+  context->events.SetListener(std::make_shared<const BindEvents::Listener>(std::move(listener)));
+  context_ = std::move(context);
   Start();
 }
 

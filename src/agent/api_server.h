@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/bind/pod_book.h"
+#include "agent/bind/bind_context.h"
 #include "agent/hami_registration.h"
 #include "backend/labeller.h"
 #include "config/schema/config.h"
@@ -38,9 +38,9 @@ class ApiServer {
   // thread, when there are none any more: now and then, until it is told of no types.
   void RemoveConditions(const std::set<std::string>& types, std::function<void()> gone);
   void SetLabels(const Labels& labels);
-  // Has the pods of this node followed, in this book, as far as these resources of theirs go; and
+  // Has the pods of this node followed, in this context, as far as these resources of theirs go; and
   // has them told what becomes of their containers, with events where there are to be any.
-  void WatchPods(std::shared_ptr<PodBook> book, const std::set<std::string>& resources,
+  void WatchPods(std::shared_ptr<BindContext> context, const std::set<std::string>& resources,
                  bool events);
   // Looked at every 30 seconds from then on, as HAMi's own plugin does.
   void SetRegistration(const HamiRegistration& registration);
@@ -56,7 +56,7 @@ class ApiServer {
   void Start();
 
   std::shared_ptr<Voice> voice_;
-  std::shared_ptr<PodBook> book_;  // that is written in
+  std::shared_ptr<BindContext> context_;  // that is written in
   os::ThreadOnce thread_;
 };
 

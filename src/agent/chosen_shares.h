@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/bind/pod_book.h"
+#include "agent/bind/bind_context.h"
 #include "choose/choose.h"
 #include "grant/grant.h"
 

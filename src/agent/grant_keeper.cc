@@ -25,7 +25,7 @@ GrantKeeper::GrantKeeper(Surroundings at)
 void GrantKeeper::Open(const config::Config& config, const kubelet::Directories& directories) {
   config_ = config;
   binder_ = std::make_shared<GrantBinder>(
-      directories.device_plugins(), config.state_dir, os::Root(config.root_prefix), at_.book,
+      directories.device_plugins(), config.state_dir, os::Root(config.root_prefix), at_.context,
       at_.inbox, SystemClock(), [state_dir = config.state_dir] {
         const std::string kubelet = RememberedVersions(state_dir).kubelet;
         return fmt::format("kubelet is {}, the agent {}", kubelet.empty() ? "unknown" : kubelet,
@@ -35,28 +35,28 @@ void GrantKeeper::Open(const config::Config& config, const kubelet::Directories&
   const std::string checkpoint = directories.device_plugins() + "/" + kubelet::kCheckpointFile;
   old_libraries_ =
       std::make_shared<OldLibraries>(checkpoint, config.state_dir, os::Root(config.root_prefix));
-  tally_ = std::make_shared<GrantTally>(checkpoint, config.state_dir, at_.book);
-  at_.book->SetFormer([weak = std::weak_ptr(binder_)] {
+  tally_ = std::make_shared<GrantTally>(checkpoint, config.state_dir, at_.context);
+  at_.context->events.SetFormer([weak = std::weak_ptr(binder_)] {
     const auto binder = weak.lock();
-    return binder ? binder->Former() : std::vector<HamiProtocol::Given>();
+    return binder ? binder->Former() : std::vector<BoundContainer>();
   });
-  if (MatchesAny()) binder_->TellBook();
+  if (MatchesAny()) binder_->TellClaims();
   LookAtSpace();
 }
 
 void GrantKeeper::Apply(const config::Config& config) {
   config_ = config;
-  if (MatchesAny()) binder_->TellBook();
+  if (MatchesAny()) binder_->TellClaims();
 }
 
-// Where nothing is matched nobody asks the book, and no start waits for kubelet's checkpoint.
+// Where nothing is matched nothing is claimed, and no start waits for kubelet's checkpoint.
 bool GrantKeeper::MatchesAny() const {
   return !ResourcesToMatch(config_.resources).empty();
 }
 
 void GrantKeeper::KubeletCame() {
   if (!MatchesAny()) return;
-  at_.workers.Run([binder = binder_] { binder->TellBook(); });
+  at_.workers.Run([binder = binder_] { binder->TellClaims(); });
 }
 
 void GrantKeeper::RemoveForgotten() {

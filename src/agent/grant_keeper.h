@@ -11,10 +11,10 @@
 #include <set>
 #include <string>
 
+#include "agent/bind/bind_context.h"
 #include "agent/bind/grant_binder.h"
 #include "agent/bind/grant_tally.h"
 #include "agent/bind/library_files.h"
-#include "agent/bind/pod_book.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"
 #include "kubelet/root.h"
@@ -32,7 +32,7 @@ class GrantKeeper {
     os::Loop& loop;
     os::Workers& workers;
     http::Metrics& metrics;
-    std::shared_ptr<PodBook> book;
+    std::shared_ptr<BindContext> context;
     std::shared_ptr<GrantInbox> inbox;
     // A container's directory was cut back.
     std::function<void(const GrantSpace::Cut& cut)> cut;

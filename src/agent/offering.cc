@@ -20,8 +20,8 @@ Offering::Offering(Surroundings at, const config::Config& config, const std::str
                    const kubelet::PluginOptions& options, std::shared_ptr<GrantInbox> inbox)
     : at_(std::move(at)), resource_(resource) {
   allocator_ = std::make_shared<Allocator>(
-      resource_, std::make_shared<os::Workers>(kPreStartThreads), at_.binder, at_.book, at_.metrics,
-      [inbox = std::move(inbox), name = resource_](std::vector<std::string> ids) {
+      resource_, std::make_shared<os::Workers>(kPreStartThreads), at_.binder, at_.context,
+      at_.metrics, [inbox = std::move(inbox), name = resource_](std::vector<std::string> ids) {
         inbox->Put(name, std::move(ids), SystemClock().Now());
       });
   plugin_ = std::make_unique<kubelet::Plugin>(

@@ -34,7 +34,7 @@ class Offering {
     const Node& node;
     kubelet::PluginObserver& observer;
     std::shared_ptr<GrantBinder> binder;
-    std::shared_ptr<PodBook> book;
+    std::shared_ptr<BindContext> context;
   };
   // What an Allocate is answered with goes to `inbox`.
   Offering(Surroundings at, const config::Config& config, const std::string& resource,

@@ -66,10 +66,11 @@ json::Object RefusalPage(const KeptRefusal& refusal) {
 class KnownPod {
  public:
   KnownPod(const PodFacts& facts, const std::string& name) : facts_(facts), name_(name) {
-    pod_ = facts.book.FindNamed(name);
-    const std::vector<KeptRefusal> refusals = facts.book.KeptRefusals();
+    pod_ = facts.context.pods.FindNamed(name);
+    const std::vector<KeptRefusal> refusals = facts.context.events.KeptRefusals();
     FindUids(refusals);
-    if (pod_ == nullptr && !uids_.empty()) pod_ = facts.book.Find(uids_.front());  // a static pod's
+    if (pod_ == nullptr && !uids_.empty())
+      pod_ = facts.context.pods.Find(uids_.front());  // a static pod's
     for (const Holding& holding : facts.ledger.holdings()) {
       if (NameOf(holding) == name || IsOwn(holding.pod_uid)) holdings_.push_back(&holding);
     }

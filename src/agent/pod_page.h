@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "agent/bind/bind_context.h"
 #include "agent/bind/grant_pins.h"
-#include "agent/bind/pod_book.h"
 #include "json/json.h"
 #include "ledger/ledger.h"
 
@@ -16,7 +16,7 @@ namespace tessera::agent {
 struct PodFacts {
   std::string node{};
   const Ledger& ledger;
-  const PodBook& book;
+  const BindContext& context;
   GrantPins::Known grants{};
   std::set<std::string> late{};  // resources whose grants are bound late
 };

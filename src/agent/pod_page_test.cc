@@ -38,10 +38,10 @@ class PodPageTest : public testing::Test {
                                           .library = "/usr/local/vgpu/libvgpu.so"}));
   }
   void Refuse(const std::string& pod_uid, const std::string& container) {
-    book_.Keep({.pod_uid = pod_uid,
-                .container = container,
-                .resource = kGpu,
-                .error = {Reason::kNoRoom, "GPU-1 has 100 MiB left"}});
+    context_.events.Keep({.pod_uid = pod_uid,
+                          .container = container,
+                          .resource = kGpu,
+                          .error = {Reason::kNoRoom, "GPU-1 has 100 MiB left"}});
   }
   json::Object Page() {
     auto page = PodPage(facts_, "default/train-0");
@@ -51,12 +51,12 @@ class PodPageTest : public testing::Test {
   json::Object Container() { return Page().at("containers").at(0).as_object(); }
 
   Ledger ledger_{Duration(1000)};
-  PodBook book_;
-  PodFacts facts_{.node = "worker-1", .ledger = ledger_, .book = book_, .late = {kGpu}};
+  BindContext context_;
+  PodFacts facts_{.node = "worker-1", .ledger = ledger_, .context = context_, .late = {kGpu}};
 };
 
 TEST_F(PodPageTest, ABoundContainerIsShownWithItsPlacementItsSharesAndItsGrant) {
-  book_.Put(Train());
+  context_.pods.Put(Train());
   Hold(kGpu, {"GPU-1::3"});
   Grant();
   EXPECT_EQ(json::Value(Page()), json::Parse(R"({
@@ -80,7 +80,7 @@ TEST_F(PodPageTest, ABoundContainerIsShownWithItsPlacementItsSharesAndItsGrant) 
 }
 
 TEST_F(PodPageTest, ARefusedContainerSaysWhyHowOftenAndWhatToDo) {
-  book_.Put(Train());
+  context_.pods.Put(Train());
   Hold(kGpu, {"GPU-1::3"});
   Refuse("uid-1", "main");
   Refuse("uid-1", "main");
@@ -93,20 +93,20 @@ TEST_F(PodPageTest, ARefusedContainerSaysWhyHowOftenAndWhatToDo) {
   EXPECT_EQ(refusal.at("count"), 2);
   EXPECT_EQ(refusal.at("over"), false);
 
-  book_.EndRefusals("uid-1", "main");
+  context_.events.EndRefusals("uid-1", "main");
   Grant();
   EXPECT_EQ(Container().at("state"), "bound");
   EXPECT_EQ(Container().at("refusals").at(0).at("over"), true);
 }
 
 TEST_F(PodPageTest, WhoseGrantIsNotBoundYetHasAPromise) {
-  book_.Put(Train());
+  context_.pods.Put(Train());
   Hold(kGpu, {"GPU-1::3"});
   EXPECT_EQ(Container().at("state"), "promised");
 }
 
 TEST_F(PodPageTest, WhomKubeletHasNotAdmittedWaits) {
-  book_.Put(Train());
+  context_.pods.Put(Train());
   EXPECT_EQ(Container().at("state"), "waits");
 }
 
@@ -125,24 +125,24 @@ TEST_F(PodPageTest, APodWithoutAVirtualGpuHoldsItsDevices) {
 TEST_F(PodPageTest, WhatKubeletHoldsOfThatNameCountsWhateverPodTheApiServerHasOfIt) {
   kube::Pod former = Train();
   former.uid = "uid-0";
-  book_.Put(former);
+  context_.pods.Put(former);
   Hold(kGpu, {"GPU-1::3"});
   Refuse("uid-1", "main");
   EXPECT_EQ(Container().at("state"), "refused");
 }
 
 TEST_F(PodPageTest, ThatHasGoneIsStillKnownByItsRefusals) {
-  book_.Put(Train());
+  context_.pods.Put(Train());
   Refuse("uid-1", "main");
-  book_.Take(Train());
+  context_.Remove(Train());
   EXPECT_EQ(Page().at("uid"), "uid-1");
   EXPECT_EQ(Container().at("state"), "refused");
 }
 
 TEST_F(PodPageTest, ARefusalOfNobodyKnowsWhomIsShownWhereItMayHaveBeenThisPod) {
-  book_.Put(Train());
+  context_.pods.Put(Train());
   Refuse("", "");
-  book_.Keep({.resource = kNpu, .error = {Reason::kUnhealthyShare, "7 is sick"}});
+  context_.events.Keep({.resource = kNpu, .error = {Reason::kUnhealthyShare, "7 is sick"}});
   const json::Array refusals = Page().at("refusals").as_array();
   ASSERT_EQ(refusals.size(), 1U);
   EXPECT_EQ(refusals[0].at("message"), "GPU-1 has 100 MiB left");

@@ -92,11 +92,11 @@ class ReconcilerTest : public testing::Test, public kubelet::PluginObserver {
   Announcer announcer_{loop_, node_, metrics_, [] { return false; }, [] {}};
   CdiDocuments cdi_{metrics_, os::Root("")};
   LabelSync labels_{{.loop = loop_, .may_write = [] { return false; }}, config::Config{}};
-  const std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
+  const std::shared_ptr<BindContext> context_ = std::make_shared<BindContext>();
   GrantKeeper grants_{{.loop = loop_,
                        .workers = workers_,
                        .metrics = metrics_,
-                       .book = book_,
+                       .context = context_,
                        .inbox = node_.ledger().inbox(),
                        .cut = [](const auto&) {}}};
   int came_or_went_ = 0;
@@ -107,7 +107,7 @@ class ReconcilerTest : public testing::Test, public kubelet::PluginObserver {
                           .cdi = cdi_,
                           .events = reconciler_,
                           .observer = *this,
-                          .book = book_},
+                          .context = context_},
                          grants_,
                          [this] { ++came_or_went_; }};
   Reconciler reconciler_{{.node = node_,

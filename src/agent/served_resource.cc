@@ -46,7 +46,7 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
                                                         .node = at_.node,
                                                         .observer = at_.observer,
                                                         .binder = std::move(binder),
-                                                        .book = at_.book},
+                                                        .context = at_.context},
                                  config_, resource_.name, path, directories,
                                  OptionsOf(backend(), resource_), at_.node.ledger().inbox());
 }

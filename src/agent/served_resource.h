@@ -63,7 +63,7 @@ class ServedResource : public DiscoveryEvents {
     CdiDocuments& cdi;
     ResourceEvents& events;
     kubelet::PluginObserver& observer;
-    std::shared_ptr<PodBook> book;
+    std::shared_ptr<BindContext> context;
   };
   ServedResource(const Surroundings& at, std::shared_ptr<GrantBinder> binder,
                  const config::Config& config, const config::Resource& resource,

@@ -32,7 +32,7 @@ class ServedResourceTest : public testing::Test,
                                      .cdi = cdi_,
                                      .events = *this,
                                      .observer = *this,
-                                     .book = std::make_shared<PodBook>()},
+                                     .context = std::make_shared<BindContext>()},
         nullptr, config_, config_.resources[0], kubelet::RegistrationPath::kKubeletSocket,
         kubelet_);
   }

@@ -55,7 +55,7 @@ Removal RemoveGrants(const config::Config& config) {
   for (const config::Resource& resource : config.resources) {
     cdi_dirs.insert(root.Path(resource.cdi_dir));
   }
-  GrantBinder binder("", config.state_dir, root, std::make_shared<PodBook>(),
+  GrantBinder binder("", config.state_dir, root, std::make_shared<BindContext>(),
                      std::make_shared<GrantInbox>());
   Status removed = binder.RemoveAll(cdi_dirs, ContainersDirectories(config));
   if (removed) removed = RemoveLibraries(config);

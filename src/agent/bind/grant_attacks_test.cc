@@ -42,13 +42,13 @@ class GrantAttacksTest : public GrantRequestsTest {
                     [](const Device&) { return std::optional<Error>(); });
   }
   void Say(const std::string& uid, kube::Pod::Phase phase, bool init_succeeded) {
-    kube::Pod pod = *book_->Find(uid);
+    kube::Pod pod = *context_->pods.Find(uid);
     pod.phase = phase;
     for (kube::Container& container : pod.containers) {
       container.succeeded = init_succeeded && container.kind == Kind::kInit;
     }
-    book_->Put(pod);
-    pods_[uid] = book_->Find(uid);
+    context_->pods.Put(pod);
+    pods_[uid] = context_->pods.Find(uid);
   }
   // Why, for a pod of one container that asks for 300 MiB and 30 percent.
   std::string WithAnnotation(const std::string& allocated) {
@@ -256,7 +256,7 @@ TEST_F(GrantAttacksTest, APodThatTheApiServerHasLostCountsAsLongAsKubeletHasIt) 
   Know("uid-2", {Asking("app", 300, 10)}, Chosen(0, 300, 10) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
 
-  book_->Take(*pods_["uid-1"]);
+  context_->Remove(*pods_["uid-1"]);
   EXPECT_EQ(Bind({Share(0, 1)}).substr(0, 8), "no-room:");
 }
 
@@ -351,7 +351,7 @@ TEST_F(GrantAttacksTest, TheDirectoriesOfThePodsOtherContainersStayWhenOneGoes) 
 TEST_F(GrantAttacksTest, InstancesThatGrantAtOnceGrantNoMoreThanThereIs) {
   SetParts(100);
   rendering_.vgpu->requests.emplace();
-  book_->SetListener(nullptr);
+  context_->events.SetListener(nullptr);
   constexpr int kRounds = 20;
   const auto other = NewBinder();
   for (int round = 0; round < kRounds; ++round) {

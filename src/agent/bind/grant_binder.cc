@@ -25,13 +25,6 @@ std::vector<std::string> DevicesOf(const Pin& pin) {
   return devices;
 }
 
-// As HAMi's annotations have it.
-std::string AllocatedOf(const Decision& decision) {
-  std::vector<hami::Entry> all;
-  for (const DecidedContainer& one : decision) all.push_back(EntryOf(one.parts));
-  return hami::EncodePodDevices(all);
-}
-
 // kubelet keeps what it was answered, and the pod what was written on it.
 bool IsForGood(Reason reason) {
   return reason == Reason::kBadDecision || reason == Reason::kWrongMatch;
@@ -43,7 +36,7 @@ bool MayEvict(const Binding& binding, Reason reason) {
 
 }  // namespace
 
-// The book learns from each state of the checkpoint for whom kubelet has asked.
+// The claims learn from each state of the checkpoint for whom kubelet has asked.
 Result<HeldGrantsPtr> GrantBinder::Read() {
   std::lock_guard lock(told_mutex_);  // no older state is told after a newer one
   Result<HeldGrantsPtr> read = checkpoint_.Read();
@@ -55,11 +48,11 @@ Result<HeldGrantsPtr> GrantBinder::Read() {
   HeldGrantsPtr held = TRY(std::move(read));
   if (held == told_) return held;
   told_ = held;
-  std::map<std::string, PodBook::Answered> answered;
+  std::map<std::string, ContainerClaims::Answered> answered;
   for (const HeldGrant& one : held->all()) {
     answered[one.resource].insert({one.pod_uid, one.container});
   }
-  book_->SetHeld(std::move(answered));
+  context_->claims.SetHeld(std::move(answered));
   return held;
 }
 
@@ -162,32 +155,32 @@ Status GrantBinder::Finish(const Wish& wish) {
     const Error& why = wish.found.error();
     refusals_.Tell(kNotStarted, why, why.message,
                    {{"resource", wish.binding.offer.resource}, {"ids", Join(wish.ids, ",")}});
-    book_->Keep({.resource = wish.binding.offer.resource, .error = why});
+    context_->events.Keep({.resource = wish.binding.offer.resource, .error = why});
     return wish.found;
   }
   for (const Wish::One& one : wish.grants) {
     const Status bound = FinishOne(wish, one);
     if (bound) {
-      book_->EndRefusals(one.held->pod_uid, one.held->container);
+      context_->events.EndRefusals(one.held->pod_uid, one.held->container);
       continue;
     }
     TellRefused(wish, *one.held, bound.error());
     if (wish.binding.rendering.vgpu->requests) {
-      book_->Refused({.pod_uid = one.held->pod_uid,
-                      .container = one.held->container,
-                      .error = bound.error(),
-                      .for_good = IsForGood(bound.error().reason),
-                      .evict = MayEvict(wish.binding, bound.error().reason)});
+      context_->events.Refused({.pod_uid = one.held->pod_uid,
+                                .container = one.held->container,
+                                .error = bound.error(),
+                                .for_good = IsForGood(bound.error().reason),
+                                .evict = MayEvict(wish.binding, bound.error().reason)});
     }
     return bound;
   }
   return {};
 }
 
-// Who was waited for may have left the book since.
+// Who was waited for may have left the cache since.
 std::string GrantBinder::NameIn(const Wish& wish, const std::string& uid) const {
   const auto known = wish.known.find(uid);
-  return known == wish.known.end() ? book_->NameOf(uid) : known->second->FullName();
+  return known == wish.known.end() ? context_->pods.NameOf(uid) : known->second->FullName();
 }
 
 // Texts of one cause differ, as by what is free at the time.
@@ -197,10 +190,10 @@ void GrantBinder::TellRefused(const Wish& wish, const HeldGrant& held, const Err
                   {"pod", NameIn(wish, held.pod_uid)},
                   {"uid", held.pod_uid},
                   {"container", held.container}});
-  book_->Keep({.pod_uid = held.pod_uid,
-               .container = held.container,
-               .resource = wish.binding.offer.resource,
-               .error = why});
+  context_->events.Keep({.pod_uid = held.pod_uid,
+                         .container = held.container,
+                         .resource = wish.binding.offer.resource,
+                         .error = why});
 }
 
 void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {
@@ -346,8 +339,8 @@ void GrantBinder::TellLedger() {
   }
 }
 
-std::vector<HamiProtocol::Given> GrantBinder::Former() {
-  std::vector<HamiProtocol::Given> all;
+std::vector<BoundContainer> GrantBinder::Former() {
+  std::vector<BoundContainer> all;
   const auto grants = pins_.Grants();
   if (!grants) return all;
   for (const std::string& grant : *grants) {
@@ -356,8 +349,8 @@ std::vector<HamiProtocol::Given> GrantBinder::Former() {
     all.push_back({.pod_uid = (*pin)->pod_uid,
                    .container = (*pin)->container,
                    .resource = (*pin)->resource,
-                   .entry = EntryOf((*pin)->parts),
-                   .fitted = (*pin)->fitted ? AllocatedOf((*pin)->decision) : ""});
+                   .parts = (*pin)->parts,
+                   .fitted = (*pin)->fitted ? (*pin)->decision : Decision()});
   }
   return all;
 }
@@ -365,17 +358,17 @@ std::vector<HamiProtocol::Given> GrantBinder::Former() {
 void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const auto own = std::ranges::find(pin.decision, pin.container, &DecidedContainer::name);
-  HamiProtocol::Given given{.pod_uid = pin.pod_uid,
-                            .container = pin.container,
-                            .resource = pin.resource,
-                            .entry = EntryOf(own->parts)};
+  BoundContainer bound{.pod_uid = pin.pod_uid,
+                       .container = pin.container,
+                       .resource = pin.resource,
+                       .parts = own->parts};
   if (pin.fitted) {
-    given.fitted = AllocatedOf(pin.decision);
+    bound.fitted = pin.decision;
   } else {
-    given.less = LessThanAsked(pod, RulesOf(pin.resource, *vgpu.requests),
+    bound.less = LessThanAsked(pod, RulesOf(pin.resource, *vgpu.requests),
                                CardsOf(binding.offer, vgpu), *own);
   }
-  book_->Bound(given);
+  context_->events.Bound(bound);
 }
 
 Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,

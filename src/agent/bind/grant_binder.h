@@ -20,13 +20,13 @@
 #include <string>
 #include <vector>
 
+#include "agent/bind/bind_context.h"
 #include "agent/bind/grant_decider.h"
 #include "agent/bind/grant_pins.h"
 #include "agent/bind/grant_space.h"
 #include "agent/bind/grant_times_thread.h"
 #include "agent/bind/held_grants.h"
 #include "agent/bind/leftovers.h"
-#include "agent/bind/pod_book.h"
 #include "agent/bind/refusals.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -44,17 +44,17 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // `device_plugins`: kubelet's directory of that name. `versions`: kubelet's and the agent's, for
   // people, where one does not know what the other writes.
   GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
-              std::shared_ptr<PodBook> book, std::shared_ptr<GrantInbox> inbox,
+              std::shared_ptr<BindContext> context, std::shared_ptr<GrantInbox> inbox,
               const Clock& clock = SystemClock(), std::function<std::string()> versions = {})
       : versions_(std::move(versions)),
         checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
         pins_(state_dir),
         root_(std::move(root)),
-        book_(std::move(book)),
+        context_(std::move(context)),
         inbox_(std::move(inbox)),
         clock_(clock),
         refusals_(clock),
-        decider_(pins_, book_) {}
+        decider_(pins_, context_) {}
 
   // Whether kubelet's checkpoint is of a shape that nobody here knows, as of the last look at it.
   // Until a newer agent is here no container is made; what is bound stays as it is.
@@ -75,10 +75,10 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
             std::function<void(Status)> done);
   // Tells the ledger what was bound before this process began, and follows its compute time.
   void TellLedger();
-  // Tells the book for whom kubelet has asked by now, another agent as well.
-  void TellBook() { (void)Read(); }
+  // Tells the claims for whom kubelet has asked by now, another agent as well.
+  void TellClaims() { (void)Read(); }
   // The containers that were bound to what their pods ask for, for who tells their scheduler.
-  std::vector<HamiProtocol::Given> Former();
+  std::vector<BoundContainer> Former();
   // The grants that were bound, as far as this process knows them: waits for no disk.
   GrantPins::Known KnownGrants() const { return pins_.known(); }
   // Whether there may be anything left of any grant.
@@ -158,11 +158,11 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   std::atomic<bool> shape_unknown_ = false;
   CheckpointFile checkpoint_;
   std::mutex told_mutex_;
-  HeldGrantsPtr told_;  // to the book; under told_mutex_
+  HeldGrantsPtr told_;  // to the claims; under told_mutex_
   GrantPins pins_;
   GrantTimesThread times_;
   const os::Root root_;
-  const std::shared_ptr<PodBook> book_;
+  const std::shared_ptr<BindContext> context_;
   const std::shared_ptr<GrantInbox> inbox_;
   const Clock& clock_;
   Refusals refusals_;

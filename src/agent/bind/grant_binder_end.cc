@@ -73,7 +73,7 @@ Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs,
 Status GrantBinder::Forget(const std::string& name, const std::set<std::string>& cdi_dirs) {
   const auto pin = pins_.Find(name);
   const std::string uid = pin && *pin ? (*pin)->pod_uid : "unknown";
-  const std::string pod = book_->NameOf(uid);
+  const std::string pod = context_->pods.NameOf(uid);
   for (const std::string& directory : cdi_dirs) {
     (void)os::RemoveFile(directory + "/" + GrantFileName(name));
   }

@@ -53,7 +53,7 @@ TEST_F(GrantBinderTest, AGrantOfThePluginThatWasHereBeforeStaysAsItIs) {
 }
 
 TEST_F(GrantBinderTest, ARefusalNamesItsPodAndIsToldOnceHoweverOftenKubeletTries) {
-  book_->Put({.uid = "uid-1", .pod_namespace = "team", .name = "a"});
+  context_->pods.Put({.uid = "uid-1", .pod_namespace = "team", .name = "a"});
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
   ASSERT_TRUE(os::RemoveFile(directory_ + kLibrary));

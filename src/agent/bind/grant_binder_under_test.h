@@ -117,12 +117,12 @@ class GrantBinderTest : public testing::Test {
   std::optional<cdi::Parts> described_{std::in_place};
   kubelet::Checkpoint checkpoint_;
   FakeClock clock_;
-  std::shared_ptr<PodBook> book_ = std::make_shared<PodBook>();
+  std::shared_ptr<BindContext> context_ = std::make_shared<BindContext>();
   GrantBinder::Pods pods_;
   std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
   std::shared_ptr<GrantBinder> NewBinder() const {
     return std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
-                                         os::Root(directory_), book_, inbox_, clock_,
+                                         os::Root(directory_), context_, inbox_, clock_,
                                          [] { return "kubelet is v1.99.0, the agent 0.1.0"; });
   }
   const std::shared_ptr<GrantBinder> binder_ = NewBinder();

@@ -95,7 +95,7 @@ Status GrantDecider::CheckAlone(const HeldGrant& mine) const {
 // pod whose sandbox is made again, a static pod.
 Result<PinPtr> GrantDecider::StartedAgain(const Binding& binding, const HeldGrant& held,
                                           PinPtr pin) {
-  const PodPtr pod = pin->decision.empty() ? nullptr : book_->Find(pin->pod_uid);
+  const PodPtr pod = pin->decision.empty() ? nullptr : context_->pods.Find(pin->pod_uid);
   if (pod == nullptr || !HasEnded(*pod, pin->container)) return pin;
   TRY(CheckRoom(binding, held, UsageOf(pin->decision, nullptr), true));
   outdated_[pin->pod_uid] = pod;
@@ -204,7 +204,7 @@ Result<PinPtr> GrantDecider::FormerPin(const std::string& pod_uid, const std::st
 
 // Null where what was last said of the pod is known to be wrong.
 PodPtr GrantDecider::StateOf(const std::string& uid) {
-  PodPtr pod = book_->Find(uid);
+  PodPtr pod = context_->pods.Find(uid);
   const auto outdated = outdated_.find(uid);
   if (outdated == outdated_.end()) return pod;
   if (outdated->second == pod) return nullptr;
@@ -279,7 +279,7 @@ void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const bool ours = vgpu.requests && held.resource == binding.offer.resource;
   if (!ours || taken_->HasPod(held.pod_uid, held.resource)) return;
-  const PodPtr pod = book_->Find(held.pod_uid);
+  const PodPtr pod = context_->pods.Find(held.pod_uid);
   if (pod == nullptr) return;
   const auto decision = ReadDecision(*pod, RulesOf(binding.offer.resource, *vgpu.requests),
                                      CardsOf(binding.offer, vgpu));
@@ -304,7 +304,7 @@ void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, c
   for (const std::string& id : held.ids) add(DeviceOfShare(id));
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
   if (of_another || (!held.asked && !vgpu.requests)) return;
-  const PodPtr pod = book_->Find(held.pod_uid);
+  const PodPtr pod = context_->pods.Find(held.pod_uid);
   if (pod != nullptr && !IsPlaced(*pod)) return;  // it was fitted to its ids
   const auto chosen =
       pod != nullptr && vgpu.requests

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "agent/bind/bind_context.h"
 #include "agent/bind/grant_pins.h"
 #include "agent/bind/grant_room.h"
 #include "agent/bind/held_grants.h"
-#include "agent/bind/pod_book.h"
 #include "agent/bind/pod_decision.h"
 #include "base/result.h"
 #include "grant/cdi_document.h"
@@ -39,8 +39,8 @@ class GrantDecider {
   using Pods = std::map<std::string, PodPtr>;  // by the UID that kubelet knows them by
 
   // `pins` outlive it.
-  GrantDecider(GrantPins& pins, std::shared_ptr<const PodBook> book)
-      : pins_(pins), book_(std::move(book)) {}
+  GrantDecider(GrantPins& pins, std::shared_ptr<const BindContext> context)
+      : pins_(pins), context_(std::move(context)) {}
 
   // A turn begins, with what containers hold by now. `written`: the pins that are there, by who has
   // their lock; nothing: nothing new is decided in this turn.
@@ -89,8 +89,8 @@ class GrantDecider {
   const UsageByDevice& UsageOfPod(const std::string& grant, const PinPtr& pin);
 
   GrantPins& pins_;
-  const std::shared_ptr<const PodBook> book_;
-  Pods outdated_;  // what the book had when a container was made that had ended by that
+  const std::shared_ptr<const BindContext> context_;
+  Pods outdated_;  // what the cache had when a container was made that had ended by that
   std::map<std::string, Usage> usages_;  // by grant
   // Of the turn.
   HeldGrantsPtr held_;

@@ -36,7 +36,7 @@ class GrantDeciderTest : public GrantRequestsTest {
 TEST_F(GrantDeciderTest, OfManyAtOnceNoMoreAreGrantedThanThereIsRoomFor) {
   SetParts(100);
   rendering_.vgpu->requests.emplace();
-  book_->SetListener(nullptr);
+  context_->events.SetListener(nullptr);
   constexpr int kPods = 20;
   std::vector<std::string> ids;
   for (int i = 0; i < kPods; ++i) {

@@ -47,12 +47,12 @@ TEST_F(GrantRequestsTest, WhoBeginsToListenIsToldOfWhatWasBoundBefore) {
   const auto next = NewBinder();
   const std::string what =
       "uid-1 app has " + Chosen(1, 300, 30) + ";, fitted: " + Chosen(1, 300, 30) + ";";
-  book_->SetFormer([&] { return next->Former(); });
+  context_->events.SetFormer([&] { return next->Former(); });
   EXPECT_EQ(std::exchange(told_, {}), std::vector<std::string>{what});
-  book_->SetListener(nullptr);
+  context_->events.SetListener(nullptr);
   Listen();
   EXPECT_EQ(told_, std::vector<std::string>{what});
-  book_->SetFormer(nullptr);
+  context_->events.SetFormer(nullptr);
 }
 
 TEST_F(GrantRequestsTest, ThePodIsToBeKnownUntilItsGrantIsBound) {
@@ -114,9 +114,9 @@ TEST_F(GrantRequestsTest, APodThatHasEndedLeavesRoomThoughItsGrantIsKept) {
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   ASSERT_NE(Bind({Share(0, 2)}), "");
 
-  kube::Pod ended = *book_->Find("uid-1");
+  kube::Pod ended = *context_->pods.Find("uid-1");
   ended.phase = kube::Pod::Phase::kSucceeded;
-  book_->Put(ended);
+  context_->pods.Put(ended);
   EXPECT_EQ(Bind({Share(0, 2)}), "");
   EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=800m CUDA_DEVICE_SM_LIMIT=10 ");
 }
@@ -147,8 +147,8 @@ TEST_F(GrantRequestsTest, ItsDirectoryIsNamedAsHamisMonitorLooksForIt) {
   pod.containers = {Asking("app", 300, 30)};
   pod.annotations = {{"hami.io/vgpu-node", "worker-1"},
                      {"hami.io/vgpu-devices-allocated", Chosen(0, 300, 30) + ";"}};
-  book_->Put(pod);
-  pods_["uid-1"] = book_->Find("uid-1");
+  context_->pods.Put(pod);
+  pods_["uid-1"] = context_->pods.Find("uid-1");
 
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(EdgesOf(kOne, true).at(3), "/usr/local/vgpu/containers/mirror_app at /usr/local/vgpu");
@@ -218,8 +218,8 @@ TEST_F(GrantRequestsTest, AnnotationsSayHowLargeThePartsOfAPodAreThatIsFitted) {
     kube::Pod pod = *pods_["uid-1"];
     pod.annotations["tessera.dev/gpu-memory"] = "300Mi";
     pod.annotations["tessera.dev/gpu-cores.two"] = "20";
-    book_->Put(pod);
-    pods_["uid-1"] = book_->Find("uid-1");
+    context_->pods.Put(pod);
+    pods_["uid-1"] = context_->pods.Find("uid-1");
   };
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Hold("uid-1", "two", {Share(1, 0)}, AnswerNaming(kOther));
@@ -241,8 +241,8 @@ TEST_F(GrantRequestsTest, AnnotationsSayNothingOfWhatASchedulerHasChosen) {
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 301, 30) + ";");
   kube::Pod pod = *pods_["uid-1"];
   pod.annotations["tessera.dev/gpu-memory.app"] = "800";
-  book_->Put(pod);
-  pods_["uid-1"] = book_->Find("uid-1");
+  context_->pods.Put(pod);
+  pods_["uid-1"] = context_->pods.Find("uid-1");
   EXPECT_EQ(
       Bind({Share(0, 0)}),
       "bad-decision: pod team/pod-uid-1, container app: what was chosen for it is not what it "

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/bind/grant_binder_under_test.h"
+#include "agent/bind/hami_protocol.h"
 
 namespace tessera::agent {
 
@@ -24,19 +25,20 @@ class GrantRequestsTest : public GrantBinderTest {
 
   // What is told of containers.
   void Listen() {
-    PodBook::Listener listener;
-    listener.bound = [this](const HamiProtocol::Given& given) {
+    BindEvents::Listener listener;
+    listener.bound = [this](const BoundContainer& bound) {
+      const HamiProtocol::Given given = HamiProtocol::GivenOf(bound);
       told_.push_back(fmt::format("{} {} has {}{}{}", given.pod_uid, given.container,
                                   hami::EncodePodDevices(std::vector<hami::Entry>{given.entry}),
                                   given.less.empty() ? "" : ", less: " + given.less,
                                   given.fitted.empty() ? "" : ", fitted: " + given.fitted));
     };
-    listener.refused = [this](const HamiProtocol::Refusal& refusal) {
+    listener.refused = [this](const RefusedContainer& refusal) {
       told_.push_back(fmt::format("{} {} is refused{}: {}", refusal.pod_uid, refusal.container,
                                   refusal.for_good ? " for good" : "",
                                   ReasonName(refusal.error.reason)));
     };
-    book_->SetListener(std::make_shared<PodBook::Listener>(std::move(listener)));
+    context_->events.SetListener(std::make_shared<BindEvents::Listener>(std::move(listener)));
   }
 
   std::string Gpu(size_t number) const { return offer_.devices[number].key.id; }
@@ -60,8 +62,8 @@ class GrantRequestsTest : public GrantBinderTest {
       pod.annotations["hami.io/vgpu-devices-allocated"] = allocated;
       pod.annotations["hami.io/vgpu-node"] = "worker-1";
     }
-    book_->Put(pod);
-    pods_[uid] = book_->Find(uid);
+    context_->pods.Put(pod);
+    pods_[uid] = context_->pods.Find(uid);
   }
   std::string Unknown(const std::vector<std::string>& ids) {
     return binder_->PodToKnow(Now(), ids, pods_).value();

@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "agent/bind/bind_context.h"
 #include "agent/bind/grant_pins.h"
 #include "agent/bind/grant_room.h"
 #include "agent/bind/held_grants.h"
-#include "agent/bind/pod_book.h"
 #include "base/result.h"
 
 namespace tessera::agent {
@@ -28,8 +28,8 @@ class GrantTally {
  public:
   // `checkpoint`: kubelet's file.
   GrantTally(std::string checkpoint, const std::string& state_dir,
-             std::shared_ptr<const PodBook> book)
-      : checkpoint_(std::move(checkpoint)), pins_(state_dir), book_(std::move(book)) {}
+             std::shared_ptr<const BindContext> context)
+      : checkpoint_(std::move(checkpoint)), pins_(state_dir), context_(std::move(context)) {}
 
   // Counts anew those that kubelet knows; waits for disks. Where kubelet's checkpoint cannot be
   // read, what was counted last stays.
@@ -41,7 +41,7 @@ class GrantTally {
 
   CheckpointFile checkpoint_;
   GrantPins pins_;
-  const std::shared_ptr<const PodBook> book_;
+  const std::shared_ptr<const BindContext> context_;
   mutable std::mutex mutex_;
   GrantedByResource last_;  // under mutex_
 };

@@ -17,7 +17,7 @@ class GrantTallyTest : public GrantBinderTest {
   const std::string& Gpu(size_t index) const { return offer_.devices[index].key.id; }
 
   GrantTally tally_{directory_ + "/kubelet/kubelet_internal_checkpoint", directory_ + "/state",
-                    book_};
+                    context_};
 };
 
 TEST_F(GrantTallyTest, BeforeAnyGrantThereIsNothing) {

@@ -65,6 +65,7 @@ TEST_F(GrantTimesThreadTest, AContainerThatHoldsItsRegionCostsOthersNothingInThe
 
 TEST_F(GrantTimesThreadTest, OneThatHoldsItAgainAndAgainIsLeftOutAsWell) {
   Region& a = Add("a", "GPU-1");
+  Region& b = Add("b", "GPU-1");  // who use a GPU together are told every 100 ms
   AwaitWord(a);
   std::mutex mutex;
   std::string said;
@@ -82,6 +83,7 @@ TEST_F(GrantTimesThreadTest, OneThatHoldsItAgainAndAgainIsLeftOutAsWell) {
     const os::HeldFile held(directory_ + "/" + FileOf("a"));
     is_held = held.is_held();
     a.books.times[0].used += kMs;
+    b.books.times[0].used += kMs;
     poll(nullptr, 0, 200);  // of the 400 ms that count
   }
   log::SetSink(nullptr);

@@ -46,6 +46,17 @@ bool IsOf(const std::map<std::string, std::string>& fitted, std::string_view all
 
 }  // namespace
 
+HamiProtocol::Given HamiProtocol::GivenOf(const BoundContainer& bound) {
+  std::vector<hami::Entry> fitted;
+  for (const DecidedContainer& one : bound.fitted) fitted.push_back(EntryOf(one.parts));
+  return {.pod_uid = bound.pod_uid,
+          .container = bound.container,
+          .resource = bound.resource,
+          .entry = EntryOf(bound.parts),
+          .less = bound.less,
+          .fitted = fitted.empty() ? "" : hami::EncodePodDevices(fitted)};
+}
+
 HamiProtocol::HamiProtocol(os::Loop& loop, kube::Client& client, std::string node, Tell tell,
                            Times times, const Clock& clock)
     : loop_(loop),

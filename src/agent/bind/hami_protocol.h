@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/bind/bind_events.h"
 #include "agent/bind/hami_lock.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -46,14 +47,9 @@ class HamiProtocol {
     // What its pod has of the resource, where no scheduler has chosen that: for kPodAllocated.
     std::string fitted{};
   };
-  // A container was not given its devices.
-  struct Refusal {
-    std::string pod_uid;
-    std::string container;
-    Error error;
-    bool for_good = false;  // no retry will succeed
-    bool evict = false;     // and the pod is to be evicted
-  };
+  // As HAMi's annotations have it.
+  static Given GivenOf(const BoundContainer& bound);
+  using Refusal = RefusedContainer;
   struct Times {
     Duration settle{200};        // containers that have their devices within it are one patch
     Duration repeat{1'800'000};  // what is still refused then is said again

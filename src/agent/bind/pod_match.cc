@@ -20,7 +20,7 @@ struct Meant {
 
 // The next one of the pod that kubelet asks for; nothing where that has another number of devices.
 std::optional<std::string> NextOf(const kube::Pod& pod, const hami::RequestRules& rules,
-                                  const PodBook::Answered& answered, size_t count) {
+                                  const ContainerClaims::Answered& answered, size_t count) {
   for (const hami::Container& container : ContainersOf(pod)) {
     const auto request = hami::Resolve(container, rules);
     if (request && !*request) continue;
@@ -43,7 +43,7 @@ bool IsFileName(std::string_view name) {
 
 }  // namespace
 
-Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const PodBook::Answered& answered,
+Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::Answered& answered,
                            const Offer& offer, const Vgpu& vgpu, std::span<const std::string> ids) {
   const hami::RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
   std::vector<Meant> candidates;

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/bind/pod_book.h"
+#include "agent/bind/bind_context.h"
 #include "agent/bind/pod_decision.h"
 #include "base/result.h"
 #include "grant/vgpu.h"
@@ -22,7 +22,7 @@ namespace tessera::agent {
 
 // Among those pods, without the containers that were answered already. kNotMatched where none may
 // be meant, or several; else as ReadDecision and FitDecision for the one that is.
-Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const PodBook::Answered& answered,
+Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::Answered& answered,
                            const Offer& offer, const Vgpu& vgpu, std::span<const std::string> ids);
 
 // What a container has of what was decided for its pod. kGrantUnknown where a directory cannot be

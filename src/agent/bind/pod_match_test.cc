@@ -23,7 +23,7 @@ class PodMatchTest : public GrantRequestsTest {
   // "GPU=MEMORY:CORES"
   std::string Part(size_t gpu, const std::string& sizes) const { return Gpu(gpu) + "=" + sizes; }
 
-  PodBook::Answered answered_;
+  ContainerClaims::Answered answered_;
 };
 
 TEST_F(PodMatchTest, ItIsTheOnlyContainerThatWaitsWithThatManyGpus) {
