@@ -227,7 +227,6 @@ bool Node::AnyVanished() const {
 }
 
 std::vector<Changes> Node::Tick() {
-  ledger_.TakeIn();
   const Steady now = clock_.Now();
   std::map<std::string, std::vector<Observation>> stale;
   for (size_t i = 0; i < health_.size(); ++i) {
@@ -344,7 +343,8 @@ std::vector<Changes> Node::SetObstacle(const std::string& source, std::optional<
 }
 
 Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {
-  std::vector<std::string_view> held = ledger_.HeldIds(source);
+  const std::vector<std::string> known = ledger_.HeldIds(source);
+  std::vector<std::string_view> held(known.begin(), known.end());
   const auto last = plans_.find(source);
   if (ledger_.reconciled(source) || last == plans_.end()) return tessera::PlanFor(wanted, held);
   for (const auto& [device, ids] : last->second.kept)

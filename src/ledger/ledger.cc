@@ -61,55 +61,10 @@ void Compare(std::vector<Holding> before, std::vector<Holding>& after, LedgerCha
   std::sort(change.ended.begin(), change.ended.end(), Less);
 }
 
-bool Confirms(const Holding& holding, const PendingGrant& grant) {
-  return holding.resource == grant.resource && holding.share_ids == grant.share_ids;
-}
-
 }  // namespace
-
-void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_ids, Steady now) {
-  std::lock_guard lock(mutex_);
-  contents_.grants.push_back({std::string(resource), std::move(share_ids), now});
-  filled_ = true;
-}
-
-void GrantInbox::PutBound(BoundDevices bound) {
-  std::lock_guard lock(mutex_);
-  contents_.bound.push_back(std::move(bound));
-  filled_ = true;
-}
-
-GrantInbox::Contents GrantInbox::TakeAll() {
-  if (!filled_) return {};
-  std::lock_guard lock(mutex_);
-  filled_ = false;
-  return std::exchange(contents_, {});
-}
-
-void Ledger::TakeIn() const {
-  GrantInbox::Contents contents = inbox_->TakeAll();
-  for (BoundDevices& fresh : contents.bound) {
-    for (const std::string& device : fresh.devices) in_use_.insert({fresh.resource, device});
-    bound_[{fresh.pod_uid, fresh.container, fresh.resource}] = {std::move(fresh.devices),
-                                                                fresh.since};
-  }
-  for (PendingGrant& fresh : contents.grants) {
-    std::sort(fresh.share_ids.begin(), fresh.share_ids.end(), NaturalLess());
-    auto known = std::find_if(pending_.begin(), pending_.end(), [&](const PendingGrant& grant) {
-      return grant.resource == fresh.resource && grant.share_ids == fresh.share_ids;
-    });
-    if (known != pending_.end()) {
-      known->since = fresh.since;
-      continue;
-    }
-    NoteUse(fresh.resource, fresh.share_ids);
-    pending_.push_back(std::move(fresh));
-  }
-}
 
 LedgerChange Ledger::Reconcile(std::vector<Holding> holdings,
                                const std::set<std::string>& resources, Steady now) {
-  TakeIn();
   LedgerChange change;
   for (Holding& holding : holdings) {
     std::sort(holding.share_ids.begin(), holding.share_ids.end(), NaturalLess());
@@ -119,10 +74,14 @@ LedgerChange Ledger::Reconcile(std::vector<Holding> holdings,
   Compare(std::move(holdings_), holdings, change);
   std::sort(holdings.begin(), holdings.end(), Less);
   holdings_ = std::move(holdings);
+  in_use_.clear();
+  for (const Holding& holding : holdings_) {
+    for (const std::string& id : holding.share_ids) {
+      in_use_.insert({holding.resource, DeviceOfShare(id)});
+    }
+  }
   Settle(now, change);
-  DropUnbound(now);
   reconciled_ = resources;
-  Index();
   return change;
 }
 
@@ -147,43 +106,18 @@ void Ledger::DropEnded(std::vector<Holding>& holdings) {
 // Takes the pending grants that were confirmed or have waited too long off the list, and finds the
 // holdings that none of them explains.
 void Ledger::Settle(Steady now, LedgerChange& change) {
-  for (const Holding& holding : change.appeared) {
-    const auto given = [&](const PendingGrant& grant) { return Confirms(holding, grant); };
-    if (reconciled(holding.resource) && std::none_of(pending_.begin(), pending_.end(), given)) {
-      change.unexpected.push_back(holding);
-    }
-  }
-  std::erase_if(pending_, [&](const PendingGrant& grant) {
-    const auto confirms = [&](const Holding& holding) { return Confirms(holding, grant); };
-    return std::any_of(change.appeared.begin(), change.appeared.end(), confirms);
-  });
-  std::erase_if(pending_, [&](const PendingGrant& grant) {
-    if (now - grant.since < pending_limit_) return false;
-    change.forgotten.push_back(grant);
-    return true;
-  });
-}
-
-// Of containers that have ended, and of those that never came.
-void Ledger::DropUnbound(Steady now) {
-  std::set<BoundKey> held;
-  for (const Holding& holding : holdings_) {
-    held.insert({holding.pod_uid, holding.container, holding.resource});
-  }
-  for (auto at = bound_.begin(); at != bound_.end();) {
-    Bound& bound = at->second;
-    const bool is_held = held.contains(at->first);
-    const bool ended = !is_held && (bound.held || now - bound.since >= pending_limit_);
-    bound.held = is_held;
-    at = ended ? bound_.erase(at) : std::next(at);
-  }
+  const Steady limit = now - pending_limit_;
+  change.unexpected = inbox_->Confirm(change.appeared);
+  std::erase_if(change.unexpected,
+                [this](const Holding& holding) { return !reconciled(holding.resource); });
+  change.forgotten = inbox_->Forget(limit);
+  inbox_->KeepBound(holdings_, limit);
 }
 
 std::set<std::string> Ledger::DevicesOf(const Holding& holding) const {
-  TakeIn();
-  const auto bound = bound_.find({holding.pod_uid, holding.container, holding.resource});
-  if (bound != bound_.end()) return {bound->second.devices.begin(), bound->second.devices.end()};
-  std::set<std::string> devices;
+  const std::vector<std::string> bound = inbox_->DevicesOf(holding);
+  std::set<std::string> devices(bound.begin(), bound.end());
+  if (!devices.empty()) return devices;
   for (const std::string& id : holding.share_ids) devices.insert(DeviceOfShare(id));
   return devices;
 }
@@ -194,40 +128,24 @@ bool Ledger::HasDrifted(const Holding& holding) const {
   return DevicesOf(holding) != devices;
 }
 
-void Ledger::Index() {
-  in_use_.clear();
-  for (const auto& [key, bound] : bound_) {
-    for (const std::string& device : bound.devices) in_use_.insert({std::get<2>(key), device});
-  }
-  for (const Holding& holding : holdings_) NoteUse(holding.resource, holding.share_ids);
-  for (const PendingGrant& grant : pending_) NoteUse(grant.resource, grant.share_ids);
-}
-
-void Ledger::NoteUse(const std::string& resource, std::span<const std::string> share_ids) const {
-  for (const std::string& id : share_ids) in_use_.insert({resource, DeviceOfShare(id)});
-}
-
 bool Ledger::MayBeInUse(const DeviceKey& key) const {
-  TakeIn();
-  return !reconciled(key.source) || in_use_.contains(key);
+  return !reconciled(key.source) || in_use_.contains(key) || inbox_->Uses(key);
 }
 
 bool Ledger::AnyMayBeInUse(const std::string& source) const {
-  TakeIn();
-  if (!reconciled(source)) return true;
+  if (!reconciled(source) || inbox_->UsesAny(source)) return true;
   const auto use = in_use_.lower_bound({source, ""});
   return use != in_use_.end() && use->source == source;
 }
 
-std::vector<std::string_view> Ledger::HeldIds(const std::string& source) const {
-  TakeIn();
-  std::vector<std::string_view> ids;
+std::vector<std::string> Ledger::HeldIds(const std::string& source) const {
+  std::vector<std::string> ids;
   const auto add = [&](const auto& held) {
     if (held.resource == source)
       ids.insert(ids.end(), held.share_ids.begin(), held.share_ids.end());
   };
   std::ranges::for_each(holdings_, add);
-  std::ranges::for_each(pending_, add);
+  std::ranges::for_each(pending(), add);
   if (!reconciled(source)) std::ranges::for_each(presumed_, add);
   return ids;
 }

@@ -5,49 +5,18 @@
 // compares. One thread.
 #pragma once
 
-#include <atomic>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
 #include "device/device.h"
+#include "ledger/grant_inbox.h"
+#include "ledger/holding.h"
 
 namespace tessera {
-
-// One container's shares of one resource, as kubelet tells it.
-struct Holding {
-  std::string pod_namespace;  // empty when only the checkpoint knows it
-  std::string pod;            // likewise
-  std::string pod_uid;        // empty when only pod-resources knows it
-  std::string container;
-  std::string resource;
-  std::vector<std::string> share_ids;  // natural order
-  bool operator==(const Holding&) const = default;
-};
-
-// A grant that Allocate made and no list of kubelet's has confirmed yet.
-struct PendingGrant {
-  std::string resource;
-  std::vector<std::string> share_ids;
-  Steady since{};
-};
-
-// The devices that a container's grant was bound to, where those are not the ones that its shares
-// are of.
-struct BoundDevices {
-  std::string pod_uid;
-  std::string container;
-  std::string resource;
-  std::vector<std::string> devices;
-  Steady since{};
-};
 
 // What a reconciliation changed, for the log and the counters.
 struct LedgerChange {
@@ -58,37 +27,13 @@ struct LedgerChange {
   std::vector<PendingGrant> forgotten;  // pending for too long: the pod was refused after all
 };
 
-// Where grants are put down as they are made, on whatever thread, until the ledger takes them in.
-// It may outlive the ledger.
-class GrantInbox {
- public:
-  // Allocate answered with these ids. Any thread; never waits for the ledger.
-  void Put(std::string_view resource, std::vector<std::string> share_ids, Steady now);
-  // A container's grant was bound. Likewise.
-  void PutBound(BoundDevices bound);
-
-  struct Contents {
-    std::vector<PendingGrant> grants;
-    std::vector<BoundDevices> bound;
-  };
-  Contents TakeAll();
-
- private:
-  std::atomic<bool> filled_ = false;
-  std::mutex mutex_;
-  Contents contents_;  // under mutex_
-};
-
 class Ledger {
  public:
   // A pending grant that no list has confirmed for this long is forgotten.
   explicit Ledger(Duration pending_limit) : pending_limit_(pending_limit) {}
 
-  // What is put in here counts as granted from the next question on. The same ids again only renew
-  // the time.
+  // What is put in here counts as granted from the next question on.
   const std::shared_ptr<GrantInbox>& inbox() const { return inbox_; }
-  // Empties the inbox; every question does so by itself, and somebody should now and then.
-  void TakeIn() const;
 
   // kubelet's complete view of these resources: pod-resources and checkpoint, already joined. A
   // holding that lacks a name or UID it had before is the same holding and keeps what was known of
@@ -105,9 +50,8 @@ class Ledger {
   bool MayBeInUse(const DeviceKey& key) const;
   // The same of all devices of a resource together.
   bool AnyMayBeInUse(const std::string& source) const;
-  // The shares of a resource that are held or granted, for all that is known; valid until the next
-  // question.
-  std::vector<std::string_view> HeldIds(const std::string& source) const;
+  // The shares of a resource that are held or granted, for all that is known.
+  std::vector<std::string> HeldIds(const std::string& source) const;
 
   // What the container has: the devices that its grant was bound to, or else those of its shares.
   std::set<std::string> DevicesOf(const Holding& holding) const;
@@ -116,10 +60,7 @@ class Ledger {
 
   // Ordered by namespace, pod, UID, container and resource.
   const std::vector<Holding>& holdings() const { return holdings_; }
-  const std::vector<PendingGrant>& pending() const {
-    TakeIn();
-    return pending_;
-  }
+  std::vector<PendingGrant> pending() const { return inbox_->pending(); }
   // Whether a holder is known from kubelet's checkpoint alone: a plain init container, or a pod
   // that ended before pod-resources named it.
   bool AnyUnnamed() const;
@@ -127,18 +68,7 @@ class Ledger {
 
  private:
   void Settle(Steady now, LedgerChange& change);
-  void Index();
-  void NoteUse(const std::string& resource, std::span<const std::string> share_ids) const;
-
   void DropEnded(std::vector<Holding>& holdings);
-  void DropUnbound(Steady now);
-
-  using BoundKey = std::tuple<std::string, std::string, std::string>;  // UID, container, resource
-  struct Bound {
-    std::vector<std::string> devices;
-    Steady since{};
-    bool held = false;  // kubelet has named its container
-  };
 
   const std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
   Duration pending_limit_;
@@ -147,12 +77,8 @@ class Ledger {
   std::set<std::string> ended_uids_;
   std::set<std::string> reconciled_;  // resources whose holdings kubelet has told
   std::vector<Holding> holdings_;
-  std::vector<Holding> presumed_;  // of resources that are not reconciled
-  // Completed from the inbox whenever somebody asks.
-  mutable std::vector<PendingGrant> pending_;
-  mutable std::map<BoundKey, Bound> bound_;
-  mutable std::set<DeviceKey, DeviceKeyLess>
-      in_use_;  // of which a holding or a pending grant has a share
+  std::vector<Holding> presumed_;              // of resources that are not reconciled
+  std::set<DeviceKey, DeviceKeyLess> in_use_;  // of which a holding has a share
 };
 
 // Joins pod-resources (names, app containers and sidecars) with the checkpoint (UIDs, init

@@ -60,8 +60,8 @@ TEST(Ledger, SharesOfAResourceAreHeldByHoldingsAndGrants) {
   ledger.inbox()->Put(kNpu, {"8"}, kStart);
   ledger.inbox()->Put("other.com/npu", {"2"}, kStart);
 
-  EXPECT_EQ(ledger.HeldIds(kNpu), (std::vector<std::string_view>{"7::0", "7::1", "8"}));
-  EXPECT_EQ(ledger.HeldIds("third.com/npu"), std::vector<std::string_view>{});
+  EXPECT_EQ(ledger.HeldIds(kNpu), (Ids{"7::0", "7::1", "8"}));
+  EXPECT_EQ(ledger.HeldIds("third.com/npu"), Ids{});
 }
 
 TEST(Ledger, WhatTheCheckpointSaysIsHeldUntilTheFirstReconciliation) {
@@ -70,12 +70,12 @@ TEST(Ledger, WhatTheCheckpointSaysIsHeldUntilTheFirstReconciliation) {
   other.resource = "other.com/npu";
 
   ledger.Presume({Held("a", {"7::0"}), other});
-  EXPECT_EQ(ledger.HeldIds(kNpu), std::vector<std::string_view>{"7::0"});
+  EXPECT_EQ(ledger.HeldIds(kNpu), Ids{"7::0"});
   EXPECT_EQ(ledger.holdings(), Holdings{});
 
   ledger.Reconcile({}, {kNpu}, kStart);
-  EXPECT_EQ(ledger.HeldIds(kNpu), std::vector<std::string_view>{});
-  EXPECT_EQ(ledger.HeldIds("other.com/npu"), std::vector<std::string_view>{"5"});
+  EXPECT_EQ(ledger.HeldIds(kNpu), Ids{});
+  EXPECT_EQ(ledger.HeldIds("other.com/npu"), Ids{"5"});
 }
 
 TEST(Ledger, AHoldingMakesTheDevicesOfItsSharesInUse) {
@@ -127,6 +127,20 @@ TEST(Ledger, OneGrantExplainsInitAndAppContainerWithTheSameIds) {
   EXPECT_TRUE(change.unexpected.empty());
 }
 
+// kubelet gives the app container what the init container had, and more.
+TEST(Ledger, AnInitContainerIsExplainedThoughItsSharesWereGrantedAnewWithOthers) {
+  Ledger ledger(kLimit);
+  ledger.Reconcile({}, kResources, kStart);
+  ledger.inbox()->Put(kNpu, {"1"}, kStart);
+  ledger.inbox()->Put(kNpu, {"1", "2"}, kStart);
+
+  const LedgerChange change = ledger.Reconcile(
+      {Held("a", {"1"}, "", "init"), Held("a", {"1", "2"}, "", "main")}, kResources, kStart);
+
+  EXPECT_EQ(change.unexpected, Holdings());
+  EXPECT_EQ(ledger.pending(), std::vector<PendingGrant>());
+}
+
 TEST(Ledger, AHoldingWithoutAnAllocateIsUnexpected) {
   Ledger ledger(kLimit);
   ledger.Reconcile({}, kResources, kStart);
@@ -135,7 +149,7 @@ TEST(Ledger, AHoldingWithoutAnAllocateIsUnexpected) {
   const LedgerChange change = ledger.Reconcile({Held("a", {"2"})}, kResources, kStart);
 
   EXPECT_EQ(change.unexpected, Holdings{Held("a", {"2"})});
-  EXPECT_EQ(ledger.pending().size(), 1U);
+  EXPECT_EQ(ledger.pending(), (std::vector<PendingGrant>{{kNpu, {"1"}, kStart}}));
 }
 
 TEST(Ledger, AHoldingThatIsNotListedAnyMoreHasEnded) {
@@ -221,7 +235,7 @@ TEST(Ledger, TheSameGrantAgainRenewsItsTime) {
 
   ledger.Reconcile({}, kResources, kStart + kLimit);
 
-  EXPECT_EQ(ledger.pending().size(), 1U);
+  EXPECT_EQ(ledger.pending(), (std::vector<PendingGrant>{{kNpu, {"1"}, kStart + Duration(1)}}));
 }
 
 TEST(Ledger, AGrantMadeAfterAListWasReadIsNotConfirmedByItsPredecessor) {

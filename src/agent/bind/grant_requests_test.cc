@@ -27,14 +27,13 @@ TEST_F(GrantRequestsTest, TheLedgerIsToldOfTheCardAlsoAfterARestart) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
-  for (int time = 0; time < 2; ++time) {
-    const auto bound = inbox_->TakeAll().bound;
-    ASSERT_EQ(bound.size(), 1U);
-    EXPECT_EQ(bound[0].pod_uid + " " + bound[0].container + " " + bound[0].resource,
-              "uid-1 app nvidia.com/gpu");
-    EXPECT_EQ(bound[0].devices, std::vector<std::string>{Gpu(1)});
-    NewBinder()->TellLedger();
-  }
+  const std::vector<BoundDevices> bound = {
+      {"uid-1", "app", "nvidia.com/gpu", {Gpu(1)}, clock_.Now()}};
+  EXPECT_EQ(inbox_->bound(), bound);
+
+  inbox_ = std::make_shared<GrantInbox>();
+  NewBinder()->TellLedger();
+  EXPECT_EQ(inbox_->bound(), bound);
 }
 
 TEST_F(GrantRequestsTest, WhoBeginsToListenIsToldOfWhatWasBoundBefore) {

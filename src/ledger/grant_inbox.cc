@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/grant_inbox.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/text.h"
+#include "share/share.h"
+
+namespace tessera {
+namespace {
+
+// What a grant and the holding that it became have in common.
+using Granted = std::pair<std::string, std::vector<std::string>>;
+
+}  // namespace
+
+void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_ids, Steady now) {
+  std::ranges::sort(share_ids, NaturalLess());
+  const auto twice = std::ranges::unique(share_ids);
+  share_ids.erase(twice.begin(), twice.end());
+  std::lock_guard lock(mutex_);
+  entries_.push_back({{std::string(resource), std::move(share_ids), now}, 0});
+  const auto fresh = std::prev(entries_.end());
+  const PendingGrant& grant = fresh->grant;
+  fresh->newest = grant.share_ids.size();
+  for (const std::string& id : grant.share_ids) {
+    const auto [at, first] = newest_.try_emplace({grant.resource, id}, fresh);
+    if (first) continue;
+    const auto former = std::exchange(at->second, fresh);
+    if (--former->newest == 0) entries_.erase(former);
+  }
+  NoteUse(grant);
+}
+
+void GrantInbox::PutBound(BoundDevices bound) {
+  std::lock_guard lock(mutex_);
+  for (const std::string& device : bound.devices) in_use_.insert({bound.resource, device});
+  BoundKey key(std::move(bound.pod_uid), std::move(bound.container), std::move(bound.resource));
+  bound_[std::move(key)] = {std::move(bound.devices), bound.since};
+}
+
+std::vector<Holding> GrantInbox::Confirm(std::span<const Holding> appeared) {
+  std::set<Granted> told;
+  for (const Holding& holding : appeared) told.emplace(holding.resource, holding.share_ids);
+  std::lock_guard lock(mutex_);
+  std::set<std::pair<std::string_view, std::string_view>> granted;
+  for (const auto& [grant, newest] : entries_) {
+    for (const std::string& id : grant.share_ids) granted.emplace(grant.resource, id);
+  }
+  std::vector<Holding> unexplained;
+  std::ranges::copy_if(appeared, std::back_inserter(unexplained), [&](const Holding& holding) {
+    return !std::ranges::all_of(holding.share_ids, [&](const std::string& id) {
+      return granted.contains({holding.resource, id});
+    });
+  });
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const bool confirmed = told.contains({at->grant.resource, at->grant.share_ids});
+    at = confirmed ? Drop(at) : std::next(at);
+  }
+  Index();
+  return unexplained;
+}
+
+std::vector<PendingGrant> GrantInbox::Forget(Steady then) {
+  std::lock_guard lock(mutex_);
+  std::vector<PendingGrant> forgotten;
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    if (at->grant.since > then) {
+      ++at;
+      continue;
+    }
+    forgotten.push_back(at->grant);
+    at = Drop(at);
+  }
+  Index();
+  return forgotten;
+}
+
+void GrantInbox::KeepBound(std::span<const Holding> holdings, Steady then) {
+  std::set<BoundKey> held;
+  for (const Holding& holding : holdings) {
+    held.insert({holding.pod_uid, holding.container, holding.resource});
+  }
+  std::lock_guard lock(mutex_);
+  for (auto at = bound_.begin(); at != bound_.end();) {
+    Bound& bound = at->second;
+    const bool was_held = std::exchange(bound.held, held.contains(at->first));
+    const bool ended = !bound.held && (was_held || bound.since <= then);
+    at = ended ? bound_.erase(at) : std::next(at);
+  }
+  Index();
+}
+
+std::vector<PendingGrant> GrantInbox::pending() const {
+  std::lock_guard lock(mutex_);
+  std::vector<PendingGrant> grants;
+  for (const Entry& entry : entries_) grants.push_back(entry.grant);
+  return grants;
+}
+
+std::vector<BoundDevices> GrantInbox::bound() const {
+  std::lock_guard lock(mutex_);
+  std::vector<BoundDevices> all;
+  for (const auto& [key, bound] : bound_) {
+    const auto& [uid, container, resource] = key;
+    all.push_back({uid, container, resource, bound.devices, bound.since});
+  }
+  return all;
+}
+
+std::vector<std::string> GrantInbox::DevicesOf(const Holding& holding) const {
+  std::lock_guard lock(mutex_);
+  const auto bound = bound_.find({holding.pod_uid, holding.container, holding.resource});
+  return bound == bound_.end() ? std::vector<std::string>() : bound->second.devices;
+}
+
+bool GrantInbox::Uses(const DeviceKey& key) const {
+  std::lock_guard lock(mutex_);
+  return in_use_.contains(key);
+}
+
+bool GrantInbox::UsesAny(const std::string& source) const {
+  std::lock_guard lock(mutex_);
+  const auto use = in_use_.lower_bound({source, ""});
+  return use != in_use_.end() && use->source == source;
+}
+
+GrantInbox::Entries::iterator GrantInbox::Drop(Entries::iterator at) {
+  for (const std::string& id : at->grant.share_ids) {
+    const auto newest = newest_.find({at->grant.resource, id});
+    if (newest != newest_.end() && newest->second == at) newest_.erase(newest);
+  }
+  return entries_.erase(at);
+}
+
+void GrantInbox::Index() {
+  in_use_.clear();
+  for (const auto& [key, bound] : bound_) {
+    for (const std::string& device : bound.devices) in_use_.insert({std::get<2>(key), device});
+  }
+  for (const Entry& entry : entries_) NoteUse(entry.grant);
+}
+
+void GrantInbox::NoteUse(const PendingGrant& grant) {
+  for (const std::string& id : grant.share_ids) {
+    in_use_.insert({grant.resource, DeviceOfShare(id)});
+  }
+}
+
+}  // namespace tessera

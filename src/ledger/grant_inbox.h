@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was granted and kubelet has not told of yet. Grants are put down here as they are made; they
+// count as made from the next question on, and wait until kubelet confirms them. However long that
+// takes and however often the same shares are granted, there are at most as many grants as shares.
+// It may outlive the ledger. Any thread; nobody waits but for another to look something up.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "device/device.h"
+#include "ledger/holding.h"
+
+namespace tessera {
+
+// A grant that Allocate made and no list of kubelet's has confirmed yet.
+struct PendingGrant {
+  std::string resource;
+  std::vector<std::string> share_ids;  // natural order
+  Steady since{};
+  bool operator==(const PendingGrant&) const = default;
+};
+
+// The devices that a container's grant was bound to, where those are not the ones that its shares
+// are of.
+struct BoundDevices {
+  std::string pod_uid;
+  std::string container;
+  std::string resource;
+  std::vector<std::string> devices;
+  Steady since{};
+  bool operator==(const BoundDevices&) const = default;
+};
+
+class GrantInbox {
+ public:
+  // Allocate answered with these ids. A former grant goes once each of its shares was granted anew:
+  // kubelet grants what it knows to be free, and what the newer ones name stays in use.
+  void Put(std::string_view resource, std::vector<std::string> share_ids, Steady now);
+  // A container's grant was bound.
+  void PutBound(BoundDevices bound);
+
+  // Kubelet lists these now and did not the last time: takes off the grants that they confirm, of
+  // exactly the same shares. Returns those with a share that no grant names.
+  std::vector<Holding> Confirm(std::span<const Holding> appeared);
+  // Takes off the grants that were made by then and not since, and returns them.
+  std::vector<PendingGrant> Forget(Steady then);
+  // Kubelet lists these and no others: what was bound for containers that have ended goes, and what
+  // was bound by `then` for those that never came.
+  void KeepBound(std::span<const Holding> holdings, Steady then);
+
+  std::vector<PendingGrant> pending() const;  // the oldest first
+  std::vector<BoundDevices> bound() const;    // ordered by UID, container and resource
+  std::vector<std::string> DevicesOf(const Holding& holding) const;  // that it was bound to, if any
+  bool Uses(const DeviceKey& key) const;
+  bool UsesAny(const std::string& source) const;
+
+ private:
+  struct Entry {
+    PendingGrant grant;
+    size_t newest;  // how many of its shares no later grant names
+  };
+  using Entries = std::list<Entry>;
+  using BoundKey = std::tuple<std::string, std::string, std::string>;  // UID, container, resource
+  struct Bound {
+    std::vector<std::string> devices;
+    Steady since{};
+    bool held = false;  // kubelet has named its container
+  };
+
+  // All under the mutex.
+  Entries::iterator Drop(Entries::iterator at);
+  void Index();
+  void NoteUse(const PendingGrant& grant);
+
+  mutable std::mutex mutex_;
+  Entries entries_;  // under mutex_, as all that follows
+  std::map<std::pair<std::string, std::string>, Entries::iterator>
+      newest_;  // by resource and share
+  std::map<BoundKey, Bound> bound_;
+  std::set<DeviceKey, DeviceKeyLess> in_use_;  // which a grant names or was bound to
+};
+
+}  // namespace tessera

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/grant_inbox.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+constexpr char kNpu[] = "dummy.com/npu";
+constexpr char kOther[] = "other.com/npu";
+constexpr Steady kStart{Duration(1'000'000)};
+
+using Grants = std::vector<PendingGrant>;
+using Holdings = std::vector<Holding>;
+using Ids = std::vector<std::string>;
+
+Steady At(int milliseconds) {
+  return kStart + Duration(milliseconds);
+}
+
+Holding Held(const Ids& ids, const std::string& uid = "uid-a") {
+  return {"default", "a", uid, "main", kNpu, ids};
+}
+
+TEST(GrantInbox, AGrantWaitsUntilItIsConfirmed) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"10", "2"}, kStart);
+  inbox.Put(kOther, {"2"}, kStart);
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"2", "10"}, kStart}, {kOther, {"2"}, kStart}}));
+
+  const Holdings appeared = {Held({"2", "10"})};
+  EXPECT_EQ(inbox.Confirm(appeared), Holdings());
+
+  EXPECT_EQ(inbox.pending(), (Grants{{kOther, {"2"}, kStart}}));
+}
+
+TEST(GrantInbox, TheSameSharesGrantedAgainAreOneGrantOfTheNewestTime) {
+  GrantInbox inbox;
+  for (int time = 0; time < 80'000; ++time) inbox.Put(kNpu, {"1", "2"}, At(time));
+
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1", "2"}, At(79'999)}}));
+}
+
+TEST(GrantInbox, AGrantGoesOnceEachOfItsSharesWasGrantedAnew) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"1", "2"}, At(0));
+  inbox.Put(kNpu, {"2", "3"}, At(1));
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1", "2"}, At(0)}, {kNpu, {"2", "3"}, At(1)}}));
+
+  inbox.Put(kNpu, {"1"}, At(2));
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"2", "3"}, At(1)}, {kNpu, {"1"}, At(2)}}));
+}
+
+TEST(GrantInbox, TheSameSharesOfAnotherResourceAreOthers) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"1"}, At(0));
+  inbox.Put(kOther, {"1"}, At(1));
+
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1"}, At(0)}, {kOther, {"1"}, At(1)}}));
+}
+
+TEST(GrantInbox, WhateverIsGrantedNoMoreGrantsWaitThanThereAreShares) {
+  constexpr int kShares = 16;
+  GrantInbox inbox;
+  for (unsigned time = 0; time < 4'000; ++time) {
+    Ids ids;
+    for (int share = 0; share < kShares; ++share) {
+      if (((time * 2'654'435'761U) >> (share + 8) & 1) != 0) ids.push_back(std::to_string(share));
+    }
+    if (!ids.empty()) inbox.Put(kNpu, std::move(ids), At(static_cast<int>(time)));
+  }
+
+  EXPECT_LE(inbox.pending().size(), static_cast<size_t>(kShares));
+  for (int share = 0; share < kShares; ++share) {
+    EXPECT_TRUE(inbox.Uses({kNpu, std::to_string(share)})) << share;
+  }
+}
+
+TEST(GrantInbox, AShareNamedTwiceIsOne) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"1", "1"}, At(0));
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1"}, At(0)}}));
+
+  inbox.Put(kNpu, {"1"}, At(1));
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1"}, At(1)}}));
+}
+
+TEST(GrantInbox, OtherSharesOfTheSameContainerConfirmNothing) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"1", "2"}, kStart);
+
+  const Holdings appeared = {Held({"1"})};
+  EXPECT_EQ(inbox.Confirm(appeared), Holdings());
+
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1", "2"}, kStart}}));
+}
+
+TEST(GrantInbox, AHoldingWithAShareThatNoGrantNamesIsUnexplained) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"1", "2"}, kStart);
+
+  const Holdings appeared = {Held({"2", "3"}), Held({"1"})};
+
+  EXPECT_EQ(inbox.Confirm(appeared), Holdings{Held({"2", "3"})});
+}
+
+TEST(GrantInbox, AGrantIsForgottenByItsNewestTime) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"1"}, At(0));
+  inbox.Put(kNpu, {"2"}, At(1));
+  inbox.Put(kNpu, {"1"}, At(2));
+
+  EXPECT_EQ(inbox.Forget(At(0)), Grants());
+  EXPECT_EQ(inbox.Forget(At(1)), (Grants{{kNpu, {"2"}, At(1)}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1"}, At(2)}}));
+  EXPECT_FALSE(inbox.Uses({kNpu, "2"}));
+}
+
+TEST(GrantInbox, WhatANewerGrantLeftOfAnOlderOneIsGrantedAnewLikeAnyOther) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"1", "2"}, At(0));
+  inbox.Put(kNpu, {"2"}, At(1));
+  const Holdings appeared = {Held({"2"})};
+  EXPECT_EQ(inbox.Confirm(appeared), Holdings());
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1", "2"}, At(0)}}));
+
+  inbox.Put(kNpu, {"2"}, At(2));
+  inbox.Put(kNpu, {"1"}, At(3));
+
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"2"}, At(2)}, {kNpu, {"1"}, At(3)}}));
+}
+
+TEST(GrantInbox, GrantedDevicesAreInUse) {
+  GrantInbox inbox;
+  inbox.Put(kNpu, {"7::0"}, kStart);
+
+  EXPECT_TRUE(inbox.Uses({kNpu, "7"}));
+  EXPECT_FALSE(inbox.Uses({kNpu, "8"}));
+  EXPECT_FALSE(inbox.Uses({kOther, "7"}));
+  EXPECT_TRUE(inbox.UsesAny(kNpu));
+  EXPECT_FALSE(inbox.UsesAny(kOther));
+}
+
+TEST(GrantInbox, GrantsArePutDownWhileOthersAreLookedAt) {
+  constexpr int kGrants = 2'000;
+  GrantInbox inbox;
+  std::thread endpoint([&] {
+    for (int time = 0; time < kGrants; ++time) {
+      inbox.Put(kNpu, {std::to_string(time % 7)}, At(time));
+      inbox.PutBound({"uid-a", "main", kNpu, {"7"}, At(time)});
+    }
+  });
+
+  while (!inbox.Uses({kNpu, "7"}) || inbox.pending().size() < 7) (void)inbox.DevicesOf(Held({"1"}));
+  endpoint.join();
+
+  Grants last;
+  for (int time = kGrants - 7; time < kGrants; ++time) {
+    last.push_back({kNpu, {std::to_string(time % 7)}, At(time)});
+  }
+  EXPECT_EQ(inbox.pending(), last);
+}
+
+TEST(GrantInbox, WhatWasBoundLastIsWhatTheContainerHas) {
+  GrantInbox inbox;
+  inbox.PutBound({"uid-a", "main", kNpu, {"7"}, At(0)});
+  inbox.PutBound({"uid-a", "main", kNpu, {"8"}, At(1)});
+
+  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-a", "main", kNpu, {"8"}, At(1)}}));
+  EXPECT_EQ(inbox.DevicesOf(Held({"9::0"})), Ids{"8"});
+  EXPECT_EQ(inbox.DevicesOf(Held({"9::0"}, "uid-b")), Ids());
+  EXPECT_TRUE(inbox.Uses({kNpu, "8"}));
+}
+
+TEST(GrantInbox, WhatWasBoundIsKeptUntilItsContainerHasEndedOrIsLate) {
+  GrantInbox inbox;
+  inbox.PutBound({"uid-a", "main", kNpu, {"7"}, At(0)});
+  inbox.PutBound({"uid-b", "main", kNpu, {"8"}, At(1)});
+  const Holdings holdings = {Held({"7"})};
+
+  inbox.KeepBound(holdings, At(0));
+  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-a", "main", kNpu, {"7"}, At(0)},
+                                                      {"uid-b", "main", kNpu, {"8"}, At(1)}}));
+
+  inbox.KeepBound({}, At(0));
+  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-b", "main", kNpu, {"8"}, At(1)}}));
+
+  inbox.KeepBound({}, At(1));
+  EXPECT_EQ(inbox.bound(), std::vector<BoundDevices>());
+  EXPECT_FALSE(inbox.UsesAny(kNpu));
+}
+
+}  // namespace
+}  // namespace tessera
