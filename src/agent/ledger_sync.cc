@@ -18,6 +18,18 @@ constexpr Duration kEagerPause{1'000};
 
 }  // namespace
 
+Duration NextPause(Duration last, Duration interval, Interest interest) {
+  switch (interest) {
+    case Interest::kNone:
+      return std::min(2 * last, std::max(interval, kLongestPause));
+    case Interest::kUsual:
+      return interval;
+    case Interest::kEager:
+      return std::min(interval, kEagerPause);
+  }
+  return interval;
+}
+
 LedgerSync::LedgerSync(os::Loop& loop, os::Workers& workers, Node& node, http::Metrics& metrics,
                        const kubelet::Directories& directories, Duration interval,
                        Listener listener)
@@ -84,9 +96,11 @@ void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
       listener_.compared(std::nullopt);
     }
   }
-  const bool often = news || !AllReconciled() || listener_.waiting();
-  pause_ = often ? interval_ : std::min(2 * pause_, std::max(interval_, kLongestPause));
-  if (listener_.eager()) pause_ = std::min(pause_, kEagerPause);
+  const bool usual = news || !AllReconciled() || listener_.waiting();
+  pause_ = NextPause(pause_, interval_,
+                     listener_.eager() ? Interest::kEager
+                     : usual           ? Interest::kUsual
+                                       : Interest::kNone);
   const bool rest = pause_ == kLongestPause;
   AskSoon(std::exchange(again_, false) ? Duration(0) : rest ? os::UntilBeat(pause_) : pause_);
 }

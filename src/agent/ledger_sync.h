@@ -6,6 +6,7 @@
 // once is never near. One thread: the loop's.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,6 +25,12 @@
 #include "os/worker.h"
 
 namespace tessera::agent {
+
+// How much somebody wants to know what kubelet says.
+enum class Interest : uint8_t { kNone, kUsual, kEager };
+
+// How long to wait between an answer and the next question, after a pause of `last`.
+Duration NextPause(Duration last, Duration interval, Interest interest);
 
 class LedgerSync {
  public:

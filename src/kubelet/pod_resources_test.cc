@@ -8,6 +8,7 @@
 
 #include "os/files.h"
 #include "os/unix_socket.h"
+#include "podresources/server.h"
 
 namespace tessera::kubelet {
 namespace {
@@ -21,10 +22,13 @@ class PodResourcesTest : public testing::Test {
       answer_.set_value(std::move(view));
     });
   }
-  Error Refusal() {
+  Result<PodResourcesView> Answer() {
     auto answer = answer_.get_future();
-    if (answer.wait_for(std::chrono::seconds(20)) != std::future_status::ready) return {};
-    const auto view = answer.get();
+    if (answer.wait_for(std::chrono::seconds(20)) == std::future_status::ready) return answer.get();
+    return Fail(Reason::kInvalid, "no answer came");
+  }
+  Error Refusal() {
+    const auto view = Answer();
     return view ? Error{} : view.error();
   }
 
@@ -53,6 +57,36 @@ TEST_F(PodResourcesTest, ACallToOneWhoNeverAnswersEndsWhenItIsLetGo) {
   call.reset();
 
   EXPECT_EQ(Refusal().reason, Reason::kPodResourcesUnavailable);
+}
+
+TEST_F(PodResourcesTest, AContainersIdsOfOneResourceAreOneHoldingInNaturalOrder) {
+  fake::PodResources kubelet(path_);
+  kubelet.Set({.holdings = {{"default", "a", "", "main", "dummy.com/npu", {"10", "2"}},
+                            {"other", "a", "", "main", "dummy.com/npu", {"3"}}},
+               .allocatable = {{{"dummy.com/npu", {"2", "3", "3", "10"}}}}});
+
+  const auto call = Ask(Duration(5'000));
+  const auto view = Answer();
+
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->holdings,
+            (std::vector<Holding>{{"default", "a", "", "main", "dummy.com/npu", {"2", "10"}},
+                                  {"other", "a", "", "main", "dummy.com/npu", {"3"}}}));
+  EXPECT_EQ(view->allocatable, (std::map<std::string, int>{{"dummy.com/npu", 3}}));
+}
+
+TEST_F(PodResourcesTest, WhoWillNotSayWhatItCanHandOutTellsWhoHoldsWhat) {
+  fake::PodResources kubelet(path_);
+  kubelet.Set({.holdings = {{"default", "a", "", "main", "dummy.com/npu", {"1"}}},
+               .allocatable = std::nullopt});
+
+  const auto call = Ask(Duration(5'000));
+  const auto view = Answer();
+
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->holdings,
+            (std::vector<Holding>{{"default", "a", "", "main", "dummy.com/npu", {"1"}}}));
+  EXPECT_EQ(view->allocatable, std::nullopt);
 }
 
 }  // namespace
