@@ -105,7 +105,7 @@ class Agent : public kubelet::PluginObserver {
   GrantKeeper grants_;
   ResourceSet resources_;
   Reconciler reconciler_;
-  Release release_{loop_, resources_, config_.state_dir + "/release.jsonl"};
+  Release release_{loop_, LibrariesOf(resources_), config_.state_dir + "/release.jsonl"};
   CdiGuard cdi_guard_{
       loop_, config_.kubelet.poll, cdi_,
       CdiNeighbours(cdi_, metrics_, config_.state_dir + "/cdi-documents"),

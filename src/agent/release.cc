@@ -8,8 +8,15 @@
 #include "os/files.h"
 
 namespace tessera::agent {
-Release::Release(os::Loop& loop, ResourceSet& resources, std::string path)
-    : loop_(loop), resources_(resources), path_(std::move(path)) {}
+
+VendorLibraries LibrariesOf(ResourceSet& resources) {
+  return {.set_released = [&](auto released) { resources.SetReleased(std::move(released)); },
+          .released = [&] { return resources.Released(); },
+          .held_by = [&] { return resources.ReleaseHeldBy(); }};
+}
+
+Release::Release(os::Loop& loop, VendorLibraries libraries, std::string path)
+    : loop_(loop), libraries_(std::move(libraries)), path_(std::move(path)) {}
 
 void Release::Restore(const std::string& boot_id) {
   boot_id_ = boot_id;
@@ -30,7 +37,7 @@ void Release::Hold(Steady until) {
   const Duration left = until - SystemClock().Now();
   until_text_ = FormatTime(SystemClock().WallNow() + left);
   timer_ = loop_.After(left, [this] { (void)End(); });
-  resources_.SetReleased(Error{
+  libraries_.set_released(Error{
       Reason::kReleased, fmt::format("let go of by 'tessera release' until {}", until_text_)});
 }
 
@@ -40,7 +47,7 @@ Status Release::Begin(Duration time) {
                 FormatDuration(kLongest));
   }
   Hold(SystemClock().Now() + time);
-  const std::vector<std::string> released = resources_.Released();
+  const std::vector<std::string> released = libraries_.released();
   if (released.empty()) {
     (void)End();
     return Fail(Reason::kNotFound, "no resource of this node holds a vendor's library");
@@ -63,8 +70,8 @@ Status Release::End() {
   if (!until_) return Fail(Reason::kNotFound, "nothing is released");
   until_.reset();
   timer_ = os::Loop::Handle();
-  const std::vector<std::string> released = resources_.Released();
-  resources_.SetReleased({});
+  const std::vector<std::string> released = libraries_.released();
+  libraries_.set_released({});
   (void)os::RemoveFile(path_);
   if (!released.empty()) {
     log::Info("vendors' libraries are taken up again", {{"resources", Join(released, ", ")}});
@@ -73,8 +80,8 @@ Status Release::End() {
 }
 
 json::Value Release::Page() const {
-  const std::vector<std::string> released = resources_.Released();
-  const std::vector<std::string> held = resources_.ReleaseHeldBy();
+  const std::vector<std::string> released = libraries_.released();
+  const std::vector<std::string> held = libraries_.held_by();
   return json::Object{{"until", until_ ? json::Value(until_text_) : json::Value(nullptr)},
                       {"resources", json::Array(released.begin(), released.end())},
                       {"heldBy", json::Array(held.begin(), held.end())}};

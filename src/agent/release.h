@@ -5,8 +5,10 @@
 // loop's.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/resource_set.h"
 #include "base/clock.h"
@@ -16,12 +18,23 @@
 
 namespace tessera::agent {
 
+// The vendors' libraries that are open, as a release has to do with them.
+struct VendorLibraries {
+  // All are to be let go of, with this to be said of the devices; nothing: to be taken up again.
+  std::function<void(std::optional<Error>)> set_released;
+  std::function<std::vector<std::string>()> released;  // the resources that hold none by that order
+  std::function<std::vector<std::string>()> held_by;   // what keeps libraries open all the same
+};
+
+// Of all that is served. `resources` outlives it.
+VendorLibraries LibrariesOf(ResourceSet& resources);
+
 class Release {
  public:
   static constexpr Duration kLongest{3'600'000};
 
-  // Both outlive it; `path` is the file's.
-  Release(os::Loop& loop, ResourceSet& resources, std::string path);
+  // The loop outlives it; `path` is the file's.
+  Release(os::Loop& loop, VendorLibraries libraries, std::string path);
 
   // Goes on with the one that an earlier process of this boot was told of. Before resources are
   // served.
@@ -40,7 +53,7 @@ class Release {
   void Save() const;
 
   os::Loop& loop_;
-  ResourceSet& resources_;
+  const VendorLibraries libraries_;
   const std::string path_;
   std::string boot_id_;
   std::optional<Steady> until_;
