@@ -210,12 +210,20 @@ void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {
   }
   if (!held) return;
   ShareFiles(wishes);
-  decider_.Begin(*held, std::move(written));
+  placer_.Begin(*held, RecordsOf(**held, written ? &*written : nullptr), context_->pods.Snapshot());
   for (const auto& wish : wishes) {
     if (wish->found && wish->is_new && !locked) wish->found = locked;
     if (wish->found) DecideFor(*wish);
   }
-  decider_.End();
+  placer_.End();
+}
+
+Placer::Records GrantBinder::RecordsOf(const HeldGrants& held, const GrantPins::Names* written) {
+  Placer::Records records;
+  for (const HeldGrant& one : held.all()) {
+    if (IsGrantName(one.name)) records.emplace(one.name, pins_.Find(one.name, written));
+  }
+  return records;
 }
 
 Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
@@ -257,7 +265,7 @@ bool GrantBinder::Look(Wish& wish, const Result<HeldGrantsPtr>& held,
 void GrantBinder::DecideFor(Wish& wish) {
   for (const HeldGrant* held : wish.some) {
     if (held->name.empty()) continue;
-    auto decided = decider_.Decide(wish.binding, *held, wish.known);
+    auto decided = placer_.Decide(wish.binding, *held, wish.known);
     if (!decided && decided.error().reason == Reason::kNoRoom) {
       no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
     }

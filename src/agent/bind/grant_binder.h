@@ -21,12 +21,12 @@
 #include <vector>
 
 #include "agent/bind/bind_context.h"
-#include "agent/bind/grant_decider.h"
 #include "agent/bind/grant_pins.h"
 #include "agent/bind/grant_space.h"
 #include "agent/bind/grant_times_thread.h"
 #include "agent/bind/held_grants.h"
 #include "agent/bind/leftovers.h"
+#include "agent/bind/placer.h"
 #include "agent/bind/refusals.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -39,7 +39,7 @@ namespace tessera::agent {
 
 class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
  public:
-  using Pods = GrantDecider::Pods;
+  using Pods = Placer::Pods;
 
   // `device_plugins`: kubelet's directory of that name. `versions`: kubelet's and the agent's, for
   // people, where one does not know what the other writes.
@@ -53,8 +53,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
         context_(std::move(context)),
         inbox_(std::move(inbox)),
         clock_(clock),
-        refusals_(clock),
-        decider_(pins_, context_) {}
+        refusals_(clock) {}
 
   // Whether kubelet's checkpoint is of a shape that nobody here knows, as of the last look at it.
   // Until a newer agent is here no container is made; what is bound stays as it is.
@@ -113,7 +112,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
     // Up to the first that is refused.
     struct One {
       const HeldGrant* held;
-      Result<GrantDecider::Decided> decided;
+      Result<Placer::Decided> decided;
     };
     std::vector<One> grants{};
     std::vector<std::pair<std::string, Result<GrantPins::Prepared>>> pins{};  // of the new ones
@@ -130,6 +129,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
                                        const std::vector<std::string>& ids);
   // One thread at a time, as what follows.
   void DecideAll(Wishes wishes, std::optional<os::FileLock>& alone);
+  Placer::Records RecordsOf(const HeldGrants& held, const GrantPins::Names* written);
   Status Lock(std::optional<os::FileLock>& alone, std::optional<GrantPins::Names>& written);
   void ShareFiles(Wishes wishes) const;
   bool Look(Wish& wish, const Result<HeldGrantsPtr>& held,
@@ -169,7 +169,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // Grants are decided in turns, a turn by what kubelet's checkpoint says then: what there is room
   // for is granted once. Of many containers at once a turn has all that wait, so that the
   // instances' lock and the disk are waited for once.
-  GrantDecider decider_;  // by whom has set deciding_
+  Placer placer_;  // by whom has set deciding_
   std::mutex turns_;
   std::vector<std::unique_ptr<Wish>> waiting_;  // under turns_, as the next
   bool deciding_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/bind/grant_decider.h"
+#include "agent/bind/placer.h"
 
 #include <fmt/core.h>
 
@@ -29,20 +29,22 @@ Status CheckDevices(const Offer& offer, std::span<const VgpuPart> parts) {
 
 }  // namespace
 
-void GrantDecider::Begin(HeldGrantsPtr held, std::optional<GrantPins::Names> written) {
+void Placer::Begin(HeldGrantsPtr held, Records records, Pods pods) {
   held_ = std::move(held);
-  written_ = std::move(written);
+  records_ = std::move(records);
+  pods_ = std::move(pods);
 }
 
-void GrantDecider::End() {
+void Placer::End() {
   held_ = nullptr;
-  written_.reset();
+  records_.clear();
+  pods_.clear();
   decided_.clear();
   taken_.reset();
 }
 
-Result<GrantDecider::Decided> GrantDecider::Decide(const Binding& binding, const HeldGrant& held,
-                                                   const Pods& pods) {
+Result<Placer::Decided> Placer::Decide(const Binding& binding, const HeldGrant& held,
+                                       const Pods& pods) {
   if (!IsGrantName(held.name)) {
     return Fail(Reason::kGrantUnknown, "{}: kubelet's checkpoint has a grant named {}",
                 held.resource, Brief(held.name));
@@ -74,15 +76,21 @@ Result<GrantDecider::Decided> GrantDecider::Decide(const Binding& binding, const
   return Decided{.pin = pin, .is_new = true};
 }
 
-Result<PinPtr> GrantDecider::Find(const std::string& grant) {
+Result<PinPtr> Placer::Find(const std::string& grant) const {
   const auto decided = decided_.find(grant);
   if (decided != decided_.end()) return decided->second;
-  return pins_.Find(grant, written_ ? &*written_ : nullptr);
+  const auto record = records_.find(grant);
+  return record == records_.end() ? nullptr : record->second;
+}
+
+PodPtr Placer::PodOf(const std::string& uid) const {
+  const auto pod = pods_.find(uid);
+  return pod == pods_.end() ? nullptr : pod->second;
 }
 
 // The limits of GPUs go by the container's own count of them, and each document begins at its
 // first.
-Status GrantDecider::CheckAlone(const HeldGrant& mine) const {
+Status Placer::CheckAlone(const HeldGrant& mine) const {
   for (const HeldGrant* held : held_->OfPod(mine.pod_uid)) {
     const bool same = held->container == mine.container && held->resource != mine.resource;
     if (!same || held->name.empty()) continue;
@@ -93,9 +101,8 @@ Status GrantDecider::CheckAlone(const HeldGrant& mine) const {
 
 // One that counts as ended, and whose room others may have, needs it anew: the init container of a
 // pod whose sandbox is made again, a static pod.
-Result<PinPtr> GrantDecider::StartedAgain(const Binding& binding, const HeldGrant& held,
-                                          PinPtr pin) {
-  const PodPtr pod = pin->decision.empty() ? nullptr : context_->pods.Find(pin->pod_uid);
+Result<PinPtr> Placer::StartedAgain(const Binding& binding, const HeldGrant& held, PinPtr pin) {
+  const PodPtr pod = pin->decision.empty() ? nullptr : PodOf(pin->pod_uid);
   if (pod == nullptr || !HasEnded(*pod, pin->container)) return pin;
   TRY(CheckRoom(binding, held, UsageOf(pin->decision, nullptr), true));
   outdated_[pin->pod_uid] = pod;
@@ -103,7 +110,7 @@ Result<PinPtr> GrantDecider::StartedAgain(const Binding& binding, const HeldGran
   return pin;
 }
 
-Result<Pin> GrantDecider::PinOfShares(const Binding& binding, const HeldGrant& held) {
+Result<Pin> Placer::PinOfShares(const Binding& binding, const HeldGrant& held) {
   VgpuGrant grant = NewVgpuGrant(*binding.rendering.vgpu, held.name, TRY(PartsOf(binding, held)));
   TRY(CheckRoom(binding, held, UsageOf(grant.parts), false));
   return Pin{.resource = held.resource,
@@ -116,7 +123,7 @@ Result<Pin> GrantDecider::PinOfShares(const Binding& binding, const HeldGrant& h
 }
 
 // What Allocate said, whatever the configuration says by now; on devices that are well.
-Result<std::vector<VgpuPart>> GrantDecider::PartsOf(const Binding& binding, const HeldGrant& held) {
+Result<std::vector<VgpuPart>> Placer::PartsOf(const Binding& binding, const HeldGrant& held) {
   if (!held.parts) return VgpuParts(binding.offer, *binding.rendering.vgpu, held.ids);
   for (const std::string& id : held.ids) {
     const Share* share = binding.offer.shares.Find(id);
@@ -131,8 +138,7 @@ Result<std::vector<VgpuPart>> GrantDecider::PartsOf(const Binding& binding, cons
 
 // The pod counts as a whole from its first container on, so that nobody takes what the others of it
 // were promised.
-Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& held,
-                                       const Pods& pods) {
+Result<Pin> Placer::PinOfRequest(const Binding& binding, const HeldGrant& held, const Pods& pods) {
   const auto found = pods.find(held.pod_uid);
   if (found == pods.end() || found->second->KubeletUid() != held.pod_uid) {
     return Fail(Reason::kGrantUnknown, "{}: pod {} is not known", held.resource, held.pod_uid);
@@ -167,8 +173,7 @@ Result<Pin> GrantDecider::PinOfRequest(const Binding& binding, const HeldGrant& 
   return pin;
 }
 
-Result<GrantDecider::OfWhom> GrantDecider::DecisionFor(const Binding& binding,
-                                                       const kube::Pod& pod) {
+Result<Placer::OfWhom> Placer::DecisionFor(const Binding& binding, const kube::Pod& pod) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const hami::RequestRules rules = RulesOf(binding.offer.resource, *vgpu.requests);
   const std::vector<hami::RegisteredDevice> cards = CardsOf(binding.offer, vgpu);
@@ -181,7 +186,7 @@ Result<GrantDecider::OfWhom> GrantDecider::DecisionFor(const Binding& binding,
 }
 
 // What stands on a pod that was fitted is what it has of another resource.
-Result<bool> GrantDecider::IsToBeFitted(const Binding& binding, const kube::Pod& pod) {
+Result<bool> Placer::IsToBeFitted(const Binding& binding, const kube::Pod& pod) {
   if (!binding.rendering.vgpu->requests->fit_unplaced) return false;
   if (!IsPlaced(pod)) return true;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
@@ -193,7 +198,7 @@ Result<bool> GrantDecider::IsToBeFitted(const Binding& binding, const kube::Pod&
 }
 
 // By a record that cannot be read it may be another than by what stands on the pod now.
-Result<PinPtr> GrantDecider::FormerPin(const std::string& pod_uid, const std::string& resource) {
+Result<PinPtr> Placer::FormerPin(const std::string& pod_uid, const std::string& resource) {
   for (const HeldGrant* held : held_->OfPod(pod_uid)) {
     if (held->resource != resource || !IsGrantName(held->name)) continue;
     const PinPtr pin = TRY(Find(held->name));
@@ -203,8 +208,8 @@ Result<PinPtr> GrantDecider::FormerPin(const std::string& pod_uid, const std::st
 }
 
 // Null where what was last said of the pod is known to be wrong.
-PodPtr GrantDecider::StateOf(const std::string& uid) {
-  PodPtr pod = context_->pods.Find(uid);
+PodPtr Placer::StateOf(const std::string& uid) {
+  PodPtr pod = PodOf(uid);
   const auto outdated = outdated_.find(uid);
   if (outdated == outdated_.end()) return pod;
   if (outdated->second == pod) return nullptr;
@@ -215,8 +220,8 @@ PodPtr GrantDecider::StateOf(const std::string& uid) {
 // Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
 // more than a device has, they may not. `counted`: the container's pod counts by a decision
 // already, and is wanted anew.
-Status GrantDecider::CheckRoom(const Binding& binding, const HeldGrant& mine,
-                               const UsageByDevice& more, bool counted) {
+Status Placer::CheckRoom(const Binding& binding, const HeldGrant& mine, const UsageByDevice& more,
+                         bool counted) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const Taken& taken = TakenNow(binding);
   for (const auto& [device, wanted] : more) {
@@ -231,7 +236,7 @@ Status GrantDecider::CheckRoom(const Binding& binding, const HeldGrant& mine,
 }
 
 // What all have of each device: as it was decided for their pods as a whole, or share by share.
-const Taken& GrantDecider::TakenNow(const Binding& binding) {
+const Taken& Placer::TakenNow(const Binding& binding) {
   if (taken_ && of_ == &binding.offer) return *taken_;
   taken_.emplace();
   of_ = &binding.offer;
@@ -258,7 +263,7 @@ const Taken& GrantDecider::TakenNow(const Binding& binding) {
 }
 
 // A decision is of the pod that its record names, whoever is said to hold it by now.
-void GrantDecider::Count(const HeldGrant& held, const PinPtr& pin) {
+void Placer::Count(const HeldGrant& held, const PinPtr& pin) {
   if (pin->decision.empty()) {
     taken_->AddShares(held.pod_uid, held.ids, pin->ids.empty() ? held.ids : pin->ids, pin->parts);
   } else if (!taken_->HasPod(pin->pod_uid, held.resource)) {
@@ -266,7 +271,7 @@ void GrantDecider::Count(const HeldGrant& held, const PinPtr& pin) {
   }
 }
 
-const UsageByDevice& GrantDecider::UsageOfPod(const std::string& grant, const PinPtr& pin) {
+const UsageByDevice& Placer::UsageOfPod(const std::string& grant, const PinPtr& pin) {
   const PodPtr pod = StateOf(pin->pod_uid);
   Usage& known = usages_[grant];
   if (known.pin == pin && known.pod == pod) return known.usage;
@@ -275,11 +280,11 @@ const UsageByDevice& GrantDecider::UsageOfPod(const std::string& grant, const Pi
 
 // Of a pod whose containers another plugin has served: by what the scheduler wrote. What is
 // recorded of the pod goes before, which nobody can write anew.
-void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
+void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const bool ours = vgpu.requests && held.resource == binding.offer.resource;
   if (!ours || taken_->HasPod(held.pod_uid, held.resource)) return;
-  const PodPtr pod = context_->pods.Find(held.pod_uid);
+  const PodPtr pod = PodOf(held.pod_uid);
   if (pod == nullptr) return;
   const auto decision = ReadDecision(*pod, RulesOf(binding.offer.resource, *vgpu.requests),
                                      CardsOf(binding.offer, vgpu));
@@ -288,7 +293,7 @@ void GrantDecider::CountForeign(const Binding& binding, const HeldGrant& held) {
 
 // Of a container whose record cannot be read: what Allocate promised it, or else nobody knows how
 // much, of the cards that kubelet took its ids of and of those that were chosen for its pod.
-void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
+void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
   if (taken_->HasPod(held.pod_uid, held.resource)) return;
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const auto add = [&](const std::string& device) {
@@ -304,7 +309,7 @@ void GrantDecider::CountUnknown(const Binding& binding, const HeldGrant& held, c
   for (const std::string& id : held.ids) add(DeviceOfShare(id));
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
   if (of_another || (!held.asked && !vgpu.requests)) return;
-  const PodPtr pod = context_->pods.Find(held.pod_uid);
+  const PodPtr pod = PodOf(held.pod_uid);
   if (pod != nullptr && !IsPlaced(*pod)) return;  // it was fitted to its ids
   const auto chosen =
       pod != nullptr && vgpu.requests

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counts as taken while grants are decided: of many at once, and of what nobody can read.
-#include "agent/bind/grant_decider.h"
+#include "agent/bind/placer.h"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kThird[] = "00000000000000000000000000000003";
 
-class GrantDeciderTest : public GrantRequestsTest {
+class PlacerTest : public GrantRequestsTest {
  protected:
   // As Bind of each, all at once.
   std::vector<std::string> BindAtOnce(const std::vector<std::string>& ids) {
@@ -33,7 +33,7 @@ class GrantDeciderTest : public GrantRequestsTest {
   }
 };
 
-TEST_F(GrantDeciderTest, OfManyAtOnceNoMoreAreGrantedThanThereIsRoomFor) {
+TEST_F(PlacerTest, OfManyAtOnceNoMoreAreGrantedThanThereIsRoomFor) {
   SetParts(100);
   rendering_.vgpu->requests.emplace();
   context_->events.SetListener(nullptr);
@@ -56,7 +56,7 @@ TEST_F(GrantDeciderTest, OfManyAtOnceNoMoreAreGrantedThanThereIsRoomFor) {
   EXPECT_EQ(os::ListDirectory(directory_ + "/cdi").value().size(), 7U);
 }
 
-TEST_F(GrantDeciderTest, SharesOfAPodCountBesideWhatWasDecidedForItAsAWhole) {
+TEST_F(PlacerTest, SharesOfAPodCountBesideWhatWasDecidedForItAsAWhole) {
   Hold("uid-1", "one", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("one", 200, 20), Asking("two", 100, 10)},
        Chosen(0, 200, 20) + ";" + Chosen(0, 100, 10) + ";");
@@ -76,7 +76,7 @@ TEST_F(GrantDeciderTest, SharesOfAPodCountBesideWhatWasDecidedForItAsAWhole) {
                         Gpu(0)));
 }
 
-TEST_F(GrantDeciderTest, WhoeverAsksTwiceAtOnceHasOneGrantOrNone) {
+TEST_F(PlacerTest, WhoeverAsksTwiceAtOnceHasOneGrantOrNone) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 800, 30)}, Chosen(0, 800, 30) + ";");
   const std::vector<std::string> twice(8, Share(0, 0));
@@ -89,7 +89,7 @@ TEST_F(GrantDeciderTest, WhoeverAsksTwiceAtOnceHasOneGrantOrNone) {
   EXPECT_EQ(std::ranges::count(told_, "uid-1 app has " + Chosen(0, 800, 30) + ";"), 1);
 }
 
-TEST_F(GrantDeciderTest, WhatCouldNotBeRecordedIsInNoDocument) {
+TEST_F(PlacerTest, WhatCouldNotBeRecordedIsInNoDocument) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 800, 30)}, Chosen(0, 800, 30) + ";");
   // Nothing can take the place of a directory; it is not listed as a record.
@@ -105,7 +105,7 @@ TEST_F(GrantDeciderTest, WhatCouldNotBeRecordedIsInNoDocument) {
   EXPECT_EQ(Bind({Share(0, 0)}), "");
 }
 
-TEST_F(GrantDeciderTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
+TEST_F(PlacerTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
@@ -131,7 +131,7 @@ TEST_F(GrantDeciderTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
   EXPECT_TRUE(BindBy(*next, {Share(0, 1)}));
 }
 
-TEST_F(GrantDeciderTest, WhereNobodyKnowsAPodWhoseRecordCannotBeReadNoCardHasRoom) {
+TEST_F(PlacerTest, WhereNobodyKnowsAPodWhoseRecordCannotBeReadNoCardHasRoom) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   const std::string path = fmt::format("{}/state/grants/{}.json", directory_, kOne);
   ASSERT_TRUE(os::MakeDirectories(path, 0700));
@@ -143,7 +143,7 @@ TEST_F(GrantDeciderTest, WhereNobodyKnowsAPodWhoseRecordCannotBeReadNoCardHasRoo
   EXPECT_EQ(Bind({Share(1, 0)}), "");
 }
 
-TEST_F(GrantDeciderTest, WhatAllocatePromisedCountsThoughItsRecordCannotBeRead) {
+TEST_F(PlacerTest, WhatAllocatePromisedCountsThoughItsRecordCannotBeRead) {
   const std::string promise = Field(4, Field(1, kPartsAnnotation) + Field(2, Gpu(0) + "=500:50"));
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne) + promise);
   ASSERT_TRUE(os::MakeDirectories(fmt::format("{}/state/grants/{}.json", directory_, kOne), 0700));
@@ -160,7 +160,7 @@ TEST_F(GrantDeciderTest, WhatAllocatePromisedCountsThoughItsRecordCannotBeRead) 
   EXPECT_EQ(Bind({Share(0, 2)}), "");
 }
 
-TEST_F(GrantDeciderTest, OfACardOfUnknownMemoryNothingIsGrantedThatAPodAsksFor) {
+TEST_F(PlacerTest, OfACardOfUnknownMemoryNothingIsGrantedThatAPodAsksFor) {
   rendering_.vgpu->requests->fit_unplaced = true;
   Inventory inventory;
   Device unknown = offer_.devices[0];

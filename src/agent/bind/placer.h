@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides what a container gets by its late grant (grant/vgpu.h): what Allocate promised it, or
 // what its pod asks for and its scheduler chose, as far as there is room beside what others hold.
-// A turn has one state of all that: what was decided in it counts for what is decided after. Owned
-// by GrantBinder; one thread at a time; it waits for disks.
+// A turn has one state of all that: what was decided in it counts for what is decided after. No
+// I/O: the turn begins with what is held, recorded and known of pods. Owned by GrantBinder; one
+// thread at a time.
 #pragma once
 
 #include <map>
@@ -12,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "agent/bind/bind_context.h"
 #include "agent/bind/grant_pins.h"
 #include "agent/bind/grant_room.h"
 #include "agent/bind/held_grants.h"
+#include "agent/bind/pod_cache.h"
 #include "agent/bind/pod_decision.h"
 #include "base/result.h"
 #include "grant/cdi_document.h"
@@ -34,17 +35,16 @@ struct Binding {
   const cdi::Parts* described = nullptr;
 };
 
-class GrantDecider {
+class Placer {
  public:
   using Pods = std::map<std::string, PodPtr>;  // by the UID that kubelet knows them by
 
-  // `pins` outlive it.
-  GrantDecider(GrantPins& pins, std::shared_ptr<const BindContext> context)
-      : pins_(pins), context_(std::move(context)) {}
+  // What is recorded of each grant that is held; null: it was never bound; an error where that is
+  // not known.
+  using Records = std::map<std::string, Result<PinPtr>>;
 
-  // A turn begins, with what containers hold by now. `written`: the pins that are there, by who has
-  // their lock; nothing: nothing new is decided in this turn.
-  void Begin(HeldGrantsPtr held, std::optional<GrantPins::Names> written);
+  // A turn begins, with what containers hold by now, and all pods that are known.
+  void Begin(HeldGrantsPtr held, Records records, Pods pods);
   struct Decided {
     PinPtr pin;
     bool is_new = false;  // and is to be written
@@ -64,7 +64,8 @@ class GrantDecider {
     UsageByDevice usage;
   };
 
-  Result<PinPtr> Find(const std::string& grant);
+  Result<PinPtr> Find(const std::string& grant) const;
+  PodPtr PodOf(const std::string& uid) const;
   Status CheckAlone(const HeldGrant& mine) const;
   Result<PinPtr> StartedAgain(const Binding& binding, const HeldGrant& held, PinPtr pin);
   Result<Pin> PinOfShares(const Binding& binding, const HeldGrant& held);
@@ -88,13 +89,12 @@ class GrantDecider {
   void CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why);
   const UsageByDevice& UsageOfPod(const std::string& grant, const PinPtr& pin);
 
-  GrantPins& pins_;
-  const std::shared_ptr<const BindContext> context_;
-  Pods outdated_;  // what the cache had when a container was made that had ended by that
+  Pods outdated_;  // what was known when a container was made that had ended by that
   std::map<std::string, Usage> usages_;  // by grant
   // Of the turn.
   HeldGrantsPtr held_;
-  std::optional<GrantPins::Names> written_;
+  Records records_;
+  Pods pods_;
   std::map<std::string, PinPtr> decided_;  // by grant
   std::optional<Taken> taken_;             // worked out once somebody needs it
   const Offer* of_ = nullptr;              // for whom taken_ was
