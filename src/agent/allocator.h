@@ -37,8 +37,8 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   // An Allocate is answered with these ids; called on the endpoint's thread, and must not wait.
   using Granted = std::function<void(std::vector<std::string> ids)>;
 
-  // `workers` run resets and bind grants; shared, as `binder` and `context` are, for gRPC may call the
-  // allocator after its resource has gone.
+  // `workers` run resets and bind grants; shared, as `binder` and `context` are, for gRPC may call
+  // the allocator after its resource has gone.
   Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
             std::shared_ptr<GrantBinder> binder, std::shared_ptr<BindContext> context,
             http::Metrics& metrics, Granted granted);

@@ -38,8 +38,8 @@ class ApiServer {
   // thread, when there are none any more: now and then, until it is told of no types.
   void RemoveConditions(const std::set<std::string>& types, std::function<void()> gone);
   void SetLabels(const Labels& labels);
-  // Has the pods of this node followed, in this context, as far as these resources of theirs go; and
-  // has them told what becomes of their containers, with events where there are to be any.
+  // Has the pods of this node followed, in this context, as far as these resources of theirs go;
+  // and has them told what becomes of their containers, with events where there are to be any.
   void WatchPods(std::shared_ptr<BindContext> context, const std::set<std::string>& resources,
                  bool events);
   // Looked at every 30 seconds from then on, as HAMi's own plugin does.

@@ -93,12 +93,12 @@ void GrantKeeper::SpaceSeen(const GrantSpace::Seen& seen, size_t stuck) {
   const Steady now = SystemClock().Now();
   std::erase_if(told_of_space_, [&](const auto& told) { return now - told.second >= kTellAgain; });
   for (const GrantSpace::Cut& cut : seen.cuts) {
-    at_.metrics.Add(Metric::kVgpuDirectoriesCut, {cut.pin->resource});
+    at_.metrics.Add(Metric::kVgpuDirectoriesCut, {cut.record->resource});
     if (!told_of_space_.emplace(cut.grant, now).second) continue;
     log::Warn("a container had more in its directory than may be there",
-              {{"resource", cut.pin->resource},
-               {"pod", cut.pin->pod_uid},
-               {"container", cut.pin->container},
+              {{"resource", cut.record->resource},
+               {"pod", cut.record->pod_uid},
+               {"container", cut.record->container},
                {"directory", cut.directory},
                {"what", cut.what}});
     at_.cut(cut);

@@ -56,8 +56,8 @@ class GrantKeeper {
   // Whether kubelet's checkpoint was of an unknown shape when it was last looked at for grants.
   bool IsCheckpointUnknown() const { return binder_ != nullptr && binder_->IsShapeUnknown(); }
   // Those that were bound, as far as this process knows them.
-  GrantPins::Known Grants() const {
-    return binder_ != nullptr ? binder_->KnownGrants() : GrantPins::Known();
+  BindingStore::Known Grants() const {
+    return binder_ != nullptr ? binder_->KnownGrants() : BindingStore::Known();
   }
   // As counted when that was last looked for.
   GrantedByResource Granted() const {

@@ -158,9 +158,9 @@ std::string SeenFromWithin(const std::string& directory) {
 
 std::optional<kube::Event> EventOf(const GrantSpace::Cut& cut, const Ledger& ledger, Wall now) {
   for (const Holding& holding : ledger.holdings()) {
-    const bool is_pod = holding.pod_uid == cut.pin->pod_uid ||
-                        holding.pod_namespace + "/" + holding.pod == cut.pin->pod_uid;
-    if (!is_pod || holding.pod.empty() || holding.container != cut.pin->container) continue;
+    const bool is_pod = holding.pod_uid == cut.record->pod_uid ||
+                        holding.pod_namespace + "/" + holding.pod == cut.record->pod_uid;
+    if (!is_pod || holding.pod.empty() || holding.container != cut.record->container) continue;
     return kube::Event{.about = {.kind = "Pod",
                                  .pod_namespace = holding.pod_namespace,
                                  .name = holding.pod,
@@ -169,7 +169,7 @@ std::optional<kube::Event> EventOf(const GrantSpace::Cut& cut, const Ledger& led
                        .warning = true,
                        .reason = "VgpuDirectoryCutBack",
                        .message = fmt::format("{} is for the limiting library alone: {}",
-                                              SeenFromWithin(cut.pin->directory), cut.what),
+                                              SeenFromWithin(cut.record->directory), cut.what),
                        .when = now,
                        .subject = cut.grant};
   }

@@ -62,12 +62,13 @@ std::string Told(const std::vector<Transition>& steps, std::vector<Holding> hold
 std::string ToldOfSpace(const std::string& pod, std::vector<Holding> holdings) {
   Ledger ledger(Duration(1'000));
   ledger.Reconcile(std::move(holdings), {kSource}, Steady{});
-  Pin pin;
-  pin.pod_uid = pod;
-  pin.container = "main";
-  pin.directory = "/usr/local/vgpu/containers/0123";
-  const GrantSpace::Cut cut{
-      .grant = "0123", .pin = std::make_shared<const Pin>(pin), .what = "20 MiB in 2 files"};
+  BindingRecord record;
+  record.pod_uid = pod;
+  record.container = "main";
+  record.directory = "/usr/local/vgpu/containers/0123";
+  const GrantSpace::Cut cut{.grant = "0123",
+                            .record = std::make_shared<const BindingRecord>(record),
+                            .what = "20 MiB in 2 files"};
   const auto event = EventOf(cut, ledger, kNow);
   if (!event) return "nothing";
   EXPECT_EQ(event->when, kNow);

@@ -82,23 +82,23 @@ struct Tables {
   SharesByDevice shares;
   HoldersByDevice holders;
   // Grants by the UID of their pod, the container and the resource.
-  std::map<std::array<std::string_view, 3>, const Pin*> pins;
+  std::map<std::array<std::string_view, 3>, const BindingRecord*> records;
 };
 
 Tables TablesOf(const View& view) {
   Tables tables{SharesOf(view.resources), HoldersOf(view.node.ledger()), {}};
-  for (const auto& [grant, pin] : view.grants) {
-    tables.pins[{pin->pod_uid, pin->container, pin->resource}] = pin.get();
+  for (const auto& [grant, record] : view.grants) {
+    tables.records[{record->pod_uid, record->container, record->resource}] = record.get();
   }
   return tables;
 }
 
 json::Object HolderOf(const Tables& tables, const Holding& holding, const Device& device) {
   json::Object holder = HoldingOf(holding);
-  const auto pin = tables.pins.find({holding.pod_uid, holding.container, holding.resource});
-  if (pin == tables.pins.end()) return holder;
-  const auto part = std::ranges::find(pin->second->parts, device.key.id, &VgpuPart::device);
-  if (part != pin->second->parts.end()) holder["part"] = PartsPage({part, part + 1}).front();
+  const auto record = tables.records.find({holding.pod_uid, holding.container, holding.resource});
+  if (record == tables.records.end()) return holder;
+  const auto part = std::ranges::find(record->second->parts, device.key.id, &VgpuPart::device);
+  if (part != record->second->parts.end()) holder["part"] = PartsPage({part, part + 1}).front();
   return holder;
 }
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "agent/bind/grant_tally.h"
 #include "agent/node.h"
 #include "agent/served_resource.h"
@@ -23,7 +23,7 @@ struct View {
   bool writer = false;                       // of the state
   const std::optional<Error>& ledger_error;  // why kubelet could not be asked
   GrantedByResource granted = {};            // of virtual GPUs
-  GrantPins::Known grants = {};              // the same, each
+  BindingStore::Known grants = {};           // the same, each
   os::Root root = {};                        // of the machine
   bool checkpoint_unknown = false;           // kubelet's, by its shape
   std::string node_name;

@@ -74,10 +74,10 @@ class KnownPod {
     for (const Holding& holding : facts.ledger.holdings()) {
       if (NameOf(holding) == name || IsOwn(holding.pod_uid)) holdings_.push_back(&holding);
     }
-    for (const auto& [grant, pin] : facts.grants) {
-      if (IsOwn(pin->pod_uid) || pin->pod_uid == name) grants_.emplace_back(grant, pin);
+    for (const auto& [grant, record] : facts.grants) {
+      if (IsOwn(record->pod_uid) || record->pod_uid == name) grants_.emplace_back(grant, record);
     }
-    std::ranges::sort(grants_, {}, &GrantPins::Known::value_type::first);
+    std::ranges::sort(grants_, {}, &BindingStore::Known::value_type::first);
     for (const KeptRefusal& refusal : refusals) {
       if (refusal.pod == name || IsOwn(refusal.pod_uid)) refusals_.push_back(refusal);
       if (refusal.pod.empty() && refusal.pod_uid.empty()) nobodys_.push_back(refusal);
@@ -163,7 +163,7 @@ class KnownPod {
       for (const kube::Container& container : pod_->containers) add(container.name);
     }
     for (const Holding* holding : holdings_) add(holding->container);
-    for (const auto& [grant, pin] : grants_) add(pin->container);
+    for (const auto& [grant, record] : grants_) add(record->container);
     for (const KeptRefusal& refusal : refusals_) add(refusal.container);
     return names;
   }
@@ -230,15 +230,15 @@ class KnownPod {
                                   {"devices", Strings(facts_.ledger.DevicesOf(*holding))}});
     }
     json::Array granted;
-    for (const auto& [grant, pin] : grants_) {
-      if (pin->container != name) continue;
+    for (const auto& [grant, record] : grants_) {
+      if (record->container != name) continue;
       granted.push_back(json::Object{{"grant", grant},
-                                     {"resource", pin->resource},
-                                     {"parts", PartsPage(pin->parts)},
-                                     {"controlled", pin->controlled},
-                                     {"fitted", pin->fitted},
-                                     {"directory", pin->directory},
-                                     {"library", pin->library}});
+                                     {"resource", record->resource},
+                                     {"parts", PartsPage(record->parts)},
+                                     {"controlled", record->controlled},
+                                     {"fitted", record->fitted},
+                                     {"directory", record->directory},
+                                     {"library", record->library}});
     }
     json::Array refused;
     for (const KeptRefusal& refusal : refusals_) {
@@ -269,7 +269,7 @@ class KnownPod {
   PodPtr pod_;                     // null: the API server has not told of it
   std::vector<std::string> uids_;  // as kubelet knows it; empty: nobody says it
   std::vector<const Holding*> holdings_;
-  GrantPins::Known grants_;
+  BindingStore::Known grants_;
   std::vector<KeptRefusal> refusals_;  // the newest first
   std::vector<KeptRefusal> nobodys_;   // likewise
 };

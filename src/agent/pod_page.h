@@ -7,7 +7,7 @@
 #include <string>
 
 #include "agent/bind/bind_context.h"
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "json/json.h"
 #include "ledger/ledger.h"
 
@@ -17,7 +17,7 @@ struct PodFacts {
   std::string node{};
   const Ledger& ledger;
   const BindContext& context;
-  GrantPins::Known grants{};
+  BindingStore::Known grants{};
   std::set<std::string> late{};  // resources whose grants are bound late
 };
 

@@ -29,13 +29,13 @@ class PodPageTest : public testing::Test {
                       {resource}, {});
   }
   void Grant() {
-    facts_.grants.emplace_back(
-        "0123", std::make_shared<Pin>(Pin{.resource = kGpu,
-                                          .pod_uid = "uid-1",
-                                          .container = "main",
-                                          .directory = "/usr/local/vgpu/containers/uid-1_main",
-                                          .parts = {{"GPU-1", 4096, 30}},
-                                          .library = "/usr/local/vgpu/libvgpu.so"}));
+    facts_.grants.emplace_back("0123", std::make_shared<BindingRecord>(BindingRecord{
+                                           .resource = kGpu,
+                                           .pod_uid = "uid-1",
+                                           .container = "main",
+                                           .directory = "/usr/local/vgpu/containers/uid-1_main",
+                                           .parts = {{"GPU-1", 4096, 30}},
+                                           .library = "/usr/local/vgpu/libvgpu.so"}));
   }
   void Refuse(const std::string& pod_uid, const std::string& container) {
     context_.events.Keep({.pod_uid = pod_uid,

@@ -11,7 +11,7 @@
 #include <thread>
 #include <tuple>
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "base/text.h"
 #include "os/thread.h"
 #include "region/file.h"
@@ -54,7 +54,7 @@ bool IsFresh(const std::string& directory) {
 
 class Listing {
  public:
-  explicit Listing(const VgpuSources& sources) : sources_(sources), pins_(sources.state_dir) {}
+  explicit Listing(const VgpuSources& sources) : sources_(sources), store_(sources.state_dir) {}
 
   Result<std::vector<VgpuContainer>> Make() {
     TRY(ReadGrants());
@@ -70,20 +70,20 @@ class Listing {
   }
 
  private:
-  using Grants = std::vector<std::pair<std::string, agent::PinPtr>>;  // by name
+  using Grants = std::vector<std::pair<std::string, agent::BindingRecordPtr>>;  // by name
 
   // One that cannot be read costs no other.
   Status ReadGrants() {
     // What may not be seen is not nothing.
     const auto there = os::Inspect(sources_.state_dir + "/grants");
     if (!there && there.error().reason != Reason::kNotFound) return Fail(there.error());
-    if (!pins_.any()) return {};
-    for (const std::string& grant : TRY(pins_.Grants())) {
-      const auto pin = pins_.Find(grant);
-      if (!pin) {
-        watched_.push_back({.container = {.grant = grant, .problem = pin.error()}});
-      } else if (*pin != nullptr) {
-        directories_[(*pin)->directory].emplace_back(grant, *pin);
+    if (!store_.any()) return {};
+    for (const std::string& grant : TRY(store_.Grants())) {
+      const auto record = store_.Find(grant);
+      if (!record) {
+        watched_.push_back({.container = {.grant = grant, .problem = record.error()}});
+      } else if (*record != nullptr) {
+        directories_[(*record)->directory].emplace_back(grant, *record);
       }
     }
     return {};
@@ -115,15 +115,15 @@ class Listing {
       }
       return Open(path, "", std::move(container));
     }
-    for (const auto& [grant, pin] : grants) {
+    for (const auto& [grant, record] : grants) {
       const std::string region = RegionNameOf(grant);
       Open(path, region,
-           {.pod = pin->pod_uid,
-            .container = pin->container,
+           {.pod = record->pod_uid,
+            .container = record->container,
             .grant = grant,
-            .resource = pin->resource,
-            .ids = pin->ids,
-            .parts = pin->parts,
+            .resource = record->resource,
+            .ids = record->ids,
+            .parts = record->parts,
             .file = path + "/" + region});
     }
   }
@@ -208,7 +208,7 @@ class Listing {
   }
 
   const VgpuSources& sources_;
-  agent::GrantPins pins_;
+  agent::BindingStore store_;
   std::map<std::string, Grants> directories_;  // by path
   std::vector<Watched> watched_;
 };

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "os/fd.h"
 #include "os/waiting_test.h"
 #include "region/region_test.h"
@@ -41,12 +41,12 @@ class VgpuListTest : public testing::Test {
     EXPECT_TRUE(os::ReplaceFile(file, bytes, 0644));
   }
   void Record(const std::string& grant, const std::string& directory) {
-    const agent::Pin pin{.resource = "nvidia.com/gpu",
-                         .pod_uid = "uid-1",
-                         .container = "app",
-                         .directory = directory,
-                         .parts = {{kGpu, 2048, 30}}};
-    Write("/state/grants/" + grant + ".json", agent::PinText(pin));
+    const agent::BindingRecord record{.resource = "nvidia.com/gpu",
+                                      .pod_uid = "uid-1",
+                                      .container = "app",
+                                      .directory = directory,
+                                      .parts = {{kGpu, 2048, 30}}};
+    Write("/state/grants/" + grant + ".json", agent::BindingRecordText(record));
   }
   std::vector<VgpuContainer> List() { return ListVgpus(sources_).value(); }
 

@@ -19,9 +19,9 @@ constexpr Duration kLately{60'000};
 constexpr std::string_view kNotStarted = "a container is not started";
 
 // In the order in which the container sees them.
-std::vector<std::string> DevicesOf(const Pin& pin) {
+std::vector<std::string> DevicesOf(const BindingRecord& record) {
   std::vector<std::string> devices;
-  for (const VgpuPart& part : pin.parts) devices.push_back(part.device);
+  for (const VgpuPart& part : record.parts) devices.push_back(part.device);
   return devices;
 }
 
@@ -91,8 +91,8 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
   for (const HeldGrant* held : TRY(Find(all, binding, ids))) {
     const bool by_request = IsGrantName(held->name) && held->by_request();
     if (!by_request || known.contains(held->pod_uid)) continue;
-    const auto pin = pins_.Find(held->name);
-    if (pin && *pin == nullptr) return held->pod_uid;
+    const auto record = store_.Find(held->name);
+    if (record && *record == nullptr) return held->pod_uid;
   }
   return "";
 }
@@ -103,37 +103,37 @@ void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& i
                        const Pods& known, std::function<void(Status)> done) {
   {
     const std::lock_guard turns(turns_);
-    waiting_.push_back(std::make_unique<Wish>(binding, ids, known, std::move(done)));
+    waiting_.push_back(std::make_unique<BindRequest>(binding, ids, known, std::move(done)));
     if (std::exchange(deciding_, true)) return;
   }
   TakeTurn();
 }
 
-// Many have their pins written at once, since a disk that many wait for takes about as long as for
-// one.
+// Many have their records written at once, since a disk that many wait for takes about as long as
+// for one.
 void GrantBinder::TakeTurn() {
   const auto turn = std::make_shared<Turn>();
   {
     const std::lock_guard turns(turns_);
-    turn->wishes.swap(waiting_);
+    turn->requests.swap(waiting_);
   }
-  DecideAll(turn->wishes, turn->alone);
+  DecideAll(turn->requests, turn->alone);
   const auto self = shared_from_this();
   workers_.ForEach(
-      turn->wishes.size(), [self, turn](size_t i) { self->Prepare(*turn->wishes[i]); },
+      turn->requests.size(), [self, turn](size_t i) { self->Prepare(*turn->requests[i]); },
       [self, turn] { self->EndTurn(turn); });
 }
 
-void GrantBinder::Prepare(Wish& wish) const {
-  for (const auto& [held, decided] : wish.grants) {
+void GrantBinder::Prepare(BindRequest& request) const {
+  for (const auto& [held, decided] : request.grants) {
     if (decided && decided->is_new) {
-      wish.pins.emplace_back(held->name, pins_.Prepare(held->name, decided->pin));
+      request.records.emplace_back(held->name, store_.Prepare(held->name, decided->record));
     }
   }
 }
 
 void GrantBinder::EndTurn(const std::shared_ptr<Turn>& turn) {
-  Add(turn->wishes);
+  Add(turn->requests);
   turn->alone.reset();
   const auto self = shared_from_this();
   {
@@ -142,35 +142,35 @@ void GrantBinder::EndTurn(const std::shared_ptr<Turn>& turn) {
     if (deciding_) workers_.Run([self] { self->TakeTurn(); });
   }
   workers_.ForEach(
-      turn->wishes.size(),
+      turn->requests.size(),
       [self, turn](size_t i) {
-        const Wish& wish = *turn->wishes[i];
-        wish.done(self->Finish(wish));
+        const BindRequest& request = *turn->requests[i];
+        request.done(self->Finish(request));
       },
       [] {});
 }
 
-Status GrantBinder::Finish(const Wish& wish) {
-  if (!wish.found) {
-    const Error& why = wish.found.error();
+Status GrantBinder::Finish(const BindRequest& request) {
+  if (!request.found) {
+    const Error& why = request.found.error();
     refusals_.Tell(kNotStarted, why, why.message,
-                   {{"resource", wish.binding.offer.resource}, {"ids", Join(wish.ids, ",")}});
-    context_->events.Keep({.resource = wish.binding.offer.resource, .error = why});
-    return wish.found;
+                   {{"resource", request.binding.offer.resource}, {"ids", Join(request.ids, ",")}});
+    context_->events.Keep({.resource = request.binding.offer.resource, .error = why});
+    return request.found;
   }
-  for (const Wish::One& one : wish.grants) {
-    const Status bound = FinishOne(wish, one);
+  for (const BindRequest::One& one : request.grants) {
+    const Status bound = FinishOne(request, one);
     if (bound) {
       context_->events.EndRefusals(one.held->pod_uid, one.held->container);
       continue;
     }
-    TellRefused(wish, *one.held, bound.error());
-    if (wish.binding.rendering.vgpu->requests) {
+    TellRefused(request, *one.held, bound.error());
+    if (request.binding.rendering.vgpu->requests) {
       context_->events.Refused({.pod_uid = one.held->pod_uid,
                                 .container = one.held->container,
                                 .error = bound.error(),
                                 .for_good = IsForGood(bound.error().reason),
-                                .evict = MayEvict(wish.binding, bound.error().reason)});
+                                .evict = MayEvict(request.binding, bound.error().reason)});
     }
     return bound;
   }
@@ -178,208 +178,209 @@ Status GrantBinder::Finish(const Wish& wish) {
 }
 
 // Who was waited for may have left the cache since.
-std::string GrantBinder::NameIn(const Wish& wish, const std::string& uid) const {
-  const auto known = wish.known.find(uid);
-  return known == wish.known.end() ? context_->pods.NameOf(uid) : known->second->FullName();
+std::string GrantBinder::NameIn(const BindRequest& request, const std::string& uid) const {
+  const auto known = request.known.find(uid);
+  return known == request.known.end() ? context_->pods.NameOf(uid) : known->second->FullName();
 }
 
 // Texts of one cause differ, as by what is free at the time.
-void GrantBinder::TellRefused(const Wish& wish, const HeldGrant& held, const Error& why) {
+void GrantBinder::TellRefused(const BindRequest& request, const HeldGrant& held, const Error& why) {
   refusals_.Tell(kNotStarted, why, fmt::format("{}/{}", held.pod_uid, held.container),
-                 {{"resource", wish.binding.offer.resource},
-                  {"pod", NameIn(wish, held.pod_uid)},
+                 {{"resource", request.binding.offer.resource},
+                  {"pod", NameIn(request, held.pod_uid)},
                   {"uid", held.pod_uid},
                   {"container", held.container}});
   context_->events.Keep({.pod_uid = held.pod_uid,
                          .container = held.container,
-                         .resource = wish.binding.offer.resource,
+                         .resource = request.binding.offer.resource,
                          .error = why});
 }
 
-void GrantBinder::DecideAll(Wishes wishes, std::optional<os::FileLock>& alone) {
+void GrantBinder::DecideAll(Requests requests, std::optional<os::FileLock>& alone) {
   Result<HeldGrantsPtr> held = Read();
   bool any_new = false;
-  for (const auto& wish : wishes) any_new = Look(*wish, held) || any_new;
-  std::optional<GrantPins::Names> written;
+  for (const auto& request : requests) any_new = Look(*request, held) || any_new;
+  std::optional<BindingStore::Names> written;
   Status locked;
   if (any_new) {
     locked = Lock(alone, written);
     // Another instance may have granted what kubelet has written since.
     held = Read();
-    for (const auto& wish : wishes) Look(*wish, held, written ? &*written : nullptr);
+    for (const auto& request : requests) Look(*request, held, written ? &*written : nullptr);
   }
   if (!held) return;
-  ShareFiles(wishes);
+  ShareFiles(requests);
   placer_.Begin(*held, RecordsOf(**held, written ? &*written : nullptr), context_->pods.Snapshot());
-  for (const auto& wish : wishes) {
-    if (wish->found && wish->is_new && !locked) wish->found = locked;
-    if (wish->found) DecideFor(*wish);
+  for (const auto& request : requests) {
+    if (request->found && request->is_new && !locked) request->found = locked;
+    if (request->found) DecideFor(*request);
   }
   placer_.End();
 }
 
-Placer::Records GrantBinder::RecordsOf(const HeldGrants& held, const GrantPins::Names* written) {
+Placer::Records GrantBinder::RecordsOf(const HeldGrants& held, const BindingStore::Names* written) {
   Placer::Records records;
   for (const HeldGrant& one : held.all()) {
-    if (IsGrantName(one.name)) records.emplace(one.name, pins_.Find(one.name, written));
+    if (IsGrantName(one.name)) records.emplace(one.name, store_.Find(one.name, written));
   }
   return records;
 }
 
 Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
-                         std::optional<GrantPins::Names>& written) {
-  alone.emplace(TRY(pins_.Lock()));
-  written = TRY(pins_.Grants());
+                         std::optional<BindingStore::Names>& written) {
+  alone.emplace(TRY(store_.Lock()));
+  written = TRY(store_.Grants());
   return {};
 }
 
 // Once for all whose configuration is the same.
-void GrantBinder::ShareFiles(Wishes wishes) const {
+void GrantBinder::ShareFiles(Requests requests) const {
   std::map<const Vgpu*, Status> made;
-  for (const auto& wish : wishes) {
-    if (!wish->found) continue;
-    const Vgpu& vgpu = *wish->binding.rendering.vgpu;
+  for (const auto& request : requests) {
+    if (!request->found) continue;
+    const Vgpu& vgpu = *request->binding.rendering.vgpu;
     const auto known = made.find(&vgpu);
-    wish->shared =
+    request->shared =
         known != made.end() ? known->second : (made[&vgpu] = MakeSharedFiles(root_, vgpu));
   }
 }
 
 // Whether there is something new in it.
-bool GrantBinder::Look(Wish& wish, const Result<HeldGrantsPtr>& held,
-                       const GrantPins::Names* written) {
-  auto some = Find(held, wish.binding, wish.ids);
-  wish.found = some ? Status() : Fail(some.error());
-  wish.is_new = false;
+bool GrantBinder::Look(BindRequest& request, const Result<HeldGrantsPtr>& held,
+                       const BindingStore::Names* written) {
+  auto some = Find(held, request.binding, request.ids);
+  request.found = some ? Status() : Fail(some.error());
+  request.is_new = false;
   if (!some) return false;
-  wish.held = *held;
-  wish.some = *std::move(some);
-  wish.is_new = std::ranges::any_of(wish.some, [&](const HeldGrant* one) {
+  request.held = *held;
+  request.some = *std::move(some);
+  request.is_new = std::ranges::any_of(request.some, [&](const HeldGrant* one) {
     if (!IsGrantName(one->name)) return false;
-    const auto pin = pins_.Find(one->name, written);
-    return !pin || *pin == nullptr;  // what cannot be read now may be none a moment later
+    const auto record = store_.Find(one->name, written);
+    return !record || *record == nullptr;  // what cannot be read now may be none a moment later
   });
-  return wish.is_new;
+  return request.is_new;
 }
 
-void GrantBinder::DecideFor(Wish& wish) {
-  for (const HeldGrant* held : wish.some) {
+void GrantBinder::DecideFor(BindRequest& request) {
+  for (const HeldGrant* held : request.some) {
     if (held->name.empty()) continue;
-    auto decided = placer_.Decide(wish.binding, *held, wish.known);
+    auto decided = placer_.Decide(request.binding, *held, request.known);
     if (!decided && decided.error().reason == Reason::kNoRoom) {
       no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
     }
-    wish.grants.push_back({held, std::move(decided)});
-    if (!wish.grants.back().decided) return;
+    request.grants.push_back({held, std::move(decided)});
+    if (!request.grants.back().decided) return;
   }
 }
 
 // No document names a grant that is not on the disk: nor one of somebody who wished for the same.
-void GrantBinder::Add(Wishes wishes) {
+void GrantBinder::Add(Requests requests) {
   const auto fail = [&](const std::string& grant, const Error& why) {
-    for (const auto& wish : wishes) {
-      for (auto& [held, decided] : wish->grants) {
+    for (const auto& request : requests) {
+      for (auto& [held, decided] : request->grants) {
         if (held->name == grant) decided = Fail(why);
       }
     }
   };
-  std::vector<GrantPins::Prepared> pins;
-  for (const auto& wish : wishes) {
-    for (auto& [grant, prepared] : wish->pins) {
+  std::vector<BindingStore::Prepared> records;
+  for (const auto& request : requests) {
+    for (auto& [grant, prepared] : request->records) {
       if (prepared) {
-        pins.push_back(*std::move(prepared));
+        records.push_back(*std::move(prepared));
       } else {
         fail(grant, prepared.error());
       }
     }
   }
-  if (pins.empty()) return;
-  const std::vector<Status> added = pins_.Add(pins);
+  if (records.empty()) return;
+  const std::vector<Status> added = store_.Add(records);
   for (size_t i = 0; i < added.size(); ++i) {
-    if (!added[i]) fail(pins[i].grant, added[i].error());
+    if (!added[i]) fail(records[i].grant, added[i].error());
   }
 }
 
-Status GrantBinder::FinishOne(const Wish& wish, const Wish::One& one) {
+Status GrantBinder::FinishOne(const BindRequest& request, const BindRequest::One& one) {
   if (!one.decided) return Fail(one.decided.error());
-  const Binding& binding = wish.binding;
-  const Pin& pin = *one.decided->pin;
+  const Binding& binding = request.binding;
+  const BindingRecord& record = *one.decided->record;
   if (one.decided->is_new) {
-    log::Info("a grant is bound", {{"resource", pin.resource},
+    log::Info("a grant is bound", {{"resource", record.resource},
                                    {"grant", one.held->name},
-                                   {"pod", NameIn(wish, pin.pod_uid)},
-                                   {"uid", pin.pod_uid},
-                                   {"container", pin.container},
-                                   {"parts", PartsText(pin.parts)}});
-    Note(pin);
-    if (!pin.decision.empty()) Tell(binding, *wish.known.at(pin.pod_uid), pin);
+                                   {"pod", NameIn(request, record.pod_uid)},
+                                   {"uid", record.pod_uid},
+                                   {"container", record.container},
+                                   {"parts", PartsText(record.parts)}});
+    Note(record);
+    if (!record.decision.empty()) Tell(binding, *request.known.at(record.pod_uid), record);
   }
-  TRY(wish.shared);
-  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, pin, one.held->answer));
-  Follow(one.held->name, pin);
+  TRY(request.shared);
+  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, record, one.held->answer));
+  Follow(one.held->name, record);
   if (one.held->matched || !WritesCdi(binding.rendering)) return {};
-  return WriteDocument(binding, pin, one.held->name);
+  return WriteDocument(binding, record, one.held->name);
 }
 
 // By its region; that of another library is known as one of which nobody can be told.
-void GrantBinder::Follow(const std::string& name, const Pin& pin) {
-  times_.Add(name, root_.Path(pin.directory), RegionNameOf(name), DevicesOf(pin));
+void GrantBinder::Follow(const std::string& name, const BindingRecord& record) {
+  times_.Add(name, root_.Path(record.directory), RegionNameOf(name), DevicesOf(record));
 }
 
 // Of what kubelet's shares do not tell.
-void GrantBinder::Note(const Pin& pin) const {
-  if (pin.decision.empty()) return;
-  inbox_->PutBound({.pod_uid = pin.pod_uid,
-                    .container = pin.container,
-                    .resource = pin.resource,
-                    .devices = DevicesOf(pin),
+void GrantBinder::Note(const BindingRecord& record) const {
+  if (record.decision.empty()) return;
+  inbox_->PutBound({.pod_uid = record.pod_uid,
+                    .container = record.container,
+                    .resource = record.resource,
+                    .devices = DevicesOf(record),
                     .since = clock_.Now()});
 }
 
 void GrantBinder::TellLedger() {
-  const auto grants = pins_.Grants();
+  const auto grants = store_.Grants();
   if (!grants) return;
   for (const std::string& grant : *grants) {
-    const auto pin = pins_.Find(grant);
-    if (!pin || *pin == nullptr) continue;
-    Note(**pin);
-    Follow(grant, **pin);
+    const auto record = store_.Find(grant);
+    if (!record || *record == nullptr) continue;
+    Note(**record);
+    Follow(grant, **record);
   }
 }
 
 std::vector<BoundContainer> GrantBinder::Former() {
   std::vector<BoundContainer> all;
-  const auto grants = pins_.Grants();
+  const auto grants = store_.Grants();
   if (!grants) return all;
   for (const std::string& grant : *grants) {
-    const auto pin = pins_.Find(grant);
-    if (!pin || *pin == nullptr || (*pin)->decision.empty()) continue;
-    all.push_back({.pod_uid = (*pin)->pod_uid,
-                   .container = (*pin)->container,
-                   .resource = (*pin)->resource,
-                   .parts = (*pin)->parts,
-                   .fitted = (*pin)->fitted ? (*pin)->decision : Decision()});
+    const auto record = store_.Find(grant);
+    if (!record || *record == nullptr || (*record)->decision.empty()) continue;
+    all.push_back({.pod_uid = (*record)->pod_uid,
+                   .container = (*record)->container,
+                   .resource = (*record)->resource,
+                   .parts = (*record)->parts,
+                   .fitted = (*record)->fitted ? (*record)->decision : Decision()});
   }
   return all;
 }
 
-void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const {
+void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod,
+                       const BindingRecord& record) const {
   const Vgpu& vgpu = *binding.rendering.vgpu;
-  const auto own = std::ranges::find(pin.decision, pin.container, &DecidedContainer::name);
-  BoundContainer bound{.pod_uid = pin.pod_uid,
-                       .container = pin.container,
-                       .resource = pin.resource,
+  const auto own = std::ranges::find(record.decision, record.container, &DecidedContainer::name);
+  BoundContainer bound{.pod_uid = record.pod_uid,
+                       .container = record.container,
+                       .resource = record.resource,
                        .parts = own->parts};
-  if (pin.fitted) {
-    bound.fitted = pin.decision;
+  if (record.fitted) {
+    bound.fitted = record.decision;
   } else {
-    bound.less = LessThanAsked(pod, RulesOf(pin.resource, *vgpu.requests),
+    bound.less = LessThanAsked(pod, RulesOf(record.resource, *vgpu.requests),
                                CardsOf(binding.offer, vgpu), *own);
   }
   context_->events.Bound(bound);
 }
 
-Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
+Status GrantBinder::WriteDocument(const Binding& binding, const BindingRecord& record,
                                   const std::string& name) const {
   const std::string path = binding.cdi_dir + "/" + GrantFileName(name);
   if (binding.described == nullptr) {
@@ -393,12 +394,12 @@ Status GrantBinder::WriteDocument(const Binding& binding, const Pin& pin,
   }
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const VgpuGrant grant{.name = name,
-                        .directory = pin.directory,
-                        .parts = pin.parts,
-                        .controlled = pin.controlled,
+                        .directory = record.directory,
+                        .parts = record.parts,
+                        .controlled = record.controlled,
                         .licensed = IsLicensed(root_, vgpu),
-                        .library = LibraryOf(root_, vgpu, pin),
-                        .locked = FormerWantsLock(root_, vgpu, pin),
+                        .library = LibraryOf(root_, vgpu, record),
+                        .locked = FormerWantsLock(root_, vgpu, record),
                         .has_no_limits = os::Exists(root_.Path(NoLimitsFileOf(vgpu, name)))};
   cdi::Document document =
       TRY(VgpuDocument(binding.offer, binding.rendering, grant, binding.described));

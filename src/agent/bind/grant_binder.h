@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binds late grants (grant/vgpu.h) to their containers: when kubelet is about to make one, its
 // checkpoint says which container holds the ids and what the grant is called, and what that
-// container may use is written. What a grant was bound to at first is pinned in the state
+// container may use is written. What a grant was bound to at first is recorded in the state
 // directory, and holds for as long as the pod does, whatever the configuration says by then.
 //
 // Shared by all resources, and by the instances of the agent on the node: a grant's files are its
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "agent/bind/bind_context.h"
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "agent/bind/grant_space.h"
 #include "agent/bind/grant_times_thread.h"
 #include "agent/bind/held_grants.h"
@@ -48,7 +48,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
               const Clock& clock = SystemClock(), std::function<std::string()> versions = {})
       : versions_(std::move(versions)),
         checkpoint_(device_plugins + "/" + kubelet::kCheckpointFile),
-        pins_(state_dir),
+        store_(state_dir),
         root_(std::move(root)),
         context_(std::move(context)),
         inbox_(std::move(inbox)),
@@ -79,9 +79,9 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // The containers that were bound to what their pods ask for, for who tells their scheduler.
   std::vector<BoundContainer> Former();
   // The grants that were bound, as far as this process knows them: waits for no disk.
-  GrantPins::Known KnownGrants() const { return pins_.known(); }
+  BindingStore::Known KnownGrants() const { return store_.known(); }
   // Whether there may be anything left of any grant.
-  bool AnyBound() const { return pins_.any(); }
+  bool AnyBound() const { return store_.any(); }
   // Whether a container was lately not made for want of room: who holds it may have ended without
   // kubelet having written so.
   bool AnyLacksRoom() const;
@@ -99,7 +99,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
 
  private:
   // A container that is about to be made, and what became of its grants.
-  struct Wish {
+  struct BindRequest {
     const Binding binding;
     const std::vector<std::string>& ids;
     const Pods& known;
@@ -115,36 +115,38 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
       Result<Placer::Decided> decided;
     };
     std::vector<One> grants{};
-    std::vector<std::pair<std::string, Result<GrantPins::Prepared>>> pins{};  // of the new ones
+    std::vector<std::pair<std::string, Result<BindingStore::Prepared>>>
+        records{};  // of the new ones
   };
-  using Wishes = std::span<const std::unique_ptr<Wish>>;
+  using Requests = std::span<const std::unique_ptr<BindRequest>>;
   struct Turn {
-    std::vector<std::unique_ptr<Wish>> wishes;
-    std::optional<os::FileLock> alone;  // until all pins are there
+    std::vector<std::unique_ptr<BindRequest>> requests;
+    std::optional<os::FileLock> alone;  // until all records are there
   };
   void TakeTurn();
-  void Prepare(Wish& wish) const;
+  void Prepare(BindRequest& request) const;
   void EndTurn(const std::shared_ptr<Turn>& turn);
   static Result<HeldGrants::Some> Find(const Result<HeldGrantsPtr>& held, const Binding& binding,
                                        const std::vector<std::string>& ids);
   // One thread at a time, as what follows.
-  void DecideAll(Wishes wishes, std::optional<os::FileLock>& alone);
-  Placer::Records RecordsOf(const HeldGrants& held, const GrantPins::Names* written);
-  Status Lock(std::optional<os::FileLock>& alone, std::optional<GrantPins::Names>& written);
-  void ShareFiles(Wishes wishes) const;
-  bool Look(Wish& wish, const Result<HeldGrantsPtr>& held,
-            const GrantPins::Names* written = nullptr);
-  void DecideFor(Wish& wish);
-  void Add(Wishes wishes);
+  void DecideAll(Requests requests, std::optional<os::FileLock>& alone);
+  Placer::Records RecordsOf(const HeldGrants& held, const BindingStore::Names* written);
+  Status Lock(std::optional<os::FileLock>& alone, std::optional<BindingStore::Names>& written);
+  void ShareFiles(Requests requests) const;
+  bool Look(BindRequest& request, const Result<HeldGrantsPtr>& held,
+            const BindingStore::Names* written = nullptr);
+  void DecideFor(BindRequest& request);
+  void Add(Requests requests);
   // Any thread again.
-  Status Finish(const Wish& wish);
-  Status FinishOne(const Wish& wish, const Wish::One& one);
-  std::string NameIn(const Wish& wish, const std::string& uid) const;
-  void TellRefused(const Wish& wish, const HeldGrant& held, const Error& why);
-  void Follow(const std::string& name, const Pin& pin);
-  void Note(const Pin& pin) const;
-  void Tell(const Binding& binding, const kube::Pod& pod, const Pin& pin) const;
-  Status WriteDocument(const Binding& binding, const Pin& pin, const std::string& name) const;
+  Status Finish(const BindRequest& request);
+  Status FinishOne(const BindRequest& request, const BindRequest::One& one);
+  std::string NameIn(const BindRequest& request, const std::string& uid) const;
+  void TellRefused(const BindRequest& request, const HeldGrant& held, const Error& why);
+  void Follow(const std::string& name, const BindingRecord& record);
+  void Note(const BindingRecord& record) const;
+  void Tell(const Binding& binding, const kube::Pod& pod, const BindingRecord& record) const;
+  Status WriteDocument(const Binding& binding, const BindingRecord& record,
+                       const std::string& name) const;
 
   Result<HeldGrantsPtr> Read();
   void NoteShape(const Result<HeldGrantsPtr>& read);
@@ -159,7 +161,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   CheckpointFile checkpoint_;
   std::mutex told_mutex_;
   HeldGrantsPtr told_;  // to the claims; under told_mutex_
-  GrantPins pins_;
+  BindingStore store_;
   GrantTimesThread times_;
   const os::Root root_;
   const std::shared_ptr<BindContext> context_;
@@ -171,7 +173,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // instances' lock and the disk are waited for once.
   Placer placer_;  // by whom has set deciding_
   std::mutex turns_;
-  std::vector<std::unique_ptr<Wish>> waiting_;  // under turns_, as the next
+  std::vector<std::unique_ptr<BindRequest>> waiting_;  // under turns_, as the next
   bool deciding_ = false;
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   std::mutex removing_;
@@ -179,7 +181,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   std::mutex containers_mutex_;
   std::set<std::string> containers_;  // as RemoveForgotten has them; under containers_mutex_
   Leftovers leftovers_{clock_};
-  GrantSpace space_{pins_, root_};
+  GrantSpace space_{store_, root_};
   // As many as wait for a disk at once. Whoever waits for another agent holds none.
   os::Workers workers_{64};
 };

@@ -21,7 +21,7 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs,
 void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
   const std::unique_lock lock(removing_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  const auto grants = pins_.Grants();
+  const auto grants = store_.Grants();
   if (!grants) return;
   const auto live = Live();
   if (!live) {
@@ -59,8 +59,8 @@ std::set<std::string> GrantBinder::Containers(const std::set<std::string>& confi
 Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs,
                               const std::set<std::string>& containers) {
   Status first;
-  if (pins_.any()) {
-    for (const std::string& name : TRY(pins_.Grants())) {
+  if (store_.any()) {
+    for (const std::string& name : TRY(store_.Grants())) {
       const Status gone = Forget(name, cdi_dirs);
       if (first && !gone) first = gone;
     }
@@ -71,29 +71,29 @@ Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs,
 
 // The record last, by which the rest is found again.
 Status GrantBinder::Forget(const std::string& name, const std::set<std::string>& cdi_dirs) {
-  const auto pin = pins_.Find(name);
-  const std::string uid = pin && *pin ? (*pin)->pod_uid : "unknown";
+  const auto record = store_.Find(name);
+  const std::string uid = record && *record ? (*record)->pod_uid : "unknown";
   const std::string pod = context_->pods.NameOf(uid);
   for (const std::string& directory : cdi_dirs) {
     (void)os::RemoveFile(directory + "/" + GrantFileName(name));
   }
   times_.Remove(name);
-  if (pin && *pin) {
-    const std::string directory = root_.Path((*pin)->directory);
-    if (!(*pin)->gate.empty()) (void)os::RemoveFile(root_.Path((*pin)->gate));
-    RemoveLimits(root_, name, **pin);
+  if (record && *record) {
+    const std::string directory = root_.Path((*record)->directory);
+    if (!(*record)->gate.empty()) (void)os::RemoveFile(root_.Path((*record)->gate));
+    RemoveLimits(root_, name, **record);
     // Where kubelet has lost its checkpoint, a container has a second grant, and the same
     // directory.
-    const bool own = IsOwnDirectory(**pin, name) && !pins_.IsShared((*pin)->directory, name);
+    const bool own = IsOwnDirectory(**record, name) && !store_.IsShared((*record)->directory, name);
     if (own) {
       Containers({directory.substr(0, directory.rfind('/'))});
       TRY(Leftovers::PutAside(directory));
     }
-    const std::string locks = root_.Path(LocksOf(**pin, name));
+    const std::string locks = root_.Path(LocksOf(**record, name));
     Containers({locks.substr(0, locks.rfind('/'))});
     TRY(Leftovers::PutAside(locks));
   }
-  pins_.Remove(name);
+  store_.Remove(name);
   log::Info("a grant has ended", {{"grant", name}, {"pod", pod}, {"uid", uid}});
   return {};
 }

@@ -131,15 +131,15 @@ TEST_F(GrantBinderTest, ACheckpointOfUnknownShapeIsRefusedByBothVersions) {
 
 // As agents bound it that knew a pod by its name alone.
 TEST_F(GrantBinderTest, ARecordByAPodsNameIsItsContainersStill) {
-  const auto pin =
-      std::make_shared<Pin>(Pin{.resource = kGpu,
-                                .pod_uid = "team/pod-uid-1",
-                                .container = "app",
-                                .directory = std::string("/usr/local/vgpu/containers/") + kOne,
-                                .parts = {{offer_.devices[0].key.id, 20, 2}}});
+  const auto record = std::make_shared<BindingRecord>(
+      BindingRecord{.resource = kGpu,
+                    .pod_uid = "team/pod-uid-1",
+                    .container = "app",
+                    .directory = std::string("/usr/local/vgpu/containers/") + kOne,
+                    .parts = {{offer_.devices[0].key.id, 20, 2}}});
   ASSERT_TRUE(os::MakeDirectories(directory_ + "/state/grants", 0700));
   ASSERT_TRUE(os::ReplaceFile(fmt::format("{}/state/grants/{}.json", directory_, kOne),
-                              PinText(*pin), 0600));
+                              BindingRecordText(*record), 0600));
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   EXPECT_EQ(Bind({Share(0, 0)}), "");
 }

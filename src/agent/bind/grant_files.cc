@@ -113,30 +113,30 @@ Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
 }
 
 // A library of before may know no word for none: it goes without, unless it once had a file.
-bool IsFormer(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
-  return LibraryOf(root, vgpu, pin) != vgpu.library;
+bool IsFormer(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
+  return LibraryOf(root, vgpu, record) != vgpu.library;
 }
 
 // Beside a grant's limits, as the node has it by now.
 Status PutNoLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
-                   const Pin& pin) {
+                   const BindingRecord& record) {
   const std::string file = root.Path(NoLimitsFileOf(vgpu, name));
   constexpr size_t kMost = 64;  // of a word; what is longer is none
   const auto text = os::ReadFile(root.Path(FilesOf(vgpu).no_limits), kMost);
   if (text) return PutUnlessSame(file, *text, 0444);
   // What does not read counts as the word that is no other: closed.
   if (text.error().reason != Reason::kNotFound) return PutUnlessSame(file, "closed\n", 0444);
-  if (IsFormer(root, vgpu, pin) && !os::Exists(file)) return {};
+  if (IsFormer(root, vgpu, record) && !os::Exists(file)) return {};
   return PutUnlessSame(file, std::string(limiter::kAsBuilt) + "\n", 0444);
 }
 
 // Of which the container gets its own directory, read-only.
 Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
-                   const Pin& pin) {
+                   const BindingRecord& record) {
   constexpr mode_t kMode = 0444;
   const std::string directory = root.Path(LimitsOf(vgpu, name));
   const std::string file = root.Path(LimitsFileOf(vgpu, name));
-  const VgpuGrant grant{.name = name, .directory = pin.directory, .parts = pin.parts};
+  const VgpuGrant grant{.name = name, .directory = record.directory, .parts = record.parts};
   const std::string text = LimitsText(vgpu, grant);
   // Who comes at the same time for the same grant may have been quicker.
   if (TRY(MakeNew(directory, 0755)) && WriteNew(file, text, kMode)) return {};
@@ -168,9 +168,9 @@ Status MakeForContainer(const std::string& path) {
 }
 
 // Where the configuration had its directory then.
-Vgpu OfWhichIs(const Pin& pin) {
+Vgpu OfWhichIs(const BindingRecord& record) {
   Vgpu vgpu;
-  vgpu.directory = ParentOf(ParentOf(pin.directory));
+  vgpu.directory = ParentOf(ParentOf(record.directory));
   return vgpu;
 }
 
@@ -191,42 +191,42 @@ Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu) {
 }
 
 Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
-                      const Pin& pin, const Grant& answer) {
-  const std::string directory = root.Path(pin.directory);
+                      const BindingRecord& record, const Grant& answer) {
+  const std::string directory = root.Path(record.directory);
   // One of before lies where the configuration had it then.
-  if (ParentOf(pin.directory) != FilesOf(vgpu).containers) {
+  if (ParentOf(record.directory) != FilesOf(vgpu).containers) {
     TRY(os::MakeDirectories(ParentOf(ParentOf(directory)), 0755));
     TRY(OpenOwnDirectory(ParentOf(directory), 0700));
   }
   TRY(MakeForContainer(directory));
   const std::string locks = root.Path(LocksOf(vgpu, name));
   const bool locked =
-      IsFormer(root, vgpu, pin) ? FormerWantsLock(root, vgpu, pin) : !vgpu.own_library;
+      IsFormer(root, vgpu, record) ? FormerWantsLock(root, vgpu, record) : !vgpu.own_library;
   if (locked) TRY(MakeForContainer(locks));
   if (vgpu.enforced) {
-    if (LibraryOf(root, vgpu, pin) == vgpu.library) TRY(CheckLibrary(root, vgpu));
-    TRY(WriteLimits(root, vgpu, name, pin));
-    TRY(PutNoLimits(root, vgpu, name, pin));
-    TRY(MakeRegion(root, vgpu, name, pin));
+    if (LibraryOf(root, vgpu, record) == vgpu.library) TRY(CheckLibrary(root, vgpu));
+    TRY(WriteLimits(root, vgpu, name, record));
+    TRY(PutNoLimits(root, vgpu, name, record));
+    TRY(MakeRegion(root, vgpu, name, record));
   }
   TRY(CheckMountSources(root, answer));
-  return pin.gate.empty() ? Status() : MakeGate(root.Path(pin.gate));
+  return record.gate.empty() ? Status() : MakeGate(root.Path(record.gate));
 }
 
-void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin) {
-  (void)os::RemoveTree(root.Path(LimitsOf(OfWhichIs(pin), name)));
+void RemoveLimits(const os::Root& root, const std::string& name, const BindingRecord& record) {
+  (void)os::RemoveTree(root.Path(LimitsOf(OfWhichIs(record), name)));
 }
 
-std::string LocksOf(const Pin& pin, const std::string& name) {
-  return LocksOf(OfWhichIs(pin), name);
+std::string LocksOf(const BindingRecord& record, const std::string& name) {
+  return LocksOf(OfWhichIs(record), name);
 }
 
-std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
-  return !pin.library.empty() && IsFile(root, pin.library) ? pin.library : vgpu.library;
+std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
+  return !record.library.empty() && IsFile(root, record.library) ? record.library : vgpu.library;
 }
 
-bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const Pin& pin) {
-  const std::string library = LibraryOf(root, vgpu, pin);
+bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
+  const std::string library = LibraryOf(root, vgpu, record);
   return library != vgpu.library && !IsOwnLibrary(root, library);
 }
 

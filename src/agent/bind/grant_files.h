@@ -3,7 +3,7 @@
 // by two of them. Any thread; waits for disks.
 #pragma once
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "base/result.h"
 #include "grant/grant.h"
 #include "os/files.h"
@@ -22,18 +22,18 @@ Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu);
 // directory's place, kBadMount where a mount of the answer would not be what it was meant to be,
 // kNoGate where a device node cannot be made or is of no use.
 Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
-                      const Pin& pin, const Grant& answer);
+                      const BindingRecord& record, const Grant& answer);
 // Takes its limits away again.
-void RemoveLimits(const os::Root& root, const std::string& name, const Pin& pin);
+void RemoveLimits(const os::Root& root, const std::string& name, const BindingRecord& record);
 // The directory of its lock, in which the container may write; none where the library has no lock.
-std::string LocksOf(const Pin& pin, const std::string& name);
+std::string LocksOf(const BindingRecord& record, const std::string& name);
 
 // The library that the container loads, on the host: the one that it was bound with as long as that
 // is there, else the configuration's.
-std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const Pin& pin);
+std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record);
 
 // Whether that is another than the configuration's, and wants a lock for its processes (HAMi-core).
-bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const Pin& pin);
+bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record);
 
 // Whether there is a licence for the library, and what looks at it.
 bool IsLicensed(const os::Root& root, const Vgpu& vgpu);

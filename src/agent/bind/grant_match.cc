@@ -23,7 +23,7 @@ std::string Said(const Grant& answer, const char* key) {
 
 // The library that the answer has loaded is the configured one, and Tessera's own, and the answer
 // has the place for its limits file.
-bool GoesByLimitsFile(const Grant& answer, const Vgpu& vgpu, const Pin& pin) {
+bool GoesByLimitsFile(const Grant& answer, const Vgpu& vgpu, const BindingRecord& record) {
   const std::string_view limits = limiter::kLimitsPath;
   bool has_library = false, has_limits = false, has_preload = false;
   for (const Mount& mount : answer.mounts) {
@@ -31,7 +31,7 @@ bool GoesByLimitsFile(const Grant& answer, const Vgpu& vgpu, const Pin& pin) {
     has_limits |= mount.container_path == limits.substr(0, limits.rfind('/'));
     has_library |= mount.container_path.ends_with(kLibrary) && mount.host_path == vgpu.library;
   }
-  return vgpu.own_library && pin.controlled && has_library && has_limits && has_preload;
+  return vgpu.own_library && record.controlled && has_library && has_limits && has_preload;
 }
 
 std::set<std::string> DevicesOf(const std::vector<VgpuPart>& parts) {
@@ -62,33 +62,36 @@ Status CheckOwner(const HeldGrant& held) {
               held.container, held.pod_uid, Brief(container), Brief(pod));
 }
 
-Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu, const Pin& pin) {
-  std::vector<VgpuPart> parts = pin.parts;
+Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu,
+                  const BindingRecord& record) {
+  std::vector<VgpuPart> parts = record.parts;
   SortAsContainersSee(offer, parts);
   const std::string own = PartsText(parts);
   const std::string said = Said(answer, kPartsAnnotation);
-  const bool sizes_may_differ = GoesByLimitsFile(answer, vgpu, pin) && IsOfSameDevices(said, parts);
+  const bool sizes_may_differ =
+      GoesByLimitsFile(answer, vgpu, record) && IsOfSameDevices(said, parts);
   if (said != own && !sizes_may_differ) {
     return Fail(Reason::kWrongMatch,
                 "{}: container {} of pod {} was told that it has {}, and by now {} was chosen for "
                 "it",
-                pin.resource, pin.container, pin.pod_uid, Brief(said), own);
+                record.resource, record.container, record.pod_uid, Brief(said), own);
   }
   const auto has = [&](auto Mount::* path, std::string_view value) {
     return std::ranges::count(answer.mounts, value, path) > 0;
   };
-  if (!has(&Mount::host_path, pin.directory)) {
+  if (!has(&Mount::host_path, record.directory)) {
     return Fail(Reason::kWrongMatch,
-                "{}: container {} of pod {} was told of another directory than {}", pin.resource,
-                pin.container, pin.pod_uid, pin.directory);
+                "{}: container {} of pod {} was told of another directory than {}", record.resource,
+                record.container, record.pod_uid, record.directory);
   }
   const bool library = std::ranges::any_of(
       answer.mounts, [](const Mount& mount) { return mount.container_path.ends_with(kLibrary); });
-  if (!library || has(&Mount::container_path, kPreload) == pin.controlled) return {};
+  if (!library || has(&Mount::container_path, kPreload) == record.controlled) return {};
   return Fail(Reason::kWrongMatch,
               "{}: container {} of pod {} was told that it is {} the limiting library, and by now "
               "it is not",
-              pin.resource, pin.container, pin.pod_uid, pin.controlled ? "without" : "held by");
+              record.resource, record.container, record.pod_uid,
+              record.controlled ? "without" : "held by");
 }
 
 }  // namespace tessera::agent

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "agent/bind/held_grants.h"
 #include "base/result.h"
 #include "grant/grant.h"
@@ -21,7 +21,8 @@ bool IsMatched(const Grant& answer);
 Status CheckOwner(const HeldGrant& held);
 // kWrongMatch where it says something else than what the container is to have. Sizes alone may be
 // others where Tessera's own library holds the container to them: it goes by the limits file, which
-// is written by the pin.
-Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu, const Pin& pin);
+// is written by the record.
+Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu,
+                  const BindingRecord& record);
 
 }  // namespace tessera::agent

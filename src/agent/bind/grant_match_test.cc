@@ -47,17 +47,17 @@ class CheckMatchTest : public testing::Test {
     vgpu_.library = "/vgpu/libvgpu.so.1";
   }
   std::string Trouble() const {
-    const Status checked = CheckMatch(answer_, Offer(), vgpu_, pin_);
+    const Status checked = CheckMatch(answer_, Offer(), vgpu_, record_);
     return checked ? "" : checked.error().message;
   }
 
   Grant answer_;
   Vgpu vgpu_;
-  Pin pin_{.resource = "a.com/b",
-           .pod_uid = "uid-1",
-           .container = "app",
-           .directory = "/vgpu/containers/uid-1_app",
-           .parts = {{"GPU-1", 300, 30}}};
+  BindingRecord record_{.resource = "a.com/b",
+                        .pod_uid = "uid-1",
+                        .container = "app",
+                        .directory = "/vgpu/containers/uid-1_app",
+                        .parts = {{"GPU-1", 300, 30}}};
 };
 
 TEST_F(CheckMatchTest, TheSameIsRight) {
@@ -65,7 +65,7 @@ TEST_F(CheckMatchTest, TheSameIsRight) {
 }
 
 TEST_F(CheckMatchTest, OtherSizesAreWrong) {
-  pin_.parts[0].cores = 20;
+  record_.parts[0].cores = 20;
   EXPECT_EQ(Trouble(),
             "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
             "GPU-1=300:20 was chosen for it");
@@ -73,20 +73,20 @@ TEST_F(CheckMatchTest, OtherSizesAreWrong) {
 
 TEST_F(CheckMatchTest, OtherSizesOfTheSameGpusAreRightWhereTheLimitsFileSaysThem) {
   vgpu_.own_library = true;
-  pin_.parts = {{"GPU-1", 200, 0}};
+  record_.parts = {{"GPU-1", 200, 0}};
   EXPECT_EQ(Trouble(), "");
   answer_.annotations[kPartsAnnotation] = "GPU-2=300:30,GPU-1=300:30";
-  pin_.parts = {{"GPU-1", 200, 0}, {"GPU-2", 100, 10}};
+  record_.parts = {{"GPU-1", 200, 0}, {"GPU-2", 100, 10}};
   EXPECT_EQ(Trouble(), "") << "in whatever order";
 }
 
 TEST_F(CheckMatchTest, AnotherGpuIsWrongWhateverTheLimitsFileSays) {
   vgpu_.own_library = true;
-  pin_.parts[0].device = "GPU-2";
+  record_.parts[0].device = "GPU-2";
   EXPECT_EQ(Trouble(),
             "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
             "GPU-2=300:30 was chosen for it");
-  pin_.parts = {{"GPU-1", 300, 30}, {"GPU-2", 300, 30}};
+  record_.parts = {{"GPU-1", 300, 30}, {"GPU-2", 300, 30}};
   EXPECT_EQ(Trouble(),
             "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
             "GPU-1=300:30,GPU-2=300:30 was chosen for it");
@@ -98,7 +98,7 @@ TEST_F(CheckMatchTest, AnotherGpuIsWrongWhateverTheLimitsFileSays) {
 
 TEST_F(CheckMatchTest, OtherSizesAreWrongWhereTheAnswerHasNothingThatGoesByTheLimitsFile) {
   vgpu_.own_library = true;
-  pin_.parts[0].cores = 20;
+  record_.parts[0].cores = 20;
   const std::string wrong =
       "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
       "GPU-1=300:20 was chosen for it";
@@ -113,25 +113,25 @@ TEST_F(CheckMatchTest, OtherSizesAreWrongWhereTheAnswerHasNothingThatGoesByTheLi
   answer_.mounts[1].host_path = "/vgpu/libvgpu.so";
   EXPECT_EQ(Trouble(), wrong) << "a library that was there before";
   answer_.mounts = mounts;
-  pin_.controlled = false;
+  record_.controlled = false;
   EXPECT_EQ(Trouble(), wrong) << "it is loaded into nothing";
 }
 
 TEST_F(CheckMatchTest, AnotherDirectoryIsWrong) {
-  pin_.directory = "/other/containers/uid-1_app";
+  record_.directory = "/other/containers/uid-1_app";
   EXPECT_EQ(Trouble(),
             "a.com/b: container app of pod uid-1 was told of another directory than "
             "/other/containers/uid-1_app");
 }
 
 TEST_F(CheckMatchTest, WhoIsHeldByTheLibraryOrNotStaysSo) {
-  pin_.controlled = false;
+  record_.controlled = false;
   EXPECT_EQ(Trouble(),
             "a.com/b: container app of pod uid-1 was told that it is held by the limiting library, "
             "and by now it is not");
   answer_.mounts.pop_back();
   EXPECT_EQ(Trouble(), "");
-  pin_.controlled = true;
+  record_.controlled = true;
   EXPECT_EQ(Trouble(),
             "a.com/b: container app of pod uid-1 was told that it is without the limiting library, "
             "and by now it is not");

@@ -31,11 +31,11 @@ std::string TunableOf(const Vgpu& vgpu, const char* key) {
   return found == vgpu.tunables.end() ? "" : found->second;
 }
 
-Image ImageOf(const Vgpu& vgpu, const Pin& pin) {
+Image ImageOf(const Vgpu& vgpu, const BindingRecord& record) {
   Image region(static_cast<Region*>(calloc(1, sizeof(Region))));
   if (region == nullptr) return region;
   std::vector<limiter::RegionDevice> devices;
-  for (const VgpuPart& part : pin.parts) {
+  for (const VgpuPart& part : record.parts) {
     devices.push_back({.uuid = part.device.c_str(),
                        .bytes = static_cast<uint64_t>(part.memory) << 20,
                        .cores = static_cast<uint64_t>(part.cores)});
@@ -69,15 +69,16 @@ bool Write(int fd, const Region& region) {
 
 }  // namespace
 
-Status MakeRegion(const os::Root& root, const Vgpu& vgpu, const std::string& name, const Pin& pin) {
+Status MakeRegion(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                  const BindingRecord& record) {
   if (!vgpu.own_library) return {};
   const std::string region = RegionNameOf(name);
-  const std::string directory = root.Path(pin.directory);
+  const std::string directory = root.Path(record.directory);
   const os::Fd in(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!in.valid()) return Fail(SystemError("cannot open the directory " + directory, errno));
   struct stat there{};
   if (fstatat(in.get(), region.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return {};
-  const Image image = ImageOf(vgpu, pin);
+  const Image image = ImageOf(vgpu, record);
   // Where containers reach nothing: it appears in theirs when it is complete. On the same file
   // system, which may be one for these directories alone.
   const std::string made = directory.substr(0, directory.rfind('/')) + "/.new-" + region;

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "base/result.h"
 #include "grant/grant.h"
 #include "os/files.h"
@@ -15,6 +15,7 @@ namespace tessera::agent {
 
 // Puts it into the container's directory, complete, where nothing of its name is; what is there is
 // the container's. Only for the library of Tessera's own: another one makes its own.
-Status MakeRegion(const os::Root& root, const Vgpu& vgpu, const std::string& name, const Pin& pin);
+Status MakeRegion(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                  const BindingRecord& record);
 
 }  // namespace tessera::agent

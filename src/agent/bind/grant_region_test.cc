@@ -16,12 +16,12 @@ constexpr char kGpu[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
 
 class GrantRegionTest : public testing::Test {
  protected:
-  GrantRegionTest() { EXPECT_TRUE(os::MakeDirectories(directory_ + pin_.directory, 0755)); }
+  GrantRegionTest() { EXPECT_TRUE(os::MakeDirectories(directory_ + record_.directory, 0755)); }
   ~GrantRegionTest() override { (void)os::RemoveTree(directory_); }
 
-  std::string Path() const { return directory_ + pin_.directory + "/name.cache"; }
+  std::string Path() const { return directory_ + record_.directory + "/name.cache"; }
   std::string Make() {
-    const Status made = MakeRegion(os::Root(directory_), vgpu_, "name", pin_);
+    const Status made = MakeRegion(os::Root(directory_), vgpu_, "name", record_);
     return made ? "" : made.error().message;
   }
   std::unique_ptr<limiter::Region> Read() const {
@@ -37,7 +37,7 @@ class GrantRegionTest : public testing::Test {
              .library = "/vgpu/libvgpu.so",
              .own_library = true,
              .tunables = {{"GPU_CORE_UTILIZATION_POLICY", "force"}, {"CUDA_TASK_PRIORITY", "0"}}};
-  Pin pin_{.directory = "/vgpu/containers/a", .parts = {{kGpu, 2048, 30}}};
+  BindingRecord record_{.directory = "/vgpu/containers/a", .parts = {{kGpu, 2048, 30}}};
 };
 
 TEST_F(GrantRegionTest, HasTheContainersLimitsBeforeAnyOfItsProcesses) {
@@ -79,7 +79,7 @@ TEST_F(GrantRegionTest, AnotherLibraryMakesItsOwn) {
 }
 
 TEST_F(GrantRegionTest, WhereItCannotBeMadeTheContainerIsNotStarted) {
-  ASSERT_TRUE(os::RemoveTree(directory_ + pin_.directory));
+  ASSERT_TRUE(os::RemoveTree(directory_ + record_.directory));
   EXPECT_EQ(Make(), "cannot open the directory " + directory_ +
                         "/vgpu/containers/a: No such file or directory");
 }

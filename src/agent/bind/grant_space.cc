@@ -135,7 +135,7 @@ std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
   End(directory, space.bytes);
   if (!space.cut) return std::nullopt;
   return Cut{.grant = owned.grant,
-             .pin = owned.pin,
+             .record = owned.record,
              .directory = owned.directory,
              .what = *std::move(space.cut)};
 }
@@ -143,20 +143,20 @@ std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
 // A container whose grant was given anew has both regions.
 std::map<std::string, GrantSpace::Owned> GrantSpace::Directories() {
   std::map<std::string, Owned> directories;
-  const auto grants = pins_.Grants();
+  const auto grants = store_.Grants();
   if (!grants) return directories;
   for (const std::string& grant : *grants) {
-    const auto pin = pins_.Find(grant);
-    if (!pin || *pin == nullptr || !IsOwnDirectory(**pin, grant)) continue;
-    Owned& owned = directories[root_.Path((*pin)->directory)];
+    const auto record = store_.Find(grant);
+    if (!record || *record == nullptr || !IsOwnDirectory(**record, grant)) continue;
+    Owned& owned = directories[root_.Path((*record)->directory)];
     owned.regions.insert(RegionNameOf(grant));
     owned.grant = grant;
-    owned.pin = *pin;
-    owned.directory = (*pin)->directory;
+    owned.record = *record;
+    owned.directory = (*record)->directory;
     // HAMi-core's, which it gives a file of this name.
-    const std::string locks = LocksOf(**pin, grant);
+    const std::string locks = LocksOf(**record, grant);
     directories[root_.Path(locks)] = {
-        .regions = {"lock"}, .grant = grant, .pin = *pin, .directory = locks};
+        .regions = {"lock"}, .grant = grant, .record = *record, .directory = locks};
   }
   return directories;
 }

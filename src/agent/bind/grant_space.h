@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "base/clock.h"
 #include "os/files.h"
 
@@ -43,7 +43,7 @@ class GrantSpace {
 
   struct Cut {
     std::string grant;
-    PinPtr pin;
+    BindingRecordPtr record;
     std::string directory;  // as the node has it
     std::string what;
   };
@@ -53,7 +53,7 @@ class GrantSpace {
   };
 
   // Both outlive it.
-  GrantSpace(GrantPins& pins, const os::Root& root) : pins_(pins), root_(root) {}
+  GrantSpace(BindingStore& records, const os::Root& root) : store_(records), root_(root) {}
 
   // At the directories of all grants but those that another thread is at, and at what was put aside
   // (leftovers.h) in these. Nothing where kMostHeld threads are at it.
@@ -64,7 +64,7 @@ class GrantSpace {
   struct Owned {
     std::set<std::string> regions;
     std::string grant;
-    PinPtr pin;
+    BindingRecordPtr record;
     std::string directory;  // as the node has it
   };
   std::map<std::string, Owned> Directories();
@@ -73,7 +73,7 @@ class GrantSpace {
   void SetNext(const std::string& directory);
   void End(const std::string& directory, uint64_t bytes);
 
-  GrantPins& pins_;
+  BindingStore& store_;
   const os::Root& root_;
   std::mutex mutex_;                       // of what follows; nobody waits for a disk with it
   std::map<std::string, uint64_t> bytes_;  // by directory

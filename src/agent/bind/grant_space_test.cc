@@ -167,8 +167,8 @@ TEST_F(GrantSpaceTest, ALookTellsWhoseDirectoryWasCutAndWhatAllTake) {
   ASSERT_TRUE(seen);
   ASSERT_EQ(seen->cuts.size(), 1U);
   EXPECT_EQ(seen->cuts[0].grant, kOne);
-  EXPECT_EQ(seen->cuts[0].pin->container, "app");
-  EXPECT_EQ(seen->cuts[0].directory, seen->cuts[0].pin->directory);
+  EXPECT_EQ(seen->cuts[0].record->container, "app");
+  EXPECT_EQ(seen->cuts[0].directory, seen->cuts[0].record->directory);
   EXPECT_EQ(seen->cuts[0].what, fmt::format("20 MiB in 2 files where 16 MiB may be; {}", kDone));
   EXPECT_GE(seen->bytes, kMiB);
   EXPECT_LT(seen->bytes, 16 * kMiB);

@@ -18,19 +18,19 @@ GrantedByResource GrantTally::last() const {
 }
 
 Result<GrantedByResource> GrantTally::CountAll() {
-  if (!pins_.any()) return GrantedByResource();
+  if (!store_.any()) return GrantedByResource();
   const HeldGrantsPtr held = TRY(checkpoint_.Read());
   GrantedByResource all;
   std::map<std::string, Taken> taken;  // by resource
   for (const HeldGrant& grant : held->all()) {
     if (!IsGrantName(grant.name)) continue;
-    const auto pin = pins_.Find(grant.name);
-    if (!pin || *pin == nullptr) continue;
+    const auto record = store_.Find(grant.name);
+    if (!record || *record == nullptr) continue;
     ++all[grant.resource].containers;
     Taken& of_resource = taken[grant.resource];
-    const Decision& decision = (*pin)->decision;
+    const Decision& decision = (*record)->decision;
     if (decision.empty()) {
-      of_resource.AddShares(grant.pod_uid, grant.ids, grant.ids, (*pin)->parts);
+      of_resource.AddShares(grant.pod_uid, grant.ids, grant.ids, (*record)->parts);
     } else if (!of_resource.HasPod(grant.pod_uid, grant.resource)) {
       of_resource.AddPod(grant.pod_uid, grant.resource,
                          UsageOf(decision, context_->pods.Find(grant.pod_uid).get()));

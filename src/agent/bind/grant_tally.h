@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "agent/bind/bind_context.h"
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "agent/bind/grant_room.h"
 #include "agent/bind/held_grants.h"
 #include "base/result.h"
@@ -29,7 +29,7 @@ class GrantTally {
   // `checkpoint`: kubelet's file.
   GrantTally(std::string checkpoint, const std::string& state_dir,
              std::shared_ptr<const BindContext> context)
-      : checkpoint_(std::move(checkpoint)), pins_(state_dir), context_(std::move(context)) {}
+      : checkpoint_(std::move(checkpoint)), store_(state_dir), context_(std::move(context)) {}
 
   // Counts anew those that kubelet knows; waits for disks. Where kubelet's checkpoint cannot be
   // read, what was counted last stays.
@@ -40,7 +40,7 @@ class GrantTally {
   Result<GrantedByResource> CountAll();
 
   CheckpointFile checkpoint_;
-  GrantPins pins_;
+  BindingStore store_;
   const std::shared_ptr<const BindContext> context_;
   mutable std::mutex mutex_;
   GrantedByResource last_;  // under mutex_

@@ -40,17 +40,17 @@ TEST_F(GrantTallyTest, ContainersOfOnePodThatHaveTheSameShareTakeItOnce) {
 TEST_F(GrantTallyTest, APodThatWasDecidedAsAWholeCountsSo) {
   const Decision decision = {{"init", hami::ContainerKind::kInit, {{Gpu(0), 700, 10}}},
                              {"app", hami::ContainerKind::kApp, {{Gpu(0), 300, 30}}}};
-  GrantPins pins(directory_ + "/state");
+  BindingStore records(directory_ + "/state");
   for (const char* name : {kOne, kOther}) {
-    const auto lock = pins.Lock();
-    auto prepared = pins.Prepare(
-        name, std::make_shared<const Pin>(Pin{.resource = kGpu,
+    const auto lock = records.Lock();
+    auto prepared = records.Prepare(name, std::make_shared<const BindingRecord>(BindingRecord{
+                                              .resource = kGpu,
                                               .pod_uid = "uid-1",
                                               .container = name == kOne ? "init" : "app",
                                               .directory = "/d",
                                               .parts = {{Gpu(0), 300, 30}},
                                               .decision = decision}));
-    ASSERT_TRUE(prepared && pins.Add({&*prepared, 1}).at(0));
+    ASSERT_TRUE(prepared && records.Add({&*prepared, 1}).at(0));
     Hold("uid-1", name == kOne ? "init" : "app", {Share(0, 0)}, AnswerNaming(name));
   }
 

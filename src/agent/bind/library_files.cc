@@ -165,10 +165,10 @@ Result<std::set<std::string>> OldLibraries::Named() {
       for (const Mount& mount : entry.grant().mounts) named.insert(mount.host_path);
     }
   }
-  if (!pins_.any()) return named;
-  for (const std::string& grant : TRY(pins_.Grants())) {
-    const auto pin = TRY(pins_.Find(grant));
-    if (pin) named.insert(pin->library);
+  if (!store_.any()) return named;
+  for (const std::string& grant : TRY(store_.Grants())) {
+    const auto record = TRY(store_.Find(grant));
+    if (record) named.insert(record->library);
   }
   return named;
 }

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/schema/config.h"
@@ -55,7 +55,7 @@ class OldLibraries {
   OldLibraries(std::string checkpoint, const std::string& state_dir, os::Root root,
                const Clock& clock = SystemClock())
       : checkpoint_(std::move(checkpoint)),
-        pins_(state_dir),
+        store_(state_dir),
         root_(std::move(root)),
         clock_(clock) {}
 
@@ -67,7 +67,7 @@ class OldLibraries {
   Result<std::set<std::string>> Named();
 
   const std::string checkpoint_;
-  GrantPins pins_;
+  BindingStore store_;
   const os::Root root_;
   const Clock& clock_;
   std::mutex mutex_;

@@ -51,13 +51,14 @@ Result<Placer::Decided> Placer::Decide(const Binding& binding, const HeldGrant& 
   }
   TRY(CheckAlone(held));
   TRY(CheckOwner(held));
-  if (const PinPtr pin = TRY(Find(held.name))) {
-    const bool pod = pin->pod_uid == held.pod_uid || IsPodName(pin->pod_uid);
-    const bool same = pin->resource == held.resource && pod && pin->container == held.container;
-    if (same) return Decided{.pin = TRY(StartedAgain(binding, held, pin))};
+  if (const BindingRecordPtr record = TRY(Find(held.name))) {
+    const bool pod = record->pod_uid == held.pod_uid || IsPodName(record->pod_uid);
+    const bool same =
+        record->resource == held.resource && pod && record->container == held.container;
+    if (same) return Decided{.record = TRY(StartedAgain(binding, held, record))};
     return Fail(Reason::kGrantUnknown,
                 "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
-                pin->container, pin->pod_uid, held.container, held.pod_uid);
+                record->container, record->pod_uid, held.container, held.pod_uid);
   }
   // What Allocate promised holds, whatever the configuration says by now.
   const bool by_request = binding.rendering.vgpu->requests.has_value() && held.by_request();
@@ -69,14 +70,14 @@ Result<Placer::Decided> Placer::Decide(const Binding& binding, const HeldGrant& 
                 held.resource, held.container, held.pod_uid,
                 by_request ? "no CDI documents" : "equal parts");
   }
-  const auto pin = std::make_shared<const Pin>(
-      TRY(by_request ? PinOfRequest(binding, held, pods) : PinOfShares(binding, held)));
-  decided_[held.name] = pin;
-  if (taken_) Count(held, pin);
-  return Decided{.pin = pin, .is_new = true};
+  const auto record = std::make_shared<const BindingRecord>(
+      TRY(by_request ? RecordOfRequest(binding, held, pods) : RecordOfShares(binding, held)));
+  decided_[held.name] = record;
+  if (taken_) Count(held, record);
+  return Decided{.record = record, .is_new = true};
 }
 
-Result<PinPtr> Placer::Find(const std::string& grant) const {
+Result<BindingRecordPtr> Placer::Find(const std::string& grant) const {
   const auto decided = decided_.find(grant);
   if (decided != decided_.end()) return decided->second;
   const auto record = records_.find(grant);
@@ -101,25 +102,26 @@ Status Placer::CheckAlone(const HeldGrant& mine) const {
 
 // One that counts as ended, and whose room others may have, needs it anew: the init container of a
 // pod whose sandbox is made again, a static pod.
-Result<PinPtr> Placer::StartedAgain(const Binding& binding, const HeldGrant& held, PinPtr pin) {
-  const PodPtr pod = pin->decision.empty() ? nullptr : PodOf(pin->pod_uid);
-  if (pod == nullptr || !HasEnded(*pod, pin->container)) return pin;
-  TRY(CheckRoom(binding, held, UsageOf(pin->decision, nullptr), true));
-  outdated_[pin->pod_uid] = pod;
+Result<BindingRecordPtr> Placer::StartedAgain(const Binding& binding, const HeldGrant& held,
+                                              BindingRecordPtr record) {
+  const PodPtr pod = record->decision.empty() ? nullptr : PodOf(record->pod_uid);
+  if (pod == nullptr || !HasEnded(*pod, record->container)) return record;
+  TRY(CheckRoom(binding, held, UsageOf(record->decision, nullptr), true));
+  outdated_[record->pod_uid] = pod;
   taken_.reset();
-  return pin;
+  return record;
 }
 
-Result<Pin> Placer::PinOfShares(const Binding& binding, const HeldGrant& held) {
+Result<BindingRecord> Placer::RecordOfShares(const Binding& binding, const HeldGrant& held) {
   VgpuGrant grant = NewVgpuGrant(*binding.rendering.vgpu, held.name, TRY(PartsOf(binding, held)));
   TRY(CheckRoom(binding, held, UsageOf(grant.parts), false));
-  return Pin{.resource = held.resource,
-             .pod_uid = held.pod_uid,
-             .container = held.container,
-             .directory = std::move(grant.directory),
-             .parts = std::move(grant.parts),
-             .library = binding.rendering.vgpu->library,
-             .ids = held.ids};
+  return BindingRecord{.resource = held.resource,
+                       .pod_uid = held.pod_uid,
+                       .container = held.container,
+                       .directory = std::move(grant.directory),
+                       .parts = std::move(grant.parts),
+                       .library = binding.rendering.vgpu->library,
+                       .ids = held.ids};
 }
 
 // What Allocate said, whatever the configuration says by now; on devices that are well.
@@ -138,13 +140,14 @@ Result<std::vector<VgpuPart>> Placer::PartsOf(const Binding& binding, const Held
 
 // The pod counts as a whole from its first container on, so that nobody takes what the others of it
 // were promised.
-Result<Pin> Placer::PinOfRequest(const Binding& binding, const HeldGrant& held, const Pods& pods) {
+Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const HeldGrant& held,
+                                              const Pods& pods) {
   const auto found = pods.find(held.pod_uid);
   if (found == pods.end() || found->second->KubeletUid() != held.pod_uid) {
     return Fail(Reason::kGrantUnknown, "{}: pod {} is not known", held.resource, held.pod_uid);
   }
   const kube::Pod& pod = *found->second;
-  const PinPtr former = TRY(FormerPin(held.pod_uid, held.resource));
+  const BindingRecordPtr former = TRY(FormerRecord(held.pod_uid, held.resource));
   auto [decision, fitted] =
       former == nullptr ? TRY(DecisionFor(binding, pod)) : OfWhom{former->decision, former->fitted};
   // All of it, whatever is said to have ended: nothing of it has begun.
@@ -157,20 +160,20 @@ Result<Pin> Placer::PinOfRequest(const Binding& binding, const HeldGrant& held, 
   TRY(CheckDevices(binding.offer, own->parts));
   const Vgpu& vgpu = *binding.rendering.vgpu;
   VgpuMatch match = TRY(MatchOf(pod, *own, vgpu));
-  Pin pin{.resource = held.resource,
-          .pod_uid = held.pod_uid,
-          .container = held.container,
-          .directory = std::move(match.directory),
-          .parts = std::move(match.parts),
-          .controlled = match.controlled,
-          .library = vgpu.library,
-          .decision = std::move(decision),
-          .fitted = fitted,
-          .ids = held.ids};
-  if (!held.matched) return pin;
-  TRY(CheckMatch(held.answer, binding.offer, vgpu, pin));
-  pin.gate = GateOf(vgpu, held.name);
-  return pin;
+  BindingRecord record{.resource = held.resource,
+                       .pod_uid = held.pod_uid,
+                       .container = held.container,
+                       .directory = std::move(match.directory),
+                       .parts = std::move(match.parts),
+                       .controlled = match.controlled,
+                       .library = vgpu.library,
+                       .decision = std::move(decision),
+                       .fitted = fitted,
+                       .ids = held.ids};
+  if (!held.matched) return record;
+  TRY(CheckMatch(held.answer, binding.offer, vgpu, record));
+  record.gate = GateOf(vgpu, held.name);
+  return record;
 }
 
 Result<Placer::OfWhom> Placer::DecisionFor(const Binding& binding, const kube::Pod& pod) {
@@ -191,18 +194,19 @@ Result<bool> Placer::IsToBeFitted(const Binding& binding, const kube::Pod& pod) 
   if (!IsPlaced(pod)) return true;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) continue;
-    const PinPtr pin = TRY(FormerPin(held->pod_uid, held->resource));
-    if (pin != nullptr && pin->fitted) return true;
+    const BindingRecordPtr record = TRY(FormerRecord(held->pod_uid, held->resource));
+    if (record != nullptr && record->fitted) return true;
   }
   return false;
 }
 
 // By a record that cannot be read it may be another than by what stands on the pod now.
-Result<PinPtr> Placer::FormerPin(const std::string& pod_uid, const std::string& resource) {
+Result<BindingRecordPtr> Placer::FormerRecord(const std::string& pod_uid,
+                                              const std::string& resource) {
   for (const HeldGrant* held : held_->OfPod(pod_uid)) {
     if (held->resource != resource || !IsGrantName(held->name)) continue;
-    const PinPtr pin = TRY(Find(held->name));
-    if (pin != nullptr && !pin->decision.empty() && pin->pod_uid == pod_uid) return pin;
+    const BindingRecordPtr record = TRY(Find(held->name));
+    if (record != nullptr && !record->decision.empty() && record->pod_uid == pod_uid) return record;
   }
   return nullptr;
 }
@@ -249,12 +253,12 @@ const Taken& Placer::TakenNow(const Binding& binding) {
       continue;
     }
     if (!IsGrantName(held.name)) continue;
-    const auto pin = Find(held.name);
-    if (!pin) {
-      unknown.emplace_back(&held, pin.error());
-    } else if (*pin != nullptr) {
+    const auto record = Find(held.name);
+    if (!record) {
+      unknown.emplace_back(&held, record.error());
+    } else if (*record != nullptr) {
       if (auto known = former.extract(held.name)) usages_.insert(std::move(known));
-      Count(held, *pin);
+      Count(held, *record);
     }  // else it is not bound yet: its turn to be checked comes
   }
   for (const auto& [held, why] : unknown) CountUnknown(binding, *held, why);
@@ -263,19 +267,20 @@ const Taken& Placer::TakenNow(const Binding& binding) {
 }
 
 // A decision is of the pod that its record names, whoever is said to hold it by now.
-void Placer::Count(const HeldGrant& held, const PinPtr& pin) {
-  if (pin->decision.empty()) {
-    taken_->AddShares(held.pod_uid, held.ids, pin->ids.empty() ? held.ids : pin->ids, pin->parts);
-  } else if (!taken_->HasPod(pin->pod_uid, held.resource)) {
-    taken_->AddPod(pin->pod_uid, held.resource, UsageOfPod(held.name, pin));
+void Placer::Count(const HeldGrant& held, const BindingRecordPtr& record) {
+  if (record->decision.empty()) {
+    taken_->AddShares(held.pod_uid, held.ids, record->ids.empty() ? held.ids : record->ids,
+                      record->parts);
+  } else if (!taken_->HasPod(record->pod_uid, held.resource)) {
+    taken_->AddPod(record->pod_uid, held.resource, UsageOfPod(held.name, record));
   }
 }
 
-const UsageByDevice& Placer::UsageOfPod(const std::string& grant, const PinPtr& pin) {
-  const PodPtr pod = StateOf(pin->pod_uid);
+const UsageByDevice& Placer::UsageOfPod(const std::string& grant, const BindingRecordPtr& record) {
+  const PodPtr pod = StateOf(record->pod_uid);
   Usage& known = usages_[grant];
-  if (known.pin == pin && known.pod == pod) return known.usage;
-  return (known = {pin, pod, UsageOf(pin->decision, pod.get())}).usage;
+  if (known.record == record && known.pod == pod) return known.usage;
+  return (known = {record, pod, UsageOf(record->decision, pod.get())}).usage;
 }
 
 // Of a pod whose containers another plugin has served: by what the scheduler wrote. What is

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 #include "agent/bind/grant_room.h"
 #include "agent/bind/held_grants.h"
 #include "agent/bind/pod_cache.h"
@@ -41,12 +41,12 @@ class Placer {
 
   // What is recorded of each grant that is held; null: it was never bound; an error where that is
   // not known.
-  using Records = std::map<std::string, Result<PinPtr>>;
+  using Records = std::map<std::string, Result<BindingRecordPtr>>;
 
   // A turn begins, with what containers hold by now, and all pods that are known.
   void Begin(HeldGrantsPtr held, Records records, Pods pods);
   struct Decided {
-    PinPtr pin;
+    BindingRecordPtr record;
     bool is_new = false;  // and is to be written
   };
   // kGrantUnknown, kNotPlaced, kBadDecision, kBadSize, kNoRoom and kNotEnforced as
@@ -57,37 +57,39 @@ class Placer {
 
  private:
   using OfPod = std::pair<std::string, std::string>;  // by its UID and the resource
-  // What a grant's pod takes, as it was worked out last: of this pin, while this was said of it.
+  // What a grant's pod takes, as it was worked out last: of this record, while this was said of it.
   struct Usage {
-    PinPtr pin;
+    BindingRecordPtr record;
     PodPtr pod;
     UsageByDevice usage;
   };
 
-  Result<PinPtr> Find(const std::string& grant) const;
+  Result<BindingRecordPtr> Find(const std::string& grant) const;
   PodPtr PodOf(const std::string& uid) const;
   Status CheckAlone(const HeldGrant& mine) const;
-  Result<PinPtr> StartedAgain(const Binding& binding, const HeldGrant& held, PinPtr pin);
-  Result<Pin> PinOfShares(const Binding& binding, const HeldGrant& held);
-  Result<Pin> PinOfRequest(const Binding& binding, const HeldGrant& held, const Pods& pods);
+  Result<BindingRecordPtr> StartedAgain(const Binding& binding, const HeldGrant& held,
+                                        BindingRecordPtr record);
+  Result<BindingRecord> RecordOfShares(const Binding& binding, const HeldGrant& held);
+  Result<BindingRecord> RecordOfRequest(const Binding& binding, const HeldGrant& held,
+                                        const Pods& pods);
   static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const HeldGrant& held);
   struct OfWhom {
     Decision decision;
-    bool fitted = false;  // as Pin has it
+    bool fitted = false;  // as BindingRecord has it
   };
   Result<OfWhom> DecisionFor(const Binding& binding, const kube::Pod& pod);
   Result<bool> IsToBeFitted(const Binding& binding, const kube::Pod& pod);
   // By what the first of the pod's containers with such GPUs was bound; null: none was.
-  Result<PinPtr> FormerPin(const std::string& pod_uid, const std::string& resource);
+  Result<BindingRecordPtr> FormerRecord(const std::string& pod_uid, const std::string& resource);
   PodPtr StateOf(const std::string& uid);
 
   Status CheckRoom(const Binding& binding, const HeldGrant& mine, const UsageByDevice& more,
                    bool counted);
   const Taken& TakenNow(const Binding& binding);
-  void Count(const HeldGrant& held, const PinPtr& pin);
+  void Count(const HeldGrant& held, const BindingRecordPtr& record);
   void CountForeign(const Binding& binding, const HeldGrant& held);
   void CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why);
-  const UsageByDevice& UsageOfPod(const std::string& grant, const PinPtr& pin);
+  const UsageByDevice& UsageOfPod(const std::string& grant, const BindingRecordPtr& record);
 
   Pods outdated_;  // what was known when a container was made that had ended by that
   std::map<std::string, Usage> usages_;  // by grant
@@ -95,9 +97,9 @@ class Placer {
   HeldGrantsPtr held_;
   Records records_;
   Pods pods_;
-  std::map<std::string, PinPtr> decided_;  // by grant
-  std::optional<Taken> taken_;             // worked out once somebody needs it
-  const Offer* of_ = nullptr;              // for whom taken_ was
+  std::map<std::string, BindingRecordPtr> decided_;  // by grant
+  std::optional<Taken> taken_;                       // worked out once somebody needs it
+  const Offer* of_ = nullptr;                        // for whom taken_ was
 };
 
 }  // namespace tessera::agent

@@ -110,7 +110,7 @@ TEST_F(PlacerTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   const std::string path = fmt::format("{}/state/grants/{}.json", directory_, kOne);
-  const std::string pin = os::ReadFile(path).value();
+  const std::string record = os::ReadFile(path).value();
   ASSERT_TRUE(os::ReplaceFile(path, "{}", 0600));
 
   Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
@@ -127,7 +127,7 @@ TEST_F(PlacerTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
   Know("uid-3", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
   EXPECT_TRUE(BindBy(*next, {Share(1, 1)})) << "of the other card all is known";
 
-  ASSERT_TRUE(os::ReplaceFile(path, pin, 0600));
+  ASSERT_TRUE(os::ReplaceFile(path, record, 0600));
   EXPECT_TRUE(BindBy(*next, {Share(0, 1)}));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/bind/grant_pins.h"
+#include "agent/bind/binding_store.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kNameBytes = 16;
 constexpr std::string_view kSuffix = ".json";
-constexpr int kPinVersion = 1;
+constexpr int kRecordVersion = 1;
 constexpr Duration kPatience{1'000};
 
 using hami::ContainerKind;
@@ -58,7 +58,7 @@ Result<std::vector<std::string>> ReadIds(const json::Object& object) {
   return ids;
 }
 
-Result<std::vector<VgpuPart>> ReadParts(const json::Object& object) {
+Result<std::vector<VgpuPart>> RecordedParts(const json::Object& object) {
   const json::Array* array = json::GetArray(object, "parts");
   std::vector<VgpuPart> parts;
   for (const json::Value& item : array == nullptr ? json::Array() : *array) {
@@ -77,57 +77,57 @@ Result<std::vector<VgpuPart>> ReadParts(const json::Object& object) {
 
 }  // namespace
 
-std::string PinText(const Pin& pin) {
-  json::Object object{{"version", kPinVersion},      {"resource", pin.resource},
-                      {"pod", pin.pod_uid},          {"container", pin.container},
-                      {"directory", pin.directory},  {"parts", PartsJson(pin.parts)},
-                      {"controlled", pin.controlled}};
-  if (!pin.ids.empty()) object["ids"] = json::Array(pin.ids.begin(), pin.ids.end());
-  if (!pin.library.empty()) object["library"] = pin.library;
-  if (!pin.gate.empty()) object["gate"] = pin.gate;
+std::string BindingRecordText(const BindingRecord& record) {
+  json::Object object{{"version", kRecordVersion},      {"resource", record.resource},
+                      {"pod", record.pod_uid},          {"container", record.container},
+                      {"directory", record.directory},  {"parts", PartsJson(record.parts)},
+                      {"controlled", record.controlled}};
+  if (!record.ids.empty()) object["ids"] = json::Array(record.ids.begin(), record.ids.end());
+  if (!record.library.empty()) object["library"] = record.library;
+  if (!record.gate.empty()) object["gate"] = record.gate;
   json::Array decision;
-  for (const DecidedContainer& container : pin.decision) {
+  for (const DecidedContainer& container : record.decision) {
     decision.push_back(json::Object{{"container", container.name},
                                     {"kind", KindName(container.kind)},
                                     {"parts", PartsJson(container.parts)}});
   }
   if (!decision.empty()) object["decision"] = std::move(decision);
-  if (pin.fitted) object["fitted"] = true;
+  if (record.fitted) object["fitted"] = true;
   return json::WritePretty(std::move(object));
 }
 
-Result<Pin> ReadPin(std::string_view text) {
+Result<BindingRecord> ReadBindingRecord(std::string_view text) {
   const json::Value value = TRY(json::Parse(text));
   const json::Object* object = value.if_object();
-  if (object == nullptr || json::GetInt(*object, "version") != kPinVersion) {
+  if (object == nullptr || json::GetInt(*object, "version") != kRecordVersion) {
     return Fail(Reason::kStateCorrupt, "it is no record of a grant");
   }
-  Pin pin{.resource = json::GetString(*object, "resource").value_or(""),
-          .pod_uid = json::GetString(*object, "pod").value_or(""),
-          .container = json::GetString(*object, "container").value_or(""),
-          .directory = json::GetString(*object, "directory").value_or(""),
-          .parts = TRY(ReadParts(*object)),
-          .controlled = json::GetBool(*object, "controlled").value_or(true),
-          .library = json::GetString(*object, "library").value_or(""),
-          .fitted = json::GetBool(*object, "fitted").value_or(false),
-          .gate = json::GetString(*object, "gate").value_or(""),
-          .ids = TRY(ReadIds(*object))};
+  BindingRecord record{.resource = json::GetString(*object, "resource").value_or(""),
+                       .pod_uid = json::GetString(*object, "pod").value_or(""),
+                       .container = json::GetString(*object, "container").value_or(""),
+                       .directory = json::GetString(*object, "directory").value_or(""),
+                       .parts = TRY(RecordedParts(*object)),
+                       .controlled = json::GetBool(*object, "controlled").value_or(true),
+                       .library = json::GetString(*object, "library").value_or(""),
+                       .fitted = json::GetBool(*object, "fitted").value_or(false),
+                       .gate = json::GetString(*object, "gate").value_or(""),
+                       .ids = TRY(ReadIds(*object))};
   const json::Array* decision = json::GetArray(*object, "decision");
-  if (decision == nullptr) return pin;
+  if (decision == nullptr) return record;
   for (const json::Value& item : *decision) {
     const json::Object* container = item.if_object();
     const auto kind = container == nullptr ? std::nullopt : ReadKind(*container);
     if (!kind) return Fail(Reason::kStateCorrupt, "it has a container that is none");
-    pin.decision.push_back({.name = json::GetString(*container, "container").value_or(""),
-                            .kind = *kind,
-                            .parts = TRY(ReadParts(*container))});
+    record.decision.push_back({.name = json::GetString(*container, "container").value_or(""),
+                               .kind = *kind,
+                               .parts = TRY(RecordedParts(*container))});
   }
-  return pin;
+  return record;
 }
 
-bool IsOwnDirectory(const Pin& pin, const std::string& name) {
-  const bool by_pod = !pin.decision.empty() && !pin.container.empty();
-  return pin.directory.ends_with(by_pod ? "_" + pin.container : "/" + name);
+bool IsOwnDirectory(const BindingRecord& record, const std::string& name) {
+  const bool by_pod = !record.decision.empty() && !record.container.empty();
+  return record.directory.ends_with(by_pod ? "_" + record.container : "/" + name);
 }
 
 std::string NewGrantName() {
@@ -143,11 +143,11 @@ bool IsGrantName(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
 }
 
-std::string GrantPins::PathOf(const std::string& grant) const {
+std::string BindingStore::PathOf(const std::string& grant) const {
   return fmt::format("{}/{}{}", directory_, grant, kSuffix);
 }
 
-Result<PinPtr> GrantPins::Find(const std::string& grant, const Names* written) {
+Result<BindingRecordPtr> BindingStore::Find(const std::string& grant, const Names* written) {
   std::lock_guard lock(mutex_);
   if (const auto known = known_.find(grant); known != known_.end()) return known->second;
   if (written != nullptr && !written->contains(grant)) return nullptr;
@@ -156,59 +156,60 @@ Result<PinPtr> GrantPins::Find(const std::string& grant, const Names* written) {
   if (!text && text.error().reason == Reason::kNotFound) return nullptr;
   // What cannot be read may say something else than the configuration does by now.
   if (!text) return Fail(text.error());
-  auto pin = ReadPin(*text);
-  if (!pin) {
+  auto record = ReadBindingRecord(*text);
+  if (!record) {
     return Fail(Reason::kGrantUnknown, "{} does not say what the container was granted: {}", path,
-                pin.error().message);
+                record.error().message);
   }
-  return known_[grant] = std::make_shared<const Pin>(*std::move(pin));
+  return known_[grant] = std::make_shared<const BindingRecord>(*std::move(record));
 }
 
-Result<os::FileLock> GrantPins::Lock() {
+Result<os::FileLock> BindingStore::Lock() {
   if (const Status made = os::MakeDirectories(directory_, 0700); !made) {
     return Fail(AboutStateMount(made.error(), directory_.substr(0, directory_.rfind('/'))));
   }
   return os::FileLock::TakeWithin(directory_ + ".lock", kPatience);
 }
 
-bool GrantPins::IsShared(const std::string& directory, const std::string& grant) {
+bool BindingStore::IsShared(const std::string& directory, const std::string& grant) {
   const auto grants = Grants();
   return grants && std::ranges::any_of(*grants, [&](const std::string& other) {
            if (other == grant) return false;
-           const auto pin = Find(other);
-           return pin && *pin && (*pin)->directory == directory;
+           const auto record = Find(other);
+           return record && *record && (*record)->directory == directory;
          });
 }
 
-Result<GrantPins::Prepared> GrantPins::Prepare(const std::string& grant, const PinPtr& pin) const {
+Result<BindingStore::Prepared> BindingStore::Prepare(const std::string& grant,
+                                                     const BindingRecordPtr& record) const {
   return Prepared{.grant = grant,
-                  .pin = pin,
-                  .file = TRY(os::PreparedFile::Write(PathOf(grant), PinText(*pin)))};
+                  .record = record,
+                  .file = TRY(os::PreparedFile::Write(PathOf(grant), BindingRecordText(*record)))};
 }
 
-std::vector<Status> GrantPins::Add(std::span<Prepared> pins) {
+std::vector<Status> BindingStore::Add(std::span<Prepared> records) {
   std::vector<Status> added;
-  for (Prepared& one : pins) added.push_back(one.file.Put());
+  for (Prepared& one : records) added.push_back(one.file.Put());
   os::SyncDirectory(directory_);
   std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < pins.size(); ++i) {
-    if (added[i]) known_[pins[i].grant] = pins[i].pin;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (added[i]) known_[records[i].grant] = records[i].record;
   }
   return added;
 }
 
-void GrantPins::Remove(const std::string& grant) {
+void BindingStore::Remove(const std::string& grant) {
   (void)os::RemoveFile(PathOf(grant));
   std::lock_guard lock(mutex_);
   known_.erase(grant);
 }
 
-GrantPins::Known GrantPins::known() const {
+BindingStore::Known BindingStore::known() const {
   std::lock_guard lock(mutex_);
   return {known_.begin(), known_.end()};
 }
 
-Result<GrantPins::Names> GrantPins::Grants() const {
+Result<BindingStore::Names> BindingStore::Grants() const {
   Names grants;
   for (const std::string& file : TRY(os::ListDirectory(directory_))) {
     if (!file.ends_with(kSuffix)) continue;
