@@ -106,7 +106,8 @@ TEST(BucketTest, ACorrectionOfAnyNumberStaysWithinWhatIsOwedOrLeft) {
   books.bucket = {static_cast<uint64_t>(kMs), kStart};
   Correct(&books, kStart, 50, INT64_MIN);
   EXPECT_EQ(LeftIn(books.bucket), kMostOwed);
-  EXPECT_TRUE(CorrectOnce(&books, books.bucket, kStart, 50, INT64_MAX, 0));
+  const TotalWord seen = books.bucket;
+  EXPECT_TRUE(CorrectOnce(&books, seen, kStart, 50, INT64_MAX, 0));
   EXPECT_EQ(LeftIn(books.bucket), -kMostOwed);
 }
 
