@@ -130,14 +130,14 @@ void Reconciler::AdoptState() {
 }
 
 Result<DeviceKey> Reconciler::Cordon(std::string_view device, std::string_view reason) {
-  return Follow(at_.node.Cordon(device, reason));
+  return FollowOrder(at_.node.Cordon(device, reason));
 }
 
 Result<DeviceKey> Reconciler::Uncordon(std::string_view device) {
-  return Follow(at_.node.Uncordon(device));
+  return FollowOrder(at_.node.Uncordon(device));
 }
 
-Result<DeviceKey> Reconciler::Follow(const Result<Node::Ordered>& ordered) {
+Result<DeviceKey> Reconciler::FollowOrder(const Result<Node::Ordered>& ordered) {
   if (!ordered) return Fail(ordered.error());
   Follow(ordered->changes);
   return ordered->device;

@@ -65,7 +65,7 @@ class Reconciler : public ResourceEvents {
   void Publish(ServedResource& resource, Urgency urgency);
   void WriteCdi(ServedResource& resource, const Offer& offer);
   void Tell(const Changes& changes);
-  Result<DeviceKey> Follow(const Result<Node::Ordered>& ordered);
+  Result<DeviceKey> FollowOrder(const Result<Node::Ordered>& ordered);
   void SaveSoon();
 
   const Surroundings at_;

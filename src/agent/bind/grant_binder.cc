@@ -210,7 +210,7 @@ void GrantBinder::DecideAll(Requests requests, std::optional<os::FileLock>& alon
   }
   if (!held) return;
   ShareFiles(requests);
-  placer_.Begin(*held, RecordsOf(**held, written ? &*written : nullptr), context_->pods.Snapshot());
+  BeginTurn(*held, written ? &*written : nullptr);
   for (const auto& request : requests) {
     if (request->found && request->is_new && !locked) request->found = locked;
     if (request->found) DecideFor(*request);
@@ -218,12 +218,22 @@ void GrantBinder::DecideAll(Requests requests, std::optional<os::FileLock>& alon
   placer_.End();
 }
 
-Placer::Records GrantBinder::RecordsOf(const HeldGrants& held, const BindingStore::Names* written) {
+// With what is recorded of all that is held, and known of its pods.
+void GrantBinder::BeginTurn(HeldGrantsPtr held, const BindingStore::Names* written) {
   Placer::Records records;
-  for (const HeldGrant& one : held.all()) {
-    if (IsGrantName(one.name)) records.emplace(one.name, store_.Find(one.name, written));
+  Placer::Pods pods;
+  const auto know = [&](const std::string& uid) {
+    const auto [pod, first] = pods.try_emplace(uid);
+    if (first) pod->second = context_->pods.Find(uid);
+  };
+  for (const HeldGrant& one : held->all()) {
+    know(one.pod_uid);
+    if (!IsGrantName(one.name)) continue;
+    const auto at = records.try_emplace(one.name, store_.Find(one.name, written)).first;
+    const Result<BindingRecordPtr>& record = at->second;
+    if (record && *record != nullptr) know((*record)->pod_uid);
   }
-  return records;
+  placer_.Begin(std::move(held), std::move(records), std::move(pods));
 }
 
 Status GrantBinder::Lock(std::optional<os::FileLock>& alone,

@@ -130,7 +130,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
                                        const std::vector<std::string>& ids);
   // One thread at a time, as what follows.
   void DecideAll(Requests requests, std::optional<os::FileLock>& alone);
-  Placer::Records RecordsOf(const HeldGrants& held, const BindingStore::Names* written);
+  void BeginTurn(HeldGrantsPtr held, const BindingStore::Names* written);
   Status Lock(std::optional<os::FileLock>& alone, std::optional<BindingStore::Names>& written);
   void ShareFiles(Requests requests) const;
   bool Look(BindRequest& request, const Result<HeldGrantsPtr>& held,

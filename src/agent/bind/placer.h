@@ -43,7 +43,8 @@ class Placer {
   // not known.
   using Records = std::map<std::string, Result<BindingRecordPtr>>;
 
-  // A turn begins, with what containers hold by now, and all pods that are known.
+  // A turn begins, with what containers hold by now, and the pods that they and their records name;
+  // null: one is not known.
   void Begin(HeldGrantsPtr held, Records records, Pods pods);
   struct Decided {
     BindingRecordPtr record;

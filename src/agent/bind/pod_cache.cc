@@ -47,13 +47,6 @@ std::vector<PodPtr> PodCache::All() const {
   return all;
 }
 
-std::map<std::string, PodPtr> PodCache::Snapshot() const {
-  std::lock_guard lock(mutex_);
-  std::map<std::string, PodPtr> pods(pods_.begin(), pods_.end());
-  for (const PodPtr& pod : ended_) pods.emplace(pod->KubeletUid(), pod);
-  return pods;
-}
-
 void PodCache::Await(const std::string& uid, Duration within, Answer answer) {
   if (PodPtr pod = Find(uid)) return answer(std::move(pod));
   const Seek seek = [this] {

@@ -40,8 +40,6 @@ class PodCache {
   std::vector<PodPtr> Waiting() const;
   // Those that have not been removed, by UID.
   std::vector<PodPtr> All() const;
-  // All that Find knows, by the UID that kubelet knows them by.
-  std::map<std::string, PodPtr> Snapshot() const;
   // As Find, but one that is not known yet is waited for. kNotPlaced where no API server could say
   // which pod it is, and why it cannot be had.
   void Await(const std::string& uid, Duration within, Answer answer);
