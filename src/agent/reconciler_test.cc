@@ -4,12 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/told_test.h"
+#include "agent/parts_under_test.h"
+#include "api/server.h"
 #include "config/load.h"
 #include "os/files.h"
 
@@ -18,18 +17,13 @@ namespace {
 
 const std::string kNpu = "dummy.com/npu";
 
-class ReconcilerTest : public testing::Test, public kubelet::PluginObserver {
+class ReconcilerTest : public testing::Test {
  protected:
   ReconcilerTest() { EXPECT_TRUE(os::MakeDirectories(kubelet_.device_plugins())); }
   ~ReconcilerTest() override {
     resources_.Close();
     (void)os::RemoveTree(dir_);
   }
-
-  void StateChanged(const std::string&, kubelet::PluginState) override {}
-  void Registered(const std::string&, const Status&) override {}
-  void StreamsChanged(const std::string&, int) override {}
-  void ListSent(const std::string&, size_t) override {}
 
   config::Config Configured(const std::string& resources) {
     config::LoadResult loaded = config::Load(
@@ -44,21 +38,12 @@ class ReconcilerTest : public testing::Test, public kubelet::PluginObserver {
     saver_.Restore("boot");
     const config::Config config =
         Configured("resources:\n- {name: " + kNpu + ", dummy: {count: 2}}\n");
-    grants_.Open(config, kubelet_);
+    parts_.grants.Open(config, kubelet_);
     resources_.Open(config, kubelet::RegistrationPath::kKubeletSocket, kubelet_);
-    RunUntil([this] { return Offered() == "0 1 "; });
+    EXPECT_TRUE(fake::RunUntil(parts_.loop, Duration(20'000), [this] {
+      return Offered() == "0 1 ";
+    })) << Offered();
   }
-  void RunUntil(const std::function<bool()>& is) {
-    const os::Loop::Handle limit = loop_.After(Duration(20'000), [this] {
-      ADD_FAILURE() << "it did not come to that; offered: " << Offered();
-      loop_.Stop();
-    });
-    const os::Loop::Handle look = loop_.Every(Duration(1), [&] {
-      if (is()) loop_.Stop();
-    });
-    loop_.Run();
-  }
-
   ServedResource& Npus() { return *resources_.Find(kNpu); }
   // Ids of the shares that are offered as healthy.
   std::string Offered() {
@@ -83,41 +68,11 @@ class ReconcilerTest : public testing::Test, public kubelet::PluginObserver {
 
   const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "reconciler");
   const kubelet::Directories kubelet_{dir_ + "/kubelet"};
-  os::Loop loop_;
-  os::Workers workers_{8};
-  http::Metrics metrics_;
   Node node_{SystemClock(), {}};
-  StateSaver saver_{node_, metrics_, dir_};
-  os::Alarm tick_{loop_, [] {}};
-  Announcer announcer_{loop_, node_, metrics_, [] { return false; }, [] {}};
-  CdiDocuments cdi_{metrics_, os::Root("")};
-  LabelSync labels_{{.loop = loop_, .may_write = [] { return false; }}, config::Config{}};
-  const std::shared_ptr<BindContext> context_ = std::make_shared<BindContext>();
-  GrantKeeper grants_{{.loop = loop_,
-                       .workers = workers_,
-                       .metrics = metrics_,
-                       .context = context_,
-                       .inbox = node_.ledger().inbox(),
-                       .cut = [](const auto&) {}}};
-  int came_or_went_ = 0;
-  ResourceSet resources_{{.loop = loop_,
-                          .workers = workers_,
-                          .metrics = metrics_,
-                          .node = node_,
-                          .cdi = cdi_,
-                          .events = reconciler_,
-                          .observer = *this,
-                          .context = context_},
-                         grants_,
-                         [this] { ++came_or_went_; }};
-  Reconciler reconciler_{{.node = node_,
-                          .saver = saver_,
-                          .cdi = cdi_,
-                          .resources = resources_,
-                          .announcer = announcer_,
-                          .labels = labels_,
-                          .metrics = metrics_,
-                          .tick = tick_}};
+  PartsUnderTest parts_{node_, dir_};
+  StateSaver& saver_ = parts_.saver;
+  ResourceSet& resources_ = parts_.resources;
+  Reconciler& reconciler_ = parts_.reconciler;
 };
 
 TEST_F(ReconcilerTest, TheFirstListHasWhatWasFoundAndChecked) {
@@ -125,7 +80,7 @@ TEST_F(ReconcilerTest, TheFirstListHasWhatWasFoundAndChecked) {
 
   EXPECT_EQ(Offered(), "0 1 ");
   EXPECT_TRUE(reconciler_.announced());
-  EXPECT_EQ(came_or_went_, 1);
+  EXPECT_EQ(parts_.came_or_went, 1);
 }
 
 TEST_F(ReconcilerTest, BadNewsIsOfferedAndSavedAtOnce) {

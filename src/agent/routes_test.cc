@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/node_under_test.h"
+#include "agent/parts_under_test.h"
 #include "os/files.h"
 
 namespace tessera::agent {
@@ -23,32 +24,28 @@ std::string Refusal(const http::Response& response) {
 const std::string kOfNpu = Line(http::Json(json::Object{{"device", "dummy.com/npu/0"}}));
 
 // A node with one device, NPU 0, and an agent that is ready.
-class RoutesTest : public testing::Test, public kubelet::PluginObserver {
+class RoutesTest : public testing::Test {
  protected:
   RoutesTest() { node_.node_.Found(kSource, {Npu("0")}); }
   ~RoutesTest() override { (void)os::RemoveTree(directory_); }
-
-  void StateChanged(const std::string&, kubelet::PluginState) override {}
-  void Registered(const std::string&, const Status&) override {}
-  void StreamsChanged(const std::string&, int) override {}
-  void ListSent(const std::string&, size_t) override {}
 
   RouteSources Sources() {
     return {.view =
                 [this] {
                   return View{.node = node_.node_,
-                              .resources = resources_.served(),
-                              .cdi = cdi_,
+                              .resources = parts_.resources.served(),
+                              .cdi = parts_.cdi,
                               .ledger_error = ledger_error_,
                               .node_name = "worker-1"};
                 },
             .pods =
                 [this] {
-                  return PodFacts{
-                      .node = "worker-1", .ledger = node_.node_.ledger(), .context = *context_};
+                  return PodFacts{.node = "worker-1",
+                                  .ledger = node_.node_.ledger(),
+                                  .context = *parts_.context};
                 },
             .node = node_.node_,
-            .reconciler = reconciler_,
+            .reconciler = parts_.reconciler,
             .release = release_,
             .metrics = metrics_,
             .refresh_metrics = [this] { metrics_.Set(http::Metric::kReleased, {}, 1); },
@@ -66,43 +63,12 @@ class RoutesTest : public testing::Test, public kubelet::PluginObserver {
   std::string TroubleOfNpu() { return node_.Trouble("0")->message; }
 
   const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "routes");
-  os::Loop loop_;
-  os::Workers workers_{1};
-  http::Metrics metrics_;
   NodeUnderTest node_;
-  StateSaver saver_{node_.node_, metrics_, directory_};
-  os::Alarm tick_{loop_, [] {}};
-  Announcer announcer_{loop_, node_.node_, metrics_, [] { return false; }, [] {}};
-  CdiDocuments cdi_{metrics_, os::Root(directory_)};
-  LabelSync labels_{{.loop = loop_, .may_write = [] { return false; }}, config::Config{}};
+  PartsUnderTest parts_{node_.node_, directory_};
+  http::Metrics& metrics_ = parts_.metrics;
   std::optional<Error> ledger_error_;
-  const std::shared_ptr<BindContext> context_ = std::make_shared<BindContext>();
-  GrantKeeper grants_{{.loop = loop_,
-                       .workers = workers_,
-                       .metrics = metrics_,
-                       .context = context_,
-                       .inbox = node_.node_.ledger().inbox(),
-                       .cut = [](const auto&) {}}};
-  ResourceSet resources_{{.loop = loop_,
-                          .workers = workers_,
-                          .metrics = metrics_,
-                          .node = node_.node_,
-                          .cdi = cdi_,
-                          .events = reconciler_,
-                          .observer = *this,
-                          .context = context_},
-                         grants_,
-                         [] {}};
-  Reconciler reconciler_{{.node = node_.node_,
-                          .saver = saver_,
-                          .cdi = cdi_,
-                          .resources = resources_,
-                          .announcer = announcer_,
-                          .labels = labels_,
-                          .metrics = metrics_,
-                          .tick = tick_}};
   std::optional<Error> released_;
-  Release release_{loop_,
+  Release release_{parts_.loop,
                    {.set_released = [this](auto order) { released_ = std::move(order); },
                     .released = [] { return std::vector<std::string>{"nvidia.com/gpu"}; },
                     .held_by = [] { return std::vector<std::string>(); }},

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/parts_under_test.h"
+#include "api/server.h"
 #include "config/load.h"
 #include "os/files.h"
 
@@ -17,9 +19,7 @@ namespace {
 const std::string kNpu = "dummy.com/npu";
 
 // A resource whose events are followed by the node alone: lists go out when the test says so.
-class ServedResourceTest : public testing::Test,
-                           public ResourceEvents,
-                           public kubelet::PluginObserver {
+class ServedResourceTest : public testing::Test, public ResourceEvents {
  protected:
   ServedResourceTest() {
     EXPECT_TRUE(os::MakeDirectories(kubelet_.device_plugins()));
@@ -31,7 +31,7 @@ class ServedResourceTest : public testing::Test,
                                      .node = node_,
                                      .cdi = cdi_,
                                      .events = *this,
-                                     .observer = *this,
+                                     .observer = observer_,
                                      .context = std::make_shared<BindContext>()},
         nullptr, config_, config_.resources[0], kubelet::RegistrationPath::kKubeletSocket,
         kubelet_);
@@ -54,11 +54,6 @@ class ServedResourceTest : public testing::Test,
   }
   void ObstacleSeen(ServedResource&, std::optional<Error>) override {}
   void ListDue(ServedResource&) override { told_ += "due "; }
-  void StateChanged(const std::string&, kubelet::PluginState) override {}
-  void Registered(const std::string&, const Status&) override {}
-  void StreamsChanged(const std::string&, int) override {}
-  void ListSent(const std::string&, size_t) override {}
-
   void Configure(const std::string& npu, const std::string& kind = "dummy") {
     config::LoadResult loaded = config::Load(
         {.file = config::Document::Parse(
@@ -68,14 +63,7 @@ class ServedResourceTest : public testing::Test,
     config_ = loaded.config;
   }
   void RunUntil(const std::function<bool()>& is) {
-    const os::Loop::Handle limit = loop_.After(Duration(20'000), [this] {
-      ADD_FAILURE() << "it did not come to that; told: " << told_;
-      loop_.Stop();
-    });
-    const os::Loop::Handle look = loop_.Every(Duration(1), [&] {
-      if (is()) loop_.Stop();
-    });
-    loop_.Run();
+    EXPECT_TRUE(fake::RunUntil(loop_, Duration(20'000), is)) << "told: " << told_;
   }
   bool WasTold(const std::string& what) const { return told_.find(what) != std::string::npos; }
   void Publish() {
@@ -98,6 +86,7 @@ class ServedResourceTest : public testing::Test,
   CdiDocuments cdi_{metrics_, os::Root("")};
   config::Config config_;
   std::string told_;
+  SilentPluginObserver observer_;
   std::unique_ptr<ServedResource> resource_;
 };
 

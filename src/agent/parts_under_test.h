@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of an agent around a node, as the agent ties them together, without a kubelet and
+// without an API server. Header-only, for tests.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "agent/reconciler.h"
+
+namespace tessera::agent {
+
+// Hears of kubelet, and does nothing.
+class SilentPluginObserver : public kubelet::PluginObserver {
+ public:
+  void StateChanged(const std::string&, kubelet::PluginState) override {}
+  void Registered(const std::string&, const Status&) override {}
+  void StreamsChanged(const std::string&, int) override {}
+  void ListSent(const std::string&, size_t) override {}
+};
+
+struct PartsUnderTest {
+  // `node` outlives it.
+  PartsUnderTest(Node& node_, const std::string& directory)
+      : node(node_), saver(node, metrics, directory), cdi(metrics, os::Root(directory)) {}
+
+  os::Loop loop;
+  os::Workers workers{8};
+  http::Metrics metrics;
+  Node& node;
+  StateSaver saver;
+  os::Alarm tick{loop, [] {}};
+  Announcer announcer{loop, node, metrics, [] { return false; }, [] {}};
+  CdiDocuments cdi;
+  LabelSync labels{{.loop = loop, .may_write = [] { return false; }}, config::Config{}};
+  const std::shared_ptr<BindContext> context = std::make_shared<BindContext>();
+  GrantKeeper grants{{.loop = loop,
+                      .workers = workers,
+                      .metrics = metrics,
+                      .context = context,
+                      .inbox = node.ledger().inbox(),
+                      .cut = [](const auto&) {}}};
+  SilentPluginObserver observer;
+  int came_or_went = 0;  // resources, how often
+  ResourceSet resources{{.loop = loop,
+                         .workers = workers,
+                         .metrics = metrics,
+                         .node = node,
+                         .cdi = cdi,
+                         .events = reconciler,
+                         .observer = observer,
+                         .context = context},
+                        grants,
+                        [this] { ++came_or_went; }};
+  Reconciler reconciler{{.node = node,
+                         .saver = saver,
+                         .cdi = cdi,
+                         .resources = resources,
+                         .announcer = announcer,
+                         .labels = labels,
+                         .metrics = metrics,
+                         .tick = tick}};
+};
+
+}  // namespace tessera::agent
