@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "bench/wire/table.h"
+#include "http/blocking.h"
 #include "http/http.h"
 #include "os/descriptors.h"
 #include "os/fd.h"

@@ -11,6 +11,7 @@
 #include "cli/command/fields.h"
 #include "cli/command/numbers.h"
 #include "cli/command/output.h"
+#include "http/blocking.h"
 #include "http/http.h"
 #include "os/files.h"
 #include "sim/cli/kubelet_server.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/demo/agent_calls.h"
 
+#include "http/blocking.h"
 #include "http/http.h"
 #include "json/json.h"
 

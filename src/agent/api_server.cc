@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "hami/names.h"
-#include "http/wire.h"
+#include "http/target.h"
 #include "kube/client.h"
 #include "kube/node_keeper.h"
 #include "kube/node_pods.h"

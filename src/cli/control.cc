@@ -2,6 +2,7 @@
 #include "cli/control.h"
 
 #include "config/schema/config.h"
+#include "http/blocking.h"
 
 namespace tessera::cli {
 namespace {

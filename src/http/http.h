@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP for metrics, health, the status pages and the control socket. The server lives on
-// the agent's loop: handlers run there and must not block. The client is for the command line.
+// the agent's loop: handlers run there and must not block.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 
-#include "base/clock.h"
 #include "base/result.h"
 #include "json/json.h"
 #include "os/loop.h"
@@ -63,14 +62,5 @@ class Server {
   explicit Server(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// One exchange over a unix socket; blocks at most `timeout`. An Error means that none took place;
-// whatever the server answered is a Response.
-Result<Response> ExchangeUnix(const std::string& socket_path, const Request& request,
-                              Duration timeout);
-// The same with a status of 400 and above as an Error (FailureIn).
-Result<Response> CallUnix(const std::string& socket_path, const Request& request, Duration timeout);
-// The same over TCP to "host:port", host an address literal.
-Result<Response> CallTcp(const std::string& address, const Request& request, Duration timeout);
 
 }  // namespace tessera::http

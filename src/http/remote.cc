@@ -21,6 +21,7 @@
 #include "http/reply_parser.h"
 #include "http/tls.h"
 #include "os/address.h"
+#include "os/unix_socket.h"
 
 namespace tessera::http {
 namespace {
@@ -45,7 +46,9 @@ std::optional<std::string> RequestOf(const Call& call, const std::string& host) 
     if (!IsHeader(name) || !IsHeader(value)) return std::nullopt;
     text += fmt::format("{}: {}\r\n", name, value);
   }
-  if (!call.body.empty()) text += fmt::format("Content-Length: {}\r\n", call.body.size());
+  if (call.method == "POST" || !call.body.empty()) {
+    text += fmt::format("Content-Length: {}\r\n", call.body.size());
+  }
   return text + "\r\n" + call.body;
 }
 
@@ -96,7 +99,9 @@ struct Connection {
 struct Remote::Impl {
   explicit Impl(os::Loop& loop_) : loop(loop_) {}
 
+  // Empty for a unix socket, whose errors name its path.
   std::string Where() const {
+    if (!endpoint.socket.empty()) return "";
     const bool brackets = endpoint.host.find(':') != std::string::npos;
     return brackets ? fmt::format("[{}]:{}", endpoint.host, endpoint.port)
                     : fmt::format("{}:{}", endpoint.host, endpoint.port);
@@ -158,6 +163,7 @@ struct Exchange::Impl {
 
   void Connect() {
     reused = connected = false;
+    if (!remote.endpoint.socket.empty()) return ConnectToSocket(remote.endpoint.socket);
     const std::string& host = remote.endpoint.host;
     if (os::IsAddress(host)) return ConnectTo(host);
     lookup = std::make_unique<Lookup>(remote.loop, host,
@@ -182,13 +188,26 @@ struct Exchange::Impl {
     }
   }
 
+  // At once, or not at all: nothing is under way where a unix socket is connected.
+  void ConnectToSocket(const std::string& path) {
+    auto socket = os::ConnectUnix(path, Duration(0));
+    if (!socket) return End(socket.error());
+    auto made = remote.NewConnection();
+    if (!made) return End(made.error());
+    connection = *std::move(made);
+    bufferevent_setfd(connection->buffers, socket->Release());
+    connected = true;
+    Listen();
+    Send();
+  }
+
   void Listen() {
     bufferevent_setcb(connection->buffers, &Impl::Readable, nullptr, &Impl::Happened, this);
     bufferevent_enable(connection->buffers, EV_READ | EV_WRITE);
   }
 
   void Send() {
-    const auto request = RequestOf(call, where);
+    const auto request = RequestOf(call, where.empty() ? "localhost" : where);
     if (!request) return End({Reason::kInvalid, "a call that HTTP has no words for"});
     bufferevent_write(connection->buffers, request->data(), request->size());
   }
@@ -202,6 +221,9 @@ struct Exchange::Impl {
   static void Happened(bufferevent* buffers, short what, void* argument) noexcept {
     const int error = errno;
     auto* self = static_cast<Impl*>(argument);
+    // A server that refuses early reads no further: what it answered says why.
+    const bool wrote = (what & BEV_EVENT_WRITING) != 0 && self->connected;
+    if (wrote && !self->connection->tls) return;
     if ((what & BEV_EVENT_CONNECTED) != 0) {
       self->connected = true;
       SendAtOnce(bufferevent_getfd(buffers));
@@ -293,7 +315,7 @@ struct Exchange::Impl {
     if (!connected) ++remote.turn;
     Close();
     const std::shared_ptr<const Listener> told = listener;
-    told->done(Fail(error.In(where)));
+    told->done(Fail(where.empty() ? error : error.In(where)));
   }
 
   void Close() {

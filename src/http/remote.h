@@ -6,8 +6,8 @@
 //
 // Errors say where and what was in the way: "10.96.0.1:443: connection refused". kTimedOut where it
 // was time, kInvalid where the endpoint's certificates, the call or the file of TLS (tls.h) are no
-// good, kNotFound where that is missing, kUnavailable for the rest. Whatever the server answered is
-// a Reply.
+// good, kNotFound where that file or the unix socket is missing, kUnavailable for the rest. Those
+// of a unix socket are os::ConnectUnix's. Whatever the server answered is a Reply.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,8 @@ namespace tessera::http {
 
 // Where a server is, and how it and we prove ourselves. PEM texts.
 struct Endpoint {
-  std::string host{};  // a name or an address literal, without brackets
+  std::string socket{};  // a unix socket's path, in place of the host and port; without TLS
+  std::string host{};    // a name or an address literal, without brackets
   int port = 443;
   bool tls = true;
   bool verify = true;

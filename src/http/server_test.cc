@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "http/blocking.h"
 #include "http/http.h"
 #include "os/address.h"
 #include "os/files.h"

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "http/wire.h"
+#include "http/target.h"
 #include "kube/client_impl.h"
 #include "kube/rights.h"
 #include "kube/wire.h"

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "http/wire.h"
+#include "http/target.h"
 
 namespace tessera::kube {
 namespace {

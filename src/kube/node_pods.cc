@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include "http/wire.h"
+#include "http/target.h"
 #include "kube/metadata_patch.h"
 
 namespace tessera::kube {

@@ -14,6 +14,7 @@
 
 #include "backend/dummy/fault_file.h"
 #include "base/text.h"
+#include "http/blocking.h"
 #include "os/files.h"
 
 namespace tessera {

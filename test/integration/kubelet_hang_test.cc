@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "agent_fixture.h"
+#include "http/blocking.h"
 
 namespace tessera {
 namespace {

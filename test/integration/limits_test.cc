@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "agent_fixture.h"
+#include "http/blocking.h"
 #include "os/address.h"
 #include "os/files.h"
 #include "os/unix_socket.h"

@@ -4,6 +4,7 @@
 
 #include "agent_fixture.h"
 #include "base/text.h"
+#include "http/blocking.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA GPUs as the fake NVML has them: the shipped binary loads it as it would the driver's.
+#include "http/blocking.h"
 #include "nvml/nvidia_node.h"
 
 #include <csignal>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent shows, and what it lets itself be told.
 #include "agent_fixture.h"
+#include "http/blocking.h"
 #include "os/files.h"
 
 namespace tessera {
