@@ -1,4 +1,4 @@
-# For the preset aarch64: Debian's compiler for it, and its programs by qemu-user, which loads the other
+# For the preset ci-aarch64: Debian's compiler for it, and its programs by qemu-user, which loads the other
 # processor's libc, linker and preloaded libraries as they are.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
