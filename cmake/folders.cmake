@@ -29,11 +29,7 @@ function(tessera_library FOLDER)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${name} ${ARG_PRIVATE} ${ARG_TESTS} tessera_warnings GTest::gtest_main)
     tessera_precompiled(${name}_test test)
-    # In the root of the tree, where the documents are that some tests compare with. No path of this
-    # machine is compiled in, so that another clone finds the objects in the compiler's cache.
-    # One test may wait for several things, each for longer than a machine with too much to do needs.
-    gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST
-      WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 600 LABELS ${name}_test)
+    tessera_tests(${name}_test)
   endif()
 endfunction()
 
