@@ -19,17 +19,32 @@ constexpr int kNotSupported = 801;
 #undef CUDA_FUNCTION
 
 namespace tessera::fake_cuda {
+namespace {
 
-const std::vector<Export>& Exports() {
-  static const auto* const exports = [] {
-    auto* all = new std::vector<Export>{
-#define CUDA_FUNCTION(name, suffix, version)                                        \
-  {#name, version, std::string_view(#suffix).find("_pt") != std::string_view::npos, \
-   reinterpret_cast<void*>(&name##suffix)},
+// Constants: a list of strings that a function fills takes a compiler the better part of a minute.
+struct Listed {
+  const char* name;
+  int version;
+  const char* suffix;
+  int (*function)();
+};
+
+constexpr Listed kListed[] = {
+#define CUDA_FUNCTION(name, suffix, version) {#name, version, #suffix, &name##suffix},
 #include "cuda/functions.def"
 #include "cuda/graph_functions.def"
 #undef CUDA_FUNCTION
-    };
+};
+
+}  // namespace
+
+const std::vector<Export>& Exports() {
+  static const auto* const exports = [] {
+    auto* all = new std::vector<Export>;
+    for (const Listed& one : kListed) {
+      const bool per_thread = std::string_view(one.suffix).find("_pt") != std::string_view::npos;
+      all->push_back({one.name, one.version, per_thread, reinterpret_cast<void*>(one.function)});
+    }
     std::ranges::stable_sort(*all, {}, &Export::name);
     return all;
   }();
