@@ -72,14 +72,19 @@ inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
   return table->Add(sort, key, holding);
 }
 
+// While a dead process's memory is on its way back.
+inline void PauseForTheDead() {
+  const Uncancelled uncancelled;
+  constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 5'000'000};
+  nanosleep(&kMoment, nullptr);
+}
+
 // Asks the driver, and again while a dead process's memory is on its way back.
 template <typename Call>
 CUresult Patiently(Call call) {
   CUresult result = call();
   for (int i = 0; i < 40 && result == CUDA_ERROR_OUT_OF_MEMORY && ReapedLately(); ++i) {
-    const Uncancelled uncancelled;
-    constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 5'000'000};
-    nanosleep(&kMoment, nullptr);
+    PauseForTheDead();
     result = call();
   }
   return result;

@@ -49,13 +49,16 @@ inline CUcontext ContextOf(const CodeOwner& owner) {
 }
 
 // A call that may load what was put off. There is no way back: what does not fit is counted all the
-// same, and the program is told.
+// same, and the program is told. Nor can it be measured again: memory of a dead process that comes
+// back meanwhile would hide what is loaded, so that is waited for, for as long as it may take.
 template <typename Call>
 CUresult LoadMore(const CodeOwner& owner, Call call) {
   const PushedContext pushed(ContextOf(owner));
   const CUdevice device = CurrentDevice();
   const int place = device < 0 ? -1 : PlaceOfDevice(device);
   if (place < 0 || place == kDeniedDevice || !IsLazy()) return call();
+  ReapAll();
+  for (int i = 0; i < 60 && ReapedLately(); ++i) PauseForTheDead();
   const Watch watch(device);
   const CUresult result = Patiently(call);
   const uint64_t bytes = watch.Taken();
