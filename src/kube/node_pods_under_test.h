@@ -100,7 +100,10 @@ class NodePodsTest : public ClusterTest {
     return RunUntilStreams(1) && RunUntil([&] { return pods_->Synced(); });
   }
   void Ask(const std::string& uid, Duration patience) {
-    pods_->Await(uid, SystemClock().Now() + patience, [this, uid](const Result<PodPtr>& pod) {
+    AskUntil(uid, SystemClock().Now() + patience);
+  }
+  void AskUntil(const std::string& uid, Steady deadline) {
+    pods_->Await(uid, deadline, [this, uid](const Result<PodPtr>& pod) {
       answers_.push_back(uid + ": " + (pod ? (*pod)->name : pod.error().message));
       reason_ = pod ? Reason::kInternal : pod.error().reason;
     });

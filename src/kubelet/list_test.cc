@@ -79,7 +79,10 @@ TEST(ListTest, SixtyThousandSharesWithLongIdsFit) {
 
 TEST(ListTest, AListThatFitsWhileAllAreHealthyFitsWhenNoneIs) {
   int count = 60'000;
-  while (SerializeList(OfferOf(count + 500, std::string(40, 'x')))) count += 500;
+  for (int too_many = 80'000; too_many - count > 500;) {
+    const int middle = (count + too_many) / 2;
+    (SerializeList(OfferOf(middle, std::string(40, 'x'))) ? count : too_many) = middle;
+  }
   Offer sick = OfferOf(count, std::string(40, 'x'));
   for (uint32_t i = 0; i < sick.devices.size(); ++i) sick.troubles[i] = kSick;
 

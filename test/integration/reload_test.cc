@@ -131,26 +131,26 @@ TEST_F(ReloadTest, AListThatNoLongerFitsLeavesTheFormerOneServing) {
 
 // 655 million of them: there is no memory for so many.
 TEST_F(ReloadTest, SharesThatCouldNeverFitAreNotMade) {
-  StartAll("  - {name: dummy.com/npu, dummy: {count: 65536}}\n");
-  Expect(kNpu, 65'536, 65'536);
+  StartAll("  - {name: dummy.com/npu, dummy: {count: 4096}}\n");
+  Expect(kNpu, 4'096, 4'096);
   const kubelet::Admission pod = Run("a", {{kNpu, 4}});
   ASSERT_TRUE(pod.admitted) << pod.message;
   ASSERT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="good"})", 1));
 
   WriteConfig(
       Config("  - {name: dummy.com/npu, policy: replicas, replicas: 10000, "
-             "dummy: {count: 65536}}\n"));
+             "dummy: {count: 4096}}\n"));
 
   constexpr char kRefused[] =
       "ERROR the former device list stays resource=dummy.com/npu "
       "reason=list-too-large";
   EXPECT_TRUE(AwaitLog(kRefused));
-  Expect(kNpu, 65'536, 65'536);
+  Expect(kNpu, 4'096, 4'096);
 
   // Nor by the next agent, which goes on with what was saved.
   EndAgent(SIGKILL);
   agent_ = StartAgent();
-  Expect(kNpu, 65'536, 65'536);
+  Expect(kNpu, 4'096, 4'096);
   EXPECT_TRUE(Await([&] { return LinesWith(kRefused) == 2; }));
   EXPECT_TRUE(kubelet_->RestartContainer("default", "a", "main"));
 }
