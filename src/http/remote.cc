@@ -222,7 +222,8 @@ struct Exchange::Impl {
     const int error = errno;
     auto* self = static_cast<Impl*>(argument);
     // A server that refuses early reads no further: what it answered says why.
-    const bool wrote = (what & BEV_EVENT_WRITING) != 0 && self->connected;
+    constexpr short kEither = BEV_EVENT_READING | BEV_EVENT_WRITING;
+    const bool wrote = (what & kEither) == BEV_EVENT_WRITING && self->connected;
     if (wrote && !self->connection->tls) return;
     if ((what & BEV_EVENT_CONNECTED) != 0) {
       self->connected = true;
