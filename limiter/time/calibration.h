@@ -3,7 +3,7 @@
 // processes take turns each of its runs takes longer by as much as they had, and none tells of
 // that. So one is measured now and then while nothing else runs: launches ask for it in the region,
 // and the agent, which holds all containers of the device for that moment, answers there
-// (agent/bind/calibrations.h). Any thread.
+// (fraction/calibrations.h). Any thread.
 #pragma once
 
 #include <atomic>

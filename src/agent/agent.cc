@@ -12,9 +12,9 @@
 
 #include "agent/agent_core.h"
 #include "agent/config_file.h"
-#include "agent/container_runtime.h"
 #include "agent/requirements.h"
 #include "base/log.h"
+#include "cdi/container_runtime.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
 #include "kubelet/start_grpc.h"

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/bind/library_files.h"
 #include "agent/report.h"
 #include "base/log.h"
 #include "config/diff.h"
+#include "fraction/library_files.h"
 #include "os/files.h"
 #include "os/notify.h"
 #include "os/process.h"

@@ -7,11 +7,11 @@
 #include <mutex>
 #include <set>
 
-#include "agent/bind/pod_match.h"
-#include "agent/chosen_shares.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
+#include "fraction/chosen_shares.h"
+#include "fraction/pod_match.h"
 
 namespace tessera::agent {
 namespace {

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "agent/bind/bind_context.h"
-#include "agent/bind/grant_binder.h"
-#include "agent/bind/refusals.h"
 #include "backend/backend.h"
 #include "choose/choose.h"
+#include "fraction/bind_context.h"
+#include "fraction/grant_binder.h"
+#include "fraction/refusals.h"
 #include "grant/grant.h"
 #include "http/metrics.h"
 #include "kubelet/plugin_server.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "agent/allocator.h"
-#include "agent/bind/grant_requests_under_test.h"
+#include "fraction/grant_requests_under_test.h"
 #include "kubelet/answered_test.h"
 
 namespace tessera::agent {

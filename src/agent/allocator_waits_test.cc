@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "agent/allocator.h"
-#include "agent/bind/grant_requests_under_test.h"
+#include "fraction/grant_requests_under_test.h"
 #include "kubelet/answered_test.h"
 
 namespace tessera::agent {

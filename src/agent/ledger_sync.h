@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/node.h"
 #include "http/metrics.h"
 #include "kubelet/pod_resources.h"
 #include "kubelet/root.h"
+#include "node/node.h"
 #include "os/alarm.h"
 #include "os/loop.h"
 #include "os/mailbox.h"

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/node_under_test.h"
 #include "api/server.h"
 #include "base/told_test.h"
 #include "kubelet/checkpoint.h"
+#include "node/node_under_test.h"
 #include "os/files.h"
 #include "podresources/server.h"
 

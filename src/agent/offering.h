@@ -10,10 +10,10 @@
 #include <string>
 
 #include "agent/allocator.h"
-#include "agent/node.h"
 #include "config/schema/config.h"
 #include "http/metrics.h"
 #include "kubelet/plugin.h"
+#include "node/node.h"
 #include "os/loop.h"
 #include "os/worker.h"
 

@@ -7,11 +7,11 @@
 #include <array>
 #include <set>
 
-#include "agent/bind/pod_decision.h"
-#include "agent/device_json.h"
 #include "agent/pod_page.h"
 #include "base/text.h"
+#include "fraction/pod_decision.h"
 #include "kinds/kinds.h"
+#include "node/device_json.h"
 #include "version.h"
 
 namespace tessera::agent {

@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "agent/bind/binding_store.h"
-#include "agent/bind/grant_tally.h"
-#include "agent/node.h"
 #include "agent/served_resource.h"
+#include "fraction/binding_store.h"
+#include "fraction/grant_tally.h"
 #include "json/json.h"
+#include "node/node.h"
 
 namespace tessera::agent {
 

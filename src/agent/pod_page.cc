@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/bind/pod_decision.h"
 #include "base/quote.h"
 #include "base/text.h"
+#include "fraction/pod_decision.h"
 #include "hami/names.h"
 
 namespace tessera::agent {

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "agent/announcer.h"
-#include "agent/cdi/cdi_documents.h"
-#include "agent/label_sync.h"
-#include "agent/node.h"
 #include "agent/resource_set.h"
 #include "agent/served_resource.h"
 #include "agent/state_saver.h"
+#include "cdi/cdi_documents.h"
 #include "http/metrics.h"
+#include "node/node.h"
 #include "os/alarm.h"
+#include "report/announcer.h"
+#include "report/label_sync.h"
 
 namespace tessera::agent {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "agent/bind/pod_decision.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "fraction/pod_decision.h"
 
 namespace tessera::agent {
 namespace {

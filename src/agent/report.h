@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "agent/faults.h"
-#include "agent/node.h"
 #include "agent/pages.h"
 #include "http/metrics.h"
+#include "node/node.h"
 
 namespace tessera::agent {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/family.h"
-#include "agent/grant_keeper.h"
 #include "agent/served_resource.h"
+#include "discovery/family.h"
+#include "fraction/grant_keeper.h"
 
 namespace tessera::agent {
 

@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "agent/node_under_test.h"
 #include "agent/parts_under_test.h"
+#include "node/node_under_test.h"
 #include "os/files.h"
 
 namespace tessera::agent {

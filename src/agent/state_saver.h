@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "agent/node.h"
 #include "agent/state_store.h"
 #include "http/metrics.h"
+#include "node/node.h"
 
 namespace tessera::agent {
 

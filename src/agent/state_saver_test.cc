@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/node_under_test.h"
 #include "base/told_test.h"
+#include "node/node_under_test.h"
 #include "os/files.h"
 
 namespace tessera::agent {

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "agent/bind/state_mount.h"
 #include "base/log.h"
+#include "fraction/state_mount.h"
 #include "os/files.h"
 
 namespace tessera::agent {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/state.h"
+#include "node/state.h"
 #include "os/fd.h"
 #include "os/lock.h"
 

@@ -8,15 +8,10 @@
 #include <set>
 #include <utility>
 
-#include "agent/bind/grant_binder.h"
-#include "agent/bind/library_files.h"
-#include "agent/cdi/cdi_documents.h"
-#include "agent/cdi/cdi_neighbours.h"
-#include "agent/condition_record.h"
-#include "agent/hami_registration.h"
-#include "agent/news.h"
-#include "agent/node_labels.h"
-#include "agent/registration_record.h"
+#include "cdi/cdi_documents.h"
+#include "cdi/cdi_neighbours.h"
+#include "fraction/grant_binder.h"
+#include "fraction/library_files.h"
 #include "http/metrics.h"
 #include "kube/client.h"
 #include "kubelet/checkpoint.h"
@@ -24,6 +19,11 @@
 #include "kubelet/root.h"
 #include "os/files.h"
 #include "os/loop.h"
+#include "report/condition_record.h"
+#include "report/hami_registration.h"
+#include "report/news.h"
+#include "report/node_labels.h"
+#include "report/registration_record.h"
 
 namespace tessera::agent {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/api_server.h"
 #include "config/schema/config.h"
 #include "ledger/ledger.h"
+#include "report/api_server.h"
 
 namespace tessera::agent {
 

@@ -9,13 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "agent/bind/grant_binder_under_test.h"
-#include "agent/condition_record.h"
-#include "agent/registration_record.h"
 #include "api/server.h"
+#include "fraction/grant_binder_under_test.h"
 #include "json/json.h"
 #include "os/files.h"
 #include "os/loop.h"
+#include "report/condition_record.h"
+#include "report/registration_record.h"
 
 namespace tessera::agent {
 namespace {

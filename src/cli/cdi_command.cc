@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/container_runtime.h"
 #include "base/text.h"
+#include "cdi/container_runtime.h"
 #include "cli/cdi_files.h"
 #include "cli/cdi_generate.h"
 #include "cli/command/fields.h"
@@ -62,8 +62,8 @@ int ShowCdi(const Arguments& arguments) {
 }
 
 int GenerateDocuments(const Arguments& arguments) {
-  const config::LoadResult loaded = agent::SuitedToRuntime(
-      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), {}));
+  const config::LoadResult loaded =
+      SuitedToRuntime(config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), {}));
   if (!loaded.ok()) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;

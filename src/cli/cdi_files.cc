@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "agent/cdi/cdi_reading.h"
+#include "cdi/cdi_reading.h"
 #include "grant/grant.h"
 #include "os/files.h"
 #include "os/owner.h"
@@ -21,8 +21,8 @@ bool IsOurs(const CdiDocumentFile& file) {
   return file.document && file.path.ends_with("/" + CdiFileName(file.document->kind));
 }
 
-std::vector<std::string> DevicesIn(const CdiDocumentFile& file) {
-  return file.document ? agent::DevicesIn(*file.document) : std::vector<std::string>();
+std::vector<std::string> DevicesOf(const CdiDocumentFile& file) {
+  return file.document ? DevicesIn(*file.document) : std::vector<std::string>();
 }
 
 class Check {
@@ -62,7 +62,7 @@ class Check {
   }
 
   void CheckConflicts(const CdiDocumentFile& file) {
-    for (const std::string& name : DevicesIn(file)) {
+    for (const std::string& name : DevicesOf(file)) {
       const auto [first, fresh] = first_.try_emplace({file.rank, name}, file.path);
       if (fresh) continue;
       Report(Reason::kCdiConflict, file.path,
@@ -128,7 +128,7 @@ std::vector<CdiDocumentFile> ReadCdiFiles(const std::vector<std::string>& direct
     const auto names = os::ListDirectory(directories[rank]);
     for (const std::string& name : names.value_or(std::vector<std::string>())) {
       const std::string path = directories[rank] + "/" + name;
-      if (agent::IsCdiFile(name)) files.push_back({path, rank, agent::ReadCdiFile(path)});
+      if (IsCdiFile(name)) files.push_back({path, rank, ReadCdiFile(path)});
     }
   }
   return files;
@@ -138,10 +138,10 @@ std::string CdiListText(const std::vector<CdiDocumentFile>& files) {
   std::string text;
   size_t width = 0;
   for (const CdiDocumentFile& file : files) {
-    for (const std::string& name : DevicesIn(file)) width = std::max(width, name.size());
+    for (const std::string& name : DevicesOf(file)) width = std::max(width, name.size());
   }
   for (const CdiDocumentFile& file : files) {
-    for (const std::string& name : DevicesIn(file)) {
+    for (const std::string& name : DevicesOf(file)) {
       text += fmt::format("{:<{}}  {}  {}\n", name, width, IsOurs(file) ? "ours  " : "others",
                           file.path);
     }

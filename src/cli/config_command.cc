@@ -3,8 +3,8 @@
 
 #include <fmt/core.h>
 
-#include "agent/container_runtime.h"
 #include "base/text.h"
+#include "cdi/container_runtime.h"
 #include "compat/hami/load.h"
 #include "config/load.h"
 #include "config/print.h"
@@ -30,7 +30,7 @@ int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* 
 }
 
 int ConfigPrint(const config::LoadResult& loaded, ConfigForm form, FILE* out, FILE* err) {
-  const config::LoadResult result = agent::SuitedToRuntime(loaded);
+  const config::LoadResult result = SuitedToRuntime(loaded);
   if (!Tell(result, err)) return 1;
   fmt::print(out, "{}",
              form == ConfigForm::kYaml ? config::PrintYaml(result) : config::PrintJson(result));

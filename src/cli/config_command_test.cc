@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "agent/container_runtime.h"
+#include "cdi/container_runtime.h"
 #include "json/json.h"
 #include "os/files.h"
 
@@ -97,7 +97,7 @@ TEST_F(ConfigCommandTest, PrintShowsWhatTheAgentWouldUse) {
 
 TEST_F(ConfigCommandTest, PrintShowsWhatTheContainerRuntimeMakesOfIt) {
   ASSERT_TRUE(
-      agent::RememberVersions(directory_, {.runtime = "containerd://2.2.0", .kubelet = "v1.36.3"}));
+      RememberVersions(directory_, {.runtime = "containerd://2.2.0", .kubelet = "v1.36.3"}));
   const std::string file =
       Write(fmt::format("version: tessera/v1\nrootPrefix: {0}\nstate: {{dir: {0}}}\n"
                         "resources: [{{name: nvidia.com/gpu, nvidia: {{}}}}]\n",

@@ -2,8 +2,6 @@
 #include <string>
 #include <utility>
 
-#include "agent/label_file.h"
-#include "agent/label_sync.h"
 #include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/config_flags.h"
@@ -11,6 +9,8 @@
 #include "compat/nvidia/options.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
+#include "report/label_file.h"
+#include "report/label_sync.h"
 
 namespace tessera::cli {
 namespace {
@@ -22,13 +22,13 @@ int Tell(const config::LoadResult& loaded, const std::string& file) {
     return kFailed;
   }
   Labels labels;
-  for (const auto& labeller : agent::LabellersOf(loaded.config)) {
+  for (const auto& labeller : LabellersOf(loaded.config)) {
     Result<Labels> read = labeller->Read();
     if (!read) return PrintFailure(read.error());
     labels.merge(*std::move(read));
   }
-  if (file.empty()) return Print(agent::LabelLines(labels));
-  const Result<bool> written = agent::WriteLabelFile(file, labels);
+  if (file.empty()) return Print(LabelLines(labels));
+  const Result<bool> written = WriteLabelFile(file, labels);
   return written ? kOk : PrintFailure(written.error());
 }
 

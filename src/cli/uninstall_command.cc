@@ -42,8 +42,8 @@ int Uninstall(const Arguments& arguments) {
     return kFailed;
   }
   if (!arguments.Has("force") && !MayRemoveGrants(loaded.config)) return kFailed;
-  const auto api = agent::FindApiServer(loaded.config.api, os::Root(loaded.config.root_prefix),
-                                        os::Variable, os::HostName());
+  const auto api = FindApiServer(loaded.config.api, os::Root(loaded.config.root_prefix),
+                                 os::Variable, os::HostName());
   if (!api) return PrintFailure(api.error());
   if (loaded.config.api.use && !*api) {
     PrintToError(

@@ -11,8 +11,8 @@
 #include <thread>
 #include <tuple>
 
-#include "agent/bind/binding_store.h"
 #include "base/text.h"
+#include "fraction/binding_store.h"
 #include "os/thread.h"
 #include "region/file.h"
 
@@ -70,7 +70,7 @@ class Listing {
   }
 
  private:
-  using Grants = std::vector<std::pair<std::string, agent::BindingRecordPtr>>;  // by name
+  using Grants = std::vector<std::pair<std::string, BindingRecordPtr>>;  // by name
 
   // One that cannot be read costs no other.
   Status ReadGrants() {
@@ -208,7 +208,7 @@ class Listing {
   }
 
   const VgpuSources& sources_;
-  agent::BindingStore store_;
+  BindingStore store_;
   std::map<std::string, Grants> directories_;  // by path
   std::vector<Watched> watched_;
 };

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "agent/bind/binding_store.h"
+#include "fraction/binding_store.h"
 #include "os/fd.h"
 #include "os/waiting_test.h"
 #include "region/region_test.h"
@@ -41,12 +41,12 @@ class VgpuListTest : public testing::Test {
     EXPECT_TRUE(os::ReplaceFile(file, bytes, 0644));
   }
   void Record(const std::string& grant, const std::string& directory) {
-    const agent::BindingRecord record{.resource = "nvidia.com/gpu",
-                                      .pod_uid = "uid-1",
-                                      .container = "app",
-                                      .directory = directory,
-                                      .parts = {{kGpu, 2048, 30}}};
-    Write("/state/grants/" + grant + ".json", agent::BindingRecordText(record));
+    const BindingRecord record{.resource = "nvidia.com/gpu",
+                               .pod_uid = "uid-1",
+                               .container = "app",
+                               .directory = directory,
+                               .parts = {{kGpu, 2048, 30}}};
+    Write("/state/grants/" + grant + ".json", BindingRecordText(record));
   }
   std::vector<VgpuContainer> List() { return ListVgpus(sources_).value(); }
 

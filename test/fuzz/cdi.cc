@@ -2,7 +2,7 @@
 // CDI documents from anywhere, in JSON and in YAML: what is read is written so that it is read
 // again as the same.
 
-#include "agent/cdi/cdi_reading.h"
+#include "cdi/cdi_reading.h"
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;
@@ -12,7 +12,7 @@ namespace cdi = tessera::cdi;
 namespace {
 
 void Feed(const char* name, const std::string& text) {
-  const auto document = tessera::agent::ReadCdiText(name, text);
+  const auto document = tessera::ReadCdiText(name, text);
   if (!document) return Require(!document.error().message.empty(), "a refusal says why");
   // What of a device is not kept may be all that it has.
   const cdi::Document tidy = cdi::Tidy(*document);

@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "agent/bind/grant_times.h"
-#include "agent/bind/region_words.h"
+#include "fraction/grant_times.h"
+#include "fraction/region_words.h"
 #include "os/files.h"
 #include "test/fuzz/fuzz.h"
 #include "test/fuzz/hostile_region.h"
 
-namespace tessera::agent {
+namespace tessera {
 namespace {
 
 using fuzz::Require;
@@ -156,9 +156,9 @@ void Follow(const uint8_t* data, size_t size) {
 }
 
 }  // namespace
-}  // namespace tessera::agent
+}  // namespace tessera
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  tessera::agent::Follow(data, size);
+  tessera::Follow(data, size);
   return 0;
 }

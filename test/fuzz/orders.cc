@@ -3,10 +3,10 @@
 // What is read is followed as far as no file is needed, and what the agent would then write reads
 // back.
 
-#include "agent/node.h"
 #include "agent/order.h"
 #include "base/text.h"
 #include "json/json.h"
+#include "node/node.h"
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;

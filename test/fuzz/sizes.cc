@@ -2,7 +2,7 @@
 // What a pod's own annotations say of the size of its virtual GPUs: lines of KEY=VALUE, the key
 // without the part that all have.
 
-#include "agent/bind/asked_sizes.h"
+#include "fraction/asked_sizes.h"
 
 #include <algorithm>
 #include <string>
@@ -16,11 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tessera::kube::Pod pod{.containers = {{.name = "main"}}};
   for (const std::string& line : tessera::Split(tessera::fuzz::Text(data, size), '\n')) {
     const size_t end = std::min(line.find('='), line.size());
-    pod.annotations[tessera::agent::kSizeKeys + line.substr(0, end)] =
+    pod.annotations[tessera::kSizeKeys + line.substr(0, end)] =
         line.substr(std::min(end + 1, line.size()));
   }
   const tessera::hami::Container container{.name = "main", .limits = {{"nvidia.com/gpu", "1"}}};
-  const auto request = tessera::agent::ResolveSizes(pod, container, {});
+  const auto request = tessera::ResolveSizes(pod, container, {});
   if (!request) {
     const std::string& why = request.error().message;
     Require(!why.empty() && why.size() < 1000, "a refusal says why, briefly");

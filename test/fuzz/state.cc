@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent's state files: any text is refused, or read to what writing and reading gives again.
 
-#include "agent/state.h"
+#include "node/state.h"
 
 #include "test/fuzz/fuzz.h"
 
@@ -17,13 +17,13 @@ void CheckRefusal(const tessera::Error& error) {
           "a refusal is one of the two");
 }
 
-std::string Written(const tessera::agent::Facts& facts) {
-  return tessera::agent::WriteFacts(facts.devices, facts.cordons, facts.plans);
+std::string Written(const tessera::Facts& facts) {
+  return tessera::WriteFacts(facts.devices, facts.cordons, facts.plans);
 }
 
-std::string Written(const tessera::agent::Verdicts& verdicts) {
-  std::string text = tessera::agent::VerdictsHeader(kBoot);
-  for (const auto& [key, verdict] : verdicts) text += tessera::agent::VerdictLine(key, verdict);
+std::string Written(const tessera::Verdicts& verdicts) {
+  std::string text = tessera::VerdictsHeader(kBoot);
+  for (const auto& [key, verdict] : verdicts) text += tessera::VerdictLine(key, verdict);
   return text;
 }
 
@@ -31,15 +31,15 @@ std::string Written(const tessera::agent::Verdicts& verdicts) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto text = tessera::fuzz::Text(data, size);
-  if (const auto facts = tessera::agent::ParseFacts(text)) {
-    const auto again = tessera::agent::ParseFacts(Written(*facts));
+  if (const auto facts = tessera::ParseFacts(text)) {
+    const auto again = tessera::ParseFacts(Written(*facts));
     Require(again.has_value(), "facts that were written parse");
     Require(Written(*again) == Written(*facts), "writing facts again gives the same");
   } else {
     CheckRefusal(facts.error());
   }
-  if (const auto verdicts = tessera::agent::ParseVerdicts(text, kBoot)) {
-    const auto again = tessera::agent::ParseVerdicts(Written(*verdicts), kBoot);
+  if (const auto verdicts = tessera::ParseVerdicts(text, kBoot)) {
+    const auto again = tessera::ParseVerdicts(Written(*verdicts), kBoot);
     Require(again.has_value(), "verdicts that were written parse");
     Require(Written(*again) == Written(*verdicts), "writing verdicts again gives the same");
   } else {

@@ -16,8 +16,8 @@
 #include <thread>
 #include <utility>
 
-#include "agent/bind/grant_times.h"
 #include "cuda/cuda_node.h"
+#include "fraction/grant_times.h"
 #include "limiter/libvgpu.h"
 
 namespace tessera::limiter {
@@ -76,12 +76,12 @@ class Agent {
 
  private:
   void Run() {
-    agent::GrantTimes times;
+    tessera::GrantTimes times;
     while (!ends_) {
       for (size_t i = 0; i < containers_; ++i) {
         times.Add(std::to_string(i), directory_, std::to_string(i) + ".cache", {kUuid});
       }
-      std::this_thread::sleep_for(std::min(times.Tell(Now()), agent::GrantTimes::kShared));
+      std::this_thread::sleep_for(std::min(times.Tell(Now()), tessera::GrantTimes::kShared));
     }
   }
 

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cdi/cdi_guard.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "base/told_test.h"
+#include "os/files.h"
+
+namespace tessera {
+namespace {
+
+class CdiGuardTest : public testing::Test {
+ protected:
+  ~CdiGuardTest() override { (void)os::RemoveTree(dir_); }
+
+  static cdi::Document DocumentOf(const std::string& kind, const std::string& device) {
+    return {.kind = kind, .devices = {{.name = device, .edits = {.env = {"A=1"}}}}};
+  }
+  static std::string PathIn(const std::string& directory, const std::string& name) {
+    return directory + "/tessera-ab.com_" + name + ".json";
+  }
+  void Serve(const std::string& name = "gpu") {
+    documents_.Write("a.com/" + name, cdi_, {DocumentOf("ab.com/" + name, "x")}, false);
+  }
+  // An agent before this one has left the document of a resource that nobody has any more.
+  void LeaveStale() {
+    CdiDocuments documents(metrics_, os::Root());
+    documents.Write("a.com/old", cdi_, {DocumentOf("ab.com/old", "x")}, false);
+    CdiNeighbours former(documents, metrics_, record_);
+    ASSERT_TRUE(former.RemoveStale([] { return std::set<std::string>(); }));
+  }
+  CdiGuard& Guard() {
+    return guard_.emplace(loop_, Duration(10), documents_,
+                          CdiNeighbours(documents_, metrics_, record_),
+                          CdiGuard::Situation{.another_writes = [this] { return another_writes_; },
+                                              .alone = [this] { return alone_; },
+                                              .described = [this] { return described_; },
+                                              .held = [this] { return held_; }});
+  }
+  // Another document of the same kind: one that a newer instance may have written.
+  void Change() {
+    ASSERT_TRUE(os::ReplaceFile(own_, cdi::Text(DocumentOf("ab.com/gpu", "y")), 0644));
+  }
+  std::string OnDisk() const { return os::ReadFile(own_).value_or("nothing"); }
+  bool IsStaleThere() const { return os::Exists(PathIn(cdi_, "old")); }
+  void Await(const std::function<bool()>& holds) {
+    const os::Loop::Handle limit = loop_.After(Duration(20'000), [this] {
+      ADD_FAILURE() << "has not come: " << OnDisk();
+      loop_.Stop();
+    });
+    const os::Loop::Handle look = loop_.Every(Duration(2), [&] {
+      if (holds()) loop_.Stop();
+    });
+    loop_.Run();
+  }
+
+  const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "guard");
+  const std::string cdi_ = dir_ + "/cdi";
+  const std::string own_ = PathIn(cdi_, "gpu");
+  const std::string record_ = dir_ + "/record";
+  const std::string good_ = cdi::Text(DocumentOf("ab.com/gpu", "x"));
+  bool another_writes_ = false;
+  bool alone_ = true;
+  bool described_ = true;
+  std::set<std::string> held_;
+  http::Metrics metrics_;
+  os::Loop loop_;
+  CdiDocuments documents_{metrics_, os::Root()};
+  std::optional<CdiGuard> guard_;
+};
+
+TEST_F(CdiGuardTest, ADocumentThatIsRemovedIsPutBackSoon) {
+  Serve();
+  Guard().Look();
+  ASSERT_EQ(OnDisk(), good_);
+
+  ASSERT_TRUE(os::RemoveFile(own_));
+  Await([&] { return OnDisk() == good_; });
+}
+
+TEST_F(CdiGuardTest, SoItIsWhenItsDirectoryIsRemoved) {
+  Serve();
+  Guard().Look();
+
+  ASSERT_TRUE(os::RemoveTree(cdi_));
+  Await([&] { return OnDisk() == good_; });
+}
+
+TEST_F(CdiGuardTest, DocumentsThatComeLaterAreWatchedFromTheNextLookOn) {
+  Guard().Look();
+  Serve();
+  guard_->Look();
+
+  ASSERT_TRUE(os::RemoveFile(own_));
+  Await([&] { return OnDisk() == good_; });
+}
+
+TEST_F(CdiGuardTest, AnotherDocumentStaysWhereAnotherInstanceMayGrantByIt) {
+  Serve();
+  alone_ = false;
+  Guard().Look();
+  Change();
+  const std::string changed = OnDisk();
+  guard_->Look();
+  EXPECT_EQ(OnDisk(), changed);
+
+  alone_ = true;
+  guard_->Look();
+  EXPECT_EQ(OnDisk(), good_);
+}
+
+TEST_F(CdiGuardTest, WhoBecomesTheWriterHasItsOwnDocuments) {
+  Serve();
+  alone_ = false;
+  Guard().Look();
+  Change();
+
+  guard_->TakeOver();
+  EXPECT_EQ(OnDisk(), good_);
+}
+
+TEST_F(CdiGuardTest, WhoIsNotTheWriterPutsNothingBack) {
+  Serve();
+  another_writes_ = true;
+  Guard().Look();
+  ASSERT_TRUE(os::RemoveFile(own_));
+  guard_->Look();
+  guard_->TakeOver();
+  EXPECT_EQ(OnDisk(), "nothing");
+}
+
+TEST_F(CdiGuardTest, WhoIsNotTheWriterTellsOfConflictsAllTheSame) {
+  Serve();
+  another_writes_ = true;
+  ASSERT_TRUE(os::ReplaceFile(cdi_ + "/foreign.json", good_, 0644));
+  Told told;
+  Guard().Look();
+  const std::string line = told.Take();
+  EXPECT_NE(line.find("two CDI documents name one device"), std::string::npos) << line;
+}
+
+TEST_F(CdiGuardTest, WhatCannotBeWrittenIsTriedAgainByItself) {
+  ASSERT_TRUE(os::ReplaceFile(cdi_, "in the way"));
+  Told told;
+  Serve();
+  Guard().Look();
+  EXPECT_FALSE(documents_.AllWritten());
+
+  ASSERT_TRUE(os::RemoveFile(cdi_));
+  Await([&] { return OnDisk() == good_; });
+}
+
+TEST_F(CdiGuardTest, AStaleDocumentGoesOnceItIsSureThatNobodyNeedsIt) {
+  LeaveStale();
+  Serve();
+  alone_ = false;
+  Guard().Look();
+  EXPECT_TRUE(IsStaleThere());
+
+  alone_ = true;
+  described_ = false;  // a driver is slow: the document may be its devices'
+  guard_->Look();
+  EXPECT_TRUE(IsStaleThere());
+
+  described_ = true;
+  another_writes_ = true;
+  guard_->Look();
+  EXPECT_TRUE(IsStaleThere());
+
+  another_writes_ = false;
+  held_ = {"x"};
+  guard_->Look();
+  EXPECT_TRUE(IsStaleThere());
+
+  held_.clear();
+  guard_->Look();
+  EXPECT_FALSE(IsStaleThere());
+  EXPECT_EQ(OnDisk(), good_);
+}
+
+TEST_F(CdiGuardTest, WhyStaleDocumentsStayIsToldOnce) {
+  ASSERT_TRUE(os::MakeDirectories(record_));  // no file that could be read
+  Told told;
+  Guard().Look();
+  guard_->Look();
+  const std::string line = told.Take();
+  const std::string begin = "ERROR cannot remove CDI documents of ours that nothing names any more";
+  EXPECT_EQ(line.find(begin), 0U) << line;
+  EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
+
+  ASSERT_TRUE(os::RemoveTree(record_));
+  guard_->Look();
+  EXPECT_EQ(told.Take(), "");
+}
+
+}  // namespace
+}  // namespace tessera

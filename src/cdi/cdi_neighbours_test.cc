@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cdi/cdi_neighbours.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "base/told_test.h"
+
+namespace tessera {
+namespace {
+
+class CdiNeighboursTest : public testing::Test {
+ protected:
+  ~CdiNeighboursTest() override { (void)os::RemoveTree(dir_); }
+  static cdi::Document DocumentOf(const std::string& kind, const std::string& device) {
+    return {.kind = kind, .devices = {{.name = device, .edits = {.env = {"A=1"}}}}};
+  }
+  void WriteOther(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(os::ReplaceFile(cdi_ + "/" + name, text, 0644));
+  }
+  std::vector<std::string> Files() { return os::ListDirectory(cdi_).value(); }
+  CdiNeighbours Make() { return {documents_, metrics_, dir_ + "/record"}; }
+  static std::set<std::string> Nobody() { return {}; }
+
+  const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "cdi");
+  const std::string cdi_ = dir_ + "/cdi";
+  const std::string own_ = cdi_ + "/tessera-ab.com_gpu.json";
+  http::Metrics metrics_;
+  std::vector<std::string> events_;
+  CdiDocuments documents_{
+      metrics_, os::Root(), [this](const CdiTrouble& trouble) {
+        events_.push_back(fmt::format("{} {}: {}", trouble.reason, trouble.path, trouble.message));
+      }};
+};
+
+TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItLasts) {
+  documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
+  CdiNeighbours neighbours = Make();
+  WriteOther("foreign.json", cdi::Text(DocumentOf("ab.com/gpu", "y")));
+  WriteOther("broken.json", "{");
+  Told told;
+  neighbours.LookForConflicts();
+  EXPECT_EQ(told.Take(), "");
+
+  WriteOther("foreign.json", cdi::Text(DocumentOf("ab.com/gpu", "x")));
+  neighbours.LookForConflicts();
+  neighbours.LookForConflicts();
+  const std::string line = fmt::format(
+      "ERROR two CDI documents name one device, and no runtime injects it reason=cdi-conflict "
+      "error=\"{} and {}/foreign.json both name ab.com/gpu=x\" advice=\"{}\"\n",
+      own_, cdi_, ReasonAdvice(Reason::kCdiConflict));
+  EXPECT_EQ(told.Take(), line);
+  const Error error{Reason::kCdiConflict,
+                    fmt::format("{} and {}/foreign.json both name ab.com/gpu=x", own_, cdi_)};
+  EXPECT_EQ(events_,
+            std::vector<std::string>{fmt::format(
+                "CdiConflict {}: two CDI documents name one device, and no runtime injects "
+                "it: {}",
+                own_, error.Text())});
+  EXPECT_NE(metrics_.Expose().find("tessera_unusable_files_total{reason=\"cdi-conflict\"} 1\n"),
+            std::string::npos);
+
+  ASSERT_TRUE(os::RemoveFile(cdi_ + "/foreign.json"));
+  neighbours.LookForConflicts();
+  EXPECT_EQ(told.Take(), "");
+  WriteOther("foreign.json", cdi::Text(DocumentOf("ab.com/gpu", "x")));
+  neighbours.LookForConflicts();
+  EXPECT_EQ(told.Take(), line);
+}
+
+TEST_F(CdiNeighboursTest, ADocumentInYamlCountsAsOneInJson) {
+  documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "0")}, false);
+  CdiNeighbours neighbours = Make();
+  const std::string yaml =
+      "---\ncdiVersion: 0.5.0\nkind: ab.com/gpu\ndevices:\n- name: 0\n  containerEdits: {env: "
+      "[A=1]}\n";
+  WriteOther("unread.yml", yaml);  // nor do runtimes read it
+  WriteOther("broken.yaml", yaml + "{");
+  neighbours.LookForConflicts();
+  EXPECT_EQ(events_, std::vector<std::string>());
+
+  WriteOther("foreign.yaml", yaml);
+  neighbours.LookForConflicts();
+  const Error error{Reason::kCdiConflict,
+                    fmt::format("{} and {}/foreign.yaml both name ab.com/gpu=0", own_, cdi_)};
+  EXPECT_EQ(events_,
+            std::vector<std::string>{fmt::format(
+                "CdiConflict {}: two CDI documents name one device, and no runtime injects "
+                "it: {}",
+                own_, error.Text())});
+}
+
+TEST_F(CdiNeighboursTest, WhatAnEarlierProcessWroteAndNobodyNeedsGoes) {
+  documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
+  documents_.Write("a.com/c", cdi_, {DocumentOf("ab.com/npu", "y")}, false);
+  WriteOther("tessera-foreign.com_gpu.json", cdi::Text(DocumentOf("foreign.com/gpu", "x")));
+  EXPECT_TRUE(Make().RemoveStale(Nobody));
+
+  CdiDocuments next(metrics_, os::Root());
+  next.Write("a.com/c", cdi_, {DocumentOf("ab.com/npu", "y")}, false);
+  CdiNeighbours neighbours(next, metrics_, dir_ + "/record");
+  EXPECT_TRUE(neighbours.RemoveStale([] { return std::set<std::string>{"x"}; }));
+  EXPECT_EQ(Files().size(), 3U);
+  EXPECT_TRUE(neighbours.RemoveStale(Nobody));
+  EXPECT_EQ(Files(),
+            (std::vector<std::string>{"tessera-ab.com_npu.json", "tessera-foreign.com_gpu.json"}));
+}
+
+TEST_F(CdiNeighboursTest, ARecordThatCannotBeReadIsToldAndReadOnceItCan) {
+  documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
+  ASSERT_TRUE(Make().RemoveStale(Nobody));
+  const std::string record = os::ReadFile(dir_ + "/record").value();
+  ASSERT_TRUE(os::RemoveFile(dir_ + "/record"));
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/record"));
+
+  const CdiDocuments none(metrics_, os::Root());
+  CdiNeighbours neighbours(none, metrics_, dir_ + "/record");
+  EXPECT_FALSE(neighbours.RemoveStale(Nobody));
+  EXPECT_EQ(Files().size(), 1U);
+
+  ASSERT_TRUE(os::RemoveTree(dir_ + "/record"));
+  ASSERT_TRUE(os::ReplaceFile(dir_ + "/record", record));
+  EXPECT_TRUE(neighbours.RemoveStale(Nobody));
+  EXPECT_EQ(Files(), std::vector<std::string>());
+}
+
+TEST_F(CdiNeighboursTest, WhatSomebodyElsePutInItsPlaceStays) {
+  documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
+  EXPECT_TRUE(Make().RemoveStale(Nobody));
+  ASSERT_TRUE(os::ReplaceFile(own_, "theirs", 0644));
+
+  CdiDocuments next(metrics_, os::Root());
+  EXPECT_TRUE(CdiNeighbours(next, metrics_, dir_ + "/record").RemoveStale(Nobody));
+  EXPECT_EQ(os::ReadFile(own_).value(), "theirs");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cdi/runtime_config.h"
+
+#include <fnmatch.h>
+#include <toml++/toml.h>
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "base/text.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kLongest = 1 << 20;  // of one file
+constexpr size_t kMostFiles = 100;
+// Of containerd's formats: the first that only containerd 2 reads, and the newest known.
+constexpr int64_t kOfContainerd2 = 3;
+constexpr int64_t kNewest = 4;
+
+// What the files so far say together.
+struct MergedFiles {
+  Says says = Says::kNothing;
+  int64_t version = 0;
+  bool is_without_cri = false;
+};
+
+Result<toml::table> ReadTable(const std::string& path) {
+  const std::string text = TRY(os::ReadFile(path, kLongest + 1));
+  if (text.size() > kLongest) return Fail(Reason::kIo, "{} is longer than 1 MiB", path);
+  toml::parse_result parsed = toml::parse(std::string_view(text));
+  if (parsed) return std::move(parsed).table();
+  return Fail(Reason::kInvalid, "{} is not valid TOML: line {}: {}", path,
+              parsed.error().source().begin.line, parsed.error().description());
+}
+
+// The texts of a list; of anything else none.
+std::vector<std::string> TextsIn(toml::node_view<const toml::node> list) {
+  std::vector<std::string> texts;
+  if (const toml::array* array = list.as_array()) {
+    for (const toml::node& item : *array) {
+      if (const auto text = item.value<std::string>()) texts.push_back(*text);
+    }
+  }
+  return texts;
+}
+
+bool IsCri(std::string_view plugin) {
+  return plugin.find("cri") != std::string_view::npos;
+}
+
+// What the file says by itself; nothing where it has no settings of CRI.
+std::optional<Says> SaidOfCri(const toml::table& file) {
+  const toml::table* plugins = file["plugins"].as_table();
+  if (plugins == nullptr) return std::nullopt;
+  std::optional<Says> says;
+  for (const auto& [name, plugin] : *plugins) {
+    if (!IsCri(name.str())) continue;
+    if (!says) says = Says::kNothing;
+    const toml::table* settings = plugin.as_table();
+    const toml::node* value = settings == nullptr ? nullptr : settings->get("enable_cdi");
+    if (value != nullptr) says = value->value_or(false) ? Says::kYes : Says::kNo;
+  }
+  return says;
+}
+
+// The format is the first file's, which no import may exceed.
+void Merge(const toml::table& file, bool is_first, MergedFiles& merged) {
+  if (is_first) merged.version = file["version"].value_or(int64_t{0});
+  for (const std::string& plugin : TextsIn(file["disabled_plugins"])) {
+    merged.is_without_cri |= IsCri(plugin);
+  }
+  const std::optional<Says> says = SaidOfCri(file);
+  if (says && *says != Says::kNothing) {
+    merged.says = *says;
+  } else if (says && merged.says == Says::kYes) {
+    // To containerd 1 these are all settings of CRI: those of former files are forgotten. Of a no,
+    // only containerd 2 thinks so.
+    merged.says = Says::kNothing;
+  }
+}
+
+// A `*` matches a leading dot as well, as containerd has it.
+Result<std::vector<std::string>> Matches(const os::Root& root, const std::string& pattern) {
+  std::vector<std::string> found = {""};
+  for (const std::string& part : Split(pattern.substr(1), '/')) {
+    std::vector<std::string> next;
+    for (const std::string& directory : found) {
+      if (part.find_first_of("*?[\\") == std::string::npos) {
+        next.push_back(directory + "/" + part);
+        continue;
+      }
+      const auto names = os::ListDirectory(root.Path(directory + "/"));
+      if (!names && names.error().reason != Reason::kNotFound) return Fail(names.error());
+      for (const std::string& name : names.value_or(std::vector<std::string>())) {
+        if (fnmatch(part.c_str(), name.c_str(), 0) == 0) next.push_back(directory + "/" + name);
+      }
+    }
+    if (next.size() > kMostFiles) return Fail(Reason::kIo, "too many files match {}", pattern);
+    found = std::move(next);
+  }
+  std::erase_if(found, [&](const std::string& path) { return !os::Exists(root.Path(path)); });
+  return found;
+}
+
+// The files that this one imports, in order: a path, or a pattern where there is a `*`, from the
+// file's own directory on where it is not absolute.
+Result<std::vector<std::string>> ImportsOf(const os::Root& root, const std::string& path,
+                                           const toml::table& file) {
+  std::vector<std::string> imports;
+  for (std::string import : TextsIn(file["imports"])) {
+    if (!import.starts_with('/')) import.insert(0, path.substr(0, path.rfind('/') + 1));
+    if (import.find('*') == std::string::npos) {
+      imports.push_back(std::move(import));
+      continue;
+    }
+    for (std::string& match : TRY(Matches(root, import))) imports.push_back(std::move(match));
+  }
+  return imports;
+}
+
+// Every file once: imports may go round in a circle.
+Status MergeAll(const os::Root& root, const std::string& path, MergedFiles& merged) {
+  std::set<std::string> read;
+  std::deque<std::string> pending = {path};
+  while (!pending.empty()) {
+    const std::string next = std::move(pending.front());
+    pending.pop_front();
+    if (!read.insert(next).second) continue;
+    if (read.size() > kMostFiles) return Fail(Reason::kIo, "{}: it imports too many files", path);
+    const toml::table file = TRY(ReadTable(root.Path(next)));
+    Merge(file, read.size() == 1, merged);
+    for (std::string& import : TRY(ImportsOf(root, next, file))) {
+      pending.push_back(std::move(import));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Says ContainerdSays(const os::Root& root, const std::string& path) {
+  if (!os::Exists(root.Path(path))) return Says::kNothing;
+  MergedFiles merged;
+  const Status all = MergeAll(root, path, merged);
+  if (merged.version > kNewest) {
+    log::Info("containerd's configuration has a newer format than is known; it counts as that",
+              {{"configuration", path}, {"version", merged.version}, {"known", kNewest}});
+  }
+  if (merged.is_without_cri) return Says::kNothing;
+  if (all && merged.says == Says::kNothing && merged.version >= kOfContainerd2) return Says::kYes;
+  if (all || merged.says == Says::kNo) return merged.says;
+  log::Info("what containerd's configuration says of CDI is not known: a part cannot be read",
+            {{"configuration", path}, {"error", all.error().message}});
+  return Says::kNothing;
+}
+
+Says CrioSays(const os::Root& root, const std::string& path) {
+  const Result<toml::table> file = ReadTable(root.Path(path));
+  if (file && (*file)["crio"]["runtime"]["cdi_spec_dirs"]) return Says::kYes;
+  return Says::kNothing;
+}
+
+}  // namespace tessera

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discovery/discovery.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "kinds/kinds.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kHardwareThreads = Prober::kMostHanging + 1;  // one for scans
+
+}  // namespace
+
+Discovery::Discovery(os::Loop& loop, os::Workers& workers, DiscoveryEvents& events)
+    : loop_(loop), workers_(workers), events_(events), mailbox_(loop, *this) {}
+
+Discovery::~Discovery() {
+  Stop();
+}
+
+void Discovery::Make(const config::Config& config, const config::Resource& resource) {
+  Stop();
+  resource_ = resource.name;
+  backend_ = KindOf(resource)->make(
+      resource,
+      {.state_dir = config.state_dir, .root = os::Root(config.root_prefix), .loop = loop_});
+  SetParameters(config);
+}
+
+void Discovery::Start() {
+  start_error_.reset();
+  if (Status started = backend_->Start(*this); !started) {
+    log::LogError("backend did not start", started.error(), {{"resource", resource_}});
+    start_error_ = started.error();
+  }
+  // Threads that hang in another backend's calls are no loss to this one, and nobody waits for
+  // them.
+  if (hardware_ != nullptr) workers_.Run([former = hardware_] {});
+  hardware_ = std::make_shared<os::Workers>(kHardwareThreads);
+  prober_ = std::make_unique<Prober>(loop_, *hardware_, backend_, parameters_,
+                                     [this](const std::vector<Observation>& observations) {
+                                       // From before the release: nobody vouches for it now.
+                                       if (!released_) events_.ChecksEnded(observations);
+                                     });
+  if (release_order_) (void)LetGo();
+  scanned_ = false;
+  cdi_.reset();
+  scan_error_.reset();
+  scanner_ = std::make_unique<Scanner>(
+      loop_, *hardware_, backend_,
+      [this](Result<Scanner::Found> found) { Scanned(std::move(found)); });
+}
+
+void Discovery::Stop() {
+  if (backend_ == nullptr) return;
+  scanner_.reset();
+  prober_.reset();
+  backend_->Stop();
+}
+
+void Discovery::SetParameters(const config::Config& config) {
+  parameters_ = {.interval = config.health.check_interval,
+                 .resting = config.health.stale_after / 2,
+                 .timeout = config.health.check_timeout};
+  if (prober_ != nullptr) prober_->SetParameters(parameters_);
+}
+
+void Discovery::CheckDevices(DeviceList devices) {
+  prober_->SetDevices(released_ ? DeviceList() : std::move(devices));
+}
+
+bool Discovery::SetReleased(std::optional<Error> order) {
+  release_order_ = std::move(order);
+  if (scanner_ == nullptr) return false;
+  bool changed = false;
+  if (release_order_) {
+    changed = LetGo();
+  } else if (released_) {
+    released_.reset();
+    backend_->TakeUp();
+    changed = true;
+  }
+  scanner_->Soon();
+  return changed;
+}
+
+bool Discovery::LetGo() {
+  released_.reset();
+  if (!backend_->Release()) return false;
+  released_ = release_order_;
+  prober_->SetDevices({});  // until a scan after the release
+  return true;
+}
+
+void Discovery::Scanned(Result<Scanner::Found> found) {
+  if (found) {
+    scanned_ = true;
+    cdi_ = found->cdi;
+    scan_error_.reset();
+  } else {
+    // What lasts is told once.
+    const bool told = released_ || (scan_error_ && scan_error_->message == found.error().message);
+    if (!told) {
+      log::Warn("scan failed, the last device list stays", found.error(),
+                {{"resource", resource_}});
+    }
+    scan_error_ = found.error();
+  }
+  events_.ScanEnded(std::move(found));
+}
+
+void Discovery::RescanSoon() {
+  mailbox_.Bind([](Discovery& self) { self.scanner_->Soon(); })();
+}
+
+void Discovery::Report(const DeviceKey& key, Evidence evidence) {
+  mailbox_.Bind([](Discovery& self, const Observation& observation) {
+    self.events_.DeviceReported(observation);
+  })(Observation{key, std::move(evidence)});
+}
+
+void Discovery::CountXid(const std::string& gpu, const std::string& xid) {
+  mailbox_.Bind([](Discovery& self, const std::string& of, const std::string& number) {
+    self.events_.XidReported(of, number);
+  })(gpu, xid);
+}
+
+}  // namespace tessera

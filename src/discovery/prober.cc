@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discovery/prober.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace tessera {
+
+// Shared by the loop and one worker.
+struct Prober::Sweep {
+  std::mutex mutex;
+  DeviceList devices;                // not changed once begun
+  std::vector<Observation> results;  // under mutex, as all below
+  size_t current = 0;                // the device being checked
+  Steady began{};                    // when its check began; zero: not yet
+  bool abandoned = false;            // the loop has given up on `current`
+};
+
+Prober::Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend,
+               Parameters parameters, Sink sink)
+    : loop_(loop),
+      workers_(workers),
+      backend_(std::move(backend)),
+      parameters_(parameters),
+      sink_(std::move(sink)),
+      next_(loop, [this] { Begin(); }),
+      mailbox_(loop, *this) {}
+
+Prober::~Prober() {
+  if (sweep_ == nullptr) return;
+  std::lock_guard lock(sweep_->mutex);
+  sweep_->abandoned = true;
+}
+
+void Prober::SetDevices(DeviceList devices) {
+  devices_ = std::move(devices);
+  if (sweep_ != nullptr) {
+    again_ = true;
+  } else {
+    Begin();
+  }
+}
+
+void Prober::Soon() {
+  soon_ = true;
+  if (sweep_ == nullptr) next_.Within(parameters_.interval);
+}
+
+// From the end of a sweep to the next. A rest lasts until the next beat, unless sweeps are so long
+// that beats would be missed.
+Duration Prober::Pause() const {
+  if (again_) return Duration(0);
+  const Duration took = SystemClock().Now() - sweep_began_;
+  const bool rest = !soon_ && parameters_.resting > parameters_.interval;
+  return rest && took < parameters_.resting / 2 ? os::UntilBeat(parameters_.resting)
+                                                : parameters_.interval;
+}
+
+void Prober::Begin() {
+  next_.Cancel();
+  sweep_began_ = SystemClock().Now();
+  again_ = false;
+  soon_ = !backend_->TellsByItself() || !hanging_.empty();
+  DeviceList devices;
+  std::vector<Observation> silent;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const Device& device = devices_[i];
+    if (hanging_.contains(device.key)) {
+      silent.push_back({device.key,
+                        {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
+                         "its health check still hangs"}});
+    } else {
+      devices.push_back(devices_.Shared(i));
+    }
+  }
+  if (!silent.empty()) sink_(silent);
+  Continue(std::move(devices));
+}
+
+void Prober::Continue(DeviceList devices) {
+  if (devices.empty() || hanging_.size() >= kMostHanging) {
+    sweep_.reset();
+    watch_ = os::Loop::Handle();
+    return next_.Within(Pause());
+  }
+  next_.Cancel();  // the sink may have asked for it; one sweep at a time
+  sweep_ = std::make_shared<Sweep>();
+  sweep_->devices = std::move(devices);
+  sweep_->results.reserve(sweep_->devices.size());
+  watch_ = loop_.Every(std::max(parameters_.timeout / 4, Duration(5)), [this] { Watch(); });
+  workers_.Run([sweep = sweep_, backend = backend_, returned = mailbox_.Bind(&Prober::Returned),
+                finished = mailbox_.Bind(&Prober::Finished)] {
+    {
+      std::lock_guard lock(sweep->mutex);
+      if (sweep->abandoned) return;
+      sweep->began = SystemClock().Now();
+    }
+    for (size_t i = 0; i < sweep->devices.size(); ++i) {
+      Evidence evidence = backend->Check(sweep->devices[i]);
+      std::lock_guard lock(sweep->mutex);
+      if (sweep->abandoned) {
+        // Late, but it answered: from the next sweep on it is asked again.
+        return returned(sweep->devices[i].key, evidence);
+      }
+      // With the answer the next device's time begins: nobody can give up on one that has answered.
+      sweep->results.push_back({sweep->devices[i].key, std::move(evidence)});
+      sweep->current = i + 1;
+      sweep->began = SystemClock().Now();
+    }
+    finished(sweep);
+  });
+}
+
+// Whether the device being checked has had its time; if so, the rest goes on without it.
+void Prober::Watch() {
+  if (sweep_ == nullptr) return;
+  std::vector<Observation> results;
+  DeviceList rest;
+  {
+    std::lock_guard lock(sweep_->mutex);
+    if (sweep_->began == Steady{}) return workers_.GoOn();
+    if (sweep_->results.size() == sweep_->devices.size()) return;  // Finished is on its way
+    if (SystemClock().Now() - sweep_->began < parameters_.timeout) return;
+    sweep_->abandoned = true;
+    const Device& stuck = sweep_->devices[sweep_->current];
+    results = std::move(sweep_->results);
+    results.push_back({stuck.key,
+                       {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
+                        "its health check did not answer in time"}});
+    hanging_.insert(stuck.key);
+    soon_ = true;
+    for (size_t i = sweep_->current + 1; i < sweep_->devices.size(); ++i) {
+      rest.push_back(sweep_->devices.Shared(i));
+    }
+  }
+  sink_(results);
+  Continue(std::move(rest));
+}
+
+void Prober::Finished(const std::shared_ptr<Sweep>& sweep) {
+  if (sweep != sweep_) return;
+  std::vector<Observation> results = std::move(sweep->results);
+  soon_ |= std::any_of(results.begin(), results.end(), [](const Observation& observation) {
+    return observation.evidence.kind != EvidenceKind::kGood;
+  });
+  sink_(results);
+  Continue({});
+}
+
+void Prober::Returned(const DeviceKey& key, const Evidence& evidence) {
+  hanging_.erase(key);
+  // A good answer that took too long is no good answer.
+  if (evidence.kind != EvidenceKind::kGood) sink_({{key, evidence}});
+}
+
+}  // namespace tessera

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discovery/scanner.h"
+
+namespace tessera {
+namespace {
+
+constexpr Duration kInterval{60'000};  // hot-plug that made no event is found this late
+constexpr Duration kSettle{20};        // several hot-plug events make one scan
+constexpr Duration kThreadRetry{1'000};
+
+Result<Scanner::Found> ScanWith(Backend& backend) {
+  Scanner::Found found{.devices = TRY(backend.Scan())};
+  found.cdi = backend.DescribeForCdi(found.devices);
+  return found;
+}
+
+}  // namespace
+
+Scanner::Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink,
+                 Backoff retries)
+    : workers_(workers),
+      backend_(std::move(backend)),
+      sink_(std::move(sink)),
+      retries_(retries),
+      next_(loop, [this] { Scan(); }),
+      mailbox_(loop, *this) {
+  Scan();
+}
+
+void Scanner::Soon() {
+  again_ = true;
+  if (!scanning_) next_.Within(kSettle);
+}
+
+void Scanner::Scan() {
+  next_.Within(kThreadRetry);  // should there be no thread for it
+  if (scanning_) return workers_.GoOn();
+  scanning_ = true;
+  again_ = false;
+  workers_.Run([backend = backend_, scanned = mailbox_.Bind(&Scanner::Scanned)] {
+    scanned(ScanWith(*backend));
+  });
+}
+
+void Scanner::Scanned(const Result<Found>& found) {
+  scanning_ = false;
+  next_.Cancel();
+  if (found) retries_.Succeeded();
+  const Duration pause = found ? os::UntilBeat(kInterval) : retries_.Failed();
+  next_.Within(again_ ? kSettle : pause);
+  const Sink sink = sink_;  // it may destroy the scanner
+  sink(found);
+}
+
+}  // namespace tessera

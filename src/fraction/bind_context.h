@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all who bind grants share of the node's pods. Shared: it outlives the agent's parts, for
+// kubelet's calls and the API server's thread may still be in it. Any thread.
+#pragma once
+
+#include "fraction/bind_events.h"
+#include "fraction/container_claims.h"
+#include "fraction/pod_cache.h"
+
+namespace tessera {
+
+struct BindContext {
+  PodCache pods;
+  BindEvents events{pods};
+  ContainerClaims claims{pods, events};
+
+  // A pod is no longer this node's.
+  void Remove(const kube::Pod& pod) {
+    pods.Take(pod);
+    claims.Forget(pod.KubeletUid());
+  }
+};
+
+}  // namespace tessera

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/chosen_shares.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "fraction/pod_decision.h"
+#include "share/share.h"
+
+namespace tessera {
+namespace {
+
+using Cards = std::vector<std::string>;
+
+// Of containers with so many; nothing where there are none, or they do not agree.
+std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& offer,
+                                 const Vgpu& vgpu, size_t size) {
+  const hami::RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
+  const auto cards = CardsOf(offer, vgpu);
+  std::optional<Cards> agreed;
+  for (const PodPtr& pod : waiting) {
+    const auto decision = ReadDecision(*pod, rules, cards);
+    if (!decision) continue;  // it gets nothing
+    for (const DecidedContainer& container : *decision) {
+      if (container.parts.size() != size) continue;
+      Cards own;
+      for (const VgpuPart& part : container.parts) own.push_back(part.device);
+      std::ranges::sort(own);
+      if (agreed && *agreed != own) return std::nullopt;
+      agreed = std::move(own);
+    }
+  }
+  return agreed;
+}
+
+// The first share of each card, which is taken off the list; empty where there are not enough.
+std::vector<std::string> OneOfEach(Cards cards, std::span<const std::string> from) {
+  std::vector<std::string> shares;
+  for (const std::string& share : from) {
+    const auto card = std::ranges::find(cards, DeviceOfShare(share));
+    if (card == cards.end()) continue;
+    cards.erase(card);
+    shares.push_back(share);
+  }
+  return cards.empty() ? shares : std::vector<std::string>();
+}
+
+}  // namespace
+
+std::vector<std::string> ChosenShares(std::span<const PodPtr> waiting, const Offer& offer,
+                                      const Vgpu& vgpu, const Preference& preference) {
+  if (preference.size <= 0) return {};
+  const auto cards = AgreedCards(waiting, offer, vgpu, static_cast<size_t>(preference.size));
+  if (!cards) return {};
+  std::vector<std::string> ordered(preference.must_include.begin(), preference.must_include.end());
+  std::vector<std::string> rest(preference.available.begin(), preference.available.end());
+  std::erase_if(rest, [&](const std::string& id) { return std::ranges::count(ordered, id) > 0; });
+  std::ranges::sort(rest);
+  ordered.insert(ordered.end(), rest.begin(), rest.end());
+  std::vector<std::string> shares = OneOfEach(*cards, ordered);
+  // kubelet wants all of those.
+  const bool all = std::ranges::all_of(preference.must_include, [&](const std::string& id) {
+    return std::ranges::count(shares, id) > 0;
+  });
+  return all ? shares : std::vector<std::string>();
+}
+
+}  // namespace tessera

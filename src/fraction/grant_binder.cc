@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/grant_binder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/node_facts.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cdi/cdi_file.h"
+#include "fraction/grant_files.h"
+
+namespace tessera {
+namespace {
+
+// kubelet tries again more often than that.
+constexpr Duration kLately{60'000};
+
+constexpr std::string_view kNotStarted = "a container is not started";
+
+// In the order in which the container sees them.
+std::vector<std::string> DevicesOf(const BindingRecord& record) {
+  std::vector<std::string> devices;
+  for (const VgpuPart& part : record.parts) devices.push_back(part.device);
+  return devices;
+}
+
+// kubelet keeps what it was answered, and the pod what was written on it.
+bool IsForGood(Reason reason) {
+  return reason == Reason::kBadDecision || reason == Reason::kWrongMatch;
+}
+
+bool MayEvict(const Binding& binding, Reason reason) {
+  return reason == Reason::kWrongMatch && binding.rendering.vgpu->requests->evict_mismatched;
+}
+
+}  // namespace
+
+// The claims learn from each state of the checkpoint for whom kubelet has asked.
+Result<HeldGrantsPtr> GrantBinder::Read() {
+  std::lock_guard lock(told_mutex_);  // no older state is told after a newer one
+  Result<HeldGrantsPtr> read = checkpoint_.Read();
+  if (IsOfUnknownShape(read)) {
+    read = Fail(Reason::kInvalid, "its shape is not known here{}, a newer agent may know it: {}",
+                versions_ ? " (" + versions_() + ")" : "", read.error().message);
+  }
+  NoteShape(read);
+  HeldGrantsPtr held = TRY(std::move(read));
+  if (held == told_) return held;
+  told_ = held;
+  std::map<std::string, ContainerClaims::Answered> answered;
+  for (const HeldGrant& one : held->all()) {
+    answered[one.resource].insert({one.pod_uid, one.container});
+  }
+  context_->claims.SetHeld(std::move(answered));
+  return held;
+}
+
+void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
+  const bool unknown = IsOfUnknownShape(read);
+  if (!read && !unknown) return;  // nobody knows
+  if (shape_unknown_.exchange(unknown) == unknown) return;
+  if (!unknown) return log::Info("kubelet's checkpoint is of a shape that is known again");
+  log::Warn(
+      "kubelet's checkpoint is of a shape that this agent does not know: until a newer agent is "
+      "here, no container with virtual GPUs is made, those that run go on, and nothing is removed "
+      "of grants that have ended",
+      read.error());
+}
+
+// kGrantUnknown where there are none, or nobody says.
+Result<HeldGrants::Some> GrantBinder::Find(const Result<HeldGrantsPtr>& held,
+                                           const Binding& binding,
+                                           const std::vector<std::string>& ids) {
+  const std::string& resource = binding.offer.resource;
+  if (!held) {
+    return Fail(Reason::kGrantUnknown,
+                "{}: kubelet's checkpoint does not say which container this is: {}", resource,
+                held.error().message);
+  }
+  const HeldGrants::Some& found = (*held)->With(resource, ids);
+  if (!found.empty()) return found;
+  return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}", resource,
+              Join(ids, ","));
+}
+
+Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
+                                           const std::vector<std::string>& ids, const Pods& known) {
+  if (!binding.rendering.vgpu->requests) return "";
+  const Result<HeldGrantsPtr> all = Read();  // which has what is found in it
+  for (const HeldGrant* held : TRY(Find(all, binding, ids))) {
+    const bool by_request = IsGrantName(held->name) && held->by_request();
+    if (!by_request || known.contains(held->pod_uid)) continue;
+    const auto record = store_.Find(held->name);
+    if (record && *record == nullptr) return held->pod_uid;
+  }
+  return "";
+}
+
+// Whoever comes first decides for all who have come by then; who comes meanwhile is decided for
+// together afterwards.
+void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
+                       const Pods& known, std::function<void(Status)> done) {
+  {
+    const std::lock_guard turns(turns_);
+    waiting_.push_back(std::make_unique<BindRequest>(binding, ids, known, std::move(done)));
+    if (std::exchange(deciding_, true)) return;
+  }
+  TakeTurn();
+}
+
+// Many have their records written at once, since a disk that many wait for takes about as long as
+// for one.
+void GrantBinder::TakeTurn() {
+  const auto turn = std::make_shared<Turn>();
+  {
+    const std::lock_guard turns(turns_);
+    turn->requests.swap(waiting_);
+  }
+  DecideAll(turn->requests, turn->alone);
+  const auto self = shared_from_this();
+  workers_.ForEach(
+      turn->requests.size(), [self, turn](size_t i) { self->Prepare(*turn->requests[i]); },
+      [self, turn] { self->EndTurn(turn); });
+}
+
+void GrantBinder::Prepare(BindRequest& request) const {
+  for (const auto& [held, decided] : request.grants) {
+    if (decided && decided->is_new) {
+      request.records.emplace_back(held->name, store_.Prepare(held->name, decided->record));
+    }
+  }
+}
+
+void GrantBinder::EndTurn(const std::shared_ptr<Turn>& turn) {
+  Add(turn->requests);
+  turn->alone.reset();
+  const auto self = shared_from_this();
+  {
+    const std::lock_guard turns(turns_);
+    deciding_ = !waiting_.empty();
+    if (deciding_) workers_.Run([self] { self->TakeTurn(); });
+  }
+  workers_.ForEach(
+      turn->requests.size(),
+      [self, turn](size_t i) {
+        const BindRequest& request = *turn->requests[i];
+        request.done(self->Finish(request));
+      },
+      [] {});
+}
+
+Status GrantBinder::Finish(const BindRequest& request) {
+  if (!request.found) {
+    const Error& why = request.found.error();
+    refusals_.Tell(kNotStarted, why, why.message,
+                   {{"resource", request.binding.offer.resource}, {"ids", Join(request.ids, ",")}});
+    context_->events.Keep({.resource = request.binding.offer.resource, .error = why});
+    return request.found;
+  }
+  for (const BindRequest::One& one : request.grants) {
+    const Status bound = FinishOne(request, one);
+    if (bound) {
+      context_->events.EndRefusals(one.held->pod_uid, one.held->container);
+      continue;
+    }
+    TellRefused(request, *one.held, bound.error());
+    if (request.binding.rendering.vgpu->requests) {
+      context_->events.Refused({.pod_uid = one.held->pod_uid,
+                                .container = one.held->container,
+                                .error = bound.error(),
+                                .for_good = IsForGood(bound.error().reason),
+                                .evict = MayEvict(request.binding, bound.error().reason)});
+    }
+    return bound;
+  }
+  return {};
+}
+
+// Who was waited for may have left the cache since.
+std::string GrantBinder::NameIn(const BindRequest& request, const std::string& uid) const {
+  const auto known = request.known.find(uid);
+  return known == request.known.end() ? context_->pods.NameOf(uid) : known->second->FullName();
+}
+
+// Texts of one cause differ, as by what is free at the time.
+void GrantBinder::TellRefused(const BindRequest& request, const HeldGrant& held, const Error& why) {
+  refusals_.Tell(kNotStarted, why, fmt::format("{}/{}", held.pod_uid, held.container),
+                 {{"resource", request.binding.offer.resource},
+                  {"pod", NameIn(request, held.pod_uid)},
+                  {"uid", held.pod_uid},
+                  {"container", held.container}});
+  context_->events.Keep({.pod_uid = held.pod_uid,
+                         .container = held.container,
+                         .resource = request.binding.offer.resource,
+                         .error = why});
+}
+
+void GrantBinder::DecideAll(Requests requests, std::optional<os::FileLock>& alone) {
+  Result<HeldGrantsPtr> held = Read();
+  bool any_new = false;
+  for (const auto& request : requests) any_new = Look(*request, held) || any_new;
+  std::optional<BindingStore::Names> written;
+  Status locked;
+  if (any_new) {
+    locked = Lock(alone, written);
+    // Another instance may have granted what kubelet has written since.
+    held = Read();
+    for (const auto& request : requests) Look(*request, held, written ? &*written : nullptr);
+  }
+  if (!held) return;
+  ShareFiles(requests);
+  BeginTurn(*held, written ? &*written : nullptr);
+  for (const auto& request : requests) {
+    if (request->found && request->is_new && !locked) request->found = locked;
+    if (request->found) DecideFor(*request);
+  }
+  placer_.End();
+}
+
+// With what is recorded of all that is held, and known of its pods.
+void GrantBinder::BeginTurn(HeldGrantsPtr held, const BindingStore::Names* written) {
+  Placer::Records records;
+  Placer::Pods pods;
+  const auto know = [&](const std::string& uid) {
+    const auto [pod, first] = pods.try_emplace(uid);
+    if (first) pod->second = context_->pods.Find(uid);
+  };
+  for (const HeldGrant& one : held->all()) {
+    know(one.pod_uid);
+    if (!IsGrantName(one.name)) continue;
+    const auto at = records.try_emplace(one.name, store_.Find(one.name, written)).first;
+    const Result<BindingRecordPtr>& record = at->second;
+    if (record && *record != nullptr) know((*record)->pod_uid);
+  }
+  placer_.Begin(std::move(held), std::move(records), std::move(pods));
+}
+
+Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
+                         std::optional<BindingStore::Names>& written) {
+  alone.emplace(TRY(store_.Lock()));
+  written = TRY(store_.Grants());
+  return {};
+}
+
+// Once for all whose configuration is the same.
+void GrantBinder::ShareFiles(Requests requests) const {
+  std::map<const Vgpu*, Status> made;
+  for (const auto& request : requests) {
+    if (!request->found) continue;
+    const Vgpu& vgpu = *request->binding.rendering.vgpu;
+    const auto known = made.find(&vgpu);
+    request->shared =
+        known != made.end() ? known->second : (made[&vgpu] = MakeSharedFiles(root_, vgpu));
+  }
+}
+
+// Whether there is something new in it.
+bool GrantBinder::Look(BindRequest& request, const Result<HeldGrantsPtr>& held,
+                       const BindingStore::Names* written) {
+  auto some = Find(held, request.binding, request.ids);
+  request.found = some ? Status() : Fail(some.error());
+  request.is_new = false;
+  if (!some) return false;
+  request.held = *held;
+  request.some = *std::move(some);
+  request.is_new = std::ranges::any_of(request.some, [&](const HeldGrant* one) {
+    if (!IsGrantName(one->name)) return false;
+    const auto record = store_.Find(one->name, written);
+    return !record || *record == nullptr;  // what cannot be read now may be none a moment later
+  });
+  return request.is_new;
+}
+
+void GrantBinder::DecideFor(BindRequest& request) {
+  for (const HeldGrant* held : request.some) {
+    if (held->name.empty()) continue;
+    auto decided = placer_.Decide(request.binding, *held, request.known);
+    if (!decided && decided.error().reason == Reason::kNoRoom) {
+      no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
+    }
+    request.grants.push_back({held, std::move(decided)});
+    if (!request.grants.back().decided) return;
+  }
+}
+
+// No document names a grant that is not on the disk: nor one of somebody who wished for the same.
+void GrantBinder::Add(Requests requests) {
+  const auto fail = [&](const std::string& grant, const Error& why) {
+    for (const auto& request : requests) {
+      for (auto& [held, decided] : request->grants) {
+        if (held->name == grant) decided = Fail(why);
+      }
+    }
+  };
+  std::vector<BindingStore::Prepared> records;
+  for (const auto& request : requests) {
+    for (auto& [grant, prepared] : request->records) {
+      if (prepared) {
+        records.push_back(*std::move(prepared));
+      } else {
+        fail(grant, prepared.error());
+      }
+    }
+  }
+  if (records.empty()) return;
+  const std::vector<Status> added = store_.Add(records);
+  for (size_t i = 0; i < added.size(); ++i) {
+    if (!added[i]) fail(records[i].grant, added[i].error());
+  }
+}
+
+Status GrantBinder::FinishOne(const BindRequest& request, const BindRequest::One& one) {
+  if (!one.decided) return Fail(one.decided.error());
+  const Binding& binding = request.binding;
+  const BindingRecord& record = *one.decided->record;
+  if (one.decided->is_new) {
+    log::Info("a grant is bound", {{"resource", record.resource},
+                                   {"grant", one.held->name},
+                                   {"pod", NameIn(request, record.pod_uid)},
+                                   {"uid", record.pod_uid},
+                                   {"container", record.container},
+                                   {"parts", PartsText(record.parts)}});
+    Note(record);
+    if (!record.decision.empty()) Tell(binding, *request.known.at(record.pod_uid), record);
+  }
+  TRY(request.shared);
+  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, record, one.held->answer));
+  Follow(one.held->name, record);
+  if (one.held->matched || !WritesCdi(binding.rendering)) return {};
+  return WriteDocument(binding, record, one.held->name);
+}
+
+// By its region; that of another library is known as one of which nobody can be told.
+void GrantBinder::Follow(const std::string& name, const BindingRecord& record) {
+  times_.Add(name, root_.Path(record.directory), RegionNameOf(name), DevicesOf(record));
+}
+
+// Of what kubelet's shares do not tell.
+void GrantBinder::Note(const BindingRecord& record) const {
+  if (record.decision.empty()) return;
+  inbox_->PutBound({.pod_uid = record.pod_uid,
+                    .container = record.container,
+                    .resource = record.resource,
+                    .devices = DevicesOf(record),
+                    .since = clock_.Now()});
+}
+
+void GrantBinder::TellLedger() {
+  const auto grants = store_.Grants();
+  if (!grants) return;
+  for (const std::string& grant : *grants) {
+    const auto record = store_.Find(grant);
+    if (!record || *record == nullptr) continue;
+    Note(**record);
+    Follow(grant, **record);
+  }
+}
+
+std::vector<BoundContainer> GrantBinder::Former() {
+  std::vector<BoundContainer> all;
+  const auto grants = store_.Grants();
+  if (!grants) return all;
+  for (const std::string& grant : *grants) {
+    const auto record = store_.Find(grant);
+    if (!record || *record == nullptr || (*record)->decision.empty()) continue;
+    all.push_back({.pod_uid = (*record)->pod_uid,
+                   .container = (*record)->container,
+                   .resource = (*record)->resource,
+                   .parts = (*record)->parts,
+                   .fitted = (*record)->fitted ? (*record)->decision : Decision()});
+  }
+  return all;
+}
+
+void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod,
+                       const BindingRecord& record) const {
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const auto own = std::ranges::find(record.decision, record.container, &DecidedContainer::name);
+  BoundContainer bound{.pod_uid = record.pod_uid,
+                       .container = record.container,
+                       .resource = record.resource,
+                       .parts = own->parts};
+  if (record.fitted) {
+    bound.fitted = record.decision;
+  } else {
+    bound.less = LessThanAsked(pod, RulesOf(record.resource, *vgpu.requests),
+                               CardsOf(binding.offer, vgpu), *own);
+  }
+  context_->events.Bound(bound);
+}
+
+Status GrantBinder::WriteDocument(const Binding& binding, const BindingRecord& record,
+                                  const std::string& name) const {
+  const std::string path = binding.cdi_dir + "/" + GrantFileName(name);
+  if (binding.described == nullptr) {
+    // The one that was written before is whole.
+    const auto on_disk = os::ReadFile(path);
+    if (on_disk && IsCdiDocumentOf(GrantCdiKind(binding.rendering), *on_disk)) return {};
+    return Fail(Reason::kNotChecked,
+                "{}: what containers need of the driver has not been found yet since the agent "
+                "began: kubelet tries again by itself",
+                binding.offer.resource);
+  }
+  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const VgpuGrant grant{.name = name,
+                        .directory = record.directory,
+                        .parts = record.parts,
+                        .controlled = record.controlled,
+                        .licensed = IsLicensed(root_, vgpu),
+                        .library = LibraryOf(root_, vgpu, record),
+                        .locked = FormerWantsLock(root_, vgpu, record),
+                        .has_no_limits = os::Exists(root_.Path(NoLimitsFileOf(vgpu, name)))};
+  cdi::Document document =
+      TRY(VgpuDocument(binding.offer, binding.rendering, grant, binding.described));
+  for (cdi::Node& node : document.devices.front().edits.nodes) {
+    if (node.type.empty()) DescribeNode(root_.prefix(), node);
+  }
+  return PutCdiDocument(path, cdi::Text(document));
+}
+
+bool GrantBinder::AnyLacksRoom() const {
+  return clock_.Now().time_since_epoch().count() < no_room_until_;
+}
+
+Result<std::set<std::string>> GrantBinder::Live() {
+  const HeldGrantsPtr all = TRY(Read());
+  std::set<std::string> live;
+  for (const HeldGrant& held : all->all()) live.insert(held.name);
+  return live;
+}
+
+}  // namespace tessera

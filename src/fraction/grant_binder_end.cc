@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of grants: what is left of those that kubelet has forgotten goes.
+#include "base/log.h"
+#include "fraction/grant_binder.h"
+#include "fraction/grant_files.h"
+
+namespace tessera {
+namespace {
+
+// kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
+constexpr Duration kForgotten{60'000};
+
+}  // namespace
+
+void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs,
+                                  const std::set<std::string>& containers) {
+  ForgetEnded(cdi_dirs);
+  leftovers_.Remove(Containers(containers));
+}
+
+void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
+  const std::unique_lock lock(removing_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  const auto grants = store_.Grants();
+  if (!grants) return;
+  const auto live = Live();
+  if (!live) {
+    forgotten_.clear();  // a minute of what kubelet is known to say
+    return;
+  }
+  std::map<std::string, Steady> forgotten;
+  const Steady now = clock_.Now();
+  for (const std::string& name : *grants) {
+    if (live->contains(name)) continue;
+    const auto known = forgotten_.find(name);
+    const Steady since = known == forgotten_.end() ? now : known->second;
+    if (now - since >= kForgotten) {
+      const Status gone = Forget(name, cdi_dirs);
+      if (gone) continue;
+      log::Warn("what a grant that has ended left stays, and is tried again", gone.error(),
+                {{"grant", name}});
+    }
+    forgotten[name] = now - since >= kForgotten ? now : since;
+  }
+  forgotten_ = std::move(forgotten);
+}
+
+std::optional<GrantSpace::Seen> GrantBinder::LookAtSpace(const std::set<std::string>& containers) {
+  return space_.Look(Containers(containers));
+}
+
+// Those of grants that other configurations made as well.
+std::set<std::string> GrantBinder::Containers(const std::set<std::string>& configured) {
+  const std::lock_guard lock(containers_mutex_);
+  containers_.insert(configured.begin(), configured.end());
+  return containers_;
+}
+
+Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs,
+                              const std::set<std::string>& containers) {
+  Status first;
+  if (store_.any()) {
+    for (const std::string& name : TRY(store_.Grants())) {
+      const Status gone = Forget(name, cdi_dirs);
+      if (first && !gone) first = gone;
+    }
+  }
+  const Status removed = Leftovers::RemoveAll(Containers(containers));
+  return first ? removed : first;
+}
+
+// The record last, by which the rest is found again.
+Status GrantBinder::Forget(const std::string& name, const std::set<std::string>& cdi_dirs) {
+  const auto record = store_.Find(name);
+  const std::string uid = record && *record ? (*record)->pod_uid : "unknown";
+  const std::string pod = context_->pods.NameOf(uid);
+  for (const std::string& directory : cdi_dirs) {
+    (void)os::RemoveFile(directory + "/" + GrantFileName(name));
+  }
+  times_.Remove(name);
+  if (record && *record) {
+    const std::string directory = root_.Path((*record)->directory);
+    if (!(*record)->gate.empty()) (void)os::RemoveFile(root_.Path((*record)->gate));
+    RemoveLimits(root_, name, **record);
+    // Where kubelet has lost its checkpoint, a container has a second grant, and the same
+    // directory.
+    const bool own = IsOwnDirectory(**record, name) && !store_.IsShared((*record)->directory, name);
+    if (own) {
+      Containers({directory.substr(0, directory.rfind('/'))});
+      TRY(Leftovers::PutAside(directory));
+    }
+    const std::string locks = root_.Path(LocksOf(**record, name));
+    Containers({locks.substr(0, locks.rfind('/'))});
+    TRY(Leftovers::PutAside(locks));
+  }
+  store_.Remove(name);
+  log::Info("a grant has ended", {{"grant", name}, {"pod", pod}, {"uid", uid}});
+  return {};
+}
+
+}  // namespace tessera

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/grant_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+
+#include "fraction/grant_region.h"
+#include "fraction/grant_trouble.h"
+#include "fraction/leftovers.h"
+#include "fraction/library_files.h"
+#include "fraction/mount_sources.h"
+#include "limiter/contract.h"
+#include "os/fd.h"
+#include "os/tree.h"
+
+namespace tessera {
+namespace {
+
+// What is there with no link in its place, and the agent's user's. Opened once: what was looked at
+// is what is changed, though somebody may write beside it.
+Result<os::Fd> OpenOwnDirectory(const std::string& path, mode_t mode) {
+  os::Fd fd = os::OpenDirectory(path, mode);
+  if (!fd.valid() && errno == ENOENT) {
+    if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
+      return Fail(SystemError("cannot make the directory " + path, errno));
+    }
+    fd = os::OpenDirectory(path, mode);
+  }
+  if (!fd.valid() && errno != ENOTDIR && errno != ELOOP) {
+    return Fail(SystemError("cannot open the directory " + path, errno));
+  }
+  struct stat info{};
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || info.st_uid != geteuid()) {
+    return Fail(Reason::kPermission, "{} is no directory of the agent's user: remove it", path);
+  }
+  if ((info.st_mode & 0777U) != mode && fchmod(fd.get(), mode) != 0) {
+    return Fail(SystemError("cannot set the rights of " + path, errno));
+  }
+  return fd;
+}
+
+std::string ParentOf(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+// In a directory that nobody but the agent's user writes in, so that what was made just now needs
+// no further look.
+Result<bool> MakeNew(const std::string& path, mode_t mode) {
+  if (mkdir(path.c_str(), mode) == 0) {
+    if (chmod(path.c_str(), mode) == 0) return true;
+    return Fail(SystemError("cannot set the rights of " + path, errno));
+  }
+  if (errno == EEXIST) return false;
+  return Fail(SystemError("cannot make the directory " + path, errno));
+}
+
+bool IsFile(const os::Root& root, const std::string& path) {
+  const auto info = os::InspectTarget(root.Path(path));
+  return info && info->type == os::FileInfo::Type::kFile;
+}
+
+// It opens nothing: /dev/null, which every container has.
+constexpr unsigned kGateMajor = 1;
+constexpr unsigned kGateMinor = 3;
+
+bool IsGate(int directory, const std::string& name) {
+  struct stat info{};
+  return fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISCHR(info.st_mode) && info.st_rdev == makedev(kGateMajor, kGateMinor);
+}
+
+Status MakeGate(const std::string& path) {
+  const std::string parent = ParentOf(path);
+  const os::Fd directory = TRY(OpenOwnDirectory(parent, 0700));
+  struct statvfs mounted{};
+  if (fstatvfs(directory.get(), &mounted) != 0) {
+    return Fail(SystemError("cannot look at the file system of " + parent, errno));
+  }
+  if ((mounted.f_flag & ST_NODEV) != 0) {
+    return Fail(Reason::kNoGate, "{} is on a file system that is mounted with 'nodev'", parent);
+  }
+  const std::string name = path.substr(parent.size() + 1);
+  if (IsGate(directory.get(), name)) return {};
+  (void)unlinkat(directory.get(), name.c_str(), 0);
+  if (mknodat(directory.get(), name.c_str(), S_IFCHR | 0400, makedev(kGateMajor, kGateMinor)) ==
+      0) {
+    return {};
+  }
+  return Fail(Reason::kNoGate, "{}",
+              SystemError("cannot make the device node " + path, errno).message);
+}
+
+Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode) {
+  const auto on_disk = os::ReadFile(path);
+  if (on_disk && *on_disk == text) return {};
+  return os::ReplaceFile(path, text, mode);
+}
+
+// What stands in a new directory is whole before anybody is told of it.
+Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
+  const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  const bool written =
+      file.valid() &&
+      write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      fchmod(file.get(), mode) == 0;
+  return written ? Status() : Fail(SystemError("cannot write " + path, errno));
+}
+
+// A library of before may know no word for none: it goes without, unless it once had a file.
+bool IsFormer(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
+  return LibraryOf(root, vgpu, record) != vgpu.library;
+}
+
+// Beside a grant's limits, as the node has it by now.
+Status PutNoLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                   const BindingRecord& record) {
+  const std::string file = root.Path(NoLimitsFileOf(vgpu, name));
+  constexpr size_t kMost = 64;  // of a word; what is longer is none
+  const auto text = os::ReadFile(root.Path(FilesOf(vgpu).no_limits), kMost);
+  if (text) return PutUnlessSame(file, *text, 0444);
+  // What does not read counts as the word that is no other: closed.
+  if (text.error().reason != Reason::kNotFound) return PutUnlessSame(file, "closed\n", 0444);
+  if (IsFormer(root, vgpu, record) && !os::Exists(file)) return {};
+  return PutUnlessSame(file, std::string(limiter::kAsBuilt) + "\n", 0444);
+}
+
+// Of which the container gets its own directory, read-only.
+Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                   const BindingRecord& record) {
+  constexpr mode_t kMode = 0444;
+  const std::string directory = root.Path(LimitsOf(vgpu, name));
+  const std::string file = root.Path(LimitsFileOf(vgpu, name));
+  const VgpuGrant grant{.name = name, .directory = record.directory, .parts = record.parts};
+  const std::string text = LimitsText(vgpu, grant);
+  // Who comes at the same time for the same grant may have been quicker.
+  if (TRY(MakeNew(directory, 0755)) && WriteNew(file, text, kMode)) return {};
+  TRY(OpenOwnDirectory(directory, 0755));
+  return PutUnlessSame(file, text, kMode);
+}
+
+// Or no library would take the limits for the node's (limiter/contract.h).
+Status CheckOneFileSystem(const os::Root& root, const Vgpu& vgpu) {
+  const std::string limits = FilesOf(vgpu).limits;
+  const auto whole = os::InspectTarget(root.Path(vgpu.directory));
+  const auto part = os::Inspect(root.Path(limits));
+  if (!whole || !part || whole->device == part->device) return {};
+  return Fail(Reason::kBadMount, "{} is another file system than {}: take that mount away", limits,
+              vgpu.directory);
+}
+
+// One that the container writes in. It may have given that to somebody else, or put something in
+// its place: then it gets another one.
+Status MakeForContainer(const std::string& path) {
+  constexpr mode_t kMode = 0777;
+  if (TRY(MakeNew(path, kMode))) return {};
+  const auto there = OpenOwnDirectory(path, kMode);
+  if (there) return {};
+  if (there.error().reason != Reason::kPermission) return Fail(there.error());
+  TRY(Leftovers::PutAside(path));
+  TRY(MakeNew(path, kMode));
+  return {};
+}
+
+// Where the configuration had its directory then.
+Vgpu OfWhichIs(const BindingRecord& record) {
+  Vgpu vgpu;
+  vgpu.directory = ParentOf(ParentOf(record.directory));
+  return vgpu;
+}
+
+}  // namespace
+
+Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu) {
+  const VgpuFiles files = FilesOf(vgpu);
+  TRY(os::MakeDirectories(root.Path(vgpu.directory), 0755));
+  TRY(CheckTrusted(root, vgpu.directory));
+  // Nobody of the host's gets at what containers leave there; the runtime does, as root.
+  TRY(OpenOwnDirectory(root.Path(files.containers), 0700));
+  TRY(OpenOwnDirectory(root.Path(files.locks), 0700));
+  if (!vgpu.enforced) return {};
+  TRY(OpenOwnDirectory(root.Path(files.limits), 0700));
+  TRY(CheckOneFileSystem(root, vgpu));
+  // It is no matter without the library, which each grant looks for.
+  return PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644);
+}
+
+Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+                      const BindingRecord& record, const Grant& answer) {
+  const std::string directory = root.Path(record.directory);
+  // One of before lies where the configuration had it then.
+  if (ParentOf(record.directory) != FilesOf(vgpu).containers) {
+    TRY(os::MakeDirectories(ParentOf(ParentOf(directory)), 0755));
+    TRY(OpenOwnDirectory(ParentOf(directory), 0700));
+  }
+  TRY(MakeForContainer(directory));
+  const std::string locks = root.Path(LocksOf(vgpu, name));
+  const bool locked =
+      IsFormer(root, vgpu, record) ? FormerWantsLock(root, vgpu, record) : !vgpu.own_library;
+  if (locked) TRY(MakeForContainer(locks));
+  if (vgpu.enforced) {
+    if (LibraryOf(root, vgpu, record) == vgpu.library) TRY(CheckLibrary(root, vgpu));
+    TRY(WriteLimits(root, vgpu, name, record));
+    TRY(PutNoLimits(root, vgpu, name, record));
+    TRY(MakeRegion(root, vgpu, name, record));
+  }
+  TRY(CheckMountSources(root, answer));
+  return record.gate.empty() ? Status() : MakeGate(root.Path(record.gate));
+}
+
+void RemoveLimits(const os::Root& root, const std::string& name, const BindingRecord& record) {
+  (void)os::RemoveTree(root.Path(LimitsOf(OfWhichIs(record), name)));
+}
+
+std::string LocksOf(const BindingRecord& record, const std::string& name) {
+  return LocksOf(OfWhichIs(record), name);
+}
+
+std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
+  return !record.library.empty() && IsFile(root, record.library) ? record.library : vgpu.library;
+}
+
+bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
+  const std::string library = LibraryOf(root, vgpu, record);
+  return library != vgpu.library && !IsOwnLibrary(root, library);
+}
+
+bool IsLicensed(const os::Root& root, const Vgpu& vgpu) {
+  const VgpuFiles files = FilesOf(vgpu);
+  return IsFile(root, files.license) && IsFile(root, files.validator);
+}
+
+}  // namespace tessera

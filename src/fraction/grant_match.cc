@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/grant_match.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/quote.h"
+#include "grant/vgpu.h"
+#include "limiter/contract.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kPreload[] = "/etc/ld.so.preload";
+constexpr char kLibrary[] = "/libvgpu.so";
+
+std::string Said(const Grant& answer, const char* key) {
+  const auto found = answer.annotations.find(key);
+  return found == answer.annotations.end() ? "" : found->second;
+}
+
+// The library that the answer has loaded is the configured one, and Tessera's own, and the answer
+// has the place for its limits file.
+bool GoesByLimitsFile(const Grant& answer, const Vgpu& vgpu, const BindingRecord& record) {
+  const std::string_view limits = limiter::kLimitsPath;
+  bool has_library = false, has_limits = false, has_preload = false;
+  for (const Mount& mount : answer.mounts) {
+    has_preload |= mount.container_path == kPreload;
+    has_limits |= mount.container_path == limits.substr(0, limits.rfind('/'));
+    has_library |= mount.container_path.ends_with(kLibrary) && mount.host_path == vgpu.library;
+  }
+  return vgpu.own_library && record.controlled && has_library && has_limits && has_preload;
+}
+
+std::set<std::string> DevicesOf(const std::vector<VgpuPart>& parts) {
+  std::set<std::string> devices;
+  for (const VgpuPart& part : parts) devices.insert(part.device);
+  return devices;
+}
+
+// Which GPUs the runtime gives it stands in the answer.
+bool IsOfSameDevices(const std::string& said, const std::vector<VgpuPart>& parts) {
+  const auto read = ReadParts(said);
+  return read && DevicesOf(*read) == DevicesOf(parts);
+}
+
+}  // namespace
+
+bool IsMatched(const Grant& answer) {
+  return answer.annotations.contains(kPodAnnotation);
+}
+
+Status CheckOwner(const HeldGrant& held) {
+  if (!held.matched) return {};
+  const std::string pod = Said(held.answer, kPodAnnotation);
+  const std::string container = Said(held.answer, kContainerAnnotation);
+  if (pod == held.pod_uid && container == held.container) return {};
+  return Fail(Reason::kWrongMatch,
+              "{}: kubelet gave container {} of pod {} what was meant for {} of {}", held.resource,
+              held.container, held.pod_uid, Brief(container), Brief(pod));
+}
+
+Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu,
+                  const BindingRecord& record) {
+  std::vector<VgpuPart> parts = record.parts;
+  SortAsContainersSee(offer, parts);
+  const std::string own = PartsText(parts);
+  const std::string said = Said(answer, kPartsAnnotation);
+  const bool sizes_may_differ =
+      GoesByLimitsFile(answer, vgpu, record) && IsOfSameDevices(said, parts);
+  if (said != own && !sizes_may_differ) {
+    return Fail(Reason::kWrongMatch,
+                "{}: container {} of pod {} was told that it has {}, and by now {} was chosen for "
+                "it",
+                record.resource, record.container, record.pod_uid, Brief(said), own);
+  }
+  const auto has = [&](auto Mount::* path, std::string_view value) {
+    return std::ranges::count(answer.mounts, value, path) > 0;
+  };
+  if (!has(&Mount::host_path, record.directory)) {
+    return Fail(Reason::kWrongMatch,
+                "{}: container {} of pod {} was told of another directory than {}", record.resource,
+                record.container, record.pod_uid, record.directory);
+  }
+  const bool library = std::ranges::any_of(
+      answer.mounts, [](const Mount& mount) { return mount.container_path.ends_with(kLibrary); });
+  if (!library || has(&Mount::container_path, kPreload) == record.controlled) return {};
+  return Fail(Reason::kWrongMatch,
+              "{}: container {} of pod {} was told that it is {} the limiting library, and by now "
+              "it is not",
+              record.resource, record.container, record.pod_uid,
+              record.controlled ? "without" : "held by");
+}
+
+}  // namespace tessera

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/grant_readiness.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "fraction/library_files.h"
+#include "grant/grant.h"
+
+namespace tessera {
+
+GrantReadiness::Findings GrantReadiness::Look(config::Resource& resource, const os::Root& root) {
+  Findings findings;
+  auto& vgpu = resource.rendering.vgpu;
+  if (vgpu && FindLibraryAnew(root, *vgpu)) {
+    log::Info("the limiting library is another one now",
+              {{"resource", resource.name}, {"library", vgpu->library}});
+    findings.other_library = true;
+  }
+  if (const Status checked = vgpu ? CheckGrants(root, *vgpu) : Status(); !checked) {
+    findings.obstacle = checked.error();
+  }
+  Tell(resource.name, findings.obstacle);
+  WarnOfMounts(resource, root);
+  return findings;
+}
+
+void GrantReadiness::Tell(const std::string& resource, const std::optional<Error>& obstacle) {
+  std::optional<Error> trouble;
+  if (obstacle) trouble = Error{obstacle->reason, resource + ": " + obstacle->message};
+  if (trouble == trouble_) return;
+  metrics_.Forget(http::Metric::kVgpuTrouble, 0, resource);
+  if (trouble) {
+    metrics_.Set(http::Metric::kVgpuTrouble, {resource, std::string(ReasonName(trouble->reason))},
+                 1);
+    log::LogError("no virtual GPU can be granted: all are offered as unhealthy", *obstacle,
+                  {{"resource", resource}});
+  } else {
+    log::Info("virtual GPUs can be granted again", {{"resource", resource}});
+  }
+  trouble_ = std::move(trouble);
+}
+
+// kubelet's answer has no place for the options of a mount.
+void GrantReadiness::WarnOfMounts(const config::Resource& resource, const os::Root& root) {
+  const auto& vgpu = resource.rendering.vgpu;
+  std::optional<MissingFlags> missing;
+  if (vgpu && !WritesCdi(resource.rendering)) missing = MissingMountFlags(root, *vgpu);
+  if (missing == missing_) return;
+  missing_ = missing;
+  if (!missing) return;
+  log::Warn("without CDI containers write on a file system that needs a mount of its own",
+            {{"resource", resource.name},
+             {"directory", missing->directory},
+             {"options", missing->flags}});
+}
+
+}  // namespace tessera

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/grant_space.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "fraction/grant_files.h"
+#include "fraction/leftovers.h"
+#include "limiter/contract.h"
+#include "os/fd.h"
+#include "os/open.h"
+#include "os/tree.h"
+
+namespace tessera {
+namespace {
+
+constexpr uint64_t kMebibyte = 1 << 20;
+
+os::TreeSize Measure(const std::string& directory) {
+  return os::MeasureTree(directory, {.entries = Space::kMostFiles,
+                                     .depth = Space::kDeepest,
+                                     .until = SystemClock().Now() + Space::kLook});
+}
+
+bool IsTooMuch(const os::TreeSize& size) {
+  const bool untold = !size.whole && size.whole.error().reason != Reason::kTimedOut;
+  return size.bytes > Space::kMost || untold;
+}
+
+std::string TooMuch(const os::TreeSize& size) {
+  if (size.bytes <= Space::kMost) return size.whole.error().message;
+  return fmt::format("{} MiB in {} where {} MiB may be", size.bytes / kMebibyte,
+                     Count(size.entries, "file"), Space::kMost / kMebibyte);
+}
+
+// Whether it is a file of the size that a region has. HAMi-core's is smaller than ours. What lies
+// behind that, or behind its end, is nobody's: processes map no more.
+bool CutRegion(const os::Fd& directory, const std::string& name) {
+  const auto file = os::OpenFileIn(directory, name, O_RDWR, name);
+  struct stat info{};
+  if (!file || fstat(file->get(), &info) != 0) return false;
+  const auto size = static_cast<uint64_t>(info.st_size);
+  const auto is_small = [&] { return os::BytesOf(info) <= limiter::kRegionSize + kMebibyte; };
+  if (size <= limiter::kRegionSize && is_small()) return true;
+  return ftruncate(file->get(), static_cast<off_t>(std::min(size, limiter::kRegionSize))) == 0 &&
+         fstat(file->get(), &info) == 0 && is_small();
+}
+
+constexpr char kLibraryFile[] = "libvgpu.so";
+
+// An empty file, as a runtime makes one to mount something over it.
+bool IsMountPoint(const os::Fd& directory, const char* name) {
+  struct stat info{};
+  return fstatat(directory.get(), name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+         info.st_size == 0 && info.st_blocks == 0;
+}
+
+}  // namespace
+
+Space KeepSmall(const std::string& directory, const std::set<std::string>& regions) {
+  const os::Fd top = os::OpenDirectory(directory, 0777);  // as it was made
+  if (!top.valid() && errno == ENOENT) return {};
+  if (!top.valid()) return {.cut = SystemError("it cannot be looked into", errno).message};
+  const os::TreeSize size = Measure(directory);
+  if (!IsTooMuch(size)) return {.bytes = size.bytes + size.own};
+  std::set<std::string> keep;
+  for (const std::string& region : regions) {
+    if (CutRegion(top, region)) keep.insert(region);
+  }
+  // The runtime mounts the library over it: without it the container has no library any more.
+  if (IsMountPoint(top, kLibraryFile)) keep.insert(kLibraryFile);
+  const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + Space::kCut);
+  const std::string done = emptied ? "all but the limiting library's own file was removed"
+                                   : "not all of it could be removed: " + emptied.error().message;
+  const os::TreeSize left = Measure(directory);
+  return {.bytes = left.bytes + left.own, .cut = fmt::format("{}; {}", TooMuch(size), done)};
+}
+
+std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& containers) {
+  const auto directories = Directories();
+  const std::set<std::string> aside = AsideIn(containers);
+  std::string first;
+  {
+    const std::lock_guard lock(mutex_);
+    if (looked_at_.size() >= kMostHeld) return std::nullopt;
+    std::erase_if(bytes_, [&](const auto& one) {
+      return !directories.contains(one.first) && !aside.contains(one.first);
+    });
+    first = next_;
+  }
+  Seen seen;
+  const Steady until = SystemClock().Now() + kWhole;
+  auto at = directories.lower_bound(first);
+  for (size_t i = 0; i < directories.size() && SystemClock().Now() < until; ++i, ++at) {
+    if (at == directories.end()) at = directories.begin();
+    if (!Begin(at->first)) continue;
+    SetNext(at->first);
+    if (auto cut = LookAt(at->first, at->second)) seen.cuts.push_back(*std::move(cut));
+  }
+  for (const std::string& path : aside) {
+    if (SystemClock().Now() < until && Begin(path)) End(path, Measure(path).bytes);
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& [path, bytes] : bytes_) seen.bytes += bytes;
+  return seen;
+}
+
+// False: another thread is at it.
+bool GrantSpace::Begin(const std::string& directory) {
+  const std::lock_guard lock(mutex_);
+  return looked_at_.insert(directory).second;
+}
+
+// The next look begins behind it, whether this one comes back or not.
+void GrantSpace::SetNext(const std::string& directory) {
+  const std::lock_guard lock(mutex_);
+  next_ = directory + '\0';
+}
+
+void GrantSpace::End(const std::string& directory, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  looked_at_.erase(directory);
+  bytes_[directory] = bytes;
+}
+
+std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
+                                                  const Owned& owned) {
+  Space space = KeepSmall(directory, owned.regions);
+  End(directory, space.bytes);
+  if (!space.cut) return std::nullopt;
+  return Cut{.grant = owned.grant,
+             .record = owned.record,
+             .directory = owned.directory,
+             .what = *std::move(space.cut)};
+}
+
+// A container whose grant was given anew has both regions.
+std::map<std::string, GrantSpace::Owned> GrantSpace::Directories() {
+  std::map<std::string, Owned> directories;
+  const auto grants = store_.Grants();
+  if (!grants) return directories;
+  for (const std::string& grant : *grants) {
+    const auto record = store_.Find(grant);
+    if (!record || *record == nullptr || !IsOwnDirectory(**record, grant)) continue;
+    Owned& owned = directories[root_.Path((*record)->directory)];
+    owned.regions.insert(RegionNameOf(grant));
+    owned.grant = grant;
+    owned.record = *record;
+    owned.directory = (*record)->directory;
+    // HAMi-core's, which it gives a file of this name.
+    const std::string locks = LocksOf(**record, grant);
+    directories[root_.Path(locks)] = {
+        .regions = {"lock"}, .grant = grant, .record = *record, .directory = locks};
+  }
+  return directories;
+}
+
+}  // namespace tessera

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was granted of each GPU by late grants, counted as whoever grants one more counts it, for
+// people and their dashboards. Any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "fraction/bind_context.h"
+#include "fraction/binding_store.h"
+#include "fraction/grant_room.h"
+#include "fraction/held_grants.h"
+
+namespace tessera {
+
+struct Granted {
+  int containers = 0;       // that are bound, init containers included
+  UsageByDevice by_device;  // what their pods take of each GPU as long as they live
+  bool operator==(const Granted&) const = default;
+};
+using GrantedByResource = std::map<std::string, Granted>;
+
+class GrantTally {
+ public:
+  // `checkpoint`: kubelet's file.
+  GrantTally(std::string checkpoint, const std::string& state_dir,
+             std::shared_ptr<const BindContext> context)
+      : checkpoint_(std::move(checkpoint)), store_(state_dir), context_(std::move(context)) {}
+
+  // Counts anew those that kubelet knows; waits for disks. Where kubelet's checkpoint cannot be
+  // read, what was counted last stays.
+  void Count();
+  GrantedByResource last() const;
+
+ private:
+  Result<GrantedByResource> CountAll();
+
+  CheckpointFile checkpoint_;
+  BindingStore store_;
+  const std::shared_ptr<const BindContext> context_;
+  mutable std::mutex mutex_;
+  GrantedByResource last_;  // under mutex_
+};
+
+}  // namespace tessera

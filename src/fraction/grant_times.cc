@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/grant_times.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "fraction/region_words.h"
+#include "limiter/contract.h"
+
+namespace tessera {
+namespace {
+
+using limiter::Region;
+using limiter::TimeBooks;
+
+constexpr uint64_t kIdle = 2'000'000'000;  // ns in which a container had nothing
+constexpr uint64_t kSecond = 1'000'000'000;
+// A kernel is charged when it is launched or measured, however long it ran: more than that in one
+// look is nobody's.
+constexpr uint64_t kMostAtOnce = 2'000'000'000;  // ns
+
+// Gives visit(offset, shown) what each process that was ever there is shown to have of a device.
+template <class Visit>
+void VisitShown(const FollowedRegion& file, size_t place, Visit visit) {
+  uint32_t slots = 0;
+  if (!file.Read(offsetof(Region, books.slots_used), slots)) return;
+  slots = std::min<uint32_t>(slots, limiter::kMaxSlots);
+  for (size_t slot = 0; slot < slots; ++slot) {
+    const size_t at = offsetof(Region, hami.slots) + slot * sizeof(limiter::HamiSlot) +
+                      offsetof(limiter::HamiSlot, utilization) +
+                      place * sizeof(limiter::HamiUtilization);
+    limiter::HamiUtilization shown{};
+    if (file.Read(at, shown) && shown.sm != 0) visit(at, shown);
+  }
+}
+
+// Nobody else does for a process that has stopped launching.
+void ShowIdle(const FollowedRegion& file, size_t place) {
+  VisitShown(file, place, [&](size_t at, const limiter::HamiUtilization&) {
+    file.Write(at + offsetof(limiter::HamiUtilization, sm), uint64_t{0});
+  });
+}
+
+// Percent, of what was written lately.
+uint64_t ShownOf(const FollowedRegion& file, size_t place, uint64_t now) {
+  uint64_t sum = 0;
+  VisitShown(file, place, [&](size_t, const limiter::HamiUtilization& shown) {
+    if (shown.sm_at <= now && now - shown.sm_at < kIdle) sum += std::min<uint64_t>(shown.sm, 100);
+  });
+  return std::min<uint64_t>(sum, 100);
+}
+
+bool IsLately(uint64_t at, uint64_t now) {
+  return at != 0 && now - at < kIdle;
+}
+
+}  // namespace
+
+void GrantTimes::Add(const std::string& grant, const std::string& directory,
+                     const std::string& file, const std::vector<std::string>& devices) {
+  if (regions_.contains(grant)) return;
+  Followed region{.file = FollowedRegion::Open(directory, file, visits_), .devices = {}};
+  if (!region.file.valid()) return LeaveOut(grant, devices);
+  unknown_.erase(grant);
+  for (size_t place = 0; place < devices.size() && place < limiter::kMaxDevices; ++place) {
+    TimeBooks books{};
+    (void)region.file.Read(TimesAt(place), books);
+    region.devices.push_back({.uuid = devices[place], .used = books.used, .others = books.others});
+  }
+  regions_.emplace(grant, std::move(region));
+}
+
+void GrantTimes::LeaveOut(const std::string& grant, const std::vector<std::string>& devices) {
+  regions_.erase(grant);
+  unknown_[grant] = devices;
+}
+
+void GrantTimes::Remove(const std::string& grant) {
+  regions_.erase(grant);
+  unknown_.erase(grant);
+}
+
+// What is corrected later may be less than before: it counts once it is more again. A container
+// that is charged nothing for a while, as where its time is not limited, has what its processes are
+// shown to have: an estimate, with what they waited for others. It is written once a second.
+uint64_t GrantTimes::ReadLatest(const FollowedRegion& file, size_t place, Device& device,
+                                uint64_t now, uint64_t passed) {
+  uint64_t used = 0;
+  if (!file.Read(TimesAt(place) + offsetof(TimeBooks, used), used)) return 0;
+  const auto more = static_cast<int64_t>(used - device.used);
+  // So much less is another region's, or nonsense.
+  if (more > 0 || more < -static_cast<int64_t>(kMostAtOnce)) device.used = used;
+  if (more > 0) {
+    device.charged_at = now;
+    return std::min(static_cast<uint64_t>(more), kMostAtOnce + passed);
+  }
+  if (IsLately(device.charged_at, now)) return 0;
+  if (now - device.looked_at >= kSecond) {
+    device.looked_at = now;
+    device.shown = ShownOf(file, place, now);
+  }
+  return passed * device.shown / 100;
+}
+
+void GrantTimes::Read(Followed& region, uint64_t now, uint64_t passed) {
+  for (size_t place = 0; place < region.devices.size(); ++place) {
+    Device& device = region.devices[place];
+    device.latest = ReadLatest(region.file, place, device, now, passed);
+    if (device.latest > 0) {
+      device.active = now;
+      device.is_shown = true;
+    } else if (device.is_shown && device.shown == 0 && now - device.active > kIdle) {
+      ShowIdle(region.file, place);
+      device.is_shown = false;
+    }
+  }
+}
+
+Duration GrantTimes::Tell(uint64_t now) {
+  constexpr auto kEvery = static_cast<uint64_t>(std::chrono::nanoseconds(kShared).count());
+  if (told_at_ == 0 || now - told_at_ >= kEvery) TellOthers(now);
+  if (!is_any_shared_ && !calibrations_.is_busy()) return kAlone;
+  return std::min(kShared, calibrations_.Step(now, Gpus(now)));
+}
+
+std::set<std::string> GrantTimes::UnknownGpus() const {
+  std::set<std::string> gpus;
+  for (const auto& [grant, uuids] : unknown_) gpus.insert(uuids.begin(), uuids.end());
+  return gpus;
+}
+
+// Those on which nobody can be held are left out.
+Calibrations::Gpus GrantTimes::Gpus(uint64_t now) const {
+  const std::set<std::string> unknown = UnknownGpus();
+  Calibrations::Gpus gpus;
+  for (const auto& [grant, region] : regions_) {
+    for (size_t place = 0; place < region.devices.size(); ++place) {
+      const Device& device = region.devices[place];
+      if (unknown.contains(device.uuid)) continue;
+      gpus[device.uuid].push_back({.grant = grant,
+                                   .region = &region.file,
+                                   .place = place,
+                                   .is_active = IsLately(device.active, now),
+                                   .is_measured = IsLately(device.charged_at, now)});
+    }
+  }
+  return gpus;
+}
+
+// The container has removed it, or kubelet its directory: no other look can cut it back.
+void GrantTimes::LetGoOfWaste(uint64_t now) {
+  if (now - checked_at_ < kSecond) return;
+  checked_at_ = now;
+  std::erase_if(regions_, [this](const auto& one) {
+    if (!one.second.file.IsWaste()) return false;
+    std::vector<std::string>& devices = unknown_[one.first];
+    for (const Device& device : one.second.devices) devices.push_back(device.uuid);
+    return true;
+  });
+}
+
+void GrantTimes::TellOthers(uint64_t now) {
+  LetGoOfWaste(now);
+  const uint64_t passed = told_at_ == 0 ? 0 : now - told_at_;
+  told_at_ = now;
+  std::map<std::string, uint64_t> sums;
+  std::map<std::string, int> active;
+  for (auto& [grant, region] : regions_) {
+    Read(region, now, passed);
+    for (const Device& device : region.devices) {
+      sums[device.uuid] += device.latest;
+      if (IsLately(device.active, now)) ++active[device.uuid];
+    }
+  }
+  const std::set<std::string> unknown = UnknownGpus();
+  is_any_shared_ = false;
+  for (auto& [grant, region] : regions_) {
+    for (size_t place = 0; place < region.devices.size(); ++place) {
+      Device& device = region.devices[place];
+      device.others += sums[device.uuid] - device.latest;
+      // Who launches nothing asks for nothing.
+      if (!IsLately(device.active, now)) continue;
+      const bool is_known = !unknown.contains(device.uuid);
+      is_any_shared_ = is_any_shared_ || (is_known && active[device.uuid] > 1);
+      const uint64_t word[2] = {device.others, is_known ? now : 0};
+      region.file.Write(TimesAt(place) + offsetof(TimeBooks, others), word);
+    }
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/grant_times_thread.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "os/process.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kMissed[] = "containers of one GPU are not told how long others had it";
+
+uint64_t MonotonicNs() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                               std::chrono::nanoseconds(1));
+}
+
+}  // namespace
+
+GrantTimesThread::GrantTimesThread(Duration look, Duration left_out)
+    : look_(look), left_out_(left_out) {}
+
+GrantTimesThread::~GrantTimesThread() {
+  const std::lock_guard lock(state_->mutex);
+  state_->ends = true;
+  state_->changed.notify_all();
+}
+
+void GrantTimesThread::Add(const std::string& grant, const std::string& directory,
+                           const std::string& file, const std::vector<std::string>& devices) {
+  const std::lock_guard lock(state_->mutex);
+  Known& known = state_->known[grant];
+  known.directory = directory;
+  known.file = file;
+  known.devices = devices;
+  Put(OrderOf(grant, known));
+}
+
+void GrantTimesThread::Remove(const std::string& grant) {
+  const std::lock_guard lock(state_->mutex);
+  state_->known.erase(grant);
+  Put([=](GrantTimes& times) { times.Remove(grant); });
+}
+
+// Under the state's mutex, as all that follows but Run and Watch.
+void GrantTimesThread::Put(Order order) {
+  state_->turn->orders.push_back(std::move(order));
+  state_->changed.notify_all();
+  const Status begun = Begin(state_);
+  if (!begun) log::Warn(kMissed, begun.error());
+  watch_.Start(
+      [state = state_, look = look_, left_out = left_out_] { Watch(state, look, left_out); },
+      "a container can keep others of its node from being told of their times");
+}
+
+GrantTimesThread::Order GrantTimesThread::OrderOf(const std::string& grant, const Known& known) {
+  if (known.left_out_until) {
+    return [=, devices = known.devices](GrantTimes& times) { times.LeaveOut(grant, devices); };
+  }
+  return [=, directory = known.directory, file = known.file, devices = known.devices](
+             GrantTimes& times) { times.Add(grant, directory, file, devices); };
+}
+
+Status GrantTimesThread::Begin(const std::shared_ptr<State>& state) {
+  Turn& turn = *state->turn;
+  if (turn.is_begun) return {};
+  TRY(os::StartThread([state, turn = state->turn] { Run(state, turn); }));
+  turn.is_begun = true;
+  return {};
+}
+
+void GrantTimesThread::Run(const std::shared_ptr<State>& state, const std::shared_ptr<Turn>& turn) {
+  GrantTimes times(turn->visits);
+  Duration next{0};
+  std::unique_lock lock(state->mutex);
+  turn->thread = gettid();
+  const auto is_wanted = [&] { return state->ends || turn->is_over || !turn->orders.empty(); };
+  while (true) {
+    if (times.empty()) {
+      state->changed.wait(lock, is_wanted);
+    } else {
+      state->changed.wait_for(lock, next, is_wanted);
+    }
+    if (state->ends || turn->is_over) return;
+    const std::vector<Order> orders = std::exchange(turn->orders, {});
+    lock.unlock();
+    for (const Order& order : orders) order(times);
+    if (!times.empty()) next = times.Tell(MonotonicNs());
+    turn->visits->Leave();
+    lock.lock();
+  }
+}
+
+// Where it waits for something, not for a processor; empty: nowhere.
+std::string GrantTimesThread::WaitsAt(const Turn& turn) {
+  std::string path = turn.visits->Where();
+  if (path.empty()) return "";
+  const std::vector<std::string> stat = os::StatOf(fmt::format("self/task/{}", turn.thread));
+  const bool runs = stat.empty() || stat[0] == "R";
+  return runs || turn.visits->Where() != path ? "" : path;
+}
+
+void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
+                             Duration left_out) {
+  std::deque<std::string> waits;  // of the last looks
+  std::unique_lock lock(state->mutex);
+  while (true) {
+    state->changed.wait(lock, [&] { return state->ends || !state->known.empty(); });
+    state->changed.wait_for(lock, look, [&] { return state->ends; });
+    if (state->ends) return;
+    waits.push_back(WaitsAt(*state->turn));
+    if (waits.size() > kLooks) waits.pop_front();
+    std::map<std::string, int> times;
+    int total = 0;
+    for (const std::string& path : waits) {
+      if (path.empty()) continue;
+      ++times[path];
+      ++total;
+    }
+    if (total >= kMost) {
+      const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+      Replace(state, std::ranges::max_element(times, less)->first, left_out);
+      waits.clear();
+    }
+    TakeIn(*state);
+    (void)Begin(state);  // where there was no thread to be had
+  }
+}
+
+void GrantTimesThread::Replace(const std::shared_ptr<State>& state, const std::string& path,
+                               Duration left_out) {
+  const std::shared_ptr<Turn> former = std::exchange(state->turn, std::make_shared<Turn>());
+  former->is_over = true;
+  former->visits->Stop();
+  state->changed.notify_all();
+  for (auto& [grant, known] : state->known) {
+    if (known.directory + "/" + known.file == path) {
+      known.left_out = std::clamp(2 * known.left_out, left_out, kLongest);
+      known.left_out_until = SystemClock().Now() + known.left_out;
+      known.held = former;
+      log::Warn(
+          "a container keeps its region from being written: containers of its GPUs are not told "
+          "how long others had them, for a while",
+          {{"region", path}, {"time", FormatDuration(known.left_out)}});
+    }
+    state->turn->orders.push_back(OrderOf(grant, known));
+  }
+  const Status begun = Begin(state);
+  if (!begun) log::Warn(kMissed, begun.error());
+}
+
+void GrantTimesThread::TakeIn(State& state) {
+  const Steady now = SystemClock().Now();
+  for (auto& [grant, known] : state.known) {
+    if (!known.left_out_until || now < *known.left_out_until || !known.held.expired()) continue;
+    known.left_out_until.reset();
+    state.turn->orders.push_back(OrderOf(grant, known));
+    state.changed.notify_all();
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/mount_sources.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "grant/vgpu.h"
+#include "limiter/contract.h"
+
+namespace tessera {
+namespace {
+
+using Type = os::FileInfo::Type;
+
+// By where they are in containers: the limiting library's files and its licence's.
+constexpr std::array<std::string_view, 5> kFiles = {"/etc/ld.so.preload", "/tmp/license",
+                                                    "/usr/bin/vgpuvalidator", limiter::kLimitsPath,
+                                                    limiter::kNoLimitsPath};
+constexpr std::string_view kLibrary = "/libvgpu.so";
+constexpr std::string_view kNull = "/dev/null";  // in place of a device, for the runtime to see
+
+struct Kind {
+  Type type;
+  const char* name;
+};
+
+Kind KindOf(const Mount& mount) {
+  if (mount.host_path == kNull) return {Type::kCharDevice, "device"};
+  const bool file = std::ranges::count(kFiles, mount.container_path) > 0 ||
+                    mount.container_path.ends_with(kLibrary);
+  return file ? Kind{Type::kFile, "file"} : Kind{Type::kDirectory, "directory"};
+}
+
+}  // namespace
+
+Status CheckMountSources(const os::Root& root, const Grant& answer) {
+  for (const Mount& mount : answer.mounts) {
+    const Kind wanted = KindOf(mount);
+    const bool former = mount.container_path == kLocksInContainer;
+    // Of an answer of before, at a path where others may put a link.
+    const auto source = former ? os::Inspect(root.Path(mount.host_path))
+                               : os::InspectTarget(root.Path(mount.host_path));
+    if (source && source->type == wanted.type) continue;
+    // Of an answer of before, that all containers shared: each may do with an empty one.
+    if (!source && former) continue;
+    return Fail(Reason::kBadMount, "{} is to be mounted at {}, and is {} {}", mount.host_path,
+                mount.container_path, source ? "not a" : "not there: no", wanted.name);
+  }
+  return {};
+}
+
+}  // namespace tessera

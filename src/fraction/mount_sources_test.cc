@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/mount_sources.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+class MountSourcesTest : public testing::Test {
+ protected:
+  MountSourcesTest() {
+    EXPECT_TRUE(os::MakeDirectories(directory_ + "/a", 0755));
+    EXPECT_TRUE(os::ReplaceFile(directory_ + "/f", "a file", 0644));
+  }
+  ~MountSourcesTest() override { (void)os::RemoveTree(directory_); }
+  // Empty: it can be mounted there.
+  std::string Trouble(const std::string& source, const std::string& place) const {
+    Grant grant;
+    grant.mounts = {{.host_path = source, .container_path = place}};
+    const Status checked = CheckMountSources(os::Root(directory_), grant);
+    return checked ? "" : checked.error().message;
+  }
+
+  const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "mounts");
+};
+
+TEST_F(MountSourcesTest, TheLibrarysFilesAreFiles) {
+  for (const char* place :
+       {"/etc/ld.so.preload", "/usr/local/vgpu/libvgpu.so", "/tmp/license",
+        "/usr/bin/vgpuvalidator", "/run/tessera/vgpu/limits", "/run/tessera/vgpu/no-limits"}) {
+    EXPECT_EQ(Trouble("/f", place), "");
+    EXPECT_EQ(Trouble("/a", place),
+              std::string("/a is to be mounted at ") + place + ", and is not a file");
+    EXPECT_EQ(Trouble("/gone", place),
+              std::string("/gone is to be mounted at ") + place + ", and is not there: no file");
+  }
+}
+
+TEST_F(MountSourcesTest, WhatContainersWriteInAreDirectories) {
+  for (const char* place : {"/usr/local/vgpu", "/tmp/vgpulock", "/run/tessera/vgpu"}) {
+    EXPECT_EQ(Trouble("/a", place), "");
+    EXPECT_EQ(Trouble("/f", place),
+              std::string("/f is to be mounted at ") + place + ", and is not a directory");
+  }
+}
+
+// Agents of before had one for all containers, and kubelet keeps what they answered.
+TEST_F(MountSourcesTest, ALockThatIsGoneIsAnEmptyDirectoryThen) {
+  EXPECT_EQ(Trouble("/gone", "/tmp/vgpulock"), "");
+  EXPECT_EQ(Trouble("/gone", "/usr/local/vgpu"),
+            "/gone is to be mounted at /usr/local/vgpu, and is not there: no directory");
+}
+
+TEST_F(MountSourcesTest, WhatNamesADeviceToTheRuntimeIsADevice) {
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/dev/null", 0755));
+  EXPECT_EQ(Trouble("/dev/null", "/var/run/x"),
+            "/dev/null is to be mounted at /var/run/x, and is not a device");
+}
+
+}  // namespace
+}  // namespace tessera

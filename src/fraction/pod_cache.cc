@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/pod_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "hami/names.h"
+
+namespace tessera {
+
+PodPtr PodCache::Find(std::string_view uid) const {
+  std::lock_guard lock(mutex_);
+  if (const auto found = pods_.find(uid); found != pods_.end()) return found->second;
+  const auto ended =
+      std::ranges::find_if(ended_, [&](const PodPtr& pod) { return pod->KubeletUid() == uid; });
+  return ended == ended_.end() ? nullptr : *ended;
+}
+
+PodPtr PodCache::FindNamed(std::string_view name) const {
+  std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(pods_, [&](const auto& known) {
+    return known.second->mirrored.empty() && known.second->FullName() == name;
+  });
+  return found == pods_.end() ? nullptr : found->second;
+}
+
+std::string PodCache::NameOf(const std::string& uid) const {
+  const PodPtr pod = Find(uid);
+  return pod == nullptr ? uid : pod->FullName();
+}
+
+std::vector<PodPtr> PodCache::Waiting() const {
+  std::vector<PodPtr> waiting;
+  std::lock_guard lock(mutex_);
+  for (const auto& [uid, pod] : pods_) {
+    const bool allocating = pod->Annotation(hami::kPodBindPhase) == hami::kPhaseAllocating;
+    if (allocating && pod->phase == kube::Pod::Phase::kPending) waiting.push_back(pod);
+  }
+  return waiting;
+}
+
+std::vector<PodPtr> PodCache::All() const {
+  std::vector<PodPtr> all;
+  std::lock_guard lock(mutex_);
+  all.reserve(pods_.size());
+  for (const auto& [uid, pod] : pods_) all.push_back(pod);
+  return all;
+}
+
+void PodCache::Await(const std::string& uid, Duration within, Answer answer) {
+  if (PodPtr pod = Find(uid)) return answer(std::move(pod));
+  const Seek seek = [this] {
+    std::lock_guard lock(mutex_);
+    return seek_;
+  }();
+  if (seek) return seek(uid, within, std::move(answer));
+  answer(Fail(Reason::kNotPlaced,
+              "pod {}: what its containers may have is said by its pod, and there is no API server "
+              "to ask for that",
+              uid));
+}
+
+uint64_t PodCache::version() const {
+  std::lock_guard lock(mutex_);
+  return version_;
+}
+
+bool PodCache::AwaitChange(uint64_t version, std::chrono::steady_clock::time_point until) const {
+  std::unique_lock lock(mutex_);
+  if (version_ == version && !seek_) return false;
+  return changed_.wait_until(lock, until, [&] { return version_ != version; });
+}
+
+void PodCache::SetSeek(Seek seek) {
+  std::lock_guard lock(mutex_);
+  seek_ = std::move(seek);
+}
+
+void PodCache::Put(PodPtr pod) {
+  {
+    std::lock_guard lock(mutex_);
+    pods_[pod->KubeletUid()] = pod;
+    ++version_;
+  }
+  changed_.notify_all();
+}
+
+void PodCache::Take(const kube::Pod& pod) {
+  {
+    std::lock_guard lock(mutex_);
+    pods_.erase(pod.KubeletUid());
+    ++version_;
+  }
+  changed_.notify_all();
+}
+
+void PodCache::End(const PodPtr& pod) {
+  constexpr size_t kMost = 512;  // kubelet forgets such a pod when it admits the next one
+  kube::Pod rest;
+  rest.uid = pod->uid;
+  rest.pod_namespace = pod->pod_namespace;
+  rest.name = pod->name;
+  rest.node = pod->node;
+  rest.mirrored = pod->mirrored;
+  rest.phase = pod->phase;
+  std::lock_guard lock(mutex_);
+  ended_.push_back(std::make_shared<const kube::Pod>(std::move(rest)));
+  if (ended_.size() > kMost) ended_.pop_front();
+}
+
+}  // namespace tessera

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/pod_match.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/quote.h"
+
+namespace tessera {
+namespace {
+
+// A container that may be meant.
+struct Meant {
+  PodPtr pod;
+  std::string container;
+};
+
+// The next one of the pod that kubelet asks for; nothing where that has another number of devices.
+std::optional<std::string> NextOf(const kube::Pod& pod, const hami::RequestRules& rules,
+                                  const ContainerClaims::Answered& answered, size_t count) {
+  for (const hami::Container& container : ContainersOf(pod)) {
+    const auto request = hami::Resolve(container, rules);
+    if (request && !*request) continue;
+    if (answered.contains({pod.KubeletUid(), container.name})) continue;
+    // What it asks for cannot be read: kubelet may read it all the same.
+    const bool fits = !request || static_cast<size_t>((*request)->count) == count;
+    return fits ? std::optional(container.name) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string Name(const Meant& one) {
+  return fmt::format("container {} of pod {}", one.container, one.pod->FullName());
+}
+
+// A name in a directory, that leads nowhere else.
+bool IsFileName(std::string_view name) {
+  return !name.empty() && !name.starts_with('.') && name.find('/') == std::string_view::npos;
+}
+
+}  // namespace
+
+Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::Answered& answered,
+                           const Offer& offer, const Vgpu& vgpu, std::span<const std::string> ids) {
+  const hami::RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
+  std::vector<Meant> candidates;
+  for (const PodPtr& pod : pods) {
+    auto next = NextOf(*pod, rules, answered, ids.size());
+    if (next) candidates.push_back({pod, *std::move(next)});
+  }
+  if (candidates.empty()) {
+    return Fail(Reason::kNotMatched,
+                "{}: without CDI it is to be known at once which container this is for, and none "
+                "that the API server has told of waits for {} GPUs",
+                offer.resource, ids.size());
+  }
+  if (candidates.size() > 1) {
+    return Fail(Reason::kNotMatched,
+                "{}: without CDI it is to be known at once which container this is for, and it may "
+                "be {} or {}",
+                offer.resource, Name(candidates[0]), Name(candidates[1]));
+  }
+  const auto& [pod, container] = candidates.front();
+  const auto cards = CardsOf(offer, vgpu);
+  const bool fit = vgpu.requests->fit_unplaced && !IsPlaced(*pod);
+  const SharesByContainer shares = {{container, {ids.begin(), ids.end()}}};
+  const auto decision =
+      fit ? FitDecision(*pod, rules, cards, shares) : ReadDecision(*pod, rules, cards);
+  if (!decision) {
+    // It may be told on another pod, that the watch has not told of yet.
+    return Fail(decision.error().reason,
+                "{}: without CDI this is taken to be for the only pod that waits for {} GPUs: {}",
+                offer.resource, ids.size(), decision.error().message);
+  }
+  const auto own = std::ranges::find(*decision, container, &DecidedContainer::name);
+  if (own != decision->end()) return MatchOf(*pod, *own, vgpu);
+  return Fail(Reason::kBadDecision, "pod {}: nothing was chosen for container {}", pod->FullName(),
+              container);
+}
+
+Result<VgpuMatch> MatchOf(const kube::Pod& pod, const DecidedContainer& own, const Vgpu& vgpu) {
+  if (!IsFileName(pod.uid) || !IsFileName(own.name)) {
+    return Fail(Reason::kGrantUnknown, "container {} of pod {} has no name for a directory",
+                Brief(own.name), Brief(pod.uid));
+  }
+  return VgpuMatch{
+      .pod_uid = pod.KubeletUid(),
+      .container = own.name,
+      .parts = own.parts,
+      .directory = fmt::format("{}/{}_{}", FilesOf(vgpu).containers, pod.uid, own.name),
+      .controlled = !vgpu.may_disable_control || !WantsNoControl(pod, own.name)};
+}
+
+}  // namespace tessera

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which container kubelet asks for, where that has to be known when it asks: on a runtime without
+// CDI, to which nothing can be said later. kubelet does not say whose ids it names; but it asks for
+// the containers of a pod one after the other, init containers and sidecars first, so that of each
+// pod it can be but the next one, and HAMi's lock of the node lets one pod come at a time. Where
+// more than one container may be meant nobody is: what is answered cannot be taken back. That it
+// was right is seen when the container is about to be made. Pure; any thread.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "fraction/bind_context.h"
+#include "fraction/pod_decision.h"
+#include "grant/vgpu.h"
+#include "share/share.h"
+
+namespace tessera {
+
+// Among those pods, without the containers that were answered already. kNotMatched where none may
+// be meant, or several; else as ReadDecision and FitDecision for the one that is.
+Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::Answered& answered,
+                           const Offer& offer, const Vgpu& vgpu, std::span<const std::string> ids);
+
+// What a container has of what was decided for its pod. kGrantUnknown where a directory cannot be
+// named after it.
+Result<VgpuMatch> MatchOf(const kube::Pod& pod, const DecidedContainer& own, const Vgpu& vgpu);
+
+}  // namespace tessera

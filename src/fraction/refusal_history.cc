@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/refusal_history.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+bool IsSame(const KeptRefusal& a, const KeptRefusal& b) {
+  return a.pod_uid == b.pod_uid && a.pod == b.pod && a.container == b.container &&
+         a.resource == b.resource && a.error.reason == b.error.reason;
+}
+
+}  // namespace
+
+void RefusalHistory::Put(KeptRefusal refusal, Wall now) {
+  refusal.error.message.resize(std::min(refusal.error.message.size(), kLongestMessage));
+  refusal.first = now;
+  refusal.last = now;
+  const std::lock_guard lock(mutex_);
+  const auto same =
+      std::ranges::find_if(kept_, [&](const KeptRefusal& other) { return IsSame(refusal, other); });
+  if (same != kept_.end()) {
+    refusal.count = same->count + 1;
+    refusal.first = same->first;
+    kept_.erase(same);
+  }
+  kept_.push_front(std::move(refusal));
+  if (kept_.size() > kMost) kept_.pop_back();
+}
+
+void RefusalHistory::End(const std::string& pod_uid, const std::string& container) {
+  const std::lock_guard lock(mutex_);
+  for (KeptRefusal& kept : kept_) {
+    const bool own = kept.pod_uid == pod_uid && kept.container == container;
+    if (own && !pod_uid.empty()) kept.over = true;
+  }
+}
+
+std::vector<KeptRefusal> RefusalHistory::All() const {
+  const std::lock_guard lock(mutex_);
+  return {kept_.begin(), kept_.end()};
+}
+
+}  // namespace tessera

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which containers were lately not given their devices, and why, for `tessera explain`. The same
+// cause of the same container counts. Bounded: the oldest goes first. Any thread.
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace tessera {
+
+struct KeptRefusal {
+  std::string pod_uid{};  // as kubelet knows it; empty: kubelet had not said whose it is
+  std::string pod{};      // NAMESPACE/NAME; empty: nobody said it
+  std::string container{};
+  std::string resource{};
+  Error error{};
+  int count = 1;
+  Wall first{};
+  Wall last{};
+  bool over = false;  // the container has its devices since
+};
+
+class RefusalHistory {
+ public:
+  static constexpr size_t kMost = 256;
+  static constexpr size_t kLongestMessage = 1024;
+
+  // `refusal` has neither count nor times, and is not over.
+  void Put(KeptRefusal refusal, Wall now);
+  // The container has its devices.
+  void End(const std::string& pod_uid, const std::string& container);
+  // The newest first.
+  std::vector<KeptRefusal> All() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::list<KeptRefusal> kept_;  // the newest first; under mutex_
+};
+
+}  // namespace tessera

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a container gets of a device, as it stands in the pages and in the state file. Pure.
+#pragma once
+
+#include <vector>
+
+#include "device/device.h"
+#include "json/json.h"
+
+namespace tessera {
+
+// [{"hostPath": "/dev/npu0", "containerPath": "/dev/npu0", "permissions": "rw"}]
+json::Array NodesJson(const std::vector<DeviceNode>& nodes);
+// [{"hostPath": "/a", "containerPath": "/b", "readOnly": true}]
+json::Array MountsJson(const std::vector<Mount>& mounts);
+
+}  // namespace tessera

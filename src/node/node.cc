@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/node.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+
+namespace tessera {
+namespace {
+
+const Verdict kUnverified;
+constexpr size_t kManyUnsaved = 1'000;
+
+bool IsFall(const Transition& step) {
+  return step.before.offered() && !step.after.offered();
+}
+
+void Append(std::vector<Changes>& all, std::vector<Changes> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
+// None, where nothing `changed` and no device took a step.
+std::vector<Changes> ChangesOf(const std::string& source, std::vector<Transition> steps,
+                               bool changed = false, Urgency urgency = Urgency::kCanWait) {
+  if (steps.empty() && !changed) return {};
+  if (std::ranges::any_of(steps, IsFall)) urgency = Urgency::kAtOnce;
+  return {{source, std::move(steps), urgency}};
+}
+
+}  // namespace
+
+Node::Node(const Clock& clock, Parameters parameters)
+    : clock_(clock),
+      parameters_(parameters),
+      inventory_(std::make_shared<Inventory>()),
+      ledger_(parameters.ledger_pending) {}
+
+void Node::Restore(Facts facts, Verdicts verdicts) {
+  cordons_ = std::move(facts.cordons);
+  plans_ = std::move(facts.plans);
+  auto inventory = std::make_shared<Inventory>();
+  inventory->generation = 1;
+  inventory->devices = std::move(facts.devices);
+  inventory->devices.SortUnique();
+  awaited_ = std::move(verdicts);
+  Replace(std::move(inventory));
+}
+
+void Node::Replace(InventoryPtr inventory) {
+  const InventoryPtr former = std::exchange(inventory_, std::move(inventory));
+  const DeviceList& before = former->devices;
+  std::vector<Health> health(inventory_->devices.size());
+  std::vector<size_t> came;
+  size_t old = 0;
+  for (size_t i = 0; i < health.size(); ++i) {
+    const DeviceKey& key = inventory_->devices[i].key;
+    for (; old < before.size() && DeviceKeyLess()(before[old].key, key); ++old) {
+      Depart(before[old], health_[old].verdict);
+    }
+    if (old < before.size() && before[old].key == key) {
+      if (inventory_->devices[i].present && !before[old].present) came.push_back(i);
+      health[i] = std::move(health_[old++]);
+      continue;
+    }
+    came.push_back(i);
+    if (auto saved = awaited_.find(key); saved != awaited_.end()) {
+      health[i] = {std::move(saved->second), clock_.Now()};
+      awaited_.erase(saved);
+    }
+  }
+  for (; old < before.size(); ++old) Depart(before[old], health_[old].verdict);
+  health_ = std::move(health);
+  expected_ = 0;
+  for (const size_t i : came) TakeOver(i);
+  ++facts_generation_;
+}
+
+std::optional<size_t> Node::PositionOf(const DeviceKey& key) const {
+  const DeviceList& devices = inventory_->devices;
+  if (expected_ >= devices.size() || devices[expected_].key != key) {
+    const auto position = inventory_->PositionOf(key);
+    if (!position) return std::nullopt;
+    expected_ = *position;
+  }
+  return expected_++;
+}
+
+void Node::VerdictsSaved() {
+  all_unsaved_ = false;
+  fall_unsaved_ = false;
+  unsaved_.clear();
+}
+
+std::vector<Changes> Node::AdoptCordons(Cordons cordons) {
+  if (cordons == cordons_) return {};
+  std::set<std::string> sources;
+  for (const auto* both : {&cordons, &cordons_}) {
+    for (const auto& [key, cordon] : *both) sources.insert(key.source);
+  }
+  cordons_ = std::move(cordons);
+  return CordonsChanged(std::move(sources), Urgency::kAtOnce);
+}
+
+void Node::AdoptPlans(const Plans& plans) {
+  for (const auto& [source, plan] : plans) {
+    if (!ledger_.reconciled(source)) plans_[source] = plan;
+  }
+  ++facts_generation_;
+}
+
+std::vector<Changes> Node::AdoptFalls(const Verdicts& verdicts) {
+  std::map<std::string, std::vector<Transition>> steps;
+  for (const auto& [key, verdict] : verdicts) {
+    auto position = PositionOf(key);
+    if (!position || verdict.offered()) continue;
+    Verdict& held = health_[*position].verdict;
+    const bool unverified = held.state == HealthState::kUnverified;
+    if (!unverified && (!held.offered() || verdict.since <= held.since)) continue;
+    steps[key.source].push_back({key, held, verdict});
+    held = verdict;
+  }
+  all_unsaved_ |= !steps.empty();
+  fall_unsaved_ |= !steps.empty();
+  std::vector<Changes> changes;
+  for (auto& [source, taken] : steps) Append(changes, ChangesOf(source, std::move(taken)));
+  return changes;
+}
+
+std::vector<Changes> Node::Found(const std::string& source, std::vector<Device> devices) {
+  Merged merged = Merge(inventory_, source, std::move(devices),
+                        [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
+  bool changed = merged.inventory != inventory_;
+  if (changed) Replace(merged.inventory);
+  std::vector<Transition> steps;
+  for (size_t i = 0; i < inventory_->devices.size(); ++i) {
+    const Device& device = inventory_->devices[i];
+    if (device.key.source != source) continue;
+    // What the scan itself shows is evidence like any other, and goes the same way.
+    if (!device.present) {
+      // It is out anyway, and what it is out for says more.
+      if (OutlastsChecks(health_[i].verdict, clock_.Now())) continue;
+      Judge(
+          i,
+          {EvidenceKind::kFatal, EvidenceSource::kScan, Reason::kVanished, "it is no longer there"},
+          steps);
+    } else if (device.defect) {
+      Judge(i,
+            {EvidenceKind::kFatal, EvidenceSource::kScan, device.defect->reason,
+             device.defect->message},
+            steps);
+    }
+  }
+  const bool lost = !merged.vanished.empty() || !merged.removed.empty();
+  std::vector<Changes> changes =
+      ChangesOf(source, std::move(steps), changed, lost ? Urgency::kAtOnce : Urgency::kCanWait);
+  if (lost) Append(changes, SharersOf(source));
+  return changes;
+}
+
+bool Node::AnyMayLeave(const std::string& source) const {
+  return std::ranges::any_of(inventory_->devices, [&](const Device& device) {
+    return device.key.source == source && !device.present && !ledger_.MayBeInUse(device.key);
+  });
+}
+
+std::vector<Changes> Node::Observe(const std::string& source,
+                                   const std::vector<Observation>& observations) {
+  std::vector<Transition> steps;
+  for (const Observation& observation : observations) {
+    auto position = PositionOf(observation.key);
+    if (!position) continue;
+    // Good evidence of a device that a scan found broken or gone proves nothing.
+    const Device& device = inventory_->devices[*position];
+    bool good = observation.evidence.kind == EvidenceKind::kGood;
+    if (good && (device.defect || !device.present)) continue;
+    Judge(*position, observation.evidence, steps);
+    if (observation.evidence.kind == EvidenceKind::kReset) ResetElsewhere(device);
+  }
+  return ChangesOf(source, std::move(steps));
+}
+
+std::vector<Changes> Node::Unverify(const std::string& source, Reason reason,
+                                    const std::string& detail) {
+  std::vector<Transition> steps;
+  for (size_t i = 0; i < health_.size(); ++i) {
+    if (inventory_->devices[i].key.source != source) continue;
+    Verdict after = health_[i].verdict;
+    after.passes = 0;
+    if (after.offered() || after.state == HealthState::kUnverified) {
+      if (after.offered()) after.since = clock_.Now();
+      after.state = HealthState::kUnverified;
+      after.reason = reason;
+      after.detail = detail;
+    }
+    Set(i, std::move(after), steps);
+  }
+  return ChangesOf(source, std::move(steps), true);
+}
+
+void Node::Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps) {
+  Steady now = clock_.Now();
+  Health& health = health_[position];
+  if (health.heard == Steady{}) health.verdict.since = now;
+  health.heard = now;
+  Set(position, tessera::Judge(health.verdict, evidence, parameters_.policy, now), steps);
+}
+
+void Node::Set(size_t position, Verdict after, std::vector<Transition>& steps) {
+  Health& health = health_[position];
+  if (after == health.verdict) return;
+  const DeviceKey& key = inventory_->devices[position].key;
+  if (after.state != health.verdict.state) steps.push_back({key, health.verdict, after});
+  fall_unsaved_ |= !after.offered();
+  health.verdict = std::move(after);
+  if (all_unsaved_) return;
+  unsaved_.insert(key);
+  // So many are as quickly saved with all others.
+  if (unsaved_.size() > kManyUnsaved) all_unsaved_ = true;
+}
+
+bool Node::AnyVanished() const {
+  return std::ranges::any_of(inventory_->devices,
+                             [](const Device& device) { return !device.present; });
+}
+
+std::vector<Changes> Node::Tick() {
+  const Steady now = clock_.Now();
+  std::map<std::string, std::vector<Observation>> stale;
+  for (size_t i = 0; i < health_.size(); ++i) {
+    const std::optional<Steady> limit = StaleFrom(i);
+    if (!limit || now < *limit) continue;
+    const DeviceKey& key = inventory_->devices[i].key;
+    stale[key.source].push_back(
+        {key,
+         {EvidenceKind::kFatal, EvidenceSource::kCheck, Reason::kCheckStale,
+          "nothing was heard of it for " + MeasuredText(now - health_[i].heard)}});
+  }
+  std::vector<Changes> changes;
+  for (const auto& [source, observations] : stale) Append(changes, Observe(source, observations));
+  return changes;
+}
+
+std::optional<Steady> Node::NextStale() const {
+  std::optional<Steady> next;
+  for (size_t i = 0; i < health_.size(); ++i) {
+    const std::optional<Steady> limit = StaleFrom(i);
+    if (limit) next = std::min(next.value_or(*limit), *limit);
+  }
+  return next;
+}
+
+std::optional<Steady> Node::StaleFrom(size_t position) const {
+  const Health& health = health_[position];
+  if (!health.verdict.offered() || !inventory_->devices[position].present) return std::nullopt;
+  return health.heard + parameters_.stale_after;
+}
+
+// Devices whose ids begin so: as far as a UUID's first part at least.
+std::vector<DeviceKey> Node::Beginning(std::string_view name) const {
+  constexpr std::string_view kCut = "…";
+  constexpr size_t kShortest = std::string_view("GPU-12345678").size();
+  if (name.ends_with(kCut)) name.remove_suffix(kCut.size());
+  std::vector<DeviceKey> matches;
+  for (const Device& device : inventory_->devices) {
+    std::string_view id = name;
+    const std::string source = device.key.source + "/";
+    if (id.starts_with(source)) id.remove_prefix(source.size());
+    if (id.size() >= kShortest && device.key.id.starts_with(id)) matches.push_back(device.key);
+  }
+  return matches;
+}
+
+Result<DeviceKey> Node::Resolve(std::string_view name) const {
+  std::vector<DeviceKey> matches;
+  for (const Device& device : inventory_->devices) {
+    if (device.key.Text() == name) return device.key;
+    if (device.key.id == name) matches.push_back(device.key);
+  }
+  if (matches.empty()) matches = Beginning(name);
+  if (matches.size() == 1) return matches.front();
+  if (matches.empty()) return Fail(Reason::kNotFound, "there is no device {}", name);
+  return Fail(Reason::kInvalid, "device {} could be {} or {}: name it in full", name,
+              matches[0].Text(), matches[1].Text());
+}
+
+Result<Node::Ordered> Node::Cordon(std::string_view name, std::string_view reason) {
+  DeviceKey key = TRY(Resolve(name));
+  cordons_[key] = {std::string(reason), clock_.WallNow()};
+  return Ordered{key, CordonsChanged({key.source}, Urgency::kAtOnce)};
+}
+
+Result<Node::Ordered> Node::Uncordon(std::string_view name) {
+  // A cordoned device need not be here any more.
+  auto cordoned = std::find_if(cordons_.begin(), cordons_.end(),
+                               [&](const auto& item) { return item.first.Text() == name; });
+  DeviceKey key = cordoned != cordons_.end() ? cordoned->first : TRY(Resolve(name));
+  const Device* device = inventory_->Find(key);
+  const size_t lifted = std::erase_if(cordons_, [&](const auto& item) {
+    return item.first == key || (device != nullptr && Concerns(item.first, *device));
+  });
+  if (lifted == 0) return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
+  return Ordered{key, CordonsChanged({key.source}, Urgency::kCanWait)};
+}
+
+std::optional<Error> Node::TroubleOf(const Device& device) const {
+  if (!device.present) {
+    return Error{Reason::kVanished, retired_.contains(device.key.source)
+                                        ? "its resource is no longer configured"
+                                        : "it is no longer there"};
+  }
+  if (device.defect) return device.defect;
+  if (const tessera::Cordon* cordon = CordonOf(device)) {
+    return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
+  }
+  if (std::optional<Error> held = HeldElsewhere(device)) return held;
+  // Asked of all devices one after the other: the next one is known by its address.
+  const DeviceList& devices = inventory_->devices;
+  const bool expected = expected_ < devices.size() && &devices[expected_] == &device;
+  const Verdict& verdict = expected ? health_[expected_++].verdict : VerdictOf(device.key);
+  if (verdict.offered()) {
+    const auto obstacle = obstacles_.find(device.key.source);
+    return obstacle == obstacles_.end() ? std::nullopt : std::optional(obstacle->second);
+  }
+  if (verdict.state == HealthState::kUnverified && verdict.detail.empty()) {
+    return Error{verdict.reason, "not checked yet on this boot"};
+  }
+  return Error{verdict.reason, verdict.detail};
+}
+
+std::vector<Changes> Node::SetObstacle(const std::string& source, std::optional<Error> why) {
+  const auto known = obstacles_.find(source);
+  if (known == obstacles_.end() ? !why : why == known->second) return {};
+  const Urgency urgency = why ? Urgency::kAtOnce : Urgency::kCanWait;
+  if (why) {
+    obstacles_.insert_or_assign(source, *std::move(why));
+  } else {
+    obstacles_.erase(source);
+  }
+  return ChangesOf(source, {}, true, urgency);
+}
+
+Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {
+  const std::vector<std::string> known = ledger_.HeldIds(source);
+  std::vector<std::string_view> held(known.begin(), known.end());
+  const auto last = plans_.find(source);
+  if (ledger_.reconciled(source) || last == plans_.end()) return tessera::PlanFor(wanted, held);
+  for (const auto& [device, ids] : last->second.kept)
+    held.insert(held.end(), ids.begin(), ids.end());
+  return tessera::PlanFor(last->second.policy, held);
+}
+
+bool Node::Follow(const std::string& source, const Plan& plan) {
+  const auto [last, first] = plans_.try_emplace(source, plan);
+  if (!first && last->second == plan) return false;
+  last->second = plan;
+  ++facts_generation_;
+  return true;
+}
+
+const Verdict& Node::VerdictOf(const DeviceKey& key) const {
+  auto position = PositionOf(key);
+  return position ? health_[*position].verdict : kUnverified;
+}
+
+bool Node::Verified(std::string_view source) const {
+  return Every(source,
+               [](const Device&, HealthState state) { return state != HealthState::kUnverified; });
+}
+
+bool Node::AllHealthy(std::string_view source) const {
+  return Every(source, [](const Device& device, HealthState state) {
+    return device.defect || state == HealthState::kHealthy;
+  });
+}
+
+template <class Is>
+bool Node::Every(std::string_view source, Is is) const {
+  for (size_t i = 0; i < health_.size(); ++i) {
+    const Device& device = inventory_->devices[i];
+    if (device.key.source != source || !device.present) continue;
+    if (!is(device, health_[i].verdict.state)) return false;
+  }
+  return true;
+}
+
+}  // namespace tessera

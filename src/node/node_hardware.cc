@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several sources may each call their own: the same hardware, or a part or the whole of it.
+// It is offered by one of them at a time, and what keeps it out goes along with it.
+#include <algorithm>
+#include <string>
+
+#include "node/node.h"
+
+namespace tessera {
+namespace {
+
+bool IsSameHardware(const Device& a, const Device& b) {
+  return a.key.id == b.key.id || a.key.id == b.parent || a.parent == b.key.id;
+}
+
+// Of a device that is not here any more only the id is known.
+bool IsOf(const DeviceKey& departed, const Device& device) {
+  return departed.source != device.key.source &&
+         (departed.id == device.key.id || departed.id == device.parent);
+}
+
+}  // namespace
+
+bool OutlastsChecks(const Verdict& verdict, Steady now) {
+  return verdict.remedy != Remedy::kNone || verdict.held_until > now;
+}
+
+void Node::Configure(const std::string& source, bool ids_of_hardware) {
+  retired_.erase(source);
+  if (ids_of_hardware) hardware_sources_.insert(source);
+}
+
+// A retired source may be of before this process, which no longer knows of what kind it was: ids
+// that are no hardware's are no other source's hardware either.
+bool Node::MayShareHardware(const std::string& source) const {
+  return hardware_sources_.contains(source) || retired_.contains(source);
+}
+
+std::vector<size_t> Node::Elsewhere(const Device& device) const {
+  std::vector<size_t> positions;
+  if (!hardware_sources_.contains(device.key.source)) return positions;
+  for (size_t i = 0; i < inventory_->devices.size(); ++i) {
+    const Device& other = inventory_->devices[i];
+    if (other.key.source != device.key.source && IsSameHardware(device, other) &&
+        MayShareHardware(other.key.source)) {
+      positions.push_back(i);
+    }
+  }
+  return positions;
+}
+
+std::optional<Error> Node::HeldElsewhere(const Device& device) const {
+  for (const size_t i : Elsewhere(device)) {
+    const Device& other = inventory_->devices[i];
+    if (ledger_.MayBeInUse(other.key)) {
+      return Error{Reason::kHeldElsewhere, "it may still be in use as " + other.key.Text()};
+    }
+    const auto retired = retired_.find(other.key.source);
+    if (retired == retired_.end() ? other.present : retired->second) {
+      return Error{Reason::kHeldElsewhere, "it may still be granted as " + other.key.Text()};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Changes> Node::SharersOf(const std::string& source) const {
+  std::vector<Changes> changes;
+  if (!MayShareHardware(source)) return changes;
+  for (const std::string& other : hardware_sources_) {
+    if (other != source) changes.push_back({other});
+  }
+  return changes;
+}
+
+void Node::Retire(const std::string& source) {
+  const Merged gone = Merge(inventory_, source, {}, [](const DeviceKey&) { return true; });
+  retired_[source] = true;
+  hardware_sources_.erase(source);
+  obstacles_.erase(source);
+  if (gone.inventory != inventory_) Replace(gone.inventory);
+}
+
+std::vector<Changes> Node::EndRetired(const std::string& source) {
+  const Merged rest = Merge(inventory_, source, {},
+                            [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
+  const bool news = std::exchange(retired_[source], false) || !rest.removed.empty();
+  if (rest.inventory != inventory_) Replace(rest.inventory);
+  std::vector<Changes> changes;
+  if (news) changes = SharersOf(source);
+  const DeviceList& devices = inventory_->devices;
+  const bool left = std::any_of(devices.begin(), devices.end(),
+                                [&](const Device& device) { return device.key.source == source; });
+  if (!left) retired_.erase(source);
+  return changes;
+}
+
+std::set<std::string> Node::retired() const {
+  std::set<std::string> names;
+  for (const auto& [name, may_be_granted] : retired_) names.insert(name);
+  return names;
+}
+
+// Its verdict is kept for another source that finds the hardware, unless one has it already.
+void Node::Depart(const Device& device, const Verdict& verdict) {
+  if (!MayShareHardware(device.key.source) || !OutlastsChecks(verdict, clock_.Now())) return;
+  const DeviceList& devices = inventory_->devices;
+  const bool elsewhere = std::any_of(devices.begin(), devices.end(), [&](const Device& other) {
+    return other.key.source != device.key.source && IsSameHardware(device, other);
+  });
+  if (!elsewhere) departed_[device.key] = verdict;
+}
+
+// The device has just been found: the newest verdict about its hardware counts, where checks do not
+// find it out by themselves.
+void Node::TakeOver(size_t position) {
+  const Device& device = inventory_->devices[position];
+  if (!hardware_sources_.contains(device.key.source)) return;
+  const Steady now = clock_.Now();
+  Verdict& own = health_[position].verdict;
+  const Verdict* newest = nullptr;
+  const auto consider = [&](const Verdict& verdict) {
+    if (verdict.since > (newest == nullptr ? own : *newest).since) newest = &verdict;
+  };
+  for (const size_t i : Elsewhere(device)) consider(health_[i].verdict);
+  for (const Verdicts* gone : {&departed_, &awaited_}) {
+    for (const auto& [key, verdict] : *gone) {
+      if (IsOf(key, device)) consider(verdict);
+    }
+  }
+  if (newest == nullptr) return;
+  if (OutlastsChecks(*newest, now)) {
+    health_[position] = {Verdict(*newest), now};
+    fall_unsaved_ = true;
+  } else if (OutlastsChecks(own, now)) {
+    health_[position] = {};
+  } else {
+    return;
+  }
+  unsaved_.insert(device.key);
+}
+
+void Node::ResetElsewhere(const Device& device) {
+  if (!hardware_sources_.contains(device.key.source)) return;
+  for (const size_t i : Elsewhere(device)) {
+    if (health_[i].verdict.remedy != Remedy::kReset) continue;
+    health_[i].verdict.remedy = Remedy::kNone;
+    unsaved_.insert(inventory_->devices[i].key);
+  }
+  for (Verdicts* gone : {&departed_, &awaited_}) {
+    std::erase_if(*gone, [&](const auto& item) {
+      return IsOf(item.first, device) && item.second.remedy == Remedy::kReset;
+    });
+  }
+}
+
+// Hardware that was taken out by hand is out whichever source has it, with all its parts.
+bool Node::Concerns(const DeviceKey& cordoned, const Device& device) const {
+  if (cordoned == device.key) return true;
+  return hardware_sources_.contains(device.key.source) &&
+         (cordoned.id == device.key.id || cordoned.id == device.parent);
+}
+
+const tessera::Cordon* Node::CordonOf(const Device& device) const {
+  const auto at = std::ranges::find_if(
+      cordons_, [&](const auto& item) { return Concerns(item.first, device); });
+  return at == cordons_.end() ? nullptr : &at->second;
+}
+
+std::vector<Changes> Node::CordonsChanged(std::set<std::string> sources, Urgency urgency) {
+  ++facts_generation_;
+  sources.insert(hardware_sources_.begin(), hardware_sources_.end());
+  std::vector<Changes> changes;
+  for (const std::string& source : sources) changes.push_back({source, {}, urgency});
+  return changes;
+}
+
+}  // namespace tessera

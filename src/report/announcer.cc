@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/announcer.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "os/files.h"
+#include "os/process.h"
+#include "report/condition_record.h"
+#include "report/news.h"
+#include "report/registration_record.h"
+
+namespace tessera {
+namespace {
+
+constexpr Duration kTogether{200};   // changes within this time are told as one
+constexpr Duration kSearch{30'000};  // between looks for an API server
+constexpr std::string_view kOff = "off";
+
+}  // namespace
+
+Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
+                     std::function<bool()> silent, std::function<void()> came)
+    : node_(node),
+      metrics_(metrics),
+      silent_(std::move(silent)),
+      came_(std::move(came)),
+      tell_(loop, [this] { TellNode(); }),
+      search_again_(loop,
+                    [this] {
+                      Search();
+                      if (server_ == nullptr) return;
+                      Changed();
+                      came_();
+                    }),
+      mailbox_(loop, *this) {}
+
+void Announcer::Open(const config::Config& config, const std::string& host_name) {
+  config_ = config.api;
+  state_dir_ = config.state_dir;
+  resources_ = config.resources;
+  search_.emplace(config.api, os::Root(config.root_prefix), os::Variable, host_name);
+  Search();
+}
+
+void Announcer::Search() {
+  auto place = search_->Look();
+  if (!place) {
+    if (search_->worthwhile()) search_again_.Within(os::UntilBeat(kSearch));
+    return;
+  }
+  search_.reset();
+  node_name_ = place->node;
+  log::Info("tells the API server", {{"host", place->access.host}, {"node", node_name_}});
+  server_ = std::make_unique<ApiServer>(std::move(place->access), node_name_, metrics_);
+  WatchPods();
+  Wonder();
+}
+
+void Announcer::FollowPods(std::shared_ptr<BindContext> context, std::set<std::string> resources) {
+  if (resources == pod_resources_) return;
+  context_ = std::move(context);
+  pod_resources_ = std::move(resources);
+  WatchPods();
+}
+
+void Announcer::WatchPods() {
+  if (server_ != nullptr && !pod_resources_.empty())
+    server_->WatchPods(context_, pod_resources_, config_.events);
+}
+
+void Announcer::Apply(const config::Config& config) {
+  resources_ = config.resources;
+  Changed();
+}
+
+void Announcer::Begin() {
+  begun_ = true;
+  Changed();
+}
+
+void Announcer::Transitions(const std::string& source, const std::vector<Transition>& steps) {
+  if (server_ == nullptr) return;
+  Changed();
+  if (!config_.events || silent_()) return;
+  server_->Tell(EventsOf(source, steps, node_.ledger(), node_name_, SystemClock().WallNow()));
+}
+
+void Announcer::CdiTroubled(const CdiTrouble& trouble) {
+  if (server_ == nullptr || !config_.events || silent_()) return;
+  server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
+                             .warning = true,
+                             .reason = trouble.reason,
+                             .message = trouble.message,
+                             .when = SystemClock().WallNow(),
+                             .subject = trouble.path}});
+}
+
+void Announcer::SpaceCut(const GrantSpace::Cut& cut) {
+  if (server_ == nullptr || !config_.events || silent_()) return;
+  const auto event = EventOf(cut, node_.ledger(), SystemClock().WallNow());
+  if (event) server_->Tell({*event});
+}
+
+void Announcer::Changed() {
+  if (server_ != nullptr && begun_) tell_.Within(kTogether);
+}
+
+void Announcer::TellNode() {
+  if (silent_()) return;
+  TellCondition();
+  TellObstacles();
+  TellRegistration();
+}
+
+// That nothing of a resource can be granted, whatever becomes of its devices.
+void Announcer::TellObstacles() {
+  const std::map<std::string, Error> former = std::exchange(told_obstacles_, node_.obstacles());
+  if (!config_.events) return;
+  for (const auto& [resource, why] : told_obstacles_) {
+    const auto known = former.find(resource);
+    if (known != former.end() && known->second == why) continue;
+    server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
+                               .warning = true,
+                               .reason = "VirtualGPUsUnavailable",
+                               .message = fmt::format("{}: {}", resource, why.Text()),
+                               .when = SystemClock().WallNow(),
+                               .subject = resource}});
+  }
+}
+
+void Announcer::TellCondition() {
+  if (!std::exchange(retired_, true)) RetireConditions();
+  if (config_.condition == kOff) return;
+  kube::Condition now = ConditionOf(node_, config_.condition);
+  if (told_ == now) return;
+  server_->SetCondition(now);
+  told_ = std::move(now);
+}
+
+std::set<std::string> Announcer::WantedConditions() const {
+  if (config_.condition == kOff) return {};
+  return {config_.condition};
+}
+
+// What is about to be told is written down before, so that no crash leaves a condition behind that
+// nobody knows of.
+void Announcer::RetireConditions() {
+  const auto recorded = RecordedConditions(state_dir_);
+  if (!recorded) log::Warn("a former condition of the node stays there", recorded.error());
+  std::set<std::string> former = recorded.value_or(std::set<std::string>());
+  std::set<std::string> all = WantedConditions();
+  all.insert(former.begin(), former.end());
+  const Status kept = all == former ? Status() : RecordConditions(state_dir_, all);
+  if (!kept) log::Warn("the type of the node's condition is not kept", kept.error());
+  former.erase(config_.condition);
+  if (former.empty()) return;
+  log::Info("takes a former condition off the node",
+            {{"types", Join(std::vector<std::string>(former.begin(), former.end()), ", ")}});
+  server_->RemoveConditions(former, mailbox_.Bind(&Announcer::Retired));
+}
+
+void Announcer::Retired() {
+  server_->RemoveConditions({}, nullptr);
+  const Status kept = RecordConditions(state_dir_, WantedConditions());
+  if (!kept) log::Warn("the type of the node's former condition is kept", kept.error());
+}
+
+// That there will be one is written down before, as of conditions.
+void Announcer::TellRegistration() {
+  std::optional<HamiRegistration> now = RegistrationOf(node_, resources_);
+  if (std::exchange(registration_looked_at_, true) && now == registration_) return;
+  if (now) {
+    const Status kept = RecordRegistration(state_dir_);
+    if (!kept) log::Warn("it is not kept that HAMi's scheduler knows the node", kept.error());
+    server_->SetRegistration(*now);
+  } else if (IsRegistrationRecorded(state_dir_)) {
+    log::Info("takes the registration with HAMi's scheduler off the node");
+    server_->RemoveRegistration(mailbox_.Bind(&Announcer::Unregistered));
+  }
+  TellAsymmetric(now ? now->asymmetric : std::vector<std::string>());
+  registration_ = std::move(now);
+}
+
+// By the name that HAMi's plugin gives such an event.
+void Announcer::TellAsymmetric(const std::vector<std::string>& pairs) {
+  const std::set<std::string> told = std::exchange(told_asymmetric_, {pairs.begin(), pairs.end()});
+  for (const std::string& pair : told_asymmetric_) {
+    if (told.contains(pair)) continue;
+    const std::string message = fmt::format(
+        "{} have other links one way than the other: HAMi's scheduler is told that "
+        "they are not close to each other",
+        pair);
+    log::Warn(message);
+    if (!config_.events) continue;
+    server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
+                               .warning = true,
+                               .reason = "AsymmetricGPUP2PLink",
+                               .message = message,
+                               .when = SystemClock().WallNow(),
+                               .subject = pair}});
+  }
+}
+
+void Announcer::Unregistered() {
+  if (registration_) return;  // by a configuration that came meanwhile
+  server_->RemoveRegistration(nullptr);
+  const Status kept = ForgetRegistration(state_dir_);
+  if (!kept) log::Warn("the former registration with HAMi's scheduler is kept", kept.error());
+}
+
+bool Announcer::SetLabels(const Labels& labels) {
+  if (server_ == nullptr) return false;
+  server_->SetLabels(labels);
+  return true;
+}
+
+void Announcer::AskForNode(std::function<void(const json::Value& node)> answer) {
+  // Asked already, it is answered once, to the last one.
+  const bool asked = wonders_ != nullptr && server_ != nullptr;
+  wonders_ = std::move(answer);
+  if (!asked) Wonder();
+}
+
+void Announcer::Wonder() {
+  if (server_ == nullptr || !wonders_) return;
+  server_->AskForNode(mailbox_.Bind(&Announcer::Answered));
+}
+
+void Announcer::Answered(const json::Value& node) {
+  if (const auto wonders = std::exchange(wonders_, {})) wonders(node);
+}
+
+}  // namespace tessera

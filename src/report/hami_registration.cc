@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/hami_registration.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "backend/nvidia/gpu.h"
+#include "backend/nvidia/nvidia_config.h"
+#include "fraction/pod_decision.h"
+#include "hami/handshake.h"
+#include "hami/link_scores.h"
+#include "hami/names.h"
+#include "hami/node_register.h"
+#include "kube/metadata_patch.h"
+#include "report/node_labels.h"
+
+namespace tessera {
+namespace {
+
+const NvidiaConfig::Vgpu::Hami* SettingsOf(const config::Resource& resource) {
+  const auto* nvidia = resource.kind.As<NvidiaConfig>();
+  const bool requested = resource.rendering.vgpu && resource.rendering.vgpu->requests;
+  return nvidia != nullptr && requested && nvidia->vgpu.hami.registered ? &nvidia->vgpu.hami
+                                                                        : nullptr;
+}
+
+// Whether shares of a former policy are all that there is of it.
+bool IsKept(const Node& node, const DeviceKey& key) {
+  const auto plan = node.plans().find(key.source);
+  return plan != node.plans().end() && plan->second.kept.contains(key.id);
+}
+
+hami::RegisteredDevice Registered(const Node& node, const Device& device, const Vgpu& vgpu) {
+  hami::RegisteredDevice card = CardOf(device, vgpu);
+  card.index = nvidia::IndexOf(device);
+  card.type = hami::TypeName(device.model);
+  card.numa = device.numa_nodes.empty() ? 0 : device.numa_nodes.front();
+  card.mode = hami::kModeCore;
+  card.health = !node.TroubleOf(device) && !IsKept(node, device.key);
+  return card;
+}
+
+// The points from each of the GPUs to each other one, as far as they are known.
+using Points = std::map<std::string, std::map<std::string, int>>;
+
+struct Known {
+  std::map<std::string, hami::RegisteredDevice> devices;
+  Points points;
+};
+
+void AddDevices(const Node& node, const config::Resource& resource, Known& known) {
+  for (const Device& device : node.inventory()->devices) {
+    if (device.key.source != resource.name || !device.parent.empty() || device.memory <= 0) {
+      continue;
+    }
+    hami::RegisteredDevice registered = Registered(node, device, *resource.rendering.vgpu);
+    // One that another resource had before is there twice for as long as that may be in use.
+    const auto [at, first] = known.devices.try_emplace(device.key.id, registered);
+    if (!first && registered.health) at->second = std::move(registered);
+    auto& points = known.points[device.key.id];
+    for (const Link& link : device.links) points[link.peer] = link.points;
+  }
+}
+
+hami::Link LinkBetween(const Points& points, const std::string& from, const std::string& to) {
+  const auto& links = points.at(from);
+  const auto found = links.find(to);
+  return hami::LinkOfPoints(found == links.end() ? 0 : found->second);
+}
+
+// Each pair once.
+std::vector<std::string> AsymmetricPairs(const Points& points) {
+  std::vector<std::string> pairs;
+  for (auto one = points.begin(); one != points.end(); ++one) {
+    for (auto other = std::next(one); other != points.end(); ++other) {
+      const bool asymmetric = hami::IsAsymmetric(LinkBetween(points, one->first, other->first),
+                                                 LinkBetween(points, other->first, one->first));
+      if (asymmetric) pairs.push_back(fmt::format("{} and {}", one->first, other->first));
+    }
+  }
+  return pairs;
+}
+
+std::string ScoresText(const Points& points) {
+  const auto link = [&](const std::string& from, const std::string& to) {
+    return LinkBetween(points, from, to);
+  };
+  std::vector<hami::DeviceScores> scores;
+  for (const auto& [uuid, links] : points) {
+    hami::DeviceScores& device = scores.emplace_back(hami::DeviceScores{.uuid = uuid});
+    for (const auto& [other, others_links] : points) {
+      if (other == uuid) continue;
+      device.scores[other] = hami::PairScore(link(uuid, other), link(other, uuid));
+    }
+  }
+  return hami::EncodeScores(scores);
+}
+
+// Sets what is to be changed of one annotation.
+void Wish(const Labels& present, std::string_view key, const std::optional<std::string>& value,
+          kube::MetadataPatch& patch) {
+  const auto found = present.find(std::string(key));
+  const bool same =
+      value ? found != present.end() && found->second == *value : found == present.end();
+  if (!same) patch.annotations[std::string(key)] = value;
+}
+
+std::optional<json::Value> PatchOf(const kube::MetadataPatch& patch) {
+  if (patch.empty()) return std::nullopt;
+  return json::Value(patch.Json());
+}
+
+}  // namespace
+
+bool IsRegistered(const config::Resource& resource) {
+  return SettingsOf(resource) != nullptr;
+}
+
+std::optional<HamiRegistration> RegistrationOf(const Node& node,
+                                               const std::vector<config::Resource>& resources) {
+  bool any = false;
+  bool scored = false;
+  bool before_2_8 = false;
+  Known known;
+  for (const config::Resource& resource : resources) {
+    const auto* settings = SettingsOf(resource);
+    if (settings == nullptr) continue;
+    any = true;
+    scored |= settings->topology_scores;
+    before_2_8 |= settings->before_2_8;
+    AddDevices(node, resource, known);
+  }
+  if (!any) return std::nullopt;
+  std::vector<hami::RegisteredDevice> devices;
+  devices.reserve(known.devices.size());
+  for (auto& [id, device] : known.devices) devices.push_back(std::move(device));
+  HamiRegistration registration{
+      .devices = before_2_8 ? hami::EncodeOldRegister(devices) : hami::EncodeRegister(devices),
+      .reports = before_2_8};
+  if (!scored) return registration;
+  registration.scores = ScoresText(known.points);
+  registration.asymmetric = AsymmetricPairs(known.points);
+  return registration;
+}
+
+std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
+                                             const json::Value& node, Wall now, Duration running) {
+  const Labels present = kube::MetadataOf(node).annotations;
+  kube::MetadataPatch patch;
+  Wish(present, hami::kNodeRegister, wanted.devices, patch);
+  Wish(present, hami::kNodeScore, wanted.scores, patch);
+  if (wanted.reports) Wish(present, hami::kNodeHandshake, hami::WriteReported(now, running), patch);
+  return PatchOf(patch);
+}
+
+std::optional<json::Value> RegistrationRemoval(const json::Value& node) {
+  const Labels present = kube::MetadataOf(node).annotations;
+  kube::MetadataPatch patch;
+  Wish(present, hami::kNodeRegister, std::nullopt, patch);
+  Wish(present, hami::kNodeScore, std::nullopt, patch);
+  const auto handshake = present.find(std::string(hami::kNodeHandshake));
+  const bool reported =
+      handshake != present.end() &&
+      hami::ReadHandshake(handshake->second).state == hami::HandshakeState::kReported;
+  if (reported) Wish(present, hami::kNodeHandshake, std::nullopt, patch);
+  return PatchOf(patch);
+}
+
+}  // namespace tessera

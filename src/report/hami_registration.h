@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What HAMi's scheduler is told of the node: the GPUs of which a pod's part is as large as the pod
+// asks for (`policy: vgpu` with `mode: requested`), and how close they are to each other, as
+// annotations of the node. Pure; any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "config/schema/config.h"
+#include "json/json.h"
+#include "node/node.h"
+
+namespace tessera {
+
+// Values of annotations.
+struct HamiRegistration {
+  std::string devices;                  // hami::kNodeRegister
+  std::optional<std::string> scores{};  // hami::kNodeScore; nothing: there is to be none
+  // Each look at the node writes the handshake: a scheduler up to 2.7 gives nodes up without it.
+  // Later ones write it themselves, and nobody else.
+  bool reports = false;
+  // Pairs of GPUs that have other links one way than the other, "GPU-a and GPU-b": with scores.
+  std::vector<std::string> asymmetric{};
+  bool operator==(const HamiRegistration&) const = default;
+};
+
+// Whether the GPUs of this resource are registered.
+bool IsRegistered(const config::Resource& resource);
+
+// The GPUs of all resources that are registered, by NVML's index; nothing where there is no such
+// resource. A GPU that is out, cordoned, lost, or still held by shares of a former policy is there
+// without health, so that it gets no more pods; one whose memory is not known is left out.
+std::optional<HamiRegistration> RegistrationOf(const Node& node,
+                                               const std::vector<config::Resource>& resources);
+
+// What makes the node, as the API server has it, have these annotations: a merge patch; nothing
+// where it has them. `running`: for how long the agent has.
+std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
+                                             const json::Value& node, Wall now, Duration running);
+// What takes all of them away, of handshakes a plugin's alone; nothing where there are none.
+std::optional<json::Value> RegistrationRemoval(const json::Value& node);
+
+}  // namespace tessera

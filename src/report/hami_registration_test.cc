@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/hami_registration.h"
+
+#include <gtest/gtest.h>
+
+#include "backend/labeller.h"
+#include "backend/nvidia/nvidia_config.h"
+#include "node/node_under_test.h"
+
+namespace tessera {
+namespace {
+
+const std::string kGpus = "nvidia.com/gpu";
+constexpr char kFirst[] = "GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76";
+constexpr char kSecond[] = "GPU-ebe7c3f7-303d-558d-435e-99a160631fe4";
+constexpr char kBoth[] =
+    R"([{"id":"GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76","count":10,"devmem":81920,"devcore":100,)"
+    R"("type":"NVIDIA A100-SXM4-80GB","mode":"hami-core","health":true},)"
+    R"({"id":"GPU-ebe7c3f7-303d-558d-435e-99a160631fe4","index":1,"count":10,"devmem":81920,)"
+    R"("devcore":100,"type":"NVIDIA A100-SXM4-80GB","numa":1,"mode":"hami-core","health":true}])";
+
+// A GPU of NVML's index.
+Device Gpu(const std::string& uuid, int index, const std::string& source = kGpus) {
+  Device device;
+  device.key = {source, uuid};
+  device.model = "NVIDIA A100-SXM4-80GB";
+  device.visible_as = uuid;
+  device.numa_nodes = {index};
+  device.order = index * 64;
+  device.memory = 81920;
+  return device;
+}
+
+config::Resource Requested(const std::string& name = kGpus) {
+  config::Resource resource;
+  resource.name = name;
+  resource.policy = {Division::kVgpu, 10, Separator::kDash};
+  Vgpu& vgpu = resource.rendering.vgpu.emplace();
+  vgpu.parts = 10;
+  vgpu.requests.emplace();
+  NvidiaConfig nvidia;
+  nvidia.vgpu.on = true;
+  nvidia.vgpu.mode = NvidiaConfig::Vgpu::Mode::kRequested;
+  resource.kind = config::KindConfig::Of(nvidia);
+  return resource;
+}
+
+NvidiaConfig::Vgpu::Hami& HamiOf(config::Resource& resource) {
+  return resource.kind.As<NvidiaConfig>()->vgpu.hami;
+}
+
+json::Value NodeWith(const Labels& annotations) {
+  json::Object object;
+  for (const auto& [key, value] : annotations) object[key] = value;
+  return json::Object{{"metadata", json::Object{{"annotations", std::move(object)}}}};
+}
+
+class RegistrationTest : public NodeUnderTest, public testing::Test {
+ protected:
+  void Find(const std::vector<Device>& devices, const std::string& source = kGpus) {
+    node_.Found(source, devices);
+    std::vector<Observation> good;
+    for (const Device& device : devices) {
+      if (device.defect) continue;
+      good.push_back(
+          {device.key, {EvidenceKind::kGood, EvidenceSource::kCheck, Reason::kCheckFailed, ""}});
+    }
+    node_.Observe(source, good);
+  }
+  std::string Devices() { return RegistrationOf(node_, resources_)->devices; }
+  std::string Scores() {
+    HamiOf(resources_[0]).topology_scores = true;
+    return RegistrationOf(node_, resources_)->scores.value();
+  }
+
+  std::vector<config::Resource> resources_ = {Requested()};
+};
+
+TEST_F(RegistrationTest, HasTheGpusAsHamiWritesThemByTheirIndex) {
+  Find({Gpu(kSecond, 1), Gpu(kFirst, 0)});
+
+  EXPECT_EQ(RegistrationOf(node_, resources_), HamiRegistration{.devices = kBoth});
+}
+
+TEST_F(RegistrationTest, ThereIsNoneWithoutAResourceThatIsToBeRegistered) {
+  Find({Gpu(kFirst, 0)});
+  config::Resource silent = Requested();
+  HamiOf(silent).registered = false;
+  config::Resource equal = Requested();
+  equal.rendering.vgpu->requests.reset();
+  config::Resource whole = Requested();
+  whole.rendering.vgpu.reset();
+
+  EXPECT_EQ(RegistrationOf(node_, {}), std::nullopt);
+  EXPECT_EQ(RegistrationOf(node_, {silent, equal, whole, config::Resource()}), std::nullopt);
+}
+
+TEST_F(RegistrationTest, ANodeWithoutGpusSaysSo) {
+  EXPECT_EQ(Devices(), "[]");
+}
+
+TEST_F(RegistrationTest, AGpuThatIsOutHasNoHealth) {
+  Find({Gpu(kFirst, 0)});
+  const std::string healthy = Devices();
+  ASSERT_TRUE(healthy.ends_with(R"("mode":"hami-core","health":true}])"));
+  const std::string sick = healthy.substr(0, healthy.find(R"(,"health")")) + "}]";
+
+  ASSERT_TRUE(node_.Cordon(kFirst, "test"));
+  EXPECT_EQ(Devices(), sick);
+  ASSERT_TRUE(node_.Uncordon(kFirst));
+  EXPECT_EQ(Devices(), healthy);
+  node_.Observe(kGpus, {{{kGpus, kFirst},
+                         {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, ""}}});
+  EXPECT_EQ(Devices(), sick);
+}
+
+TEST_F(RegistrationTest, AGpuThatIsLostWhileItMayBeInUseHasNoHealth) {
+  Find({Gpu(kFirst, 0), Gpu(kSecond, 1)});
+  node_.ledger().inbox()->Put(kGpus, {std::string(kFirst) + "-0"}, clock_.Now());
+
+  Find({Gpu(kSecond, 1)});
+
+  std::string expected = kBoth;
+  expected.erase(expected.find(R"(,"health":true)"), std::string(R"(,"health":true)").size());
+  EXPECT_EQ(Devices(), expected);
+}
+
+TEST_F(RegistrationTest, AGpuThatCannotBeReadLeavesTheOthersRegistered) {
+  Device unknown;
+  unknown.key = {kGpus, "unreadable-2"};
+  unknown.defect = Error{Reason::kUnreadable, "it does not answer"};
+
+  Find({Gpu(kFirst, 0), Gpu(kSecond, 1), unknown});
+
+  EXPECT_EQ(Devices(), kBoth);
+}
+
+TEST_F(RegistrationTest, AGpuWhoseFormerSharesAreHeldGetsNoMorePods) {
+  Find({Gpu(kFirst, 0)});
+  const std::string healthy = Devices();
+  node_.Follow(kGpus, {{}, {{kFirst, {kFirst}}}});
+
+  EXPECT_EQ(Devices(), healthy.substr(0, healthy.find(R"(,"health")")) + "}]");
+}
+
+TEST_F(RegistrationTest, MigDevicesAreNone) {
+  Device mig = Gpu("MIG-1", 0);
+  mig.parent = kFirst;
+  Find({mig});
+
+  EXPECT_EQ(Devices(), "[]");
+}
+
+TEST_F(RegistrationTest, MemoryAndCoresAreScaled) {
+  resources_[0].rendering.vgpu->memory_scaling = 1.8;
+  resources_[0].rendering.vgpu->core_scaling = 1.5;
+  resources_[0].rendering.vgpu->parts = 4;
+  Device gpu = Gpu("GPU-a", 0);
+  gpu.model = "Tesla P4";
+  gpu.numa_nodes = {};
+  gpu.memory = 7611;
+  Find({gpu});
+
+  EXPECT_EQ(Devices(), R"([{"id":"GPU-a","count":4,"devmem":13699,"devcore":150,)"
+                       R"("type":"NVIDIA-Tesla P4","mode":"hami-core","health":true}])");
+}
+
+TEST_F(RegistrationTest, TheGpusOfAllResourcesAreOneList) {
+  resources_ = {Requested("nvidia.com/a"), Requested("nvidia.com/b")};
+  Find({Gpu(kSecond, 1, "nvidia.com/a")}, "nvidia.com/a");
+  Find({Gpu(kFirst, 0, "nvidia.com/b")}, "nvidia.com/b");
+
+  EXPECT_EQ(Devices(), kBoth);
+}
+
+TEST_F(RegistrationTest, ScoresAreThePointsOfLinks) {
+  Device a = Gpu("GPU-a", 0);
+  Device b = Gpu("GPU-b", 1);
+  Device c = Gpu("GPU-c", 2);
+  a.links = {{"GPU-b", 1220}, {"GPU-c", 20}};
+  b.links = {{"GPU-a", 1220}, {"GPU-c", 20}};
+  c.links = {{"GPU-a", 20}, {"GPU-b", 120}};
+  Find({a, b, c});
+
+  // Between the last two the way there has other links than the way back.
+  EXPECT_EQ(Scores(), R"([{"uuid":"GPU-a","score":{"GPU-b":1220,"GPU-c":20}},)"
+                      R"({"uuid":"GPU-b","score":{"GPU-a":1220,"GPU-c":0}},)"
+                      R"({"uuid":"GPU-c","score":{"GPU-a":20,"GPU-b":0}}])");
+  EXPECT_EQ(RegistrationOf(node_, resources_)->asymmetric,
+            std::vector<std::string>{"GPU-b and GPU-c"});
+}
+
+TEST_F(RegistrationTest, AGpuOfWhichNothingIsKnownIsNearToNone) {
+  Device a = Gpu("GPU-a", 0);
+  a.links = {{"GPU-x", 20}};
+  Find({a, Gpu("GPU-b", 1)});
+
+  EXPECT_EQ(Scores(), R"([{"uuid":"GPU-a","score":{"GPU-b":0}},)"
+                      R"({"uuid":"GPU-b","score":{"GPU-a":0}}])");
+}
+
+TEST_F(RegistrationTest, BeforeHami28ItIsInTheOldFormatWithAHandshake) {
+  HamiOf(resources_[0]).before_2_8 = true;
+  Find({Gpu("GPU-a", 0)});
+
+  EXPECT_EQ(
+      RegistrationOf(node_, resources_),
+      (HamiRegistration{.devices = "GPU-a,10,81920,100,NVIDIA A100-SXM4-80GB,0,true,0,hami-core:",
+                        .reports = true}));
+}
+
+constexpr Wall kNow{Duration(1'787'304'600'000)};  // 2026-08-21 09:30:00
+
+std::string PatchText(const HamiRegistration& wanted, const Labels& annotations) {
+  const auto patch = RegistrationPatch(wanted, NodeWith(annotations), kNow, Duration(1'500));
+  return patch ? json::Write(*patch) : "none";
+}
+
+TEST(RegistrationPatch, WritesWhatTheNodeDoesNotHave) {
+  const HamiRegistration wanted{.devices = "[]", .scores = "[1]"};
+
+  EXPECT_EQ(PatchText(wanted, {}), R"({"metadata":{"annotations":{)"
+                                   R"("hami.io/node-nvidia-register":"[]",)"
+                                   R"("hami.io/node-nvidia-score":"[1]"}}})");
+  EXPECT_EQ(PatchText(wanted, {{"hami.io/node-nvidia-register", "forged"},
+                               {"hami.io/node-nvidia-score", "[1]"}}),
+            R"({"metadata":{"annotations":{"hami.io/node-nvidia-register":"[]"}}})");
+}
+
+TEST(RegistrationPatch, IsNoneWhereTheNodeHasItWhateverTheHandshakeIs) {
+  EXPECT_EQ(PatchText({.devices = "[]"},
+                      {{"hami.io/node-nvidia-register", "[]"},
+                       {"hami.io/node-handshake", "Requesting_2026-08-21 09:30:00"},
+                       {"hami.io/mutex.lock", "2026-08-21T09:30:00Z,default,gpu-pod"}}),
+            "none");
+}
+
+TEST(RegistrationPatch, TakesFormerScoresAway) {
+  EXPECT_EQ(PatchText({.devices = "[]"}, {{"hami.io/node-nvidia-register", "[]"},
+                                          {"hami.io/node-nvidia-score", "[1]"}}),
+            R"({"metadata":{"annotations":{"hami.io/node-nvidia-score":null}}})");
+}
+
+TEST(RegistrationPatch, WithAHandshakeThereIsOneEachTime) {
+  const HamiRegistration wanted{.devices = "a:", .reports = true};
+
+  EXPECT_EQ(PatchText(wanted, {{"hami.io/node-nvidia-register", "a:"},
+                               {"hami.io/node-handshake", "Requesting_2026.08.21 09:30:00"}}),
+            R"({"metadata":{"annotations":{"hami.io/node-handshake":)"
+            R"("Reported 2026-08-21 09:30:00 +0000 UTC m=+1.500000000"}}})");
+}
+
+std::string RemovalText(const Labels& annotations) {
+  const auto patch = RegistrationRemoval(NodeWith(annotations));
+  return patch ? json::Write(*patch) : "none";
+}
+
+TEST(RegistrationRemoval, TakesAwayWhatAPluginWrites) {
+  EXPECT_EQ(RemovalText({{"hami.io/node-nvidia-register", "[]"},
+                         {"hami.io/node-nvidia-score", "[]"},
+                         {"hami.io/node-handshake", "Reported 2026-08-21 09:30:00"},
+                         {"other", "stays"}}),
+            R"({"metadata":{"annotations":{"hami.io/node-handshake":null,)"
+            R"("hami.io/node-nvidia-register":null,"hami.io/node-nvidia-score":null}}})");
+}
+
+TEST(RegistrationRemoval, LeavesTheSchedulersHandshake) {
+  EXPECT_EQ(RemovalText({{"hami.io/node-handshake", "Requesting_2026-08-21 09:30:00"}}), "none");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/label_sync.h"
+
+#include "base/log.h"
+#include "kinds/kinds.h"
+#include "os/files.h"
+#include "report/label_file.h"
+
+namespace tessera {
+namespace {
+
+constexpr Duration kFirst{5'000};  // where no scan says that devices were found
+
+}  // namespace
+
+Labellers LabellersOf(const config::Config& config) {
+  Labellers labellers;
+  for (const Kind& kind : Kinds()) {
+    if (kind.label != nullptr) labellers.push_back(kind.label(config));
+  }
+  return labellers;
+}
+
+LabelSync::LabelSync(Surroundings at, const config::Config& config)
+    : at_(std::move(at)), next_(at_.loop, [this] { Read(); }), mailbox_(at_.loop, *this) {
+  Apply(config);
+}
+
+LabelSync::~LabelSync() {
+  if (config_.remove_on_exit) Drop();
+}
+
+void LabelSync::Apply(const config::Config& config) {
+  ++generation_;
+  busy_ = again_ = false;
+  config_ = config.labels;
+  path_ = os::Root(config.root_prefix).Path(config_.file);
+  const bool off = config_.output == config::LabelsOutput::kOff;
+  if (written_ && (off || written_->first != path_)) Drop();
+  if (off || config_.output == config::LabelsOutput::kFile) LeaveNode();
+  // The former ones go after the new ones have come, which take over what they know. They may wait
+  // for their threads when they end.
+  auto former = std::exchange(labellers_, nullptr);
+  if (!off) labellers_ = std::make_shared<const Labellers>(at_.labellers(config));
+  if (former != nullptr) workers_.Run([former = std::move(former)] {});
+  next_.Cancel();
+  if (!off) next_.Within(kFirst);
+}
+
+void LabelSync::Soon() {
+  if (labellers_ == nullptr) return;
+  again_ = true;
+  if (!busy_) next_.Within(at_.settle);
+}
+
+LabelSync::Told LabelSync::ReadAll(const Labellers& labellers) {
+  Told told;
+  for (const auto& labeller : labellers) {
+    Result<Labels> read = labeller->Read();
+    if (!read) told.error = read.error();
+    told.labels.merge(read ? *std::move(read) : labeller->WithoutDevices());
+  }
+  return told;
+}
+
+void LabelSync::Read() {
+  next_.Within(os::UntilBeat(config_.sleep_interval));
+  if (busy_) return workers_.GoOn();
+  busy_ = true;
+  again_ = false;
+  workers_.Run([labellers = labellers_, generation = generation_,
+                came = mailbox_.Bind(&LabelSync::Came)] { came(generation, ReadAll(*labellers)); });
+}
+
+void LabelSync::Came(unsigned generation, const Told& told) {
+  if (generation != generation_) return;
+  if (told.error && !Overdue(*told.error)) return Rest();
+  if (!told.error) failing_since_.reset();
+  if (!at_.may_write()) return Rest();
+  ToFile() ? Write(told.labels) : LabelNode(told.labels);
+}
+
+// A driver that was let go of comes back.
+bool LabelSync::Overdue(const Error& error) {
+  if (error.reason == Reason::kReleased) return false;
+  TellOnce("the node's labels cannot be read, those told stay for a while", error);
+  if (!failing_since_) failing_since_ = at_.clock.Now();
+  return at_.clock.Now() - *failing_since_ >= kGrace;
+}
+
+bool LabelSync::ToFile() const {
+  if (config_.output != config::LabelsOutput::kAuto) {
+    return config_.output == config::LabelsOutput::kFile;
+  }
+  return os::Exists(path_.substr(0, path_.rfind('/')));
+}
+
+// A key has one owner: what went to the file before is not left there.
+void LabelSync::LabelNode(const Labels& labels) {
+  Drop();
+  // Whether the node still has them is looked at by who writes them.
+  if (on_node_ == labels) return Rest();
+  on_node_.reset();
+  if (at_.to_node(labels)) {
+    on_node_ = labels;
+    return Rest();
+  }
+  TellOnce("the node is not labelled",
+           Error{Reason::kNotFound,
+                 "there is no API server to be told (docs/api-server.md), nor the directory of " +
+                     path_ + ": node feature discovery is not installed, or not mounted"});
+  Rest();
+}
+
+void LabelSync::Write(const Labels& labels) {
+  // Nor is what went to the node before left there.
+  if (config_.output == config::LabelsOutput::kAuto && !written_) {
+    on_node_.reset();
+    (void)at_.to_node({});
+  }
+  written_.emplace(path_, labels);
+  workers_.Run(
+      [path = path_, labels, generation = generation_, wrote = mailbox_.Bind(&LabelSync::Wrote)] {
+        wrote(generation, WriteLabelFile(path, labels));
+      });
+}
+
+void LabelSync::LeaveNode() {
+  if (std::exchange(on_node_, std::nullopt)) (void)at_.to_node({});
+}
+
+void LabelSync::Wrote(unsigned generation, const Result<bool>& written) {
+  if (generation != generation_) return;
+  if (!written) {
+    TellOnce("cannot write the node's labels", written.error());
+  } else {
+    if (*written) {
+      log::Info("wrote the node's labels", {{"path", path_}, {"labels", written_->second.size()}});
+    }
+    if (!failing_since_) refusal_.clear();
+  }
+  Rest();
+}
+
+void LabelSync::Rest() {
+  busy_ = false;
+  if (again_) next_.Within(at_.settle);
+}
+
+void LabelSync::TellOnce(std::string_view message, const Error& error) {
+  if (error.message == refusal_) return;
+  refusal_ = error.message;
+  log::Warn(message, error);
+}
+
+void LabelSync::Drop() {
+  if (!written_) return;
+  if (const Status removed = RemoveLabelFile(written_->first, written_->second); !removed) {
+    log::Warn("cannot remove the node's labels", removed.error());
+  }
+  written_.reset();
+}
+
+}  // namespace tessera
