@@ -10,6 +10,9 @@ function(tessera_library FOLDER)
     set(root ${CMAKE_SOURCE_DIR})
     list(APPEND includes ${root})
   endif()
+  if(EXISTS ${root}/${FOLDER}/reasons.def)
+    set_property(GLOBAL APPEND_STRING PROPERTY TESSERA_REASONS "#include \"${FOLDER}/reasons.def\"\n")
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${root}/${FOLDER}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
@@ -65,6 +68,12 @@ function(tessera_kind_list)
   get_property(libraries GLOBAL PROPERTY TESSERA_KIND_LIBRARIES)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/kinds.def CONTENT "${kinds}" @ONLY)
   target_link_libraries(kinds PUBLIC ${libraries})
+endfunction()
+
+# tessera_reasons(): those of all folders above, for base/error.h.
+function(tessera_reasons)
+  get_property(reasons GLOBAL PROPERTY TESSERA_REASONS)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/all_reasons.def CONTENT "${reasons}" @ONLY)
 endfunction()
 
 # tessera_proto(NAME): messages and services of proto/NAME/NAME.proto as library proto_NAME.

@@ -86,7 +86,7 @@ bool Samples::End(int at, const Stream& stream, int64_t taken, const OwnFlight::
     Cancel(at);
     return false;
   }
-  line_.Stand(at);
+  queue_.Stand(at);
   return true;
 }
 
@@ -113,7 +113,7 @@ bool Samples::MakeRoom() {
   if (!TryBegin()) return false;
   streams_ = 0;
   Sample* freed = nullptr;
-  line_.Visit([&](int at) {
+  queue_.Visit([&](int at) {
     if (freed != nullptr) return true;
     Sample& second = samples_[at];
     const int first = FirstOf(second);
@@ -161,7 +161,7 @@ void Samples::Read(const Sample& sample, Measured* measured) {
 void Samples::CollectAll(Taker take, void* with) {
   const Relaxed relaxed;
   streams_ = 0;
-  line_.Visit([&](int at) {
+  queue_.Visit([&](int at) {
     Sample& sample = samples_[at];
     if (FirstOf(sample) != kNone) return true;
     const CUresult result = TheDriver().cuEventQuery(sample.behind);
@@ -180,10 +180,10 @@ void Samples::CollectAll(Taker take, void* with) {
 }
 
 bool Samples::IsMeasuring(CUcontext context) {
-  if (line_.is_empty()) return false;
+  if (queue_.is_empty()) return false;
   if (!TryBegin()) return true;
   bool is_measuring = false;
-  line_.Visit([&](int at) {
+  queue_.Visit([&](int at) {
     is_measuring = is_measuring || samples_[at].context == context;
     return true;
   });
@@ -204,7 +204,7 @@ bool Samples::AwaitTurn() {
 // Its events are gone as well.
 void Samples::DropAll(CUcontext context, Taker take, void* with) {
   const uint64_t now = Now();
-  line_.Visit([&](int at) {
+  queue_.Visit([&](int at) {
     Sample& sample = samples_[at];
     if (sample.context != context) return true;
     const Measured measured{

@@ -12,7 +12,7 @@
 #include "limiter/time/costs.h"
 #include "limiter/time/device_clock.h"
 #include "limiter/time/flight.h"
-#include "limiter/time/line.h"
+#include "limiter/time/launch_queue.h"
 #include "limiter/time/stream.h"
 
 namespace tessera::limiter {
@@ -53,7 +53,7 @@ class Samples {
   // thread looks at is left to it.
   template <typename Take>
   void Collect(Take take) {
-    if (line_.is_empty() || !TryBegin()) return;
+    if (queue_.is_empty() || !TryBegin()) return;
     CollectAll(&Give<Take>, &take);
     Finish();
   }
@@ -91,7 +91,7 @@ class Samples {
     uint64_t launched_at;
     uint64_t held_up;
   };
-  static constexpr int kSamples = Line::kMost;
+  static constexpr int kSamples = LaunchQueue::kMost;
   using Taker = void (*)(void*, const Measured&);
   template <typename Take>
   static void Give(void* with, const Measured& measured) {
@@ -111,7 +111,7 @@ class Samples {
   void Read(const Sample& sample, Measured* measured);
 
   Sample samples_[kSamples];
-  Line line_;
+  LaunchQueue queue_;
   std::atomic<bool> is_busy_;
   // What follows is of who is alone.
   DeviceClock clock_;

@@ -15,7 +15,7 @@ namespace {
 
 using ContainerKind = kubelet::ContainerSpec::Kind;
 
-ContainerKind KindOf(const kubelet::PodSpec& pod, const std::string& container) {
+ContainerKind ContainerKindOf(const kubelet::PodSpec& pod, const std::string& container) {
   for (const kubelet::ContainerSpec& spec : pod.containers) {
     if (spec.name == container) return spec.kind;
   }
@@ -199,7 +199,7 @@ void Laws::CheckGrant(const PodTried& tried, const kubelet::ContainerGrant& gran
 void Laws::CheckHolders(const PodTried& tried, const kubelet::ContainerGrant& grant) {
   Looked(Law::kOneHolder);
   const std::string pod = PodText(tried.pod.pod_namespace, tried.pod.name);
-  const ContainerKind kind = KindOf(tried.pod, grant.container);
+  const ContainerKind kind = ContainerKindOf(tried.pod, grant.container);
   for (const std::string& id : grant.ids) {
     std::vector<Holder>& holders = holders_[{grant.resource, id}];
     for (const Holder& other : holders) {

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/report.h"
+#include "agent/device_log.h"
 #include "base/log.h"
 #include "config/diff.h"
+#include "fraction/asked_resources.h"
 #include "fraction/library_files.h"
 #include "os/files.h"
 #include "os/notify.h"

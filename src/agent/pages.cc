@@ -9,9 +9,9 @@
 
 #include "agent/pod_page.h"
 #include "base/text.h"
-#include "fraction/pod_decision.h"
 #include "kinds/kinds.h"
 #include "node/device_json.h"
+#include "placement/placement.h"
 #include "version.h"
 
 namespace tessera::agent {
@@ -225,8 +225,8 @@ std::vector<HostTree> CdiTreesOf(const View& view) {
   std::vector<HostTree> trees;
   for (const auto& [name, served] : view.resources) {
     const Kind* kind = KindOf(served->resource());
-    if (kind == nullptr || kind->cdi_tree == nullptr) continue;
-    HostTree tree = kind->cdi_tree(view.root, served->resource());
+    if (kind == nullptr || kind->cdi == nullptr) continue;
+    HostTree tree = kind->cdi->TreeOf(view.root, served->resource());
     if (std::ranges::count(trees, tree) == 0) trees.push_back(std::move(tree));
   }
   return trees;

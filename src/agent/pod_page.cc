@@ -9,8 +9,8 @@
 
 #include "base/quote.h"
 #include "base/text.h"
-#include "fraction/pod_decision.h"
 #include "hami/names.h"
+#include "placement/placement.h"
 
 namespace tessera::agent {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "agent/report.h"
+#include "agent/device_log.h"
 #include "os/notify.h"
 
 namespace tessera::agent {

@@ -11,8 +11,8 @@ Result<Requirements> MeetRequirements(const config::Config& config, os::Loop& lo
   Requirements met;
   for (const config::Resource& resource : config.resources) {
     const Kind* kind = KindOf(resource);
-    if (kind == nullptr || kind->require == nullptr) continue;
-    met.push_back(TRY(kind->require(resource, at)));
+    if (kind == nullptr || kind->requirement == nullptr) continue;
+    met.push_back(TRY(kind->requirement->Meet(resource, at)));
   }
   return met;
 }

@@ -20,7 +20,7 @@ constexpr Duration kRefreshPause{60'000};
 bool MayHave(const config::Resource& family, const std::string& name) {
   if (!config::IsFamily(family.name)) return false;
   const std::optional<std::string> profile = config::ProfileIn(family.name, name);
-  return profile && KindOf(family)->may_have(family, *profile);
+  return profile && KindOf(family)->families->MayHave(family, *profile);
 }
 
 }  // namespace
@@ -241,7 +241,7 @@ bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
 bool ResourceSet::RefreshCheckpoint() {
   if (!at_.node.ledger().AnyUnnamed()) return false;
   const Steady now = SystemClock().Now();
-  const bool waits = AnyWaitsForHolders() || grants_.binder()->AnyLacksRoom() ||
+  const bool waits = AnyWaitsForHolders() || grants_.binder()->AnyLacksCapacity() ||
                      at_.node.AnyVanished() || !at_.node.retired().empty();
   if (refreshed_ && (!waits || now - *refreshed_ < kRefreshPause)) return false;
   const auto streaming = [](const auto& item) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/routes.h"
 
-#include "agent/order.h"
+#include "agent/control_request.h"
 #include "base/log.h"
 
 namespace tessera::agent {

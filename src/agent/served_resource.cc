@@ -138,8 +138,8 @@ void ServedResource::DeviceReported(const Observation& observation) {
   at_.events.Observed(*this, {observation});
 }
 
-void ServedResource::XidReported(const std::string& gpu, const std::string& xid) {
-  at_.metrics.Add(http::Metric::kXids, {resource_.name, gpu, xid});
+void ServedResource::DriverErrorReported(const std::string& device, const std::string& code) {
+  at_.metrics.Add(http::Metric::kDriverErrors, {resource_.name, device, code});
 }
 
 void ServedResource::ChecksEnded(const std::vector<Observation>& observations) {
@@ -155,7 +155,7 @@ void ServedResource::ChecksEnded(const std::vector<Observation>& observations) {
   const double bad = static_cast<double>(observations.size()) - good;
   if (good > 0) at_.metrics.Add(http::Metric::kChecks, {resource_.name, "good"}, good);
   if (bad > 0) at_.metrics.Add(http::Metric::kChecks, {resource_.name, "bad"}, bad);
-  if (backend().SilenceIsNoEvidence()) {
+  if (backend().TimeoutIsInconclusive()) {
     at_.events.Observed(*this, WithoutSilence(observations));
   } else {
     at_.events.Observed(*this, observations);  // of up to 60,000 devices: not copied
@@ -233,7 +233,7 @@ std::string ServedResource::CdiDirectory() const {
 std::optional<ServedResource::Description> ServedResource::Describe(const Offer& offer) {
   Description description{CdiDirectory(), {}, CdiDocuments::Since::kOther};
   if (WritesCdi(resource_.rendering)) {
-    if (!discovery_.scanned() && KindOf(resource_)->describes_for_cdi) return std::nullopt;
+    if (!discovery_.scanned() && KindOf(resource_)->cdi != nullptr) return std::nullopt;
     const auto& cdi = discovery_.cdi();
     description.documents.push_back(CdiDocument(offer, resource_.rendering, cdi.get()));
     if (cdi != nullptr) std::ranges::copy(cdi->others, std::back_inserter(description.documents));

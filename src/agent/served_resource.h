@@ -141,7 +141,7 @@ class ServedResource : public DiscoveryEvents {
   void ScanEnded(Result<Scanner::Found> found) override;
   void ChecksEnded(const std::vector<Observation>& observations) override;
   void DeviceReported(const Observation& observation) override;
-  void XidReported(const std::string& gpu, const std::string& xid) override;
+  void DriverErrorReported(const std::string& device, const std::string& code) override;
 
  private:
   enum class Phase : uint8_t { kStarting, kFirstChecks, kServing, kChangingKind };

@@ -21,7 +21,7 @@
 #include "os/loop.h"
 #include "report/condition_record.h"
 #include "report/hami_registration.h"
-#include "report/news.h"
+#include "report/health_events.h"
 #include "report/node_labels.h"
 #include "report/registration_record.h"
 

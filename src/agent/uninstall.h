@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes away what agents leave behind on purpose, for a node that is to have none any more: CDI
 // documents, what grants of virtual GPUs left, the feature file, and at the API server the labels,
-// the condition and the registration with HAMi's scheduler. Events and the rest of the state
+// the condition and the registration with a scheduler. Events and the rest of the state
 // directory stay. To be called once no agent runs. One thread; waits for the API server.
 #pragma once
 

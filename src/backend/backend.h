@@ -29,9 +29,9 @@ class BackendEvents {
   virtual void RescanSoon() = 0;
   // Evidence that did not come from Check.
   virtual void Report(const DeviceKey& key, Evidence evidence) = 0;
-  // An XID of NVIDIA's driver was told, whatever it means. For the metrics alone; `xid` is one of
-  // not many texts.
-  virtual void CountXid(const std::string& /*gpu*/, const std::string& /*xid*/) {}
+  // The driver told of an error by its code, whatever it means. For the metrics alone; `code` is
+  // one of not many texts.
+  virtual void CountDriverError(const std::string& /*device*/, const std::string& /*code*/) {}
 };
 
 class Backend {
@@ -56,9 +56,9 @@ class Backend {
   // Whether whatever Check would find is told through the events by itself: Report, or RescanSoon,
   // which brings a check of every device. Healthy devices are then looked at only now and then.
   virtual bool TellsByItself() const { return false; }
-  // Whether a check that hangs says nothing of the device for a while, as where the driver holds
-  // all calls while it is busy with another: what was last known holds until it is stale.
-  virtual bool SilenceIsNoEvidence() const { return false; }
+  // Whether a check that times out is inconclusive, as where the driver serialises calls: the last
+  // verdict holds until it is stale.
+  virtual bool TimeoutIsInconclusive() const { return false; }
 
   // Lets go of the vendor's library, so that a device can be reset or the driver replaced: scans
   // fail as kReleased until TakeUp, after which everything is read anew. False, the default: this

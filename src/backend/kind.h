@@ -9,10 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "config/schema/findings.h"
 #include "config/schema/key.h"
 #include "os/files.h"
 #include "os/loop.h"
+#include "share/share.h"
 
 namespace tessera {
 
@@ -33,9 +35,62 @@ struct Surroundings {
   os::Loop& loop;
 };
 
+// What a kind may have besides devices: each is an interface of its own, which a kind implements or
+// does not. They are constants of its kind.cc; any thread.
+
+// CDI documents that say more than the devices' own nodes and mounts: none is written before the
+// backend has described its devices (Backend::DescribeForCdi).
+class CdiDescriber {
+ public:
+  // The kind of the CDI devices where resources go by CDI and none is configured. A literal.
+  virtual const char* CdiKind() const = 0;
+  // The directories of which the documents tell, one of which must be the host's for that.
+  virtual std::vector<std::string> Directories(const config::Resource& resource) const = 0;
+  // Where files that the documents name may be looked at.
+  virtual HostTree TreeOf(const os::Root& root, const config::Resource& resource) const = 0;
+
+ protected:
+  ~CdiDescriber() = default;
+};
+
+// Families of resources (config/schema/family.h). The backend of a family finds what its resources
+// are made of: the source of each device is the resource that it belongs to.
+class FamilyFinder {
+ public:
+  // Whether the family may have a resource of this profile, as it stands in a resource's name.
+  virtual bool MayHave(const config::Resource& family, std::string_view profile) const = 0;
+
+ protected:
+  ~FamilyFinder() = default;
+};
+
+// Labels of the node, whether or not a resource is of the kind.
+class LabelMaker {
+ public:
+  // Waits for nothing.
+  virtual std::unique_ptr<Labeller> Make(const config::Config& config) const = 0;
+
+ protected:
+  ~LabelMaker() = default;
+};
+
+// Something that the agent may not start without, where the configuration says so.
+class Requirement {
+ public:
+  // An error ends the agent. Called once, before anything is served; may take some seconds. The
+  // caller keeps the value until the resource is served.
+  virtual Result<std::shared_ptr<const void>> Meet(const config::Resource& resource,
+                                                   const Surroundings& at) const = 0;
+
+ protected:
+  ~Requirement() = default;
+};
+
 struct Kind {
   // Its section in a resource; the name of the section is the name of the kind.
   config::Key section;
+  // Whether a resource is of this kind (IsKind).
+  bool (*is)(const config::KindConfig& kind);
   // Fills in what was left out and has a default that depends on other keys, of whatever resource.
   // `index` is the resource's.
   void (*complete)(config::Config& config, size_t index);
@@ -44,40 +99,25 @@ struct Kind {
                 config::Findings& findings);
   // The backend of a resource of this kind.
   std::shared_ptr<Backend> (*make)(const config::Resource& resource, const Surroundings& at);
-  // Sees that what the agent may not start without is there, where the configuration says so: an
-  // error ends it. Called once, before anything is served; may take some seconds. What it returns
-  // is kept until the resource is served. Null: there is no such thing.
-  Result<std::shared_ptr<const void>> (*require)(const config::Resource& resource,
-                                                 const Surroundings& at) = nullptr;
   // Whether the container runtime reads the visible-devices variable: then all resources of the
   // kind have the same one.
   bool runtime_reads_variable = false;
   // Whether an id names the same hardware whichever resource lists it: none is then offered while
   // another resource may still have granted it.
   bool ids_are_of_hardware = false;
-  // Whether its backend has more to say for CDI documents than the devices themselves: none is
-  // written before it has.
-  bool describes_for_cdi = false;
-  // The kind of its CDI devices where its resources go by CDI and none is configured; null: they
-  // do so only where they are told to.
-  const char* cdi_kind = nullptr;
-  // The directories of which those documents tell, one of which must be the host's for that. Null:
-  // none.
-  std::vector<std::string> (*cdi_tells_of)(const config::Resource& resource) = nullptr;
-  // Where files that those documents name may be looked at. Null: by the host's own paths alone.
-  HostTree (*cdi_tree)(const os::Root& root, const config::Resource& resource) = nullptr;
-  // Whether a family of resources (config/schema/family.h) may have one of this profile, as it
-  // stands in a resource's name; null: the kind has no families. The backend of a family finds
-  // what its resources are made of: the source of each device is the resource that it belongs to.
-  bool (*may_have)(const config::Resource& family, std::string_view profile) = nullptr;
-  // What the kind has to say of the node in labels, whether or not a resource is of it; null:
-  // nothing. Waits for nothing itself.
-  std::unique_ptr<Labeller> (*label)(const config::Config& config) = nullptr;
-  // Whether its devices can be divided by `policy: mps`.
-  bool has_mps = false;
-  // Likewise by `policy: vgpu`.
-  bool has_vgpu = false;
+  // Divisions that need the kind's help: a daemon, or a limiter in containers.
+  std::vector<Division> divisions{};
+  // Null: the kind has none.
+  const CdiDescriber* cdi = nullptr;
+  const FamilyFinder* families = nullptr;
+  const LabelMaker* labels = nullptr;
+  const Requirement* requirement = nullptr;
 };
+
+template <class T>
+bool IsKind(const config::KindConfig& kind) {
+  return kind.As<T>() != nullptr;
+}
 
 // How a kind's section is chosen, and known again, by the struct that it is kept in.
 template <class T>

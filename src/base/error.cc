@@ -17,13 +17,13 @@ struct Row {
 
 constexpr Row kRows[] = {
 #define REASON(name, text, advice) {text, advice},
-#include "base/reasons.def"
+#include "all_reasons.def"
 #undef REASON
 };
 
 constexpr Reason kReasons[] = {
 #define REASON(name, text, advice) Reason::name,
-#include "base/reasons.def"
+#include "all_reasons.def"
 #undef REASON
 };
 

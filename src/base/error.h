@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error is a value: a reason from one catalogue (reasons.def) and a sentence with the
-// particulars. Plain data; any thread.
+// An error is a value: a reason from one catalogue (the reasons.def of each folder) and a sentence
+// with the particulars. Plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tessera {
 
 enum class Reason : uint8_t {
 #define REASON(name, text, advice) name,
-#include "base/reasons.def"
+#include "all_reasons.def"
 #undef REASON
 };
 

@@ -71,11 +71,15 @@ TEST(Reasons, NamesLeadBackToTheReason) {
   EXPECT_EQ(ReasonFromName("no-such-reason"), std::nullopt);
 }
 
-TEST(Reasons, ThePageOfErrorsHasThemAllInTheCataloguesOrder) {
+// The page is ordered for its readers, the catalogue by the folders that own the reasons.
+TEST(Reasons, ThePageOfErrorsHasThemAllOnce) {
   std::vector<std::string> names;
   for (Reason reason : AllReasons()) names.emplace_back(ReasonName(reason));
+  std::vector<std::string> headings = ReadPage().headings;
+  std::ranges::sort(names);
+  std::ranges::sort(headings);
 
-  EXPECT_EQ(ReadPage().headings, names);
+  EXPECT_EQ(headings, names);
 }
 
 TEST(Reasons, ThePageOfErrorsSaysSomethingAboutEachOne) {

@@ -3,8 +3,8 @@
 
 #include <poll.h>
 #include <unistd.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <condition_variable>

@@ -132,9 +132,9 @@ bool IsContainersOwn(std::string directory) {
 std::string NotTheHosts(const config::Resource& resource, const os::Root& root) {
   const auto own = [&](const std::string& path) { return IsContainersOwn(root.Path(path)); };
   if (own(resource.cdi_dir)) return resource.cdi_dir;
-  const auto tells_of = KindOf(resource)->cdi_tells_of;
-  if (tells_of == nullptr) return "";
-  const std::vector<std::string> told = tells_of(resource);
+  const CdiDescriber* const cdi = KindOf(resource)->cdi;
+  if (cdi == nullptr) return "";
+  const std::vector<std::string> told = cdi->Directories(resource);
   return std::ranges::all_of(told, own) ? told.front() : "";
 }
 

@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-// Two parts of one device: what NVIDIA's plugin gives two GPUs of one board, from either side.
+// Two parts of one device: as near as two devices of one board, from either side.
 constexpr int kSameParent = 2 * 60;
 
 constexpr size_t kMostSets = 60'000;

@@ -113,9 +113,9 @@ std::vector<HostTree> TreesOf(const Arguments& arguments) {
   const config::LoadResult loaded = config::LoadFile(std::nullopt, config::OwnEnvironment(), {});
   if (!loaded.ok()) return trees;
   for (const config::Resource& resource : loaded.config.resources) {
-    const auto tree = KindOf(resource)->cdi_tree;
-    if (tree == nullptr) continue;
-    trees.push_back(tree(os::Root(loaded.config.root_prefix), resource));
+    const CdiDescriber* const cdi = KindOf(resource)->cdi;
+    if (cdi == nullptr) continue;
+    trees.push_back(cdi->TreeOf(os::Root(loaded.config.root_prefix), resource));
   }
   return trees;
 }

@@ -112,7 +112,7 @@ std::vector<size_t> Undecided(const Config& config, const Findings& findings) {
   std::vector<size_t> undecided;
   for (size_t i = 0; i < config.resources.size(); ++i) {
     const Kind* kind = KindOf(config.resources[i]);
-    if (kind == nullptr || kind->cdi_kind == nullptr) continue;
+    if (kind == nullptr || kind->cdi == nullptr) continue;
     if (!config.resources[i].rendering.cdi_write) continue;
     if (!findings.IsSet(ResourcePath(i) + ".strategies")) undecided.push_back(i);
   }
@@ -160,7 +160,7 @@ LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
     rendering.strategies = {Strategy::kCdiCri};
     sources[ResourcePath(i) + ".strategies"] = shown_by;
     if (!rendering.cdi_kind.empty()) continue;
-    rendering.cdi_kind = KindOf(suited.config.resources[i])->cdi_kind;
+    rendering.cdi_kind = KindOf(suited.config.resources[i])->cdi->CdiKind();
     sources[ResourcePath(i) + ".cdi.kind"] = shown_by;
   }
   FinishFrom(sources, {}, {}, suited);

@@ -54,7 +54,7 @@ void CheckStale(const HealthConfig& health, Findings& findings) {
 void CheckFamily(const Resource& resource, const Kind& kind, const std::string& path,
                  Findings& findings) {
   if (!IsFamily(resource.name)) return;
-  if (kind.may_have == nullptr) {
+  if (kind.families == nullptr) {
     findings.Report(Reason::kConfigBadName, path + ".name",
                     fmt::format("has {}, but devices of '{}' have no profiles", Quoted(kProfile),
                                 kind.section.name));
@@ -85,8 +85,8 @@ void CheckKind(const Config& config, size_t index, Findings& findings) {
   const std::string section = JoinPath(path, kind->section.name);
   CheckFamily(config.resources[index], *kind, path, findings);
   const Division division = config.resources[index].policy.division;
-  if ((division == Division::kMps && !kind->has_mps) ||
-      (division == Division::kVgpu && !kind->has_vgpu)) {
+  const bool by_itself = division == Division::kWhole || division == Division::kReplicas;
+  if (!by_itself && std::ranges::count(kind->divisions, division) == 0) {
     findings.Report(Reason::kConfigBadValue, path + ".policy",
                     fmt::format("is '{}', which devices of '{}' do not have",
                                 DivisionName(division), kind->section.name));

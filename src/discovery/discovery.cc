@@ -121,10 +121,10 @@ void Discovery::Report(const DeviceKey& key, Evidence evidence) {
   })(Observation{key, std::move(evidence)});
 }
 
-void Discovery::CountXid(const std::string& gpu, const std::string& xid) {
-  mailbox_.Bind([](Discovery& self, const std::string& of, const std::string& number) {
-    self.events_.XidReported(of, number);
-  })(gpu, xid);
+void Discovery::CountDriverError(const std::string& device, const std::string& code) {
+  mailbox_.Bind([](Discovery& self, const std::string& of, const std::string& which) {
+    self.events_.DriverErrorReported(of, which);
+  })(device, code);
 }
 
 }  // namespace tessera

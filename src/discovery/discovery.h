@@ -31,7 +31,7 @@ class DiscoveryEvents {
   virtual void ChecksEnded(const std::vector<Observation>& observations) = 0;
   // The backend tells of a device by itself.
   virtual void DeviceReported(const Observation& observation) = 0;
-  virtual void XidReported(const std::string& gpu, const std::string& xid) = 0;
+  virtual void DriverErrorReported(const std::string& device, const std::string& code) = 0;
 };
 
 class Discovery : public BackendEvents {
@@ -70,9 +70,9 @@ class Discovery : public BackendEvents {
   // Why the last scan failed as a whole, such as a driver that is missing.
   const std::optional<Error>& scan_error() const { return scan_error_; }
 
-  void RescanSoon() override;                                              // any thread
-  void Report(const DeviceKey& key, Evidence evidence) override;           // any thread
-  void CountXid(const std::string& gpu, const std::string& xid) override;  // any thread
+  void RescanSoon() override;                                                          // any thread
+  void Report(const DeviceKey& key, Evidence evidence) override;                       // any thread
+  void CountDriverError(const std::string& device, const std::string& code) override;  // any thread
 
  private:
   void Stop();

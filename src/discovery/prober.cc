@@ -2,18 +2,19 @@
 #include "discovery/prober.h"
 
 #include <algorithm>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace tessera {
 
 // Shared by the loop and one worker.
 struct Prober::Sweep {
-  std::mutex mutex;
-  DeviceList devices;                // not changed once begun
-  std::vector<Observation> results;  // under mutex, as all below
-  size_t current = 0;                // the device being checked
-  Steady began{};                    // when its check began; zero: not yet
-  bool abandoned = false;            // the loop has given up on `current`
+  Mutex mutex;
+  DeviceList devices;  // not changed once begun
+  std::vector<Observation> results TESSERA_GUARDED_BY(mutex);
+  size_t current TESSERA_GUARDED_BY(mutex) = 0;      // the device being checked
+  Steady began TESSERA_GUARDED_BY(mutex){};          // when its check began; zero: not yet
+  bool abandoned TESSERA_GUARDED_BY(mutex) = false;  // the loop has given up on `current`
 };
 
 Prober::Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend,
@@ -28,7 +29,7 @@ Prober::Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> ba
 
 Prober::~Prober() {
   if (sweep_ == nullptr) return;
-  std::lock_guard lock(sweep_->mutex);
+  const MutexLock lock(sweep_->mutex);
   sweep_->abandoned = true;
 }
 
@@ -86,18 +87,21 @@ void Prober::Continue(DeviceList devices) {
   next_.Cancel();  // the sink may have asked for it; one sweep at a time
   sweep_ = std::make_shared<Sweep>();
   sweep_->devices = std::move(devices);
-  sweep_->results.reserve(sweep_->devices.size());
+  {
+    const MutexLock lock(sweep_->mutex);
+    sweep_->results.reserve(sweep_->devices.size());
+  }
   watch_ = loop_.Every(std::max(parameters_.timeout / 4, Duration(5)), [this] { Watch(); });
   workers_.Run([sweep = sweep_, backend = backend_, returned = mailbox_.Bind(&Prober::Returned),
                 finished = mailbox_.Bind(&Prober::Finished)] {
     {
-      std::lock_guard lock(sweep->mutex);
+      const MutexLock lock(sweep->mutex);
       if (sweep->abandoned) return;
       sweep->began = SystemClock().Now();
     }
     for (size_t i = 0; i < sweep->devices.size(); ++i) {
       Evidence evidence = backend->Check(sweep->devices[i]);
-      std::lock_guard lock(sweep->mutex);
+      const MutexLock lock(sweep->mutex);
       if (sweep->abandoned) {
         // Late, but it answered: from the next sweep on it is asked again.
         return returned(sweep->devices[i].key, evidence);
@@ -117,7 +121,7 @@ void Prober::Watch() {
   std::vector<Observation> results;
   DeviceList rest;
   {
-    std::lock_guard lock(sweep_->mutex);
+    const MutexLock lock(sweep_->mutex);
     if (sweep_->began == Steady{}) return workers_.GoOn();
     if (sweep_->results.size() == sweep_->devices.size()) return;  // Finished is on its way
     if (SystemClock().Now() - sweep_->began < parameters_.timeout) return;
@@ -139,7 +143,11 @@ void Prober::Watch() {
 
 void Prober::Finished(const std::shared_ptr<Sweep>& sweep) {
   if (sweep != sweep_) return;
-  std::vector<Observation> results = std::move(sweep->results);
+  std::vector<Observation> results;
+  {
+    const MutexLock lock(sweep->mutex);
+    results = std::move(sweep->results);
+  }
   soon_ |= std::any_of(results.begin(), results.end(), [](const Observation& observation) {
     return observation.evidence.kind != EvidenceKind::kGood;
   });

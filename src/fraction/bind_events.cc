@@ -28,13 +28,13 @@ void BindEvents::Keep(KeptRefusal refusal) {
 }
 
 std::shared_ptr<const BindEvents::Listener> BindEvents::GetListener() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return listener_;
 }
 
 void BindEvents::SetListener(std::shared_ptr<const Listener> listener) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     listener_ = std::move(listener);
   }
   TellFormer();
@@ -42,7 +42,7 @@ void BindEvents::SetListener(std::shared_ptr<const Listener> listener) {
 
 void BindEvents::SetFormer(Former former) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     former_ = std::move(former);
   }
   TellFormer();
@@ -50,7 +50,7 @@ void BindEvents::SetFormer(Former former) {
 
 void BindEvents::TellFormer() const {
   const auto [listener, former] = [this] {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::pair(listener_, former_);
   }();
   if (listener == nullptr || !listener->bound || !former) return;

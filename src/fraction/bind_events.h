@@ -5,15 +5,15 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "fraction/pod_cache.h"
-#include "fraction/pod_decision.h"
 #include "fraction/refusal_history.h"
 #include "grant/vgpu.h"
+#include "placement/placement.h"
 
 namespace tessera {
 
@@ -23,8 +23,8 @@ struct BoundContainer {
   std::string container;
   std::string resource{};
   std::vector<VgpuPart> parts{};
-  std::string less{};  // what of it is less than it asks for, in words
-  Decision fitted{};   // what its pod has of the resource, where no scheduler has chosen that
+  std::string less{};     // what of it is less than it asks for, in words
+  PodPlacement fitted{};  // what its pod has of the resource, where no scheduler has chosen that
 };
 
 // A container was not given its devices.
@@ -72,9 +72,9 @@ class BindEvents {
 
   const PodCache& pods_;
   RefusalHistory refusals_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Listener> listener_;  // under mutex_, as the next
-  Former former_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Listener> listener_ TESSERA_GUARDED_BY(mutex_);
+  Former former_ TESSERA_GUARDED_BY(mutex_);
 };
 
 }  // namespace tessera

@@ -85,13 +85,13 @@ std::string BindingRecordText(const BindingRecord& record) {
   if (!record.ids.empty()) object["ids"] = json::Array(record.ids.begin(), record.ids.end());
   if (!record.library.empty()) object["library"] = record.library;
   if (!record.gate.empty()) object["gate"] = record.gate;
-  json::Array decision;
-  for (const DecidedContainer& container : record.decision) {
-    decision.push_back(json::Object{{"container", container.name},
-                                    {"kind", KindName(container.kind)},
-                                    {"parts", PartsJson(container.parts)}});
+  json::Array placement;
+  for (const PlacedContainer& container : record.placement) {
+    placement.push_back(json::Object{{"container", container.name},
+                                     {"kind", KindName(container.kind)},
+                                     {"parts", PartsJson(container.parts)}});
   }
-  if (!decision.empty()) object["decision"] = std::move(decision);
+  if (!placement.empty()) object["decision"] = std::move(placement);
   if (record.fitted) object["fitted"] = true;
   return json::WritePretty(std::move(object));
 }
@@ -112,21 +112,21 @@ Result<BindingRecord> ReadBindingRecord(std::string_view text) {
                        .fitted = json::GetBool(*object, "fitted").value_or(false),
                        .gate = json::GetString(*object, "gate").value_or(""),
                        .ids = TRY(ReadIds(*object))};
-  const json::Array* decision = json::GetArray(*object, "decision");
-  if (decision == nullptr) return record;
-  for (const json::Value& item : *decision) {
+  const json::Array* placement = json::GetArray(*object, "decision");
+  if (placement == nullptr) return record;
+  for (const json::Value& item : *placement) {
     const json::Object* container = item.if_object();
     const auto kind = container == nullptr ? std::nullopt : ReadKind(*container);
     if (!kind) return Fail(Reason::kStateCorrupt, "it has a container that is none");
-    record.decision.push_back({.name = json::GetString(*container, "container").value_or(""),
-                               .kind = *kind,
-                               .parts = TRY(RecordedParts(*container))});
+    record.placement.push_back({.name = json::GetString(*container, "container").value_or(""),
+                                .kind = *kind,
+                                .parts = TRY(RecordedParts(*container))});
   }
   return record;
 }
 
 bool IsOwnDirectory(const BindingRecord& record, const std::string& name) {
-  const bool by_pod = !record.decision.empty() && !record.container.empty();
+  const bool by_pod = !record.placement.empty() && !record.container.empty();
   return record.directory.ends_with(by_pod ? "_" + record.container : "/" + name);
 }
 
@@ -148,7 +148,7 @@ std::string BindingStore::PathOf(const std::string& grant) const {
 }
 
 Result<BindingRecordPtr> BindingStore::Find(const std::string& grant, const Names* written) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto known = known_.find(grant); known != known_.end()) return known->second;
   if (written != nullptr && !written->contains(grant)) return nullptr;
   const std::string path = PathOf(grant);
@@ -191,7 +191,7 @@ std::vector<Status> BindingStore::Add(std::span<Prepared> records) {
   std::vector<Status> added;
   for (Prepared& one : records) added.push_back(one.file.Put());
   os::SyncDirectory(directory_);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (size_t i = 0; i < records.size(); ++i) {
     if (added[i]) known_[records[i].grant] = records[i].record;
   }
@@ -200,12 +200,12 @@ std::vector<Status> BindingStore::Add(std::span<Prepared> records) {
 
 void BindingStore::Remove(const std::string& grant) {
   (void)os::RemoveFile(PathOf(grant));
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   known_.erase(grant);
 }
 
 BindingStore::Known BindingStore::known() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {known_.begin(), known_.end()};
 }
 

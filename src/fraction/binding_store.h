@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -13,11 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
-#include "fraction/pod_decision.h"
 #include "grant/vgpu.h"
 #include "os/files.h"
 #include "os/lock.h"
+#include "placement/placement.h"
 
 namespace tessera {
 
@@ -32,7 +32,7 @@ struct BindingRecord {
   // Empty: of an agent that did not record it.
   std::string library = {};
   // Of all the pod's containers, where that was decided for the pod as a whole.
-  Decision decision = {};
+  PodPlacement placement = {};
   bool fitted = false;                // that is what they ask for: no scheduler has chosen it
   std::string gate = {};              // GateOf, on the host; empty: it has none
   std::vector<std::string> ids = {};  // natural order; empty: of an agent that did not record them
@@ -88,8 +88,8 @@ class BindingStore {
   std::string PathOf(const std::string& grant) const;
 
   const std::string directory_;
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, BindingRecordPtr> known_;  // by grant; under mutex_
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, BindingRecordPtr> known_ TESSERA_GUARDED_BY(mutex_);  // by grant
 };
 
 }  // namespace tessera

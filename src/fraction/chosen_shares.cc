@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "fraction/pod_decision.h"
+#include "placement/placement.h"
 #include "share/share.h"
 
 namespace tessera {
@@ -19,9 +19,9 @@ std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& o
   const auto cards = CardsOf(offer, vgpu);
   std::optional<Cards> agreed;
   for (const PodPtr& pod : waiting) {
-    const auto decision = ReadDecision(*pod, rules, cards);
-    if (!decision) continue;  // it gets nothing
-    for (const DecidedContainer& container : *decision) {
+    const auto placement = ReadPlacement(*pod, rules, cards);
+    if (!placement) continue;  // it gets nothing
+    for (const PlacedContainer& container : *placement) {
       if (container.parts.size() != size) continue;
       Cards own;
       for (const VgpuPart& part : container.parts) own.push_back(part.device);

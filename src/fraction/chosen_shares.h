@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which shares kubelet is to take for a container whose GPUs a scheduler has chosen already.
 // kubelet does not say which container it is: only where all that it may be have the same GPUs, is
-// there an answer. What a container gets is bound later in any case (agent/grant_binder.h); that
+// there an answer. What a container gets is bound later in any case (grant_binder.h); that
 // kubelet's shares are of the same GPUs makes the view of its monitoring the true one. Pure; any
 // thread.
 #pragma once

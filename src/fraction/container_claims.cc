@@ -31,7 +31,7 @@ Result<VgpuMatch> ContainerClaims::Claim(const std::string& resource, const Matc
 }
 
 Result<VgpuMatch> ContainerClaims::ClaimNow(const std::string& resource, const Match& match) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<PodPtr> pods = pods_.All();
   std::erase_if(pods, [](const PodPtr& pod) { return !MayBeAdmitted(*pod); });
   Answered answered = claimed_[resource];
@@ -44,19 +44,19 @@ Result<VgpuMatch> ContainerClaims::ClaimNow(const std::string& resource, const M
 }
 
 void ContainerClaims::Forget(const std::string& pod_uid) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [resource, claimed] : claimed_) {
     std::erase_if(claimed, [&](const auto& one) { return one.first == pod_uid; });
   }
 }
 
 void ContainerClaims::SetHeld(std::map<std::string, Answered> held) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   held_ = std::move(held);
 }
 
 void ContainerClaims::SetClaimed(std::set<std::string> resources) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   resources_ = std::move(resources);
 }
 
@@ -71,7 +71,7 @@ bool ContainerClaims::IsAnswered(const std::string& resource, const std::string&
 
 bool ContainerClaims::AwaitsClaim(const kube::Pod& pod) const {
   if (!MayBeAdmitted(pod)) return false;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const kube::Container& container : pod.containers) {
     for (const std::string& resource : resources_) {
       const bool asks =

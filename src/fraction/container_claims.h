@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fraction/bind_events.h"
 #include "fraction/pod_cache.h"
@@ -47,14 +47,16 @@ class ContainerClaims {
  private:
   Result<VgpuMatch> ClaimNow(const std::string& resource, const Match& match);
   bool IsAnswered(const std::string& resource, const std::string& uid,
-                  const std::string& container) const;
+                  const std::string& container) const TESSERA_REQUIRES(mutex_);
 
   const PodCache& pods_;
   const BindEvents& events_;
-  mutable std::mutex mutex_;
-  std::map<std::string, Answered> held_;     // by resource, as kubelet has written it; under mutex_
-  std::map<std::string, Answered> claimed_;  // likewise, in this process; of pods that are there
-  std::set<std::string> resources_;          // under mutex_
+  mutable Mutex mutex_;
+  std::map<std::string, Answered> held_
+      TESSERA_GUARDED_BY(mutex_);  // by resource, as kubelet has written it
+  std::map<std::string, Answered> claimed_
+      TESSERA_GUARDED_BY(mutex_);  // likewise, in this process; of pods that are there
+  std::set<std::string> resources_ TESSERA_GUARDED_BY(mutex_);
 };
 
 }  // namespace tessera

@@ -28,23 +28,23 @@ os::Fd OpenBeneath(const std::string& directory, const std::string& name) {
 }  // namespace
 
 bool RegionVisits::At(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   at_ = path;
   return !stopped_;
 }
 
 void RegionVisits::Leave() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   at_.clear();
 }
 
 std::string RegionVisits::Where() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return at_;
 }
 
 void RegionVisits::Stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stopped_ = true;
 }
 

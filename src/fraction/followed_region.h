@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/mutex.h"
 #include "os/fd.h"
 
 namespace tessera {
@@ -30,9 +30,9 @@ class RegionVisits {
   void Stop();
 
  private:
-  mutable std::mutex mutex_;
-  std::string at_;
-  bool stopped_ = false;
+  mutable Mutex mutex_;
+  std::string at_ TESSERA_GUARDED_BY(mutex_);
+  bool stopped_ TESSERA_GUARDED_BY(mutex_) = false;
 };
 
 class FollowedRegion {

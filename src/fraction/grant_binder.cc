@@ -38,7 +38,7 @@ bool MayEvict(const Binding& binding, Reason reason) {
 
 // The claims learn from each state of the checkpoint for whom kubelet has asked.
 Result<HeldGrantsPtr> GrantBinder::Read() {
-  std::lock_guard lock(told_mutex_);  // no older state is told after a newer one
+  const MutexLock lock(told_mutex_);  // no older state is told after a newer one
   Result<HeldGrantsPtr> read = checkpoint_.Read();
   if (IsOfUnknownShape(read)) {
     read = Fail(Reason::kInvalid, "its shape is not known here{}, a newer agent may know it: {}",
@@ -102,7 +102,7 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
 void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
                        const Pods& known, std::function<void(Status)> done) {
   {
-    const std::lock_guard turns(turns_);
+    const MutexLock turns(turns_);
     waiting_.push_back(std::make_unique<BindRequest>(binding, ids, known, std::move(done)));
     if (std::exchange(deciding_, true)) return;
   }
@@ -114,7 +114,7 @@ void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& i
 void GrantBinder::TakeTurn() {
   const auto turn = std::make_shared<Turn>();
   {
-    const std::lock_guard turns(turns_);
+    const MutexLock turns(turns_);
     turn->requests.swap(waiting_);
   }
   DecideAll(turn->requests, turn->alone);
@@ -137,7 +137,7 @@ void GrantBinder::EndTurn(const std::shared_ptr<Turn>& turn) {
   turn->alone.reset();
   const auto self = shared_from_this();
   {
-    const std::lock_guard turns(turns_);
+    const MutexLock turns(turns_);
     deciding_ = !waiting_.empty();
     if (deciding_) workers_.Run([self] { self->TakeTurn(); });
   }
@@ -322,7 +322,7 @@ Status GrantBinder::FinishOne(const BindRequest& request, const BindRequest::One
                                    {"container", record.container},
                                    {"parts", PartsText(record.parts)}});
     Note(record);
-    if (!record.decision.empty()) Tell(binding, *request.known.at(record.pod_uid), record);
+    if (!record.placement.empty()) Tell(binding, *request.known.at(record.pod_uid), record);
   }
   TRY(request.shared);
   TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, record, one.held->answer));
@@ -338,7 +338,7 @@ void GrantBinder::Follow(const std::string& name, const BindingRecord& record) {
 
 // Of what kubelet's shares do not tell.
 void GrantBinder::Note(const BindingRecord& record) const {
-  if (record.decision.empty()) return;
+  if (record.placement.empty()) return;
   inbox_->PutBound({.pod_uid = record.pod_uid,
                     .container = record.container,
                     .resource = record.resource,
@@ -363,12 +363,12 @@ std::vector<BoundContainer> GrantBinder::Former() {
   if (!grants) return all;
   for (const std::string& grant : *grants) {
     const auto record = store_.Find(grant);
-    if (!record || *record == nullptr || (*record)->decision.empty()) continue;
+    if (!record || *record == nullptr || (*record)->placement.empty()) continue;
     all.push_back({.pod_uid = (*record)->pod_uid,
                    .container = (*record)->container,
                    .resource = (*record)->resource,
                    .parts = (*record)->parts,
-                   .fitted = (*record)->fitted ? (*record)->decision : Decision()});
+                   .fitted = (*record)->fitted ? (*record)->placement : PodPlacement()});
   }
   return all;
 }
@@ -376,13 +376,13 @@ std::vector<BoundContainer> GrantBinder::Former() {
 void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod,
                        const BindingRecord& record) const {
   const Vgpu& vgpu = *binding.rendering.vgpu;
-  const auto own = std::ranges::find(record.decision, record.container, &DecidedContainer::name);
+  const auto own = std::ranges::find(record.placement, record.container, &PlacedContainer::name);
   BoundContainer bound{.pod_uid = record.pod_uid,
                        .container = record.container,
                        .resource = record.resource,
                        .parts = own->parts};
   if (record.fitted) {
-    bound.fitted = record.decision;
+    bound.fitted = record.placement;
   } else {
     bound.less = LessThanAsked(pod, RulesOf(record.resource, *vgpu.requests),
                                CardsOf(binding.offer, vgpu), *own);
@@ -419,7 +419,7 @@ Status GrantBinder::WriteDocument(const Binding& binding, const BindingRecord& r
   return PutCdiDocument(path, cdi::Text(document));
 }
 
-bool GrantBinder::AnyLacksRoom() const {
+bool GrantBinder::AnyLacksCapacity() const {
   return clock_.Now().time_since_epoch().count() < no_room_until_;
 }
 

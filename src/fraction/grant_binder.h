@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fraction/bind_context.h"
 #include "fraction/binding_store.h"
@@ -66,7 +67,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // All grants of the resource that have exactly these ids (HeldGrants::With). Those of a plugin
   // that was here before have no name, and are as they are. kGrantUnknown where kubelet knows of
   // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
-  // the library, kNotPlaced, kBadDecision and kBadSize as ReadDecision and FitDecision,
+  // the library, kNotPlaced, kBadDecision and kBadSize as ReadPlacement and FitPlacement,
   // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
   // container is then not to be made, and the log is told. What it is given lives until `done`,
   // which is called by a thread of its own or this one.
@@ -84,7 +85,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   bool AnyBound() const { return store_.any(); }
   // Whether a container was lately not made for want of room: who holds it may have ended without
   // kubelet having written so.
-  bool AnyLacksRoom() const;
+  bool AnyLacksCapacity() const;
   // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well,
   // and what former ones have left in `containers`, which have the directories of containers.
   void RemoveForgotten(const std::set<std::string>& cdi_dirs,
@@ -159,8 +160,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   const std::function<std::string()> versions_;
   std::atomic<bool> shape_unknown_ = false;
   CheckpointFile checkpoint_;
-  std::mutex told_mutex_;
-  HeldGrantsPtr told_;  // to the claims; under told_mutex_
+  Mutex told_mutex_;
+  HeldGrantsPtr told_ TESSERA_GUARDED_BY(told_mutex_);  // to the claims
   BindingStore store_;
   GrantTimesThread times_;
   const os::Root root_;
@@ -172,14 +173,15 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // for is granted once. Of many containers at once a turn has all that wait, so that the
   // instances' lock and the disk are waited for once.
   Placer placer_;  // by whom has set deciding_
-  std::mutex turns_;
-  std::vector<std::unique_ptr<BindRequest>> waiting_;  // under turns_, as the next
-  bool deciding_ = false;
+  Mutex turns_;
+  std::vector<std::unique_ptr<BindRequest>> waiting_ TESSERA_GUARDED_BY(turns_);
+  bool deciding_ TESSERA_GUARDED_BY(turns_) = false;
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   std::mutex removing_;
   std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_
-  std::mutex containers_mutex_;
-  std::set<std::string> containers_;  // as RemoveForgotten has them; under containers_mutex_
+  Mutex containers_mutex_;
+  std::set<std::string> containers_
+      TESSERA_GUARDED_BY(containers_mutex_);  // as RemoveForgotten has them
   Leftovers leftovers_{clock_};
   GrantSpace space_{store_, root_};
   // As many as wait for a disk at once. Whoever waits for another agent holds none.

@@ -51,7 +51,7 @@ std::optional<GrantSpace::Seen> GrantBinder::LookAtSpace(const std::set<std::str
 
 // Those of grants that other configurations made as well.
 std::set<std::string> GrantBinder::Containers(const std::set<std::string>& configured) {
-  const std::lock_guard lock(containers_mutex_);
+  const MutexLock lock(containers_mutex_);
   containers_.insert(configured.begin(), configured.end());
   return containers_;
 }

@@ -242,9 +242,9 @@ TEST_F(GrantBinderTest, OtherSizesLeaveWhatIsHeldAloneAndAreGrantedWhereTheyFit)
                         offer_.devices[0].key.id));
   EXPECT_EQ(LimitsOf(kOne), limits);
   EXPECT_EQ(LimitsOf(kOther), "no document");
-  EXPECT_TRUE(binder_->AnyLacksRoom());
+  EXPECT_TRUE(binder_->AnyLacksCapacity());
   clock_.Advance(Duration(60'000));
-  EXPECT_FALSE(binder_->AnyLacksRoom());
+  EXPECT_FALSE(binder_->AnyLacksCapacity());
 
   checkpoint_.entries.erase(checkpoint_.entries.begin());
   Save();

@@ -7,8 +7,9 @@
 
 #include "base/log.h"
 #include "cdi/container_runtime.h"
-#include "fraction/pod_decision.h"
+#include "fraction/asked_resources.h"
 #include "kubelet/checkpoint.h"
+#include "placement/placement.h"
 #include "version.h"
 
 namespace tessera {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a grant that was matched to a container when kubelet asked (agent/pod_match.h) is that
+// Whether a grant that was matched to a container when kubelet asked (pod_match.h) is that
 // container's. kubelet keeps what it was answered: a match that proves wrong cannot be mended.
 // Pure; any thread.
 #pragma once

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fraction/grant_binder_under_test.h"
-#include "fraction/hami_protocol.h"
+#include "hami/protocol/hami_protocol.h"
 
 namespace tessera {
 

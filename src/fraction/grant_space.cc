@@ -87,7 +87,7 @@ std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& co
   const std::set<std::string> aside = AsideIn(containers);
   std::string first;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (looked_at_.size() >= kMostHeld) return std::nullopt;
     std::erase_if(bytes_, [&](const auto& one) {
       return !directories.contains(one.first) && !aside.contains(one.first);
@@ -106,25 +106,25 @@ std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& co
   for (const std::string& path : aside) {
     if (SystemClock().Now() < until && Begin(path)) End(path, Measure(path).bytes);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [path, bytes] : bytes_) seen.bytes += bytes;
   return seen;
 }
 
 // False: another thread is at it.
 bool GrantSpace::Begin(const std::string& directory) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return looked_at_.insert(directory).second;
 }
 
 // The next look begins behind it, whether this one comes back or not.
 void GrantSpace::SetNext(const std::string& directory) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   next_ = directory + '\0';
 }
 
 void GrantSpace::End(const std::string& directory, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   looked_at_.erase(directory);
   bytes_[directory] = bytes;
 }

@@ -6,13 +6,13 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "fraction/binding_store.h"
 #include "os/files.h"
 
@@ -75,10 +75,10 @@ class GrantSpace {
 
   BindingStore& store_;
   const os::Root& root_;
-  std::mutex mutex_;                       // of what follows; nobody waits for a disk with it
-  std::map<std::string, uint64_t> bytes_;  // by directory
-  std::set<std::string> looked_at_;        // at this moment
-  std::string next_;                       // directory to begin with
+  Mutex mutex_;  // of what follows; nobody waits for a disk with it
+  std::map<std::string, uint64_t> bytes_ TESSERA_GUARDED_BY(mutex_);  // by directory
+  std::set<std::string> looked_at_ TESSERA_GUARDED_BY(mutex_);        // at this moment
+  std::string next_ TESSERA_GUARDED_BY(mutex_);                       // directory to begin with
 };
 
 }  // namespace tessera

@@ -5,15 +5,15 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "fraction/bind_context.h"
 #include "fraction/binding_store.h"
-#include "fraction/grant_room.h"
 #include "fraction/held_grants.h"
+#include "placement/capacity.h"
 
 namespace tessera {
 
@@ -42,8 +42,8 @@ class GrantTally {
   CheckpointFile checkpoint_;
   BindingStore store_;
   const std::shared_ptr<const BindContext> context_;
-  mutable std::mutex mutex_;
-  GrantedByResource last_;  // under mutex_
+  mutable Mutex mutex_;
+  GrantedByResource last_ TESSERA_GUARDED_BY(mutex_);
 };
 
 }  // namespace tessera

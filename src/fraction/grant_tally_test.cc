@@ -38,8 +38,8 @@ TEST_F(GrantTallyTest, ContainersOfOnePodThatHaveTheSameShareTakeItOnce) {
 }
 
 TEST_F(GrantTallyTest, APodThatWasDecidedAsAWholeCountsSo) {
-  const Decision decision = {{"init", hami::ContainerKind::kInit, {{Gpu(0), 700, 10}}},
-                             {"app", hami::ContainerKind::kApp, {{Gpu(0), 300, 30}}}};
+  const PodPlacement placement = {{"init", hami::ContainerKind::kInit, {{Gpu(0), 700, 10}}},
+                                  {"app", hami::ContainerKind::kApp, {{Gpu(0), 300, 30}}}};
   BindingStore records(directory_ + "/state");
   for (const char* name : {kOne, kOther}) {
     const auto lock = records.Lock();
@@ -49,7 +49,7 @@ TEST_F(GrantTallyTest, APodThatWasDecidedAsAWholeCountsSo) {
                                               .container = name == kOne ? "init" : "app",
                                               .directory = "/d",
                                               .parts = {{Gpu(0), 300, 30}},
-                                              .decision = decision}));
+                                              .placement = placement}));
     ASSERT_TRUE(prepared && records.Add({&*prepared, 1}).at(0));
     Hold("uid-1", name == kOne ? "init" : "app", {Share(0, 0)}, AnswerNaming(name));
   }

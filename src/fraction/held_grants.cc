@@ -92,7 +92,7 @@ bool IsOfUnknownShape(const Result<HeldGrantsPtr>& read) {
 }
 
 Result<HeldGrantsPtr> CheckpointFile::Read() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const os::FileInfo file = TRY(os::InspectTarget(path_));
   if (file == read_) return held_;
   const std::string text = TRY(os::ReadFile(path_));

@@ -4,12 +4,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "grant/grant.h"
 #include "grant/vgpu.h"
@@ -82,9 +82,10 @@ class CheckpointFile {
 
  private:
   const std::string path_;
-  std::mutex mutex_;
-  std::optional<os::FileInfo> read_;  // of what is in held_; under mutex_, as the next
-  Result<HeldGrantsPtr> held_;        // or that it is of an unknown shape
+  Mutex mutex_;
+  std::optional<os::FileInfo> read_
+      TESSERA_GUARDED_BY(mutex_);  // of what is in held_ TESSERA_GUARDED_BY(mutex_)
+  Result<HeldGrantsPtr> held_;     // or that it is of an unknown shape
 };
 
 }  // namespace tessera

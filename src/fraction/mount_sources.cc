@@ -25,7 +25,7 @@ struct Kind {
   const char* name;
 };
 
-Kind KindOf(const Mount& mount) {
+Kind MountKindOf(const Mount& mount) {
   if (mount.host_path == kNull) return {Type::kCharDevice, "device"};
   const bool file = std::ranges::count(kFiles, mount.container_path) > 0 ||
                     mount.container_path.ends_with(kLibrary);
@@ -36,7 +36,7 @@ Kind KindOf(const Mount& mount) {
 
 Status CheckMountSources(const os::Root& root, const Grant& answer) {
   for (const Mount& mount : answer.mounts) {
-    const Kind wanted = KindOf(mount);
+    const Kind wanted = MountKindOf(mount);
     const bool former = mount.container_path == kLocksInContainer;
     // Of an answer of before, at a path where others may put a link.
     const auto source = former ? os::Inspect(root.Path(mount.host_path))

@@ -104,9 +104,9 @@ Status Placer::CheckAlone(const HeldGrant& mine) const {
 // pod whose sandbox is made again, a static pod.
 Result<BindingRecordPtr> Placer::StartedAgain(const Binding& binding, const HeldGrant& held,
                                               BindingRecordPtr record) {
-  const PodPtr pod = record->decision.empty() ? nullptr : PodOf(record->pod_uid);
+  const PodPtr pod = record->placement.empty() ? nullptr : PodOf(record->pod_uid);
   if (pod == nullptr || !HasEnded(*pod, record->container)) return record;
-  TRY(CheckRoom(binding, held, UsageOf(record->decision, nullptr), true));
+  TRY(CheckCapacity(binding, held, UsageOf(record->placement, nullptr), true));
   outdated_[record->pod_uid] = pod;
   taken_.reset();
   return record;
@@ -114,7 +114,7 @@ Result<BindingRecordPtr> Placer::StartedAgain(const Binding& binding, const Held
 
 Result<BindingRecord> Placer::RecordOfShares(const Binding& binding, const HeldGrant& held) {
   VgpuGrant grant = NewVgpuGrant(*binding.rendering.vgpu, held.name, TRY(PartsOf(binding, held)));
-  TRY(CheckRoom(binding, held, UsageOf(grant.parts), false));
+  TRY(CheckCapacity(binding, held, UsageOf(grant.parts), false));
   return BindingRecord{.resource = held.resource,
                        .pod_uid = held.pod_uid,
                        .container = held.container,
@@ -148,12 +148,12 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
   }
   const kube::Pod& pod = *found->second;
   const BindingRecordPtr former = TRY(FormerRecord(held.pod_uid, held.resource));
-  auto [decision, fitted] =
-      former == nullptr ? TRY(DecisionFor(binding, pod)) : OfWhom{former->decision, former->fitted};
+  auto [placement, fitted] = former == nullptr ? TRY(PlacementFor(binding, pod))
+                                               : OfWhom{former->placement, former->fitted};
   // All of it, whatever is said to have ended: nothing of it has begun.
-  if (former == nullptr) TRY(CheckRoom(binding, held, UsageOf(decision, nullptr), false));
-  const auto own = std::ranges::find(decision, held.container, &DecidedContainer::name);
-  if (own == decision.end()) {
+  if (former == nullptr) TRY(CheckCapacity(binding, held, UsageOf(placement, nullptr), false));
+  const auto own = std::ranges::find(placement, held.container, &PlacedContainer::name);
+  if (own == placement.end()) {
     return Fail(Reason::kBadDecision, "pod {}/{}: nothing was chosen for container {}",
                 pod.pod_namespace, pod.name, held.container);
   }
@@ -167,7 +167,7 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
                        .parts = std::move(match.parts),
                        .controlled = match.controlled,
                        .library = vgpu.library,
-                       .decision = std::move(decision),
+                       .placement = std::move(placement),
                        .fitted = fitted,
                        .ids = held.ids};
   if (!held.matched) return record;
@@ -176,16 +176,16 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
   return record;
 }
 
-Result<Placer::OfWhom> Placer::DecisionFor(const Binding& binding, const kube::Pod& pod) {
+Result<Placer::OfWhom> Placer::PlacementFor(const Binding& binding, const kube::Pod& pod) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
   const hami::RequestRules rules = RulesOf(binding.offer.resource, *vgpu.requests);
   const std::vector<hami::RegisteredDevice> cards = CardsOf(binding.offer, vgpu);
-  if (!TRY(IsToBeFitted(binding, pod))) return OfWhom{TRY(ReadDecision(pod, rules, cards))};
+  if (!TRY(IsToBeFitted(binding, pod))) return OfWhom{TRY(ReadPlacement(pod, rules, cards))};
   SharesByContainer shares;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) shares[held->container] = held->ids;
   }
-  return OfWhom{TRY(FitDecision(pod, rules, cards, shares)), true};
+  return OfWhom{TRY(FitPlacement(pod, rules, cards, shares)), true};
 }
 
 // What stands on a pod that was fitted is what it has of another resource.
@@ -206,7 +206,8 @@ Result<BindingRecordPtr> Placer::FormerRecord(const std::string& pod_uid,
   for (const HeldGrant* held : held_->OfPod(pod_uid)) {
     if (held->resource != resource || !IsGrantName(held->name)) continue;
     const BindingRecordPtr record = TRY(Find(held->name));
-    if (record != nullptr && !record->decision.empty() && record->pod_uid == pod_uid) return record;
+    if (record != nullptr && !record->placement.empty() && record->pod_uid == pod_uid)
+      return record;
   }
   return nullptr;
 }
@@ -222,25 +223,25 @@ PodPtr Placer::StateOf(const std::string& uid) {
 }
 
 // Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
-// more than a device has, they may not. `counted`: the container's pod counts by a decision
+// more than a device has, they may not. `counted`: the container's pod counts by a placement
 // already, and is wanted anew.
-Status Placer::CheckRoom(const Binding& binding, const HeldGrant& mine, const UsageByDevice& more,
-                         bool counted) {
+Status Placer::CheckCapacity(const Binding& binding, const HeldGrant& mine,
+                             const UsageByDevice& more, bool counted) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
-  const Taken& taken = TakenNow(binding);
+  const UsedCapacity& taken = UsedNow(binding);
   for (const auto& [device, wanted] : more) {
     const std::string* why = taken.WhyUnknown(device);
     if (why == nullptr) continue;
     return Fail(Reason::kNoRoom, "{}: device {} may have no room left: {}", binding.offer.resource,
                 device, *why);
   }
-  return tessera::CheckRoom(binding.offer.resource, CardsOf(binding.offer, vgpu),
-                            taken.Beside(mine.pod_uid, mine.ids, counted ? mine.resource : ""),
-                            more, vgpu.requests.has_value());
+  return tessera::CheckCapacity(binding.offer.resource, CardsOf(binding.offer, vgpu),
+                                taken.Beside(mine.pod_uid, mine.ids, counted ? mine.resource : ""),
+                                more, vgpu.requests.has_value());
 }
 
 // What all have of each device: as it was decided for their pods as a whole, or share by share.
-const Taken& Placer::TakenNow(const Binding& binding) {
+const UsedCapacity& Placer::UsedNow(const Binding& binding) {
   if (taken_ && of_ == &binding.offer) return *taken_;
   taken_.emplace();
   of_ = &binding.offer;
@@ -266,9 +267,9 @@ const Taken& Placer::TakenNow(const Binding& binding) {
   return *taken_;
 }
 
-// A decision is of the pod that its record names, whoever is said to hold it by now.
+// A placement is of the pod that its record names, whoever is said to hold it by now.
 void Placer::Count(const HeldGrant& held, const BindingRecordPtr& record) {
-  if (record->decision.empty()) {
+  if (record->placement.empty()) {
     taken_->AddShares(held.pod_uid, held.ids, record->ids.empty() ? held.ids : record->ids,
                       record->parts);
   } else if (!taken_->HasPod(record->pod_uid, held.resource)) {
@@ -280,7 +281,7 @@ const UsageByDevice& Placer::UsageOfPod(const std::string& grant, const BindingR
   const PodPtr pod = StateOf(record->pod_uid);
   Usage& known = usages_[grant];
   if (known.record == record && known.pod == pod) return known.usage;
-  return (known = {record, pod, UsageOf(record->decision, pod.get())}).usage;
+  return (known = {record, pod, UsageOf(record->placement, pod.get())}).usage;
 }
 
 // Of a pod whose containers another plugin has served: by what the scheduler wrote. What is
@@ -291,9 +292,9 @@ void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
   if (!ours || taken_->HasPod(held.pod_uid, held.resource)) return;
   const PodPtr pod = PodOf(held.pod_uid);
   if (pod == nullptr) return;
-  const auto decision = ReadDecision(*pod, RulesOf(binding.offer.resource, *vgpu.requests),
-                                     CardsOf(binding.offer, vgpu));
-  if (decision) taken_->AddPod(held.pod_uid, held.resource, UsageOf(*decision, pod.get()));
+  const auto placement = ReadPlacement(*pod, RulesOf(binding.offer.resource, *vgpu.requests),
+                                       CardsOf(binding.offer, vgpu));
+  if (placement) taken_->AddPod(held.pod_uid, held.resource, UsageOf(*placement, pod.get()));
 }
 
 // Of a container whose record cannot be read: what Allocate promised it, or else nobody knows how
@@ -316,15 +317,15 @@ void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const E
   if (of_another || (!held.asked && !vgpu.requests)) return;
   const PodPtr pod = PodOf(held.pod_uid);
   if (pod != nullptr && !IsPlaced(*pod)) return;  // it was fitted to its ids
-  const auto chosen =
-      pod != nullptr && vgpu.requests
-          ? ReadDecision(*pod, RulesOf(held.resource, *vgpu.requests), CardsOf(binding.offer, vgpu))
-          : Result<Decision>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
+  const auto chosen = pod != nullptr && vgpu.requests
+                          ? ReadPlacement(*pod, RulesOf(held.resource, *vgpu.requests),
+                                          CardsOf(binding.offer, vgpu))
+                          : Result<PodPlacement>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
   if (!chosen) {
     for (const Device& device : binding.offer.devices) add(device.key.id);
     return;
   }
-  for (const DecidedContainer& container : *chosen) {
+  for (const PlacedContainer& container : *chosen) {
     for (const VgpuPart& part : container.parts) add(part.device);
   }
 }

@@ -15,13 +15,13 @@
 
 #include "base/result.h"
 #include "fraction/binding_store.h"
-#include "fraction/grant_room.h"
 #include "fraction/held_grants.h"
 #include "fraction/pod_cache.h"
-#include "fraction/pod_decision.h"
 #include "grant/cdi_document.h"
 #include "grant/grant.h"
 #include "grant/vgpu.h"
+#include "placement/capacity.h"
+#include "placement/placement.h"
 
 namespace tessera {
 
@@ -75,18 +75,18 @@ class Placer {
                                         const Pods& pods);
   static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const HeldGrant& held);
   struct OfWhom {
-    Decision decision;
+    PodPlacement placement;
     bool fitted = false;  // as BindingRecord has it
   };
-  Result<OfWhom> DecisionFor(const Binding& binding, const kube::Pod& pod);
+  Result<OfWhom> PlacementFor(const Binding& binding, const kube::Pod& pod);
   Result<bool> IsToBeFitted(const Binding& binding, const kube::Pod& pod);
   // By what the first of the pod's containers with such GPUs was bound; null: none was.
   Result<BindingRecordPtr> FormerRecord(const std::string& pod_uid, const std::string& resource);
   PodPtr StateOf(const std::string& uid);
 
-  Status CheckRoom(const Binding& binding, const HeldGrant& mine, const UsageByDevice& more,
-                   bool counted);
-  const Taken& TakenNow(const Binding& binding);
+  Status CheckCapacity(const Binding& binding, const HeldGrant& mine, const UsageByDevice& more,
+                       bool counted);
+  const UsedCapacity& UsedNow(const Binding& binding);
   void Count(const HeldGrant& held, const BindingRecordPtr& record);
   void CountForeign(const Binding& binding, const HeldGrant& held);
   void CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why);
@@ -99,7 +99,7 @@ class Placer {
   Records records_;
   Pods pods_;
   std::map<std::string, BindingRecordPtr> decided_;  // by grant
-  std::optional<Taken> taken_;                       // worked out once somebody needs it
+  std::optional<UsedCapacity> taken_;                // worked out once somebody needs it
   const Offer* of_ = nullptr;                        // for whom taken_ was
 };
 

@@ -121,7 +121,7 @@ TEST_F(PlacerTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
       "is not known: {} does not say what the container was granted: it is no record of a grant",
       Gpu(0), path);
   EXPECT_EQ(BindBy(*next, {Share(0, 1)}).error(), (Error{Reason::kNoRoom, why}));
-  EXPECT_TRUE(next->AnyLacksRoom());
+  EXPECT_TRUE(next->AnyLacksCapacity());
 
   Hold("uid-3", "app", {Share(1, 1)}, AnswerNaming(kThird));
   Know("uid-3", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");

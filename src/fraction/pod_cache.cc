@@ -9,7 +9,7 @@
 namespace tessera {
 
 PodPtr PodCache::Find(std::string_view uid) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = pods_.find(uid); found != pods_.end()) return found->second;
   const auto ended =
       std::ranges::find_if(ended_, [&](const PodPtr& pod) { return pod->KubeletUid() == uid; });
@@ -17,7 +17,7 @@ PodPtr PodCache::Find(std::string_view uid) const {
 }
 
 PodPtr PodCache::FindNamed(std::string_view name) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = std::ranges::find_if(pods_, [&](const auto& known) {
     return known.second->mirrored.empty() && known.second->FullName() == name;
   });
@@ -31,7 +31,7 @@ std::string PodCache::NameOf(const std::string& uid) const {
 
 std::vector<PodPtr> PodCache::Waiting() const {
   std::vector<PodPtr> waiting;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [uid, pod] : pods_) {
     const bool allocating = pod->Annotation(hami::kPodBindPhase) == hami::kPhaseAllocating;
     if (allocating && pod->phase == kube::Pod::Phase::kPending) waiting.push_back(pod);
@@ -41,7 +41,7 @@ std::vector<PodPtr> PodCache::Waiting() const {
 
 std::vector<PodPtr> PodCache::All() const {
   std::vector<PodPtr> all;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   all.reserve(pods_.size());
   for (const auto& [uid, pod] : pods_) all.push_back(pod);
   return all;
@@ -50,7 +50,7 @@ std::vector<PodPtr> PodCache::All() const {
 void PodCache::Await(const std::string& uid, Duration within, Answer answer) {
   if (PodPtr pod = Find(uid)) return answer(std::move(pod));
   const Seek seek = [this] {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return seek_;
   }();
   if (seek) return seek(uid, within, std::move(answer));
@@ -61,24 +61,28 @@ void PodCache::Await(const std::string& uid, Duration within, Answer answer) {
 }
 
 uint64_t PodCache::version() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return version_;
 }
 
 bool PodCache::AwaitChange(uint64_t version, std::chrono::steady_clock::time_point until) const {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (version_ == version && !seek_) return false;
-  return changed_.wait_until(lock, until, [&] { return version_ != version; });
+  bool in_time = true;
+  while (version_ == version && in_time) {
+    in_time = changed_.wait_until(lock, until) == std::cv_status::no_timeout;
+  }
+  return version_ != version;
 }
 
 void PodCache::SetSeek(Seek seek) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   seek_ = std::move(seek);
 }
 
 void PodCache::Put(PodPtr pod) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pods_[pod->KubeletUid()] = pod;
     ++version_;
   }
@@ -87,7 +91,7 @@ void PodCache::Put(PodPtr pod) {
 
 void PodCache::Take(const kube::Pod& pod) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pods_.erase(pod.KubeletUid());
     ++version_;
   }
@@ -103,7 +107,7 @@ void PodCache::End(const PodPtr& pod) {
   rest.node = pod->node;
   rest.mirrored = pod->mirrored;
   rest.phase = pod->phase;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ended_.push_back(std::make_shared<const kube::Pod>(std::move(rest)));
   if (ended_.size() > kMost) ended_.pop_front();
 }

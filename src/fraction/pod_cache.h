@@ -9,14 +9,14 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
-#include "kube/pod.h"
+#include "kube/objects/pod.h"
 
 namespace tessera {
 
@@ -59,12 +59,12 @@ class PodCache {
   void End(const PodPtr& pod);
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;  // pods_
-  Seek seek_;                                // under mutex_, as what follows
-  std::map<std::string, PodPtr, std::less<>> pods_;
-  std::deque<PodPtr> ended_;  // without what they say
-  uint64_t version_ = 0;
+  mutable Mutex mutex_;
+  mutable std::condition_variable_any changed_;  // pods_
+  Seek seek_ TESSERA_GUARDED_BY(mutex_);
+  std::map<std::string, PodPtr, std::less<>> pods_ TESSERA_GUARDED_BY(mutex_);
+  std::deque<PodPtr> ended_ TESSERA_GUARDED_BY(mutex_);  // without what they say
+  uint64_t version_ TESSERA_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tessera

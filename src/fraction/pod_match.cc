@@ -67,21 +67,21 @@ Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::
   const auto cards = CardsOf(offer, vgpu);
   const bool fit = vgpu.requests->fit_unplaced && !IsPlaced(*pod);
   const SharesByContainer shares = {{container, {ids.begin(), ids.end()}}};
-  const auto decision =
-      fit ? FitDecision(*pod, rules, cards, shares) : ReadDecision(*pod, rules, cards);
-  if (!decision) {
+  const auto placement =
+      fit ? FitPlacement(*pod, rules, cards, shares) : ReadPlacement(*pod, rules, cards);
+  if (!placement) {
     // It may be told on another pod, that the watch has not told of yet.
-    return Fail(decision.error().reason,
+    return Fail(placement.error().reason,
                 "{}: without CDI this is taken to be for the only pod that waits for {} GPUs: {}",
-                offer.resource, ids.size(), decision.error().message);
+                offer.resource, ids.size(), placement.error().message);
   }
-  const auto own = std::ranges::find(*decision, container, &DecidedContainer::name);
-  if (own != decision->end()) return MatchOf(*pod, *own, vgpu);
+  const auto own = std::ranges::find(*placement, container, &PlacedContainer::name);
+  if (own != placement->end()) return MatchOf(*pod, *own, vgpu);
   return Fail(Reason::kBadDecision, "pod {}: nothing was chosen for container {}", pod->FullName(),
               container);
 }
 
-Result<VgpuMatch> MatchOf(const kube::Pod& pod, const DecidedContainer& own, const Vgpu& vgpu) {
+Result<VgpuMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own, const Vgpu& vgpu) {
   if (!IsFileName(pod.uid) || !IsFileName(own.name)) {
     return Fail(Reason::kGrantUnknown, "container {} of pod {} has no name for a directory",
                 Brief(own.name), Brief(pod.uid));

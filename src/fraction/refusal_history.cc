@@ -18,7 +18,7 @@ void RefusalHistory::Put(KeptRefusal refusal, Wall now) {
   refusal.error.message.resize(std::min(refusal.error.message.size(), kLongestMessage));
   refusal.first = now;
   refusal.last = now;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto same =
       std::ranges::find_if(kept_, [&](const KeptRefusal& other) { return IsSame(refusal, other); });
   if (same != kept_.end()) {
@@ -31,7 +31,7 @@ void RefusalHistory::Put(KeptRefusal refusal, Wall now) {
 }
 
 void RefusalHistory::End(const std::string& pod_uid, const std::string& container) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (KeptRefusal& kept : kept_) {
     const bool own = kept.pod_uid == pod_uid && kept.container == container;
     if (own && !pod_uid.empty()) kept.over = true;
@@ -39,7 +39,7 @@ void RefusalHistory::End(const std::string& pod_uid, const std::string& containe
 }
 
 std::vector<KeptRefusal> RefusalHistory::All() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {kept_.begin(), kept_.end()};
 }
 

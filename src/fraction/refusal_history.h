@@ -4,12 +4,12 @@
 #pragma once
 
 #include <list>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/mutex.h"
 
 namespace tessera {
 
@@ -38,8 +38,8 @@ class RefusalHistory {
   std::vector<KeptRefusal> All() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::list<KeptRefusal> kept_;  // the newest first; under mutex_
+  mutable Mutex mutex_;
+  std::list<KeptRefusal> kept_ TESSERA_GUARDED_BY(mutex_);  // the newest first
 };
 
 }  // namespace tessera

@@ -16,7 +16,7 @@ bool Refusals::IsNews(const Error& error, const std::string& whose) {
   const std::string reason(ReasonName(error.reason));
   // A text may be long, and is kept for half an hour.
   const std::string cause = fmt::format("{} {:016x}", reason, Fnv1a(whose));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Steady now = clock_.Now();
   (void)told_.Ended(now);
   return told_.Passes(0, told_.size() < kCauses ? cause : reason, now);

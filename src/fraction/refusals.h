@@ -3,13 +3,13 @@
 // cause. Any thread; waits for nothing.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/repeats.h"
 
 namespace tessera {
@@ -31,8 +31,8 @@ class Refusals {
   bool IsNews(const Error& error, const std::string& whose);
 
   const Clock& clock_;
-  std::mutex mutex_;
-  log::Repeats told_{{.passed = 1, .span = kSpan}};  // under mutex_
+  Mutex mutex_;
+  log::Repeats told_ TESSERA_GUARDED_BY(mutex_){{.passed = 1, .span = kSpan}};
 };
 
 }  // namespace tessera

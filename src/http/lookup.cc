@@ -7,8 +7,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/quote.h"
 #include "os/fd.h"
 #include "os/thread.h"
@@ -46,11 +46,10 @@ Result<Addresses> Resolve(const std::string& name) {
 // done.
 struct Lookup::Shared {
   os::Fd told{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::mutex mutex;
-  Result<Addresses> found;  // under mutex
-
+  Mutex mutex;
+  Result<Addresses> found TESSERA_GUARDED_BY(mutex);
   void Tell(Result<Addresses> result) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     found = std::move(result);
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t n = write(told.get(), &one, sizeof one);
@@ -62,7 +61,7 @@ Lookup::Lookup(os::Loop& loop, const std::string& name, Answer answer)
   told_ = loop.WhenReadable(shared_->told.get(), [this, answer = std::move(answer)] {
     told_ = os::Loop::Handle();
     Result<Addresses> found = [this] {
-      const std::lock_guard lock(shared_->mutex);
+      const MutexLock lock(shared_->mutex);
       return std::move(shared_->found);
     }();
     answer(std::move(found));

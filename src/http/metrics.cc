@@ -9,8 +9,8 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/text.h"
 
 namespace tessera::http {
@@ -122,10 +122,9 @@ std::span<const MetricInfo> AllMetrics() {
 }
 
 struct Metrics::Impl {
-  std::mutex mutex;
-  std::array<Family, std::size(kMetrics)> families;  // under mutex
-
-  Series& Find(Metric metric, Labels labels) {
+  Mutex mutex;
+  std::array<Family, std::size(kMetrics)> families TESSERA_GUARDED_BY(mutex);
+  Series& Find(Metric metric, Labels labels) TESSERA_REQUIRES(mutex) {
     const auto position = static_cast<size_t>(metric);
     assert(labels.size() == LabelCount(kMetrics[position]));
     Family& family = families[position];
@@ -141,17 +140,17 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
 Metrics::~Metrics() = default;
 
 void Metrics::Add(Metric metric, Labels labels, double by) {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->Find(metric, labels).value += by;
 }
 
 void Metrics::Set(Metric metric, Labels labels, double value) {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->Find(metric, labels).value = value;
 }
 
 void Metrics::Observe(Metric metric, Labels labels, double seconds) {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   Series& series = impl_->Find(metric, labels);
   series.value += seconds;
   ++series.count;
@@ -161,7 +160,7 @@ void Metrics::Observe(Metric metric, Labels labels, double seconds) {
 }
 
 void Metrics::Forget(Metric metric, size_t position, std::string_view value) {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   std::erase_if(impl_->families[static_cast<size_t>(metric)], [&](const auto& entry) {
     return position < entry.first.size() && entry.first[position] == value;
   });
@@ -169,7 +168,7 @@ void Metrics::Forget(Metric metric, size_t position, std::string_view value) {
 
 std::string Metrics::Expose() const {
   std::string out;
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   for (size_t i = 0; i < impl_->families.size(); ++i) {
     if (!impl_->families[i].empty()) ExposeFamily(out, kMetrics[i], impl_->families[i]);
   }

@@ -50,16 +50,16 @@ bool SameName(std::string_view name, std::string_view other) {
 }
 
 // "GET /explain HTTP/1.1".
-struct Line {
+struct RequestLine {
   std::string_view method;
   std::string_view target;
 };
-std::optional<Line> ReadLine(std::string_view text) {
+std::optional<RequestLine> ReadLine(std::string_view text) {
   const size_t first = text.find(' ');
   const size_t last = text.rfind(' ');
   if (first == text.npos || last == first || text.find('\0') != text.npos) return std::nullopt;
   if (!text.substr(last + 1).starts_with("HTTP/1.")) return std::nullopt;
-  const Line line{text.substr(0, first), text.substr(first + 1, last - first - 1)};
+  const RequestLine line{text.substr(0, first), text.substr(first + 1, last - first - 1)};
   if (line.method.empty() || line.target.find(' ') != line.target.npos) return std::nullopt;
   return line;
 }

@@ -20,10 +20,8 @@ const std::vector<Kind>& Kinds() {
 }
 
 const Kind* KindOf(const config::Resource& resource) {
-  config::Config config;
-  config.resources.push_back(resource);
   for (const Kind& kind : Kinds()) {
-    if (kind.section.choice.chosen(config, config::At{})) return &kind;
+    if (kind.is(resource.kind)) return &kind;
   }
   return nullptr;
 }

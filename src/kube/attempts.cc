@@ -22,8 +22,8 @@ http::Endpoint EndpointOf(const Access& access) {
 
 }  // namespace
 
-Attempts::Attempt::Attempt(Attempts& line, Wish wish, http::Remote::Done done)
-    : line_(line), wish_(std::move(wish)), done_(std::move(done)) {}
+Attempts::Attempt::Attempt(Attempts& line, PendingCall pending, http::Remote::Done done)
+    : line_(line), pending_(std::move(pending)), done_(std::move(done)) {}
 
 Attempts::Attempt::~Attempt() {
   std::erase(line_.waiting_, this);
@@ -37,8 +37,8 @@ Attempts::Attempts(os::Loop& loop, Access access, const Limits& limits, AttemptO
       rate_(limits.per_second, limits.burst),
       turn_(loop, [this] { Move(); }) {}
 
-std::unique_ptr<Attempts::Attempt> Attempts::Make(Wish wish, http::Remote::Done done) {
-  auto attempt = std::make_unique<Attempt>(*this, std::move(wish), std::move(done));
+std::unique_ptr<Attempts::Attempt> Attempts::Make(PendingCall pending, http::Remote::Done done) {
+  auto attempt = std::make_unique<Attempt>(*this, std::move(pending), std::move(done));
   waiting_.push_back(attempt.get());
   Move();
   return attempt;
@@ -75,21 +75,21 @@ void Attempts::Begin(Attempt& attempt) {
   credentials_.Refresh(attempt.known_ ? Credentials::Files::kChanged : Credentials::Files::kAll);
   const Access& access = credentials_.access();
   remote_.Change(EndpointOf(access));
-  http::Call call = attempt.wish_.call;
+  http::Call call = attempt.pending_.call;
   call.target.insert(0, access.path_prefix);
   call.headers["Accept"] = "application/json";
   call.headers["User-Agent"] = "tessera";
   if (!access.token.value.empty()) call.headers["Authorization"] = "Bearer " + access.token.value;
   auto done = [this, &attempt](Result<http::Reply> reply) { Ended(attempt, std::move(reply)); };
-  const Wish& wish = attempt.wish_;
-  attempt.exchange_ =
-      wish.silence
-          ? remote_.Follow(std::move(call), limit_, *wish.silence, wish.piece, std::move(done))
-          : remote_.Ask(std::move(call), limit_, std::move(done), wish.piece);
+  const PendingCall& pending = attempt.pending_;
+  attempt.exchange_ = pending.silence
+                          ? remote_.Follow(std::move(call), limit_, *pending.silence, pending.piece,
+                                           std::move(done))
+                          : remote_.Ask(std::move(call), limit_, std::move(done), pending.piece);
 }
 
 void Attempts::Ended(Attempt& attempt, Result<http::Reply> reply) {
-  if (observer_) observer_(attempt.wish_.verb, reply ? reply->status : 0);
+  if (observer_) observer_(attempt.pending_.verb, reply ? reply->status : 0);
   const auto asked = reply ? RetryAfter(*reply, SystemClock().WallNow()) : std::nullopt;
   if (asked) LeaveAlone(*asked);
   if (reply && reply->status == 401 && std::exchange(attempt.known_, false)) {

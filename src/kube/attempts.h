@@ -24,7 +24,7 @@ namespace tessera::kube {
 
 class Attempts {
  public:
-  struct Wish {
+  struct PendingCall {
     std::string verb;                   // "get", "watch", ...: for the observer
     http::Call call;                    // without the path's prefix and what says who we are
     http::Remote::Piece piece{};        // of a good answer's body, as it comes
@@ -34,14 +34,14 @@ class Attempts {
   // Waits for its turn, then for its answer. Destroying it ends it.
   class Attempt {
    public:
-    Attempt(Attempts& line, Wish wish, http::Remote::Done done);
+    Attempt(Attempts& line, PendingCall pending, http::Remote::Done done);
     ~Attempt();
     bool HadItsTurn() const { return exchange_ != nullptr; }
 
    private:
     friend class Attempts;
     Attempts& line_;
-    const Wish wish_;
+    const PendingCall pending_;
     http::Remote::Done done_;
     std::unique_ptr<http::Exchange> exchange_;
     bool known_ = true;  // false once the server said that it does not know who asks
@@ -49,7 +49,7 @@ class Attempts {
 
   Attempts(os::Loop& loop, Access access, const Limits& limits, AttemptObserver observer);
 
-  [[nodiscard]] std::unique_ptr<Attempt> Make(Wish wish, http::Remote::Done done);
+  [[nodiscard]] std::unique_ptr<Attempt> Make(PendingCall pending, http::Remote::Done done);
   // From half of it to all of it: many agents that failed together do not come back together.
   Duration Jittered(Duration pause);
   // The server asks to be left alone for so long. What it says in an answer's headers is heeded

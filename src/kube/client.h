@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "json/json.h"
-#include "json/reader.h"
 #include "kube/access.h"
+#include "kube/objects/form.h"
 #include "os/loop.h"
 
 namespace tessera::kube {
@@ -37,13 +37,6 @@ struct Limits {
 enum class PatchType : uint8_t {
   kMerge,      // application/merge-patch+json
   kStrategic,  // application/strategic-merge-patch+json: lists with a key are merged by it
-};
-
-// What is kept of the objects of a kind: the rest is read past as it comes, so that what an object
-// costs is bounded here, and not by who made it.
-struct Form {
-  json::Shape shape;
-  size_t most;  // bytes of one object, about: what is cut off there is marked (json::kCut)
 };
 
 // The path of the node of this name, and what is kept of a node.

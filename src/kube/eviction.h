@@ -6,7 +6,7 @@
 #include <string>
 
 #include "json/json.h"
-#include "kube/pod.h"
+#include "kube/objects/pod.h"
 
 namespace tessera::kube {
 

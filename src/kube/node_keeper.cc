@@ -15,15 +15,15 @@ NodeKeeper::NodeKeeper(os::Loop& loop, Client& client, const std::string& node, 
       retries_(retries),
       again_(loop, [this] { Compare(); }) {}
 
-void NodeKeeper::Set(Wish wish) {
-  wish_ = std::move(wish);
+void NodeKeeper::Set(DesiredState desired) {
+  desired_ = std::move(desired);
   changed_ = true;
   // After a failure it waits for its turn.
   if (retries_.pause() == Duration(0)) Compare();
 }
 
 void NodeKeeper::Compare() {
-  if (busy_ || !wish_) return;
+  if (busy_ || !desired_) return;
   busy_ = true;
   client_.Get(path_, NodeForm(), [this](const Result<json::Value>& node) {
     if (!node) return Done(Fail(node.error()));
@@ -33,12 +33,13 @@ void NodeKeeper::Compare() {
 
 void NodeKeeper::Write(const json::Value& node) {
   changed_ = false;
-  const auto patch = wish_ ? wish_(node) : std::nullopt;
+  const auto patch = desired_ ? desired_(node) : std::nullopt;
   if (!patch) return Done({});
   client_.Patch(thing_.type, path_ + thing_.subresource, *patch, NodeForm(),
                 [this](const Result<json::Value>& written) {
-                  // Of the node as it is now: a wish may wait for nothing being left of something.
-                  if (written && wish_ && !changed_) (void)wish_(*written);
+                  // Of the node as it is now: a desired may wait for nothing being left of
+                  // something.
+                  if (written && desired_ && !changed_) (void)desired_(*written);
                   Done(written ? Status() : Fail(written.error()));
                 });
 }

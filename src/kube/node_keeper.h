@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps one thing about the node as it should be, such as a condition or labels: written when that
 // changes, and looked at now and then, for somebody may have changed it. While the API server
-// cannot be reached, the newest wish waits. One thread: its loop's.
+// cannot be reached, the newest desired waits. One thread: its loop's.
 #pragma once
 
 #include <functional>
@@ -28,14 +28,14 @@ class NodeKeeper {
   };
   // What makes `node`, as the API server has it, as it should be; nothing where it is. Asked again
   // of the node as it was written.
-  using Wish = std::function<std::optional<json::Value>(const json::Value& node)>;
+  using DesiredState = std::function<std::optional<json::Value>(const json::Value& node)>;
 
   // The client outlives it.
   NodeKeeper(os::Loop& loop, Client& client, const std::string& node, Thing thing,
              Backoff retries = kRetries);
 
-  // No wish: it is left as it is.
-  void Set(Wish wish);
+  // No desired: it is left as it is.
+  void Set(DesiredState desired);
 
  private:
   void Compare();
@@ -45,9 +45,9 @@ class NodeKeeper {
   Client& client_;
   const std::string path_;
   const Thing thing_;
-  Wish wish_;
+  DesiredState desired_;
   bool busy_ = false;
-  bool changed_ = false;  // since the wish was last compared with the node
+  bool changed_ = false;  // since the desired was last compared with the node
   std::string refusal_;   // why it cannot be written, as the log last said
   Backoff retries_;
   os::Alarm again_;

@@ -41,7 +41,7 @@ class NodeKeeperTest : public ClusterTest {
     const json::Object& condition = conditions_.front().as_object();
     return *json::GetString(condition, "status") + ": " + *json::GetString(condition, "message");
   }
-  void Wish(const Condition& wanted) {
+  void Want(const Condition& wanted) {
     if (!keeper_) {
       keeper_ = std::make_unique<NodeKeeper>(
           loop_, client(), "n1",
@@ -64,7 +64,7 @@ class NodeKeeperTest : public ClusterTest {
 };
 
 TEST_F(NodeKeeperTest, IsWrittenByAPatchOfTheStatus) {
-  Wish(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(true, "1 of 2"));
 
   ASSERT_TRUE(RunUntilWritten("True: 1 of 2"));
   EXPECT_EQ(Targets(), (Words{"GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status"}));
@@ -72,20 +72,20 @@ TEST_F(NodeKeeperTest, IsWrittenByAPatchOfTheStatus) {
 }
 
 TEST_F(NodeKeeperTest, TheSameIsNotWrittenAgain) {
-  Wish(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(true, "1 of 2"));
   ASSERT_TRUE(RunUntilWritten("True: 1 of 2"));
 
-  Wish(Unhealthy(true, "1 of 2"));
-  Wish(Unhealthy(false, "none"));
+  Want(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(false, "none"));
 
   ASSERT_TRUE(RunUntilWritten("False: none"));
   EXPECT_EQ(patches_, 2);
 }
 
 TEST_F(NodeKeeperTest, OfWishesThatComeMeanwhileTheNewestCounts) {
-  Wish(Unhealthy(true, "1 of 2"));
-  Wish(Unhealthy(true, "2 of 2"));
-  Wish(Unhealthy(false, "none"));
+  Want(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(true, "2 of 2"));
+  Want(Unhealthy(false, "none"));
 
   ASSERT_TRUE(RunUntilWritten("False: none"));
   EXPECT_EQ(patches_, 1);
@@ -100,7 +100,7 @@ TEST_F(NodeKeeperTest, WhoeverWasFasterIsReadAgain) {
     usual(asked, peer);
   };
 
-  Wish(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(true, "1 of 2"));
 
   ASSERT_TRUE(RunUntilWritten("True: 1 of 2"));
   EXPECT_EQ(Targets(), (Words{"GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1/status",
@@ -111,7 +111,7 @@ TEST_F(NodeKeeperTest, AServerThatCannotTakeItIsAskedAgain) {
   limits_.deadline = Duration(100);  // below the client's own pauses
   busy_ = 3;
 
-  Wish(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(true, "1 of 2"));
 
   EXPECT_TRUE(RunUntilWritten("True: 1 of 2"));
 }
@@ -122,9 +122,9 @@ TEST_F(NodeKeeperTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDe
   busy_headers_ = "Retry-After: 1\r\n";
   const Steady begin = SystemClock().Now();
 
-  Wish(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(true, "1 of 2"));
   ASSERT_TRUE(RunUntil([&] { return busy_ == 0; }));
-  Wish(Unhealthy(true, "2 of 2"));
+  Want(Unhealthy(true, "2 of 2"));
 
   ASSERT_TRUE(RunUntilWritten("True: 2 of 2"));
   EXPECT_GE(SystemClock().Now() - begin, Duration(1'000));
@@ -132,7 +132,7 @@ TEST_F(NodeKeeperTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDe
 
 TEST_F(NodeKeeperTest, WhatSomebodyTakesAwayComesBackWithTheNextLook) {
   look_ = Duration(20);
-  Wish(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(true, "1 of 2"));
   ASSERT_TRUE(RunUntilWritten("True: 1 of 2"));
 
   conditions_.clear();
@@ -145,9 +145,9 @@ TEST_F(NodeKeeperTest, AConditionThatIsThereAlreadyIsLeft) {
   const json::Value patch = *ConditionPatch(Unhealthy(true, "1 of 2"), {}, Wall{});
   Take(patch);
 
-  Wish(Unhealthy(true, "1 of 2"));
+  Want(Unhealthy(true, "1 of 2"));
   ASSERT_TRUE(RunUntil([&] { return !asked_.empty(); }));
-  Wish(Unhealthy(true, "2 of 2"));
+  Want(Unhealthy(true, "2 of 2"));
 
   ASSERT_TRUE(RunUntilWritten("True: 2 of 2"));
   EXPECT_EQ(patches_, 2);  // the test's own, and the last

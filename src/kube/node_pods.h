@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/rate_limit.h"
 #include "kube/client.h"
-#include "kube/pod.h"
+#include "kube/objects/pod.h"
 #include "os/alarm.h"
 #include "os/loop.h"
 

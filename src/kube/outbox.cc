@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "kube/pod.h"
+#include "kube/objects/pod.h"
 
 namespace tessera::kube {
 namespace {

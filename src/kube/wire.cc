@@ -79,7 +79,7 @@ json::Shape EventShape(const json::Shape& object) {
                      {"details", Shape::Object({{"retryAfterSeconds", Shape::Scalar()}})}})}});
 }
 
-std::optional<WatchEvent::Kind> KindOf(std::string_view type) {
+std::optional<WatchEvent::Kind> EventKindOf(std::string_view type) {
   if (type == "ADDED" || type == "MODIFIED") return WatchEvent::Kind::kChanged;
   if (type == "DELETED") return WatchEvent::Kind::kDeleted;
   if (type == "BOOKMARK") return WatchEvent::Kind::kBookmark;
@@ -95,7 +95,7 @@ Result<WatchEvent> EventOf(json::Value line) {
   if (object == nullptr || !object->is_object()) {
     return Fail(Reason::kInvalid, "an event has no object");
   }
-  const auto kind = KindOf(type);
+  const auto kind = EventKindOf(type);
   if (!kind) return Fail(Reason::kInvalid, "an event is of the unknown type {}", Brief(type));
   WatchEvent found;
   found.kind = *kind;

@@ -37,7 +37,7 @@ class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
 
   // Does what there is to do: sends a newer list or finishes.
   void Proceed() {
-    std::unique_lock lock(owner_->mutex_);
+    MutexLock lock(owner_->mutex_);
     if (busy_ || finished_) return;
     if (cancelled_ || owner_->ending_) {
       finished_ = true;
@@ -59,7 +59,7 @@ class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
   void Written(bool ok) {
     size_t bytes = buffer_.Length();
     {
-      std::lock_guard lock(owner_->mutex_);
+      const MutexLock lock(owner_->mutex_);
       busy_ = false;
       cancelled_ |= !ok;
     }
@@ -70,7 +70,7 @@ class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
   // The peer hung up, or has read the end that we sent.
   void Gone() {
     {
-      std::lock_guard lock(owner_->mutex_);
+      const MutexLock lock(owner_->mutex_);
       cancelled_ = true;
     }
     Proceed();
@@ -79,7 +79,7 @@ class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
   void Ended() {
     bool by_peer = false;
     {
-      std::lock_guard lock(owner_->mutex_);
+      const MutexLock lock(owner_->mutex_);
       owner_->open_.erase(shared_from_this());
       by_peer = !owner_->ending_;
     }
@@ -112,7 +112,7 @@ void Streams::Serve(CallQueue& queue, const Ask& ask) {
 
 void Streams::Open(const std::shared_ptr<Stream>& stream) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     open_.insert(stream);
   }
   events_.stream_opened();
@@ -122,7 +122,7 @@ void Streams::Open(const std::shared_ptr<Stream>& stream) {
 void Streams::Publish(ListBytes list) {
   std::set<std::shared_ptr<Stream>> streams;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     list_ = Shared(std::move(list));
     ++generation_;
     streams = open_;
@@ -133,7 +133,7 @@ void Streams::Publish(ListBytes list) {
 void Streams::End() {
   std::set<std::shared_ptr<Stream>> streams;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
     streams = open_;
   }
@@ -141,7 +141,7 @@ void Streams::End() {
 }
 
 int Streams::count() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return static_cast<int>(open_.size());
 }
 

@@ -8,9 +8,9 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 
+#include "base/mutex.h"
 #include "kubelet/call_queue.h"
 #include "kubelet/list.h"
 #include "kubelet/plugin_server.h"
@@ -38,12 +38,13 @@ class Streams : public std::enable_shared_from_this<Streams> {
   void Open(const std::shared_ptr<Stream>& stream);
 
   const PluginServerEvents events_;
-  mutable std::mutex mutex_;  // guards all below and the streams' own fields
-  grpc::Slice list_;          // reference-counted: streams send it without a copy
-  uint64_t generation_ = 0;   // of the list; zero: there is none yet
-  bool ending_ = false;
+  mutable Mutex mutex_;  // guards all below and the streams' own fields
+  grpc::Slice list_
+      TESSERA_GUARDED_BY(mutex_);  // reference-counted: streams send it without a copy
+  uint64_t generation_ TESSERA_GUARDED_BY(mutex_) = 0;  // of the list; zero: there is none yet
+  bool ending_ TESSERA_GUARDED_BY(mutex_) = false;
   // Each is removed by its own Ended; whoever calls Proceed holds a reference meanwhile.
-  std::set<std::shared_ptr<Stream>> open_;
+  std::set<std::shared_ptr<Stream>> open_ TESSERA_GUARDED_BY(mutex_);
 };
 
 }  // namespace tessera::kubelet

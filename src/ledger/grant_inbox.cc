@@ -19,7 +19,7 @@ void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_i
   std::ranges::sort(share_ids, NaturalLess());
   const auto twice = std::ranges::unique(share_ids);
   share_ids.erase(twice.begin(), twice.end());
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_.push_back({{std::string(resource), std::move(share_ids), now}, 0});
   const auto fresh = std::prev(entries_.end());
   const PendingGrant& grant = fresh->grant;
@@ -34,7 +34,7 @@ void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_i
 }
 
 void GrantInbox::PutBound(BoundDevices bound) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const std::string& device : bound.devices) in_use_.insert({bound.resource, device});
   BoundKey key(std::move(bound.pod_uid), std::move(bound.container), std::move(bound.resource));
   bound_[std::move(key)] = {std::move(bound.devices), bound.since};
@@ -43,7 +43,7 @@ void GrantInbox::PutBound(BoundDevices bound) {
 std::vector<Holding> GrantInbox::Confirm(std::span<const Holding> appeared) {
   std::set<Granted> told;
   for (const Holding& holding : appeared) told.emplace(holding.resource, holding.share_ids);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::set<std::pair<std::string_view, std::string_view>> granted;
   for (const auto& [grant, newest] : entries_) {
     for (const std::string& id : grant.share_ids) granted.emplace(grant.resource, id);
@@ -63,7 +63,7 @@ std::vector<Holding> GrantInbox::Confirm(std::span<const Holding> appeared) {
 }
 
 std::vector<PendingGrant> GrantInbox::Forget(Steady then) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<PendingGrant> forgotten;
   for (auto at = entries_.begin(); at != entries_.end();) {
     if (at->grant.since > then) {
@@ -82,7 +82,7 @@ void GrantInbox::KeepBound(std::span<const Holding> holdings, Steady then) {
   for (const Holding& holding : holdings) {
     held.insert({holding.pod_uid, holding.container, holding.resource});
   }
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto at = bound_.begin(); at != bound_.end();) {
     Bound& bound = at->second;
     const bool was_held = std::exchange(bound.held, held.contains(at->first));
@@ -93,14 +93,14 @@ void GrantInbox::KeepBound(std::span<const Holding> holdings, Steady then) {
 }
 
 std::vector<PendingGrant> GrantInbox::pending() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<PendingGrant> grants;
   for (const Entry& entry : entries_) grants.push_back(entry.grant);
   return grants;
 }
 
 std::vector<BoundDevices> GrantInbox::bound() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<BoundDevices> all;
   for (const auto& [key, bound] : bound_) {
     const auto& [uid, container, resource] = key;
@@ -110,18 +110,18 @@ std::vector<BoundDevices> GrantInbox::bound() const {
 }
 
 std::vector<std::string> GrantInbox::DevicesOf(const Holding& holding) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto bound = bound_.find({holding.pod_uid, holding.container, holding.resource});
   return bound == bound_.end() ? std::vector<std::string>() : bound->second.devices;
 }
 
 bool GrantInbox::Uses(const DeviceKey& key) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return in_use_.contains(key);
 }
 
 bool GrantInbox::UsesAny(const std::string& source) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto use = in_use_.lower_bound({source, ""});
   return use != in_use_.end() && use->source == source;
 }

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <list>
 #include <map>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "device/device.h"
 #include "ledger/holding.h"
 
@@ -78,17 +78,17 @@ class GrantInbox {
     bool held = false;  // kubelet has named its container
   };
 
-  // All under the mutex.
-  Entries::iterator Drop(Entries::iterator at);
-  void Index();
-  void NoteUse(const PendingGrant& grant);
+  Entries::iterator Drop(Entries::iterator at) TESSERA_REQUIRES(mutex_);
+  void Index() TESSERA_REQUIRES(mutex_);
+  void NoteUse(const PendingGrant& grant) TESSERA_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  Entries entries_;  // under mutex_, as all that follows
-  std::map<std::pair<std::string, std::string>, Entries::iterator>
-      newest_;  // by resource and share
-  std::map<BoundKey, Bound> bound_;
-  std::set<DeviceKey, DeviceKeyLess> in_use_;  // which a grant names or was bound to
+  mutable Mutex mutex_;
+  Entries entries_ TESSERA_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, std::string>, Entries::iterator> newest_
+      TESSERA_GUARDED_BY(mutex_);  // by resource and share
+  std::map<BoundKey, Bound> bound_ TESSERA_GUARDED_BY(mutex_);
+  std::set<DeviceKey, DeviceKeyLess> in_use_
+      TESSERA_GUARDED_BY(mutex_);  // which a grant names or was bound to
 };
 
 }  // namespace tessera

@@ -13,7 +13,7 @@
 #include "os/files.h"
 #include "os/process.h"
 #include "report/condition_record.h"
-#include "report/news.h"
+#include "report/health_events.h"
 #include "report/registration_record.h"
 
 namespace tessera {

@@ -9,16 +9,16 @@
 #include "base/characters.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "fraction/asked_sizes.h"
-#include "fraction/hami_protocol.h"
 #include "hami/names.h"
+#include "hami/protocol/hami_protocol.h"
 #include "http/target.h"
 #include "kube/client.h"
 #include "kube/node_keeper.h"
 #include "kube/node_pods.h"
 #include "kube/outbox.h"
 #include "os/loop.h"
-#include "report/news.h"
+#include "placement/asked_sizes.h"
+#include "report/health_events.h"
 #include "report/node_labels.h"
 
 namespace tessera {
@@ -69,7 +69,7 @@ struct ApiServer::Voice {
                     [context](const kube::Pod& pod) { return context->claims.AwaitsClaim(pod); });
     const auto put = [this, context](const kube::PodPtr& pod) {
       context->pods.Put(pod);
-      protocol->PodChanged(*pod);
+      protocol->PodChanged(pod);
     };
     const auto wanted = [resources](std::string_view key) {
       return resources.contains(std::string(key));

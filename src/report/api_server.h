@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent tells the API server: events, the node's condition, its labels, and what HAMi's
-// scheduler is to know of it. It has a thread
-// and a loop of its own, which begin with the first thing there is to tell: nothing that serves
-// kubelet waits for the API server, and where none is configured there is no object of this class.
+// scheduler is to know of it. It has a thread and a loop of its own, which begin with the first
+// thing there is to tell: nothing that serves kubelet waits for the API server, and where none is
+// configured there is no object of this class.
 // Owned by the agent; any thread.
 #pragma once
 

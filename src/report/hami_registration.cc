@@ -11,12 +11,12 @@
 
 #include "backend/nvidia/gpu.h"
 #include "backend/nvidia/nvidia_config.h"
-#include "fraction/pod_decision.h"
 #include "hami/handshake.h"
 #include "hami/link_scores.h"
 #include "hami/names.h"
 #include "hami/node_register.h"
 #include "kube/metadata_patch.h"
+#include "placement/placement.h"
 #include "report/node_labels.h"
 
 namespace tessera {
@@ -102,8 +102,8 @@ std::string ScoresText(const Points& points) {
 }
 
 // Sets what is to be changed of one annotation.
-void Wish(const Labels& present, std::string_view key, const std::optional<std::string>& value,
-          kube::MetadataPatch& patch) {
+void SetAnnotation(const Labels& present, std::string_view key,
+                   const std::optional<std::string>& value, kube::MetadataPatch& patch) {
   const auto found = present.find(std::string(key));
   const bool same =
       value ? found != present.end() && found->second == *value : found == present.end();
@@ -152,22 +152,23 @@ std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
                                              const json::Value& node, Wall now, Duration running) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
-  Wish(present, hami::kNodeRegister, wanted.devices, patch);
-  Wish(present, hami::kNodeScore, wanted.scores, patch);
-  if (wanted.reports) Wish(present, hami::kNodeHandshake, hami::WriteReported(now, running), patch);
+  SetAnnotation(present, hami::kNodeRegister, wanted.devices, patch);
+  SetAnnotation(present, hami::kNodeScore, wanted.scores, patch);
+  if (wanted.reports)
+    SetAnnotation(present, hami::kNodeHandshake, hami::WriteReported(now, running), patch);
   return PatchOf(patch);
 }
 
 std::optional<json::Value> RegistrationRemoval(const json::Value& node) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
-  Wish(present, hami::kNodeRegister, std::nullopt, patch);
-  Wish(present, hami::kNodeScore, std::nullopt, patch);
+  SetAnnotation(present, hami::kNodeRegister, std::nullopt, patch);
+  SetAnnotation(present, hami::kNodeScore, std::nullopt, patch);
   const auto handshake = present.find(std::string(hami::kNodeHandshake));
   const bool reported =
       handshake != present.end() &&
       hami::ReadHandshake(handshake->second).state == hami::HandshakeState::kReported;
-  if (reported) Wish(present, hami::kNodeHandshake, std::nullopt, patch);
+  if (reported) SetAnnotation(present, hami::kNodeHandshake, std::nullopt, patch);
   return PatchOf(patch);
 }
 

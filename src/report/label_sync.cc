@@ -16,7 +16,7 @@ constexpr Duration kFirst{5'000};  // where no scan says that devices were found
 Labellers LabellersOf(const config::Config& config) {
   Labellers labellers;
   for (const Kind& kind : Kinds()) {
-    if (kind.label != nullptr) labellers.push_back(kind.label(config));
+    if (kind.labels != nullptr) labellers.push_back(kind.labels->Make(config));
   }
   return labellers;
 }

@@ -12,7 +12,7 @@
 
 #include "backend/labeller.h"
 #include "json/json.h"
-#include "kube/metadata.h"
+#include "kube/objects/metadata.h"
 
 namespace tessera {
 

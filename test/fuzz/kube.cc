@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kube/access.h"
-#include "kube/pod.h"
+#include "kube/objects/pod.h"
 #include "kube/wire.h"
 #include "test/fuzz/fuzz.h"
 

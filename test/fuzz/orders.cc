@@ -3,7 +3,7 @@
 // What is read is followed as far as no file is needed, and what the agent would then write reads
 // back.
 
-#include "agent/order.h"
+#include "agent/control_request.h"
 #include "base/text.h"
 #include "json/json.h"
 #include "node/node.h"

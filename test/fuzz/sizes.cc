@@ -2,7 +2,7 @@
 // What a pod's own annotations say of the size of its virtual GPUs: lines of KEY=VALUE, the key
 // without the part that all have.
 
-#include "fraction/asked_sizes.h"
+#include "placement/asked_sizes.h"
 
 #include <algorithm>
 #include <string>

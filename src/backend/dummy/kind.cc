@@ -161,6 +161,7 @@ Kind MakeKind() {
                       .doc = "Devices that exist only in the agent, to try things out.",
                       .choice = KindChoice<DummyConfig>(),
                       .children = DummyKeys},
+          .is = IsKind<DummyConfig>,
           .complete = Complete,
           .check = CheckDummy,
           .make = Make};

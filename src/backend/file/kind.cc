@@ -135,6 +135,7 @@ Kind MakeKind() {
                       .doc = "Devices that are files on the host, found by path or pattern.",
                       .choice = KindChoice<FileConfig>(),
                       .children = FilesKeys},
+          .is = IsKind<FileConfig>,
           .complete = Complete,
           .check = CheckFiles,
           .make = Make};

@@ -123,8 +123,8 @@ bool MayBePartOf(const NvidiaConfig& config, unsigned index) {
   return config.mig.empty() && PartOf(config, {.index = index}).whole;
 }
 
-std::map<unsigned, std::string> Odd(const NvidiaConfig& config,
-                                    const std::map<unsigned, Gpu>& gpus) {
+std::map<unsigned, std::string> MisdividedGpus(const NvidiaConfig& config,
+                                               const std::map<unsigned, Gpu>& gpus) {
   if (!config.mig.empty() || config.in_mig_mode != InMigMode::kDevices) return {};
   std::map<unsigned, Layout> layouts;
   for (const auto& [index, gpu] : gpus) {

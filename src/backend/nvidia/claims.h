@@ -35,7 +35,7 @@ bool MayBePartOf(const NvidiaConfig& config, unsigned index);
 // (InMigMode::kDevices), each with what is the matter and what to do: it is not divided as the
 // others are, or has trouble of its own (Mig::Trouble). What most GPUs have counts, of equally many
 // what the first one has.
-std::map<unsigned, std::string> Odd(const NvidiaConfig& config,
-                                    const std::map<unsigned, Gpu>& gpus);
+std::map<unsigned, std::string> MisdividedGpus(const NvidiaConfig& config,
+                                               const std::map<unsigned, Gpu>& gpus);
 
 }  // namespace tessera::nvidia

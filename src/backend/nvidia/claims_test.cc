@@ -114,7 +114,7 @@ std::map<unsigned, std::string> OddOf(const std::vector<Gpu>& gpus, NvidiaConfig
     by_index[index] = gpu;
     by_index[index].index = index;
   }
-  return Odd(config, by_index);
+  return MisdividedGpus(config, by_index);
 }
 
 using Texts = std::map<unsigned, std::string>;
@@ -169,7 +169,7 @@ TEST(OddGpus, AreNoneThatAnotherResourceHas) {
 }
 
 TEST(OddGpus, AreAMatterOfResourcesThatAreMadeOfBoth) {
-  EXPECT_EQ(Odd({}, {{0, A100()}, {1, Divided({})}}), Texts());
+  EXPECT_EQ(MisdividedGpus({}, {{0, A100()}, {1, Divided({})}}), Texts());
 }
 
 }  // namespace

@@ -383,22 +383,45 @@ Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surr
 }
 
 // Of the root a pod may have the host's /usr alone.
-std::vector<std::string> DriverDirectories(const Resource& resource) {
-  const std::string& root = resource.kind.As<NvidiaConfig>()->driver_root;
-  return {root, root == "/" ? "/usr" : root + "/usr"};
-}
-
-std::unique_ptr<Labeller> Label(const Config& config) {
-  if (config.labels.gpus == LabelledGpus::kVfio) {
-    return std::make_unique<nvidia::VfioLabeller>(config);
+class Cdi final : public CdiDescriber {
+  const char* CdiKind() const override { return "k8s.device-plugin.nvidia.com/gpu"; }
+  std::vector<std::string> Directories(const Resource& resource) const override {
+    const std::string& root = resource.kind.As<NvidiaConfig>()->driver_root;
+    return {root, root == "/" ? "/usr" : root + "/usr"};
   }
-  return std::make_unique<nvidia::GpuLabeller>(config);
-}
+  HostTree TreeOf(const os::Root& root, const Resource& resource) const override {
+    const nvidia::Tree tree = nvidia::DriverTree(root, *resource.kind.As<NvidiaConfig>());
+    return {.seen = tree.seen, .host = tree.host};
+  }
+};
 
-HostTree DriverTreeOf(const os::Root& root, const Resource& resource) {
-  const nvidia::Tree tree = nvidia::DriverTree(root, *resource.kind.As<NvidiaConfig>());
-  return {.seen = tree.seen, .host = tree.host};
-}
+class Families final : public FamilyFinder {
+  bool MayHave(const Resource& family, std::string_view profile) const override {
+    return config::MayHave(family, profile);
+  }
+};
+
+class Labels final : public LabelMaker {
+  std::unique_ptr<Labeller> Make(const Config& config) const override {
+    if (config.labels.gpus == LabelledGpus::kVfio) {
+      return std::make_unique<nvidia::VfioLabeller>(config);
+    }
+    return std::make_unique<nvidia::GpuLabeller>(config);
+  }
+};
+
+// NVML, where 'failOnInitError' is set.
+class Nvml final : public Requirement {
+  Result<std::shared_ptr<const void>> Meet(const Resource& resource,
+                                           const Surroundings& at) const override {
+    return Require(resource, at);
+  }
+};
+
+constexpr Cdi kCdi;
+constexpr Families kFamilies;
+constexpr Labels kLabels;
+constexpr Nvml kNvml;
 
 Kind MakeKind() {
   return {.section = {.name = "nvidia",
@@ -406,20 +429,17 @@ Kind MakeKind() {
                       .doc = "NVIDIA GPUs, found by NVML.",
                       .choice = KindChoice<NvidiaConfig>(),
                       .children = NvidiaKeys},
+          .is = IsKind<NvidiaConfig>,
           .complete = Complete,
           .check = CheckNvidia,
           .make = Make,
-          .require = Require,
           .runtime_reads_variable = true,
           .ids_are_of_hardware = true,
-          .describes_for_cdi = true,
-          .cdi_kind = "k8s.device-plugin.nvidia.com/gpu",
-          .cdi_tells_of = DriverDirectories,
-          .cdi_tree = DriverTreeOf,
-          .may_have = MayHave,
-          .label = Label,
-          .has_mps = true,
-          .has_vgpu = true};
+          .divisions = {Division::kMps, Division::kVgpu},
+          .cdi = &kCdi,
+          .families = &kFamilies,
+          .labels = &kLabels,
+          .requirement = &kNvml};
 }
 
 }  // namespace

@@ -161,10 +161,10 @@ TEST(NvidiaKind, AFamilyHasTheProfilesThatItsPatternFits) {
       "- {name: \"nvidia.com/mig-{profile}\", nvidia: {mig: \"*\"}}\n");
   const Resource& narrow = config.resources[0];
   EXPECT_EQ(narrow.kind.As<NvidiaConfig>()->family, "nvidia.com/mig-{profile}");
-  const auto may_have = KindOf(narrow)->may_have;
-  EXPECT_TRUE(may_have(narrow, "1g.10gb.me"));
-  EXPECT_FALSE(may_have(narrow, "1g.10gb"));
-  EXPECT_TRUE(may_have(config.resources[1], "1g.10gb"));
+  const FamilyFinder& families = *KindOf(narrow)->families;
+  EXPECT_TRUE(families.MayHave(narrow, "1g.10gb.me"));
+  EXPECT_FALSE(families.MayHave(narrow, "1g.10gb"));
+  EXPECT_TRUE(families.MayHave(config.resources[1], "1g.10gb"));
 }
 
 class NvidiaRequirement : public testing::Test {
@@ -183,9 +183,10 @@ class NvidiaRequirement : public testing::Test {
                          "discovery: {}}}}}]\n",
                          discovery));
     os::Loop loop;
-    const auto met = KindOf(config.resources[0])
-                         ->require(config.resources[0],
-                                   {.state_dir = "", .root = os::Root(directory_), .loop = loop});
+    const auto met =
+        KindOf(config.resources[0])
+            ->requirement->Meet(config.resources[0],
+                                {.state_dir = "", .root = os::Root(directory_), .loop = loop});
     return met ? "" : met.error().message.substr(0, met.error().message.find(" from"));
   }
 

@@ -190,17 +190,17 @@ Labels GpuLabeller::WithoutDevices() {
 // Fails where the driver itself does.
 nvml::Answer<std::vector<GpuFacts>> GpuLabeller::ReadGpus(const nvml::LibraryPtr& library,
                                                           unsigned count) {
-  Line line(readers_);
+  SerialQueue queue(readers_);
   for (unsigned i = 0; i < count; ++i) {
     std::shared_ptr<GpuReading>& last = readings_[i];
     if (last != nullptr && !last->IsDone()) continue;  // it hangs; one thread is enough
     last = std::make_shared<GpuReading>();
-    line.Add([reading = last, library, root = root_, i] {
+    queue.Add([reading = last, library, root = root_, i] {
       reading->Finish(ReadFacts(*library, root, i));
     });
   }
   const auto limit = std::chrono::steady_clock::now() + kPatience;
-  line.Run(limit);
+  queue.Run(limit);
 
   std::map<unsigned, GpuFacts> read;
   std::map<unsigned, std::string> silent;

@@ -30,7 +30,7 @@ class MpsBackend : public Backend {
   }
   Evidence Check(const Device& device) override;
   bool TellsByItself() const override { return gpus_->TellsByItself(); }
-  bool SilenceIsNoEvidence() const override { return gpus_->SilenceIsNoEvidence(); }
+  bool TimeoutIsInconclusive() const override { return gpus_->TimeoutIsInconclusive(); }
   bool Release() override { return gpus_->Release(); }
   void TakeUp() override { gpus_->TakeUp(); }
   std::vector<std::string> HeldBy() const override { return gpus_->HeldBy(); }

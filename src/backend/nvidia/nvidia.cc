@@ -119,7 +119,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
     gpus_ = gpus;
   }
 
-  const std::map<unsigned, std::string> odd = nvidia::Odd(config_, gpus);
+  const std::map<unsigned, std::string> odd = nvidia::MisdividedGpus(config_, gpus);
   std::vector<Device> devices;
   for (unsigned i = 0; i < *count; ++i) {
     if (const auto gpu = gpus.find(i); gpu == gpus.end()) {
@@ -140,10 +140,10 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
 nvml::Answer<NvidiaBackend::Seen> NvidiaBackend::ReadGpus(const nvml::LibraryPtr& library,
                                                           unsigned count) {
   std::vector<std::shared_ptr<GpuReading>> readings;
-  nvidia::Line line(readers_);
-  for (unsigned i = 0; i < count; ++i) readings.push_back(BeginReading(library, i, line));
+  nvidia::SerialQueue queue(readers_);
+  for (unsigned i = 0; i < count; ++i) readings.push_back(BeginReading(library, i, queue));
   const auto limit = std::chrono::steady_clock::now() + kPatience;
-  line.Run(limit);
+  queue.Run(limit);
 
   Seen seen;
   for (unsigned i = 0; i < count; ++i) {
@@ -184,13 +184,13 @@ void NvidiaBackend::TellWhole(const std::string& gpu) {
 }
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
-    const nvml::LibraryPtr& library, unsigned index, nvidia::Line& line) {
+    const nvml::LibraryPtr& library, unsigned index, nvidia::SerialQueue& queue) {
   std::lock_guard lock(mutex_);
   std::shared_ptr<GpuReading>& last = readings_[index];
   if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
   last = std::make_shared<GpuReading>();
-  line.Add([reading = last, library, root = root_, index, sized = config_.vgpu.on,
-            untold = config_.memory_if_untold] {
+  queue.Add([reading = last, library, root = root_, index, sized = config_.vgpu.on,
+             untold = config_.memory_if_untold] {
     auto gpu = nvidia::Read(*library, root, index);
     if (gpu && sized) gpu->memory = nvidia::MemoryOf(*library, index, untold);
     reading->Finish(std::move(gpu));
@@ -210,7 +210,7 @@ void NvidiaBackend::TellGeometry(unsigned count, const std::map<unsigned, nvidia
 
 std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     const nvml::LibraryPtr& library, const std::map<unsigned, nvidia::Gpu>& gpus) {
-  nvidia::Line line(readers_);
+  nvidia::SerialQueue queue(readers_);
   std::map<std::string, std::shared_ptr<LevelReading>> readings;  // by UUID
   for (const auto& [index, gpu] : gpus) {
     std::lock_guard lock(mutex_);
@@ -224,14 +224,14 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     std::shared_ptr<LevelReading>& last = level_readings_[gpu.uuid];
     if (last == nullptr || last->IsDone()) {
       last = std::make_shared<LevelReading>();
-      line.Add([reading = last, library, index = index, others = std::move(unknown)] {
+      queue.Add([reading = last, library, index = index, others = std::move(unknown)] {
         reading->Finish(nvidia::ReadLevels(*library, index, others));
       });
     }
     readings[gpu.uuid] = last;
   }
   const auto limit = std::chrono::steady_clock::now() + kPatience;
-  line.Run(limit);
+  queue.Run(limit);
   for (const auto& [uuid, reading] : readings) {
     const auto read = reading->Await(limit);
     std::lock_guard lock(mutex_);

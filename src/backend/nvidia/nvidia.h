@@ -6,9 +6,8 @@
 // - A GPU that was read before is the device it was when it cannot be read now; checks tell how it
 //   fares. One that was never read is a device with a defect.
 // - XIDs take out the devices that they are about, by the policy of xid.h; polled state
-// (condition.h)
-//   counts as any check. A device that was lost, or shows signs of a reset, and answers again was
-//   reset: that is told before it is called good.
+//   (condition.h) counts as any check. A device that was lost, or shows signs of a reset, and
+//   answers again was reset: that is told before it is called good.
 // - GPUs that are plugged and MIG instances that are made or destroyed lead to a scan (geometry.h).
 // - Without a driver a scan fails and is repeated, and every check answers "unknown".
 //
@@ -46,7 +45,7 @@ class NvidiaBackend : public Backend {
   Result<std::vector<Device>> Scan() override;
   // Whether the GPU is where it was, answers, and tells of no trouble.
   Evidence Check(const Device& device) override;
-  bool SilenceIsNoEvidence() const override { return true; }
+  bool TimeoutIsInconclusive() const override { return true; }
 
   bool Release() override;
   void TakeUp() override;
@@ -62,7 +61,7 @@ class NvidiaBackend : public Backend {
   };
   nvml::Answer<Seen> ReadGpus(const nvml::LibraryPtr& library, unsigned count);
   std::shared_ptr<GpuReading> BeginReading(const nvml::LibraryPtr& library, unsigned index,
-                                           nvidia::Line& line);
+                                           nvidia::SerialQueue& queue);
   // What GPUs have in common, by UUID: read once of each pair, when both have just answered.
   std::map<std::string, nvidia::Levels> ReadLevels(const nvml::LibraryPtr& library,
                                                    const std::map<unsigned, nvidia::Gpu>& gpus);

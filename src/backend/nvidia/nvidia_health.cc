@@ -190,7 +190,7 @@ void NvidiaBackend::OnEvent(const nvidia::Event& event) {
   }
   const std::vector<DeviceKey> keys = Concerned(event);
   if (keys.empty()) return;
-  events_->CountXid(event.gpu, nvidia::XidName(event.xid, xids_));
+  events_->CountDriverError(event.gpu, nvidia::XidName(event.xid, xids_));
   const auto evidence = nvidia::EvidenceOf(event.xid, xids_);
   if (!evidence) {
     return log::Info("an XID that is a program's own",

@@ -26,7 +26,7 @@ class Reports : public BackendEvents {
     const bool reset = evidence.kind == EvidenceKind::kReset;
     Add(fmt::format("{} {}", key.id, reset ? "reset" : Say(evidence)));
   }
-  void CountXid(const std::string& gpu, const std::string& xid) override {
+  void CountDriverError(const std::string& gpu, const std::string& xid) override {
     std::lock_guard lock(mutex_);
     ++xids_[gpu + " " + xid];
   }

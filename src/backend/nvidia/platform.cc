@@ -255,9 +255,9 @@ void PlatformBackend::Report(const DeviceKey& key, Evidence evidence) {
   events_->Report(whole_ ? DeviceKey{key.source, whole_->id} : key, std::move(evidence));
 }
 
-void PlatformBackend::CountXid(const std::string& gpu, const std::string& xid) {
+void PlatformBackend::CountDriverError(const std::string& gpu, const std::string& xid) {
   std::lock_guard lock(mutex_);
-  if (events_ != nullptr) events_->CountXid(gpu, xid);
+  if (events_ != nullptr) events_->CountDriverError(gpu, xid);
 }
 
 }  // namespace tessera::nvidia

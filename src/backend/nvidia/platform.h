@@ -47,7 +47,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   Result<std::vector<Device>> Scan() override;
   std::shared_ptr<const cdi::Parts> DescribeForCdi(const std::vector<Device>& devices) override;
   Evidence Check(const Device& device) override;
-  bool SilenceIsNoEvidence() const override { return true; }
+  bool TimeoutIsInconclusive() const override { return true; }
   bool Release() override { return gpus_->Release(); }
   void TakeUp() override { gpus_->TakeUp(); }
   std::vector<std::string> HeldBy() const override { return gpus_->HeldBy(); }
@@ -60,7 +60,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   };
   void RescanSoon() override;
   void Report(const DeviceKey& key, Evidence evidence) override;
-  void CountXid(const std::string& gpu, const std::string& xid) override;
+  void CountDriverError(const std::string& gpu, const std::string& xid) override;
   Result<std::vector<Device>> Look();
   std::vector<Device> Found(std::optional<Whole> whole);
   Device Describe(const std::string& id) const;

@@ -27,7 +27,9 @@ class Heard : public BackendEvents {
   void Report(const DeviceKey& key, Evidence evidence) override {
     Add(fmt::format("{} {}", key.Text(), ReasonName(evidence.reason)));
   }
-  void CountXid(const std::string& gpu, const std::string& xid) override { Add(gpu + " " + xid); }
+  void CountDriverError(const std::string& gpu, const std::string& xid) override {
+    Add(gpu + " " + xid);
+  }
   std::vector<std::string> all() {
     std::lock_guard lock(mutex_);
     return all_;

@@ -3,13 +3,13 @@
 
 namespace tessera::nvidia {
 
-void Line::Add(std::function<void()> task) {
+void SerialQueue::Add(std::function<void()> task) {
   std::lock_guard lock(rest_->mutex);
   rest_->tasks.push_back(std::move(task));
   ++rest_->unfinished;
 }
 
-void Line::Run(std::chrono::steady_clock::time_point limit) {
+void SerialQueue::Run(std::chrono::steady_clock::time_point limit) {
   workers_.GoOn();  // what a former line could not begin
   std::unique_lock lock(rest_->mutex);
   if (rest_->unfinished == 0) return;
@@ -25,7 +25,7 @@ void Line::Run(std::chrono::steady_clock::time_point limit) {
 }
 
 // One more thread does what nobody has begun.
-void Line::GoOn() {
+void SerialQueue::GoOn() {
   workers_.Run([rest = rest_] {
     std::unique_lock lock(rest->mutex);
     while (!rest->tasks.empty()) {

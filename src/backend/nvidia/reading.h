@@ -43,11 +43,11 @@ struct Reading {
 
 // Tasks that one thread does in turn, which is quicker than a thread for each; when one takes
 // longer than a turn, or hangs, another thread goes on with the rest.
-class Line {
+class SerialQueue {
  public:
   static constexpr Duration kTurn{5};
 
-  explicit Line(os::Workers& workers) : workers_(workers) {}
+  explicit SerialQueue(os::Workers& workers) : workers_(workers) {}
 
   void Add(std::function<void()> task);
   // Does all, but for what hangs, and no longer than until then: past a task that takes too long,

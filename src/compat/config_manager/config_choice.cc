@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "kube/access.h"
 #include "kube/client.h"
-#include "kube/metadata.h"
+#include "kube/objects/metadata.h"
 #include "os/files.h"
 #include "os/loop.h"
 #include "os/process.h"

@@ -306,18 +306,19 @@ TEST(NvidiaTranslation, ExtrasAreSwitchedOnAndNamedByCdi) {
   EXPECT_EQ(GoodLoad(by_cdi).config.resources[0].rendering.channels, rendering.channels);
 }
 
-const NvidiaConfig& KindOf(const LoadResult& result) {
+const NvidiaConfig& NvidiaConfigOf(const LoadResult& result) {
   return *result.config.resources[0].kind.As<NvidiaConfig>();
 }
 
 TEST(NvidiaTranslation, TheAgentEndsWithoutADriverOnlyWhereSomebodyWroteIt) {
-  EXPECT_FALSE(KindOf(GoodLoad({})).fail_on_init_error);
-  EXPECT_TRUE(KindOf(GoodLoad({.yaml = "flags: {failOnInitError: true}\n"})).fail_on_init_error);
+  EXPECT_FALSE(NvidiaConfigOf(GoodLoad({})).fail_on_init_error);
   EXPECT_TRUE(
-      KindOf(GoodLoad({.environment = {{"FAIL_ON_INIT_ERROR", "true"}}})).fail_on_init_error);
-  EXPECT_TRUE(KindOf(GoodLoad({.words = {"--fail-on-init-error"}})).fail_on_init_error);
-  EXPECT_FALSE(KindOf(GoodLoad({.yaml = "flags: {failOnInitError: true}\n",
-                                .words = {"--fail-on-init-error=false"}}))
+      NvidiaConfigOf(GoodLoad({.yaml = "flags: {failOnInitError: true}\n"})).fail_on_init_error);
+  EXPECT_TRUE(NvidiaConfigOf(GoodLoad({.environment = {{"FAIL_ON_INIT_ERROR", "true"}}}))
+                  .fail_on_init_error);
+  EXPECT_TRUE(NvidiaConfigOf(GoodLoad({.words = {"--fail-on-init-error"}})).fail_on_init_error);
+  EXPECT_FALSE(NvidiaConfigOf(GoodLoad({.yaml = "flags: {failOnInitError: true}\n",
+                                        .words = {"--fail-on-init-error=false"}}))
                    .fail_on_init_error);
 }
 
@@ -346,12 +347,13 @@ TEST(NvidiaTranslation, TheVariablesAboutHealthChecksSayWhatXidsMean) {
   };
   for (const XidRow& row : rows) {
     const LoadResult result = GoodLoad({.environment = row.environment});
-    EXPECT_EQ(KindOf(result).xids, row.xids);
-    EXPECT_EQ(KindOf(result).other_xids, row.others);
+    EXPECT_EQ(NvidiaConfigOf(result).xids, row.xids);
+    EXPECT_EQ(NvidiaConfigOf(result).other_xids, row.others);
   }
   const LoadResult result = GoodLoad({.environment = {{off, "79,4x,0"}, {on, "48,10000,x"}}});
-  EXPECT_EQ(KindOf(result).xids, (std::vector<NvidiaConfig::XidRule>{
-                                     {48, XidClass::kReset}, {79, XidClass::kApplication}}));
+  EXPECT_EQ(
+      NvidiaConfigOf(result).xids,
+      (std::vector<NvidiaConfig::XidRule>{{48, XidClass::kReset}, {79, XidClass::kApplication}}));
   EXPECT_EQ(result.SourceOf("resources[0].nvidia.xids[0].xid"),
             "environment DP_ENABLE_HEALTHCHECKS");
   EXPECT_EQ(result.SourceOf("resources[0].nvidia.xids[1].class"),
@@ -367,7 +369,7 @@ TEST(NvidiaTranslation, TheVariablesAboutHealthChecksSayWhatXidsMean) {
 TEST(NvidiaTranslation, ThatZeroStandsForEveryXidIsToldWhereItDoes) {
   const LoadResult result = GoodLoad({.environment = {{"DP_ENABLE_HEALTHCHECKS", "0,79"}}});
 
-  EXPECT_EQ(KindOf(result).other_xids, OtherXids::kCount);
+  EXPECT_EQ(NvidiaConfigOf(result).other_xids, OtherXids::kCount);
   EXPECT_EQ(Messages(result.warnings), kOpenDoor +
                                            "DP_ENABLE_HEALTHCHECKS has '0', by which every XID "
                                            "counts, as in NVIDIA's plugin: write 'all'\n");

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/device_log.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "placement/placement.h"
+
+namespace tessera::agent {
+namespace {
+
+// More transitions than this at once make one line in the log, not one each.
+constexpr size_t kTransitionsInDetail = 8;
+// In the metric, a device that was taken out by hand is in this state, whatever its health.
+constexpr std::string_view kCordoned = "cordoned";
+
+void LogStep(const Transition& step) {
+  const std::string_view from = HealthStateName(step.before.state);
+  const std::string event = "device " + std::string(HealthStateName(step.after.state));
+  if (step.after.offered()) {
+    log::Info(event, {{"device", step.key.Text()}, {"from", from}});
+  } else {
+    log::Warn(event, Error{step.after.reason, step.after.detail},
+              {{"device", step.key.Text()}, {"from", from}});
+  }
+}
+
+// Devices of each source by state.
+std::map<std::string, std::map<std::string_view, double>> CountDevices(const Node& node) {
+  std::map<std::string, std::map<std::string_view, double>> counts;
+  for (const Device& device : node.inventory()->devices) {
+    const bool cordoned = node.CordonOf(device) != nullptr;
+    ++counts[device.key.source]
+            [cordoned ? kCordoned : HealthStateName(node.VerdictOf(device.key).state)];
+  }
+  return counts;
+}
+
+}  // namespace
+
+void ReportTransitions(const std::string& source, const std::vector<Transition>& steps,
+                       http::Metrics& metrics) {
+  std::map<std::string_view, size_t> counts;  // by where the devices came to
+  for (const Transition& step : steps) {
+    const bool good = step.after.state == HealthState::kHealthy;
+    metrics.Add(http::Metric::kHealthTransitions,
+                {source, std::string(HealthStateName(step.before.state)),
+                 std::string(HealthStateName(step.after.state)),
+                 good ? "" : std::string(ReasonName(step.after.reason))});
+    ++counts[HealthStateName(step.after.state)];
+    if (steps.size() <= kTransitionsInDetail) LogStep(step);
+  }
+  if (steps.size() <= kTransitionsInDetail) return;
+  for (const auto& [state, count] : counts) {
+    log::Info("devices " + std::string(state), {{"resource", source}, {"count", count}});
+  }
+}
+
+void ReportHolders(const std::string& source, const std::vector<Transition>& steps,
+                   const Ledger& ledger) {
+  std::set<std::string> devices;
+  for (const Transition& step : steps) {
+    const bool fell = step.before.offered() && !step.after.offered();
+    if (fell && step.after.reason == Reason::kMpsDown) devices.insert(step.key.id);
+  }
+  if (devices.empty()) return;
+  std::set<std::string> pods;
+  for (const Holding& holding : ledger.holdings()) {
+    const bool concerned =
+        holding.resource == source &&
+        std::ranges::any_of(ledger.DevicesOf(holding),
+                            [&](const std::string& device) { return devices.contains(device); });
+    if (!concerned) continue;
+    pods.insert(holding.pod.empty() ? holding.pod_uid : holding.pod_namespace + "/" + holding.pod);
+  }
+  if (pods.empty()) return;
+  log::Warn("pods may have lost MPS: start them anew where their CUDA calls fail",
+            {{"resource", source},
+             {"pods", Join(std::vector<std::string>(pods.begin(), pods.end()), ", ")}});
+}
+
+namespace {
+
+// Of the resource's GPUs as they are now; those that have gone are shown no more.
+void RefreshGranted(const std::string& name, const ServedResource& resource, const Granted& granted,
+                    http::Metrics& metrics) {
+  using http::Metric;
+  constexpr double kMebibyte = 1 << 20;
+  for (const Metric metric :
+       {Metric::kVgpuContainers, Metric::kVgpuMemory, Metric::kVgpuMemoryGranted,
+        Metric::kVgpuCores, Metric::kVgpuCoresGranted}) {
+    metrics.Forget(metric, 0, name);
+  }
+  const auto& vgpu = resource.resource().rendering.vgpu;
+  if (!vgpu) return;
+  metrics.Set(Metric::kVgpuContainers, {name}, granted.containers);
+  for (const hami::RegisteredDevice& card : CardsOf(*resource.offer(), *vgpu)) {
+    const auto found = granted.by_device.find(card.id);
+    const auto taken = found == granted.by_device.end() ? hami::CardUsage() : found->second;
+    metrics.Set(Metric::kVgpuMemory, {name, card.id}, card.devmem * kMebibyte);
+    metrics.Set(Metric::kVgpuMemoryGranted, {name, card.id},
+                static_cast<double>(taken.memory) * kMebibyte);
+    metrics.Set(Metric::kVgpuCores, {name, card.id}, card.devcore);
+    metrics.Set(Metric::kVgpuCoresGranted, {name, card.id}, static_cast<double>(taken.cores));
+  }
+}
+
+}  // namespace
+
+void RefreshMetrics(const View& view, http::Metrics& metrics) {
+  metrics.Set(http::Metric::kWriter, {}, view.writer ? 1 : 0);
+  metrics.Set(http::Metric::kCheckpointUnknown, {}, view.checkpoint_unknown ? 1 : 0);
+  auto devices = CountDevices(view.node);
+  std::map<std::string, double> held;
+  for (const Holding& holding : view.node.ledger().holdings()) {
+    held[holding.resource] += static_cast<double>(holding.share_ids.size());
+  }
+  for (const auto& [name, resource] : view.resources) {
+    std::vector<std::string_view> states = {kCordoned};
+    for (HealthState state :
+         {HealthState::kUnverified, HealthState::kHealthy, HealthState::kSuspect,
+          HealthState::kUnhealthy, HealthState::kRecovering}) {
+      states.push_back(HealthStateName(state));
+    }
+    for (std::string_view state : states) {
+      metrics.Set(http::Metric::kDevices, {name, std::string(state)}, devices[name][state]);
+    }
+    OfferPtr offer = resource->offer();
+    const size_t healthy = offer->HealthyShares();
+    metrics.Set(http::Metric::kShares, {name, "healthy"}, static_cast<double>(healthy));
+    metrics.Set(http::Metric::kShares, {name, "unhealthy"},
+                static_cast<double>(offer->shares.size() - healthy));
+    metrics.Set(http::Metric::kSharesHeld, {name}, held[name]);
+    const auto granted = view.granted.find(name);
+    RefreshGranted(name, *resource, granted == view.granted.end() ? Granted() : granted->second,
+                   metrics);
+  }
+}
+
+void RefreshFaults(const Faults& faults, http::Metrics& metrics) {
+  for (const std::string_view name : kFaultNames) {
+    const bool there = std::ranges::find(faults, name, &Fault::name) != faults.end();
+    metrics.Set(http::Metric::kFault, {name}, there ? 1 : 0);
+  }
+}
+
+}  // namespace tessera::agent

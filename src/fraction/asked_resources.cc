@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fraction/asked_resources.h"
+
+namespace tessera {
+
+std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resources) {
+  std::set<std::string> names;
+  for (const config::Resource& resource : resources) {
+    const auto& vgpu = resource.rendering.vgpu;
+    if (!vgpu || !vgpu->requests) continue;
+    const VgpuRequests& requests = *vgpu->requests;
+    names.insert(
+        {resource.name, requests.memory_name, requests.percentage_name, requests.cores_name});
+  }
+  return names;
+}
+
+std::set<std::string> ResourcesToMatch(std::span<const config::Resource> resources) {
+  std::set<std::string> names;
+  for (const config::Resource& resource : resources) {
+    if (NeedsMatch(resource.rendering)) names.insert(resource.name);
+  }
+  return names;
+}
+
+}  // namespace tessera

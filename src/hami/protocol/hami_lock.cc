@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hami/protocol/hami_lock.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "hami/names.h"
+#include "kube/metadata_patch.h"
+#include "kube/objects/metadata.h"
+
+namespace tessera {
+namespace {
+
+const std::string kLock(hami::kNodeLock);
+
+// Others write to the node all the time, and the next pod waits for its lock.
+constexpr int kConflictsAtOnce = 3;
+
+}  // namespace
+
+HamiLock::HamiLock(os::Loop& loop, kube::Client& client, std::string node, Owners owners,
+                   Backoff retries)
+    : client_(client),
+      node_(std::move(node)),
+      path_(kube::NodePath(node_)),
+      owners_(std::move(owners)),
+      retries_(retries),
+      again_(loop, [this] { Look(); }) {}
+
+void HamiLock::Look() {
+  asked_again_ = busy_;
+  if (busy_) return;
+  busy_ = true;
+  // Once: whoever looks again after a conflict wants to know what is there now. By an old word of
+  // the watch nothing goes wrong that is to be let go of; what is to stay may be another's by now.
+  if (const auto told = std::exchange(told_, std::nullopt)) {
+    const auto lock = hami::ReadNodeLock(told->lock);
+    const kube::Pod* pod = lock && lock->owner ? owners_.bound_here(*lock->owner) : nullptr;
+    if (pod != nullptr && !NeedsIt(*pod)) return Release(*lock->owner, told->version);
+  }
+  client_.Get(path_, kube::NodeForm(), [this](const Result<json::Value>& node) {
+    if (!node) return Done(Fail(node.error()));
+    Read(*node);
+  });
+}
+
+void HamiLock::NodeSeen(const json::Value& node) {
+  if (kube::MetadataOf(node).annotations.contains(kLock)) Look();
+}
+
+void HamiLock::NodeChanged(const json::Value& node) {
+  const kube::Metadata metadata = kube::MetadataOf(node);
+  const auto value = metadata.annotations.find(kLock);
+  told_.reset();
+  if (value != metadata.annotations.end()) told_ = {value->second, metadata.resource_version};
+}
+
+void HamiLock::Read(const json::Value& node) {
+  const kube::Metadata metadata = kube::MetadataOf(node);
+  const auto value = metadata.annotations.find(kLock);
+  if (value == metadata.annotations.end()) return Done({});
+  const auto lock = hami::ReadNodeLock(value->second);
+  if (!lock && odd_ != value->second) {
+    odd_ = value->second;
+    log::Warn(
+        "HAMi's lock of the node stays: nobody can read whose it is, and HAMi binds no pod "
+        "to the node before somebody takes the annotation away",
+        lock.error());
+  }
+  if (!lock || !lock->owner) return Done({});
+  const hami::LockOwner owner = *lock->owner;
+  const std::string version = metadata.resource_version;
+  if (const kube::Pod* pod = owners_.bound_here(owner)) return Judge(*pod, version);
+  client_.Get(kube::PodPath(owner.pod_namespace, owner.pod), kube::PodForm(owners_.fields()),
+              [this, owner, version](const Result<json::Value>& found) {
+                if (!found && found.error().reason == Reason::kNotFound) {
+                  return Release(owner, version);
+                }
+                if (!found) return Done(Fail(found.error()));
+                const auto pod = kube::ReadPod(*found, owners_.fields());
+                if (!pod) return Done(Fail(pod.error()));
+                Judge(*pod, version);
+              });
+}
+
+bool HamiLock::NeedsIt(const kube::Pod& pod) const {
+  const bool unbound = pod.node.empty();
+  const bool here = pod.node == node_;
+  return !pod.HasEnded() && (unbound || (here && owners_.needed(pod)));
+}
+
+void HamiLock::Judge(const kube::Pod& pod, const std::string& version) {
+  if (NeedsIt(pod)) return Done({});
+  Release({pod.pod_namespace, pod.name}, version);
+}
+
+void HamiLock::Release(const hami::LockOwner& owner, const std::string& version) {
+  kube::MetadataPatch patch;
+  patch.annotations[kLock] = std::nullopt;
+  patch.resource_version = version;
+  client_.Patch(kube::PatchType::kMerge, path_, patch.Json(), kube::NodeForm(),
+                [this, owner](const Result<json::Value>& written) {
+                  if (!written) return Done(Fail(written.error()));
+                  log::Debug("let go of HAMi's lock of the node",
+                             {{"pod", owner.pod_namespace + "/" + owner.pod}});
+                  Done({});
+                });
+}
+
+void HamiLock::Done(const Status& status) {
+  busy_ = false;
+  if (!status) {
+    // The node is another by now, and so may the lock be: that is no failure, unless it goes on.
+    const bool raced = status.error().reason == Reason::kApiConflict;
+    if (raced && conflicts_ < kConflictsAtOnce) {
+      ++conflicts_;
+      return Look();
+    }
+    conflicts_ = 0;
+    if (status.error().message != refusal_) {
+      refusal_ = status.error().message;
+      log::Warn("cannot see to HAMi's lock of the node", status.error());
+    }
+    return again_.Within(client_.NextPause(retries_));
+  }
+  conflicts_ = 0;
+  refusal_.clear();
+  retries_.Succeeded();
+  if (asked_again_) Look();
+}
+
+}  // namespace tessera

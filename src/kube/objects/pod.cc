@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/objects/pod.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/quote.h"
+
+namespace tessera::kube {
+namespace {
+
+constexpr char kMirrorAnnotation[] = "kubernetes.io/config.mirror";
+constexpr size_t kMostOfPod = 96 << 10;
+
+// A member that Kubernetes may leave out: nothing where it is missing or null.
+const json::Value* Member(const json::Object& object, std::string_view key) {
+  const json::Value* value = object.if_contains(key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+Result<std::string> TextIn(const json::Object& object, std::string_view key) {
+  const json::Value* value = Member(object, key);
+  if (value == nullptr) return "";
+  if (!value->is_string()) return Fail(Reason::kInvalid, "{} is no text", Brief(key));
+  return std::string(value->get_string());
+}
+
+Result<std::string> NeededTextIn(const json::Object& object, std::string_view key) {
+  std::string text = TRY(TextIn(object, key));
+  if (text.empty()) return Fail(Reason::kInvalid, "{} is missing", key);
+  return text;
+}
+
+// Empty where it is missing.
+Result<const json::Object*> ObjectIn(const json::Object& object, std::string_view key) {
+  static const json::Object none;
+  const json::Value* value = Member(object, key);
+  if (value == nullptr) return &none;
+  if (!value->is_object()) return Fail(Reason::kInvalid, "{} is no object", key);
+  return &value->get_object();
+}
+
+// The objects of a list; empty where it is missing.
+Result<std::vector<const json::Object*>> ObjectsIn(const json::Object& object,
+                                                   std::string_view key) {
+  std::vector<const json::Object*> found;
+  const json::Value* value = Member(object, key);
+  if (value == nullptr) return found;
+  if (!value->is_array()) return Fail(Reason::kInvalid, "{} is no list", key);
+  for (const json::Value& item : value->get_array()) {
+    if (!item.is_object()) {
+      return Fail(Reason::kInvalid, "{}[{}] is no object", key, found.size());
+    }
+    found.push_back(&item.get_object());
+  }
+  return found;
+}
+
+// What is too long is said in `excess`.
+Result<Texts> TextsIn(const json::Object& object, std::string_view key,
+                      const PodFields::Which& which, std::string& excess) {
+  Texts texts;
+  for (const auto& item : *TRY(ObjectIn(object, key))) {
+    if (!which || !which(item.key())) continue;
+    const int64_t* length = item.value().if_int64();
+    if (length != nullptr && *length > static_cast<int64_t>(json::Shape::kLongest)) {
+      excess = fmt::format("{}: {} has {} bytes, at most {} are read", key, Brief(item.key()),
+                           *length, kLongestAnnotation);
+      continue;
+    }
+    if (!item.value().is_string()) {
+      return Fail(Reason::kInvalid, "{}: {} is no text", key, Brief(item.key()));
+    }
+    texts.emplace(item.key(), item.value().get_string());
+  }
+  return texts;
+}
+
+// Of two entries of one name the later one counts.
+Result<Texts> VariablesIn(const json::Object& container, const PodFields::Which& which) {
+  Texts variables;
+  for (const json::Object* entry : TRY(ObjectsIn(container, "env"))) {
+    const std::string name = TRY_IN(NeededTextIn(*entry, "name"), "env");
+    if (!which || !which(name)) continue;
+    if (Member(*entry, "valueFrom") != nullptr) {
+      variables.erase(name);
+    } else {
+      variables[name] = TRY_IN(TextIn(*entry, "value"), "env: " + Brief(name));
+    }
+  }
+  return variables;
+}
+
+Result<Container> ReadContainer(const json::Object& object, bool init, const PodFields& wanted,
+                                std::string& excess) {
+  Container container;
+  container.name = TRY(NeededTextIn(object, "name"));
+  const bool runs_on = init && TRY(TextIn(object, "restartPolicy")) == "Always";
+  if (init) container.kind = runs_on ? Container::Kind::kSidecar : Container::Kind::kInit;
+  const json::Object& resources = *TRY(ObjectIn(object, "resources"));
+  container.limits = TRY_IN(TextsIn(resources, "limits", wanted.resource, excess), "resources");
+  container.requests = TRY_IN(TextsIn(resources, "requests", wanted.resource, excess), "resources");
+  container.variables = TRY(VariablesIn(object, wanted.variable));
+  return container;
+}
+
+Status AddContainers(const json::Object& spec, std::string_view key, const PodFields& wanted,
+                     Pod& pod) {
+  const auto objects = TRY(ObjectsIn(spec, key));
+  const bool init = key == "initContainers";
+  for (size_t i = 0; i < objects.size(); ++i) {
+    auto container = ReadContainer(*objects[i], init, wanted, pod.excess);
+    if (!container && !pod.excess.empty()) return {};  // it was cut off there
+    pod.containers.push_back(TRY_IN(std::move(container), fmt::format("{}[{}]", key, i)));
+  }
+  return {};
+}
+
+// Whether `status` is of a container that has ended well.
+bool EndedWell(const json::Object& status) {
+  const json::Object* state = json::GetObject(status, "state");
+  const json::Object* ended = state == nullptr ? nullptr : json::GetObject(*state, "terminated");
+  return ended != nullptr && json::GetInt(*ended, "exitCode") == 0;
+}
+
+Status ReadStatus(const json::Object& status, Pod& pod) {
+  const std::string phase = TRY(TextIn(status, "phase"));
+  if (phase == "Pending") pod.phase = Pod::Phase::kPending;
+  if (phase == "Running") pod.phase = Pod::Phase::kRunning;
+  if (phase == "Succeeded") pod.phase = Pod::Phase::kSucceeded;
+  if (phase == "Failed") pod.phase = Pod::Phase::kFailed;
+  for (const json::Object* one : TRY(ObjectsIn(status, "initContainerStatuses"))) {
+    const auto of = std::ranges::find_if(pod.containers, [&](const Container& container) {
+      return container.kind == Container::Kind::kInit &&
+             json::GetString(*one, "name") == container.name;
+    });
+    if (of != pod.containers.end()) of->succeeded = EndedWell(*one);
+  }
+  return {};
+}
+
+Status ReadMetadata(const json::Object& metadata, const PodFields& wanted, Pod& pod) {
+  pod.uid = TRY(NeededTextIn(metadata, "uid"));
+  pod.pod_namespace = TRY(NeededTextIn(metadata, "namespace"));
+  pod.name = TRY(NeededTextIn(metadata, "name"));
+  pod.resource_version = TRY(NeededTextIn(metadata, "resourceVersion"));
+  pod.deleting = Member(metadata, "deletionTimestamp") != nullptr;
+  const auto which = [&](std::string_view key) {
+    return std::ranges::any_of(wanted.keys,
+                               [&](const auto& begin) { return key.starts_with(begin); });
+  };
+  pod.labels = TRY(TextsIn(metadata, "labels", which, pod.excess));
+  pod.annotations = TRY(TextsIn(metadata, "annotations", which, pod.excess));
+  const json::Object& annotations = *TRY(ObjectIn(metadata, "annotations"));
+  pod.mirrored = TRY_IN(TextIn(annotations, kMirrorAnnotation), "annotations");
+  return {};
+}
+
+Result<Pod> ReadParts(const json::Object& object, const PodFields& wanted) {
+  Pod pod;
+  const bool cut = object.contains(json::kCut);
+  if (cut) pod.excess = fmt::format("it has more than {} bytes of what is read", kMostOfPod);
+  const json::Object& metadata = *TRY(ObjectIn(object, "metadata"));
+  TRY_IN(ReadMetadata(metadata, wanted, pod), "metadata");
+  const json::Object& spec = *TRY(ObjectIn(object, "spec"));
+  pod.node = TRY_IN(TextIn(spec, "nodeName"), "spec");
+  TRY_IN(AddContainers(spec, "initContainers", wanted, pod), "spec");
+  const size_t init = pod.containers.size();
+  TRY_IN(AddContainers(spec, "containers", wanted, pod), "spec");
+  if (!cut && pod.containers.size() == init) {
+    return Fail(Reason::kInvalid, "spec: it has no containers");
+  }
+  const json::Object& status = *TRY(ObjectIn(object, "status"));
+  TRY_IN(ReadStatus(status, pod), "status");
+  if (!wanted.resource || cut || std::ranges::any_of(pod.containers, &Container::Asks)) return pod;
+  pod.labels.clear();
+  pod.annotations.clear();
+  pod.containers.clear();
+  pod.excess.clear();
+  return pod;
+}
+
+const json::Object* MetadataIn(const json::Value& object) {
+  const json::Object* whole = object.if_object();
+  return whole == nullptr ? nullptr : json::GetObject(*whole, "metadata");
+}
+
+// Of the variables those that are wanted: there may be any number of others.
+json::Shape VariablesShape(const PodFields::Which& which) {
+  using json::Shape;
+  return Shape::List(Shape::Object({{"name", Shape::Scalar()},
+                                    {"value", Shape::Scalar()},
+                                    {"valueFrom", Shape::Object({})}}),
+                     [which](const json::Value& entry) {
+                       const json::Object* object = entry.if_object();
+                       const auto name =
+                           object == nullptr ? std::nullopt : json::GetString(*object, "name");
+                       return !name || (which && which(*name));
+                     });
+}
+
+json::Shape ContainersShape(const PodFields& wanted) {
+  using json::Shape;
+  const auto resource = [which = wanted.resource](std::string_view name) {
+    return which && which(name);
+  };
+  const Shape amounts = Shape::Map(resource, Shape::Scalar());
+  return Shape::List(
+      Shape::Object({{"name", Shape::Scalar()},
+                     {"restartPolicy", Shape::Scalar()},
+                     {"resources", Shape::Object({{"limits", amounts}, {"requests", amounts}})},
+                     {"env", VariablesShape(wanted.variable)}}));
+}
+
+json::Shape PodStatusShape() {
+  using json::Shape;
+  return Shape::Object(
+      {{"phase", Shape::Scalar()},
+       {"initContainerStatuses",
+        Shape::List(Shape::Object(
+            {{"name", Shape::Scalar()},
+             {"state", Shape::Object(
+                           {{"terminated", Shape::Object({{"exitCode", Shape::Scalar()}})}})}}))}});
+}
+
+}  // namespace
+
+Form PodForm(const PodFields& wanted) {
+  using json::Shape;
+  const auto key = [keys = wanted.keys](std::string_view name) {
+    return name == kMirrorAnnotation ||
+           std::ranges::any_of(keys, [&](const auto& begin) { return name.starts_with(begin); });
+  };
+  const Shape texts = Shape::Map(key, Shape::Scalar(kLongestAnnotation));
+  const Shape containers = ContainersShape(wanted);
+  return {
+      .shape = Shape::Object({{"metadata", Shape::Object({{"name", Shape::Scalar()},
+                                                          {"namespace", Shape::Scalar()},
+                                                          {"uid", Shape::Scalar()},
+                                                          {"resourceVersion", Shape::Scalar()},
+                                                          {"deletionTimestamp", Shape::Scalar()},
+                                                          {"labels", texts},
+                                                          {"annotations", texts}})},
+                              {"spec", Shape::Object({{"nodeName", Shape::Scalar()},
+                                                      {"initContainers", containers},
+                                                      {"containers", containers}})},
+                              {"status", PodStatusShape()}}),
+      .most = kMostOfPod};
+}
+
+Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted) {
+  if (!object.is_object()) return Fail(Reason::kInvalid, "a pod is no object");
+  const std::string name = PodNameIn(object);
+  return TRY_IN(ReadParts(object.get_object(), wanted),
+                name.empty() ? "a pod without a name" : "pod " + Brief(name));
+}
+
+std::string KubeletUidIn(const json::Value& object) {
+  const json::Object* metadata = MetadataIn(object);
+  if (metadata == nullptr) return "";
+  const json::Object* annotations = json::GetObject(*metadata, "annotations");
+  std::string mirrored;
+  if (annotations != nullptr) {
+    mirrored = json::GetString(*annotations, kMirrorAnnotation).value_or("");
+  }
+  return mirrored.empty() ? json::GetString(*metadata, "uid").value_or("") : mirrored;
+}
+
+std::string PodNameIn(const json::Value& object) {
+  const json::Object* metadata = MetadataIn(object);
+  const auto name = metadata == nullptr ? std::nullopt : json::GetString(*metadata, "name");
+  if (!name) return "";
+  return json::GetString(*metadata, "namespace").value_or("") + "/" + *name;
+}
+
+}  // namespace tessera::kube

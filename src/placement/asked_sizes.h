@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large the virtual GPUs of a container are to be, where no scheduler of HAMi's has a say: by
+// its limits, as HAMi has them, or by annotations of its pod, which a node that has no such
+// resource takes as well. Pure; any thread.
+#pragma once
+
+#include <optional>
+
+#include "base/result.h"
+#include "hami/requests.h"
+#include "kube/objects/pod.h"
+
+namespace tessera {
+
+// Of a pod, for all of its containers; with ".CONTAINER" behind it, for that one.
+inline constexpr char kMemoryKey[] = "tessera.dev/gpu-memory";  // "3000" (MiB), "3000Mi", "3Gi"
+inline constexpr char kPercentageKey[] = "tessera.dev/gpu-memory-percentage";  // 1 to 100
+inline constexpr char kCoresKey[] = "tessera.dev/gpu-cores";                   // 0 to 100
+inline constexpr char kSizeKeys[] = "tessera.dev/gpu-";  // what all begin with
+
+// What each says of the pod's containers: a limit counts before an annotation of the container,
+// that before one of the pod, and what none says is as in hami::Resolve. Nothing for a container
+// that asks for no GPU. kInvalid where one cannot be read, two say different things of the same
+// container, or one is for a container that there is not.
+Result<std::optional<hami::Request>> ResolveSizes(const kube::Pod& pod,
+                                                  const hami::Container& container,
+                                                  const hami::RequestRules& rules);
+
+}  // namespace tessera

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/capacity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "share/share.h"
+
+namespace tessera {
+
+void UsedCapacity::AddShares(const std::string& pod, const std::vector<std::string>& ids,
+                             const std::vector<std::string>& all, std::span<const VgpuPart> parts) {
+  for (const VgpuPart& part : parts) {
+    const auto is_its = [&](const std::string& id) { return DeviceOfShare(id) == part.device; };
+    const auto count = static_cast<double>(std::ranges::count_if(all, is_its));
+    for (const std::string& id : ids) {
+      if (!is_its(id)) continue;
+      const auto [found, is_new] = shares_.try_emplace({pod, id}, Worth{.device = part.device});
+      Worth& share = found->second;
+      Worth& sum = sums_.try_emplace(part.device, Worth{.shares = 0}).first->second;
+      const double memory = std::max(share.memory, static_cast<double>(part.memory) / count);
+      const double cores = std::max(share.cores, part.cores / count);
+      sum.memory += memory - std::exchange(share.memory, memory);
+      sum.cores += cores - std::exchange(share.cores, cores);
+      sum.shares += is_new ? 1 : 0;
+    }
+  }
+}
+
+void UsedCapacity::AddPod(const std::string& pod, const std::string& resource,
+                          UsageByDevice usage) {
+  for (const auto& [device, more] : usage) {
+    hami::CardUsage& card = whole_[device];
+    card = {card.slots + more.slots, card.memory + more.memory, card.cores + more.cores};
+  }
+  pods_.try_emplace({pod, resource}, std::move(usage));
+}
+
+void UsedCapacity::AddUnknown(const std::string& device, std::string why) {
+  unknown_.try_emplace(device, std::move(why));
+}
+
+const std::string* UsedCapacity::WhyUnknown(const std::string& device) const {
+  const auto found = unknown_.find(device);
+  return found == unknown_.end() ? nullptr : &found->second;
+}
+
+UsageByDevice UsedCapacity::Beside(const std::string& pod, const std::vector<std::string>& ids,
+                                   const std::string& resource) const {
+  UsageByDevice beside = whole_;
+  if (const auto own = pods_.find({pod, resource}); own != pods_.end()) {
+    for (const auto& [device, less] : own->second) {
+      hami::CardUsage& card = beside[device];
+      card = {card.slots - less.slots, card.memory - less.memory, card.cores - less.cores};
+    }
+  }
+  std::map<std::string, Worth> sums = sums_;
+  for (const std::string& id : ids) {
+    const auto share = shares_.find({pod, id});
+    if (share == shares_.end()) continue;
+    Worth& sum = sums[share->second.device];
+    sum.memory -= share->second.memory;
+    sum.cores -= share->second.cores;
+    --sum.shares;
+  }
+  for (const auto& [device, sum] : sums) {
+    hami::CardUsage& card = beside[device];
+    card = {card.slots + sum.shares, card.memory + std::llround(sum.memory),
+            card.cores + std::llround(sum.cores)};
+  }
+  return beside;
+}
+
+UsageByDevice UsageOf(std::span<const VgpuPart> parts) {
+  UsageByDevice usage;
+  for (const VgpuPart& part : parts) {
+    hami::CardUsage& card = usage[part.device];
+    card = {card.slots + 1, card.memory + part.memory, card.cores + part.cores};
+  }
+  return usage;
+}
+
+Status CheckCapacity(const std::string& resource, std::span<const hami::RegisteredDevice> cards,
+                     const UsageByDevice& taken, const UsageByDevice& more, bool asked) {
+  for (const auto& [device, wanted] : more) {
+    const auto card = std::ranges::find(cards, device, &hami::RegisteredDevice::id);
+    if (card == cards.end()) continue;  // who looks at the device itself says that
+    const auto found = taken.find(device);
+    const hami::CardUsage held = found == taken.end() ? hami::CardUsage() : found->second;
+    if (asked && card->devmem == 0) {
+      return Fail(Reason::kUnreadable,
+                  "{}: the driver does not tell how much memory device {} has, so that nobody can "
+                  "say whether {} MiB of it are left",
+                  resource, device, wanted.memory);
+    }
+    const bool fits = card->devmem == 0 || held.memory + wanted.memory <= card->devmem;
+    const bool has_slots = !asked || held.slots + wanted.slots <= card->count;
+    if (fits && has_slots && held.cores + wanted.cores <= card->devcore) continue;
+    return Fail(Reason::kNoRoom,
+                "{}: device {} has {} MiB, of which {} MiB and {} percent of its compute time are "
+                "taken{}: {} MiB and {} percent more do not fit",
+                resource, device, card->devmem, held.memory, held.cores,
+                has_slots ? "" : fmt::format(" by {} of {} containers", held.slots, card->count),
+                wanted.memory, wanted.cores);
+  }
+  return {};
+}
+
+}  // namespace tessera
