@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex, its lock, and words for what it guards, which clang checks (-Wthread-safety): a member
-// that is TESSERA_GUARDED_BY a mutex is touched with that mutex held alone, and a function that
-// TESSERA_REQUIRES it is called with it held. Other compilers read the words and check nothing.
+// A mutex, its lock, and words for what it guards. clang checks the words (-Wthread-safety in
+// tools/lint); other compilers read them and check nothing.
+//
+// A member that is TESSERA_GUARDED_BY a mutex is touched only with that mutex held. A function that
+// TESSERA_REQUIRES a mutex is called only with it held.
 #pragma once
 
 #include <mutex>
