@@ -1,8 +1,9 @@
 # tessera_library(FOLDER LINK ... PRIVATE ... TESTS ...): the library of src/FOLDER/*.cc, or of FOLDER/*.cc where
 # that begins with sim/, and, from *_test.cc beside them, the test program FOLDER_test, which may use what TESTS
-# names as well. Slashes in names become underscores.
+# names as well. Slashes in names become underscores. APART: each test is a process of its own, as where tests open
+# libraries, whose loader the thread sanitizer takes for a race.
 function(tessera_library FOLDER)
-  cmake_parse_arguments(ARG "" "" "LINK;PRIVATE;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "APART" "" "LINK;PRIVATE;TESTS" ${ARGN})
   string(REPLACE "/" "_" name ${FOLDER})
   set(root ${CMAKE_SOURCE_DIR}/src)
   set(includes ${root} ${CMAKE_BINARY_DIR}/generated)
@@ -32,7 +33,12 @@ function(tessera_library FOLDER)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${name} ${ARG_PRIVATE} ${ARG_TESTS} tessera_warnings GTest::gtest_main)
     tessera_precompiled(${name}_test test)
-    tessera_tests(${name}_test)
+    if(ARG_APART)
+      gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST
+        WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 600 LABELS ${name}_test)
+    else()
+      tessera_tests(${name}_test)
+    endif()
   endif()
 endfunction()
 
@@ -56,8 +62,12 @@ endfunction()
 # tessera_kind(NAME PRIVATE ... TESTS ...): a kind of device. The library of src/backend/NAME/, and its place in
 # the list that src/kinds/ is made from. Its tests read configurations as the agent does.
 function(tessera_kind NAME)
-  cmake_parse_arguments(ARG "" "" "PRIVATE;TESTS" ${ARGN})
-  tessera_library(backend/${NAME} LINK backend PRIVATE ${ARG_PRIVATE} TESTS config ${ARG_TESTS})
+  cmake_parse_arguments(ARG "APART" "" "PRIVATE;TESTS" ${ARGN})
+  set(apart "")
+  if(ARG_APART)
+    set(apart APART)
+  endif()
+  tessera_library(backend/${NAME} LINK backend PRIVATE ${ARG_PRIVATE} TESTS config ${ARG_TESTS} ${apart})
   set_property(GLOBAL APPEND_STRING PROPERTY TESSERA_KINDS "TESSERA_KIND(${NAME})\n")
   set_property(GLOBAL APPEND PROPERTY TESSERA_KIND_LIBRARIES backend_${NAME})
 endfunction()
