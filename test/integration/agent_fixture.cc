@@ -56,7 +56,7 @@ std::string NodeUnderTest::WithRecovery(std::string config, const std::string& r
 }
 
 std::string NodeUnderTest::WithQuickChecks(std::string config) {
-  return Replaced(std::move(config), "checkTimeout: 30s", "checkTimeout: 300ms");
+  return Replaced(std::move(config), "checkTimeout: 30s", "checkTimeout: 1s");
 }
 
 std::string NodeUnderTest::WithPolling(std::string config) {

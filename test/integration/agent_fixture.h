@@ -43,7 +43,8 @@ class NodeUnderTest {
   std::string Config(const std::string& resources, const std::string& extra = "") const;
   // That configuration with another time to recover than its 200 ms.
   static std::string WithRecovery(std::string config, const std::string& recovery);
-  // That configuration with 300 ms for a check of a device.
+  // That configuration with a second for a check of a device: a busy machine may hold a program up
+  // for a third of one.
   static std::string WithQuickChecks(std::string config);
   // That configuration with a look at what nothing tells of, five times a second.
   static std::string WithPolling(std::string config);
