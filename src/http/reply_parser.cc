@@ -28,7 +28,11 @@ class Parser : public beast::http::basic_parser<false> {
  private:
   void on_request_impl(beast::http::verb, beast::string_view, beast::string_view, int,
                        Code&) override {}
-  void on_response_impl(int code, beast::string_view, int, Code&) override { code_ = code; }
+  void on_response_impl(int code, beast::string_view, int, Code& error) override {
+    // Beast takes any three digits.
+    if (code < 100) error = beast::http::error::bad_status;
+    code_ = code;
+  }
   void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
                      Code&) override {
     if (status != 0) return;  // behind the body

@@ -102,10 +102,12 @@ TEST(ReplyParserTest, WhatIsNotWholeIsSaid) {
 
 TEST(ReplyParserTest, WhatIsNoAnswerIsRefused) {
   const std::string chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-  for (const std::string& text : {std::string("220 smtp.test ready\r\n\r\n"),
-                                  "HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x'),
-                                  "HTTP/1.1 200 OK\r\n" + std::string(100'000, 'x'),
-                                  std::string("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")}) {
+  for (const std::string& text :
+       {std::string("220 smtp.test ready\r\n\r\n"), std::string("HTTP/1.1 000 OK\r\n\r\n"),
+        std::string("HTTP/1.1 099 OK\r\n\r\n"),
+        "HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x'),
+        "HTTP/1.1 200 OK\r\n" + std::string(100'000, 'x'),
+        std::string("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")}) {
     EXPECT_EQ(WhyNot(text, 4096), "the answer is not HTTP");
   }
   for (const std::string& text : {chunks + "zz\r\n", chunks + "1\r\nab\r\n1\r\n",
