@@ -59,15 +59,12 @@ function(tessera_module FOLDER)
   install(TARGETS ${name} DESTINATION lib/tessera)
 endfunction()
 
-# tessera_kind(NAME PRIVATE ... TESTS ...): a kind of device. The library of src/backend/NAME/, and its place in
+# tessera_kind(NAME APART PRIVATE ... TESTS ...): a kind of device. The library of src/backend/NAME/, and its place in
 # the list that src/kinds/ is made from. Its tests read configurations as the agent does.
 function(tessera_kind NAME)
-  cmake_parse_arguments(ARG "APART" "" "PRIVATE;TESTS" ${ARGN})
-  set(apart "")
-  if(ARG_APART)
-    set(apart APART)
-  endif()
-  tessera_library(backend/${NAME} LINK backend PRIVATE ${ARG_PRIVATE} TESTS config ${ARG_TESTS} ${apart})
+  cmake_parse_arguments(ARG "" "" "PRIVATE;TESTS" ${ARGN})
+  tessera_library(backend/${NAME} ${ARG_UNPARSED_ARGUMENTS} LINK backend PRIVATE ${ARG_PRIVATE}
+    TESTS config ${ARG_TESTS})
   set_property(GLOBAL APPEND_STRING PROPERTY TESSERA_KINDS "TESSERA_KIND(${NAME})\n")
   set_property(GLOBAL APPEND PROPERTY TESSERA_KIND_LIBRARIES backend_${NAME})
 endfunction()

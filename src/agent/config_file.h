@@ -23,7 +23,7 @@ class ConfigFile {
              std::function<void(const config::LoadResult&)> loaded);
 
   // The first reading; of a file that has been there before and is gone, an error, as where its
-  // format is another one: a file that an editor has just emptied is like one of another format.
+  // format is another one: a file that an editor has just emptied reads as one.
   config::LoadResult Read();
   // Begins to watch. Where no file is named there is only SIGHUP.
   void Watch();

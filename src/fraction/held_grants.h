@@ -83,9 +83,8 @@ class CheckpointFile {
  private:
   const std::string path_;
   Mutex mutex_;
-  std::optional<os::FileInfo> read_
-      TESSERA_GUARDED_BY(mutex_);  // of what is in held_ TESSERA_GUARDED_BY(mutex_)
-  Result<HeldGrantsPtr> held_;     // or that it is of an unknown shape
+  std::optional<os::FileInfo> read_ TESSERA_GUARDED_BY(mutex_);  // of what is in held_
+  Result<HeldGrantsPtr> held_ TESSERA_GUARDED_BY(mutex_);  // or that it is of an unknown shape
 };
 
 }  // namespace tessera
