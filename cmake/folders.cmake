@@ -32,6 +32,7 @@ function(tessera_library FOLDER)
   if(BUILD_TESTING AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${name} ${ARG_PRIVATE} ${ARG_TESTS} tessera_warnings GTest::gtest_main)
+    tessera_joined(${name}_test)
     tessera_precompiled(${name}_test test)
     if(ARG_APART)
       gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST

@@ -8,3 +8,9 @@ function(tessera_tests PROGRAM)
       ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${quarter}")
   endforeach()
 endfunction()
+
+# tessera_joined(TARGET): with TESSERA_UNITY, eight of its sources are compiled at once: most of a test's time goes
+# into the headers it shares with others. Names of one folder's tests are unique.
+function(tessera_joined TARGET)
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${TESSERA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()

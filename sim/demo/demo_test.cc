@@ -233,19 +233,19 @@ struct Shipped {
   std::string hardware;
   std::map<std::string, std::set<std::string>> lists;  // by resource
 };
-constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kGpuResource[] = "nvidia.com/gpu";
 const Shipped kShipped[] = {
-    {"16xv100", {{kGpu, {"0 of 16", "15 of 16", "16 of 16"}}}},
-    {"1xt4", {{kGpu, {"0 of 1", "1 of 1"}}}},
-    {"8xa100", {{kGpu, {"0 of 8", "7 of 8", "8 of 8"}}}},
+    {"16xv100", {{kGpuResource, {"0 of 16", "15 of 16", "16 of 16"}}}},
+    {"1xt4", {{kGpuResource, {"0 of 1", "1 of 1"}}}},
+    {"8xa100", {{kGpuResource, {"0 of 8", "7 of 8", "8 of 8"}}}},
     {"8xh100-mig",
-     {{kGpu, {"6 of 6"}},
+     {{kGpuResource, {"6 of 6"}},
       {"nvidia.com/mig-1g.10gb", {"9 of 9", "8 of 9", "7 of 9", "7 of 7"}},
       {"nvidia.com/mig-2g.20gb", {"1 of 1", "2 of 2"}},
       {"nvidia.com/mig-3g.40gb", {"0 of 1", "1 of 1"}}}},
-    {"8xv100", {{kGpu, {"0 of 8", "7 of 8", "8 of 8"}}}},
-    {"tegra", {{kGpu, {"0 of 1", "1 of 1"}}}},
-    {"wsl", {{kGpu, {"0 of 4", "4 of 4"}}}},
+    {"8xv100", {{kGpuResource, {"0 of 8", "7 of 8", "8 of 8"}}}},
+    {"tegra", {{kGpuResource, {"0 of 1", "1 of 1"}}}},
+    {"wsl", {{kGpuResource, {"0 of 4", "4 of 4"}}}},
 };
 
 class ShippedHardwareTest : public DemoTest, public ::testing::WithParamInterface<Shipped> {};

@@ -17,7 +17,7 @@ gpus:
 - {uuid: GPU-b, pci: "0000:02:00.0", mig: [{profile: 1g.10gb, gi: 7, memory: 9984, uuid: MIG-a}]}
 )";
 using Devices = std::vector<HardwareDevice>;
-using What = ChangeHardware::What;
+using Change = ChangeHardware::What;
 
 const HardwareDevice kGpuA = {"0", "GPU-a", "Model 80GB", 81559};
 const HardwareDevice kGpuB = {"1", "GPU-b", "Model 80GB", 81559};
@@ -73,7 +73,7 @@ TEST_F(HardwareTest, InstallingMakesTheFilesOfTheNode) {
 
 TEST_F(HardwareTest, FaultsAreAboutTheDevicesOfTheirGpus) {
   const std::unique_ptr<Hardware> hardware = Installed();
-  const ChangeHardware xid{What::kFaults, "events: [{gpu: 1, xid: 79}]"};
+  const ChangeHardware xid{Change::kFaults, "events: [{gpu: 1, xid: 79}]"};
   EXPECT_EQ(*hardware->Ask(xid), (Devices{kGpuB, kMigA}));
   EXPECT_EQ(FileOf("/usr/lib64/fake-nvml.yaml.faults"), "-");
 
@@ -82,13 +82,13 @@ TEST_F(HardwareTest, FaultsAreAboutTheDevicesOfTheirGpus) {
 }
 
 TEST_F(HardwareTest, FaultsOfTheDriverAreAboutAllDevices) {
-  const ChangeHardware lost{What::kFaults, "driver: {fail: {all: 9}}"};
+  const ChangeHardware lost{Change::kFaults, "driver: {fail: {all: 9}}"};
   EXPECT_EQ(*Installed()->Ask(lost), (Devices{kGpuA, kGpuB, kMigA}));
 }
 
 TEST_F(HardwareTest, ADivisionIsAboutTheDevicesThatComeAndGo) {
   const std::unique_ptr<Hardware> hardware = Installed();
-  const ChangeHardware change{What::kMig,
+  const ChangeHardware change{Change::kMig,
                               "1: [{profile: 2g.20gb, gi: 3, memory: 20096, uuid: MIG-b}]"};
   const Devices touched = {kGpuB, {"1:0", "MIG-b", "2g.20gb"}, {"1:-", "MIG-a", "1g.10gb"}};
   EXPECT_EQ(*hardware->Ask(change), touched);
@@ -102,8 +102,8 @@ TEST_F(HardwareTest, ADivisionIsAboutTheDevicesThatComeAndGo) {
 TEST_F(HardwareTest, AChangeOfAGpuThatIsNotThereIsRefused) {
   const std::unique_ptr<Hardware> hardware = Installed();
   const Error error{Reason::kInvalid, "the scenario: there is no GPU 9"};
-  EXPECT_EQ(hardware->Ask({What::kFaults, "gpus: {9: {lost: true}}"}).error(), error);
-  EXPECT_EQ(hardware->Ask({What::kMig, "9: []"}).error(), error);
+  EXPECT_EQ(hardware->Ask({Change::kFaults, "gpus: {9: {lost: true}}"}).error(), error);
+  EXPECT_EQ(hardware->Ask({Change::kMig, "9: []"}).error(), error);
 }
 
 TEST_F(HardwareTest, AnErrorInTheDescriptionHasItsPlace) {

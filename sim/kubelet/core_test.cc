@@ -6,7 +6,7 @@
 namespace tessera::kubelet::embedded {
 namespace {
 
-using Kind = KubeletEvent::Kind;
+using EventKind = KubeletEvent::Kind;
 
 TEST(Core, WaitsAreDividedByTheSpeedAndNeverNothing) {
   EmbeddedOptions options;
@@ -22,8 +22,8 @@ TEST(Core, EventsReachTheListenerOnceAndInOrder) {
   Core core((EmbeddedOptions()));
   std::vector<std::string> texts;
   core.SetListener([&](const KubeletEvent& event) { texts.push_back(event.text); });
-  core.Emit(Kind::kList, "a.com/b", "first");
-  core.Emit(Kind::kList, "a.com/b", "second");
+  core.Emit(EventKind::kList, "a.com/b", "first");
+  core.Emit(EventKind::kList, "a.com/b", "second");
   EXPECT_TRUE(texts.empty());
   core.loop.RunOnce();
   core.DeliverEvents();
@@ -36,9 +36,9 @@ TEST(Core, AListenerMayEmitAndReplaceItself) {
   core.SetListener([&](const KubeletEvent& event) {
     texts.push_back(event.text);
     core.SetListener([&](const KubeletEvent& later) { texts.push_back("later " + later.text); });
-    core.Emit(Kind::kList, "", "second");
+    core.Emit(EventKind::kList, "", "second");
   });
-  core.Emit(Kind::kList, "", "first");
+  core.Emit(EventKind::kList, "", "first");
   core.DeliverEvents();
   EXPECT_EQ(texts, (std::vector<std::string>{"first", "later second"}));
 }

@@ -13,11 +13,12 @@
 namespace tessera {
 namespace {
 
-constexpr char kKind[] = "dummy.com/npu";
+constexpr char kNpuKind[] = "dummy.com/npu";
 
 // A document of the kind, with one device of this name.
-std::string DocumentOf(const std::string& name) {
-  return cdi::Text({.kind = kKind, .devices = {{.name = name, .edits = {.env = {"A=" + name}}}}});
+std::string DocumentTextOf(const std::string& name) {
+  return cdi::Text(
+      {.kind = kNpuKind, .devices = {{.name = name, .edits = {.env = {"A=" + name}}}}});
 }
 
 class CdiFileTest : public testing::Test {
@@ -36,10 +37,10 @@ class CdiFileTest : public testing::Test {
 
   const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "cdi");
   const std::string path_ = dir_ + "/cdi/npu.json";
-  const std::string document_ = DocumentOf("npu0");
+  const std::string document_ = DocumentTextOf("npu0");
   http::Metrics metrics_;
   std::string events_;
-  CdiFile file_{path_, kKind, metrics_, [this](const CdiTrouble& trouble) {
+  CdiFile file_{path_, kNpuKind, metrics_, [this](const CdiTrouble& trouble) {
                   events_ +=
                       fmt::format("{} {}: {}\n", trouble.reason, trouble.path, trouble.message);
                 }};
@@ -57,7 +58,7 @@ TEST_F(CdiFileTest, TheDocumentIsForEverybodyToRead) {
 TEST_F(CdiFileTest, WhatStandsThereAlreadyIsNotWrittenAgain) {
   Write(document_);
   const os::FileInfo before = os::Inspect(path_).value();
-  CdiFile after_a_restart(path_, kKind, metrics_);
+  CdiFile after_a_restart(path_, kNpuKind, metrics_);
   after_a_restart.Write(document_, "dummy.com/npu");
   EXPECT_EQ(os::Inspect(path_).value(), before);
 }
@@ -141,7 +142,7 @@ TEST_F(CdiFileTest, WhoChangesItTimeAndAgainIsToldOfOnceAMinute) {
 
 TEST_F(CdiFileTest, ADocumentOfAnotherInstanceStaysUntilThereIsNone) {
   Write(document_);
-  const std::string another = DocumentOf("npu1");
+  const std::string another = DocumentTextOf("npu1");
   ASSERT_TRUE(os::ReplaceFile(path_, another, 0644));
 
   file_.Keep(CdiFile::Against::kLoss);

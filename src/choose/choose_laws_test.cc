@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-constexpr char kNpu[] = "dummy.com/npu";
+constexpr char kResource[] = "dummy.com/npu";
 
 using Ids = std::vector<std::string>;
 
@@ -36,7 +36,7 @@ Offer RandomOffer(std::mt19937& random) {
   const bool linked = random() % 3 == 0;
   for (size_t i = 0; i < devices; ++i) {
     Device device;
-    device.key = {kNpu, std::to_string(i)};
+    device.key = {kResource, std::to_string(i)};
     if (const auto kind = random() % kinds; kind > 0) device.numa_nodes = {static_cast<int>(kind)};
     if (random() % 5 == 0) device.numa_nodes = {1, 2};
     if (linked) {
@@ -47,7 +47,7 @@ Offer RandomOffer(std::mt19937& random) {
   }
   const int replicas = 1 + static_cast<int>(random() % 4);
   const Policy policy{replicas == 1 ? Division::kWhole : Division::kReplicas, replicas};
-  return Divide(kNpu, {policy}, inventory, kNpu,
+  return Divide(kResource, {policy}, inventory, kResource,
                 [](const Device&) -> std::optional<Error> { return std::nullopt; });
 }
 
@@ -166,12 +166,12 @@ TEST(ChooseLaws, SixtyThousandIdsAreChosenFromAtOnce) {
   Inventory inventory;
   for (int i = 0; i < 1'000; ++i) {
     Device device;
-    device.key = {kNpu, std::to_string(i)};
+    device.key = {kResource, std::to_string(i)};
     device.numa_nodes = {i % 8};
     inventory.devices.push_back(device);
   }
   Case made;
-  made.offer = Divide(kNpu, {{Division::kReplicas, 60}}, inventory, kNpu,
+  made.offer = Divide(kResource, {{Division::kReplicas, 60}}, inventory, kResource,
                       [](const Device&) -> std::optional<Error> { return std::nullopt; });
   for (const Share& share : made.offer.shares) made.available.push_back(share.id);
   std::shuffle(made.available.begin(), made.available.end(), std::mt19937(1));

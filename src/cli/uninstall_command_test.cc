@@ -9,7 +9,7 @@
 namespace tessera::cli {
 namespace {
 
-constexpr char kGrant[] = "00000000000000000000000000000001";
+constexpr char kHeldGrant[] = "00000000000000000000000000000001";
 
 std::string Field(int number, const std::string& bytes) {
   return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
@@ -24,8 +24,8 @@ class UninstallCommandTest : public testing::Test {
     }
     Write("/tessera.yaml", "version: tessera/v1\napi: {use: false}\nrootPrefix: " + directory_ +
                                "\nstate: {dir: " + directory_ + "/state}\n");
-    Write("/state/grants/" + std::string(kGrant) + ".json",
-          R"({"version": 1, "directory": "/d/)" + std::string(kGrant) + R"(",
+    Write("/state/grants/" + std::string(kHeldGrant) + ".json",
+          R"({"version": 1, "directory": "/d/)" + std::string(kHeldGrant) + R"(",
         "parts": [{"device": "GPU-1", "memory": 1, "cores": 1}]})");
     arguments_.Set("config", directory_ + "/tessera.yaml");
   }
@@ -41,7 +41,7 @@ class UninstallCommandTest : public testing::Test {
          .container = "app",
          .resource = "nvidia.com/gpu",
          .ids_by_numa = {{"-1", {"GPU-1-0"}}},
-         .allocate_response = Field(4, Field(1, kGrantAnnotation) + Field(2, kGrant))});
+         .allocate_response = Field(4, Field(1, kGrantAnnotation) + Field(2, kHeldGrant))});
     Write("/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
           kubelet::WriteCheckpoint(checkpoint));
   }
@@ -53,7 +53,7 @@ class UninstallCommandTest : public testing::Test {
     err_ = testing::internal::GetCapturedStderr();
   }
   bool HasGrant() const {
-    return os::Exists(directory_ + "/state/grants/" + std::string(kGrant) + ".json");
+    return os::Exists(directory_ + "/state/grants/" + std::string(kHeldGrant) + ".json");
   }
 
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-cli-").value();

@@ -8,7 +8,7 @@
 namespace tessera::cli {
 namespace {
 
-constexpr uint64_t kMib = uint64_t{1} << 20;
+constexpr uint64_t kOneMib = uint64_t{1} << 20;
 
 VgpuContainer Trainer() {
   VgpuContainer container{
@@ -21,11 +21,11 @@ VgpuContainer Trainer() {
       .region =
           {.policy = "default",
            .priority = 1,
-           .devices = {{.uuid = "GPU-1", .limit = 2048 * kMib, .percent = 30, .used = 612 * kMib}},
+           .devices = {{.uuid = "GPU-1", .limit = 2048 * kOneMib, .percent = 30, .used = 612 * kOneMib}},
            .processes = {{.slot = 0,
                           .pid = 17,
-                          .held = {{0, 100 * kMib, 8 * kMib, 492 * kMib, 600 * kMib, 64 * kMib}}},
-                         {.slot = 1, .pid = 18, .held = {{0, 0, 0, 12 * kMib, 12 * kMib, 0}}},
+                          .held = {{0, 100 * kOneMib, 8 * kOneMib, 492 * kOneMib, 600 * kOneMib, 64 * kOneMib}}},
+                         {.slot = 1, .pid = 18, .held = {{0, 0, 0, 12 * kOneMib, 12 * kOneMib, 0}}},
                          {.slot = 2, .pid = 19},
                          {.slot = 3, .pid = 20}}},
       .got = {29.36},
@@ -41,12 +41,12 @@ VgpuContainer Broken(Reason reason, const std::string& why) {
           .problem = Error{reason, why}};
 }
 
-std::string Text(const std::vector<VgpuContainer>& containers) {
+std::string TextOf(const std::vector<VgpuContainer>& containers) {
   return VgpuText(containers, {});
 }
 
 TEST(VgpuText, HasDevicesProcessesAndWhatToKnow) {
-  EXPECT_EQ(Text({Trainer()}),
+  EXPECT_EQ(TextOf({Trainer()}),
             R"(CONTAINER    DEVICE     LIMIT     USED  SHARE     GOT
 uid-1/train  GPU-1   2048 MiB  612 MiB   30 %  29.4 %
 
@@ -74,7 +74,7 @@ TEST(VgpuText, ContainersThatHaveEndedAreLeftOutButOfAnyWidth) {
 TEST(VgpuText, ANoteThatIsOfManyIsSaidOnce) {
   std::vector<VgpuContainer> all(5, Broken(Reason::kNotFound, "there is no region yet"));
   for (size_t i = 0; i < all.size(); ++i) all[i].container = "c" + std::to_string(i);
-  const std::string text = Text(all);
+  const std::string text = TextOf(all);
   EXPECT_EQ(text.substr(text.find("note: ")),
             "note: uid-2/c0, uid-2/c1, uid-2/c2 and 2 more: there is no region yet\n");
 }
@@ -92,13 +92,13 @@ TEST(VgpuText, NoLineIsLongerThanTheView) {
 }
 
 TEST(VgpuText, OneOfWhichNothingIsKnownHasItsGrantAndTheReason) {
-  EXPECT_EQ(Text({Broken(Reason::kNotFound, "there is no region yet")}),
+  EXPECT_EQ(TextOf({Broken(Reason::kNotFound, "there is no region yet")}),
             R"(CONTAINER  DEVICE     LIMIT  SHARE
 uid-2/web  GPU-2   1024 MiB    all
 
 note: uid-2/web: there is no region yet
 )");
-  EXPECT_EQ(Text({Broken(Reason::kBadRegion, "it is no file")}),
+  EXPECT_EQ(TextOf({Broken(Reason::kBadRegion, "it is no file")}),
             R"(CONTAINER  DEVICE     LIMIT  SHARE
 uid-2/web  GPU-2   1024 MiB    all
 
@@ -111,7 +111,7 @@ TEST(VgpuText, TheGrantCountsAndNotWhatTheRegionSays) {
   container.region.devices[0].limit = 0;
   container.region.devices[0].percent = 99;
   container.region.processes = {};
-  EXPECT_EQ(Text({container}),
+  EXPECT_EQ(TextOf({container}),
             R"(CONTAINER    DEVICE     LIMIT     USED  SHARE     GOT
 uid-1/train  GPU-1   2048 MiB  612 MiB   30 %  29.4 %
 
@@ -124,12 +124,12 @@ TEST(VgpuText, HamiCoreGoesByTheRegion) {
   container.region = {.maker = region::Maker::kHamiCore,
                       .switched_on = false,
                       .blocked = true,
-                      .devices = {{.uuid = "GPU-1", .limit = 1024 * kMib, .used = 513 * 1024}},
+                      .devices = {{.uuid = "GPU-1", .limit = 1024 * kOneMib, .used = 513 * 1024}},
                       .processes = {{.slot = 0, .pid = 17, .held = {{0, 0, 0, 0, 513 * 1024}}}},
                       .odd = 2};
   container.got = {std::nullopt};
   container.alive = {std::nullopt};
-  EXPECT_EQ(Text({container}),
+  EXPECT_EQ(TextOf({container}),
             R"(CONTAINER    DEVICE     LIMIT     USED  SHARE
 uid-1/train  GPU-1   1024 MiB  0.5 MiB    all
 
@@ -147,7 +147,7 @@ TEST(VgpuText, OfAThousandSlotsNotAllAreShown) {
   VgpuContainer container = Trainer();
   container.region.processes.assign(1024, {.pid = 5});
   container.alive.assign(1024, true);
-  const std::string text = Text({container});
+  const std::string text = TextOf({container});
   EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 1 + 65 + 1 + 1);
   EXPECT_TRUE(text.ends_with(
       "note: uid-1/train: of 1024 slots no more than 64 are shown; '-o json' has all\n"));
@@ -164,7 +164,7 @@ TEST(CompareWith, NamesPodsByTheirUids) {
   EXPECT_EQ(containers[0].pod_name, "ml/train-0");
   EXPECT_EQ(containers[1].pod_name, "");
   EXPECT_EQ(containers[2].pod_name, "");
-  EXPECT_TRUE(Text({containers[0]}).find("\nml/train-0/train  GPU-1") != std::string::npos);
+  EXPECT_TRUE(TextOf({containers[0]}).find("\nml/train-0/train  GPU-1") != std::string::npos);
 }
 
 TEST(CompareWith, WhatKubeletHasNoMoreHasEnded) {
@@ -205,7 +205,7 @@ TEST(CompareWith, WhatKubeletHasNoMoreHasEnded) {
 TEST(VgpuDocument, HasAllOfIt) {
   VgpuContainer container = Trainer();
   container.region.processes.resize(2);
-  container.region.devices[0].limit = kMib;
+  container.region.devices[0].limit = kOneMib;
   const std::vector<VgpuContainer> all = {container};
   EXPECT_EQ(VgpuDocument(all), json::Parse(R"({"containers": [{
     "pod": "", "uid": "uid-1", "container": "train", "grant": "0123",

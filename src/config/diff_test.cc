@@ -9,7 +9,7 @@
 namespace tessera::config {
 namespace {
 
-Config From(const std::string& text) {
+Config ConfigFrom(const std::string& text) {
   const LoadResult result =
       Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
   EXPECT_TRUE(result.ok()) << Text(result.errors);
@@ -22,24 +22,24 @@ constexpr const char* kTwo =
     "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n";
 
 TEST(Compare, TheSameConfigurationIsNoDifference) {
-  const Difference difference = Compare(From(kTwo), From(kTwo));
+  const Difference difference = Compare(ConfigFrom(kTwo), ConfigFrom(kTwo));
   EXPECT_TRUE(difference.Empty());
 }
 
 TEST(Compare, TheOrderOfResourcesMeansNothing) {
-  const Config other = From(
+  const Config other = ConfigFrom(
       "resources:\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n"
       "- {name: dummy.com/a, env: A, dummy: {count: 4}}\n");
-  EXPECT_TRUE(Compare(From(kTwo), other).Empty());
+  EXPECT_TRUE(Compare(ConfigFrom(kTwo), other).Empty());
 }
 
 TEST(Compare, ResourcesComeGoAndStay) {
-  const Config next = From(
+  const Config next = ConfigFrom(
       "resources:\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n"
       "- {name: dummy.com/c, env: C, dummy: {count: 4}}\n");
-  const Difference difference = Compare(From(kTwo), next);
+  const Difference difference = Compare(ConfigFrom(kTwo), next);
   EXPECT_EQ(difference.removed, std::vector<std::string>{"dummy.com/a"});
   EXPECT_EQ(difference.added, std::vector<std::string>{"dummy.com/c"});
   EXPECT_TRUE(difference.changed.empty());
@@ -48,8 +48,8 @@ TEST(Compare, ResourcesComeGoAndStay) {
 TEST(Compare, AResourceThatIsLeftOtherDevicesIsChanged) {
   const char* gpus = "- {name: nvidia.com/gpu, nvidia: {}}\n";
   const char* first = "- {name: nvidia.com/first, nvidia: {select: [{index: 0}]}}\n";
-  const Difference difference = Compare(From(std::string("resources:\n") + first + gpus),
-                                        From(std::string("resources:\n") + gpus + first));
+  const Difference difference = Compare(ConfigFrom(std::string("resources:\n") + first + gpus),
+                                        ConfigFrom(std::string("resources:\n") + gpus + first));
   const std::vector<Change> others = {
       {.path = "earlier resources", .before = "as they were", .after = "others"}};
   EXPECT_EQ(difference.changed,
@@ -59,7 +59,7 @@ TEST(Compare, AResourceThatIsLeftOtherDevicesIsChanged) {
 
 TEST(Compare, FamiliesOfOneNameAreToldApartByTheirOrder) {
   const auto families = [](int replicas, const char* more) {
-    return From(
+    return ConfigFrom(
         fmt::format("resources:\n"
                     "- {{name: \"nvidia.com/mig-{{profile}}\", policy: replicas, replicas: "
                     "{}, nvidia: {{mig: 1g.10gb}}}}\n{}",
@@ -77,11 +77,11 @@ TEST(Compare, FamiliesOfOneNameAreToldApartByTheirOrder) {
 }
 
 TEST(Compare, AChangedResourceNamesTheKeys) {
-  const Config next = From(
+  const Config next = ConfigFrom(
       "resources:\n"
       "- {name: dummy.com/a, env: A, policy: replicas, replicas: 2, dummy: {count: 5}}\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
-  const Difference difference = Compare(From(kTwo), next);
+  const Difference difference = Compare(ConfigFrom(kTwo), next);
   ASSERT_EQ(difference.changed.size(), 1u);
   EXPECT_EQ(difference.changed[0],
             (ResourceChange{.name = "dummy.com/a",
@@ -91,11 +91,11 @@ TEST(Compare, AChangedResourceNamesTheKeys) {
 }
 
 TEST(Compare, AChangeSaysWhatItEntails) {
-  const Config next = From(
+  const Config next = ConfigFrom(
       "resources:\n"
       "- {name: dummy.com/a, env: A, dummy: {count: 4, reset: before-start}}\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
-  const Difference difference = Compare(From(kTwo), next);
+  const Difference difference = Compare(ConfigFrom(kTwo), next);
   ASSERT_EQ(difference.changed.size(), 1u);
   EXPECT_EQ(difference.changed[0].changes, (std::vector<Change>{{.path = "dummy.reset",
                                                                  .before = "never",
@@ -104,11 +104,11 @@ TEST(Compare, AChangeSaysWhatItEntails) {
 }
 
 TEST(Compare, AnotherKindIsAChangeOfAllItsKeys) {
-  const Config next = From(
+  const Config next = ConfigFrom(
       "resources:\n"
       "- {name: dummy.com/a, env: A, dummy: {count: 4}}\n"
       "- {name: dummy.com/b, env: B, files: {paths: [/dev/x]}}\n");
-  const Difference difference = Compare(From(kTwo), next);
+  const Difference difference = Compare(ConfigFrom(kTwo), next);
   ASSERT_EQ(difference.changed.size(), 1u);
   EXPECT_EQ(difference.changed[0].name, "dummy.com/b");
   EXPECT_TRUE(difference.added.empty());
@@ -117,7 +117,7 @@ TEST(Compare, AnotherKindIsAChangeOfAllItsKeys) {
 
 TEST(Compare, ItemsOfListsThatGoAreChanges) {
   const auto with = [](const std::string& nodes) {
-    return From("resources:\n- {name: dummy.com/a, dummy: {nodes: " + nodes + "}}\n");
+    return ConfigFrom("resources:\n- {name: dummy.com/a, dummy: {nodes: " + nodes + "}}\n");
   };
   const Difference difference =
       Compare(with("[{hostPath: /dev/a}, {hostPath: /dev/b}]"), with("[{hostPath: /dev/a}]"));
@@ -132,7 +132,8 @@ TEST(Compare, ItemsOfListsThatGoAreChanges) {
 
 TEST(Compare, SettingsSayWhetherTheyWaitForARestart) {
   const Difference difference =
-      Compare(From(""), From("log: {level: debug}\nstate: {dir: /data}\nhealth: {failures: 5}\n"));
+      Compare(ConfigFrom(""),
+              ConfigFrom("log: {level: debug}\nstate: {dir: /data}\nhealth: {failures: 5}\n"));
   EXPECT_EQ(difference.settings, (std::vector<Change>{
                                      {.path = "health.failures", .before = "3", .after = "5"},
                                      {.path = "state.dir",
@@ -148,9 +149,9 @@ TEST(Compare, SettingsSayWhetherTheyWaitForARestart) {
 }
 
 TEST(KeepUntilRestart, TakesWhatIsLiveAndKeepsTheRest) {
-  const Config running = From("");
-  const Config next = From("log: {level: debug}\nstate: {dir: /data}\nadvertise: {debounce: 1s}\n" +
-                           std::string(kTwo));
+  const Config running = ConfigFrom("");
+  const Config next = ConfigFrom(
+      "log: {level: debug}\nstate: {dir: /data}\nadvertise: {debounce: 1s}\n" + std::string(kTwo));
   Config expected = next;
   expected.state_dir = "/var/lib/tessera";
   EXPECT_EQ(KeepUntilRestart(running, next), expected);

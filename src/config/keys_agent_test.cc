@@ -28,7 +28,7 @@ TEST(AgentKeys, ValuesReachTheirPlace) {
   EXPECT_EQ(config, expected);
 }
 
-const BadInput kBadInputs[] = {
+const BadInput kBadAgentInputs[] = {
     {"APathIsRelative", "kubelet: {root: kubelet}\n",
      "t.yaml:2:17: kubelet.root must be an absolute path, not 'kubelet' [config-bad-value]\n"
      "kubelet: {root: kubelet}\n"
@@ -97,7 +97,7 @@ TEST_P(AgentKeysErrors, AreTold) {
   ExpectIsTold();
 }
 
-INSTANTIATE_TEST_SUITE_P(When, AgentKeysErrors, testing::ValuesIn(kBadInputs), NameOf);
+INSTANTIATE_TEST_SUITE_P(When, AgentKeysErrors, testing::ValuesIn(kBadAgentInputs), NameOf);
 
 }  // namespace
 }  // namespace tessera::config

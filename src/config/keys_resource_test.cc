@@ -6,7 +6,7 @@
 namespace tessera::config {
 namespace {
 
-const BadInput kBadInputs[] = {
+const BadInput kBadResourceInputs[] = {
     {"ANameHasNoVendor",
      "resources:\n"
      "- {name: npu, dummy: }\n",
@@ -72,7 +72,7 @@ TEST_P(ResourceKeysErrors, AreTold) {
   ExpectIsTold();
 }
 
-INSTANTIATE_TEST_SUITE_P(When, ResourceKeysErrors, testing::ValuesIn(kBadInputs), NameOf);
+INSTANTIATE_TEST_SUITE_P(When, ResourceKeysErrors, testing::ValuesIn(kBadResourceInputs), NameOf);
 
 }  // namespace
 }  // namespace tessera::config

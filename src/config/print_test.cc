@@ -99,20 +99,20 @@ labels: {output: file, gpus: vfio, file: /out, machineTypeFile: /machine, sleepI
          removeOnExit: true}
 )";
 
-LoadResult From(const std::string& text, const std::string& name = "t.yaml") {
+LoadResult LoadedFrom(const std::string& text, const std::string& name = "t.yaml") {
   LoadResult result = Load({.file = Document::Parse(name, text)});
   EXPECT_EQ(Text(result.errors), "");
   return result;
 }
 
 TEST(PrintYaml, WordsThatMeanAnythingElseInYaml11AreQuoted) {
-  const std::string text = PrintYaml(From("version: tessera/v1\nhttp: {address: \"off\"}\n"));
+  const std::string text = PrintYaml(LoadedFrom("version: tessera/v1\nhttp: {address: \"off\"}\n"));
   EXPECT_NE(text.find("  address: \"off\" "), std::string::npos) << text;
 }
 
 TEST(PrintYaml, EveryKeySurvivesARoundTrip) {
-  const LoadResult first = From(kEverything);
-  const LoadResult second = From(PrintYaml(first));
+  const LoadResult first = LoadedFrom(kEverything);
+  const LoadResult second = LoadedFrom(PrintYaml(first));
   EXPECT_EQ(second.config, first.config);
   for (const PathKey& key : AllKeys()) {
     if (!key.key->IsScalar() || !key.key->expands_to.empty()) continue;
@@ -129,14 +129,14 @@ TEST(PrintYaml, EveryKeySurvivesARoundTrip) {
 }
 
 TEST(PrintYaml, DefaultsSurviveARoundTrip) {
-  const LoadResult first = From(
+  const LoadResult first = LoadedFrom(
       "version: tessera/v1\nresources: [{name: a.com/b, dummy: }, {name: c.com/d, files: {paths: "
       "[/x]}}]\n");
-  EXPECT_EQ(From(PrintYaml(first)).config, first.config);
+  EXPECT_EQ(LoadedFrom(PrintYaml(first)).config, first.config);
 }
 
 TEST(PrintChangedYaml, LeavesOutWhatIsTheDefault) {
-  const LoadResult result = From(
+  const LoadResult result = LoadedFrom(
       "version: tessera/v1\nlog: {level: debug, format: text}\n"
       "resources: [{name: dummy.com/npu, replicas: 4, policy: replicas, dummy: {count: 64}}, "
       "{name: a.b/c, nvidia: {}}]\n");
@@ -156,10 +156,10 @@ TEST(PrintChangedYaml, LeavesOutWhatIsTheDefault) {
 
 TEST(PrintChangedYaml, SurvivesARoundTrip) {
   for (const char* text : {kEverything, "version: tessera/v1\n"}) {
-    const LoadResult first = From(text);
+    const LoadResult first = LoadedFrom(text);
     ASSERT_TRUE(first.ok());
     const std::string printed = PrintChangedYaml(first);
-    EXPECT_EQ(From(printed).config, first.config) << printed;
+    EXPECT_EQ(LoadedFrom(printed).config, first.config) << printed;
     EXPECT_LT(printed.size(), PrintYaml(first).size());
   }
 }
@@ -220,17 +220,17 @@ TEST(PrintYaml, TextsThatYamlWouldTakeForSomethingElseAreQuoted) {
   for (const char* dir : {"/null", "/a: b", "/a #b", "/a:", "/\"", "/a\\", "/gr\u00fc\u00df"}) {
     const LoadResult first = Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n"),
                                    .flags = {{"state-dir", dir}}});
-    EXPECT_EQ(From(PrintYaml(first)).config.state_dir, dir);
+    EXPECT_EQ(LoadedFrom(PrintYaml(first)).config.state_dir, dir);
   }
   for (const char* prefix : {"null", "true", "-", "8"}) {
     const LoadResult first = Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n"),
                                    .flags = {{"kubelet-socket-prefix", prefix}}});
-    EXPECT_EQ(From(PrintYaml(first)).config.kubelet.socket_prefix, prefix);
+    EXPECT_EQ(LoadedFrom(PrintYaml(first)).config.kubelet.socket_prefix, prefix);
   }
 }
 
 TEST(PrintJson, HoldsTheValuesAndTheirSources) {
-  const json::Value whole = *json::Parse(PrintJson(From(kEverything)));
+  const json::Value whole = *json::Parse(PrintJson(LoadedFrom(kEverything)));
   const json::Object& config = *json::GetObject(whole.as_object(), "config");
   const json::Object& sources = *json::GetObject(whole.as_object(), "sources");
   EXPECT_EQ(json::Write(config.at("log")), R"({"level":"debug","format":"json"})");

@@ -13,7 +13,7 @@ TEST(Rules, OneVariableInTwoResourcesIsFineWhereOnlyOneUsesIt) {
       "- {name: dummy.com/b, dummy: , strategies: [device-specs]}\n");
 }
 
-const BadInput kBadInputs[] = {
+const BadInput kBrokenRules[] = {
     {"TheHoldIsLongerThanItsLimit", "health: {hold: 2h}\n",
      "t.yaml:2:16: health.hold does not fit: 'hold' (2h) is longer than 'holdLimit' (30m) "
      "[config-bad-value]\n"
@@ -144,7 +144,7 @@ TEST_P(RulesErrors, AreTold) {
   ExpectIsTold();
 }
 
-INSTANTIATE_TEST_SUITE_P(When, RulesErrors, testing::ValuesIn(kBadInputs), NameOf);
+INSTANTIATE_TEST_SUITE_P(When, RulesErrors, testing::ValuesIn(kBrokenRules), NameOf);
 
 }  // namespace
 }  // namespace tessera::config

@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 // Fails until told otherwise, and keeps when it was asked.
-class FakeBackend : public Backend {
+class ScannedBackend : public Backend {
  public:
   Status Start(BackendEvents&) override { return {}; }
   void Stop() override {}
@@ -50,7 +50,7 @@ class ScannerTest : public testing::Test {
 
   os::Loop loop_;
   os::Workers workers_{2};
-  std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();
+  std::shared_ptr<ScannedBackend> backend_ = std::make_shared<ScannedBackend>();
   int scans_ = 0;
   std::vector<int64_t> retries_;  // after each scan
   Scanner scanner_{loop_, workers_, backend_,

@@ -13,7 +13,7 @@
 namespace tessera::http {
 namespace {
 
-constexpr Duration kPatience{10'000};
+constexpr Duration kWithin{10'000};
 
 TEST(Blocking, NobodyListensIsUnavailable) {
   os::Loop loop;
@@ -22,7 +22,7 @@ TEST(Blocking, NobodyListensIsUnavailable) {
   std::string address = fmt::format("127.0.0.1:{}", server->port());
   server.reset();
 
-  auto response = CallTcp(address, {}, kPatience);
+  auto response = CallTcp(address, {}, kWithin);
 
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error(), (Error{Reason::kUnavailable, address + ": connection refused"}));
@@ -47,7 +47,7 @@ TEST(Blocking, ServerThatHangsUpIsUnavailable) {
     while (!connection.valid()) connection = os::Fd(accept(listener.get(), nullptr, nullptr));
   });
 
-  auto response = ExchangeUnix(directory + "/rude.sock", {}, kPatience);
+  auto response = ExchangeUnix(directory + "/rude.sock", {}, kWithin);
   server.join();
 
   ASSERT_FALSE(response.has_value());
@@ -57,7 +57,7 @@ TEST(Blocking, ServerThatHangsUpIsUnavailable) {
 }
 
 TEST(Blocking, SocketThatIsMissingIsNotFound) {
-  auto response = ExchangeUnix("/tmp/tessera-http-none/agent.sock", {}, kPatience);
+  auto response = ExchangeUnix("/tmp/tessera-http-none/agent.sock", {}, kWithin);
 
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error(), (Error{Reason::kNotFound,
@@ -76,7 +76,7 @@ TEST(Blocking, ServerThatHangsUpBeforeItHasReadEndsNobody) {
   const auto before = std::signal(SIGPIPE, SIG_DFL);
 
   auto response = ExchangeUnix(directory + "/rude.sock",
-                               {"POST", "/", {}, std::string(1024 * 1024, 'x')}, kPatience);
+                               {"POST", "/", {}, std::string(1024 * 1024, 'x')}, kWithin);
   server.join();
 
   ASSERT_FALSE(response.has_value());

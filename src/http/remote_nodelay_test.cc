@@ -17,7 +17,7 @@
 namespace tessera::http {
 namespace {
 
-constexpr Duration kPatience{20'000};
+constexpr Duration kLongest{20'000};
 
 // Of each connection to this port: whether what is small waits in it.
 std::vector<bool> DelaysTo(int port) {
@@ -49,8 +49,8 @@ std::vector<bool> DelaysWith(const fake::ServerTls& tls, const std::string& ca) 
   Remote remote(loop, endpoint);
   std::optional<Result<Reply>> reply;
   const auto exchange =
-      remote.Ask({}, kPatience, [&](Result<Reply> answer) { reply = std::move(answer); });
-  const Steady end = SystemClock().Now() + kPatience;
+      remote.Ask({}, kLongest, [&](Result<Reply> answer) { reply = std::move(answer); });
+  const Steady end = SystemClock().Now() + kLongest;
   while (!reply && SystemClock().Now() < end) {
     loop.RunOnce();
     std::this_thread::yield();

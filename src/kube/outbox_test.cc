@@ -8,14 +8,14 @@
 namespace tessera::kube {
 namespace {
 
-constexpr Wall kWhen{Duration(1'795'197'600'000)};
+constexpr Wall kSentWhen{Duration(1'795'197'600'000)};
 
 Event About(const std::string& message) {
   return {.about = NodeReference("n1"),
           .warning = true,
           .reason = "DeviceUnhealthy",
           .message = message,
-          .when = kWhen,
+          .when = kSentWhen,
           .subject = message};
 }
 

@@ -10,57 +10,58 @@
 namespace tessera {
 namespace {
 
-constexpr char kNpu[] = "dummy.com/npu";
+constexpr char kResource[] = "dummy.com/npu";
 constexpr char kOther[] = "other.com/npu";
-constexpr Steady kStart{Duration(1'000'000)};
+constexpr Steady kBegin{Duration(1'000'000)};
 
 using Grants = std::vector<PendingGrant>;
 using Holdings = std::vector<Holding>;
 using Ids = std::vector<std::string>;
 
 Steady At(int milliseconds) {
-  return kStart + Duration(milliseconds);
+  return kBegin + Duration(milliseconds);
 }
 
-Holding Held(const Ids& ids, const std::string& uid = "uid-a") {
-  return {"default", "a", uid, "main", kNpu, ids};
+Holding HeldShares(const Ids& ids, const std::string& uid = "uid-a") {
+  return {"default", "a", uid, "main", kResource, ids};
 }
 
 TEST(GrantInbox, AGrantWaitsUntilItIsConfirmed) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"10", "2"}, kStart);
-  inbox.Put(kOther, {"2"}, kStart);
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"2", "10"}, kStart}, {kOther, {"2"}, kStart}}));
+  inbox.Put(kResource, {"10", "2"}, kBegin);
+  inbox.Put(kOther, {"2"}, kBegin);
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"2", "10"}, kBegin}, {kOther, {"2"}, kBegin}}));
 
-  const Holdings appeared = {Held({"2", "10"})};
+  const Holdings appeared = {HeldShares({"2", "10"})};
   EXPECT_EQ(inbox.Confirm(appeared), Holdings());
 
-  EXPECT_EQ(inbox.pending(), (Grants{{kOther, {"2"}, kStart}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kOther, {"2"}, kBegin}}));
 }
 
 TEST(GrantInbox, TheSameSharesGrantedAgainAreOneGrantOfTheNewestTime) {
   GrantInbox inbox;
-  for (int time = 0; time < 80'000; ++time) inbox.Put(kNpu, {"1", "2"}, At(time));
+  for (int time = 0; time < 80'000; ++time) inbox.Put(kResource, {"1", "2"}, At(time));
 
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1", "2"}, At(79'999)}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"1", "2"}, At(79'999)}}));
 }
 
 TEST(GrantInbox, AGrantGoesOnceEachOfItsSharesWasGrantedAnew) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"1", "2"}, At(0));
-  inbox.Put(kNpu, {"2", "3"}, At(1));
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1", "2"}, At(0)}, {kNpu, {"2", "3"}, At(1)}}));
+  inbox.Put(kResource, {"1", "2"}, At(0));
+  inbox.Put(kResource, {"2", "3"}, At(1));
+  EXPECT_EQ(inbox.pending(),
+            (Grants{{kResource, {"1", "2"}, At(0)}, {kResource, {"2", "3"}, At(1)}}));
 
-  inbox.Put(kNpu, {"1"}, At(2));
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"2", "3"}, At(1)}, {kNpu, {"1"}, At(2)}}));
+  inbox.Put(kResource, {"1"}, At(2));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"2", "3"}, At(1)}, {kResource, {"1"}, At(2)}}));
 }
 
 TEST(GrantInbox, TheSameSharesOfAnotherResourceAreOthers) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"1"}, At(0));
+  inbox.Put(kResource, {"1"}, At(0));
   inbox.Put(kOther, {"1"}, At(1));
 
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1"}, At(0)}, {kOther, {"1"}, At(1)}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"1"}, At(0)}, {kOther, {"1"}, At(1)}}));
 }
 
 TEST(GrantInbox, WhateverIsGrantedNoMoreGrantsWaitThanThereAreShares) {
@@ -71,77 +72,77 @@ TEST(GrantInbox, WhateverIsGrantedNoMoreGrantsWaitThanThereAreShares) {
     for (int share = 0; share < kShares; ++share) {
       if (((time * 2'654'435'761U) >> (share + 8) & 1) != 0) ids.push_back(std::to_string(share));
     }
-    if (!ids.empty()) inbox.Put(kNpu, std::move(ids), At(static_cast<int>(time)));
+    if (!ids.empty()) inbox.Put(kResource, std::move(ids), At(static_cast<int>(time)));
   }
 
   EXPECT_LE(inbox.pending().size(), static_cast<size_t>(kShares));
   for (int share = 0; share < kShares; ++share) {
-    EXPECT_TRUE(inbox.Uses({kNpu, std::to_string(share)})) << share;
+    EXPECT_TRUE(inbox.Uses({kResource, std::to_string(share)})) << share;
   }
 }
 
 TEST(GrantInbox, AShareNamedTwiceIsOne) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"1", "1"}, At(0));
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1"}, At(0)}}));
+  inbox.Put(kResource, {"1", "1"}, At(0));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"1"}, At(0)}}));
 
-  inbox.Put(kNpu, {"1"}, At(1));
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1"}, At(1)}}));
+  inbox.Put(kResource, {"1"}, At(1));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"1"}, At(1)}}));
 }
 
 TEST(GrantInbox, OtherSharesOfTheSameContainerConfirmNothing) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"1", "2"}, kStart);
+  inbox.Put(kResource, {"1", "2"}, kBegin);
 
-  const Holdings appeared = {Held({"1"})};
+  const Holdings appeared = {HeldShares({"1"})};
   EXPECT_EQ(inbox.Confirm(appeared), Holdings());
 
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1", "2"}, kStart}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"1", "2"}, kBegin}}));
 }
 
 TEST(GrantInbox, AHoldingWithAShareThatNoGrantNamesIsUnexplained) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"1", "2"}, kStart);
+  inbox.Put(kResource, {"1", "2"}, kBegin);
 
-  const Holdings appeared = {Held({"2", "3"}), Held({"1"})};
+  const Holdings appeared = {HeldShares({"2", "3"}), HeldShares({"1"})};
 
-  EXPECT_EQ(inbox.Confirm(appeared), Holdings{Held({"2", "3"})});
+  EXPECT_EQ(inbox.Confirm(appeared), Holdings{HeldShares({"2", "3"})});
 }
 
 TEST(GrantInbox, AGrantIsForgottenByItsNewestTime) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"1"}, At(0));
-  inbox.Put(kNpu, {"2"}, At(1));
-  inbox.Put(kNpu, {"1"}, At(2));
+  inbox.Put(kResource, {"1"}, At(0));
+  inbox.Put(kResource, {"2"}, At(1));
+  inbox.Put(kResource, {"1"}, At(2));
 
   EXPECT_EQ(inbox.Forget(At(0)), Grants());
-  EXPECT_EQ(inbox.Forget(At(1)), (Grants{{kNpu, {"2"}, At(1)}}));
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1"}, At(2)}}));
-  EXPECT_FALSE(inbox.Uses({kNpu, "2"}));
+  EXPECT_EQ(inbox.Forget(At(1)), (Grants{{kResource, {"2"}, At(1)}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"1"}, At(2)}}));
+  EXPECT_FALSE(inbox.Uses({kResource, "2"}));
 }
 
 TEST(GrantInbox, WhatANewerGrantLeftOfAnOlderOneIsGrantedAnewLikeAnyOther) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"1", "2"}, At(0));
-  inbox.Put(kNpu, {"2"}, At(1));
-  const Holdings appeared = {Held({"2"})};
+  inbox.Put(kResource, {"1", "2"}, At(0));
+  inbox.Put(kResource, {"2"}, At(1));
+  const Holdings appeared = {HeldShares({"2"})};
   EXPECT_EQ(inbox.Confirm(appeared), Holdings());
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"1", "2"}, At(0)}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"1", "2"}, At(0)}}));
 
-  inbox.Put(kNpu, {"2"}, At(2));
-  inbox.Put(kNpu, {"1"}, At(3));
+  inbox.Put(kResource, {"2"}, At(2));
+  inbox.Put(kResource, {"1"}, At(3));
 
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"2"}, At(2)}, {kNpu, {"1"}, At(3)}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"2"}, At(2)}, {kResource, {"1"}, At(3)}}));
 }
 
 TEST(GrantInbox, GrantedDevicesAreInUse) {
   GrantInbox inbox;
-  inbox.Put(kNpu, {"7::0"}, kStart);
+  inbox.Put(kResource, {"7::0"}, kBegin);
 
-  EXPECT_TRUE(inbox.Uses({kNpu, "7"}));
-  EXPECT_FALSE(inbox.Uses({kNpu, "8"}));
+  EXPECT_TRUE(inbox.Uses({kResource, "7"}));
+  EXPECT_FALSE(inbox.Uses({kResource, "8"}));
   EXPECT_FALSE(inbox.Uses({kOther, "7"}));
-  EXPECT_TRUE(inbox.UsesAny(kNpu));
+  EXPECT_TRUE(inbox.UsesAny(kResource));
   EXPECT_FALSE(inbox.UsesAny(kOther));
 }
 
@@ -150,48 +151,49 @@ TEST(GrantInbox, GrantsArePutDownWhileOthersAreLookedAt) {
   GrantInbox inbox;
   std::thread endpoint([&] {
     for (int time = 0; time < kGrants; ++time) {
-      inbox.Put(kNpu, {std::to_string(time % 7)}, At(time));
-      inbox.PutBound({"uid-a", "main", kNpu, {"7"}, At(time)});
+      inbox.Put(kResource, {std::to_string(time % 7)}, At(time));
+      inbox.PutBound({"uid-a", "main", kResource, {"7"}, At(time)});
     }
   });
 
-  while (!inbox.Uses({kNpu, "7"}) || inbox.pending().size() < 7) (void)inbox.DevicesOf(Held({"1"}));
+  while (!inbox.Uses({kResource, "7"}) || inbox.pending().size() < 7)
+    (void)inbox.DevicesOf(HeldShares({"1"}));
   endpoint.join();
 
   Grants last;
   for (int time = kGrants - 7; time < kGrants; ++time) {
-    last.push_back({kNpu, {std::to_string(time % 7)}, At(time)});
+    last.push_back({kResource, {std::to_string(time % 7)}, At(time)});
   }
   EXPECT_EQ(inbox.pending(), last);
 }
 
 TEST(GrantInbox, WhatWasBoundLastIsWhatTheContainerHas) {
   GrantInbox inbox;
-  inbox.PutBound({"uid-a", "main", kNpu, {"7"}, At(0)});
-  inbox.PutBound({"uid-a", "main", kNpu, {"8"}, At(1)});
+  inbox.PutBound({"uid-a", "main", kResource, {"7"}, At(0)});
+  inbox.PutBound({"uid-a", "main", kResource, {"8"}, At(1)});
 
-  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-a", "main", kNpu, {"8"}, At(1)}}));
-  EXPECT_EQ(inbox.DevicesOf(Held({"9::0"})), Ids{"8"});
-  EXPECT_EQ(inbox.DevicesOf(Held({"9::0"}, "uid-b")), Ids());
-  EXPECT_TRUE(inbox.Uses({kNpu, "8"}));
+  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-a", "main", kResource, {"8"}, At(1)}}));
+  EXPECT_EQ(inbox.DevicesOf(HeldShares({"9::0"})), Ids{"8"});
+  EXPECT_EQ(inbox.DevicesOf(HeldShares({"9::0"}, "uid-b")), Ids());
+  EXPECT_TRUE(inbox.Uses({kResource, "8"}));
 }
 
 TEST(GrantInbox, WhatWasBoundIsKeptUntilItsContainerHasEndedOrIsLate) {
   GrantInbox inbox;
-  inbox.PutBound({"uid-a", "main", kNpu, {"7"}, At(0)});
-  inbox.PutBound({"uid-b", "main", kNpu, {"8"}, At(1)});
-  const Holdings holdings = {Held({"7"})};
+  inbox.PutBound({"uid-a", "main", kResource, {"7"}, At(0)});
+  inbox.PutBound({"uid-b", "main", kResource, {"8"}, At(1)});
+  const Holdings holdings = {HeldShares({"7"})};
 
   inbox.KeepBound(holdings, At(0));
-  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-a", "main", kNpu, {"7"}, At(0)},
-                                                      {"uid-b", "main", kNpu, {"8"}, At(1)}}));
+  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-a", "main", kResource, {"7"}, At(0)},
+                                                      {"uid-b", "main", kResource, {"8"}, At(1)}}));
 
   inbox.KeepBound({}, At(0));
-  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-b", "main", kNpu, {"8"}, At(1)}}));
+  EXPECT_EQ(inbox.bound(), (std::vector<BoundDevices>{{"uid-b", "main", kResource, {"8"}, At(1)}}));
 
   inbox.KeepBound({}, At(1));
   EXPECT_EQ(inbox.bound(), std::vector<BoundDevices>());
-  EXPECT_FALSE(inbox.UsesAny(kNpu));
+  EXPECT_FALSE(inbox.UsesAny(kResource));
 }
 
 }  // namespace

@@ -20,6 +20,10 @@
 namespace tessera {
 
 inline constexpr char kNpu[] = "dummy.com/npu";
+inline constexpr char kGpu[] = "nvidia.com/gpu";
+inline constexpr char kOneG[] = "nvidia.com/mig-1g.10gb";
+inline constexpr char kTwoG[] = "nvidia.com/mig-2g.20gb";
+inline constexpr char kThreeG[] = "nvidia.com/mig-3g.40gb";
 inline constexpr char kFour[] = "  - {name: dummy.com/npu, dummy: {count: 4}}\n";
 // How long a test waits for what must happen; only a broken build ever waits so long.
 inline constexpr Duration kLimit{40'000};

@@ -14,7 +14,8 @@ using Texts = std::vector<std::string>;
 
 constexpr char kPutBack[] =
     R"(tessera_cdi_writes_total{resource="dummy.com/npu",result="put-back"})";
-constexpr char kFailed[] = R"(tessera_cdi_writes_total{resource="dummy.com/npu",result="failed"})";
+constexpr char kFailedDocuments[] =
+    R"(tessera_cdi_writes_total{resource="dummy.com/npu",result="failed"})";
 
 constexpr char kFault[] = R"(tessera_fault{fault="cdi"})";
 
@@ -115,7 +116,7 @@ TEST_F(CdiTest, WhatStandsInItsPlaceIsToldOnceAndCountedUntilItIsGone) {
   StartFirst();
   ASSERT_TRUE(Await([&] { return os::RemoveFile(path_) && mkdir(path_.c_str(), 0700) == 0; }));
 
-  EXPECT_TRUE(AwaitMetric(kFailed, 3));
+  EXPECT_TRUE(AwaitMetric(kFailedDocuments, 3));
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
   const std::string line = "ERROR cannot write the CDI document path=" + path_ +
                            " reason=socket-planted error=\"" + path_ +

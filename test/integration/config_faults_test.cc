@@ -46,14 +46,14 @@ class ConfigFaultsTest : public AgentTest {
   kubelet::Admission pod_;
 };
 
-constexpr char kWhole[] = " line=0 column=0";
+constexpr char kWholeFile[] = " line=0 column=0";
 constexpr char kSyntax[] = "mend the YAML at the place named";
 constexpr char kUnreadable[] = "check the path, and that the agent's user may read the file";
 
 TEST_F(ConfigFaultsTest, ADeletedFileLeavesTheFormerConfiguration) {
   ASSERT_TRUE(os::RemoveFile(file()));
 
-  ExpectRefusal("config-unreadable", kWhole, "\"there is no such file\"", kUnreadable);
+  ExpectRefusal("config-unreadable", kWholeFile, "\"there is no such file\"", kUnreadable);
 }
 
 TEST_F(ConfigFaultsTest, ATruncatedFileLeavesTheFormerConfiguration) {
@@ -76,7 +76,7 @@ TEST_F(ConfigFaultsTest, ADirectoryInItsPlaceLeavesTheFormerConfiguration) {
   ASSERT_TRUE(os::RemoveFile(file()));
   ASSERT_TRUE(os::MakeDirectories(file()));
 
-  ExpectRefusal("config-unreadable", kWhole,
+  ExpectRefusal("config-unreadable", kWholeFile,
                 "\"cannot be read: " + file() + " is not a regular file\"", kUnreadable);
 }
 
@@ -84,14 +84,14 @@ TEST_F(ConfigFaultsTest, APipeInItsPlaceLeavesTheFormerConfiguration) {
   ASSERT_TRUE(os::RemoveFile(file()));
   ASSERT_EQ(mkfifo(file().c_str(), 0600), 0);
 
-  ExpectRefusal("config-unreadable", kWhole,
+  ExpectRefusal("config-unreadable", kWholeFile,
                 "\"cannot be read: " + file() + " is not a regular file\"", kUnreadable);
 }
 
 TEST_F(ConfigFaultsTest, TenMegabytesOfBracesLeaveTheFormerConfiguration) {
   WriteConfig(std::string(10'000'000, '{'));
 
-  ExpectRefusal("config-syntax", kWhole,
+  ExpectRefusal("config-syntax", kWholeFile,
                 "\"more than 1048576 bytes, which is the most that a file may have\"", kSyntax);
 }
 
@@ -118,7 +118,8 @@ TEST_F(ConfigFaultsTest, ABombOfAliasesLeavesTheFormerConfiguration) {
 TEST_F(ConfigFaultsTest, BytesThatAreNoTextLeaveTheFormerConfiguration) {
   WriteConfig("version: tessera/v1\nresources: gr\xfc\xdf\n");
 
-  ExpectRefusal("config-syntax", kWhole, "\"byte 34 (on line 2) is not text in UTF-8\"", kSyntax);
+  ExpectRefusal("config-syntax", kWholeFile, "\"byte 34 (on line 2) is not text in UTF-8\"",
+                kSyntax);
 }
 
 }  // namespace

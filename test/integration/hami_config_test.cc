@@ -10,8 +10,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
-
 class HamiConfigTest : public AgentTest {
  protected:
   HamiConfigTest() {

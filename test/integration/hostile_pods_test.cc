@@ -14,8 +14,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
-
 std::string Times(int count, const std::string& text) {
   std::string all;
   all.reserve(text.size() * static_cast<size_t>(count));

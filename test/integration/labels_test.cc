@@ -9,8 +9,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kOneG[] = "nvidia.com/mig-1g.10gb";
-
 class LabelsTest : public AgentTest {
  protected:
   // Nothing is found out by looking now and then.

@@ -16,7 +16,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
 constexpr size_t kTwentyMegabytes = 20'000'000;
 
 class LeftoversTest : public AgentTest {

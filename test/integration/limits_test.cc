@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="failed"})";
+constexpr char kFailedReads[] = R"(tessera_ledger_reconciliations_total{result="failed"})";
 
 class LimitsTest : public AgentTest {
  protected:
@@ -68,7 +68,7 @@ TEST_F(LimitsTest, WithoutDescriptorsTheStreamIsServedAndALostOneIsOpenedOnceThe
   EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
   EXPECT_EQ(LinesWith(line), 1u);
   EXPECT_TRUE(AwaitMetric(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})", 2));
-  EXPECT_GE(MetricNow(kFailed), 1);
+  EXPECT_GE(MetricNow(kFailedReads), 1);
 }
 
 TEST_F(LimitsTest, AConnectionThatCannotBeAcceptedIsNotTriedWithoutPause) {
@@ -90,7 +90,7 @@ TEST_F(LimitsTest, AConnectionThatCannotBeAcceptedIsNotTriedWithoutPause) {
   SetDescriptors(before);
   EXPECT_TRUE(AwaitPage("/ledger", [](const json::Object& page) { return !page.empty(); }));
   EXPECT_EQ(LinesWith(line), 1u);
-  EXPECT_GE(MetricNow(kFailed), 1);
+  EXPECT_GE(MetricNow(kFailedReads), 1);
 }
 
 // Connections that ask for nothing, end within a request, or do not read what they asked for.

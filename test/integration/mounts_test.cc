@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-constexpr char kFailed[] = R"(tessera_ledger_reconciliations_total{result="failed"})";
+constexpr char kFailedLooks[] = R"(tessera_ledger_reconciliations_total{result="failed"})";
 
 class MountsTest : public AgentTest {
  protected:
@@ -53,7 +53,7 @@ TEST_F(MountsTest, WithoutPodResourcesAnotherPolicyComesWhereNobodyHoldsADevice)
 
 TEST_F(MountsTest, WhatIsLostWithoutPodResourcesIsToldOnce) {
   StartWithPluginsAlone();
-  ASSERT_TRUE(AwaitMetric(kFailed, 3));
+  ASSERT_TRUE(AwaitMetric(kFailedLooks, 3));
 
   const std::string said =
       "WARN cannot compare the ledger reason=pod-resources-unavailable error=\"" + dir_ +

@@ -23,7 +23,6 @@
 
 namespace tessera {
 
-inline constexpr char kGpu[] = "nvidia.com/gpu";
 inline constexpr char kOther[] = "nvidia.com/other";
 inline constexpr char kShared[] =
     "  - name: nvidia.com/gpu\n"

@@ -14,9 +14,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
-constexpr char kOneG[] = "nvidia.com/mig-1g.10gb";
-
 std::string GpusByCdi(const std::string& nvidia = "") {
   return "  - {name: nvidia.com/gpu, strategies: [cdi-cri], cdi: {kind: ab.com/gpu, dir: /cdi}, "
          "nvidia: {" +

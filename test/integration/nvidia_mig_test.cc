@@ -10,13 +10,9 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
 constexpr char kWhole[] = "  - {name: nvidia.com/gpu, strategies: [envvar], nvidia: {}}\n";
 constexpr char kFamily[] =
     "  - {name: \"nvidia.com/mig-{profile}\", strategies: [envvar], nvidia: {mig: \"*\"}}\n";
-constexpr char kOneG[] = "nvidia.com/mig-1g.10gb";
-constexpr char kTwoG[] = "nvidia.com/mig-2g.20gb";
-constexpr char kThreeG[] = "nvidia.com/mig-3g.40gb";
 
 class MigAgentTest : public AgentTest {
  protected:

@@ -7,8 +7,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
-
 class NvidiaPlatformTest : public AgentTest {
  protected:
   // What a container is given that asks for one GPU of such a node.

@@ -15,11 +15,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
-constexpr char kOneG[] = "nvidia.com/mig-1g.10gb";
-constexpr char kTwoG[] = "nvidia.com/mig-2g.20gb";
-constexpr char kThreeG[] = "nvidia.com/mig-3g.40gb";
-
 class NvidiaPluginTest : public AgentTest {
  protected:
   explicit NvidiaPluginTest(const std::string& hardware = "8xa100")

@@ -11,7 +11,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
 constexpr char kResources[] = "  - {name: nvidia.com/gpu, strategies: [envvar], nvidia: {}}\n";
 
 class NvidiaReleaseTest : public AgentTest {

@@ -12,7 +12,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
 constexpr char kEnvvar[] = "  - {name: nvidia.com/gpu, strategies: [envvar], nvidia: {}}\n";
 
 class NvidiaAgentTest : public AgentTest {

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-constexpr char kTpu[] = "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 2}}\n";
+constexpr char kTpuResource[] = "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 2}}\n";
 
 class ReloadTest : public AgentTest {};
 
@@ -18,14 +18,14 @@ TEST_F(ReloadTest, AnAddedResourceIsServedAndTheOthersAreNotRegisteredAgain) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
 
-  WriteConfig(Config(std::string(kFour) + kTpu));
+  WriteConfig(Config(std::string(kFour) + kTpuResource));
 
   Expect("dummy.com/tpu", 2, 2);
   EXPECT_EQ(Registrations(kNpu), 1);
 }
 
 TEST_F(ReloadTest, ARemovedResourceIsNoLongerServed) {
-  StartAll(std::string(kFour) + kTpu);
+  StartAll(std::string(kFour) + kTpuResource);
   Expect(kNpu, 4, 4);
   Expect("dummy.com/tpu", 2, 2);
 
@@ -106,7 +106,7 @@ TEST_F(ReloadTest, AFileThatAppearsLaterIsReadOnHangup) {
 
 TEST_F(ReloadTest, AListThatDoesNotFitIsRefusedWithTheCountThatWould) {
   StartAll("  - {name: dummy.com/npu, policy: replicas, replicas: 500, dummy: {count: 500}}\n" +
-           std::string(kTpu));
+           std::string(kTpuResource));
 
   Expect("dummy.com/tpu", 2, 2);  // one resource's trouble is not another's
   EXPECT_TRUE(AwaitLog("resource is not served"));

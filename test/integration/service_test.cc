@@ -19,7 +19,7 @@
 namespace tessera {
 namespace {
 
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kNobodysUser = 65534;
 
 class ServiceTest : public AgentTest {
  protected:
@@ -63,9 +63,9 @@ TEST_F(ServiceTest, AnotherUserThanRootServesInDirectoriesOfItsOwn) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
   WriteConfig(Config(kFour));
   StartKubelet();
-  ASSERT_EQ(chown(dir_.c_str(), kNobody, kNobody), 0);
+  ASSERT_EQ(chown(dir_.c_str(), kNobodysUser, kNobodysUser), 0);
   for (const auto& each : std::filesystem::recursive_directory_iterator(dir_)) {
-    ASSERT_EQ(lchown(each.path().c_str(), kNobody, kNobody), 0) << each.path();
+    ASSERT_EQ(lchown(each.path().c_str(), kNobodysUser, kNobodysUser), 0) << each.path();
   }
   // The program may lie where this user cannot go: it is opened before.
   agent_ = StartAgent({"/bin/sh", "-c",
@@ -79,7 +79,7 @@ TEST_F(ServiceTest, AnotherUserThanRootServesInDirectoriesOfItsOwn) {
   ASSERT_TRUE(pod.admitted) << pod.message;
   struct stat process{};
   ASSERT_EQ(stat(("/proc/" + std::to_string(agent_.pid())).c_str(), &process), 0);
-  EXPECT_EQ(process.st_uid, kNobody);
+  EXPECT_EQ(process.st_uid, kNobodysUser);
 }
 
 TEST_F(ServiceTest, AFullLogPipeThatNobodyReadsBlocksNothing) {

@@ -14,7 +14,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kOtherUser = 65534;
 
 class SocketFaultsTest : public AgentTest {
  protected:
@@ -61,7 +61,7 @@ TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
   ASSERT_TRUE(live);
   if (geteuid() == 0) {
     for (const std::string& name : others) {
-      ASSERT_EQ(lchown((plugins_ + "/" + name).c_str(), kNobody, kNobody), 0);
+      ASSERT_EQ(lchown((plugins_ + "/" + name).c_str(), kOtherUser, kOtherUser), 0);
     }
   }
   // As kubelet's start would remove them, it comes first.

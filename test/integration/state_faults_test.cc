@@ -37,8 +37,8 @@ class StateFaultsTest : public AgentTest, public testing::WithParamInterface<Cau
 };
 
 constexpr char kGood[] = R"(tessera_state_writes_total{result="good"})";
-constexpr char kFailed[] = R"(tessera_state_writes_total{result="failed"})";
-constexpr char kFault[] = R"(tessera_fault{fault="state"})";
+constexpr char kFailedWrites[] = R"(tessera_state_writes_total{result="failed"})";
+constexpr char kStateFault[] = R"(tessera_fault{fault="state"})";
 
 TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
   WriteConfig(WithRecovery(Config("  - {name: dummy.com/npu, dummy: {count: 4, faultFile: " + dir_ +
@@ -58,19 +58,19 @@ TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
   Expect(kNpu, 4, 2);
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
   // With each of these, and then with every tick.
-  ASSERT_TRUE(AwaitMetric(kFailed, 5));
+  ASSERT_TRUE(AwaitMetric(kFailedWrites, 5));
   EXPECT_EQ(LinesWith("cannot save the state"), 1u);
   EXPECT_EQ(LinesWith(std::string("ERROR cannot save the state reason=") + GetParam().reason +
                       " error=\"" + Message() + "\" advice="),
             1u);
   EXPECT_EQ(Registrations(kNpu), 1);
-  EXPECT_EQ(MetricNow(kFault), 1);
+  EXPECT_EQ(MetricNow(kStateFault), 1);
   EXPECT_TRUE(Answered("/healthz").starts_with("200 ok\nstate: " + Message() + " ["));
   EXPECT_TRUE(Answered("/readyz").starts_with("503 state: " + Message() + " ["));
 
   control_->refusal = Refusal::kNothing;
   ASSERT_TRUE(AwaitLog("INFO the state is saved again\n"));
-  EXPECT_EQ(MetricNow(kFault), 0);
+  EXPECT_EQ(MetricNow(kStateFault), 0);
   EXPECT_EQ(Answered("/readyz"), "200 ok\n");
   EXPECT_EQ(LinesWith("cannot save the state"), 1u);
 

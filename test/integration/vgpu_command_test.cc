@@ -11,8 +11,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
-
 class VgpuCommandTest : public AgentTest {
  protected:
   VgpuCommandTest() {

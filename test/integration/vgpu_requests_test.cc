@@ -19,8 +19,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
-
 // The pods and the node of one node; a loop and a thread of its own.
 class PodServer {
  public:

@@ -18,7 +18,6 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
 constexpr char kLibrary[] = "/usr/local/vgpu/libvgpu.so";
 
 std::string TenOfEach(const std::string& strategy = "cdi-cri", const std::string& vgpu = "") {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr char kGpu[] = "GPU-09ae689a-d28e-4f35-a48b-fe1116433805 ";
 constexpr char kOther[] = "GPU-7e9e1243-5c36-41b9-a0e5-ab10dc41dba1 ";
-constexpr char kFirst[] = "MIG-475ca09a-721e-4aa6-aad7-81a9e50bf40c ";   // 40448 MiB
-constexpr char kSecond[] = "MIG-deb4d19a-92e9-45ef-aafe-27e3732b74ea ";  // 20096 MiB
+constexpr char kFirstMig[] = "MIG-475ca09a-721e-4aa6-aad7-81a9e50bf40c ";   // 40448 MiB
+constexpr char kSecondMig[] = "MIG-deb4d19a-92e9-45ef-aafe-27e3732b74ea ";  // 20096 MiB
 constexpr char kThird[] = "MIG-1e9e2df9-661a-4e5d-adfe-666888b329db ";
 
 class MigTest : public LimitTest {
@@ -23,18 +23,18 @@ class MigTest : public LimitTest {
   }
   // While a process holds 6 x 104857600 bytes of the first one.
   std::string Meanwhile(const std::string& limits, const std::string& command) {
-    return Output(WithLimits(limits, Environment() + "CUDA_VISIBLE_DEVICES=" + kFirst +
+    return Output(WithLimits(limits, Environment() + "CUDA_VISIBLE_DEVICES=" + kFirstMig +
                                          Program("open", 6, command)) +
                   " | grep -v '6 x'");
   }
 
   const std::string nvml_ = std::string(PROGRAMS) + "/limit_nvml ";
-  const std::string two_ = std::string("device ") + kFirst + "memory=1073741824\n" + "device " +
-                           kSecond + "memory=2147483648\n";
+  const std::string two_ = std::string("device ") + kFirstMig + "memory=1073741824\n" + "device " +
+                           kSecondMig + "memory=2147483648\n";
 };
 
 TEST_F(MigTest, OfTheGpuNvmlTellsTheSumOfThePartsThatTheContainerHas) {
-  EXPECT_EQ(Meanwhile(two_, nvml_ + kGpu + kFirst + kSecond + kThird + kOther),
+  EXPECT_EQ(Meanwhile(two_, nvml_ + kGpu + kFirstMig + kSecondMig + kThird + kOther),
             "used 629145600, free 2592079872 of 3221225472; "
             "used 629145600, free 2592079872, reserved 0 of 3221225472\n"
             "used 629145600, free 444596224 of 1073741824; "
@@ -47,13 +47,13 @@ TEST_F(MigTest, OfTheGpuNvmlTellsTheSumOfThePartsThatTheContainerHas) {
 }
 
 TEST_F(MigTest, APartWithoutALimitIsOfTheSumWhole) {
-  EXPECT_EQ(
-      Meanwhile(std::string("device ") + kFirst + "memory=1073741824\ndevice " + kSecond + "\n",
-                nvml_ + kGpu + kSecond),
-      "used 629145600, free 21516779520 of 22145925120; "
-      "used 629145600, free 21516779520, reserved 0 of 22145925120\n"
-      "used 0, free 21072183296 of 21072183296; "
-      "used 0, free 20413677568, reserved 658505728 of 21072183296\n");
+  EXPECT_EQ(Meanwhile(std::string("device ") + kFirstMig + "memory=1073741824\ndevice " +
+                          kSecondMig + "\n",
+                      nvml_ + kGpu + kSecondMig),
+            "used 629145600, free 21516779520 of 22145925120; "
+            "used 629145600, free 21516779520, reserved 0 of 22145925120\n"
+            "used 0, free 21072183296 of 21072183296; "
+            "used 0, free 20413677568, reserved 658505728 of 21072183296\n");
 }
 
 TEST_F(MigTest, OfTheGpuNvmlListsTheProcessesOfThePartsThatTheContainerHas) {
@@ -64,8 +64,8 @@ TEST_F(MigTest, OfTheGpuNvmlListsTheProcessesOfThePartsThatTheContainerHas) {
       "env TESSERA_FAKE_NVML_PROCESSES=4194305:1024 " + std::string(PROGRAMS) + "/limit_processes ";
   const std::string first = " | head -n 2";
   EXPECT_EQ(Meanwhile(two_, program + kGpu + first), listed);
-  EXPECT_EQ(Meanwhile(two_, program + kFirst + first), listed);
-  EXPECT_EQ(Meanwhile(two_, program + kSecond + first),
+  EXPECT_EQ(Meanwhile(two_, program + kFirstMig + first), listed);
+  EXPECT_EQ(Meanwhile(two_, program + kSecondMig + first),
             "ComputeRunningProcesses: 0\nComputeRunningProcesses_v2: 0\n");
 }
 

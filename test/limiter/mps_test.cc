@@ -16,7 +16,7 @@
 namespace tessera::limiter {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kMebibyte = 1 << 20;
 
 class MpsTest : public ShareTest {
  protected:
@@ -24,7 +24,7 @@ class MpsTest : public ShareTest {
     std::ofstream(node_.directory() + "/control") << "";
     node_.Set("CUDA_MPS_PIPE_DIRECTORY", node_.directory());
     node_.Set("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50");
-    limits_.devices[0].bytes = 1024 * kMiB;
+    limits_.devices[0].bytes = 1024 * kMebibyte;
   }
 
   // Runs of all processes that began since, as they follow each other.
@@ -58,7 +58,7 @@ TEST_F(MpsTest, TwoClientsOfOneContainerHaveOneLimitAndOneShare) {
   ASSERT_EQ(pipe(there), 0);
   const pid_t other = Start([&] {
     CUdeviceptr address = 0;
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(cuMemAlloc_v2(&address, 200 * kMiB), CUDA_SUCCESS);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(cuMemAlloc_v2(&address, 200 * kMebibyte), CUDA_SUCCESS);
     EXPECT_EQ(write(there[1], "", 1), 1);
     for (;;) Spin(2 * kMs);
   });
@@ -66,10 +66,10 @@ TEST_F(MpsTest, TwoClientsOfOneContainerHaveOneLimitAndOneShare) {
     char byte = 0;
     ASSERT_EQ(read(there[0], &byte, 1), 1);
     CUdeviceptr address = 0;
-    EXPECT_EQ(cuMemAlloc_v2(&address, 400 * kMiB), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemAlloc_v2(&address, 100 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
-    EXPECT_EQ(Used(0), 1000 * kMiB);
-    EXPECT_EQ(Resident(), 1000 * kMiB);
+    EXPECT_EQ(cuMemAlloc_v2(&address, 400 * kMebibyte), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAlloc_v2(&address, 100 * kMebibyte), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(Used(0), 1000 * kMebibyte);
+    EXPECT_EQ(Resident(), 1000 * kMebibyte);
 
     // Each takes twice as long on its half.
     const uint64_t from = fake_cuda::Now();
@@ -82,9 +82,9 @@ TEST_F(MpsTest, TwoClientsOfOneContainerHaveOneLimitAndOneShare) {
   waitpid(other, nullptr, 0);
   Run([&] {
     CUdeviceptr address = 0;
-    EXPECT_EQ(cuMemAlloc_v2(&address, 1000 * kMiB), CUDA_SUCCESS);
-    EXPECT_EQ(Used(0), 1000 * kMiB);
-    EXPECT_EQ(Resident(getpid()), 1000 * kMiB) << "the dead one's goes later";
+    EXPECT_EQ(cuMemAlloc_v2(&address, 1000 * kMebibyte), CUDA_SUCCESS);
+    EXPECT_EQ(Used(0), 1000 * kMebibyte);
+    EXPECT_EQ(Resident(getpid()), 1000 * kMebibyte) << "the dead one's goes later";
   });
 }
 

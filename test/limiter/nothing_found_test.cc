@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kWhole[] =
     "100 x 104857600, then 0; free 5620367360 of 16106127360; device 16106127360\n";
-constexpr char kNothing[] = "retain: 2\n";
+constexpr char kNoGpus[] = "retain: 2\n";
 
 class NothingFoundTest : public LimitTest {
  protected:
@@ -83,7 +83,7 @@ TEST_F(NothingFoundTest, WhereThatIsClosedItGetsNoMemoryAndIsToldWhy) {
   EXPECT_EQ(WithPolicy("closed", program),
             "tessera-vgpu: error: memory is denied: " + std::string(kDefaultRegionPath) +
                 ": there is no region, and neither a limits file nor variables to make one with\n" +
-                kNothing);
+                kNoGpus);
   EXPECT_EQ(WithPolicy("open", program), kWhole);
   EXPECT_EQ(WithPolicy("ajar", program),
             "tessera-vgpu: error: " + std::string(kNoLimitsPath) +
@@ -91,13 +91,13 @@ TEST_F(NothingFoundTest, WhereThatIsClosedItGetsNoMemoryAndIsToldWhy) {
                 "tessera-vgpu: error: memory is denied: " +
                 kDefaultRegionPath +
                 ": there is no region, and neither a limits file nor variables to make one with\n" +
-                kNothing);
+                kNoGpus);
 }
 
 TEST_F(NothingFoundTest, ALibraryThatWasBuiltClosedGivesWhoHasNoLimitsNothing) {
   std::filesystem::copy_file(LIBVGPU_CLOSED, Hook() + "/libvgpu.so",
                              std::filesystem::copy_options::overwrite_existing);
-  EXPECT_EQ(Output(WithoutVariables() + Program("proc")), kNothing + std::string(" (status 256)"));
+  EXPECT_EQ(Output(WithoutVariables() + Program("proc")), kNoGpus + std::string(" (status 256)"));
   EXPECT_EQ(Output(WithVariables() + Program("proc")), kGranted);
 }
 
@@ -108,7 +108,7 @@ TEST_F(NothingFoundTest, WhereThatIsClosedWhoSharesTheBooksGetsItsLimit) {
   std::filesystem::resize_file(Region(), 100);
   EXPECT_EQ(WithPolicy("closed", WithoutVariables() + "LIBCUDA_LOG_LEVEL=1 " + Program("proc")),
             "tessera-vgpu: error: memory is denied: " + Region() +
-                ": the region was cut off; remove that file\n" + kNothing);
+                ": the region was cut off; remove that file\n" + kNoGpus);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace tessera::cli {
 namespace {
 
-Command Program() {
+Command Completed() {
   return {
       .name = "kitchen",
       .commands = {{.name = "cups",
@@ -28,7 +28,7 @@ Command Program() {
 
 // The words that bash offers after `line`, one a line.
 std::string Completed(const std::string& line) {
-  std::string script = BashCompletion(Program()) + "COMP_WORDS=(" + line +
+  std::string script = BashCompletion(Completed()) + "COMP_WORDS=(" + line +
                        ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_kitchen\n" +
                        "printf '%s\\n' \"${COMPREPLY[@]}\"\n";
   auto [code, text] = RunProgram({"/bin/bash", "--norc", "-c", script});
@@ -66,7 +66,7 @@ TEST(BashCompletion, FlagsOfTheInnermostCommand) {
 }
 
 TEST(ZshCompletion, WholeScript) {
-  EXPECT_EQ(ZshCompletion(Program()), R"(#compdef kitchen
+  EXPECT_EQ(ZshCompletion(Completed()), R"(#compdef kitchen
 # zsh completion for kitchen, made by 'kitchen completion zsh'
 
 _kitchen() {

@@ -40,7 +40,7 @@ LoadResult GoodLoad(const Started& started) {
   return result;
 }
 
-std::string ErrorsOf(const Started& started) {
+std::string ErrorsOfStart(const Started& started) {
   return Messages(Load(started.From()).errors);
 }
 
@@ -460,11 +460,11 @@ TEST(NvidiaTranslation, SharesOfProfilesAreNarrowerFamilies) {
 }
 
 TEST(NvidiaTranslation, WhatHasNoCounterpartIsTold) {
-  EXPECT_EQ(ErrorsOf({.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: "
-                              "2147483648}]}}\n"}),
+  EXPECT_EQ(ErrorsOfStart({.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: "
+                                   "2147483648}]}}\n"}),
             "sharing.timeSlicing.resources[0].replicas is 2147483648; at most 2147483647 are "
             "served\n");
-  EXPECT_EQ(ErrorsOf({.yaml = "flags: {plugin: {deviceListStrategy: []}}\n"}),
+  EXPECT_EQ(ErrorsOfStart({.yaml = "flags: {plugin: {deviceListStrategy: []}}\n"}),
             "resources[0].strategies must name at least one: containers would get nothing\n");
 }
 

@@ -10,7 +10,7 @@
 namespace tessera::config {
 namespace {
 
-Document Parsed(std::string text) {
+Document ParsedProblem(std::string text) {
   return Document::Parse("t.yaml", std::move(text));
 }
 
@@ -27,7 +27,7 @@ TEST(Problem, ControlCharactersDoNotReachTheTerminal) {
 }
 
 TEST(Problem, ColumnsCountCharactersNotBytes) {
-  Document document = Parsed("{\"gr\u00fc\u00df\": 1}\n");
+  Document document = ParsedProblem("{\"gr\u00fc\u00df\": 1}\n");
   document.Report(Reason::kConfigBadValue, *document.root().Find("gr\u00fc\u00df"), "no");
   EXPECT_EQ(Text(document.problems()),
             "t.yaml:1:10: no [config-bad-value]\n"

@@ -6,7 +6,7 @@
 namespace tessera::kube {
 namespace {
 
-using Texts = std::map<std::string, std::string>;
+using TextsByKey = std::map<std::string, std::string>;
 
 TEST(MetadataTest, IsReadFromAnObjectAsTheApiServerHasIt) {
   const json::Value node =
@@ -15,12 +15,12 @@ TEST(MetadataTest, IsReadFromAnObjectAsTheApiServerHasIt) {
           .value();
   const Metadata read = MetadataOf(node);
 
-  EXPECT_EQ(read.labels, (Texts{{"a", "1"}}));
-  EXPECT_EQ(read.annotations, (Texts{{"c", "3"}}));
+  EXPECT_EQ(read.labels, (TextsByKey{{"a", "1"}}));
+  EXPECT_EQ(read.annotations, (TextsByKey{{"c", "3"}}));
   EXPECT_EQ(read.resource_version, "7");
   for (const char* other :
        {"null", "[]", "{}", R"({"metadata":7})", R"({"metadata":{"labels":[]}})"}) {
-    EXPECT_EQ(MetadataOf(json::Parse(other).value()).labels, Texts()) << other;
+    EXPECT_EQ(MetadataOf(json::Parse(other).value()).labels, TextsByKey()) << other;
   }
 }
 
