@@ -10,6 +10,7 @@
 
 #include "agent/allocator.h"
 #include "fraction/grant_requests_under_test.h"
+#include "hami/vendor.h"
 #include "kubelet/answered_test.h"
 
 namespace tessera::agent {
@@ -30,7 +31,7 @@ class AwaitedPodsTest : public GrantRequestsTest {
 
   AwaitedPodsTest() {
     SetParts(kPods / 2);
-    rendering_.vgpu->requests.emplace();
+    rendering_.vgpu->requests = hami::kNvidia.Requests();
     allocator_->Set({std::make_shared<Offer>(offer_), rendering_, Placement::kSpread,
                      std::make_shared<SilentBackend>(), directory_ + "/cdi",
                      std::make_shared<cdi::Parts>()});

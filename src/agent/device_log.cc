@@ -97,14 +97,15 @@ void RefreshGranted(const std::string& name, const ServedResource& resource, con
   const auto& vgpu = resource.resource().rendering.vgpu;
   if (!vgpu) return;
   metrics.Set(Metric::kVgpuContainers, {name}, granted.containers);
-  for (const hami::RegisteredDevice& card : CardsOf(*resource.offer(), *vgpu)) {
-    const auto found = granted.by_device.find(card.id);
-    const auto taken = found == granted.by_device.end() ? hami::CardUsage() : found->second;
-    metrics.Set(Metric::kVgpuMemory, {name, card.id}, card.devmem * kMebibyte);
-    metrics.Set(Metric::kVgpuMemoryGranted, {name, card.id},
+  for (const DeviceCapacity& capacity : CapacitiesOf(*resource.offer(), *vgpu)) {
+    const auto found = granted.by_device.find(capacity.device);
+    const auto taken = found == granted.by_device.end() ? DeviceUsage() : found->second;
+    metrics.Set(Metric::kVgpuMemory, {name, capacity.device}, capacity.memory * kMebibyte);
+    metrics.Set(Metric::kVgpuMemoryGranted, {name, capacity.device},
                 static_cast<double>(taken.memory) * kMebibyte);
-    metrics.Set(Metric::kVgpuCores, {name, card.id}, card.devcore);
-    metrics.Set(Metric::kVgpuCoresGranted, {name, card.id}, static_cast<double>(taken.cores));
+    metrics.Set(Metric::kVgpuCores, {name, capacity.device}, capacity.cores);
+    metrics.Set(Metric::kVgpuCoresGranted, {name, capacity.device},
+                static_cast<double>(taken.cores));
   }
 }
 

@@ -104,15 +104,15 @@ json::Object HolderOf(const Tables& tables, const Holding& holding, const Device
 
 // How much of a virtual GPU there is to be granted, and how much was.
 json::Object RoomOf(const View& view, const Device& device, const Vgpu& vgpu) {
-  const hami::RegisteredDevice card = CardOf(device, vgpu);
-  hami::CardUsage taken;
+  const DeviceCapacity capacity = CapacityOf(device, vgpu);
+  DeviceUsage taken;
   if (const auto of = view.granted.find(device.key.source); of != view.granted.end()) {
     const auto found = of->second.by_device.find(device.key.id);
     if (found != of->second.by_device.end()) taken = found->second;
   }
-  return {{"memoryBytes", static_cast<uint64_t>(card.devmem) << kMiB},
+  return {{"memoryBytes", static_cast<uint64_t>(capacity.memory) << kMiB},
           {"memoryGrantedBytes", static_cast<uint64_t>(taken.memory) << kMiB},
-          {"cores", card.devcore},
+          {"cores", capacity.cores},
           {"coresGranted", taken.cores}};
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/quote.h"
 #include "base/text.h"
-#include "hami/names.h"
+#include "hami/pod_placement.h"
 #include "placement/placement.h"
 
 namespace tessera::agent {
@@ -183,16 +183,14 @@ class KnownPod {
   json::Object PlacementPage() const {
     const bool fitted =
         std::ranges::any_of(grants_, [](const auto& grant) { return grant.second->fitted; });
-    const auto annotation = [&](std::string_view key) {
-      return pod_ == nullptr ? std::string() : std::string(pod_->Annotation(key));
-    };
+    const auto scheduled = pod_ == nullptr ? hami::Scheduled() : hami::ScheduledOf(*pod_);
     std::string_view by = holdings_.empty() && grants_.empty() ? "" : "kubelet";
-    if (pod_ != nullptr && IsPlaced(*pod_)) by = "hami-scheduler";
+    if (!scheduled.by.empty()) by = scheduled.by;
     if (fitted) by = "agent";
     return {{"by", by},
-            {"node", annotation(hami::kPodNode)},
-            {"phase", annotation(hami::kPodBindPhase)},
-            {"allocated", annotation(hami::kPodAllocated)}};
+            {"node", scheduled.node},
+            {"phase", scheduled.phase},
+            {"allocated", scheduled.allocated}};
   }
 
   struct State {

@@ -7,7 +7,7 @@ namespace tessera::agent {
 namespace {
 
 constexpr char kGpu[] = "nvidia.com/gpu";
-constexpr char kNpu[] = "dummy.com/npu";
+constexpr char kNpuResource[] = "dummy.com/npu";
 
 class PodPageTest : public testing::Test {
  protected:
@@ -111,13 +111,13 @@ TEST_F(PodPageTest, WhomKubeletHasNotAdmittedWaits) {
 }
 
 TEST_F(PodPageTest, APodWithoutAVirtualGpuHoldsItsDevices) {
-  Hold(kNpu, {"7", "8"});
+  Hold(kNpuResource, {"7", "8"});
   const json::Object page = Page();
   EXPECT_EQ(page.at("phase"), "");
   EXPECT_EQ(page.at("placement").at("by"), "kubelet");
   EXPECT_EQ(Container().at("state"), "holds");
   EXPECT_EQ(Container().at("holdings"),
-            json::Value(json::Array{json::Object{{"resource", kNpu},
+            json::Value(json::Array{json::Object{{"resource", kNpuResource},
                                                  {"shares", json::Array{"7", "8"}},
                                                  {"devices", json::Array{"7", "8"}}}}));
 }
@@ -142,7 +142,7 @@ TEST_F(PodPageTest, ThatHasGoneIsStillKnownByItsRefusals) {
 TEST_F(PodPageTest, ARefusalOfNobodyKnowsWhomIsShownWhereItMayHaveBeenThisPod) {
   context_.pods.Put(Train());
   Refuse("", "");
-  context_.events.Keep({.resource = kNpu, .error = {Reason::kUnhealthyShare, "7 is sick"}});
+  context_.events.Keep({.resource = kNpuResource, .error = {Reason::kUnhealthyShare, "7 is sick"}});
   const json::Array refusals = Page().at("refusals").as_array();
   ASSERT_EQ(refusals.size(), 1U);
   EXPECT_EQ(refusals[0].at("message"), "GPU-1 has 100 MiB left");

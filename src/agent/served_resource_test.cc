@@ -16,7 +16,7 @@
 namespace tessera::agent {
 namespace {
 
-const std::string kNpu = "dummy.com/npu";
+const std::string kServed = "dummy.com/npu";
 
 // A resource whose events are followed by the node alone: lists go out when the test says so.
 class ServedResourceTest : public testing::Test, public ResourceEvents {
@@ -43,11 +43,11 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
 
   void ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) override {
     told_ += awaited ? "scan-awaited " : "scan ";
-    if (found) node_.Found(kNpu, std::move(found->devices));
+    if (found) node_.Found(kServed, std::move(found->devices));
     resource.CheckDevices();
   }
   void Observed(ServedResource&, const std::vector<Observation>& seen) override {
-    node_.Observe(kNpu, seen);
+    node_.Observe(kServed, seen);
   }
   void Unverified(ServedResource&, const Error& why) override {
     told_ += std::string(ReasonName(why.reason)) + " ";
@@ -58,7 +58,8 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
     config::LoadResult loaded = config::Load(
         {.file = config::Document::Parse(
              "t.yaml", "version: tessera/v1\nadvertise: {debounce: 1ms}\nstate: {dir: " + dir_ +
-                           "}\nresources:\n- {name: " + kNpu + ", " + kind + ": " + npu + "}\n")});
+                           "}\nresources:\n- {name: " + kServed + ", " + kind + ": " + npu +
+                           "}\n")});
     EXPECT_EQ(config::Text(loaded.errors), "");
     config_ = loaded.config;
   }
@@ -98,7 +99,7 @@ TEST_F(ServedResourceTest, ItsFirstListIsPrematureUntilItsDevicesAreFoundAndChec
 
   RunUntil([this] { return !resource_->IsPremature(); });
 
-  EXPECT_TRUE(node_.Verified(kNpu));
+  EXPECT_TRUE(node_.Verified(kServed));
   EXPECT_TRUE(resource_->ready());
 }
 

@@ -20,7 +20,7 @@ constexpr std::string_view kSuffix = ".json";
 constexpr int kRecordVersion = 1;
 constexpr Duration kPatience{1'000};
 
-using hami::ContainerKind;
+using ContainerKind = kube::Container::Kind;
 constexpr std::pair<ContainerKind, std::string_view> kKinds[] = {
     {ContainerKind::kInit, "init"},
     {ContainerKind::kSidecar, "sidecar"},

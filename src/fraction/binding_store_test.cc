@@ -28,9 +28,9 @@ TEST(BindingRecord, ADecisionForAWholePodSurvivesToo) {
       .parts = {{"GPU-1", 500, 0}},
       .controlled = false,
       .library = "",
-      .placement = {{"prepare", hami::ContainerKind::kInit, {{"GPU-2", 1, 100}}},
-                    {"beside", hami::ContainerKind::kSidecar, {{"GPU-1", 2, 0}}},
-                    {"app", hami::ContainerKind::kApp, {{"GPU-1", 500, 0}}}},
+      .placement = {{"prepare", kube::Container::Kind::kInit, {{"GPU-2", 1, 100}}},
+                    {"beside", kube::Container::Kind::kSidecar, {{"GPU-1", 2, 0}}},
+                    {"app", kube::Container::Kind::kApp, {{"GPU-1", 500, 0}}}},
       .fitted = true,
       .gate = "/usr/local/vgpu/grants/1",
       .ids = {"GPU-1-0", "GPU-1-10"}};

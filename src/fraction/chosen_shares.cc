@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "hami/pod_placement.h"
 #include "placement/placement.h"
 #include "share/share.h"
 
@@ -15,11 +16,11 @@ using Cards = std::vector<std::string>;
 // Of containers with so many; nothing where there are none, or they do not agree.
 std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& offer,
                                  const Vgpu& vgpu, size_t size) {
-  const hami::RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
-  const auto cards = CardsOf(offer, vgpu);
+  const RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
+  const auto capacities = CapacitiesOf(offer, vgpu);
   std::optional<Cards> agreed;
   for (const PodPtr& pod : waiting) {
-    const auto placement = ReadPlacement(*pod, rules, cards);
+    const auto placement = hami::ReadPlacement(*pod, hami::kNvidia, rules, capacities);
     if (!placement) continue;  // it gets nothing
     for (const PlacedContainer& container : *placement) {
       if (container.parts.size() != size) continue;
@@ -34,15 +35,15 @@ std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& o
 }
 
 // The first share of each card, which is taken off the list; empty where there are not enough.
-std::vector<std::string> OneOfEach(Cards cards, std::span<const std::string> from) {
+std::vector<std::string> OneOfEach(Cards capacities, std::span<const std::string> from) {
   std::vector<std::string> shares;
   for (const std::string& share : from) {
-    const auto card = std::ranges::find(cards, DeviceOfShare(share));
-    if (card == cards.end()) continue;
-    cards.erase(card);
+    const auto card = std::ranges::find(capacities, DeviceOfShare(share));
+    if (card == capacities.end()) continue;
+    capacities.erase(card);
     shares.push_back(share);
   }
-  return cards.empty() ? shares : std::vector<std::string>();
+  return capacities.empty() ? shares : std::vector<std::string>();
 }
 
 }  // namespace
@@ -50,14 +51,14 @@ std::vector<std::string> OneOfEach(Cards cards, std::span<const std::string> fro
 std::vector<std::string> ChosenShares(std::span<const PodPtr> waiting, const Offer& offer,
                                       const Vgpu& vgpu, const Preference& preference) {
   if (preference.size <= 0) return {};
-  const auto cards = AgreedCards(waiting, offer, vgpu, static_cast<size_t>(preference.size));
-  if (!cards) return {};
+  const auto capacities = AgreedCards(waiting, offer, vgpu, static_cast<size_t>(preference.size));
+  if (!capacities) return {};
   std::vector<std::string> ordered(preference.must_include.begin(), preference.must_include.end());
   std::vector<std::string> rest(preference.available.begin(), preference.available.end());
   std::erase_if(rest, [&](const std::string& id) { return std::ranges::count(ordered, id) > 0; });
   std::ranges::sort(rest);
   ordered.insert(ordered.end(), rest.begin(), rest.end());
-  std::vector<std::string> shares = OneOfEach(*cards, ordered);
+  std::vector<std::string> shares = OneOfEach(*capacities, ordered);
   // kubelet wants all of those.
   const bool all = std::ranges::all_of(preference.must_include, [&](const std::string& id) {
     return std::ranges::count(shares, id) > 0;

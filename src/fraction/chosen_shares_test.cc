@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "hami/vendor.h"
+
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kGpuResource[] = "nvidia.com/gpu";
 const std::string kFirst = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
 const std::string kSecond = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43";
 using Ids = std::vector<std::string>;
@@ -17,7 +19,7 @@ PodPtr Waiting(const Ids& cards) {
   pod->node = "worker-1";
   pod->containers = {
       {.name = "app",
-       .limits = {{kGpu, std::to_string(cards.size())}, {"nvidia.com/gpumem", "100"}}}};
+       .limits = {{kGpuResource, std::to_string(cards.size())}, {"nvidia.com/gpumem", "100"}}}};
   std::string& chosen = pod->annotations["hami.io/vgpu-devices-allocated"];
   for (const std::string& card : cards) chosen += card + ",NVIDIA,100,0:";
   pod->annotations["hami.io/vgpu-node"] = "worker-1";
@@ -29,13 +31,13 @@ class ChosenSharesTest : public testing::Test {
   ChosenSharesTest() {
     for (const std::string& id : {kFirst, kSecond}) {
       Device device;
-      device.key = {kGpu, id};
+      device.key = {kGpuResource, id};
       device.memory = 1000;
       offer_.devices.push_back(device);
       for (int i = 0; i < 3; ++i) available_.push_back(fmt::format("{}-{}", id, 2 - i));
     }
-    offer_.resource = kGpu;
-    vgpu_.requests.emplace();
+    offer_.resource = kGpuResource;
+    vgpu_.requests = hami::kNvidia.Requests();
   }
   Ids Prefer(const std::vector<PodPtr>& waiting, int size, const Ids& must = {}) const {
     return ChosenShares(waiting, offer_, vgpu_,

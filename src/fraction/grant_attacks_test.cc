@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "fraction/grant_requests_under_test.h"
+#include "hami/vendor.h"
 
 namespace tessera {
 namespace {
@@ -350,7 +351,7 @@ TEST_F(GrantAttacksTest, TheDirectoriesOfThePodsOtherContainersStayWhenOneGoes) 
 
 TEST_F(GrantAttacksTest, InstancesThatGrantAtOnceGrantNoMoreThanThereIs) {
   SetParts(100);
-  rendering_.vgpu->requests.emplace();
+  rendering_.vgpu->requests = hami::kNvidia.Requests();
   context_->events.SetListener(nullptr);
   constexpr int kRounds = 20;
   const auto other = NewBinder();

@@ -384,8 +384,8 @@ void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod,
   if (record.fitted) {
     bound.fitted = record.placement;
   } else {
-    bound.less = LessThanAsked(pod, RulesOf(record.resource, *vgpu.requests),
-                               CardsOf(binding.offer, vgpu), *own);
+    bound.less = ShortfallOf(pod, RulesOf(record.resource, *vgpu.requests),
+                             CapacitiesOf(binding.offer, vgpu), *own);
   }
   context_->events.Bound(bound);
 }

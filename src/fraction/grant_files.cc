@@ -137,7 +137,7 @@ Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& na
   const std::string directory = root.Path(LimitsOf(vgpu, name));
   const std::string file = root.Path(LimitsFileOf(vgpu, name));
   const VgpuGrant grant{.name = name, .directory = record.directory, .parts = record.parts};
-  const std::string text = LimitsText(vgpu, grant);
+  const std::string text = vgpu.enforcer->LimitsText(vgpu, grant);
   // Who comes at the same time for the same grant may have been quicker.
   if (TRY(MakeNew(directory, 0755)) && WriteNew(file, text, kMode)) return {};
   TRY(OpenOwnDirectory(directory, 0755));
@@ -183,11 +183,11 @@ Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu) {
   // Nobody of the host's gets at what containers leave there; the runtime does, as root.
   TRY(OpenOwnDirectory(root.Path(files.containers), 0700));
   TRY(OpenOwnDirectory(root.Path(files.locks), 0700));
-  if (!vgpu.enforced) return {};
+  if (!vgpu.enforced || vgpu.enforcer == nullptr) return {};
   TRY(OpenOwnDirectory(root.Path(files.limits), 0700));
   TRY(CheckOneFileSystem(root, vgpu));
   // It is no matter without the library, which each grant looks for.
-  return PutUnlessSame(root.Path(files.preload), PreloadText(vgpu), 0644);
+  return PutUnlessSame(root.Path(files.preload), vgpu.enforcer->PreloadText(vgpu), 0644);
 }
 
 Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
@@ -203,7 +203,7 @@ Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string&
   const bool locked =
       IsFormer(root, vgpu, record) ? FormerWantsLock(root, vgpu, record) : !vgpu.own_library;
   if (locked) TRY(MakeForContainer(locks));
-  if (vgpu.enforced) {
+  if (vgpu.enforced && vgpu.enforcer != nullptr) {
     if (LibraryOf(root, vgpu, record) == vgpu.library) TRY(CheckLibrary(root, vgpu));
     TRY(WriteLimits(root, vgpu, name, record));
     TRY(PutNoLimits(root, vgpu, name, record));

@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-constexpr char kGpu[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
+constexpr char kOneGpu[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
 
 class GrantRegionTest : public testing::Test {
  protected:
@@ -37,7 +37,7 @@ class GrantRegionTest : public testing::Test {
              .library = "/vgpu/libvgpu.so",
              .own_library = true,
              .tunables = {{"GPU_CORE_UTILIZATION_POLICY", "force"}, {"CUDA_TASK_PRIORITY", "0"}}};
-  BindingRecord record_{.directory = "/vgpu/containers/a", .parts = {{kGpu, 2048, 30}}};
+  BindingRecord record_{.directory = "/vgpu/containers/a", .parts = {{kOneGpu, 2048, 30}}};
 };
 
 TEST_F(GrantRegionTest, HasTheContainersLimitsBeforeAnyOfItsProcesses) {
@@ -48,7 +48,7 @@ TEST_F(GrantRegionTest, HasTheContainersLimitsBeforeAnyOfItsProcesses) {
   const limiter::HamiRegion& hami = region->hami;
   EXPECT_EQ(hami.magic, limiter::kHamiMagic);
   EXPECT_EQ(hami.device_num, 1U);
-  EXPECT_STREQ(hami.uuids[0], kGpu);
+  EXPECT_STREQ(hami.uuids[0], kOneGpu);
   EXPECT_EQ(hami.limit[0], uint64_t{2048} << 20);
   EXPECT_EQ(hami.sm_limit[0], 30U);
   EXPECT_EQ(hami.utilization_switch, 1);

@@ -12,6 +12,7 @@
 
 #include "fraction/grant_binder_under_test.h"
 #include "hami/protocol/hami_protocol.h"
+#include "hami/vendor.h"
 
 namespace tessera {
 
@@ -19,7 +20,7 @@ class GrantRequestsTest : public GrantBinderTest {
  protected:
   GrantRequestsTest() {
     SetParts(10);
-    rendering_.vgpu->requests.emplace();
+    rendering_.vgpu->requests = hami::kNvidia.Requests();
     Listen();
   }
 

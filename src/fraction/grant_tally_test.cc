@@ -38,8 +38,8 @@ TEST_F(GrantTallyTest, ContainersOfOnePodThatHaveTheSameShareTakeItOnce) {
 }
 
 TEST_F(GrantTallyTest, APodThatWasDecidedAsAWholeCountsSo) {
-  const PodPlacement placement = {{"init", hami::ContainerKind::kInit, {{Gpu(0), 700, 10}}},
-                                  {"app", hami::ContainerKind::kApp, {{Gpu(0), 300, 30}}}};
+  const PodPlacement placement = {{"init", kube::Container::Kind::kInit, {{Gpu(0), 700, 10}}},
+                                  {"app", kube::Container::Kind::kApp, {{Gpu(0), 300, 30}}}};
   BindingStore records(directory_ + "/state");
   for (const char* name : {kOne, kOther}) {
     const auto lock = records.Lock();

@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 constexpr char kSource[] = "/image/libvgpu.so";
-constexpr char kDirectory[] = "/usr/local/vgpu";
+constexpr char kLibraryDirectory[] = "/usr/local/vgpu";
 const std::string kElf =
     "\x7f"
     "ELF";
@@ -24,13 +24,13 @@ class LibraryFilesTest : public GrantBinderTest {
   // The path on the host of what is there, or why it is not.
   std::string Install(const std::string& library) {
     EXPECT_TRUE(os::ReplaceFile(directory_ + kSource, library));
-    const auto installed = InstallLibrary(root_, kSource, kDirectory);
+    const auto installed = InstallLibrary(root_, kSource, kLibraryDirectory);
     return installed ? *installed : installed.error().Text();
   }
   std::vector<std::string> Files() const {
-    return os::ListDirectory(directory_ + kDirectory).value();
+    return os::ListDirectory(directory_ + kLibraryDirectory).value();
   }
-  void RemoveAllBut(const std::string& newest) { old_.Remove({{kDirectory, {newest}}}); }
+  void RemoveAllBut(const std::string& newest) { old_.Remove({{kLibraryDirectory, {newest}}}); }
   // Kubelet has granted this library by the answer of Allocate.
   void Mount(const std::string& library) {
     Hold("uid-1", "app", {Share(0, 0)}, Field(2, Field(1, "/l") + Field(2, library)));
@@ -97,7 +97,7 @@ TEST_F(LibraryFilesTest, GrantsNameWhatWasInstalledAndNothingWhereItCouldNotBe) 
 // As nodes look that HAMi was on: since 2.5 its plugin leaves a version, and nothing else.
 TEST_F(LibraryFilesTest, HamisIsTheHighestVersionElseThePlainOneAndNeverOneOfOurs) {
   const std::string prefix = directory_ + "/usr/local/vgpu/libvgpu.so";
-  const auto found = [&] { return FindLibrary(root_, kDirectory); };
+  const auto found = [&] { return FindLibrary(root_, kLibraryDirectory); };
   EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so");
   Install(kElf + "1");
   EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so");
@@ -110,7 +110,7 @@ TEST_F(LibraryFilesTest, HamisIsTheHighestVersionElseThePlainOneAndNeverOneOfOur
   ASSERT_TRUE(os::MakeDirectories(prefix + ".v4"));
   ASSERT_TRUE(os::ReplaceLink(prefix + ".v5", "nowhere"));
   EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so.v2.10.0");
-  ASSERT_TRUE(os::RemoveTree(directory_ + kDirectory));
+  ASSERT_TRUE(os::RemoveTree(directory_ + kLibraryDirectory));
   EXPECT_EQ(found(), "/usr/local/vgpu/libvgpu.so");
 }
 
@@ -193,16 +193,16 @@ TEST_F(LibraryFilesTest, ALicenceAndWhatLooksAtItReachContainersTogether) {
     return text.find("/tmp/license") != std::string::npos &&
            text.find("/usr/bin/vgpuvalidator") != std::string::npos;
   };
-  ASSERT_TRUE(os::ReplaceFile(directory_ + kDirectory + "/license", "a licence"));
+  ASSERT_TRUE(os::ReplaceFile(directory_ + kLibraryDirectory + "/license", "a licence"));
   EXPECT_FALSE(is_licensed());
-  ASSERT_TRUE(os::ReplaceFile(directory_ + kDirectory + "/vgpuvalidator", "a program"));
+  ASSERT_TRUE(os::ReplaceFile(directory_ + kLibraryDirectory + "/vgpuvalidator", "a program"));
   EXPECT_TRUE(is_licensed());
 }
 
 TEST_F(LibraryFilesTest, AVersionThatNothingNamesIsRemovedAfterAWhile) {
   const std::string one = Install(kElf + "1");
   const std::string two = Install(kElf + "2");
-  ASSERT_TRUE(os::ReplaceFile(directory_ + kDirectory + "/libvgpu.so.v2.10.0", "HAMi's"));
+  ASSERT_TRUE(os::ReplaceFile(directory_ + kLibraryDirectory + "/libvgpu.so.v2.10.0", "HAMi's"));
 
   RemoveAllBut(two);
   clock_.Advance(OldLibraries::kUnnamed - Duration(1));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "grant/vgpu.h"
+#include "hami/names.h"
 #include "limiter/contract.h"
 
 namespace tessera {
@@ -37,7 +38,7 @@ Kind MountKindOf(const Mount& mount) {
 Status CheckMountSources(const os::Root& root, const Grant& answer) {
   for (const Mount& mount : answer.mounts) {
     const Kind wanted = MountKindOf(mount);
-    const bool former = mount.container_path == kLocksInContainer;
+    const bool former = mount.container_path == hami::kLockDirectory;
     // Of an answer of before, at a path where others may put a link.
     const auto source = former ? os::Inspect(root.Path(mount.host_path))
                                : os::InspectTarget(root.Path(mount.host_path));

@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "fraction/grant_match.h"
 #include "fraction/pod_match.h"
+#include "hami/pod_placement.h"
 #include "share/share.h"
 
 namespace tessera {
@@ -178,20 +179,21 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
 
 Result<Placer::OfWhom> Placer::PlacementFor(const Binding& binding, const kube::Pod& pod) {
   const Vgpu& vgpu = *binding.rendering.vgpu;
-  const hami::RequestRules rules = RulesOf(binding.offer.resource, *vgpu.requests);
-  const std::vector<hami::RegisteredDevice> cards = CardsOf(binding.offer, vgpu);
-  if (!TRY(IsToBeFitted(binding, pod))) return OfWhom{TRY(ReadPlacement(pod, rules, cards))};
+  const RequestRules rules = RulesOf(binding.offer.resource, *vgpu.requests);
+  const std::vector<DeviceCapacity> capacities = CapacitiesOf(binding.offer, vgpu);
+  if (!TRY(IsToBeFitted(binding, pod)))
+    return OfWhom{TRY(hami::ReadPlacement(pod, hami::kNvidia, rules, capacities))};
   SharesByContainer shares;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) shares[held->container] = held->ids;
   }
-  return OfWhom{TRY(FitPlacement(pod, rules, cards, shares)), true};
+  return OfWhom{TRY(FitPlacement(pod, rules, capacities, shares)), true};
 }
 
 // What stands on a pod that was fitted is what it has of another resource.
 Result<bool> Placer::IsToBeFitted(const Binding& binding, const kube::Pod& pod) {
   if (!binding.rendering.vgpu->requests->fit_unplaced) return false;
-  if (!IsPlaced(pod)) return true;
+  if (!hami::IsPlaced(pod, hami::kNvidia)) return true;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) continue;
     const BindingRecordPtr record = TRY(FormerRecord(held->pod_uid, held->resource));
@@ -235,7 +237,7 @@ Status Placer::CheckCapacity(const Binding& binding, const HeldGrant& mine,
     return Fail(Reason::kNoRoom, "{}: device {} may have no room left: {}", binding.offer.resource,
                 device, *why);
   }
-  return tessera::CheckCapacity(binding.offer.resource, CardsOf(binding.offer, vgpu),
+  return tessera::CheckCapacity(binding.offer.resource, CapacitiesOf(binding.offer, vgpu),
                                 taken.Beside(mine.pod_uid, mine.ids, counted ? mine.resource : ""),
                                 more, vgpu.requests.has_value());
 }
@@ -292,13 +294,14 @@ void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
   if (!ours || taken_->HasPod(held.pod_uid, held.resource)) return;
   const PodPtr pod = PodOf(held.pod_uid);
   if (pod == nullptr) return;
-  const auto placement = ReadPlacement(*pod, RulesOf(binding.offer.resource, *vgpu.requests),
-                                       CardsOf(binding.offer, vgpu));
+  const auto placement =
+      hami::ReadPlacement(*pod, hami::kNvidia, RulesOf(binding.offer.resource, *vgpu.requests),
+                          CapacitiesOf(binding.offer, vgpu));
   if (placement) taken_->AddPod(held.pod_uid, held.resource, UsageOf(*placement, pod.get()));
 }
 
 // Of a container whose record cannot be read: what Allocate promised it, or else nobody knows how
-// much, of the cards that kubelet took its ids of and of those that were chosen for its pod.
+// much, of the capacities that kubelet took its ids of and of those that were chosen for its pod.
 void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
   if (taken_->HasPod(held.pod_uid, held.resource)) return;
   const Vgpu& vgpu = *binding.rendering.vgpu;
@@ -316,11 +319,12 @@ void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const E
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
   if (of_another || (!held.asked && !vgpu.requests)) return;
   const PodPtr pod = PodOf(held.pod_uid);
-  if (pod != nullptr && !IsPlaced(*pod)) return;  // it was fitted to its ids
-  const auto chosen = pod != nullptr && vgpu.requests
-                          ? ReadPlacement(*pod, RulesOf(held.resource, *vgpu.requests),
-                                          CardsOf(binding.offer, vgpu))
-                          : Result<PodPlacement>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
+  if (pod != nullptr && !hami::IsPlaced(*pod, hami::kNvidia)) return;  // it was fitted to its ids
+  const auto chosen =
+      pod != nullptr && vgpu.requests
+          ? hami::ReadPlacement(*pod, hami::kNvidia, RulesOf(held.resource, *vgpu.requests),
+                                CapacitiesOf(binding.offer, vgpu))
+          : Result<PodPlacement>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
   if (!chosen) {
     for (const Device& device : binding.offer.devices) add(device.key.id);
     return;

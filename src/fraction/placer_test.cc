@@ -9,11 +9,12 @@
 #include <thread>
 
 #include "fraction/grant_requests_under_test.h"
+#include "hami/vendor.h"
 
 namespace tessera {
 namespace {
 
-constexpr char kThird[] = "00000000000000000000000000000003";
+constexpr char kThirdGrant[] = "00000000000000000000000000000003";
 
 class PlacerTest : public GrantRequestsTest {
  protected:
@@ -35,7 +36,7 @@ class PlacerTest : public GrantRequestsTest {
 
 TEST_F(PlacerTest, OfManyAtOnceNoMoreAreGrantedThanThereIsRoomFor) {
   SetParts(100);
-  rendering_.vgpu->requests.emplace();
+  rendering_.vgpu->requests = hami::kNvidia.Requests();
   context_->events.SetListener(nullptr);
   constexpr int kPods = 20;
   std::vector<std::string> ids;
@@ -67,7 +68,7 @@ TEST_F(PlacerTest, SharesOfAPodCountBesideWhatWasDecidedForItAsAWhole) {
   ASSERT_EQ(Bind({Share(0, 1)}), "");
   ASSERT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=500m CUDA_DEVICE_SM_LIMIT=50 ");
 
-  Hold("uid-2", "app", {Share(0, 2)}, AnswerNaming(kThird));
+  Hold("uid-2", "app", {Share(0, 2)}, AnswerNaming(kThirdGrant));
   Know("uid-2", {Asking("app", 300, 10)}, Chosen(0, 300, 10) + ";");
   EXPECT_EQ(Bind({Share(0, 2)}),
             fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 800 MiB and 80 "
@@ -123,7 +124,7 @@ TEST_F(PlacerTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
   EXPECT_EQ(BindBy(*next, {Share(0, 1)}).error(), (Error{Reason::kNoRoom, why}));
   EXPECT_TRUE(next->AnyLacksCapacity());
 
-  Hold("uid-3", "app", {Share(1, 1)}, AnswerNaming(kThird));
+  Hold("uid-3", "app", {Share(1, 1)}, AnswerNaming(kThirdGrant));
   Know("uid-3", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
   EXPECT_TRUE(BindBy(*next, {Share(1, 1)})) << "of the other card all is known";
 
@@ -155,7 +156,7 @@ TEST_F(PlacerTest, WhatAllocatePromisedCountsThoughItsRecordCannotBeRead) {
                         "fit",
                         Gpu(0)));
 
-  Hold("uid-3", "app", {Share(0, 2)}, AnswerNaming(kThird));
+  Hold("uid-3", "app", {Share(0, 2)}, AnswerNaming(kThirdGrant));
   Know("uid-3", {Asking("app", 500, 30)}, Chosen(0, 500, 30) + ";");
   EXPECT_EQ(Bind({Share(0, 2)}), "");
 }

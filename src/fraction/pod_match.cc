@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/quote.h"
+#include "hami/pod_placement.h"
 
 namespace tessera {
 namespace {
@@ -19,10 +20,10 @@ struct Meant {
 };
 
 // The next one of the pod that kubelet asks for; nothing where that has another number of devices.
-std::optional<std::string> NextOf(const kube::Pod& pod, const hami::RequestRules& rules,
+std::optional<std::string> NextOf(const kube::Pod& pod, const RequestRules& rules,
                                   const ContainerClaims::Answered& answered, size_t count) {
-  for (const hami::Container& container : ContainersOf(pod)) {
-    const auto request = hami::Resolve(container, rules);
+  for (const kube::Container& container : pod.containers) {
+    const auto request = Resolve(container, rules);
     if (request && !*request) continue;
     if (answered.contains({pod.KubeletUid(), container.name})) continue;
     // What it asks for cannot be read: kubelet may read it all the same.
@@ -45,7 +46,7 @@ bool IsFileName(std::string_view name) {
 
 Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::Answered& answered,
                            const Offer& offer, const Vgpu& vgpu, std::span<const std::string> ids) {
-  const hami::RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
+  const RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
   std::vector<Meant> candidates;
   for (const PodPtr& pod : pods) {
     auto next = NextOf(*pod, rules, answered, ids.size());
@@ -64,11 +65,11 @@ Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::
                 offer.resource, Name(candidates[0]), Name(candidates[1]));
   }
   const auto& [pod, container] = candidates.front();
-  const auto cards = CardsOf(offer, vgpu);
-  const bool fit = vgpu.requests->fit_unplaced && !IsPlaced(*pod);
+  const auto capacities = CapacitiesOf(offer, vgpu);
+  const bool fit = vgpu.requests->fit_unplaced && !hami::IsPlaced(*pod, hami::kNvidia);
   const SharesByContainer shares = {{container, {ids.begin(), ids.end()}}};
-  const auto placement =
-      fit ? FitPlacement(*pod, rules, cards, shares) : ReadPlacement(*pod, rules, cards);
+  const auto placement = fit ? FitPlacement(*pod, rules, capacities, shares)
+                             : hami::ReadPlacement(*pod, hami::kNvidia, rules, capacities);
   if (!placement) {
     // It may be told on another pod, that the watch has not told of yet.
     return Fail(placement.error().reason,
@@ -91,7 +92,7 @@ Result<VgpuMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own, cons
       .container = own.name,
       .parts = own.parts,
       .directory = fmt::format("{}/{}_{}", FilesOf(vgpu).containers, pod.uid, own.name),
-      .controlled = !vgpu.may_disable_control || !WantsNoControl(pod, own.name)};
+      .controlled = !vgpu.may_disable_control || !hami::WantsNoControl(pod, own.name)};
 }
 
 }  // namespace tessera

@@ -10,14 +10,14 @@
 namespace tessera {
 namespace {
 
-Device MakeDevice(const std::string& id) {
+Device DocumentedDevice(const std::string& id) {
   Device device;
   device.key = {"dummy.com/npu", id};
   device.visible_as = id;
   return device;
 }
 
-Offer OfferOf(std::vector<Device> devices) {
+Offer DocumentedOffer(std::vector<Device> devices) {
   const InventoryPtr inventory = Merge(std::make_shared<Inventory>(), "dummy.com/npu",
                                        std::move(devices), [](const DeviceKey&) { return false; })
                                      .inventory;
@@ -39,12 +39,12 @@ std::string VersionOf(const Offer& offer, const Rendering& rendering) {
 }
 
 TEST(CdiDocument, NamesEveryDeviceWithItsEdits) {
-  Device first = MakeDevice("2");
+  Device first = DocumentedDevice("2");
   first.nodes = {{"/dev/npu2", "/dev/npu0", "rw"}, {"/dev/npuctl", "/dev/npuctl", ""}};
-  Device second = MakeDevice("10");
+  Device second = DocumentedDevice("10");
   second.mounts = {{"/opt/npu", "/usr/npu", true}, {"/run/npu", "/run/npu", false}};
 
-  EXPECT_EQ(Written(OfferOf({second, first}), CdiRendering()), R"({
+  EXPECT_EQ(Written(DocumentedOffer({second, first}), CdiRendering()), R"({
   "cdiVersion": "0.5.0",
   "kind": "dummy.com/npu",
   "devices": [
@@ -94,7 +94,7 @@ TEST(CdiDocument, NamesEveryDeviceWithItsEdits) {
 }
 
 TEST(CdiDocument, ADeviceWithNothingElseGetsAVariableOfItsOwn) {
-  EXPECT_EQ(Written(OfferOf({MakeDevice("npu-a.1")}), CdiRendering()), R"({
+  EXPECT_EQ(Written(DocumentedOffer({DocumentedDevice("npu-a.1")}), CdiRendering()), R"({
   "cdiVersion": "0.3.0",
   "kind": "dummy.com/npu",
   "devices": [
@@ -114,32 +114,32 @@ TEST(CdiDocument, ADeviceWithNothingElseGetsAVariableOfItsOwn) {
 TEST(CdiDocument, TheVisibleDevicesVariableIsSetForEachDevice) {
   Rendering rendering = CdiRendering();
   rendering.env = "NPU_VISIBLE";
-  Device device = MakeDevice("x7");
+  Device device = DocumentedDevice("x7");
   device.nodes = {{"/dev/npu7", "/dev/npu7", "rw"}};
 
-  const std::string document = Written(OfferOf({device}), rendering);
+  const std::string document = Written(DocumentedOffer({device}), rendering);
 
   EXPECT_NE(document.find("\"NPU_VISIBLE_X7=x7\""), std::string::npos) << document;
 }
 
 TEST(CdiDocument, TheVersionIsAsLowAsTheContentAllows) {
-  Device plain = MakeDevice("npu7");
+  Device plain = DocumentedDevice("npu7");
   plain.nodes = {{"/dev/npu7", "/dev/npu7", "rw"}};
-  Device renamed = MakeDevice("npu7");
+  Device renamed = DocumentedDevice("npu7");
   renamed.nodes = {{"/dev/npu7", "/dev/npu0", "rw"}};
 
-  EXPECT_EQ(VersionOf(OfferOf({plain}), CdiRendering()), "0.3.0");
-  EXPECT_EQ(VersionOf(OfferOf({renamed}), CdiRendering()), "0.5.0");
-  EXPECT_EQ(VersionOf(OfferOf({MakeDevice("7")}), CdiRendering()), "0.5.0");
-  EXPECT_EQ(VersionOf(OfferOf({plain}), CdiRendering("dummy.com/n.pu")), "0.6.0");
+  EXPECT_EQ(VersionOf(DocumentedOffer({plain}), CdiRendering()), "0.3.0");
+  EXPECT_EQ(VersionOf(DocumentedOffer({renamed}), CdiRendering()), "0.5.0");
+  EXPECT_EQ(VersionOf(DocumentedOffer({DocumentedDevice("7")}), CdiRendering()), "0.5.0");
+  EXPECT_EQ(VersionOf(DocumentedOffer({plain}), CdiRendering("dummy.com/n.pu")), "0.6.0");
 }
 
 TEST(CdiDocument, ThereIsNoneWithoutDevices) {
-  EXPECT_EQ(Written(OfferOf({}), CdiRendering()), "");
+  EXPECT_EQ(Written(DocumentedOffer({}), CdiRendering()), "");
 }
 
 TEST(CdiDocument, NamesMatchThoseOfGrants) {
-  const Offer offer = OfferOf({MakeDevice("/dev/tty USB0"), MakeDevice("7")});
+  const Offer offer = DocumentedOffer({DocumentedDevice("/dev/tty USB0"), DocumentedDevice("7")});
   const Grant grant =
       Allocate(offer, CdiRendering(), std::vector<std::string>{"7", "/dev/tty USB0"}).value();
   const json::Value document = json::Parse(Written(offer, CdiRendering())).value();

@@ -10,6 +10,7 @@
 
 #include "base/quote.h"
 #include "base/text.h"
+#include "grant/enforcer.h"
 #include "grant/vgpu.h"
 
 namespace tessera {
@@ -207,6 +208,12 @@ Result<Devices> MatchedDevices(const Offer& offer, const VgpuMatch& match) {
   return devices;
 }
 
+void Enforce(const Vgpu& vgpu, const VgpuGrant& vgpus, Grant& grant) {
+  if (vgpu.enforcer == nullptr) return;
+  grant.envs.merge(vgpu.enforcer->Envs(vgpu, vgpus));
+  std::ranges::move(vgpu.enforcer->Mounts(vgpu, vgpus), std::back_inserter(grant.mounts));
+}
+
 // What kubelet keeps of it is compared with whose it turns out to be.
 void AddMatched(const Offer& offer, const Vgpu& vgpu, std::string_view name, const VgpuMatch& match,
                 Grant& grant) {
@@ -218,8 +225,7 @@ void AddMatched(const Offer& offer, const Vgpu& vgpu, std::string_view name, con
   grant.annotations[kPartsAnnotation] = PartsText(vgpus.parts);
   grant.annotations[kPodAnnotation] = match.pod_uid;
   grant.annotations[kContainerAnnotation] = match.container;
-  grant.envs.merge(VgpuEnvs(vgpu, vgpus));
-  std::ranges::move(VgpuMounts(vgpu, vgpus), std::back_inserter(grant.mounts));
+  Enforce(vgpu, vgpus, grant);
   grant.devices.push_back(
       {.host_path = GateOf(vgpu, name), .container_path = kGate, .permissions = "r"});
 }
@@ -251,8 +257,7 @@ Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const s
                 "into {}: the agent's log says why",
                 offer.resource, vgpu.directory);
   }
-  grant.envs.merge(VgpuEnvs(vgpu, vgpus));
-  std::ranges::move(VgpuMounts(vgpu, vgpus), std::back_inserter(grant.mounts));
+  Enforce(vgpu, vgpus, grant);
   return {};
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "grant/cdi_document.h"
+#include "grant/enforcer.h"
 #include "share/share.h"
 
 namespace tessera {
@@ -55,12 +56,11 @@ struct VgpuSize {
   bool operator==(const VgpuSize&) const = default;
 };
 
-// How a site names what pods ask for of each virtual GPU, and what holds where they do not say. The
-// names are HAMi's.
+// How a site names what pods ask for of each virtual GPU, and what holds where they do not say.
 struct VgpuRequests {
-  std::string memory_name = "nvidia.com/gpumem";
-  std::string percentage_name = "nvidia.com/gpumem-percentage";
-  std::string cores_name = "nvidia.com/gpucores";
+  std::string memory_name = {};
+  std::string percentage_name = {};
+  std::string cores_name = {};
   int default_memory = 0;  // MiB; 0: all of the GPU
   int default_cores = 0;   // percent; 0: no limit
   int memory_factor = 1;   // what a request for memory counts
@@ -73,9 +73,10 @@ struct VgpuRequests {
 
 // How the GPUs of a resource are divided into virtual ones (grant/vgpu.h).
 struct Vgpu {
+  const Enforcer* enforcer = nullptr;  // null: nothing holds containers to their parts
   std::string directory;         // of the limiting library's files, on the host and in containers
   std::string library;           // on the host; empty: it could not be installed
-  bool library_by_rule = false;  // it is whichever HAMi's plugin would find in the directory
+  bool library_by_rule = false;  // it is the newest that is found in the directory
   std::string install = {};      // where the agent has the one to install; empty: it does not
   bool own_library = false;      // it is Tessera's (limiter/)
   bool enforced = true;          // the library goes into every container
@@ -90,7 +91,7 @@ struct Vgpu {
   // What the library is told besides its limits. Fixed: over what the pod says, else below it.
   std::map<std::string, std::string> tunables = {};
   bool tunables_fixed = true;
-  // A container whose own variable CUDA_DISABLE_CONTROL is true goes without the library.
+  // A container that says so itself goes without the library.
   bool may_disable_control = false;
   bool operator==(const Vgpu&) const = default;
 };

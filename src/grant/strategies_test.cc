@@ -108,7 +108,7 @@ std::vector<Setting> Settings() {
   return settings;
 }
 
-Offer OfferOf(const Case& of, const Setting& setting) {
+Offer OfferOfCase(const Case& of, const Setting& setting) {
   std::vector<Device> devices;
   for (size_t i = 0; i < of.ids.size(); ++i) {
     Device device;
@@ -193,7 +193,7 @@ Grant Expected(const Case& of, const Setting& setting) {
 TEST(Strategies, EveryCombinationAnswersByThePluginsRules) {
   for (const Case& of : Cases()) {
     for (const Setting& setting : Settings()) {
-      const auto grant = Allocate(OfferOf(of, setting), RenderingOf(setting), of.asked);
+      const auto grant = Allocate(OfferOfCase(of, setting), RenderingOf(setting), of.asked);
       Texts names;
       for (const Extra& extra : setting.extras) names.push_back(extra.env);
       const std::string where = fmt::format("{}, {}, index {}, specs {}, IMEX {}, extras {}",
@@ -213,7 +213,8 @@ TEST(Strategies, EveryCombinationAnswersByThePluginsRules) {
 TEST(Strategies, AChannelThatTheDevicesDoNotHaveIsNotNamed) {
   Setting setting{.strategies = {"envvar", "volume-mounts", "cdi-cri"}, .specs = true};
 
-  const auto grant = Allocate(OfferOf(Cases()[1], setting), RenderingOf(setting), Cases()[1].asked);
+  const auto grant =
+      Allocate(OfferOfCase(Cases()[1], setting), RenderingOf(setting), Cases()[1].asked);
 
   EXPECT_EQ(*grant, Expected(Cases()[1], setting));
   EXPECT_FALSE(grant->envs.contains("NVIDIA_IMEX_CHANNELS"));
@@ -224,7 +225,7 @@ TEST(Strategies, ADocumentOfOursHasTheDevicesByTheirIds) {
   Rendering rendering = RenderingOf(setting);
   rendering.cdi_write = true;
 
-  EXPECT_EQ(Allocate(OfferOf(Cases()[1], setting), rendering, Cases()[1].asked)->cdi_devices,
+  EXPECT_EQ(Allocate(OfferOfCase(Cases()[1], setting), rendering, Cases()[1].asked)->cdi_devices,
             Texts{fmt::format("{}/gpu=GPU-{}", kVendor, kB)});
 }
 

@@ -128,10 +128,6 @@ VgpuFiles FilesOf(const Vgpu& vgpu) {
           .validator = vgpu.directory + "/vgpuvalidator"};
 }
 
-std::string PreloadText(const Vgpu& vgpu) {
-  return vgpu.directory + "/libvgpu.so\n";
-}
-
 VgpuGrant NewVgpuGrant(const Vgpu& vgpu, std::string_view name, std::vector<VgpuPart> parts) {
   return {.name = std::string(name),
           .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, name),
@@ -148,57 +144,6 @@ void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts) {
 
 std::string GateOf(const Vgpu& vgpu, std::string_view name) {
   return fmt::format("{}/{}", FilesOf(vgpu).gates, name);
-}
-
-std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& grant) {
-  std::map<std::string, std::string> envs;
-  // For libraries that know but one for all of the container's GPUs: nowhere more than was granted.
-  int cores = 0;
-  for (size_t i = 0; i < grant.parts.size(); ++i) {
-    const VgpuPart& part = grant.parts[i];
-    envs[fmt::format("CUDA_DEVICE_MEMORY_LIMIT_{}", i)] = fmt::format("{}m", part.memory);
-    const bool least = cores == 0 || part.cores < cores;
-    if (part.cores > 0 && least) cores = part.cores;
-    // Else a pod's own would come before the one for all.
-    envs[fmt::format("CUDA_DEVICE_SM_LIMIT_{}", i)] = std::to_string(part.cores);
-  }
-  envs["CUDA_DEVICE_SM_LIMIT"] = std::to_string(cores);
-  envs["CUDA_DEVICE_MEMORY_SHARED_CACHE"] =
-      fmt::format("{}/{}", vgpu.directory, RegionNameOf(grant.name));
-  if (vgpu.memory_scaling > 1) envs["CUDA_OVERSUBSCRIBE"] = "true";
-  return envs;
-}
-
-std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant) {
-  std::vector<Mount> mounts = {
-      {.host_path = grant.directory, .container_path = vgpu.directory, .read_only = false}};
-  const VgpuFiles files = FilesOf(vgpu);
-  const bool is_former = !grant.library.empty() && grant.library != vgpu.library;
-  if (is_former ? grant.locked : !vgpu.own_library) {
-    mounts.push_back({.host_path = LocksOf(vgpu, grant.name),
-                      .container_path = kLocksInContainer,
-                      .read_only = false});
-  }
-  if (grant.licensed) {
-    mounts.push_back({.host_path = files.license, .container_path = "/tmp/license"});
-    mounts.push_back({.host_path = files.validator, .container_path = "/usr/bin/vgpuvalidator"});
-  }
-  if (!vgpu.enforced) return mounts;
-  mounts.push_back({.host_path = is_former ? grant.library : vgpu.library,
-                    .container_path = vgpu.directory + "/libvgpu.so"});
-  const std::string_view limits = limiter::kLimitsPath;
-  mounts.push_back({.host_path = LimitsOf(vgpu, grant.name),
-                    .container_path = std::string(limits.substr(0, limits.rfind('/')))});
-  // By their own paths as well, which takes away what the pod has there.
-  mounts.push_back(
-      {.host_path = LimitsFileOf(vgpu, grant.name), .container_path = limiter::kLimitsPath});
-  if (grant.has_no_limits) {
-    mounts.push_back(
-        {.host_path = NoLimitsFileOf(vgpu, grant.name), .container_path = limiter::kNoLimitsPath});
-  }
-  if (!grant.controlled) return mounts;
-  mounts.push_back({.host_path = files.preload, .container_path = "/etc/ld.so.preload"});
-  return mounts;
 }
 
 std::string LimitsOf(const Vgpu& vgpu, std::string_view name) {
@@ -221,25 +166,6 @@ std::string RegionNameOf(std::string_view name) {
   return fmt::format("{}.cache", name);
 }
 
-std::string LimitsText(const Vgpu& vgpu, const VgpuGrant& grant) {
-  std::string text = fmt::format("{} {}\n", limiter::kLimitsName, limiter::kLimitsVersion);
-  for (const VgpuPart& part : grant.parts) {
-    text +=
-        fmt::format("device {} memory={} cores={}\n", part.device, part.memory << 20, part.cores);
-  }
-  const auto tunable = [&](const char* key, const char* otherwise) {
-    const auto found = vgpu.tunables.find(key);
-    return found == vgpu.tunables.end() ? otherwise : found->second;
-  };
-  text += fmt::format("policy={}\n", tunable("GPU_CORE_UTILIZATION_POLICY", "default"));
-  text += fmt::format("priority={}\n", tunable("CUDA_TASK_PRIORITY", "1"));
-  text += fmt::format("oversubscribe={}\n", vgpu.memory_scaling > 1 ? "yes" : "no");
-  if (vgpu.memory_by_driver) text += "memory-by=driver\n";
-  text += fmt::format("core-policy={}\n", vgpu.tunables_fixed ? "fixed" : "free");
-  text += fmt::format("region={}/{}\n", vgpu.directory, RegionNameOf(grant.name));
-  return text;
-}
-
 Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& rendering,
                                    const VgpuGrant& grant, const cdi::Parts* described) {
   cdi::Document document{.kind = GrantCdiKind(rendering)};
@@ -257,12 +183,15 @@ Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& renderin
   VgpuGrant sorted = grant;
   SortAsContainersSee(offer, sorted.parts);
   const Vgpu& vgpu = *rendering.vgpu;
-  std::map<std::string, std::string> envs = VgpuEnvs(vgpu, sorted);
+  std::map<std::string, std::string> envs;
+  std::vector<Mount> mounts;
+  if (vgpu.enforcer != nullptr) {
+    envs = vgpu.enforcer->Envs(vgpu, sorted);
+    mounts = vgpu.enforcer->Mounts(vgpu, sorted);
+  }
   if (vgpu.tunables_fixed) envs.insert(vgpu.tunables.begin(), vgpu.tunables.end());
   for (const auto& [key, value] : envs) edits.env.push_back(fmt::format("{}={}", key, value));
-  for (const Mount& mount : VgpuMounts(vgpu, sorted)) {
-    edits.mounts.push_back(MountOf(mount));
-  }
+  for (const Mount& mount : mounts) edits.mounts.push_back(MountOf(mount));
   cdi::Sort(edits);
   return cdi::Tidy(std::move(document));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual GPUs: parts of a GPU's memory and compute time. A library that is loaded into every
-// program of the container holds it to them; it is told by variables and files with the names that
-// HAMi's has. Pure; plain data; any thread.
+// Virtual GPUs: parts of a GPU's memory and compute time. What holds a container to them is its
+// kind's (grant/enforcer.h). Pure; plain data; any thread.
 //
 // Their grants are bound late: Allocate gives the grant a name that is never used again, and no
 // more than a promise. What the container may use is written when kubelet is about to make it:
@@ -56,7 +55,6 @@ struct VgpuFiles {
   std::string validator;
 };
 VgpuFiles FilesOf(const Vgpu& vgpu);
-std::string PreloadText(const Vgpu& vgpu);
 
 // What one container gets.
 struct VgpuGrant {
@@ -93,24 +91,16 @@ inline constexpr char kGate[] = "/dev/tessera-grant";
 // In the order in which the container sees its GPUs, by which the library counts them.
 void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts);
 
-// The limits as the library reads them, of the first GPU that the container sees and so on, and its
-// files.
-std::map<std::string, std::string> VgpuEnvs(const Vgpu& vgpu, const VgpuGrant& grant);
-std::vector<Mount> VgpuMounts(const Vgpu& vgpu, const VgpuGrant& grant);
-
 // The directory, on the host, of which nobody in the container can change anything: our own library
 // reads a grant's limits there (limiter/contract.h), whatever the variables say.
 std::string LimitsOf(const Vgpu& vgpu, std::string_view name);
-// The paths of the files there, and the text of the first.
+// The paths of the files there.
 std::string LimitsFileOf(const Vgpu& vgpu, std::string_view name);
 std::string NoLimitsFileOf(const Vgpu& vgpu, std::string_view name);
-std::string LimitsText(const Vgpu& vgpu, const VgpuGrant& grant);
 // What the processes of its container share, in the directory that they write in.
 std::string RegionNameOf(std::string_view name);
-// The directory, on the host, of the lock that HAMi-core's processes share: of one container alone.
+// The directory, on the host, of a lock that a library's processes share: of one container alone.
 std::string LocksOf(const Vgpu& vgpu, std::string_view name);
-// Where HAMi-core looks for it.
-inline constexpr char kLocksInContainer[] = "/tmp/vgpulock";
 
 // The CDI document of one grant: what its devices need, as the documents for whole devices have it,
 // and its limits. kVanished when one of the parts' devices is not in the offer.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handshake of HAMi's scheduler and a node's plugin, the value of kNodeHandshake. From 2.8 on
-// plugins write none; a scheduler up to 2.7 wants "Reported ..." every 30 seconds. Pure; plain
-// data; any thread.
+// The handshake of HAMi's scheduler and a node's plugin, the value of Vendor::node_handshake.
+// From 2.8 on plugins write none; a scheduler up to 2.7 wants "Reported ..." every 30 seconds.
+// Pure; plain data; any thread.
 #pragma once
 
 #include <cstdint>

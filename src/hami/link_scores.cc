@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "hami/members.h"
-#include "hami/names.h"
+#include "hami/vendor.h"
 #include "json/json.h"
 
 namespace tessera::hami {
@@ -89,9 +89,9 @@ std::string EncodeScores(std::span<const DeviceScores> devices) {
 }
 
 Result<std::vector<DeviceScores>> DecodeScores(std::string_view text) {
-  const json::Value root = TRY_IN(json::Parse(text), kNodeScore);
+  const json::Value root = TRY_IN(json::Parse(text), kNvidia.node_score);
   std::vector<DeviceScores> devices;
-  TRY_IN(ReadList(root, "device", ReadScores, devices), kNodeScore);
+  TRY_IN(ReadList(root, "device", ReadScores, devices), kNvidia.node_score);
   return devices;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How close the GPUs of a node are to each other, in HAMi's points: the value of kNodeScore. Pure;
-// plain data; any thread.
+// How close the GPUs of a node are to each other, in HAMi's points: the value of
+// Vendor::node_score. Pure; plain data; any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that HAMi and its users know: keys of annotations and labels, what a container finds, the
-// resources by default. Plain data; any thread.
+// Names that HAMi and its users know, whatever the vendor (vendor.h): keys of annotations and
+// labels, and what a container finds. Plain data; any thread.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,6 @@
 namespace tessera::hami {
 
 // Annotations of a node.
-inline constexpr std::string_view kNodeRegister = "hami.io/node-nvidia-register";
-inline constexpr std::string_view kNodeScore = "hami.io/node-nvidia-score";
-inline constexpr std::string_view kNodeHandshake = "hami.io/node-handshake";
 inline constexpr std::string_view kNodeLock = "hami.io/mutex.lock";
 // UUIDs with commas between them, written by a person: GPUs that get no more pods.
 inline constexpr std::string_view kNodeCordon = "hami.io/device-cordon";
@@ -18,8 +15,6 @@ inline constexpr std::string_view kNodeCordon = "hami.io/device-cordon";
 // Annotations of a pod that the scheduler and the node write.
 inline constexpr std::string_view kPodNode = "hami.io/vgpu-node";  // a label as well
 inline constexpr std::string_view kPodTime = "hami.io/vgpu-time";  // unix seconds
-inline constexpr std::string_view kPodToAllocate = "hami.io/vgpu-devices-to-allocate";
-inline constexpr std::string_view kPodAllocated = "hami.io/vgpu-devices-allocated";
 inline constexpr std::string_view kPodMigAllocations = "hami.io/vgpu-mig-allocations";
 inline constexpr std::string_view kPodBindPhase = "hami.io/bind-phase";
 inline constexpr std::string_view kPodBindTime = "hami.io/bind-time";  // unix seconds
@@ -30,10 +25,6 @@ inline constexpr std::string_view kPhaseSuccess = "success";
 inline constexpr std::string_view kPhaseFailed = "failed";
 
 // Annotations of a pod that its user writes.
-inline constexpr std::string_view kUseType = "nvidia.com/use-gputype";
-inline constexpr std::string_view kNoUseType = "nvidia.com/nouse-gputype";
-inline constexpr std::string_view kUseUuid = "nvidia.com/use-gpuuuid";
-inline constexpr std::string_view kNoUseUuid = "nvidia.com/nouse-gpuuuid";
 inline constexpr std::string_view kNumaBind = "nvidia.com/numa-bind";
 inline constexpr std::string_view kUseMode = "nvidia.com/vgpu-mode";
 inline constexpr std::string_view kNodePolicy = "hami.io/node-scheduler-policy";
@@ -46,8 +37,6 @@ inline constexpr std::string_view kWebhookIgnore = "ignore";
 // A label of the scheduler's own pods: "leader" or "follower".
 inline constexpr std::string_view kSchedulerRoleLabel = "hami.io/scheduler-role";
 
-// What stands for the vendor in a pod's devices.
-inline constexpr std::string_view kVendor = "NVIDIA";
 // How a GPU is divided.
 inline constexpr std::string_view kModeCore = "hami-core";
 inline constexpr std::string_view kModeMig = "mig";
@@ -76,11 +65,7 @@ inline constexpr std::string_view kPreloadFile = "/etc/ld.so.preload";
 inline constexpr std::string_view kLicenseFile = "/tmp/license";
 inline constexpr std::string_view kValidator = "/usr/bin/vgpuvalidator";
 
-// Resources, as the chart names them.
-inline constexpr std::string_view kCountResource = "nvidia.com/gpu";
-inline constexpr std::string_view kMemoryResource = "nvidia.com/gpumem";
-inline constexpr std::string_view kPercentageResource = "nvidia.com/gpumem-percentage";
-inline constexpr std::string_view kCoresResource = "nvidia.com/gpucores";
+// A resource of the webhook's: it becomes a variable of the container.
 inline constexpr std::string_view kPriorityResource = "nvidia.com/priority";
 
 }  // namespace tessera::hami

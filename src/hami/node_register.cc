@@ -4,8 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "hami/members.h"
 #include "hami/names.h"
 #include "hami/text_numbers.h"
+#include "hami/vendor.h"
 
 namespace tessera::hami {
 namespace {
@@ -142,13 +141,6 @@ Result<RegisteredDevice> ReadOldDevice(std::string_view text) {
   return device;
 }
 
-// Without what lies behind the point, and at the end of the range where it is beyond.
-int32_t Cut(double number) {
-  constexpr double kMost = std::numeric_limits<int32_t>::max();
-  if (std::isnan(number) || number <= 0) return 0;
-  return static_cast<int32_t>(std::min(number, kMost));
-}
-
 }  // namespace
 
 std::string EncodeRegister(std::span<const RegisteredDevice> devices) {
@@ -159,9 +151,9 @@ std::string EncodeRegister(std::span<const RegisteredDevice> devices) {
 }
 
 Result<std::vector<RegisteredDevice>> DecodeRegister(std::string_view text) {
-  const json::Value root = TRY_IN(json::Parse(text), kNodeRegister);
+  const json::Value root = TRY_IN(json::Parse(text), kNvidia.node_register);
   std::vector<RegisteredDevice> devices;
-  TRY_IN(ReadList(root, "device", ReadDevice, devices), kNodeRegister);
+  TRY_IN(ReadList(root, "device", ReadDevice, devices), kNvidia.node_register);
   return devices;
 }
 
@@ -177,27 +169,18 @@ std::string EncodeOldRegister(std::span<const RegisteredDevice> devices) {
 
 Result<std::vector<RegisteredDevice>> DecodeOldRegister(std::string_view text) {
   if (text.find(':') == std::string_view::npos) {
-    return Fail(Reason::kInvalid, "{}: no device ends with ':'", kNodeRegister);
+    return Fail(Reason::kInvalid, "{}: no device ends with ':'", kNvidia.node_register);
   }
   std::vector<RegisteredDevice> devices;
   for (const std::string& part : Split(text, ':')) {
     if (part.find(',') == std::string::npos) continue;
-    devices.push_back(TRY_IN(ReadOldDevice(part), kNodeRegister));
+    devices.push_back(TRY_IN(ReadOldDevice(part), kNvidia.node_register));
   }
   return devices;
 }
 
 std::string TypeName(std::string_view nvml_name) {
-  return fmt::format("{}{}", nvml_name.starts_with(kVendor) ? "" : "NVIDIA-", nvml_name);
-}
-
-int32_t RegisteredMemory(uint64_t bytes, double scaling) {
-  const int32_t whole = Cut(static_cast<double>(bytes / 1024 / 1024));
-  return Cut(whole * scaling);
-}
-
-int32_t RegisteredCores(double scaling) {
-  return Cut(scaling * 100);
+  return fmt::format("{}{}", nvml_name.starts_with(kNvidia.word) ? "" : "NVIDIA-", nvml_name);
 }
 
 }  // namespace tessera::hami

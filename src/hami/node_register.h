@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs of a node as HAMi's scheduler knows them: the value of kNodeRegister. From HAMi 2.8 on
-// it is JSON; up to 2.7 it was text with ':' behind each device. Pure; plain data; any thread.
+// The GPUs of a node as HAMi's scheduler knows them: the value of Vendor::node_register. From
+// HAMi 2.8 on it is JSON; up to 2.7 it was text with ':' behind each device. Pure; plain data; any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +44,5 @@ Result<std::vector<RegisteredDevice>> DecodeOldRegister(std::string_view text);
 
 // HAMi's name of a model: "NVIDIA-Tesla P4" for NVML's "Tesla P4", "NVIDIA A30" as it is.
 std::string TypeName(std::string_view nvml_name);
-// What is registered of a GPU's memory, in MiB, and of its cores, in percent. The fraction is cut
-// off, not rounded. GPUs in MIG mode are not scaled.
-int32_t RegisteredMemory(uint64_t bytes, double scaling);
-int32_t RegisteredCores(double scaling);
 
 }  // namespace tessera::hami

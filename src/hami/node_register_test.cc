@@ -242,23 +242,5 @@ TEST(TypeName, BeginsWithTheVendorOnce) {
   EXPECT_EQ(TypeName("NVIDIA A30"), "NVIDIA A30");
 }
 
-TEST(RegisteredMemory, IsWholeMebibytesScaledAndCutOff) {
-  constexpr uint64_t kMiB = 1024 * 1024;
-  EXPECT_EQ(RegisteredMemory(81920 * kMiB, 1), 81920);
-  EXPECT_EQ(RegisteredMemory(81920 * kMiB + kMiB - 1, 1), 81920);
-  EXPECT_EQ(RegisteredMemory(81559 * kMiB, 1.8), 146806);  // 146806.2
-  EXPECT_EQ(RegisteredMemory(3 * kMiB, 0.5), 1);
-  EXPECT_EQ(RegisteredMemory(UINT64_MAX, 1), INT32_MAX);
-  EXPECT_EQ(RegisteredMemory(81920 * kMiB, 1e9), INT32_MAX);
-  EXPECT_EQ(RegisteredMemory(81920 * kMiB, -1), 0);
-}
-
-TEST(RegisteredCores, AreCutOffAsWell) {
-  EXPECT_EQ(RegisteredCores(1), 100);
-  EXPECT_EQ(RegisteredCores(1.8), 180);
-  EXPECT_EQ(RegisteredCores(1.15), 114);  // 1.15 * 100 is a little less than 115
-  EXPECT_EQ(RegisteredCores(0), 0);
-}
-
 }  // namespace
 }  // namespace tessera::hami

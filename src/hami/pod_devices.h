@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HAMi's scheduler chose for the containers of a pod: the values of kPodAllocated, all of it,
-// and of kPodToAllocate, what is still to be handed out. One entry a container, in the order of the
-// pod's init containers and then the others; but at which place an entry stands says nothing, since
-// HAMi 2.10 leaves out containers without a GPU (requests.h). Pure; plain data; any thread.
+// What HAMi's scheduler chose for the containers of a pod: the values of Vendor::pod_allocated, all
+// of it, and of Vendor::pod_to_allocate, what is still to be handed out. One entry a container, in
+// the order of the pod's init containers and then the others; but at which place an entry stands
+// says nothing, since HAMi 2.10 leaves out containers without a GPU (requests.h). Pure; plain data;
+// any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace tessera::hami {
 
 struct PodDevice {
   std::string uuid;    // of the card; a MIG device's is in kPodMigAllocations
-  std::string type{};  // kVendor, not the model
+  std::string type{};  // Vendor::word, not the model
   int32_t memory = 0;  // MiB
   int32_t cores = 0;   // percent; 0: no limit
   bool operator==(const PodDevice&) const = default;
@@ -38,9 +39,9 @@ Result<std::vector<Entry>> DecodePodDevices(std::string_view text);
 // ';' more than before. kInvalid where there is none (any more).
 Result<std::string> Consume(std::string_view text, const Entry& entry);
 
-// The text (kPodToAllocate) once the entries in `given` are handed out, of all that are `allocated`
-// (kPodAllocated). Whoever says it again changes nothing, though two containers may have entries
-// that are alike: of those, as many stay as are not given yet.
+// The text (Vendor::pod_to_allocate) once the entries in `given` are handed out, of all that are
+// `allocated` (Vendor::pod_allocated). Whoever says it again changes nothing, though two containers
+// may have entries that are alike: of those, as many stay as are not given yet.
 Result<std::string> ConsumeGiven(std::string_view text, std::string_view allocated,
                                  std::span<const Entry> given);
 // How many entries of the text have devices.

@@ -11,7 +11,7 @@
 
 #include "base/characters.h"
 #include "base/quote.h"
-#include "hami/quantity.h"
+#include "placement/quantity.h"
 
 namespace tessera {
 namespace {
@@ -33,9 +33,9 @@ bool IsNumber(std::string_view text) {
 
 // With a unit it is bytes, as in Kubernetes.
 std::optional<int64_t> MibIn(std::string_view text) {
-  if (IsNumber(text)) return hami::WholeQuantity(text);
+  if (IsNumber(text)) return WholeQuantity(text);
   const bool unit = text.ends_with("Mi") || text.ends_with("Gi") || text.ends_with("Ti");
-  const auto bytes = unit ? hami::WholeQuantity(text) : std::nullopt;
+  const auto bytes = unit ? WholeQuantity(text) : std::nullopt;
   constexpr int64_t kMib = int64_t{1} << 20;
   if (!bytes || *bytes % kMib != 0) return std::nullopt;
   return *bytes / kMib;
@@ -58,7 +58,7 @@ Result<std::optional<int32_t>> ReadPercent(const kube::Pod& pod, const std::stri
                                            int least) {
   const auto found = pod.annotations.find(key);
   if (found == pod.annotations.end()) return std::nullopt;
-  const auto percent = IsNumber(found->second) ? hami::WholeQuantity(found->second) : std::nullopt;
+  const auto percent = IsNumber(found->second) ? WholeQuantity(found->second) : std::nullopt;
   if (percent && *percent >= least && *percent <= 100) return static_cast<int32_t>(*percent);
   return Fail(Reason::kInvalid, "annotation {} is {}: write a percentage, a number from {} to 100",
               key, Brief(found->second), least);
@@ -98,19 +98,19 @@ Status CheckKeys(const kube::Pod& pod) {
   return {};
 }
 
-bool Limits(const hami::Container& container, const std::string& resource) {
+bool Limits(const kube::Container& container, const std::string& resource) {
   return container.limits.contains(resource) || container.requests.contains(resource);
 }
 
-tl::unexpected<Error> Contradiction(const hami::Container& container, std::string_view what) {
+tl::unexpected<Error> Contradiction(const kube::Container& container, std::string_view what) {
   return Fail(Reason::kInvalid,
               "its limits and the annotations that end with .{} say different {}: leave out one",
               Brief(container.name), what);
 }
 
 // Of one that its limits say too, it may be said again.
-Status CheckAgainstLimits(const AskedFor& own, const hami::Container& container,
-                          const hami::RequestRules& rules, const hami::Request& limits) {
+Status CheckAgainstLimits(const AskedFor& own, const kube::Container& container,
+                          const RequestRules& rules, const Request& limits) {
   const bool size =
       Limits(container, rules.memory_name) || Limits(container, rules.percentage_name);
   if (own.size() && size &&
@@ -126,10 +126,9 @@ Status CheckAgainstLimits(const AskedFor& own, const hami::Container& container,
 
 }  // namespace
 
-Result<std::optional<hami::Request>> ResolveSizes(const kube::Pod& pod,
-                                                  const hami::Container& container,
-                                                  const hami::RequestRules& rules) {
-  auto request = TRY(hami::Resolve(container, rules));
+Result<std::optional<Request>> ResolveSizes(const kube::Pod& pod, const kube::Container& container,
+                                            const RequestRules& rules) {
+  auto request = TRY(Resolve(container, rules));
   if (!request) return request;
   TRY(CheckKeys(pod));
   const AskedFor own = TRY(SaidBy(pod, "." + container.name));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the virtual GPUs of a container are to be, where no scheduler of HAMi's has a say: by
-// its limits, as HAMi has them, or by annotations of its pod, which a node that has no such
-// resource takes as well. Pure; any thread.
+// How large the virtual GPUs of a container are to be, where no scheduler has chosen them: by its
+// limits, or by annotations of its pod, which a node without such a resource takes as well. Pure;
+// any thread.
 #pragma once
 
 #include <optional>
 
 #include "base/result.h"
-#include "hami/requests.h"
 #include "kube/objects/pod.h"
+#include "placement/requests.h"
 
 namespace tessera {
 
@@ -19,11 +19,10 @@ inline constexpr char kCoresKey[] = "tessera.dev/gpu-cores";                   /
 inline constexpr char kSizeKeys[] = "tessera.dev/gpu-";  // what all begin with
 
 // What each says of the pod's containers: a limit counts before an annotation of the container,
-// that before one of the pod, and what none says is as in hami::Resolve. Nothing for a container
+// that before one of the pod, and what none says is as in Resolve. Nothing for a container
 // that asks for no GPU. kInvalid where one cannot be read, two say different things of the same
 // container, or one is for a container that there is not.
-Result<std::optional<hami::Request>> ResolveSizes(const kube::Pod& pod,
-                                                  const hami::Container& container,
-                                                  const hami::RequestRules& rules);
+Result<std::optional<Request>> ResolveSizes(const kube::Pod& pod, const kube::Container& container,
+                                            const RequestRules& rules);
 
 }  // namespace tessera

@@ -29,9 +29,12 @@ class AskedSizesTest : public testing::Test {
     return said;
   }
 
-  hami::RequestRules rules_;
+  RequestRules rules_{.count_name = "nvidia.com/gpu",
+                      .memory_name = "nvidia.com/gpumem",
+                      .percentage_name = "nvidia.com/gpumem-percentage",
+                      .cores_name = "nvidia.com/gpucores"};
   kube::Pod pod_{.containers = {{.name = "main"}, {.name = "beside"}}};
-  hami::Container main_{.name = "main", .limits = {{"nvidia.com/gpu", "1"}}};
+  kube::Container main_{.name = "main", .limits = {{"nvidia.com/gpu", "1"}}};
 };
 
 TEST_F(AskedSizesTest, WithoutAnnotationsItIsWhatTheLimitsSay) {

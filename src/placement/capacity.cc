@@ -31,8 +31,8 @@ void UsedCapacity::AddShares(const std::string& pod, const std::vector<std::stri
 void UsedCapacity::AddPod(const std::string& pod, const std::string& resource,
                           UsageByDevice usage) {
   for (const auto& [device, more] : usage) {
-    hami::CardUsage& card = whole_[device];
-    card = {card.slots + more.slots, card.memory + more.memory, card.cores + more.cores};
+    DeviceUsage& own = whole_[device];
+    own = {own.containers + more.containers, own.memory + more.memory, own.cores + more.cores};
   }
   pods_.try_emplace({pod, resource}, std::move(usage));
 }
@@ -51,8 +51,8 @@ UsageByDevice UsedCapacity::Beside(const std::string& pod, const std::vector<std
   UsageByDevice beside = whole_;
   if (const auto own = pods_.find({pod, resource}); own != pods_.end()) {
     for (const auto& [device, less] : own->second) {
-      hami::CardUsage& card = beside[device];
-      card = {card.slots - less.slots, card.memory - less.memory, card.cores - less.cores};
+      DeviceUsage& own = beside[device];
+      own = {own.containers - less.containers, own.memory - less.memory, own.cores - less.cores};
     }
   }
   std::map<std::string, Worth> sums = sums_;
@@ -65,9 +65,9 @@ UsageByDevice UsedCapacity::Beside(const std::string& pod, const std::vector<std
     --sum.shares;
   }
   for (const auto& [device, sum] : sums) {
-    hami::CardUsage& card = beside[device];
-    card = {card.slots + sum.shares, card.memory + std::llround(sum.memory),
-            card.cores + std::llround(sum.cores)};
+    DeviceUsage& own = beside[device];
+    own = {own.containers + sum.shares, own.memory + std::llround(sum.memory),
+           own.cores + std::llround(sum.cores)};
   }
   return beside;
 }
@@ -75,33 +75,35 @@ UsageByDevice UsedCapacity::Beside(const std::string& pod, const std::vector<std
 UsageByDevice UsageOf(std::span<const VgpuPart> parts) {
   UsageByDevice usage;
   for (const VgpuPart& part : parts) {
-    hami::CardUsage& card = usage[part.device];
-    card = {card.slots + 1, card.memory + part.memory, card.cores + part.cores};
+    DeviceUsage& own = usage[part.device];
+    own = {own.containers + 1, own.memory + part.memory, own.cores + part.cores};
   }
   return usage;
 }
 
-Status CheckCapacity(const std::string& resource, std::span<const hami::RegisteredDevice> cards,
+Status CheckCapacity(const std::string& resource, std::span<const DeviceCapacity> capacities,
                      const UsageByDevice& taken, const UsageByDevice& more, bool asked) {
   for (const auto& [device, wanted] : more) {
-    const auto card = std::ranges::find(cards, device, &hami::RegisteredDevice::id);
-    if (card == cards.end()) continue;  // who looks at the device itself says that
+    const auto capacity = std::ranges::find(capacities, device, &DeviceCapacity::device);
+    if (capacity == capacities.end()) continue;  // who looks at the device itself says that
     const auto found = taken.find(device);
-    const hami::CardUsage held = found == taken.end() ? hami::CardUsage() : found->second;
-    if (asked && card->devmem == 0) {
+    const DeviceUsage held = found == taken.end() ? DeviceUsage() : found->second;
+    if (asked && capacity->memory == 0) {
       return Fail(Reason::kUnreadable,
                   "{}: the driver does not tell how much memory device {} has, so that nobody can "
                   "say whether {} MiB of it are left",
                   resource, device, wanted.memory);
     }
-    const bool fits = card->devmem == 0 || held.memory + wanted.memory <= card->devmem;
-    const bool has_slots = !asked || held.slots + wanted.slots <= card->count;
-    if (fits && has_slots && held.cores + wanted.cores <= card->devcore) continue;
+    const bool fits = capacity->memory == 0 || held.memory + wanted.memory <= capacity->memory;
+    const bool has_slots = !asked || held.containers + wanted.containers <= capacity->containers;
+    if (fits && has_slots && held.cores + wanted.cores <= capacity->cores) continue;
     return Fail(Reason::kNoRoom,
                 "{}: device {} has {} MiB, of which {} MiB and {} percent of its compute time are "
                 "taken{}: {} MiB and {} percent more do not fit",
-                resource, device, card->devmem, held.memory, held.cores,
-                has_slots ? "" : fmt::format(" by {} of {} containers", held.slots, card->count),
+                resource, device, capacity->memory, held.memory, held.cores,
+                has_slots
+                    ? ""
+                    : fmt::format(" by {} of {} containers", held.containers, capacity->containers),
                 wanted.memory, wanted.cores);
   }
   return {};

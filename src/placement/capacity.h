@@ -11,12 +11,18 @@
 
 #include "base/result.h"
 #include "grant/vgpu.h"
-#include "hami/node_register.h"
-#include "hami/requests.h"
+#include "placement/requests.h"
 
 namespace tessera {
 
-using UsageByDevice = std::map<std::string, hami::CardUsage>;
+// Of one device.
+struct DeviceUsage {
+  int64_t containers = 0;
+  int64_t memory = 0;  // MiB
+  int64_t cores = 0;   // percent
+  bool operator==(const DeviceUsage&) const = default;
+};
+using UsageByDevice = std::map<std::string, DeviceUsage>;
 
 // What is taken of the devices.
 class UsedCapacity {
@@ -61,10 +67,10 @@ class UsedCapacity {
 
 UsageByDevice UsageOf(std::span<const VgpuPart> parts);
 
-// kNoRoom where one of the cards has not so much more. `asked`: pods say how much, so that there
-// are as many containers at a time as the card's count, too, and none where the card's memory is
+// kNoRoom where one of the devices has not so much more. `asked`: pods say how much, so that there
+// are as many containers at a time as the device is for, too, and none where the device's memory is
 // not known (kUnreadable); parts that the configuration makes are left alone there.
-Status CheckCapacity(const std::string& resource, std::span<const hami::RegisteredDevice> cards,
+Status CheckCapacity(const std::string& resource, std::span<const DeviceCapacity> capacities,
                      const UsageByDevice& taken, const UsageByDevice& more, bool asked);
 
 }  // namespace tessera

@@ -8,10 +8,10 @@ namespace {
 
 constexpr char kCard[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
 
-const std::vector<hami::RegisteredDevice> kCards = {
-    {.id = kCard, .count = 2, .devmem = 1000, .devcore = 100}};
+const std::vector<DeviceCapacity> kCards = {
+    {.device = kCard, .containers = 2, .memory = 1000, .cores = 100}};
 
-std::string Refusal(const UsageByDevice& taken, const hami::CardUsage& more, bool asked = true) {
+std::string Refusal(const UsageByDevice& taken, const DeviceUsage& more, bool asked = true) {
   const Status room = CheckCapacity("nvidia.com/gpu", kCards, taken, {{kCard, more}}, asked);
   return room ? "" : room.error().message;
 }
@@ -78,8 +78,8 @@ TEST(CheckCapacity, NoMoreContainersThanTheCardIsFor) {
 }
 
 TEST(CheckCapacity, OfACardOfUnknownMemoryNothingIsGrantedThatPodsAskFor) {
-  const std::vector<hami::RegisteredDevice> cards = {
-      {.id = kCard, .count = 2, .devmem = 0, .devcore = 100}};
+  const std::vector<DeviceCapacity> cards = {
+      {.device = kCard, .containers = 2, .memory = 0, .cores = 100}};
   const UsageByDevice more = {{kCard, {1, 400, 10}}};
   EXPECT_EQ(CheckCapacity(kGpus, cards, {}, more, true).error(),
             (Error{Reason::kUnreadable,

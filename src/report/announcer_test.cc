@@ -12,6 +12,7 @@
 #include "api/server.h"
 #include "backend/nvidia/nvidia_config.h"
 #include "base/told_test.h"
+#include "hami/vendor.h"
 #include "json/json.h"
 #include "node/node_under_test.h"
 #include "os/files.h"
@@ -100,7 +101,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
   void Configure(bool registered) {
     config::Resource resource;
     resource.name = "nvidia.com/gpu";
-    resource.rendering.vgpu.emplace().requests.emplace();
+    resource.rendering.vgpu.emplace().requests = hami::kNvidia.Requests();
     resource.kind = config::KindConfig::Of(NvidiaConfig());
     config_.resources = {resource};
     if (!registered) config_.resources.clear();

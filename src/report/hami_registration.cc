@@ -15,6 +15,7 @@
 #include "hami/link_scores.h"
 #include "hami/names.h"
 #include "hami/node_register.h"
+#include "hami/vendor.h"
 #include "kube/metadata_patch.h"
 #include "placement/placement.h"
 #include "report/node_labels.h"
@@ -36,7 +37,11 @@ bool IsKept(const Node& node, const DeviceKey& key) {
 }
 
 hami::RegisteredDevice Registered(const Node& node, const Device& device, const Vgpu& vgpu) {
-  hami::RegisteredDevice card = CardOf(device, vgpu);
+  const DeviceCapacity capacity = CapacityOf(device, vgpu);
+  hami::RegisteredDevice card{.id = capacity.device,
+                              .count = capacity.containers,
+                              .devmem = capacity.memory,
+                              .devcore = capacity.cores};
   card.index = nvidia::IndexOf(device);
   card.type = hami::TypeName(device.model);
   card.numa = device.numa_nodes.empty() ? 0 : device.numa_nodes.front();
@@ -152,23 +157,23 @@ std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
                                              const json::Value& node, Wall now, Duration running) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
-  SetAnnotation(present, hami::kNodeRegister, wanted.devices, patch);
-  SetAnnotation(present, hami::kNodeScore, wanted.scores, patch);
+  SetAnnotation(present, hami::kNvidia.node_register, wanted.devices, patch);
+  SetAnnotation(present, hami::kNvidia.node_score, wanted.scores, patch);
   if (wanted.reports)
-    SetAnnotation(present, hami::kNodeHandshake, hami::WriteReported(now, running), patch);
+    SetAnnotation(present, hami::kNvidia.node_handshake, hami::WriteReported(now, running), patch);
   return PatchOf(patch);
 }
 
 std::optional<json::Value> RegistrationRemoval(const json::Value& node) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
-  SetAnnotation(present, hami::kNodeRegister, std::nullopt, patch);
-  SetAnnotation(present, hami::kNodeScore, std::nullopt, patch);
-  const auto handshake = present.find(std::string(hami::kNodeHandshake));
+  SetAnnotation(present, hami::kNvidia.node_register, std::nullopt, patch);
+  SetAnnotation(present, hami::kNvidia.node_score, std::nullopt, patch);
+  const auto handshake = present.find(std::string(hami::kNvidia.node_handshake));
   const bool reported =
       handshake != present.end() &&
       hami::ReadHandshake(handshake->second).state == hami::HandshakeState::kReported;
-  if (reported) SetAnnotation(present, hami::kNodeHandshake, std::nullopt, patch);
+  if (reported) SetAnnotation(present, hami::kNvidia.node_handshake, std::nullopt, patch);
   return PatchOf(patch);
 }
 

@@ -17,8 +17,8 @@ namespace tessera {
 
 // Values of annotations.
 struct HamiRegistration {
-  std::string devices;                  // hami::kNodeRegister
-  std::optional<std::string> scores{};  // hami::kNodeScore; nothing: there is to be none
+  std::string devices;                  // hami::Vendor::node_register
+  std::optional<std::string> scores{};  // hami::Vendor::node_score; nothing: there is to be none
   // Each look at the node writes the handshake: a scheduler up to 2.7 gives nodes up without it.
   // Later ones write it themselves, and nobody else.
   bool reports = false;

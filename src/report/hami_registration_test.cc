@@ -5,6 +5,7 @@
 
 #include "backend/labeller.h"
 #include "backend/nvidia/nvidia_config.h"
+#include "hami/vendor.h"
 #include "node/node_under_test.h"
 
 namespace tessera {
@@ -37,7 +38,7 @@ config::Resource Requested(const std::string& name = kGpus) {
   resource.policy = {Division::kVgpu, 10, Separator::kDash};
   Vgpu& vgpu = resource.rendering.vgpu.emplace();
   vgpu.parts = 10;
-  vgpu.requests.emplace();
+  vgpu.requests = hami::kNvidia.Requests();
   NvidiaConfig nvidia;
   nvidia.vgpu.on = true;
   nvidia.vgpu.mode = NvidiaConfig::Vgpu::Mode::kRequested;

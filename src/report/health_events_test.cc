@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-constexpr Wall kNow{Duration(1'795'197'600'000)};
+constexpr Wall kToldAt{Duration(1'795'197'600'000)};
 
 Verdict In(HealthState state, const std::string& detail = "") {
   Verdict verdict;
@@ -49,8 +49,8 @@ std::string Told(const std::vector<Transition>& steps, std::vector<Holding> hold
   Ledger ledger(Duration(1'000));
   ledger.Reconcile(std::move(holdings), {kSource}, Steady{});
   std::string text;
-  for (const kube::Event& event : EventsOf(kSource, steps, ledger, "worker-1", kNow)) {
-    EXPECT_EQ(event.when, kNow);
+  for (const kube::Event& event : EventsOf(kSource, steps, ledger, "worker-1", kToldAt)) {
+    EXPECT_EQ(event.when, kToldAt);
     text += event.about.kind + " " + event.about.name + " (" + event.about.uid + ")" +
             (event.about.container.empty() ? "" : " " + event.about.container) + ": " +
             (event.warning ? "Warning " : "Normal ") + event.reason + ": " + event.message + "\n";
@@ -69,9 +69,9 @@ std::string ToldOfSpace(const std::string& pod, std::vector<Holding> holdings) {
   const GrantSpace::Cut cut{.grant = "0123",
                             .record = std::make_shared<const BindingRecord>(record),
                             .what = "20 MiB in 2 files"};
-  const auto event = EventOf(cut, ledger, kNow);
+  const auto event = EventOf(cut, ledger, kToldAt);
   if (!event) return "nothing";
-  EXPECT_EQ(event->when, kNow);
+  EXPECT_EQ(event->when, kToldAt);
   EXPECT_TRUE(event->warning);
   return event->about.pod_namespace + "/" + event->about.name + " " + event->about.container +
          ": " + event->reason + ": " + event->message;

@@ -14,8 +14,8 @@
 #include "hami/node_lock.h"
 #include "hami/node_register.h"
 #include "hami/pod_devices.h"
-#include "hami/quantity.h"
-#include "hami/requests.h"
+#include "hami/pod_placement.h"
+#include "placement/quantity.h"
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;
@@ -50,14 +50,14 @@ void CheckRegister(std::string_view text) {
 
 // A pod whose containers ask for just what was chosen for them.
 void CheckPod(const std::vector<Entry>& entries) {
-  std::vector<Container> containers;
+  std::vector<kube::Container> containers;
   for (const Entry& entry : entries) {
     containers.push_back({.name = fmt::format("{}", containers.size())});
     if (!entry.empty()) containers.back().limits["nvidia.com/gpu"] = "1";
   }
-  const auto by_container = EntriesByContainer(containers, {}, entries);
+  const auto by_container =
+      EntriesByContainer(containers, {.count_name = "nvidia.com/gpu"}, kNvidia, entries);
   Require(by_container && *by_container == entries, "every container finds its own");
-  UsageByCard(containers, entries);
   std::string left = EncodePodDevices(entries);
   // Every one is a walk through all.
   for (size_t i = 0; i < std::min<size_t>(entries.size(), 16); ++i) {

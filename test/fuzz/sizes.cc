@@ -19,15 +19,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     pod.annotations[tessera::kSizeKeys + line.substr(0, end)] =
         line.substr(std::min(end + 1, line.size()));
   }
-  const tessera::hami::Container container{.name = "main", .limits = {{"nvidia.com/gpu", "1"}}};
-  const auto request = tessera::ResolveSizes(pod, container, {});
+  const tessera::kube::Container container{.name = "main", .limits = {{"nvidia.com/gpu", "1"}}};
+  const auto request = tessera::ResolveSizes(pod, container, {.count_name = "nvidia.com/gpu"});
   if (!request) {
     const std::string& why = request.error().message;
     Require(!why.empty() && why.size() < 1000, "a refusal says why, briefly");
     return 0;
   }
   Require(request->has_value(), "a container that asks gets something");
-  const tessera::hami::Request& asked = **request;
+  const tessera::Request& asked = **request;
   Require((asked.memory > 0) != (asked.percentage > 0), "its memory is said in one way");
   Require(asked.memory >= 0 && asked.percentage >= 0 && asked.percentage <= 100, "and is some");
   Require(asked.cores >= 0 && asked.cores <= 100, "so is its compute time");

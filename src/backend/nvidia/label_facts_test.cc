@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kPrefix = "nvidia.com/";
 
 // A line each, without what all begin with.
-std::string Lines(const Result<Labels>& labels) {
+std::string AllLines(const Result<Labels>& labels) {
   if (!labels) return labels.error().Text();
   std::string text;
   for (const auto& [key, value] : *labels) {
@@ -71,7 +71,7 @@ class LabelFactsTest : public testing::Test {
     resource.kind = config::KindConfig::Of(kind);
     return resource;
   }
-  std::string Read() { return Lines(GpuLabeller(config_).Read()); }
+  std::string Read() { return AllLines(GpuLabeller(config_).Read()); }
   void Write(const std::string& path, const std::string& text) {
     ASSERT_TRUE(os::ReplaceFile(directory_ + path, text));
   }
@@ -455,7 +455,7 @@ TEST_F(LabelFactsTest, WithoutADriverNothingIsKnownButWhatPciTells) {
   GpuLabeller labeller(config_);
 
   EXPECT_EQ(labeller.Read().error().reason, Reason::kDriverMissing);
-  EXPECT_EQ(Lines(labeller.WithoutDevices()), "vgpu.present=false\n");
+  EXPECT_EQ(AllLines(labeller.WithoutDevices()), "vgpu.present=false\n");
 }
 
 TEST_F(LabelFactsTest, TheTimestampIsThatOfTheBeginning) {

@@ -8,7 +8,7 @@
 namespace tessera::nvidia {
 namespace {
 
-constexpr uint64_t kH100 = uint64_t{81559} << 20;
+constexpr uint64_t kH100Memory = uint64_t{81559} << 20;
 
 nvml::DeviceAttributes Attributes(unsigned compute, unsigned slices, uint64_t memory_mib) {
   nvml::DeviceAttributes attributes{};
@@ -19,22 +19,22 @@ nvml::DeviceAttributes Attributes(unsigned compute, unsigned slices, uint64_t me
 }
 
 TEST(MigProfile, IsNamedByItsSlicesAndItsMemory) {
-  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100, 0), "1g.10gb");
-  EXPECT_EQ(ProfileName(Attributes(1, 1, 20096), kH100, 9), "1g.20gb");
-  EXPECT_EQ(ProfileName(Attributes(3, 3, 40448), kH100, 2), "3g.40gb");
-  EXPECT_EQ(ProfileName(Attributes(7, 7, 81152), kH100, 4), "7g.80gb");
+  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100Memory, 0), "1g.10gb");
+  EXPECT_EQ(ProfileName(Attributes(1, 1, 20096), kH100Memory, 9), "1g.20gb");
+  EXPECT_EQ(ProfileName(Attributes(3, 3, 40448), kH100Memory, 2), "3g.40gb");
+  EXPECT_EQ(ProfileName(Attributes(7, 7, 81152), kH100Memory, 4), "7g.80gb");
   EXPECT_EQ(ProfileName(Attributes(1, 1, 4864), uint64_t{40536} << 20, {}), "1g.5gb");
 }
 
 TEST(MigProfile, SaysWhereItHasLessComputeThanMemory) {
-  EXPECT_EQ(ProfileName(Attributes(1, 2, 20096), kH100, 1), "1c.2g.20gb");
+  EXPECT_EQ(ProfileName(Attributes(1, 2, 20096), kH100Memory, 1), "1c.2g.20gb");
 }
 
 TEST(MigProfile, SaysWhatElseItHas) {
-  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100, 7), "1g.10gb+me");
-  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100, 10), "1g.10gb+gfx");
-  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100, 13), "1g.10gb-me");
-  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100, 15), "1g.10gb+me.all");
+  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100Memory, 7), "1g.10gb+me");
+  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100Memory, 10), "1g.10gb+gfx");
+  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100Memory, 13), "1g.10gb-me");
+  EXPECT_EQ(ProfileName(Attributes(1, 1, 9984), kH100Memory, 15), "1g.10gb+me.all");
 }
 
 TEST(MigCapabilities, AreFoundInTheDriversList) {

@@ -16,8 +16,8 @@ const MpsStatus kReady{.state = MpsState::kReady,
                        .refused = {{"GPU-b", "it is too old"}}};
 
 // What is thought of the device ten seconds after the daemon's answer: "KIND REASON DETAIL".
-std::string Trouble(const Result<MpsStatus>& status, const std::string& device = "GPU-a",
-                    Steady now = Steady(Duration(20'000))) {
+std::string StatusTrouble(const Result<MpsStatus>& status, const std::string& device = "GPU-a",
+                          Steady now = Steady(Duration(20'000))) {
   const auto evidence = MpsTrouble(status, "b", now, device);
   if (!evidence) return "good";
   EXPECT_EQ(evidence->source, EvidenceSource::kCheck);
@@ -42,9 +42,9 @@ TEST(MpsStatusTest, AnythingElseIsCorrupt) {
 }
 
 TEST(MpsStatusTest, ADaemonThatAnswersIsWellForTheGpusThatItServes) {
-  EXPECT_EQ(Trouble(kReady), "good");
-  EXPECT_EQ(Trouble(kReady, "GPU-b"), "fatal mps-unfit it is too old");
-  EXPECT_EQ(Trouble(kReady, "GPU-c"),
+  EXPECT_EQ(StatusTrouble(kReady), "good");
+  EXPECT_EQ(StatusTrouble(kReady, "GPU-b"), "fatal mps-unfit it is too old");
+  EXPECT_EQ(StatusTrouble(kReady, "GPU-c"),
             "fatal mps-down the MPS control daemon that runs does not know it");
 }
 
@@ -52,24 +52,25 @@ TEST(MpsStatusTest, OneThatIsDownOrSilentIsNotWell) {
   MpsStatus status = kReady;
   status.state = MpsState::kDown;
   status.detail = "it ended by itself";
-  EXPECT_EQ(Trouble(status), "fatal mps-down the MPS control daemon is down: it ended by itself");
+  EXPECT_EQ(StatusTrouble(status),
+            "fatal mps-down the MPS control daemon is down: it ended by itself");
   status.state = MpsState::kSilent;
-  EXPECT_EQ(Trouble(status), "bad mps-down it ended by itself");
+  EXPECT_EQ(StatusTrouble(status), "bad mps-down it ended by itself");
 }
 
 TEST(MpsStatusTest, NoWordIsNoGoodWord) {
-  EXPECT_EQ(Trouble(kReady, "GPU-a", Steady(Duration(20'001))),
+  EXPECT_EQ(StatusTrouble(kReady, "GPU-a", Steady(Duration(20'001))),
             "unknown mps-down 'tessera mps' has said nothing of MPS for 10.0 s");
-  EXPECT_EQ(Trouble(Fail(Reason::kNotFound, "cannot open status.json")),
+  EXPECT_EQ(StatusTrouble(Fail(Reason::kNotFound, "cannot open status.json")),
             "fatal mps-down MPS was not started: 'tessera mps' has said nothing of it");
-  EXPECT_EQ(Trouble(Fail(Reason::kStateCorrupt, "it is no JSON object")),
+  EXPECT_EQ(StatusTrouble(Fail(Reason::kStateCorrupt, "it is no JSON object")),
             "fatal mps-down what 'tessera mps' says of MPS cannot be read: it is no JSON object");
 }
 
 TEST(MpsStatusTest, AWordOfAnotherBootIsNone) {
   MpsStatus status = kReady;
   status.boot = "a";
-  EXPECT_EQ(Trouble(status),
+  EXPECT_EQ(StatusTrouble(status),
             "fatal mps-down MPS was not started: 'tessera mps' has said nothing of it");
 }
 

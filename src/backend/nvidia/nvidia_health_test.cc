@@ -14,7 +14,7 @@
 namespace tessera {
 namespace {
 
-constexpr Duration kPatience{20'000};  // a test that waits so long fails
+constexpr Duration kLongest{20'000};  // a test that waits so long fails
 
 using Texts = std::vector<std::string>;
 
@@ -37,7 +37,7 @@ class Reports : public BackendEvents {
   // The first so many; fewer when they do not come.
   Texts Await(size_t count) {
     std::unique_lock lock(mutex_);
-    told_.wait_for(lock, kPatience, [&] { return all_.size() >= count; });
+    told_.wait_for(lock, kLongest, [&] { return all_.size() >= count; });
     return all_;
   }
 
@@ -76,7 +76,7 @@ class NvidiaHealthTest : public testing::Test {
   // Waits until events of so many GPUs are watched.
   void AwaitWatched(size_t count) {
     const auto watcher = Watcher();
-    const Steady limit = SystemClock().Now() + kPatience;
+    const Steady limit = SystemClock().Now() + kLongest;
     while (watcher->watched() != count && SystemClock().Now() < limit) std::this_thread::yield();
     EXPECT_EQ(watcher->watched(), count);
   }
@@ -315,7 +315,7 @@ TEST_F(NvidiaHealthTest, ADriverThatWasGoneHasResetEveryGpu) {
 
 // Waits until the backend's library is closed, for which the wait for events must have ended.
 void AwaitClosed(const Backend& backend) {
-  const Steady limit = SystemClock().Now() + kPatience;
+  const Steady limit = SystemClock().Now() + kLongest;
   while (!backend.HeldBy().empty() && SystemClock().Now() < limit) std::this_thread::yield();
   EXPECT_EQ(backend.HeldBy(), Texts());
 }

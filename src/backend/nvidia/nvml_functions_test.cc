@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-constexpr Duration kPatience{20'000};  // a test that waits so long fails
+constexpr Duration kWithin{20'000};  // a test that waits so long fails
 
 using Texts = std::vector<std::string>;
 
@@ -146,14 +146,14 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
   }
   bool AwaitLog(const std::string& line) {
     std::unique_lock lock(mutex_);
-    return told_.wait_for(lock, kPatience, [&] { return std::ranges::count(log_, line) > 0; });
+    return told_.wait_for(lock, kWithin, [&] { return std::ranges::count(log_, line) > 0; });
   }
 
   // Lets go of the library, and ends the wait for events that keeps it open.
   bool IsClosed() {
     EXPECT_TRUE(backends_.front()->Release());
     node_.SetFaults("driver: {fail: {nvmlEventSetWait_v2: 999}}");
-    const Steady limit = SystemClock().Now() + kPatience;
+    const Steady limit = SystemClock().Now() + kWithin;
     while (!backends_.front()->HeldBy().empty() && SystemClock().Now() < limit) {
       std::this_thread::yield();
     }

@@ -21,7 +21,7 @@ using Ids = std::vector<std::string>;
 using Discovery = NvidiaConfig::Discovery;
 
 // What is told of devices and counted, on any thread.
-class Heard : public BackendEvents {
+class HeardBackend : public BackendEvents {
  public:
   void RescanSoon() override {}
   void Report(const DeviceKey& key, Evidence evidence) override {
@@ -147,7 +147,7 @@ TEST_F(PlatformTest, ATegraIsNotBadForEventsThatAreRefused) {
   node_->SetFaults("gpus: {0: {fail: {nvmlDeviceRegisterEvents: 999}}}");
   const auto watcher = EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
   const std::string uuid = node_->hardware().gpus[0].uuid;
-  Heard events;
+  HeardBackend events;
   ASSERT_TRUE(backend->Start(events));
   EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
   Await([&] { return watcher->Refusal(uuid).has_value(); });
@@ -159,7 +159,7 @@ TEST_F(PlatformTest, ATegraIsNotBadForEventsThatAreRefused) {
 TEST_F(PlatformTest, AnXidOfATegrasGpuIsOneOfItsDevice) {
   const auto backend = On("tegra");
   const auto watcher = EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
-  Heard events;
+  HeardBackend events;
   ASSERT_TRUE(backend->Start(events));
   EXPECT_EQ(ScannedIds(*backend), Ids{"tegra"});
   Await([&] { return watcher->watched() == 1; });

@@ -30,7 +30,7 @@ TEST(SelectConfig, WhatIsLeftOutIsALaterResourcesToHave) {
 }
 
 TEST(SelectConfig, AnItemWithoutAWordIsRefused) {
-  EXPECT_EQ(Told("resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"),
+  EXPECT_EQ(config::Told("resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"),
             "t.yaml:2:55: resources[0].nvidia.exclude[0] needs one of 'index', 'uuid', 'model' and "
             "'numa' [config-missing]\n"
             "resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"

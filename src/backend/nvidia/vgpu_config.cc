@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "backend/nvidia/limiter.h"
 #include "backend/nvidia/vgpu_requested.h"
 #include "config/schema/fields.h"
 #include "grant/vgpu.h"
+#include "hami/names.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -212,6 +214,7 @@ void CompleteVgpu(config::Resource& resource) {
   if (!vgpu.on) return;
   resource.policy.separator = Separator::kDash;  // as HAMi's ids are
   Vgpu& rendered = resource.rendering.vgpu.emplace();
+  rendered.enforcer = &nvidia::Limiter();
   rendered.directory = WithoutSlash(vgpu.directory);
   rendered.library = vgpu.library.empty() ? rendered.directory + "/libvgpu.so" : vgpu.library;
   rendered.library_by_rule = vgpu.library.empty() && vgpu.install.empty();
@@ -225,14 +228,15 @@ void CompleteVgpu(config::Resource& resource) {
   rendered.memory_scaling = vgpu.memory_scaling;
   rendered.core_scaling = vgpu.core_scaling;
   rendered.memory_by_driver = vgpu.memory_by_driver;
-  if (!vgpu.log_level.empty()) rendered.tunables["LIBCUDA_LOG_LEVEL"] = vgpu.log_level;
+  if (!vgpu.log_level.empty()) rendered.tunables[std::string(hami::kEnvLogLevel)] = vgpu.log_level;
   // What is fixed is said in any case: else a pod's own would hold.
   if (!vgpu.core_policy.empty() || !vgpu.pod_may_tune) {
-    rendered.tunables["GPU_CORE_UTILIZATION_POLICY"] =
+    rendered.tunables[std::string(hami::kEnvCorePolicy)] =
         vgpu.core_policy.empty() ? "default" : vgpu.core_policy;
   }
   if (!vgpu.task_priority.empty() || !vgpu.pod_may_tune) {
-    rendered.tunables["CUDA_TASK_PRIORITY"] = vgpu.task_priority.empty() ? "1" : vgpu.task_priority;
+    rendered.tunables[std::string(hami::kEnvTaskPriority)] =
+        vgpu.task_priority.empty() ? "1" : vgpu.task_priority;
   }
   rendered.tunables_fixed = !vgpu.pod_may_tune;
   rendered.may_disable_control = vgpu.may_disable_control;

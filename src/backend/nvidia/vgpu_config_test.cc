@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "backend/nvidia/limiter.h"
 #include "config/told_test.h"
 
 namespace tessera::nvidia {
@@ -20,7 +21,8 @@ TEST(VgpuConfig, GpusAreDividedIntoEqualPartsWithHamisIds) {
       Good("resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 10, nvidia: {}}]\n");
   const Resource& resource = config.resources[0];
   EXPECT_EQ(resource.policy, (Policy{Division::kVgpu, 10, Separator::kDash}));
-  EXPECT_EQ(resource.rendering.vgpu, (Vgpu{.directory = "/usr/local/vgpu",
+  EXPECT_EQ(resource.rendering.vgpu, (Vgpu{.enforcer = &nvidia::Limiter(),
+                                           .directory = "/usr/local/vgpu",
                                            .library = "/usr/local/vgpu/libvgpu.so",
                                            .library_by_rule = true,
                                            .enforced = true,
@@ -40,7 +42,8 @@ TEST(VgpuConfig, PlacesAndSizesAreTold) {
       "      library: /opt/libvgpu.so.1\n"
       "      enforced: false\n"
       "      sizes: [{memory: 60000, cores: 70}, {memory: 20000, cores: 30}]\n");
-  EXPECT_EQ(config.resources[0].rendering.vgpu, (Vgpu{.directory = "/opt/vgpu",
+  EXPECT_EQ(config.resources[0].rendering.vgpu, (Vgpu{.enforcer = &nvidia::Limiter(),
+                                                      .directory = "/opt/vgpu",
                                                       .library = "/opt/libvgpu.so.1",
                                                       .enforced = false,
                                                       .parts = 2,

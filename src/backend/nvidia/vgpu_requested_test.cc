@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/told_test.h"
+#include "hami/vendor.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -14,13 +15,13 @@ constexpr char kCdi[] =
     "strategies: [cdi-cri], cdi: {kind: k8s.device-plugin.nvidia.com/gpu}, nvidia: ";
 
 // A resource with these keys of `vgpu`, and `before` them.
-std::string Lines(const std::string& keys, const std::string& before) {
+std::string KeyLines(const std::string& keys, const std::string& before) {
   return "resources:\n- {name: nvidia.com/gpu, policy: vgpu, replicas: 10, " + before + "{vgpu: {" +
          keys + "}}}\n";
 }
 
-std::string ToldOf(const std::string& keys, const std::string& before = kCdi) {
-  const LoadResult result = LoadLines(Lines(keys, before));
+std::string ToldOfKeys(const std::string& keys, const std::string& before = kCdi) {
+  const LoadResult result = LoadLines(KeyLines(keys, before));
   std::string messages;
   for (const auto* problems : {&result.errors, &result.warnings}) {
     for (const Problem& problem : *problems) messages += problem.message + "\n";
@@ -29,8 +30,8 @@ std::string ToldOf(const std::string& keys, const std::string& before = kCdi) {
 }
 
 TEST(VgpuRequested, NamesAndDefaultsAreHamis) {
-  const Config config = Good(Lines("mode: requested", kCdi));
-  EXPECT_EQ(config.resources[0].rendering.vgpu->requests, VgpuRequests());
+  const Config config = Good(KeyLines("mode: requested", kCdi));
+  EXPECT_EQ(config.resources[0].rendering.vgpu->requests, hami::kNvidia.Requests());
   EXPECT_EQ(*config.resources[0].rendering.vgpu->requests,
             (VgpuRequests{.memory_name = "nvidia.com/gpumem",
                           .percentage_name = "nvidia.com/gpumem-percentage",
@@ -44,11 +45,11 @@ TEST(VgpuRequested, NamesAndDefaultsAreHamis) {
 
 TEST(VgpuRequested, ASiteHasItsOwn) {
   const Config config = Good(
-      Lines("mode: requested, unplaced: fit, memoryResource: a.b/mem, memoryPercentageResource: "
-            "a.b/percent, coresResource: a.b/cores, defaultMemory: 4096, defaultCores: 30, "
-            "memoryFactor: 1024, memoryScaling: 1.8, coreScaling: 1.5, hami: {register: false, "
-            "topologyScores: true, compat: 2.7}, allowDisableControl: true",
-            kCdi));
+      KeyLines("mode: requested, unplaced: fit, memoryResource: a.b/mem, memoryPercentageResource: "
+               "a.b/percent, coresResource: a.b/cores, defaultMemory: 4096, defaultCores: 30, "
+               "memoryFactor: 1024, memoryScaling: 1.8, coreScaling: 1.5, hami: {register: false, "
+               "topologyScores: true, compat: 2.7}, allowDisableControl: true",
+               kCdi));
   const Vgpu& vgpu = *config.resources[0].rendering.vgpu;
   EXPECT_EQ(*vgpu.requests, (VgpuRequests{.memory_name = "a.b/mem",
                                           .percentage_name = "a.b/percent",
@@ -66,39 +67,40 @@ TEST(VgpuRequested, ASiteHasItsOwn) {
 }
 
 TEST(VgpuRequested, EqualPartsAskNobody) {
-  EXPECT_FALSE(Good(Lines("mode: equal", kCdi)).resources[0].rendering.vgpu->requests);
-  EXPECT_EQ(ToldOf("allowDisableControl: true, defaultCores: 30, memoryScaling: 1.8, "
-                   "hami: {register: false}"),
+  EXPECT_FALSE(Good(KeyLines("mode: equal", kCdi)).resources[0].rendering.vgpu->requests);
+  EXPECT_EQ(ToldOfKeys("allowDisableControl: true, defaultCores: 30, memoryScaling: 1.8, "
+                       "hami: {register: false}"),
             "resources[0].nvidia.vgpu.allowDisableControl has no effect without 'mode: requested'\n"
             "resources[0].nvidia.vgpu.defaultCores has no effect without 'mode: requested'\n"
             "resources[0].nvidia.vgpu.memoryScaling has no effect without 'mode: requested'\n"
             "resources[0].nvidia.vgpu.hami.register has no effect without 'mode: requested'\n");
-  EXPECT_EQ(ToldOf("defaultCores: 0, memoryScaling: 1.0, hami: {register: true}"), "");
+  EXPECT_EQ(ToldOfKeys("defaultCores: 0, memoryScaling: 1.0, hami: {register: true}"), "");
 }
 
 TEST(VgpuRequested, SizesAreNotToldTwice) {
   EXPECT_EQ(
-      ToldOf("mode: requested, sizes: [{memory: 1, cores: 1}]"),
+      ToldOfKeys("mode: requested, sizes: [{memory: 1, cores: 1}]"),
       "resources[0].nvidia.vgpu.sizes has 1 sizes for 10 virtual GPUs of a card ('replicas')\n"
       "resources[0].nvidia.vgpu.sizes cannot stand beside 'mode: requested', where each pod says "
       "what it wants\n");
 }
 
 TEST(VgpuRequested, WhereThereIsCdiItNeedsDocumentsOfOurOwn) {
-  EXPECT_EQ(ToldOf("mode: requested",
-                   "strategies: [cdi-cri], cdi: {kind: nvidia.com/gpu, write: false}, nvidia: "),
-            "resources[0].nvidia.vgpu.mode is 'requested', and sizes that pods ask for need CDI "
-            "documents of the agent's own, or no CDI at all: choose 'strategies: [cdi-cri]' and "
-            "the 'cdi.kind' k8s.device-plugin.nvidia.com/gpu\n");
+  EXPECT_EQ(
+      ToldOfKeys("mode: requested",
+                 "strategies: [cdi-cri], cdi: {kind: nvidia.com/gpu, write: false}, nvidia: "),
+      "resources[0].nvidia.vgpu.mode is 'requested', and sizes that pods ask for need CDI "
+      "documents of the agent's own, or no CDI at all: choose 'strategies: [cdi-cri]' and "
+      "the 'cdi.kind' k8s.device-plugin.nvidia.com/gpu\n");
 }
 
 TEST(VgpuRequested, WithoutCdiItIsServedAsWell) {
-  EXPECT_TRUE(NeedsMatch(Good(Lines("mode: requested", "nvidia: ")).resources[0].rendering));
-  EXPECT_FALSE(NeedsMatch(Good(Lines("mode: requested", kCdi)).resources[0].rendering));
+  EXPECT_TRUE(NeedsMatch(Good(KeyLines("mode: requested", "nvidia: ")).resources[0].rendering));
+  EXPECT_FALSE(NeedsMatch(Good(KeyLines("mode: requested", kCdi)).resources[0].rendering));
 }
 
 TEST(VgpuRequested, ScalingIsANumberAboveNothing) {
-  EXPECT_EQ(ToldOf("mode: requested, memoryScaling: 0, coreScaling: \"1.5\""),
+  EXPECT_EQ(ToldOfKeys("mode: requested, memoryScaling: 0, coreScaling: \"1.5\""),
             "resources[0].nvidia.vgpu.memoryScaling takes a number above 0 and up to 100, not '0'\n"
             "resources[0].nvidia.vgpu.coreScaling takes a number above 0 and up to 100, not the "
             "text '1.5'\n");

@@ -7,7 +7,7 @@
 namespace tessera::config::hami {
 namespace {
 
-Settings Read(const std::string& json) {
+Settings ReadNode(const std::string& json) {
   const auto node = ReadNodeConfig("config.json", json, "worker-1");
   EXPECT_TRUE(node) << (node ? "" : node.error().message);
   Settings settings;
@@ -23,7 +23,7 @@ std::string ToldOf(const std::string& json) {
 }
 
 TEST(HamiNodeConfig, EveryKeyIsReadInAnySpelling) {
-  const Settings settings = Read(R"({"NodeConfig":[{"Name":"worker-1","OperatingMode":"mps",
+  const Settings settings = ReadNode(R"({"NodeConfig":[{"Name":"worker-1","OperatingMode":"mps",
     "deviceSplitCount":5,"DEVICEMEMORYSCALING":1.8,"devicecorescaling":1.5,
     "preconfigureddevicememory":2048,"libcudaloglevel":"3","enablenumatopology":true,
     "migstrategy":"none","filterDevices":{"UUID":["GPU-1","GPU-2"],"index":[0,3]},
@@ -42,7 +42,7 @@ TEST(HamiNodeConfig, EveryKeyIsReadInAnySpelling) {
 }
 
 TEST(HamiNodeConfig, EntriesForTheNodeAreMergedInTheirOrder) {
-  const Settings settings = Read(R"({"nodeconfig":[
+  const Settings settings = ReadNode(R"({"nodeconfig":[
     {"name":"worker-1","devicesplitcount":5,"devicememoryscaling":2,"filterdevices":{"uuid":["a"]}},
     {"name":"worker-10","devicesplitcount":50},
     {"name":"worker-1","devicesplitcount":6,"filterdevices":{"uuid":[],"index":[1]}}]})");
@@ -53,16 +53,16 @@ TEST(HamiNodeConfig, EntriesForTheNodeAreMergedInTheirOrder) {
 }
 
 TEST(HamiNodeConfig, WhatIsZeroEmptyFalseOrNullSaysNothing) {
-  EXPECT_EQ(Read(R"({"nodeconfig":[{"name":"worker-1","operatingmode":"","devicesplitcount":0,
+  EXPECT_EQ(ReadNode(R"({"nodeconfig":[{"name":"worker-1","operatingmode":"","devicesplitcount":0,
     "devicememoryscaling":0.0,"libcudaloglevel":"","enablenumatopology":false,
     "devicecorescaling":null,"filterdevices":null}]})"),
             Settings());
-  EXPECT_EQ(Read(R"({})"), Settings());
-  EXPECT_EQ(Read(R"({"nodeconfig":null})"), Settings());
+  EXPECT_EQ(ReadNode(R"({})"), Settings());
+  EXPECT_EQ(ReadNode(R"({"nodeconfig":null})"), Settings());
 }
 
 TEST(HamiNodeConfig, WhatItSaysOfOtherNodesIsNothing) {
-  EXPECT_EQ(Read(R"({"nodeconfig":[{"name":"worker-2","devicesplitcount":"many"},{}]})"),
+  EXPECT_EQ(ReadNode(R"({"nodeconfig":[{"name":"worker-2","devicesplitcount":"many"},{}]})"),
             Settings());
 }
 
@@ -96,7 +96,7 @@ class NodeConfigFileTest : public testing::Test {
   void TearDown() override { EXPECT_TRUE(os::RemoveTree(dir_)); }
   void Write(const std::string& text) { ASSERT_TRUE(os::WriteFileAtomically(file_.path(), text)); }
   // The split count, and what is told.
-  std::string Read(const std::string& node = "worker-1") {
+  std::string ReadNode(const std::string& node = "worker-1") {
     std::vector<Problem> warnings;
     const NodeConfig config = file_.Read(node, warnings);
     return (config.values.empty() ? "none" : config.values[0].text) + " " + Text(warnings);
@@ -108,33 +108,34 @@ class NodeConfigFileTest : public testing::Test {
 };
 
 TEST_F(NodeConfigFileTest, OneThatHasNeverBeenThereSaysNothing) {
-  EXPECT_EQ(Read(), "none ");
+  EXPECT_EQ(ReadNode(), "none ");
 }
 
 TEST_F(NodeConfigFileTest, OneThatBreaksOrGoesLeavesWhatItSaid) {
   Write(good_);
-  EXPECT_EQ(Read(), "5 ");
+  EXPECT_EQ(ReadNode(), "5 ");
   Write("{");
-  EXPECT_EQ(Read(), "5 " + file_.path() +
-                        ": JSON, offset 1: incomplete JSON; what it said before stays "
-                        "[invalid]\n");
+  EXPECT_EQ(ReadNode(), "5 " + file_.path() +
+                            ": JSON, offset 1: incomplete JSON; what it said before stays "
+                            "[invalid]\n");
   ASSERT_TRUE(os::RemoveFile(file_.path()));
-  EXPECT_TRUE(Read().starts_with("5 " + file_.path() + ": ")) << Read();
+  EXPECT_TRUE(ReadNode().starts_with("5 " + file_.path() + ": ")) << ReadNode();
   Write(R"({"nodeconfig":[]})");
-  EXPECT_EQ(Read(), "none ");
+  EXPECT_EQ(ReadNode(), "none ");
 }
 
 TEST_F(NodeConfigFileTest, OneThatIsBrokenFromTheStartIsLeftOut) {
   Write("{");
-  EXPECT_EQ(Read(), "none " + file_.path() +
-                        ": JSON, offset 1: incomplete JSON; it is left out [invalid]\n");
+  EXPECT_EQ(ReadNode(), "none " + file_.path() +
+                            ": JSON, offset 1: incomplete JSON; it is left out [invalid]\n");
 }
 
 TEST_F(NodeConfigFileTest, WithoutANodesNameItHasNoEffectAndSaysSo) {
   Write(good_);
-  EXPECT_EQ(Read(""), "none " + file_.path() +
-                          ": has no effect: the variable NODE_NAME does not say which node this is "
-                          "[config-missing]\n");
+  EXPECT_EQ(ReadNode(""),
+            "none " + file_.path() +
+                ": has no effect: the variable NODE_NAME does not say which node this is "
+                "[config-missing]\n");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "compat/hami/translate.h"
 
 #include "compat/hami/told_test.h"
+#include "hami/vendor.h"
 
 namespace tessera::config::hami {
 namespace {
@@ -26,7 +27,7 @@ TEST(HamiTranslate, WithoutAnyKeyItIsAsTheChartHasIt) {
   wanted.may_disable_control = true;
   EXPECT_EQ(NvidiaOf(config).vgpu, wanted);
   EXPECT_EQ(NvidiaOf(config).in_mig_mode, NvidiaConfig::InMigMode::kLeftOut);
-  EXPECT_EQ(gpu.rendering.vgpu->requests, VgpuRequests());
+  EXPECT_EQ(gpu.rendering.vgpu->requests, ::tessera::hami::kNvidia.Requests());
 }
 
 TEST(HamiTranslate, TheNamesOfResourcesAndDefaultsAreTheSites) {

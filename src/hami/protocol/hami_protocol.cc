@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "hami/names.h"
+#include "hami/pod_placement.h"
 #include "kube/eviction.h"
 
 namespace tessera {
@@ -25,7 +26,7 @@ constexpr char kIgnored[] = "VirtualGpuChangeIgnored";
 bool AwaitsOthers(const kube::Pod& pod) {
   return std::ranges::any_of(pod.annotations, [](const auto& annotation) {
     const std::string& key = annotation.first;
-    return key != hami::kPodToAllocate && key.starts_with(HamiProtocol::kKeys) &&
+    return key != hami::kNvidia.pod_to_allocate && key.starts_with(HamiProtocol::kKeys) &&
            key.ends_with(kAwaited) && annotation.second.find(',') != std::string::npos;
   });
 }
@@ -48,11 +49,12 @@ bool IsOf(const std::map<std::string, std::string>& fitted, std::string_view all
 
 HamiProtocol::Given HamiProtocol::GivenOf(const BoundContainer& bound) {
   std::vector<hami::Entry> fitted;
-  for (const PlacedContainer& one : bound.fitted) fitted.push_back(EntryOf(one.parts));
+  for (const PlacedContainer& one : bound.fitted)
+    fitted.push_back(hami::EntryOf(one.parts, hami::kNvidia));
   return {.pod_uid = bound.pod_uid,
           .container = bound.container,
           .resource = bound.resource,
-          .entry = EntryOf(bound.parts),
+          .entry = hami::EntryOf(bound.parts, hami::kNvidia),
           .less = bound.less,
           .fitted = fitted.empty() ? "" : hami::EncodePodDevices(fitted)};
 }
@@ -130,11 +132,11 @@ void HamiProtocol::PodChanged(const kube::PodPtr& pod) {
 // What its containers were given is what stands on the pod, unless it was fitted.
 void HamiProtocol::Settle(Kept& kept) {
   if (kept.allocated || !kept.seen()) return;
-  kept.allocated = std::string(kept.pod().Annotation(hami::kPodAllocated));
+  kept.allocated = std::string(kept.pod().Annotation(hami::kNvidia.pod_allocated));
 }
 
 void HamiProtocol::LookForChange(Kept& kept) {
-  const std::string allocated(kept.pod().Annotation(hami::kPodAllocated));
+  const std::string allocated(kept.pod().Annotation(hami::kNvidia.pod_allocated));
   if (!kept.allocated || *kept.allocated == allocated) {
     kept.stands = kept.allocated.has_value();
     return;
@@ -145,7 +147,7 @@ void HamiProtocol::LookForChange(Kept& kept) {
   Say(kept, "", kIgnored,
       fmt::format("{} is another than when the pod got its devices: that changes nothing, its "
                   "containers keep what they have. Make the pod anew for other devices",
-                  hami::kPodAllocated));
+                  hami::kNvidia.pod_allocated));
 }
 
 void HamiProtocol::PodGone(const kube::Pod& pod) {
@@ -242,11 +244,11 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   patch.resource_version = pod.resource_version;
   const std::string_view phase = pod.Annotation(hami::kPodBindPhase);
   if (phase == hami::kPhaseSuccess && kept.failed) return {};
-  const std::string_view stands = pod.Annotation(hami::kPodAllocated);
+  const std::string_view stands = pod.Annotation(hami::kNvidia.pod_allocated);
   const std::string fitted = AllOf(kept.fitted);
   if (stands.empty() && fitted.empty()) return {};
   if (stands != fitted && IsOf(kept.fitted, stands)) {
-    patch.annotations[std::string(hami::kPodAllocated)] = fitted;
+    patch.annotations[std::string(hami::kNvidia.pod_allocated)] = fitted;
     patch.annotations[std::string(hami::kPodNode)] = node_;
     patch.labels[std::string(hami::kPodNode)] = node_;
     return patch;
@@ -261,7 +263,7 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   std::vector<hami::Entry> given;
   given.reserve(kept.given.size());
   for (const auto& [container, entry] : kept.given) given.push_back(entry);
-  const std::string_view before = pod.Annotation(hami::kPodToAllocate);
+  const std::string_view before = pod.Annotation(hami::kNvidia.pod_to_allocate);
   if (phase.empty() && before.empty()) return {};  // it was fitted here: nobody hands out of it
   const std::string allocated = kept.allocated.value_or("");
   const auto after = hami::ConsumeGiven(before, allocated, given);
@@ -274,7 +276,7 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   const bool begun = hami::EntriesLeft(before).value_or(0) < all;
   const bool done = hami::EntriesLeft(*after).value_or(0) == 0;
   if (begun && !done) return {};
-  set(hami::kPodToAllocate, *after);
+  set(hami::kNvidia.pod_to_allocate, *after);
   if (done) set(hami::kPodBindPhase, hami::kPhaseSuccess);
   return patch;
 }

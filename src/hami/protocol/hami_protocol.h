@@ -2,9 +2,9 @@
 // What HAMi's scheduler, and the people whose pods they are, learn of this node's pods with virtual
 // GPUs: the node's lock is let go of (hami_lock.h); once all containers of a pod have their devices
 // its bind-phase is "success", when no retry can give them "failed"; and what was handed out is
-// taken from kPodToAllocate, for whoever else reads that. kPodAllocated is never changed, and
-// written for those pods alone that no scheduler has placed. A pod is patched at most twice: when
-// the first of its containers have their devices, and when all do.
+// taken from Vendor::pod_to_allocate, for whoever else reads that. Vendor::pod_allocated is never
+// changed, and written for those pods alone that no scheduler has placed. A pod is patched at most
+// twice: when the first of its containers have their devices, and when all do.
 //
 // Each patch names the pod and the version that it was decided on, and is decided anew where that
 // is another by now. While the API server cannot be reached, all of it waits; nothing waits for it.
@@ -43,8 +43,9 @@ class HamiProtocol {
     std::string container;
     std::string resource{};
     hami::Entry entry;
-    std::string less{};  // hami::LessThanAsked
-    // What its pod has of the resource, where no scheduler has chosen that: for kPodAllocated.
+    std::string less{};  // ShortfallOf
+    // What its pod has of the resource, where no scheduler has chosen that: for
+    // Vendor::pod_allocated.
     std::string fitted{};
   };
   // As HAMi's annotations have it.
@@ -90,20 +91,20 @@ class HamiProtocol {
   };
   struct Kept {
     kube::PodPtr known{};  // the one that all share; null: it was not seen yet
-    // kPodAllocated when the first container was given its devices.
+    // Vendor::pod_allocated when the first container was given its devices.
     std::optional<std::string> allocated{};
     std::map<std::string, hami::Entry> given{};  // by container
-    // By resource: what is to stand in kPodAllocated, one behind the other.
+    // By resource: what is to stand in Vendor::pod_allocated, one behind the other.
     std::map<std::string, std::string> fitted{};
     bool stands = false;                                         // `allocated`, and was seen there
     std::map<std::pair<std::string, std::string>, Said> said{};  // by container and reason
     std::vector<kube::Event> untold{};                           // until its name is known
-    std::set<std::string> changes{};                             // of kPodAllocated, that were told
-    bool unlocked = false;                                       // its lock was looked at
-    bool failed = false;                                         // for good
-    bool due = false;                                            // a patch may be needed
-    bool busy = false;                                           // with one
-    bool evict = false;                                          // as soon as it is seen
+    std::set<std::string> changes{};  // of Vendor::pod_allocated, that were told
+    bool unlocked = false;            // its lock was looked at
+    bool failed = false;              // for good
+    bool due = false;                 // a patch may be needed
+    bool busy = false;                // with one
+    bool evict = false;               // as soon as it is seen
     bool evicting = false;
     Backoff retries = kube::NodeKeeper::kRetries;
     os::Loop::Handle next{};     // look at what is due

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hami/quantity.h"
+#include "placement/quantity.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace tessera::hami {
+namespace tessera {
 namespace {
 
 TEST(WholeQuantity, ReadsEverySuffix) {
@@ -85,4 +85,4 @@ TEST(WholeQuantity, HoweverItIsWrittenItIsTheSame) {
 }
 
 }  // namespace
-}  // namespace tessera::hami
+}  // namespace tessera

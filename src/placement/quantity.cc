@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hami/quantity.h"
+#include "placement/quantity.h"
 
 #include <array>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include "base/characters.h"
 
-namespace tessera::hami {
+namespace tessera {
 namespace {
 
 // What a suffix multiplies by: powers of ten and of two.
@@ -89,4 +89,4 @@ std::optional<int64_t> WholeQuantity(std::string_view text) {
   return number;
 }
 
-}  // namespace tessera::hami
+}  // namespace tessera

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/requests.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/quote.h"
+#include "base/text.h"
+#include "placement/quantity.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kMostOfInt32 = std::numeric_limits<int32_t>::max();
+
+// The limit, or else the request; nullptr when the container has neither.
+const std::string* LimitOrRequest(const kube::Container& container, const std::string& resource) {
+  for (const auto* asked : {&container.limits, &container.requests}) {
+    const auto found = asked->find(resource);
+    if (found != asked->end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// Nothing when nothing is asked, or no whole number.
+std::optional<int64_t> NumberAskedFor(const kube::Container& container,
+                                      const std::string& resource) {
+  const std::string* asked = LimitOrRequest(container, resource);
+  return asked == nullptr ? std::nullopt : WholeQuantity(*asked);
+}
+
+tl::unexpected<Error> NotBelowLimit(const kube::Container& container, const std::string& resource) {
+  return Fail(Reason::kInvalid, "container {} asks for {} of {}, which is no number below 2^31",
+              Brief(container.name), Brief(*LimitOrRequest(container, resource)), resource);
+}
+
+Result<int32_t> MemoryOf(const kube::Container& container, const RequestRules& rules) {
+  if (LimitOrRequest(container, rules.memory_name) == nullptr) return 0;
+  const int64_t factor = std::max(rules.memory_factor, 1);
+  const auto memory = NumberAskedFor(container, rules.memory_name);
+  if (!memory || *memory < 0 || *memory > kMostOfInt32 / factor) {
+    return NotBelowLimit(container, rules.memory_name);
+  }
+  return static_cast<int32_t>(*memory * factor);
+}
+
+int32_t Percent(int64_t number) {
+  return static_cast<int32_t>(std::clamp<int64_t>(number, 0, 100));
+}
+
+// Nothing is no limit: the library in the container takes it so.
+Status CheckPart(const VgpuPart& part, const Request& request, const DeviceCapacity& capacity) {
+  const int32_t memory = request.MemoryOn(capacity.memory);
+  if (part.memory <= 0 || part.memory > memory) {
+    return Fail(Reason::kInvalid, "{} MiB of {}, where the container asks for {}", part.memory,
+                Brief(part.device), memory);
+  }
+  const int32_t least = request.cores == 0 ? 0 : 1;
+  const int32_t most = request.cores == 0 ? 100 : request.cores;
+  if (part.cores < least || part.cores > most) {
+    return Fail(Reason::kInvalid, "{} % of the cores of {}, where the container asks for {}",
+                part.cores, Brief(part.device), request.cores);
+  }
+  return {};
+}
+
+}  // namespace
+
+int32_t Request::MemoryOn(int32_t total) const {
+  if (memory > 0) return memory;
+  return static_cast<int32_t>(int64_t{total} * percentage / 100);
+}
+
+Result<std::optional<Request>> Resolve(const kube::Container& container,
+                                       const RequestRules& rules) {
+  const auto count = NumberAskedFor(container, rules.count_name);
+  if (!count || *count <= 0) return std::nullopt;
+  if (*count > kMostOfInt32) return NotBelowLimit(container, rules.count_name);
+  Request request;
+  request.count = static_cast<int32_t>(*count);
+  request.memory = TRY(MemoryOf(container, rules));
+  request.percentage = Percent(NumberAskedFor(container, rules.percentage_name).value_or(0));
+  if (request.memory == 0 && request.percentage == 0) {
+    request.memory = std::max(rules.default_memory, 0);
+    if (request.memory == 0) request.percentage = 100;
+  }
+  request.cores =
+      Percent(NumberAskedFor(container, rules.cores_name).value_or(rules.default_cores));
+  return request;
+}
+
+Status CheckParts(std::span<const VgpuPart> parts, const Request& request,
+                  std::span<const DeviceCapacity> capacities) {
+  if (parts.size() != static_cast<size_t>(request.count)) {
+    return Fail(Reason::kInvalid, "{}, where the container asks for {}",
+                Count(parts.size(), "device"), request.count);
+  }
+  std::set<std::string_view> seen;
+  for (const VgpuPart& part : parts) {
+    const auto capacity = std::ranges::find(capacities, part.device, &DeviceCapacity::device);
+    if (capacity == capacities.end()) {
+      return Fail(Reason::kInvalid, "{} is no card of this node", Brief(part.device));
+    }
+    if (!seen.insert(part.device).second) {
+      return Fail(Reason::kInvalid, "{} is there twice", Brief(part.device));
+    }
+    TRY(CheckPart(part, request, *capacity));
+  }
+  return {};
+}
+
+std::string LessThanAsked(std::span<const VgpuPart> parts, const Request& request,
+                          std::span<const DeviceCapacity> capacities) {
+  std::vector<std::string> less;
+  for (const VgpuPart& part : parts) {
+    const auto capacity = std::ranges::find(capacities, part.device, &DeviceCapacity::device);
+    if (capacity == capacities.end()) continue;
+    const int32_t memory = request.MemoryOn(capacity->memory);
+    if (part.memory < memory) {
+      less.push_back(
+          fmt::format("{} MiB of {} instead of {}", part.memory, Brief(part.device), memory));
+    }
+    const int32_t cores = request.cores == 0 ? 100 : request.cores;
+    if (part.cores > 0 && part.cores < cores) {
+      less.push_back(fmt::format("{} % of the cores of {} instead of {}", part.cores,
+                                 Brief(part.device), cores));
+    }
+  }
+  return Join(less, ", ");
+}
+
+}  // namespace tessera
