@@ -31,8 +31,8 @@ ServedConnection::WaitsTo ServedConnection::waits_to() const {
 }
 
 bool ServedConnection::ready() const {
-  if (stage_ == Stage::kAsking) return pending_->response.has_value();
-  return stage_ != Stage::kWriting && (has_next_ || wire_.holds_more());
+  const bool hears = stage_ == Stage::kReading || stage_ == Stage::kLeaving;
+  return hears && (has_next_ || wire_.holds_more());
 }
 
 bool ServedConnection::GoOn() {
