@@ -25,6 +25,12 @@ Reason ReasonOf(int status) {
 
 }  // namespace
 
+AsyncHandler AtOnce(Handler handler) {
+  return [handler = std::move(handler)](const Request& request, const Respond& respond) {
+    respond(handler(request));
+  };
+}
+
 Response Json(const json::Value& value, int status) {
   return {status, "application/json", json::WritePretty(value)};
 }

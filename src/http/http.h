@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP for metrics, health, the status pages and the control socket. The server lives on
-// the agent's loop: handlers run there and must not block.
+// HTTP for metrics, health, the status pages, the control socket, and what a cluster's programs
+// call one another by. A server lives on a loop: handlers run there and must not block.
 #pragma once
 
 #include <cstdint>
@@ -36,23 +36,36 @@ Response Failure(const Error& error);
 // The error such a body carries.
 Error FailureIn(const Response& response);
 
+// Answers before it returns.
 using Handler = std::function<Response(const Request&)>;
 
-struct Bounds;  // served_connections.h
+// Takes an answer to its peer, from the loop's thread. The first call counts, and none where the
+// peer has gone or was told 503 meanwhile: who answers need not know.
+using Respond = std::function<void(Response)>;
+// May answer later. A peer that ends its side before that is taken as gone.
+using AsyncHandler = std::function<void(Request, Respond)>;
+AsyncHandler AtOnce(Handler handler);
 
-// One listener. A connection brings one request, and ends with its answer. One thread: the loop's.
+struct Identity;       // listen.h
+struct ListenOptions;  // listen.h
+
+// One listener. One thread: the loop's. Handlers outlive no server, and do not end theirs.
 class Server {
  public:
-  // "127.0.0.1:9440", "[::1]:0", ":9440". Whoever reaches it may ask: GET and HEAD are taken, and
-  // connections are bounded.
+  // "127.0.0.1:9440", "[::1]:0", ":9440". Whoever reaches it may ask: GET and HEAD are taken,
+  // connections are bounded, and each brings one request and ends with its answer.
   static Result<std::unique_ptr<Server>> ListenTcp(os::Loop& loop, const std::string& address,
                                                    Handler handler);
+  // As the options say. kInvalid where the identity is no good.
   static Result<std::unique_ptr<Server>> ListenTcp(os::Loop& loop, const std::string& address,
-                                                   Handler handler, const Bounds& bounds);
+                                                   AsyncHandler handler,
+                                                   const ListenOptions& options);
   // For its owner alone, who may POST as well.
   static Result<std::unique_ptr<Server>> ListenUnix(os::Loop& loop, const std::string& path,
                                                     Handler handler);
   ~Server();  // closes; removes the unix socket's file
+  // For connections from here on. An error (kInvalid) says what is wrong, and changes nothing.
+  Status Change(const Identity& identity);
   int port() const;
   // ServedConnections that ended before they had their answer: too many, too slow, or not read.
   uint64_t dropped() const;

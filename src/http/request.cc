@@ -53,56 +53,95 @@ bool SameName(std::string_view name, std::string_view other) {
 struct RequestLine {
   std::string_view method;
   std::string_view target;
+  bool keeps = false;  // by its version
 };
 std::optional<RequestLine> ReadLine(std::string_view text) {
   const size_t first = text.find(' ');
   const size_t last = text.rfind(' ');
   if (first == text.npos || last == first || text.find('\0') != text.npos) return std::nullopt;
   if (!text.substr(last + 1).starts_with("HTTP/1.")) return std::nullopt;
-  const RequestLine line{text.substr(0, first), text.substr(first + 1, last - first - 1)};
+  const RequestLine line{text.substr(0, first), text.substr(first + 1, last - first - 1),
+                         !text.ends_with("/1.0")};
   if (line.method.empty() || line.target.find(' ') != line.target.npos) return std::nullopt;
   return line;
 }
 
-std::optional<Response> RefuseMethod(std::string_view method, Takes takes) {
+std::optional<Response> RefuseMethod(std::string_view method, const Takes& takes) {
   if (method == "GET" || method == "HEAD") return std::nullopt;
   if (method != "POST") return Refuse(405, "only GET, HEAD and POST are known here");
-  if (takes == Takes::kOrders) return std::nullopt;
-  return Refuse(405, "orders are taken on the control socket only");
+  if (takes.posts) return std::nullopt;
+  return Refuse(405, std::string(takes.no_posts));
 }
 
-// What the headers say of the body, the only thing that is read in them.
-struct Body {
+// The only things that are read in them: of the body, and whether it is the peer's last.
+struct Headers {
   std::optional<size_t> length;
-  bool in_chunks = false;
+  std::optional<std::string_view> encoding;  // of the body's transfer
+  bool close = false;
 };
-std::optional<Body> ReadHeaders(std::string_view headers) {
-  Body body;
-  while (!headers.empty()) {
-    const std::string_view line = headers.substr(0, headers.find(kLineEnd));
-    headers.remove_prefix(std::min(headers.size(), line.size() + kLineEnd.size()));
-    const size_t colon = line.find(':');
-    const std::string_view name = line.substr(0, colon);
-    if (colon == line.npos || name.empty() || name.find_first_of(" \t") != name.npos) {
-      return std::nullopt;
-    }
-    if (SameName(name, "transfer-encoding")) body.in_chunks = true;
-    if (!SameName(name, "content-length")) continue;
-    const std::string_view value = Trim(line.substr(colon + 1));
-    size_t length = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
-    const bool whole = error == std::errc() && end == value.data() + value.size();
-    if (!whole || value.empty() || body.length) return std::nullopt;
-    body.length = length;
-  }
-  return body;
+
+std::optional<size_t> ReadLength(std::string_view text) {
+  size_t length = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, length);
+  if (text.empty() || read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return length;
 }
 
-std::optional<Response> RefuseBody(const Body& body, std::string_view method) {
-  if (body.in_chunks) return Refuse(411, "a body in chunks is not taken: say its length");
-  const size_t length = body.length.value_or(0);
-  if (method != "POST" && length > 0) return Refuse(413, "a question has no body");
-  if (length > kMaxBody) return Refuse(413, "the body is over 1 MiB");
+bool Names(std::string_view list, std::string_view word) {
+  const auto words = Split(list, ',');
+  return std::ranges::any_of(words, [&](const auto& one) { return SameName(Trim(one), word); });
+}
+
+// False where it can be read in two ways.
+bool ReadHeader(std::string_view line, Headers& headers) {
+  const size_t colon = line.find(':');
+  const std::string_view name = line.substr(0, colon);
+  if (colon == line.npos || name.empty() || name.find_first_of(" \t") != name.npos) return false;
+  const std::string_view value = Trim(line.substr(colon + 1));
+  if (SameName(name, "content-length")) {
+    if (headers.length) return false;
+    headers.length = ReadLength(value);
+    return headers.length.has_value();
+  }
+  if (SameName(name, "transfer-encoding")) return !std::exchange(headers.encoding, value);
+  if (SameName(name, "connection") && Names(value, "close")) headers.close = true;
+  return true;
+}
+
+std::optional<Headers> ReadHeaders(std::string_view text) {
+  Headers headers;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find(kLineEnd));
+    text.remove_prefix(std::min(text.size(), line.size() + kLineEnd.size()));
+    if (!ReadHeader(line, headers)) return std::nullopt;
+  }
+  return headers;
+}
+
+std::string SizeText(size_t bytes) {
+  constexpr size_t kKi = 1024;
+  if (bytes % (kKi * kKi) == 0) return fmt::format("{} MiB", bytes / kKi / kKi);
+  return bytes % kKi == 0 ? fmt::format("{} KiB", bytes / kKi) : fmt::format("{} bytes", bytes);
+}
+
+Response RefuseLongBody(const Takes& takes) {
+  return Refuse(413, fmt::format("the body is over {}", SizeText(takes.body)));
+}
+
+std::optional<Response> RefuseBody(const Headers& headers, std::string_view method,
+                                   const Takes& takes) {
+  if (headers.encoding && !takes.chunks) {
+    return Refuse(411, "a body in chunks is not taken: say its length");
+  }
+  if (headers.encoding && !SameName(*headers.encoding, "chunked")) {
+    return Refuse(501, "a body's only encoding that is taken is chunked");
+  }
+  // Two lengths: whoever passed it on may have gone by the other one.
+  if (headers.encoding && headers.length) return Refuse(400, "a body in chunks has a length");
+  const bool none = !headers.encoding && headers.length.value_or(0) == 0;
+  if (method != "POST" && !none) return Refuse(413, "a question has no body");
+  if (headers.length.value_or(0) > takes.body) return RefuseLongBody(takes);
   return std::nullopt;
 }
 
@@ -116,6 +155,7 @@ std::string_view PhraseOf(int status) {
       {413, "Content Too Large"},
       {431, "Request Header Fields Too Large"},
       {500, "Internal Server Error"},
+      {501, "Not Implemented"},
       {503, "Service Unavailable"}};
   const auto* found =
       std::ranges::find(kPhrases, status, [](const auto& one) { return one.first; });
@@ -124,46 +164,88 @@ std::string_view PhraseOf(int status) {
 
 }  // namespace
 
-std::optional<Reading> ReadRequest(std::string_view bytes, Takes takes) {
-  const auto refuse_long = [&]() -> std::optional<Reading> {
-    if (bytes.size() <= kMaxHeader) return std::nullopt;
-    return Refuse(431, "the request's headers are over 8 KiB");
-  };
-  const size_t line_end = bytes.find(kLineEnd);
-  if (line_end == bytes.npos) return refuse_long();
-  const auto line = ReadLine(bytes.substr(0, line_end));
-  if (!line) return Refuse(400, "this is no request of HTTP/1");
-  if (auto refusal = RefuseMethod(line->method, takes)) return *std::move(refusal);
-  const size_t headers_end = bytes.find(kHeadersEnd, line_end);
-  if (headers_end == bytes.npos) return refuse_long();
-  const size_t body_at = headers_end + kHeadersEnd.size();
-  if (body_at > kMaxHeader) return Refuse(431, "the request's headers are over 8 KiB");
-  const size_t headers_at = std::min(line_end + kLineEnd.size(), headers_end);
-  const auto body = ReadHeaders(bytes.substr(headers_at, headers_end - headers_at));
-  if (!body) return Refuse(400, "the request's headers cannot be read");
-  if (auto refusal = RefuseBody(*body, line->method)) return *std::move(refusal);
-  const size_t length = body->length.value_or(0);
-  if (bytes.size() - body_at < length) return std::nullopt;
-  // A question is answered alike whether or not its answer's body is wanted.
-  const bool head = line->method == "HEAD";
-  auto request = ReadTarget(head ? "GET" : line->method, std::string(line->target),
-                            std::string(bytes.substr(body_at, length)));
-  if (!request) return Failure(request.error());
-  return Asked{*std::move(request), head};
+std::optional<Reading> RequestReader::Add(std::string_view bytes) {
+  received_ += bytes;
+  if (!head_) {
+    if (auto refusal = ReadHead()) return *std::move(refusal);
+  }
+  if (!head_) return std::nullopt;
+  if (auto refusal = ReadBody()) return *std::move(refusal);
+  if (!whole_) return std::nullopt;
+  return TakeRequest();
 }
 
-std::string HeadOf(const Response& response, Takes takes) {
+std::optional<Response> RequestReader::ReadHead() {
+  const std::string_view all = std::string_view(received_).substr(0, takes_->header);
+  const auto unended = [&]() -> std::optional<Response> {
+    if (received_.size() <= takes_->header) return std::nullopt;
+    return Refuse(431, fmt::format("the request's headers are over {}", SizeText(takes_->header)));
+  };
+  const size_t line_end = all.find(kLineEnd);
+  if (line_end == all.npos) return unended();
+  const auto line = ReadLine(all.substr(0, line_end));
+  if (!line) return Refuse(400, "this is no request of HTTP/1");
+  if (auto refusal = RefuseMethod(line->method, *takes_)) return refusal;
+  const size_t end = all.find(kHeadersEnd, line_end);
+  if (end == all.npos) return unended();
+  const size_t begin = std::min(line_end + kLineEnd.size(), end);
+  const auto headers = ReadHeaders(all.substr(begin, end - begin));
+  if (!headers) return Refuse(400, "the request's headers cannot be read");
+  if (auto refusal = RefuseBody(*headers, line->method, *takes_)) return refusal;
+  head_ = {.method = std::string(line->method),
+           .target = std::string(line->target),
+           .keeps = line->keeps && !headers->close,
+           .length = headers->length.value_or(0),
+           .chunks = std::nullopt};
+  if (headers->encoding) head_->chunks.emplace(takes_->body);
+  received_.erase(0, end + kHeadersEnd.size());
+  return std::nullopt;
+}
+
+std::optional<Response> RequestReader::ReadBody() {
+  if (!head_->chunks) {
+    const size_t now = std::min(head_->length - body_.size(), received_.size());
+    // Once a part has come, all of it is expected.
+    if (!body_.empty()) body_.reserve(head_->length);
+    body_.append(received_, 0, now);
+    received_.erase(0, now);
+    whole_ = body_.size() == head_->length;
+    return std::nullopt;
+  }
+  std::string_view rest = received_;
+  const ChunkReader::State state = head_->chunks->Add(rest, body_);
+  received_.erase(0, received_.size() - rest.size());
+  whole_ = state == ChunkReader::State::kWhole;
+  if (state == ChunkReader::State::kTooLong) return RefuseLongBody(*takes_);
+  if (state == ChunkReader::State::kGarbled) return Refuse(400, "the body's chunks cannot be read");
+  return std::nullopt;
+}
+
+Reading RequestReader::TakeRequest() {
+  const Head head = *std::exchange(head_, std::nullopt);
+  whole_ = false;
+  if (received_.empty()) std::string().swap(received_);  // it may be long until more comes
+  // A question is answered alike whether or not its answer's body is wanted.
+  const bool headers_alone = head.method == "HEAD";
+  auto request = ReadTarget(headers_alone ? "GET" : head.method, head.target,
+                            std::exchange(body_, std::string()));
+  if (!request) return Failure(request.error());
+  return Asked{*std::move(request), headers_alone, head.keeps};
+}
+
+std::string HeadOf(const Response& response, const Takes& takes, bool keep) {
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, PhraseOf(response.status));
   if (response.status == 405) {
-    head += takes == Takes::kOrders ? "Allow: GET, HEAD, POST\r\n" : "Allow: GET, HEAD\r\n";
+    head += takes.posts ? "Allow: GET, HEAD, POST\r\n" : "Allow: GET, HEAD\r\n";
   }
   return head + fmt::format(
                     "Content-Type: {}\r\n"
                     "Content-Length: {}\r\n"
                     "X-Content-Type-Options: nosniff\r\n"
                     "Cache-Control: no-store\r\n"
-                    "Connection: close\r\n\r\n",
-                    response.content_type, response.body.size());
+                    "{}\r\n",
+                    response.content_type, response.body.size(),
+                    keep ? "" : "Connection: close\r\n");
 }
 
 Result<Request> ReadTarget(std::string_view method, const std::string& target, std::string body) {

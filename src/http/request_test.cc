@@ -45,8 +45,8 @@ TEST(RequestTest, AValueIsNotCutShortAtAZero) {
 }
 
 // As "METHOD PATH BODY", or as "STATUS MESSAGE" where it is refused; empty while more must come.
-std::string Outcome(std::string_view bytes, Takes takes) {
-  const auto reading = ReadRequest(bytes, takes);
+std::string Outcome(std::string_view bytes, const Takes& takes) {
+  const auto reading = RequestReader(takes).Add(bytes);
   if (!reading) return "";
   if (const auto* asked = std::get_if<Asked>(&*reading)) {
     const Request& request = asked->request;

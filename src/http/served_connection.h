@@ -1,56 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of the server: one request is read, answered, and that is its end. Owned by
-// ServedConnections. One thread: the loop's.
+// One connection of the server: a request is read, handed to the handler, and answered. That is its
+// end, unless the listener takes several and the peer has more. Owned by ServedConnections. One
+// thread: the loop's.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "http/http.h"
+#include "http/listen.h"
 #include "http/request.h"
-#include "os/fd.h"
+#include "http/wire.h"
 
 namespace tessera::http {
 
-struct Patience {
-  Duration request{5'000};  // from the connection to the end of the request
-  Duration answer{20'000};  // from there until the peer has all of the answer
-};
-
 class ServedConnection {
  public:
-  // `socket` does not block. `handler` outlives it.
-  ServedConnection(os::Fd socket, const Handler& handler, Takes takes, const Patience& patience);
-  // What the peer has not taken is not kept by the kernel either.
-  ~ServedConnection();
+  // `handler` and `takes` outlive it. `wake` is called when an answer has come that was waited for;
+  // then it can go on.
+  ServedConnection(Wire wire, const AsyncHandler& handler, const Takes& takes,
+                   const Patience& patience, std::function<void()> wake);
   ServedConnection(const ServedConnection&) = delete;
   ServedConnection& operator=(const ServedConnection&) = delete;
 
-  // Does what can be done without waiting. False: it has ended.
+  // Does what can be done without waiting, up to one request and a bound of bytes. False: it has
+  // ended.
   bool GoOn();
-  // What it waits for: to write, or else to read; and until when.
-  bool wants_to_write() const { return stage_ == Stage::kWriting; }
+  // Answers in place of its handler, or before its request has come, and is at its end.
+  void Refuse(Response response);
+
+  enum class WaitsTo : uint8_t { kRead, kWrite, kBeWoken };
+  WaitsTo waits_to() const;
+  // And until when.
   Steady deadline() const { return deadline_; }
+  // It waits for nothing.
+  bool ready() const;
+  // A request is still coming in, or its handler has not answered it.
+  bool reading() const { return stage_ == Stage::kReading; }
+  bool asking() const { return stage_ == Stage::kAsking && !pending_->response; }
+  // It stays for a next request, of which nothing has come.
+  bool idle() const { return reading() && requests_ > 0 && !reader_.begun(); }
   // It has sent all of its answer.
-  bool answered() const { return stage_ == Stage::kLeaving; }
+  bool answered() const { return stage_ == Stage::kLeaving || idle(); }
+  // Bytes of its request that are here or at its handler.
+  size_t received() const { return reader_.size() + asked_; }
   // Bytes of its answer that wait here.
   size_t waiting() const { return head_.size() + body_.size() - sent_; }
-  int socket() const { return socket_.get(); }
+  int socket() const { return wire_.socket(); }
 
  private:
-  enum class Stage : uint8_t { kReading, kWriting, kLeaving };
+  enum class Stage : uint8_t { kReading, kAsking, kWriting, kLeaving };
+  // What a handler's answer comes to. There is none of it once nobody waits for that.
+  struct Pending {
+    std::optional<Response> response;
+    std::function<void()> wake;
+  };
   bool Receive();
-  void Answer(Reading reading);
+  void Take(std::optional<Reading> reading);
+  void Ask(Asked asked);
+  bool Await();
+  void Begin(Response response);
   bool Send();
+  void AwaitNext();
   bool Discard();
+  void MustWait(Wire::Outcome outcome) { must_write_ = outcome == Wire::Outcome::kMustWrite; }
 
-  os::Fd socket_;
-  const Handler& handler_;
-  const Takes takes_;
+  Wire wire_;
+  const AsyncHandler& handler_;
+  const Takes& takes_;
   const Patience patience_;
+  const std::function<void()> wake_;
   Stage stage_ = Stage::kReading;
   Steady deadline_;
-  std::string received_;
+  bool must_write_ = false;  // else read; with TLS either may be in the way of either
+
+  RequestReader reader_;
+  size_t requests_ = 0;  // that have been answered, or are being
+  size_t asked_ = 0;     // bytes of the one that its handler has
+  bool head_only_ = false;
+  bool keep_ = false;        // after this answer
+  bool has_next_ = false;    // bytes of the next request came with the last one's
+  bool peer_talks_ = false;  // while it is to be answered
+  std::shared_ptr<Pending> pending_;
+
   std::string head_;
   std::string body_;
   size_t sent_ = 0;       // of both

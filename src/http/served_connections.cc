@@ -8,12 +8,29 @@
 #include <utility>
 
 namespace tessera::http {
+namespace {
+
+constexpr timeval kAtOnce{};
+
+short EventsOf(ServedConnection::WaitsTo waits_to) {
+  if (waits_to == ServedConnection::WaitsTo::kBeWoken) return 0;
+  return waits_to == ServedConnection::WaitsTo::kWrite ? EV_WRITE : EV_READ;
+}
+
+Response Refusal(Reason reason, std::string why) {
+  Response response = Failure({reason, std::move(why)});
+  response.status = 503;
+  return response;
+}
+
+}  // namespace
 
 struct ServedConnections::Held {
-  Held(ServedConnections& owner_, os::Fd socket, Peer peer_)
+  Held(ServedConnections& owner_, Wire wire, Peer peer_)
       : owner(owner_),
         peer(std::move(peer_)),
-        connection(std::move(socket), owner_.handler_, owner_.takes_, owner_.bounds_.patience) {}
+        connection(std::move(wire), owner_.handler_, owner_.takes_, owner_.bounds_.patience,
+                   [this] { event_add(waits, &kAtOnce); }) {}
   ~Held() {
     if (waits != nullptr) event_free(waits);
   }
@@ -24,11 +41,11 @@ struct ServedConnections::Held {
   const Peer peer;
   ServedConnection connection;
   event* waits = nullptr;  // ends before the socket
-  bool waits_to_write = false;
+  ServedConnection::WaitsTo waits_to{};
   At at{};
 };
 
-ServedConnections::ServedConnections(os::Loop& loop, Handler handler, Takes takes,
+ServedConnections::ServedConnections(os::Loop& loop, AsyncHandler handler, const Takes& takes,
                                      const Bounds& bounds)
     : loop_(loop), handler_(std::move(handler)), takes_(takes), bounds_(bounds) {}
 
@@ -38,9 +55,9 @@ size_t ServedConnections::size() const {
   return held_.size();
 }
 
-void ServedConnections::Add(os::Fd socket, const Peer& peer) {
+void ServedConnections::Add(Wire wire, const Peer& peer) {
   MakeRoom(peer);
-  held_.emplace_back(*this, std::move(socket), peer);
+  held_.emplace_back(*this, std::move(wire), peer);
   const At at = std::prev(held_.end());
   at->at = at;
   GoOn(at);  // most have sent their request by now
@@ -48,9 +65,10 @@ void ServedConnections::Add(os::Fd socket, const Peer& peer) {
 
 void ServedConnections::Fire(int, short what, void* held) noexcept {
   auto* self = static_cast<Held*>(held);
-  ServedConnections& owner = self->owner;
-  if ((what & EV_TIMEOUT) != 0) return owner.Drop(self->at);
-  owner.GoOn(self->at);
+  const bool late = (what & EV_TIMEOUT) != 0 &&  // which also wakes it
+                    self->connection.deadline() <= SystemClock().Now();
+  if (late) return self->owner.Expire(self->at);
+  self->owner.GoOn(self->at);
 }
 
 void ServedConnections::GoOn(At at) {
@@ -58,35 +76,54 @@ void ServedConnections::GoOn(At at) {
     held_.erase(at);
     return;
   }
+  Settle(at);
+}
+
+void ServedConnections::Settle(At at) {
+  if (at->connection.reading()) BoundReceived();
   if (at->connection.waiting() > 0) BoundWaiting(*at);
   Await(at);
 }
 
 void ServedConnections::Await(At at) {
-  const bool write = at->connection.wants_to_write();
-  if (at->waits == nullptr || at->waits_to_write != write) {
+  const ServedConnection& connection = at->connection;
+  if (at->waits == nullptr || at->waits_to != connection.waits_to()) {
     if (at->waits != nullptr) event_free(at->waits);
-    const short what = write ? EV_WRITE : EV_READ;
-    at->waits =
-        event_new(loop_.base(), at->connection.socket(), what, &ServedConnections::Fire, &*at);
-    at->waits_to_write = write;
+    at->waits_to = connection.waits_to();
+    at->waits = event_new(loop_.base(), connection.socket(), EventsOf(at->waits_to),
+                          &ServedConnections::Fire, &*at);
   }
-  const auto left =
-      std::max(at->connection.deadline() - SystemClock().Now(), Steady::duration::zero());
+  const auto left = connection.ready() ? Steady::duration::zero()
+                                       : std::max(connection.deadline() - SystemClock().Now(),
+                                                  Steady::duration::zero());
   const timeval time{.tv_sec = left.count() / 1'000, .tv_usec = left.count() % 1'000 * 1'000};
   event_add(at->waits, &time);
 }
 
-// What has come meanwhile is answered: it waited for nothing but its turn.
+// What has come meanwhile is answered: it waited for nothing but its turn. A handler that is late
+// has its request answered in its place.
+void ServedConnections::Expire(At at) {
+  if (at->connection.asking()) {
+    at->connection.Refuse(Refusal(Reason::kTimedOut, "no answer was found in time"));
+  }
+  const bool goes_on = at->connection.GoOn();
+  if (!goes_on || at->connection.deadline() <= SystemClock().Now()) return Forget(at);
+  Settle(at);
+}
+
 void ServedConnections::Drop(At at) {
   (void)at->connection.GoOn();
+  Forget(at);
+}
+
+void ServedConnections::Forget(At at) {
   if (!at->connection.answered()) ++dropped_;
   held_.erase(at);
 }
 
 bool ServedConnections::DropOne() {
   if (held_.empty()) return false;
-  Drop(OldestOfFullest());
+  Drop(FirstOfFullest());
   return true;
 }
 
@@ -94,19 +131,51 @@ void ServedConnections::MakeRoom(const Peer& peer) {
   const auto of_peer = [&](const Held& held) { return held.peer.address == peer.address; };
   const size_t most = peer.address.empty() ? bounds_.of_loopback : bounds_.of_peer;
   if (static_cast<size_t>(std::ranges::count_if(held_, of_peer)) >= most) {
-    Drop(std::ranges::find_if(held_, of_peer));
+    Drop(FirstOf(peer.address));
   } else if (held_.size() >= bounds_.all) {
-    Drop(OldestOfFullest());
+    Drop(FirstOfFullest());
   }
 }
 
-ServedConnections::At ServedConnections::OldestOfFullest() {
+// An idle one, or else the oldest; the peer has one.
+ServedConnections::At ServedConnections::FirstOf(std::string_view peer) {
+  const auto of_peer = [&](const Held& held) { return held.peer.address == peer; };
+  const auto idle = std::ranges::find_if(
+      held_, [&](const Held& held) { return of_peer(held) && held.connection.idle(); });
+  return idle != held_.end() ? idle : std::ranges::find_if(held_, of_peer);
+}
+
+ServedConnections::At ServedConnections::FirstOfFullest() {
   std::map<std::string_view, size_t> counts;
   for (const Held& held : held_) ++counts[held.peer.address];
   size_t most = 0;
   for (const auto& [peer, count] : counts) most = std::max(most, count);
-  return std::ranges::find_if(
+  const auto fullest = std::ranges::find_if(
       held_, [&](const Held& held) { return counts.at(held.peer.address) == most; });
+  return FirstOf(fullest->peer.address);
+}
+
+// What a handler has cannot be taken back from it: those make room that are still coming in.
+void ServedConnections::BoundReceived() {
+  size_t all = 0;
+  for (const Held& held : held_) all += held.connection.received();
+  if (all <= bounds_.received) return;
+  std::map<std::string_view, size_t> of_peers;
+  for (const Held& held : held_) of_peers[held.peer.address] += held.connection.received();
+  while (all > bounds_.received) {
+    At first = held_.end();
+    for (At at = held_.begin(); at != held_.end(); ++at) {
+      if (!at->connection.reading() || at->connection.received() == 0) continue;
+      const bool fuller =
+          first == held_.end() || of_peers[at->peer.address] > of_peers[first->peer.address];
+      if (fuller) first = at;
+    }
+    if (first == held_.end()) return;
+    all -= first->connection.received();
+    of_peers[first->peer.address] -= first->connection.received();
+    first->connection.Refuse(Refusal(Reason::kUnavailable, "too much is being sent at once"));
+    Await(first);
+  }
 }
 
 void ServedConnections::BoundWaiting(const Held& newest) {

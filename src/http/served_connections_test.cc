@@ -1,66 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections and their bounds, over pairs of sockets.
-#include "http/served_connections.h"
-
-#include <gtest/gtest.h>
-#include <sys/socket.h>
-
-#include <array>
-#include <cerrno>
+#include "http/served_connections_fixture_test.h"
 
 namespace tessera::http {
 namespace {
-
-constexpr char kQuestion[] = "GET /healthz HTTP/1.1\r\n\r\n";
-const Peer kProbe{"probe"};
-const Peer kCrowd{"crowd"};
-
-// What a peer finds on its side.
-constexpr char kNothing[] = "nothing yet";
-constexpr char kEnded[] = "ended";
-
-class ServedConnectionsTest : public testing::Test {
- protected:
-  void Serve(const Bounds& bounds) {
-    connections_ = std::make_unique<ServedConnections>(
-        loop_, [this](const Request&) { return ++asked_, Text(answer_); }, Takes::kQuestions,
-        bounds);
-  }
-  // The peer's side of a connection that comes in, with these bytes sent before.
-  os::Fd Connect(const Peer& peer, std::string_view bytes = "") {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
-    os::Fd ours(ends[0]);
-    EXPECT_EQ(send(ours.get(), bytes.data(), bytes.size(), 0), ssize_t(bytes.size()));
-    connections_->Add(os::Fd(ends[1]), peer);
-    return ours;
-  }
-  // The status line and the last line of what has come, or one of the words above.
-  static std::string Received(const os::Fd& fd) {
-    std::string all;
-    std::array<char, 65536> part;
-    ssize_t n = 0;
-    while ((n = recv(fd.get(), part.data(), part.size(), 0)) > 0) {
-      all.append(part.data(), static_cast<size_t>(n));
-    }
-    if (all.empty()) return n == 0 ? kEnded : kNothing;
-    return all.substr(0, all.find('\r')) + all.substr(all.rfind('\n'));
-  }
-  // Lets the loop run until the peer's side has ended.
-  void AwaitEnd(const os::Fd& fd) {
-    std::array<char, 65536> part;
-    for (;;) {
-      const ssize_t n = recv(fd.get(), part.data(), part.size(), MSG_PEEK);
-      if (n == 0 || (n < 0 && errno != EAGAIN)) return;
-      loop_.RunOnce();
-    }
-  }
-
-  os::Loop loop_;
-  std::unique_ptr<ServedConnections> connections_;
-  std::string answer_ = "\nok";
-  int asked_ = 0;
-};
 
 TEST_F(ServedConnectionsTest, ARequestThatIsThereIsAnsweredAtOnceAndThePeerEndsIt) {
   Serve({});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -12,8 +13,9 @@
 
 #include "base/log.h"
 #include "http/http.h"
-#include "http/request.h"
+#include "http/listen.h"
 #include "http/served_connections.h"
+#include "http/tls.h"
 #include "os/address.h"
 #include "os/descriptors.h"
 #include "os/files.h"
@@ -36,7 +38,11 @@ constexpr int kReceiveBuffer = 16 * 1024;
 constexpr size_t kDescriptorsAConnection = 8;
 
 // Only its owner connects to a unix socket: its bounds are against mistakes.
-constexpr Bounds kOwners{.all = 32, .of_peer = 32, .of_loopback = 32, .waiting = size_t{64} << 20U};
+constexpr Bounds kOwners{.all = 32,
+                         .of_peer = 32,
+                         .of_loopback = 32,
+                         .received = size_t{64} << 20U,
+                         .waiting = size_t{64} << 20U};
 
 Bounds Suited(Bounds bounds) {
   const size_t most = std::max<size_t>(os::DescriptorLimit() / kDescriptorsAConnection, 2);
@@ -86,6 +92,8 @@ Result<os::Fd> Bind(const os::Address& address, std::string_view text) {
   // Connections have theirs from the listener.
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
+  // TLS sends an answer's body behind its head, on connections that go on.
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), kBacklog) != 0) {
     if (errno == EADDRINUSE) return Fail(Reason::kPortInUse, "cannot listen on {}", text);
     return Fail(SystemError(fmt::format("cannot listen on {}", text), errno));
@@ -105,7 +113,8 @@ Result<int> BoundPort(const os::Fd& fd) {
 }  // namespace
 
 struct Server::Impl {
-  Impl(os::Loop& loop_, os::Fd listener_, Handler handler, Takes takes, const Bounds& bounds)
+  Impl(os::Loop& loop_, os::Fd listener_, AsyncHandler handler, const Takes& takes,
+       const Bounds& bounds)
       : loop(loop_),
         listener(std::move(listener_)),
         connections(loop_, std::move(handler), takes, Suited(bounds)) {
@@ -126,7 +135,7 @@ struct Server::Impl {
                               &address.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (accepted.valid()) {
         short_of_descriptors &= !spare.valid();
-        connections.Add(std::move(accepted), PeerOf(address));
+        Add(std::move(accepted), PeerOf(address));
       } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
         break;
       } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -134,6 +143,12 @@ struct Server::Impl {
       }  // else the peer has gone, and the next is asked for
     }
     if (connections.dropped() > dropped) TellDropped();
+  }
+
+  void Add(os::Fd accepted, const Peer& peer) {
+    if (!tls) return connections.Add(Wire(std::move(accepted)), peer);
+    auto session = tls->Accept(accepted.get());
+    if (session) connections.Add(Wire(std::move(accepted), std::move(session)), peer);
   }
 
   static os::Fd Spare() { return os::Fd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
@@ -163,6 +178,7 @@ struct Server::Impl {
   os::Fd listener;
   os::Fd spare = Spare();
   ServedConnections connections;
+  std::optional<Tls> tls;  // of connections to come
   int port = 0;
   std::string path;                    // of a unix socket
   std::optional<os::FileInfo> socket;  // its file, to tell it from a successor's
@@ -186,25 +202,34 @@ int Server::port() const {
   return impl_->port;
 }
 
+Status Server::Change(const Identity& identity) {
+  impl_->tls = TRY(Tls::Make(identity));
+  return {};
+}
+
 uint64_t Server::dropped() const {
   return impl_->connections.dropped();
 }
 
 Result<std::unique_ptr<Server>> Server::ListenTcp(os::Loop& loop, const std::string& address,
                                                   Handler handler) {
-  return ListenTcp(loop, address, std::move(handler), Bounds());
+  return ListenTcp(loop, address, AtOnce(std::move(handler)), {.takes = Takes::kQuestions});
 }
 
 Result<std::unique_ptr<Server>> Server::ListenTcp(os::Loop& loop, const std::string& address,
-                                                  Handler handler, const Bounds& bounds) {
+                                                  AsyncHandler handler,
+                                                  const ListenOptions& options) {
   os::Address parsed = TRY(os::ParseAddress(address));
   auto listener = Bind(parsed, address);
   bool no_ipv6 = !listener && listener.error().reason == Reason::kIo;
   if (parsed.any && no_ipv6) listener = Bind(os::AnyIpv4(os::PortOf(parsed)), address);
   if (!listener) return Fail(listener.error());
   const int port = TRY(BoundPort(*listener));
-  auto impl = std::make_unique<Impl>(loop, *std::move(listener), std::move(handler),
-                                     Takes::kQuestions, bounds);
+  std::optional<Tls> tls;
+  if (options.identity) tls = TRY(Tls::Make(*options.identity));
+  auto impl = std::make_unique<Impl>(loop, *std::move(listener), std::move(handler), options.takes,
+                                     options.bounds);
+  impl->tls = std::move(tls);
   impl->port = port;
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
@@ -213,8 +238,8 @@ Result<std::unique_ptr<Server>> Server::ListenUnix(os::Loop& loop, const std::st
                                                    Handler handler) {
   os::RemoveStaleSocket(path);
   os::Fd listener = TRY(os::ListenUnix(path, 0600));
-  auto impl = std::make_unique<Impl>(loop, std::move(listener), std::move(handler), Takes::kOrders,
-                                     kOwners);
+  auto impl = std::make_unique<Impl>(loop, std::move(listener), AtOnce(std::move(handler)),
+                                     Takes::kOrders, kOwners);
   impl->path = path;
   if (auto info = os::Inspect(path)) impl->socket = *info;
   return std::unique_ptr<Server>(new Server(std::move(impl)));

@@ -82,11 +82,28 @@ Result<Tls> Tls::Make(const Endpoint& endpoint, const std::vector<std::string>& 
                              .key = TextOf(endpoint.key),
                              .name = endpoint.verify ? name.c_str() : nullptr,
                              .name_is_address = os::IsAddress(name)};
-  auto impl = std::make_shared<Impl>(*table);
+  return MakeOf(*table, settings);
+}
+
+Result<Tls> Tls::Make(const Identity& identity) {
+  const TlsTable* table = TRY(LoadFirst(PlacesFor(os::OwnPath())));
+  return MakeOf(
+      *table,
+      {.serves = true, .certificate = TextOf(identity.certificate), .key = TextOf(identity.key)});
+}
+
+Result<Tls> Tls::MakeOf(const TlsTable& table, const TlsSettings& settings) {
+  auto impl = std::make_shared<Impl>(table);
   TlsWords words{};
-  impl->context = table->make(settings, words);
+  impl->context = table.make(settings, words);
   if (impl->context == nullptr) return Fail({Reason::kInvalid, words.text});
   return Tls(std::move(impl));
+}
+
+std::optional<TlsSession> Tls::Accept(int socket) const {
+  ssl_st* session = impl_->table.accept(impl_->context, socket);
+  if (session == nullptr) return std::nullopt;
+  return TlsSession(impl_->table, session);
 }
 
 bufferevent* Tls::NewBuffers(event_base* base) const {
@@ -97,6 +114,33 @@ std::string Tls::Trouble(bufferevent* buffers) const {
   TlsWords words{};
   impl_->table.trouble(buffers, words);
   return words.text;
+}
+
+TlsSession::TlsSession(TlsSession&& other) noexcept
+    : table_(other.table_), session_(std::exchange(other.session_, nullptr)) {}
+
+TlsSession::~TlsSession() {
+  table_->end(session_);
+}
+
+int TlsSession::Receive(std::span<char> into) {
+  return table_->receive(session_, into.data(), into.size());
+}
+
+int TlsSession::Look() {
+  return table_->look(session_);
+}
+
+int TlsSession::Send(std::string_view bytes) {
+  return table_->send(session_, {bytes.data(), bytes.size()});
+}
+
+void TlsSession::EndSending() {
+  table_->end_sending(session_);
+}
+
+bool TlsSession::holds_more() const {
+  return table_->holds_more(session_);
 }
 
 }  // namespace tessera::http

@@ -9,6 +9,7 @@
 struct bufferevent;
 struct event_base;
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX
+struct ssl_st;      // and SSL
 
 namespace tessera::http {
 
@@ -19,17 +20,21 @@ struct TlsText {
 
 // PEM texts, each of which may be empty.
 struct TlsSettings {
-  TlsText ca;  // empty: the system's
-  TlsText certificate;
-  TlsText key;
-  const char* name;  // that the server's certificate is checked for; nullptr: it is not checked
-  bool name_is_address;
+  bool serves = false;  // a listener's, where the certificate and the key alone count
+  TlsText ca{};         // empty: the system's
+  TlsText certificate{};
+  TlsText key{};
+  const char* name = nullptr;  // that the server's certificate is checked for; nullptr: it is not
+  bool name_is_address = false;
 };
 
 // What is in the way, cut to its length.
 struct TlsWords {
   char text[256];
 };
+
+// In place of a number of bytes.
+enum TlsWait : int { kTlsEnded = 0, kTlsMustRead = -1, kTlsMustWrite = -2 };
 
 struct TlsTable {
   // First in every build.
@@ -42,6 +47,14 @@ struct TlsTable {
   // As of Tls::NewBuffers and Tls::Trouble.
   bufferevent* (*new_buffers)(ssl_ctx_st* context, event_base* base);
   void (*trouble)(bufferevent* buffers, TlsWords& words);
+  // As of Tls::Accept and TlsSession.
+  ssl_st* (*accept)(ssl_ctx_st* context, int socket);
+  void (*end)(ssl_st* session);
+  int (*receive)(ssl_st* session, char* into, size_t size);
+  int (*look)(ssl_st* session);
+  int (*send)(ssl_st* session, const TlsText& bytes);
+  void (*end_sending)(ssl_st* session);
+  bool (*holds_more)(ssl_st* session);
 };
 
 // The one function that the file exports gives it. Called on no condition.

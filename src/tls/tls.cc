@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtessera-tls.so: OpenSSL and libevent's connections over it, for programs with a server to
-// speak TLS with. libevent's core is the program's. Of the C++ library there are headers alone, so
-// that none is linked in; where memory runs out, OpenSSL says so.
+// libtessera-tls.so: OpenSSL, and libevent's connections over it, for programs that speak TLS with
+// a server or are one. libevent's core is the program's. Of the C++ library there are headers
+// alone, so that none is linked in; where memory runs out, OpenSSL says so.
 #include <event2/bufferevent_ssl.h>
 #include <event2/thread.h>
 #include <openssl/err.h>
@@ -90,44 +90,67 @@ void UseName(SSL_CTX* context, const TlsSettings& settings) {
   X509_VERIFY_PARAM_set1_host(wanted, settings.name, 0);
 }
 
-bool UseClient(SSL_CTX* context, const TlsSettings& settings, TlsWords& words) {
-  if (settings.certificate.size == 0) return true;
-  const auto chain =
-      ReadCertificates(settings.certificate, "the client's certificate cannot be read", words);
+// What is said of a certificate and its key, by whose they are.
+struct Sayings {
+  const char* certificate_unread;
+  const char* certificate;
+  const char* key_unread;
+  const char* key_of_another;
+};
+constexpr Sayings kOfClient = {"the client's certificate cannot be read",
+                               "the client's certificate", "the client's key cannot be read",
+                               "the client's key is not that of its certificate"};
+constexpr Sayings kOfServer = {"the server's certificate cannot be read",
+                               "the server's certificate", "the server's key cannot be read",
+                               "the server's key is not that of its certificate"};
+
+bool UsePair(SSL_CTX* context, const TlsSettings& settings, TlsWords& words) {
+  const Sayings& say = settings.serves ? kOfServer : kOfClient;
+  const auto chain = ReadCertificates(settings.certificate, say.certificate_unread, words);
   if (!chain) return false;
   bool used = SSL_CTX_use_certificate(context, sk_X509_value(chain.get(), 0)) == 1;
   for (int i = 1; i < sk_X509_num(chain.get()); ++i) {
     used = used && SSL_CTX_add1_chain_cert(context, sk_X509_value(chain.get(), i)) == 1;
   }
-  const char* what = "the client's certificate";
+  const char* what = say.certificate;
   if (used) {
     const Owned<BIO> reader = Reader(settings.key);
     const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(reader.get(), nullptr, NoPassword, nullptr));
-    what =
-        key ? "the client's key is not that of its certificate" : "the client's key cannot be read";
+    what = key ? say.key_of_another : say.key_unread;
     used = key && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
   }
   if (!used) Say(words, what, TakeTrouble());
   return used;
 }
 
+// Nothing is kept of a peer that has gone: it shakes hands anew. Who writes is not asked for the
+// same buffer again.
+void Serve(SSL_CTX* context) {
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+
 SSL_CTX* Make(const TlsSettings& settings, TlsWords& words) {
   // No file is read, and nothing is torn down at the end while another thread may still use it.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
   ERR_clear_error();
-  Owned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
+  Owned<SSL_CTX> context(SSL_CTX_new(settings.serves ? TLS_server_method() : TLS_client_method()));
   if (!context) {
     Say(words, "TLS", TakeTrouble());
     return nullptr;
   }
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // an idle connection is a small one
+  if (settings.serves) Serve(context.get());
   if (settings.name != nullptr) {
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
     if (!UseAuthority(context.get(), settings.ca, words)) return nullptr;
     UseName(context.get(), settings);
   }
-  return UseClient(context.get(), settings, words) ? context.release() : nullptr;
+  const bool anonymous = !settings.serves && settings.certificate.size == 0;
+  return anonymous || UsePair(context.get(), settings, words) ? context.release() : nullptr;
 }
 
 bufferevent* NewBuffers(SSL_CTX* context, event_base* base) {
@@ -152,12 +175,65 @@ void Trouble(bufferevent* buffers, TlsWords& words) {
   }
 }
 
+SSL* Accept(SSL_CTX* context, int socket) {
+  SSL* ssl = SSL_new(context);
+  if (ssl == nullptr || SSL_set_fd(ssl, socket) == 1) {
+    if (ssl != nullptr) SSL_set_accept_state(ssl);
+    return ssl;
+  }
+  SSL_free(ssl);
+  return nullptr;
+}
+
+// The list of errors is one of the thread, which has other connections too.
+template <class Call>
+int Moved(SSL* ssl, const Call& call) {
+  ERR_clear_error();
+  size_t bytes = 0;
+  if (call(&bytes) == 1) return static_cast<int>(bytes);
+  const int error = SSL_get_error(ssl, 0);
+  ERR_clear_error();
+  if (error == SSL_ERROR_WANT_READ) return kTlsMustRead;
+  return error == SSL_ERROR_WANT_WRITE ? kTlsMustWrite : kTlsEnded;
+}
+
+int Receive(SSL* ssl, char* into, size_t size) {
+  return Moved(ssl, [&](size_t* bytes) { return SSL_read_ex(ssl, into, size, bytes); });
+}
+
+int Look(SSL* ssl) {
+  char first = 0;
+  return Moved(ssl, [&](size_t* bytes) { return SSL_peek_ex(ssl, &first, 1, bytes); });
+}
+
+int Send(SSL* ssl, const TlsText& text) {
+  return Moved(ssl, [&](size_t* bytes) { return SSL_write_ex(ssl, text.data, text.size, bytes); });
+}
+
+// The peer's word of it is not waited for.
+void EndSending(SSL* ssl) {
+  ERR_clear_error();
+  (void)SSL_shutdown(ssl);
+  ERR_clear_error();
+}
+
+bool HoldsMore(SSL* ssl) {
+  return SSL_pending(ssl) > 0;
+}
+
 const TlsTable kTable = {.version = TESSERA_VERSION,
                          .commit = TESSERA_COMMIT,
                          .make = &Make,
                          .free = &SSL_CTX_free,
                          .new_buffers = &NewBuffers,
-                         .trouble = &Trouble};
+                         .trouble = &Trouble,
+                         .accept = &Accept,
+                         .end = &SSL_free,
+                         .receive = &Receive,
+                         .look = &Look,
+                         .send = &Send,
+                         .end_sending = &EndSending,
+                         .holds_more = &HoldsMore};
 
 }  // namespace
 }  // namespace tessera::http

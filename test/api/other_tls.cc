@@ -8,6 +8,13 @@ extern "C" const tessera::http::TlsTable* tessera_tls() {
                                                      .make = nullptr,
                                                      .free = nullptr,
                                                      .new_buffers = nullptr,
-                                                     .trouble = nullptr};
+                                                     .trouble = nullptr,
+                                                     .accept = nullptr,
+                                                     .end = nullptr,
+                                                     .receive = nullptr,
+                                                     .look = nullptr,
+                                                     .send = nullptr,
+                                                     .end_sending = nullptr,
+                                                     .holds_more = nullptr};
   return &kTable;
 }

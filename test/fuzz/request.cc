@@ -27,13 +27,30 @@ void CheckWhatTheClientWrites(const std::string& value) {
   }
 }
 
-// However much of a request has come, more of it changes nothing that was decided.
+std::string Said(const std::optional<tessera::http::Reading>& reading) {
+  if (!reading) return "";
+  if (const auto* asked = std::get_if<tessera::http::Asked>(&*reading)) {
+    return asked->request.path + asked->request.body;
+  }
+  return std::to_string(std::get<tessera::http::Response>(*reading).status);
+}
+
+// However much of a request has come, more of it changes nothing that was decided; and in parts it
+// is the same request.
 void CheckWhole(const std::string& text) {
   using tessera::http::Takes;
-  for (const Takes takes : {Takes::kQuestions, Takes::kOrders}) {
-    const auto some = tessera::http::ReadRequest(text.substr(0, text.size() / 2), takes);
-    const auto all = tessera::http::ReadRequest(text, takes);
+  constexpr Takes kAll{.posts = true, .header = 512, .body = 256, .chunks = true, .requests = 9};
+  for (const Takes& takes : {Takes::kQuestions, Takes::kOrders, kAll}) {
+    tessera::http::RequestReader whole(takes);
+    tessera::http::RequestReader parts(takes);
+    const auto all = whole.Add(text);
+    auto some = parts.Add(text.substr(0, text.size() / 2));
     Require(!some || (all && some->index() == all->index()), "what was decided stands");
+    Require(parts.size() <= text.size(), "no byte is kept twice");
+    if (!some) some = parts.Add(text.substr(text.size() / 2));
+    Require(Said(some) == Said(all), "parts are the whole");
+    const auto* asked = all ? std::get_if<tessera::http::Asked>(&*all) : nullptr;
+    Require(asked == nullptr || asked->request.body.size() <= takes.body, "a body is bounded");
   }
 }
 
