@@ -15,14 +15,15 @@ using Lines = std::vector<std::string>;
 // A node of the cluster's, with an annotation.
 struct MadeNode {
   std::string name{};
-  std::string uid{};  // empty: it cannot be read
+  std::string uid{};
   std::string note{};
+  bool broken = false;  // it cannot be read
 };
 
 json::Value NodeObject(const MadeNode& node, const std::string& version) {
-  json::Object metadata{{"name", node.name}, {"resourceVersion", version}};
-  if (!node.uid.empty()) metadata["uid"] = node.uid;
-  metadata["annotations"] = json::Object{{"note", node.note}};
+  json::Object metadata{{"name", node.name}, {"uid", node.uid}, {"resourceVersion", version}};
+  const json::Value note = node.broken ? json::Value(7) : json::Value(node.note);
+  metadata["annotations"] = json::Object{{"note", note}};
   return json::Object{{"metadata", std::move(metadata)}};
 }
 
@@ -199,8 +200,8 @@ TEST_F(InformerTest, AnObjectOfTheSameNameIsAnother) {
 }
 
 TEST_F(InformerTest, AnObjectThatCannotBeReadCostsItselfOnlyAndOneLine) {
-  lists_ = {NodePage("10", {{"a", "u1", "x"}, {"broken", "", ""}}),
-            NodePage("20", {{"a", "u1", "x"}, {"broken", "", ""}})};
+  lists_ = {NodePage("10", {{"a", "u1", "x"}, {"broken", "u2", "", true}}),
+            NodePage("20", {{"a", "u1", "x"}, {"broken", "u2", "", true}})};
   ASSERT_TRUE(Begin());
   ASSERT_TRUE(nodes_->Refresh(kPatience));
   ASSERT_TRUE(RunUntilTold(1));
@@ -209,19 +210,42 @@ TEST_F(InformerTest, AnObjectThatCannotBeReadCostsItselfOnlyAndOneLine) {
   EXPECT_EQ(Names(), Lines{"a"});
   EXPECT_EQ(nodes_->left_out(), 1U);
   ASSERT_EQ(logged_.size(), 1U);
-  EXPECT_NE(logged_[0].find("/api/v1/nodes: node broken: metadata: uid is missing"),
+  EXPECT_NE(logged_[0].find("/api/v1/nodes: node broken: metadata: annotations: note is no text"),
             std::string::npos)
       << logged_[0];
 }
 
-TEST_F(InformerTest, OneThatCanBeReadLaterComesThen) {
-  lists_ = {NodePage("10", {{"broken", "", ""}})};
+TEST_F(InformerTest, OneThatBreaksStaysAsItWasUntilItIsGone) {
+  const MadeNode broken{"a", "u1", "", true};
+  lists_.push_back(NodePage("20", {broken, {"b", "u2", "2"}}));
+  lists_.push_back(NodePage("30", {{"b", "u2", "2"}}));
   ASSERT_TRUE(Begin());
 
-  stream_->Send(NodeEvent("MODIFIED", "11", {"broken", "u1", "x"}));
+  stream_->Send(NodeEvent("MODIFIED", "11", broken) +
+                NodeEvent("MODIFIED", "12", {"b", "u2", "1"}));
+  ASSERT_TRUE(RunUntilTold(1));
+  EXPECT_EQ(nodes_->Find("a")->annotations.at("note"), "x");
+  EXPECT_EQ(nodes_->left_out(), 1U);
+  ASSERT_TRUE(nodes_->Refresh(kPatience));
+  ASSERT_TRUE(RunUntilTold(3));
+  EXPECT_EQ(nodes_->Find("a")->annotations.at("note"), "x");
+  ASSERT_TRUE(nodes_->Refresh(kPatience));
+  ASSERT_TRUE(RunUntilTold(5));
+
+  EXPECT_EQ(told_, (Lines{"changed b u2 y -> b u2 1", "changed b u2 1 -> b u2 2", "listed",
+                          "removed a u1 x", "listed"}));
+  EXPECT_EQ(nodes_->left_out(), 0U);
+  EXPECT_EQ(logged_.size(), 1U);
+}
+
+TEST_F(InformerTest, OneThatCanBeReadLaterComesThen) {
+  lists_ = {NodePage("10", {{"broken", "u2", "", true}})};
+  ASSERT_TRUE(Begin());
+
+  stream_->Send(NodeEvent("MODIFIED", "11", {"broken", "u2", "x"}));
   ASSERT_TRUE(RunUntilTold(1));
 
-  EXPECT_EQ(told_, Lines{"added broken u1 x"});
+  EXPECT_EQ(told_, Lines{"added broken u2 x"});
   EXPECT_EQ(nodes_->left_out(), 0U);
 }
 
@@ -238,7 +262,7 @@ TEST_F(InformerTest, WhereThereIsNoRoomTheOthersAreKeptAndTheRestIsCounted) {
   EXPECT_EQ(Names(), (Lines{"n0", "n1", "n2", "n3", "small"}));
   EXPECT_LE(nodes_->bytes(), most_);
   EXPECT_EQ(nodes_->left_out(), 6U);
-  EXPECT_EQ(logged_.size(), 6U);
+  ASSERT_EQ(logged_.size(), 6U);
   EXPECT_NE(logged_[0].find("/api/v1/nodes: no room for n4: all have 40000 bytes at most"),
             std::string::npos)
       << logged_[0];
@@ -249,12 +273,14 @@ TEST_F(InformerTest, WhereThereIsNoRoomTheOthersAreKeptAndTheRestIsCounted) {
   ASSERT_TRUE(RunUntilTold(1));
   EXPECT_EQ(nodes_->Find("small")->annotations.at("note"), "x");
 
-  // With another list who has room comes in.
+  // With another list comes in who has room by then.
+  nodes.erase(nodes.begin());
+  lists_.push_back(NodePage("20", nodes));
   told_.clear();
   ASSERT_TRUE(nodes_->Refresh(kPatience));
   ASSERT_TRUE(RunUntilTold(2));
-  EXPECT_EQ(Names(), (Lines{"n0", "n1", "n2", "n3", "small"}));
-  EXPECT_EQ(nodes_->left_out(), 6U);
+  EXPECT_EQ(Names(), (Lines{"n1", "n2", "n3", "n4", "small"}));
+  EXPECT_EQ(nodes_->left_out(), 5U);
 }
 
 TEST_F(InformerTest, WhoMayNotWatchHasListsAlone) {
@@ -270,11 +296,13 @@ TEST_F(InformerTest, WhoMayNotWatchHasListsAlone) {
 TEST_F(InformerTest, AfterATimeTheListIsReadAnew) {
   resync_ = Duration(10);
   lists_.push_back(NodePage("20", {{"a", "u1", "x"}}));
-  ASSERT_TRUE(Begin());
+  Start();
 
-  ASSERT_TRUE(RunUntilTold(3));
+  ASSERT_TRUE(RunUntilTold(6));
 
-  EXPECT_EQ(told_, (Lines{"removed b u2 y", "listed", "listed"}));
+  told_.resize(6);
+  EXPECT_EQ(told_, (Lines{"added a u1 x", "added b u2 y", "listed", "removed b u2 y", "listed",
+                          "listed"}));
 }
 
 }  // namespace
