@@ -29,7 +29,7 @@ namespace {
 constexpr size_t kMaxWaiting = 256 << 10;  // bytes that have come and were not looked at
 
 bool IsMethod(std::string_view name) {
-  return name == "GET" || name == "POST" || name == "PATCH" || name == "DELETE";
+  return name == "GET" || name == "POST" || name == "PUT" || name == "PATCH" || name == "DELETE";
 }
 
 // Without a line end, which would begin something else.
@@ -46,7 +46,7 @@ std::optional<std::string> RequestOf(const Call& call, const std::string& host) 
     if (!IsHeader(name) || !IsHeader(value)) return std::nullopt;
     text += fmt::format("{}: {}\r\n", name, value);
   }
-  if (call.method == "POST" || !call.body.empty()) {
+  if (call.method == "POST" || call.method == "PUT" || !call.body.empty()) {
     text += fmt::format("Content-Length: {}\r\n", call.body.size());
   }
   return text + "\r\n" + call.body;

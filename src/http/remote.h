@@ -37,7 +37,7 @@ struct Endpoint {
 };
 
 struct Call {
-  std::string method = "GET";  // GET, POST, PATCH or DELETE
+  std::string method = "GET";  // GET, POST, PUT, PATCH or DELETE
   std::string target = "/";    // path and query, percent-encoded
   std::map<std::string, std::string> headers{};
   std::string body{};

@@ -35,6 +35,24 @@ TEST_F(RemoteTest, TheServerGetsTheCallAndWeItsReply) {
   EXPECT_EQ(got.headers["content-length"], "7");
 }
 
+TEST_F(RemoteTest, WhatTakesABodySaysHowLongItIsThoughItIsEmpty) {
+  std::vector<fake::Asked> got;
+  Serve([&](const fake::Asked& asked, fake::Peer& peer) {
+    got.push_back(asked);
+    peer.Send(fake::Answer(200, ""));
+  });
+
+  ASSERT_TRUE(Ask({.method = "PUT", .body = "{}"}).has_value());
+  ASSERT_TRUE(Ask({.method = "PUT"}).has_value());
+  ASSERT_TRUE(Ask({.method = "GET"}).has_value());
+
+  EXPECT_EQ(got[0].method, "PUT");
+  EXPECT_EQ(got[0].body, "{}");
+  EXPECT_EQ(got[0].headers["content-length"], "2");
+  EXPECT_EQ(got[1].headers["content-length"], "0");
+  EXPECT_FALSE(got[2].headers.contains("content-length"));
+}
+
 TEST_F(RemoteTest, OverTlsAsWell) {
   Serve(Answering(200, "yes"), Tls());
 

@@ -14,9 +14,8 @@
 namespace tessera::kube {
 namespace {
 
-// Objects of a page. Each page of a list by node costs the API server a look at all pods, and one
-// that is too large costs it as much in vain.
-constexpr int kPage = 100;
+// Each page of a list by node costs the API server a look at all pods, and one that is too large
+// costs it as much in vain.
 constexpr int kLeastPage = 10;
 constexpr size_t kLargePage = 8 << 20;  // bytes; the next one is to be smaller
 constexpr size_t kSmallPage = 1 << 20;  // the next list's may be larger again
@@ -31,6 +30,11 @@ std::string What(const Client::Impl::Call& call) {
 Error ErrorOf(const Client::Impl::Call& call, const Result<http::Reply>& reply) {
   if (!reply) return {Reason::kApiUnreachable, reply.error().message};
   return WithRight(*ErrorIn(*reply), reply->status, call.verb, call.path);
+}
+
+// The server has not looked at the call.
+bool IsUnread(const Result<http::Reply>& reply) {
+  return reply && reply->status == 429;
 }
 
 // Not where what we have ourselves is no good or missing, which no attempt changes.
@@ -49,10 +53,6 @@ Client::Answer AsOutcome(Client::Outcome outcome) {
 }
 
 }  // namespace
-
-std::string NodePath(const std::string& node) {
-  return "/api/v1/nodes/" + http::PercentEncode(node);
-}
 
 // Nodes are written by the cluster's own, not by who makes pods.
 Form NodeForm() {
@@ -82,6 +82,18 @@ void Client::Impl::Start(Call call) {
   Call& kept = calls_.emplace(id, std::move(call)).first->second;
   kept.end = loop.After(left, [this, id] { Expired(id); });
   Try(id);
+}
+
+void Client::Impl::Refuse(Answer done, const Error& error) {
+  const uint64_t id = next_id_++;
+  Call call{.verb = "",
+            .path = "",
+            .request = {},
+            .term = UsualTerm(),
+            .form = Nothing(),
+            .done = std::move(done)};
+  Call& kept = calls_.emplace(id, std::move(call)).first->second;
+  kept.pause = loop.After(Duration(0), [this, id, error] { Finish(id, Fail(error)); });
 }
 
 void Client::Impl::Try(uint64_t id) {
@@ -123,12 +135,14 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
                            What(call), object.error().message));
   }
   // An object that is there already was made by an attempt whose answer was lost, or by another.
-  const bool made = reply && call.verb == "create" && StatusReason(*reply) == "AlreadyExists";
+  const bool made = reply && call.there_is_fine && StatusReason(*reply) == "AlreadyExists";
   if (made) return Finish(id, json::Value());
-  const Error error = ErrorOf(call, reply);
+  Error error = ErrorOf(call, reply);
   const Duration pause = attempts.NextPause(call.pauses);
   const bool passes = reply ? Passes(reply->status) : IsPassing(reply.error());
-  const bool again = passes && SystemClock().Now() + pause < call.term.end;
+  const bool settled = !call.once || IsUnread(reply);
+  const bool again = passes && settled && SystemClock().Now() + pause < call.term.end;
+  if (passes && !settled) error.reason = Reason::kApiUnreachable;
   if (call.listing) PageFailed(call, reply);
   if (!again) return Finish(id, Fail(error.In(What(call))));
   call.last = error.message;
@@ -140,9 +154,11 @@ void Client::Impl::Expired(uint64_t id) {
   Call& call = calls_.at(id);
   if (call.listing && call.bytes > 0) Shrink(call.listing->path);
   const bool waits = call.attempt && !call.attempt->HadItsTurn();
-  Finish(id, Fail(Reason::kApiUnreachable, "{}: {} within {}{}{}", What(call),
-                  waits ? "its turn did not come" : "no answer", FormatDuration(call.term.span),
-                  call.last.empty() ? "" : "; at last: ", call.last));
+  const bool unread = call.once && (waits || !call.attempt);
+  Finish(id,
+         Fail(unread ? Reason::kApiBusy : Reason::kApiUnreachable, "{}: {} within {}{}{}",
+              What(call), waits ? "its turn did not come" : "no answer",
+              FormatDuration(call.term.span), call.last.empty() ? "" : "; at last: ", call.last));
 }
 
 void Client::Impl::Finish(uint64_t id, Result<json::Value> result) {
@@ -153,7 +169,7 @@ void Client::Impl::Finish(uint64_t id, Result<json::Value> result) {
 }
 
 std::string Client::Impl::PageOf(const Listing& listing) {
-  const int page = pages_.try_emplace(listing.path, kPage).first->second;
+  const int page = pages_.try_emplace(listing.path, limits.page).first->second;
   std::string target = fmt::format("{}?{}{}limit={}", listing.path, listing.query,
                                    listing.query.empty() ? "" : "&", page);
   if (!listing.next.empty()) target += "&continue=" + http::PercentEncode(listing.next);
@@ -161,8 +177,8 @@ std::string Client::Impl::PageOf(const Listing& listing) {
 }
 
 void Client::Impl::Shrink(const std::string& path) {
-  int& page = pages_.try_emplace(path, kPage).first->second;
-  page = std::max(page / 2, kLeastPage);
+  int& page = pages_.try_emplace(path, limits.page).first->second;
+  page = std::min(page, std::max(page / 2, kLeastPage));
 }
 
 // One that broke off, or did not come in time, may have been too much for somebody.
@@ -202,7 +218,7 @@ void Client::Impl::TakePage(const std::shared_ptr<Listing>& listing, Result<json
   listing->next = metadata == nullptr ? "" : json::GetString(*metadata, "continue").value_or("");
   if (!listing->next.empty()) return NextPage(listing);
   int& page_size = pages_[listing->path];
-  if (listing->largest < kSmallPage) page_size = std::min(2 * page_size, kPage);
+  if (listing->largest < kSmallPage) page_size = std::min(2 * page_size, limits.page);
   listing->answer(std::move(listing->version));
 }
 
@@ -226,7 +242,8 @@ void Client::Get(const std::string& path, const Form& form, Answer answer) {
                 .done = std::move(answer)});
 }
 
-void Client::Create(const std::string& path, const json::Value& object, Outcome outcome) {
+void Client::Create(const std::string& path, const json::Value& object, Outcome outcome,
+                    IfThere there) {
   impl_->Start({.verb = "create",
                 .path = path,
                 .request = {.method = "POST",
@@ -235,7 +252,41 @@ void Client::Create(const std::string& path, const json::Value& object, Outcome 
                             .body = json::Write(object)},
                 .term = impl_->UsualTerm(),
                 .form = Nothing(),
-                .done = AsOutcome(std::move(outcome))});
+                .done = AsOutcome(std::move(outcome)),
+                .there_is_fine = there == IfThere::kFine});
+}
+
+void Client::Replace(const std::string& path, const json::Value& object, const Form& form,
+                     Answer answer) {
+  if (VersionOf(object).empty()) {
+    return impl_->Refuse(std::move(answer),
+                         {Reason::kInvalid, fmt::format("update {}: it names no version", path)});
+  }
+  impl_->Start({.verb = "update",
+                .path = path,
+                .request = {.method = "PUT",
+                            .target = path,
+                            .headers = {{"Content-Type", "application/json"}},
+                            .body = json::Write(object)},
+                .term = impl_->UsualTerm(),
+                .form = form,
+                .done = std::move(answer)});
+}
+
+void Client::Bind(const Binding& binding, Outcome outcome) {
+  const auto object = BindingJson(binding);
+  if (!object) return impl_->Refuse(AsOutcome(std::move(outcome)), object.error());
+  const std::string path = PodPath(binding.pod_namespace, binding.pod) + "/binding";
+  impl_->Start({.verb = "create",
+                .path = path,
+                .request = {.method = "POST",
+                            .target = path,
+                            .headers = {{"Content-Type", "application/json"}},
+                            .body = json::Write(*object)},
+                .term = impl_->UsualTerm(),
+                .form = Nothing(),
+                .done = AsOutcome(std::move(outcome)),
+                .once = true});
 }
 
 void Client::Patch(PatchType type, const std::string& path, const json::Value& patch,

@@ -21,7 +21,9 @@
 #include "base/result.h"
 #include "json/json.h"
 #include "kube/access.h"
+#include "kube/objects/binding.h"
 #include "kube/objects/form.h"
+#include "kube/paths.h"
 #include "os/loop.h"
 
 namespace tessera::kube {
@@ -32,6 +34,7 @@ struct Limits {
   Duration deadline{30'000};  // of a call with all its attempts
   Duration attempt{10'000};   // of one of them
   Duration watch{300'000};    // of a watch, which is taken up again then, or a little earlier
+  int page = 100;             // objects of a list that are asked for at once, at most
 };
 
 enum class PatchType : uint8_t {
@@ -39,8 +42,10 @@ enum class PatchType : uint8_t {
   kStrategic,  // application/strategic-merge-patch+json: lists with a key are merged by it
 };
 
-// The path of the node of this name, and what is kept of a node.
-std::string NodePath(const std::string& node);
+// What becomes of an object that is to be made, and is there already.
+enum class IfThere : uint8_t { kFine, kConflict };
+
+// What is kept of a node.
 Form NodeForm();
 
 // How an attempt ended, for the metrics: the verb, such as "patch" or "watch", and the status, or 0
@@ -57,9 +62,26 @@ class Client {
   ~Client();
 
   void Get(const std::string& path, const Form& form, Answer answer);
-  // An object of this name that is there already is as good as a new one: callers give each object
-  // a name that says which it is.
-  void Create(const std::string& path, const json::Value& object, Outcome outcome);
+  // An object of this name that is there already is as good as a new one where callers give each
+  // object a name that says which it is. Where it is not (kConflict), kApiConflict says that it is
+  // to be read: another made it, or an attempt of this call whose answer was lost.
+  void Create(const std::string& path, const json::Value& object, Outcome outcome,
+              IfThere there = IfThere::kFine);
+  // The object takes the place of the one that its metadata.resourceVersion names. kApiConflict
+  // where that is another by now, which an attempt of this call may have written; kInvalid where it
+  // names none. The answer is the object as it is then.
+  void Replace(const std::string& path, const json::Value& object, const Form& form, Answer answer);
+  // Binds a pod to a node, in one attempt: another follows only where the server refused without a
+  // look (429). What is known then:
+  //   a good outcome   it is bound, and has the annotations
+  //   kApiUnreachable  nothing: it is bound, will be in a moment, or will not. The caller keeps
+  //                    what he holds for it and reads the pod. Binding it to the same node once
+  //                    more is safe, since a pod is bound once, by its UID
+  //   kApiConflict     it is bound already, perhaps by such a call, or is being deleted, gated, or
+  //                    another of its name: the pod is to be read
+  //   kNotFound        it is gone
+  //   all others       this call has not bound it
+  void Bind(const Binding& binding, Outcome outcome);
   // With metadata.resourceVersion in the patch, kApiConflict where the object is another by now.
   // The answer is the object as it is then.
   void Patch(PatchType type, const std::string& path, const json::Value& patch, const Form& form,

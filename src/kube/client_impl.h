@@ -48,6 +48,8 @@ struct Client::Impl {
     Term term;
     Form form;
     Answer done;
+    bool there_is_fine = false;  // of one that makes an object
+    bool once = false;           // an attempt that may have come to something is the last one
     std::shared_ptr<Listing> listing{};  // that this is a page of
     Backoff pauses{Duration(250), Duration(8'000)};
     std::string last{};  // why the last attempt failed; empty: there was none
@@ -62,6 +64,8 @@ struct Client::Impl {
   static Term Within(Duration span) { return {span, SystemClock().Now() + span}; }
   Term UsualTerm() const { return Within(limits.deadline); }
   void Start(Call call);
+  // Of a call that is not made: the answer comes as others do.
+  void Refuse(Answer done, const Error& error);
   void NextPage(const std::shared_ptr<Listing>& listing);
 
   os::Loop& loop;

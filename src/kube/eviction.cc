@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/eviction.h"
 
-#include "kube/metadata_patch.h"
+#include "kube/paths.h"
 
 namespace tessera::kube {
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/metadata_patch.h"
 
-#include <fmt/core.h>
-
 #include <utility>
-
-#include "http/target.h"
 
 namespace tessera::kube {
 namespace {
@@ -20,11 +16,6 @@ void Put(const MetadataPatch::Changes& changes, const char* key, json::Object& m
 }
 
 }  // namespace
-
-std::string PodPath(const std::string& pod_namespace, const std::string& name) {
-  return fmt::format("/api/v1/namespaces/{}/pods/{}", http::PercentEncode(pod_namespace),
-                     http::PercentEncode(name));
-}
 
 json::Object MetadataPatch::Json() const {
   json::Object metadata;

@@ -8,11 +8,9 @@
 #include <string>
 
 #include "json/json.h"
+#include "kube/paths.h"
 
 namespace tessera::kube {
-
-// "/api/v1/namespaces/NAMESPACE/pods/NAME"; a node's is NodePath.
-std::string PodPath(const std::string& pod_namespace, const std::string& name);
 
 struct MetadataPatch {
   using Changes = std::map<std::string, std::optional<std::string>>;  // nothing: it is taken away

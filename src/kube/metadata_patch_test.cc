@@ -30,11 +30,6 @@ TEST(MetadataPatch, IsEmptyWhereNothingChanges) {
   EXPECT_FALSE((MetadataPatch{.annotations = {{"a", std::nullopt}}}).empty());
 }
 
-TEST(MetadataPatch, APodsPathIsEncoded) {
-  EXPECT_EQ(PodPath("team-a", "trainer-0"), "/api/v1/namespaces/team-a/pods/trainer-0");
-  EXPECT_EQ(PodPath("a/b", "c?d"), "/api/v1/namespaces/a%2Fb/pods/c%3Fd");
-}
-
 TEST_F(MetadataPatchTest, AVersionThatIsNoMoreIsAConflict) {
   AnswerWith({Refusal(409, "Conflict", "the object has been modified")});
   const json::Value patch =

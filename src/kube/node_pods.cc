@@ -8,19 +8,15 @@
 #include <utility>
 
 #include "base/characters.h"
-#include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
 #include "http/target.h"
-#include "kube/metadata_patch.h"
+#include "kube/objects/metadata.h"
+#include "kube/paths.h"
 
 namespace tessera::kube {
 namespace {
 
-constexpr size_t kMostLeftOut = 1000;  // that the log names
-// Pods come and go as fast as their maker likes.
-constexpr double kSaidASecond = 0.1;
-constexpr double kSaidAtOnce = 20;
 constexpr size_t kMostAsked = 256;  // pods that are gone; of more the oldest are not asked for
 
 void TellOf(const NodePods::Observer::Told& told, const PodPtr& pod) {
@@ -29,24 +25,6 @@ void TellOf(const NodePods::Observer::Told& told, const PodPtr& pod) {
 
 bool Asks(const Pod& pod, const PodFields& wanted) {
   return !wanted.resource || std::ranges::any_of(pod.containers, &Container::Asks);
-}
-
-// About what it takes, with what the standard library does for it.
-size_t CostOf(const Texts& texts) {
-  constexpr size_t kEntry = 160;
-  size_t bytes = 0;
-  for (const auto& [key, value] : texts) bytes += kEntry + key.size() + value.size();
-  return bytes;
-}
-
-size_t CostOf(const Pod& pod) {
-  constexpr size_t kContainer = 400;
-  size_t bytes = CostOf(pod.labels) + CostOf(pod.annotations);
-  for (const Container& container : pod.containers) {
-    bytes += kContainer + container.name.size() + CostOf(container.limits) +
-             CostOf(container.requests) + CostOf(container.variables);
-  }
-  return bytes;
 }
 
 // Without what its maker could make of any size. The first container that asks stays: until it is
@@ -107,7 +85,7 @@ NodePods::NodePods(os::Loop& loop, Client& client, std::string node, PodFields w
       wanted_(std::move(wanted)),
       observer_(std::move(observer)),
       times_(times),
-      says_(kSaidASecond, kSaidAtOnce),
+      left_out_("a pod is left as it was"),
       look_(loop, [this] { Look(); }),
       watch_(loop, client, "/api/v1/pods", QueryFor(node_), PodForm(wanted_),
              {.changed = [this](const json::Value& object) { Changed(object); },
@@ -130,11 +108,12 @@ void NodePods::Await(const std::string& uid, Steady deadline, Answer answer) {
 
 void NodePods::Begin() {
   listing_ = {};
+  left_out_.BeginList();
 }
 
 // One that is as it was is kept once.
 void NodePods::Take(const json::Value& object) {
-  PodPtr pod = Read(object, listing_.pods, listing_.left_out);
+  PodPtr pod = Read(object, listing_);
   if (pod == nullptr) {
     pod = Former(object);
     if (pod == nullptr) return;
@@ -142,13 +121,12 @@ void NodePods::Take(const json::Value& object) {
   const PodPtr former = SamePod(pods_, *pod);
   std::string uid = pod->KubeletUid();
   const bool same = former != nullptr && *former == *pod;
-  listing_.pods.insert_or_assign(std::move(uid), same ? former : pod);
+  listing_.insert_or_assign(std::move(uid), same ? former : pod);
 }
 
 void NodePods::Listed() {
-  Listing listing = std::exchange(listing_, {});
-  left_out_ = std::move(listing.left_out);
-  const Pods before = std::exchange(pods_, std::move(listing.pods));
+  left_out_.EndList();
+  const Pods before = std::exchange(pods_, std::exchange(listing_, {}));
   synced_ = true;
   for (const auto& [uid, pod] : before) {
     if (SamePod(pods_, *pod) == nullptr) Remove(pod);
@@ -166,7 +144,7 @@ void NodePods::Listed() {
 }
 
 void NodePods::Changed(const json::Value& object) {
-  const PodPtr pod = Read(object, pods_, left_out_);
+  const PodPtr pod = Read(object, pods_);
   if (pod == nullptr) return;
   PodPtr& kept = pods_[pod->KubeletUid()];
   const PodPtr former = std::exchange(kept, pod);
@@ -178,7 +156,7 @@ void NodePods::Changed(const json::Value& object) {
 }
 
 void NodePods::Gone(const json::Value& object) {
-  left_out_.erase(PodNameIn(object));
+  left_out_.Remove(ObjectKeyIn(object));
   const PodPtr former = Former(object);
   if (former == nullptr) return;
   pods_.erase(former->KubeletUid());
@@ -211,8 +189,7 @@ void NodePods::AskNext() {
       });
 }
 
-PodPtr NodePods::Read(const json::Value& object, const Pods& among,
-                      std::set<std::string>& left_out) {
+PodPtr NodePods::Read(const json::Value& object, const Pods& among) {
   Result<Pod> pod = ReadPod(object, wanted_);
   // It may be of a pod that kubelet knows already, and that has not been told of here.
   if (pod && IsApiServersUid(pod->mirrored)) {
@@ -231,25 +208,19 @@ PodPtr NodePods::Read(const json::Value& object, const Pods& among,
     pod = Fail(Reason::kInvalid, "pod {} is one more than the {} of a node that are kept",
                pod->FullName(), kMostPods);
   }
-  std::string name = PodNameIn(object);
-  if (pod) {
-    Bound(*pod, among);
-    left_out.erase(name);
-    return std::make_shared<const Pod>(*std::move(pod));
+  if (!pod) {
+    left_out_.Add(ObjectKeyIn(object), pod.error());
+    return nullptr;
   }
-  if (left_out.size() >= kMostLeftOut) return nullptr;
-  if (!left_out_.contains(name)) {
-    if (!says_.Allow(SystemClock().Now())) return nullptr;  // it is said of a later state of it
-    log::Warn("a pod is left as it was", pod.error());
-  }
-  left_out.insert(std::move(name));
-  return nullptr;
+  Bound(*pod, among);
+  left_out_.Remove(pod->FullName());
+  return std::make_shared<const Pod>(*std::move(pod));
 }
 
 // What is known of this pod: an object that claims the UID of another one is none of it.
 PodPtr NodePods::Former(const json::Value& object) const {
   const auto found = pods_.find(KubeletUidIn(object));
-  if (found == pods_.end() || found->second->FullName() != PodNameIn(object)) return nullptr;
+  if (found == pods_.end() || found->second->FullName() != ObjectKeyIn(object)) return nullptr;
   return found->second;
 }
 

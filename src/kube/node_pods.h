@@ -18,14 +18,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/rate_limit.h"
 #include "kube/client.h"
+#include "kube/left_out.h"
 #include "kube/objects/pod.h"
 #include "os/alarm.h"
 #include "os/loop.h"
@@ -80,11 +79,6 @@ class NodePods {
     uint64_t number;  // in the order they came
     Answer answer;
   };
-  // A list that is being read.
-  struct Listing {
-    Pods pods;
-    std::set<std::string> left_out;
-  };
   using Which = std::function<bool(const Waiter&)>;
 
   void Begin();
@@ -93,7 +87,7 @@ class NodePods {
   void Changed(const json::Value& object);
   void Gone(const json::Value& object);
   // Null where it has no place among these.
-  PodPtr Read(const json::Value& object, const Pods& among, std::set<std::string>& left_out);
+  PodPtr Read(const json::Value& object, const Pods& among);
   PodPtr Former(const json::Value& object) const;
   void Add(const PodPtr& pod);
   void Remove(const PodPtr& pod);
@@ -112,9 +106,8 @@ class NodePods {
   const Times times_;
   bool synced_ = false;
   Pods pods_;
-  std::set<std::string> left_out_;  // NAMESPACE/NAME of pods that cannot be read, as the log said
-  RateLimit says_;                  // so
-  Listing listing_;
+  Pods listing_;  // of a list that is being read
+  LeftOut left_out_;
   std::vector<Waiter> waiters_;
   struct Asked {
     std::string path;

@@ -15,6 +15,10 @@ TEST(RightsTest, OfEachCallTheRuleIsKnown) {
             R"({apiGroups: [""], resources: ["nodes/status"], verbs: ["patch"]})");
   EXPECT_EQ(RuleFor("create", "/api/v1/namespaces/team/pods/a/eviction"),
             R"({apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"]})");
+  EXPECT_EQ(RuleFor("create", "/api/v1/namespaces/team/pods/a/binding"),
+            R"({apiGroups: [""], resources: ["pods/binding"], verbs: ["create"]})");
+  EXPECT_EQ(RuleFor("update", "/api/v1/namespaces/team/secrets/tls"),
+            R"({apiGroups: [""], resources: ["secrets"], verbs: ["update"]})");
   EXPECT_EQ(RuleFor("create", "/api/v1/namespaces/team/events"),
             R"({apiGroups: [""], resources: ["events"], verbs: ["create"]})");
   EXPECT_EQ(RuleFor("get", "/apis/coordination.k8s.io/v1/namespaces/x/leases/y"),

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the API server and a kubeconfig say: a stream cut into lines wherever it is cut, its events,
-// the pods in them, refusals, times to wait, and a file with an access.
+// the pods and other objects in them, refusals, times to wait, and a file with an access.
 
 #include <vector>
 
 #include "kube/access.h"
+#include "kube/objects/cluster_node.h"
+#include "kube/objects/metadata.h"
 #include "kube/objects/pod.h"
+#include "kube/objects/secret.h"
+#include "kube/objects/webhook.h"
 #include "kube/wire.h"
 #include "test/fuzz/fuzz.h"
 
@@ -56,7 +60,7 @@ void CheckPod(const tessera::json::Value& object) {
   Require(part.has_value(), "what is not asked for breaks nothing");
   Require(pod->KubeletUid() == kube::KubeletUidIn(object), "a pod has one UID");
   Require(!pod->KubeletUid().empty() && pod->KubeletUid() == part->KubeletUid(), "a pod has a UID");
-  Require(pod->pod_namespace + "/" + pod->name == kube::PodNameIn(object), "a pod has one name");
+  Require(pod->pod_namespace + "/" + pod->name == kube::ObjectKeyIn(object), "a pod has one name");
   const size_t containers = part->containers.size();
   Require(containers == 0 || containers == pod->containers.size(), "all of who asks, or none");
   for (const kube::Container& container : pod->containers) {
@@ -70,6 +74,24 @@ void CheckPod(const tessera::json::Value& object) {
   }
 }
 
+// Whatever kind it says it is of.
+void CheckOthers(const tessera::json::Value& object) {
+  const auto all = [](std::string_view) { return true; };
+  const auto node =
+      kube::ReadClusterNode(object, {.label = all, .annotation = all, .resource = all});
+  Require(node || !node.error().message.empty(), "a refusal says why");
+  Require(!node || kube::ObjectKeyIn(object).ends_with(node->name), "a node has one name");
+  const auto secret = kube::ReadSecret(object);
+  Require(secret || !secret.error().message.empty(), "a refusal says why");
+  if (secret) {
+    const auto again = kube::ReadSecret(kube::SecretJson(*secret));
+    Require(again && again->data == secret->data && again->metadata == secret->metadata,
+            "what is written back is what was read");
+  }
+  const auto patch = kube::CaBundlePatch(object, "ca");
+  Require(patch || !patch.error().message.empty(), "a refusal says why");
+}
+
 void CheckStream(std::string_view text) {
   const auto whole = EventsOf(text, text.size() + 1);
   const auto parts = EventsOf(text, 1 + text.size() % 5);
@@ -81,6 +103,7 @@ void CheckStream(std::string_view text) {
     Require(event.kind == kube::WatchEvent::Kind::kError || !event.version.empty(),
             "an event has a version");
     CheckPod(event.object);
+    CheckOthers(event.object);
   }
 }
 
@@ -99,7 +122,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = tessera::fuzz::Text(data, size);
   CheckStream(text);
   CheckReply(text);
-  if (const auto value = tessera::json::Parse(text)) CheckPod(*value);
+  if (const auto value = tessera::json::Parse(text)) {
+    CheckPod(*value);
+    CheckOthers(*value);
+  }
   const auto access = kube::ParseKubeconfig("/nonexistent/config", std::string(text));
   Require(access || !access.error().message.empty(), "a refusal says why");
   Require(!access || (!access->host.empty() && access->port > 0 && access->port < 65536),

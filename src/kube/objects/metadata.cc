@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "kube/objects/members.h"
+
 namespace tessera::kube {
 namespace {
 
@@ -19,12 +21,24 @@ std::map<std::string, std::string> KnownTexts(const json::Object& metadata, std:
 }  // namespace
 
 Metadata MetadataOf(const json::Value& object) {
-  const json::Object* whole = object.if_object();
-  const json::Object* metadata = whole == nullptr ? nullptr : json::GetObject(*whole, "metadata");
+  const json::Object* metadata = MetadataIn(object);
   if (metadata == nullptr) return {};
   return {.labels = KnownTexts(*metadata, "labels"),
           .annotations = KnownTexts(*metadata, "annotations"),
           .resource_version = json::GetString(*metadata, "resourceVersion").value_or("")};
+}
+
+std::string ObjectKeyIn(const json::Value& object) {
+  const json::Object* metadata = MetadataIn(object);
+  const auto name = metadata == nullptr ? std::nullopt : json::GetString(*metadata, "name");
+  if (!name) return "";
+  const std::string in = json::GetString(*metadata, "namespace").value_or("");
+  return in.empty() ? *name : in + "/" + *name;
+}
+
+std::string UidIn(const json::Value& object) {
+  const json::Object* metadata = MetadataIn(object);
+  return metadata == nullptr ? "" : json::GetString(*metadata, "uid").value_or("");
 }
 
 }  // namespace tessera::kube

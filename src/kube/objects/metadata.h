@@ -19,4 +19,10 @@ struct Metadata {
 // Of a Node, say; what is of another shape is left out.
 Metadata MetadataOf(const json::Value& object);
 
+// What no other object of its kind has: "NAMESPACE/NAME", or "NAME" of what is in no namespace;
+// empty where it has no name.
+std::string ObjectKeyIn(const json::Value& object);
+// Empty where it has none.
+std::string UidIn(const json::Value& object);
+
 }  // namespace tessera::kube

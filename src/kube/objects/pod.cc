@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "kube/objects/metadata.h"
 
 namespace tessera::kube {
 namespace {
@@ -12,72 +13,8 @@ namespace {
 constexpr char kMirrorAnnotation[] = "kubernetes.io/config.mirror";
 constexpr size_t kMostOfPod = 96 << 10;
 
-// A member that Kubernetes may leave out: nothing where it is missing or null.
-const json::Value* Member(const json::Object& object, std::string_view key) {
-  const json::Value* value = object.if_contains(key);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-Result<std::string> TextIn(const json::Object& object, std::string_view key) {
-  const json::Value* value = Member(object, key);
-  if (value == nullptr) return "";
-  if (!value->is_string()) return Fail(Reason::kInvalid, "{} is no text", Brief(key));
-  return std::string(value->get_string());
-}
-
-Result<std::string> NeededTextIn(const json::Object& object, std::string_view key) {
-  std::string text = TRY(TextIn(object, key));
-  if (text.empty()) return Fail(Reason::kInvalid, "{} is missing", key);
-  return text;
-}
-
-// Empty where it is missing.
-Result<const json::Object*> ObjectIn(const json::Object& object, std::string_view key) {
-  static const json::Object none;
-  const json::Value* value = Member(object, key);
-  if (value == nullptr) return &none;
-  if (!value->is_object()) return Fail(Reason::kInvalid, "{} is no object", key);
-  return &value->get_object();
-}
-
-// The objects of a list; empty where it is missing.
-Result<std::vector<const json::Object*>> ObjectsIn(const json::Object& object,
-                                                   std::string_view key) {
-  std::vector<const json::Object*> found;
-  const json::Value* value = Member(object, key);
-  if (value == nullptr) return found;
-  if (!value->is_array()) return Fail(Reason::kInvalid, "{} is no list", key);
-  for (const json::Value& item : value->get_array()) {
-    if (!item.is_object()) {
-      return Fail(Reason::kInvalid, "{}[{}] is no object", key, found.size());
-    }
-    found.push_back(&item.get_object());
-  }
-  return found;
-}
-
-// What is too long is said in `excess`.
-Result<Texts> TextsIn(const json::Object& object, std::string_view key,
-                      const PodFields::Which& which, std::string& excess) {
-  Texts texts;
-  for (const auto& item : *TRY(ObjectIn(object, key))) {
-    if (!which || !which(item.key())) continue;
-    const int64_t* length = item.value().if_int64();
-    if (length != nullptr && *length > static_cast<int64_t>(json::Shape::kLongest)) {
-      excess = fmt::format("{}: {} has {} bytes, at most {} are read", key, Brief(item.key()),
-                           *length, kLongestAnnotation);
-      continue;
-    }
-    if (!item.value().is_string()) {
-      return Fail(Reason::kInvalid, "{}: {} is no text", key, Brief(item.key()));
-    }
-    texts.emplace(item.key(), item.value().get_string());
-  }
-  return texts;
-}
-
 // Of two entries of one name the later one counts.
-Result<Texts> VariablesIn(const json::Object& container, const PodFields::Which& which) {
+Result<Texts> VariablesIn(const json::Object& container, const Which& which) {
   Texts variables;
   for (const json::Object* entry : TRY(ObjectsIn(container, "env"))) {
     const std::string name = TRY_IN(NeededTextIn(*entry, "name"), "env");
@@ -180,13 +117,8 @@ Result<Pod> ReadParts(const json::Object& object, const PodFields& wanted) {
   return pod;
 }
 
-const json::Object* MetadataIn(const json::Value& object) {
-  const json::Object* whole = object.if_object();
-  return whole == nullptr ? nullptr : json::GetObject(*whole, "metadata");
-}
-
 // Of the variables those that are wanted: there may be any number of others.
-json::Shape VariablesShape(const PodFields::Which& which) {
+json::Shape VariablesShape(const Which& which) {
   using json::Shape;
   return Shape::List(Shape::Object({{"name", Shape::Scalar()},
                                     {"value", Shape::Scalar()},
@@ -250,9 +182,19 @@ Form PodForm(const PodFields& wanted) {
 
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted) {
   if (!object.is_object()) return Fail(Reason::kInvalid, "a pod is no object");
-  const std::string name = PodNameIn(object);
+  const std::string name = ObjectKeyIn(object);
   return TRY_IN(ReadParts(object.get_object(), wanted),
                 name.empty() ? "a pod without a name" : "pod " + Brief(name));
+}
+
+size_t CostOf(const Pod& pod) {
+  constexpr size_t kContainer = 400;
+  size_t bytes = CostOf(pod.labels) + CostOf(pod.annotations);
+  for (const Container& container : pod.containers) {
+    bytes += kContainer + container.name.size() + CostOf(container.limits) +
+             CostOf(container.requests) + CostOf(container.variables);
+  }
+  return bytes;
 }
 
 std::string KubeletUidIn(const json::Value& object) {
@@ -264,13 +206,6 @@ std::string KubeletUidIn(const json::Value& object) {
     mirrored = json::GetString(*annotations, kMirrorAnnotation).value_or("");
   }
   return mirrored.empty() ? json::GetString(*metadata, "uid").value_or("") : mirrored;
-}
-
-std::string PodNameIn(const json::Value& object) {
-  const json::Object* metadata = MetadataIn(object);
-  const auto name = metadata == nullptr ? std::nullopt : json::GetString(*metadata, "name");
-  if (!name) return "";
-  return json::GetString(*metadata, "namespace").value_or("") + "/" + *name;
 }
 
 }  // namespace tessera::kube

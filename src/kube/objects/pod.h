@@ -3,8 +3,6 @@
 // read, for hundreds of them are kept. Plain data; pure; any thread.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,10 +11,9 @@
 #include "base/result.h"
 #include "json/json.h"
 #include "kube/objects/form.h"
+#include "kube/objects/members.h"
 
 namespace tessera::kube {
-
-using Texts = std::map<std::string, std::string, std::less<>>;
 
 struct Container {
   enum class Kind : uint8_t {
@@ -73,8 +70,6 @@ using PodPtr = std::shared_ptr<const Pod>;
 
 // What of a pod is kept besides what each has.
 struct PodFields {
-  using Which = std::function<bool(std::string_view name)>;  // empty: none
-
   std::vector<std::string> keys{};  // what keys of labels and annotations begin with
   Which resource{};
   // Environment variables of containers: those with a value. One that is taken from elsewhere
@@ -82,9 +77,7 @@ struct PodFields {
   Which variable{};
 };
 
-// What of pods is kept while they are read. HAMi's own annotations take some 60 bytes for each GPU
-// of each container.
-inline constexpr size_t kLongestAnnotation = 32 << 10;
+// What of pods is kept while they are read.
 Form PodForm(const PodFields& wanted);
 
 // kInvalid with the pod's name and the field where it is not as Kubernetes has it. What Kubernetes
@@ -92,9 +85,10 @@ Form PodForm(const PodFields& wanted);
 // kept without labels, annotations and containers.
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted);
 
-// Of an object that need not be whole: the UID that kubelet knows it by, and the pod as messages
-// name it, "NAMESPACE/NAME"; empty where there is none.
+// About the memory that all of it takes which its maker could make of any size.
+size_t CostOf(const Pod& pod);
+
+// Of an object that need not be whole: the UID that kubelet knows it by; empty where there is none.
 std::string KubeletUidIn(const json::Value& object);
-std::string PodNameIn(const json::Value& object);
 
 }  // namespace tessera::kube

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of a list as the API server has them, each trimmed to what its reader keeps, by
+// "NAMESPACE/NAME": listed in pages, then watched. A list that is read anew takes the place of what
+// there is once it is whole, and what changed is told. While the API server cannot be reached, they
+// stay as they were last seen.
+//
+// An object that cannot be read, or that there is no room for, costs itself only: it stays as it
+// was last, or out, is counted, and the log says so once. An object of another UID is another one.
+// NodePods is not made of this: its pods go by kubelet's UIDs, which mirror pods claim, and are
+// trimmed further where there is no room.
+//
+// One thread: its loop's, as the client's, which outlives it. No handler may destroy it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "kube/client.h"
+#include "kube/left_out.h"
+#include "kube/objects/metadata.h"
+#include "os/alarm.h"
+#include "os/loop.h"
+
+namespace tessera::kube {
+
+// T has ==, and CostOf(T), about the memory that it takes.
+template <class T>
+class Informer {
+ public:
+  using Ptr = std::shared_ptr<const T>;
+
+  struct Source {
+    std::string path;     // of the list: "/api/v1/nodes"
+    std::string query{};  // as a Watch's
+    Form form;            // keeps the metadata's name, namespace and uid
+    std::function<Result<T>(const json::Value& object)> read;
+    // Bytes that all may take. While a list is read, what has changed takes them twice.
+    size_t most = size_t{256} << 20;
+    Duration resync{0};  // after so long the list is read anew; 0: never
+  };
+  // What is there is new already when they are called. Each may be empty.
+  struct Handlers {
+    std::function<void(const Ptr& object)> added{};
+    std::function<void(const Ptr& before, const Ptr& now)> changed{};
+    std::function<void(const Ptr& object)> removed{};
+    std::function<void()> listed{};              // the list was read whole, and all of it told
+    std::function<void(const Error&)> failed{};  // it could not be read; that is tried again
+  };
+
+  Informer(os::Loop& loop, Client& client, Source source, Handlers handlers)
+      : source_(std::move(source)),
+        handlers_(std::move(handlers)),
+        left_out_("an object is left as it was"),
+        resync_(loop, [this] { (void)Refresh(kListLimit); }),
+        watch_(loop, client, source_.path, source_.query, source_.form,
+               {.changed = [this](const json::Value& object) { Changed(object); },
+                .deleted = [this](const json::Value& object) { Deleted(object); },
+                .begun = [this] { Begin(); },
+                .item = [this](const json::Value& object) { Take(object); },
+                .listed = [this] { Listed(); },
+                .failed = [this](const Error& error) { Failed(error); }}) {}
+
+  // Whether the list was read at all.
+  bool Synced() const { return synced_; }
+  size_t size() const { return present_.entries.size(); }
+  size_t bytes() const { return present_.bytes; }
+  // Whose present state is not there; LeftOut::kMost at most.
+  size_t left_out() const { return left_out_.size(); }
+  // "NAMESPACE/NAME", or "NAME" of what is in no namespace; null where there is none.
+  Ptr Find(std::string_view key) const {
+    const auto found = present_.entries.find(key);
+    return found == present_.entries.end() ? nullptr : found->second.object;
+  }
+  // In the order of their keys. What is called may not let the loop go on.
+  void ForEach(const std::function<void(const std::string& key, const Ptr& object)>& told) const {
+    for (const auto& [key, entry] : present_.entries) told(key, entry.object);
+  }
+
+  // For who needs a list that begins after now: `listed` or `failed` is called then (as
+  // Watch::Refresh).
+  bool Refresh(Duration within) { return watch_.Refresh(within); }
+
+ private:
+  // How long events wait for a list that nobody waits for.
+  static constexpr Duration kListLimit{30'000};
+  static constexpr size_t kEntryCost = 200;  // of the map, about
+
+  struct Entry {
+    Ptr object;
+    std::string uid;
+    size_t cost;
+  };
+  struct Contents {
+    std::map<std::string, Entry, std::less<>> entries{};
+    size_t bytes = 0;
+
+    // False where there is no room.
+    bool Put(const std::string& key, Entry entry, size_t most) {
+      const auto found = entries.find(key);
+      const size_t before = found == entries.end() ? 0 : found->second.cost;
+      if (bytes - before + entry.cost > most) return false;
+      bytes += entry.cost - before;
+      entries.insert_or_assign(key, std::move(entry));
+      return true;
+    }
+    void Erase(const std::string& key) {
+      const auto found = entries.find(key);
+      if (found == entries.end()) return;
+      bytes -= found->second.cost;
+      entries.erase(found);
+    }
+    // The entry of the same object, whatever its state; null where there is none.
+    const Entry* Same(const std::string& key, const std::string& uid) const {
+      const auto found = entries.find(key);
+      return found != entries.end() && found->second.uid == uid ? &found->second : nullptr;
+    }
+  };
+
+  void Begin() {
+    listing_ = {};
+    left_out_.BeginList();
+  }
+
+  // One that is as it was is kept once.
+  void Take(const json::Value& object) {
+    const std::string key = ObjectKeyIn(object);
+    const Entry* former = present_.Same(key, UidIn(object));
+    if (Put(object, key, former, listing_) || former == nullptr) return;
+    (void)listing_.Put(key, *former, source_.most);
+  }
+
+  void Listed() {
+    left_out_.EndList();
+    const Contents before = std::exchange(present_, std::exchange(listing_, {}));
+    synced_ = true;
+    for (const auto& [key, entry] : before.entries) {
+      if (present_.Same(key, entry.uid) == nullptr) TellRemoved(entry.object);
+    }
+    for (const auto& [key, entry] : present_.entries) {
+      TellOf(before.Same(key, entry.uid), entry.object);
+    }
+    if (handlers_.listed) handlers_.listed();
+    ResyncLater();
+  }
+
+  void Failed(const Error& error) {
+    listing_ = {};
+    if (handlers_.failed) handlers_.failed(error);
+    ResyncLater();
+  }
+
+  void ResyncLater() {
+    if (source_.resync > Duration(0)) resync_.Within(source_.resync);
+  }
+
+  void Changed(const json::Value& object) {
+    const std::string key = ObjectKeyIn(object);
+    const std::string uid = UidIn(object);
+    const auto found = present_.entries.find(key);
+    if (found != present_.entries.end() && found->second.uid != uid) Remove(key);
+    const Entry* same = present_.Same(key, uid);
+    const std::optional<Entry> former = same == nullptr ? std::nullopt : std::optional(*same);
+    if (Put(object, key, same, present_)) TellOf(former ? &*former : nullptr, Find(key));
+  }
+
+  void Deleted(const json::Value& object) {
+    const std::string key = ObjectKeyIn(object);
+    left_out_.Remove(key);
+    if (present_.Same(key, UidIn(object)) != nullptr) Remove(key);
+  }
+
+  void Remove(const std::string& key) {
+    const Ptr object = Find(key);
+    present_.Erase(key);
+    TellRemoved(object);
+  }
+
+  // False where it is left out.
+  bool Put(const json::Value& object, const std::string& key, const Entry* former,
+           Contents& contents) {
+    Result<T> read = source_.read(object);
+    if (read && key.empty()) read = Fail(Reason::kInvalid, "an object has no name");
+    if (!read) {
+      left_out_.Add(key, read.error().In(source_.path));
+      return false;
+    }
+    const bool same = former != nullptr && *former->object == *read;
+    const Ptr kept = same ? former->object : std::make_shared<const T>(*std::move(read));
+    const size_t cost = kEntryCost + key.size() + CostOf(*kept);
+    if (!contents.Put(key, {kept, UidIn(object), cost}, source_.most)) {
+      left_out_.Add(key, {Reason::kInvalid, fmt::format("{}: no room for {}: all have {} bytes at "
+                                                        "most",
+                                                        source_.path, key, source_.most)});
+      return false;
+    }
+    left_out_.Remove(key);
+    return true;
+  }
+
+  void TellRemoved(const Ptr& object) {
+    if (handlers_.removed) handlers_.removed(object);
+  }
+  void TellOf(const Entry* former, const Ptr& now) {
+    if (former == nullptr) {
+      if (handlers_.added) handlers_.added(now);
+    } else if (former->object != now) {
+      if (handlers_.changed) handlers_.changed(former->object, now);
+    }
+  }
+
+  const Source source_;
+  const Handlers handlers_;
+  Contents present_;
+  Contents listing_;
+  bool synced_ = false;
+  LeftOut left_out_;
+  os::Alarm resync_;
+  Watch watch_;
+};
+
+}  // namespace tessera::kube
