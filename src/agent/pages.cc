@@ -146,6 +146,7 @@ json::Object DeviceObject(const View& view, const Device& device, const Tables& 
                                                     {"since", FormatTime(cordon->since)}});
   auto own = tables.shares.find(device.key);
   object["shares"] = own == tables.shares.end() ? json::Array() : Strings(own->second);
+  if (!device.traits.empty()) object["traits"] = TraitsJson(*device.traits);
   if (device.memory > 0) object["memoryBytes"] = static_cast<uint64_t>(device.memory) << kMiB;
   const auto resource = view.resources.find(device.key.source);
   if (resource != view.resources.end()) {

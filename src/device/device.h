@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "device/traits.h"
 
 namespace tessera {
 
@@ -58,6 +59,7 @@ struct Device {
   std::string parent;           // what it is a part of, e.g. a GPU's id; empty: it is whole
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;
+  TraitsOf traits;
   std::optional<Error> defect;  // set: it is there but cannot be read, and is never offered healthy
   bool present = true;          // false: it vanished while it may be in use (kept, Unhealthy)
 

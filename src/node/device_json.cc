@@ -23,4 +23,20 @@ json::Array MountsJson(const std::vector<Mount>& mounts) {
   return array;
 }
 
+json::Object TraitsJson(const DeviceTraits& traits) {
+  json::Object object;
+  if (!traits.pci_path.empty()) object["pciPath"] = traits.pci_path;
+  if (traits.iommu_group) object["iommuGroup"] = *traits.iommu_group;
+  return object;
+}
+
+DeviceTraits ReadTraits(const json::Object& object) {
+  DeviceTraits traits;
+  traits.pci_path = json::GetString(object, "pciPath").value_or("");
+  if (const auto group = json::GetInt(object, "iommuGroup")) {
+    traits.iommu_group = static_cast<int>(*group);
+  }
+  return traits;
+}
+
 }  // namespace tessera

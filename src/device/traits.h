@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only some kinds know of their devices. There may be 60,000 devices with none of it: each
+// then costs one empty pointer. Plain data; any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace tessera {
+
+struct DeviceTraits {
+  // Its way on the PCI bus, the root complex first: "pci0000:40/0000:40:01.0/0000:47:00.0"; empty:
+  // not known, or it is on none.
+  std::string pci_path{};
+  std::optional<int> iommu_group{};
+  bool operator==(const DeviceTraits&) const = default;
+};
+
+// A device's traits: read like a pointer that is never null, compared by what they are.
+class TraitsOf {
+ public:
+  TraitsOf() = default;
+  TraitsOf(DeviceTraits traits) {  // NOLINT(google-explicit-constructor): a device is given traits
+    if (traits != DeviceTraits()) body_ = std::make_shared<const DeviceTraits>(std::move(traits));
+  }
+
+  bool empty() const { return body_ == nullptr; }
+  const DeviceTraits& operator*() const {
+    static const DeviceTraits kNone;
+    return empty() ? kNone : *body_;
+  }
+  const DeviceTraits* operator->() const { return &**this; }
+  bool operator==(const TraitsOf& other) const { return body_ == other.body_ || **this == *other; }
+
+ private:
+  std::shared_ptr<const DeviceTraits> body_;  // null: there are none
+};
+
+}  // namespace tessera

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/device_json.h"
+
+#include <gtest/gtest.h>
+
+#include "node/state.h"
+
+namespace tessera {
+namespace {
+
+TEST(DeviceJson, ADeviceWithoutTraitsHasNothingOfThem) {
+  EXPECT_EQ(TraitsJson({}), json::Object());
+  EXPECT_EQ(ReadTraits({}), DeviceTraits());
+}
+
+TEST(DeviceJson, TraitsReadBackAsTheyWere) {
+  const DeviceTraits traits{.pci_path = "pci0000:40/0000:40:01.0/0000:47:00.0", .iommu_group = 57};
+
+  EXPECT_EQ(json::Write(TraitsJson(traits)),
+            R"({"pciPath":"pci0000:40/0000:40:01.0/0000:47:00.0","iommuGroup":57})");
+  EXPECT_EQ(ReadTraits(TraitsJson(traits)), traits);
+}
+
+TEST(DeviceJson, TheStateFileKeepsTraits) {
+  Device device;
+  device.key = {"fixture.com/card", "a"};
+  device.visible_as = "a";
+  device.traits = DeviceTraits{.pci_path = "pci0000:40/0000:47:00.0"};
+
+  EXPECT_EQ(ParseFacts(WriteFacts({device}, {}, {}))->devices, DeviceList{device});
+}
+
+}  // namespace
+}  // namespace tessera
