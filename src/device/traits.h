@@ -3,6 +3,7 @@
 // then costs one empty pointer. Plain data; any thread.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@ struct DeviceTraits {
   // not known, or it is on none.
   std::string pci_path{};
   std::optional<int> iommu_group{};
+  // By name, besides the visible-devices variable. A container's has the values of all its devices,
+  // joined by commas in their order.
+  std::map<std::string, std::string> variables{};
   bool operator==(const DeviceTraits&) const = default;
 };
 

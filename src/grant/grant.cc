@@ -133,6 +133,18 @@ void NameVisible(const Devices& devices, const Rendering& rendering, Grant& gran
   }
 }
 
+// Several may be empty, and each has its place.
+void JoinVariables(const Devices& devices, Grant& grant) {
+  std::map<std::string, std::string> joined;
+  for (const Device* device : devices) {
+    for (const auto& [name, value] : device->traits->variables) {
+      const auto [at, first] = joined.try_emplace(name, value);
+      if (!first) at->second += "," + value;
+    }
+  }
+  grant.envs.merge(std::move(joined));
+}
+
 void ListByMounts(const Devices& devices, const Rendering& rendering, Grant& grant) {
   if (rendering.mount_list_dir.empty()) return;
   if (!rendering.env.empty()) grant.envs[rendering.env] = rendering.mount_list_dir;
@@ -171,6 +183,7 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
   switch (strategy) {
     case Strategy::kEnvvar:
       NameVisible(devices, rendering, grant);
+      JoinVariables(devices, grant);
       break;
     case Strategy::kVolumeMounts:
       grant.mounts = TRY(Collect(offer, devices, &Device::mounts));

@@ -173,7 +173,7 @@ cdi::Edits CdiEditsOf(const Device& device, const Rendering& rendering, const cd
 // The CDI document for the offer's devices under `rendering.cdi_kind`: one CDI device each. It has
 // what `parts` say of it; where there are none, its nodes and mounts. When the resource has a
 // visible-devices variable then, or a device has neither nodes nor mounts (CDI wants at least one
-// edit), it gets a variable of its own, "VARIABLE_ID=NAME".
+// edit), it gets a variable of its own, "VARIABLE_ID=NAME"; so do the variables of its traits.
 cdi::Document CdiDocument(const Offer& offer, const Rendering& rendering,
                           const cdi::Parts* parts = nullptr);
 // The rendering without names of CDI devices that are in no document of `parts`: what is asked for

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/device_json.h"
 
+#include <utility>
+
 namespace tessera {
 
 json::Array NodesJson(const std::vector<DeviceNode>& nodes) {
@@ -27,6 +29,9 @@ json::Object TraitsJson(const DeviceTraits& traits) {
   json::Object object;
   if (!traits.pci_path.empty()) object["pciPath"] = traits.pci_path;
   if (traits.iommu_group) object["iommuGroup"] = *traits.iommu_group;
+  json::Object variables;
+  for (const auto& [name, value] : traits.variables) variables[name] = value;
+  if (!variables.empty()) object["variables"] = std::move(variables);
   return object;
 }
 
@@ -35,6 +40,11 @@ DeviceTraits ReadTraits(const json::Object& object) {
   traits.pci_path = json::GetString(object, "pciPath").value_or("");
   if (const auto group = json::GetInt(object, "iommuGroup")) {
     traits.iommu_group = static_cast<int>(*group);
+  }
+  if (const json::Object* variables = json::GetObject(object, "variables")) {
+    for (const auto& [name, value] : *variables) {
+      if (value.is_string()) traits.variables[name] = value.get_string();
+    }
   }
   return traits;
 }

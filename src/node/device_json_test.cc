@@ -14,10 +14,13 @@ TEST(DeviceJson, ADeviceWithoutTraitsHasNothingOfThem) {
 }
 
 TEST(DeviceJson, TraitsReadBackAsTheyWere) {
-  const DeviceTraits traits{.pci_path = "pci0000:40/0000:40:01.0/0000:47:00.0", .iommu_group = 57};
+  const DeviceTraits traits{.pci_path = "pci0000:40/0000:40:01.0/0000:47:00.0",
+                            .iommu_group = 57,
+                            .variables = {{"CARD_BUS", "0000:47:00.0"}}};
 
   EXPECT_EQ(json::Write(TraitsJson(traits)),
-            R"({"pciPath":"pci0000:40/0000:40:01.0/0000:47:00.0","iommuGroup":57})");
+            R"({"pciPath":"pci0000:40/0000:40:01.0/0000:47:00.0","iommuGroup":57,)"
+            R"("variables":{"CARD_BUS":"0000:47:00.0"}})");
   EXPECT_EQ(ReadTraits(TraitsJson(traits)), traits);
 }
 
