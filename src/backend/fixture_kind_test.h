@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/node_facts.h"
 #include "backend/pci_place.h"
 #include "os/files.h"
 
@@ -51,6 +52,7 @@ struct FixtureCard {
   std::string id;
   std::string address{};  // on the PCI bus; empty: on none
   DeviceTraits traits{};  // beside its place there
+  std::vector<WantedNode> nodes{};
 };
 
 class FixtureBackend : public Backend {
@@ -80,6 +82,7 @@ class FixtureBackend : public Backend {
     DeviceTraits traits = card.traits;
     if (!card.address.empty()) ReadPciPlace(root_, card.address, traits);
     device.traits = std::move(traits);
+    AddNodes(root_, card.nodes, device);
     return device;
   }
 

@@ -72,19 +72,31 @@ Status CheckCount(const Offer& offer, const Rendering& rendering, size_t count) 
               offer.resource, count);
 }
 
+// Whether one thing in the container serves for both; of a node, with what either may do with it.
+bool Joined(const DeviceNode& node, DeviceNode& taken) {
+  if (node.host_path != taken.host_path) return false;
+  for (const char letter : node.permissions) {
+    if (taken.permissions.find(letter) == std::string::npos) taken.permissions += letter;
+  }
+  return true;
+}
+bool Joined(const Mount& mount, const Mount& taken) {
+  return mount == taken;
+}
+
 // Collects the nodes or mounts of the devices. What several devices share is named once; two
 // different things for one place in the container cannot both be had.
 template <class Item>
 Result<std::vector<Item>> Collect(const Offer& offer, const Devices& devices,
                                   std::vector<Item> Device::* items) {
   std::vector<Item> collected;
-  std::map<std::string_view, std::pair<const Item*, const Device*>> taken;
+  std::map<std::string_view, std::pair<size_t, const Device*>> taken;
   for (const Device* device : devices) {
     for (const Item& item : device->*items) {
-      const auto [it, fresh] = taken.try_emplace(item.container_path, &item, device);
+      const auto [it, fresh] = taken.try_emplace(item.container_path, collected.size(), device);
       if (fresh) {
         collected.push_back(item);
-      } else if (*it->second.first != item) {
+      } else if (!Joined(item, collected[it->second.first])) {
         return Fail(Reason::kPathConflict, "{}: devices {} and {} both need {} in the container",
                     offer.resource, it->second.second->key.id, device->key.id, item.container_path);
       }

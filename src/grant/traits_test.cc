@@ -70,5 +70,22 @@ TEST(Variables, AreOfOneDeviceEachInACdiDocument) {
   EXPECT_EQ(Allocate(offer, Only(Strategy::kCdiCri), Ids{"a1", "a2"})->envs, Envs());
 }
 
+Device WithNodes(const std::string& id, std::vector<DeviceNode> nodes) {
+  Device device = Card(id);
+  device.nodes = std::move(nodes);
+  return device;
+}
+
+TEST(SharedNodes, AreOneInTheContainerWithWhatAnyDeviceMayDoWithThem) {
+  const Offer offer = OfferOf({WithNodes("1", {{"/dev/ctl", "/dev/ctl", "r"}}),
+                               WithNodes("2", {{"/dev/ctl", "/dev/ctl", "rw"}}),
+                               WithNodes("3", {{"/dev/ctl", "/dev/ctl", "m"}})});
+
+  EXPECT_EQ(Allocate(offer, Only(Strategy::kDeviceSpecs), Ids{"1", "2", "3"})->devices,
+            (std::vector<DeviceNode>{{"/dev/ctl", "/dev/ctl", "rwm"}}));
+  EXPECT_EQ(Allocate(offer, Only(Strategy::kDeviceSpecs), Ids{"1"})->devices,
+            (std::vector<DeviceNode>{{"/dev/ctl", "/dev/ctl", "r"}}));
+}
+
 }  // namespace
 }  // namespace tessera
