@@ -86,6 +86,7 @@ void Reconciler::SaveSoon() {
 
 void Reconciler::ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) {
   const InventoryPtr before = at_.node.inventory();
+  if (!found) Follow(at_.node.LookAtRivals());
   if (found) {
     Follow(at_.node.Found(resource.name(), std::move(found->devices)));
     // What has vanished leaves with the scan after the one that missed it.
@@ -107,6 +108,10 @@ void Reconciler::Unverified(ServedResource& resource, const Error& why) {
 
 void Reconciler::ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) {
   Follow(at_.node.SetObstacle(resource.name(), std::move(obstacle)));
+}
+
+void Reconciler::ExclusiveGranted(ServedResource&) {
+  Follow(at_.node.LookAtRivals());
 }
 
 void Reconciler::ListDue(ServedResource& resource) {

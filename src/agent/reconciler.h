@@ -59,6 +59,7 @@ class Reconciler : public ResourceEvents {
   void Observed(ServedResource& resource, const std::vector<Observation>& seen) override;
   void Unverified(ServedResource& resource, const Error& why) override;
   void ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) override;
+  void ExclusiveGranted(ServedResource& resource) override;
   void ListDue(ServedResource& resource) override;
 
  private:

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace tessera {
 
@@ -19,6 +20,11 @@ struct DeviceTraits {
   // By name, besides the visible-devices variable. A container's has the values of all its devices,
   // joined by commas in their order.
   std::map<std::string, std::string> variables{};
+  // Hardware that it has to itself, by names that all sources give it alike: while a container may
+  // have the device, none is given another that takes any of it.
+  std::vector<std::string> takes{};
+  // Devices of its source with the same one go together: a container is given all of them, or none.
+  std::string bundle{};
   bool operator==(const DeviceTraits&) const = default;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/quote.h"
 #include "base/text.h"
+#include "grant/relations.h"
 #include "grant/vgpu.h"
 
 namespace tessera {
@@ -60,6 +61,7 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   }
   std::stable_sort(devices.begin(), devices.end(),
                    [](const Device* a, const Device* b) { return a->order < b->order; });
+  TRY(CheckRelations(offer, devices));
   return devices;
 }
 

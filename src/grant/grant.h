@@ -134,10 +134,10 @@ struct Grant {
 };
 
 // The grant for exactly these ids, in any order: kEmptyRequest, kTooManyShares, kDuplicateShare,
-// kUnknownShare, kUnhealthyShare or, when two of the devices want one path in the container,
-// kPathConflict otherwise, with a message for whoever asked for the pod. Devices are named once and
-// in their own order, then in natural order, however many of their shares are asked for; channels
-// come behind them.
+// kUnknownShare, kUnhealthyShare, kExcluded, kIncompleteBundle or, when two of the devices want one
+// path in the container, kPathConflict otherwise, with a message for whoever asked for the pod.
+// Devices are named once and in their own order, then in natural order, however many of their
+// shares are asked for; channels come behind them.
 //
 // `match`: whose it is, where virtual GPUs are as large as their pods ask for and no CDI can say so
 // later; it has the devices of that, whatever those of the ids are. kNotMatched without.

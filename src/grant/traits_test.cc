@@ -87,5 +87,31 @@ TEST(SharedNodes, AreOneInTheContainerWithWhatAnyDeviceMayDoWithThem) {
             (std::vector<DeviceNode>{{"/dev/ctl", "/dev/ctl", "r"}}));
 }
 
+TEST(Exclusion, DevicesThatTakeTheSameHardwareAreNotGrantedTogether) {
+  const Offer offer =
+      OfferOf({Card("0", {.takes = {"slice 0", "slice 1"}}), Card("0-a", {.takes = {"slice 0"}}),
+               Card("0-b", {.takes = {"slice 1"}})});
+  const Rendering rendering = Only(Strategy::kEnvvar);
+
+  EXPECT_EQ(Allocate(offer, rendering, Ids{"0", "0-b"}).error(),
+            (Error{Reason::kExcluded,
+                   "fixture.com/card: devices 0 and 0-b are requested together, "
+                   "and both take slice 1 to themselves"}));
+  EXPECT_TRUE(Allocate(offer, rendering, Ids{"0-a", "0-b"}));
+}
+
+TEST(Bundles, AreGrantedWholeOrNotAtAll) {
+  const Offer offer =
+      OfferOf({Card("0", {.bundle = "board"}), Card("1", {.bundle = "board"}), Card("2")});
+  const Rendering rendering = Only(Strategy::kEnvvar);
+
+  EXPECT_EQ(Allocate(offer, rendering, Ids{"1", "2"}).error(),
+            (Error{Reason::kIncompleteBundle,
+                   "fixture.com/card: device 1 goes together with "
+                   "device 0, which is not requested with it"}));
+  EXPECT_TRUE(Allocate(offer, rendering, Ids{"0", "1", "2"}));
+  EXPECT_TRUE(Allocate(offer, rendering, Ids{"2"}));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -32,6 +32,10 @@ json::Object TraitsJson(const DeviceTraits& traits) {
   json::Object variables;
   for (const auto& [name, value] : traits.variables) variables[name] = value;
   if (!variables.empty()) object["variables"] = std::move(variables);
+  if (!traits.takes.empty()) {
+    object["takes"] = json::Array(traits.takes.begin(), traits.takes.end());
+  }
+  if (!traits.bundle.empty()) object["bundle"] = traits.bundle;
   return object;
 }
 
@@ -46,6 +50,12 @@ DeviceTraits ReadTraits(const json::Object& object) {
       if (value.is_string()) traits.variables[name] = value.get_string();
     }
   }
+  if (const json::Array* takes = json::GetArray(object, "takes")) {
+    for (const json::Value& value : *takes) {
+      if (value.is_string()) traits.takes.emplace_back(value.get_string());
+    }
+  }
+  traits.bundle = json::GetString(object, "bundle").value_or("");
   return traits;
 }
 

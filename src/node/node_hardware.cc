@@ -2,6 +2,7 @@
 // What several sources may each call their own: the same hardware, or a part or the whole of it.
 // It is offered by one of them at a time, and what keeps it out goes along with it.
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "node/node.h"
@@ -87,6 +88,7 @@ std::vector<Changes> Node::EndRetired(const std::string& source) {
   if (rest.inventory != inventory_) Replace(rest.inventory);
   std::vector<Changes> changes;
   if (news) changes = SharersOf(source);
+  std::ranges::move(LookAtRivals(), std::back_inserter(changes));
   const DeviceList& devices = inventory_->devices;
   const bool left = std::any_of(devices.begin(), devices.end(),
                                 [&](const Device& device) { return device.key.source == source; });

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// How devices stand to each other by their traits: which keep others out, and which go together.
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "node/node.h"
+
+namespace tessera {
+
+void Node::IndexRelations() {
+  exclusive_.clear();
+  bundles_.clear();
+  for (size_t i = 0; i < inventory_->devices.size(); ++i) {
+    const Device& device = inventory_->devices[i];
+    if (device.traits.empty()) continue;
+    if (!device.traits->takes.empty()) exclusive_.push_back(i);
+    const std::string& bundle = device.traits->bundle;
+    if (!bundle.empty()) bundles_[{device.key.source, bundle}].push_back(i);
+  }
+}
+
+Node::KeptOut Node::Excluded() {
+  std::vector<Exclusive> devices;
+  for (const size_t i : exclusive_) {
+    const Device& device = inventory_->devices[i];
+    devices.push_back({device.key, device.traits->takes, ledger_.IsHeld(device.key)});
+  }
+  ledger_.inbox()->SetExclusive(devices);
+  std::multimap<std::string_view, const DeviceKey*> held;
+  for (const Exclusive& each : devices) {
+    if (!each.held) continue;
+    for (const std::string& hardware : each.hardware) held.emplace(hardware, &each.device);
+  }
+  KeptOut out;
+  for (const Exclusive& each : devices) {
+    for (const std::string& hardware : each.hardware) {
+      const auto [begin, end] = held.equal_range(hardware);
+      const auto by = std::find_if(
+          begin, end, [&](const auto& holder) { return *holder.second != each.device; });
+      if (by == end) continue;
+      out.try_emplace(each.device,
+                      Error{Reason::kExcluded, "it takes " + hardware + ", as does " +
+                                                   by->second->Text() + ", which may be in use"});
+    }
+  }
+  return out;
+}
+
+std::vector<Changes> Node::LookAtRivals() {
+  if (exclusive_.empty() && kept_out_.empty()) return {};
+  const KeptOut before = std::exchange(kept_out_, Excluded());
+  std::map<std::string, Urgency> sources;
+  const auto note = [&](const KeptOut& those, const KeptOut& others, Urgency urgency) {
+    for (const auto& [key, why] : those) {
+      const auto other = others.find(key);
+      if (other != others.end() && other->second == why) continue;
+      Urgency& most = sources.try_emplace(key.source, urgency).first->second;
+      most = std::max(most, urgency);
+    }
+  };
+  note(before, kept_out_, Urgency::kCanWait);
+  note(kept_out_, before, Urgency::kAtOnce);
+  std::vector<Changes> changes;
+  for (const auto& [source, urgency] : sources) changes.push_back({source, {}, urgency});
+  std::ranges::stable_sort(changes, std::greater<>(), &Changes::urgency);
+  return changes;
+}
+
+const Error* Node::KeptOutBy(const Device& device) const {
+  if (kept_out_.empty()) return nullptr;
+  const auto out = kept_out_.find(device.key);
+  return out == kept_out_.end() ? nullptr : &out->second;
+}
+
+std::optional<Error> Node::TroubleOfPartners(const Device& device) const {
+  const auto bundle = bundles_.find({device.key.source, device.traits->bundle});
+  if (bundle == bundles_.end()) return std::nullopt;
+  for (const size_t i : bundle->second) {
+    const Device& partner = inventory_->devices[i];
+    if (partner.key == device.key) continue;
+    if (const std::optional<Error> why = OwnTroubleOf(partner)) {
+      return Error{why->reason,
+                   "it goes together with " + partner.key.id + ", which is out: " + why->message};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Node::TroubleOf(const Device& device) const {
+  std::optional<Error> own = OwnTroubleOf(device);
+  if (own || device.traits->bundle.empty()) return own;
+  return TroubleOfPartners(device);
+}
+
+}  // namespace tessera
