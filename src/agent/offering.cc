@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "share/withhold.h"
 
 namespace tessera::agent {
 namespace {
@@ -82,6 +83,8 @@ Result<Draft> Offering::DraftBy(const Policy& policy, const Inventory& inventory
   auto offer = std::make_shared<Offer>(tessera::Divide(
       resource_, plan, inventory, resource_,
       [this](const Device& device) { return at_.node.TroubleOf(device); }, offer_.get()));
+  // Of what is granted meanwhile Withdraw tells.
+  if (offer->limited) Withhold(at_.node.ledger().HeldIds(resource_), *offer);
   kubelet::ListBytes list = TRY(kubelet::SerializeList(*offer));
   return Draft{std::move(offer), std::move(list)};
 }

@@ -210,8 +210,12 @@ json::Object Candidate(const View& view, const Device& device, const SharesByDev
   }
   const OfferPtr offer = resource->second->offer();
   const bool kept = offer->IsKept(offer->shares.Find(ids.front())->device);
-  object["why"] = fmt::format("healthy, offered as {}{}", Count(ids.size(), "share"),
-                              kept ? " of a former policy, until nobody holds it" : "");
+  const auto withheld = std::ranges::count_if(
+      ids, [&](const std::string& id) { return offer->withheld.contains(id); });
+  object["why"] = fmt::format(
+      "healthy, offered as {}{}{}", Count(ids.size(), "share"),
+      kept ? " of a former policy, until nobody holds it" : "",
+      withheld > 0 ? fmt::format("; there is no room for {} of them now", withheld) : "");
   auto grant = Allocate(*offer, resource->second->resource().rendering, std::span(ids.data(), 1));
   if (!grant) return object;
   object["grant"] = json::Object{{"envs", MapOf(grant->envs)},

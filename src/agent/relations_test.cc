@@ -24,14 +24,9 @@ class ServedRelationsTest : public testing::Test {
   ServedRelationsTest() {
     EXPECT_TRUE(os::MakeDirectories(kubelet_.device_plugins()));
     parts_.saver.Restore("boot");
-    const config::LoadResult loaded = config::Load(
-        {.file = config::Document::Parse(
-             "t.yaml", "version: tessera/v1\nadvertise: {debounce: 10s}\nstate: {dir: " + dir_ +
-                           "}\nresources:\n- {name: " + kCard +
-                           ", dummy: {count: 1}}\n- {name: " + kPart + ", dummy: {count: 2}}\n")});
-    EXPECT_EQ(config::Text(loaded.errors), "");
-    parts_.grants.Open(loaded.config, kubelet_);
-    parts_.resources.Open(loaded.config, kubelet::RegistrationPath::kKubeletSocket, kubelet_);
+    const config::Config config = Configured("");
+    parts_.grants.Open(config, kubelet_);
+    parts_.resources.Open(config, kubelet::RegistrationPath::kKubeletSocket, kubelet_);
     AwaitOffered(kCard, "0 ");
     AwaitOffered(kPart, "0 1 ");
     node_.ledger().Reconcile({}, {kCard, kPart}, SystemClock().Now());
@@ -41,6 +36,17 @@ class ServedRelationsTest : public testing::Test {
     (void)os::RemoveTree(dir_);
   }
 
+  // The cards' policy as the configuration's text has it.
+  config::Config Configured(const std::string& policy) {
+    config::LoadResult loaded = config::Load(
+        {.file = config::Document::Parse(
+             "t.yaml", "version: tessera/v1\nadvertise: {debounce: 10s}\nstate: {dir: " + dir_ +
+                           "}\nresources:\n- {name: " + kCard + policy +
+                           ", dummy: {count: 1}}\n- {name: " + kPart + ", dummy: {count: 2}}\n")});
+    EXPECT_EQ(config::Text(loaded.errors), "");
+    return std::move(loaded.config);
+  }
+  void Configure(const std::string& policy) { parts_.resources.Apply(Configured(policy)); }
   ServedResource& Resource(const std::string& name) { return *parts_.resources.Find(name); }
   // A scan that finds these, and the list after it.
   void Scan(const std::string& resource, const std::vector<FixtureCard>& cards) {
@@ -77,6 +83,26 @@ class ServedRelationsTest : public testing::Test {
   Node node_{SystemClock(), {}};
   PartsUnderTest parts_{node_, dir_};
 };
+
+TEST_F(ServedRelationsTest, ADeviceThatHasLessRoomOffersFewerSharesAndStaysWell) {
+  Configure(", policy: replicas, replicas: 4");
+  AwaitOffered(kCard, "0::0 0::1 0::2 0::3 ");
+  EXPECT_EQ(Allocate(kCard, "0::3"), "");
+
+  Scan(kCard, {{.id = "0", .traits = {.shares = 2}}});
+
+  EXPECT_EQ(Offered(kCard), "0::0 0::3 ");
+  EXPECT_EQ(Resource(kCard).offer()->shares.size(), 4U);
+  EXPECT_EQ(node_.TroubleOf(node_.inventory()->devices[0]), std::nullopt);
+  EXPECT_EQ(Allocate(kCard, "0::1"),
+            "fixture.com/card: id 0::1 is not offered now: device 0 has room for 2 shares "
+            "[unhealthy-share]: delete the pod so that it is placed again; 'tessera explain' on "
+            "the node says why the device is out");
+  EXPECT_EQ(Allocate(kCard, "0::0"), "");
+
+  Scan(kCard, {{.id = "0"}});
+  EXPECT_EQ(Offered(kCard), "0::0 0::1 0::2 0::3 ");
+}
 
 class ServedExclusionTest : public ServedRelationsTest {
  protected:

@@ -20,6 +20,9 @@ struct DeviceTraits {
   // By name, besides the visible-devices variable. A container's has the values of all its devices,
   // joined by commas in their order.
   std::map<std::string, std::string> variables{};
+  // So many of its shares can be had now, where that is less than its resource divides it into:
+  // what is granted stays, and the device is no sicker for it.
+  std::optional<int> shares{};
   // Hardware that it has to itself, by names that all sources give it alike: while a container may
   // have the device, none is given another that takes any of it.
   std::vector<std::string> takes{};

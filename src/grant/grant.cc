@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "grant/relations.h"
 #include "grant/vgpu.h"
+#include "share/withhold.h"
 
 namespace tessera {
 namespace {
@@ -56,6 +57,7 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   for (uint32_t position : positions) {  // device by device, as the shares of an offer are
     const Share& share = offer.shares[position];
     TRY(CheckHealthy(offer, share.device));
+    TRY(CheckRoom(offer, share));
     const Device* device = &offer.devices[share.device];
     if (devices.empty() || devices.back() != device) devices.push_back(device);
   }

@@ -32,6 +32,7 @@ json::Object TraitsJson(const DeviceTraits& traits) {
   json::Object variables;
   for (const auto& [name, value] : traits.variables) variables[name] = value;
   if (!variables.empty()) object["variables"] = std::move(variables);
+  if (traits.shares) object["shares"] = *traits.shares;
   if (!traits.takes.empty()) {
     object["takes"] = json::Array(traits.takes.begin(), traits.takes.end());
   }
@@ -50,6 +51,7 @@ DeviceTraits ReadTraits(const json::Object& object) {
       if (value.is_string()) traits.variables[name] = value.get_string();
     }
   }
+  if (const auto shares = json::GetInt(object, "shares")) traits.shares = static_cast<int>(*shares);
   if (const json::Array* takes = json::GetArray(object, "takes")) {
     for (const json::Value& value : *takes) {
       if (value.is_string()) traits.takes.emplace_back(value.get_string());
