@@ -3,6 +3,7 @@
 // then costs one empty pointer. Plain data; any thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,10 @@ struct DeviceTraits {
   // By name, besides the visible-devices variable. A container's has the values of all its devices,
   // joined by commas in their order.
   std::map<std::string, std::string> variables{};
+  // What it has besides memory, by names of its kind: {"cores", 24}.
+  std::map<std::string, int64_t> capacities{};
+  // Its memory is that of its parent, of which other parts of that have the same.
+  bool shares_memory = false;
   // So many of its shares can be had now, where that is less than its resource divides it into:
   // what is granted stays, and the device is no sicker for it.
   std::optional<int> shares{};

@@ -32,6 +32,10 @@ json::Object TraitsJson(const DeviceTraits& traits) {
   json::Object variables;
   for (const auto& [name, value] : traits.variables) variables[name] = value;
   if (!variables.empty()) object["variables"] = std::move(variables);
+  json::Object capacities;
+  for (const auto& [name, value] : traits.capacities) capacities[name] = value;
+  if (!capacities.empty()) object["capacities"] = std::move(capacities);
+  if (traits.shares_memory) object["sharesMemory"] = true;
   if (traits.shares) object["shares"] = *traits.shares;
   if (!traits.takes.empty()) {
     object["takes"] = json::Array(traits.takes.begin(), traits.takes.end());
@@ -51,6 +55,12 @@ DeviceTraits ReadTraits(const json::Object& object) {
       if (value.is_string()) traits.variables[name] = value.get_string();
     }
   }
+  if (const json::Object* capacities = json::GetObject(object, "capacities")) {
+    for (const auto& [name, value] : *capacities) {
+      if (value.is_int64()) traits.capacities[name] = value.get_int64();
+    }
+  }
+  traits.shares_memory = json::GetBool(object, "sharesMemory").value_or(false);
   if (const auto shares = json::GetInt(object, "shares")) traits.shares = static_cast<int>(*shares);
   if (const json::Array* takes = json::GetArray(object, "takes")) {
     for (const json::Value& value : *takes) {
