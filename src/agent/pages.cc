@@ -9,6 +9,7 @@
 
 #include "agent/pod_page.h"
 #include "base/text.h"
+#include "device/pci_path.h"
 #include "kinds/kinds.h"
 #include "node/device_json.h"
 #include "placement/placement.h"
@@ -147,6 +148,8 @@ json::Object DeviceObject(const View& view, const Device& device, const Tables& 
   auto own = tables.shares.find(device.key);
   object["shares"] = own == tables.shares.end() ? json::Array() : Strings(own->second);
   if (!device.traits.empty()) object["traits"] = TraitsJson(*device.traits);
+  const std::vector<Link> near = PciLinks(device, view.node.inventory()->devices);
+  if (!near.empty()) object["near"] = LinksJson(near);
   if (device.memory > 0) object["memoryBytes"] = static_cast<uint64_t>(device.memory) << kMiB;
   const auto resource = view.resources.find(device.key.source);
   if (resource != view.resources.end()) {

@@ -40,10 +40,11 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
-// What connects a device to another of the same source.
+// What connects a device to another.
 struct Link {
-  std::string peer;  // the other's id
-  int points = 0;    // how close they are; the more, the closer
+  std::string peer;      // the other's id
+  int points = 0;        // how close they are; the more, the closer
+  std::string source{};  // the other's; empty: the device's own
   bool operator==(const Link&) const = default;
 };
 

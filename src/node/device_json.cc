@@ -25,6 +25,18 @@ json::Array MountsJson(const std::vector<Mount>& mounts) {
   return array;
 }
 
+json::Array LinksJson(const std::vector<Link>& links) {
+  json::Array array;
+  for (const Link& link : links) {
+    json::Object object;
+    if (!link.source.empty()) object["source"] = link.source;
+    object["id"] = link.peer;
+    object["points"] = link.points;
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
 json::Object TraitsJson(const DeviceTraits& traits) {
   json::Object object;
   if (!traits.pci_path.empty()) object["pciPath"] = traits.pci_path;

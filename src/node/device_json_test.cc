@@ -32,6 +32,11 @@ TEST(DeviceJson, TraitsReadBackAsTheyWere) {
   EXPECT_EQ(ReadTraits(TraitsJson(traits)), traits);
 }
 
+TEST(DeviceJson, LinksNameTheSourceOfOthersDevices) {
+  EXPECT_EQ(json::Write(LinksJson({{"1", 40}, {"0", 50, "fixture.com/nic"}})),
+            R"([{"id":"1","points":40},{"source":"fixture.com/nic","id":"0","points":50}])");
+}
+
 TEST(DeviceJson, TheStateFileKeepsTraits) {
   Device device;
   device.key = {"fixture.com/card", "a"};
