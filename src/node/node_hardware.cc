@@ -26,8 +26,9 @@ bool OutlastsChecks(const Verdict& verdict, Steady now) {
   return verdict.remedy != Remedy::kNone || verdict.held_until > now;
 }
 
-void Node::Configure(const std::string& source, bool ids_of_hardware) {
+void Node::Configure(const std::string& source, bool ids_of_hardware, const std::string& kind) {
   retired_.erase(source);
+  if (!kind.empty()) kinds_[source] = kind;
   if (ids_of_hardware) hardware_sources_.insert(source);
 }
 

@@ -11,10 +11,12 @@ namespace tessera {
 
 void Node::IndexRelations() {
   exclusive_.clear();
+  on_bus_.clear();
   bundles_.clear();
   for (size_t i = 0; i < inventory_->devices.size(); ++i) {
     const Device& device = inventory_->devices[i];
     if (device.traits.empty()) continue;
+    if (!device.traits->pci_path.empty()) on_bus_.push_back(i);
     if (!device.traits->takes.empty()) exclusive_.push_back(i);
     const std::string& bundle = device.traits->bundle;
     if (!bundle.empty()) bundles_[{device.key.source, bundle}].push_back(i);
@@ -49,8 +51,9 @@ Node::KeptOut Node::Excluded() {
 }
 
 std::vector<Changes> Node::LookAtRivals() {
-  if (exclusive_.empty() && kept_out_.empty()) return {};
+  if (exclusive_.empty() && on_bus_.empty() && kept_out_.empty()) return {};
   const KeptOut before = std::exchange(kept_out_, Excluded());
+  AddDisowned(kept_out_);
   std::map<std::string, Urgency> sources;
   const auto note = [&](const KeptOut& those, const KeptOut& others, Urgency urgency) {
     for (const auto& [key, why] : those) {
