@@ -14,14 +14,20 @@ constexpr Duration kReadyLimit{45'000};  // below TimeoutStartSec of deploy/tess
 }  // namespace
 
 void Reconciler::Follow(const std::vector<Changes>& all) {
+  FollowEach(all);
+  // What is out because of one of them.
+  FollowEach(at_.node.LookAtRivals());
+  if (!all.empty()) AnnounceReady();
+  SaveSoon();
+}
+
+void Reconciler::FollowEach(const std::vector<Changes>& all) {
   for (const Changes& changes : all) {
     if (ServedResource* resource = at_.resources.Find(changes.source)) {
       if (const auto due = resource->DueAfter(changes.urgency)) Publish(*resource, *due);
     }
     Tell(changes);
   }
-  if (!all.empty()) AnnounceReady();
-  SaveSoon();
 }
 
 void Reconciler::Publish(ServedResource& resource, Urgency urgency) {
@@ -86,7 +92,7 @@ void Reconciler::SaveSoon() {
 
 void Reconciler::ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) {
   const InventoryPtr before = at_.node.inventory();
-  if (!found) Follow(at_.node.LookAtRivals());
+  if (!found) Follow({});
   if (found) {
     Follow(at_.node.Found(resource.name(), std::move(found->devices)));
     // What has vanished leaves with the scan after the one that missed it.
@@ -111,7 +117,7 @@ void Reconciler::ObstacleSeen(ServedResource& resource, std::optional<Error> obs
 }
 
 void Reconciler::ExclusiveGranted(ServedResource&) {
-  Follow(at_.node.LookAtRivals());
+  Follow({});
 }
 
 void Reconciler::ListDue(ServedResource& resource) {

@@ -132,5 +132,19 @@ TEST_F(ServedExclusionTest, KubeletIsRefusedWhatItChoseBeforeItHeardOfThat) {
   EXPECT_EQ(Offered(kPart), "0 1 ");
 }
 
+TEST_F(ServedRelationsTest, ADeviceThatIsMadeOfOthersFallsWithThem) {
+  Scan(kPart, {{.id = "0", .traits = {.takes = {"a"}}}, {.id = "1"}});
+  Scan(kCard, {{.id = "0", .traits = {.takes = {"a"}, .parts = {{kPart, "0"}}}}});
+  EXPECT_EQ(Offered(kCard), "0 ");
+
+  parts_.reconciler.Observed(
+      Resource(kPart),
+      {{{kPart, "0"},
+        {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, "on fire"}}});
+
+  EXPECT_EQ(Offered(kPart), "1 ");
+  EXPECT_EQ(Offered(kCard), "");
+}
+
 }  // namespace
 }  // namespace tessera::agent

@@ -4,25 +4,16 @@
 // Plain data; any thread.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "device/device_key.h"
 #include "device/traits.h"
 
 namespace tessera {
-
-// A device's name on this node: ids are unique only within the source that found them.
-struct DeviceKey {
-  std::string source;  // the configured resource whose backend found it, e.g. "dummy.com/npu"
-  std::string id;      // stable across restarts, reboots and renumbering, e.g. "7"
-
-  std::string Text() const { return source + "/" + id; }
-  bool operator==(const DeviceKey&) const = default;
-};
 
 // A device node to hand into the container.
 struct DeviceNode {
@@ -65,11 +56,6 @@ struct Device {
   bool present = true;          // false: it vanished while it may be in use (kept, Unhealthy)
 
   bool operator==(const Device&) const = default;
-};
-
-// Natural order of source, then id.
-struct DeviceKeyLess {
-  bool operator()(const DeviceKey& a, const DeviceKey& b) const;
 };
 
 }  // namespace tessera

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/device_key.h"
+
 namespace tessera {
 
 struct DeviceTraits {
@@ -33,6 +35,8 @@ struct DeviceTraits {
   std::vector<std::string> takes{};
   // Devices of its source with the same one go together: a container is given all of them, or none.
   std::string bundle{};
+  // Devices of other sources that it is made of (compose.h): it is out while one of them is.
+  std::vector<DeviceKey> parts{};
   bool operator==(const DeviceTraits&) const = default;
 };
 

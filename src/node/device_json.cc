@@ -53,6 +53,11 @@ json::Object TraitsJson(const DeviceTraits& traits) {
     object["takes"] = json::Array(traits.takes.begin(), traits.takes.end());
   }
   if (!traits.bundle.empty()) object["bundle"] = traits.bundle;
+  json::Array parts;
+  for (const DeviceKey& part : traits.parts) {
+    parts.push_back(json::Object{{"source", part.source}, {"id", part.id}});
+  }
+  if (!parts.empty()) object["parts"] = std::move(parts);
   return object;
 }
 
@@ -80,6 +85,13 @@ DeviceTraits ReadTraits(const json::Object& object) {
     }
   }
   traits.bundle = json::GetString(object, "bundle").value_or("");
+  if (const json::Array* parts = json::GetArray(object, "parts")) {
+    for (const json::Value& value : *parts) {
+      if (!value.is_object()) continue;
+      traits.parts.push_back({json::GetString(value.get_object(), "source").value_or(""),
+                              json::GetString(value.get_object(), "id").value_or("")});
+    }
+  }
   return traits;
 }
 

@@ -21,14 +21,15 @@ TEST(DeviceJson, TraitsReadBackAsTheyWere) {
                             .shares_memory = true,
                             .shares = 2,
                             .takes = {"card/0", "card/1"},
-                            .bundle = "board 3"};
+                            .bundle = "board 3",
+                            .parts = {{"a.com/gpu", "7"}}};
 
   EXPECT_EQ(
       json::Write(TraitsJson(traits)),
       R"({"pciPath":"pci0000:40/0000:40:01.0/0000:47:00.0","iommuGroup":57,)"
       R"("variables":{"CARD_BUS":"0000:47:00.0"},)"
       R"("capacities":{"bandwidth":400,"cores":24},"sharesMemory":true,"shares":2,"takes":["card/0","card/1"],)"
-      R"("bundle":"board 3"})");
+      R"("bundle":"board 3","parts":[{"source":"a.com/gpu","id":"7"}]})");
   EXPECT_EQ(ReadTraits(TraitsJson(traits)), traits);
 }
 

@@ -310,25 +310,33 @@ Result<Node::Ordered> Node::Uncordon(std::string_view name) {
 }
 
 std::optional<Error> Node::OwnTroubleOf(const Device& device) const {
+  if (std::optional<Error> absent = AbsenceOf(device)) return absent;
+  if (std::optional<Error> held = HeldElsewhere(device)) return held;
+  if (const Error* out = KeptOutBy(device)) return *out;
+  if (std::optional<Error> sick = SicknessOf(device)) return sick;
+  const auto obstacle = obstacles_.find(device.key.source);
+  return obstacle == obstacles_.end() ? std::nullopt : std::optional(obstacle->second);
+}
+
+// Whatever its verdict is.
+std::optional<Error> Node::AbsenceOf(const Device& device) const {
   if (!device.present) {
     return Error{Reason::kVanished, retired_.contains(device.key.source)
                                         ? "its resource is no longer configured"
                                         : "it is no longer there"};
   }
   if (device.defect) return device.defect;
-  if (const tessera::Cordon* cordon = CordonOf(device)) {
-    return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
-  }
-  if (std::optional<Error> held = HeldElsewhere(device)) return held;
-  if (const Error* out = KeptOutBy(device)) return *out;
+  const tessera::Cordon* cordon = CordonOf(device);
+  if (cordon == nullptr) return std::nullopt;
+  return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
+}
+
+std::optional<Error> Node::SicknessOf(const Device& device) const {
   // Asked of all devices one after the other: the next one is known by its address.
   const DeviceList& devices = inventory_->devices;
   const bool expected = expected_ < devices.size() && &devices[expected_] == &device;
   const Verdict& verdict = expected ? health_[expected_++].verdict : VerdictOf(device.key);
-  if (verdict.offered()) {
-    const auto obstacle = obstacles_.find(device.key.source);
-    return obstacle == obstacles_.end() ? std::nullopt : std::optional(obstacle->second);
-  }
+  if (verdict.offered()) return std::nullopt;
   if (verdict.state == HealthState::kUnverified && verdict.detail.empty()) {
     return Error{verdict.reason, "not checked yet on this boot"};
   }

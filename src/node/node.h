@@ -121,7 +121,7 @@ class Node {
                                const std::vector<Observation>& observations);
   // Devices that take the same hardware keep each other out while a container may have one of them,
   // and a function of the PCI bus is of one kind at a time: what changed by what was granted, or
-  // has ended.
+  // has ended. A device that is made of others is out while one of those is.
   std::vector<Changes> LookAtRivals();
   // Devices of which nothing was heard for too long become unhealthy.
   std::vector<Changes> Tick();
@@ -192,6 +192,9 @@ class Node {
   const Error* KeptOutBy(const Device& device) const;
   std::optional<Error> TroubleOfPartners(const Device& device) const;
   std::optional<Error> OwnTroubleOf(const Device& device) const;
+  std::optional<Error> AbsenceOf(const Device& device) const;
+  std::optional<Error> SicknessOf(const Device& device) const;
+  void AddBroken(KeptOut& out) const;
 
   // When it becomes stale if nothing is heard of it; nothing of one that is out.
   std::optional<Steady> StaleFrom(size_t position) const;
@@ -212,6 +215,7 @@ class Node {
   std::vector<size_t> exclusive_;
   std::map<std::pair<std::string, std::string>, std::vector<size_t>> bundles_;
   std::vector<size_t> on_bus_;                 // positions of those that have a PCI path
+  std::vector<size_t> composed_;               // and of those that are made of others
   KeptOut kept_out_;                           // by devices that containers may have
   std::map<std::string, std::string> kinds_;   // by source
   std::map<std::string, std::string> owners_;  // kinds by the address of a function

@@ -12,11 +12,13 @@ namespace tessera {
 void Node::IndexRelations() {
   exclusive_.clear();
   on_bus_.clear();
+  composed_.clear();
   bundles_.clear();
   for (size_t i = 0; i < inventory_->devices.size(); ++i) {
     const Device& device = inventory_->devices[i];
     if (device.traits.empty()) continue;
     if (!device.traits->pci_path.empty()) on_bus_.push_back(i);
+    if (!device.traits->parts.empty()) composed_.push_back(i);
     if (!device.traits->takes.empty()) exclusive_.push_back(i);
     const std::string& bundle = device.traits->bundle;
     if (!bundle.empty()) bundles_[{device.key.source, bundle}].push_back(i);
@@ -51,9 +53,10 @@ Node::KeptOut Node::Excluded() {
 }
 
 std::vector<Changes> Node::LookAtRivals() {
-  if (exclusive_.empty() && on_bus_.empty() && kept_out_.empty()) return {};
+  if (exclusive_.empty() && on_bus_.empty() && composed_.empty() && kept_out_.empty()) return {};
   const KeptOut before = std::exchange(kept_out_, Excluded());
   AddDisowned(kept_out_);
+  AddBroken(kept_out_);
   std::map<std::string, Urgency> sources;
   const auto note = [&](const KeptOut& those, const KeptOut& others, Urgency urgency) {
     for (const auto& [key, why] : those) {
@@ -69,6 +72,22 @@ std::vector<Changes> Node::LookAtRivals() {
   for (const auto& [source, urgency] : sources) changes.push_back({source, {}, urgency});
   std::ranges::stable_sort(changes, std::greater<>(), &Changes::urgency);
   return changes;
+}
+
+// That a part is held is known by the hardware that both take.
+void Node::AddBroken(KeptOut& out) const {
+  for (const size_t i : composed_) {
+    const Device& whole = inventory_->devices[i];
+    for (const DeviceKey& key : whole.traits->parts) {
+      const Device* part = inventory_->Find(key);
+      std::optional<Error> why = Error{Reason::kVanished, "it is not there"};
+      if (part != nullptr) why = AbsenceOf(*part);
+      if (part != nullptr && !why) why = SicknessOf(*part);
+      if (!why) continue;
+      out.try_emplace(whole.key,
+                      Error{why->reason, "its part " + key.Text() + " is out: " + why->message});
+    }
+  }
 }
 
 const Error* Node::KeptOutBy(const Device& device) const {

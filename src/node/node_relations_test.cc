@@ -135,5 +135,49 @@ TEST_F(NodeBundleTest, ACordonOfOneConcernsAllOfThem) {
             (Error{Reason::kCordoned, "it goes together with 0, which is out: cordoned: loud"}));
 }
 
+// Device 0 of kOther is made of 0 and 1 of kSource, and others of others.
+class NodeComposedTest : public RelationsTest {
+ protected:
+  NodeComposedTest() {
+    Offer(kSource, {Having("0", {.takes = {"a"}}), Having("1", {.takes = {"b"}}),
+                    Having("2", {.takes = {"c"}})});
+    Offer(kOther, {Having("0", {.takes = {"a", "b"}, .parts = {{kSource, "0"}, {kSource, "1"}}})});
+  }
+};
+
+TEST_F(NodeComposedTest, ItIsOutWhileAPartOfItIs) {
+  node_.Observe(kSource, {Fatal("1", "on fire")});
+  TakeTold();
+
+  node_.LookAtRivals();
+
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/other ");
+  EXPECT_EQ(TroubleOf(kOther, "0"),
+            (Error{Reason::kFatalEvent, "its part dummy.com/npu/1 is out: on fire"}));
+}
+
+TEST_F(NodeComposedTest, APartThatIsNotThereIsOut) {
+  Offer(kOther, {Having("1", {.takes = {"d"}, .parts = {{kSource, "9"}}})});
+
+  EXPECT_EQ(TroubleOf(kOther, "1"),
+            (Error{Reason::kVanished, "its part dummy.com/npu/9 is out: it is not there"}));
+}
+
+TEST_F(NodeComposedTest, WhoHasItHasItsPartsAndItIsNotOutForThat) {
+  Grant(kOther, "0");
+
+  EXPECT_EQ(TroubleOf(kSource, "0"), Takes("a", "dummy.com/other/0"));
+  EXPECT_EQ(TroubleOf(kSource, "1"), Takes("b", "dummy.com/other/0"));
+  EXPECT_EQ(TroubleOf(kSource, "2"), std::nullopt);
+  EXPECT_EQ(TroubleOf(kOther, "0"), std::nullopt);
+}
+
+TEST_F(NodeComposedTest, ItIsOutWhileSomebodyHasAPart) {
+  Grant(kSource, "1");
+
+  EXPECT_EQ(TroubleOf(kOther, "0"), Takes("b", "dummy.com/npu/1"));
+  EXPECT_EQ(TroubleOf(kSource, "0"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tessera
