@@ -118,7 +118,7 @@ Result<Grant> Allocator::Make(const Allocation& allocation, const VgpuMatch* mat
   auto made = tessera::Allocate(*snapshot_->offer, rendering, allocation.ids, name,
                                 NeedsMatch(rendering) ? match : nullptr);
   if (!made) return made;
-  granted_(allocation.ids);
+  TRY(granted_(*snapshot_->offer, allocation.ids));
   return made;
 }
 

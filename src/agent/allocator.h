@@ -34,8 +34,9 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     std::string cdi_dir = {};                    // for binding late grants, as the next
     std::shared_ptr<const cdi::Parts> described = nullptr;
   };
-  // An Allocate is answered with these ids; called on the endpoint's thread, and must not wait.
-  using Granted = std::function<void(std::vector<std::string> ids)>;
+  // An Allocate is answered with these ids of the offer, unless it says why not; called on the
+  // endpoint's thread, and must not wait.
+  using Granted = std::function<Status(const Offer& offer, std::vector<std::string> ids)>;
 
   // `workers` run resets and bind grants; shared, as `binder` and `context` are, for gRPC may call
   // the allocator after its resource has gone.

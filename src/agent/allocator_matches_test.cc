@@ -78,7 +78,10 @@ class GrantMatchedTest : public GrantRequestsTest {
       kGpu, std::make_shared<os::Workers>(1),
       std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
                                     os::Root(directory_), context_, inbox_),
-      context_, metrics_, [this](std::vector<std::string> ids) { granted_ = std::move(ids); });
+      context_, metrics_, [this](const Offer&, std::vector<std::string> ids) {
+        granted_ = std::move(ids);
+        return Status();
+      });
 };
 
 #define SKIP_WITHOUT_NODES() \

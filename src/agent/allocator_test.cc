@@ -63,7 +63,10 @@ class AllocatorTest : public testing::Test {
   std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();
   std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
       "dummy.com/npu", workers_, nullptr, std::make_shared<BindContext>(), metrics_,
-      [this](std::vector<std::string> ids) { granted_ = std::move(ids); });
+      [this](const Offer&, std::vector<std::string> ids) {
+        granted_ = std::move(ids);
+        return Status();
+      });
 };
 
 TEST_F(AllocatorTest, AGrantIsToldToTheLedgerAndCounted) {

@@ -59,7 +59,7 @@ class AwaitedPodsTest : public GrantRequestsTest {
       kGpu, std::make_shared<os::Workers>(1),
       std::make_shared<GrantBinder>(directory_ + "/kubelet", directory_ + "/state",
                                     os::Root(directory_), context_, inbox_),
-      context_, metrics_, [](const std::vector<std::string>&) {});
+      context_, metrics_, [](const Offer&, const std::vector<std::string>&) { return Status(); });
 };
 
 TEST_F(AwaitedPodsTest, HoldNoThreadWhileTheyAreWaitedFor) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "share/withhold.h"
 
 namespace tessera::agent {
 namespace {
@@ -13,17 +14,44 @@ namespace {
 constexpr Duration kDoubt{500};
 constexpr int kPreStartThreads = 16;  // as many resets at once
 
+// What Allocate answers with counts as granted, unless it was granted otherwise before this list
+// was made anew.
+Status Put(const Offer& offer, std::vector<std::string> ids, GrantInbox& inbox,
+           const std::function<void()>& exclusive_granted) {
+  const Steady now = SystemClock().Now();
+  std::vector<Exclusive> devices;
+  for (const std::string& id : ids) {
+    const Share* share = offer.shares.Find(id);
+    if (share == nullptr) continue;
+    const Device& device = offer.devices[share->device];
+    if (!device.traits->takes.empty()) devices.push_back({device.key, device.traits->takes});
+  }
+  if (devices.empty()) {
+    inbox.Put(offer.resource, std::move(ids), now);
+    return {};
+  }
+  if (const auto other = inbox.PutUnlessTaken(offer.resource, std::move(ids), now, devices)) {
+    return Fail(Reason::kExcluded,
+                "{}: hardware that was asked for is that of {}, which may be in use",
+                offer.resource, other->Text());
+  }
+  exclusive_granted();
+  return {};
+}
+
 }  // namespace
 
 Offering::Offering(Surroundings at, const config::Config& config, const std::string& resource,
                    kubelet::RegistrationPath path, const kubelet::Directories& directories,
                    const kubelet::PluginOptions& options, std::shared_ptr<GrantInbox> inbox)
     : at_(std::move(at)), resource_(resource) {
-  allocator_ = std::make_shared<Allocator>(
-      resource_, std::make_shared<os::Workers>(kPreStartThreads), at_.binder, at_.context,
-      at_.metrics, [inbox = std::move(inbox), name = resource_](std::vector<std::string> ids) {
-        inbox->Put(name, std::move(ids), SystemClock().Now());
-      });
+  allocator_ =
+      std::make_shared<Allocator>(resource_, std::make_shared<os::Workers>(kPreStartThreads),
+                                  at_.binder, at_.context, at_.metrics,
+                                  [inbox = std::move(inbox), told = at_.exclusive_granted](
+                                      const Offer& offer, std::vector<std::string> ids) {
+                                    return Put(offer, std::move(ids), *inbox, told);
+                                  });
   plugin_ = std::make_unique<kubelet::Plugin>(
       at_.loop, at_.workers,
       kubelet::Plugin::Parameters{.resource = resource_,
@@ -55,6 +83,8 @@ Result<Draft> Offering::DraftBy(const Policy& policy, const Inventory& inventory
   auto offer = std::make_shared<Offer>(tessera::Divide(
       resource_, plan, inventory, resource_,
       [this](const Device& device) { return at_.node.TroubleOf(device); }, offer_.get()));
+  // Of what is granted meanwhile Withdraw tells.
+  if (offer->limited) Withhold(at_.node.ledger().HeldIds(resource_), *offer);
   kubelet::ListBytes list = TRY(kubelet::SerializeList(*offer));
   return Draft{std::move(offer), std::move(list)};
 }

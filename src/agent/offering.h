@@ -35,6 +35,7 @@ class Offering {
     kubelet::PluginObserver& observer;
     std::shared_ptr<GrantBinder> binder;
     std::shared_ptr<BindContext> context;
+    std::function<void()> exclusive_granted;  // any thread: a device that keeps others out
   };
   // What an Allocate is answered with goes to `inbox`.
   Offering(Surroundings at, const config::Config& config, const std::string& resource,
@@ -45,7 +46,7 @@ class Offering {
 
   kubelet::Plugin& plugin() { return *plugin_; }
   const kubelet::Plugin& plugin() const { return *plugin_; }
-  const Allocator& allocator() const { return *allocator_; }
+  Allocator& allocator() const { return *allocator_; }
 
   // The devices as the policy divides them now, and their list; where that does not fit, of the
   // former devices and policy, with today's health; nothing when there is none. `error`: why the

@@ -9,6 +9,7 @@
 
 #include "agent/pod_page.h"
 #include "base/text.h"
+#include "device/pci_path.h"
 #include "kinds/kinds.h"
 #include "node/device_json.h"
 #include "placement/placement.h"
@@ -146,6 +147,9 @@ json::Object DeviceObject(const View& view, const Device& device, const Tables& 
                                                     {"since", FormatTime(cordon->since)}});
   auto own = tables.shares.find(device.key);
   object["shares"] = own == tables.shares.end() ? json::Array() : Strings(own->second);
+  if (!device.traits.empty()) object["traits"] = TraitsJson(*device.traits);
+  const std::vector<Link> near = PciLinks(device, view.node.inventory()->devices);
+  if (!near.empty()) object["near"] = LinksJson(near);
   if (device.memory > 0) object["memoryBytes"] = static_cast<uint64_t>(device.memory) << kMiB;
   const auto resource = view.resources.find(device.key.source);
   if (resource != view.resources.end()) {
@@ -209,8 +213,12 @@ json::Object Candidate(const View& view, const Device& device, const SharesByDev
   }
   const OfferPtr offer = resource->second->offer();
   const bool kept = offer->IsKept(offer->shares.Find(ids.front())->device);
-  object["why"] = fmt::format("healthy, offered as {}{}", Count(ids.size(), "share"),
-                              kept ? " of a former policy, until nobody holds it" : "");
+  const auto withheld = std::ranges::count_if(
+      ids, [&](const std::string& id) { return offer->withheld.contains(id); });
+  object["why"] = fmt::format(
+      "healthy, offered as {}{}{}", Count(ids.size(), "share"),
+      kept ? " of a former policy, until nobody holds it" : "",
+      withheld > 0 ? fmt::format("; there is no room for {} of them now", withheld) : "");
   auto grant = Allocate(*offer, resource->second->resource().rendering, std::span(ids.data(), 1));
   if (!grant) return object;
   object["grant"] = json::Object{{"envs", MapOf(grant->envs)},

@@ -14,14 +14,20 @@ constexpr Duration kReadyLimit{45'000};  // below TimeoutStartSec of deploy/tess
 }  // namespace
 
 void Reconciler::Follow(const std::vector<Changes>& all) {
+  FollowEach(all);
+  // What is out because of one of them.
+  FollowEach(at_.node.LookAtRivals());
+  if (!all.empty()) AnnounceReady();
+  SaveSoon();
+}
+
+void Reconciler::FollowEach(const std::vector<Changes>& all) {
   for (const Changes& changes : all) {
     if (ServedResource* resource = at_.resources.Find(changes.source)) {
       if (const auto due = resource->DueAfter(changes.urgency)) Publish(*resource, *due);
     }
     Tell(changes);
   }
-  if (!all.empty()) AnnounceReady();
-  SaveSoon();
 }
 
 void Reconciler::Publish(ServedResource& resource, Urgency urgency) {
@@ -86,6 +92,7 @@ void Reconciler::SaveSoon() {
 
 void Reconciler::ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) {
   const InventoryPtr before = at_.node.inventory();
+  if (!found) Follow({});
   if (found) {
     Follow(at_.node.Found(resource.name(), std::move(found->devices)));
     // What has vanished leaves with the scan after the one that missed it.
@@ -107,6 +114,10 @@ void Reconciler::Unverified(ServedResource& resource, const Error& why) {
 
 void Reconciler::ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) {
   Follow(at_.node.SetObstacle(resource.name(), std::move(obstacle)));
+}
+
+void Reconciler::ExclusiveGranted(ServedResource&) {
+  Follow({});
 }
 
 void Reconciler::ListDue(ServedResource& resource) {

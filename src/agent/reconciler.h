@@ -38,7 +38,7 @@ class Reconciler : public ResourceEvents {
 
   explicit Reconciler(const Surroundings& at) : at_(at) {}
 
-  // Does what follows from these changes.
+  // Does what follows from these changes, and from those that they make to other devices.
   void Follow(const std::vector<Changes>& all);
   // Devices of which nothing was heard for too long are out.
   void Tick() { Follow(at_.node.Tick()); }
@@ -59,9 +59,11 @@ class Reconciler : public ResourceEvents {
   void Observed(ServedResource& resource, const std::vector<Observation>& seen) override;
   void Unverified(ServedResource& resource, const Error& why) override;
   void ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) override;
+  void ExclusiveGranted(ServedResource& resource) override;
   void ListDue(ServedResource& resource) override;
 
  private:
+  void FollowEach(const std::vector<Changes>& all);
   void Publish(ServedResource& resource, Urgency urgency);
   void WriteCdi(ServedResource& resource, const Offer& offer);
   void Tell(const Changes& changes);

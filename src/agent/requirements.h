@@ -15,7 +15,8 @@ namespace tessera::agent {
 // is not opened twice.
 using Requirements = std::vector<std::shared_ptr<const void>>;
 
-// An error when something is missing. May take some seconds.
+// An error when something is missing that the agent does not start without; of what the devices of
+// a kind need besides the log tells. May take some seconds.
 Result<Requirements> MeetRequirements(const config::Config& config, os::Loop& loop);
 
 }  // namespace tessera::agent

@@ -78,7 +78,8 @@ void ResourceSet::Apply(const config::Config& config) {
 void ResourceSet::Add(const config::Resource& resource) {
   auto served = std::make_unique<ServedResource>(at_, grants_.binder(), config_, resource, path_,
                                                  directories_);
-  at_.node.Configure(resource.name, KindOf(resource)->ids_are_of_hardware);
+  const Kind& kind = *KindOf(resource);
+  at_.node.Configure(resource.name, kind.ids_are_of_hardware, std::string(kind.section.name));
   ServedResource& started = *served;
   served_[resource.name] = std::move(served);
   if (released_) started.SetReleased(released_);

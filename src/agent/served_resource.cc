@@ -39,16 +39,19 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
       readiness_(at_.metrics),
       mailbox_(at_.loop, *this) {
   discovery_.Make(config_, resource_);
-  offering_ =
-      std::make_unique<Offering>(Offering::Surroundings{.loop = at_.loop,
-                                                        .workers = at_.workers,
-                                                        .metrics = at_.metrics,
-                                                        .node = at_.node,
-                                                        .observer = at_.observer,
-                                                        .binder = std::move(binder),
-                                                        .context = at_.context},
-                                 config_, resource_.name, path, directories,
-                                 OptionsOf(backend(), resource_), at_.node.ledger().inbox());
+  offering_ = std::make_unique<Offering>(
+      Offering::Surroundings{.loop = at_.loop,
+                             .workers = at_.workers,
+                             .metrics = at_.metrics,
+                             .node = at_.node,
+                             .observer = at_.observer,
+                             .binder = std::move(binder),
+                             .context = at_.context,
+                             .exclusive_granted = mailbox_.Bind([](ServedResource& self) {
+                               self.at_.events.ExclusiveGranted(self);
+                             })},
+      config_, resource_.name, path, directories, OptionsOf(backend(), resource_),
+      at_.node.ledger().inbox());
 }
 
 ServedResource::~ServedResource() {

@@ -48,6 +48,8 @@ class ResourceEvents {
   virtual void Unverified(ServedResource& resource, const Error& why) = 0;
   // Why none of its devices can be granted; nothing: they can.
   virtual void ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) = 0;
+  // A device was granted that keeps others out.
+  virtual void ExclusiveGranted(ServedResource& resource) = 0;
   // Its list is to be made anew.
   virtual void ListDue(ServedResource& resource) = 0;
 };

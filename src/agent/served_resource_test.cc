@@ -53,6 +53,7 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
     told_ += std::string(ReasonName(why.reason)) + " ";
   }
   void ObstacleSeen(ServedResource&, std::optional<Error>) override {}
+  void ExclusiveGranted(ServedResource&) override { told_ += "exclusive "; }
   void ListDue(ServedResource&) override { told_ += "due "; }
   void Configure(const std::string& npu, const std::string& kind = "dummy") {
     config::LoadResult loaded = config::Load(

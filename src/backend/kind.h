@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/node_needs.h"
 #include "base/result.h"
 #include "config/schema/findings.h"
 #include "config/schema/key.h"
@@ -86,6 +87,16 @@ class Requirement {
   ~Requirement() = default;
 };
 
+// Parts of the node that the devices are of no use without, such as a module of the kernel: what is
+// missing is said when the agent starts, which serves the resource all the same.
+class NodeUser {
+ public:
+  virtual std::vector<NodeNeed> NeedsOf(const config::Resource& resource) const = 0;
+
+ protected:
+  ~NodeUser() = default;
+};
+
 struct Kind {
   // Its section in a resource; the name of the section is the name of the kind.
   config::Key section;
@@ -112,6 +123,7 @@ struct Kind {
   const FamilyFinder* families = nullptr;
   const LabelMaker* labels = nullptr;
   const Requirement* requirement = nullptr;
+  const NodeUser* node = nullptr;
 };
 
 template <class T>

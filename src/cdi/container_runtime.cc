@@ -86,12 +86,15 @@ std::vector<std::string> ContainerdFiles(const os::Root& root, const std::string
   return files;
 }
 
+bool IsCrio(const os::Root& root, const RuntimeVersions& versions) {
+  return versions.runtime.starts_with("cri-o://") ||
+         (versions.runtime.empty() && os::Exists(root.Path(kCriosSocket)));
+}
+
 // Where it cannot be said which of several files counts, all must say yes, and one no is enough: a
 // container would not start at all.
 Told ByConfiguration(const os::Root& root, const RuntimeVersions& versions) {
-  const bool is_crio = versions.runtime.starts_with("cri-o://") ||
-                       (versions.runtime.empty() && os::Exists(root.Path(kCriosSocket)));
-  if (is_crio) return {CrioSays(root, kCrio), kCrio};
+  if (IsCrio(root, versions)) return {CrioSays(root, kCrio), kCrio};
   Told told;
   for (const std::string& path : ContainerdFiles(root, versions.kubelet)) {
     const Says says = ContainerdSays(root, path);
@@ -163,6 +166,18 @@ std::optional<std::string> ShowsCdi(const os::Root& root, const RuntimeVersions&
   if (running.says == Says::kYes) return running.by;
   if (configured.says == Says::kYes) return configured.by;
   return std::nullopt;
+}
+
+std::optional<std::set<std::string>> RuntimeHandlers(const os::Root& root,
+                                                     const RuntimeVersions& versions) {
+  if (IsCrio(root, versions)) return std::nullopt;
+  std::set<std::string> handlers;
+  for (const std::string& path : ContainerdFiles(root, versions.kubelet)) {
+    auto names = ContainerdHandlers(root, path);
+    if (!names) return std::nullopt;
+    handlers.merge(*names);
+  }
+  return handlers;
 }
 
 RuntimeVersions RememberedVersions(const std::string& state_dir) {

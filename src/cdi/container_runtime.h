@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -28,6 +29,11 @@ RuntimeVersions VersionsOf(const json::Value& node);
 // Nothing: they cannot, or nobody knows. containerd reads documents from 2.0 on unless it is told
 // not to, 1.7 when it is told to; CRI-O from 1.23 on; kubelet hands names on from 1.29 on.
 std::optional<std::string> ShowsCdi(const os::Root& root, const RuntimeVersions& versions);
+
+// The handlers of containers' runtimes that containerd's own configuration has, those of all files
+// that may be kubelet's; nothing where nobody knows, as with CRI-O.
+std::optional<std::set<std::string>> RuntimeHandlers(const os::Root& root,
+                                                     const RuntimeVersions& versions);
 
 // Below the state directory.
 RuntimeVersions RememberedVersions(const std::string& state_dir);

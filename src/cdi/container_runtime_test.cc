@@ -239,5 +239,28 @@ TEST_F(SuitedTest, ResourcesOfTwoDriversWhoseDocumentsWouldBeOneStay) {
             "[config-bad-value]\n");
 }
 
+TEST_F(ContainerRuntimeTest, ItsHandlersAreThoseOfAllFilesThatContainerdReads) {
+  const auto handlers = [&](const std::string& runtime) {
+    return RuntimeHandlers(os::Root(directory_), {.runtime = runtime});
+  };
+  EXPECT_EQ(handlers(""), std::nullopt);
+
+  Containerd(
+      "version = 2\nimports = ['conf.d/*.toml']\n"
+      "[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc]\n"
+      "[plugins.'io.containerd.nri.v1'.containerd.runtimes.other]\n");
+  Put("/etc/containerd/conf.d/card.toml",
+      "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.card]\n");
+
+  EXPECT_EQ(handlers("containerd://2.2.0"), (std::set<std::string>{"card", "runc"}));
+  EXPECT_EQ(handlers("cri-o://1.31.0"), std::nullopt);
+}
+
+TEST_F(ContainerRuntimeTest, ItsHandlersAreNotKnownWhereAFileCannotBeRead) {
+  Containerd("imports = ['/etc/containerd/card.toml']\n[plugins.cri.containerd.runtimes.runc]\n");
+
+  EXPECT_EQ(RuntimeHandlers(os::Root(directory_), {}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -29,6 +29,7 @@ struct MergedFiles {
   Says says = Says::kNothing;
   int64_t version = 0;
   bool is_without_cri = false;
+  std::set<std::string> handlers{};
 };
 
 Result<toml::table> ReadTable(const std::string& path) {
@@ -70,12 +71,24 @@ std::optional<Says> SaidOfCri(const toml::table& file) {
   return says;
 }
 
+void AddHandlers(const toml::table& file, std::set<std::string>& handlers) {
+  const toml::table* plugins = file["plugins"].as_table();
+  if (plugins == nullptr) return;
+  for (const auto& [name, plugin] : *plugins) {
+    const auto runtimes = toml::node_view<const toml::node>(plugin)["containerd"]["runtimes"];
+    const toml::table* table = IsCri(name.str()) ? runtimes.as_table() : nullptr;
+    if (table == nullptr) continue;
+    for (const auto& [handler, settings] : *table) handlers.emplace(handler.str());
+  }
+}
+
 // The format is the first file's, which no import may exceed.
 void Merge(const toml::table& file, bool is_first, MergedFiles& merged) {
   if (is_first) merged.version = file["version"].value_or(int64_t{0});
   for (const std::string& plugin : TextsIn(file["disabled_plugins"])) {
     merged.is_without_cri |= IsCri(plugin);
   }
+  AddHandlers(file, merged.handlers);
   const std::optional<Says> says = SaidOfCri(file);
   if (says && *says != Says::kNothing) {
     merged.says = *says;
@@ -159,6 +172,13 @@ Says ContainerdSays(const os::Root& root, const std::string& path) {
   log::Info("what containerd's configuration says of CDI is not known: a part cannot be read",
             {{"configuration", path}, {"error", all.error().message}});
   return Says::kNothing;
+}
+
+std::optional<std::set<std::string>> ContainerdHandlers(const os::Root& root,
+                                                        const std::string& path) {
+  MergedFiles merged;
+  if (!MergeAll(root, path, merged) || merged.handlers.empty()) return std::nullopt;
+  return std::move(merged.handlers);
 }
 
 Says CrioSays(const os::Root& root, const std::string& path) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "os/files.h"
@@ -18,6 +20,11 @@ enum class Says : uint8_t { kNothing, kNo, kYes };
 // say the last counts. An import that cannot be read could take back any yes: then none counts, and
 // the log says so. A format that is newer than the newest known counts as that one.
 Says ContainerdSays(const os::Root& root, const std::string& path);
+
+// Names of the runtimes that containerd's configuration has, "runc" and what RuntimeClasses name;
+// nothing where it cannot be read, or sets none.
+std::optional<std::set<std::string>> ContainerdHandlers(const os::Root& root,
+                                                        const std::string& path);
 
 // Of CRI-O's: kYes where it names the directories of documents.
 Says CrioSays(const os::Root& root, const std::string& path);

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "choose/closest.h"
+#include "choose/narrow.h"
 
 namespace tessera {
 namespace {
@@ -262,9 +263,16 @@ std::vector<std::string> Choose(const Offer& offer, const Preference& preference
     answer.resize(size);
     return answer;
   }
+  Preference rest = preference;
+  std::optional<Narrowed> narrowed = Narrow(offer, preference.available, answer, size);
+  if (narrowed) {
+    answer = std::move(narrowed->included);
+    rest.available = narrowed->available;
+  }
+  if (answer.size() >= size) return answer;
   const size_t wanted = size - answer.size();
-  auto chosen = TakeClosest(offer, preference, answer, wanted);
-  if (!chosen) chosen = Rooms(offer, preference, answer).Take(wanted);
+  auto chosen = TakeClosest(offer, rest, answer, wanted);
+  if (!chosen) chosen = Rooms(offer, rest, answer).Take(wanted);
   for (uint32_t position : *chosen) answer.push_back(offer.shares[position].id);
   return answer;
 }

@@ -28,10 +28,11 @@ struct Preference {
 // well; then natural order. Parts of devices that are to be spread go to the node with the least
 // taken device instead of the one with the least room. Devices near to several nodes count for each
 // of them, those without NUMA information are a group of their own. Unknown and unhealthy ids, and
-// those that are offered for their holders' sake alone, are not proposed. Deterministic whatever
-// the order of the ids; never fails: with too little available the answer is all there is, with
-// size below must_include's it is the first `size` of those. Time grows with the number of ids as n
-// log n.
+// those that are offered for their holders' sake alone, are not proposed. Devices that go together
+// are taken whole and before others, and none that exclude each other (narrow.h). Deterministic
+// whatever the order of the ids; never fails: with too little available the answer is all there is,
+// with size below must_include's it is the first `size` of those. Time grows with the number of ids
+// as n log n.
 std::vector<std::string> Choose(const Offer& offer, const Preference& preference);
 
 }  // namespace tessera

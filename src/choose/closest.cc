@@ -162,6 +162,7 @@ Closeness::Closeness(std::span<const Device* const> devices)
   for (uint32_t i = 0; i < size_; ++i) positions.emplace(devices[i]->key.id, i);
   for (uint32_t a = 0; a < size_; ++a) {
     for (const Link& link : devices[a]->links) {
+      if (!link.source.empty()) continue;
       const auto peer = positions.find(link.peer);
       if (peer == positions.end() || peer->second == a) continue;
       points_[a * size_ + peer->second] += link.points;

@@ -100,6 +100,13 @@ TEST(Closeness, AddsWhatBothEndsSayAndIgnoresPeersThatAreNotThere) {
   EXPECT_TRUE(closeness.IsKnown());
 }
 
+TEST(Closeness, ALinkToAnotherSourcesDeviceIsNoneToOneOfThatId) {
+  std::vector<Device> devices = DevicesOf(2, {});
+  devices[0].links = {{"1", 50, "fixture.com/nic"}};
+
+  EXPECT_FALSE(ClosenessOf(devices).IsKnown());
+}
+
 TEST(Closeness, PartsOfOneDeviceAreClose) {
   std::vector<Device> devices = DevicesOf(3, {});
   EXPECT_FALSE(ClosenessOf(devices).IsKnown());

@@ -4,24 +4,16 @@
 // Plain data; any thread.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "device/device_key.h"
+#include "device/traits.h"
 
 namespace tessera {
-
-// A device's name on this node: ids are unique only within the source that found them.
-struct DeviceKey {
-  std::string source;  // the configured resource whose backend found it, e.g. "dummy.com/npu"
-  std::string id;      // stable across restarts, reboots and renumbering, e.g. "7"
-
-  std::string Text() const { return source + "/" + id; }
-  bool operator==(const DeviceKey&) const = default;
-};
 
 // A device node to hand into the container.
 struct DeviceNode {
@@ -39,10 +31,11 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
-// What connects a device to another of the same source.
+// What connects a device to another.
 struct Link {
-  std::string peer;  // the other's id
-  int points = 0;    // how close they are; the more, the closer
+  std::string peer;      // the other's id
+  int points = 0;        // how close they are; the more, the closer
+  std::string source{};  // the other's; empty: the device's own
   bool operator==(const Link&) const = default;
 };
 
@@ -58,15 +51,11 @@ struct Device {
   std::string parent;           // what it is a part of, e.g. a GPU's id; empty: it is whole
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;
+  TraitsOf traits;
   std::optional<Error> defect;  // set: it is there but cannot be read, and is never offered healthy
   bool present = true;          // false: it vanished while it may be in use (kept, Unhealthy)
 
   bool operator==(const Device&) const = default;
-};
-
-// Natural order of source, then id.
-struct DeviceKeyLess {
-  bool operator()(const DeviceKey& a, const DeviceKey& b) const;
 };
 
 }  // namespace tessera

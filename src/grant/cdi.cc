@@ -35,15 +35,15 @@ std::string DeviceName(std::string_view id) {
   return name.empty() ? HashOf(id) : name + "-" + HashOf(id);
 }
 
-// A device's own variable, e.g. "DUMMY_VISIBLE_DEVICES_7=7".
-std::string OwnVariable(const Device& device, const Rendering& rendering) {
-  std::string variable = rendering.env.empty() ? "TESSERA_DEVICE" : rendering.env;
+// A device's own variable: CDI puts the edits of several devices one after the other, and of one
+// variable the last would count. "DUMMY_VISIBLE_DEVICES_7=7".
+std::string OwnVariable(std::string variable, const Device& device, const std::string& value) {
   variable += '_';
   for (char c : device.key.id) {
     const bool lower = c >= 'a' && c <= 'z';
     variable += lower ? static_cast<char>(c - 'a' + 'A') : IsAlphanumeric(c) ? c : '_';
   }
-  return variable + "=" + device.visible_as;
+  return variable + "=" + value;
 }
 
 cdi::Edits EditsOf(const Device& device) {
@@ -78,7 +78,13 @@ cdi::Edits CdiEditsOf(const Device& device, const Rendering& rendering, const cd
     return known == parts->devices.end() ? EditsOf(device) : known->second;
   }
   cdi::Edits edits = EditsOf(device);
-  if (!rendering.env.empty() || edits.empty()) edits.env = {OwnVariable(device, rendering)};
+  if (!rendering.env.empty() || edits.empty()) {
+    const std::string env = rendering.env.empty() ? "TESSERA_DEVICE" : rendering.env;
+    edits.env.push_back(OwnVariable(env, device, device.visible_as));
+  }
+  for (const auto& [name, value] : device.traits->variables) {
+    edits.env.push_back(OwnVariable(name, device, value));
+  }
   return edits;
 }
 

@@ -11,7 +11,9 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "grant/enforcer.h"
+#include "grant/relations.h"
 #include "grant/vgpu.h"
+#include "share/withhold.h"
 
 namespace tessera {
 namespace {
@@ -56,11 +58,13 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   for (uint32_t position : positions) {  // device by device, as the shares of an offer are
     const Share& share = offer.shares[position];
     TRY(CheckHealthy(offer, share.device));
+    TRY(CheckRoom(offer, share));
     const Device* device = &offer.devices[share.device];
     if (devices.empty() || devices.back() != device) devices.push_back(device);
   }
   std::stable_sort(devices.begin(), devices.end(),
                    [](const Device* a, const Device* b) { return a->order < b->order; });
+  TRY(CheckRelations(offer, devices));
   return devices;
 }
 
@@ -73,19 +77,31 @@ Status CheckCount(const Offer& offer, const Rendering& rendering, size_t count) 
               offer.resource, count);
 }
 
+// Whether one thing in the container serves for both; of a node, with what either may do with it.
+bool Joined(const DeviceNode& node, DeviceNode& taken) {
+  if (node.host_path != taken.host_path) return false;
+  for (const char letter : node.permissions) {
+    if (taken.permissions.find(letter) == std::string::npos) taken.permissions += letter;
+  }
+  return true;
+}
+bool Joined(const Mount& mount, const Mount& taken) {
+  return mount == taken;
+}
+
 // Collects the nodes or mounts of the devices. What several devices share is named once; two
 // different things for one place in the container cannot both be had.
 template <class Item>
 Result<std::vector<Item>> Collect(const Offer& offer, const Devices& devices,
                                   std::vector<Item> Device::* items) {
   std::vector<Item> collected;
-  std::map<std::string_view, std::pair<const Item*, const Device*>> taken;
+  std::map<std::string_view, std::pair<size_t, const Device*>> taken;
   for (const Device* device : devices) {
     for (const Item& item : device->*items) {
-      const auto [it, fresh] = taken.try_emplace(item.container_path, &item, device);
+      const auto [it, fresh] = taken.try_emplace(item.container_path, collected.size(), device);
       if (fresh) {
         collected.push_back(item);
-      } else if (*it->second.first != item) {
+      } else if (!Joined(item, collected[it->second.first])) {
         return Fail(Reason::kPathConflict, "{}: devices {} and {} both need {} in the container",
                     offer.resource, it->second.second->key.id, device->key.id, item.container_path);
       }
@@ -134,6 +150,18 @@ void NameVisible(const Devices& devices, const Rendering& rendering, Grant& gran
   }
 }
 
+// Several may be empty, and each has its place.
+void JoinVariables(const Devices& devices, Grant& grant) {
+  std::map<std::string, std::string> joined;
+  for (const Device* device : devices) {
+    for (const auto& [name, value] : device->traits->variables) {
+      const auto [at, first] = joined.try_emplace(name, value);
+      if (!first) at->second += "," + value;
+    }
+  }
+  grant.envs.merge(std::move(joined));
+}
+
 void ListByMounts(const Devices& devices, const Rendering& rendering, Grant& grant) {
   if (rendering.mount_list_dir.empty()) return;
   if (!rendering.env.empty()) grant.envs[rendering.env] = rendering.mount_list_dir;
@@ -172,6 +200,7 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
   switch (strategy) {
     case Strategy::kEnvvar:
       NameVisible(devices, rendering, grant);
+      JoinVariables(devices, grant);
       break;
     case Strategy::kVolumeMounts:
       grant.mounts = TRY(Collect(offer, devices, &Device::mounts));

@@ -135,10 +135,10 @@ struct Grant {
 };
 
 // The grant for exactly these ids, in any order: kEmptyRequest, kTooManyShares, kDuplicateShare,
-// kUnknownShare, kUnhealthyShare or, when two of the devices want one path in the container,
-// kPathConflict otherwise, with a message for whoever asked for the pod. Devices are named once and
-// in their own order, then in natural order, however many of their shares are asked for; channels
-// come behind them.
+// kUnknownShare, kUnhealthyShare, kExcluded, kIncompleteBundle or, when two of the devices want one
+// path in the container, kPathConflict otherwise, with a message for whoever asked for the pod.
+// Devices are named once and in their own order, then in natural order, however many of their
+// shares are asked for; channels come behind them.
 //
 // `match`: whose it is, where virtual GPUs are as large as their pods ask for and no CDI can say so
 // later; it has the devices of that, whatever those of the ids are. kNotMatched without.
@@ -174,7 +174,7 @@ cdi::Edits CdiEditsOf(const Device& device, const Rendering& rendering, const cd
 // The CDI document for the offer's devices under `rendering.cdi_kind`: one CDI device each. It has
 // what `parts` say of it; where there are none, its nodes and mounts. When the resource has a
 // visible-devices variable then, or a device has neither nodes nor mounts (CDI wants at least one
-// edit), it gets a variable of its own, "VARIABLE_ID=NAME".
+// edit), it gets a variable of its own, "VARIABLE_ID=NAME"; so do the variables of its traits.
 cdi::Document CdiDocument(const Offer& offer, const Rendering& rendering,
                           const cdi::Parts* parts = nullptr);
 // The rendering without names of CDI devices that are in no document of `parts`: what is asked for

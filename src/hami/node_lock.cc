@@ -22,9 +22,9 @@ Result<NodeLock> ReadNodeLock(std::string_view value) {
     return Fail(Reason::kInvalid, "{}: {} is no time as 2026-08-21T09:30:00Z is", kNodeLock,
                 Brief(parts[0]));
   }
-  NodeLock lock{.time = *time};
-  if (parts.size() == 3) lock.owner = LockOwner{std::move(parts[1]), std::move(parts[2])};
-  return lock;
+  // Without a lock to be changed, whose owner g++ 12 takes for uninitialized.
+  if (parts.size() == 1) return NodeLock{.time = *time};
+  return NodeLock{.time = *time, .owner = LockOwner{std::move(parts[1]), std::move(parts[2])}};
 }
 
 std::string WriteNodeLock(const NodeLock& lock) {

@@ -37,13 +37,14 @@ const std::vector<int> kNoNodes;
 constexpr std::string_view kHealthy = "Healthy";
 constexpr std::string_view kUnhealthy = "Unhealthy";
 
-// What all shares of one device have in common, made anew with the first share of the next.
+// What all shares of one device have in common, made anew with the first share of the next; with
+// each share where some are withheld.
 class OfDevice {
  public:
   explicit OfDevice(const Offer& offer) : offer_(offer) {}
 
   void Turn(const Share& share) {
-    if (nodes != nullptr && device_ == share.device) return;
+    if (nodes != nullptr && device_ == share.device && offer_.withheld.empty()) return;
     device_ = share.device;
     nodes = offer_.plan.policy.tells_numa ? &offer_.devices[share.device].numa_nodes : &kNoNodes;
     health = offer_.IsHealthy(share) ? kHealthy : kUnhealthy;

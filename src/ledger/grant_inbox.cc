@@ -16,11 +16,16 @@ using Granted = std::pair<std::string, std::vector<std::string>>;
 }  // namespace
 
 void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_ids, Steady now) {
-  std::ranges::sort(share_ids, NaturalLess());
-  const auto twice = std::ranges::unique(share_ids);
-  share_ids.erase(twice.begin(), twice.end());
   const MutexLock lock(mutex_);
-  entries_.push_back({{std::string(resource), std::move(share_ids), now}, 0});
+  PutLocked({std::string(resource), std::move(share_ids), now});
+}
+
+void GrantInbox::PutLocked(PendingGrant granted) {
+  std::vector<std::string>& ids = granted.share_ids;
+  std::ranges::sort(ids, NaturalLess());
+  const auto twice = std::ranges::unique(ids);
+  ids.erase(twice.begin(), twice.end());
+  entries_.push_back({std::move(granted), 0});
   const auto fresh = std::prev(entries_.end());
   const PendingGrant& grant = fresh->grant;
   fresh->newest = grant.share_ids.size();
@@ -31,6 +36,32 @@ void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_i
     if (--former->newest == 0) entries_.erase(former);
   }
   NoteUse(grant);
+}
+
+std::optional<DeviceKey> GrantInbox::PutUnlessTaken(std::string_view resource,
+                                                    std::vector<std::string> share_ids, Steady now,
+                                                    std::span<const Exclusive> devices) {
+  const MutexLock lock(mutex_);
+  for (const Exclusive& each : devices) {
+    for (const std::string& hardware : each.hardware) {
+      const auto taken = taken_.find(hardware);
+      if (taken != taken_.end() && taken->second != each.device) return taken->second;
+    }
+  }
+  for (const Exclusive& each : devices) {
+    for (const std::string& hardware : each.hardware) taken_.try_emplace(hardware, each.device);
+  }
+  PutLocked({std::string(resource), std::move(share_ids), now});
+  return std::nullopt;
+}
+
+void GrantInbox::SetExclusive(std::span<const Exclusive> devices) {
+  const MutexLock lock(mutex_);
+  taken_.clear();
+  for (const Exclusive& each : devices) {
+    if (!each.held && !in_use_.contains(each.device)) continue;
+    for (const std::string& hardware : each.hardware) taken_.try_emplace(hardware, each.device);
+  }
 }
 
 void GrantInbox::PutBound(BoundDevices bound) {

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -42,11 +44,25 @@ struct BoundDevices {
   bool operator==(const BoundDevices&) const = default;
 };
 
+// A device that has hardware to itself.
+struct Exclusive {
+  DeviceKey device;
+  std::vector<std::string> hardware;  // DeviceTraits::takes
+  bool held = false;                  // a container may have it, for all that the ledger knows
+};
+
 class GrantInbox {
  public:
   // Allocate answered with these ids. A former grant goes once each of its shares was granted anew:
   // kubelet grants what it knows to be free, and what the newer ones name stays in use.
   void Put(std::string_view resource, std::vector<std::string> share_ids, Steady now);
+  // The same where the ids are of these devices, unless one of them takes hardware of another
+  // device that a container may have: then nothing is put, and that device is returned.
+  std::optional<DeviceKey> PutUnlessTaken(std::string_view resource,
+                                          std::vector<std::string> share_ids, Steady now,
+                                          std::span<const Exclusive> devices);
+  // All such devices that the node has.
+  void SetExclusive(std::span<const Exclusive> devices);
   // A container's grant was bound.
   void PutBound(BoundDevices bound);
 
@@ -78,6 +94,7 @@ class GrantInbox {
     bool held = false;  // kubelet has named its container
   };
 
+  void PutLocked(PendingGrant grant) TESSERA_REQUIRES(mutex_);
   Entries::iterator Drop(Entries::iterator at) TESSERA_REQUIRES(mutex_);
   void Index() TESSERA_REQUIRES(mutex_);
   void NoteUse(const PendingGrant& grant) TESSERA_REQUIRES(mutex_);
@@ -89,6 +106,8 @@ class GrantInbox {
   std::map<BoundKey, Bound> bound_ TESSERA_GUARDED_BY(mutex_);
   std::set<DeviceKey, DeviceKeyLess> in_use_
       TESSERA_GUARDED_BY(mutex_);  // which a grant names or was bound to
+  std::map<std::string, DeviceKey, std::less<>> taken_
+      TESSERA_GUARDED_BY(mutex_);  // by hardware: a device that a container may have
 };
 
 }  // namespace tessera

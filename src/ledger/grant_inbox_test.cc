@@ -196,5 +196,43 @@ TEST(GrantInbox, WhatWasBoundIsKeptUntilItsContainerHasEndedOrIsLate) {
   EXPECT_FALSE(inbox.UsesAny(kResource));
 }
 
+Exclusive Taking(const DeviceKey& device, const Ids& hardware, bool held = false) {
+  return {device, hardware, held};
+}
+const Exclusive kWhole = Taking({kNpu, "0"}, {"a", "b"});
+const Exclusive kPart = Taking({kOther, "0-b"}, {"b"});
+
+TEST(GrantInbox, OfDevicesThatTakeTheSameHardwareOneIsGranted) {
+  GrantInbox inbox;
+  EXPECT_EQ(inbox.PutUnlessTaken(kNpu, {"0"}, At(0), {{kWhole}}), std::nullopt);
+
+  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(1), {{kPart}}), kWhole.device);
+  EXPECT_EQ(inbox.PutUnlessTaken(kNpu, {"0"}, At(2), {{kWhole}}), std::nullopt);
+
+  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"0"}, At(2)}}));
+}
+
+TEST(GrantInbox, AConfirmedGrantKeepsItsHardwareUntilItIsKnownThatNobodyHoldsIt) {
+  GrantInbox inbox;
+  (void)inbox.PutUnlessTaken(kNpu, {"0"}, At(0), {{kWhole}});
+  (void)inbox.Confirm(Holdings{Held({"0"})});
+  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(1), {{kPart}}), kWhole.device);
+
+  inbox.SetExclusive(std::vector<Exclusive>{Taking({kNpu, "0"}, {"a", "b"}, true), kPart});
+  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(2), {{kPart}}), kWhole.device);
+
+  inbox.SetExclusive(std::vector<Exclusive>{kWhole, kPart});
+  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(3), {{kPart}}), std::nullopt);
+}
+
+TEST(GrantInbox, APendingGrantKeepsItsHardwareWhateverTheLedgerKnows) {
+  GrantInbox inbox;
+  (void)inbox.PutUnlessTaken(kNpu, {"0"}, At(0), {{kWhole}});
+
+  inbox.SetExclusive(std::vector<Exclusive>{kWhole, kPart});
+
+  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(1), {{kPart}}), kWhole.device);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -132,6 +132,16 @@ bool Ledger::MayBeInUse(const DeviceKey& key) const {
   return !reconciled(key.source) || in_use_.contains(key) || inbox_->Uses(key);
 }
 
+bool Ledger::IsHeld(const DeviceKey& key) const {
+  if (reconciled(key.source) || !presumes_) return MayBeInUse(key);
+  const auto holds = [&](const Holding& holding) {
+    return holding.resource == key.source &&
+           std::ranges::any_of(holding.share_ids,
+                               [&](const std::string& id) { return DeviceOfShare(id) == key.id; });
+  };
+  return inbox_->Uses(key) || std::ranges::any_of(presumed_, holds);
+}
+
 bool Ledger::AnyMayBeInUse(const std::string& source) const {
   if (!reconciled(source) || inbox_->UsesAny(source)) return true;
   const auto use = in_use_.lower_bound({source, ""});

@@ -43,12 +43,18 @@ class Ledger {
 
   // What kubelet's checkpoint says before the first reconciliation. It may name what has ended, but
   // leaves out nothing that is held: it counts as held until then.
-  void Presume(std::vector<Holding> holdings) { presumed_ = std::move(holdings); }
+  void Presume(std::vector<Holding> holdings) {
+    presumed_ = std::move(holdings);
+    presumes_ = true;
+  }
 
   // Whether a container may hold a share of this device: true for every device of a resource until
   // its first reconciliation. `source` is the resource's name.
   bool MayBeInUse(const DeviceKey& key) const;
-  // The same of all devices of a resource together.
+  // The same, but that of a resource which is not reconciled only what is presumed counts as held,
+  // where anything is.
+  bool IsHeld(const DeviceKey& key) const;
+  // Whether a container may hold any device of a resource.
   bool AnyMayBeInUse(const std::string& source) const;
   // The shares of a resource that are held or granted, for all that is known.
   std::vector<std::string> HeldIds(const std::string& source) const;
@@ -78,6 +84,7 @@ class Ledger {
   std::set<std::string> reconciled_;  // resources whose holdings kubelet has told
   std::vector<Holding> holdings_;
   std::vector<Holding> presumed_;              // of resources that are not reconciled
+  bool presumes_ = false;                      // `presumed_` has all that is held
   std::set<DeviceKey, DeviceKeyLess> in_use_;  // of which a holding has a share
 };
 

@@ -78,6 +78,22 @@ TEST(Ledger, WhatTheCheckpointSaysIsHeldUntilTheFirstReconciliation) {
   EXPECT_EQ(ledger.HeldIds("other.com/npu"), Ids{"5"});
 }
 
+TEST(Ledger, OnlyWhatIsPresumedCountsAsHeldUntilTheFirstReconciliation) {
+  Ledger ledger(kLimit);
+  EXPECT_TRUE(ledger.IsHeld({kNpu, "7"}));
+
+  ledger.Presume({Held("a", {"7::0"})});
+  EXPECT_TRUE(ledger.IsHeld({kNpu, "7"}));
+  EXPECT_FALSE(ledger.IsHeld({kNpu, "8"}));
+  EXPECT_FALSE(ledger.IsHeld({"other.com/npu", "7"}));
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "8"}));
+  ledger.inbox()->Put(kNpu, {"8"}, kStart);
+  EXPECT_TRUE(ledger.IsHeld({kNpu, "8"}));
+
+  ledger.Reconcile({}, {kNpu}, kStart);
+  EXPECT_FALSE(ledger.IsHeld({kNpu, "7"}));
+}
+
 TEST(Ledger, AHoldingMakesTheDevicesOfItsSharesInUse) {
   Ledger ledger(kLimit);
 

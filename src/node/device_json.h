@@ -13,5 +13,10 @@ namespace tessera {
 json::Array NodesJson(const std::vector<DeviceNode>& nodes);
 // [{"hostPath": "/a", "containerPath": "/b", "readOnly": true}]
 json::Array MountsJson(const std::vector<Mount>& mounts);
+// [{"source": "a.com/nic", "id": "7", "points": 50}]: of the device's own source there is none.
+json::Array LinksJson(const std::vector<Link>& links);
+// {"pciPath": "pci0000:40/0000:47:00.0", "iommuGroup": 57}: what a device has none of is left out.
+json::Object TraitsJson(const DeviceTraits& traits);
+DeviceTraits ReadTraits(const json::Object& object);
 
 }  // namespace tessera

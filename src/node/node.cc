@@ -47,6 +47,7 @@ void Node::Restore(Facts facts, Verdicts verdicts) {
   inventory->devices.SortUnique();
   awaited_ = std::move(verdicts);
   Replace(std::move(inventory));
+  (void)LookAtRivals();
 }
 
 void Node::Replace(InventoryPtr inventory) {
@@ -74,6 +75,7 @@ void Node::Replace(InventoryPtr inventory) {
   for (; old < before.size(); ++old) Depart(before[old], health_[old].verdict);
   health_ = std::move(health);
   expected_ = 0;
+  IndexRelations();
   for (const size_t i : came) TakeOver(i);
   ++facts_generation_;
 }
@@ -154,8 +156,10 @@ std::vector<Changes> Node::Found(const std::string& source, std::vector<Device> 
     }
   }
   const bool lost = !merged.vanished.empty() || !merged.removed.empty();
-  std::vector<Changes> changes =
-      ChangesOf(source, std::move(steps), changed, lost ? Urgency::kAtOnce : Urgency::kCanWait);
+  // What is kept out is heard of before what came.
+  std::vector<Changes> changes = LookAtRivals();
+  Append(changes,
+         ChangesOf(source, std::move(steps), changed, lost ? Urgency::kAtOnce : Urgency::kCanWait));
   if (lost) Append(changes, SharersOf(source));
   return changes;
 }
@@ -305,25 +309,34 @@ Result<Node::Ordered> Node::Uncordon(std::string_view name) {
   return Ordered{key, CordonsChanged({key.source}, Urgency::kCanWait)};
 }
 
-std::optional<Error> Node::TroubleOf(const Device& device) const {
+std::optional<Error> Node::OwnTroubleOf(const Device& device) const {
+  if (std::optional<Error> absent = AbsenceOf(device)) return absent;
+  if (std::optional<Error> held = HeldElsewhere(device)) return held;
+  if (const Error* out = KeptOutBy(device)) return *out;
+  if (std::optional<Error> sick = SicknessOf(device)) return sick;
+  const auto obstacle = obstacles_.find(device.key.source);
+  return obstacle == obstacles_.end() ? std::nullopt : std::optional(obstacle->second);
+}
+
+// Whatever its verdict is.
+std::optional<Error> Node::AbsenceOf(const Device& device) const {
   if (!device.present) {
     return Error{Reason::kVanished, retired_.contains(device.key.source)
                                         ? "its resource is no longer configured"
                                         : "it is no longer there"};
   }
   if (device.defect) return device.defect;
-  if (const tessera::Cordon* cordon = CordonOf(device)) {
-    return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
-  }
-  if (std::optional<Error> held = HeldElsewhere(device)) return held;
+  const tessera::Cordon* cordon = CordonOf(device);
+  if (cordon == nullptr) return std::nullopt;
+  return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
+}
+
+std::optional<Error> Node::SicknessOf(const Device& device) const {
   // Asked of all devices one after the other: the next one is known by its address.
   const DeviceList& devices = inventory_->devices;
   const bool expected = expected_ < devices.size() && &devices[expected_] == &device;
   const Verdict& verdict = expected ? health_[expected_++].verdict : VerdictOf(device.key);
-  if (verdict.offered()) {
-    const auto obstacle = obstacles_.find(device.key.source);
-    return obstacle == obstacles_.end() ? std::nullopt : std::optional(obstacle->second);
-  }
+  if (verdict.offered()) return std::nullopt;
   if (verdict.state == HealthState::kUnverified && verdict.detail.empty()) {
     return Error{verdict.reason, "not checked yet on this boot"};
   }

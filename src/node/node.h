@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -95,8 +96,9 @@ class Node {
   // Whether the source's next scan may let a device leave that the last one missed: until then the
   // ledger may hear of a grant that was made meanwhile.
   bool AnyMayLeave(const std::string& source) const;
-  // The source is configured. `ids_of_hardware`: see Kind::ids_are_of_hardware.
-  void Configure(const std::string& source, bool ids_of_hardware);
+  // The source is configured, with devices of this kind. `ids_of_hardware`: see
+  // Kind::ids_are_of_hardware.
+  void Configure(const std::string& source, bool ids_of_hardware, const std::string& kind = "");
   // Devices of the source that are well, or were not checked yet, are unverified from now on, for
   // this reason; those that are not stay as they are.
   std::vector<Changes> Unverify(const std::string& source, Reason reason,
@@ -117,6 +119,10 @@ class Node {
   // Evidence about devices of one source; unknown devices are ignored.
   std::vector<Changes> Observe(const std::string& source,
                                const std::vector<Observation>& observations);
+  // Devices that take the same hardware keep each other out while a container may have one of them,
+  // and a function of the PCI bus is of one kind at a time: what changed by what was granted, or
+  // has ended. A device that is made of others is out while one of those is.
+  std::vector<Changes> LookAtRivals();
   // Devices of which nothing was heard for too long become unhealthy.
   std::vector<Changes> Tick();
   // When the next one will, if nothing is heard of it; nothing when none is offered.
@@ -134,7 +140,7 @@ class Node {
   Result<DeviceKey> Resolve(std::string_view name) const;
 
   // Why a device is not offered as healthy, in one sentence; nothing when it is. What is wrong with
-  // it goes before an obstacle.
+  // it goes before an obstacle, and that before what is wrong with one that goes together with it.
   std::optional<Error> TroubleOf(const Device& device) const;
   // How the source's devices are to be divided when `wanted` is configured: as they were last while
   // it is not known who holds what, but for what kubelet's checkpoint says; and each that nobody
@@ -175,6 +181,21 @@ class Node {
   // Of these sources, and of all that may have the same hardware.
   std::vector<Changes> CordonsChanged(std::set<std::string> sources, Urgency urgency);
 
+  // node_relations.cc: how devices stand to each other by their traits.
+  using KeptOut = std::map<DeviceKey, Error, DeviceKeyLess>;
+  void IndexRelations();
+  KeptOut Excluded();
+  // node_owners.cc: the devices of kinds that do not own their functions of the PCI bus.
+  void AddDisowned(KeptOut& out);
+  const Device& OwnerOf(const std::string& address, std::span<const Device* const> claims) const;
+  std::string KindNameOf(const Device& device) const;
+  const Error* KeptOutBy(const Device& device) const;
+  std::optional<Error> TroubleOfPartners(const Device& device) const;
+  std::optional<Error> OwnTroubleOf(const Device& device) const;
+  std::optional<Error> AbsenceOf(const Device& device) const;
+  std::optional<Error> SicknessOf(const Device& device) const;
+  void AddBroken(KeptOut& out) const;
+
   // When it becomes stale if nothing is heard of it; nothing of one that is out.
   std::optional<Steady> StaleFrom(size_t position) const;
   void Judge(size_t position, const Evidence& evidence, std::vector<Transition>& steps);
@@ -190,6 +211,14 @@ class Node {
   InventoryPtr inventory_;
   std::vector<Health> health_;   // of the devices of inventory_, in the same order
   mutable size_t expected_ = 0;  // where the next device asked for probably is: after the last one
+  // Positions of the devices that take hardware, and of those that go together, by source and name.
+  std::vector<size_t> exclusive_;
+  std::map<std::pair<std::string, std::string>, std::vector<size_t>> bundles_;
+  std::vector<size_t> on_bus_;                 // positions of those that have a PCI path
+  std::vector<size_t> composed_;               // and of those that are made of others
+  KeptOut kept_out_;                           // by devices that containers may have
+  std::map<std::string, std::string> kinds_;   // by source
+  std::map<std::string, std::string> owners_;  // kinds by the address of a function
   std::set<std::string> hardware_sources_;
   std::map<std::string, bool> retired_;  // whether kubelet may still grant of it
   std::map<std::string, Error> obstacles_;

@@ -2,6 +2,7 @@
 // What several sources may each call their own: the same hardware, or a part or the whole of it.
 // It is offered by one of them at a time, and what keeps it out goes along with it.
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "node/node.h"
@@ -25,8 +26,9 @@ bool OutlastsChecks(const Verdict& verdict, Steady now) {
   return verdict.remedy != Remedy::kNone || verdict.held_until > now;
 }
 
-void Node::Configure(const std::string& source, bool ids_of_hardware) {
+void Node::Configure(const std::string& source, bool ids_of_hardware, const std::string& kind) {
   retired_.erase(source);
+  if (!kind.empty()) kinds_[source] = kind;
   if (ids_of_hardware) hardware_sources_.insert(source);
 }
 
@@ -87,6 +89,7 @@ std::vector<Changes> Node::EndRetired(const std::string& source) {
   if (rest.inventory != inventory_) Replace(rest.inventory);
   std::vector<Changes> changes;
   if (news) changes = SharersOf(source);
+  std::ranges::move(LookAtRivals(), std::back_inserter(changes));
   const DeviceList& devices = inventory_->devices;
   const bool left = std::any_of(devices.begin(), devices.end(),
                                 [&](const Device& device) { return device.key.source == source; });

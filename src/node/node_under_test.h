@@ -42,6 +42,7 @@ class RecordedNode : public Node {
   void Observe(const std::string& source, const std::vector<Observation>& observations) {
     Record(Node::Observe(source, observations));
   }
+  void LookAtRivals() { Record(Node::LookAtRivals()); }
   void Unverify(const std::string& source, Reason reason, const std::string& detail) {
     Record(Node::Unverify(source, reason, detail));
   }

@@ -50,6 +50,7 @@ json::Object DeviceObject(const Device& device) {
   if (!numa.empty()) object["numaNodes"] = std::move(numa);
   if (!device.nodes.empty()) object["nodes"] = NodesJson(device.nodes);
   if (!device.mounts.empty()) object["mounts"] = MountsJson(device.mounts);
+  if (!device.traits.empty()) object["traits"] = TraitsJson(*device.traits);
   return object;
 }
 
@@ -99,6 +100,9 @@ Device ReadDevice(DeviceKey key, const json::Object& object) {
   device.key = std::move(key);
   device.present = json::GetBool(object, "present").value_or(true);
   device.defect = ReadError(json::GetObject(object, "defect"));
+  if (const json::Object* traits = json::GetObject(object, "traits")) {
+    device.traits = ReadTraits(*traits);
+  }
   if (const json::Array* numa = json::GetArray(object, "numaNodes")) {
     for (const json::Value& value : *numa) {
       if (value.is_int64()) device.numa_nodes.push_back(static_cast<int>(value.get_int64()));

@@ -270,6 +270,7 @@ Offer Divide(std::string_view resource, const Plan& plan, const Inventory& inven
     offer.devices.push_back(inventory.devices.Shared(i));
     std::optional<Error> why = TroubleOf(device, trouble);
     if (why) offer.troubles.emplace(position, *std::move(why));
+    offer.limited |= !device.traits.empty() && device.traits->shares.has_value();
   }
   if (former != nullptr && SameShares(*former, offer)) {
     offer.shares = former->shares;
@@ -285,10 +286,11 @@ Offer Divide(std::string_view resource, const Plan& plan, const Inventory& inven
 }
 
 std::optional<Offer> WithoutOthers(const Offer& offer, const Offer& next) {
-  if (offer.shares.IsCopyOf(next.shares)) return std::nullopt;
+  if (offer.shares.IsCopyOf(next.shares) && next.withheld.empty()) return std::nullopt;
   std::vector<Share> common;
   for (const Share& share : offer.shares) {
-    if (next.shares.Find(share.id) != nullptr) common.push_back(share);
+    const bool goes = next.IsWithheld(share) && !offer.IsWithheld(share);
+    if (!goes && next.shares.Find(share.id) != nullptr) common.push_back(share);
   }
   if (common.size() == offer.shares.size()) return std::nullopt;
   Offer rest = offer;

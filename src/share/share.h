@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -112,10 +113,15 @@ struct Offer {
   // For each device that is not healthy, why, for whoever is refused it: the message completes
   // "device 7 is unhealthy: ...".
   std::unordered_map<uint32_t, Error> troubles;  // by device index
+  bool limited = false;  // some devices have room for less than all of their shares (withhold.h)
+  std::unordered_set<std::string> withheld;  // ids for which their devices have no room now
 
-  // Health is a device's, and that of all its shares.
+  // Health is a device's, and that of all its shares but for those that are withheld.
   bool IsHealthy(uint32_t device) const { return troubles.empty() || !troubles.contains(device); }
-  bool IsHealthy(const Share& share) const { return IsHealthy(share.device); }
+  bool IsHealthy(const Share& share) const { return IsHealthy(share.device) && !IsWithheld(share); }
+  bool IsWithheld(const Share& share) const {
+    return !withheld.empty() && withheld.contains(share.id);
+  }
   size_t HealthyShares() const;
   // Nothing when none has the id.
   std::optional<uint32_t> PositionOf(std::string_view device) const;
@@ -139,7 +145,8 @@ using Trouble = std::function<std::optional<Error>(const Device&)>;
 Offer Divide(std::string_view resource, const Plan& plan, const Inventory& inventory,
              std::string_view source, const Trouble& trouble, const Offer* former = nullptr);
 
-// The offer without the shares that `next` does not have; nothing when it has them all.
+// The offer without the shares that `next` does not have, or withholds and the offer does not;
+// nothing when there are none.
 std::optional<Offer> WithoutOthers(const Offer& offer, const Offer& next);
 
 // The device a share id belongs to: "7::2" -> "7", "7" -> "7", "GPU-<uuid>-2" -> "GPU-<uuid>". For

@@ -11,25 +11,19 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "os/thread.h"
+#include "os/vendor_library.h"
 
 namespace tessera::nvml {
 namespace {
 
 using nvidia::kLibraryDirectories;
 
-template <class Signature>
-void Look(void* handle, Function<Signature>& function) {
-  if (void* symbol = dlsym(handle, function.name)) {
-    function.call = reinterpret_cast<typename Function<Signature>::Pointer>(symbol);
-  }
-}
-
 Api LookUp(void* handle) {
   Api api;
-#define NVML_FUNCTION(name, ...) Look(handle, api.name);
+#define NVML_FUNCTION(function, ...) os::FindFunction(handle, api.function.name, api.function.call);
 #include "backend/nvidia/nvml_functions.def"
 #undef NVML_FUNCTION
-  api.ErrorString = reinterpret_cast<decltype(api.ErrorString)>(dlsym(handle, "nvmlErrorString"));
+  os::FindFunction(handle, "nvmlErrorString", api.ErrorString);
   return api;
 }
 
@@ -66,7 +60,7 @@ bool IsOfDriver(const Failure& failure) {
 }
 
 Result<LibraryPtr> Library::Open(const std::vector<std::string>& paths) {
-  const auto [handle, path, failure] = LoadFirst(paths);
+  const auto [handle, path, failure] = os::LoadFirst(paths, kLibraryDirectories);
   if (handle == nullptr) {
     return Fail(Reason::kDriverMissing, "cannot load NVML: {} (looked for {})", failure,
                 Join(paths, ", "));
@@ -275,67 +269,9 @@ std::string Library::Text(const Failure& failure) const {
   return TextOf(api_, failure);
 }
 
-namespace {
-
-// Below a driver's root absolute symbolic links mean that root: Debian's NVML is one.
-std::string Followed(const std::string& path) {
-  const size_t name = path.rfind('/');
-  for (const std::string_view directory : kLibraryDirectories) {
-    const std::string_view parent = std::string_view(path).substr(0, name);
-    if (!parent.ends_with(directory)) continue;
-    return os::FollowBelow(path.substr(0, name - directory.size()), path);
-  }
-  return path;
-}
-
-// A link to nowhere is none, nor is a directory, such as kubelet makes for a mount of a file that
-// is not there.
-bool IsFile(const std::string& path) {
-  const auto info = os::InspectTarget(path);
-  return info && info->type == os::FileInfo::Type::kFile;
-}
-
-}  // namespace
-
-Loaded LoadFirst(const std::vector<std::string>& paths) {
-  Loaded loaded;
-  for (const std::string& path : paths) {
-    const bool is_file = path.find('/') != std::string::npos;
-    std::string file = is_file ? Followed(path) : path;
-    if (is_file && !IsFile(file)) file = path;  // a link that means our own root after all
-    if (is_file && !IsFile(file)) continue;
-    loaded.handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    loaded.path = path;
-    if (loaded.handle != nullptr) break;
-    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
-    loaded.failure = why == nullptr ? path : why;
-    if (is_file) break;  // what keeps it from being loaded is to be told
-  }
-  return loaded;
-}
-
-bool CanLoad(const std::vector<std::string>& paths) {
-  void* handle = LoadFirst(paths).handle;
-  if (handle != nullptr) dlclose(handle);
-  return handle != nullptr;
-}
-
 std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,
                                       std::string_view soname) {
-  while (driver_root.ends_with('/')) driver_root.remove_suffix(1);
-  std::vector<std::string> paths;
-  const auto add = [&](const std::string& base) {
-    for (const std::string_view directory : kLibraryDirectories) {
-      paths.push_back(fmt::format("{}{}/{}", base, directory, soname));
-    }
-  };
-  const std::string base = root.Path(driver_root);
-  if (!base.empty()) add(base);
-  if (!root.prefix().empty()) return paths;
-  paths.emplace_back(soname);
-  // NVIDIA's runtime may put the library into a container where the image's loader does not look.
-  add("");
-  return paths;
+  return os::LibraryPaths(root, driver_root, kLibraryDirectories, {&soname, 1});
 }
 
 std::shared_ptr<Session> Session::Of(const os::Root& root, const std::string& driver_root) {

@@ -136,20 +136,9 @@ class Use {
 };
 
 // Where the library is looked for, best first, for a driver installed below `driver_root` as the
-// agent sees it; then by its bare name, which the system's loader looks up, and in the system's own
-// directories, unless `root` is a world of its own.
+// agent sees it (os/vendor_library.h).
 std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,
                                       std::string_view soname = "libnvidia-ml.so.1");
-struct Loaded {
-  void* handle = nullptr;                   // of dlopen; the caller closes it
-  std::string path;                         // by which it was loaded
-  std::string failure = "it is not there";  // why there is no handle
-};
-// Loads the first of them that is there. A name without a directory is the loader's to find, and is
-// passed over where that finds none.
-Loaded LoadFirst(const std::vector<std::string>& paths);
-// Whether the loader takes one of them.
-bool CanLoad(const std::vector<std::string>& paths);
 
 // Any thread.
 class Session {

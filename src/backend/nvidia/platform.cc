@@ -9,9 +9,11 @@
 #include "backend/nvidia/claims.h"
 #include "backend/nvidia/condition.h"
 #include "backend/nvidia/gpu.h"
+#include "backend/nvidia/library_directories.h"
 #include "backend/nvidia/nvml.h"
 #include "backend/nvidia/vgpu_trouble.h"
 #include "base/log.h"
+#include "os/vendor_library.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -33,7 +35,7 @@ bool IsTegraFamily(std::string_view family) {
 }  // namespace
 
 bool HasDxCore(const os::Root& root, const std::string& driver_root) {
-  return nvml::CanLoad(nvml::LibraryPaths(root, driver_root, "libdxcore.so"));
+  return os::CanLoad(nvml::LibraryPaths(root, driver_root, "libdxcore.so"), kLibraryDirectories);
 }
 
 bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
@@ -47,7 +49,8 @@ bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
 }
 
 bool IsTegraWithoutNvml(const os::Root& root, const std::string& driver_root) {
-  return HasTegraFiles(root, driver_root) && !nvml::CanLoad(nvml::LibraryPaths(root, driver_root));
+  return HasTegraFiles(root, driver_root) &&
+         !os::CanLoad(nvml::LibraryPaths(root, driver_root), kLibraryDirectories);
 }
 
 bool NeedsNvml(const os::Root& root, const NvidiaConfig& config) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a device is on the PCI bus, as sysfs has it. Nothing is cached; any thread.
+#pragma once
+
+#include <string_view>
+
+#include "device/traits.h"
+#include "os/files.h"
+
+namespace tessera {
+
+// Fills in the PCI path and the IOMMU group of the function of this address, "0000:47:00.0". What
+// sysfs does not tell stays as it is.
+void ReadPciPlace(const os::Root& root, std::string_view address, DeviceTraits& traits);
+
+}  // namespace tessera

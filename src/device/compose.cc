@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/compose.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+template <class Item>
+void AddOthers(const std::vector<Item>& items, std::vector<Item>& all) {
+  for (const Item& item : items) {
+    if (std::ranges::count(all, item) == 0) all.push_back(item);
+  }
+}
+
+void JoinVariable(const std::string& name, const std::string& value, DeviceTraits& traits) {
+  const auto [at, first] = traits.variables.try_emplace(name, value);
+  if (!first) at->second += "," + value;
+}
+
+void Add(const ComposedPart& part, Device& whole, DeviceTraits& traits) {
+  const Device& device = part.device;
+  AddOthers(device.nodes, whole.nodes);
+  AddOthers(device.mounts, whole.mounts);
+  AddOthers(device.numa_nodes, whole.numa_nodes);
+  AddOthers(device.traits->takes, traits.takes);
+  traits.parts.push_back(device.key);
+  if (!part.variable.empty()) JoinVariable(part.variable, device.visible_as, traits);
+  for (const auto& [name, value] : device.traits->variables) JoinVariable(name, value, traits);
+  if (!device.traits->takes.empty() || whole.defect) return;
+  whole.defect = {Reason::kInvalid, "its part " + device.key.Text() +
+                                        " does not say what hardware it takes: another resource "
+                                        "could grant it, too"};
+}
+
+}  // namespace
+
+Device Compose(const DeviceKey& key, const ComposedPart& a, const ComposedPart& b) {
+  Device whole;
+  whole.key = key;
+  whole.model = a.device.model + " + " + b.device.model;
+  whole.visible_as = key.id;
+  DeviceTraits traits;
+  Add(a, whole, traits);
+  Add(b, whole, traits);
+  std::ranges::sort(whole.numa_nodes);
+  whole.traits = std::move(traits);
+  return whole;
+}
+
+}  // namespace tessera

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// How devices stand to each other by their traits.
+#include <gtest/gtest.h>
+
+#include "node/node_under_test.h"
+
+namespace tessera {
+namespace {
+
+// Devices of two sources that are found and well.
+class RelationsTest : public testing::Test, public NodeUnderTest {
+ protected:
+  RelationsTest() { node_.ledger().Reconcile({}, {kSource, kOther}, clock_.Now()); }
+
+  static Device Having(const std::string& id, DeviceTraits traits) {
+    Device device = Npu(id);
+    device.traits = std::move(traits);
+    return device;
+  }
+  void Offer(const std::string& source, const std::vector<Device>& devices) {
+    node_.Found(source, devices);
+    for (const Device& device : devices) {
+      node_.Observe(source, {{{source, device.key.id}, Good("").evidence}});
+    }
+    TakeTold();
+  }
+  void Grant(const std::string& source, const std::string& id) {
+    node_.ledger().inbox()->Put(source, {id}, clock_.Now());
+    node_.LookAtRivals();
+  }
+  std::optional<Error> TroubleOf(const std::string& source, const std::string& id) {
+    return node_.TroubleOf(*node_.inventory()->Find({source, id}));
+  }
+  static Error Takes(const std::string& hardware, const std::string& other) {
+    return {Reason::kExcluded,
+            "it takes " + hardware + ", as does " + other + ", which may be in use"};
+  }
+
+  const std::string kOther = "dummy.com/other";
+};
+
+class NodeExclusionTest : public RelationsTest {
+ protected:
+  NodeExclusionTest() {
+    Offer(kSource, {Having("0", {.takes = {"a", "b"}}), Having("1", {.takes = {"c"}})});
+    Offer(kOther, {Having("0-a", {.takes = {"a"}}), Having("0-b", {.takes = {"b"}})});
+  }
+};
+
+TEST_F(NodeExclusionTest, WhileNobodyHasOneOfThemAllAreOffered) {
+  EXPECT_EQ(TroubleOf(kSource, "0"), std::nullopt);
+  EXPECT_EQ(TroubleOf(kOther, "0-a"), std::nullopt);
+}
+
+TEST_F(NodeExclusionTest, WhatIsGrantedKeepsTheOthersOutInWhateverSource) {
+  Grant(kSource, "0");
+
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/other ");
+  EXPECT_EQ(TroubleOf(kSource, "0"), std::nullopt);
+  EXPECT_EQ(TroubleOf(kOther, "0-a"), Takes("a", "dummy.com/npu/0"));
+  EXPECT_EQ(TroubleOf(kOther, "0-b"), Takes("b", "dummy.com/npu/0"));
+  EXPECT_EQ(TroubleOf(kSource, "1"), std::nullopt);
+}
+
+TEST_F(NodeExclusionTest, APartKeepsTheWholeOutAndNotTheOtherPart) {
+  Grant(kOther, "0-b");
+
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/npu ");
+  EXPECT_EQ(TroubleOf(kSource, "0"), Takes("b", "dummy.com/other/0-b"));
+  EXPECT_EQ(TroubleOf(kOther, "0-a"), std::nullopt);
+}
+
+TEST_F(NodeExclusionTest, TheyReturnOnceNobodyHasIt) {
+  Grant(kSource, "0");
+  EndPending();
+  TakeTold();
+
+  node_.LookAtRivals();
+
+  EXPECT_EQ(TakeTold(), "change:dummy.com/other ");
+  EXPECT_EQ(TroubleOf(kOther, "0-a"), std::nullopt);
+}
+
+TEST_F(NodeExclusionTest, WhatIsFoundBesideAHeldOneIsOutFromTheFirst) {
+  Grant(kSource, "1");
+
+  Offer(kOther, {Having("1-c", {.takes = {"c"}})});
+
+  EXPECT_EQ(TroubleOf(kOther, "1-c"), Takes("c", "dummy.com/npu/1"));
+}
+
+TEST_F(NodeExclusionTest, AfterARestartThoseAreOutOfWhichTheCheckpointHasAnother) {
+  RecordedNode next(clock_, {});
+  next.Restore(SavedFacts(), SavedVerdicts());
+  EXPECT_TRUE(next.TroubleOf(*next.inventory()->Find({kSource, "0"})));
+  EXPECT_TRUE(next.TroubleOf(*next.inventory()->Find({kOther, "0-a"})));
+
+  next.ledger().Presume({{"", "", "", "main", kSource, {"0"}}});
+  next.LookAtRivals();
+
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "0"})), std::nullopt);
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kOther, "0-a"})),
+            Takes("a", "dummy.com/npu/0"));
+}
+
+class NodeBundleTest : public RelationsTest {
+ protected:
+  NodeBundleTest() {
+    Offer(kSource, {Having("0", {.bundle = "board"}), Having("1", {.bundle = "board"}), Npu("2")});
+    Offer(kOther, {Having("3", {.bundle = "board"})});
+  }
+};
+
+TEST_F(NodeBundleTest, OneThatIsOutTakesThoseAlongThatGoTogetherWithIt) {
+  EXPECT_EQ(Trouble("0"), std::nullopt);
+
+  node_.Observe(kSource, {Fatal("1", "on fire")});
+
+  EXPECT_EQ(Trouble("0"),
+            (Error{Reason::kFatalEvent, "it goes together with 1, which is out: on fire"}));
+  EXPECT_EQ(Trouble("1"), (Error{Reason::kFatalEvent, "on fire"}));
+  EXPECT_EQ(Trouble("2"), std::nullopt);
+}
+
+TEST_F(NodeBundleTest, TheSameNameOfAnotherSourceIsAnotherBundle) {
+  node_.Observe(kSource, {Fatal("1", "on fire")});
+
+  EXPECT_EQ(TroubleOf(kOther, "3"), std::nullopt);
+}
+
+TEST_F(NodeBundleTest, ACordonOfOneConcernsAllOfThem) {
+  ASSERT_TRUE(node_.Cordon("dummy.com/npu/0", "loud"));
+
+  EXPECT_EQ(Trouble("1"),
+            (Error{Reason::kCordoned, "it goes together with 0, which is out: cordoned: loud"}));
+}
+
+// Device 0 of kOther is made of 0 and 1 of kSource, and others of others.
+class NodeComposedTest : public RelationsTest {
+ protected:
+  NodeComposedTest() {
+    Offer(kSource, {Having("0", {.takes = {"a"}}), Having("1", {.takes = {"b"}}),
+                    Having("2", {.takes = {"c"}})});
+    Offer(kOther, {Having("0", {.takes = {"a", "b"}, .parts = {{kSource, "0"}, {kSource, "1"}}})});
+  }
+};
+
+TEST_F(NodeComposedTest, ItIsOutWhileAPartOfItIs) {
+  node_.Observe(kSource, {Fatal("1", "on fire")});
+  TakeTold();
+
+  node_.LookAtRivals();
+
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/other ");
+  EXPECT_EQ(TroubleOf(kOther, "0"),
+            (Error{Reason::kFatalEvent, "its part dummy.com/npu/1 is out: on fire"}));
+}
+
+TEST_F(NodeComposedTest, APartThatIsNotThereIsOut) {
+  Offer(kOther, {Having("1", {.takes = {"d"}, .parts = {{kSource, "9"}}})});
+
+  EXPECT_EQ(TroubleOf(kOther, "1"),
+            (Error{Reason::kVanished, "its part dummy.com/npu/9 is out: it is not there"}));
+}
+
+TEST_F(NodeComposedTest, WhoHasItHasItsPartsAndItIsNotOutForThat) {
+  Grant(kOther, "0");
+
+  EXPECT_EQ(TroubleOf(kSource, "0"), Takes("a", "dummy.com/other/0"));
+  EXPECT_EQ(TroubleOf(kSource, "1"), Takes("b", "dummy.com/other/0"));
+  EXPECT_EQ(TroubleOf(kSource, "2"), std::nullopt);
+  EXPECT_EQ(TroubleOf(kOther, "0"), std::nullopt);
+}
+
+TEST_F(NodeComposedTest, ItIsOutWhileSomebodyHasAPart) {
+  Grant(kSource, "1");
+
+  EXPECT_EQ(TroubleOf(kOther, "0"), Takes("b", "dummy.com/npu/1"));
+  EXPECT_EQ(TroubleOf(kSource, "0"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tessera

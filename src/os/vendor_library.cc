@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/vendor_library.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/owner.h"
+
+namespace tessera::os {
+namespace {
+
+// Below a driver's root absolute symbolic links mean that root: Debian's libraries are such.
+std::string Followed(const std::string& path, Directories directories) {
+  const size_t name = path.rfind('/');
+  for (const std::string_view directory : directories) {
+    const std::string_view parent = std::string_view(path).substr(0, name);
+    if (!parent.ends_with(directory)) continue;
+    return FollowBelow(path.substr(0, name - directory.size()), path);
+  }
+  return path;
+}
+
+// A link to nowhere is none, nor is a directory, such as kubelet makes for a mount of a file that
+// is not there.
+bool IsFile(const std::string& path) {
+  const auto info = InspectTarget(path);
+  return info && info->type == FileInfo::Type::kFile;
+}
+
+// In a directory like /tmp nobody removes or renames what is another's.
+bool IsTrusted(const Owner& owner, uid_t self) {
+  const bool sticky = (owner.mode & S_ISVTX) != 0 && (owner.user == 0 || owner.user == self);
+  return sticky || IsSafe(owner, self);
+}
+
+// Empty where only root and ourselves may change the file, or a directory above it.
+std::string Distrust(const std::string& file) {
+  for (std::string at = file; !at.empty(); at.resize(at.rfind('/'))) {
+    const auto owner = OwnerOf(at);
+    if (!owner) return owner.error().message;
+    const bool trusted = at == file ? IsSafe(*owner, geteuid()) : IsTrusted(*owner, geteuid());
+    if (trusted) continue;
+    return fmt::format("{} is not loaded: others than root may change {} (owner {}, mode {})", file,
+                       at, owner->user, ModeText(owner->mode));
+  }
+  return {};
+}
+
+}  // namespace
+
+LoadedLibrary LoadFirst(const std::vector<std::string>& paths, Directories directories,
+                        Trust trust) {
+  LoadedLibrary loaded;
+  for (const std::string& path : paths) {
+    const bool is_file = path.find('/') != std::string::npos;
+    std::string file = is_file ? Followed(path, directories) : path;
+    if (is_file && !IsFile(file)) file = path;  // a link that means our own root after all
+    if (is_file && !IsFile(file)) continue;
+    if (trust == Trust::kRootsFile) {
+      if (!is_file) continue;
+      file = FollowBelow("", file);  // who may change a link is no matter, once it is followed
+      loaded.failure = Distrust(file);
+      if (!loaded.failure.empty()) break;
+    }
+    loaded.handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    loaded.path = path;
+    if (loaded.handle != nullptr) break;
+    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
+    loaded.failure = why == nullptr ? path : why;
+    if (is_file) break;  // what keeps it from being loaded is to be told
+  }
+  return loaded;
+}
+
+bool CanLoad(const std::vector<std::string>& paths, Directories directories) {
+  void* handle = LoadFirst(paths, directories).handle;
+  if (handle != nullptr) dlclose(handle);
+  return handle != nullptr;
+}
+
+std::vector<std::string> LibraryPaths(const Root& root, std::string_view driver_root,
+                                      Directories directories,
+                                      std::span<const std::string_view> names) {
+  while (driver_root.ends_with('/')) driver_root.remove_suffix(1);
+  std::vector<std::string> paths;
+  const auto add = [&](const std::string& base) {
+    for (const std::string_view directory : directories) {
+      for (const std::string_view name : names) {
+        paths.push_back(fmt::format("{}{}/{}", base, directory, name));
+      }
+    }
+  };
+  const std::string base = root.Path(driver_root);
+  if (!base.empty()) add(base);
+  if (!root.prefix().empty()) return paths;
+  paths.insert(paths.end(), names.begin(), names.end());
+  // A vendor's runtime may put the library into a container where the image's loader does not look.
+  add("");
+  return paths;
+}
+
+}  // namespace tessera::os
