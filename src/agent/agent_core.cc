@@ -64,6 +64,14 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                .context = context_,
                .inbox = node_.ledger().inbox(),
                .cut = [this](const auto& cut) { announcer_.SpaceCut(cut); }}),
+      preparations_({.loop = loop_,
+                     .workers = workers_,
+                     .state_dir = config_.state_dir,
+                     .root = os::Root(config_.root_prefix),
+                     .outstanding =
+                         [this](const auto& devices) {
+                           reconciler_.Follow(node_.SetDeviceObstacles(devices));
+                         }}),
       resources_({.loop = loop_,
                   .workers = workers_,
                   .metrics = metrics_,
@@ -71,7 +79,8 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
                   .cdi = cdi_,
                   .events = reconciler_,
                   .observer = *this,
-                  .context = context_},
+                  .context = context_,
+                  .preparations = preparations_.preparations()},
                  grants_, [this] { ResourcesChanged(); }),
       reconciler_({.node = node_,
                    .saver = saver_,
@@ -165,6 +174,7 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
           .eager = [this] { return resources_.AnyWaitsForHolders(); },
           .compared = [this](const auto& allocatable) { Compared(allocatable); }});
   grants_.Open(config_, directories_);
+  preparations_.Open(directories_);
   resources_.Open(config_, path_, directories_);
   if (kubelet_watch_ != nullptr) WatchDirectories();
 }
@@ -284,6 +294,7 @@ void Agent::ResourcesChanged() {
 // after us has gone. It shows only in what kubelet says it can allocate.
 void Agent::Compared(const std::optional<std::map<std::string, int>>& allocatable) {
   grants_.RemoveForgotten();
+  preparations_.RemoveForgotten();
   const auto retired = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
   reconciler_.Follow(retired.changes);
   bool sure = retired.sure;

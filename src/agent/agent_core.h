@@ -32,6 +32,7 @@
 #include "os/loop.h"
 #include "os/watch.h"
 #include "os/worker.h"
+#include "prepare/preparation_keeper.h"
 #include "report/announcer.h"
 #include "report/label_sync.h"
 
@@ -103,6 +104,7 @@ class Agent : public kubelet::PluginObserver {
       config_};
   const std::shared_ptr<BindContext> context_ = std::make_shared<BindContext>();
   GrantKeeper grants_;
+  PreparationKeeper preparations_;
   ResourceSet resources_;
   Reconciler reconciler_;
   Release release_{loop_, LibrariesOf(resources_), config_.state_dir + "/release.jsonl"};

@@ -114,7 +114,8 @@ void Allocator::End(const Allocation& allocation, const Result<VgpuMatch>* match
 Result<Grant> Allocator::Make(const Allocation& allocation, const VgpuMatch* match) {
   std::shared_lock lock(mutex_);
   const Rendering& rendering = snapshot_->rendering;
-  const std::string name = rendering.vgpu ? NewGrantName() : "";
+  const bool late = rendering.vgpu || snapshot_->preparations != nullptr;
+  const std::string name = late ? NewGrantName() : "";
   auto made = tessera::Allocate(*snapshot_->offer, rendering, allocation.ids, name,
                                 NeedsMatch(rendering) ? match : nullptr);
   if (!made) return made;
@@ -151,17 +152,34 @@ void Allocator::Run(const std::shared_ptr<Start>& start) {
     Status reset = Reset(*start->snapshot, start->ids, start->wanted);
     if (!reset) return Refuse(*start, reset.error());
   }
+  if (start->snapshot->preparations != nullptr) return Prepare(start);
   if (!start->snapshot->rendering.vgpu) return End(*start, {});
   Bind(start);
 }
 
+Binding Allocator::BindingOf(const Snapshot& snapshot) {
+  return {.offer = *snapshot.offer,
+          .rendering = snapshot.rendering,
+          .cdi_dir = snapshot.cdi_dir,
+          .described = snapshot.described.get()};
+}
+
+void Allocator::Prepare(const std::shared_ptr<Start>& start) {
+  const Snapshot& snapshot = *start->snapshot;
+  snapshot.preparations->Begin({.binding = BindingOf(snapshot),
+                                .backend = snapshot.backend,
+                                .share_ids = start->ids,
+                                .undescribed = snapshot.undescribed,
+                                .wanted = start->wanted,
+                                .done = [self = shared_from_this(), start](const Status& prepared) {
+                                  if (!prepared) return self->Refuse(*start, prepared.error());
+                                  self->End(*start, {});
+                                }});
+}
+
 void Allocator::Bind(const std::shared_ptr<Start>& start) {
   GrantBinder::Pods& known = start->known;
-  const Snapshot& snapshot = *start->snapshot;
-  const Binding binding{.offer = *snapshot.offer,
-                        .rendering = snapshot.rendering,
-                        .cdi_dir = snapshot.cdi_dir,
-                        .described = snapshot.described.get()};
+  const Binding binding = BindingOf(*start->snapshot);
   auto unknown = binder_->PodToKnow(binding, start->ids, known);
   while (unknown && !unknown->empty()) {
     PodPtr pod = context_->pods.Find(*unknown);

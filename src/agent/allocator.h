@@ -21,6 +21,7 @@
 #include "http/metrics.h"
 #include "kubelet/plugin_server.h"
 #include "os/worker.h"
+#include "prepare/preparations.h"
 
 namespace tessera::agent {
 
@@ -33,6 +34,9 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     std::shared_ptr<Backend> backend = nullptr;  // for resets
     std::string cdi_dir = {};                    // for binding late grants, as the next
     std::shared_ptr<const cdi::Parts> described = nullptr;
+    // Where the backend prepares for grants: they are bound by what it has prepared.
+    std::shared_ptr<Preparations> preparations = nullptr;
+    bool undescribed = false;  // `described` is still to come
   };
   // An Allocate is answered with these ids of the offer, unless it says why not; called on the
   // endpoint's thread, and must not wait.
@@ -54,7 +58,8 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   std::vector<std::string> Prefer(const std::vector<std::string>& available,
                                   const std::vector<std::string>& must_include, int size) override;
   // Resets the devices behind the ids, one after the other, on a worker; a reset that fails keeps
-  // the container from starting, and so does one that is still under way. Then binds late grants.
+  // the container from starting, and so does one that is still under way. Then binds late grants,
+  // or has what they need prepared.
   void PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
                 std::function<void(Status)> done) override;
 
@@ -86,6 +91,8 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   };
   // On a worker, as the next. A pod that is not known yet is waited for without one.
   void Run(const std::shared_ptr<Start>& start);
+  static Binding BindingOf(const Snapshot& snapshot);
+  void Prepare(const std::shared_ptr<Start>& start);
   void Bind(const std::shared_ptr<Start>& start);
   void Came(const std::shared_ptr<Start>& start, const std::string& uid, const Result<PodPtr>& pod);
   void End(const Start& start, Status status);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/reconciler.h"
+#include "prepare/preparation_keeper.h"
 
 namespace tessera::agent {
 
@@ -21,13 +22,17 @@ class SilentPluginObserver : public kubelet::PluginObserver {
 
 struct PartsUnderTest {
   // `node` outlives it.
-  PartsUnderTest(Node& node_, const std::string& directory)
-      : node(node_), saver(node, metrics, directory), cdi(metrics, os::Root(directory)) {}
+  PartsUnderTest(Node& node_, const std::string& directory_)
+      : node(node_),
+        directory(directory_),
+        saver(node, metrics, directory),
+        cdi(metrics, os::Root(directory)) {}
 
   os::Loop loop;
   os::Workers workers{8};
   http::Metrics metrics;
   Node& node;
+  const std::string directory;
   StateSaver saver;
   os::Alarm tick{loop, [] {}};
   Announcer announcer{loop, node, metrics, [] { return false; }, [] {}};
@@ -40,6 +45,13 @@ struct PartsUnderTest {
                       .context = context,
                       .inbox = node.ledger().inbox(),
                       .cut = [](const auto&) {}}};
+  PreparationKeeper preparations{{.loop = loop,
+                                  .workers = workers,
+                                  .state_dir = directory,
+                                  .root = os::Root(),
+                                  .outstanding = [this](const auto& devices) {
+                                    reconciler.Follow(node.SetDeviceObstacles(devices));
+                                  }}};
   SilentPluginObserver observer;
   int came_or_went = 0;  // resources, how often
   ResourceSet resources{{.loop = loop,
@@ -49,7 +61,8 @@ struct PartsUnderTest {
                          .cdi = cdi,
                          .events = reconciler,
                          .observer = observer,
-                         .context = context},
+                         .context = context,
+                         .preparations = preparations.preparations()},
                         grants,
                         [this] { ++came_or_went; }};
   Reconciler reconciler{{.node = node,

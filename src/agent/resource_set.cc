@@ -242,8 +242,9 @@ bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
 bool ResourceSet::RefreshCheckpoint() {
   if (!at_.node.ledger().AnyUnnamed()) return false;
   const Steady now = SystemClock().Now();
-  const bool waits = AnyWaitsForHolders() || grants_.binder()->AnyLacksCapacity() ||
-                     at_.node.AnyVanished() || !at_.node.retired().empty();
+  const bool waits = AnyWaitsForHolders() || at_.preparations->AnyLeft() ||
+                     grants_.binder()->AnyLacksCapacity() || at_.node.AnyVanished() ||
+                     !at_.node.retired().empty();
   if (refreshed_ && (!waits || now - *refreshed_ < kRefreshPause)) return false;
   const auto streaming = [](const auto& item) {
     return item.second->offering().streaming() && item.second->offering().published();

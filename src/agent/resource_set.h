@@ -58,7 +58,7 @@ class ResourceSet {
   // Kubelet has answered who holds what, and so has forgotten the pods that ended. While its
   // checkpoint may still name some, which nothing else tells from init containers, makes it write
   // that anew, as it does at any list. Whether it did: at first, and then while devices wait, or
-  // containers for room, once a minute.
+  // containers for room, or anything is prepared for one, once a minute.
   bool RefreshCheckpoint();
   // Holders are known anew. Of a resource that is no longer configured, what nobody holds leaves
   // once kubelet can hand out none of it. Not `sure`: until then another instance may still serve

@@ -16,8 +16,9 @@ constexpr Duration kChangeLimit{5'000};    // another kind's first scan is waite
 constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for first checks
 constexpr Duration kGrantsAgain{1'000};    // what keeps grants from being made is looked at
 
-kubelet::PluginOptions OptionsOf(const Backend& backend, const config::Resource& resource) {
-  return {.pre_start_required = backend.ResetsBeforeStart() || resource.rendering.vgpu.has_value(),
+kubelet::PluginOptions OptionsOf(Backend& backend, const config::Resource& resource) {
+  const bool late = resource.rendering.vgpu.has_value() || backend.preparer() != nullptr;
+  return {.pre_start_required = backend.ResetsBeforeStart() || late,
           .preferred_allocation_available = true};
 }
 
@@ -38,7 +39,7 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
       discovery_(at_.loop, at_.workers, *this),
       readiness_(at_.metrics),
       mailbox_(at_.loop, *this) {
-  discovery_.Make(config_, resource_);
+  MakeBackend();
   offering_ = std::make_unique<Offering>(
       Offering::Surroundings{.loop = at_.loop,
                              .workers = at_.workers,
@@ -55,7 +56,13 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
 }
 
 ServedResource::~ServedResource() {
+  at_.preparations->Retire(resource_.name);
   offering_.reset();  // kubelet's calls end before the backend
+}
+
+void ServedResource::MakeBackend() {
+  discovery_.Make(config_, resource_);
+  at_.preparations->Serve(resource_.name, discovery_.shared_backend());
 }
 
 void ServedResource::Start() {
@@ -92,7 +99,7 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
   config_ = WithoutResources(config);
   if (other_kind) {
     phase_ = Phase::kChangingKind;  // whatever the backend says while it starts
-    discovery_.Make(config_, resource_);
+    MakeBackend();
     StartDiscovery();
     change_timer_ = at_.loop.After(kChangeLimit, [this] {
       EndChange();
@@ -226,7 +233,9 @@ Allocator::Snapshot ServedResource::Terms() const {
           .placement = resource_.placement,
           .backend = discovery_.shared_backend(),
           .cdi_dir = CdiDirectory(),
-          .described = cdi};
+          .described = cdi,
+          .preparations = backend().preparer() != nullptr ? at_.preparations : nullptr,
+          .undescribed = cdi == nullptr && KindOf(resource_)->cdi != nullptr};
 }
 
 std::string ServedResource::CdiDirectory() const {

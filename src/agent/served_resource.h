@@ -30,6 +30,7 @@
 #include "os/loop.h"
 #include "os/mailbox.h"
 #include "os/worker.h"
+#include "prepare/preparations.h"
 
 namespace tessera::agent {
 
@@ -66,6 +67,7 @@ class ServedResource : public DiscoveryEvents {
     ResourceEvents& events;
     kubelet::PluginObserver& observer;
     std::shared_ptr<BindContext> context;
+    std::shared_ptr<Preparations> preparations;
   };
   ServedResource(const Surroundings& at, std::shared_ptr<GrantBinder> binder,
                  const config::Config& config, const config::Resource& resource,
@@ -148,6 +150,7 @@ class ServedResource : public DiscoveryEvents {
  private:
   enum class Phase : uint8_t { kStarting, kFirstChecks, kServing, kChangingKind };
 
+  void MakeBackend();
   void StartDiscovery();
   void EndChange();
   void LookAtGrants();

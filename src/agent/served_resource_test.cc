@@ -32,7 +32,8 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
                                      .cdi = cdi_,
                                      .events = *this,
                                      .observer = observer_,
-                                     .context = std::make_shared<BindContext>()},
+                                     .context = std::make_shared<BindContext>(),
+                                     .preparations = preparations_},
         nullptr, config_, config_.resources[0], kubelet::RegistrationPath::kKubeletSocket,
         kubelet_);
   }
@@ -87,6 +88,8 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
   Node node_{SystemClock(), {}};
   CdiDocuments cdi_{metrics_, os::Root("")};
   config::Config config_;
+  const std::shared_ptr<Preparations> preparations_ =
+      std::make_shared<Preparations>(dir_, os::Root(), [] {});
   std::string told_;
   SilentPluginObserver observer_;
   std::unique_ptr<ServedResource> resource_;

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "cdi/cdi_documents.h"
 #include "cdi/cdi_neighbours.h"
 #include "fraction/grant_binder.h"
@@ -19,6 +20,7 @@
 #include "kubelet/root.h"
 #include "os/files.h"
 #include "os/loop.h"
+#include "prepare/journal.h"
 #include "report/condition_record.h"
 #include "report/hami_registration.h"
 #include "report/health_events.h"
@@ -135,6 +137,23 @@ class NodeCleaning {
   Status result_;
 };
 
+// It can be undone by an agent alone, which knows the devices.
+std::optional<Removal> LookAtPrepared(const config::Config& config) {
+  const Journal journal(config.state_dir);
+  if (!journal.any()) return std::nullopt;
+  Removal removal{.what = "what devices were prepared with for grants"};
+  const auto left = journal.Read();
+  if (!left) {
+    removal.error = left.error();
+  } else if (const size_t count = left->entries.size() + left->unreadable.size(); count > 0) {
+    removal.error = Error{Reason::kNotUnprepared,
+                          fmt::format("{} not undone yet: let an agent run until {}/prepared is "
+                                      "empty, or reboot the node",
+                                      Count(count, "grant"), config.state_dir)};
+  }
+  return removal;
+}
+
 kubelet::Directories DirectoriesOf(const config::Config& config) {
   const std::string& root = config.kubelet.root;
   if (!root.empty()) return {root};
@@ -169,8 +188,12 @@ Result<std::vector<std::string>> ContainersWithGrants(
   for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
     if (holdings && !IsHeld(entry, *holdings)) continue;
     const Grant grant = entry.grant();
-    const auto name = grant.annotations.find(kGrantAnnotation);
-    if (name == grant.annotations.end() || !IsGrantName(name->second)) continue;
+    const bool ours = std::ranges::any_of(grant.annotations, [](const auto& annotation) {
+      const bool names =
+          annotation.first == kGrantAnnotation || annotation.first == kPreparedAnnotation;
+      return names && IsGrantName(annotation.second);
+    });
+    if (!ours) continue;
     containers.push_back(fmt::format("container {} of pod {}", entry.container, entry.pod_uid));
   }
   return containers;
@@ -187,6 +210,7 @@ std::vector<Removal> Uninstall(const config::Config& config, const std::optional
     removals.push_back({"labels, annotations and condition of node " + api->node,
                         ErrorOf(NodeCleaning(config, *api).Run())});
   }
+  if (auto prepared = LookAtPrepared(config)) removals.push_back(*std::move(prepared));
   // The last: a container that runs on can keep its files from being removed.
   removals.push_back(RemoveGrants(config));
   return removals;

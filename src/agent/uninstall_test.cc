@@ -136,6 +136,26 @@ TEST_F(UninstallGrantsTest, WhatGrantsLeftIsTakenAwayAndWhatOthersHaveThereStays
       (std::vector<std::string>{"containers", "ld.so.preload", "libvgpu.so", "limits", "locks"}));
 }
 
+TEST_F(UninstallGrantsTest, WhatIsPreparedIsAnAgentsToUndo) {
+  const Journal journal(config_.state_dir);
+  const auto told = [this] {
+    std::string text;
+    for (const Removal& removal : Uninstall(config_, std::nullopt)) {
+      if (removal.what.find("prepared") == std::string::npos) continue;
+      text += removal.error ? removal.error->message : "nothing is left";
+    }
+    return text;
+  };
+  EXPECT_EQ(told(), "");
+  ASSERT_TRUE(journal.Lock());
+  EXPECT_EQ(told(), "nothing is left");
+  ASSERT_TRUE(journal.Write(
+      {.grant = kOne, .grants = {kOne}, .resource = kGpu, .preparer = "slot", .devices = {"0"}}));
+
+  EXPECT_EQ(told(), "1 grant not undone yet: let an agent run until " + config_.state_dir +
+                        "/prepared is empty, or reboot the node");
+}
+
 TEST_F(UninstallGrantsTest, WhoIsGoneByPodResourcesIsLeftInTheCheckpointAlone) {
   const std::vector<std::string> held = {"container app of pod uid-1"};
   const auto by = [&](Result<std::vector<Holding>> holdings) {

@@ -20,6 +20,8 @@
 
 namespace tessera {
 
+class Preparer;
+
 // Where a backend reports what it noticed by itself. Outlives the backend; any thread; never
 // blocks.
 class BackendEvents {
@@ -73,6 +75,10 @@ class Backend {
   // Puts the device into its initial state before a container starts (PreStartContainer). Must be
   // repeatable. The default does nothing.
   virtual Status Reset(const Device& device);
+
+  // Makes devices ready around each grant (preparer.h); lives as long as the backend. Null, the
+  // default: nothing is to be done around grants. Never changes.
+  virtual Preparer* preparer() { return nullptr; }
 };
 
 }  // namespace tessera

@@ -118,6 +118,9 @@ struct Kind {
   bool ids_are_of_hardware = false;
   // Divisions that need the kind's help: a daemon, or a limiter in containers.
   std::vector<Division> divisions{};
+  // Whether the backend of this resource has a preparer (preparer.h): then its grants need CDI.
+  // Null: none has.
+  bool (*prepares)(const config::Resource& resource) = nullptr;
   // Null: the kind has none.
   const CdiDescriber* cdi = nullptr;
   const FamilyFinder* families = nullptr;

@@ -92,6 +92,7 @@ void CheckKind(const Config& config, size_t index, Findings& findings) {
                                 DivisionName(division), kind->section.name));
   }
   if (!findings.IsBad(section)) kind->check(config, index, section, findings);
+  CheckPrepares(*kind, config.resources[index], path, findings);
 }
 
 void CheckPolicy(const Resource& resource, const std::string& path, Findings& findings) {
@@ -219,6 +220,23 @@ void CheckAllUnique(const Config& config, Findings& findings) {
 
 std::string ResourcePath(size_t index) {
   return fmt::format("resources[{}]", index);
+}
+
+void CheckPrepares(const Kind& kind, const Resource& resource, const std::string& path,
+                   Findings& findings) {
+  if (kind.prepares == nullptr || !kind.prepares(resource)) return;
+  const auto told = [&](const char* key, const char* what) {
+    findings.Report(
+        Reason::kConfigBadValue, JoinPath(path, key),
+        fmt::format("{}: devices of '{}' are made ready for each container, and what it "
+                    "gets is said by CDI alone",
+                    what, kind.section.name));
+  };
+  if (std::ranges::none_of(resource.rendering.strategies, IsCdi)) {
+    told("strategies", "must have 'cdi-cri' or 'cdi-annotations'");
+  }
+  if (!resource.rendering.cdi_write) told("cdi.write", "must not be false");
+  if (resource.policy.division == Division::kVgpu) told("policy", "must not be 'vgpu'");
 }
 
 void Complete(Config& config) {

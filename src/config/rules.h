@@ -8,6 +8,10 @@
 #include "config/schema/config.h"
 #include "config/schema/findings.h"
 
+namespace tessera {
+struct Kind;
+}
+
 namespace tessera::config {
 
 // "resources[3]".
@@ -15,6 +19,11 @@ std::string ResourcePath(size_t index);
 
 // Fills in defaults that depend on other keys.
 void Complete(Config& config);
+
+// What is prepared for a grant is said by the CDI document of that grant alone: where the kind
+// prepares for the resource at `path`, reports what keeps that from being written.
+void CheckPrepares(const Kind& kind, const Resource& resource, const std::string& path,
+                   Findings& findings);
 
 // Reports every rule that is broken. Values that are known to be bad break no further rule.
 void CheckRules(const Config& config, Findings& findings);

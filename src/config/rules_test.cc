@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "config/rules.h"
+
 #include <gtest/gtest.h>
 
+#include "backend/kind.h"
 #include "config/told_test.h"
 
 namespace tessera::config {
@@ -145,6 +148,35 @@ TEST_P(RulesErrors, AreTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(When, RulesErrors, testing::ValuesIn(kBrokenRules), NameOf);
+
+// What a kind is told whose devices are made ready around grants.
+std::string ToldOfPreparing(const Resource& resource, bool prepares = true) {
+  Kind kind;
+  kind.section.name = "fixture";
+  if (prepares) kind.prepares = [](const Resource& one) { return one.name == "fixture.com/card"; };
+  const Document document = Document::Parse("t.yaml", "version: tessera/v1\n");
+  Findings findings(document);
+  CheckPrepares(kind, resource, "resources[0]", findings);
+  std::string told;
+  for (const Problem& problem : findings.SortedErrors()) told += problem.message + "\n";
+  return told;
+}
+
+TEST(Rules, WhatIsPreparedForGrantsNeedsCdi) {
+  Resource resource{.name = "fixture.com/card"};
+  const std::string why =
+      ": devices of 'fixture' are made ready for each container, and what it gets is said by CDI "
+      "alone\n";
+  EXPECT_EQ(ToldOfPreparing(resource),
+            "resources[0].strategies must have 'cdi-cri' or 'cdi-annotations'" + why);
+  EXPECT_EQ(ToldOfPreparing(resource, false), "");
+  resource.rendering.strategies = {Strategy::kEnvvar, Strategy::kCdiCri};
+  EXPECT_EQ(ToldOfPreparing(resource), "");
+  resource.rendering.cdi_write = false;
+  EXPECT_EQ(ToldOfPreparing(resource), "resources[0].cdi.write must not be false" + why);
+  resource.name = "fixture.com/other";
+  EXPECT_EQ(ToldOfPreparing(resource), "") << "its backend prepares nothing";
+}
 
 }  // namespace
 }  // namespace tessera::config

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-Device Part(const std::string& id, const std::string& parent, int64_t memory,
+Device PartOfCard(const std::string& id, const std::string& parent, int64_t memory,
             DeviceTraits traits = {}) {
   Device device;
   device.key = {"fixture.com/part", id};
@@ -19,16 +19,16 @@ Device Part(const std::string& id, const std::string& parent, int64_t memory,
 }
 
 TEST(TotalOf, AddsUpWhatEachHas) {
-  EXPECT_EQ(TotalOf({Part("0", "card", 64, {.capacities = {{"cores", 38}, {"links", 1}}}),
-                     Part("1", "card", 64, {.capacities = {{"cores", 38}}}), Part("2", "", 8)}),
+  EXPECT_EQ(TotalOf({PartOfCard("0", "card", 64, {.capacities = {{"cores", 38}, {"links", 1}}}),
+                     PartOfCard("1", "card", 64, {.capacities = {{"cores", 38}}}), PartOfCard("2", "", 8)}),
             (Capacity{136, {{"cores", 76}, {"links", 1}}}));
 }
 
 TEST(TotalOf, MemoryThatPartsOfOneDeviceShareCountsOnce) {
   const DeviceTraits shared{.capacities = {{"cores", 38}}, .shares_memory = true};
 
-  EXPECT_EQ(TotalOf({Part("0", "card 0", 192, shared), Part("1", "card 0", 192, shared),
-                     Part("2", "card 1", 192, shared)}),
+  EXPECT_EQ(TotalOf({PartOfCard("0", "card 0", 192, shared), PartOfCard("1", "card 0", 192, shared),
+                     PartOfCard("2", "card 1", 192, shared)}),
             (Capacity{384, {{"cores", 114}}}));
 }
 

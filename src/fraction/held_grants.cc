@@ -64,7 +64,8 @@ HeldGrant HeldBy(std::string pod_uid, std::string container, std::string resourc
                  .name = Annotation(answer, kGrantAnnotation),
                  .parts = tessera::ReadParts(parts),
                  .asked = parts == kPartsAsked,
-                 .matched = IsMatched(answer)};
+                 .matched = IsMatched(answer),
+                 .prepared = Annotation(answer, kPreparedAnnotation)};
   if (!held.name.empty()) held.answer = std::move(answer);
   return held;
 }

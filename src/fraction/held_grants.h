@@ -28,7 +28,8 @@ struct HeldGrant {
   std::optional<std::vector<VgpuPart>> parts{};  // that Allocate said it has
   bool asked = false;                            // or that it has what its pod asks for
   bool matched = false;                          // it was said whose it is (grant_match.h)
-  Grant answer{};                                // as kubelet keeps it; empty where it has no name
+  std::string prepared{};  // the name of its grant where devices are prepared for that
+  Grant answer{};          // as kubelet keeps it; empty where it has no name
 
   // Whether what it is worth is said by its pod.
   bool by_request() const { return !parts || matched; }

@@ -134,6 +134,17 @@ bool IsDeviceName(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return IsNameCharacter(c) || c == ':'; });
 }
 
+void Append(const Edits& from, Edits& to) {
+  const auto append = [](const auto& items, auto& behind) {
+    behind.insert(behind.end(), items.begin(), items.end());
+  };
+  append(from.env, to.env);
+  append(from.nodes, to.nodes);
+  append(from.mounts, to.mounts);
+  append(from.hooks, to.hooks);
+  append(from.additional_gids, to.additional_gids);
+}
+
 void Sort(Edits& edits) {
   std::ranges::stable_sort(edits.nodes, {}, [](const Node& node) { return Place(node.path); });
   std::ranges::stable_sort(edits.mounts, {},

@@ -81,6 +81,9 @@ struct Parts {
   bool operator==(const Parts&) const = default;
 };
 
+// Behind those that `to` has.
+void Append(const Edits& from, Edits& to);
+
 // Nodes and mounts by the depth of their paths in the container, then by path, so that nothing
 // covers what was there before it.
 void Sort(Edits& edits);

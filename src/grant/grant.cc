@@ -259,6 +259,12 @@ void AddMatched(const Offer& offer, const Vgpu& vgpu, std::string_view name, con
       {.host_path = GateOf(vgpu, name), .container_path = kGate, .permissions = "r"});
 }
 
+// By which it is found again, and whatever else reads the visible-devices variable finds nothing.
+void NameLate(const Rendering& rendering, std::string_view name, Grant& grant) {
+  grant.annotations[rendering.vgpu ? kGrantAnnotation : kPreparedAnnotation] = name;
+  if (WritesCdi(rendering) && !rendering.env.empty()) grant.envs[rendering.env] = "void";
+}
+
 // What a grant of virtual GPUs says besides. The sizes are worked out in any case, so that a
 // container whose sizes are not known is refused at once; but those that its pod has asked for are
 // known only once it is known which pod that is.
@@ -266,9 +272,7 @@ Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const s
                std::string_view name, const VgpuMatch* match, Grant& grant) {
   const Vgpu& vgpu = *rendering.vgpu;
   const bool late = WritesCdi(rendering);
-  grant.annotations[kGrantAnnotation] = name;
   if (!late || !vgpu.tunables_fixed) grant.envs.insert(vgpu.tunables.begin(), vgpu.tunables.end());
-  if (late && !rendering.env.empty()) grant.envs[rendering.env] = "void";
   if (vgpu.requests && late) {
     grant.annotations[kPartsAnnotation] = kPartsAsked;
     return {};
@@ -343,6 +347,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
   for (const Extra& extra : rendering.extras) grant.envs[extra.env] = "enabled";
   grant.envs.insert(rendering.envs.begin(), rendering.envs.end());
   grant.mounts.insert(grant.mounts.end(), rendering.mounts.begin(), rendering.mounts.end());
+  if (rendering.vgpu || !name.empty()) NameLate(rendering, name, grant);
   if (rendering.vgpu) TRY(AddVgpu(offer, rendering, ids, name, match, grant));
   return grant;
 }

@@ -143,9 +143,9 @@ struct Grant {
 // `match`: whose it is, where virtual GPUs are as large as their pods ask for and no CDI can say so
 // later; it has the devices of that, whatever those of the ids are. kNotMatched without.
 //
-// `name` is that of a grant of virtual GPUs, which has one and is different each time. Where CDI
-// brings it, the name is all that it says of devices, and whatever else reads the visible-devices
-// variable finds that there are none.
+// `name` is that of a late grant, which is different each time: of virtual GPUs, or of devices that
+// are prepared for it. Where CDI brings it, the name is all that it says of devices, and whatever
+// else reads the visible-devices variable finds that there are none.
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
                        std::span<const std::string> ids, std::string_view name = {},
                        const VgpuMatch* match = nullptr);
@@ -153,6 +153,8 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
 bool NeedsMatch(const Rendering& rendering);
 // Names the grant in it; the container runtime shows it with the container.
 inline constexpr char kGrantAnnotation[] = "tessera.dev/grant";
+// The same of one whose devices are prepared for it.
+inline constexpr char kPreparedAnnotation[] = "tessera.dev/prepared";
 // What it is worth (PartsText): kubelet keeps the answer, and so what was promised.
 inline constexpr char kPartsAnnotation[] = "tessera.dev/parts";
 inline constexpr char kPartsAsked[] = "asked";  // there: what its pod asks for

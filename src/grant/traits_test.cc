@@ -24,7 +24,7 @@ Device Card(const std::string& id, DeviceTraits traits = {}) {
   return device;
 }
 
-Offer OfferOf(std::vector<Device> devices, const Policy& policy = {}) {
+Offer TraitsOffer(std::vector<Device> devices, const Policy& policy = {}) {
   const InventoryPtr inventory =
       Merge(std::make_shared<Inventory>(), kCard, std::move(devices), [](const DeviceKey&) {
         return false;
@@ -33,7 +33,7 @@ Offer OfferOf(std::vector<Device> devices, const Policy& policy = {}) {
                 [](const Device&) -> std::optional<Error> { return std::nullopt; });
 }
 
-Rendering Only(Strategy strategy) {
+Rendering OnlyResource(Strategy strategy) {
   return {{strategy}, "CARD_VISIBLE", "fixture.com/card"};
 }
 
@@ -46,28 +46,28 @@ TEST(Variables, HaveTheValuesOfAllDevicesInTheirOrder) {
                                  Nic("3", "0000:43:00.0", "")};
   devices[0].order = 7;
 
-  EXPECT_EQ(Allocate(OfferOf(devices), Only(Strategy::kEnvvar), Ids{"1", "3", "2"})->envs,
+  EXPECT_EQ(Allocate(TraitsOffer(devices), OnlyResource(Strategy::kEnvvar), Ids{"1", "3", "2"})->envs,
             (Envs{{"CARD_VISIBLE", "card2,card3,card1"},
                   {"NIC_ADDRESSES", "0000:42:00.0,0000:43:00.0,0000:41:00.0"},
                   {"NIC_MODES", "b,,"}}));
 }
 
 TEST(Variables, DoNotTakeThePlaceOfTheOneThatNamesTheDevices) {
-  const Offer offer = OfferOf({Card("1", {.variables = {{"CARD_VISIBLE", "all"}}})});
+  const Offer offer = TraitsOffer({Card("1", {.variables = {{"CARD_VISIBLE", "all"}}})});
 
-  EXPECT_EQ(Allocate(offer, Only(Strategy::kEnvvar), Ids{"1"})->envs,
+  EXPECT_EQ(Allocate(offer, OnlyResource(Strategy::kEnvvar), Ids{"1"})->envs,
             (Envs{{"CARD_VISIBLE", "card1"}}));
 }
 
 TEST(Variables, AreOfOneDeviceEachInACdiDocument) {
-  const Offer offer = OfferOf({Nic("a1", "0000:41:00.0", "x"), Nic("a2", "0000:42:00.0", "y")});
+  const Offer offer = TraitsOffer({Nic("a1", "0000:41:00.0", "x"), Nic("a2", "0000:42:00.0", "y")});
 
-  const cdi::Document document = CdiDocument(offer, Only(Strategy::kCdiCri));
+  const cdi::Document document = CdiDocument(offer, OnlyResource(Strategy::kCdiCri));
 
   EXPECT_EQ(document.devices[1].edits.env,
             (std::vector<std::string>{"CARD_VISIBLE_A2=carda2", "NIC_ADDRESSES_A2=0000:42:00.0",
                                       "NIC_MODES_A2=y"}));
-  EXPECT_EQ(Allocate(offer, Only(Strategy::kCdiCri), Ids{"a1", "a2"})->envs, Envs());
+  EXPECT_EQ(Allocate(offer, OnlyResource(Strategy::kCdiCri), Ids{"a1", "a2"})->envs, Envs());
 }
 
 Device WithNodes(const std::string& id, std::vector<DeviceNode> nodes) {
@@ -77,21 +77,21 @@ Device WithNodes(const std::string& id, std::vector<DeviceNode> nodes) {
 }
 
 TEST(SharedNodes, AreOneInTheContainerWithWhatAnyDeviceMayDoWithThem) {
-  const Offer offer = OfferOf({WithNodes("1", {{"/dev/ctl", "/dev/ctl", "r"}}),
+  const Offer offer = TraitsOffer({WithNodes("1", {{"/dev/ctl", "/dev/ctl", "r"}}),
                                WithNodes("2", {{"/dev/ctl", "/dev/ctl", "rw"}}),
                                WithNodes("3", {{"/dev/ctl", "/dev/ctl", "m"}})});
 
-  EXPECT_EQ(Allocate(offer, Only(Strategy::kDeviceSpecs), Ids{"1", "2", "3"})->devices,
+  EXPECT_EQ(Allocate(offer, OnlyResource(Strategy::kDeviceSpecs), Ids{"1", "2", "3"})->devices,
             (std::vector<DeviceNode>{{"/dev/ctl", "/dev/ctl", "rwm"}}));
-  EXPECT_EQ(Allocate(offer, Only(Strategy::kDeviceSpecs), Ids{"1"})->devices,
+  EXPECT_EQ(Allocate(offer, OnlyResource(Strategy::kDeviceSpecs), Ids{"1"})->devices,
             (std::vector<DeviceNode>{{"/dev/ctl", "/dev/ctl", "r"}}));
 }
 
 TEST(Exclusion, DevicesThatTakeTheSameHardwareAreNotGrantedTogether) {
   const Offer offer =
-      OfferOf({Card("0", {.takes = {"slice 0", "slice 1"}}), Card("0-a", {.takes = {"slice 0"}}),
+      TraitsOffer({Card("0", {.takes = {"slice 0", "slice 1"}}), Card("0-a", {.takes = {"slice 0"}}),
                Card("0-b", {.takes = {"slice 1"}})});
-  const Rendering rendering = Only(Strategy::kEnvvar);
+  const Rendering rendering = OnlyResource(Strategy::kEnvvar);
 
   EXPECT_EQ(Allocate(offer, rendering, Ids{"0", "0-b"}).error(),
             (Error{Reason::kExcluded,
@@ -102,8 +102,8 @@ TEST(Exclusion, DevicesThatTakeTheSameHardwareAreNotGrantedTogether) {
 
 TEST(Bundles, AreGrantedWholeOrNotAtAll) {
   const Offer offer =
-      OfferOf({Card("0", {.bundle = "board"}), Card("1", {.bundle = "board"}), Card("2")});
-  const Rendering rendering = Only(Strategy::kEnvvar);
+      TraitsOffer({Card("0", {.bundle = "board"}), Card("1", {.bundle = "board"}), Card("2")});
+  const Rendering rendering = OnlyResource(Strategy::kEnvvar);
 
   EXPECT_EQ(Allocate(offer, rendering, Ids{"1", "2"}).error(),
             (Error{Reason::kIncompleteBundle,

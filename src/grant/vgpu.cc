@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <iterator>
 
 #include "base/text.h"
 #include "limiter/contract.h"
@@ -44,14 +43,6 @@ std::optional<int64_t> ReadNumber(std::string_view digits, int64_t least) {
   const auto [stop, error] = std::from_chars(digits.data(), end, number);
   return stop == end && error == std::errc() && number >= least ? std::optional(number)
                                                                 : std::nullopt;
-}
-
-void Append(const cdi::Edits& from, cdi::Edits& to) {
-  std::ranges::copy(from.env, std::back_inserter(to.env));
-  std::ranges::copy(from.nodes, std::back_inserter(to.nodes));
-  std::ranges::copy(from.mounts, std::back_inserter(to.mounts));
-  std::ranges::copy(from.hooks, std::back_inserter(to.hooks));
-  std::ranges::copy(from.additional_gids, std::back_inserter(to.additional_gids));
 }
 
 // With the '/' before it.

@@ -314,6 +314,8 @@ std::optional<Error> Node::OwnTroubleOf(const Device& device) const {
   if (std::optional<Error> held = HeldElsewhere(device)) return held;
   if (const Error* out = KeptOutBy(device)) return *out;
   if (std::optional<Error> sick = SicknessOf(device)) return sick;
+  const auto own = device_obstacles_.find(device.key);
+  if (own != device_obstacles_.end()) return own->second;
   const auto obstacle = obstacles_.find(device.key.source);
   return obstacle == obstacles_.end() ? std::nullopt : std::optional(obstacle->second);
 }
@@ -353,6 +355,24 @@ std::vector<Changes> Node::SetObstacle(const std::string& source, std::optional<
     obstacles_.erase(source);
   }
   return ChangesOf(source, {}, true, urgency);
+}
+
+std::vector<Changes> Node::SetDeviceObstacles(DeviceObstacles obstacles) {
+  std::map<std::string, Urgency> sources;
+  for (const auto& [key, why] : device_obstacles_) {
+    if (!obstacles.contains(key)) sources[key.source] = Urgency::kCanWait;
+  }
+  for (const auto& [key, why] : obstacles) {
+    const auto known = device_obstacles_.find(key);
+    const bool same = known != device_obstacles_.end() && known->second == why;
+    if (!same) sources[key.source] = Urgency::kAtOnce;
+  }
+  device_obstacles_ = std::move(obstacles);
+  std::vector<Changes> changes;
+  for (const auto& [source, urgency] : sources) {
+    Append(changes, ChangesOf(source, {}, true, urgency));
+  }
+  return changes;
 }
 
 Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {

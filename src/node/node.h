@@ -107,6 +107,9 @@ class Node {
   // can.
   std::vector<Changes> SetObstacle(const std::string& source, std::optional<Error> why);
   const std::map<std::string, Error>& obstacles() const { return obstacles_; }
+  // Likewise of these devices, and of no others.
+  using DeviceObstacles = std::map<DeviceKey, Error, DeviceKeyLess>;
+  std::vector<Changes> SetDeviceObstacles(DeviceObstacles obstacles);
   // The source is no longer configured: its devices stay, as gone, for as long as they may be in
   // use, and the same hardware is not offered by another source meanwhile.
   void Retire(const std::string& source);
@@ -222,6 +225,7 @@ class Node {
   std::set<std::string> hardware_sources_;
   std::map<std::string, bool> retired_;  // whether kubelet may still grant of it
   std::map<std::string, Error> obstacles_;
+  DeviceObstacles device_obstacles_;
   Cordons cordons_;
   Plans plans_;
   Ledger ledger_;

@@ -49,6 +49,9 @@ class RecordedNode : public Node {
   void SetObstacle(const std::string& source, std::optional<Error> why) {
     Record(Node::SetObstacle(source, std::move(why)));
   }
+  void SetDeviceObstacles(DeviceObstacles obstacles) {
+    Record(Node::SetDeviceObstacles(std::move(obstacles)));
+  }
   void AdoptCordons(Cordons cordons) { Record(Node::AdoptCordons(std::move(cordons))); }
   void AdoptFalls(const Verdicts& verdicts) { Record(Node::AdoptFalls(verdicts)); }
   // Whether nothing of it is left.

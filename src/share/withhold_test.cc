@@ -14,7 +14,7 @@ constexpr char kCard[] = "fixture.com/card";
 using Ids = std::vector<std::string>;
 
 // Of devices 0, with that much room, and 1, with all it needs, divided into four.
-Offer Divided(std::optional<int> room, const Ids& held = {}) {
+Offer DividedOffer(std::optional<int> room, const Ids& held = {}) {
   Inventory inventory;
   for (const char* id : {"0", "1"}) {
     Device device;
@@ -40,7 +40,7 @@ Ids Offered(const Offer& offer) {
 }
 
 TEST(Withhold, ADeviceOffersTheFirstSharesThatItHasRoomFor) {
-  const Offer offer = Divided(2);
+  const Offer offer = DividedOffer(2);
 
   EXPECT_EQ(Offered(offer), (Ids{"0::0", "0::1"}));
   EXPECT_EQ(offer.shares.size(), 8U);
@@ -49,23 +49,23 @@ TEST(Withhold, ADeviceOffersTheFirstSharesThatItHasRoomFor) {
 }
 
 TEST(Withhold, WhatIsHeldStaysAndCountsFirst) {
-  EXPECT_EQ(Offered(Divided(2, {"0::3"})), (Ids{"0::0", "0::3"}));
-  EXPECT_EQ(Offered(Divided(2, {"0::2", "0::3", "1::0"})), (Ids{"0::2", "0::3"}));
-  EXPECT_EQ(Offered(Divided(1, {"0::1", "0::2", "0::3"})), (Ids{"0::1", "0::2", "0::3"}));
+  EXPECT_EQ(Offered(DividedOffer(2, {"0::3"})), (Ids{"0::0", "0::3"}));
+  EXPECT_EQ(Offered(DividedOffer(2, {"0::2", "0::3", "1::0"})), (Ids{"0::2", "0::3"}));
+  EXPECT_EQ(Offered(DividedOffer(1, {"0::1", "0::2", "0::3"})), (Ids{"0::1", "0::2", "0::3"}));
 }
 
 TEST(Withhold, WithoutRoomOnlyWhatIsHeldIsOffered) {
-  EXPECT_EQ(Offered(Divided(0)), Ids());
-  EXPECT_EQ(Offered(Divided(0, {"0::3"})), Ids{"0::3"});
+  EXPECT_EQ(Offered(DividedOffer(0)), Ids());
+  EXPECT_EQ(Offered(DividedOffer(0, {"0::3"})), Ids{"0::3"});
 }
 
 TEST(Withhold, ADeviceThatHasRoomForAllOffersAll) {
-  EXPECT_FALSE(Divided(std::nullopt).limited);
-  EXPECT_EQ(Divided(9).HealthyShares(), 8U);
+  EXPECT_FALSE(DividedOffer(std::nullopt).limited);
+  EXPECT_EQ(DividedOffer(9).HealthyShares(), 8U);
 }
 
 TEST(Withhold, AShareWithoutRoomIsRefusedAndSaysWhy) {
-  const Offer offer = Divided(2);
+  const Offer offer = DividedOffer(2);
 
   EXPECT_TRUE(CheckRoom(offer, *offer.shares.Find("0::1")));
   EXPECT_EQ(CheckRoom(offer, *offer.shares.Find("0::2")).error(),
@@ -75,8 +75,8 @@ TEST(Withhold, AShareWithoutRoomIsRefusedAndSaysWhy) {
 }
 
 TEST(Withhold, WhatIsToBeWithheldGoesFromWhatIsGrantedBefore) {
-  const Offer all = Divided(4);
-  const Offer next = Divided(2);
+  const Offer all = DividedOffer(4);
+  const Offer next = DividedOffer(2);
 
   const std::optional<Offer> rest = WithoutOthers(all, next);
 

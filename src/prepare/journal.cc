@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prepare/journal.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "fraction/binding_store.h"
+#include "fraction/state_mount.h"
+#include "json/json.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr std::string_view kSuffix = ".json";
+constexpr std::pair<PrepareStep, std::string_view> kSteps[] = {
+    {PrepareStep::kPreparing, "preparing"},
+    {PrepareStep::kPrepared, "prepared"},
+    {PrepareStep::kUnpreparing, "unpreparing"}};
+
+std::string_view StepName(PrepareStep step) {
+  return std::ranges::find(kSteps, step, &std::pair<PrepareStep, std::string_view>::first)->second;
+}
+
+std::optional<PrepareStep> StepOf(std::string_view name) {
+  for (const auto& [step, known] : kSteps) {
+    if (name == known) return step;
+  }
+  return std::nullopt;
+}
+
+json::Array ArrayOf(const std::vector<std::string>& texts) {
+  return json::Array(texts.begin(), texts.end());
+}
+
+Result<std::vector<std::string>> TextsIn(const json::Object& object, std::string_view key) {
+  std::vector<std::string> texts;
+  const json::Array* array = json::GetArray(object, key);
+  for (const json::Value& text : array == nullptr ? json::Array() : *array) {
+    if (!text.is_string()) return Fail(Reason::kStateCorrupt, "'{}' has what is no text", key);
+    texts.emplace_back(text.get_string());
+  }
+  return texts;
+}
+
+// As the CDI document of a kind that nobody has.
+constexpr char kEditsKind[] = "tessera.dev/prepared";
+
+Result<json::Value> JsonOf(const cdi::Edits& edits) {
+  return json::Parse(cdi::Text({.kind = kEditsKind, .devices = {{.name = "all", .edits = edits}}}));
+}
+
+void PutEdits(json::Object& object, std::string_view key, const cdi::Edits& edits) {
+  if (edits.empty()) return;
+  if (auto value = JsonOf(edits)) object[key] = *std::move(value);
+}
+
+Result<cdi::Edits> EditsIn(const json::Object& object, std::string_view key) {
+  const json::Object* value = json::GetObject(object, key);
+  if (value == nullptr) return cdi::Edits();
+  cdi::Document document = TRY(cdi::Read(json::Write(*value)));
+  if (document.devices.size() != 1) return Fail(Reason::kStateCorrupt, "'{}' is none", key);
+  return std::move(document.devices.front().edits);
+}
+
+}  // namespace
+
+std::string PreparationText(const Preparation& preparation) {
+  json::Object object{{"version", kVersion},
+                      {"step", StepName(preparation.step)},
+                      {"grant", preparation.grant},
+                      {"grants", ArrayOf(preparation.grants)},
+                      {"resource", preparation.resource},
+                      {"preparer", preparation.preparer},
+                      {"pod", preparation.pod_uid},
+                      {"ids", ArrayOf(preparation.share_ids)},
+                      {"devices", ArrayOf(preparation.devices)},
+                      {"boot", preparation.boot_id},
+                      {"cdiDirectory", preparation.cdi_dir},
+                      {"cdiKind", preparation.cdi_kind},
+                      {"files", ArrayOf(preparation.prepared.files)}};
+  PutEdits(object, "prepared", preparation.prepared.edits);
+  PutEdits(object, "edits", preparation.edits);
+  return json::WritePretty(std::move(object));
+}
+
+Result<Preparation> ReadPreparation(std::string_view text) {
+  const json::Value value = TRY(json::Parse(text));
+  const json::Object* object = value.if_object();
+  if (object == nullptr || json::GetInt(*object, "version") != kVersion) {
+    return Fail(Reason::kStateCorrupt, "it is no entry of what is prepared");
+  }
+  const auto text_of = [&](std::string_view key) {
+    return json::GetString(*object, key).value_or("");
+  };
+  const std::optional<PrepareStep> step = StepOf(text_of("step"));
+  Preparation read{.grant = text_of("grant"),
+                   .grants = TRY(TextsIn(*object, "grants")),
+                   .resource = text_of("resource"),
+                   .preparer = text_of("preparer"),
+                   .pod_uid = text_of("pod"),
+                   .share_ids = TRY(TextsIn(*object, "ids")),
+                   .devices = TRY(TextsIn(*object, "devices")),
+                   .boot_id = text_of("boot"),
+                   .cdi_dir = text_of("cdiDirectory"),
+                   .cdi_kind = text_of("cdiKind"),
+                   .step = step.value_or(PrepareStep::kPreparing),
+                   .prepared = {.edits = TRY(EditsIn(*object, "prepared")),
+                                .files = TRY(TextsIn(*object, "files"))},
+                   .edits = TRY(EditsIn(*object, "edits"))};
+  const bool whole = step && std::ranges::count(read.grants, read.grant) == 1 &&
+                     std::ranges::all_of(read.grants, IsGrantName) && !read.resource.empty() &&
+                     !read.preparer.empty() && !read.devices.empty();
+  if (!whole) return Fail(Reason::kStateCorrupt, "it does not say what is prepared");
+  return read;
+}
+
+std::string Journal::PathOf(const std::string& grant) const {
+  return directory_ + "/" + grant + std::string(kSuffix);
+}
+
+Result<os::FileLock> Journal::Lock() const {
+  if (const Status made = os::MakeDirectories(directory_, 0700); !made) {
+    return Fail(AboutStateMount(made.error(), directory_.substr(0, directory_.rfind('/'))));
+  }
+  return os::FileLock::Take(directory_ + ".lock");
+}
+
+Result<Journal::Contents> Journal::Read() const {
+  Contents contents;
+  for (const std::string& file : TRY(os::ListDirectory(directory_))) {
+    if (!file.ends_with(kSuffix)) continue;
+    const std::string grant = file.substr(0, file.size() - kSuffix.size());
+    if (!IsGrantName(grant)) continue;
+    const auto text = os::ReadFile(PathOf(grant));
+    auto entry = text ? ReadPreparation(*text) : Fail(text.error());
+    if (entry && entry->grant == grant) {
+      contents.entries.push_back(*std::move(entry));
+    } else {
+      const std::string why = entry ? "it is of another grant" : entry.error().message;
+      contents.unreadable[grant] = {Reason::kStateCorrupt, PathOf(grant) + ": " + why};
+    }
+  }
+  return contents;
+}
+
+Status Journal::Write(const Preparation& preparation) const {
+  return os::WriteFileAtomically(PathOf(preparation.grant), PreparationText(preparation));
+}
+
+Status Journal::Remove(const std::string& grant) const {
+  return os::RemoveFile(PathOf(grant));
+}
+
+}  // namespace tessera

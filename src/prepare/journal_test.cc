@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prepare/journal.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+constexpr char kGrant[] = "00000000000000000000000000000001";
+
+Preparation Whole() {
+  return {.grant = kGrant,
+          .grants = {kGrant, "00000000000000000000000000000002"},
+          .resource = "fixture.com/card",
+          .preparer = "slot",
+          .pod_uid = "uid-1",
+          .share_ids = {"0", "1"},
+          .devices = {"0", "1"},
+          .boot_id = "a-boot",
+          .cdi_dir = "/var/run/cdi",
+          .cdi_kind = "fixture.com/grant",
+          .step = PrepareStep::kPrepared,
+          .prepared = {.edits = {.env = {"SLOT=0"}}, .files = {"/run/fixture/0"}},
+          .edits = {.env = {"SLOT=0"},
+                    .nodes = {{.path = "/dev/slot0",
+                               .host_path = "/dev/slots/0",
+                               .type = "c",
+                               .major = 240,
+                               .minor = 7,
+                               .permissions = "rw"}},
+                    .mounts = {{.host_path = "/a", .container_path = "/b", .options = {"ro"}}}}};
+}
+
+class JournalTest : public testing::Test {
+ protected:
+  ~JournalTest() override { (void)os::RemoveTree(directory_); }
+
+  const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "journal");
+  const Journal journal_{directory_};
+};
+
+TEST_F(JournalTest, AnEntryIsReadBackAsItWasWritten) {
+  EXPECT_FALSE(journal_.any());
+  const auto lock = journal_.Lock();
+  ASSERT_TRUE(lock);
+  ASSERT_TRUE(journal_.Write(Whole()));
+
+  const auto read = journal_.Read();
+
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->entries, std::vector{Whole()});
+  EXPECT_TRUE(read->unreadable.empty());
+  EXPECT_TRUE(journal_.any());
+}
+
+TEST_F(JournalTest, AnEntryThatIsRemovedIsGone) {
+  const auto lock = journal_.Lock();
+  ASSERT_TRUE(journal_.Write(Whole()));
+  ASSERT_TRUE(journal_.Remove(kGrant));
+
+  EXPECT_TRUE(journal_.Read()->entries.empty());
+}
+
+TEST_F(JournalTest, IsOneInstancesAtATime) {
+  {
+    const auto first = journal_.Lock();
+    ASSERT_TRUE(first);
+    EXPECT_EQ(journal_.Lock().error().reason, Reason::kStateLocked);
+  }
+  EXPECT_TRUE(journal_.Lock());
+}
+
+TEST_F(JournalTest, AnEntryThatCannotBeReadCostsNoOther) {
+  const auto lock = journal_.Lock();
+  ASSERT_TRUE(journal_.Write(Whole()));
+  const std::string torn = directory_ + "/prepared/00000000000000000000000000000003.json";
+  const std::string other = directory_ + "/prepared/00000000000000000000000000000004.json";
+  ASSERT_TRUE(os::ReplaceFile(torn, "{\"version\": 9}"));
+  ASSERT_TRUE(os::ReplaceFile(other, PreparationText(Whole())));
+
+  const auto read = journal_.Read();
+
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->entries, std::vector{Whole()});
+  EXPECT_EQ(read->unreadable,
+            (std::map<std::string, Error>{
+                {"00000000000000000000000000000003",
+                 {Reason::kStateCorrupt, torn + ": it is no entry of what is prepared"}},
+                {"00000000000000000000000000000004",
+                 {Reason::kStateCorrupt, other + ": it is of another grant"}}}));
+}
+
+TEST_F(JournalTest, WhatDoesNotSayWhatIsPreparedIsNoEntry) {
+  Preparation nameless = Whole();
+  nameless.preparer.clear();
+  EXPECT_EQ(ReadPreparation(PreparationText(nameless)).error(),
+            (Error{Reason::kStateCorrupt, "it does not say what is prepared"}));
+  nameless = Whole();
+  nameless.grants = {"../../etc/passwd"};
+  EXPECT_FALSE(ReadPreparation(PreparationText(nameless)));
+}
+
+}  // namespace
+}  // namespace tessera

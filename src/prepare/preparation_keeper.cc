@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prepare/preparation_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace tessera {
+
+PreparationKeeper::PreparationKeeper(Surroundings at)
+    : at_(std::move(at)),
+      next_(at_.loop, [this] { Look(); }),
+      mailbox_(at_.loop, *this),
+      preparations_(std::make_shared<Preparations>(at_.state_dir, at_.root,
+                                                   mailbox_.Bind(&PreparationKeeper::Look))) {}
+
+// Before there is a list: a device that is not back is in none as healthy.
+void PreparationKeeper::Open(const kubelet::Directories& directories) {
+  preparations_->Open(directories.device_plugins());
+  if (!preparations_->any()) return;
+  const Status loaded = preparations_->Load();
+  if (!loaded) log::Warn("what earlier agents have prepared is not known yet", loaded.error());
+  Look();
+}
+
+void PreparationKeeper::RemoveForgotten() {
+  if (!preparations_->any()) return;
+  at_.workers.Run([preparations = preparations_] { preparations->RemoveForgotten(); });
+}
+
+void PreparationKeeper::Look() {
+  const std::optional<Steady> next = preparations_->Tick();
+  if (next) next_.Within(std::max(Duration(0), *next - SystemClock().Now()));
+  Outstanding outstanding = preparations_->Outstanding();
+  if (outstanding == outstanding_) return;
+  outstanding_ = std::move(outstanding);
+  at_.outstanding(outstanding_);
+}
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Has what is prepared for grants looked after in time: containers that wait for too long are
+// refused, what kubelet has forgotten is undone, and the node is told of devices that are not back.
+// Owned by the agent. One thread: the loop's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "device/device.h"
+#include "kubelet/root.h"
+#include "os/alarm.h"
+#include "os/files.h"
+#include "os/loop.h"
+#include "os/mailbox.h"
+#include "os/worker.h"
+#include "prepare/preparations.h"
+
+namespace tessera {
+
+class PreparationKeeper {
+ public:
+  using Outstanding = std::map<DeviceKey, Error, DeviceKeyLess>;
+  struct Surroundings {
+    os::Loop& loop;
+    os::Workers& workers;
+    std::string state_dir;
+    os::Root root;
+    // Devices that are not back from their last grant, all there are: they have changed.
+    std::function<void(const Outstanding& devices)> outstanding;
+  };
+  explicit PreparationKeeper(Surroundings at);
+
+  // Prepares for this kubelet from now on; what earlier agents left is known.
+  void Open(const kubelet::Directories& directories);
+  const std::shared_ptr<Preparations>& preparations() const { return preparations_; }
+  // Kubelet's checkpoint may be another by now.
+  void RemoveForgotten();
+
+ private:
+  void Look();
+
+  const Surroundings at_;
+  Outstanding outstanding_;  // as it was last told
+  os::Alarm next_;
+  os::Mailbox<PreparationKeeper> mailbox_;
+  std::shared_ptr<Preparations> preparations_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prepare/preparation_keeper.h"
+
+#include "prepare/preparations_under_test.h"
+
+namespace tessera {
+namespace {
+
+// Of a device that an agent which has ended had begun to bring back.
+TEST_F(PreparationsTest, ADeviceThatIsNotBackIsToldBeforeItIsServedAndOnceItIsBack) {
+  End();
+  const Journal journal(directory_ + "/state");
+  {
+    const auto lock = journal.Lock();
+    ASSERT_TRUE(journal.Write({.grant = kOne,
+                               .grants = {kOne},
+                               .resource = kCard,
+                               .preparer = "slot",
+                               .devices = {"0"},
+                               .step = PrepareStep::kUnpreparing}));
+  }
+  os::Loop loop;
+  os::Workers workers(1);
+  std::vector<std::string> told;
+  PreparationKeeper keeper({.loop = loop,
+                            .workers = workers,
+                            .state_dir = directory_ + "/state",
+                            .root = os::Root(directory_),
+                            .outstanding = [&](const PreparationKeeper::Outstanding& devices) {
+                              told.push_back(devices.empty() ? "" : devices.begin()->first.Text());
+                              if (devices.empty()) loop.Stop();
+                            }});
+
+  keeper.Open(kubelet::Directories{directory_});
+  EXPECT_EQ(told, std::vector<std::string>{"fixture.com/card/0"});
+  keeper.preparations()->Serve(kCard, backend_);
+  loop.Run();
+
+  EXPECT_EQ(told, (std::vector<std::string>{"fixture.com/card/0", ""}));
+  EXPECT_EQ(backend_->Calls(), "unprepare 0");
+  EXPECT_EQ(StepOf(kOne), "no entry");
+  Begin();
+}
+
+}  // namespace
+}  // namespace tessera

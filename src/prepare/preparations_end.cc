@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of what is prepared: it is undone, and again until that comes off.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "grant/vgpu.h"
+#include "prepare/preparations.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kNotBack[] = "it is not back from its last container: ";
+
+void TellStuck(const Preparation& entry, const Error& why) {
+  log::Warn("what was prepared for a grant is not undone", why,
+            {{"resource", entry.resource},
+             {"grant", entry.grant},
+             {"uid", entry.pod_uid},
+             {"devices", Join(entry.devices, ",")}});
+}
+
+}  // namespace
+
+// Documents first: what is undone is given to nobody.
+Status Preparations::Undo(const std::string& grant) {
+  Preparation entry;
+  {
+    const MutexLock lock(mutex_);
+    Item& item = items_.at(grant);
+    item.entry.step = PrepareStep::kUnpreparing;
+    item.next = clock_.Now();
+    entry = item.entry;
+  }
+  changed_();  // it may hang
+  for (const std::string& each : entry.grants) {
+    (void)os::RemoveFile(entry.cdi_dir + "/" + GrantFileName(each));
+  }
+  Status undone = journal_.Write(entry);
+  if (undone) undone = UndoBy(entry);
+  if (undone) undone = journal_.Remove(grant);
+  if (undone) {
+    log::Info("what was prepared for a grant is undone", {{"resource", entry.resource},
+                                                          {"grant", grant},
+                                                          {"uid", entry.pod_uid},
+                                                          {"devices", Join(entry.devices, ",")}});
+    return {};
+  }
+  const Error why{Reason::kNotUnprepared, kNotBack + undone.error().message};
+  bool is_told = false;
+  {
+    const MutexLock lock(mutex_);
+    Item& item = items_.at(grant);
+    is_told = item.trouble == why;
+    item.trouble = why;
+    item.next = clock_.Now() + item.pauses.Failed();
+  }
+  if (!is_told) TellStuck(entry, why);
+  return Fail(Reason::kNotUnprepared, "{}: device {}: {}", entry.resource, Join(entry.devices, ","),
+              why.message);
+}
+
+std::shared_ptr<Backend> Preparations::BackendFor(const Preparation& entry) const {
+  const MutexLock lock(mutex_);
+  const auto served = served_.find({entry.resource, entry.preparer});
+  return served == served_.end() ? nullptr : served->second.backend;
+}
+
+Status Preparations::UndoBy(const Preparation& entry) {
+  const std::shared_ptr<Backend> backend = BackendFor(entry);
+  if (backend == nullptr) {
+    return Fail(Reason::kUnavailable, "nothing that is configured undoes what '{}' has prepared",
+                entry.preparer);
+  }
+  return backend->preparer()->Unprepare({.grant = entry.grant,
+                                         .pod_uid = entry.pod_uid,
+                                         .share_ids = entry.share_ids,
+                                         .devices = entry.devices,
+                                         .prepared = entry.prepared});
+}
+
+void Preparations::Leave(const std::string& grant, bool gone) {
+  const MutexLock lock(mutex_);
+  if (gone) {
+    items_.erase(grant);
+  } else {
+    items_.at(grant).busy = false;
+  }
+}
+
+void Preparations::Retry(const std::string& grant) {
+  const Status undone = Undo(grant);
+  Leave(grant, undone.has_value());
+  changed_();
+}
+
+void Preparations::UndoSoon(const std::string& grant, Item& item) {
+  item.busy = true;
+  item.next = clock_.Now();
+  workers_.Run([self = shared_from_this(), grant] { self->Retry(grant); });
+}
+
+std::optional<Steady> Preparations::Tick() {
+  workers_.GoOn();
+  std::optional<Steady> next;
+  const auto look_at = [&](Steady at) { next = std::min(next.value_or(at), at); };
+  std::vector<std::shared_ptr<Call>> late;
+  std::vector<std::pair<Preparation, Error>> hung;
+  {
+    const MutexLock lock(mutex_);
+    const Steady now = clock_.Now();
+    for (const auto& call : calls_) {
+      if (call->deadline <= now) {
+        late.push_back(call);
+      } else {
+        look_at(call->deadline);
+      }
+    }
+    for (auto& [grant, item] : items_) {
+      if (item.entry.step != PrepareStep::kUnpreparing) continue;
+      // One whose resource is not served yet is due as soon as it is.
+      if (!item.busy && !served_.contains({item.entry.resource, item.entry.preparer})) continue;
+      if (!item.busy && item.next <= now) UndoSoon(grant, item);
+      if (!item.busy) {
+        look_at(item.next);
+      } else if (!item.trouble && item.next + kHangs <= now) {
+        item.trouble = Error{Reason::kNotUnprepared,
+                             kNotBack + ("that takes longer than " + FormatDuration(kHangs))};
+        hung.emplace_back(item.entry, *item.trouble);
+      } else if (!item.trouble) {
+        look_at(item.next + kHangs);
+      }
+    }
+  }
+  for (const auto& call : late) {
+    Answer(*call, Fail(Reason::kPrepareTimedOut, "{} was not ready after {}", call->about,
+                       FormatDuration(kDeadline)));
+  }
+  for (const auto& [entry, why] : hung) TellStuck(entry, why);
+  if (!hung.empty()) changed_();
+  return next;
+}
+
+void Preparations::RemoveForgotten() {
+  if (!Load()) return;
+  std::shared_ptr<CheckpointFile> checkpoint;
+  std::vector<std::shared_ptr<Backend>> ended;  // without the mutex
+  {
+    const MutexLock lock(mutex_);
+    std::set<std::pair<std::string, std::string>> needed;
+    for (const auto& [grant, item] : items_) {
+      needed.emplace(item.entry.resource, item.entry.preparer);
+    }
+    for (auto at = served_.begin(); at != served_.end();) {
+      const bool ends = !at->second.current && !needed.contains(at->first);
+      if (ends) ended.push_back(std::move(at->second.backend));
+      at = ends ? served_.erase(at) : std::next(at);
+    }
+    if (items_.empty()) return;
+    checkpoint = checkpoint_;
+  }
+  const Result<HeldGrantsPtr> held =
+      checkpoint != nullptr ? checkpoint->Read() : Fail(Reason::kKubeletAbsent, "it has not come");
+  std::set<std::string> live;
+  if (held) {
+    for (const HeldGrant& one : (*held)->all()) live.insert(one.prepared);
+  }
+  const MutexLock lock(mutex_);
+  const Steady now = clock_.Now();
+  for (auto& [grant, item] : items_) {
+    if (item.busy) continue;
+    if (item.entry.step == PrepareStep::kUnpreparing) {
+      if (item.next <= now) UndoSoon(grant, item);
+      continue;
+    }
+    // A minute of what kubelet is known to say.
+    if (!held || std::ranges::any_of(item.entry.grants, [&](const std::string& each) {
+          return live.contains(each);
+        })) {
+      item.forgotten.reset();
+      continue;
+    }
+    if (!item.forgotten) item.forgotten = now;
+    if (now - *item.forgotten >= kForgotten) UndoSoon(grant, item);
+  }
+}
+
+std::map<DeviceKey, Error, DeviceKeyLess> Preparations::Outstanding() const {
+  std::map<DeviceKey, Error, DeviceKeyLess> outstanding;
+  const MutexLock lock(mutex_);
+  for (const auto& [grant, item] : items_) {
+    if (!item.trouble) continue;
+    for (const std::string& device : item.entry.devices) {
+      outstanding.insert_or_assign({.source = item.entry.resource, .id = device}, *item.trouble);
+    }
+  }
+  return outstanding;
+}
+
+bool Preparations::AnyLeft() const {
+  const MutexLock lock(mutex_);
+  return !items_.empty();
+}
+
+}  // namespace tessera

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is prepared by the fixture kind, with a kubelet's checkpoint that is the test's own.
+// Header-only, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fraction/grant_binder_under_test.h"
+#include "prepare/fixture_kind_test.h"
+#include "prepare/preparations.h"
+
+namespace tessera {
+
+class PreparationsTest : public testing::Test {
+ protected:
+  PreparationsTest() {
+    EXPECT_TRUE(os::MakeDirectories(directory_ + "/kubelet", 0755));
+    rendering_.strategies = {Strategy::kCdiCri};
+    rendering_.cdi_kind = "fixture.com/card";
+    Save();
+    Begin();
+  }
+  ~PreparationsTest() override {
+    End();
+    (void)os::RemoveTree(directory_);
+  }
+
+  // An agent begins, over what former ones left, and ends.
+  void Begin() {
+    preparations_ = std::make_shared<Preparations>(
+        directory_ + "/state", os::Root(directory_),
+        [this] {
+          const std::lock_guard lock(mutex_);
+          changed_.notify_all();
+        },
+        clock_);
+    preparations_->Open(directory_ + "/kubelet");
+    preparations_->Serve(kCard, backend_);
+  }
+  void End() {
+    Settle();
+    preparations_.reset();
+  }
+  // Until its threads have let go of it.
+  void Settle() const {
+    while (preparations_.use_count() > 1) std::this_thread::yield();
+  }
+  void Restart() {
+    End();
+    Begin();
+  }
+  void Hold(const std::string& pod, const std::string& container, std::vector<std::string> ids,
+            const std::string& grant) {
+    checkpoint_.entries.push_back(
+        {.pod_uid = pod,
+         .container = container,
+         .resource = kCard,
+         .ids_by_numa = {{"-1", std::move(ids)}},
+         .allocate_response = Field(4, Field(1, kPreparedAnnotation) + Field(2, grant))});
+    Save();
+  }
+  void Forget() {
+    checkpoint_.entries.clear();
+    Save();
+  }
+  void Save() {
+    EXPECT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint",
+                                kubelet::WriteCheckpoint(checkpoint_)));
+  }
+  std::future<Status> BeginStart(
+      std::vector<std::string> ids, std::function<bool()> wanted = [] { return true; }) {
+    const auto done = std::make_shared<std::promise<Status>>();
+    preparations_->Begin({.binding = {.offer = offer_,
+                                      .rendering = rendering_,
+                                      .cdi_dir = directory_ + "/cdi",
+                                      .described = nullptr},
+                          .backend = backend_,
+                          .share_ids = std::move(ids),
+                          .wanted = std::move(wanted),
+                          .done = [done](Status status) { done->set_value(std::move(status)); }});
+    return done->get_future();
+  }
+  static std::string Text(const Status& status) {
+    return status
+               ? ""
+               : fmt::format("{}: {}", ReasonName(status.error().reason), status.error().message);
+  }
+  // Empty: the container may be made.
+  std::string Start(std::vector<std::string> ids) { return Text(BeginStart(std::move(ids)).get()); }
+  // Until threads have made it so.
+  void Await(const std::function<bool()>& is) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, is);
+  }
+  void AwaitNothingLeft() {
+    Await([this] { return !preparations_->AnyLeft(); });
+  }
+  void ForgetForGood() {
+    Forget();
+    preparations_->RemoveForgotten();
+    clock_.Advance(Preparations::kForgotten);
+    preparations_->RemoveForgotten();
+  }
+  std::string EntryPath(const std::string& grant) const {
+    return directory_ + "/state/prepared/" + grant + ".json";
+  }
+  std::string StepOf(const std::string& grant) const {
+    const auto text = os::ReadFile(EntryPath(grant));
+    if (!text) return "no entry";
+    const Preparation read = ReadPreparation(*text).value();
+    return read.step == PrepareStep::kPreparing  ? "preparing"
+           : read.step == PrepareStep::kPrepared ? "prepared"
+                                                 : "unpreparing";
+  }
+  // What a container gets that names the grant.
+  std::string DocumentOf(const std::string& grant) const {
+    const auto text = os::ReadFile(directory_ + "/cdi/" + GrantFileName(grant));
+    if (!text) return "no document";
+    const cdi::Document document = cdi::Read(*text).value();
+    const cdi::Device& device = document.devices.at(0);
+    std::string all = document.kind + "=" + device.name + ":";
+    for (const std::string& env : device.edits.env) all += " " + env;
+    for (const cdi::Node& node : device.edits.nodes) all += " " + node.path;
+    return all;
+  }
+  std::string Outstanding() const {
+    std::string all;
+    for (const auto& [key, why] : preparations_->Outstanding()) {
+      all += fmt::format("{}: {}: {}\n", key.Text(), ReasonName(why.reason), why.message);
+    }
+    return all;
+  }
+
+  const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "prepare");
+  FakeClock clock_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Offer offer_ = TwoCards();
+  Rendering rendering_;
+  kubelet::Checkpoint checkpoint_;
+  std::shared_ptr<FixtureBackend> backend_ = std::make_shared<FixtureBackend>();
+  std::shared_ptr<Preparations> preparations_;
+};
+
+}  // namespace tessera
