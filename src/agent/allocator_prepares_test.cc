@@ -33,7 +33,7 @@ class AllocatorPreparesTest : public PreparationsTest {
   http::Metrics metrics_;
   std::shared_ptr<Allocator> allocator_ = std::make_shared<Allocator>(
       kCard, std::make_shared<os::Workers>(1), nullptr, std::make_shared<BindContext>(), metrics_,
-      [](const std::vector<std::string>&) {});
+      [](const Offer&, const std::vector<std::string>&) { return Status(); });
 };
 
 TEST_F(AllocatorPreparesTest, AllocatePromisesANameAndPreparesNothing) {

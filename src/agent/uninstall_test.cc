@@ -14,6 +14,7 @@
 #include "json/json.h"
 #include "os/files.h"
 #include "os/loop.h"
+#include "prepare/journal.h"
 #include "report/condition_record.h"
 #include "report/registration_record.h"
 

@@ -21,10 +21,12 @@ VgpuContainer Trainer() {
       .region =
           {.policy = "default",
            .priority = 1,
-           .devices = {{.uuid = "GPU-1", .limit = 2048 * kOneMib, .percent = 30, .used = 612 * kOneMib}},
+           .devices =
+               {{.uuid = "GPU-1", .limit = 2048 * kOneMib, .percent = 30, .used = 612 * kOneMib}},
            .processes = {{.slot = 0,
                           .pid = 17,
-                          .held = {{0, 100 * kOneMib, 8 * kOneMib, 492 * kOneMib, 600 * kOneMib, 64 * kOneMib}}},
+                          .held = {{0, 100 * kOneMib, 8 * kOneMib, 492 * kOneMib, 600 * kOneMib,
+                                    64 * kOneMib}}},
                          {.slot = 1, .pid = 18, .held = {{0, 0, 0, 12 * kOneMib, 12 * kOneMib, 0}}},
                          {.slot = 2, .pid = 19},
                          {.slot = 3, .pid = 20}}},

@@ -163,7 +163,8 @@ std::string ToldOfPreparing(const Resource& resource, bool prepares = true) {
 }
 
 TEST(Rules, WhatIsPreparedForGrantsNeedsCdi) {
-  Resource resource{.name = "fixture.com/card"};
+  Resource resource;
+  resource.name = "fixture.com/card";
   const std::string why =
       ": devices of 'fixture' are made ready for each container, and what it gets is said by CDI "
       "alone\n";

@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 Device PartOfCard(const std::string& id, const std::string& parent, int64_t memory,
-            DeviceTraits traits = {}) {
+                  DeviceTraits traits = {}) {
   Device device;
   device.key = {"fixture.com/part", id};
   device.parent = parent;
@@ -20,7 +20,8 @@ Device PartOfCard(const std::string& id, const std::string& parent, int64_t memo
 
 TEST(TotalOf, AddsUpWhatEachHas) {
   EXPECT_EQ(TotalOf({PartOfCard("0", "card", 64, {.capacities = {{"cores", 38}, {"links", 1}}}),
-                     PartOfCard("1", "card", 64, {.capacities = {{"cores", 38}}}), PartOfCard("2", "", 8)}),
+                     PartOfCard("1", "card", 64, {.capacities = {{"cores", 38}}}),
+                     PartOfCard("2", "", 8)}),
             (Capacity{136, {{"cores", 76}, {"links", 1}}}));
 }
 

@@ -46,10 +46,11 @@ TEST(Variables, HaveTheValuesOfAllDevicesInTheirOrder) {
                                  Nic("3", "0000:43:00.0", "")};
   devices[0].order = 7;
 
-  EXPECT_EQ(Allocate(TraitsOffer(devices), OnlyResource(Strategy::kEnvvar), Ids{"1", "3", "2"})->envs,
-            (Envs{{"CARD_VISIBLE", "card2,card3,card1"},
-                  {"NIC_ADDRESSES", "0000:42:00.0,0000:43:00.0,0000:41:00.0"},
-                  {"NIC_MODES", "b,,"}}));
+  EXPECT_EQ(
+      Allocate(TraitsOffer(devices), OnlyResource(Strategy::kEnvvar), Ids{"1", "3", "2"})->envs,
+      (Envs{{"CARD_VISIBLE", "card2,card3,card1"},
+            {"NIC_ADDRESSES", "0000:42:00.0,0000:43:00.0,0000:41:00.0"},
+            {"NIC_MODES", "b,,"}}));
 }
 
 TEST(Variables, DoNotTakeThePlaceOfTheOneThatNamesTheDevices) {
@@ -78,8 +79,8 @@ Device WithNodes(const std::string& id, std::vector<DeviceNode> nodes) {
 
 TEST(SharedNodes, AreOneInTheContainerWithWhatAnyDeviceMayDoWithThem) {
   const Offer offer = TraitsOffer({WithNodes("1", {{"/dev/ctl", "/dev/ctl", "r"}}),
-                               WithNodes("2", {{"/dev/ctl", "/dev/ctl", "rw"}}),
-                               WithNodes("3", {{"/dev/ctl", "/dev/ctl", "m"}})});
+                                   WithNodes("2", {{"/dev/ctl", "/dev/ctl", "rw"}}),
+                                   WithNodes("3", {{"/dev/ctl", "/dev/ctl", "m"}})});
 
   EXPECT_EQ(Allocate(offer, OnlyResource(Strategy::kDeviceSpecs), Ids{"1", "2", "3"})->devices,
             (std::vector<DeviceNode>{{"/dev/ctl", "/dev/ctl", "rwm"}}));
@@ -89,8 +90,8 @@ TEST(SharedNodes, AreOneInTheContainerWithWhatAnyDeviceMayDoWithThem) {
 
 TEST(Exclusion, DevicesThatTakeTheSameHardwareAreNotGrantedTogether) {
   const Offer offer =
-      TraitsOffer({Card("0", {.takes = {"slice 0", "slice 1"}}), Card("0-a", {.takes = {"slice 0"}}),
-               Card("0-b", {.takes = {"slice 1"}})});
+      TraitsOffer({Card("0", {.takes = {"slice 0", "slice 1"}}),
+                   Card("0-a", {.takes = {"slice 0"}}), Card("0-b", {.takes = {"slice 1"}})});
   const Rendering rendering = OnlyResource(Strategy::kEnvvar);
 
   EXPECT_EQ(Allocate(offer, rendering, Ids{"0", "0-b"}).error(),

@@ -98,7 +98,8 @@ TEST(EntriesByContainer, EveryRandomPodFindsItsOwnWithAndWithoutPlaceholders) {
     std::vector<kube::Container> containers(1 + random() % 6);
     std::vector<Entry> expected(containers.size());
     for (size_t i = 0; i < containers.size(); ++i) {
-      containers[i] = {.name = std::to_string(i), .kind = static_cast<kube::Container::Kind>(random() % 3)};
+      containers[i] = {.name = std::to_string(i),
+                       .kind = static_cast<kube::Container::Kind>(random() % 3)};
     }
     std::ranges::stable_partition(containers, [](const kube::Container& one) {
       return one.kind != kube::Container::Kind::kApp;

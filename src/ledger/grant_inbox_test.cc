@@ -199,26 +199,26 @@ TEST(GrantInbox, WhatWasBoundIsKeptUntilItsContainerHasEndedOrIsLate) {
 Exclusive Taking(const DeviceKey& device, const Ids& hardware, bool held = false) {
   return {device, hardware, held};
 }
-const Exclusive kWhole = Taking({kNpu, "0"}, {"a", "b"});
+const Exclusive kWhole = Taking({kResource, "0"}, {"a", "b"});
 const Exclusive kPart = Taking({kOther, "0-b"}, {"b"});
 
 TEST(GrantInbox, OfDevicesThatTakeTheSameHardwareOneIsGranted) {
   GrantInbox inbox;
-  EXPECT_EQ(inbox.PutUnlessTaken(kNpu, {"0"}, At(0), {{kWhole}}), std::nullopt);
+  EXPECT_EQ(inbox.PutUnlessTaken(kResource, {"0"}, At(0), {{kWhole}}), std::nullopt);
 
   EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(1), {{kPart}}), kWhole.device);
-  EXPECT_EQ(inbox.PutUnlessTaken(kNpu, {"0"}, At(2), {{kWhole}}), std::nullopt);
+  EXPECT_EQ(inbox.PutUnlessTaken(kResource, {"0"}, At(2), {{kWhole}}), std::nullopt);
 
-  EXPECT_EQ(inbox.pending(), (Grants{{kNpu, {"0"}, At(2)}}));
+  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"0"}, At(2)}}));
 }
 
 TEST(GrantInbox, AConfirmedGrantKeepsItsHardwareUntilItIsKnownThatNobodyHoldsIt) {
   GrantInbox inbox;
-  (void)inbox.PutUnlessTaken(kNpu, {"0"}, At(0), {{kWhole}});
-  (void)inbox.Confirm(Holdings{Held({"0"})});
+  (void)inbox.PutUnlessTaken(kResource, {"0"}, At(0), {{kWhole}});
+  (void)inbox.Confirm(Holdings{HeldShares({"0"})});
   EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(1), {{kPart}}), kWhole.device);
 
-  inbox.SetExclusive(std::vector<Exclusive>{Taking({kNpu, "0"}, {"a", "b"}, true), kPart});
+  inbox.SetExclusive(std::vector<Exclusive>{Taking({kResource, "0"}, {"a", "b"}, true), kPart});
   EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(2), {{kPart}}), kWhole.device);
 
   inbox.SetExclusive(std::vector<Exclusive>{kWhole, kPart});
@@ -227,7 +227,7 @@ TEST(GrantInbox, AConfirmedGrantKeepsItsHardwareUntilItIsKnownThatNobodyHoldsIt)
 
 TEST(GrantInbox, APendingGrantKeepsItsHardwareWhateverTheLedgerKnows) {
   GrantInbox inbox;
-  (void)inbox.PutUnlessTaken(kNpu, {"0"}, At(0), {{kWhole}});
+  (void)inbox.PutUnlessTaken(kResource, {"0"}, At(0), {{kWhole}});
 
   inbox.SetExclusive(std::vector<Exclusive>{kWhole, kPart});
 

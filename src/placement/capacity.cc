@@ -51,8 +51,9 @@ UsageByDevice UsedCapacity::Beside(const std::string& pod, const std::vector<std
   UsageByDevice beside = whole_;
   if (const auto own = pods_.find({pod, resource}); own != pods_.end()) {
     for (const auto& [device, less] : own->second) {
-      DeviceUsage& own = beside[device];
-      own = {own.containers - less.containers, own.memory - less.memory, own.cores - less.cores};
+      DeviceUsage& rest = beside[device];
+      rest = {rest.containers - less.containers, rest.memory - less.memory,
+              rest.cores - less.cores};
     }
   }
   std::map<std::string, Worth> sums = sums_;
@@ -65,9 +66,9 @@ UsageByDevice UsedCapacity::Beside(const std::string& pod, const std::vector<std
     --sum.shares;
   }
   for (const auto& [device, sum] : sums) {
-    DeviceUsage& own = beside[device];
-    own = {own.containers + sum.shares, own.memory + std::llround(sum.memory),
-           own.cores + std::llround(sum.cores)};
+    DeviceUsage& rest = beside[device];
+    rest = {rest.containers + sum.shares, rest.memory + std::llround(sum.memory),
+            rest.cores + std::llround(sum.cores)};
   }
   return beside;
 }

@@ -442,7 +442,7 @@ TEST_F(PreparationsTest, AResourceThatIsServedNoMoreIsUndoneByItsBackend) {
 
   EXPECT_EQ(backend_->Calls(), "prepare 0, " + kUnprepared);
   Settle();
-  const std::weak_ptr<FixtureBackend> former = std::exchange(backend_, nullptr);
+  const std::weak_ptr<PreparingBackend> former = std::exchange(backend_, nullptr);
   EXPECT_FALSE(former.expired());
   preparations_->RemoveForgotten();
   EXPECT_TRUE(former.expired()) << "nothing is left that it has prepared";
@@ -452,7 +452,7 @@ TEST_F(PreparationsTest, OnlyAPreparerOfThatNameUndoesIt) {
   Hold("uid-1", "app", {"0"}, kOne);
   EXPECT_EQ(Start({"0"}), "");
   End();
-  const auto slot = std::exchange(backend_, std::make_shared<FixtureBackend>("drawer"));
+  const auto slot = std::exchange(backend_, std::make_shared<PreparingBackend>("drawer"));
   slot->Calls();
   Begin();
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "fraction/grant_binder_under_test.h"
-#include "prepare/fixture_kind_test.h"
 #include "prepare/preparations.h"
+#include "prepare/preparing_kind_test.h"
 
 namespace tessera {
 
@@ -148,7 +148,7 @@ class PreparationsTest : public testing::Test {
   Offer offer_ = TwoCards();
   Rendering rendering_;
   kubelet::Checkpoint checkpoint_;
-  std::shared_ptr<FixtureBackend> backend_ = std::make_shared<FixtureBackend>();
+  std::shared_ptr<PreparingBackend> backend_ = std::make_shared<PreparingBackend>();
   std::shared_ptr<Preparations> preparations_;
 };
 

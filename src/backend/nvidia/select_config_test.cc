@@ -30,15 +30,16 @@ TEST(SelectConfig, WhatIsLeftOutIsALaterResourcesToHave) {
 }
 
 TEST(SelectConfig, AnItemWithoutAWordIsRefused) {
-  EXPECT_EQ(config::Told("resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"),
-            "t.yaml:2:55: resources[0].nvidia.exclude[0] needs one of 'index', 'uuid', 'model' and "
-            "'numa' [config-missing]\n"
-            "resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"
-            "                                                      ^\n"
-            "t.yaml:2:67: resources[0].nvidia.exclude[1].index must be a GPU's index, a number, "
-            "not 'x' [config-bad-value]\n"
-            "resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"
-            "                                                                  ^\n");
+  EXPECT_EQ(
+      config::Told("resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"),
+      "t.yaml:2:55: resources[0].nvidia.exclude[0] needs one of 'index', 'uuid', 'model' and "
+      "'numa' [config-missing]\n"
+      "resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"
+      "                                                      ^\n"
+      "t.yaml:2:67: resources[0].nvidia.exclude[1].index must be a GPU's index, a number, "
+      "not 'x' [config-bad-value]\n"
+      "resources: [{name: nvidia.com/gpu, nvidia: {exclude: [{}, {index: x}]}}]\n"
+      "                                                                  ^\n");
 }
 
 }  // namespace

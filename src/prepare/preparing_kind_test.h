@@ -34,9 +34,9 @@ inline Offer TwoCards(Policy policy = {}) {
                 [](const Device&) { return std::optional<Error>(); });
 }
 
-class FixtureBackend : public Backend, public Preparer {
+class PreparingBackend : public Backend, public Preparer {
  public:
-  explicit FixtureBackend(const char* name = "slot") : name_(name) {}
+  explicit PreparingBackend(const char* name = "slot") : name_(name) {}
 
   Status Start(BackendEvents&) override { return {}; }
   void Stop() override {}
