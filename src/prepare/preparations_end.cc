@@ -24,7 +24,7 @@ void TellStuck(const Preparation& entry, const Error& why) {
 
 }  // namespace
 
-// Documents first: what is undone is given to nobody.
+// Documents go before the devices: what is undone is given to nobody.
 Status Preparations::Undo(const std::string& grant) {
   Preparation entry;
   {
@@ -35,10 +35,10 @@ Status Preparations::Undo(const std::string& grant) {
     entry = item.entry;
   }
   changed_();  // it may hang
-  for (const std::string& each : entry.grants) {
-    (void)os::RemoveFile(entry.cdi_dir + "/" + GrantFileName(each));
-  }
   Status undone = journal_.Write(entry);
+  for (const std::string& each : entry.grants) {
+    if (undone) undone = os::RemoveFile(entry.cdi_dir + "/" + GrantFileName(each));
+  }
   if (undone) undone = UndoBy(entry);
   if (undone) undone = journal_.Remove(grant);
   if (undone) {
