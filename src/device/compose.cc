@@ -14,11 +14,6 @@ void AddOthers(const std::vector<Item>& items, std::vector<Item>& all) {
   }
 }
 
-void JoinVariable(const std::string& name, const std::string& value, DeviceTraits& traits) {
-  const auto [at, first] = traits.variables.try_emplace(name, value);
-  if (!first) at->second += "," + value;
-}
-
 void Add(const ComposedPart& part, Device& whole, DeviceTraits& traits) {
   const Device& device = part.device;
   AddOthers(device.nodes, whole.nodes);
@@ -26,8 +21,9 @@ void Add(const ComposedPart& part, Device& whole, DeviceTraits& traits) {
   AddOthers(device.numa_nodes, whole.numa_nodes);
   AddOthers(device.traits->takes, traits.takes);
   traits.parts.push_back(device.key);
-  if (!part.variable.empty()) JoinVariable(part.variable, device.visible_as, traits);
-  for (const auto& [name, value] : device.traits->variables) JoinVariable(name, value, traits);
+  if (!part.variable.empty()) JoinVariable(part.variable, device.visible_as, traits.variables);
+  for (const auto& [name, value] : device.traits->variables)
+    JoinVariable(name, value, traits.variables);
   if (!device.traits->takes.empty() || whole.defect) return;
   whole.defect = {Reason::kInvalid, "its part " + device.key.Text() +
                                         " does not say what hardware it takes: another resource "

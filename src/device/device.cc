@@ -11,4 +11,9 @@ bool DeviceKeyLess::operator()(const DeviceKey& a, const DeviceKey& b) const {
   return less(a.id, b.id);
 }
 
+void JoinVariable(const std::string& name, const std::string& value, DeviceVariables& joined) {
+  const auto [at, first] = joined.try_emplace(name, value);
+  if (!first) at->second += "," + value;
+}
+
 }  // namespace tessera

@@ -9,9 +9,9 @@
 
 namespace tessera {
 
-// What two functions have in common, as points of a Link: 60 one slot, 50 one switch, 40 several
-// switches below one port of the root complex, 30 the root complex, 0 none of it, or one of the
-// paths is empty.
+// Points of a Link, by the nearest part of the bus that two functions share:
+//   60 a slot   50 a switch   40 a port of the root complex   30 the root complex   0 none
+// 0 where a path is empty.
 int PciPoints(std::string_view a, std::string_view b);
 
 // What is near to the device on the bus, of whatever sources, in the order of the devices.

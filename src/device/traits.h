@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only some kinds know of their devices. There may be 60,000 devices with none of it: each
-// then costs one empty pointer. Plain data; any thread.
+// then costs one empty shared_ptr. Plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,20 @@
 
 namespace tessera {
 
+// By name.
+using DeviceVariables = std::map<std::string, std::string>;
+// One more value of a container's variable, behind a comma. Several may be empty, and each has its
+// place.
+void JoinVariable(const std::string& name, const std::string& value, DeviceVariables& joined);
+
 struct DeviceTraits {
   // Its way on the PCI bus, the root complex first: "pci0000:40/0000:40:01.0/0000:47:00.0"; empty:
   // not known, or it is on none.
   std::string pci_path{};
   std::optional<int> iommu_group{};
-  // By name, besides the visible-devices variable. A container's has the values of all its devices,
-  // joined by commas in their order.
-  std::map<std::string, std::string> variables{};
+  // Besides the visible-devices variable. By environment a container's has the values of all its
+  // devices in their order (JoinVariable); a CDI document has NAME_ID of each.
+  DeviceVariables variables{};
   // What it has besides memory, by names of its kind: {"cores", 24}.
   std::map<std::string, int64_t> capacities{};
   // Its memory is that of its parent, of which other parts of that have the same.

@@ -150,14 +150,10 @@ void NameVisible(const Devices& devices, const Rendering& rendering, Grant& gran
   }
 }
 
-// Several may be empty, and each has its place.
 void JoinVariables(const Devices& devices, Grant& grant) {
-  std::map<std::string, std::string> joined;
+  DeviceVariables joined;
   for (const Device* device : devices) {
-    for (const auto& [name, value] : device->traits->variables) {
-      const auto [at, first] = joined.try_emplace(name, value);
-      if (!first) at->second += "," + value;
-    }
+    for (const auto& [name, value] : device->traits->variables) JoinVariable(name, value, joined);
   }
   grant.envs.merge(std::move(joined));
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <random>
 
+#include "placement/placement_under_test.h"
+
 namespace tessera::hami {
 namespace {
 
@@ -118,22 +120,8 @@ TEST(EntriesByContainer, EveryRandomPodFindsItsOwnWithAndWithoutPlaceholders) {
   }
 }
 
-constexpr char kFirst[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
-constexpr char kSecond[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43";
-
-// A container that asks for so many cards with so many MiB of each and a third of its time.
-kube::Container Asking(const std::string& name, int count, int memory,
-                       kube::Container::Kind kind = kube::Container::Kind::kApp) {
-  kube::Container container{.name = name, .kind = kind};
-  if (count > 0) container.limits["nvidia.com/gpu"] = std::to_string(count);
-  if (memory > 0) container.limits["nvidia.com/gpumem"] = std::to_string(memory);
-  container.limits["nvidia.com/gpucores"] = "30";
-  return container;
-}
-
-kube::Pod PodWith(std::vector<kube::Container> containers, const std::string& allocated) {
-  kube::Pod pod{.uid = "uid-1", .pod_namespace = "team", .name = "train", .node = "worker-1"};
-  pod.containers = std::move(containers);
+kube::Pod PlacedPod(std::vector<kube::Container> containers, const std::string& allocated) {
+  kube::Pod pod = PodWith(std::move(containers));
   if (!allocated.empty()) {
     pod.annotations["hami.io/vgpu-devices-allocated"] = allocated;
     pod.annotations["hami.io/vgpu-node"] = "worker-1";
@@ -145,28 +133,12 @@ std::string Chosen(const std::string& uuid, int memory, int cores) {
   return fmt::format("{},NVIDIA,{},{}:", uuid, memory, cores);
 }
 
-class PodPlacementTest : public testing::Test {
- protected:
-  // Why it is none, or of all containers "NAME: PARTS".
-  std::string Read(const kube::Pod& pod) const {
-    const Result<PodPlacement> placement = ReadPlacement(pod, kNvidia, Rules(), capacities_);
-    if (!placement) {
-      return fmt::format("{}: {}", ReasonName(placement.error().reason), placement.error().message);
-    }
-    std::string text;
-    for (const PlacedContainer& container : *placement) {
-      text += fmt::format("{}: {};", container.name, PartsText(container.parts));
-    }
-    return text;
-  }
+std::string Read(const kube::Pod& pod) {
+  return PlacementText(ReadPlacement(pod, kNvidia, Rules(), TwoCapacities()));
+}
 
-  const std::vector<DeviceCapacity> capacities_ = {
-      {.device = kFirst, .containers = 10, .memory = 8000, .cores = 100},
-      {.device = kSecond, .containers = 10, .memory = 8000, .cores = 100}};
-};
-
-TEST_F(PodPlacementTest, WhatTheSchedulerChoseBelongsToTheContainersThatAskInTheirOrder) {
-  const auto pod = PodWith(
+TEST(PodPlacementTest, WhatTheSchedulerChoseBelongsToTheContainersThatAskInTheirOrder) {
+  const auto pod = PlacedPod(
       {Asking("prepare", 1, 1000, kube::Container::Kind::kInit), Asking("beside", 0, 0),
        Asking("main", 2, 3000)},
       Chosen(kSecond, 1000, 30) + ";" + Chosen(kFirst, 3000, 30) + Chosen(kSecond, 2000, 20) + ";");
@@ -174,43 +146,43 @@ TEST_F(PodPlacementTest, WhatTheSchedulerChoseBelongsToTheContainersThatAskInThe
             fmt::format("prepare: {1}=1000:30;main: {0}=3000:30,{1}=2000:20;", kFirst, kSecond));
 }
 
-TEST_F(PodPlacementTest, APodThatNobodyPlacedHasNone) {
-  EXPECT_EQ(Read(PodWith({Asking("main", 1, 3000)}, "")),
+TEST(PodPlacementTest, APodThatNobodyPlacedHasNone) {
+  EXPECT_EQ(Read(PlacedPod({Asking("main", 1, 3000)}, "")),
             "not-placed: pod team/train: no scheduler has chosen GPUs for it: it has no annotation "
             "hami.io/vgpu-devices-allocated");
 }
 
-TEST_F(PodPlacementTest, WhatWasChosenOnAnotherNodeIsNotTaken) {
-  auto pod = PodWith({Asking("main", 1, 3000)}, Chosen(kFirst, 3000, 30) + ";");
+TEST(PodPlacementTest, WhatWasChosenOnAnotherNodeIsNotTaken) {
+  auto pod = PlacedPod({Asking("main", 1, 3000)}, Chosen(kFirst, 3000, 30) + ";");
   pod.annotations["hami.io/vgpu-node"] = "worker-2";
   EXPECT_EQ(Read(pod),
             "not-placed: pod team/train: its GPUs were chosen for node worker-2, and it runs on "
             "worker-1: hami.io/vgpu-node");
 }
 
-TEST_F(PodPlacementTest, MoreThanTheContainerAsksForIsNotTaken) {
+TEST(PodPlacementTest, MoreThanTheContainerAsksForIsNotTaken) {
   const std::string prefix =
       "bad-decision: pod team/train, container main: what was chosen for it is not what it asks "
       "for: ";
   const std::vector<kube::Container> containers = {Asking("main", 1, 3000)};
-  EXPECT_EQ(Read(PodWith(containers, Chosen(kFirst, 3001, 30) + ";")),
+  EXPECT_EQ(Read(PlacedPod(containers, Chosen(kFirst, 3001, 30) + ";")),
             prefix + "3001 MiB of " + kFirst + ", where the container asks for 3000");
-  EXPECT_EQ(Read(PodWith(containers, Chosen(kFirst, 3000, 31) + ";")),
+  EXPECT_EQ(Read(PlacedPod(containers, Chosen(kFirst, 3000, 31) + ";")),
             prefix + "31 % of the cores of " + kFirst + ", where the container asks for 30");
-  EXPECT_EQ(Read(PodWith(containers, Chosen("GPU-others", 3000, 30) + ";")),
+  EXPECT_EQ(Read(PlacedPod(containers, Chosen("GPU-others", 3000, 30) + ";")),
             prefix + "GPU-others is no card of this node");
-  EXPECT_EQ(Read(PodWith(containers, Chosen(kFirst, 1, 1) + Chosen(kSecond, 1, 1) + ";")),
+  EXPECT_EQ(Read(PlacedPod(containers, Chosen(kFirst, 1, 1) + Chosen(kSecond, 1, 1) + ";")),
             prefix + "2 devices, where the container asks for 1");
 }
 
-TEST_F(PodPlacementTest, WhatCannotBeReadIsNotGuessed) {
-  EXPECT_EQ(Read(PodWith({Asking("main", 1, 3000)}, "GPU-1,NVIDIA:;")),
+TEST(PodPlacementTest, WhatCannotBeReadIsNotGuessed) {
+  EXPECT_EQ(Read(PlacedPod({Asking("main", 1, 3000)}, "GPU-1,NVIDIA:;")),
             "bad-decision: pod team/train: what was chosen for it is not what it asks for: a pod's "
             "devices: device GPU-1,NVIDIA: it has 2 fields, not 4");
 }
 
-TEST_F(PodPlacementTest, ByAPodOfWhichSomethingIsOverItsBoundNothingIsDecided) {
-  auto pod = PodWith({Asking("main", 1, 3000)}, Chosen(kFirst, 3000, 30) + ";");
+TEST(PodPlacementTest, ByAPodOfWhichSomethingIsOverItsBoundNothingIsDecided) {
+  auto pod = PlacedPod({Asking("main", 1, 3000)}, Chosen(kFirst, 3000, 30) + ";");
   pod.excess = "annotations: hami.io/x has 250000 bytes, at most 32768 are read";
 
   EXPECT_EQ(Read(pod),
@@ -218,8 +190,8 @@ TEST_F(PodPlacementTest, ByAPodOfWhichSomethingIsOverItsBoundNothingIsDecided) {
             "annotations: hami.io/x has 250000 bytes, at most 32768 are read");
 }
 
-TEST_F(PodPlacementTest, AContainerGoesWithoutTheLibraryByItsOwnWord) {
-  auto pod = PodWith({Asking("main", 1, 3000), Asking("beside", 1, 3000)}, "");
+TEST(PodPlacementTest, AContainerGoesWithoutTheLibraryByItsOwnWord) {
+  auto pod = PlacedPod({Asking("main", 1, 3000), Asking("beside", 1, 3000)}, "");
   pod.containers[0].variables["CUDA_DISABLE_CONTROL"] = "true";
   EXPECT_TRUE(WantsNoControl(pod, "main"));
   EXPECT_FALSE(WantsNoControl(pod, "beside"));

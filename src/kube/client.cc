@@ -22,6 +22,14 @@ constexpr size_t kSmallPage = 1 << 20;  // the next list's may be larger again
 
 constexpr size_t kMostOfNothing = 1024;
 
+http::Call Writing(const char* method, const std::string& path, const char* content,
+                   const json::Value& object) {
+  return {.method = method,
+          .target = path,
+          .headers = {{"Content-Type", content}},
+          .body = json::Write(object)};
+}
+
 std::string What(const Client::Impl::Call& call) {
   return fmt::format("{} {}", call.verb, call.path);
 }
@@ -246,10 +254,7 @@ void Client::Create(const std::string& path, const json::Value& object, Outcome 
                     IfThere there) {
   impl_->Start({.verb = "create",
                 .path = path,
-                .request = {.method = "POST",
-                            .target = path,
-                            .headers = {{"Content-Type", "application/json"}},
-                            .body = json::Write(object)},
+                .request = Writing("POST", path, "application/json", object),
                 .term = impl_->UsualTerm(),
                 .form = Nothing(),
                 .done = AsOutcome(std::move(outcome)),
@@ -264,10 +269,7 @@ void Client::Replace(const std::string& path, const json::Value& object, const F
   }
   impl_->Start({.verb = "update",
                 .path = path,
-                .request = {.method = "PUT",
-                            .target = path,
-                            .headers = {{"Content-Type", "application/json"}},
-                            .body = json::Write(object)},
+                .request = Writing("PUT", path, "application/json", object),
                 .term = impl_->UsualTerm(),
                 .form = form,
                 .done = std::move(answer)});
@@ -279,10 +281,7 @@ void Client::Bind(const Binding& binding, Outcome outcome) {
   const std::string path = PodPath(binding.pod_namespace, binding.pod) + "/binding";
   impl_->Start({.verb = "create",
                 .path = path,
-                .request = {.method = "POST",
-                            .target = path,
-                            .headers = {{"Content-Type", "application/json"}},
-                            .body = json::Write(*object)},
+                .request = Writing("POST", path, "application/json", *object),
                 .term = impl_->UsualTerm(),
                 .form = Nothing(),
                 .done = AsOutcome(std::move(outcome)),
@@ -295,10 +294,7 @@ void Client::Patch(PatchType type, const std::string& path, const json::Value& p
                                                   : "application/strategic-merge-patch+json";
   impl_->Start({.verb = "patch",
                 .path = path,
-                .request = {.method = "PATCH",
-                            .target = path,
-                            .headers = {{"Content-Type", content}},
-                            .body = json::Write(patch)},
+                .request = Writing("PATCH", path, content, patch),
                 .term = impl_->UsualTerm(),
                 .form = form,
                 .done = std::move(answer)});

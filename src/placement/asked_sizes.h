@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the virtual GPUs of a container are to be, where no scheduler has chosen them: by its
-// limits, or by annotations of its pod, which a node without such a resource takes as well. Pure;
-// any thread.
+// How large the virtual GPUs of a container are to be, where no scheduler has chosen them. Its
+// limits say it, or annotations of its pod, which a node without such a resource takes as well.
+// Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,9 @@ inline constexpr char kPercentageKey[] = "tessera.dev/gpu-memory-percentage";  /
 inline constexpr char kCoresKey[] = "tessera.dev/gpu-cores";                   // 0 to 100
 inline constexpr char kSizeKeys[] = "tessera.dev/gpu-";  // what all begin with
 
-// What each says of the pod's containers: a limit counts before an annotation of the container,
-// that before one of the pod, and what none says is as in Resolve. Nothing for a container
-// that asks for no GPU. kInvalid where one cannot be read, two say different things of the same
-// container, or one is for a container that there is not.
+// A limit counts before an annotation of the container, and that before one of the pod; the rest is
+// as in Resolve. Nothing for a container that asks for no GPU. kInvalid where one cannot be read,
+// two contradict each other, or one is for a container that the pod does not have.
 Result<std::optional<Request>> ResolveSizes(const kube::Pod& pod, const kube::Container& container,
                                             const RequestRules& rules);
 

@@ -3,69 +3,33 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "placement/placement_under_test.h"
 
 namespace tessera {
 namespace {
 
-using kube::Container;
-
-constexpr char kGpu[] = "nvidia.com/gpu";
-constexpr char kFirst[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
-constexpr char kSecond[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43";
-
-// A container that asks for so many cards with so many MiB of each and a third of its time.
-Container Asking(const std::string& name, int count, int memory,
-                 Container::Kind kind = Container::Kind::kApp) {
-  Container container{.name = name, .kind = kind};
-  if (count > 0) container.limits[kGpu] = std::to_string(count);
-  if (memory > 0) container.limits["nvidia.com/gpumem"] = std::to_string(memory);
-  container.limits["nvidia.com/gpucores"] = "30";
-  return container;
-}
-
-kube::Pod PodWith(std::vector<Container> containers) {
-  kube::Pod pod{.uid = "uid-1", .pod_namespace = "team", .name = "train", .node = "worker-1"};
-  pod.containers = std::move(containers);
-  return pod;
-}
-
 class PlacementTest : public testing::Test {
  protected:
-  // Why it is none, or of all containers "NAME: PARTS".
-  static std::string Text(const Result<PodPlacement>& placement) {
-    if (!placement) {
-      return fmt::format("{}: {}", ReasonName(placement.error().reason), placement.error().message);
-    }
-    std::string text;
-    for (const PlacedContainer& container : *placement) {
-      text += fmt::format("{}: {};", container.name, PartsText(container.parts));
-    }
-    return text;
-  }
-
   const RequestRules rules_ = RulesOf(kGpu, {.memory_name = "nvidia.com/gpumem",
                                              .percentage_name = "nvidia.com/gpumem-percentage",
                                              .cores_name = "nvidia.com/gpucores"});
-  const std::vector<DeviceCapacity> capacities_ = {
-      {.device = kFirst, .containers = 10, .memory = 8000, .cores = 100},
-      {.device = kSecond, .containers = 10, .memory = 8000, .cores = 100}};
 };
 
 TEST_F(PlacementTest, ByAPodOfWhichSomethingIsOverItsBoundNothingIsDecided) {
   auto pod = PodWith({Asking("main", 1, 3000)});
   pod.excess = "annotations: hami.io/x has 250000 bytes, at most 32768 are read";
 
-  EXPECT_EQ(Text(FitPlacement(pod, rules_, capacities_, {{"main", {kFirst}}})),
+  EXPECT_EQ(PlacementText(FitPlacement(pod, rules_, TwoCapacities(), {{"main", {kFirst}}})),
             "bad-size: pod team/train: it cannot have what it asks for: annotations: hami.io/x has "
             "250000 bytes, at most 32768 are read");
 }
 
 TEST_F(PlacementTest, WithoutASchedulerItIsWhatTheContainersAskForOnTheCardsThatKubeletChose) {
   const auto pod = PodWith({Asking("main", 2, 3000), Asking("beside", 1, 500)});
-  EXPECT_EQ(Text(FitPlacement(pod, rules_, capacities_,
-                              {{"main", {std::string(kFirst) + "-0", std::string(kSecond) + "-7"}},
-                               {"beside", {std::string(kSecond) + "-1"}}})),
+  EXPECT_EQ(PlacementText(
+                FitPlacement(pod, rules_, TwoCapacities(),
+                             {{"main", {std::string(kFirst) + "-0", std::string(kSecond) + "-7"}},
+                              {"beside", {std::string(kSecond) + "-1"}}})),
             fmt::format("main: {0}=3000:30,{1}=3000:30;beside: {1}=500:30;", kFirst, kSecond));
 }
 
@@ -73,10 +37,10 @@ TEST_F(PlacementTest, WhatAnAnnotationOfThePodAsksForIsRefusedWhereItIsNoSize) {
   auto pod = PodWith({Asking("main", 1, 0)});
   const SharesByContainer shares = {{"main", {std::string(kFirst) + "-0"}}};
   pod.annotations["tessera.dev/gpu-memory"] = "3000";
-  EXPECT_EQ(Text(FitPlacement(pod, rules_, capacities_, shares)),
+  EXPECT_EQ(PlacementText(FitPlacement(pod, rules_, TwoCapacities(), shares)),
             fmt::format("main: {}=3000:30;", kFirst));
   pod.annotations["tessera.dev/gpu-memory"] = "3000MB";
-  EXPECT_EQ(Text(FitPlacement(pod, rules_, capacities_, shares)),
+  EXPECT_EQ(PlacementText(FitPlacement(pod, rules_, TwoCapacities(), shares)),
             "bad-size: pod team/train, container main: it cannot have what it asks for: annotation "
             "tessera.dev/gpu-memory is 3000MB: write how many MiB of each GPU, '3000', or a size "
             "with its unit, '3000Mi' or '3Gi'");
@@ -85,15 +49,17 @@ TEST_F(PlacementTest, WhatAnAnnotationOfThePodAsksForIsRefusedWhereItIsNoSize) {
 TEST_F(PlacementTest, SharesOfOneCardAddUp) {
   const auto pod = PodWith({Asking("main", 4, 1500)});
   const std::string card = kFirst;
-  EXPECT_EQ(Text(FitPlacement(pod, rules_, capacities_,
-                              {{"main", {card + "-0", card + "-1", card + "-2", card + "-3"}}})),
-            "main: " + card + "=6000:100;");
+  EXPECT_EQ(
+      PlacementText(FitPlacement(pod, rules_, TwoCapacities(),
+                                 {{"main", {card + "-0", card + "-1", card + "-2", card + "-3"}}})),
+      "main: " + card + "=6000:100;");
 }
 
 TEST_F(PlacementTest, WhatItTakesIsTheMostAtATimeAndNothingAfterItsEnd) {
-  const PodPlacement placement = {{"prepare", Container::Kind::kInit, {{kFirst, 5000, 10}}},
-                                  {"main", Container::Kind::kApp, {{kFirst, 3000, 30}}}};
-  auto pod = PodWith({Asking("prepare", 1, 5000, Container::Kind::kInit), Asking("main", 1, 3000)});
+  const PodPlacement placement = {{"prepare", kube::Container::Kind::kInit, {{kFirst, 5000, 10}}},
+                                  {"main", kube::Container::Kind::kApp, {{kFirst, 3000, 30}}}};
+  auto pod =
+      PodWith({Asking("prepare", 1, 5000, kube::Container::Kind::kInit), Asking("main", 1, 3000)});
   EXPECT_EQ(UsageOf(placement, nullptr), (UsageByDevice{{kFirst, {1, 5000, 30}}}));
   EXPECT_EQ(UsageOf(placement, &pod), (UsageByDevice{{kFirst, {1, 5000, 30}}}));
   pod.containers[0].succeeded = true;
@@ -106,10 +72,11 @@ PlacedContainer AppWith(const std::string& device, int64_t memory, int cores = 0
   return {.name = "app", .parts = {{device, memory, cores}}};
 }
 PlacedContainer InitWith(const std::string& device, int64_t memory, int cores = 0) {
-  return {.name = "init", .kind = Container::Kind::kInit, .parts = {{device, memory, cores}}};
+  return {.name = "init", .kind = kube::Container::Kind::kInit, .parts = {{device, memory, cores}}};
 }
 PlacedContainer SidecarWith(const std::string& device, int64_t memory) {
-  return {.name = "sidecar", .kind = Container::Kind::kSidecar, .parts = {{device, memory, 0}}};
+  return {
+      .name = "sidecar", .kind = kube::Container::Kind::kSidecar, .parts = {{device, memory, 0}}};
 }
 
 TEST(UsageOf, AppContainersAddUp) {
