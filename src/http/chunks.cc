@@ -6,12 +6,14 @@
 #include <optional>
 
 #include "base/text.h"
+#include "http/line.h"
 
 namespace tessera::http {
 namespace {
 
 constexpr size_t kLongestLine = 1024;
-constexpr size_t kMaxTrailers = size_t{8} * 1024;
+// Of trailers and of what stands behind sizes, all together.
+constexpr size_t kMostBeside = size_t{8} * 1024;
 
 // "1a; name=value".
 std::optional<size_t> ReadSize(std::string_view line) {
@@ -38,9 +40,11 @@ ChunkReader::State ChunkReader::Add(std::string_view& bytes, std::string& body) 
     if (end == bytes.npos) return State::kGoesOn;
     const std::string_view line = bytes.substr(0, end);
     bytes.remove_prefix(end + 2);
+    if (!IsPlain(line)) return State::kGarbled;
     if (next_ == Line::kSize) {
       const auto size = ReadSize(line);
-      if (!size) return State::kGarbled;
+      beside_ += line.size() - std::min(line.size(), line.find(';'));
+      if (!size || beside_ > kMostBeside) return State::kGarbled;
       if (*size > most_ - body.size()) return State::kTooLong;
       left_ = *size;
       next_ = left_ > 0 ? Line::kEndOfChunk : Line::kTrailer;
@@ -49,8 +53,8 @@ ChunkReader::State ChunkReader::Add(std::string_view& bytes, std::string& body) 
       next_ = Line::kSize;
     } else {
       if (line.empty()) return State::kWhole;
-      trailers_ += line.size();
-      if (trailers_ > kMaxTrailers) return State::kGarbled;
+      beside_ += line.size();
+      if (beside_ > kMostBeside) return State::kGarbled;
     }
   }
 }

@@ -25,8 +25,8 @@ class ChunkReader {
 
   size_t most_;
   Line next_ = Line::kSize;
-  size_t left_ = 0;      // of the chunk
-  size_t trailers_ = 0;  // bytes of them
+  size_t left_ = 0;    // of the chunk
+  size_t beside_ = 0;  // bytes of trailers, and of what stands behind sizes
 };
 
 }  // namespace tessera::http

@@ -297,7 +297,7 @@ struct Exchange::Impl {
   void Broken() {
     connection.reset();
     // The server closed the kept connection while we wrote: that says nothing of the server.
-    if (reused && reply.status == 0) {
+    if (reused && reply.status == 0 && !call.once) {
       trouble.clear();
       ended = false;
       return Connect();

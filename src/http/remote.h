@@ -41,6 +41,9 @@ struct Call {
   std::string target = "/";    // path and query, percent-encoded
   std::map<std::string, std::string> headers{};
   std::string body{};
+  // Written once at most: where a kept connection ends without an answer, nobody knows whether the
+  // server has read it.
+  bool once = false;
 };
 
 struct Reply {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "http/line.h"
 
 namespace tessera::http {
 namespace {
@@ -58,10 +59,11 @@ struct RequestLine {
 std::optional<RequestLine> ReadLine(std::string_view text) {
   const size_t first = text.find(' ');
   const size_t last = text.rfind(' ');
-  if (first == text.npos || last == first || text.find('\0') != text.npos) return std::nullopt;
-  if (!text.substr(last + 1).starts_with("HTTP/1.")) return std::nullopt;
+  if (first == text.npos || last == first || !IsPlain(text)) return std::nullopt;
+  const std::string_view version = text.substr(last + 1);
+  if (version != "HTTP/1.0" && version != "HTTP/1.1") return std::nullopt;
   const RequestLine line{text.substr(0, first), text.substr(first + 1, last - first - 1),
-                         !text.ends_with("/1.0")};
+                         version != "HTTP/1.0"};
   if (line.method.empty() || line.target.find(' ') != line.target.npos) return std::nullopt;
   return line;
 }
@@ -97,7 +99,7 @@ bool Names(std::string_view list, std::string_view word) {
 bool ReadHeader(std::string_view line, Headers& headers) {
   const size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
-  if (colon == line.npos || name.empty() || name.find_first_of(" \t") != name.npos) return false;
+  if (colon == line.npos || !IsToken(name) || !IsPlain(line)) return false;
   const std::string_view value = Trim(line.substr(colon + 1));
   if (SameName(name, "content-length")) {
     if (headers.length) return false;

@@ -56,7 +56,8 @@ TEST(RequestBodiesTest, AChunkThatWouldBeTooMuchIsRefusedWhenItIsAnnounced) {
 TEST(RequestBodiesTest, ChunksThatAreNoneAreRefused) {
   for (const std::string& body : {std::string("\r\n"), std::string("x\r\n"), std::string("-1\r\n"),
                                   std::string("0x1\r\n"), std::string("10000000000000000\r\n"),
-                                  std::string("1\r\nab\r\n"), "1;" + std::string(1'025, 'x')}) {
+                                  std::string("1\r\nab\r\n"), std::string("\n1\r\na\r\n"),
+                                  std::string("1;\n\r\na\r\n"), "1;" + std::string(1'025, 'x')}) {
     EXPECT_EQ(Whole(kInChunks + body), "400 the body's chunks cannot be read") << body;
   }
 }
@@ -66,6 +67,15 @@ TEST(RequestBodiesTest, TrailersAreBounded) {
   for (int i = 0; i < 9; ++i) trailers += "A: " + std::string(1'000, 'x') + "\r\n";
 
   EXPECT_EQ(Whole(kInChunks + ("0\r\n" + trailers)), "400 the body's chunks cannot be read");
+}
+
+TEST(RequestBodiesTest, WhatStandsBehindTheSizesOfChunksIsBounded) {
+  constexpr Takes kLong{.posts = true, .body = 100, .chunks = true};
+  RequestReader reader(kLong);
+  std::string bytes = kInChunks;
+  for (int i = 0; i < 9; ++i) bytes += "1;" + std::string(1'000, 'x') + "\r\na\r\n";
+
+  EXPECT_EQ(Said(reader.Add(bytes)), "400 the body's chunks cannot be read");
 }
 
 TEST(RequestBodiesTest, ALengthThatIsTooMuchIsRefusedBeforeTheBodyComes) {

@@ -115,7 +115,8 @@ TEST(RequestTest, OtherThanHttp1IsRefused) {
   using namespace std::string_view_literals;
   for (const std::string_view line :
        {""sv, "GET /"sv, "GET / HTTP/2.0"sv, " / HTTP/1.1"sv, "GET  HTTP/1.1 x"sv,
-        "GET / x HTTP/1.1"sv, "GET /\0 HTTP/1.1"sv, "\x16\x03\x01"sv}) {
+        "GET / x HTTP/1.1"sv, "GET /\0 HTTP/1.1"sv, "GET / HTTP/1.1xyz"sv, "GET / HTTP/1."sv,
+        "GET /\n HTTP/1.1"sv, "\x16\x03\x01"sv}) {
     EXPECT_EQ(Question(std::string(line) + "\r\n\r\n"), "400 this is no request of HTTP/1") << line;
   }
 }
@@ -124,7 +125,8 @@ TEST(RequestTest, HeadersThatCanBeReadInTwoWaysAreRefused) {
   for (const char* header :
        {"Content-Length: 1\r\nContent-Length: 1", "Content-Length : 1", "Content-Length: -1",
         "Content-Length: 1x", "Content-Length:", "Content-Length: 99999999999999999999", "no colon",
-        ": x", "A: b\r\n folded"}) {
+        ": x", "A: b\r\n folded", "A: b\nContent-Length: 1", "Content-Length\x0b: 1",
+        "Content-Length: 1\x0c", "A(b): c"}) {
     EXPECT_EQ(Order(std::string("POST / HTTP/1.1\r\n") + header + "\r\n\r\n"),
               "400 the request's headers cannot be read")
         << header;

@@ -96,7 +96,9 @@ bool ServedConnection::Await() {
 }
 
 void ServedConnection::Refuse(Response response) {
-  keep_ = head_only_ = false;
+  keep_ = false;
+  // One that was asked for by HEAD, and has no answer in time, has no body either.
+  if (stage_ != Stage::kAsking) head_only_ = false;
   Begin(std::move(response));
 }
 

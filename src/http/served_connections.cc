@@ -137,12 +137,14 @@ void ServedConnections::MakeRoom(const Peer& peer) {
   }
 }
 
-// An idle one, or else the oldest; the peer has one.
+// An idle one, or else the oldest whose request no handler has, or else the oldest; the peer has
+// one.
 ServedConnections::At ServedConnections::FirstOf(std::string_view peer) {
-  const auto of_peer = [&](const Held& held) { return held.peer.address == peer; };
-  const auto idle = std::ranges::find_if(
-      held_, [&](const Held& held) { return of_peer(held) && held.connection.idle(); });
-  return idle != held_.end() ? idle : std::ranges::find_if(held_, of_peer);
+  const auto worth = [&](const Held& held) {
+    if (held.peer.address != peer) return 3;
+    return held.connection.idle() ? 0 : held.connection.asking() ? 2 : 1;
+  };
+  return std::ranges::min_element(held_, {}, worth);
 }
 
 ServedConnections::At ServedConnections::FirstOfFullest() {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -203,6 +204,7 @@ int Server::port() const {
 }
 
 Status Server::Change(const Identity& identity) {
+  if (!impl_->tls) return Fail(Reason::kInvalid, "this listener is without TLS");
   impl_->tls = TRY(Tls::Make(identity));
   return {};
 }
@@ -226,7 +228,11 @@ Result<std::unique_ptr<Server>> Server::ListenTcp(os::Loop& loop, const std::str
   if (!listener) return Fail(listener.error());
   const int port = TRY(BoundPort(*listener));
   std::optional<Tls> tls;
-  if (options.identity) tls = TRY(Tls::Make(*options.identity));
+  if (options.identity) {
+    // OpenSSL writes without MSG_NOSIGNAL: a peer that has gone would end the program.
+    signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): to the same every time
+    tls = TRY(Tls::Make(*options.identity));
+  }
   auto impl = std::make_unique<Impl>(loop, *std::move(listener), std::move(handler), options.takes,
                                      options.bounds);
   impl->tls = std::move(tls);

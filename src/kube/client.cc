@@ -148,7 +148,7 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
   Error error = ErrorOf(call, reply);
   const Duration pause = attempts.NextPause(call.pauses);
   const bool passes = reply ? Passes(reply->status) : IsPassing(reply.error());
-  const bool settled = !call.once || IsUnread(reply);
+  const bool settled = !call.request.once || IsUnread(reply);
   const bool again = passes && settled && SystemClock().Now() + pause < call.term.end;
   if (passes && !settled) error.reason = Reason::kApiUnreachable;
   if (call.listing) PageFailed(call, reply);
@@ -162,7 +162,7 @@ void Client::Impl::Expired(uint64_t id) {
   Call& call = calls_.at(id);
   if (call.listing && call.bytes > 0) Shrink(call.listing->path);
   const bool waits = call.attempt && !call.attempt->HadItsTurn();
-  const bool unread = call.once && (waits || !call.attempt);
+  const bool unread = call.request.once && (waits || !call.attempt);
   Finish(id,
          Fail(unread ? Reason::kApiBusy : Reason::kApiUnreachable, "{}: {} within {}{}{}",
               What(call), waits ? "its turn did not come" : "no answer",
@@ -279,13 +279,14 @@ void Client::Bind(const Binding& binding, Outcome outcome) {
   const auto object = BindingJson(binding);
   if (!object) return impl_->Refuse(AsOutcome(std::move(outcome)), object.error());
   const std::string path = PodPath(binding.pod_namespace, binding.pod) + "/binding";
+  http::Call request = Writing("POST", path, "application/json", *object);
+  request.once = true;
   impl_->Start({.verb = "create",
                 .path = path,
-                .request = Writing("POST", path, "application/json", *object),
+                .request = std::move(request),
                 .term = impl_->UsualTerm(),
                 .form = Nothing(),
-                .done = AsOutcome(std::move(outcome)),
-                .once = true});
+                .done = AsOutcome(std::move(outcome))});
 }
 
 void Client::Patch(PatchType type, const std::string& path, const json::Value& patch,

@@ -49,7 +49,6 @@ struct Client::Impl {
     Form form;
     Answer done;
     bool there_is_fine = false;  // of one that makes an object
-    bool once = false;           // an attempt that may have come to something is the last one
     std::shared_ptr<Listing> listing{};  // that this is a page of
     Backoff pauses{Duration(250), Duration(8'000)};
     std::string last{};  // why the last attempt failed; empty: there was none

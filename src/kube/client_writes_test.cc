@@ -90,6 +90,16 @@ TEST_F(ClientWritesTest, ABindingWhoseAnswerIsLostIsNotTriedAgain) {
   EXPECT_EQ(asked_.size(), 1U);
 }
 
+TEST_F(ClientWritesTest, ABindingWhoseKeptConnectionEndsIsNotWrittenAgain) {
+  handler_ = [](const fake::Asked& asked, fake::Peer& peer) {
+    if (asked.method == "POST") return peer.HangUp();
+    peer.Send(fake::Answer(404, "{}"));
+  };
+  EXPECT_FALSE(Await<json::Value>([&](auto answer) { client().Get("/x", SecretForm(), answer); }));
+  EXPECT_EQ(Bind().error().reason, Reason::kApiUnreachable);
+  EXPECT_EQ(asked_.size(), 2U);
+}
+
 TEST_F(ClientWritesTest, ABindingThatIsNotAnsweredInTimeIsNotTriedAgain) {
   limits_.attempt = Duration(100);
 

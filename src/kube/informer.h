@@ -12,6 +12,7 @@
 // One thread: its loop's, as the client's, which outlives it. No handler may destroy it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -126,14 +127,19 @@ class Informer {
 
   void Begin() {
     listing_ = {};
+    owed_ = present_.bytes;
     left_out_.BeginList();
   }
 
-  // One that is as it was is kept once.
+  // One that is as it was is kept once. The room of those that were there is theirs until they have
+  // come: newcomers, of which anybody may make many, put none of them out.
   void Take(const json::Value& object) {
     const std::string key = ObjectKeyIn(object);
     const Entry* former = present_.Same(key, UidIn(object));
-    if (Put(object, key, former, listing_) || former == nullptr) return;
+    const bool first = former != nullptr && !listing_.entries.contains(key);
+    if (first) owed_ -= std::min(owed_, former->cost);
+    const size_t most = source_.most - std::min(source_.most, owed_);
+    if (Put(object, key, former, listing_, most) || former == nullptr) return;
     (void)listing_.Put(key, *former, source_.most);
   }
 
@@ -168,7 +174,8 @@ class Informer {
     if (found != present_.entries.end() && found->second.uid != uid) Remove(key);
     const Entry* same = present_.Same(key, uid);
     const std::optional<Entry> former = same == nullptr ? std::nullopt : std::optional(*same);
-    if (Put(object, key, same, present_)) TellOf(former ? &*former : nullptr, Find(key));
+    if (Put(object, key, same, present_, source_.most))
+      TellOf(former ? &*former : nullptr, Find(key));
   }
 
   void Deleted(const json::Value& object) {
@@ -185,7 +192,7 @@ class Informer {
 
   // False where it is left out.
   bool Put(const json::Value& object, const std::string& key, const Entry* former,
-           Contents& contents) {
+           Contents& contents, size_t most) {
     Result<T> read = source_.read(object);
     if (read && key.empty()) read = Fail(Reason::kInvalid, "an object has no name");
     if (!read) {
@@ -195,7 +202,7 @@ class Informer {
     const bool same = former != nullptr && *former->object == *read;
     const Ptr kept = same ? former->object : std::make_shared<const T>(*std::move(read));
     const size_t cost = kEntryCost + key.size() + CostOf(*kept);
-    if (!contents.Put(key, {kept, UidIn(object), cost}, source_.most)) {
+    if (!contents.Put(key, {kept, UidIn(object), cost}, most)) {
       left_out_.Add(key, {Reason::kInvalid, fmt::format("{}: no room for {}: all have {} bytes at "
                                                         "most",
                                                         source_.path, key, source_.most)});
@@ -220,6 +227,7 @@ class Informer {
   const Handlers handlers_;
   Contents present_;
   Contents listing_;
+  size_t owed_ = 0;  // bytes of present ones that the list has not come to
   bool synced_ = false;
   LeftOut left_out_;
   os::Alarm resync_;

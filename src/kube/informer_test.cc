@@ -283,6 +283,25 @@ TEST_F(InformerTest, WhereThereIsNoRoomTheOthersAreKeptAndTheRestIsCounted) {
   EXPECT_EQ(nodes_->left_out(), 5U);
 }
 
+TEST_F(InformerTest, NewcomersOfAListPutNobodyOut) {
+  most_ = 40'000;
+  lists_ = {NodePage("10", {{"z", "u", std::string(9'000, 'x')}})};
+  ASSERT_TRUE(Begin());
+
+  std::vector<MadeNode> nodes;
+  for (int i = 0; i < 10; ++i) {
+    nodes.push_back({fmt::format("a{}", i), "u", std::string(9'000, 'x')});
+  }
+  nodes.push_back({"z", "u", std::string(9'000, 'x')});
+  lists_.push_back(NodePage("20", nodes));
+  told_.clear();
+  ASSERT_TRUE(nodes_->Refresh(kPatience));
+  ASSERT_TRUE(RunUntilTold(4));
+
+  EXPECT_EQ(Names(), (Lines{"a0", "a1", "a2", "z"}));
+  EXPECT_LE(nodes_->bytes(), most_);
+}
+
 TEST_F(InformerTest, WhoMayNotWatchHasListsAlone) {
   watch_answer_ = Refusal(403, "Forbidden", "cannot watch nodes");
   lists_.push_back(NodePage("20", {{"a", "u1", "2"}}));

@@ -44,6 +44,8 @@ Result<Secret> ReadSecretParts(const json::Object& object) {
   TRY_IN(NeededTextIn(secret.metadata, "resourceVersion"), "metadata");
   TRY_IN(CheckTexts(secret.metadata, "labels"), "metadata");
   TRY_IN(CheckTexts(secret.metadata, "annotations"), "metadata");
+  // It cannot be written, which is said before anybody tries.
+  if (TRY(FlagIn(object, "immutable"))) return Fail(Reason::kInvalid, "it is immutable");
   secret.type = TRY(TextIn(object, "type"));
   secret.data = TRY(DataIn(object));
   return secret;
@@ -66,6 +68,7 @@ Form SecretForm() {
                                {"ownerReferences", Shape::List(Shape::Map(all, text))},
                                {"finalizers", Shape::List(text)}})},
                {"type", text},
+               {"immutable", text},
                {"data", Shape::Map(all, Shape::Scalar(kLongestData))}}),
           .most = kMostOfSecret};
 }

@@ -63,6 +63,10 @@ TEST(SecretTest, OneThatIsNotWholeIsNotRead) {
   EXPECT_EQ(error("7"), "a Secret is no object");
   EXPECT_EQ(error(R"({"metadata":{"namespace":"team","name":"tls"}})"),
             "Secret team/tls: metadata: resourceVersion is missing");
+  EXPECT_EQ(
+      error(
+          R"({"metadata":{"namespace":"team","name":"tls","resourceVersion":"7"},"immutable":true})"),
+      "Secret team/tls: it is immutable");
   EXPECT_EQ(error(WithData("7")), "Secret team/tls: data is no object");
   EXPECT_EQ(error(WithData(R"({"a":"secret"})")), "Secret team/tls: data: a is no base64");
   EXPECT_EQ(error(WithData(fmt::format(R"({{"a":"{}"}})", std::string(300'000, 'A')))),
