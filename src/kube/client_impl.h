@@ -48,7 +48,7 @@ struct Client::Impl {
     Term term;
     Form form;
     Answer done;
-    bool there_is_fine = false;  // of one that makes an object
+    bool there_is_fine = false;          // of one that makes an object
     std::shared_ptr<Listing> listing{};  // that this is a page of
     Backoff pauses{Duration(250), Duration(8'000)};
     std::string last{};  // why the last attempt failed; empty: there was none
