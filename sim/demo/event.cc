@@ -59,9 +59,9 @@ std::vector<std::string> Named(const std::vector<std::string>& ids, const Hardwa
 }
 
 // "24576 MiB and 30% of GPU 0, 8192 MiB and 10% of GPU 1".
-std::string PartsText(const std::vector<VgpuPart>& parts, const HardwareNames& names) {
+std::string PartsText(const std::vector<Fraction>& parts, const HardwareNames& names) {
   std::vector<std::string> texts;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     texts.push_back(
         fmt::format("{} MiB and {}% of GPU {}", part.memory, part.cores, names.Of(part.device)));
   }
@@ -74,7 +74,7 @@ std::string GrantsText(const kubelet::Admission& admission, const HardwareNames&
   for (const kubelet::ContainerGrant& grant : admission.grants) {
     if (!text.empty()) text += "; ";
     if (grant.container != kMainContainer) text += grant.container + " ";
-    const std::vector<VgpuPart> parts = worth.Of(grant.resource, grant.ids);
+    const std::vector<Fraction> parts = worth.Of(grant.resource, grant.ids);
     text +=
         fmt::format("{} {}", grant.resource,
                     parts.empty() ? ShortIds(Named(grant.ids, names)) : PartsText(parts, names));
@@ -82,9 +82,9 @@ std::string GrantsText(const kubelet::Admission& admission, const HardwareNames&
   return text.empty() ? "no devices" : text;
 }
 
-json::Array PartsJson(const std::vector<VgpuPart>& parts, const HardwareNames& names) {
+json::Array PartsJson(const std::vector<Fraction>& parts, const HardwareNames& names) {
   json::Array array;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     array.push_back(json::Object{{"gpu", names.Of(part.device)},
                                  {"memory_mib", part.memory},
                                  {"compute_percent", part.cores}});
@@ -104,7 +104,7 @@ json::Array GrantsJson(const kubelet::Admission& admission, const HardwareNames&
                          {"resource", grant.resource},
                          {"ids", std::move(ids)},
                          {"env", std::move(envs)}};
-    const std::vector<VgpuPart> parts = worth.Of(grant.resource, grant.ids);
+    const std::vector<Fraction> parts = worth.Of(grant.resource, grant.ids);
     if (!parts.empty()) told["parts"] = PartsJson(parts, names);
     grants.push_back(std::move(told));
   }

@@ -56,7 +56,7 @@ constexpr std::string_view kComputeLimit = "CUDA_DEVICE_SM_LIMIT";
 
 // As the library in the container reads them: by the number of the GPU; and one part of the compute
 // time for all, the least.
-std::map<std::string, std::string> LimitsFor(const std::vector<VgpuPart>& parts) {
+std::map<std::string, std::string> LimitsFor(const std::vector<Fraction>& parts) {
   std::map<std::string, std::string> limits;
   int cores = 100;
   for (size_t i = 0; i < parts.size(); ++i) {

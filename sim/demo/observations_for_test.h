@@ -95,7 +95,7 @@ inline HardwareMade TwoGpus() {
           .devices = {{"0", FirstGpu(), "big", 81560}, {"1", SecondGpu(), "small", 40960}}};
 }
 inline Configured DividedByTen() {
-  Vgpu ten;
+  FractionRules ten;
   ten.parts = 10;
   return {.envs = {{kGpu, ""}}, .first = true, .broken = false, .vgpus = {{kGpu, {ten, "/cdi"}}}};
 }

@@ -102,8 +102,8 @@ AgentConfig ReadAgentConfig(Document& scenario, const Node& node, const std::str
     const bool named = std::ranges::count(strategies, Strategy::kEnvvar) > 0;
     config.envs[resource.name] = named ? resource.rendering.env : "";
     config.nvidia = config.nvidia || resource.kind.As<NvidiaConfig>() != nullptr;
-    if (!resource.rendering.vgpu) continue;
-    config.vgpus[resource.name] = {*resource.rendering.vgpu, resource.cdi_dir};
+    if (!resource.rendering.fractions) continue;
+    config.vgpus[resource.name] = {*resource.rendering.fractions, resource.cdi_dir};
     // Where CDI brings them it names none.
     if (WritesCdi(resource.rendering)) config.envs[resource.name] = "";
   }

@@ -21,7 +21,7 @@ namespace tessera::demo {
 // How a resource divides its GPUs into virtual ones, and where the CDI documents are that say what
 // each container may use.
 struct VirtualGpus {
-  Vgpu division{};
+  FractionRules division{};
   std::string cdi_dir{};
 };
 

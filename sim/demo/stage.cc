@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "grant/cdi_document.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "os/files.h"
 #include "share/share.h"
 #include "sim/demo/agent_calls.h"

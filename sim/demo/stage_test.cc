@@ -83,7 +83,7 @@ TEST_F(StageTest, NothingRunsWhileKubeletIsDown) {
 
 TEST_F(StageTest, TheLimitingLibraryIsPutWhereTheConfigurationSays) {
   const std::unique_ptr<Stage> stage = Build();
-  Vgpu division;
+  FractionRules division;
   division.library = "/opt/vgpu/libvgpu.so";
   EXPECT_TRUE(
       stage->WriteConfig({.text = "", .envs = {}, .vgpus = {{"g", {division, "/cdi"}}}}, false));

@@ -30,16 +30,16 @@ void Worth::Learn(const Observation& observation) {
   }
 }
 
-std::vector<VgpuPart> Worth::Of(const std::string& resource,
+std::vector<Fraction> Worth::Of(const std::string& resource,
                                 const std::vector<std::string>& ids) const {
   const auto found = vgpus_.find(resource);
   if (found == vgpus_.end()) return {};
-  const Vgpu& vgpu = found->second.division;
-  std::map<std::string, VgpuPart, NaturalLess> parts;  // by index
+  const FractionRules& vgpu = found->second.division;
+  std::map<std::string, Fraction, NaturalLess> parts;  // by index
   std::map<std::string, int> shares;                   // by device
   for (const std::string& id : ids) {
     const std::string device = DeviceOfShare(id);
-    VgpuPart& part = parts[names_.Of(device)];
+    Fraction& part = parts[names_.Of(device)];
     part.device = device;
     const auto number = static_cast<size_t>(ReplicaOfShare(id).value_or(0));
     if (number < vgpu.sizes.size()) {
@@ -51,12 +51,12 @@ std::vector<VgpuPart> Worth::Of(const std::string& resource,
       part.cores = std::max(kWhole * count / vgpu.parts, 1);
     }
   }
-  std::vector<VgpuPart> list;
+  std::vector<Fraction> list;
   for (auto& [index, part] : parts) list.push_back(std::move(part));
   return list;
 }
 
-std::vector<VgpuPart> Worth::Given(const ContainerLimits& limits) const {
+std::vector<Fraction> Worth::Given(const ContainerLimits& limits) const {
   const auto given = given_.find({limits.pod, limits.container, limits.resource});
   return given == given_.end() ? Of(limits.resource, limits.ids) : given->second;
 }
@@ -69,7 +69,7 @@ int64_t Worth::MemoryOf(const std::string& device) const {
 std::vector<Taken> Worth::TakenOf(const std::string& device) const {
   std::vector<Taken> taken;
   for (const auto& [key, parts] : given_) {
-    for (const VgpuPart& part : parts) {
+    for (const Fraction& part : parts) {
       if (part.device != device) continue;
       const std::string& pod = std::get<0>(key);
       if (taken.empty() || taken.back().pod != pod) taken.push_back({.pod = pod});

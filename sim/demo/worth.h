@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "sim/demo/observation.h"
 
 namespace tessera::demo {
@@ -27,9 +27,9 @@ class Worth {
   void Learn(const Observation& observation);
 
   // By the configuration of now, GPUs by index; empty where these are no virtual GPUs.
-  std::vector<VgpuPart> Of(const std::string& resource, const std::vector<std::string>& ids) const;
+  std::vector<Fraction> Of(const std::string& resource, const std::vector<std::string>& ids) const;
   // What the container had when it was told first: that holds for its life.
-  std::vector<VgpuPart> Given(const ContainerLimits& limits) const;
+  std::vector<Fraction> Given(const ContainerLimits& limits) const;
 
   bool IsDivided(const std::string& resource) const { return vgpus_.contains(resource); }
   // MiB; 0: not known.
@@ -41,7 +41,7 @@ class Worth {
   using Key = std::tuple<std::string, std::string, std::string>;  // pod, container, resource
 
   std::map<std::string, VirtualGpus> vgpus_;  // by resource
-  std::map<Key, std::vector<VgpuPart>> given_;
+  std::map<Key, std::vector<Fraction>> given_;
   HardwareNames names_;
 };
 

@@ -8,7 +8,7 @@
 namespace tessera::demo {
 namespace {
 
-using Parts = std::vector<VgpuPart>;
+using Parts = std::vector<Fraction>;
 
 class WorthTest : public ::testing::Test {
  protected:

@@ -70,26 +70,27 @@ void Allocator::Allocate(const std::vector<std::string>& ids,
                         .snapshot = Get(),
                         .began = std::chrono::steady_clock::now()};
   if (!NeedsMatch(allocation.snapshot->rendering)) return End(allocation, nullptr);
-  const Result<VgpuMatch> known = Match(allocation, Duration(0));
+  const Result<FractionMatch> known = Match(allocation, Duration(0));
   if (known || known.error().reason != Reason::kNotMatched) return End(allocation, &known);
   matchers_->Run([self = shared_from_this(), allocation = std::move(allocation)] {
-    const Result<VgpuMatch> match = self->Match(allocation, kWatchComes);
+    const Result<FractionMatch> match = self->Match(allocation, kWatchComes);
     self->End(allocation, &match);
   });
 }
 
-Result<VgpuMatch> Allocator::Match(const Allocation& allocation, Duration within) const {
+Result<FractionMatch> Allocator::Match(const Allocation& allocation, Duration within) const {
   const Snapshot& snapshot = *allocation.snapshot;
   return context_->claims.Claim(
       resource_,
       [&](std::span<const PodPtr> pods, const ContainerClaims::Answered& answered) {
-        return MatchPod(pods, answered, *snapshot.offer, *snapshot.rendering.vgpu, allocation.ids);
+        return MatchPod(pods, answered, *snapshot.offer, *snapshot.rendering.fractions,
+                        allocation.ids);
       },
       within);
 }
 
 // `match`: where it is needed.
-void Allocator::End(const Allocation& allocation, const Result<VgpuMatch>* match) {
+void Allocator::End(const Allocation& allocation, const Result<FractionMatch>* match) {
   const bool matched = match != nullptr && *match;
   Result<Grant> grant = match != nullptr && !*match
                             ? Result<Grant>(Fail(match->error()))
@@ -111,10 +112,10 @@ void Allocator::End(const Allocation& allocation, const Result<VgpuMatch>* match
   allocation.done(std::move(grant));
 }
 
-Result<Grant> Allocator::Make(const Allocation& allocation, const VgpuMatch* match) {
+Result<Grant> Allocator::Make(const Allocation& allocation, const FractionMatch* match) {
   std::shared_lock lock(mutex_);
   const Rendering& rendering = snapshot_->rendering;
-  const bool late = rendering.vgpu || snapshot_->preparations != nullptr;
+  const bool late = rendering.fractions || snapshot_->preparations != nullptr;
   const std::string name = late ? NewGrantName() : "";
   auto made = tessera::Allocate(*snapshot_->offer, rendering, allocation.ids, name,
                                 NeedsMatch(rendering) ? match : nullptr);
@@ -131,9 +132,9 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
                               .must_include = must_include,
                               .size = size,
                               .placement = snapshot->placement};
-  const auto& vgpu = snapshot->rendering.vgpu;
-  if (vgpu && vgpu->requests) {
-    auto chosen = ChosenShares(context_->pods.Waiting(), *snapshot->offer, *vgpu, preference);
+  const auto& fractions = snapshot->rendering.fractions;
+  if (fractions && fractions->requests) {
+    auto chosen = ChosenShares(context_->pods.Waiting(), *snapshot->offer, *fractions, preference);
     if (!chosen.empty()) return chosen;
   }
   return Choose(*snapshot->offer, preference);
@@ -153,7 +154,7 @@ void Allocator::Run(const std::shared_ptr<Start>& start) {
     if (!reset) return Refuse(*start, reset.error());
   }
   if (start->snapshot->preparations != nullptr) return Prepare(start);
-  if (!start->snapshot->rendering.vgpu) return End(*start, {});
+  if (!start->snapshot->rendering.fractions) return End(*start, {});
   Bind(start);
 }
 

@@ -77,9 +77,9 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     std::chrono::steady_clock::time_point began;
   };
   // Which container it is, if the watch tells within that time; may block for so long.
-  Result<VgpuMatch> Match(const Allocation& allocation, Duration within) const;
-  Result<Grant> Make(const Allocation& allocation, const VgpuMatch* match);
-  void End(const Allocation& allocation, const Result<VgpuMatch>* match);
+  Result<FractionMatch> Match(const Allocation& allocation, Duration within) const;
+  Result<Grant> Make(const Allocation& allocation, const FractionMatch* match);
+  void End(const Allocation& allocation, const Result<FractionMatch>* match);
   // A container that is about to be made.
   struct Start {
     std::vector<std::string> ids;

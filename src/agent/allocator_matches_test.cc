@@ -200,7 +200,7 @@ TEST_F(GrantMatchedTest, WhatWasChosenAnewAfterKubeletHadAskedIsRefusedForGood) 
 // Its variables say what was chosen before, as a pod's own would say what it likes.
 TEST_F(GrantMatchedTest, WhereTheLibraryIsTesserasOwnOtherSizesAreGrantedAndStandInTheLimitsFile) {
   SKIP_WITHOUT_NODES();
-  rendering_.vgpu->own_library = true;
+  rendering_.fractions->own_library = true;
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
   const Grant grant = Ask({Share(0, 0)}).value();
   EXPECT_EQ(grant.envs.at("CUDA_DEVICE_MEMORY_LIMIT_0"), "300m");
@@ -219,7 +219,7 @@ TEST_F(GrantMatchedTest, WhereTheLibraryIsTesserasOwnOtherSizesAreGrantedAndStan
 }
 
 TEST_F(GrantMatchedTest, WhereTheLibraryIsTesserasOwnAnotherGpuIsRefusedForGood) {
-  rendering_.vgpu->own_library = true;
+  rendering_.fractions->own_library = true;
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(1, 300, 30) + ";");
   const Grant grant = Ask({Share(0, 0)}).value();
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 200, 30) + ";");
@@ -233,14 +233,14 @@ TEST_F(GrantMatchedTest, WhereTheLibraryIsTesserasOwnAnotherGpuIsRefusedForGood)
 }
 
 TEST_F(GrantMatchedTest, AContainerWithoutTheLibraryIsSoFromTheBeginning) {
-  rendering_.vgpu->may_disable_control = true;
+  rendering_.fractions->may_disable_control = true;
   kube::Container free = Asking("app", 300, 30);
   free.variables["CUDA_DISABLE_CONTROL"] = "true";
   Know("uid-1", {free}, Chosen(1, 300, 30) + ";");
   const Grant grant = Ask({Share(0, 0)}).value();
   EXPECT_EQ(MountAt(grant, "/etc/ld.so.preload"), "none");
 
-  rendering_.vgpu->may_disable_control = false;
+  rendering_.fractions->may_disable_control = false;
   HoldGrant("uid-1", "app", Share(0, 0), grant);
   EXPECT_EQ(Bind({Share(0, 0)}),
             "wrong-match: nvidia.com/gpu: container app of pod uid-1 was told that it is without "
@@ -302,10 +302,10 @@ TEST_F(GrantMatchedTest, WhatWasPromisedByCdiIsRefusedWhereThereIsNoneByNow) {
 }
 
 TEST_F(GrantMatchedTest, AMountThatWouldBeAnEmptyDirectoryIsRefusedAlsoForEqualParts) {
-  rendering_.vgpu->requests.reset();
+  rendering_.fractions->requests.reset();
   const Grant grant = Ask({Share(0, 0)}).value();
   HoldGrant("uid-1", "app", Share(0, 0), grant);
-  rendering_.vgpu->library = "/usr/local/vgpu/other.so";
+  rendering_.fractions->library = "/usr/local/vgpu/other.so";
   ASSERT_TRUE(os::ReplaceFile(directory_ + "/usr/local/vgpu/other.so", "a library", 0644));
   ASSERT_TRUE(os::RemoveFile(directory_ + kLibrary));
   EXPECT_EQ(Bind({Share(0, 0)}),

@@ -31,7 +31,7 @@ class AwaitedPodsTest : public GrantRequestsTest {
 
   AwaitedPodsTest() {
     SetParts(kPods / 2);
-    rendering_.vgpu->requests = hami::kNvidia.Requests();
+    rendering_.fractions->requests = hami::kNvidia.Requests();
     allocator_->Set({std::make_shared<Offer>(offer_), rendering_, Placement::kSpread,
                      std::make_shared<SilentBackend>(), directory_ + "/cdi",
                      std::make_shared<cdi::Parts>()});

@@ -94,10 +94,10 @@ void RefreshGranted(const std::string& name, const ServedResource& resource, con
         Metric::kVgpuCores, Metric::kVgpuCoresGranted}) {
     metrics.Forget(metric, 0, name);
   }
-  const auto& vgpu = resource.resource().rendering.vgpu;
-  if (!vgpu) return;
+  const auto& fractions = resource.resource().rendering.fractions;
+  if (!fractions) return;
   metrics.Set(Metric::kVgpuContainers, {name}, granted.containers);
-  for (const DeviceCapacity& capacity : CapacitiesOf(*resource.offer(), *vgpu)) {
+  for (const DeviceCapacity& capacity : CapacitiesOf(*resource.offer(), *fractions)) {
     const auto found = granted.by_device.find(capacity.device);
     const auto taken = found == granted.by_device.end() ? DeviceUsage() : found->second;
     metrics.Set(Metric::kVgpuMemory, {name, capacity.device}, capacity.memory * kMebibyte);

@@ -98,14 +98,14 @@ json::Object HolderOf(const Tables& tables, const Holding& holding, const Device
   json::Object holder = HoldingOf(holding);
   const auto record = tables.records.find({holding.pod_uid, holding.container, holding.resource});
   if (record == tables.records.end()) return holder;
-  const auto part = std::ranges::find(record->second->parts, device.key.id, &VgpuPart::device);
+  const auto part = std::ranges::find(record->second->parts, device.key.id, &Fraction::device);
   if (part != record->second->parts.end()) holder["part"] = PartsPage({part, part + 1}).front();
   return holder;
 }
 
 // How much of a virtual GPU there is to be granted, and how much was.
-json::Object RoomOf(const View& view, const Device& device, const Vgpu& vgpu) {
-  const DeviceCapacity capacity = CapacityOf(device, vgpu);
+json::Object RoomOf(const View& view, const Device& device, const FractionRules& fractions) {
+  const DeviceCapacity capacity = CapacityOf(device, fractions);
   DeviceUsage taken;
   if (const auto of = view.granted.find(device.key.source); of != view.granted.end()) {
     const auto found = of->second.by_device.find(device.key.id);
@@ -153,8 +153,8 @@ json::Object DeviceObject(const View& view, const Device& device, const Tables& 
   if (device.memory > 0) object["memoryBytes"] = static_cast<uint64_t>(device.memory) << kMiB;
   const auto resource = view.resources.find(device.key.source);
   if (resource != view.resources.end()) {
-    const auto& vgpu = resource->second->resource().rendering.vgpu;
-    if (vgpu) object["vgpu"] = RoomOf(view, device, *vgpu);
+    const auto& fractions = resource->second->resource().rendering.fractions;
+    if (fractions) object["vgpu"] = RoomOf(view, device, *fractions);
   }
   json::Array held;
   if (auto at = tables.holders.find(device.key); at != tables.holders.end()) {

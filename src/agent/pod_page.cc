@@ -274,10 +274,10 @@ class KnownPod {
 
 }  // namespace
 
-json::Array PartsPage(std::span<const VgpuPart> parts) {
+json::Array PartsPage(std::span<const Fraction> parts) {
   constexpr int kMiB = 20;
   json::Array array;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     array.push_back(json::Object{{"device", part.device},
                                  {"memoryBytes", static_cast<uint64_t>(part.memory) << kMiB},
                                  {"cores", part.cores}});

@@ -25,6 +25,6 @@ struct PodFacts {
 Result<json::Value> PodPage(const PodFacts& facts, const std::string& name);
 
 // The parts of a grant: [{"device": "GPU-1", "memoryBytes": 1048576, "cores": 30}].
-json::Array PartsPage(std::span<const VgpuPart> parts);
+json::Array PartsPage(std::span<const Fraction> parts);
 
 }  // namespace tessera::agent

@@ -265,7 +265,7 @@ std::set<std::string> ResourceSet::Held() const {
 std::set<std::string> ResourceSet::BoundLate() const {
   std::set<std::string> names;
   for (const auto& [name, resource] : served_) {
-    if (resource->resource().rendering.vgpu) names.insert(name);
+    if (resource->resource().rendering.fractions) names.insert(name);
   }
   return names;
 }

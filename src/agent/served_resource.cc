@@ -17,7 +17,7 @@ constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for
 constexpr Duration kGrantsAgain{1'000};    // what keeps grants from being made is looked at
 
 kubelet::PluginOptions OptionsOf(Backend& backend, const config::Resource& resource) {
-  const bool late = resource.rendering.vgpu.has_value() || backend.preparer() != nullptr;
+  const bool late = resource.rendering.fractions.has_value() || backend.preparer() != nullptr;
   return {.pre_start_required = backend.ResetsBeforeStart() || late,
           .preferred_allocation_available = true};
 }

@@ -108,7 +108,7 @@ class UninstallGrantsTest : public GrantBinderTest {
     resource.name = kGpu;
     resource.cdi_dir = "/cdi";
     resource.rendering = rendering_;
-    resource.rendering.vgpu->install = "/image/libvgpu.so";
+    resource.rendering.fractions->install = "/image/libvgpu.so";
     EXPECT_TRUE(os::MakeDirectories(directory_ + "/var/lib/kubelet", 0755));
     EXPECT_EQ(symlink("../../../kubelet", Below("/var/lib/kubelet/device-plugins").c_str()), 0);
     Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));

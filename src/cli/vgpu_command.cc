@@ -24,7 +24,7 @@ std::set<std::string> DirectoriesOf(const Arguments& arguments, const config::Co
   if (arguments.Has("directory")) return {arguments.Get("directory")};
   std::set<std::string> directories;
   for (const config::Resource& resource : config.resources) {
-    if (resource.rendering.vgpu) directories.insert(resource.rendering.vgpu->directory);
+    if (resource.rendering.fractions) directories.insert(resource.rendering.fractions->directory);
   }
   if (directories.empty()) directories.insert(kUsualDirectory);
   return directories;

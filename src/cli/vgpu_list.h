@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "os/files.h"
 #include "region/region.h"
 
@@ -24,7 +24,7 @@ struct VgpuContainer {
   std::string grant{};             // empty: it is no grant of an agent of ours
   std::string resource{};          // likewise
   std::vector<std::string> ids{};  // its shares by its record; empty: nobody says them
-  std::vector<VgpuPart> parts{};   // by its record
+  std::vector<Fraction> parts{};   // by its record
   std::string file{};              // its region on the host, or where one would be
   bool fresh = false;              // its directory is so new that nobody need have told of it
   bool ended = false;              // the agent says that kubelet has it no more

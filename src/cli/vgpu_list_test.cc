@@ -71,7 +71,7 @@ TEST_F(VgpuListTest, AGrantIsItsPodsAndContainersByItsRecord) {
   EXPECT_EQ(list[0].container, "app");
   EXPECT_EQ(list[0].grant, kGrant);
   EXPECT_EQ(list[0].resource, "nvidia.com/gpu");
-  EXPECT_EQ(list[0].parts, (std::vector<VgpuPart>{{kGpu, 2048, 30}}));
+  EXPECT_EQ(list[0].parts, (std::vector<Fraction>{{kGpu, 2048, 30}}));
   EXPECT_EQ(list[0].file, file);
   EXPECT_EQ(list[0].problem, std::nullopt);
   EXPECT_EQ(list[0].region.devices[0].used, 600 * kMib);

@@ -18,12 +18,12 @@ namespace {
 
 constexpr size_t kMostProcesses = 64;  // of one container, in the table
 
-uint64_t BytesOf(const VgpuPart& part) {
+uint64_t BytesOf(const Fraction& part) {
   return static_cast<uint64_t>(part.memory) << 20;
 }
 
-const VgpuPart* PartOf(const VgpuContainer& container, std::string_view uuid) {
-  const auto found = std::ranges::find(container.parts, uuid, &VgpuPart::device);
+const Fraction* PartOf(const VgpuContainer& container, std::string_view uuid) {
+  const auto found = std::ranges::find(container.parts, uuid, &Fraction::device);
   return found == container.parts.end() ? nullptr : &*found;
 }
 
@@ -32,11 +32,11 @@ bool GoesByGrant(const VgpuContainer& container) {
   return container.region.maker == region::Maker::kTessera;
 }
 uint64_t LimitOf(const VgpuContainer& container, const region::Device& device) {
-  const VgpuPart* part = PartOf(container, device.uuid);
+  const Fraction* part = PartOf(container, device.uuid);
   return part != nullptr && GoesByGrant(container) ? BytesOf(*part) : device.limit;
 }
 int PercentOf(const VgpuContainer& container, const region::Device& device) {
-  const VgpuPart* part = PartOf(container, device.uuid);
+  const Fraction* part = PartOf(container, device.uuid);
   return part != nullptr && GoesByGrant(container) ? part->cores : device.percent;
 }
 
@@ -72,7 +72,7 @@ std::string DeviceTable(std::span<const VgpuContainer> containers, const View& v
   for (const VgpuContainer& container : containers) {
     const std::string name = ShownName(container, view);
     // What is known of it without its region.
-    for (const VgpuPart& part : container.parts) {
+    for (const Fraction& part : container.parts) {
       if (!container.problem) break;
       rows.push_back({{name},
                       {Shortened(part.device, view)},
@@ -149,7 +149,7 @@ std::string ProcessTable(std::span<const VgpuContainer> containers, const View& 
 
 void AddLimitNotes(const VgpuContainer& container, std::vector<std::string>& notes) {
   for (const region::Device& device : container.region.devices) {
-    const VgpuPart* part = PartOf(container, device.uuid);
+    const Fraction* part = PartOf(container, device.uuid);
     if (part == nullptr || BytesOf(*part) == device.limit) continue;
     notes.push_back(fmt::format(
         "its region says a limit of {} for {}, its grant {}; the library goes by the {}",
@@ -302,7 +302,7 @@ json::Object ContainerObject(const VgpuContainer& container) {
                                      {"message", container.problem->message}};
   }
   json::Array granted;
-  for (const VgpuPart& part : container.parts) {
+  for (const Fraction& part : container.parts) {
     granted.push_back(
         json::Object{{"uuid", part.device}, {"limitBytes", BytesOf(part)}, {"cores", part.cores}});
   }

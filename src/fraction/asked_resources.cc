@@ -6,9 +6,9 @@ namespace tessera {
 std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resources) {
   std::set<std::string> names;
   for (const config::Resource& resource : resources) {
-    const auto& vgpu = resource.rendering.vgpu;
-    if (!vgpu || !vgpu->requests) continue;
-    const VgpuRequests& requests = *vgpu->requests;
+    const auto& fractions = resource.rendering.fractions;
+    if (!fractions || !fractions->requests) continue;
+    const FractionRequests& requests = *fractions->requests;
     names.insert(
         {resource.name, requests.memory_name, requests.percentage_name, requests.cores_name});
   }

@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "fraction/pod_cache.h"
 #include "fraction/refusal_history.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "placement/placement.h"
 
 namespace tessera {
@@ -22,7 +22,7 @@ struct BoundContainer {
   std::string pod_uid;  // as kubelet knows it
   std::string container;
   std::string resource{};
-  std::vector<VgpuPart> parts{};
+  std::vector<Fraction> parts{};
   std::string less{};     // what of it is less than it asks for, in words
   PodPlacement fitted{};  // what its pod has of the resource, where no scheduler has chosen that
 };

@@ -39,9 +39,9 @@ std::optional<ContainerKind> ReadKind(const json::Object& container) {
   return std::nullopt;
 }
 
-json::Array PartsJson(const std::vector<VgpuPart>& parts) {
+json::Array PartsJson(const std::vector<Fraction>& parts) {
   json::Array array;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     array.push_back(
         json::Object{{"device", part.device}, {"memory", part.memory}, {"cores", part.cores}});
   }
@@ -58,9 +58,9 @@ Result<std::vector<std::string>> ReadIds(const json::Object& object) {
   return ids;
 }
 
-Result<std::vector<VgpuPart>> RecordedParts(const json::Object& object) {
+Result<std::vector<Fraction>> RecordedParts(const json::Object& object) {
   const json::Array* array = json::GetArray(object, "parts");
-  std::vector<VgpuPart> parts;
+  std::vector<Fraction> parts;
   for (const json::Value& item : array == nullptr ? json::Array() : *array) {
     const json::Object* part = item.if_object();
     if (part == nullptr) return Fail(Reason::kStateCorrupt, "it has a part that is none");
@@ -68,7 +68,7 @@ Result<std::vector<VgpuPart>> RecordedParts(const json::Object& object) {
                      .memory = json::GetInt(*part, "memory").value_or(0),
                      .cores = static_cast<int>(json::GetInt(*part, "cores").value_or(-1))});
   }
-  const bool whole = !parts.empty() && std::ranges::all_of(parts, [](const VgpuPart& part) {
+  const bool whole = !parts.empty() && std::ranges::all_of(parts, [](const Fraction& part) {
     return !part.device.empty() && part.memory > 0 && part.cores >= 0;
   });
   if (!whole) return Fail(Reason::kStateCorrupt, "it does not say what was granted");

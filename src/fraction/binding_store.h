@@ -14,7 +14,7 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "os/files.h"
 #include "os/lock.h"
 #include "placement/placement.h"
@@ -26,7 +26,7 @@ struct BindingRecord {
   std::string pod_uid;  // as kubelet knows it; NAMESPACE/NAME of one that was known by that alone
   std::string container;
   std::string directory;  // that its container writes in, on the host
-  std::vector<VgpuPart> parts;
+  std::vector<Fraction> parts;
   bool controlled = true;  // by the library
   // That it loads, on the host: what it shares with its pod's later containers is of this version.
   // Empty: of an agent that did not record it.

@@ -15,9 +15,9 @@ using Cards = std::vector<std::string>;
 
 // Of containers with so many; nothing where there are none, or they do not agree.
 std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& offer,
-                                 const Vgpu& vgpu, size_t size) {
-  const RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
-  const auto capacities = CapacitiesOf(offer, vgpu);
+                                 const FractionRules& fractions, size_t size) {
+  const RequestRules rules = RulesOf(offer.resource, *fractions.requests);
+  const auto capacities = CapacitiesOf(offer, fractions);
   std::optional<Cards> agreed;
   for (const PodPtr& pod : waiting) {
     const auto placement = hami::ReadPlacement(*pod, hami::kNvidia, rules, capacities);
@@ -25,7 +25,7 @@ std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& o
     for (const PlacedContainer& container : *placement) {
       if (container.parts.size() != size) continue;
       Cards own;
-      for (const VgpuPart& part : container.parts) own.push_back(part.device);
+      for (const Fraction& part : container.parts) own.push_back(part.device);
       std::ranges::sort(own);
       if (agreed && *agreed != own) return std::nullopt;
       agreed = std::move(own);
@@ -49,9 +49,11 @@ std::vector<std::string> OneOfEach(Cards capacities, std::span<const std::string
 }  // namespace
 
 std::vector<std::string> ChosenShares(std::span<const PodPtr> waiting, const Offer& offer,
-                                      const Vgpu& vgpu, const Preference& preference) {
+                                      const FractionRules& fractions,
+                                      const Preference& preference) {
   if (preference.size <= 0) return {};
-  const auto capacities = AgreedCards(waiting, offer, vgpu, static_cast<size_t>(preference.size));
+  const auto capacities =
+      AgreedCards(waiting, offer, fractions, static_cast<size_t>(preference.size));
   if (!capacities) return {};
   std::vector<std::string> ordered(preference.must_include.begin(), preference.must_include.end());
   std::vector<std::string> rest(preference.available.begin(), preference.available.end());

@@ -19,6 +19,6 @@ namespace tessera {
 // As Choose; empty where the pods that wait for their devices do not agree, or not enough of those
 // shares are available.
 std::vector<std::string> ChosenShares(std::span<const PodPtr> waiting, const Offer& offer,
-                                      const Vgpu& vgpu, const Preference& preference);
+                                      const FractionRules& fractions, const Preference& preference);
 
 }  // namespace tessera

@@ -37,15 +37,15 @@ class ChosenSharesTest : public testing::Test {
       for (int i = 0; i < 3; ++i) available_.push_back(fmt::format("{}-{}", id, 2 - i));
     }
     offer_.resource = kGpuResource;
-    vgpu_.requests = hami::kNvidia.Requests();
+    fractions_.requests = hami::kNvidia.Requests();
   }
   Ids Prefer(const std::vector<PodPtr>& waiting, int size, const Ids& must = {}) const {
-    return ChosenShares(waiting, offer_, vgpu_,
+    return ChosenShares(waiting, offer_, fractions_,
                         {.available = available_, .must_include = must, .size = size});
   }
 
   Offer offer_;
-  Vgpu vgpu_;
+  FractionRules fractions_;
   Ids available_;
 };
 

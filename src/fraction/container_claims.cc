@@ -17,12 +17,12 @@ bool MayBeAdmitted(const kube::Pod& pod) {
 
 }  // namespace
 
-Result<VgpuMatch> ContainerClaims::Claim(const std::string& resource, const Match& match,
-                                         Duration within) {
+Result<FractionMatch> ContainerClaims::Claim(const std::string& resource, const Match& match,
+                                             Duration within) {
   const auto until = std::chrono::steady_clock::now() + within;
   for (;;) {
     const uint64_t version = pods_.version();
-    Result<VgpuMatch> claimed = ClaimNow(resource, match);
+    Result<FractionMatch> claimed = ClaimNow(resource, match);
     if (claimed) events_.Claimed(claimed->pod_uid);
     if (claimed || claimed.error().reason != Reason::kNotMatched) return claimed;
     const bool late = std::chrono::steady_clock::now() >= until;
@@ -30,7 +30,7 @@ Result<VgpuMatch> ContainerClaims::Claim(const std::string& resource, const Matc
   }
 }
 
-Result<VgpuMatch> ContainerClaims::ClaimNow(const std::string& resource, const Match& match) {
+Result<FractionMatch> ContainerClaims::ClaimNow(const std::string& resource, const Match& match) {
   const MutexLock lock(mutex_);
   std::vector<PodPtr> pods = pods_.All();
   std::erase_if(pods, [](const PodPtr& pod) { return !MayBeAdmitted(*pod); });
@@ -38,7 +38,7 @@ Result<VgpuMatch> ContainerClaims::ClaimNow(const std::string& resource, const M
   if (const auto held = held_.find(resource); held != held_.end()) {
     answered.insert(held->second.begin(), held->second.end());
   }
-  VgpuMatch found = TRY(match(pods, answered));
+  FractionMatch found = TRY(match(pods, answered));
   claimed_[resource].insert({found.pod_uid, found.container});
   return found;
 }

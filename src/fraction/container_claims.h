@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "fraction/bind_events.h"
 #include "fraction/pod_cache.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 
 namespace tessera {
 
@@ -25,7 +25,7 @@ class ContainerClaims {
  public:
   // Containers that kubelet was answered for: by the UIDs of their pods, and their names.
   using Answered = std::set<std::pair<std::string, std::string>>;
-  using Match = std::function<Result<VgpuMatch>(std::span<const PodPtr>, const Answered&)>;
+  using Match = std::function<Result<FractionMatch>(std::span<const PodPtr>, const Answered&)>;
 
   // Both outlive it; `events` are told of each claim.
   ContainerClaims(const PodCache& pods, const BindEvents& events) : pods_(pods), events_(events) {}
@@ -34,7 +34,7 @@ class ContainerClaims {
   // and counts it as answered. While that comes to kNotMatched and there is an API server that may
   // tell of more, it is asked anew with every change, for so long: the watch may come after
   // kubelet. Blocks meanwhile.
-  Result<VgpuMatch> Claim(const std::string& resource, const Match& match, Duration within);
+  Result<FractionMatch> Claim(const std::string& resource, const Match& match, Duration within);
   // The pod has gone.
   void Forget(const std::string& pod_uid);
   // All that kubelet's checkpoint has, by resource.
@@ -45,7 +45,7 @@ class ContainerClaims {
   bool AwaitsClaim(const kube::Pod& pod) const;
 
  private:
-  Result<VgpuMatch> ClaimNow(const std::string& resource, const Match& match);
+  Result<FractionMatch> ClaimNow(const std::string& resource, const Match& match);
   bool IsAnswered(const std::string& resource, const std::string& uid,
                   const std::string& container) const TESSERA_REQUIRES(mutex_);
 

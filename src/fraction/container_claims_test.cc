@@ -14,12 +14,12 @@ namespace {
 // The pods and who is answered, as a matcher sees them.
 ContainerClaims::Match First(std::string* seen) {
   return [seen](std::span<const PodPtr> pods,
-                const ContainerClaims::Answered& answered) -> Result<VgpuMatch> {
+                const ContainerClaims::Answered& answered) -> Result<FractionMatch> {
     *seen += ";";
     for (const PodPtr& pod : pods) *seen += " " + pod->uid;
     for (const auto& [uid, container] : answered) *seen += " " + uid + "/" + container;
     if (pods.empty()) return Fail(Reason::kNotMatched, "nobody");
-    return VgpuMatch{.pod_uid = pods.front()->uid, .container = "app"};
+    return FractionMatch{.pod_uid = pods.front()->uid, .container = "app"};
   };
 }
 
@@ -34,7 +34,7 @@ TEST(ContainerClaims, AMirrorPodThatIsBeingDeletedIsNoneThatAnAllocateMayBeFor) 
   std::vector<std::string> names;
   (void)context.claims.Claim(
       "nvidia.com/gpu",
-      [&](std::span<const PodPtr> pods, const ContainerClaims::Answered&) -> Result<VgpuMatch> {
+      [&](std::span<const PodPtr> pods, const ContainerClaims::Answered&) -> Result<FractionMatch> {
         for (const PodPtr& pod : pods) names.push_back(pod->name);
         return Fail(Reason::kNotMatched, "none");
       },

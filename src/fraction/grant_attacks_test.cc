@@ -122,14 +122,14 @@ TEST_F(GrantAttacksTest, WhatAnotherPodOrNodeWasGivenIsNotTaken) {
 }
 
 TEST_F(GrantAttacksTest, AFactorThatNoNumberHoldsGrantsNothing) {
-  rendering_.vgpu->requests->memory_factor = 1 << 20;
+  rendering_.fractions->requests->memory_factor = 1 << 20;
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 4096, 30)}, Chosen(0, 1, 30) + ";");
   EXPECT_EQ(Bind({Share(0, 0)}).substr(0, 13), "bad-decision:");
 }
 
 TEST_F(GrantAttacksTest, SharesOfOneCardAreNotMoreThanCanBeCounted) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Hold("uid-1", "app", {Share(0, 0), Share(0, 1)}, AnswerNaming(kOne));
   kube::Container greedy = Asking("app", 2'147'483'647, 10);
   greedy.limits[kGpu] = "2";
@@ -143,7 +143,7 @@ TEST_F(GrantAttacksTest, SharesOfOneCardAreNotMoreThanCanBeCounted) {
 }
 
 TEST_F(GrantAttacksTest, OfACardOfUnknownMemoryNoPartIsNoLimit) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Device unknown = offer_.devices[0];
   unknown.memory = 0;
   SetDevices({unknown});
@@ -160,7 +160,7 @@ TEST_F(GrantAttacksTest, OfACardOfUnknownMemoryNoPartIsNoLimit) {
 }
 
 TEST_F(GrantAttacksTest, WhatAPodHasOfTwoResourcesCountsForBoth) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Hold("uid-1", "one", {Share(0, 0)}, AnswerNaming(kOne));
   HoldOf(kBig, "uid-1", "two", {Share(1, 0)}, AnswerNaming(kOther));
   HoldOf(kBig, "uid-2", "app", {Share(1, 1)}, AnswerNaming(kThird));
@@ -186,7 +186,7 @@ TEST_F(GrantAttacksTest, WhatAPodHasOfTwoResourcesCountsForBoth) {
 }
 
 TEST_F(GrantAttacksTest, AContainerWithVirtualGpusOfTwoResourcesIsNotMade) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   HoldOf(kBig, "uid-1", "app", {Share(1, 0)}, AnswerNaming(kOther));
   kube::Container both = Asking("app", 300, 30);
@@ -351,7 +351,7 @@ TEST_F(GrantAttacksTest, TheDirectoriesOfThePodsOtherContainersStayWhenOneGoes) 
 
 TEST_F(GrantAttacksTest, InstancesThatGrantAtOnceGrantNoMoreThanThereIs) {
   SetParts(100);
-  rendering_.vgpu->requests = hami::kNvidia.Requests();
+  rendering_.fractions->requests = hami::kNvidia.Requests();
   context_->events.SetListener(nullptr);
   constexpr int kRounds = 20;
   const auto other = NewBinder();
@@ -446,14 +446,14 @@ TEST_F(GrantAttacksTest, WhatAllocateHadPromisedNeedsNoPodAfterAReload) {
 }
 
 TEST_F(GrantAttacksTest, AReloadThatScalesLessTakesNothingFromWhoRuns) {
-  rendering_.vgpu->memory_scaling = 2;
+  rendering_.fractions->memory_scaling = 2;
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
   Know("uid-1", {Asking("app", 1900, 30)}, Chosen(0, 1900, 30) + ";");
   Know("uid-2", {Asking("app", 50, 10)}, Chosen(0, 50, 10) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
 
-  rendering_.vgpu->memory_scaling = 1;
+  rendering_.fractions->memory_scaling = 1;
   EXPECT_EQ(Bind({Share(0, 1)}).substr(0, 8), "no-room:");
   EXPECT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=1900m CUDA_DEVICE_SM_LIMIT=30 ");

@@ -21,7 +21,7 @@ constexpr std::string_view kNotStarted = "a container is not started";
 // In the order in which the container sees them.
 std::vector<std::string> DevicesOf(const BindingRecord& record) {
   std::vector<std::string> devices;
-  for (const VgpuPart& part : record.parts) devices.push_back(part.device);
+  for (const Fraction& part : record.parts) devices.push_back(part.device);
   return devices;
 }
 
@@ -31,7 +31,7 @@ bool IsForGood(Reason reason) {
 }
 
 bool MayEvict(const Binding& binding, Reason reason) {
-  return reason == Reason::kWrongMatch && binding.rendering.vgpu->requests->evict_mismatched;
+  return reason == Reason::kWrongMatch && binding.rendering.fractions->requests->evict_mismatched;
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Result<HeldGrants::Some> GrantBinder::Find(const Result<HeldGrantsPtr>& held,
 
 Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
                                            const std::vector<std::string>& ids, const Pods& known) {
-  if (!binding.rendering.vgpu->requests) return "";
+  if (!binding.rendering.fractions->requests) return "";
   const Result<HeldGrantsPtr> all = Read();  // which has what is found in it
   for (const HeldGrant* held : TRY(Find(all, binding, ids))) {
     const bool by_request = IsGrantName(held->name) && held->by_request();
@@ -165,7 +165,7 @@ Status GrantBinder::Finish(const BindRequest& request) {
       continue;
     }
     TellRefused(request, *one.held, bound.error());
-    if (request.binding.rendering.vgpu->requests) {
+    if (request.binding.rendering.fractions->requests) {
       context_->events.Refused({.pod_uid = one.held->pod_uid,
                                 .container = one.held->container,
                                 .error = bound.error(),
@@ -245,13 +245,13 @@ Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
 
 // Once for all whose configuration is the same.
 void GrantBinder::ShareFiles(Requests requests) const {
-  std::map<const Vgpu*, Status> made;
+  std::map<const FractionRules*, Status> made;
   for (const auto& request : requests) {
     if (!request->found) continue;
-    const Vgpu& vgpu = *request->binding.rendering.vgpu;
-    const auto known = made.find(&vgpu);
-    request->shared =
-        known != made.end() ? known->second : (made[&vgpu] = MakeSharedFiles(root_, vgpu));
+    const FractionRules& fractions = *request->binding.rendering.fractions;
+    const auto known = made.find(&fractions);
+    request->shared = known != made.end() ? known->second
+                                          : (made[&fractions] = MakeSharedFiles(root_, fractions));
   }
 }
 
@@ -325,7 +325,8 @@ Status GrantBinder::FinishOne(const BindRequest& request, const BindRequest::One
     if (!record.placement.empty()) Tell(binding, *request.known.at(record.pod_uid), record);
   }
   TRY(request.shared);
-  TRY(MakeGrantFiles(root_, *binding.rendering.vgpu, one.held->name, record, one.held->answer));
+  TRY(MakeGrantFiles(root_, *binding.rendering.fractions, one.held->name, record,
+                     one.held->answer));
   Follow(one.held->name, record);
   if (one.held->matched || !WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, record, one.held->name);
@@ -375,7 +376,7 @@ std::vector<BoundContainer> GrantBinder::Former() {
 
 void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod,
                        const BindingRecord& record) const {
-  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const FractionRules& fractions = *binding.rendering.fractions;
   const auto own = std::ranges::find(record.placement, record.container, &PlacedContainer::name);
   BoundContainer bound{.pod_uid = record.pod_uid,
                        .container = record.container,
@@ -384,8 +385,8 @@ void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod,
   if (record.fitted) {
     bound.fitted = record.placement;
   } else {
-    bound.less = ShortfallOf(pod, RulesOf(record.resource, *vgpu.requests),
-                             CapacitiesOf(binding.offer, vgpu), *own);
+    bound.less = ShortfallOf(pod, RulesOf(record.resource, *fractions.requests),
+                             CapacitiesOf(binding.offer, fractions), *own);
   }
   context_->events.Bound(bound);
 }
@@ -402,17 +403,18 @@ Status GrantBinder::WriteDocument(const Binding& binding, const BindingRecord& r
                 "began: kubelet tries again by itself",
                 binding.offer.resource);
   }
-  const Vgpu& vgpu = *binding.rendering.vgpu;
-  const VgpuGrant grant{.name = name,
-                        .directory = record.directory,
-                        .parts = record.parts,
-                        .controlled = record.controlled,
-                        .licensed = IsLicensed(root_, vgpu),
-                        .library = LibraryOf(root_, vgpu, record),
-                        .locked = FormerWantsLock(root_, vgpu, record),
-                        .has_no_limits = os::Exists(root_.Path(NoLimitsFileOf(vgpu, name)))};
+  const FractionRules& fractions = *binding.rendering.fractions;
+  const FractionGrant grant{
+      .name = name,
+      .directory = record.directory,
+      .parts = record.parts,
+      .controlled = record.controlled,
+      .licensed = IsLicensed(root_, fractions),
+      .library = LibraryOf(root_, fractions, record),
+      .locked = FormerWantsLock(root_, fractions, record),
+      .has_no_limits = os::Exists(root_.Path(NoLimitsFileOf(fractions, name)))};
   cdi::Document document =
-      TRY(VgpuDocument(binding.offer, binding.rendering, grant, binding.described));
+      TRY(FractionDocument(binding.offer, binding.rendering, grant, binding.described));
   for (cdi::Node& node : document.devices.front().edits.nodes) {
     if (node.type.empty()) DescribeNode(root_.prefix(), node);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds late grants (grant/vgpu.h) to their containers: when kubelet is about to make one, its
+// Binds late grants (grant/fraction.h) to their containers: when kubelet is about to make one, its
 // checkpoint says which container holds the ids and what the grant is called, and what that
 // container may use is written. What a grant was bound to at first is recorded in the state
 // directory, and holds for as long as the pod does, whatever the configuration says by then.

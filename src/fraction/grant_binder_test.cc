@@ -415,7 +415,7 @@ TEST_F(GrantBinderTest, AContainerThatGaveItsDirectoryAwayGetsAnotherOne) {
 }
 
 TEST_F(GrantBinderTest, WithTesserasLibraryThereIsNoLock) {
-  rendering_.vgpu->own_library = true;
+  rendering_.fractions->own_library = true;
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(os::ListDirectory(directory_ + "/usr/local/vgpu/locks").value(),

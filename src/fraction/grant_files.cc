@@ -113,31 +113,31 @@ Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
 }
 
 // A library of before may know no word for none: it goes without, unless it once had a file.
-bool IsFormer(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
-  return LibraryOf(root, vgpu, record) != vgpu.library;
+bool IsFormer(const os::Root& root, const FractionRules& fractions, const BindingRecord& record) {
+  return LibraryOf(root, fractions, record) != fractions.library;
 }
 
 // Beside a grant's limits, as the node has it by now.
-Status PutNoLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+Status PutNoLimits(const os::Root& root, const FractionRules& fractions, const std::string& name,
                    const BindingRecord& record) {
-  const std::string file = root.Path(NoLimitsFileOf(vgpu, name));
+  const std::string file = root.Path(NoLimitsFileOf(fractions, name));
   constexpr size_t kMost = 64;  // of a word; what is longer is none
-  const auto text = os::ReadFile(root.Path(FilesOf(vgpu).no_limits), kMost);
+  const auto text = os::ReadFile(root.Path(FilesOf(fractions).no_limits), kMost);
   if (text) return PutUnlessSame(file, *text, 0444);
   // What does not read counts as the word that is no other: closed.
   if (text.error().reason != Reason::kNotFound) return PutUnlessSame(file, "closed\n", 0444);
-  if (IsFormer(root, vgpu, record) && !os::Exists(file)) return {};
+  if (IsFormer(root, fractions, record) && !os::Exists(file)) return {};
   return PutUnlessSame(file, std::string(limiter::kAsBuilt) + "\n", 0444);
 }
 
 // Of which the container gets its own directory, read-only.
-Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+Status WriteLimits(const os::Root& root, const FractionRules& fractions, const std::string& name,
                    const BindingRecord& record) {
   constexpr mode_t kMode = 0444;
-  const std::string directory = root.Path(LimitsOf(vgpu, name));
-  const std::string file = root.Path(LimitsFileOf(vgpu, name));
-  const VgpuGrant grant{.name = name, .directory = record.directory, .parts = record.parts};
-  const std::string text = vgpu.enforcer->LimitsText(vgpu, grant);
+  const std::string directory = root.Path(LimitsOf(fractions, name));
+  const std::string file = root.Path(LimitsFileOf(fractions, name));
+  const FractionGrant grant{.name = name, .directory = record.directory, .parts = record.parts};
+  const std::string text = fractions.enforcer->LimitsText(fractions, grant);
   // Who comes at the same time for the same grant may have been quicker.
   if (TRY(MakeNew(directory, 0755)) && WriteNew(file, text, kMode)) return {};
   TRY(OpenOwnDirectory(directory, 0755));
@@ -145,13 +145,13 @@ Status WriteLimits(const os::Root& root, const Vgpu& vgpu, const std::string& na
 }
 
 // Or no library would take the limits for the node's (limiter/contract.h).
-Status CheckOneFileSystem(const os::Root& root, const Vgpu& vgpu) {
-  const std::string limits = FilesOf(vgpu).limits;
-  const auto whole = os::InspectTarget(root.Path(vgpu.directory));
+Status CheckOneFileSystem(const os::Root& root, const FractionRules& fractions) {
+  const std::string limits = FilesOf(fractions).limits;
+  const auto whole = os::InspectTarget(root.Path(fractions.directory));
   const auto part = os::Inspect(root.Path(limits));
   if (!whole || !part || whole->device == part->device) return {};
   return Fail(Reason::kBadMount, "{} is another file system than {}: take that mount away", limits,
-              vgpu.directory);
+              fractions.directory);
 }
 
 // One that the container writes in. It may have given that to somebody else, or put something in
@@ -168,46 +168,46 @@ Status MakeForContainer(const std::string& path) {
 }
 
 // Where the configuration had its directory then.
-Vgpu OfWhichIs(const BindingRecord& record) {
-  Vgpu vgpu;
-  vgpu.directory = ParentOf(ParentOf(record.directory));
-  return vgpu;
+FractionRules OfWhichIs(const BindingRecord& record) {
+  FractionRules fractions;
+  fractions.directory = ParentOf(ParentOf(record.directory));
+  return fractions;
 }
 
 }  // namespace
 
-Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu) {
-  const VgpuFiles files = FilesOf(vgpu);
-  TRY(os::MakeDirectories(root.Path(vgpu.directory), 0755));
-  TRY(CheckTrusted(root, vgpu.directory));
+Status MakeSharedFiles(const os::Root& root, const FractionRules& fractions) {
+  const FractionFiles files = FilesOf(fractions);
+  TRY(os::MakeDirectories(root.Path(fractions.directory), 0755));
+  TRY(CheckTrusted(root, fractions.directory));
   // Nobody of the host's gets at what containers leave there; the runtime does, as root.
   TRY(OpenOwnDirectory(root.Path(files.containers), 0700));
   TRY(OpenOwnDirectory(root.Path(files.locks), 0700));
-  if (!vgpu.enforced || vgpu.enforcer == nullptr) return {};
+  if (!fractions.enforced || fractions.enforcer == nullptr) return {};
   TRY(OpenOwnDirectory(root.Path(files.limits), 0700));
-  TRY(CheckOneFileSystem(root, vgpu));
+  TRY(CheckOneFileSystem(root, fractions));
   // It is no matter without the library, which each grant looks for.
-  return PutUnlessSame(root.Path(files.preload), vgpu.enforcer->PreloadText(vgpu), 0644);
+  return PutUnlessSame(root.Path(files.preload), fractions.enforcer->PreloadText(fractions), 0644);
 }
 
-Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+Status MakeGrantFiles(const os::Root& root, const FractionRules& fractions, const std::string& name,
                       const BindingRecord& record, const Grant& answer) {
   const std::string directory = root.Path(record.directory);
   // One of before lies where the configuration had it then.
-  if (ParentOf(record.directory) != FilesOf(vgpu).containers) {
+  if (ParentOf(record.directory) != FilesOf(fractions).containers) {
     TRY(os::MakeDirectories(ParentOf(ParentOf(directory)), 0755));
     TRY(OpenOwnDirectory(ParentOf(directory), 0700));
   }
   TRY(MakeForContainer(directory));
-  const std::string locks = root.Path(LocksOf(vgpu, name));
-  const bool locked =
-      IsFormer(root, vgpu, record) ? FormerWantsLock(root, vgpu, record) : !vgpu.own_library;
+  const std::string locks = root.Path(LocksOf(fractions, name));
+  const bool locked = IsFormer(root, fractions, record) ? FormerWantsLock(root, fractions, record)
+                                                        : !fractions.own_library;
   if (locked) TRY(MakeForContainer(locks));
-  if (vgpu.enforced && vgpu.enforcer != nullptr) {
-    if (LibraryOf(root, vgpu, record) == vgpu.library) TRY(CheckLibrary(root, vgpu));
-    TRY(WriteLimits(root, vgpu, name, record));
-    TRY(PutNoLimits(root, vgpu, name, record));
-    TRY(MakeRegion(root, vgpu, name, record));
+  if (fractions.enforced && fractions.enforcer != nullptr) {
+    if (LibraryOf(root, fractions, record) == fractions.library) TRY(CheckLibrary(root, fractions));
+    TRY(WriteLimits(root, fractions, name, record));
+    TRY(PutNoLimits(root, fractions, name, record));
+    TRY(MakeRegion(root, fractions, name, record));
   }
   TRY(CheckMountSources(root, answer));
   return record.gate.empty() ? Status() : MakeGate(root.Path(record.gate));
@@ -221,17 +221,20 @@ std::string LocksOf(const BindingRecord& record, const std::string& name) {
   return LocksOf(OfWhichIs(record), name);
 }
 
-std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
-  return !record.library.empty() && IsFile(root, record.library) ? record.library : vgpu.library;
+std::string LibraryOf(const os::Root& root, const FractionRules& fractions,
+                      const BindingRecord& record) {
+  return !record.library.empty() && IsFile(root, record.library) ? record.library
+                                                                 : fractions.library;
 }
 
-bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record) {
-  const std::string library = LibraryOf(root, vgpu, record);
-  return library != vgpu.library && !IsOwnLibrary(root, library);
+bool FormerWantsLock(const os::Root& root, const FractionRules& fractions,
+                     const BindingRecord& record) {
+  const std::string library = LibraryOf(root, fractions, record);
+  return library != fractions.library && !IsOwnLibrary(root, library);
 }
 
-bool IsLicensed(const os::Root& root, const Vgpu& vgpu) {
-  const VgpuFiles files = FilesOf(vgpu);
+bool IsLicensed(const os::Root& root, const FractionRules& fractions) {
+  const FractionFiles files = FilesOf(fractions);
   return IsFile(root, files.license) && IsFile(root, files.validator);
 }
 

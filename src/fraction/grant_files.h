@@ -13,7 +13,7 @@ namespace tessera {
 // Makes what all containers' files lie in, where it is not there yet.
 // kPermission where somebody else has put something in a directory's place, or could; kBadMount
 // where a file system is mounted in between.
-Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu);
+Status MakeSharedFiles(const os::Root& root, const FractionRules& fractions);
 
 // After that, what the container's own mounts are of, where it is not there yet, its limits among
 // them; then the gate of a grant that has one, in a directory of the agent's user alone. `answer`:
@@ -21,7 +21,7 @@ Status MakeSharedFiles(const os::Root& root, const Vgpu& vgpu);
 // kNotEnforced without the library, kPermission where somebody else has put something in a
 // directory's place, kBadMount where a mount of the answer would not be what it was meant to be,
 // kNoGate where a device node cannot be made or is of no use.
-Status MakeGrantFiles(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+Status MakeGrantFiles(const os::Root& root, const FractionRules& fractions, const std::string& name,
                       const BindingRecord& record, const Grant& answer);
 // Takes its limits away again.
 void RemoveLimits(const os::Root& root, const std::string& name, const BindingRecord& record);
@@ -30,12 +30,14 @@ std::string LocksOf(const BindingRecord& record, const std::string& name);
 
 // The library that the container loads, on the host: the one that it was bound with as long as that
 // is there, else the configuration's.
-std::string LibraryOf(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record);
+std::string LibraryOf(const os::Root& root, const FractionRules& fractions,
+                      const BindingRecord& record);
 
 // Whether that is another than the configuration's, and wants a lock for its processes (HAMi-core).
-bool FormerWantsLock(const os::Root& root, const Vgpu& vgpu, const BindingRecord& record);
+bool FormerWantsLock(const os::Root& root, const FractionRules& fractions,
+                     const BindingRecord& record);
 
 // Whether there is a licence for the library, and what looks at it.
-bool IsLicensed(const os::Root& root, const Vgpu& vgpu);
+bool IsLicensed(const os::Root& root, const FractionRules& fractions);
 
 }  // namespace tessera

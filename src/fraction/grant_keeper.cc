@@ -109,8 +109,9 @@ void GrantKeeper::SpaceSeen(const GrantSpace::Seen& seen, size_t stuck) {
 void GrantKeeper::RemoveOldLibraries() {
   std::map<std::string, std::set<std::string>> newest;
   for (const config::Resource& resource : config_.resources) {
-    const auto& vgpu = resource.rendering.vgpu;
-    if (vgpu && !vgpu->install.empty()) newest[vgpu->directory].insert(vgpu->library);
+    const auto& fractions = resource.rendering.fractions;
+    if (fractions && !fractions->install.empty())
+      newest[fractions->directory].insert(fractions->library);
   }
   if (newest.empty()) return;
   at_.workers.Run([libraries = old_libraries_, newest] { libraries->Remove(newest); });

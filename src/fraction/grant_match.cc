@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/quote.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "limiter/contract.h"
 
 namespace tessera {
@@ -23,25 +23,26 @@ std::string Said(const Grant& answer, const char* key) {
 
 // The library that the answer has loaded is the configured one, and Tessera's own, and the answer
 // has the place for its limits file.
-bool GoesByLimitsFile(const Grant& answer, const Vgpu& vgpu, const BindingRecord& record) {
+bool GoesByLimitsFile(const Grant& answer, const FractionRules& fractions,
+                      const BindingRecord& record) {
   const std::string_view limits = limiter::kLimitsPath;
   bool has_library = false, has_limits = false, has_preload = false;
   for (const Mount& mount : answer.mounts) {
     has_preload |= mount.container_path == kPreload;
     has_limits |= mount.container_path == limits.substr(0, limits.rfind('/'));
-    has_library |= mount.container_path.ends_with(kLibrary) && mount.host_path == vgpu.library;
+    has_library |= mount.container_path.ends_with(kLibrary) && mount.host_path == fractions.library;
   }
-  return vgpu.own_library && record.controlled && has_library && has_limits && has_preload;
+  return fractions.own_library && record.controlled && has_library && has_limits && has_preload;
 }
 
-std::set<std::string> DevicesOf(const std::vector<VgpuPart>& parts) {
+std::set<std::string> DevicesOf(const std::vector<Fraction>& parts) {
   std::set<std::string> devices;
-  for (const VgpuPart& part : parts) devices.insert(part.device);
+  for (const Fraction& part : parts) devices.insert(part.device);
   return devices;
 }
 
 // Which GPUs the runtime gives it stands in the answer.
-bool IsOfSameDevices(const std::string& said, const std::vector<VgpuPart>& parts) {
+bool IsOfSameDevices(const std::string& said, const std::vector<Fraction>& parts) {
   const auto read = ReadParts(said);
   return read && DevicesOf(*read) == DevicesOf(parts);
 }
@@ -62,14 +63,14 @@ Status CheckOwner(const HeldGrant& held) {
               held.container, held.pod_uid, Brief(container), Brief(pod));
 }
 
-Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu,
+Status CheckMatch(const Grant& answer, const Offer& offer, const FractionRules& fractions,
                   const BindingRecord& record) {
-  std::vector<VgpuPart> parts = record.parts;
+  std::vector<Fraction> parts = record.parts;
   SortAsContainersSee(offer, parts);
   const std::string own = PartsText(parts);
   const std::string said = Said(answer, kPartsAnnotation);
   const bool sizes_may_differ =
-      GoesByLimitsFile(answer, vgpu, record) && IsOfSameDevices(said, parts);
+      GoesByLimitsFile(answer, fractions, record) && IsOfSameDevices(said, parts);
   if (said != own && !sizes_may_differ) {
     return Fail(Reason::kWrongMatch,
                 "{}: container {} of pod {} was told that it has {}, and by now {} was chosen for "

@@ -22,7 +22,7 @@ Status CheckOwner(const HeldGrant& held);
 // kWrongMatch where it says something else than what the container is to have. Sizes alone may be
 // others where Tessera's own library holds the container to them: it goes by the limits file, which
 // is written by the record.
-Status CheckMatch(const Grant& answer, const Offer& offer, const Vgpu& vgpu,
+Status CheckMatch(const Grant& answer, const Offer& offer, const FractionRules& fractions,
                   const BindingRecord& record);
 
 }  // namespace tessera

@@ -44,15 +44,15 @@ class CheckMatchTest : public testing::Test {
                       {"/vgpu/libvgpu.so.1", "/vgpu/libvgpu.so"},
                       {"/vgpu/limits/1", "/run/tessera/vgpu"},
                       {"/vgpu/ld.so.preload", "/etc/ld.so.preload"}};
-    vgpu_.library = "/vgpu/libvgpu.so.1";
+    fractions_.library = "/vgpu/libvgpu.so.1";
   }
   std::string Trouble() const {
-    const Status checked = CheckMatch(answer_, Offer(), vgpu_, record_);
+    const Status checked = CheckMatch(answer_, Offer(), fractions_, record_);
     return checked ? "" : checked.error().message;
   }
 
   Grant answer_;
-  Vgpu vgpu_;
+  FractionRules fractions_;
   BindingRecord record_{.resource = "a.com/b",
                         .pod_uid = "uid-1",
                         .container = "app",
@@ -72,7 +72,7 @@ TEST_F(CheckMatchTest, OtherSizesAreWrong) {
 }
 
 TEST_F(CheckMatchTest, OtherSizesOfTheSameGpusAreRightWhereTheLimitsFileSaysThem) {
-  vgpu_.own_library = true;
+  fractions_.own_library = true;
   record_.parts = {{"GPU-1", 200, 0}};
   EXPECT_EQ(Trouble(), "");
   answer_.annotations[kPartsAnnotation] = "GPU-2=300:30,GPU-1=300:30";
@@ -81,7 +81,7 @@ TEST_F(CheckMatchTest, OtherSizesOfTheSameGpusAreRightWhereTheLimitsFileSaysThem
 }
 
 TEST_F(CheckMatchTest, AnotherGpuIsWrongWhateverTheLimitsFileSays) {
-  vgpu_.own_library = true;
+  fractions_.own_library = true;
   record_.parts[0].device = "GPU-2";
   EXPECT_EQ(Trouble(),
             "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
@@ -97,7 +97,7 @@ TEST_F(CheckMatchTest, AnotherGpuIsWrongWhateverTheLimitsFileSays) {
 }
 
 TEST_F(CheckMatchTest, OtherSizesAreWrongWhereTheAnswerHasNothingThatGoesByTheLimitsFile) {
-  vgpu_.own_library = true;
+  fractions_.own_library = true;
   record_.parts[0].cores = 20;
   const std::string wrong =
       "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "

@@ -11,13 +11,13 @@ namespace tessera {
 
 GrantReadiness::Findings GrantReadiness::Look(config::Resource& resource, const os::Root& root) {
   Findings findings;
-  auto& vgpu = resource.rendering.vgpu;
-  if (vgpu && FindLibraryAnew(root, *vgpu)) {
+  auto& fractions = resource.rendering.fractions;
+  if (fractions && FindLibraryAnew(root, *fractions)) {
     log::Info("the limiting library is another one now",
-              {{"resource", resource.name}, {"library", vgpu->library}});
+              {{"resource", resource.name}, {"library", fractions->library}});
     findings.other_library = true;
   }
-  if (const Status checked = vgpu ? CheckGrants(root, *vgpu) : Status(); !checked) {
+  if (const Status checked = fractions ? CheckGrants(root, *fractions) : Status(); !checked) {
     findings.obstacle = checked.error();
   }
   Tell(resource.name, findings.obstacle);
@@ -43,9 +43,9 @@ void GrantReadiness::Tell(const std::string& resource, const std::optional<Error
 
 // kubelet's answer has no place for the options of a mount.
 void GrantReadiness::WarnOfMounts(const config::Resource& resource, const os::Root& root) {
-  const auto& vgpu = resource.rendering.vgpu;
+  const auto& fractions = resource.rendering.fractions;
   std::optional<MissingFlags> missing;
-  if (vgpu && !WritesCdi(resource.rendering)) missing = MissingMountFlags(root, *vgpu);
+  if (fractions && !WritesCdi(resource.rendering)) missing = MissingMountFlags(root, *fractions);
   if (missing == missing_) return;
   missing_ = missing;
   if (!missing) return;

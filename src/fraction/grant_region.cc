@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "limiter/contract.h"
 #include "os/fd.h"
 
@@ -26,29 +26,29 @@ struct Free {
 };
 using Image = std::unique_ptr<Region, Free>;
 
-std::string TunableOf(const Vgpu& vgpu, const char* key) {
-  const auto found = vgpu.tunables.find(key);
-  return found == vgpu.tunables.end() ? "" : found->second;
+std::string TunableOf(const FractionRules& fractions, const char* key) {
+  const auto found = fractions.tunables.find(key);
+  return found == fractions.tunables.end() ? "" : found->second;
 }
 
-Image ImageOf(const Vgpu& vgpu, const BindingRecord& record) {
+Image ImageOf(const FractionRules& fractions, const BindingRecord& record) {
   Image region(static_cast<Region*>(calloc(1, sizeof(Region))));
   if (region == nullptr) return region;
   std::vector<limiter::RegionDevice> devices;
-  for (const VgpuPart& part : record.parts) {
+  for (const Fraction& part : record.parts) {
     devices.push_back({.uuid = part.device.c_str(),
                        .bytes = static_cast<uint64_t>(part.memory) << 20,
                        .cores = static_cast<uint64_t>(part.cores)});
   }
-  const std::string policy = TunableOf(vgpu, "GPU_CORE_UTILIZATION_POLICY");
-  const bool high = TunableOf(vgpu, "CUDA_TASK_PRIORITY") == "0";
+  const std::string policy = TunableOf(fractions, "GPU_CORE_UTILIZATION_POLICY");
+  const bool high = TunableOf(fractions, "CUDA_TASK_PRIORITY") == "0";
   limiter::MakeRegion({.devices = devices.data(),
                        .count = static_cast<int>(devices.size()),
                        .core_policy = policy == "force"     ? CorePolicy::kForce
                                       : policy == "disable" ? CorePolicy::kDisable
                                                             : CorePolicy::kDefault,
                        .priority = high ? 0 : limiter::kDefaultPriority,
-                       .oversubscribe = vgpu.memory_scaling > 1},
+                       .oversubscribe = fractions.memory_scaling > 1},
                       region.get());
   return region;
 }
@@ -69,16 +69,16 @@ bool Write(int fd, const Region& region) {
 
 }  // namespace
 
-Status MakeRegion(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+Status MakeRegion(const os::Root& root, const FractionRules& fractions, const std::string& name,
                   const BindingRecord& record) {
-  if (!vgpu.own_library) return {};
+  if (!fractions.own_library) return {};
   const std::string region = RegionNameOf(name);
   const std::string directory = root.Path(record.directory);
   const os::Fd in(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!in.valid()) return Fail(SystemError("cannot open the directory " + directory, errno));
   struct stat there{};
   if (fstatat(in.get(), region.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return {};
-  const Image image = ImageOf(vgpu, record);
+  const Image image = ImageOf(fractions, record);
   // Where containers reach nothing: it appears in theirs when it is complete. On the same file
   // system, which may be one for these directories alone.
   const std::string made = directory.substr(0, directory.rfind('/')) + "/.new-" + region;

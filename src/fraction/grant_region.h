@@ -15,7 +15,7 @@ namespace tessera {
 
 // Puts it into the container's directory, complete, where nothing of its name is; what is there is
 // the container's. Only for the library of Tessera's own: another one makes its own.
-Status MakeRegion(const os::Root& root, const Vgpu& vgpu, const std::string& name,
+Status MakeRegion(const os::Root& root, const FractionRules& fractions, const std::string& name,
                   const BindingRecord& record);
 
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "limiter/contract.h"
 
 namespace tessera {
@@ -21,7 +21,7 @@ class GrantRegionTest : public testing::Test {
 
   std::string Path() const { return directory_ + record_.directory + "/name.cache"; }
   std::string Make() {
-    const Status made = MakeRegion(os::Root(directory_), vgpu_, "name", record_);
+    const Status made = MakeRegion(os::Root(directory_), fractions_, "name", record_);
     return made ? "" : made.error().message;
   }
   std::unique_ptr<limiter::Region> Read() const {
@@ -33,10 +33,11 @@ class GrantRegionTest : public testing::Test {
   }
 
   const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "region");
-  Vgpu vgpu_{.directory = "/vgpu",
-             .library = "/vgpu/libvgpu.so",
-             .own_library = true,
-             .tunables = {{"GPU_CORE_UTILIZATION_POLICY", "force"}, {"CUDA_TASK_PRIORITY", "0"}}};
+  FractionRules fractions_{
+      .directory = "/vgpu",
+      .library = "/vgpu/libvgpu.so",
+      .own_library = true,
+      .tunables = {{"GPU_CORE_UTILIZATION_POLICY", "force"}, {"CUDA_TASK_PRIORITY", "0"}}};
   BindingRecord record_{.directory = "/vgpu/containers/a", .parts = {{kOneGpu, 2048, 30}}};
 };
 
@@ -73,7 +74,7 @@ TEST_F(GrantRegionTest, ALinkInItsPlaceLeadsNowhere) {
 }
 
 TEST_F(GrantRegionTest, AnotherLibraryMakesItsOwn) {
-  vgpu_.own_library = false;
+  fractions_.own_library = false;
   EXPECT_EQ(Make(), "");
   EXPECT_FALSE(os::Exists(Path()));
 }

@@ -37,7 +37,7 @@ TEST_F(GrantRequestsTest, TheLedgerIsToldOfTheCardAlsoAfterARestart) {
 }
 
 TEST_F(GrantRequestsTest, WhoBeginsToListenIsToldOfWhatWasBoundBefore) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Hold("uid-1", "app", {Share(1, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 300, 30)}, "");
   ASSERT_EQ(Bind({Share(1, 0)}), "");
@@ -131,7 +131,7 @@ TEST_F(GrantRequestsTest, PodsOfThePluginThatWasHereBeforeCountAsTheirSchedulerH
 }
 
 TEST_F(GrantRequestsTest, WithScaledMemoryThereIsMoreOfItAndTheLibraryIsTold) {
-  rendering_.vgpu->memory_scaling = 2;
+  rendering_.fractions->memory_scaling = 2;
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 1900, 30)}, Chosen(0, 1900, 30) + ";");
 
@@ -174,7 +174,7 @@ TEST_F(GrantRequestsTest, AContainerGoesWithoutTheLibraryOnlyWhereItMay) {
 
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_TRUE(is_preloaded(kOne));
-  rendering_.vgpu->may_disable_control = true;
+  rendering_.fractions->may_disable_control = true;
   ASSERT_EQ(Bind({Share(0, 1)}), "");
   EXPECT_FALSE(is_preloaded(kOther));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
@@ -182,13 +182,13 @@ TEST_F(GrantRequestsTest, AContainerGoesWithoutTheLibraryOnlyWhereItMay) {
 }
 
 TEST_F(GrantRequestsTest, WhatTheLibraryIsToldIsFixedOrLeftToThePod) {
-  rendering_.vgpu->tunables = {{"LIBCUDA_LOG_LEVEL", "3"}};
+  rendering_.fractions->tunables = {{"LIBCUDA_LOG_LEVEL", "3"}};
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(std::ranges::count(EdgesOf(kOne, false), "LIBCUDA_LOG_LEVEL=3"), 1);
 
-  rendering_.vgpu->tunables_fixed = false;
+  rendering_.fractions->tunables_fixed = false;
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(std::ranges::count(EdgesOf(kOne, false), "LIBCUDA_LOG_LEVEL=3"), 0);
 }
@@ -202,14 +202,14 @@ TEST_F(GrantRequestsTest, APodThatNobodyPlacedIsRefusedUnlessItIsToBeFitted) {
             "not-placed: pod team/pod-uid-1: no scheduler has chosen GPUs for it: it has no "
             "annotation hami.io/vgpu-devices-allocated");
 
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   EXPECT_EQ(Bind({Share(1, 0)}), "");
   EXPECT_EQ(LimitsOf(kOne), "CUDA_DEVICE_MEMORY_LIMIT_0=800m CUDA_DEVICE_SM_LIMIT=30 ");
   EXPECT_EQ(Bind({Share(1, 1)}).substr(0, 8), "no-room:");
 }
 
 TEST_F(GrantRequestsTest, AnnotationsSayHowLargeThePartsOfAPodAreThatIsFitted) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   const auto know = [this](const std::string& allocated) {
     Know("uid-1",
          {{.name = "app", .limits = {{kGpu, "1"}}}, {.name = "two", .limits = {{kGpu, "1"}}}},
@@ -235,7 +235,7 @@ TEST_F(GrantRequestsTest, AnnotationsSayHowLargeThePartsOfAPodAreThatIsFitted) {
 }
 
 TEST_F(GrantRequestsTest, AnnotationsSayNothingOfWhatASchedulerHasChosen) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 301, 30) + ";");
   kube::Pod pod = *pods_["uid-1"];
@@ -250,7 +250,7 @@ TEST_F(GrantRequestsTest, AnnotationsSayNothingOfWhatASchedulerHasChosen) {
 }
 
 TEST_F(GrantRequestsTest, WhatIsFittedLessOrRefusedIsToldOnce) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 100, 10)}, "");
   EXPECT_EQ(Bind({Share(0, 0)}), "");
@@ -274,7 +274,7 @@ TEST_F(GrantRequestsTest, WhatWasPromisedByRequestIsNotEqualPartsByAReload) {
   Hold("uid-1", "app", {Share(0, 0)},
        AnswerNaming(kOne) + Field(4, Field(1, kPartsAnnotation) + Field(2, kPartsAsked)));
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
-  rendering_.vgpu->requests.reset();
+  rendering_.fractions->requests.reset();
   EXPECT_EQ(Bind({Share(0, 0)}),
             "not-placed: nvidia.com/gpu: container app of pod uid-1 was promised what its pod asks "
             "for, and by now the configuration makes equal parts: delete the pod");

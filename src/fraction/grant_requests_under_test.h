@@ -20,7 +20,7 @@ class GrantRequestsTest : public GrantBinderTest {
  protected:
   GrantRequestsTest() {
     SetParts(10);
-    rendering_.vgpu->requests = hami::kNvidia.Requests();
+    rendering_.fractions->requests = hami::kNvidia.Requests();
     Listen();
   }
 

@@ -30,7 +30,7 @@ constexpr size_t kMiB = 1 << 20;
 class GrantSpaceTest : public GrantBinderTest {
  protected:
   GrantSpaceTest() {
-    rendering_.vgpu->own_library = true;
+    rendering_.fractions->own_library = true;
     Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
     EXPECT_EQ(Bind({Share(0, 0)}), "");
   }

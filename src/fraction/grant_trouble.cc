@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "fraction/grant_files.h"
 #include "fraction/library_files.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "os/owner.h"
 
 namespace tessera {
@@ -44,17 +44,18 @@ Status CheckTrusted(const os::Root& root, const std::string& path) {
   return {};
 }
 
-Status CheckGrants(const os::Root& root, const Vgpu& vgpu) {
-  TRY(MakeSharedFiles(root, vgpu));
-  if (!vgpu.enforced) return {};
-  TRY(CheckLibrary(root, vgpu));
-  return CheckTrusted(root, vgpu.library);
+Status CheckGrants(const os::Root& root, const FractionRules& fractions) {
+  TRY(MakeSharedFiles(root, fractions));
+  if (!fractions.enforced) return {};
+  TRY(CheckLibrary(root, fractions));
+  return CheckTrusted(root, fractions.library);
 }
 
-std::optional<MissingFlags> MissingMountFlags(const os::Root& root, const Vgpu& vgpu) {
-  const VgpuFiles files = FilesOf(vgpu);
+std::optional<MissingFlags> MissingMountFlags(const os::Root& root,
+                                              const FractionRules& fractions) {
+  const FractionFiles files = FilesOf(fractions);
   std::vector<std::string> written = {files.containers};
-  if (!vgpu.own_library) written.push_back(files.locks);
+  if (!fractions.own_library) written.push_back(files.locks);
   for (const std::string& directory : written) {
     struct statvfs mounted{};
     if (statvfs(root.Path(directory).c_str(), &mounted) != 0) continue;

@@ -19,7 +19,7 @@ namespace tessera {
 Status CheckTrusted(const os::Root& root, const std::string& path);
 
 // kNotEnforced without the library, and why its directories cannot be used (MakeSharedFiles).
-Status CheckGrants(const os::Root& root, const Vgpu& vgpu);
+Status CheckGrants(const os::Root& root, const FractionRules& fractions);
 
 struct MissingFlags {
   std::string directory;
@@ -28,6 +28,6 @@ struct MissingFlags {
 };
 // The first directory that containers write in whose file system lacks flags, where no CDI document
 // says them of the mounts.
-std::optional<MissingFlags> MissingMountFlags(const os::Root& root, const Vgpu& vgpu);
+std::optional<MissingFlags> MissingMountFlags(const os::Root& root, const FractionRules& fractions);
 
 }  // namespace tessera

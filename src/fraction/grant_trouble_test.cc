@@ -16,7 +16,7 @@ class GrantTroubleTest : public testing::Test {
  protected:
   GrantTroubleTest() {
     EXPECT_TRUE(os::MakeDirectories(directory_ + kDirectory, 0755));
-    EXPECT_TRUE(os::ReplaceFile(directory_ + vgpu_.library, "a library", 0644));
+    EXPECT_TRUE(os::ReplaceFile(directory_ + fractions_.library, "a library", 0644));
   }
   ~GrantTroubleTest() override { (void)os::RemoveTree(directory_); }
 
@@ -25,7 +25,7 @@ class GrantTroubleTest : public testing::Test {
   }
   // Empty: none.
   std::string Trouble() const {
-    const Status checked = CheckGrants(root_, vgpu_);
+    const Status checked = CheckGrants(root_, fractions_);
     if (checked) return "";
     return fmt::format("{}: {}", ReasonName(checked.error().reason), checked.error().message);
   }
@@ -38,7 +38,7 @@ class GrantTroubleTest : public testing::Test {
 
   const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "trouble");
   const os::Root root_{directory_};
-  Vgpu vgpu_{.directory = kDirectory, .library = "/usr/local/vgpu/libvgpu.so"};
+  FractionRules fractions_{.directory = kDirectory, .library = "/usr/local/vgpu/libvgpu.so"};
 };
 
 TEST_F(GrantTroubleTest, WithALibraryInADirectoryOfTheAgentsThereIsNone) {
@@ -47,11 +47,11 @@ TEST_F(GrantTroubleTest, WithALibraryInADirectoryOfTheAgentsThereIsNone) {
 }
 
 TEST_F(GrantTroubleTest, AMissingLibraryIsOneUntilItIsThere) {
-  ASSERT_TRUE(os::RemoveFile(directory_ + vgpu_.library));
+  ASSERT_TRUE(os::RemoveFile(directory_ + fractions_.library));
   EXPECT_EQ(Trouble(),
             "not-enforced: the library that holds containers to their part of a GPU is not at "
             "/usr/local/vgpu/libvgpu.so");
-  vgpu_.enforced = false;
+  fractions_.enforced = false;
   EXPECT_EQ(Trouble(), "");
 }
 
@@ -64,8 +64,8 @@ TEST_F(GrantTroubleTest, WhatOthersCouldPutInTheDirectorysPlaceIsNotTrusted) {
   SetMode(kDirectory, 0757);
   EXPECT_EQ(Trouble(), Unsafe(kDirectory, "0757"));
   SetMode(kDirectory, 0755);
-  SetMode(vgpu_.library, 0646);
-  EXPECT_EQ(Trouble(), Unsafe(vgpu_.library, "0646")) << "all containers run it";
+  SetMode(fractions_.library, 0646);
+  EXPECT_EQ(Trouble(), Unsafe(fractions_.library, "0646")) << "all containers run it";
 }
 
 TEST_F(GrantTroubleTest, NorWhereALinkLeads) {
@@ -96,19 +96,19 @@ TEST_F(GrantTroubleTest, WhatAnotherUserOwnsIsHis) {
 }
 
 TEST_F(GrantTroubleTest, AFileSystemThatIsMountedLikeAnyOtherLacksOptions) {
-  EXPECT_EQ(MissingMountFlags(os::Root("/nowhere"), vgpu_), std::nullopt) << "it is not there";
-  vgpu_.directory = "/proc/self/fd";  // nosuid, nodev and noexec everywhere
-  EXPECT_EQ(MissingMountFlags(os::Root(), vgpu_), std::nullopt);
+  EXPECT_EQ(MissingMountFlags(os::Root("/nowhere"), fractions_), std::nullopt) << "it is not there";
+  fractions_.directory = "/proc/self/fd";  // nosuid, nodev and noexec everywhere
+  EXPECT_EQ(MissingMountFlags(os::Root(), fractions_), std::nullopt);
 }
 
 TEST_F(GrantTroubleTest, TheLocksOfAnotherLibraryAreWrittenByContainersToo) {
   ASSERT_TRUE(os::MakeDirectories(directory_ + kDirectory + "/locks", 0755));
-  vgpu_.own_library = true;
-  EXPECT_EQ(MissingMountFlags(os::Root(directory_), vgpu_), std::nullopt);
-  vgpu_.own_library = false;
+  fractions_.own_library = true;
+  EXPECT_EQ(MissingMountFlags(os::Root(directory_), fractions_), std::nullopt);
+  fractions_.own_library = false;
   struct statvfs mounted{};
   ASSERT_EQ(statvfs(directory_.c_str(), &mounted), 0);
-  const auto missing = MissingMountFlags(os::Root(directory_), vgpu_);
+  const auto missing = MissingMountFlags(os::Root(directory_), fractions_);
   const bool lacks =
       (mounted.f_flag & (ST_NOSUID | ST_NODEV | ST_NOEXEC)) != (ST_NOSUID | ST_NODEV | ST_NOEXEC);
   EXPECT_EQ(missing ? missing->directory : "", lacks ? kDirectory + std::string("/locks") : "");

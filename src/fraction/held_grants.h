@@ -11,8 +11,8 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "grant/fraction.h"
 #include "grant/grant.h"
-#include "grant/vgpu.h"
 #include "kubelet/checkpoint.h"
 #include "os/files.h"
 
@@ -25,7 +25,7 @@ struct HeldGrant {
   std::string resource;
   std::vector<std::string> ids{};                // natural order
   std::string name{};                            // of its grant; empty: it has none
-  std::optional<std::vector<VgpuPart>> parts{};  // that Allocate said it has
+  std::optional<std::vector<Fraction>> parts{};  // that Allocate said it has
   bool asked = false;                            // or that it has what its pod asks for
   bool matched = false;                          // it was said whose it is (grant_match.h)
   std::string prepared{};  // the name of its grant where devices are prepared for that

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "os/files.h"
 
 namespace tessera {
@@ -37,8 +37,8 @@ std::set<std::string> ContainersDirectories(const config::Config& config) {
   const os::Root root(config.root_prefix);
   std::set<std::string> directories;
   for (const config::Resource& resource : config.resources) {
-    if (!resource.rendering.vgpu) continue;
-    const VgpuFiles files = FilesOf(*resource.rendering.vgpu);
+    if (!resource.rendering.fractions) continue;
+    const FractionFiles files = FilesOf(*resource.rendering.fractions);
     directories.insert({root.Path(files.containers), root.Path(files.locks)});
   }
   return directories;

@@ -81,27 +81,27 @@ std::string FindLibrary(const os::Root& root, const std::string& directory,
   return found;
 }
 
-bool FindLibraryAnew(const os::Root& root, Vgpu& vgpu) {
-  if (!vgpu.enforced || !vgpu.library_by_rule) return false;
-  std::string found = FindLibrary(root, vgpu.directory, vgpu.library);
-  if (found == vgpu.library) return false;
-  vgpu.library = std::move(found);
-  vgpu.own_library = IsOwnLibrary(root, vgpu.library);
+bool FindLibraryAnew(const os::Root& root, FractionRules& fractions) {
+  if (!fractions.enforced || !fractions.library_by_rule) return false;
+  std::string found = FindLibrary(root, fractions.directory, fractions.library);
+  if (found == fractions.library) return false;
+  fractions.library = std::move(found);
+  fractions.own_library = IsOwnLibrary(root, fractions.library);
   return true;
 }
 
-Status CheckLibrary(const os::Root& root, const Vgpu& vgpu) {
-  if (vgpu.library.empty()) {
+Status CheckLibrary(const os::Root& root, const FractionRules& fractions) {
+  if (fractions.library.empty()) {
     return Fail(Reason::kNotEnforced,
                 "the library that holds containers to their part of a GPU could not be put into "
                 "{}: the agent's log says why",
-                vgpu.directory);
+                fractions.directory);
   }
-  const auto info = os::InspectTarget(root.Path(vgpu.library));
+  const auto info = os::InspectTarget(root.Path(fractions.library));
   if (info && info->type == os::FileInfo::Type::kFile) return {};
   return Fail(Reason::kNotEnforced,
               "the library that holds containers to their part of a GPU is not at {}{}",
-              vgpu.library, Beside(root, vgpu.library));
+              fractions.library, Beside(root, fractions.library));
 }
 
 Result<std::string> InstallLibrary(const os::Root& root, const std::string& source,
@@ -123,30 +123,31 @@ Result<std::string> InstallLibrary(const os::Root& root, const std::string& sour
 void InstallLibraries(config::Config& config) {
   const os::Root root(config.root_prefix);
   for (config::Resource& resource : config.resources) {
-    if (!resource.rendering.vgpu) continue;
-    Vgpu& vgpu = *resource.rendering.vgpu;
-    if (!vgpu.enforced) continue;
-    if (vgpu.library_by_rule) vgpu.library = FindLibrary(root, vgpu.directory);
-    vgpu.own_library = IsOwnLibrary(root, vgpu.install.empty() ? vgpu.library : vgpu.install);
-    if (vgpu.install.empty()) continue;
-    auto installed = InstallLibrary(root, vgpu.install, vgpu.directory);
+    if (!resource.rendering.fractions) continue;
+    FractionRules& fractions = *resource.rendering.fractions;
+    if (!fractions.enforced) continue;
+    if (fractions.library_by_rule) fractions.library = FindLibrary(root, fractions.directory);
+    fractions.own_library =
+        IsOwnLibrary(root, fractions.install.empty() ? fractions.library : fractions.install);
+    if (fractions.install.empty()) continue;
+    auto installed = InstallLibrary(root, fractions.install, fractions.directory);
     if (!installed) {
       log::LogError("cannot install the limiting library: no virtual GPU is granted without it",
                     {{"resource", resource.name},
-                     {"from", vgpu.install},
+                     {"from", fractions.install},
                      {"reason", ReasonName(installed.error().reason)},
                      {"error", installed.error().message}});
     }
-    vgpu.library = std::move(installed).value_or("");
+    fractions.library = std::move(installed).value_or("");
   }
 }
 
 Status RemoveLibraries(const config::Config& config) {
   const os::Root root(config.root_prefix);
   for (const config::Resource& resource : config.resources) {
-    const auto& vgpu = resource.rendering.vgpu;
-    if (!vgpu || vgpu->install.empty()) continue;
-    const std::string directory = root.Path(vgpu->directory);
+    const auto& fractions = resource.rendering.fractions;
+    if (!fractions || fractions->install.empty()) continue;
+    const std::string directory = root.Path(fractions->directory);
     if (!os::Exists(directory)) continue;
     for (const std::string& file : TRY(os::ListDirectory(directory))) {
       if (IsInstalledName(file)) TRY(os::RemoveFile(directory + "/" + file));

@@ -33,10 +33,10 @@ bool IsOwnLibrary(const os::Root& root, const std::string& library);
 std::string FindLibrary(const os::Root& root, const std::string& directory,
                         const std::string& known = {});
 // kNotEnforced where it is not there, with what lies beside it.
-Status CheckLibrary(const os::Root& root, const Vgpu& vgpu);
+Status CheckLibrary(const os::Root& root, const FractionRules& fractions);
 // The library that this node is to have by that rule is another one by now, and that is named from
 // here on.
-bool FindLibraryAnew(const os::Root& root, Vgpu& vgpu);
+bool FindLibraryAnew(const os::Root& root, FractionRules& fractions);
 
 // Of all resources that have one to be installed; their grants name what was. What could not be is
 // logged, and named by no grant: those are refused until another configuration or start.

@@ -81,13 +81,13 @@ TEST_F(LibraryFilesTest, GrantsNameWhatWasInstalledAndNothingWhereItCouldNotBe) 
   config::Resource& resource = config.resources.emplace_back();
   resource.name = kGpu;
   resource.rendering = rendering_;
-  resource.rendering.vgpu->install = kSource;
+  resource.rendering.fractions->install = kSource;
   InstallLibraries(config);
-  EXPECT_EQ(resource.rendering.vgpu->library, "");
+  EXPECT_EQ(resource.rendering.fractions->library, "");
 
   const std::string installed = Install(kElf);
   InstallLibraries(config);
-  EXPECT_EQ(resource.rendering.vgpu->library, installed);
+  EXPECT_EQ(resource.rendering.fractions->library, installed);
 
   resource.rendering = rendering_;
   InstallLibraries(config);
@@ -115,15 +115,15 @@ TEST_F(LibraryFilesTest, HamisIsTheHighestVersionElseThePlainOneAndNeverOneOfOur
 }
 
 TEST_F(LibraryFilesTest, AVersionThatComesLaterIsForNewGrants) {
-  Vgpu& vgpu = *rendering_.vgpu;
-  vgpu.library_by_rule = true;
-  EXPECT_FALSE(FindLibraryAnew(root_, vgpu));
+  FractionRules& fractions = *rendering_.fractions;
+  fractions.library_by_rule = true;
+  EXPECT_FALSE(FindLibraryAnew(root_, fractions));
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
 
   ASSERT_TRUE(os::ReplaceFile(directory_ + kLibrary + ".v2.10.0", "HAMi's"));
-  EXPECT_TRUE(FindLibraryAnew(root_, vgpu));
-  EXPECT_EQ(vgpu.library, "/usr/local/vgpu/libvgpu.so.v2.10.0");
+  EXPECT_TRUE(FindLibraryAnew(root_, fractions));
+  EXPECT_EQ(fractions.library, "/usr/local/vgpu/libvgpu.so.v2.10.0");
   Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));
   ASSERT_EQ(Bind({Share(1, 0)}), "");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
@@ -132,14 +132,14 @@ TEST_F(LibraryFilesTest, AVersionThatComesLaterIsForNewGrants) {
     return text.find("\"hostPath\": \"" + library + "\"") != std::string::npos;
   };
   EXPECT_TRUE(has(kOne, kLibrary));
-  EXPECT_TRUE(has(kOther, vgpu.library));
+  EXPECT_TRUE(has(kOther, fractions.library));
 }
 
 TEST_F(LibraryFilesTest, WhereItIsMissingWhatLiesBesideItIsNamed) {
-  Vgpu& vgpu = *rendering_.vgpu;
-  EXPECT_TRUE(CheckLibrary(root_, vgpu));
-  vgpu.library = "/usr/local/vgpu/libvgpu.so.2";
-  EXPECT_EQ(CheckLibrary(root_, vgpu).error(),
+  FractionRules& fractions = *rendering_.fractions;
+  EXPECT_TRUE(CheckLibrary(root_, fractions));
+  fractions.library = "/usr/local/vgpu/libvgpu.so.2";
+  EXPECT_EQ(CheckLibrary(root_, fractions).error(),
             (Error{Reason::kNotEnforced,
                    "the library that holds containers to their part of a GPU is not at "
                    "/usr/local/vgpu/libvgpu.so.2; beside it: libvgpu.so"}));
@@ -152,14 +152,14 @@ TEST_F(LibraryFilesTest, AContainerOfHamisLibraryHasItsLockStill) {
   const std::string before = os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)).value();
   ASSERT_NE(before.find("\"/tmp/vgpulock\""), std::string::npos);
 
-  rendering_.vgpu->library = Install(kElf + limiter::kLibraryMark);
-  rendering_.vgpu->own_library = true;
+  rendering_.fractions->library = Install(kElf + limiter::kLibraryMark);
+  rendering_.fractions->own_library = true;
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)), before);
 }
 
 TEST_F(LibraryFilesTest, WithoutTheLibraryNoContainerIsMade) {
-  rendering_.vgpu->library = "";
+  rendering_.fractions->library = "";
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
 
   EXPECT_EQ(Bind({Share(0, 0)}),
@@ -168,13 +168,13 @@ TEST_F(LibraryFilesTest, WithoutTheLibraryNoContainerIsMade) {
 }
 
 TEST_F(LibraryFilesTest, AContainerThatStartsAgainHasTheVersionThatItBeganWith) {
-  rendering_.vgpu->library = Install(kElf + "1");
+  rendering_.fractions->library = Install(kElf + "1");
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   const std::string before = os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)).value();
-  ASSERT_NE(before.find(rendering_.vgpu->library), std::string::npos);
+  ASSERT_NE(before.find(rendering_.fractions->library), std::string::npos);
 
-  rendering_.vgpu->library = Install(kElf + "2");
+  rendering_.fractions->library = Install(kElf + "2");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)), before);
 
@@ -182,7 +182,7 @@ TEST_F(LibraryFilesTest, AContainerThatStartsAgainHasTheVersionThatItBeganWith) 
   ASSERT_TRUE(os::RemoveFile(directory_ + Install(kElf + "1")));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   const std::string after = os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)).value();
-  EXPECT_NE(after.find(rendering_.vgpu->library), std::string::npos);
+  EXPECT_NE(after.find(rendering_.fractions->library), std::string::npos);
 }
 
 TEST_F(LibraryFilesTest, ALicenceAndWhatLooksAtItReachContainersTogether) {
@@ -217,7 +217,7 @@ TEST_F(LibraryFilesTest, AVersionThatNothingNamesIsRemovedAfterAWhile) {
 
 TEST_F(LibraryFilesTest, WhatAGrantNamesStays) {
   const std::string by_document = Install(kElf + "1");
-  rendering_.vgpu->library = by_document;
+  rendering_.fractions->library = by_document;
   Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOne));
   ASSERT_EQ(Bind({Share(1, 0)}), "");
   const std::string by_answer = Install(kElf + "2");

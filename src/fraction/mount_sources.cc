@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "hami/names.h"
 #include "limiter/contract.h"
 

@@ -17,8 +17,8 @@ namespace tessera {
 namespace {
 
 // The devices of a part are here, and well.
-Status CheckDevices(const Offer& offer, std::span<const VgpuPart> parts) {
-  for (const VgpuPart& part : parts) {
+Status CheckDevices(const Offer& offer, std::span<const Fraction> parts) {
+  for (const Fraction& part : parts) {
     const auto device = offer.PositionOf(part.device);
     if (!device) {
       return Fail(Reason::kVanished, "{}: device {} is not there", offer.resource, part.device);
@@ -62,7 +62,7 @@ Result<Placer::Decided> Placer::Decide(const Binding& binding, const HeldGrant& 
                 record->container, record->pod_uid, held.container, held.pod_uid);
   }
   // What Allocate promised holds, whatever the configuration says by now.
-  const bool by_request = binding.rendering.vgpu->requests.has_value() && held.by_request();
+  const bool by_request = binding.rendering.fractions->requests.has_value() && held.by_request();
   const bool promised = held.asked || held.matched;
   if ((promised && !by_request) || (held.asked && !WritesCdi(binding.rendering))) {
     return Fail(Reason::kNotPlaced,
@@ -114,20 +114,21 @@ Result<BindingRecordPtr> Placer::StartedAgain(const Binding& binding, const Held
 }
 
 Result<BindingRecord> Placer::RecordOfShares(const Binding& binding, const HeldGrant& held) {
-  VgpuGrant grant = NewVgpuGrant(*binding.rendering.vgpu, held.name, TRY(PartsOf(binding, held)));
+  FractionGrant grant =
+      NewFractionGrant(*binding.rendering.fractions, held.name, TRY(PartsOf(binding, held)));
   TRY(CheckCapacity(binding, held, UsageOf(grant.parts), false));
   return BindingRecord{.resource = held.resource,
                        .pod_uid = held.pod_uid,
                        .container = held.container,
                        .directory = std::move(grant.directory),
                        .parts = std::move(grant.parts),
-                       .library = binding.rendering.vgpu->library,
+                       .library = binding.rendering.fractions->library,
                        .ids = held.ids};
 }
 
 // What Allocate said, whatever the configuration says by now; on devices that are well.
-Result<std::vector<VgpuPart>> Placer::PartsOf(const Binding& binding, const HeldGrant& held) {
-  if (!held.parts) return VgpuParts(binding.offer, *binding.rendering.vgpu, held.ids);
+Result<std::vector<Fraction>> Placer::PartsOf(const Binding& binding, const HeldGrant& held) {
+  if (!held.parts) return FractionsOf(binding.offer, *binding.rendering.fractions, held.ids);
   for (const std::string& id : held.ids) {
     const Share* share = binding.offer.shares.Find(id);
     if (share == nullptr) {
@@ -159,28 +160,28 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
                 pod.pod_namespace, pod.name, held.container);
   }
   TRY(CheckDevices(binding.offer, own->parts));
-  const Vgpu& vgpu = *binding.rendering.vgpu;
-  VgpuMatch match = TRY(MatchOf(pod, *own, vgpu));
+  const FractionRules& fractions = *binding.rendering.fractions;
+  FractionMatch match = TRY(MatchOf(pod, *own, fractions));
   BindingRecord record{.resource = held.resource,
                        .pod_uid = held.pod_uid,
                        .container = held.container,
                        .directory = std::move(match.directory),
                        .parts = std::move(match.parts),
                        .controlled = match.controlled,
-                       .library = vgpu.library,
+                       .library = fractions.library,
                        .placement = std::move(placement),
                        .fitted = fitted,
                        .ids = held.ids};
   if (!held.matched) return record;
-  TRY(CheckMatch(held.answer, binding.offer, vgpu, record));
-  record.gate = GateOf(vgpu, held.name);
+  TRY(CheckMatch(held.answer, binding.offer, fractions, record));
+  record.gate = GateOf(fractions, held.name);
   return record;
 }
 
 Result<Placer::OfWhom> Placer::PlacementFor(const Binding& binding, const kube::Pod& pod) {
-  const Vgpu& vgpu = *binding.rendering.vgpu;
-  const RequestRules rules = RulesOf(binding.offer.resource, *vgpu.requests);
-  const std::vector<DeviceCapacity> capacities = CapacitiesOf(binding.offer, vgpu);
+  const FractionRules& fractions = *binding.rendering.fractions;
+  const RequestRules rules = RulesOf(binding.offer.resource, *fractions.requests);
+  const std::vector<DeviceCapacity> capacities = CapacitiesOf(binding.offer, fractions);
   if (!TRY(IsToBeFitted(binding, pod)))
     return OfWhom{TRY(hami::ReadPlacement(pod, hami::kNvidia, rules, capacities))};
   SharesByContainer shares;
@@ -192,7 +193,7 @@ Result<Placer::OfWhom> Placer::PlacementFor(const Binding& binding, const kube::
 
 // What stands on a pod that was fitted is what it has of another resource.
 Result<bool> Placer::IsToBeFitted(const Binding& binding, const kube::Pod& pod) {
-  if (!binding.rendering.vgpu->requests->fit_unplaced) return false;
+  if (!binding.rendering.fractions->requests->fit_unplaced) return false;
   if (!hami::IsPlaced(pod, hami::kNvidia)) return true;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) continue;
@@ -229,7 +230,7 @@ PodPtr Placer::StateOf(const std::string& uid) {
 // already, and is wanted anew.
 Status Placer::CheckCapacity(const Binding& binding, const HeldGrant& mine,
                              const UsageByDevice& more, bool counted) {
-  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const FractionRules& fractions = *binding.rendering.fractions;
   const UsedCapacity& taken = UsedNow(binding);
   for (const auto& [device, wanted] : more) {
     const std::string* why = taken.WhyUnknown(device);
@@ -237,9 +238,9 @@ Status Placer::CheckCapacity(const Binding& binding, const HeldGrant& mine,
     return Fail(Reason::kNoRoom, "{}: device {} may have no room left: {}", binding.offer.resource,
                 device, *why);
   }
-  return tessera::CheckCapacity(binding.offer.resource, CapacitiesOf(binding.offer, vgpu),
+  return tessera::CheckCapacity(binding.offer.resource, CapacitiesOf(binding.offer, fractions),
                                 taken.Beside(mine.pod_uid, mine.ids, counted ? mine.resource : ""),
-                                more, vgpu.requests.has_value());
+                                more, fractions.requests.has_value());
 }
 
 // What all have of each device: as it was decided for their pods as a whole, or share by share.
@@ -289,14 +290,14 @@ const UsageByDevice& Placer::UsageOfPod(const std::string& grant, const BindingR
 // Of a pod whose containers another plugin has served: by what the scheduler wrote. What is
 // recorded of the pod goes before, which nobody can write anew.
 void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
-  const Vgpu& vgpu = *binding.rendering.vgpu;
-  const bool ours = vgpu.requests && held.resource == binding.offer.resource;
+  const FractionRules& fractions = *binding.rendering.fractions;
+  const bool ours = fractions.requests && held.resource == binding.offer.resource;
   if (!ours || taken_->HasPod(held.pod_uid, held.resource)) return;
   const PodPtr pod = PodOf(held.pod_uid);
   if (pod == nullptr) return;
   const auto placement =
-      hami::ReadPlacement(*pod, hami::kNvidia, RulesOf(binding.offer.resource, *vgpu.requests),
-                          CapacitiesOf(binding.offer, vgpu));
+      hami::ReadPlacement(*pod, hami::kNvidia, RulesOf(binding.offer.resource, *fractions.requests),
+                          CapacitiesOf(binding.offer, fractions));
   if (placement) taken_->AddPod(held.pod_uid, held.resource, UsageOf(*placement, pod.get()));
 }
 
@@ -304,33 +305,33 @@ void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
 // much, of the capacities that kubelet took its ids of and of those that were chosen for its pod.
 void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
   if (taken_->HasPod(held.pod_uid, held.resource)) return;
-  const Vgpu& vgpu = *binding.rendering.vgpu;
+  const FractionRules& fractions = *binding.rendering.fractions;
   const auto add = [&](const std::string& device) {
     taken_->AddUnknown(device, fmt::format("what container {} of pod {} has of it is not known: {}",
                                            held.container, held.pod_uid, why.message));
   };
-  if (held.parts && held.matched && vgpu.own_library) {
+  if (held.parts && held.matched && fractions.own_library) {
     // The limits file may have said other sizes, never another GPU.
-    for (const VgpuPart& part : *held.parts) add(part.device);
+    for (const Fraction& part : *held.parts) add(part.device);
     return;
   }
   if (held.parts) return taken_->AddShares(held.pod_uid, held.ids, held.ids, *held.parts);
   for (const std::string& id : held.ids) add(DeviceOfShare(id));
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
-  if (of_another || (!held.asked && !vgpu.requests)) return;
+  if (of_another || (!held.asked && !fractions.requests)) return;
   const PodPtr pod = PodOf(held.pod_uid);
   if (pod != nullptr && !hami::IsPlaced(*pod, hami::kNvidia)) return;  // it was fitted to its ids
   const auto chosen =
-      pod != nullptr && vgpu.requests
-          ? hami::ReadPlacement(*pod, hami::kNvidia, RulesOf(held.resource, *vgpu.requests),
-                                CapacitiesOf(binding.offer, vgpu))
+      pod != nullptr && fractions.requests
+          ? hami::ReadPlacement(*pod, hami::kNvidia, RulesOf(held.resource, *fractions.requests),
+                                CapacitiesOf(binding.offer, fractions))
           : Result<PodPlacement>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
   if (!chosen) {
     for (const Device& device : binding.offer.devices) add(device.key.id);
     return;
   }
   for (const PlacedContainer& container : *chosen) {
-    for (const VgpuPart& part : container.parts) add(part.device);
+    for (const Fraction& part : container.parts) add(part.device);
   }
 }
 

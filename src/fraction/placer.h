@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides what a container gets by its late grant (grant/vgpu.h): what Allocate promised it, or
+// Decides what a container gets by its late grant (grant/fraction.h): what Allocate promised it, or
 // what its pod asks for and its scheduler chose, as far as there is room beside what others hold.
 // A turn has one state of all that: what was decided in it counts for what is decided after. No
 // I/O: the turn begins with what is held, recorded and known of pods. Owned by GrantBinder; one
@@ -18,8 +18,8 @@
 #include "fraction/held_grants.h"
 #include "fraction/pod_cache.h"
 #include "grant/cdi_document.h"
+#include "grant/fraction.h"
 #include "grant/grant.h"
-#include "grant/vgpu.h"
 #include "placement/capacity.h"
 #include "placement/placement.h"
 
@@ -73,7 +73,7 @@ class Placer {
   Result<BindingRecord> RecordOfShares(const Binding& binding, const HeldGrant& held);
   Result<BindingRecord> RecordOfRequest(const Binding& binding, const HeldGrant& held,
                                         const Pods& pods);
-  static Result<std::vector<VgpuPart>> PartsOf(const Binding& binding, const HeldGrant& held);
+  static Result<std::vector<Fraction>> PartsOf(const Binding& binding, const HeldGrant& held);
   struct OfWhom {
     PodPlacement placement;
     bool fitted = false;  // as BindingRecord has it

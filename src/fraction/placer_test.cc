@@ -36,7 +36,7 @@ class PlacerTest : public GrantRequestsTest {
 
 TEST_F(PlacerTest, OfManyAtOnceNoMoreAreGrantedThanThereIsRoomFor) {
   SetParts(100);
-  rendering_.vgpu->requests = hami::kNvidia.Requests();
+  rendering_.fractions->requests = hami::kNvidia.Requests();
   context_->events.SetListener(nullptr);
   constexpr int kPods = 20;
   std::vector<std::string> ids;
@@ -162,7 +162,7 @@ TEST_F(PlacerTest, WhatAllocatePromisedCountsThoughItsRecordCannotBeRead) {
 }
 
 TEST_F(PlacerTest, OfACardOfUnknownMemoryNothingIsGrantedThatAPodAsksFor) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Inventory inventory;
   Device unknown = offer_.devices[0];
   unknown.memory = 0;

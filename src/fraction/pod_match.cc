@@ -44,9 +44,10 @@ bool IsFileName(std::string_view name) {
 
 }  // namespace
 
-Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::Answered& answered,
-                           const Offer& offer, const Vgpu& vgpu, std::span<const std::string> ids) {
-  const RequestRules rules = RulesOf(offer.resource, *vgpu.requests);
+Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
+                               const ContainerClaims::Answered& answered, const Offer& offer,
+                               const FractionRules& fractions, std::span<const std::string> ids) {
+  const RequestRules rules = RulesOf(offer.resource, *fractions.requests);
   std::vector<Meant> candidates;
   for (const PodPtr& pod : pods) {
     auto next = NextOf(*pod, rules, answered, ids.size());
@@ -65,8 +66,8 @@ Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::
                 offer.resource, Name(candidates[0]), Name(candidates[1]));
   }
   const auto& [pod, container] = candidates.front();
-  const auto capacities = CapacitiesOf(offer, vgpu);
-  const bool fit = vgpu.requests->fit_unplaced && !hami::IsPlaced(*pod, hami::kNvidia);
+  const auto capacities = CapacitiesOf(offer, fractions);
+  const bool fit = fractions.requests->fit_unplaced && !hami::IsPlaced(*pod, hami::kNvidia);
   const SharesByContainer shares = {{container, {ids.begin(), ids.end()}}};
   const auto placement = fit ? FitPlacement(*pod, rules, capacities, shares)
                              : hami::ReadPlacement(*pod, hami::kNvidia, rules, capacities);
@@ -77,22 +78,23 @@ Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::
                 offer.resource, ids.size(), placement.error().message);
   }
   const auto own = std::ranges::find(*placement, container, &PlacedContainer::name);
-  if (own != placement->end()) return MatchOf(*pod, *own, vgpu);
+  if (own != placement->end()) return MatchOf(*pod, *own, fractions);
   return Fail(Reason::kBadDecision, "pod {}: nothing was chosen for container {}", pod->FullName(),
               container);
 }
 
-Result<VgpuMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own, const Vgpu& vgpu) {
+Result<FractionMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own,
+                              const FractionRules& fractions) {
   if (!IsFileName(pod.uid) || !IsFileName(own.name)) {
     return Fail(Reason::kGrantUnknown, "container {} of pod {} has no name for a directory",
                 Brief(own.name), Brief(pod.uid));
   }
-  return VgpuMatch{
+  return FractionMatch{
       .pod_uid = pod.KubeletUid(),
       .container = own.name,
       .parts = own.parts,
-      .directory = fmt::format("{}/{}_{}", FilesOf(vgpu).containers, pod.uid, own.name),
-      .controlled = !vgpu.may_disable_control || !hami::WantsNoControl(pod, own.name)};
+      .directory = fmt::format("{}/{}_{}", FilesOf(fractions).containers, pod.uid, own.name),
+      .controlled = !fractions.may_disable_control || !hami::WantsNoControl(pod, own.name)};
 }
 
 }  // namespace tessera

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "fraction/bind_context.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "placement/placement.h"
 #include "share/share.h"
 
@@ -22,11 +22,13 @@ namespace tessera {
 
 // Among those pods, without the containers that were answered already. kNotMatched where none may
 // be meant, or several; else as ReadPlacement and FitPlacement for the one that is.
-Result<VgpuMatch> MatchPod(std::span<const PodPtr> pods, const ContainerClaims::Answered& answered,
-                           const Offer& offer, const Vgpu& vgpu, std::span<const std::string> ids);
+Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
+                               const ContainerClaims::Answered& answered, const Offer& offer,
+                               const FractionRules& fractions, std::span<const std::string> ids);
 
 // What a container has of what was decided for its pod. kGrantUnknown where a directory cannot be
 // named after it.
-Result<VgpuMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own, const Vgpu& vgpu);
+Result<FractionMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own,
+                              const FractionRules& fractions);
 
 }  // namespace tessera

@@ -14,7 +14,7 @@ class PodMatchTest : public GrantRequestsTest {
   std::string Matched(const std::vector<std::string>& ids) {
     std::vector<PodPtr> pods;
     for (const auto& [uid, pod] : pods_) pods.push_back(pod);
-    const auto match = MatchPod(pods, answered_, offer_, *rendering_.vgpu, ids);
+    const auto match = MatchPod(pods, answered_, offer_, *rendering_.fractions, ids);
     if (!match) {
       return fmt::format("{}: {}", ReasonName(match.error().reason), match.error().message);
     }
@@ -86,18 +86,19 @@ TEST_F(PodMatchTest, OneThatAsksForWhatNobodyCanReadMayBeMeantAsWell) {
 }
 
 TEST_F(PodMatchTest, APodThatNobodyPlacedHasWhatItAsksForOnTheGpuOfTheIds) {
-  rendering_.vgpu->requests->fit_unplaced = true;
+  rendering_.fractions->requests->fit_unplaced = true;
   Know("uid-1", {Asking("app", 300, 30)}, "");
   EXPECT_EQ(Matched({Share(1, 4)}), "uid-1 app " + Part(1, "300:30"));
 }
 
 TEST_F(PodMatchTest, TheDirectoryIsNamedAfterThePodAndTheContainer) {
   const kube::Pod pod{.uid = "mirror", .mirrored = "uid-1"};
-  EXPECT_EQ(MatchOf(pod, {.name = "app", .parts = {{"GPU-1", 300, 0}}}, *rendering_.vgpu).value(),
-            (VgpuMatch{.pod_uid = "uid-1",
-                       .container = "app",
-                       .parts = {{"GPU-1", 300, 0}},
-                       .directory = "/usr/local/vgpu/containers/mirror_app"}));
+  EXPECT_EQ(
+      MatchOf(pod, {.name = "app", .parts = {{"GPU-1", 300, 0}}}, *rendering_.fractions).value(),
+      (FractionMatch{.pod_uid = "uid-1",
+                     .container = "app",
+                     .parts = {{"GPU-1", 300, 0}},
+                     .directory = "/usr/local/vgpu/containers/mirror_app"}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds a container to its parts of devices, such as a library that is loaded into its
-// programs. A kind of device owns it (grant/grant.h's Vgpu::enforcer). Immutable, pure; any thread.
+// programs. A kind of device owns it (grant/grant.h's FractionRules::enforcer). Immutable, pure;
+// any thread.
 #pragma once
 
 #include <map>
@@ -11,20 +12,22 @@
 
 namespace tessera {
 
-struct Vgpu;       // grant/grant.h
-struct VgpuGrant;  // grant/vgpu.h
+struct FractionRules;  // grant/grant.h
+struct FractionGrant;  // grant/fraction.h
 
 class Enforcer {
  public:
   // The container's environment: its limits, of the first device that it sees and so on.
-  virtual std::map<std::string, std::string> Envs(const Vgpu& vgpu,
-                                                  const VgpuGrant& grant) const = 0;
+  virtual std::map<std::string, std::string> Envs(const FractionRules& fractions,
+                                                  const FractionGrant& grant) const = 0;
   // Its files in the container.
-  virtual std::vector<Mount> Mounts(const Vgpu& vgpu, const VgpuGrant& grant) const = 0;
+  virtual std::vector<Mount> Mounts(const FractionRules& fractions,
+                                    const FractionGrant& grant) const = 0;
   // What the node's own file of the limits says (LimitsFileOf).
-  virtual std::string LimitsText(const Vgpu& vgpu, const VgpuGrant& grant) const = 0;
-  // What names the library to the container's loader (VgpuFiles::preload).
-  virtual std::string PreloadText(const Vgpu& vgpu) const = 0;
+  virtual std::string LimitsText(const FractionRules& fractions,
+                                 const FractionGrant& grant) const = 0;
+  // What names the library to the container's loader (FractionFiles::preload).
+  virtual std::string PreloadText(const FractionRules& fractions) const = 0;
 
  protected:
   ~Enforcer() = default;

@@ -11,8 +11,8 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "grant/enforcer.h"
+#include "grant/fraction.h"
 #include "grant/relations.h"
-#include "grant/vgpu.h"
 #include "share/withhold.h"
 
 namespace tessera {
@@ -219,9 +219,9 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
 }
 
 // Those that the container has by the match.
-Result<Devices> MatchedDevices(const Offer& offer, const VgpuMatch& match) {
+Result<Devices> MatchedDevices(const Offer& offer, const FractionMatch& match) {
   Devices devices;
-  for (const VgpuPart& part : match.parts) {
+  for (const Fraction& part : match.parts) {
     const auto position = offer.PositionOf(part.device);
     if (!position) {
       return Fail(Reason::kVanished, "{}: device {} is not there", offer.resource, part.device);
@@ -233,31 +233,32 @@ Result<Devices> MatchedDevices(const Offer& offer, const VgpuMatch& match) {
   return devices;
 }
 
-void Enforce(const Vgpu& vgpu, const VgpuGrant& vgpus, Grant& grant) {
-  if (vgpu.enforcer == nullptr) return;
-  grant.envs.merge(vgpu.enforcer->Envs(vgpu, vgpus));
-  std::ranges::move(vgpu.enforcer->Mounts(vgpu, vgpus), std::back_inserter(grant.mounts));
+void Enforce(const FractionRules& fractions, const FractionGrant& granted, Grant& grant) {
+  if (fractions.enforcer == nullptr) return;
+  grant.envs.merge(fractions.enforcer->Envs(fractions, granted));
+  std::ranges::move(fractions.enforcer->Mounts(fractions, granted),
+                    std::back_inserter(grant.mounts));
 }
 
 // What kubelet keeps of it is compared with whose it turns out to be.
-void AddMatched(const Offer& offer, const Vgpu& vgpu, std::string_view name, const VgpuMatch& match,
-                Grant& grant) {
-  VgpuGrant vgpus{.name = std::string(name),
-                  .directory = match.directory,
-                  .parts = match.parts,
-                  .controlled = match.controlled};
-  SortAsContainersSee(offer, vgpus.parts);
-  grant.annotations[kPartsAnnotation] = PartsText(vgpus.parts);
+void AddMatched(const Offer& offer, const FractionRules& fractions, std::string_view name,
+                const FractionMatch& match, Grant& grant) {
+  FractionGrant granted{.name = std::string(name),
+                        .directory = match.directory,
+                        .parts = match.parts,
+                        .controlled = match.controlled};
+  SortAsContainersSee(offer, granted.parts);
+  grant.annotations[kPartsAnnotation] = PartsText(granted.parts);
   grant.annotations[kPodAnnotation] = match.pod_uid;
   grant.annotations[kContainerAnnotation] = match.container;
-  Enforce(vgpu, vgpus, grant);
+  Enforce(fractions, granted, grant);
   grant.devices.push_back(
-      {.host_path = GateOf(vgpu, name), .container_path = kGate, .permissions = "r"});
+      {.host_path = GateOf(fractions, name), .container_path = kGate, .permissions = "r"});
 }
 
 // By which it is found again, and whatever else reads the visible-devices variable finds nothing.
 void NameLate(const Rendering& rendering, std::string_view name, Grant& grant) {
-  grant.annotations[rendering.vgpu ? kGrantAnnotation : kPreparedAnnotation] = name;
+  grant.annotations[rendering.fractions ? kGrantAnnotation : kPreparedAnnotation] = name;
   if (WritesCdi(rendering) && !rendering.env.empty()) grant.envs[rendering.env] = "void";
 }
 
@@ -265,28 +266,30 @@ void NameLate(const Rendering& rendering, std::string_view name, Grant& grant) {
 // container whose sizes are not known is refused at once; but those that its pod has asked for are
 // known only once it is known which pod that is.
 Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const std::string> ids,
-               std::string_view name, const VgpuMatch* match, Grant& grant) {
-  const Vgpu& vgpu = *rendering.vgpu;
+               std::string_view name, const FractionMatch* match, Grant& grant) {
+  const FractionRules& fractions = *rendering.fractions;
   const bool late = WritesCdi(rendering);
-  if (!late || !vgpu.tunables_fixed) grant.envs.insert(vgpu.tunables.begin(), vgpu.tunables.end());
-  if (vgpu.requests && late) {
+  if (!late || !fractions.tunables_fixed)
+    grant.envs.insert(fractions.tunables.begin(), fractions.tunables.end());
+  if (fractions.requests && late) {
     grant.annotations[kPartsAnnotation] = kPartsAsked;
     return {};
   }
   if (match != nullptr) {
-    AddMatched(offer, vgpu, name, *match, grant);
+    AddMatched(offer, fractions, name, *match, grant);
     return {};
   }
-  const VgpuGrant vgpus = NewVgpuGrant(vgpu, name, TRY(VgpuParts(offer, vgpu, ids)));
-  grant.annotations[kPartsAnnotation] = PartsText(vgpus.parts);
+  const FractionGrant granted =
+      NewFractionGrant(fractions, name, TRY(FractionsOf(offer, fractions, ids)));
+  grant.annotations[kPartsAnnotation] = PartsText(granted.parts);
   if (late) return {};
-  if (vgpu.enforced && vgpu.library.empty()) {
+  if (fractions.enforced && fractions.library.empty()) {
     return Fail(Reason::kNotEnforced,
                 "{}: the library that holds containers to their part of a GPU could not be put "
                 "into {}: the agent's log says why",
-                offer.resource, vgpu.directory);
+                offer.resource, fractions.directory);
   }
-  Enforce(vgpu, vgpus, grant);
+  Enforce(fractions, granted, grant);
   return {};
 }
 
@@ -304,7 +307,7 @@ std::optional<Strategy> StrategyFromName(std::string_view name) {
 }
 
 bool NeedsMatch(const Rendering& rendering) {
-  return rendering.vgpu && rendering.vgpu->requests && !WritesCdi(rendering);
+  return rendering.fractions && rendering.fractions->requests && !WritesCdi(rendering);
 }
 
 Status CheckHealthy(const Offer& offer, uint32_t device) {
@@ -321,7 +324,7 @@ bool IsCdi(Strategy strategy) {
 
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
                        std::span<const std::string> ids, std::string_view name,
-                       const VgpuMatch* match) {
+                       const FractionMatch* match) {
   TRY(CheckCount(offer, rendering, ids.size()));
   Devices devices = TRY(DevicesOf(offer, ids));
   if (NeedsMatch(rendering)) {
@@ -343,8 +346,8 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
   for (const Extra& extra : rendering.extras) grant.envs[extra.env] = "enabled";
   grant.envs.insert(rendering.envs.begin(), rendering.envs.end());
   grant.mounts.insert(grant.mounts.end(), rendering.mounts.begin(), rendering.mounts.end());
-  if (rendering.vgpu || !name.empty()) NameLate(rendering, name, grant);
-  if (rendering.vgpu) TRY(AddVgpu(offer, rendering, ids, name, match, grant));
+  if (rendering.fractions || !name.empty()) NameLate(rendering, name, grant);
+  if (rendering.fractions) TRY(AddVgpu(offer, rendering, ids, name, match, grant));
   return grant;
 }
 

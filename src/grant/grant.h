@@ -49,15 +49,15 @@ struct Channel {
   bool operator==(const Channel&) const = default;
 };
 
-// One virtual GPU.
-struct VgpuSize {
+// What one share is worth, where a device's shares differ.
+struct FractionSize {
   int64_t memory = 0;  // MiB
   int cores = 0;       // percent of the GPU's compute time
-  bool operator==(const VgpuSize&) const = default;
+  bool operator==(const FractionSize&) const = default;
 };
 
 // How a site names what pods ask for of each virtual GPU, and what holds where they do not say.
-struct VgpuRequests {
+struct FractionRequests {
   std::string memory_name = {};
   std::string percentage_name = {};
   std::string cores_name = {};
@@ -68,11 +68,11 @@ struct VgpuRequests {
       false;  // pods that no scheduler chose GPUs for get what is free; else nothing
   // Without CDI: a pod that cannot start, since what kubelet keeps for it is another's, is evicted.
   bool evict_mismatched = false;
-  bool operator==(const VgpuRequests&) const = default;
+  bool operator==(const FractionRequests&) const = default;
 };
 
-// How the GPUs of a resource are divided into virtual ones (grant/vgpu.h).
-struct Vgpu {
+// How the devices of a resource are divided into fractions (grant/fraction.h).
+struct FractionRules {
   const Enforcer* enforcer = nullptr;  // null: nothing holds containers to their parts
   std::string directory;         // of the limiting library's files, on the host and in containers
   std::string library;           // on the host; empty: it could not be installed
@@ -81,9 +81,9 @@ struct Vgpu {
   bool own_library = false;      // it is Tessera's (limiter/)
   bool enforced = true;          // the library goes into every container
   int parts = 1;                 // virtual GPUs that a GPU is
-  std::vector<VgpuSize> sizes = {};  // of each; none: equal parts
+  std::vector<FractionSize> sizes = {};  // of each; none: equal parts
   // Set: a virtual GPU is worth what its pod asks for, and nothing before a pod has it.
-  std::optional<VgpuRequests> requests = {};
+  std::optional<FractionRequests> requests = {};
   double memory_scaling = 1;  // what a GPU's memory counts; above 1 there is more than it has
   double core_scaling = 1;    // what its compute time counts
   // Kernel or driver hold containers to their memory themselves; the library only shows it.
@@ -93,7 +93,7 @@ struct Vgpu {
   bool tunables_fixed = true;
   // A container that says so itself goes without the library.
   bool may_disable_control = false;
-  bool operator==(const Vgpu&) const = default;
+  bool operator==(const FractionRules&) const = default;
 };
 
 // What of a resource's configuration a grant needs. Plain texts, made once: a grant only puts them
@@ -119,11 +119,11 @@ struct Rendering {
   // What every container gets besides, by whatever strategies.
   std::map<std::string, std::string> envs = {};
   std::vector<Mount> mounts = {};
-  std::optional<Vgpu> vgpu = {};  // its shares are virtual GPUs
+  std::optional<FractionRules> fractions = {};  // its shares are fractions
   bool operator==(const Rendering&) const = default;
 };
 
-struct VgpuMatch;  // grant/vgpu.h
+struct FractionMatch;  // grant/fraction.h
 
 struct Grant {
   std::map<std::string, std::string> envs;
@@ -148,7 +148,7 @@ struct Grant {
 // else reads the visible-devices variable finds that there are none.
 Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
                        std::span<const std::string> ids, std::string_view name = {},
-                       const VgpuMatch* match = nullptr);
+                       const FractionMatch* match = nullptr);
 // Whether its grants need one.
 bool NeedsMatch(const Rendering& rendering);
 // Names the grant in it; the container runtime shows it with the container.

@@ -36,8 +36,8 @@ Error Bad(const kube::Pod& pod, std::string_view container, const Error& why) {
                   container.empty() ? "" : ", container ", container, why.message)};
 }
 
-std::vector<VgpuPart> PartsOf(const Entry& entry) {
-  std::vector<VgpuPart> parts;
+std::vector<Fraction> PartsOf(const Entry& entry) {
+  std::vector<Fraction> parts;
   for (const PodDevice& device : entry) {
     parts.push_back({.device = device.uuid, .memory = device.memory, .cores = device.cores});
   }
@@ -96,7 +96,7 @@ Result<PodPlacement> ReadPlacement(const kube::Pod& pod, const Vendor& vendor,
     const auto request = Resolve(container, rules);
     if (!request) return Fail(Bad(pod, container.name, request.error()));
     if (!*request) continue;
-    std::vector<VgpuPart> parts = PartsOf((*of_containers)[i]);
+    std::vector<Fraction> parts = PartsOf((*of_containers)[i]);
     if (const Status fits = CheckParts(parts, **request, capacities); !fits) {
       return Fail(Bad(pod, container.name, fits.error()));
     }
@@ -115,9 +115,9 @@ Scheduled ScheduledOf(const kube::Pod& pod) {
   return said;
 }
 
-Entry EntryOf(std::span<const VgpuPart> parts, const Vendor& vendor) {
+Entry EntryOf(std::span<const Fraction> parts, const Vendor& vendor) {
   Entry entry;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     entry.push_back({.uuid = part.device,
                      .type = std::string(vendor.word),
                      .memory = static_cast<int32_t>(part.memory),

@@ -39,7 +39,7 @@ struct Scheduled {
 };
 Scheduled ScheduledOf(const kube::Pod& pod);
 // As the annotations have it.
-Entry EntryOf(std::span<const VgpuPart> parts, const Vendor& vendor);
+Entry EntryOf(std::span<const Fraction> parts, const Vendor& vendor);
 
 // Whether the container goes without the library, as it says itself.
 bool WantsNoControl(const kube::Pod& pod, std::string_view container);

@@ -31,7 +31,7 @@ struct Vendor {
   std::string_view cores;
 
   // How the chart names what pods ask for.
-  VgpuRequests Requests() const {
+  FractionRequests Requests() const {
     return {.memory_name = std::string(memory),
             .percentage_name = std::string(percentage),
             .cores_name = std::string(cores)};

@@ -10,8 +10,8 @@
 namespace tessera {
 
 void UsedCapacity::AddShares(const std::string& pod, const std::vector<std::string>& ids,
-                             const std::vector<std::string>& all, std::span<const VgpuPart> parts) {
-  for (const VgpuPart& part : parts) {
+                             const std::vector<std::string>& all, std::span<const Fraction> parts) {
+  for (const Fraction& part : parts) {
     const auto is_its = [&](const std::string& id) { return DeviceOfShare(id) == part.device; };
     const auto count = static_cast<double>(std::ranges::count_if(all, is_its));
     for (const std::string& id : ids) {
@@ -73,9 +73,9 @@ UsageByDevice UsedCapacity::Beside(const std::string& pod, const std::vector<std
   return beside;
 }
 
-UsageByDevice UsageOf(std::span<const VgpuPart> parts) {
+UsageByDevice UsageOf(std::span<const Fraction> parts) {
   UsageByDevice usage;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     DeviceUsage& own = usage[part.device];
     own = {own.containers + 1, own.memory + part.memory, own.cores + part.cores};
   }

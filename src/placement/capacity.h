@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "placement/requests.h"
 
 namespace tessera {
@@ -31,7 +31,7 @@ class UsedCapacity {
   // parts are of. What a pod has of a share twice counts once: kubelet gives the shares of an init
   // container to those of its pod that come after it.
   void AddShares(const std::string& pod, const std::vector<std::string>& ids,
-                 const std::vector<std::string>& all, std::span<const VgpuPart> parts);
+                 const std::vector<std::string>& all, std::span<const Fraction> parts);
   // What a pod has of a resource as a whole, beside its shares. Once.
   void AddPod(const std::string& pod, const std::string& resource, UsageByDevice usage);
   bool HasPod(const std::string& pod, const std::string& resource) const {
@@ -65,7 +65,7 @@ class UsedCapacity {
   std::map<std::string, std::string> unknown_;
 };
 
-UsageByDevice UsageOf(std::span<const VgpuPart> parts);
+UsageByDevice UsageOf(std::span<const Fraction> parts);
 
 // kNoRoom where one of the devices has not so much more. `asked`: pods say how much, so that there
 // are as many containers at a time as the device is for, too, and none where the device's memory is

@@ -26,10 +26,10 @@ UsageByDevice Sum(const UsedCapacity& taken) {
 
 TEST(UsedCapacity, AShareThatAPodHasTwiceCountsOnceAsTheLarger) {
   UsedCapacity taken;
-  taken.AddShares("uid-1", {kShare}, {kShare}, std::vector<VgpuPart>{{kCard, 300, 10}});
+  taken.AddShares("uid-1", {kShare}, {kShare}, std::vector<Fraction>{{kCard, 300, 10}});
   const std::vector<std::string> both = {kShare, std::string(kCard) + "-1"};
-  taken.AddShares("uid-1", both, both, std::vector<VgpuPart>{{kCard, 400, 60}});
-  taken.AddShares("uid-2", {kShare}, {kShare}, std::vector<VgpuPart>{{kCard, 100, 5}});
+  taken.AddShares("uid-1", both, both, std::vector<Fraction>{{kCard, 400, 60}});
+  taken.AddShares("uid-2", {kShare}, {kShare}, std::vector<Fraction>{{kCard, 100, 5}});
   EXPECT_EQ(Sum(taken), (UsageByDevice{{kCard, {3, 600, 65}}}));
   EXPECT_EQ(taken.Beside("uid-1", {kShare}, ""), (UsageByDevice{{kCard, {2, 300, 35}}}));
 }
@@ -37,15 +37,15 @@ TEST(UsedCapacity, AShareThatAPodHasTwiceCountsOnceAsTheLarger) {
 TEST(UsedCapacity, OfSomeOfTheSharesOnlyTheirPartCounts) {
   UsedCapacity taken;
   taken.AddShares("uid-1", {kShare}, {kShare, std::string(kCard) + "-1"},
-                  std::vector<VgpuPart>{{kCard, 400, 60}});
+                  std::vector<Fraction>{{kCard, 400, 60}});
   EXPECT_EQ(Sum(taken), (UsageByDevice{{kCard, {1, 200, 30}}}));
 }
 
 TEST(UsedCapacity, WholePodsCountBesideSharesAndOnce) {
   UsedCapacity taken;
-  taken.AddShares("uid-1", {kShare}, {kShare}, std::vector<VgpuPart>{{kCard, 300, 10}});
+  taken.AddShares("uid-1", {kShare}, {kShare}, std::vector<Fraction>{{kCard, 300, 10}});
   taken.AddPod("uid-2", kGpus, {{kCard, {2, 500, 20}}});
-  taken.AddShares("uid-2", {kShare}, {kShare}, std::vector<VgpuPart>{{kCard, 300, 10}});
+  taken.AddShares("uid-2", {kShare}, {kShare}, std::vector<Fraction>{{kCard, 300, 10}});
   EXPECT_TRUE(taken.HasPod("uid-2", kGpus));
   EXPECT_EQ(Sum(taken), (UsageByDevice{{kCard, {4, 1100, 40}}}));
   EXPECT_EQ(taken.Beside("uid-2", {}, kGpus), (UsageByDevice{{kCard, {2, 600, 20}}}));

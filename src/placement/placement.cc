@@ -19,21 +19,21 @@ Error Unfit(const kube::Pod& pod, std::string_view container, const Error& why) 
 }
 
 // What the container asks for, of each device as often as it has shares of it.
-Result<std::vector<VgpuPart>> FitParts(const Request& request,
+Result<std::vector<Fraction>> FitParts(const Request& request,
                                        std::span<const DeviceCapacity> capacities,
                                        const std::vector<std::string>& shares) {
-  std::map<std::string, VgpuPart> parts;
+  std::map<std::string, Fraction> parts;
   for (const std::string& share : shares) {
     const std::string device = DeviceOfShare(share);
     const auto capacity = std::ranges::find(capacities, device, &DeviceCapacity::device);
     if (capacity == capacities.end()) {
       return Fail(Reason::kInvalid, "{} is no card of this node", Brief(device));
     }
-    VgpuPart& part = parts.try_emplace(device, VgpuPart{.device = device}).first->second;
+    Fraction& part = parts.try_emplace(device, Fraction{.device = device}).first->second;
     part.memory += request.MemoryOn(capacity->memory);
     part.cores = std::min(part.cores + request.cores, kAllCores);
   }
-  std::vector<VgpuPart> all;
+  std::vector<Fraction> all;
   for (auto& [device, part] : parts) {
     // Nothing is no limit: the library in the container takes it so. More than an
     // annotation holds would be counted as something else.
@@ -79,7 +79,7 @@ struct Phases {
 
 }  // namespace
 
-RequestRules RulesOf(const std::string& resource, const VgpuRequests& requests) {
+RequestRules RulesOf(const std::string& resource, const FractionRequests& requests) {
   return {.count_name = resource,
           .memory_name = requests.memory_name,
           .percentage_name = requests.percentage_name,
@@ -89,16 +89,16 @@ RequestRules RulesOf(const std::string& resource, const VgpuRequests& requests) 
           .memory_factor = requests.memory_factor};
 }
 
-DeviceCapacity CapacityOf(const Device& device, const Vgpu& vgpu) {
+DeviceCapacity CapacityOf(const Device& device, const FractionRules& fractions) {
   return {.device = device.key.id,
-          .containers = vgpu.parts,
-          .memory = Cut(static_cast<double>(device.memory) * vgpu.memory_scaling),
-          .cores = Cut(kAllCores * vgpu.core_scaling)};
+          .containers = fractions.parts,
+          .memory = Cut(static_cast<double>(device.memory) * fractions.memory_scaling),
+          .cores = Cut(kAllCores * fractions.core_scaling)};
 }
 
-std::vector<DeviceCapacity> CapacitiesOf(const Offer& offer, const Vgpu& vgpu) {
+std::vector<DeviceCapacity> CapacitiesOf(const Offer& offer, const FractionRules& fractions) {
   std::vector<DeviceCapacity> capacities;
-  for (const Device& device : offer.devices) capacities.push_back(CapacityOf(device, vgpu));
+  for (const Device& device : offer.devices) capacities.push_back(CapacityOf(device, fractions));
   return capacities;
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grant/fraction.h"
 #include "grant/grant.h"
-#include "grant/vgpu.h"
 #include "kube/objects/pod.h"
 #include "placement/capacity.h"
 #include "placement/requests.h"
@@ -20,16 +20,16 @@ namespace tessera {
 struct PlacedContainer {
   std::string name;
   kube::Container::Kind kind = kube::Container::Kind::kApp;
-  std::vector<VgpuPart> parts;
+  std::vector<Fraction> parts;
   bool operator==(const PlacedContainer&) const = default;
 };
 // Of all containers of a pod that ask, in the order of its specification.
 using PodPlacement = std::vector<PlacedContainer>;
 
-RequestRules RulesOf(const std::string& resource, const VgpuRequests& requests);
-DeviceCapacity CapacityOf(const Device& device, const Vgpu& vgpu);
+RequestRules RulesOf(const std::string& resource, const FractionRequests& requests);
+DeviceCapacity CapacityOf(const Device& device, const FractionRules& fractions);
 // Those of the node.
-std::vector<DeviceCapacity> CapacitiesOf(const Offer& offer, const Vgpu& vgpu);
+std::vector<DeviceCapacity> CapacitiesOf(const Offer& offer, const FractionRules& fractions);
 
 // What the pod's containers ask for (asked_sizes.h), on the devices whose shares kubelet gave each.
 // kBadSize where that cannot be read, or is more than can be counted.

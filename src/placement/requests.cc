@@ -52,7 +52,7 @@ int32_t Percent(int64_t number) {
 }
 
 // Nothing is no limit: the library in the container takes it so.
-Status CheckPart(const VgpuPart& part, const Request& request, const DeviceCapacity& capacity) {
+Status CheckPart(const Fraction& part, const Request& request, const DeviceCapacity& capacity) {
   const int32_t memory = request.MemoryOn(capacity.memory);
   if (part.memory <= 0 || part.memory > memory) {
     return Fail(Reason::kInvalid, "{} MiB of {}, where the container asks for {}", part.memory,
@@ -92,14 +92,14 @@ Result<std::optional<Request>> Resolve(const kube::Container& container,
   return request;
 }
 
-Status CheckParts(std::span<const VgpuPart> parts, const Request& request,
+Status CheckParts(std::span<const Fraction> parts, const Request& request,
                   std::span<const DeviceCapacity> capacities) {
   if (parts.size() != static_cast<size_t>(request.count)) {
     return Fail(Reason::kInvalid, "{}, where the container asks for {}",
                 Count(parts.size(), "device"), request.count);
   }
   std::set<std::string_view> seen;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     const auto capacity = std::ranges::find(capacities, part.device, &DeviceCapacity::device);
     if (capacity == capacities.end()) {
       return Fail(Reason::kInvalid, "{} is no card of this node", Brief(part.device));
@@ -112,10 +112,10 @@ Status CheckParts(std::span<const VgpuPart> parts, const Request& request,
   return {};
 }
 
-std::string LessThanAsked(std::span<const VgpuPart> parts, const Request& request,
+std::string LessThanAsked(std::span<const Fraction> parts, const Request& request,
                           std::span<const DeviceCapacity> capacities) {
   std::vector<std::string> less;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     const auto capacity = std::ranges::find(capacities, part.device, &DeviceCapacity::device);
     if (capacity == capacities.end()) continue;
     const int32_t memory = request.MemoryOn(capacity->memory);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "kube/objects/pod.h"
 
 namespace tessera {
@@ -55,12 +55,12 @@ struct DeviceCapacity {
 // Whether a container gets no more than it asks for: as many devices as it asks for, all of them of
 // this node and different, each with no more memory and cores than that. kInvalid with what does
 // not fit.
-Status CheckParts(std::span<const VgpuPart> parts, const Request& request,
+Status CheckParts(std::span<const Fraction> parts, const Request& request,
                   std::span<const DeviceCapacity> capacities);
 
 // What of parts that fit (CheckParts) is less than the container asks for, as a message says it;
 // empty: nothing.
-std::string LessThanAsked(std::span<const VgpuPart> parts, const Request& request,
+std::string LessThanAsked(std::span<const Fraction> parts, const Request& request,
                           std::span<const DeviceCapacity> capacities);
 
 }  // namespace tessera

@@ -153,7 +153,7 @@ const std::vector<DeviceCapacity> kCapacities = {
     {.device = "GPU-a", .memory = 80'000, .cores = 100},
     {.device = "GPU-b", .memory = 40'000, .cores = 100}};
 
-using Parts = std::vector<VgpuPart>;
+using Parts = std::vector<Fraction>;
 
 Parts OneOf(const std::string& device, int64_t memory = 3000, int cores = 0) {
   return {{device, memory, cores}};

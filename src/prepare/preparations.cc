@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "cdi/cdi_file.h"
 #include "fraction/binding_store.h"
+#include "grant/fraction.h"
 #include "grant/grant.h"
-#include "grant/vgpu.h"
 #include "kubelet/checkpoint.h"
 
 namespace tessera {

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "prepare/preparations.h"
 
 namespace tessera {

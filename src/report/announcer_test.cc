@@ -101,7 +101,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
   void Configure(bool registered) {
     config::Resource resource;
     resource.name = "nvidia.com/gpu";
-    resource.rendering.vgpu.emplace().requests = hami::kNvidia.Requests();
+    resource.rendering.fractions.emplace().requests = hami::kNvidia.Requests();
     resource.kind = config::KindConfig::Of(NvidiaConfig());
     config_.resources = {resource};
     if (!registered) config_.resources.clear();

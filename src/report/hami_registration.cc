@@ -25,7 +25,7 @@ namespace {
 
 const NvidiaConfig::Vgpu::Hami* SettingsOf(const config::Resource& resource) {
   const auto* nvidia = resource.kind.As<NvidiaConfig>();
-  const bool requested = resource.rendering.vgpu && resource.rendering.vgpu->requests;
+  const bool requested = resource.rendering.fractions && resource.rendering.fractions->requests;
   return nvidia != nullptr && requested && nvidia->vgpu.hami.registered ? &nvidia->vgpu.hami
                                                                         : nullptr;
 }
@@ -36,7 +36,8 @@ bool IsKept(const Node& node, const DeviceKey& key) {
   return plan != node.plans().end() && plan->second.kept.contains(key.id);
 }
 
-hami::RegisteredDevice Registered(const Node& node, const Device& device, const Vgpu& vgpu) {
+hami::RegisteredDevice Registered(const Node& node, const Device& device,
+                                  const FractionRules& vgpu) {
   const DeviceCapacity capacity = CapacityOf(device, vgpu);
   hami::RegisteredDevice card{.id = capacity.device,
                               .count = capacity.containers,
@@ -63,7 +64,7 @@ void AddDevices(const Node& node, const config::Resource& resource, Known& known
     if (device.key.source != resource.name || !device.parent.empty() || device.memory <= 0) {
       continue;
     }
-    hami::RegisteredDevice registered = Registered(node, device, *resource.rendering.vgpu);
+    hami::RegisteredDevice registered = Registered(node, device, *resource.rendering.fractions);
     // One that another resource had before is there twice for as long as that may be in use.
     const auto [at, first] = known.devices.try_emplace(device.key.id, registered);
     if (!first && registered.health) at->second = std::move(registered);

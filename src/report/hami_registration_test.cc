@@ -36,7 +36,7 @@ config::Resource Requested(const std::string& name = kGpus) {
   config::Resource resource;
   resource.name = name;
   resource.policy = {Division::kVgpu, 10, Separator::kDash};
-  Vgpu& vgpu = resource.rendering.vgpu.emplace();
+  FractionRules& vgpu = resource.rendering.fractions.emplace();
   vgpu.parts = 10;
   vgpu.requests = hami::kNvidia.Requests();
   NvidiaConfig nvidia;
@@ -88,9 +88,9 @@ TEST_F(RegistrationTest, ThereIsNoneWithoutAResourceThatIsToBeRegistered) {
   config::Resource silent = Requested();
   HamiOf(silent).registered = false;
   config::Resource equal = Requested();
-  equal.rendering.vgpu->requests.reset();
+  equal.rendering.fractions->requests.reset();
   config::Resource whole = Requested();
-  whole.rendering.vgpu.reset();
+  whole.rendering.fractions.reset();
 
   EXPECT_EQ(RegistrationOf(node_, {}), std::nullopt);
   EXPECT_EQ(RegistrationOf(node_, {silent, equal, whole, config::Resource()}), std::nullopt);
@@ -153,9 +153,9 @@ TEST_F(RegistrationTest, MigDevicesAreNone) {
 }
 
 TEST_F(RegistrationTest, MemoryAndCoresAreScaled) {
-  resources_[0].rendering.vgpu->memory_scaling = 1.8;
-  resources_[0].rendering.vgpu->core_scaling = 1.5;
-  resources_[0].rendering.vgpu->parts = 4;
+  resources_[0].rendering.fractions->memory_scaling = 1.8;
+  resources_[0].rendering.fractions->core_scaling = 1.5;
+  resources_[0].rendering.fractions->parts = 4;
   Device gpu = Gpu("GPU-a", 0);
   gpu.model = "Tesla P4";
   gpu.numa_nodes = {};

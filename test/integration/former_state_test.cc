@@ -6,7 +6,7 @@
 #include <set>
 
 #include "agent_fixture.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "agent_fixture.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
 #include "preload_control.h"

@@ -11,7 +11,7 @@
 #include "agent_fixture.h"
 #include "api/server.h"
 #include "grant/cdi_document.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
 #include "requested_vgpus.h"

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "hami/names.h"
 #include "limiter/contract.h"
 
@@ -14,13 +14,14 @@ namespace {
 
 class LibraryLimiter final : public Enforcer {
  public:
-  std::map<std::string, std::string> Envs(const Vgpu& vgpu, const VgpuGrant& grant) const override {
+  std::map<std::string, std::string> Envs(const FractionRules& vgpu,
+                                          const FractionGrant& grant) const override {
     std::map<std::string, std::string> envs;
     // For libraries that know but one for all of the container's GPUs: nowhere more than was
     // granted.
     int cores = 0;
     for (size_t i = 0; i < grant.parts.size(); ++i) {
-      const VgpuPart& part = grant.parts[i];
+      const Fraction& part = grant.parts[i];
       envs[fmt::format("{}{}", hami::kEnvMemoryLimit, i)] = fmt::format("{}m", part.memory);
       const bool least = cores == 0 || part.cores < cores;
       if (part.cores > 0 && least) cores = part.cores;
@@ -34,10 +35,10 @@ class LibraryLimiter final : public Enforcer {
     return envs;
   }
 
-  std::vector<Mount> Mounts(const Vgpu& vgpu, const VgpuGrant& grant) const override {
+  std::vector<Mount> Mounts(const FractionRules& vgpu, const FractionGrant& grant) const override {
     std::vector<Mount> mounts = {
         {.host_path = grant.directory, .container_path = vgpu.directory, .read_only = false}};
-    const VgpuFiles files = FilesOf(vgpu);
+    const FractionFiles files = FilesOf(vgpu);
     const bool is_former = !grant.library.empty() && grant.library != vgpu.library;
     if (is_former ? grant.locked : !vgpu.own_library) {
       mounts.push_back({.host_path = LocksOf(vgpu, grant.name),
@@ -69,9 +70,9 @@ class LibraryLimiter final : public Enforcer {
     return mounts;
   }
 
-  std::string LimitsText(const Vgpu& vgpu, const VgpuGrant& grant) const override {
+  std::string LimitsText(const FractionRules& vgpu, const FractionGrant& grant) const override {
     std::string text = fmt::format("{} {}\n", limiter::kLimitsName, limiter::kLimitsVersion);
-    for (const VgpuPart& part : grant.parts) {
+    for (const Fraction& part : grant.parts) {
       text +=
           fmt::format("device {} memory={} cores={}\n", part.device, part.memory << 20, part.cores);
     }
@@ -88,7 +89,7 @@ class LibraryLimiter final : public Enforcer {
     return text;
   }
 
-  std::string PreloadText(const Vgpu& vgpu) const override {
+  std::string PreloadText(const FractionRules& vgpu) const override {
     return vgpu.directory + "/libvgpu.so\n";
   }
 };

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -14,13 +14,13 @@ namespace {
 constexpr char kFirst[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
 constexpr char kSecond[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43";
 
-Vgpu Parts(int parts) {
+FractionRules Parts(int parts) {
   return {.directory = "/usr/local/vgpu", .library = "/opt/libvgpu.so", .parts = parts};
 }
 
 TEST(Limiter, TheLeastComputeTimeIsThatOfAllCards) {
-  const std::vector<VgpuPart> parts = {{kFirst, 300, 60}, {kSecond, 400, 20}};
-  EXPECT_EQ(Limiter().Envs(Parts(2), NewVgpuGrant(Parts(2), "name", parts)),
+  const std::vector<Fraction> parts = {{kFirst, 300, 60}, {kSecond, 400, 20}};
+  EXPECT_EQ(Limiter().Envs(Parts(2), NewFractionGrant(Parts(2), "name", parts)),
             (std::map<std::string, std::string>{
                 {"CUDA_DEVICE_MEMORY_LIMIT_0", "300m"},
                 {"CUDA_DEVICE_MEMORY_LIMIT_1", "400m"},
@@ -31,8 +31,9 @@ TEST(Limiter, TheLeastComputeTimeIsThatOfAllCards) {
 }
 
 TEST(Limiter, SaysWhatTheLibraryIsToHoldTheContainerTo) {
-  Vgpu vgpu = Parts(2);
-  const VgpuGrant grant = NewVgpuGrant(vgpu, "name", {{kFirst, 300, 60}, {kSecond, 400, 0}});
+  FractionRules vgpu = Parts(2);
+  const FractionGrant grant =
+      NewFractionGrant(vgpu, "name", {{kFirst, 300, 60}, {kSecond, 400, 0}});
   EXPECT_EQ(Limiter().LimitsText(vgpu, grant), fmt::format("tessera-limits 1\n"
                                                            "device {} memory=314572800 cores=60\n"
                                                            "device {} memory=419430400 cores=0\n"
@@ -47,15 +48,15 @@ TEST(Limiter, SaysWhatTheLibraryIsToHoldTheContainerTo) {
   vgpu.tunables_fixed = false;
   vgpu.memory_scaling = 2;
   vgpu.memory_by_driver = true;
-  EXPECT_EQ(Limiter().LimitsText(vgpu, NewVgpuGrant(vgpu, "name", {})),
+  EXPECT_EQ(Limiter().LimitsText(vgpu, NewFractionGrant(vgpu, "name", {})),
             "tessera-limits 1\npolicy=force\npriority=0\noversubscribe=yes\nmemory-by=driver\n"
             "core-policy=free\n"
             "region=/usr/local/vgpu/name.cache\n");
 }
 
 TEST(Limiter, TheLimitsAreOutsideOfWhatTheContainerWrites) {
-  const Vgpu vgpu = Parts(2);
-  const std::vector<Mount> mounts = Limiter().Mounts(vgpu, NewVgpuGrant(vgpu, "name", {}));
+  const FractionRules vgpu = Parts(2);
+  const std::vector<Mount> mounts = Limiter().Mounts(vgpu, NewFractionGrant(vgpu, "name", {}));
   EXPECT_EQ(mounts,
             (std::vector<Mount>{
                 {"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false},
@@ -69,9 +70,9 @@ TEST(Limiter, TheLimitsAreOutsideOfWhatTheContainerWrites) {
 }
 
 TEST(Limiter, TesserasLibraryHasNoLockAndNothingElseForContainersToMeetIn) {
-  Vgpu vgpu = Parts(2);
+  FractionRules vgpu = Parts(2);
   vgpu.own_library = true;
-  std::vector<Mount> written = Limiter().Mounts(vgpu, NewVgpuGrant(vgpu, "name", {}));
+  std::vector<Mount> written = Limiter().Mounts(vgpu, NewFractionGrant(vgpu, "name", {}));
   std::erase_if(written, [](const Mount& mount) { return mount.read_only; });
   EXPECT_EQ(written,
             (std::vector<Mount>{{"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false}}));
@@ -79,9 +80,9 @@ TEST(Limiter, TesserasLibraryHasNoLockAndNothingElseForContainersToMeetIn) {
 
 // What a grant began with stays: its library wants what that wants.
 TEST(Limiter, ALibraryOfBeforeHasWhatItWants) {
-  Vgpu vgpu = Parts(2);
+  FractionRules vgpu = Parts(2);
   vgpu.own_library = true;
-  VgpuGrant grant = NewVgpuGrant(vgpu, "name", {});
+  FractionGrant grant = NewFractionGrant(vgpu, "name", {});
   grant.library = "/usr/local/vgpu/libvgpu.so.v2.10.0";
   grant.locked = true;
   grant.has_no_limits = false;
@@ -93,17 +94,17 @@ TEST(Limiter, ALibraryOfBeforeHasWhatItWants) {
 }
 
 TEST(Limiter, WithoutEnforcementTheLibraryIsNotAmongThem) {
-  Vgpu vgpu = Parts(2);
+  FractionRules vgpu = Parts(2);
   vgpu.enforced = false;
-  EXPECT_EQ(Limiter().Mounts(vgpu, NewVgpuGrant(vgpu, "name", {})),
+  EXPECT_EQ(Limiter().Mounts(vgpu, NewFractionGrant(vgpu, "name", {})),
             (std::vector<Mount>{{"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false},
                                 {"/usr/local/vgpu/locks/name", "/tmp/vgpulock", false}}));
 }
 
 TEST(Limiter, ALicenceComesWithWhatLooksAtIt) {
-  Vgpu vgpu = Parts(2);
+  FractionRules vgpu = Parts(2);
   vgpu.enforced = false;
-  VgpuGrant grant = NewVgpuGrant(vgpu, "name", {});
+  FractionGrant grant = NewFractionGrant(vgpu, "name", {});
   grant.licensed = true;
   const std::vector<Mount> mounts = Limiter().Mounts(vgpu, grant);
   ASSERT_EQ(mounts.size(), 4U);

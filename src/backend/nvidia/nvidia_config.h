@@ -147,7 +147,7 @@ struct NvidiaConfig {
     enum class Mode : uint8_t { kEqual, kRequested };
     Mode mode = Mode::kEqual;
     // The rest of what `requested` needs; as the site's webhook and scheduler know it.
-    VgpuRequests requests = hami::kNvidia.Requests();
+    FractionRequests requests = hami::kNvidia.Requests();
     double memory_scaling = 1;
     double core_scaling = 1;
     // What the library is told of its log, of when it limits compute time, and of whose work goes

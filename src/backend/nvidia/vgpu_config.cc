@@ -10,7 +10,7 @@
 #include "backend/nvidia/limiter.h"
 #include "backend/nvidia/vgpu_requested.h"
 #include "config/schema/fields.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 #include "hami/names.h"
 
 namespace tessera::nvidia {
@@ -210,10 +210,10 @@ Key VgpuKey() {
 void CompleteVgpu(config::Resource& resource) {
   VirtualGpu& vgpu = resource.kind.As<NvidiaConfig>()->vgpu;
   vgpu.on = resource.policy.division == Division::kVgpu;
-  resource.rendering.vgpu.reset();
+  resource.rendering.fractions.reset();
   if (!vgpu.on) return;
   resource.policy.separator = Separator::kDash;  // as HAMi's ids are
-  Vgpu& rendered = resource.rendering.vgpu.emplace();
+  FractionRules& rendered = resource.rendering.fractions.emplace();
   rendered.enforcer = &nvidia::Limiter();
   rendered.directory = WithoutSlash(vgpu.directory);
   rendered.library = vgpu.library.empty() ? rendered.directory + "/libvgpu.so" : vgpu.library;

@@ -21,13 +21,13 @@ TEST(VgpuConfig, GpusAreDividedIntoEqualPartsWithHamisIds) {
       Good("resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 10, nvidia: {}}]\n");
   const Resource& resource = config.resources[0];
   EXPECT_EQ(resource.policy, (Policy{Division::kVgpu, 10, Separator::kDash}));
-  EXPECT_EQ(resource.rendering.vgpu, (Vgpu{.enforcer = &nvidia::Limiter(),
-                                           .directory = "/usr/local/vgpu",
-                                           .library = "/usr/local/vgpu/libvgpu.so",
-                                           .library_by_rule = true,
-                                           .enforced = true,
-                                           .parts = 10,
-                                           .tunables = kFixed}));
+  EXPECT_EQ(resource.rendering.fractions, (FractionRules{.enforcer = &nvidia::Limiter(),
+                                                         .directory = "/usr/local/vgpu",
+                                                         .library = "/usr/local/vgpu/libvgpu.so",
+                                                         .library_by_rule = true,
+                                                         .enforced = true,
+                                                         .parts = 10,
+                                                         .tunables = kFixed}));
 }
 
 TEST(VgpuConfig, PlacesAndSizesAreTold) {
@@ -42,13 +42,14 @@ TEST(VgpuConfig, PlacesAndSizesAreTold) {
       "      library: /opt/libvgpu.so.1\n"
       "      enforced: false\n"
       "      sizes: [{memory: 60000, cores: 70}, {memory: 20000, cores: 30}]\n");
-  EXPECT_EQ(config.resources[0].rendering.vgpu, (Vgpu{.enforcer = &nvidia::Limiter(),
-                                                      .directory = "/opt/vgpu",
-                                                      .library = "/opt/libvgpu.so.1",
-                                                      .enforced = false,
-                                                      .parts = 2,
-                                                      .sizes = {{60000, 70}, {20000, 30}},
-                                                      .tunables = kFixed}));
+  EXPECT_EQ(config.resources[0].rendering.fractions,
+            (FractionRules{.enforcer = &nvidia::Limiter(),
+                           .directory = "/opt/vgpu",
+                           .library = "/opt/libvgpu.so.1",
+                           .enforced = false,
+                           .parts = 2,
+                           .sizes = {{60000, 70}, {20000, 30}},
+                           .tunables = kFixed}));
 }
 
 TEST(VgpuConfig, TheAgentMayBringTheLibrary) {
@@ -56,7 +57,7 @@ TEST(VgpuConfig, TheAgentMayBringTheLibrary) {
                         "resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 2, nvidia: "
                         "{vgpu: {install: /lib/libvgpu.so}}}]\n")
                         .resources[0]
-                        .rendering.vgpu;
+                        .rendering.fractions;
   EXPECT_EQ(vgpu->install, "/lib/libvgpu.so");
 }
 
@@ -116,7 +117,7 @@ TEST(VgpuConfig, TheLibraryIsToldOfItsLogWhenToLimitAndWhoGoesFirst) {
     return Good("resources: [{name: nvidia.com/gpu, policy: vgpu, replicas: 2, nvidia: {vgpu: {" +
                 keys + "}}}]\n")
         .resources[0]
-        .rendering.vgpu;
+        .rendering.fractions;
   };
   const auto told = vgpu_of("logLevel: 3, corePolicy: force");
   EXPECT_EQ(told->tunables,

@@ -7,7 +7,7 @@
 #include "backend/nvidia/vgpu_config.h"
 #include "config/schema/checks.h"
 #include "config/schema/fields.h"
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 
 namespace tessera::nvidia {
 namespace {
@@ -38,17 +38,17 @@ std::vector<Key> NameKeys() {
        .doc = "What pods name the memory of each virtual GPU by, in MiB times `memoryFactor`.",
        .example = "nvidia.com/gpumem",
        .check = config::CheckResourceName,
-       .field = Bind(kRequests, &VgpuRequests::memory_name)},
+       .field = Bind(kRequests, &FractionRequests::memory_name)},
       {.name = "memoryPercentageResource",
        .doc = "The same in percent of a GPU's memory.",
        .example = "nvidia.com/gpumem-percentage",
        .check = config::CheckResourceName,
-       .field = Bind(kRequests, &VgpuRequests::percentage_name)},
+       .field = Bind(kRequests, &FractionRequests::percentage_name)},
       {.name = "coresResource",
        .doc = "What pods name the compute time of each virtual GPU by, in percent.",
        .example = "nvidia.com/gpucores",
        .check = config::CheckResourceName,
-       .field = Bind(kRequests, &VgpuRequests::cores_name)},
+       .field = Bind(kRequests, &FractionRequests::cores_name)},
   };
 }
 
@@ -60,14 +60,14 @@ std::vector<Key> AmountKeys() {
        .example = "4096",
        .unit = "MiB",
        .max = kMostVgpuMemory,
-       .field = Bind(kRequests, &VgpuRequests::default_memory)},
+       .field = Bind(kRequests, &FractionRequests::default_memory)},
       {.name = "defaultCores",
        .type = Type::kInt,
        .doc = "The compute time of a virtual GPU whose pod names none; 0: no limit.",
        .example = "30",
        .unit = "percent",
        .max = kAllCores,
-       .field = Bind(kRequests, &VgpuRequests::default_cores)},
+       .field = Bind(kRequests, &FractionRequests::default_cores)},
       {.name = "memoryFactor",
        .type = Type::kInt,
        .doc = "How many MiB one of `memoryResource` is.",
@@ -75,7 +75,7 @@ std::vector<Key> AmountKeys() {
        .unit = "MiB",
        .min = 1,
        .max = kMostFactor,
-       .field = Bind(kRequests, &VgpuRequests::memory_factor)},
+       .field = Bind(kRequests, &FractionRequests::memory_factor)},
       {.name = "memoryScaling",
        .type = Type::kDecimal,
        .doc = "What a GPU's memory counts for; above 1 more is given out than there is.",
@@ -155,14 +155,14 @@ std::vector<Key> RequestedKeys() {
               "what they ask for of what is free (docs/vgpu.md).",
        .example = "fit",
        .values = NamesOf(unplaced),
-       .field = BindEnum(kRequests, &VgpuRequests::fit_unplaced, unplaced)},
+       .field = BindEnum(kRequests, &FractionRequests::fit_unplaced, unplaced)},
       {.name = "evictMismatched",
        .type = Type::kBool,
        .doc =
            "Without CDI: whether a pod that cannot start, since kubelet keeps what was meant for "
            "another one, is evicted; else it waits for somebody to delete it (docs/vgpu.md).",
        .example = "true",
-       .field = Bind(kRequests, &VgpuRequests::evict_mismatched)},
+       .field = Bind(kRequests, &FractionRequests::evict_mismatched)},
       {.name = "allowDisableControl",
        .type = Type::kBool,
        .doc = "Whether a container whose own variable `CUDA_DISABLE_CONTROL` is true goes without "

@@ -31,15 +31,15 @@ std::string ToldOfKeys(const std::string& keys, const std::string& before = kCdi
 
 TEST(VgpuRequested, NamesAndDefaultsAreHamis) {
   const Config config = Good(KeyLines("mode: requested", kCdi));
-  EXPECT_EQ(config.resources[0].rendering.vgpu->requests, hami::kNvidia.Requests());
-  EXPECT_EQ(*config.resources[0].rendering.vgpu->requests,
-            (VgpuRequests{.memory_name = "nvidia.com/gpumem",
-                          .percentage_name = "nvidia.com/gpumem-percentage",
-                          .cores_name = "nvidia.com/gpucores",
-                          .default_memory = 0,
-                          .default_cores = 0,
-                          .memory_factor = 1,
-                          .fit_unplaced = false}));
+  EXPECT_EQ(config.resources[0].rendering.fractions->requests, hami::kNvidia.Requests());
+  EXPECT_EQ(*config.resources[0].rendering.fractions->requests,
+            (FractionRequests{.memory_name = "nvidia.com/gpumem",
+                              .percentage_name = "nvidia.com/gpumem-percentage",
+                              .cores_name = "nvidia.com/gpucores",
+                              .default_memory = 0,
+                              .default_cores = 0,
+                              .memory_factor = 1,
+                              .fit_unplaced = false}));
   EXPECT_TRUE(config.resources[0].kind.As<NvidiaConfig>()->vgpu.hami.registered);
 }
 
@@ -50,14 +50,14 @@ TEST(VgpuRequested, ASiteHasItsOwn) {
                "memoryFactor: 1024, memoryScaling: 1.8, coreScaling: 1.5, hami: {register: false, "
                "topologyScores: true, compat: 2.7}, allowDisableControl: true",
                kCdi));
-  const Vgpu& vgpu = *config.resources[0].rendering.vgpu;
-  EXPECT_EQ(*vgpu.requests, (VgpuRequests{.memory_name = "a.b/mem",
-                                          .percentage_name = "a.b/percent",
-                                          .cores_name = "a.b/cores",
-                                          .default_memory = 4096,
-                                          .default_cores = 30,
-                                          .memory_factor = 1024,
-                                          .fit_unplaced = true}));
+  const FractionRules& vgpu = *config.resources[0].rendering.fractions;
+  EXPECT_EQ(*vgpu.requests, (FractionRequests{.memory_name = "a.b/mem",
+                                              .percentage_name = "a.b/percent",
+                                              .cores_name = "a.b/cores",
+                                              .default_memory = 4096,
+                                              .default_cores = 30,
+                                              .memory_factor = 1024,
+                                              .fit_unplaced = true}));
   EXPECT_EQ(vgpu.memory_scaling, 1.8);
   EXPECT_EQ(vgpu.core_scaling, 1.5);
   EXPECT_TRUE(vgpu.may_disable_control);
@@ -67,7 +67,7 @@ TEST(VgpuRequested, ASiteHasItsOwn) {
 }
 
 TEST(VgpuRequested, EqualPartsAskNobody) {
-  EXPECT_FALSE(Good(KeyLines("mode: equal", kCdi)).resources[0].rendering.vgpu->requests);
+  EXPECT_FALSE(Good(KeyLines("mode: equal", kCdi)).resources[0].rendering.fractions->requests);
   EXPECT_EQ(ToldOfKeys("allowDisableControl: true, defaultCores: 30, memoryScaling: 1.8, "
                        "hami: {register: false}"),
             "resources[0].nvidia.vgpu.allowDisableControl has no effect without 'mode: requested'\n"

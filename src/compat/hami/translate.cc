@@ -166,7 +166,7 @@ class Translation {
 
   void TranslateRequests(VirtualGpu& vgpu) {
     const std::string at = "resources[0].nvidia.vgpu.";
-    VgpuRequests& requests = vgpu.requests;
+    FractionRequests& requests = vgpu.requests;
     requests.memory_name = settings_.memory_name;
     Note(at + "memoryResource", "nvidia.resourceMemoryName");
     requests.percentage_name = settings_.percentage_name;

@@ -27,7 +27,7 @@ TEST(HamiTranslate, WithoutAnyKeyItIsAsTheChartHasIt) {
   wanted.may_disable_control = true;
   EXPECT_EQ(NvidiaOf(config).vgpu, wanted);
   EXPECT_EQ(NvidiaOf(config).in_mig_mode, NvidiaConfig::InMigMode::kLeftOut);
-  EXPECT_EQ(gpu.rendering.vgpu->requests, ::tessera::hami::kNvidia.Requests());
+  EXPECT_EQ(gpu.rendering.fractions->requests, ::tessera::hami::kNvidia.Requests());
 }
 
 TEST(HamiTranslate, TheNamesOfResourcesAndDefaultsAreTheSites) {
@@ -38,12 +38,13 @@ TEST(HamiTranslate, TheNamesOfResourcesAndDefaultsAreTheSites) {
                     "preConfiguredDeviceMemory: 2048, enableNumaTopology: true}\n"});
   EXPECT_EQ(GpuOf(config).name, "a.io/gpu");
   EXPECT_TRUE(GpuOf(config).policy.tells_numa);
-  EXPECT_EQ(GpuOf(config).rendering.vgpu->requests, (VgpuRequests{.memory_name = "a.io/mem",
-                                                                  .percentage_name = "a.io/percent",
-                                                                  .cores_name = "a.io/cores",
-                                                                  .default_memory = 4096,
-                                                                  .default_cores = 30,
-                                                                  .memory_factor = 1024}));
+  EXPECT_EQ(GpuOf(config).rendering.fractions->requests,
+            (FractionRequests{.memory_name = "a.io/mem",
+                              .percentage_name = "a.io/percent",
+                              .cores_name = "a.io/cores",
+                              .default_memory = 4096,
+                              .default_cores = 30,
+                              .memory_factor = 1024}));
   EXPECT_EQ(NvidiaOf(config).memory_if_untold, 2048);
   EXPECT_EQ(Good({.yaml = "nvidia: {memoryFactor: 0}\n"}), Good({}));
 }
@@ -87,7 +88,7 @@ TEST(HamiTranslate, MigDevicesKeepTheirPlainResources) {
   EXPECT_EQ(mig.name, "nvidia.com/mig-{profile}");
   EXPECT_EQ(mig.policy, Policy());
   EXPECT_EQ(mig.kind.As<NvidiaConfig>()->mig, "*");
-  EXPECT_EQ(mig.rendering.vgpu, std::nullopt);
+  EXPECT_EQ(mig.rendering.fractions, std::nullopt);
 }
 
 TEST(HamiTranslate, ModesThatAreNotServedAreRefused) {

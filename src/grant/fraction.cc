@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 
 #include <fmt/core.h>
 
@@ -21,19 +21,19 @@ struct Held {
   int cores = 0;       // likewise
 };
 
-Result<VgpuPart> PartOf(const Offer& offer, const Vgpu& vgpu, const Held& held) {
+Result<Fraction> PartOf(const Offer& offer, const FractionRules& fractions, const Held& held) {
   const Device& device = offer.devices[held.device];
-  if (!vgpu.sizes.empty()) return VgpuPart{device.key.id, held.memory, held.cores};
+  if (!fractions.sizes.empty()) return Fraction{device.key.id, held.memory, held.cores};
   if (device.memory <= 0) {
     return Fail(Reason::kUnreadable,
                 "{}: the driver does not tell how much memory device {} has; say what each of its "
                 "shares has by 'vgpu: {{sizes: ...}}'",
                 offer.resource, device.key.id);
   }
-  const auto cores = static_cast<int>(kAllCores * held.shares / vgpu.parts);
-  const int64_t all = std::llround(static_cast<double>(device.memory) * vgpu.memory_scaling);
-  const int64_t memory = all * held.shares / vgpu.parts;
-  return VgpuPart{device.key.id, std::max<int64_t>(memory, 1), std::max(cores, 1)};
+  const auto cores = static_cast<int>(kAllCores * held.shares / fractions.parts);
+  const int64_t all = std::llround(static_cast<double>(device.memory) * fractions.memory_scaling);
+  const int64_t memory = all * held.shares / fractions.parts;
+  return Fraction{device.key.id, std::max<int64_t>(memory, 1), std::max(cores, 1)};
 }
 
 // No less than that.
@@ -59,13 +59,13 @@ cdi::Mount MountOf(const Mount& mount) {
 
 }  // namespace
 
-Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
-                                        std::span<const std::string> ids) {
+Result<std::vector<Fraction>> FractionsOf(const Offer& offer, const FractionRules& fractions,
+                                          std::span<const std::string> ids) {
   std::map<uint32_t, Held> devices;
   for (const std::string& id : ids) {
     const Share* share = offer.shares.Find(id);
     const std::optional<int> number = ReplicaOfShare(id);
-    const bool known = share != nullptr && number && *number < vgpu.parts;
+    const bool known = share != nullptr && number && *number < fractions.parts;
     if (!known) {
       return Fail(Reason::kUnknownShare, "{}: {} is none of the virtual GPUs of this node",
                   offer.resource, id);
@@ -73,28 +73,28 @@ Result<std::vector<VgpuPart>> VgpuParts(const Offer& offer, const Vgpu& vgpu,
     TRY(CheckHealthy(offer, share->device));
     Held& held = devices.try_emplace(share->device, Held{.device = share->device}).first->second;
     ++held.shares;
-    if (vgpu.sizes.empty()) continue;
-    const VgpuSize& size = vgpu.sizes[static_cast<size_t>(*number)];
+    if (fractions.sizes.empty()) continue;
+    const FractionSize& size = fractions.sizes[static_cast<size_t>(*number)];
     held.memory += size.memory;
     held.cores = std::min(held.cores + size.cores, kAllCores);
   }
-  std::vector<VgpuPart> parts;
-  for (const auto& [device, held] : devices) parts.push_back(TRY(PartOf(offer, vgpu, held)));
+  std::vector<Fraction> parts;
+  for (const auto& [device, held] : devices) parts.push_back(TRY(PartOf(offer, fractions, held)));
   SortAsContainersSee(offer, parts);
   return parts;
 }
 
-std::string PartsText(std::span<const VgpuPart> parts) {
+std::string PartsText(std::span<const Fraction> parts) {
   std::string text;
-  for (const VgpuPart& part : parts) {
+  for (const Fraction& part : parts) {
     text +=
         fmt::format("{}{}={}:{}", text.empty() ? "" : ",", part.device, part.memory, part.cores);
   }
   return text;
 }
 
-std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text) {
-  std::vector<VgpuPart> parts;
+std::optional<std::vector<Fraction>> ReadParts(std::string_view text) {
+  std::vector<Fraction> parts;
   for (const std::string& item : Split(text, ',')) {
     const size_t equals = item.rfind('=');
     const size_t colon = item.rfind(':');
@@ -108,61 +108,62 @@ std::optional<std::vector<VgpuPart>> ReadParts(std::string_view text) {
   return parts;
 }
 
-VgpuFiles FilesOf(const Vgpu& vgpu) {
-  return {.containers = vgpu.directory + "/containers",
-          .gates = vgpu.directory + "/grants",
-          .limits = vgpu.directory + "/limits",
-          .locks = vgpu.directory + "/locks",
-          .no_limits = vgpu.directory + "/no-limits",
-          .preload = vgpu.directory + "/ld.so.preload",
-          .license = vgpu.directory + "/license",
-          .validator = vgpu.directory + "/vgpuvalidator"};
+FractionFiles FilesOf(const FractionRules& fractions) {
+  return {.containers = fractions.directory + "/containers",
+          .gates = fractions.directory + "/grants",
+          .limits = fractions.directory + "/limits",
+          .locks = fractions.directory + "/locks",
+          .no_limits = fractions.directory + "/no-limits",
+          .preload = fractions.directory + "/ld.so.preload",
+          .license = fractions.directory + "/license",
+          .validator = fractions.directory + "/vgpuvalidator"};
 }
 
-VgpuGrant NewVgpuGrant(const Vgpu& vgpu, std::string_view name, std::vector<VgpuPart> parts) {
+FractionGrant NewFractionGrant(const FractionRules& fractions, std::string_view name,
+                               std::vector<Fraction> parts) {
   return {.name = std::string(name),
-          .directory = fmt::format("{}/{}", FilesOf(vgpu).containers, name),
+          .directory = fmt::format("{}/{}", FilesOf(fractions).containers, name),
           .parts = std::move(parts)};
 }
 
-void SortAsContainersSee(const Offer& offer, std::vector<VgpuPart>& parts) {
-  const auto place = [&](const VgpuPart& part) {
+void SortAsContainersSee(const Offer& offer, std::vector<Fraction>& parts) {
+  const auto place = [&](const Fraction& part) {
     const auto known = offer.PositionOf(part.device);
     return known ? offer.devices[*known].order : 0;
   };
   std::ranges::stable_sort(parts, {}, place);
 }
 
-std::string GateOf(const Vgpu& vgpu, std::string_view name) {
-  return fmt::format("{}/{}", FilesOf(vgpu).gates, name);
+std::string GateOf(const FractionRules& fractions, std::string_view name) {
+  return fmt::format("{}/{}", FilesOf(fractions).gates, name);
 }
 
-std::string LimitsOf(const Vgpu& vgpu, std::string_view name) {
-  return fmt::format("{}/{}", FilesOf(vgpu).limits, name);
+std::string LimitsOf(const FractionRules& fractions, std::string_view name) {
+  return fmt::format("{}/{}", FilesOf(fractions).limits, name);
 }
 
-std::string LimitsFileOf(const Vgpu& vgpu, std::string_view name) {
-  return LimitsOf(vgpu, name).append(FileIn(limiter::kLimitsPath));
+std::string LimitsFileOf(const FractionRules& fractions, std::string_view name) {
+  return LimitsOf(fractions, name).append(FileIn(limiter::kLimitsPath));
 }
 
-std::string NoLimitsFileOf(const Vgpu& vgpu, std::string_view name) {
-  return LimitsOf(vgpu, name).append(FileIn(limiter::kNoLimitsPath));
+std::string NoLimitsFileOf(const FractionRules& fractions, std::string_view name) {
+  return LimitsOf(fractions, name).append(FileIn(limiter::kNoLimitsPath));
 }
 
-std::string LocksOf(const Vgpu& vgpu, std::string_view name) {
-  return fmt::format("{}/{}", FilesOf(vgpu).locks, name);
+std::string LocksOf(const FractionRules& fractions, std::string_view name) {
+  return fmt::format("{}/{}", FilesOf(fractions).locks, name);
 }
 
 std::string RegionNameOf(std::string_view name) {
   return fmt::format("{}.cache", name);
 }
 
-Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& rendering,
-                                   const VgpuGrant& grant, const cdi::Parts* described) {
+Result<cdi::Document> FractionDocument(const Offer& offer, const Rendering& rendering,
+                                       const FractionGrant& grant, const cdi::Parts* described) {
   cdi::Document document{.kind = GrantCdiKind(rendering)};
   cdi::Edits& edits = document.devices.emplace_back(cdi::Device{.name = grant.name}).edits;
   if (described != nullptr) edits = described->common;
-  for (const VgpuPart& part : grant.parts) {
+  for (const Fraction& part : grant.parts) {
     const auto known = offer.PositionOf(part.device);
     if (!known) {
       return Fail(Reason::kVanished, "{}: device {} is not there any more", offer.resource,
@@ -171,16 +172,16 @@ Result<cdi::Document> VgpuDocument(const Offer& offer, const Rendering& renderin
     Append(CdiEditsOf(offer.devices[*known], rendering, described), edits);
   }
   // As they are seen now: a GPU may have come or gone since they were granted.
-  VgpuGrant sorted = grant;
+  FractionGrant sorted = grant;
   SortAsContainersSee(offer, sorted.parts);
-  const Vgpu& vgpu = *rendering.vgpu;
+  const FractionRules& fractions = *rendering.fractions;
   std::map<std::string, std::string> envs;
   std::vector<Mount> mounts;
-  if (vgpu.enforcer != nullptr) {
-    envs = vgpu.enforcer->Envs(vgpu, sorted);
-    mounts = vgpu.enforcer->Mounts(vgpu, sorted);
+  if (fractions.enforcer != nullptr) {
+    envs = fractions.enforcer->Envs(fractions, sorted);
+    mounts = fractions.enforcer->Mounts(fractions, sorted);
   }
-  if (vgpu.tunables_fixed) envs.insert(vgpu.tunables.begin(), vgpu.tunables.end());
+  if (fractions.tunables_fixed) envs.insert(fractions.tunables.begin(), fractions.tunables.end());
   for (const auto& [key, value] : envs) edits.env.push_back(fmt::format("{}={}", key, value));
   for (const Mount& mount : mounts) edits.mounts.push_back(MountOf(mount));
   cdi::Sort(edits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "grant/vgpu.h"
+#include "grant/fraction.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -34,48 +34,48 @@ std::string ShareOf(const char* gpu, int number) {
   return std::string(gpu) + "-" + std::to_string(number);
 }
 
-Vgpu Parts(int parts) {
+FractionRules Parts(int parts) {
   return {.enforcer = &nvidia::Limiter(),
           .directory = "/usr/local/vgpu",
           .library = "/opt/libvgpu.so",
           .parts = parts};
 }
 
-TEST(VgpuParts, AreSoManyEqualPartsOfACard) {
+TEST(FractionsOf, AreSoManyEqualPartsOfACard) {
   const Offer offer = TwoCards(1000, 3);
   const std::vector<std::string> two = {ShareOf(kSecond, 0), ShareOf(kFirst, 2)};
-  EXPECT_EQ(VgpuParts(offer, Parts(3), two),
-            (std::vector<VgpuPart>{{kFirst, 333, 33}, {kSecond, 333, 33}}));
+  EXPECT_EQ(FractionsOf(offer, Parts(3), two),
+            (std::vector<Fraction>{{kFirst, 333, 33}, {kSecond, 333, 33}}));
 }
 
-TEST(VgpuParts, OfOneCardAddUpAndAllAreTheWholeCard) {
+TEST(FractionsOf, OfOneCardAddUpAndAllAreTheWholeCard) {
   const Offer offer = TwoCards(1000, 3);
   const std::vector<std::string> two = {ShareOf(kFirst, 0), ShareOf(kFirst, 2)};
-  EXPECT_EQ(VgpuParts(offer, Parts(3), two), (std::vector<VgpuPart>{{kFirst, 666, 66}}));
+  EXPECT_EQ(FractionsOf(offer, Parts(3), two), (std::vector<Fraction>{{kFirst, 666, 66}}));
   const std::vector<std::string> all = {ShareOf(kFirst, 0), ShareOf(kFirst, 1), ShareOf(kFirst, 2)};
-  EXPECT_EQ(VgpuParts(offer, Parts(3), all), (std::vector<VgpuPart>{{kFirst, 1000, 100}}));
+  EXPECT_EQ(FractionsOf(offer, Parts(3), all), (std::vector<Fraction>{{kFirst, 1000, 100}}));
 }
 
-TEST(VgpuParts, AreInTheOrderInWhichContainersSeeTheirCards) {
+TEST(FractionsOf, AreInTheOrderInWhichContainersSeeTheirCards) {
   const std::vector<std::string> ids = {ShareOf(kFirst, 0), ShareOf(kFirst, 1),
                                         ShareOf(kSecond, 0)};
-  EXPECT_EQ(VgpuParts(TwoCards(1000, 4, -1), Parts(4), ids),
-            (std::vector<VgpuPart>{{kSecond, 250, 25}, {kFirst, 500, 50}}));
+  EXPECT_EQ(FractionsOf(TwoCards(1000, 4, -1), Parts(4), ids),
+            (std::vector<Fraction>{{kSecond, 250, 25}, {kFirst, 500, 50}}));
 }
 
-TEST(VgpuParts, HaveTheirOwnSizesWhereTheseAreConfigured) {
-  Vgpu vgpu = Parts(2);
-  vgpu.sizes = {{700, 60}, {200, 50}};
+TEST(FractionsOf, HaveTheirOwnSizesWhereTheseAreConfigured) {
+  FractionRules fractions = Parts(2);
+  fractions.sizes = {{700, 60}, {200, 50}};
   const Offer offer = TwoCards(0, 2);
   const std::vector<std::string> ids = {ShareOf(kFirst, 1), ShareOf(kSecond, 0),
                                         ShareOf(kSecond, 1)};
-  EXPECT_EQ(VgpuParts(offer, vgpu, ids),
-            (std::vector<VgpuPart>{{kFirst, 200, 50}, {kSecond, 900, 100}}));
+  EXPECT_EQ(FractionsOf(offer, fractions, ids),
+            (std::vector<Fraction>{{kFirst, 200, 50}, {kSecond, 900, 100}}));
 }
 
-TEST(VgpuParts, OfACardWhoseMemoryIsNotKnownAreNone) {
+TEST(FractionsOf, OfACardWhoseMemoryIsNotKnownAreNone) {
   const std::vector<std::string> ids = {ShareOf(kFirst, 0)};
-  const auto parts = VgpuParts(TwoCards(0, 2), Parts(2), ids);
+  const auto parts = FractionsOf(TwoCards(0, 2), Parts(2), ids);
   ASSERT_FALSE(parts);
   EXPECT_EQ(parts.error().message,
             std::string("nvidia.com/gpu: the driver does not tell how much memory device ") +
@@ -83,7 +83,7 @@ TEST(VgpuParts, OfACardWhoseMemoryIsNotKnownAreNone) {
 }
 
 TEST(PartsText, SurvivesBeingWritten) {
-  const std::vector<VgpuPart> parts = {{kFirst, 300, 0}, {kSecond, 400, 100}};
+  const std::vector<Fraction> parts = {{kFirst, 300, 0}, {kSecond, 400, 100}};
   EXPECT_EQ(PartsText(parts), std::string(kFirst) + "=300:0," + kSecond + "=400:100");
   EXPECT_EQ(ReadParts(PartsText(parts)), parts);
 }
@@ -96,18 +96,19 @@ TEST(PartsText, WhatIsNoneSaysNothing) {
   }
 }
 
-TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
+TEST(FractionDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
   Rendering rendering;
   rendering.strategies = {Strategy::kCdiCri};
   rendering.cdi_kind = "ab.com/gpu";
-  rendering.vgpu = Parts(2);
+  rendering.fractions = Parts(2);
   const cdi::Parts described{.common = {.env = {"NVIDIA_VISIBLE_DEVICES=void"}},
                              .devices = {{kFirst, {.nodes = {{.path = "/dev/nvidia0"}}}},
                                          {kSecond, {.nodes = {{.path = "/dev/nvidia1"}}}}}};
-  const std::vector<VgpuPart> parts = {{kSecond, 400, 20}};
+  const std::vector<Fraction> parts = {{kSecond, 400, 20}};
 
-  const auto document = VgpuDocument(TwoCards(1000, 2), rendering,
-                                     NewVgpuGrant(*rendering.vgpu, "name", parts), &described);
+  const auto document =
+      FractionDocument(TwoCards(1000, 2), rendering,
+                       NewFractionGrant(*rendering.fractions, "name", parts), &described);
   ASSERT_TRUE(document) << document.error().message;
   EXPECT_EQ(document->kind, "ab.com/grant");
   EXPECT_EQ(document->edits, cdi::Edits());
@@ -122,13 +123,13 @@ TEST(VgpuDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
 }
 
 // A set-user-ID program or a device node that a container leaves is of no use to anybody.
-TEST(VgpuDocument, WhatAContainerWritesIsData) {
+TEST(FractionDocument, WhatAContainerWritesIsData) {
   Rendering rendering;
   rendering.cdi_kind = "ab.com/gpu";
-  rendering.vgpu = Parts(2);
-  const std::vector<VgpuPart> parts = {{kFirst, 300, 20}};
-  const auto document = VgpuDocument(TwoCards(1000, 2), rendering,
-                                     NewVgpuGrant(*rendering.vgpu, "name", parts), nullptr);
+  rendering.fractions = Parts(2);
+  const std::vector<Fraction> parts = {{kFirst, 300, 20}};
+  const auto document = FractionDocument(
+      TwoCards(1000, 2), rendering, NewFractionGrant(*rendering.fractions, "name", parts), nullptr);
   ASSERT_TRUE(document) << document.error().message;
   const std::vector<std::string> data = {"rbind", "rprivate", "nosuid", "nodev", "noexec", "rw"};
   const std::vector<std::string> read_only = {"rbind", "rprivate", "ro"};
@@ -139,27 +140,28 @@ TEST(VgpuDocument, WhatAContainerWritesIsData) {
   }
 }
 
-TEST(VgpuDocument, CountsCardsAsTheContainerSeesThemNow) {
+TEST(FractionDocument, CountsCardsAsTheContainerSeesThemNow) {
   Rendering rendering;
   rendering.cdi_kind = "ab.com/gpu";
-  rendering.vgpu = Parts(2);
-  const std::vector<VgpuPart> parts = {{kFirst, 300, 20}, {kSecond, 400, 20}};  // as they once were
+  rendering.fractions = Parts(2);
+  const std::vector<Fraction> parts = {{kFirst, 300, 20}, {kSecond, 400, 20}};  // as they once were
   const cdi::Parts described;
-  const auto document = VgpuDocument(TwoCards(1000, 2, -1), rendering,
-                                     NewVgpuGrant(*rendering.vgpu, "name", parts), &described);
+  const auto document =
+      FractionDocument(TwoCards(1000, 2, -1), rendering,
+                       NewFractionGrant(*rendering.fractions, "name", parts), &described);
   ASSERT_TRUE(document) << document.error().message;
   const std::vector<std::string>& env = document->devices[0].edits.env;
   EXPECT_EQ(std::ranges::count(env, "CUDA_DEVICE_MEMORY_LIMIT_0=400m"), 1);
   EXPECT_EQ(std::ranges::count(env, "CUDA_DEVICE_MEMORY_LIMIT_1=300m"), 1);
 }
 
-TEST(VgpuDocument, IsNotForADeviceThatIsGone) {
+TEST(FractionDocument, IsNotForADeviceThatIsGone) {
   Rendering rendering;
   rendering.cdi_kind = "ab.com/gpu";
-  rendering.vgpu = Parts(2);
-  const std::vector<VgpuPart> parts = {{"GPU-1", 400, 20}};
-  const auto document = VgpuDocument(TwoCards(1000, 2), rendering,
-                                     NewVgpuGrant(*rendering.vgpu, "name", parts), nullptr);
+  rendering.fractions = Parts(2);
+  const std::vector<Fraction> parts = {{"GPU-1", 400, 20}};
+  const auto document = FractionDocument(
+      TwoCards(1000, 2), rendering, NewFractionGrant(*rendering.fractions, "name", parts), nullptr);
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().message, "nvidia.com/gpu: device GPU-1 is not there any more");
 }
@@ -171,8 +173,8 @@ TEST(GateOf, IsInADirectoryOfItsOwn) {
 TEST(Allocate, WithoutCdiWhatPodsAskForIsNobodysWhereNobodySaysWhose) {
   Rendering rendering;
   rendering.strategies = {Strategy::kEnvvar};
-  rendering.vgpu = Parts(2);
-  rendering.vgpu->requests.emplace();
+  rendering.fractions = Parts(2);
+  rendering.fractions->requests.emplace();
   const std::vector<std::string> ids = {ShareOf(kFirst, 0)};
   EXPECT_EQ(Allocate(TwoCards(1000, 2), rendering, ids, "name").error(),
             (Error{Reason::kNotMatched,
@@ -184,13 +186,13 @@ TEST(Allocate, AMatchedGrantHasTheDevicesOfItsMatchInTheirOrder) {
   Rendering rendering;
   rendering.strategies = {Strategy::kEnvvar, Strategy::kDeviceSpecs};
   rendering.env = "NVIDIA_VISIBLE_DEVICES";
-  rendering.vgpu = Parts(2);
-  rendering.vgpu->requests.emplace();
+  rendering.fractions = Parts(2);
+  rendering.fractions->requests.emplace();
   const std::vector<std::string> ids = {ShareOf(kFirst, 0), ShareOf(kFirst, 1)};
-  const VgpuMatch match{.pod_uid = "uid",
-                        .container = "app",
-                        .parts = {{kFirst, 300, 0}, {kSecond, 400, 20}},
-                        .directory = "/usr/local/vgpu/containers/uid_app"};
+  const FractionMatch match{.pod_uid = "uid",
+                            .container = "app",
+                            .parts = {{kFirst, 300, 0}, {kSecond, 400, 20}},
+                            .directory = "/usr/local/vgpu/containers/uid_app"};
   const Grant grant = Allocate(TwoCards(1000, 2, -1), rendering, ids, "name", &match).value();
   EXPECT_EQ(grant.envs.at("NVIDIA_VISIBLE_DEVICES"), std::string(kSecond) + "," + kFirst);
   EXPECT_EQ(grant.envs.at("CUDA_DEVICE_MEMORY_LIMIT_0"), "400m");
