@@ -65,7 +65,7 @@ endfunction()
 function(tessera_kind NAME)
   cmake_parse_arguments(ARG "" "" "PRIVATE;TESTS" ${ARGN})
   tessera_library(backend/${NAME} ${ARG_UNPARSED_ARGUMENTS} LINK backend PRIVATE ${ARG_PRIVATE}
-    TESTS config ${ARG_TESTS})
+    TESTS kinds ${ARG_TESTS})
   set_property(GLOBAL APPEND_STRING PROPERTY TESSERA_KINDS "TESSERA_KIND(${NAME})\n")
   set_property(GLOBAL APPEND PROPERTY TESSERA_KIND_LIBRARIES backend_${NAME})
 endfunction()

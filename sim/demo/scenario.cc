@@ -8,6 +8,7 @@
 #include "backend/nvidia/nvidia_config.h"
 #include "config/load.h"
 #include "config/schema.h"
+#include "kinds/kinds.h"
 #include "sim/demo/steps.h"
 
 namespace tessera::demo {
@@ -82,9 +83,10 @@ AgentConfig ReadAgentConfig(Document& scenario, const Node& node, const std::str
   if (!text) return {};
   // The text begins on the line below its key; empty lines before it keep its line numbers true.
   const std::string placed = std::string(static_cast<size_t>(node.line), '\n') + *text;
-  const config::LoadResult loaded = config::Load({.file = Document::Parse(scenario.name(), placed),
-                                                  .environment = {},
-                                                  .flags = AgentFlags("/demo")});
+  const config::LoadResult loaded =
+      config::Load(FullSchema(), {.file = Document::Parse(scenario.name(), placed),
+                                  .environment = {},
+                                  .flags = AgentFlags("/demo")});
   if (broken && loaded.ok()) {
     scenario.Report(Reason::kConfigBadValue, node, path + " is a good configuration");
   }

@@ -122,7 +122,7 @@ void RunAgent(const AgentOptions& options) {
       loop.Stop();
     }));
   }
-  agent = std::make_unique<Agent>(loop, metrics, loaded.config);
+  agent = std::make_unique<Agent>(loop, metrics, *loaded.schema, loaded.config);
   if (Status started = Start(*agent, loop); !started) {
     log::LogError("cannot start", started.error());
     std::_Exit(1);

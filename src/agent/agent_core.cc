@@ -51,8 +51,10 @@ bool DirectoryGone(const std::string& path) {
 
 }  // namespace
 
-Agent::Agent(os::Loop& loop, http::Metrics& metrics, config::Config config)
+Agent::Agent(os::Loop& loop, http::Metrics& metrics, const config::Schema& schema,
+             config::Config config)
     : loop_(loop),
+      schema_(schema),
       config_(std::move(config)),
       metrics_(metrics),
       workers_(kWorkers),
@@ -306,11 +308,11 @@ void Agent::Compared(const std::optional<std::map<std::string, int>>& allocatabl
 }
 
 void Agent::Apply(const config::Config& next) {
-  config::Difference difference = config::Compare(config_, next);
+  config::Difference difference = config::Compare(schema_, config_, next);
   for (const std::string& warning : config::RestartWarnings(difference.settings)) {
     log::Warn(warning);
   }
-  config_ = config::KeepUntilRestart(config_, next);
+  config_ = config::KeepUntilRestart(schema_, config_, next);
   InstallLibraries(config_);
   node_.SetParameters(NodeParameters(config_));
   ledger_sync_->SetInterval(config_.ledger_interval);

@@ -41,8 +41,9 @@ namespace tessera::agent {
 class Agent : public kubelet::PluginObserver {
  public:
   // `metrics` outlive the process's other threads: a reset or an endpoint that takes long at the
-  // end counts even then.
-  Agent(os::Loop& loop, http::Metrics& metrics, config::Config config);
+  // end counts even then. `schema`: that the configuration was read by, which outlives the agent.
+  Agent(os::Loop& loop, http::Metrics& metrics, const config::Schema& schema,
+        config::Config config);
   ~Agent() override;
 
   // Starts everything, in the order in which the parts need each other.
@@ -87,6 +88,7 @@ class Agent : public kubelet::PluginObserver {
 
   // Each may use those before it; the resources report to the reconciler, which gives them lists.
   os::Loop& loop_;
+  const config::Schema& schema_;
   config::Config config_;
   http::Metrics& metrics_;
   os::Workers workers_;
@@ -100,7 +102,9 @@ class Agent : public kubelet::PluginObserver {
   LabelSync labels_{
       {.loop = loop_,
        .may_write = [this] { return saver_.writer(); },
-       .to_node = [this](const Labels& labels) { return announcer_.SetLabels(labels); }},
+       .to_node = [this](const Labels& labels) { return announcer_.SetLabels(labels); },
+       .labellers =
+           [this](const config::Config& next) { return LabellersOf(schema_.kinds(), next); }},
       config_};
   const std::shared_ptr<BindContext> context_ = std::make_shared<BindContext>();
   GrantKeeper grants_;

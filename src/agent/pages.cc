@@ -8,9 +8,9 @@
 #include <set>
 
 #include "agent/pod_page.h"
+#include "backend/kind.h"
 #include "base/text.h"
 #include "device/pci_path.h"
-#include "kinds/kinds.h"
 #include "node/device_json.h"
 #include "placement/placement.h"
 #include "version.h"

@@ -37,7 +37,10 @@ struct PartsUnderTest {
   os::Alarm tick{loop, [] {}};
   Announcer announcer{loop, node, metrics, [] { return false; }, [] {}};
   CdiDocuments cdi;
-  LabelSync labels{{.loop = loop, .may_write = [] { return false; }}, config::Config{}};
+  LabelSync labels{{.loop = loop,
+                    .may_write = [] { return false; },
+                    .labellers = [](const config::Config&) { return Labellers(); }},
+                   config::Config{}};
   const std::shared_ptr<BindContext> context = std::make_shared<BindContext>();
   GrantKeeper grants{{.loop = loop,
                       .workers = workers,

@@ -10,6 +10,7 @@
 #include "agent/parts_under_test.h"
 #include "api/server.h"
 #include "config/load.h"
+#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::agent {
@@ -27,6 +28,7 @@ class ReconcilerTest : public testing::Test {
 
   config::Config Configured(const std::string& resources) {
     config::LoadResult loaded = config::Load(
+        FullSchema(),
         {.file = config::Document::Parse(
              "t.yaml", "version: tessera/v1\nadvertise: {debounce: 10s}\nstate: {dir: " + dir_ +
                            "}\n" + resources)});

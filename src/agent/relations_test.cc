@@ -10,6 +10,7 @@
 #include "api/server.h"
 #include "backend/fixture_kind_test.h"
 #include "config/load.h"
+#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::agent {
@@ -39,6 +40,7 @@ class ServedRelationsTest : public testing::Test {
   // The cards' policy as the configuration's text has it.
   config::Config Configured(const std::string& policy) {
     config::LoadResult loaded = config::Load(
+        FullSchema(),
         {.file = config::Document::Parse(
              "t.yaml", "version: tessera/v1\nadvertise: {debounce: 10s}\nstate: {dir: " + dir_ +
                            "}\nresources:\n- {name: " + kCard + policy +

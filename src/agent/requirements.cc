@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/requirements.h"
 
+#include "backend/kind.h"
 #include "base/log.h"
 #include "cdi/container_runtime.h"
-#include "kinds/kinds.h"
 
 namespace tessera::agent {
 namespace {

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <utility>
 
+#include "backend/kind.h"
 #include "base/log.h"
 #include "config/schema/family.h"
 #include "grant/grant.h"
-#include "kinds/kinds.h"
 
 namespace tessera::agent {
 namespace {

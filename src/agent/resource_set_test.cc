@@ -5,22 +5,23 @@
 
 #include "config/load.h"
 #include "config/schema/family.h"
+#include "kinds/kinds.h"
 
 // How resources come and go: test/integration/nvidia_mig_test.cc.
 namespace tessera::agent {
 namespace {
 
 config::Config Configured() {
-  const config::LoadResult result =
-      config::Load({.file = config::Document::Parse(
-                        "t.yaml",
-                        "version: tessera/v1\n"
-                        "resources:\n"
-                        "- {name: nvidia.com/gpu, nvidia: {}}\n"
-                        "- {name: nvidia.com/mig-7g.80gb, nvidia: {mig: 7g.80gb}}\n"
-                        "- {name: \"nvidia.com/mig-{profile}\", policy: replicas, replicas: 4,\n"
-                        "   nvidia: {mig: 1g.10gb+me}}\n"
-                        "- {name: \"nvidia.com/mig-{profile}\", nvidia: {mig: \"*\"}}\n")});
+  const config::LoadResult result = config::Load(
+      FullSchema(), {.file = config::Document::Parse(
+                         "t.yaml",
+                         "version: tessera/v1\n"
+                         "resources:\n"
+                         "- {name: nvidia.com/gpu, nvidia: {}}\n"
+                         "- {name: nvidia.com/mig-7g.80gb, nvidia: {mig: 7g.80gb}}\n"
+                         "- {name: \"nvidia.com/mig-{profile}\", policy: replicas, replicas: 4,\n"
+                         "   nvidia: {mig: 1g.10gb+me}}\n"
+                         "- {name: \"nvidia.com/mig-{profile}\", nvidia: {mig: \"*\"}}\n")});
   EXPECT_EQ(config::Text(result.errors), "");
   return result.config;
 }

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "backend/kind.h"
 #include "base/log.h"
 #include "grant/grant.h"
-#include "kinds/kinds.h"
 
 namespace tessera::agent {
 namespace {

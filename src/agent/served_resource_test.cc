@@ -11,6 +11,7 @@
 #include "agent/parts_under_test.h"
 #include "api/server.h"
 #include "config/load.h"
+#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::agent {
@@ -58,6 +59,7 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
   void ListDue(ServedResource&) override { told_ += "due "; }
   void Configure(const std::string& npu, const std::string& kind = "dummy") {
     config::LoadResult loaded = config::Load(
+        FullSchema(),
         {.file = config::Document::Parse(
              "t.yaml", "version: tessera/v1\nadvertise: {debounce: 1ms}\nstate: {dir: " + dir_ +
                            "}\nresources:\n- {name: " + kServed + ", " + kind + ": " + npu +

@@ -100,7 +100,7 @@ class NodeUser {
 struct Kind {
   // Its section in a resource; the name of the section is the name of the kind.
   config::Key section;
-  // Whether a resource is of this kind (IsKind).
+  // Whether a section is of this kind (IsKind).
   bool (*is)(const config::KindConfig& kind);
   // Fills in what was left out and has a default that depends on other keys, of whatever resource.
   // `index` is the resource's.
@@ -128,6 +128,14 @@ struct Kind {
   const Requirement* requirement = nullptr;
   const NodeUser* node = nullptr;
 };
+
+// All that resources of a program may be of.
+using Kinds = std::vector<Kind>;
+
+// Null of a configuration that nobody checked.
+inline const Kind* KindOf(const config::Resource& resource) {
+  return resource.kind.kind();
+}
 
 template <class T>
 bool IsKind(const config::KindConfig& kind) {

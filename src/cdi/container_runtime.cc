@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "backend/kind.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cdi/runtime_config.h"
-#include "kinds/kinds.h"
 #include "os/process.h"
 
 namespace tessera {

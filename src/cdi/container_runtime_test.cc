@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/schema/yaml.h"
+#include "kinds/kinds.h"
 
 namespace tessera {
 namespace {
@@ -180,6 +181,7 @@ class SuitedTest : public ContainerRuntimeTest {
   // The strategies of the first resource, as this node's runtime wants them, and what chose them.
   std::string Chosen(const std::string& resource) {
     config::LoadResult loaded = config::Load(
+        FullSchema(),
         {.file = config::Document::Parse("t.yaml", "version: tessera/v1\nresources:\n" + resource),
          .environment = {},
          .flags = {{"state-dir", directory_}}});

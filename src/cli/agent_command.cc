@@ -7,17 +7,19 @@
 #include "cli/commands.h"
 #include "cli/config_flags.h"
 #include "config/load.h"
+#include "kinds/kinds.h"
 
 namespace tessera::cli {
 namespace {
 
 int Serve(const Arguments& arguments) {
   const std::optional<std::string> file = ConfigFileIn(arguments);
-  agent::RunAgent(
-      {.config_file = file.value_or(config::kDefaultFile),
-       .may_be_absent = !file,
-       .load = [environment = config::OwnEnvironment(), flags = ConfigFlagsIn(arguments)](
-                   const auto& path) { return config::LoadFile(path, environment, flags); }});
+  agent::RunAgent({.config_file = file.value_or(config::kDefaultFile),
+                   .may_be_absent = !file,
+                   .load = [environment = config::OwnEnvironment(),
+                            flags = ConfigFlagsIn(arguments)](const auto& path) {
+                     return config::LoadFile(FullSchema(), path, environment, flags);
+                   }});
 }
 
 // `tessera agent`, or one that names its file.

@@ -62,8 +62,8 @@ int ShowCdi(const Arguments& arguments) {
 }
 
 int GenerateDocuments(const Arguments& arguments) {
-  const config::LoadResult loaded =
-      SuitedToRuntime(config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), {}));
+  const config::LoadResult loaded = SuitedToRuntime(
+      config::LoadFile(FullSchema(), ConfigFileIn(arguments), config::OwnEnvironment(), {}));
   if (!loaded.ok()) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;
@@ -110,7 +110,8 @@ std::vector<HostTree> TreesOf(const Arguments& arguments) {
     }
     return trees;
   }
-  const config::LoadResult loaded = config::LoadFile(std::nullopt, config::OwnEnvironment(), {});
+  const config::LoadResult loaded =
+      config::LoadFile(FullSchema(), std::nullopt, config::OwnEnvironment(), {});
   if (!loaded.ok()) return trees;
   for (const config::Resource& resource : loaded.config.resources) {
     const CdiDescriber* const cdi = KindOf(resource)->cdi;

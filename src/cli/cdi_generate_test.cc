@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
+#include "kinds/kinds.h"
 
 namespace tessera::cli {
 namespace {
 
 config::Config Configured(const std::string& resources) {
   const config::LoadResult result = config::Load(
+      FullSchema(),
       {.file = config::Document::Parse("t.yaml", "version: tessera/v1\nresources:\n" + resources)});
   EXPECT_EQ(config::Text(result.errors), "");
   return result.config;

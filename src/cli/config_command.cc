@@ -9,6 +9,7 @@
 #include "config/load.h"
 #include "config/print.h"
 #include "config/reference.h"
+#include "kinds/kinds.h"
 
 namespace tessera::cli {
 namespace {
@@ -25,8 +26,9 @@ bool Tell(const config::LoadResult& result, FILE* err) {
 }  // namespace
 
 int ConfigPrint(const ConfigSources& sources, ConfigForm form, FILE* out, FILE* err) {
-  return ConfigPrint(config::LoadFile(sources.file, sources.environment, sources.flags), form, out,
-                     err);
+  return ConfigPrint(
+      config::LoadFile(FullSchema(), sources.file, sources.environment, sources.flags), form, out,
+      err);
 }
 
 int ConfigPrint(const config::LoadResult& loaded, ConfigForm form, FILE* out, FILE* err) {
@@ -42,10 +44,10 @@ int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
   const auto format = config::hami::FormatOf(document);
   config::LoadResult result;
   if (format == config::hami::Format::kOwn) {
-    result = config::Load({.file = std::move(document)});
+    result = config::Load(FullSchema(), {.file = std::move(document)});
   } else {
     config::hami::NodeConfigFile nodes("");
-    result = config::hami::LoadEither({.file = std::move(document)}, nodes);
+    result = config::hami::LoadEither(FullSchema(), {.file = std::move(document)}, nodes);
     fmt::print(out,
                "{}: taken for a file of {} device plugin, as 'tessera agent nvidia' reads it\n",
                file, result.taken_for);
@@ -65,8 +67,8 @@ int ConfigConvert(const std::string& file, const std::string& node_file,
   config::hami::NodeConfigFile nodes(node_file);
   // What an agent decides by the node's container runtime is written down as it best is.
   const config::LoadResult result = config::PreferCdi(
-      config::hami::LoadEither({.file = config::Document::Read(file), .environment = variables},
-                               nodes),
+      config::hami::LoadEither(
+          FullSchema(), {.file = config::Document::Read(file), .environment = variables}, nodes),
       "where the container runtime has CDI");
   if (!Tell(result, err)) {
     fmt::print(err, "{}: {}\n", file, Count(result.errors.size(), "error"));
@@ -83,7 +85,7 @@ int ConfigConvert(const std::string& file, const std::string& node_file,
 }
 
 int ConfigSchema(FILE* out) {
-  fmt::print(out, "{}", config::JsonSchema());
+  fmt::print(out, "{}", config::JsonSchema(FullSchema()));
   return 0;
 }
 

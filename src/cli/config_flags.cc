@@ -7,6 +7,7 @@
 
 #include "config/load.h"
 #include "config/schema.h"
+#include "kinds/kinds.h"
 
 namespace tessera::cli {
 namespace {
@@ -33,7 +34,7 @@ std::string Described(std::string_view text) {
 Option FlagOf(const config::PathKey& entry) {
   const config::Key& key = *entry.key;
   const std::string usual =
-      key.default_note.empty() ? config::DefaultText(key) : std::string(key.default_note);
+      key.default_note.empty() ? FullSchema().DefaultText(key) : std::string(key.default_note);
   std::string note = usual.empty() ? "" : fmt::format("[default: {}] ", usual);
   return {.name = "--" + config::FlagName(entry.path),
           .value = Placeholder(key),
@@ -53,9 +54,7 @@ Option ConfigFileFlag() {
 
 std::vector<Option> ConfigFlags() {
   std::vector<Option> flags = {ConfigFileFlag()};
-  for (const config::PathKey& entry : config::AllKeys()) {
-    if (config::HasFlag(entry)) flags.push_back(FlagOf(entry));
-  }
+  for (const config::PathKey& entry : config::FlagKeys()) flags.push_back(FlagOf(entry));
   return flags;
 }
 
@@ -69,9 +68,9 @@ std::map<std::string, std::string> ConfigFlagsIn(const Arguments& arguments) {
   const bool any = std::ranges::any_of(arguments.values(),
                                        [](const auto& given) { return given.first != "config"; });
   if (!any) return flags;  // mostly so, and a start is not to wait for a list of all keys
-  for (const config::PathKey& entry : config::AllKeys()) {
+  for (const config::PathKey& entry : config::FlagKeys()) {
     std::string name = config::FlagName(entry.path);
-    if (config::HasFlag(entry) && arguments.Has(name)) flags[name] = arguments.Get(name);
+    if (arguments.Has(name)) flags[name] = arguments.Get(name);
   }
   return flags;
 }

@@ -9,6 +9,7 @@
 #include "compat/nvidia/options.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
+#include "kinds/kinds.h"
 #include "report/label_file.h"
 #include "report/label_sync.h"
 
@@ -22,7 +23,7 @@ int Tell(const config::LoadResult& loaded, const std::string& file) {
     return kFailed;
   }
   Labels labels;
-  for (const auto& labeller : LabellersOf(loaded.config)) {
+  for (const auto& labeller : LabellersOf(loaded.schema->kinds(), loaded.config)) {
     Result<Labels> read = labeller->Read();
     if (!read) return PrintFailure(read.error());
     labels.merge(*std::move(read));
@@ -47,9 +48,9 @@ std::string FileIn(const config::nvidia::Sources& sources) {
 }
 
 int Show(const Arguments& arguments) {
-  return Tell(
-      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments)),
-      FileIn(arguments));
+  return Tell(config::LoadFile(FullSchema(), ConfigFileIn(arguments), config::OwnEnvironment(),
+                               ConfigFlagsIn(arguments)),
+              FileIn(arguments));
 }
 
 Command OfNvidia();

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/config_flags.h"
 #include "config/load.h"
+#include "kinds/kinds.h"
 #include "mps/run.h"
 #include "mps/shm.h"
 
@@ -11,12 +12,14 @@ namespace {
 
 int Keep(const Arguments& arguments) {
   const std::optional<std::string> file = ConfigFileIn(arguments);
-  mps::RunMps(
-      {.config_file = file.value_or(config::kDefaultFile),
-       .may_be_absent = !file,
-       .load = [environment = config::OwnEnvironment(), flags = ConfigFlagsIn(arguments)](
-                   const auto& path) { return config::LoadFile(path, environment, flags); }},
-      arguments.Has("leave-running"));
+  mps::RunMps({.config_file = file.value_or(config::kDefaultFile),
+               .may_be_absent = !file,
+               .load =
+                   [environment = config::OwnEnvironment(),
+                    flags = ConfigFlagsIn(arguments)](const auto& path) {
+                     return config::LoadFile(FullSchema(), path, environment, flags);
+                   }},
+              arguments.Has("leave-running"));
 }
 
 int MountShm(const Arguments& arguments) {

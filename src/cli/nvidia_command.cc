@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/nvidia_words.h"
 #include "compat/hami/load.h"
+#include "kinds/kinds.h"
 #include "mps/run.h"
 
 namespace tessera::cli {
@@ -16,7 +17,7 @@ namespace {
 config::LoadResult LoadFrom(const std::optional<std::string>& path, config::nvidia::Sources sources,
                             config::hami::NodeConfigFile& nodes) {
   if (path) sources.file = config::Document::Read(*path);
-  return config::hami::LoadEither(std::move(sources), nodes);
+  return config::hami::LoadEither(FullSchema(), std::move(sources), nodes);
 }
 
 agent::AgentOptions OptionsOf(NvidiaWords words) {

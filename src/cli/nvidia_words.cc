@@ -14,6 +14,7 @@
 #include "compat/hami/options.h"
 #include "compat/nvidia/options.h"
 #include "config/load.h"
+#include "kinds/kinds.h"
 
 namespace tessera::cli {
 namespace {
@@ -92,7 +93,7 @@ NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
 config::LoadResult LoadOnce(NvidiaWords words) {
   if (!words.file.empty()) words.sources.file = config::Document::Read(words.file);
   config::hami::NodeConfigFile nodes(NodeConfigFileOf(words.sources));
-  return config::hami::LoadEither(std::move(words.sources), nodes);
+  return config::hami::LoadEither(FullSchema(), std::move(words.sources), nodes);
 }
 
 }  // namespace tessera::cli

@@ -10,6 +10,7 @@
 #include "cli/config_flags.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
+#include "kinds/kinds.h"
 #include "os/process.h"
 
 namespace tessera::cli {
@@ -35,8 +36,8 @@ bool MayRemoveGrants(const config::Config& config) {
 
 int Uninstall(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
-  const config::LoadResult loaded =
-      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments));
+  const config::LoadResult loaded = config::LoadFile(
+      FullSchema(), ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments));
   if (!loaded.ok()) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;

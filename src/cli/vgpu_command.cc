@@ -12,6 +12,7 @@
 #include "cli/vgpu_view.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
+#include "kinds/kinds.h"
 
 namespace tessera::cli {
 namespace {
@@ -46,8 +47,8 @@ int ShowVgpus(const Arguments& arguments) {
     return PrintMisuse(
         "vgpu", "--for takes a time of up to 60s, such as 2s, not '" + arguments.Get("for") + "'");
   }
-  const config::LoadResult loaded =
-      config::LoadFile(ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments));
+  const config::LoadResult loaded = config::LoadFile(
+      FullSchema(), ConfigFileIn(arguments), config::OwnEnvironment(), ConfigFlagsIn(arguments));
   if (!loaded.ok()) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;

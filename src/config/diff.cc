@@ -96,10 +96,10 @@ std::vector<std::string> Without(const std::map<std::string, size_t>& names,
 
 }  // namespace
 
-Difference Compare(const Config& running, const Config& next) {
+Difference Compare(const Schema& schema, const Config& running, const Config& next) {
   Difference difference;
-  const Shown before = Show(running);
-  const Shown after = Show(next);
+  const Shown before = Show(schema, running);
+  const Shown after = Show(schema, next);
   difference.settings = CompareLeaves(SettingsOf(before), SettingsOf(after));
   const std::map<std::string, size_t> old = IndexByName(running);
   const std::map<std::string, size_t> now = IndexByName(next);
@@ -123,8 +123,8 @@ Difference Compare(const Config& running, const Config& next) {
   return difference;
 }
 
-Config KeepUntilRestart(const Config& running, Config next) {
-  ForEachValue(Show(running), [&](const Shown& shown) {
+Config KeepUntilRestart(const Schema& schema, const Config& running, Config next) {
+  ForEachValue(Show(schema, running), [&](const Shown& shown) {
     if (shown.key->effect == Effect::kRestart) {
       shown.key->field.store(next, At{}, shown.value);
     }

@@ -37,10 +37,10 @@ struct Difference {
   }
 };
 
-Difference Compare(const Config& running, const Config& next);
+Difference Compare(const Schema& schema, const Config& running, const Config& next);
 
 // `next` with every setting that needs a restart as it is in `running`: what a reload may apply.
-Config KeepUntilRestart(const Config& running, Config next);
+Config KeepUntilRestart(const Schema& schema, const Config& running, Config next);
 
 // The settings among `changes` that wait for a restart, one sentence each for the log: "state.dir
 // stays '/var/lib/tessera' until the agent is restarted; the configuration now says '/data'".

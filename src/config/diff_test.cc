@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config {
 namespace {
 
 Config ConfigFrom(const std::string& text) {
   const LoadResult result =
-      Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
+      Load(FullSchema(), {.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text)});
   EXPECT_TRUE(result.ok()) << Text(result.errors);
   return result.config;
 }
@@ -22,7 +23,7 @@ constexpr const char* kTwo =
     "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n";
 
 TEST(Compare, TheSameConfigurationIsNoDifference) {
-  const Difference difference = Compare(ConfigFrom(kTwo), ConfigFrom(kTwo));
+  const Difference difference = Compare(FullSchema(), ConfigFrom(kTwo), ConfigFrom(kTwo));
   EXPECT_TRUE(difference.Empty());
 }
 
@@ -31,7 +32,7 @@ TEST(Compare, TheOrderOfResourcesMeansNothing) {
       "resources:\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n"
       "- {name: dummy.com/a, env: A, dummy: {count: 4}}\n");
-  EXPECT_TRUE(Compare(ConfigFrom(kTwo), other).Empty());
+  EXPECT_TRUE(Compare(FullSchema(), ConfigFrom(kTwo), other).Empty());
 }
 
 TEST(Compare, ResourcesComeGoAndStay) {
@@ -39,7 +40,7 @@ TEST(Compare, ResourcesComeGoAndStay) {
       "resources:\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n"
       "- {name: dummy.com/c, env: C, dummy: {count: 4}}\n");
-  const Difference difference = Compare(ConfigFrom(kTwo), next);
+  const Difference difference = Compare(FullSchema(), ConfigFrom(kTwo), next);
   EXPECT_EQ(difference.removed, std::vector<std::string>{"dummy.com/a"});
   EXPECT_EQ(difference.added, std::vector<std::string>{"dummy.com/c"});
   EXPECT_TRUE(difference.changed.empty());
@@ -48,8 +49,9 @@ TEST(Compare, ResourcesComeGoAndStay) {
 TEST(Compare, AResourceThatIsLeftOtherDevicesIsChanged) {
   const char* gpus = "- {name: nvidia.com/gpu, nvidia: {}}\n";
   const char* first = "- {name: nvidia.com/first, nvidia: {select: [{index: 0}]}}\n";
-  const Difference difference = Compare(ConfigFrom(std::string("resources:\n") + first + gpus),
-                                        ConfigFrom(std::string("resources:\n") + gpus + first));
+  const Difference difference =
+      Compare(FullSchema(), ConfigFrom(std::string("resources:\n") + first + gpus),
+              ConfigFrom(std::string("resources:\n") + gpus + first));
   const std::vector<Change> others = {
       {.path = "earlier resources", .before = "as they were", .after = "others"}};
   EXPECT_EQ(difference.changed,
@@ -67,7 +69,7 @@ TEST(Compare, FamiliesOfOneNameAreToldApartByTheirOrder) {
   };
   const char* all = "- {name: \"nvidia.com/mig-{profile}\", nvidia: {mig: \"*\"}}\n";
 
-  const Difference difference = Compare(families(2, ""), families(4, all));
+  const Difference difference = Compare(FullSchema(), families(2, ""), families(4, all));
 
   EXPECT_EQ(difference.added, std::vector<std::string>{"nvidia.com/mig-{profile} (2)"});
   EXPECT_EQ(difference.changed,
@@ -81,7 +83,7 @@ TEST(Compare, AChangedResourceNamesTheKeys) {
       "resources:\n"
       "- {name: dummy.com/a, env: A, policy: replicas, replicas: 2, dummy: {count: 5}}\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
-  const Difference difference = Compare(ConfigFrom(kTwo), next);
+  const Difference difference = Compare(FullSchema(), ConfigFrom(kTwo), next);
   ASSERT_EQ(difference.changed.size(), 1u);
   EXPECT_EQ(difference.changed[0],
             (ResourceChange{.name = "dummy.com/a",
@@ -95,7 +97,7 @@ TEST(Compare, AChangeSaysWhatItEntails) {
       "resources:\n"
       "- {name: dummy.com/a, env: A, dummy: {count: 4, reset: before-start}}\n"
       "- {name: dummy.com/b, env: B, dummy: {count: 4}}\n");
-  const Difference difference = Compare(ConfigFrom(kTwo), next);
+  const Difference difference = Compare(FullSchema(), ConfigFrom(kTwo), next);
   ASSERT_EQ(difference.changed.size(), 1u);
   EXPECT_EQ(difference.changed[0].changes, (std::vector<Change>{{.path = "dummy.reset",
                                                                  .before = "never",
@@ -108,7 +110,7 @@ TEST(Compare, AnotherKindIsAChangeOfAllItsKeys) {
       "resources:\n"
       "- {name: dummy.com/a, env: A, dummy: {count: 4}}\n"
       "- {name: dummy.com/b, env: B, files: {paths: [/dev/x]}}\n");
-  const Difference difference = Compare(ConfigFrom(kTwo), next);
+  const Difference difference = Compare(FullSchema(), ConfigFrom(kTwo), next);
   ASSERT_EQ(difference.changed.size(), 1u);
   EXPECT_EQ(difference.changed[0].name, "dummy.com/b");
   EXPECT_TRUE(difference.added.empty());
@@ -119,8 +121,8 @@ TEST(Compare, ItemsOfListsThatGoAreChanges) {
   const auto with = [](const std::string& nodes) {
     return ConfigFrom("resources:\n- {name: dummy.com/a, dummy: {nodes: " + nodes + "}}\n");
   };
-  const Difference difference =
-      Compare(with("[{hostPath: /dev/a}, {hostPath: /dev/b}]"), with("[{hostPath: /dev/a}]"));
+  const Difference difference = Compare(
+      FullSchema(), with("[{hostPath: /dev/a}, {hostPath: /dev/b}]"), with("[{hostPath: /dev/a}]"));
   ASSERT_EQ(difference.changed.size(), 1u);
   EXPECT_EQ(difference.changed[0].changes,
             (std::vector<Change>{
@@ -132,7 +134,7 @@ TEST(Compare, ItemsOfListsThatGoAreChanges) {
 
 TEST(Compare, SettingsSayWhetherTheyWaitForARestart) {
   const Difference difference =
-      Compare(ConfigFrom(""),
+      Compare(FullSchema(), ConfigFrom(""),
               ConfigFrom("log: {level: debug}\nstate: {dir: /data}\nhealth: {failures: 5}\n"));
   EXPECT_EQ(difference.settings, (std::vector<Change>{
                                      {.path = "health.failures", .before = "3", .after = "5"},
@@ -154,13 +156,13 @@ TEST(KeepUntilRestart, TakesWhatIsLiveAndKeepsTheRest) {
       "log: {level: debug}\nstate: {dir: /data}\nadvertise: {debounce: 1s}\n" + std::string(kTwo));
   Config expected = next;
   expected.state_dir = "/var/lib/tessera";
-  EXPECT_EQ(KeepUntilRestart(running, next), expected);
+  EXPECT_EQ(KeepUntilRestart(FullSchema(), running, next), expected);
 }
 
 // What the agent reads once at its start.
 TEST(KeepUntilRestart, CoversEverythingThatIsBoundAtTheStart) {
   std::vector<std::string> paths;
-  for (const PathKey& key : AllKeys()) {
+  for (const PathKey& key : FullSchema().keys()) {
     if (key.key->effect == Effect::kRestart) paths.push_back(key.path);
   }
   EXPECT_EQ(paths, (std::vector<std::string>{

@@ -8,7 +8,7 @@
 namespace tessera::config {
 namespace {
 
-json::Object SectionSchema(const Key& section);
+json::Object SectionSchema(const Schema& table, const Key& section);
 
 json::Array Texts(const std::vector<std::string>& texts) {
   json::Array array;
@@ -16,11 +16,11 @@ json::Array Texts(const std::vector<std::string>& texts) {
   return array;
 }
 
-std::string PathPattern(const Key& key) {
-  return key.required || !DefaultText(key).empty() ? "^/" : "^(/|$)";
+std::string PathPattern(const Schema& table, const Key& key) {
+  return key.required || !table.DefaultText(key).empty() ? "^/" : "^(/|$)";
 }
 
-void AddList(const Key& key, json::Object& schema) {
+void AddList(const Schema& table, const Key& key, json::Object& schema) {
   json::Object items;
   if (key.type == Type::kEnumList) {
     items["enum"] = Texts(key.values);
@@ -28,14 +28,14 @@ void AddList(const Key& key, json::Object& schema) {
     items["type"] = "string";
     items["pattern"] = "^/";
   } else {
-    items = SectionSchema(key);
+    items = SectionSchema(table, key);
   }
   schema["type"] = "array";
   schema["items"] = std::move(items);
   if (key.type == Type::kList) schema["maxItems"] = key.max;
 }
 
-void AddType(const Key& key, json::Object& schema) {
+void AddType(const Schema& table, const Key& key, json::Object& schema) {
   switch (key.type) {
     case Type::kBool:
       schema["type"] = "boolean";
@@ -59,24 +59,24 @@ void AddType(const Key& key, json::Object& schema) {
       break;
     case Type::kPath:
       schema["type"] = "string";
-      schema["pattern"] = PathPattern(key);
+      schema["pattern"] = PathPattern(table, key);
       break;
     case Type::kText:
       schema["type"] = "string";
       break;
     case Type::kSection:
-      schema = SectionSchema(key);
+      schema = SectionSchema(table, key);
       break;
     case Type::kList:
     case Type::kEnumList:
     case Type::kPathList:
-      AddList(key, schema);
+      AddList(table, key, schema);
       break;
   }
 }
 
-void AddDefault(const Key& key, json::Object& schema) {
-  const std::string text = DefaultText(key);
+void AddDefault(const Schema& table, const Key& key, json::Object& schema) {
+  const std::string text = table.DefaultText(key);
   if (!key.IsScalar() || key.required || !key.default_note.empty()) return;
   if (key.type == Type::kBool) {
     schema["default"] = text == "true";
@@ -89,22 +89,22 @@ void AddDefault(const Key& key, json::Object& schema) {
   }
 }
 
-json::Object KeySchema(const Key& key) {
+json::Object KeySchema(const Schema& table, const Key& key) {
   json::Object schema;
-  AddType(key, schema);
+  AddType(table, key, schema);
   schema["description"] = key.doc;
-  AddDefault(key, schema);
+  AddDefault(table, key, schema);
   return schema;
 }
 
-json::Object SectionSchema(const Key& section) {
+json::Object SectionSchema(const Schema& table, const Key& section) {
   json::Object schema;
   schema["type"] = "object";
   json::Object properties;
   json::Array required;
   json::Array choices;
   for (const Key& key : section.children) {
-    properties[key.name] = KeySchema(key);
+    properties[key.name] = KeySchema(table, key);
     if (key.required) required.emplace_back(key.name);
     if (key.choice.choose)
       choices.push_back(json::Object{{"required", json::Array{json::Value(key.name)}}});
@@ -118,11 +118,11 @@ json::Object SectionSchema(const Key& section) {
 
 }  // namespace
 
-std::string JsonSchema() {
+std::string JsonSchema(const Schema& table) {
   json::Object schema;
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = fmt::format("Configuration of Tessera, {}", kVersion);
-  for (auto& [key, value] : SectionSchema(Schema())) schema[key] = std::move(value);
+  for (auto& [key, value] : SectionSchema(table, table.root())) schema[key] = std::move(value);
   return json::WritePretty(schema);
 }
 

@@ -13,6 +13,7 @@ inline constexpr auto kTop = [](auto& config, const At&) -> auto& { return confi
 
 // Everything but resources: the settings of the agent as a whole.
 std::vector<Key> AgentKeys();
-Key ResourcesKey();
+// `kinds` outlives it.
+Key ResourcesKey(const Kinds& kinds);
 
 }  // namespace tessera::config

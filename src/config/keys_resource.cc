@@ -2,7 +2,6 @@
 #include "config/keys.h"
 #include "config/schema/checks.h"
 #include "config/schema/fields.h"
-#include "kinds/kinds.h"
 
 namespace tessera::config {
 namespace {
@@ -160,20 +159,16 @@ std::vector<Key> RenderingKeys() {
   };
 }
 
-}  // namespace
-
-namespace {
-
-std::vector<Key> ResourceKeys() {
+std::vector<Key> ResourceKeys(const Kinds& kinds) {
   std::vector<Key> keys = DivisionKeys();
   for (Key& key : RenderingKeys()) keys.push_back(std::move(key));
-  for (const Kind& kind : Kinds()) keys.push_back(kind.section);
+  for (const Kind& kind : kinds) keys.push_back(kind.section);
   return keys;
 }
 
 }  // namespace
 
-Key ResourcesKey() {
+Key ResourcesKey(const Kinds& kinds) {
   return {.name = "resources",
           .type = Type::kList,
           .doc =
@@ -181,7 +176,7 @@ Key ResourcesKey() {
               "of devices it is made of.",
           .max = 256,
           .list = BindList(kTop, &Config::resources),
-          .children = ResourceKeys};
+          .children = [&kinds] { return ResourceKeys(kinds); }};
 }
 
 }  // namespace tessera::config

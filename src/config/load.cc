@@ -9,7 +9,6 @@
 #include "config/rules.h"
 #include "config/schema/findings.h"
 #include "config/show.h"
-#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::config {
@@ -18,9 +17,9 @@ namespace {
 constexpr std::string_view kOwnPrefix = "TESSERA_";
 
 // Stores a text that came from outside the file.
-void SetOutside(const PathKey& key, const std::string& text, const std::string& origin,
-                Config& config, Findings& findings) {
-  const Parsed<Value> value = ParseValue(*key.key, text);
+void SetOutside(const Schema& schema, const PathKey& key, const std::string& text,
+                const std::string& origin, Config& config, Findings& findings) {
+  const Parsed<Value> value = schema.ParseValue(*key.key, text);
   findings.SetOutside(key.path, origin, text, value.has_value());
   if (value) {
     key.key->field.store(config, At{}, *value);
@@ -30,13 +29,12 @@ void SetOutside(const PathKey& key, const std::string& text, const std::string& 
   }
 }
 
-void ApplyEnvironment(const std::map<std::string, std::string>& environment, Config& config,
-                      Findings& findings) {
+void ApplyEnvironment(const Schema& schema, const std::map<std::string, std::string>& environment,
+                      Config& config, Findings& findings) {
   if (environment.empty()) return;  // mostly so, and a start is not to wait for nothing
   std::map<std::string, PathKey> keys;
   std::vector<std::string> names;
-  for (const PathKey& key : AllKeys()) {
-    if (!HasFlag(key)) continue;
+  for (const PathKey& key : FlagKeys()) {
     const std::string name = EnvironmentName(key.path);
     names.push_back(name.substr(kOwnPrefix.size()));
     keys.emplace(name, key);
@@ -45,7 +43,7 @@ void ApplyEnvironment(const std::map<std::string, std::string>& environment, Con
     const std::string origin = "environment " + name;
     if (const auto found = keys.find(name); found != keys.end()) {
       // Empty is as good as unset: manifests often cannot leave a variable out.
-      if (!text.empty()) SetOutside(found->second, text, origin, config, findings);
+      if (!text.empty()) SetOutside(schema, found->second, text, origin, config, findings);
       continue;
     }
     // Only likely typing errors: Kubernetes makes variables of a service's name by itself.
@@ -60,20 +58,19 @@ void ApplyEnvironment(const std::map<std::string, std::string>& environment, Con
   }
 }
 
-void ApplyFlags(const std::map<std::string, std::string>& flags, Config& config,
-                Findings& findings) {
+void ApplyFlags(const Schema& schema, const std::map<std::string, std::string>& flags,
+                Config& config, Findings& findings) {
   if (flags.empty()) return;
   std::map<std::string, PathKey> keys;
   std::vector<std::string> names;
-  for (const PathKey& key : AllKeys()) {
-    if (!HasFlag(key)) continue;
+  for (const PathKey& key : FlagKeys()) {
     names.push_back(FlagName(key.path));
     keys.emplace(names.back(), key);
   }
   for (const auto& [name, text] : flags) {
     const std::string origin = "flag --" + name;
     if (const auto found = keys.find(name); found != keys.end()) {
-      SetOutside(found->second, text, origin, config, findings);
+      SetOutside(schema, found->second, text, origin, config, findings);
       continue;
     }
     findings.Add({.reason = Reason::kConfigUnknownKey,
@@ -88,10 +85,10 @@ void ApplyFlags(const std::map<std::string, std::string>& flags, Config& config,
 void Finish(const std::map<std::string, std::string>& environment,
             const std::map<std::string, std::string>& flags, Findings& findings,
             LoadResult& result) {
-  ApplyEnvironment(environment, result.config, findings);
-  ApplyFlags(flags, result.config, findings);
-  Complete(result.config);
-  CheckRules(result.config, findings);
+  ApplyEnvironment(*result.schema, environment, result.config, findings);
+  ApplyFlags(*result.schema, flags, result.config, findings);
+  Complete(result.schema->kinds(), result.config);
+  CheckRules(result.schema->kinds(), result.config, findings);
   result.errors = findings.SortedErrors();
   result.warnings = findings.warnings();
   if (!result.ok()) return;
@@ -129,18 +126,18 @@ std::string LoadResult::SourceOf(const std::string& path) const {
 std::vector<Setting> LoadResult::Settings() const {
   std::vector<Setting> settings;
   if (!ok()) return settings;
-  ForEachValue(Show(config), [&](const Shown& shown) {
+  ForEachValue(Show(*schema, config), [&](const Shown& shown) {
     settings.push_back({shown.path, ValueText(shown.value), SourceOf(shown.path)});
   });
   return settings;
 }
 
-LoadResult Load(const Sources& sources) {
-  LoadResult result;
+LoadResult Load(const Schema& schema, const Sources& sources) {
+  LoadResult result{.schema = &schema};
   const Document none;
   const Document& document = sources.file ? *sources.file : none;
   Findings findings(document);
-  if (sources.file) Reader(result.config, findings, document).ReadAll();
+  if (sources.file) Reader(schema, result.config, findings, document).ReadAll();
   Finish(sources.environment, sources.flags, findings, result);
   result.undecided = Undecided(result.config, findings);
   if (result.config.resources.empty() && result.ok()) {
@@ -153,7 +150,8 @@ LoadResult Load(const Sources& sources) {
 
 LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
   if (!loaded.ok() || loaded.undecided.empty()) return loaded;
-  LoadResult suited{.config = loaded.config, .undecided = loaded.undecided};
+  LoadResult suited{
+      .schema = loaded.schema, .config = loaded.config, .undecided = loaded.undecided};
   std::map<std::string, std::string> sources = loaded.sources;
   for (const size_t i : suited.undecided) {
     Rendering& rendering = suited.config.resources[i].rendering;
@@ -178,10 +176,10 @@ LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
   return suited;
 }
 
-LoadResult LoadForeign(Foreign foreign, const std::map<std::string, std::string>& environment,
+LoadResult LoadForeign(const Schema& schema, Foreign foreign,
+                       const std::map<std::string, std::string>& environment,
                        const std::map<std::string, std::string>& flags) {
-  LoadResult result;
-  result.config = std::move(foreign.config);
+  LoadResult result{.schema = &schema, .config = std::move(foreign.config)};
   FinishFrom(foreign.sources, environment, flags, result);
   for (size_t i = 0; foreign.undecided && i < result.config.resources.size(); ++i) {
     result.undecided.push_back(i);
@@ -192,7 +190,7 @@ LoadResult LoadForeign(Foreign foreign, const std::map<std::string, std::string>
   return result;
 }
 
-LoadResult LoadFile(const std::optional<std::string>& path,
+LoadResult LoadFile(const Schema& schema, const std::optional<std::string>& path,
                     const std::map<std::string, std::string>& environment,
                     const std::map<std::string, std::string>& flags) {
   Sources sources{.file = std::nullopt, .environment = environment, .flags = flags};
@@ -201,7 +199,7 @@ LoadResult LoadFile(const std::optional<std::string>& path,
   } else if (os::Exists(kDefaultFile)) {
     sources.file = Document::Read(kDefaultFile);
   }
-  return Load(sources);
+  return Load(schema, sources);
 }
 
 std::map<std::string, std::string> OwnEnvironment() {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/schema.h"
 #include "config/schema/config.h"
 #include "config/schema/problem.h"
 #include "config/schema/yaml.h"
@@ -38,6 +39,7 @@ struct Setting {
 };
 
 struct LoadResult {
+  const Schema* schema = nullptr;   // that it was read by, which outlives it
   Config config;                    // to be used only when ok()
   std::vector<Problem> errors{};    // all of them, in the order of the file
   std::vector<Problem> warnings{};  // what is legal, but surely not meant
@@ -56,7 +58,8 @@ struct LoadResult {
   std::vector<Setting> Settings() const;
 };
 
-LoadResult Load(const Sources& sources);
+// By these keys.
+LoadResult Load(const Schema& schema, const Sources& sources);
 
 // The same where the node's container runtime reads CDI documents, which `shown_by` shows: the
 // undecided resources go by CDI. Where they cannot (their documents would be each other's), a
@@ -74,12 +77,13 @@ struct Foreign {
 };
 
 // The same from that; environment and flags are ours and override it.
-LoadResult LoadForeign(Foreign foreign, const std::map<std::string, std::string>& environment,
+LoadResult LoadForeign(const Schema& schema, Foreign foreign,
+                       const std::map<std::string, std::string>& environment,
                        const std::map<std::string, std::string>& flags);
 
 // Reads the file anew, for a start and for every reload. With no `path` kDefaultFile is read if it
 // is there.
-LoadResult LoadFile(const std::optional<std::string>& path,
+LoadResult LoadFile(const Schema& schema, const std::optional<std::string>& path,
                     const std::map<std::string, std::string>& environment,
                     const std::map<std::string, std::string>& flags);
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::config {
@@ -11,9 +12,9 @@ namespace {
 using Map = std::map<std::string, std::string>;
 
 LoadResult From(const std::string& text, Map environment = {}, Map flags = {}) {
-  return Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text),
-               .environment = std::move(environment),
-               .flags = std::move(flags)});
+  return Load(FullSchema(), {.file = Document::Parse("t.yaml", "version: tessera/v1\n" + text),
+                             .environment = std::move(environment),
+                             .flags = std::move(flags)});
 }
 
 Config Good(const std::string& text) {
@@ -73,8 +74,8 @@ TEST(Load, MistypedVariablesAreWarnedAbout) {
 }
 
 TEST(Load, NoResourcesIsLegalAndWarnedAbout) {
-  EXPECT_EQ(Text(Load({}).errors), "");
-  EXPECT_EQ(Text(Load({}).warnings),
+  EXPECT_EQ(Text(Load(FullSchema(), {}).errors), "");
+  EXPECT_EQ(Text(Load(FullSchema(), {}).warnings),
             "no configuration file: no resources: the agent serves nothing [config-missing]\n");
   EXPECT_EQ(Text(From("").warnings),
             "t.yaml: no resources: the agent serves nothing [config-missing]\n");
@@ -107,7 +108,7 @@ TEST(Load, AFloodOfErrorsIsCutShort) {
 }
 
 TEST(LoadFile, AFileThatIsNamedMustBeThere) {
-  const LoadResult result = LoadFile("/nonexistent/t.yaml", {}, {});
+  const LoadResult result = LoadFile(FullSchema(), "/nonexistent/t.yaml", {}, {});
   EXPECT_EQ(Text(result.errors),
             "/nonexistent/t.yaml: there is no such file [config-unreadable]\n");
 }
@@ -116,9 +117,9 @@ TEST(LoadFile, ReadsTheFileAnew) {
   const std::string directory = *os::MakeTemporaryDirectory("/tmp/tessera-config-");
   const std::string path = directory + "/t.yaml";
   ASSERT_TRUE(os::WriteFileAtomically(path, "version: tessera/v1\nstate: {dir: /a}\n"));
-  EXPECT_EQ(LoadFile(path, {}, {}).config.state_dir, "/a");
+  EXPECT_EQ(LoadFile(FullSchema(), path, {}, {}).config.state_dir, "/a");
   ASSERT_TRUE(os::WriteFileAtomically(path, "version: tessera/v1\nstate: {dir: /b}\n"));
-  EXPECT_EQ(LoadFile(path, {}, {}).config.state_dir, "/b");
+  EXPECT_EQ(LoadFile(FullSchema(), path, {}, {}).config.state_dir, "/b");
   EXPECT_TRUE(os::RemoveTree(directory));
 }
 

@@ -41,18 +41,18 @@ std::string TypeCell(const Key& key) {
   }
 }
 
-std::string DefaultCell(const Key& key) {
+std::string DefaultCell(const Schema& schema, const Key& key) {
   if (!key.default_note.empty()) return std::string(key.default_note);
   if (key.required) return "none: it must be there";
-  const std::string text = DefaultText(key);
+  const std::string text = schema.DefaultText(key);
   if (key.type == Type::kEnumList) return Code(fmt::format("[{}]", text));
   return text.empty() ? "none" : Code(text);
 }
 
-void AddRows(const std::vector<PathKey>& keys, const std::string& prefix, std::string& out) {
+void AddRows(const Schema& schema, const std::string& prefix, std::string& out) {
   out += "| Key | Type | Default | Example | A change takes effect | Meaning |\n";
   out += "|---|---|---|---|---|---|\n";
-  for (const PathKey& key : keys) {
+  for (const PathKey& key : schema.keys()) {
     if (!key.path.starts_with(prefix)) continue;
     if (!key.key->IsScalar()) {
       out +=
@@ -60,15 +60,14 @@ void AddRows(const std::vector<PathKey>& keys, const std::string& prefix, std::s
       continue;
     }
     out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", Code(key.path), TypeCell(*key.key),
-                       DefaultCell(*key.key), Code(key.key->example), EffectText(key.key->effect),
-                       key.key->doc);
+                       DefaultCell(schema, *key.key), Code(key.key->example),
+                       EffectText(key.key->effect), key.key->doc);
   }
 }
 
-void AddFlags(const std::vector<PathKey>& keys, std::string& out) {
+void AddFlags(std::string& out) {
   out += "### Flags and environment variables\n\n| Key | Flag | Variable |\n|---|---|---|\n";
-  for (const PathKey& key : keys) {
-    if (!HasFlag(key)) continue;
+  for (const PathKey& key : FlagKeys()) {
     out += fmt::format("| {} | {} | {} |\n", Code(key.path), Code("--" + FlagName(key.path)),
                        Code(EnvironmentName(key.path)));
   }
@@ -76,17 +75,16 @@ void AddFlags(const std::vector<PathKey>& keys, std::string& out) {
 
 }  // namespace
 
-std::string MarkdownReference() {
-  const std::vector<PathKey>& keys = AllKeys();
+std::string MarkdownReference(const Schema& schema) {
   std::string out;
-  for (const Key& top : Schema().children) {
+  for (const Key& top : schema.root().children) {
     out += fmt::format("### `{}`\n\n", top.name);
     if (!top.IsScalar()) out += fmt::format("{}\n\n", top.doc);
     const bool is_section = top.type == Type::kSection;
-    AddRows(keys, fmt::format("{}{}", top.name, is_section ? "." : ""), out);
+    AddRows(schema, fmt::format("{}{}", top.name, is_section ? "." : ""), out);
     out += "\n";
   }
-  AddFlags(keys, out);
+  AddFlags(out);
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "config/load.h"
 #include "config/schema.h"
+#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::config {
@@ -22,7 +23,7 @@ TEST(Reference, ThePageSaysWhatTheTableSays) {
   const size_t begin = page.find(kBegin) + kBegin.size();
   const size_t end = page.find(kEnd);
   ASSERT_NE(end, std::string::npos);
-  const std::string made = "\n" + MarkdownReference() + "\n";
+  const std::string made = "\n" + MarkdownReference(FullSchema()) + "\n";
   if (std::getenv("TESSERA_UPDATE_DOCS") != nullptr) {
     ASSERT_TRUE(
         os::WriteFileAtomically(kPage, page.substr(0, begin) + made + page.substr(end), 0644));
@@ -33,8 +34,8 @@ TEST(Reference, ThePageSaysWhatTheTableSays) {
 }
 
 TEST(Reference, EveryKeyIsThere) {
-  const std::string reference = MarkdownReference();
-  for (const PathKey& key : AllKeys()) {
+  const std::string reference = MarkdownReference(FullSchema());
+  for (const PathKey& key : FullSchema().keys()) {
     if (key.key->type == Type::kSection && key.path.find('.') == std::string::npos) {
       EXPECT_NE(reference.find("### `" + key.path + "`\n"), std::string::npos) << key.path;
     } else {
@@ -48,7 +49,7 @@ TEST(Reference, TheExampleOfThePageIsGood) {
   constexpr std::string_view kFence = "```yaml\n";
   const size_t begin = page.find(kFence) + kFence.size();
   const std::string example = page.substr(begin, page.find("```\n", begin) - begin);
-  const LoadResult result = Load({.file = Document::Parse("example", example)});
+  const LoadResult result = Load(FullSchema(), {.file = Document::Parse("example", example)});
   EXPECT_EQ(Text(result.errors), "");
   EXPECT_EQ(Text(result.warnings), "");
   EXPECT_EQ(result.config.resources.size(), 4u);

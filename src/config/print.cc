@@ -56,19 +56,22 @@ enum class LeftOut : bool { kDefault, kUnset };
 
 // Whether it is to be written for the configuration to be what it is. A default that depends on
 // something else is none that is known here.
-bool IsChanged(const Shown& shown, const SourcesByPath& sources, LeftOut left_out) {
+bool IsChanged(const Schema& schema, const Shown& shown, const SourcesByPath& sources,
+               LeftOut left_out) {
   const Key& key = *shown.key;
   const bool set = sources.at(shown.path) != "default";
-  const bool same = !key.default_note.empty() ? !set : ValueText(shown.value) == DefaultText(key);
+  const bool same =
+      !key.default_note.empty() ? !set : ValueText(shown.value) == schema.DefaultText(key);
   return key.required || !same || (set && left_out == LeftOut::kUnset);
 }
 
 // Leaves out what is as it is anyway, sections as well that nothing is left of, but for those that
 // say what a resource is.
-void KeepChanged(Shown& section, const SourcesByPath& sources, LeftOut left_out) {
+void KeepChanged(const Schema& schema, Shown& section, const SourcesByPath& sources,
+                 LeftOut left_out) {
   std::erase_if(section.children, [&](Shown& child) {
-    if (child.key->IsScalar()) return !IsChanged(child, sources, left_out);
-    KeepChanged(child, sources, left_out);
+    if (child.key->IsScalar()) return !IsChanged(schema, child, sources, left_out);
+    KeepChanged(schema, child, sources, left_out);
     return child.children.empty() && !child.is_item && !child.key->choice.chosen;
   });
 }
@@ -138,7 +141,7 @@ json::Value ToJson(const Shown& shown) {
 
 std::string PrintYaml(const LoadResult& result) {
   YamlPrinter printer(SourcesOf(result));
-  printer.Section(Show(result.config), "", "");
+  printer.Section(Show(*result.schema, result.config), "", "");
   return printer.TakeText();
 }
 
@@ -147,12 +150,12 @@ std::string PrintYaml(const LoadResult& result) {
 std::string PrintChangedYaml(const LoadResult& result) {
   for (const LeftOut left_out : {LeftOut::kDefault, LeftOut::kUnset}) {
     SourcesByPath sources = SourcesOf(result);
-    Shown shown = Show(result.config);
-    KeepChanged(shown, sources, left_out);
+    Shown shown = Show(*result.schema, result.config);
+    KeepChanged(*result.schema, shown, sources, left_out);
     YamlPrinter printer(std::move(sources));
     printer.Section(shown, "", "");
     std::string text = printer.TakeText();
-    const LoadResult again = Load({.file = Document::Parse("", text)});
+    const LoadResult again = Load(*result.schema, {.file = Document::Parse("", text)});
     if (again.ok() && again.config == result.config) return text;
   }
   return PrintYaml(result);
@@ -162,7 +165,7 @@ std::string PrintJson(const LoadResult& result) {
   json::Object sources;
   for (const Setting& setting : result.Settings()) sources[setting.path] = setting.source;
   json::Object whole;
-  whole["config"] = ToJson(Show(result.config));
+  whole["config"] = ToJson(Show(*result.schema, result.config));
   whole["sources"] = std::move(sources);
   return json::WritePretty(whole);
 }

@@ -5,6 +5,7 @@
 
 #include "config/schema.h"
 #include "json/json.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config {
 namespace {
@@ -100,7 +101,7 @@ labels: {output: file, gpus: vfio, file: /out, machineTypeFile: /machine, sleepI
 )";
 
 LoadResult LoadedFrom(const std::string& text, const std::string& name = "t.yaml") {
-  LoadResult result = Load({.file = Document::Parse(name, text)});
+  LoadResult result = Load(FullSchema(), {.file = Document::Parse(name, text)});
   EXPECT_EQ(Text(result.errors), "");
   return result;
 }
@@ -114,7 +115,7 @@ TEST(PrintYaml, EveryKeySurvivesARoundTrip) {
   const LoadResult first = LoadedFrom(kEverything);
   const LoadResult second = LoadedFrom(PrintYaml(first));
   EXPECT_EQ(second.config, first.config);
-  for (const PathKey& key : AllKeys()) {
+  for (const PathKey& key : FullSchema().keys()) {
     if (!key.key->IsScalar() || !key.key->expands_to.empty()) continue;
     bool set = false;
     for (const Setting& setting : first.Settings()) {
@@ -165,13 +166,13 @@ TEST(PrintChangedYaml, SurvivesARoundTrip) {
 }
 
 TEST(PrintYaml, SaysWhereEachValueCameFrom) {
-  const LoadResult result =
-      Load({.file = Document::Parse(
-                "t.yaml",
-                "version: tessera/v1\nresources:\n- name: dummy.com/npu\n  dummy: {nodes: "
-                "[{hostPath: '/dev/{id}'}]}\n"),
-            .environment = {{"TESSERA_LOG_LEVEL", "debug"}},
-            .flags = {{"state-dir", "/data"}}});
+  const LoadResult result = Load(
+      FullSchema(), {.file = Document::Parse(
+                         "t.yaml",
+                         "version: tessera/v1\nresources:\n- name: dummy.com/npu\n  dummy: {nodes: "
+                         "[{hostPath: '/dev/{id}'}]}\n"),
+                     .environment = {{"TESSERA_LOG_LEVEL", "debug"}},
+                     .flags = {{"state-dir", "/data"}}});
   const std::string printed = PrintYaml(result);
   EXPECT_TRUE(
       printed.starts_with("version: tessera/v1                           # t.yaml:1\n"
@@ -218,13 +219,15 @@ TEST(PrintYaml, SaysWhereEachValueCameFrom) {
 
 TEST(PrintYaml, TextsThatYamlWouldTakeForSomethingElseAreQuoted) {
   for (const char* dir : {"/null", "/a: b", "/a #b", "/a:", "/\"", "/a\\", "/gr\u00fc\u00df"}) {
-    const LoadResult first = Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n"),
-                                   .flags = {{"state-dir", dir}}});
+    const LoadResult first =
+        Load(FullSchema(), {.file = Document::Parse("t.yaml", "version: tessera/v1\n"),
+                            .flags = {{"state-dir", dir}}});
     EXPECT_EQ(LoadedFrom(PrintYaml(first)).config.state_dir, dir);
   }
   for (const char* prefix : {"null", "true", "-", "8"}) {
-    const LoadResult first = Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n"),
-                                   .flags = {{"kubelet-socket-prefix", prefix}}});
+    const LoadResult first =
+        Load(FullSchema(), {.file = Document::Parse("t.yaml", "version: tessera/v1\n"),
+                            .flags = {{"kubelet-socket-prefix", prefix}}});
     EXPECT_EQ(LoadedFrom(PrintYaml(first)).config.kubelet.socket_prefix, prefix);
   }
 }

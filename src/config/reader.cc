@@ -40,9 +40,9 @@ std::string Wanted(const Key& key) {
 }
 
 // The path of the only key of that name, for one written in the wrong place.
-std::string Elsewhere(std::string_view name) {
+std::string Elsewhere(const Schema& schema, std::string_view name) {
   std::string only;
-  for (const PathKey& key : AllKeys()) {
+  for (const PathKey& key : schema.keys()) {
     if (key.key->name != name) continue;
     if (!only.empty()) return "";
     only = key.path;
@@ -62,7 +62,7 @@ void Reader::ReadAll() {
   if (!document_.ok() && root.IsNull()) return;
   const std::string trouble = ObjectTrouble(root);
   if (!trouble.empty()) return Report(Reason::kConfigVersion, root, trouble);
-  if (CheckVersion(root)) ReadSection(Schema(), root, {});
+  if (CheckVersion(root)) ReadSection(schema_.root(), root, {});
 }
 
 bool Reader::CheckVersion(const Node& root) {
@@ -162,7 +162,7 @@ void Reader::ReadScalar(const Key& key, const Node& node, const Place& place) {
   const std::span<const Node> texts =
       is_list ? std::span<const Node>(node.items) : std::span<const Node>(&node, 1);
   for (const Node& text : texts) {
-    Parsed<Value> read = text.IsScalar() ? ParseValue(key, text.scalar) : Parsed<Value>();
+    Parsed<Value> read = text.IsScalar() ? schema_.ParseValue(key, text.scalar) : Parsed<Value>();
     if (!text.IsScalar()) {
       ReportKind(text, place.path, Wanted(key));
     } else if (!read) {
@@ -186,7 +186,7 @@ void Reader::Expand(const Key& key, const Node& node, const Place& parent) {
   const std::string path = JoinPath(parent.path, key.name);
   findings_.SetInFile(path, node, node.IsSequence());
   if (!node.IsSequence()) return ReportKind(node, path, Wanted(key));
-  const Key* section = &Schema();
+  const Key* section = &schema_.root();
   // The section the key is in, found by its path: positions do not matter.
   for (const std::string& part : Split(parent.path, '.')) {
     section = section->Child(part.substr(0, part.find('[')));
@@ -222,7 +222,8 @@ void Reader::ReportUnknown(const Key& section, const Node& name, const std::stri
   std::string suggestion;
   // Further ones are only counted, so that a file of nothing else costs little.
   if (!findings_.IsFull()) {
-    suggestion = Closest(name.scalar, section.ChildNames()).value_or(Elsewhere(name.scalar));
+    suggestion =
+        Closest(name.scalar, section.ChildNames()).value_or(Elsewhere(schema_, name.scalar));
   }
   Report(Reason::kConfigUnknownKey, name,
          fmt::format("unknown key {}{}", Quoted(name.scalar), path.empty() ? "" : " in " + path),

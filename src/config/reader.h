@@ -11,8 +11,8 @@ namespace tessera::config {
 
 class Reader {
  public:
-  Reader(Config& config, Findings& findings, const Document& document)
-      : config_(config), findings_(findings), document_(document) {}
+  Reader(const Schema& schema, Config& config, Findings& findings, const Document& document)
+      : schema_(schema), config_(config), findings_(findings), document_(document) {}
 
   // Everything in the file; what cannot be used is in the findings and leaves its default.
   void ReadAll();
@@ -41,6 +41,7 @@ class Reader {
   void ReportKind(const Node& node, const std::string& path, const std::string& wanted);
   void ReportUnknown(const Key& section, const Node& name, const std::string& path);
 
+  const Schema& schema_;
   Config& config_;
   Findings& findings_;
   const Document& document_;

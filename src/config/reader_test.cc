@@ -2,13 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "config/told_test.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config {
 namespace {
 
 // Text without the line with the version in front.
 std::string ToldOfWhole(const std::string& yaml) {
-  return Text(Load({.file = Document::Parse("t.yaml", yaml)}).errors);
+  return Text(Load(FullSchema(), {.file = Document::Parse("t.yaml", yaml)}).errors);
 }
 
 TEST(Reader, TheVersionIsMissing) {

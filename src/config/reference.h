@@ -4,12 +4,14 @@
 
 #include <string>
 
+#include "config/schema.h"
+
 namespace tessera::config {
 
 // The JSON Schema (draft 2020-12) of the file, for editors and checks elsewhere.
-std::string JsonSchema();
+std::string JsonSchema(const Schema& schema);
 
 // The tables of docs/configuration.md.
-std::string MarkdownReference();
+std::string MarkdownReference(const Schema& schema);
 
 }  // namespace tessera::config

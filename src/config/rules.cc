@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "config/schema/family.h"
-#include "kinds/kinds.h"
 
 namespace tessera::config {
 namespace {
@@ -62,12 +61,12 @@ void CheckFamily(const Resource& resource, const Kind& kind, const std::string& 
 }
 
 // Exactly one section must say what kind of devices the resource is made of.
-void CheckKind(const Config& config, size_t index, Findings& findings) {
+void CheckKind(const Kinds& kinds, const Config& config, size_t index, Findings& findings) {
   const std::string path = ResourcePath(index);
   if (findings.IsBad(path)) return;
   std::vector<std::string> names;
   std::vector<std::string> set;
-  for (const Kind& kind : Kinds()) {
+  for (const Kind& kind : kinds) {
     const std::string& name = names.emplace_back(kind.section.name);
     if (findings.IsSet(JoinPath(path, name))) set.push_back(name);
   }
@@ -239,17 +238,21 @@ void CheckPrepares(const Kind& kind, const Resource& resource, const std::string
   if (resource.policy.division == Division::kVgpu) told("policy", "must not be 'vgpu'");
 }
 
-void Complete(Config& config) {
+void Complete(const Kinds& kinds, Config& config) {
   for (size_t i = 0; i < config.resources.size(); ++i) {
-    if (const Kind* kind = KindOf(config.resources[i])) kind->complete(config, i);
+    KindConfig& own = config.resources[i].kind;
+    const auto kind = std::ranges::find_if(kinds, [&](const Kind& one) { return one.is(own); });
+    if (kind == kinds.end()) continue;
+    own.set_kind(&*kind);
+    kind->complete(config, i);
   }
 }
 
-void CheckRules(const Config& config, Findings& findings) {
+void CheckRules(const Kinds& kinds, const Config& config, Findings& findings) {
   CheckHold(config.health.policy, findings);
   CheckStale(config.health, findings);
   for (size_t i = 0; i < config.resources.size(); ++i) {
-    CheckKind(config, i, findings);
+    CheckKind(kinds, config, i, findings);
     CheckPolicy(config.resources[i], ResourcePath(i), findings);
     CheckStrategies(config.resources[i], ResourcePath(i), findings);
   }

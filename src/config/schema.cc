@@ -92,16 +92,19 @@ Parsed<Value> ParseItems(const Key& key, std::string_view text) {
 
 }  // namespace
 
-const Key& Schema() {
-  static const Key kRoot{.type = Type::kSection, .children = [] {
-                           std::vector<Key> keys = AgentKeys();
-                           keys.push_back(ResourcesKey());
-                           return keys;
-                         }};
-  return kRoot;
+Schema::Schema(const Kinds& kinds)
+    : kinds_(kinds), root_{.type = Type::kSection, .children = [&kinds] {
+                             std::vector<Key> keys = AgentKeys();
+                             keys.push_back(ResourcesKey(kinds));
+                             return keys;
+                           }} {}
+
+const std::vector<PathKey>& Schema::keys() const {
+  std::call_once(described_, [this] { AddKeys(root_, "", keys_); });
+  return keys_;
 }
 
-Parsed<Value> ParseValue(const Key& key, std::string_view text) {
+Parsed<Value> Schema::ParseValue(const Key& key, std::string_view text) const {
   // An empty text stands for a default that is empty: "no path".
   const bool may_be_empty = !key.required && (key.type == Type::kPath || key.type == Type::kText);
   if (text.empty() && may_be_empty && DefaultText(key).empty()) return Value(std::string());
@@ -142,22 +145,23 @@ std::string ValueText(const Value& value) {
   return std::get<std::string>(value);
 }
 
-std::string DefaultText(const Key& key) {
+std::string Schema::DefaultText(const Key& key) const {
   Config config;
-  return ValueText(DefaultBelow(Schema(), key, config));
+  return ValueText(DefaultBelow(root_, key, config));
 }
 
-const std::vector<PathKey>& AllKeys() {
-  static const std::vector<PathKey> kAll = [] {
+const std::vector<PathKey>& FlagKeys() {
+  static const Key kAgent{.type = Type::kSection, .children = AgentKeys};
+  static const std::vector<PathKey> kKeys = [] {
     std::vector<PathKey> keys;
-    AddKeys(Schema(), "", keys);
+    AddKeys(kAgent, "", keys);
+    std::erase_if(keys, [](const PathKey& key) {
+      return !key.key->IsScalar() || key.path.find('[') != std::string::npos ||
+             key.path == "version";
+    });
     return keys;
   }();
-  return kAll;
-}
-
-bool HasFlag(const PathKey& key) {
-  return key.key->IsScalar() && key.path.find('[') == std::string::npos && key.path != "version";
+  return kKeys;
 }
 
 std::string FlagName(std::string_view path) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema.h"
 
+#include "kinds/kinds.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -10,15 +12,15 @@ namespace tessera::config {
 namespace {
 
 const Key& KeyAt(const std::string& path) {
-  for (const PathKey& key : AllKeys()) {
+  for (const PathKey& key : FullSchema().keys()) {
     if (key.path == path) return *key.key;
   }
   ADD_FAILURE() << "no key " << path;
-  return Schema();
+  return FullSchema().root();
 }
 
 TEST(Schema, EveryKeyIsDescribed) {
-  for (const PathKey& key : AllKeys()) {
+  for (const PathKey& key : FullSchema().keys()) {
     SCOPED_TRACE(key.path);
     EXPECT_FALSE(key.key->doc.empty());
     EXPECT_TRUE(key.key->doc.ends_with('.'));
@@ -30,11 +32,12 @@ TEST(Schema, EveryKeyIsDescribed) {
 
 TEST(Schema, EveryPathIsThereOnce) {
   std::set<std::string> paths;
-  for (const PathKey& key : AllKeys()) EXPECT_TRUE(paths.insert(key.path).second) << key.path;
+  for (const PathKey& key : FullSchema().keys())
+    EXPECT_TRUE(paths.insert(key.path).second) << key.path;
 }
 
 TEST(Schema, EveryValueHasAPlaceInConfig) {
-  for (const PathKey& key : AllKeys()) {
+  for (const PathKey& key : FullSchema().keys()) {
     SCOPED_TRACE(key.path);
     const bool bound = key.key->field.store && key.key->field.load;
     EXPECT_EQ(bound, key.key->IsScalar() && key.key->expands_to.empty());
@@ -43,16 +46,16 @@ TEST(Schema, EveryValueHasAPlaceInConfig) {
 }
 
 TEST(Schema, EveryDefaultIsALegalValue) {
-  for (const PathKey& key : AllKeys()) {
+  for (const PathKey& key : FullSchema().keys()) {
     if (!key.key->IsScalar() || key.key->required) continue;
-    EXPECT_TRUE(ParseValue(*key.key, DefaultText(*key.key))) << key.path;
+    EXPECT_TRUE(FullSchema().ParseValue(*key.key, FullSchema().DefaultText(*key.key))) << key.path;
   }
 }
 
 TEST(Schema, DefaultsAreThoseOfTheStructs) {
   std::map<std::string, std::string> defaults;
-  for (const PathKey& key : AllKeys()) {
-    if (key.key->IsScalar()) defaults[key.path] = DefaultText(*key.key);
+  for (const PathKey& key : FullSchema().keys()) {
+    if (key.key->IsScalar()) defaults[key.path] = FullSchema().DefaultText(*key.key);
   }
   const std::string file = "resources[].files.groups[].paths[].";
   const std::map<std::string, std::string> expected = {
@@ -198,34 +201,32 @@ TEST(Schema, FlagsAndVariablesFollowFromThePath) {
 
 TEST(Schema, OnlySingleValuesOutsideListsHaveFlags) {
   std::set<std::string> without;
-  for (const PathKey& key : AllKeys()) {
-    if (!HasFlag(key) && !key.path.starts_with("resources")) without.insert(key.path);
-    if (key.path.starts_with("resources")) {
-      EXPECT_FALSE(HasFlag(key)) << key.path;
-    }
+  for (const PathKey& key : FullSchema().keys()) {
+    if (!key.path.starts_with("resources")) without.insert(key.path);
   }
+  for (const PathKey& key : FlagKeys()) EXPECT_EQ(without.erase(key.path), 1U) << key.path;
   EXPECT_EQ(without,
             (std::set<std::string>{"advertise", "api", "control", "health", "http", "kubelet",
                                    "labels", "ledger", "log", "state", "version"}));
 }
 
 TEST(Schema, AnEmptyTextIsAValueOnlyWhereItIsTheDefault) {
-  EXPECT_TRUE(ParseValue(KeyAt("kubelet.root"), ""));
-  EXPECT_TRUE(ParseValue(KeyAt("resources[].env"), ""));
-  EXPECT_FALSE(ParseValue(KeyAt("state.dir"), ""));
-  EXPECT_FALSE(ParseValue(KeyAt("resources[].name"), ""));
-  EXPECT_FALSE(ParseValue(KeyAt("resources[].dummy.nodes[].hostPath"), ""));
+  EXPECT_TRUE(FullSchema().ParseValue(KeyAt("kubelet.root"), ""));
+  EXPECT_TRUE(FullSchema().ParseValue(KeyAt("resources[].env"), ""));
+  EXPECT_FALSE(FullSchema().ParseValue(KeyAt("state.dir"), ""));
+  EXPECT_FALSE(FullSchema().ParseValue(KeyAt("resources[].name"), ""));
+  EXPECT_FALSE(FullSchema().ParseValue(KeyAt("resources[].dummy.nodes[].hostPath"), ""));
 }
 
 TEST(Schema, ADecimalNumberIsShownWithAllItsDigits) {
   const Key& scaling = KeyAt("resources[].nvidia.vgpu.memoryScaling");
   for (const char* text : {"1.8", "0.1", "1", "0.30000000000000004", "99.99"}) {
-    EXPECT_EQ(ValueText(*ParseValue(scaling, text)), text);
+    EXPECT_EQ(ValueText(*FullSchema().ParseValue(scaling, text)), text);
   }
 }
 
 TEST(Schema, ValuesAreUtf8) {
-  const Parsed<Value> value = ParseValue(KeyAt("state.dir"), "/gr\xfc");
+  const Parsed<Value> value = FullSchema().ParseValue(KeyAt("state.dir"), "/gr\xfc");
   ASSERT_FALSE(value);
   EXPECT_EQ(value.error().message, "takes text in UTF-8, not '/gr\uFFFD'");
 }

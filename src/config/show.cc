@@ -45,9 +45,9 @@ void AddChildren(const Key& section, const Config& config, const At& at, size_t 
 
 }  // namespace
 
-Shown Show(const Config& config) {
-  Shown root{.key = &Schema()};
-  AddChildren(Schema(), config, At{}, 0, root);
+Shown Show(const Schema& schema, const Config& config) {
+  Shown root{.key = &schema.root()};
+  AddChildren(schema.root(), config, At{}, 0, root);
   return root;
 }
 

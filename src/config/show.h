@@ -21,7 +21,7 @@ struct Shown {
 };
 
 // The root. Kinds that a resource is not of, and short forms, are left out.
-Shown Show(const Config& config);
+Shown Show(const Schema& schema, const Config& config);
 
 // Calls `visit` for every scalar below, in order.
 void ForEachValue(const Shown& shown, const std::function<void(const Shown&)>& visit);

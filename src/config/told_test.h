@@ -7,12 +7,13 @@
 #include <string>
 
 #include "config/load.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config {
 
 // A file with these lines after the one with the version, which is the first.
 inline LoadResult LoadLines(const std::string& yaml) {
-  return Load({.file = Document::Parse("t.yaml", "version: tessera/v1\n" + yaml)});
+  return Load(FullSchema(), {.file = Document::Parse("t.yaml", "version: tessera/v1\n" + yaml)});
 }
 
 // What a good file amounts to.

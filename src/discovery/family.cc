@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "backend/kind.h"
 #include "base/log.h"
-#include "kinds/kinds.h"
 
 namespace tessera {
 

@@ -10,20 +10,18 @@ namespace tessera {
 #include "kinds.def"
 #undef TESSERA_KIND
 
-const std::vector<Kind>& Kinds() {
+const Kinds& AllKinds() {
 #define TESSERA_KIND(name) name::Describe(),
-  static const std::vector<Kind> kinds = {
+  static const Kinds kinds = {
 #include "kinds.def"
   };
 #undef TESSERA_KIND
   return kinds;
 }
 
-const Kind* KindOf(const config::Resource& resource) {
-  for (const Kind& kind : Kinds()) {
-    if (kind.is(resource.kind)) return &kind;
-  }
-  return nullptr;
+const config::Schema& FullSchema() {
+  static const config::Schema schema(AllKinds());
+  return schema;
 }
 
 }  // namespace tessera

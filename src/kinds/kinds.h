@@ -3,14 +3,13 @@
 // CMakeLists.txt. Immutable; any thread.
 #pragma once
 
-#include <vector>
-
 #include "backend/kind.h"
+#include "config/schema.h"
 
 namespace tessera {
 
-const std::vector<Kind>& Kinds();
-// Null when no section of the resource says it, which no checked configuration has.
-const Kind* KindOf(const config::Resource& resource);
+const Kinds& AllKinds();
+// The keys of a configuration whose resources are of any of them.
+const config::Schema& FullSchema();
 
 }  // namespace tessera

@@ -2,7 +2,6 @@
 #include "report/label_sync.h"
 
 #include "base/log.h"
-#include "kinds/kinds.h"
 #include "os/files.h"
 #include "report/label_file.h"
 
@@ -13,9 +12,9 @@ constexpr Duration kFirst{5'000};  // where no scan says that devices were found
 
 }  // namespace
 
-Labellers LabellersOf(const config::Config& config) {
+Labellers LabellersOf(const Kinds& kinds, const config::Config& config) {
   Labellers labellers;
-  for (const Kind& kind : Kinds()) {
+  for (const Kind& kind : kinds) {
     if (kind.labels != nullptr) labellers.push_back(kind.labels->Make(config));
   }
   return labellers;

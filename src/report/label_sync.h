@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/kind.h"
 #include "backend/labeller.h"
 #include "config/schema/config.h"
 #include "os/alarm.h"
@@ -23,7 +24,7 @@ namespace tessera {
 
 using Labellers = std::vector<std::unique_ptr<Labeller>>;
 // Those of all kinds of devices.
-Labellers LabellersOf(const config::Config& config);
+Labellers LabellersOf(const Kinds& kinds, const config::Config& config);
 
 class LabelSync {
  public:
@@ -36,7 +37,7 @@ class LabelSync {
     std::function<bool()> may_write;
     // Has the node itself labelled; false where there is no API server to be told.
     std::function<bool(const Labels&)> to_node = [](const Labels&) { return false; };
-    std::function<Labellers(const config::Config&)> labellers = LabellersOf;
+    std::function<Labellers(const config::Config&)> labellers;
     const Clock& clock = SystemClock();
     Duration settle{1'000};  // several changes within it make one reading
   };

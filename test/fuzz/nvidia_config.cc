@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "compat/nvidia/load.h"
 #include "config/print.h"
+#include "kinds/kinds.h"
 #include "test/fuzz/fuzz.h"
 
 using tessera::config::Document;
@@ -28,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (!loaded.ok()) return 0;
   const auto again = tessera::config::Load(
-      {.file = Document::Parse("ours.yaml", tessera::config::PrintYaml(loaded))});
+      FullSchema(), {.file = Document::Parse("ours.yaml", tessera::config::PrintYaml(loaded))});
   Require(again.ok(), "what is printed is good");
   Require(again.config == loaded.config, "and the same");
   return 0;

@@ -49,7 +49,7 @@ void FindKubeconfig(Settings& settings) {
 
 }  // namespace
 
-LoadResult Load(nvidia::Sources sources, const NodeConfig& node) {
+LoadResult Load(const Schema& schema, nvidia::Sources sources, const NodeConfig& node) {
   sources.shared_file = true;
   Findings findings(*sources.file);
   Settings settings;
@@ -60,7 +60,8 @@ LoadResult Load(nvidia::Sources sources, const NodeConfig& node) {
   FindKubeconfig(settings);
   nvidia::Settings plugin = nvidia::ReadSettings(sources, findings);
   nvidia::Translated translated = Translate(settings, std::move(plugin), findings);
-  return LoadForeign({.config = std::move(translated.config),
+  return LoadForeign(schema,
+                     {.config = std::move(translated.config),
                       .sources = std::move(translated.sources),
                       .errors = findings.SortedErrors(),
                       .warnings = findings.warnings(),
@@ -87,10 +88,10 @@ Format FormatOf(const Document& document) {
   return like_nvidias ? Format::kNvidia : Format::kOwn;
 }
 
-LoadResult LoadEither(nvidia::Sources sources, NodeConfigFile& nodes) {
+LoadResult LoadEither(const Schema& schema, nvidia::Sources sources, NodeConfigFile& nodes) {
   if (!sources.file || !IsDeviceConfig(*sources.file)) {
     std::vector<Problem> misplaced = Misplaced(sources.line);
-    LoadResult loaded = nvidia::Load(sources);
+    LoadResult loaded = nvidia::Load(schema, sources);
     TakeNodeName(sources.line, loaded);
     if (sources.file) loaded.taken_for = "NVIDIA's";
     loaded.errors.insert(loaded.errors.end(), misplaced.begin(), misplaced.end());
@@ -98,7 +99,7 @@ LoadResult LoadEither(nvidia::Sources sources, NodeConfigFile& nodes) {
   }
   std::vector<Problem> warnings;
   const NodeConfig node = nodes.Read(NodeNameOf(sources), warnings);
-  LoadResult loaded = Load(std::move(sources), node);
+  LoadResult loaded = Load(schema, std::move(sources), node);
   loaded.taken_for = "HAMi's";
   loaded.warnings.insert(loaded.warnings.begin(), warnings.begin(), warnings.end());
   return loaded;

@@ -15,7 +15,7 @@ namespace tessera::config::hami {
 
 // `sources` are a device plugin's: `file` is there and HAMi's, the environment has what HAMi's
 // plugin reads, and the line its flags. Any thread.
-LoadResult Load(nvidia::Sources sources, const NodeConfig& node);
+LoadResult Load(const Schema& schema, nvidia::Sources sources, const NodeConfig& node);
 
 // The name of the node by which config.json knows it; empty: nobody says it.
 std::string NodeNameOf(const nvidia::Sources& sources);
@@ -26,6 +26,6 @@ Format FormatOf(const Document& document);
 
 // By whichever plugin's configuration the file is, HAMi's or NVIDIA's, which is also without one.
 // One thread.
-LoadResult LoadEither(nvidia::Sources sources, NodeConfigFile& nodes);
+LoadResult LoadEither(const Schema& schema, nvidia::Sources sources, NodeConfigFile& nodes);
 
 }  // namespace tessera::config::hami

@@ -2,6 +2,7 @@
 #include "compat/hami/load.h"
 
 #include "compat/hami/told_test.h"
+#include "kinds/kinds.h"
 #include "os/files.h"
 
 namespace tessera::config::hami {
@@ -54,7 +55,8 @@ TEST(HamiLoad, TheNodesNameIsAFlagsOrAVariables) {
 }
 
 TEST(HamiLoad, OurOwnVariablesComeOnTop) {
-  const LoadResult loaded = Load({.file = Document::Parse("t.yaml", "nvidia: {}\n"),
+  const LoadResult loaded = Load(FullSchema(),
+                                 {.file = Document::Parse("t.yaml", "nvidia: {}\n"),
                                   .own_environment = {{"TESSERA_LOG_LEVEL", "debug"}},
                                   .own_flags = {{"state-dir", "/data"}}},
                                  {});
@@ -66,7 +68,8 @@ class LoadEitherTest : public testing::Test {
  protected:
   void TearDown() override { EXPECT_TRUE(os::RemoveTree(dir_)); }
   LoadResult Load(const std::string& yaml, const std::vector<std::string>& words = {}) {
-    return LoadEither({.file = Document::Parse("t.yaml", yaml),
+    return LoadEither(FullSchema(),
+                      {.file = Document::Parse("t.yaml", yaml),
                        .environment = {{"NODE_NAME", "worker-1"}},
                        .line = nvidia::ParseCommandLine(words, FurtherFlags())},
                       nodes_);

@@ -11,6 +11,7 @@
 #include "backend/nvidia/nvidia_config.h"
 #include "compat/hami/load.h"
 #include "compat/hami/options.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config::hami {
 
@@ -32,6 +33,7 @@ struct Started {
     const nvidia::CommandLine line = nvidia::ParseCommandLine(words, FurtherFlags());
     EXPECT_EQ(Text(line.errors), "");
     LoadResult loaded = hami::Load(
+        FullSchema(),
         {.file = Document::Parse("t.yaml", yaml), .environment = environment, .line = line}, node);
     if (!has_cdi) return loaded;
     // Also where an error keeps it from being decided.

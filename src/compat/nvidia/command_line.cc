@@ -31,8 +31,8 @@ Problem Bad(std::string_view name, std::string message, std::string suggestion =
 
 Problem Unknown(std::string_view name) {
   if (name == "config") return Bad(name, "no such flag", "config-file");
-  for (const PathKey& key : AllKeys()) {
-    if (!HasFlag(key) || FlagName(key.path) != name) continue;
+  for (const PathKey& key : FlagKeys()) {
+    if (FlagName(key.path) != name) continue;
     return Bad(name, fmt::format("is a flag of Tessera's own: give it in the environment as {}, or "
                                  "before 'nvidia' with 'tessera agent nvidia'",
                                  EnvironmentName(key.path)));

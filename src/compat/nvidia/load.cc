@@ -20,12 +20,13 @@ Settings ReadSettings(const Sources& sources, Findings& findings) {
   return settings;
 }
 
-LoadResult Load(const Sources& sources) {
+LoadResult Load(const Schema& schema, const Sources& sources) {
   const Document none;
   Findings findings(sources.file ? *sources.file : none);
   const Settings settings = ReadSettings(sources, findings);
   Translated translated = Translate(settings, findings);
-  return LoadForeign({.config = std::move(translated.config),
+  return LoadForeign(schema,
+                     {.config = std::move(translated.config),
                       .sources = std::move(translated.sources),
                       .errors = findings.SortedErrors(),
                       .warnings = findings.warnings()},

@@ -30,6 +30,6 @@ struct Sources {
 // The plugin's settings, checked by its rules; `findings` is of the file.
 Settings ReadSettings(const Sources& sources, Findings& findings);
 
-LoadResult Load(const Sources& sources);
+LoadResult Load(const Schema& schema, const Sources& sources);
 
 }  // namespace tessera::config::nvidia

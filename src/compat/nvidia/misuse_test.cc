@@ -7,6 +7,7 @@
 #include "backend/nvidia/nvidia_config.h"
 #include "compat/nvidia/told_test.h"
 #include "config/print.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config::nvidia {
 namespace {
@@ -96,12 +97,12 @@ class NvidiaMisuse : public testing::TestWithParam<Misuse> {};
 
 TEST_P(NvidiaMisuse, IsToldAndRuns) {
   Started usual{.words = {kVolumeMounts}};
-  Config wanted = Load(usual.From()).config;
+  Config wanted = Load(FullSchema(), usual.From()).config;
   GetParam().change(wanted);
   Started started = GetParam().started;
   started.words.insert(started.words.begin(), kVolumeMounts);
 
-  const LoadResult result = Load(started.From());
+  const LoadResult result = Load(FullSchema(), started.From());
 
   EXPECT_EQ(Text(result.errors), "");
   EXPECT_EQ(Messages(result.warnings), GetParam().warning);
@@ -115,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(All, NvidiaMisuse, testing::ValuesIn(kMisuses),
 
 TEST(NvidiaMisuseOfCdi, IsToldAndRuns) {
   const std::string cdi = "--device-list-strategy=cdi-cri,cdi-cri";
-  const Config usual = Load(Started{.words = {cdi}}.From()).config;
+  const Config usual = Load(FullSchema(), Started{.words = {cdi}}.From()).config;
   EXPECT_EQ(usual.resources[0].rendering.strategies, std::vector{Strategy::kCdiCri});
   for (const auto& [word, warning] :
        {std::pair{"--cdi-annotation-prefix=cdi.k8s.io/of-our-own-plugin_",
@@ -129,7 +130,7 @@ TEST(NvidiaMisuseOfCdi, IsToldAndRuns) {
         std::pair{"--driver-root=.", "flags.nvidiaDriverRoot is '.': '/' is taken\n"},
         std::pair{"--cdi-disable-hooks=none",
                   "cdi-disable-hooks has 'none', which has no effect\n"}}) {
-    const LoadResult result = Load(Started{.words = {cdi, word}}.From());
+    const LoadResult result = Load(FullSchema(), Started{.words = {cdi, word}}.From());
     EXPECT_EQ(Text(result.errors), "") << word;
     EXPECT_EQ(Messages(result.warnings), warning) << word;
     EXPECT_EQ(result.config, usual) << word;

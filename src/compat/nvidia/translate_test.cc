@@ -6,6 +6,7 @@
 #include "backend/nvidia/nvidia_config.h"
 #include "compat/nvidia/told_test.h"
 #include "config/print.h"
+#include "kinds/kinds.h"
 
 namespace tessera::config::nvidia {
 namespace {
@@ -35,13 +36,13 @@ const std::string kOpenDoor =
     "have GPUs as well: docs/security.md says what closes that door\n";
 
 LoadResult GoodLoad(const Started& started) {
-  LoadResult result = Load(started.From());
+  LoadResult result = Load(FullSchema(), started.From());
   EXPECT_EQ(Text(result.errors), "");
   return result;
 }
 
 std::string ErrorsOfStart(const Started& started) {
-  return Messages(Load(started.From()).errors);
+  return Messages(Load(FullSchema(), started.From()).errors);
 }
 
 TEST(NvidiaTranslation, AnEmptyFileServesWholeGpus) {
@@ -219,7 +220,7 @@ TEST(NvidiaTranslation, OurOwnVariablesAndFlagsComeOnTop) {
   Sources sources = Started{}.From();
   sources.own_environment = {{"TESSERA_STATE_DIR", "/a"}, {"TESSERA_HTTP_ADDRESS", "off"}};
   sources.own_flags = {{"state-dir", "/b"}};
-  const LoadResult result = Load(sources);
+  const LoadResult result = Load(FullSchema(), sources);
   EXPECT_EQ(Text(result.errors), "");
   EXPECT_EQ(result.config.state_dir, "/b");
   EXPECT_EQ(result.config.http_address, "off");
@@ -478,7 +479,8 @@ TEST(NvidiaTranslation, WhatIsPrintedIsTheSameConfiguration) {
                 .environment = {{"DP_DISABLE_HEALTHCHECKS", "all"},
                                 {"DP_ENABLE_HEALTHCHECKS", "48"},
                                 {"FAIL_ON_INIT_ERROR", "true"}}});
-  const LoadResult again = config::Load({.file = Document::Parse("ours.yaml", PrintYaml(result))});
+  const LoadResult again =
+      config::Load(FullSchema(), {.file = Document::Parse("ours.yaml", PrintYaml(result))});
   EXPECT_EQ(Text(again.errors), "");
   EXPECT_EQ(again.config, result.config);
 }

@@ -51,7 +51,7 @@ struct Keys::List {
   std::vector<Key> keys{};
 };
 
-Keys::Keys(Describe describe) : list_(std::make_shared<List>(describe)) {}
+Keys::Keys(Describe describe) : list_(std::make_shared<List>(std::move(describe))) {}
 
 const std::vector<Key>& Keys::described() const {
   static const std::vector<Key> kNone;

@@ -80,12 +80,12 @@ struct Key;
 // read its configuration.
 class Keys {
  public:
-  using Describe = std::vector<Key> (*)();
+  using Describe = std::function<std::vector<Key>()>;
 
   Keys() = default;
   template <std::convertible_to<Describe> F>
   Keys(F describe)  // NOLINT(google-explicit-constructor): it is written in the place of a list
-      : Keys(Describe(describe)) {}
+      : Keys(Describe(std::move(describe))) {}
   Keys(Describe describe);  // NOLINT(google-explicit-constructor)
 
   std::vector<Key>::const_iterator begin() const { return described().begin(); }

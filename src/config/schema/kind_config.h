@@ -6,6 +6,10 @@
 #include <any>
 #include <utility>
 
+namespace tessera {
+struct Kind;  // backend/kind.h
+}
+
 namespace tessera::config {
 
 class KindConfig {
@@ -33,6 +37,11 @@ class KindConfig {
     return std::any_cast<T>(&value_);
   }
 
+  // The kind itself: of a configuration that was checked, else null. Outlives it.
+  const Kind* kind() const { return kind_; }
+  void set_kind(const Kind* kind) { kind_ = kind; }
+
+  // The same whichever table it was read by: kind() is passed over.
   bool operator==(const KindConfig& other) const {
     if (value_.type() != other.value_.type()) return false;
     return equal_ == nullptr || equal_(value_, other.value_);
@@ -40,6 +49,7 @@ class KindConfig {
 
  private:
   std::any value_;
+  const Kind* kind_ = nullptr;
   bool (*equal_)(const std::any&, const std::any&) = nullptr;  // of two values of its type
 };
 

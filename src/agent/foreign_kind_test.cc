@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kind that is not of this tree, from its section in the configuration to what kubelet is
+// offered: PCI cards, in families that are named by their hardware or by selectors.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/parts_under_test.h"
+#include "api/server.h"
+#include "backend/fixture_kind_test.h"
+#include "backend/kind.h"
+#include "config/load.h"
+#include "config/schema/family.h"
+#include "config/schema/fields.h"
+
+namespace tessera::agent {
+namespace {
+
+struct CardSelector {
+  std::string name{};
+  std::string device{};  // the PCI device id: "0x0001"
+  bool operator==(const CardSelector&) const = default;
+};
+
+struct CardConfig {
+  std::vector<CardSelector> selectors{};
+  std::string family{};  // the name of the family that the resource is of; empty: of none
+  bool operator==(const CardConfig&) const = default;
+};
+
+// The profile of a card, as it stands in a resource's name; empty: no selector has it.
+std::string ProfileOf(const CardConfig& config, const std::string& device) {
+  if (config.selectors.empty()) return "card-" + device;
+  const auto selector = std::ranges::find(config.selectors, device, &CardSelector::device);
+  return selector == config.selectors.end() ? "" : selector->name;
+}
+
+class CardBackend : public Backend {
+ public:
+  CardBackend(const config::Resource& resource, os::Root root)
+      : name_(resource.name), config_(*resource.kind.As<CardConfig>()), root_(std::move(root)) {}
+
+  Status Start(BackendEvents&) override { return {}; }
+  void Stop() override {}
+  Result<std::vector<Device>> Scan() override {
+    const std::string bus = root_.Path("/sys/bus/pci/devices");
+    std::vector<std::string> addresses = TRY(os::ListDirectory(bus));
+    std::ranges::sort(addresses);
+    std::vector<Device> devices;
+    for (const std::string& address : addresses) {
+      const std::string id = TRY(os::ReadFile(bus + "/" + address + "/device"));
+      Device device;
+      device.key = {SourceOf(ProfileOf(config_, id)), address};
+      device.address = device.visible_as = address;
+      if (device.key.source == name_ || config::IsFamily(name_)) devices.push_back(device);
+    }
+    return devices;
+  }
+  Evidence Check(const Device&) override { return {.kind = EvidenceKind::kGood}; }
+
+ private:
+  std::string SourceOf(const std::string& profile) const {
+    if (profile.empty()) return "";
+    return config_.family.empty() ? name_ : config::MemberName(config_.family, profile);
+  }
+
+  const std::string name_;
+  const CardConfig config_;
+  const os::Root root_;
+};
+
+class CardFamilies : public FamilyFinder {
+ public:
+  bool MayHave(const config::Resource& family, std::string_view profile) const override {
+    const auto& selectors = family.kind.As<CardConfig>()->selectors;
+    return selectors.empty() ? profile.starts_with("card-")
+                             : std::ranges::count(selectors, profile, &CardSelector::name) > 0;
+  }
+};
+const CardFamilies kFamilies;
+
+constexpr auto kSelector = [](auto& config, const config::At& at) -> auto& {
+  return kKindConfig<CardConfig>(config, at).selectors[at[1]];
+};
+
+Kind CardKind() {
+  return {.section = {.name = "card",
+                      .type = config::Type::kSection,
+                      .doc = "Cards.",
+                      .choice = KindChoice<CardConfig>(),
+                      .children =
+                          [] {
+                            return std::vector<config::Key>{
+                                {.name = "selectors",
+                                 .type = config::Type::kList,
+                                 .doc = "Names of cards.",
+                                 .max = 8,
+                                 .list = config::BindList(kKindConfig<CardConfig>,
+                                                          &CardConfig::selectors),
+                                 .children = [] {
+                                   return std::vector<config::Key>{
+                                       {.name = "name",
+                                        .doc = "The profile.",
+                                        .example = "fast",
+                                        .required = true,
+                                        .field = config::Bind(kSelector, &CardSelector::name)},
+                                       {.name = "device",
+                                        .doc = "The PCI device id.",
+                                        .example = "0x0001",
+                                        .required = true,
+                                        .field = config::Bind(kSelector, &CardSelector::device)}};
+                                 }}};
+                          }},
+          .is = IsKind<CardConfig>,
+          .complete =
+              [](config::Config& config, size_t index) {
+                config::Resource& resource = config.resources[index];
+                if (!config::IsFamily(resource.name)) return;
+                resource.kind.As<CardConfig>()->family = resource.name;
+              },
+          .check = [](const config::Config&, size_t, const std::string&, config::Findings&) {},
+          .make = [](const config::Resource& resource,
+                     const Surroundings& at) -> std::shared_ptr<Backend> {
+            return std::make_shared<CardBackend>(resource, at.root);
+          },
+          .families = &kFamilies};
+}
+
+class ForeignKindTest : public testing::Test {
+ protected:
+  ForeignKindTest() {
+    EXPECT_TRUE(os::MakeDirectories(kubelet_.device_plugins()));
+    parts_.saver.Restore("boot");
+    AddCard("0000:41:00.0", "0x0001");
+    AddCard("0000:42:00.0", "0x0002");
+    AddCard("0000:43:00.0", "0x0002");
+  }
+  ~ForeignKindTest() override {
+    parts_.resources.Close();
+    (void)os::RemoveTree(dir_);
+  }
+
+  void AddCard(const std::string& address, const std::string& device) {
+    tree_.AddPci("pci0000:40/" + address);
+    tree_.Write("/sys/devices/pci0000:40/" + address + "/device", device);
+  }
+  config::LoadResult Load(const std::string& resources) const {
+    return config::Load(
+        schema_, {.file = config::Document::Parse(
+                      "t.yaml", fmt::format("version: tessera/v1\nadvertise: {{debounce: 1ms}}\n"
+                                            "state: {{dir: {}}}\nrootPrefix: {}\nresources:\n{}",
+                                            dir_, tree_.root().prefix(), resources))});
+  }
+  void Serve(const std::string& resources) {
+    const config::LoadResult loaded = Load(resources);
+    ASSERT_EQ(config::Text(loaded.errors), "");
+    parts_.grants.Open(loaded.config, kubelet_);
+    parts_.resources.Open(loaded.config, kubelet::RegistrationPath::kKubeletSocket, kubelet_);
+  }
+  // "NAME: healthy ids", one line each.
+  std::string Offered() {
+    std::string all;
+    for (const auto& [name, served] : parts_.resources.served()) {
+      all += name + ":";
+      const OfferPtr& offer = served->offer();
+      for (size_t i = 0; offer != nullptr && i < offer->shares.size(); ++i) {
+        if (offer->IsHealthy(offer->shares[i])) all += " " + offer->shares[i].id;
+      }
+      all += "\n";
+    }
+    return all;
+  }
+  void AwaitOffered(const std::string& wanted) {
+    EXPECT_TRUE(fake::RunUntil(parts_.loop, Duration(20'000), [&] { return Offered() == wanted; }))
+        << Offered();
+  }
+
+  const FixtureTree tree_;
+  const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "foreign");
+  const kubelet::Directories kubelet_{dir_ + "/kubelet"};
+  const Kinds kinds_{CardKind()};
+  const config::Schema schema_{kinds_};
+  Node node_{SystemClock(), {}};
+  PartsUnderTest parts_{node_, dir_};
+};
+
+TEST_F(ForeignKindTest, ItsDevicesAreOfferedAsThoseOfAnyKind) {
+  Serve("- {name: fixture.com/card, card: {}}\n");
+
+  AwaitOffered("fixture.com/card: 0000:41:00.0 0000:42:00.0 0000:43:00.0\n");
+}
+
+TEST_F(ForeignKindTest, AFamilyIsNamedByTheHardwareThatItsBackendFinds) {
+  Serve("- {name: \"fixture.com/{profile}\", card: {}}\n");
+
+  AwaitOffered(
+      "fixture.com/card-0x0001: 0000:41:00.0\n"
+      "fixture.com/card-0x0002: 0000:42:00.0 0000:43:00.0\n");
+}
+
+TEST_F(ForeignKindTest, AFamilyIsNamedByTheSelectorsOfItsSection) {
+  Serve(
+      "- name: \"fixture.com/{profile}\"\n"
+      "  card: {selectors: [{name: fast, device: \"0x0002\"}, {name: slow, device: "
+      "\"0x0003\"}]}\n");
+
+  AwaitOffered("fixture.com/fast: 0000:42:00.0 0000:43:00.0\n");
+}
+
+TEST_F(ForeignKindTest, AConfigurationKnowsTheKindsThatItIsGivenAlone) {
+  EXPECT_EQ(config::Text(Load("- {name: fixture.com/card, dummy: {}}\n").errors), "");
+}
+
+}  // namespace
+}  // namespace tessera::agent
